@@ -64,7 +64,7 @@ func TestUserErrors(t *testing.T) {
 	}
 }
 
-func TestAnswers(t *testing.T) {
+func TestServesHealthAndMetrics(t *testing.T) {
 	for _, tc := range []struct{ flag, begin string }{
 		{"--version", "groundskeeper-controller-manager version v"},
 		{"--help", "Run the controllers of Groundskeeper\n"},

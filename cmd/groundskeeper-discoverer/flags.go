@@ -51,7 +51,7 @@ func (o *options) addKubernetesFlags(flags *pflag.FlagSet) {
 }
 
 func (o *options) addOpenStackFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.certificateAuthority, "openstack-certificate-authority", o.certificateAuthority, "`file` with a CA bundle in PEM that is trusted in addition to that of the system (default: that of OS_CACERT)")
+	flags.StringVar(&o.caFile, "openstack-certificate-authority", o.caFile, "`file` with a CA bundle in PEM that is trusted in addition to that of the system (default: that of OS_CACERT)")
 	flags.StringSliceVar(&o.watchlist, "openstack-project-watchlist", o.watchlist, "names or ids of the `projects` that are discovered, separated by commas (default: all that the user has a role in)")
 	flags.DurationVar(&o.probe, "reconciliation-period", o.probe, "how often the cloud is listed")
 	flags.Float32Var(&o.openstackQPS, "openstack-client-qps", o.openstackQPS, "how many requests per second go to the cloud at most, averaged")

@@ -43,7 +43,7 @@ func (d *discoverer) kubernetes() (backend, error) {
 		return nil, fmt.Errorf("--discover-kubecfg-file: %w", err)
 	}
 	d.server = config.Host
-	asking, err := client.New(config)
+	querying, err := client.New(config)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func (d *discoverer) kubernetes() (backend, error) {
 		return nil, err
 	}
 	upstream, err := kubernetes.New(kubernetes.Options{
-		Backend: d.backend, Client: asking, Watching: watching, Namespaces: d.allow, Annotations: d.annotations,
+		Backend: d.backend, Client: querying, Watching: watching, Namespaces: d.allow, Annotations: d.annotations,
 		ExternalNames: d.externalNames, Recognize: d.recognize, Meters: d.meters, Clock: clock.RealClock{},
 	})
 	return &cluster{upstream, d}, err

@@ -210,7 +210,7 @@ func TestDiscovered(t *testing.T) {
 	}
 }
 
-func TestTell(t *testing.T) {
+func TestNotify(t *testing.T) {
 	d := &discoverer{ledger: report.NewLedger(clock.RealClock{}), meters: telemetry.New("us", "kubernetes", "v1", func() int { return 0 })}
 	handle := d.handle(t.Context())
 	handle(&report.Problem{Type: gimbalv1.ErrorConnection, Message: "m"})
@@ -238,9 +238,9 @@ func TestPathOf(t *testing.T) {
 // Watches do not end, so their duration has no meaning.
 func TestMeasured(t *testing.T) {
 	d := &discoverer{meters: telemetry.New("us", "kubernetes", "v1", func() int { return 0 })}
-	asked := 0
+	requests := 0
 	transport := d.measured(pathOf)(roundTripper(func(*http.Request) (*http.Response, error) {
-		asked++
+		requests++
 		return nil, errors.New("broken")
 	}))
 	for _, url := range []string{"/api/v1/services", "/api/v1/services?watch=true"} {
@@ -250,7 +250,7 @@ func TestMeasured(t *testing.T) {
 			t.Error("the error is lost")
 		}
 	}
-	if asked != 2 {
-		t.Error(asked)
+	if requests != 2 {
+		t.Error(requests)
 	}
 }

@@ -24,7 +24,7 @@ type maintenance struct {
 	name   string
 	// pause is the time between two requests while the server does not respond.
 	pause     time.Duration
-	tell      func(withheld bool)
+	notify    func(withheld bool)
 	informers *remote.Informers[*gimbalv1.DiscoveryBackend]
 	// deleted is closed when the backend is being deleted: then its copies are deleted too, and nothing may be copied any more.
 	deleted chan struct{}
@@ -33,18 +33,18 @@ type maintenance struct {
 
 // newMaintenance returns the maintenance of a backend. It notifies once the state is known, and then of every change. The second
 // client, which watches, has no timeout.
-func newMaintenance(asking, watching client.DiscoveryBackends, namespace, name string, pause time.Duration, tell func(withheld bool)) (*maintenance, error) {
+func newMaintenance(querying, watching client.DiscoveryBackends, namespace, name string, pause time.Duration, notify func(withheld bool)) (*maintenance, error) {
 	own := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()}
 	source := remote.From(nil, own, func(string) client.DiscoveryBackends { return watching })
 	informers, err := remote.NewInformers([]string{namespace}, source, &gimbalv1.DiscoveryBackend{}, trimBackend, nil)
 	if err != nil {
 		return nil, err
 	}
-	m := &maintenance{client: asking, name: name, pause: pause, tell: tell, informers: informers, deleted: make(chan struct{})}
+	m := &maintenance{client: querying, name: name, pause: pause, notify: notify, informers: informers, deleted: make(chan struct{})}
 	_, err = informers.Handle(remote.Handlers[*gimbalv1.DiscoveryBackend]{
 		Set: func(backend *gimbalv1.DiscoveryBackend) {
 			m.observeDeletion(backend)
-			tell(backend.Status.EndpointsDrained)
+			notify(backend.Status.EndpointsDrained)
 		},
 		// Its endpoints are deleted with it, unchanged.
 		Deleted: func(*gimbalv1.DiscoveryBackend, bool) {},
@@ -77,7 +77,7 @@ func (m *maintenance) follow(ctx context.Context) {
 	for ctx.Err() == nil {
 		withheld, err := m.withheld(ctx)
 		if err == nil {
-			m.tell(withheld)
+			m.notify(withheld)
 			break
 		}
 		logr.FromContextOrDiscard(ctx).Info("Failed to determine whether the backend is in maintenance, retrying", "err", err)

@@ -60,13 +60,13 @@ func (b *backends) Watch(_ context.Context, options metav1.ListOptions) (watch.I
 }
 
 // put changes the DiscoveryBackend, in a new version.
-func (b *backends) put(version string, withheld bool, tell func(*watch.FakeWatcher, *gimbalv1.DiscoveryBackend)) {
+func (b *backends) put(version string, withheld bool, notify func(*watch.FakeWatcher, *gimbalv1.DiscoveryBackend)) {
 	backend := &gimbalv1.DiscoveryBackend{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "us", ResourceVersion: version}}
 	backend.Status.EndpointsDrained = withheld
 	b.mu.Lock()
 	b.backend = backend
 	b.mu.Unlock()
-	tell(b.watcher, backend)
+	notify(b.watcher, backend)
 }
 
 // The callback is notified immediately whether the endpoints are withheld, even without a DiscoveryBackend, and whenever that
@@ -75,11 +75,11 @@ func TestMaintenance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &backends{watcher: watch.NewFake(), down: true}
 		var mu sync.Mutex
-		var told []bool
+		var notified []bool
 		m, err := newMaintenance(server, server, "ns", "us", time.Second, func(withheld bool) {
 			mu.Lock()
 			defer mu.Unlock()
-			told = append(told, withheld)
+			notified = append(notified, withheld)
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -92,8 +92,8 @@ func TestMaintenance(t *testing.T) {
 			time.Sleep(5 * time.Second)
 			mu.Lock()
 			defer mu.Unlock()
-			if !slices.Equal(told, want) {
-				t.Errorf("%s: notifications = %v, want %v", what, told, want)
+			if !slices.Equal(notified, want) {
+				t.Errorf("%s: notifications = %v, want %v", what, notified, want)
 			}
 		}
 		expect("without a response")

@@ -33,11 +33,11 @@ type cloud struct {
 
 func (d *discoverer) openstack() (backend, error) {
 	environment := openstack.Environment{
-		Getenv: d.getenv, ReadFile: os.ReadFile, Authority: d.certificateAuthority, AuthorityFlag: "--openstack-certificate-authority",
+		Getenv: d.getenv, ReadFile: os.ReadFile, CA: d.caFile, CAFlag: "--openstack-certificate-authority",
 	}
-	if d.certificateAuthority == "" {
-		if environment.Authority = d.getenv("OS_CACERT"); environment.Authority != "" {
-			environment.AuthorityFlag = "OS_CACERT"
+	if d.caFile == "" {
+		if environment.CA = d.getenv("OS_CACERT"); environment.CA != "" {
+			environment.CAFlag = "OS_CACERT"
 		}
 	}
 	credentials, err := environment.Credentials()

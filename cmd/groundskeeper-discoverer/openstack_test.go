@@ -24,7 +24,7 @@ func TestOpenStackFlags(t *testing.T) {
 			return o.mode == gimbalv1.BackendOpenStack && o.probe == 30*time.Second && o.openstackQPS == 100 && o.openstackBurst == 200 && len(o.watchlist) == 0
 		},
 		neededByClouds + "--openstack-project-watchlist=a,b --openstack-certificate-authority=/ca": func(o *options) bool {
-			return slices.Equal(o.watchlist, []string{"a", "b"}) && o.certificateAuthority == "/ca"
+			return slices.Equal(o.watchlist, []string{"a", "b"}) && o.caFile == "/ca"
 		},
 		neededByClouds + "--reconciliation-period=7s --openstack-client-qps=3.5 --openstack-client-burst=9 --num-threads=2": func(o *options) bool {
 			return o.probe == 7*time.Second && o.openstackQPS == 3.5 && o.openstackBurst == 9 && o.threads == 2
@@ -82,7 +82,7 @@ func TestHelp(t *testing.T) {
 func TestOpenStackCredentials(t *testing.T) {
 	here := write(t, strings.Replace(kubeconfigOf, "USER", "token: t", 1))
 	fine := map[string]string{"OS_AUTH_URL": "https://cloud.example:5000/v3", "OS_USERNAME": "u", "OS_PASSWORD": "hunter2", "OS_TENANT_NAME": "p"}
-	for name, tc := range map[string]struct{ variable, value, authority, wants string }{
+	for name, tc := range map[string]struct{ variable, value, ca, wants string }{
 		"fine":                      {"OS_REGION_NAME", "r", "", ""},
 		"none":                      {"OS_AUTH_URL", "", "", "neither OS_AUTH_URL nor OS_CLIENT_CONFIG_FILE"},
 		"no password":               {"OS_PASSWORD", "", "", "OS_PASSWORD is not set"},
@@ -95,7 +95,7 @@ func TestOpenStackCredentials(t *testing.T) {
 			}
 			return fine[variable]
 		})
-		o.backend, o.gimbalKubeconfig, o.certificateAuthority = "os", here, tc.authority
+		o.backend, o.gimbalKubeconfig, o.caFile = "os", here, tc.ca
 		d, err := newDiscoverer(o)
 		if tc.wants == "" {
 			if err != nil || d.server != "cloud.example:5000" || d.replica.Check() == nil {

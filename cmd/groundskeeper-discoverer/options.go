@@ -46,11 +46,11 @@ type options struct {
 	selected labels.Selector
 	identity string
 	// What follows is for OpenStack.
-	getenv               func(string) string
-	certificateAuthority string
-	watchlist            []string
-	openstackQPS         float32
-	openstackBurst       int
+	getenv         func(string) string
+	caFile         string
+	watchlist      []string
+	openstackQPS   float32
+	openstackBurst int
 }
 
 func newOptions(mode gimbalv1.BackendType, getenv func(string) string) *options {

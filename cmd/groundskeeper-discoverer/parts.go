@@ -42,7 +42,7 @@ func newLogger(debug bool, format *logging.Format) logr.Logger {
 
 // connect makes the parts that speak to this cluster, beside those that speak to the backend.
 func (d *discoverer) connect(here *rest.Config, queue workqueue.TypedRateLimitingInterface[types.NamespacedName], there backend) error {
-	asking, err := client.New(here)
+	querying, err := client.New(here)
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (d *discoverer) connect(here *rest.Config, queue workqueue.TypedRateLimitin
 	if err != nil {
 		return err
 	}
-	d.backends, d.leases = asking.DiscoveryBackends(d.backendNamespace), asking.Leases(d.backendNamespace)
+	d.backends, d.leases = querying.DiscoveryBackends(d.backendNamespace), querying.Leases(d.backendNamespace)
 	d.keeper = &identity.Keeper{Client: d.backends, Namespace: d.backendNamespace, Name: d.backend}
 	d.maintenance, err = newMaintenance(d.backends, watching.DiscoveryBackends(d.backendNamespace), d.backendNamespace, d.backend, d.timeout,
 		func(withheld bool) { d.replica.SetWithheld(withheld) })
@@ -58,7 +58,7 @@ func (d *discoverer) connect(here *rest.Config, queue workqueue.TypedRateLimitin
 		return err
 	}
 	d.replica, err = replica.New(replica.Options{
-		Backend: d.backend, Upstream: there, Client: asking, Watching: watching,
+		Backend: d.backend, Upstream: there, Client: querying, Watching: watching,
 		Policy: d.policy(), Annotations: d.annotations, Labels: d.labels, Addresses: d.addresses, Selector: d.selected, Confined: d.confined(), Withheld: d.maintenance.withheld, Unknown: there.Unknown,
 		Workers: d.threads, Resync: d.resync, Ledger: d.ledger, Meters: d.meters, Clock: clock.RealClock{},
 	}, queue)

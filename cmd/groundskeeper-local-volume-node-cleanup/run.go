@@ -97,11 +97,11 @@ func newManager(ctx context.Context, config *rest.Config, o *options, ready *rea
 			return nil, fmt.Errorf("register types: %w", err)
 		}
 	}
-	asking, err := client.New(config, client.Options{Scheme: scheme})
+	direct, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {
 		return nil, fmt.Errorf("API server %s: %w", config.Host, err)
 	}
-	found, err := findRights(ctx, asking, o)
+	found, err := findPermissions(ctx, direct, o)
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,7 @@ func reviewer(t *testing.T, allowed func(*authorizationv1.ResourceAttributes) bo
 	})
 }
 
-func TestRights(t *testing.T) {
+func TestPermissions(t *testing.T) {
 	without := func(resource string, verbs ...string) func(*authorizationv1.ResourceAttributes) bool {
 		return func(a *authorizationv1.ResourceAttributes) bool {
 			return a.Resource != resource || len(verbs) > 0 && !strings.Contains(strings.Join(verbs, " "), a.Verb)
@@ -53,31 +53,31 @@ func TestRights(t *testing.T) {
 	for name, test := range map[string]struct {
 		allowed func(*authorizationv1.ResourceAttributes) bool
 		change  func(*options)
-		want    rights
+		want    permissions
 		fails   string
 	}{
-		"everything":                       {without("nothing"), nil, rights{leases: true, record: true, namespaces: true}, ""},
-		"no leases":                        {without("leases"), nil, rights{record: true, namespaces: true}, ""},
-		"leases are not wanted":            {without("nothing"), func(o *options) { o.leaderElect = false }, rights{record: true, namespaces: true}, ""},
-		"leases cannot be updated":         {without("leases", "update"), nil, rights{record: true, namespaces: true}, ""},
-		"no config maps":                   {without("configmaps"), nil, rights{leases: true, namespaces: true}, ""},
-		"config maps only to read":         {without("configmaps", "patch", "create"), nil, rights{leases: true, namespaces: true}, ""},
-		"no namespaces":                    {without("namespaces"), nil, rights{leases: true, record: true}, ""},
-		"no nodes":                         {without("nodes"), nil, rights{}, "the permission to list nodes is missing"},
-		"nodes cannot be watched":          {without("nodes", "watch"), nil, rights{}, "the permission to watch nodes is missing"},
-		"volumes cannot be deleted":        {without("persistentvolumes", "delete"), nil, rights{}, "the permission to delete persistentvolumes is missing"},
-		"no claims":                        {without("persistentvolumeclaims"), nil, rights{}, "the permission to list persistentvolumeclaims is missing"},
-		"no pods":                          {without("pods"), nil, rights{leases: true, record: true, namespaces: true}, ""},
-		"no patch":                         {without("persistentvolumes", "patch"), nil, rights{leases: true, record: true, namespaces: true}, ""},
-		"no patch, but to release volumes": {without("persistentvolumes", "patch"), func(o *options) { o.releaseCSI = true }, rights{}, "the permission to patch persistentvolumes is missing"},
-		"no pods, but to be deleted":       {without("pods"), func(o *options) { o.deletePods = true }, rights{}, "the permission to delete pods is missing"},
+		"everything":                       {without("nothing"), nil, permissions{leases: true, record: true, namespaces: true}, ""},
+		"no leases":                        {without("leases"), nil, permissions{record: true, namespaces: true}, ""},
+		"leases are not wanted":            {without("nothing"), func(o *options) { o.leaderElect = false }, permissions{record: true, namespaces: true}, ""},
+		"leases cannot be updated":         {without("leases", "update"), nil, permissions{record: true, namespaces: true}, ""},
+		"no config maps":                   {without("configmaps"), nil, permissions{leases: true, namespaces: true}, ""},
+		"config maps only to read":         {without("configmaps", "patch", "create"), nil, permissions{leases: true, namespaces: true}, ""},
+		"no namespaces":                    {without("namespaces"), nil, permissions{leases: true, record: true}, ""},
+		"no nodes":                         {without("nodes"), nil, permissions{}, "the permission to list nodes is missing"},
+		"nodes cannot be watched":          {without("nodes", "watch"), nil, permissions{}, "the permission to watch nodes is missing"},
+		"volumes cannot be deleted":        {without("persistentvolumes", "delete"), nil, permissions{}, "the permission to delete persistentvolumes is missing"},
+		"no claims":                        {without("persistentvolumeclaims"), nil, permissions{}, "the permission to list persistentvolumeclaims is missing"},
+		"no pods":                          {without("pods"), nil, permissions{leases: true, record: true, namespaces: true}, ""},
+		"no patch":                         {without("persistentvolumes", "patch"), nil, permissions{leases: true, record: true, namespaces: true}, ""},
+		"no patch, but to release volumes": {without("persistentvolumes", "patch"), func(o *options) { o.releaseCSI = true }, permissions{}, "the permission to patch persistentvolumes is missing"},
+		"no pods, but to be deleted":       {without("pods"), func(o *options) { o.deletePods = true }, permissions{}, "the permission to delete pods is missing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := newOptions()
 			if test.change != nil {
 				test.change(o)
 			}
-			got, err := findRights(t.Context(), reviewer(t, test.allowed), o)
+			got, err := findPermissions(t.Context(), reviewer(t, test.allowed), o)
 			if got != test.want || (err == nil) != (test.fails == "") || err != nil && !strings.Contains(err.Error(), test.fails) {
 				t.Errorf("got %+v, %v", got, err)
 			}

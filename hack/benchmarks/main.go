@@ -36,8 +36,8 @@ func run(file string, record bool) error {
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	var measured []result
-	for _, folder := range folders(recorded) {
-		results, err := measure(folder, recorded)
+	for _, directory := range directories(recorded) {
+		results, err := measure(directory, recorded)
 		if err != nil {
 			return err
 		}
@@ -55,12 +55,12 @@ func run(file string, record bool) error {
 }
 
 // measure runs the recorded benchmarks of a package.
-func measure(folder string, recorded []result) ([]result, error) {
-	command := exec.CommandContext(context.Background(), "go", "test", "-run", "^$", "-bench", pattern(folder, recorded), "-benchmem", "-benchtime", "200x", "./"+folder) //nolint:gosec // packages of this module
+func measure(directory string, recorded []result) ([]result, error) {
+	command := exec.CommandContext(context.Background(), "go", "test", "-run", "^$", "-bench", pattern(directory, recorded), "-benchmem", "-benchtime", "200x", "./"+directory) //nolint:gosec // packages of this module
 	var out bytes.Buffer
 	command.Stdout, command.Stderr = &out, &out
 	if err := command.Run(); err != nil {
-		return nil, fmt.Errorf("%s: %w\n%s", folder, err, out.String())
+		return nil, fmt.Errorf("%s: %w\n%s", directory, err, out.String())
 	}
-	return parseOutput(folder, out.String())
+	return parseOutput(directory, out.String())
 }

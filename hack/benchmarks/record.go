@@ -14,8 +14,8 @@ import (
 // result is what one benchmark allocates for an operation.
 type result struct {
 	// directory is its package, below the root of the repository; name is without the number of CPUs.
-	folder, name   string
-	bytes, objects int64
+	directory, name string
+	bytes, objects  int64
 }
 
 // A run differs a little from the next one: maps grow at random, pools are emptied.
@@ -35,7 +35,7 @@ func parseRecord(content string) ([]result, error) {
 		if len(fields) != 4 {
 			return nil, fmt.Errorf("line %d has %d fields, not 4", n+1, len(fields))
 		}
-		r := result{folder: fields[0], name: fields[1]}
+		r := result{directory: fields[0], name: fields[1]}
 		var err error
 		if r.bytes, err = strconv.ParseInt(fields[2], 10, 64); err != nil {
 			return nil, fmt.Errorf("line %d: %w", n+1, err)
@@ -53,28 +53,28 @@ func printRecord(all []result) string {
 	out.WriteString("# What the benchmarks of hot code allocate for an operation: package, benchmark, bytes, allocations.\n" +
 		"# go run ./hack/benchmarks compares, go run ./hack/benchmarks -record updates the record.\n")
 	for _, r := range all {
-		fmt.Fprintln(&out, r.folder, r.name, r.bytes, r.objects)
+		fmt.Fprintln(&out, r.directory, r.name, r.bytes, r.objects)
 	}
 	return out.String()
 }
 
 // directories are the packages of the record, in its order.
-func folders(recorded []result) []string {
+func directories(recorded []result) []string {
 	var all []string
 	for _, r := range recorded {
-		if !slices.Contains(all, r.folder) {
-			all = append(all, r.folder)
+		if !slices.Contains(all, r.directory) {
+			all = append(all, r.directory)
 		}
 	}
 	return all
 }
 
 // pattern matches the benchmarks of a package, as go test -bench takes it: without their parts behind a slash.
-func pattern(folder string, recorded []result) string {
+func pattern(directory string, recorded []result) string {
 	var names []string
 	for _, r := range recorded {
 		name, _, _ := strings.Cut(r.name, "/")
-		if r.folder == folder && !slices.Contains(names, name) {
+		if r.directory == directory && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
@@ -84,16 +84,16 @@ func pattern(folder string, recorded []result) string {
 var outputLine = regexp.MustCompile(`(?m)^(Benchmark\S+?)(?:-\d+)?\s.*?(\d+) B/op\s+(\d+) allocs/op`)
 
 // parseOutput reads what go test -benchmem prints.
-func parseOutput(folder, output string) ([]result, error) {
+func parseOutput(directory, output string) ([]result, error) {
 	var all []result
 	for _, match := range outputLine.FindAllStringSubmatch(output, -1) {
-		r := result{folder: folder, name: match[1]}
+		r := result{directory: directory, name: match[1]}
 		r.bytes, _ = strconv.ParseInt(match[2], 10, 64)
 		r.objects, _ = strconv.ParseInt(match[3], 10, 64)
 		all = append(all, r)
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("%s: no benchmark ran:\n%s", folder, output)
+		return nil, fmt.Errorf("%s: no benchmark ran:\n%s", directory, output)
 	}
 	return all, nil
 }
@@ -102,22 +102,22 @@ func parseOutput(folder, output string) ([]result, error) {
 func compare(recorded, measured []result) []string {
 	var problems []string
 	for _, r := range recorded {
-		i := slices.IndexFunc(measured, func(m result) bool { return m.folder == r.folder && m.name == r.name })
+		i := slices.IndexFunc(measured, func(m result) bool { return m.directory == r.directory && m.name == r.name })
 		if i < 0 {
-			problems = append(problems, fmt.Sprintf("%s %s is recorded, but did not run", r.folder, r.name))
+			problems = append(problems, fmt.Sprintf("%s %s is recorded, but did not run", r.directory, r.name))
 			continue
 		}
 		m := measured[i]
 		if limit := int64(float64(r.bytes)*(1+moreBytes)) + someBytes; m.bytes > limit {
-			problems = append(problems, fmt.Sprintf("%s %s: %d bytes, recorded are %d", r.folder, r.name, m.bytes, r.bytes))
+			problems = append(problems, fmt.Sprintf("%s %s: %d bytes, recorded are %d", r.directory, r.name, m.bytes, r.bytes))
 		}
 		if limit := int64(float64(r.objects)*(1+moreObjects)) + someObjects; m.objects > limit {
-			problems = append(problems, fmt.Sprintf("%s %s: %d allocations, recorded are %d", r.folder, r.name, m.objects, r.objects))
+			problems = append(problems, fmt.Sprintf("%s %s: %d allocations, recorded are %d", r.directory, r.name, m.objects, r.objects))
 		}
 	}
 	for _, m := range measured {
-		if !slices.ContainsFunc(recorded, func(r result) bool { return m.folder == r.folder && m.name == r.name }) {
-			problems = append(problems, fmt.Sprintf("%s %s runs, but is not recorded", m.folder, m.name))
+		if !slices.ContainsFunc(recorded, func(r result) bool { return m.directory == r.directory && m.name == r.name }) {
+			problems = append(problems, fmt.Sprintf("%s %s runs, but is not recorded", m.directory, m.name))
 		}
 	}
 	return problems

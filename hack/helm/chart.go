@@ -38,8 +38,8 @@ const header = "# Made from artifacts/ by hack/helm: do not edit.\n"
 // chart returns the content of each file of the chart.
 func chart(artifacts string) (map[string]string, error) {
 	installations := map[string][]object{}
-	for mode, folder := range modes {
-		objects, err := build(artifacts, folder)
+	for mode, directory := range modes {
+		objects, err := build(artifacts, directory)
 		if err != nil {
 			return nil, err
 		}

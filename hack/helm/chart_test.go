@@ -78,11 +78,11 @@ func mustTemplate(t *testing.T, values string) map[string]object {
 }
 
 // same fails unless objects are those of the directories of artifacts, and what docs/helm.md lists as additions of the chart.
-func same(t *testing.T, is map[string]object, folders ...string) {
+func same(t *testing.T, is map[string]object, directories ...string) {
 	t.Helper()
 	want := map[string]object{}
-	for _, folder := range folders {
-		objects, err := build(artifacts, folder)
+	for _, directory := range directories {
+		objects, err := build(artifacts, directory)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,16 +157,16 @@ func TestLint(t *testing.T) {
 	}
 }
 
-func TestEachModeHasTheObjectsOfItsFolder(t *testing.T) {
-	for mode, folder := range modes {
+func TestEachModeHasTheObjectsOfItsDirectory(t *testing.T) {
+	for mode, directory := range modes {
 		t.Run(mode, func(t *testing.T) {
-			same(t, mustTemplate(t, "mode: "+mode), folder)
+			same(t, mustTemplate(t, "mode: "+mode), directory)
 		})
 	}
 }
 
-func TestEachFeatureHasTheObjectsOfItsFolder(t *testing.T) {
-	for feature, folder := range features {
+func TestEachFeatureHasTheObjectsOfItsDirectory(t *testing.T) {
+	for feature, directory := range features {
 		t.Run(feature, func(t *testing.T) {
 			without, with := mustTemplate(t, limits+""), mustTemplate(t, limits+"features: {"+feature+": {enabled: true}}")
 			for id := range without {
@@ -180,7 +180,7 @@ func TestEachFeatureHasTheObjectsOfItsFolder(t *testing.T) {
 					delete(with, id)
 				}
 			}
-			same(t, with, folder)
+			same(t, with, directory)
 		})
 	}
 }

@@ -42,16 +42,16 @@ func (o object) at(path ...string) any {
 }
 
 // build returns what "kubectl kustomize" prints of a directory of artifacts.
-func build(artifacts, folder string) ([]object, error) {
-	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(artifacts, folder))
+func build(artifacts, directory string) ([]object, error) {
+	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(artifacts, directory))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", folder, err)
+		return nil, fmt.Errorf("%s: %w", directory, err)
 	}
 	var objects []object
 	for _, resource := range resources.Resources() {
 		fields, err := resource.Map()
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", folder, err)
+			return nil, fmt.Errorf("%s: %w", directory, err)
 		}
 		objects = append(objects, fields)
 	}

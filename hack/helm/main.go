@@ -23,18 +23,18 @@ func main() {
 }
 
 // run writes the chart. Files that it no longer has go.
-func run(artifacts, folder string) error {
+func run(artifacts, directory string) error {
 	files, err := chart(artifacts)
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(folder, "Chart.yaml")); err == nil {
-		if err := os.RemoveAll(folder); err != nil {
+	if _, err := os.Stat(filepath.Join(directory, "Chart.yaml")); err == nil {
+		if err := os.RemoveAll(directory); err != nil {
 			return err
 		}
 	}
 	for name, content := range files {
-		path := filepath.Join(folder, name)
+		path := filepath.Join(directory, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return err
 		}

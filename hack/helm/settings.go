@@ -27,13 +27,13 @@ type workload struct {
 }
 
 var workloads = map[string]workload{
-	"groundskeeper-apiserver":          ours("apiserver"),
-	"groundskeeper-controller-manager": ours("controllerManager"),
+	"groundskeeper-apiserver":          productWorkload("apiserver"),
+	"groundskeeper-controller-manager": productWorkload("controllerManager"),
 	// It has a fixed number of members, and spreads them itself. Its image is from another project.
 	"groundskeeper-etcd": {"etcd", ".Values.etcd.image | quote", "command", false, []string{"nodeSelector", "tolerations"}},
 }
 
-func ours(section string) workload {
+func productWorkload(section string) workload {
 	image := `include "groundskeeper.image" (list . .Values.` + section + `.image) | quote`
 	return workload{section, image, "args", true, []string{"nodeSelector", "tolerations", "affinity"}}
 }

@@ -205,7 +205,7 @@ func nested(path, value string) string {
 	return parts[0] + ": " + value
 }
 
-func TestWrongValuesAreRefused(t *testing.T) {
+func TestInvalidValuesAreRejected(t *testing.T) {
 	for values, want := range map[string]string{
 		"mode: many":            "mode",
 		"modes: single-replica": "modes",

@@ -27,7 +27,7 @@ const exampleTimeout = time.Minute
 
 // example creates the Project of the manifest and waits until it is Ready. It does so once in the life of
 // the data: what the user made of the Project since, its deletion too, is theirs.
-func example(ctx context.Context, p *plane.Plane, manifest string, tell func(string)) error {
+func example(ctx context.Context, p *plane.Plane, manifest string, report func(string)) error {
 	done := filepath.Join(p.Dir(), "example-created")
 	if _, err := os.Stat(done); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -53,7 +53,7 @@ func example(ctx context.Context, p *plane.Plane, manifest string, tell func(str
 	for {
 		current, err := projects.Get(ctx, project.Name, metav1.GetOptions{})
 		if err == nil && current.Status.Phase == gardenerv1beta1.ProjectReady {
-			tell(fmt.Sprintf("%-32s Ready, its namespace is %s", "Project "+project.Name, current.NamespaceName()))
+			report(fmt.Sprintf("%-32s Ready, its namespace is %s", "Project "+project.Name, current.NamespaceName()))
 			return os.WriteFile(done, nil, 0o600)
 		}
 		select {

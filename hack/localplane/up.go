@@ -29,7 +29,7 @@ type upOptions struct {
 // up starts everything, creates the example Project if it was never created, and prints the next steps.
 func up(ctx context.Context, out io.Writer, dir string, o upOptions) error {
 	began := time.Now()
-	tell := func(line string) { fmt.Fprintln(out, line) }
+	report := func(line string) { fmt.Fprintln(out, line) }
 	if o.midonet != "" && o.midonet != "fake" {
 		return fmt.Errorf("--midonet (MIDONET of make): %q is not known; \"fake\" starts a fake of MidoNet, empty starts none", o.midonet)
 	}
@@ -45,7 +45,7 @@ func up(ctx context.Context, out io.Writer, dir string, o upOptions) error {
 		APIServerFlags: strings.Fields(o.apiserverFlags),
 		ManagerFlags:   strings.Fields(o.managerFlags),
 		Detached:       true,
-		Progress:       tell,
+		Progress:       report,
 	}
 	if o.images != "" {
 		if err := withNode(&options, o.images); err != nil {
@@ -57,9 +57,9 @@ func up(ctx context.Context, out io.Writer, dir string, o upOptions) error {
 		return err
 	}
 	for _, line := range waiting(ctx, "http://"+p.Managers[0].Address()+"/statusz") {
-		tell(line)
+		report(line)
 	}
-	if err := example(ctx, p, filepath.Join(o.artifacts, "examples", "project.yaml"), tell); err != nil {
+	if err := example(ctx, p, filepath.Join(o.artifacts, "examples", "project.yaml"), report); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, `
@@ -100,13 +100,13 @@ func midonet(p *plane.Plane) string {
 }
 
 // withNode adds a node with the images of the directory, and runs discoverers from theirs.
-func withNode(options *plane.Options, folder string) error {
+func withNode(options *plane.Options, directory string) error {
 	options.Node = true
 	for _, name := range []string{"pause", discoverer} {
-		options.Images = append(options.Images, filepath.Join(folder, name+".tar"))
+		options.Images = append(options.Images, filepath.Join(directory, name+".tar"))
 	}
 	var err error
-	options.DiscovererImage, err = image.Reference(filepath.Join(folder, discoverer+".tar"))
+	options.DiscovererImage, err = image.Reference(filepath.Join(directory, discoverer+".tar"))
 	return err
 }
 

@@ -132,7 +132,7 @@ func TestDescribeNamesWhatHasNoSample(t *testing.T) {
 }
 
 // A metric that cannot be described results in an error with its text.
-func TestDescribeRefusesAnotherForm(t *testing.T) {
+func TestDescribeRejectsUnknownForms(t *testing.T) {
 	quoted := prometheus.NewGauge(prometheus.GaugeOpts{Name: `a"b`, Help: "A name with a quote."})
 	if _, err := describe(func(r prometheus.Registerer) error { return r.Register(quoted) }); err == nil || !strings.Contains(err.Error(), "A name with a quote.") {
 		t.Errorf("got %v", err)

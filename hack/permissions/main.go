@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"os"
 
-	"groundskeeper.io/groundskeeper/test/rights"
+	"groundskeeper.io/groundskeeper/test/permissions"
 )
 
 func main() {
@@ -20,9 +20,9 @@ func main() {
 }
 
 func run() error {
-	all, err := rights.Load("artifacts")
+	all, err := permissions.Load("artifacts")
 	if err != nil {
 		return err
 	}
-	return os.WriteFile("docs/permissions.md", []byte(rights.Page(all)), 0o644)
+	return os.WriteFile("docs/permissions.md", []byte(permissions.Page(all)), 0o644)
 }

@@ -34,7 +34,7 @@ func kinds() []kind {
 func kindPage(k kind, definitions map[string]common.OpenAPIDefinition) (string, error) {
 	var b strings.Builder
 	b.WriteString(heading(k.name + " (" + k.group + "/" + k.version + ")"))
-	ours := k.definition[:strings.LastIndex(k.definition, ".")+1]
+	own := k.definition[:strings.LastIndex(k.definition, ".")+1]
 	queue, seen := []string{k.definition}, map[string]bool{k.definition: true}
 	for len(queue) > 0 {
 		name := queue[0]
@@ -49,7 +49,7 @@ func kindPage(k kind, definitions map[string]common.OpenAPIDefinition) (string, 
 		for _, field := range sorted(schema.Properties) {
 			property := schema.Properties[field]
 			reference := reference(&property)
-			if strings.HasPrefix(reference, ours) && !seen[reference] {
+			if strings.HasPrefix(reference, own) && !seen[reference] {
 				seen[reference] = true
 				queue = append(queue, reference)
 			}
@@ -61,7 +61,7 @@ func kindPage(k kind, definitions map[string]common.OpenAPIDefinition) (string, 
 			if len(property.Enum) > 0 {
 				about += " One of " + literals(property.Enum) + "."
 			}
-			rows = append(rows, []string{code(field), typeOf(&property, ours), required, fallback(property.Default), text(about)})
+			rows = append(rows, []string{code(field), typeOf(&property, own), required, fallback(property.Default), text(about)})
 		}
 		if len(rows) > 0 {
 			b.WriteString(table([]string{"field", "type", "required", "default", "meaning"}, rows))
@@ -88,16 +88,16 @@ func reference(s *spec.Schema) string {
 }
 
 // typeOf is the name of the type of a property, with a link if Groundskeeper defines it.
-func typeOf(s *spec.Schema, ours string) string {
+func typeOf(s *spec.Schema, own string) string {
 	switch {
 	case s == nil:
 		return ""
 	case s.Items != nil:
-		return "list of " + typeOf(s.Items.Schema, ours)
+		return "list of " + typeOf(s.Items.Schema, own)
 	case s.AdditionalProperties != nil:
-		return "map to " + typeOf(s.AdditionalProperties.Schema, ours)
+		return "map to " + typeOf(s.AdditionalProperties.Schema, own)
 	}
-	if r := reference(s); strings.HasPrefix(r, ours) {
+	if r := reference(s); strings.HasPrefix(r, own) {
 		return "[" + last(r) + "](#" + strings.ToLower(last(r)) + ")"
 	} else if r != "" {
 		return last(r)

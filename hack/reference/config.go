@@ -141,8 +141,8 @@ func (s *source) fields(value reflect.Value, path string, index int, sections *[
 		if err != nil {
 			return err
 		}
-		ours := value.Type().PkgPath()
-		if field.Type.Kind() == reflect.Struct && field.Type.PkgPath() == ours {
+		own := value.Type().PkgPath()
+		if field.Type.Kind() == reflect.Struct && field.Type.PkgPath() == own {
 			if err := s.walk(value.Field(i), at, about, sections); err != nil {
 				return err
 			}
@@ -157,7 +157,7 @@ func (s *source) fields(value reflect.Value, path string, index int, sections *[
 			literal = ""
 		}
 		(*sections)[index].rows = append((*sections)[index].rows, []string{code(name), s.kind(field.Type), code(literal), text(about)})
-		if element := field.Type; element.Kind() == reflect.Slice && element.Elem().Kind() == reflect.Struct && element.Elem().PkgPath() == ours {
+		if element := field.Type; element.Kind() == reflect.Slice && element.Elem().Kind() == reflect.Struct && element.Elem().PkgPath() == own {
 			of := strings.Join(strings.Fields(s.docs[element.Elem().Name()]), " ")
 			if err := s.walk(reflect.New(element.Elem()).Elem(), at+"[]", of, sections); err != nil {
 				return err

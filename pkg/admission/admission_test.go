@@ -170,16 +170,16 @@ func TestInitializer(t *testing.T) {
 	if err := ranges.ValidateInitialization(); err != nil {
 		t.Error(err)
 	}
-	told := &reaching{}
-	Initializer(own, Settings{DiscoveryAdmins: []string{"a"}, ConfirmedBackends: deletionconfirmation.AllBackends, QuotaLabels: []string{"size"}}).Initialize(told)
-	if !slices.Equal(told.namespaces, []string{"a"}) {
-		t.Errorf("admin namespaces of backends = %q", told.namespaces)
+	notified := &reaching{}
+	Initializer(own, Settings{DiscoveryAdmins: []string{"a"}, ConfirmedBackends: deletionconfirmation.AllBackends, QuotaLabels: []string{"size"}}).Initialize(notified)
+	if !slices.Equal(notified.namespaces, []string{"a"}) {
+		t.Errorf("admin namespaces of backends = %q", notified.namespaces)
 	}
-	if told.confirmed != deletionconfirmation.AllBackends {
-		t.Errorf("backends that need a confirmation = %q, want %q", told.confirmed, deletionconfirmation.AllBackends)
+	if notified.confirmed != deletionconfirmation.AllBackends {
+		t.Errorf("backends that need a confirmation = %q, want %q", notified.confirmed, deletionconfirmation.AllBackends)
 	}
-	if !slices.Equal(told.keys, []string{"size"}) {
-		t.Errorf("labels of quotas = %q", told.keys)
+	if !slices.Equal(notified.keys, []string{"size"}) {
+		t.Errorf("labels of quotas = %q", notified.keys)
 	}
 	Initializer(own, Settings{}).Initialize(projectmutator.New()) // wants nothing, gets nothing
 }

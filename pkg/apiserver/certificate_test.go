@@ -48,7 +48,7 @@ func TestRegistrationsAreThoseOfTheArtifacts(t *testing.T) {
 	if len(files) == 0 || len(targets) != len(files) {
 		t.Fatalf("%d targets, files %v", len(targets), files)
 	}
-	rights, err := os.ReadFile(filepath.Join("..", "..", "artifacts", "rbac", "apiserver.yaml"))
+	permissions, err := os.ReadFile(filepath.Join("..", "..", "artifacts", "rbac", "apiserver.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestRegistrationsAreThoseOfTheArtifacts(t *testing.T) {
 	}
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
-		if !known[name] || !strings.Contains(string(rights), name) {
+		if !known[name] || !strings.Contains(string(permissions), name) {
 			t.Errorf("APIService %s does not have the CA, or Groundskeeper has no permission to write it", name)
 		}
 	}

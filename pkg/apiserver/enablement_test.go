@@ -39,7 +39,7 @@ func TestServed(t *testing.T) {
 	}
 }
 
-func TestServedRefuses(t *testing.T) {
+func TestServedRejects(t *testing.T) {
 	for flag, want := range map[string]string{
 		"apps/v1=false": "unknown api groups apps/v1",
 		"core.gardener.cloud/v1beta1/projects=false": "is a resource",

@@ -188,8 +188,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// atOnce repeats something until the returned function is called.
-func atOnce(t *testing.T, what func(ctx context.Context, i int) error) (stop func() int) {
+// concurrently repeats something until the returned function is called.
+func concurrently(t *testing.T, what func(ctx context.Context, i int) error) (stop func() int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan int, 1)

@@ -101,7 +101,7 @@ func TestRewriteWhileOthersWrite(t *testing.T) {
 	key := func(i int) string { return fmt.Sprint("/core.gardener.cloud/projects/p", i%n) }
 	server := openStore(t, s.etcd, encrypted(t, newKey, oldKey))
 	written, last := map[string]string{}, "" // of the last write it is open whether it was done
-	stop := atOnce(t, func(ctx context.Context, i int) error {
+	stop := concurrently(t, func(ctx context.Context, i int) error {
 		projects := server.resource(t, "Project").Store.Storage.Storage
 		if i%n == n-1 { // it comes again as soon as it has been deleted
 			if err := projects.Delete(ctx, key(i), &gardenerv1beta1.Project{}, nil, storage.ValidateAllObjectFunc, nil, storage.DeleteOptions{}); err != nil {

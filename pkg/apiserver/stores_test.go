@@ -129,7 +129,7 @@ func TestExportIsOfOneRevision(t *testing.T) {
 			}), nil)
 	}
 	// The Kluster, which is exported last, is never behind the Project, and never more than one ahead.
-	stop := atOnce(t, func(ctx context.Context, i int) error {
+	stop := concurrently(t, func(ctx context.Context, i int) error {
 		if err := count(ctx, "Kluster", "/kubernikus.sap.cc/klusters/team/k", i); err != nil {
 			return err
 		}

@@ -30,15 +30,15 @@ func join(certificates []*x509.Certificate) []byte {
 }
 
 // trusts reports whether a bundle has a CA.
-func trusts(bundle, authority []byte) bool {
-	wanted := split(authority)
+func trusts(bundle, ca []byte) bool {
+	wanted := split(ca)
 	return len(wanted) == 1 && slices.ContainsFunc(split(bundle), wanted[0].Equal)
 }
 
 // trusting returns the bundle with a CA that it may have already.
-func trusting(bundle, authority []byte) []byte {
-	if trusts(bundle, authority) {
+func trusting(bundle, ca []byte) []byte {
+	if trusts(bundle, ca) {
 		return bundle
 	}
-	return join(append(split(bundle), split(authority)...))
+	return join(append(split(bundle), split(ca)...))
 }

@@ -21,9 +21,9 @@ type issuance struct {
 	now    time.Time
 	timing Timing
 	// signer is nil when there is no CA, or none that could be used.
-	signer    *signer
-	authority keptSecret
-	leaves    []keptLeaf
+	signer *signer
+	ca     keptSecret
+	leaves []keptLeaf
 }
 
 // keptSecret is a Secret in the state that was read; nil when there is none.
@@ -57,7 +57,7 @@ func (v issuance) plan() (*issuing, error) {
 					leaf.Secret, leaf.pair.tls.Leaf.NotAfter.Format(time.RFC3339))
 			}
 		}
-		return &issuing{secret: v.name, why: "there is no CA", kept: v.authority}, nil
+		return &issuing{secret: v.name, why: "there is no CA", kept: v.ca}, nil
 	}
 	for _, leaf := range v.leaves {
 		if why := v.due(leaf); why != "" {
@@ -78,7 +78,7 @@ func (v issuance) due(leaf keptLeaf) string {
 		return "there is none"
 	case leaf.pair == nil:
 		return "it cannot be used"
-	case !bytes.Equal(leaf.pair.authority, v.signer.pem) || !bytes.Equal(leaf.bundle, v.signer.pem):
+	case !bytes.Equal(leaf.pair.ca, v.signer.pem) || !bytes.Equal(leaf.bundle, v.signer.pem):
 		return "it is not of this CA"
 	case !leaf.describes(leaf.pair.tls.Leaf):
 		return "it is for other names or uses"

@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// lookAgain is how often an Issuer checks its Secrets when there is nothing to do.
-const lookAgain = 5 * time.Minute
+// recheckPeriod is how often an Issuer checks its Secrets when there is nothing to do.
+const recheckPeriod = 5 * time.Minute
 
 // IssuerOptions specify what certificates are kept, and where.
 type IssuerOptions struct {
@@ -70,15 +70,15 @@ func NewIssuer(config *rest.Config, options IssuerOptions) (*Issuer, error) {
 func (i *Issuer) Run(ctx context.Context) {
 	logger := logr.FromContextOrDiscard(ctx).WithValues("authority", i.options.Namespace+"/"+i.options.Name)
 	ctx = logr.NewContext(ctx, logger)
-	var told problem
+	var reported problem
 	pause := minPause
 	for ctx.Err() == nil {
 		wait, err := i.pass(ctx)
 		switch {
 		case err == nil:
-			told, pause = problem{}, minPause
+			reported, pause = problem{}, minPause
 		case ctx.Err() == nil:
-			if told.isNews(err, time.Now()) {
+			if reported.isNews(err, time.Now()) {
 				logger.Error(err, "The certificates are not in order, trying again")
 			}
 			wait, pause = pause, min(2*pause, maxPause)
@@ -102,7 +102,7 @@ func (i *Issuer) pass(ctx context.Context) (time.Duration, error) {
 			return 0, err
 		}
 		if todo == nil {
-			return lookAgain, nil
+			return recheckPeriod, nil
 		}
 		if err := i.write(ctx, v, todo); err != nil {
 			return 0, err
@@ -118,7 +118,7 @@ func (i *Issuer) read(ctx context.Context) (issuance, error) {
 	secret, err := i.secret(ctx, i.options.Name)
 	errs := []error{err}
 	if err == nil {
-		v.authority = keptSecret{secret: secret}
+		v.ca = keptSecret{secret: secret}
 		if v.signer, err = decodeSigner(secret); err != nil {
 			logr.FromContextOrDiscard(ctx).Info("Failed to use the CA", "err", err.Error())
 		}

@@ -37,7 +37,7 @@ func ends(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 }
 
 // The expiry of each certificate is reported, also while nothing can be renewed.
-func TestIssuerTellsWhenCertificatesEnd(t *testing.T) {
+func TestIssuerReportsExpiry(t *testing.T) {
 	issuingRun(t, 1, func(t *testing.T, i *issuers) {
 		end := func(name, trusting string) float64 {
 			return float64(i.leaf(t, name, trusting, x509.ExtKeyUsageClientAuth, "").NotAfter.Unix())
@@ -108,7 +108,7 @@ func TestIssuerRepeatsAProblem(t *testing.T) {
 }
 
 func TestIsNews(t *testing.T) {
-	var told problem
+	var reported problem
 	now := time.Now()
 	one, other := errors.New("one"), errors.New("other")
 	for n, c := range []struct {
@@ -119,7 +119,7 @@ func TestIsNews(t *testing.T) {
 		{one, 0, true}, {one, day - time.Second, false}, {other, 0, true}, {one, 0, true}, {one, day, true}, {one, time.Second, false},
 	} {
 		now = now.Add(c.after)
-		if got := told.isNews(c.err, now); got != c.want {
+		if got := reported.isNews(c.err, now); got != c.want {
 			t.Errorf("%d: %v, %s later: %v", n, c.err, c.after, got)
 		}
 	}

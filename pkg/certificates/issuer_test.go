@@ -152,7 +152,7 @@ func TestIssuerRestores(t *testing.T) {
 			"bundle":    func(s *corev1.Secret) { s.Data[bundleKey] = append(s.Data[bundleKey], s.Data[corev1.TLSCertKey]...) },
 		} {
 			i.edit(t, "client", how)
-			i.pass(lookAgain + time.Second)
+			i.pass(recheckPeriod + time.Second)
 			if client := i.leaf(t, "client", "server", x509.ExtKeyUsageClientAuth, ""); client.Subject.CommonName != "app" {
 				t.Errorf("%s: it is for %s", what, client.Subject)
 			}
@@ -167,7 +167,7 @@ func TestIssuerRestores(t *testing.T) {
 }
 
 // A lost CA is not replaced while there is a certificate that may be in use.
-func TestIssuerKeepsWhatALostAuthoritySigned(t *testing.T) {
+func TestIssuerKeepsCertificatesOfALostCA(t *testing.T) {
 	issuingRun(t, 2, func(t *testing.T, i *issuers) {
 		first := i.leaf(t, "server", "client", x509.ExtKeyUsageServerAuth, "localhost")
 		i.edit(t, "ca", nil)
@@ -184,7 +184,7 @@ func TestIssuerKeepsWhatALostAuthoritySigned(t *testing.T) {
 		// To get another CA, a user deletes everything of the old one.
 		i.edit(t, "server", nil)
 		i.edit(t, "client", nil)
-		i.pass(lookAgain + time.Minute)
+		i.pass(recheckPeriod + time.Minute)
 		i.leaf(t, "server", "client", x509.ExtKeyUsageServerAuth, "localhost")
 		i.leaf(t, "client", "server", x509.ExtKeyUsageClientAuth, "")
 	})
@@ -204,7 +204,7 @@ func TestIssuerLeavesForeignSecrets(t *testing.T) {
 }
 
 // Nothing outlives the CA, and its expiry is reported in advance.
-func TestIssuerNearTheEndOfItsAuthority(t *testing.T) {
+func TestIssuerNearExpiryOfItsCA(t *testing.T) {
 	issuingRun(t, 1, func(t *testing.T, i *issuers) {
 		v, err := i.all[0].read(t.Context())
 		if err != nil {

@@ -132,15 +132,15 @@ func (k *Keeper) Prepare(ctx context.Context) error {
 func (k *Keeper) Run(ctx context.Context) {
 	logger := logr.FromContextOrDiscard(ctx).WithValues("certificate", k.options.Namespace+"/"+k.options.Name)
 	events := k.watch(ctx)
-	var told problem
+	var reported problem
 	pause := minPause
 	for ctx.Err() == nil {
 		wait, err := k.pass(logr.NewContext(ctx, logger))
 		switch {
 		case err == nil:
-			told, pause = problem{}, minPause
+			reported, pause = problem{}, minPause
 		case ctx.Err() == nil:
-			if told.isNews(err, time.Now()) {
+			if reported.isNews(err, time.Now()) {
 				logger.Error(err, "The certificate is not in order, trying again")
 			}
 			wait, pause = pause, min(2*pause, maxPause)

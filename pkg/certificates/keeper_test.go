@@ -70,7 +70,7 @@ func TestRotation(t *testing.T) {
 		}
 		c.pass(t, 5*time.Minute, 100*time.Millisecond)
 		second := c.current()
-		if second.current.equal(first.current) || second.next != nil || string(second.bundle) != string(second.current.authority) {
+		if second.current.equal(first.current) || second.next != nil || string(second.bundle) != string(second.current.ca) {
 			t.Errorf("it was not replaced: %+v", second)
 		}
 		for i, k := range c.keepers {
@@ -112,7 +112,7 @@ func TestRotationStepByStep(t *testing.T) {
 	})
 }
 
-func TestReplicasStartAtOnce(t *testing.T) {
+func TestReplicasStartConcurrently(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
 		var group sync.WaitGroup
@@ -150,9 +150,9 @@ func TestSecretIsTampered(t *testing.T) {
 		"emptied":                func(s *corev1.Secret) { s.Data = nil },
 		"garbage":                func(s *corev1.Secret) { s.Data[corev1.TLSCertKey] = []byte("garbage") },
 		"another key":            func(s *corev1.Secret) { s.Data[corev1.TLSPrivateKeyKey] = foreign.key },
-		"without its CA":         func(s *corev1.Secret) { s.Data[bundleKey] = foreign.authority },
+		"without its CA":         func(s *corev1.Secret) { s.Data[bundleKey] = foreign.ca },
 		"without any CA":         func(s *corev1.Secret) { delete(s.Data, bundleKey) },
-		"with a pair of another": func(s *corev1.Secret) { p := foreignOnce(t); (&state{current: p, bundle: p.authority}).encodeInto(s) },
+		"with a pair of another": func(s *corev1.Secret) { p := foreignOnce(t); (&state{current: p, bundle: p.ca}).encodeInto(s) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			run(t, 2, func(t *testing.T, c *cluster) {

@@ -28,7 +28,7 @@ const backdated = time.Hour
 // pair is a serving certificate with its private key and the CA that signed it.
 type pair struct {
 	certificate, key []byte // in PEM
-	authority        []byte // the authority's certificate, in PEM
+	ca               []byte // the authority's certificate, in PEM
 	tls              *tls.Certificate
 }
 
@@ -50,8 +50,8 @@ func issue(name string, hosts []string, validity time.Duration) (*pair, error) {
 		}
 	}
 	// Clients look for the CA by its name, so no two may have the same.
-	authority := template(fmt.Sprintf("%s CA %x", name, serial[1:9]), 0)
-	authority.IsCA, authority.MaxPathLenZero, authority.KeyUsage = true, true, x509.KeyUsageCertSign
+	ca := template(fmt.Sprintf("%s CA %x", name, serial[1:9]), 0)
+	ca.IsCA, ca.MaxPathLenZero, ca.KeyUsage = true, true, x509.KeyUsageCertSign
 	leaf := template(name, 1)
 	leaf.KeyUsage, leaf.ExtKeyUsage = x509.KeyUsageDigitalSignature, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 	for _, host := range hosts {
@@ -61,32 +61,32 @@ func issue(name string, hosts []string, validity time.Duration) (*pair, error) {
 			leaf.DNSNames = append(leaf.DNSNames, host)
 		}
 	}
-	authorityPEM, leafPEM, keyPEM, err := sign(authority, leaf)
+	caPEM, leafPEM, keyPEM, err := sign(ca, leaf)
 	if err != nil {
 		return nil, fmt.Errorf("make a certificate for %s: %w", name, err)
 	}
-	return parsePair(leafPEM, keyPEM, authorityPEM)
+	return parsePair(leafPEM, keyPEM, caPEM)
 }
 
 // sign makes two keys, signs the CA automatically and the leaf by the CA, and returns all except the key of the CA.
-func sign(authority, leaf *x509.Certificate) (authorityPEM, leafPEM, keyPEM []byte, err error) {
+func sign(ca, leaf *x509.Certificate) (caPEM, leafPEM, keyPEM []byte, err error) {
 	signer, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	der, err := x509.CreateCertificate(rand.Reader, authority, authority, signer.Public(), signer)
+	der, err := x509.CreateCertificate(rand.Reader, ca, ca, signer.Public(), signer)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	// The parsed one has the key id that the leaf is to name.
-	if authority, err = x509.ParseCertificate(der); err != nil {
+	if ca, err = x509.ParseCertificate(der); err != nil {
 		return nil, nil, nil, err
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	leafDER, err := x509.CreateCertificate(rand.Reader, leaf, authority, key.Public(), signer)
+	leafDER, err := x509.CreateCertificate(rand.Reader, leaf, ca, key.Public(), signer)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -108,9 +108,9 @@ func parsePair(certificate, key, bundle []byte) (*pair, error) {
 	if loaded.Leaf == nil {
 		return nil, errors.New("the certificate cannot be read")
 	}
-	for _, authority := range split(bundle) {
-		if loaded.Leaf.CheckSignatureFrom(authority) == nil {
-			return &pair{certificate: certificate, key: key, authority: encode(authority.Raw), tls: &loaded}, nil
+	for _, ca := range split(bundle) {
+		if loaded.Leaf.CheckSignatureFrom(ca) == nil {
+			return &pair{certificate: certificate, key: key, ca: encode(ca.Raw), tls: &loaded}, nil
 		}
 	}
 	return nil, errors.New("no CA of the bundle signed the certificate")

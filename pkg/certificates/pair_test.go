@@ -31,7 +31,7 @@ func TestIssue(t *testing.T) {
 		t.Fatal(err)
 	}
 	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(p.authority)
+	roots.AppendCertsFromPEM(p.ca)
 	for _, name := range hosts {
 		if _, err := p.tls.Leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: name}); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -50,11 +50,11 @@ func TestIssue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	authority, otherAuthority := split(p.authority)[0], split(other.authority)[0]
-	if authority.Subject.String() == otherAuthority.Subject.String() || authority.SerialNumber.Cmp(p.tls.Leaf.SerialNumber) == 0 {
+	ca, otherCA := split(p.ca)[0], split(other.ca)[0]
+	if ca.Subject.String() == otherCA.Subject.String() || ca.SerialNumber.Cmp(p.tls.Leaf.SerialNumber) == 0 {
 		t.Error("two certificates cannot be distinguished")
 	}
-	if p.tls.Leaf.IsCA || !authority.IsCA || !authority.MaxPathLenZero {
+	if p.tls.Leaf.IsCA || !ca.IsCA || !ca.MaxPathLenZero {
 		t.Error("the certificate could sign others")
 	}
 }
@@ -63,7 +63,7 @@ func TestIssue(t *testing.T) {
 func TestTheSecretCannotSign(t *testing.T) {
 	p, next := foreignOnce(t), foreignOnce(t)
 	secret := &corev1.Secret{}
-	(&state{current: p, next: next, bundle: trusting(p.authority, next.authority)}).encodeInto(secret)
+	(&state{current: p, next: next, bundle: trusting(p.ca, next.ca)}).encodeInto(secret)
 	keys := 0
 	for name, data := range secret.Data {
 		key, err := keyutil.ParsePrivateKeyPEM(data)
@@ -71,8 +71,8 @@ func TestTheSecretCannotSign(t *testing.T) {
 			continue
 		}
 		keys++
-		for _, authority := range split(secret.Data[bundleKey]) {
-			if key.(*ecdsa.PrivateKey).PublicKey.Equal(authority.PublicKey) {
+		for _, ca := range split(secret.Data[bundleKey]) {
+			if key.(*ecdsa.PrivateKey).PublicKey.Equal(ca.PublicKey) {
 				t.Errorf("%s is the key of a CA", name)
 			}
 		}
@@ -86,11 +86,11 @@ func TestDecode(t *testing.T) {
 	p, next := foreignOnce(t), foreignOnce(t)
 	whole := func() *corev1.Secret {
 		s := &corev1.Secret{}
-		(&state{current: p, next: next, bundle: trusting(p.authority, next.authority)}).encodeInto(s)
+		(&state{current: p, next: next, bundle: trusting(p.ca, next.ca)}).encodeInto(s)
 		return s
 	}
 	s, err := decode(whole())
-	if err != nil || !s.current.equal(p) || !s.next.equal(next) || !bytes.Equal(s.current.authority, p.authority) {
+	if err != nil || !s.current.equal(p) || !s.next.equal(next) || !bytes.Equal(s.current.ca, p.ca) {
 		t.Fatalf("%+v, %v", s, err)
 	}
 	for name, data := range map[string][]byte{nextCertificateKey: []byte("x"), nextPrivateKeyKey: p.key} {

@@ -83,7 +83,7 @@ func (v view) plan() action {
 		return promote // it cannot get worse
 	case !v.stored.current.valid(v.now):
 		return begin
-	case servedValid && !trusts(v.stored.bundle, v.served.authority):
+	case servedValid && !trusts(v.stored.bundle, v.served.ca):
 		return remember
 	case v.stored.next == nil && v.due() || v.stored.next != nil && !v.nextUsable():
 		return stage
@@ -135,11 +135,11 @@ func (v view) wait(longest time.Duration) time.Duration {
 func (v view) after(a action, fresh func() (*pair, error)) (*state, error) {
 	switch a {
 	case remember:
-		return &state{current: v.stored.current, next: v.stored.next, bundle: trusting(v.stored.bundle, v.served.authority)}, nil
+		return &state{current: v.stored.current, next: v.stored.next, bundle: trusting(v.stored.bundle, v.served.ca)}, nil
 	case promote:
 		return &state{current: v.stored.next, bundle: v.stored.bundle}, nil
 	case prune:
-		return &state{current: v.stored.current, bundle: v.stored.current.authority}, nil
+		return &state{current: v.stored.current, bundle: v.stored.current.ca}, nil
 	}
 	made, err := fresh()
 	if err != nil {
@@ -147,10 +147,10 @@ func (v view) after(a action, fresh func() (*pair, error)) (*state, error) {
 	}
 	switch a {
 	case restore:
-		return &state{current: v.served, next: made, bundle: trusting(v.served.authority, made.authority)}, nil
+		return &state{current: v.served, next: made, bundle: trusting(v.served.ca, made.ca)}, nil
 	case stage:
-		return &state{current: v.stored.current, next: made, bundle: trusting(v.stored.bundle, made.authority)}, nil
+		return &state{current: v.stored.current, next: made, bundle: trusting(v.stored.bundle, made.ca)}, nil
 	default:
-		return &state{current: made, bundle: made.authority}, nil
+		return &state{current: made, bundle: made.ca}, nil
 	}
 }

@@ -12,7 +12,7 @@ func TestPlan(t *testing.T) {
 	const day = 24 * time.Hour
 	now := time.Now()
 	old, fresh, elsewhere := foreignOnce(t), foreignOnce(t), foreignOnce(t)
-	both := trusting(old.authority, fresh.authority)
+	both := trusting(old.ca, fresh.ca)
 	for name, tc := range map[string]struct {
 		change   func(*view)
 		want     action
@@ -38,12 +38,12 @@ func TestPlan(t *testing.T) {
 		"promoted, served for a while": {func(v *view) {
 			v.stored, v.served, v.stable = &state{current: fresh, bundle: both}, fresh, 30*time.Second
 		}, prune, false},
-		"another pair, the local one discarded":  {func(v *view) { v.stored = &state{current: elsewhere, bundle: elsewhere.authority} }, remember, false},
+		"another pair, the local one discarded":  {func(v *view) { v.stored = &state{current: elsewhere, bundle: elsewhere.ca} }, remember, false},
 		"all is over":                            {func(v *view) { v.now = now.Add(91 * day) }, begin, false},
 		"all is over, nothing is served":         {func(v *view) { v.now, v.served = now.Add(91*day), nil }, begin, false},
 		"published for long, other bundle since": {func(v *view) { v.stored = &state{current: fresh, bundle: both}; v.published = 0 }, keep, false},
 	} {
-		v := view{now: now, hosts: []string{host}, timing: Timing{}.withDefaults(), stored: &state{current: old, bundle: old.authority}, served: old}
+		v := view{now: now, hosts: []string{host}, timing: Timing{}.withDefaults(), stored: &state{current: old, bundle: old.ca}, served: old}
 		tc.change(&v)
 		if got := v.plan(); got != tc.want {
 			t.Errorf("%s: %s, want %s", name, got, tc.want)
@@ -64,7 +64,7 @@ func TestPlanAfterTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	long := foreignOnce(t)
-	both := trusting(short.authority, long.authority)
+	both := trusting(short.ca, long.ca)
 	v := view{now: time.Now().Add(2 * time.Hour), hosts: []string{host}, timing: Timing{}.withDefaults(), served: short}
 	v.stored = &state{current: short, next: long, bundle: both}
 	if got := v.plan(); got != promote {

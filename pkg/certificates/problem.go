@@ -10,13 +10,13 @@ const remind = 24 * time.Hour
 
 // problem is what was logged last.
 type problem struct {
-	text string
-	told time.Time
+	text     string
+	reported time.Time
 }
 
 // isNews reports whether to log an error: another one, or one that lasts since it was logged a day ago.
 func (p *problem) isNews(err error, now time.Time) bool {
-	if p.text == err.Error() && now.Sub(p.told) < remind {
+	if p.text == err.Error() && now.Sub(p.reported) < remind {
 		return false
 	}
 	*p = problem{err.Error(), now}

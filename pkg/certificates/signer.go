@@ -20,8 +20,8 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// authorityValidity is how long a CA is good whose key is kept.
-const authorityValidity = 10 * 365 * 24 * time.Hour
+// caValidity is how long a CA is good whose key is kept.
+const caValidity = 10 * 365 * 24 * time.Hour
 
 // signer is a CA with its key.
 type signer struct {
@@ -57,7 +57,7 @@ func (i *issuing) make(v issuance) (map[string][]byte, error) {
 		return nil, err
 	}
 	template := &x509.Certificate{
-		SerialNumber: serial, NotBefore: v.now.Add(-backdated), NotAfter: v.now.Add(authorityValidity), BasicConstraintsValid: true,
+		SerialNumber: serial, NotBefore: v.now.Add(-backdated), NotAfter: v.now.Add(caValidity), BasicConstraintsValid: true,
 		IsCA: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
 		// Clients look for a CA by its name, so no two may have the same.
 		Subject: pkix.Name{CommonName: fmt.Sprintf("%s %x", i.secret, serial)},

@@ -49,11 +49,11 @@ func backendAspects(b *gimbalv1.DiscoveryBackend) []aspect {
 	}
 	discovered := meta.FindStatusCondition(b.Status.Conditions, gimbalv1.ConditionDiscovered)
 	c := meta.FindStatusCondition(b.Status.Conditions, gimbalv1.ConditionAvailable)
-	byHand := c != nil && c.Reason == reasonNoImage
+	manual := c != nil && c.Reason == reasonNoImage
 	switch {
-	case byHand && discovered == nil:
+	case manual && discovered == nil:
 		available.stalled = append(available.stalled, reasonNoImage)
-	case byHand:
+	case manual:
 		available.fine = append(available.fine, reasonNoImage)
 	}
 	drained := aspect{kind: gimbalv1.ConditionDrained, required: true, stalled: []string{"Refused", "StillReceiving"}}
@@ -65,12 +65,12 @@ func backendAspects(b *gimbalv1.DiscoveryBackend) []aspect {
 	}
 	return []aspect{
 		{
-			kind: gimbalv1.ConditionCredentialsValid, required: !byHand, anyGeneration: byHand,
+			kind: gimbalv1.ConditionCredentialsValid, required: !manual, anyGeneration: manual,
 			stalled: []string{"SecretMissing", "SecretInvalid", "Refused", "AnotherCluster"},
 		},
 		available,
 		// A discoverer reports it when it changes, not for each generation.
-		{kind: gimbalv1.ConditionDiscovered, required: !byHand, anyGeneration: true},
+		{kind: gimbalv1.ConditionDiscovered, required: !manual, anyGeneration: true},
 		drained,
 	}
 }

@@ -17,11 +17,11 @@ func KnownReasons() map[string]map[string][]string {
 	backend := &gimbalv1.DiscoveryBackend{}
 	drained := &gimbalv1.DiscoveryBackend{}
 	drained.Cluster.ClusterStatus = gimbalv1.ClusterMaintenance
-	byHand := &gimbalv1.DiscoveryBackend{}
-	byHand.Status.Conditions = []metav1.Condition{{Type: gimbalv1.ConditionAvailable, Reason: reasonNoImage}}
+	manual := &gimbalv1.DiscoveryBackend{}
+	manual.Status.Conditions = []metav1.Condition{{Type: gimbalv1.ConditionAvailable, Reason: reasonNoImage}}
 	return map[string]map[string][]string{
 		"Kluster":          reasonsOf(klusterAspects(&kubernikusv1.Kluster{}), deorbitAspects()),
-		"DiscoveryBackend": reasonsOf(backendAspects(backend), backendAspects(drained), backendAspects(byHand)),
+		"DiscoveryBackend": reasonsOf(backendAspects(backend), backendAspects(drained), backendAspects(manual)),
 		"Project":          reasonsOf(projectAspects(), projectDeletionAspects()),
 	}
 }

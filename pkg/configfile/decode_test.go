@@ -43,7 +43,7 @@ type shelf struct {
 
 const head = "apiVersion: home.example.org/v1\nkind: Kitchen\n"
 
-func TestDecodeRefuses(t *testing.T) {
+func TestDecodeRejects(t *testing.T) {
 	for name, tc := range map[string]struct{ file, want string }{
 		"nothing":              {"", `apiVersion is missing, it must be "home.example.org/v1"; kind is missing, it must be "Kitchen"`},
 		"comments":             {"# nothing\n", `apiVersion is missing, it must be "home.example.org/v1"; kind is missing, it must be "Kitchen"`},

@@ -43,7 +43,7 @@ deep:
 	}
 }
 
-func TestPrintRefuses(t *testing.T) {
+func TestPrintRejects(t *testing.T) {
 	if err := configfile.Print(&bytes.Buffer{}, make(chan int)); err == nil {
 		t.Error("a channel was printed")
 	}

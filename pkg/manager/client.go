@@ -61,7 +61,7 @@ func waitForAPIs(ctx context.Context, config *rest.Config, apis []schema.GroupVe
 			logr.FromContextOrDiscard(ctx).Info("Waiting for the API server", "server", config.Host, "err", now.Error())
 		}
 		problem = now
-		if refused := (*tls.CertificateVerificationError)(nil); errors.As(now, &refused) {
+		if rejected := (*tls.CertificateVerificationError)(nil); errors.As(now, &rejected) {
 			return false, now
 		}
 		return false, nil

@@ -66,7 +66,7 @@ func TestRESTConfig(t *testing.T) {
 	}
 }
 
-func TestRESTConfigRefuses(t *testing.T) {
+func TestRESTConfigRejects(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	t.Setenv("KUBECONFIG", write(t, kubeconfig)) // must be ignored
 	for name, tc := range map[string]struct{ file, want string }{

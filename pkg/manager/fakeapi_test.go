@@ -32,7 +32,7 @@ type fakeAPI struct {
 func newFakeAPI(t *testing.T) (*fakeAPI, http.Handler) {
 	f := &fakeAPI{t: t, requests: map[string]http.Header{}}
 	mux := http.NewServeMux()
-	answer := func(pattern string, object any) {
+	respond := func(pattern string, object any) {
 		mux.HandleFunc("GET "+pattern, func(w http.ResponseWriter, _ *http.Request) { f.respond(w, object) })
 	}
 	group := func(name, version string) metav1.APIGroup {
@@ -42,16 +42,16 @@ func newFakeAPI(t *testing.T) (*fakeAPI, http.Handler) {
 	resources := func(groupVersion string, resources ...metav1.APIResource) *metav1.APIResourceList {
 		return &metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList"}, GroupVersion: groupVersion, APIResources: resources}
 	}
-	answer("/version", struct{}{})
-	answer("/api", &metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}})
-	answer("/apis", &metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList"}, Groups: []metav1.APIGroup{
+	respond("/version", struct{}{})
+	respond("/api", &metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}})
+	respond("/apis", &metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList"}, Groups: []metav1.APIGroup{
 		group("coordination.k8s.io", "v1"), group("core.gardener.cloud", "v1beta1"),
 	}})
-	answer("/api/v1", resources("v1",
+	respond("/api/v1", resources("v1",
 		metav1.APIResource{Name: "configmaps", Namespaced: true, Kind: "ConfigMap"},
 		metav1.APIResource{Name: "secrets", Namespaced: true, Kind: "Secret"}))
-	answer("/apis/core.gardener.cloud/v1beta1", resources("core.gardener.cloud/v1beta1", metav1.APIResource{Name: "projects", Kind: "Project"}))
-	answer("/apis/core.gardener.cloud/v1beta1/projects", map[string]any{
+	respond("/apis/core.gardener.cloud/v1beta1", resources("core.gardener.cloud/v1beta1", metav1.APIResource{Name: "projects", Kind: "Project"}))
+	respond("/apis/core.gardener.cloud/v1beta1/projects", map[string]any{
 		"apiVersion": "core.gardener.cloud/v1beta1", "kind": "ProjectList", "metadata": map[string]any{"resourceVersion": "1"}, "items": []any{},
 	})
 	mux.HandleFunc("GET /api/v1/configmaps", f.configMaps)

@@ -80,7 +80,7 @@ func election() v1alpha1.LeaderElectionConfiguration {
 
 func TestFence(t *testing.T) {
 	const name, deadline = "groundskeeper-system/groundskeeper-controller-manager", 10 * time.Second
-	ours := resourcelock.LeaderElectionRecord{HolderIdentity: "me"}
+	own := resourcelock.LeaderElectionRecord{HolderIdentity: "me"}
 	type stage struct {
 		lock  resourcelock.Interface
 		inner *memoryLock
@@ -88,7 +88,7 @@ func TestFence(t *testing.T) {
 		pass func(wall, monotonic time.Duration)
 	}
 	create := func(t *testing.T, s *stage) {
-		if err := s.lock.Create(t.Context(), ours); err != nil {
+		if err := s.lock.Create(t.Context(), own); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -117,7 +117,7 @@ func TestFence(t *testing.T) {
 		"renewed": {func(t *testing.T, s *stage) {
 			create(t, s)
 			s.pass(deadline, deadline)
-			if err := s.lock.Update(t.Context(), ours); err != nil {
+			if err := s.lock.Update(t.Context(), own); err != nil {
 				t.Fatal(err)
 			}
 			s.pass(deadline-1, deadline-1)
@@ -126,7 +126,7 @@ func TestFence(t *testing.T) {
 			create(t, s)
 			s.pass(deadline-1, deadline-1)
 			s.inner.fails = func() error { return errors.New("timeout") }
-			if err := s.lock.Update(t.Context(), ours); err == nil {
+			if err := s.lock.Update(t.Context(), own); err == nil {
 				t.Fatal("no error")
 			}
 			s.pass(1, 1)

@@ -96,9 +96,9 @@ func TestDefaultsAreDocumented(t *testing.T) {
 func TestGardenerFile(t *testing.T) {
 	file := write(t, "apiVersion: controllermanager.config.gardener.cloud/v1alpha1\nkind: ControllerManagerConfiguration\n"+
 		"gardenClientConnection: {qps: 7}\ncontrollers: {project: {staleGracePeriodDays: 3}, seed: {}}\n")
-	ours := write(t, head+"clientConnection: {qps: 7}\ncontrollers: {project: {staleGracePeriodDays: 3}}\n")
+	own := write(t, head+"clientConnection: {qps: 7}\ncontrollers: {project: {staleGracePeriodDays: 3}}\n")
 	got := effective(t, func(o *Options) { o.ConfigFile = file })
-	if diff := cmp.Diff(effective(t, func(o *Options) { o.ConfigFile = ours }), got); diff != "" {
+	if diff := cmp.Diff(effective(t, func(o *Options) { o.ConfigFile = own }), got); diff != "" {
 		t.Error(diff)
 	}
 	o := &Options{ConfigFile: file}
@@ -189,7 +189,7 @@ func TestFlags(t *testing.T) {
 }
 
 // Each message names the file or the flag, the line and the field, on one line.
-func TestOptionsRefuse(t *testing.T) {
+func TestOptionsReject(t *testing.T) {
 	for name, tc := range map[string]struct {
 		content string
 		change  func(*Options)

@@ -21,14 +21,14 @@ import (
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 )
 
-// ourAPI is a group version of Groundskeeper, with a resource of it.
-type ourAPI struct {
+// ownAPI is a group version of Groundskeeper, with a resource of it.
+type ownAPI struct {
 	resource schema.GroupVersionResource
 	register func(*runtime.Scheme) error
 }
 
-func ourAPIs() []ourAPI {
-	return []ourAPI{
+func ownAPIs() []ownAPI {
+	return []ownAPI{
 		{gardenerv1beta1.SchemeGroupVersion.WithResource("projects"), gardenerv1beta1.AddToScheme},
 		{kubernikusv1.SchemeGroupVersion.WithResource("klusters"), kubernikusv1.AddToScheme},
 		{midonetv1.SchemeGroupVersion.WithResource("translations"), midonetv1.AddToScheme},
@@ -43,8 +43,8 @@ func useProtobuf(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return fmt.Errorf("API server %s: %w", config.Host, err)
 	}
-	for _, api := range ourAPIs() {
-		if refusesProtobuf(ctx, client.RESTClient(), api.resource) {
+	for _, api := range ownAPIs() {
+		if rejectsProtobuf(ctx, client.RESTClient(), api.resource) {
 			logr.FromContextOrDiscard(ctx).Info("Using JSON for kinds that are custom resources", "group", api.resource.Group)
 			continue
 		}
@@ -55,8 +55,8 @@ func useProtobuf(ctx context.Context, config *rest.Config) error {
 	return nil
 }
 
-// refusesProtobuf requests one object. Any other response than a rejection, an error too, does not exclude protobuf.
-func refusesProtobuf(ctx context.Context, client rest.Interface, resource schema.GroupVersionResource) bool {
+// rejectsProtobuf requests one object. Any other response than a rejection, an error too, does not exclude protobuf.
+func rejectsProtobuf(ctx context.Context, client rest.Interface, resource schema.GroupVersionResource) bool {
 	err := client.Get().AbsPath("/apis", resource.Group, resource.Version, resource.Resource).Param("limit", "1").
 		SetHeader("Accept", runtime.ContentTypeProtobuf).Do(ctx).Error()
 	return apierrors.IsNotAcceptable(err)

@@ -14,23 +14,23 @@ import (
 )
 
 // Only a server that rejects protobuf is talked to in JSON.
-func TestRefusesProtobuf(t *testing.T) {
-	for answer, want := range map[int]bool{
+func TestRejectsProtobuf(t *testing.T) {
+	for respond, want := range map[int]bool{
 		http.StatusOK: false, http.StatusNotAcceptable: true, http.StatusNotFound: false, http.StatusForbidden: false, http.StatusInternalServerError: false,
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != "/apis/core.gardener.cloud/v1beta1/projects" || r.Header.Get("Accept") != runtime.ContentTypeProtobuf {
 				t.Errorf("requested %s as %s", r.URL.Path, r.Header.Get("Accept"))
 			}
-			w.WriteHeader(answer)
+			w.WriteHeader(respond)
 		}))
 		defer server.Close()
 		client, err := discovery.NewDiscoveryClientForConfig(&rest.Config{Host: server.URL})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := refusesProtobuf(t.Context(), client.RESTClient(), ourAPIs()[0].resource); got != want {
-			t.Errorf("%d: %t", answer, got)
+		if got := rejectsProtobuf(t.Context(), client.RESTClient(), ownAPIs()[0].resource); got != want {
+			t.Errorf("%d: %t", respond, got)
 		}
 	}
 }

@@ -197,7 +197,7 @@ func controllers(fence *Fence) []controller {
 			add: indexed(func(_ context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
 				options := workload.Options{Fence: fence.Check, Clock: now}
 				if isEnabled(routegc.ControllerName, config.Enabled) {
-					options.NodeGone = wakes.NodeGone
+					options.NodeDeleted = wakes.NodeDeleted
 				}
 				return workload.AddToManager(mgr, config, options)
 			}),

@@ -176,16 +176,16 @@ func TestWebhookServerStopsGracefully(t *testing.T) {
 	ctx, cancel := context.WithCancel(logr.NewContext(t.Context(), logr.Discard()))
 	stop := server.serve(ctx, &readiness{})
 	cancel() // the process receives the signal to stop; what runs continues
-	url, answer, stopped := "https://"+server.listener.Addr().String(), make(chan string, 1), make(chan struct{})
+	url, respond, stopped := "https://"+server.listener.Addr().String(), make(chan string, 1), make(chan struct{})
 	go func() {
 		response, err := trusting(certificate).Get(url)
 		if err != nil {
-			answer <- err.Error()
+			respond <- err.Error()
 			return
 		}
 		defer func() { _ = response.Body.Close() }()
 		body, _ := io.ReadAll(response.Body)
-		answer <- string(bytes.TrimSpace(body))
+		respond <- string(bytes.TrimSpace(body))
 	}()
 	<-arrived
 	go func() { defer close(stopped); stop() }()
@@ -194,14 +194,14 @@ func TestWebhookServerStopsGracefully(t *testing.T) {
 		t.Error("it takes new ones")
 	}
 	close(release)
-	if got := <-answer; got != "done" {
+	if got := <-respond; got != "done" {
 		t.Errorf("the review in flight got %q", got)
 	}
 	<-stopped
 }
 
 // Without "webhooks" among the enabled ones nothing is served.
-func TestWebhooksCanBeTurnedOff(t *testing.T) {
+func TestWebhooksCanBeDisabled(t *testing.T) {
 	for enabled, want := range map[string]bool{"*": true, "* -webhooks": false, "project": false, "webhooks": true} {
 		found := false
 		for _, c := range selectEnabled(controllers(nil), strings.Fields(enabled)) {

@@ -31,11 +31,11 @@ type Client struct {
 	random func() float64
 }
 
-// errRefused marks calls that are wrong in themselves and were not sent.
-var errRefused = errors.New("not sent")
+// errRejected marks calls that are wrong in themselves and were not sent.
+var errRejected = errors.New("not sent")
 
 // errFenced marks writes that Options.BeforeWrite stopped. They are rejected, too.
-var errFenced = fmt.Errorf("%w: this process may not write now", errRefused)
+var errFenced = fmt.Errorf("%w: this process may not write now", errRejected)
 
 // Create makes a resource. A response that was lost makes the caller's next try a conflict: after one, Get determines the outcome.
 func (c *Client) Create(ctx context.Context, r Resource) error {
@@ -188,5 +188,5 @@ func kindFor(v Verb, ref Ref) (Kind, error) {
 
 // invalid is the error of a call that is wrong in itself.
 func invalid(v Verb, ref Ref, err error) error {
-	return &Error{Op: v.String(), Ref: ref, Err: fmt.Errorf("%w: %w", errRefused, err)}
+	return &Error{Op: v.String(), Ref: ref, Err: fmt.Errorf("%w: %w", errRejected, err)}
 }

@@ -175,7 +175,7 @@ func TestNotSent(t *testing.T) {
 			return err
 		},
 	} {
-		if err := call(); !errors.Is(err, errRefused) || IsTransient(err) {
+		if err := call(); !errors.Is(err, errRejected) || IsTransient(err) {
 			t.Errorf("%s: %v, want a rejection permanently", name, err)
 		}
 	}
@@ -185,7 +185,7 @@ func TestNotSent(t *testing.T) {
 }
 
 // A list that is not whole is an error, never a shorter list.
-func TestBrokenAnswers(t *testing.T) {
+func TestBrokenResponses(t *testing.T) {
 	for name, response := range map[string]string{"not a list": `{}`, "null": `null`, "cut": `[{"id":"` + chainID + `"}`, "empty": ``} {
 		web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(response)) }))
 		c, err := New(Options{URL: web.URL})

@@ -68,10 +68,10 @@ func IsConflict(err error) bool { return StatusOf(err) == http.StatusConflict }
 func IsFenced(err error) bool { return errors.Is(err, errFenced) }
 
 // IsInvalid reports that the call was wrong in itself and was not sent.
-func IsInvalid(err error) bool { return errors.Is(err, errRefused) && !IsFenced(err) }
+func IsInvalid(err error) bool { return errors.Is(err, errRejected) && !IsFenced(err) }
 
-// IsInvalidAnswer reports whether the server responded with a resource that is not understood.
-func IsInvalidAnswer(err error) bool { return errors.Is(err, errInvalid) }
+// IsInvalidResponse reports whether the server responded with a resource that is not understood.
+func IsInvalidResponse(err error) bool { return errors.Is(err, errInvalid) }
 
 // IsLogin reports that logging in failed.
 func IsLogin(err error) bool {
@@ -99,7 +99,7 @@ func IsTransient(err error) bool {
 	case e.Status >= 500, e.Status == http.StatusTooManyRequests:
 		return true
 	default:
-		return e.Status == 0 && e.Err != nil && !errors.Is(e.Err, errRefused) && !errors.Is(e.Err, context.Canceled)
+		return e.Status == 0 && e.Err != nil && !errors.Is(e.Err, errRejected) && !errors.Is(e.Err, context.Canceled)
 	}
 }
 

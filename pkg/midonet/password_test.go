@@ -36,25 +36,25 @@ func TestPasswordFile(t *testing.T) {
 // Each login requests the password; a server that repeats it does not get it into an error.
 func TestPasswordOfTheMoment(t *testing.T) {
 	passwords := []string{"old", "new"}
-	var asked int
+	var requests int
 	server, c, _ := connect(t, fake.Options{Username: "admin", Password: "new"}, Options{
 		Credentials: Credentials{Username: "admin"},
-		Password:    func() (string, error) { asked++; return passwords[min(asked, len(passwords))-1], nil },
+		Password:    func() (string, error) { requests++; return passwords[min(requests, len(passwords))-1], nil },
 	})
 	if err := server.Inject(fake.Fault{Path: "/hosts", Status: http.StatusBadRequest, Message: "old or new?", Times: 1}); err != nil {
 		t.Fatal(err)
 	}
 	_, err := c.Hosts(t.Context())
-	if !IsLogin(err) || IsInvalid(err) || IsFenced(err) || asked != 1 {
-		t.Errorf("the old password, requested %d times: %v", asked, err)
+	if !IsLogin(err) || IsInvalid(err) || IsFenced(err) || requests != 1 {
+		t.Errorf("the old password, requested %d times: %v", requests, err)
 	}
 	c.session.until = c.session.until.Add(-loginPause)
 	_, err = c.Hosts(t.Context())
-	if err == nil || IsLogin(err) || strings.Contains(err.Error(), "new") || asked != 2 {
-		t.Errorf("the new password, requested %d times: %v", asked, err)
+	if err == nil || IsLogin(err) || strings.Contains(err.Error(), "new") || requests != 2 {
+		t.Errorf("the new password, requested %d times: %v", requests, err)
 	}
-	if _, err = c.Hosts(t.Context()); err != nil || asked != 2 {
-		t.Errorf("with a token, requested %d times: %v", asked, err)
+	if _, err = c.Hosts(t.Context()); err != nil || requests != 2 {
+		t.Errorf("with a token, requested %d times: %v", requests, err)
 	}
 }
 
@@ -84,7 +84,7 @@ func TestRefCheck(t *testing.T) {
 }
 
 // A write that the fence stops, and one that is wrong in itself, are distinguished.
-func TestKindsOfRefusal(t *testing.T) {
+func TestKindsOfRejection(t *testing.T) {
 	_, c, _ := connect(t, fake.Options{}, Options{BeforeWrite: func() error { return errors.New("no Lease") }})
 	if err := c.Delete(t.Context(), Ref{Kind: "Chain", ID: chainID}); !IsFenced(err) || IsInvalid(err) || IsTransient(err) {
 		t.Errorf("fenced: %v", err)

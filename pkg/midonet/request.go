@@ -18,8 +18,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// answerLimit is the most that is read of a response, in bytes: a list of a million rules fits.
-const answerLimit = 512 << 20
+// responseLimit is the most that is read of a response, in bytes: a list of a million rules fits.
+const responseLimit = 512 << 20
 
 // New makes a client. It does not connect.
 func New(o Options) (*Client, error) {
@@ -144,13 +144,13 @@ func (c *Client) send(ctx context.Context, kind, method, path string, query url.
 		return response{}, withoutURL(err)
 	}
 	defer func() { _ = resp.Body.Close() }()
-	data, err := io.ReadAll(io.LimitReader(resp.Body, answerLimit+1))
+	data, err := io.ReadAll(io.LimitReader(resp.Body, responseLimit+1))
 	c.options.Observe(kind, method, resp.StatusCode, c.clock.Since(started))
 	switch {
 	case err != nil:
 		return response{}, fmt.Errorf("the response broke off: %w", err)
-	case len(data) > answerLimit:
-		return response{}, fmt.Errorf("%w: the response is longer than %d bytes", errRefused, answerLimit)
+	case len(data) > responseLimit:
+		return response{}, fmt.Errorf("%w: the response is longer than %d bytes", errRejected, responseLimit)
 	}
 	a := response{status: resp.StatusCode, body: data}
 	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && seconds > 0 {
@@ -167,7 +167,7 @@ func again(method string, status int, err error) bool {
 		return IsTransient(e)
 	}
 	switch {
-	case errors.Is(err, errRefused):
+	case errors.Is(err, errRejected):
 		return false
 	case err != nil:
 		return method != http.MethodPost || notSent(err)

@@ -42,7 +42,7 @@ func TestRetries(t *testing.T) {
 		{"POST", fake.Fault{Status: 500}, 1, 500, false},
 		{"POST", fake.Fault{Status: 502}, 1, 502, false},
 		{"POST", fake.Fault{Cut: fake.CutRequest}, 1, 0, false},
-		{"POST", fake.Fault{Cut: fake.CutAnswer}, 1, 0, false},
+		{"POST", fake.Fault{Cut: fake.CutResponse}, 1, 0, false},
 		{"POST", fake.Fault{Status: 409}, 1, 409, false},
 		{"POST", fake.Fault{Status: 503}, 4, 503, false},
 		{"GET", fake.Fault{Status: 500, Times: 3}, 4, 0, true},
@@ -50,11 +50,11 @@ func TestRetries(t *testing.T) {
 		{"GET", fake.Fault{Status: 404}, 1, 404, false},
 		{"GET", fake.Fault{Status: 501}, 1, 501, false},
 		{"GET", fake.Fault{Status: 302}, 1, 302, false},
-		{"DELETE", fake.Fault{Cut: fake.CutAnswer, Times: 1}, 2, 0, true},
+		{"DELETE", fake.Fault{Cut: fake.CutResponse, Times: 1}, 2, 0, true},
 		{"DELETE", fake.Fault{Status: 502, Times: 1}, 2, 0, true},
 		{"DELETE", fake.Fault{Status: 400}, 1, 400, false},
 		{"PUT", fake.Fault{Status: 500, Times: 1}, 2, 0, true},
-		{"PUT", fake.Fault{Cut: fake.CutAnswer, Times: 1}, 2, 0, true},
+		{"PUT", fake.Fault{Cut: fake.CutResponse, Times: 1}, 2, 0, true},
 		{"PUT", fake.Fault{Status: 409}, 1, 409, false},
 	} {
 		t.Run(fmt.Sprintf("%s %+v", tc.method, tc.fault), func(t *testing.T) {
@@ -129,9 +129,9 @@ func TestRetryAfter(t *testing.T) {
 // Before each attempt at a write, and at writes only, BeforeWrite has the last word.
 func TestBeforeWrite(t *testing.T) {
 	lost := errors.New("the lease is lost")
-	asked := 0
+	requests := 0
 	server, c, _ := connect(t, fake.Options{}, Options{BeforeWrite: func() error {
-		if asked++; asked > 2 {
+		if requests++; requests > 2 {
 			return lost
 		}
 		return nil
@@ -147,8 +147,8 @@ func TestBeforeWrite(t *testing.T) {
 		t.Errorf("%d writes were sent, want 2", got)
 	}
 	server.Heal()
-	if _, err := c.Hosts(t.Context()); err != nil || asked != 3 {
-		t.Errorf("a read queried %d times, %v", asked-3, err)
+	if _, err := c.Hosts(t.Context()); err != nil || requests != 3 {
+		t.Errorf("a read queried %d times, %v", requests-3, err)
 	}
 }
 
@@ -179,12 +179,12 @@ func TestObserve(t *testing.T) {
 	_, _ = c.Get(t.Context(), Ref{Kind: "Chain", ID: chainID})
 	web := httptest.NewServer(nil)
 	web.Close()
-	nobody, err := New(Options{URL: web.URL, Observe: observe, Attempts: 2})
+	anonymous, err := New(Options{URL: web.URL, Observe: observe, Attempts: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
-	noPauses(nobody)
-	err = nobody.Create(t.Context(), resource(t, "Chain", "", `{"id":"`+chainID+`"}`))
+	noPauses(anonymous)
+	err = anonymous.Create(t.Context(), resource(t, "Chain", "", `{"id":"`+chainID+`"}`))
 	if !IsTransient(err) || !strings.HasPrefix(err.Error(), "create Chain "+chainID+": dial tcp") {
 		t.Errorf("error %v, want one that names the chain", err)
 	}

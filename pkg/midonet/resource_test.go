@@ -49,7 +49,7 @@ func TestBodiesKeepEverything(t *testing.T) {
 	}
 }
 
-func TestNewResourceRefuses(t *testing.T) {
+func TestNewResourceRejects(t *testing.T) {
 	for _, tc := range []struct{ kind, parent, body, wrong string }{
 		{"Firewall", "", `{}`, "not one of MidoNet's"},
 		{"Chain", "", `{`, "body of Chain"},

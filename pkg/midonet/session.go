@@ -25,11 +25,11 @@ const (
 // session holds the token. One goroutine logs in, the others wait for it.
 type session struct {
 	// turn is held while the token is checked or fetched. It is a channel so that waiting ends with a context.
-	turn    chan struct{}
-	token   string
-	expires time.Time // zero: unknown, a 401 will show
-	refused *Error    // of the last login, until refusedUntil
-	until   time.Time
+	turn     chan struct{}
+	token    string
+	expires  time.Time // zero: unknown, a 401 will show
+	rejected *Error    // of the last login, until refusedUntil
+	until    time.Time
 }
 
 // get is the token to use, a new one if need be. It is empty when there is no user.
@@ -47,13 +47,13 @@ func (s *session) get(ctx context.Context, c *Client) (string, error) {
 	if s.token != "" && (s.expires.IsZero() || now.Before(s.expires.Add(-expiryMargin))) {
 		return s.token, nil
 	}
-	if s.refused != nil && now.Before(s.until) {
-		return "", s.refused
+	if s.rejected != nil && now.Before(s.until) {
+		return "", s.rejected
 	}
 	token, expires, err := c.login(ctx)
 	if err != nil {
 		if e, ok := errors.AsType[*Error](err); ok && !IsTransient(e) && e.Status != 0 {
-			s.refused, s.until = e, c.clock.Now().Add(loginPause)
+			s.rejected, s.until = e, c.clock.Now().Add(loginPause)
 		}
 		return "", err
 	}
@@ -61,7 +61,7 @@ func (s *session) get(ctx context.Context, c *Client) (string, error) {
 		// Shorter than the margin, or a clock is wrong: the server knows better when it ends.
 		expires = time.Time{}
 	}
-	s.token, s.expires, s.refused = token, expires, nil
+	s.token, s.expires, s.rejected = token, expires, nil
 	return token, nil
 }
 

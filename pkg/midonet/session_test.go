@@ -63,7 +63,7 @@ func TestTokens(t *testing.T) {
 }
 
 // A rejected user is not tried again for a while, and no error has the password.
-func TestRefusedLogin(t *testing.T) {
+func TestRejectedLogin(t *testing.T) {
 	clock := testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	server, c, _ := connect(t, fake.Options{Username: "admin", Password: "open"}, Options{Credentials: Credentials{Username: "admin", Password: "s3cret"}})
 	c.clock = clock

@@ -44,14 +44,14 @@ func classify(op string, err error, now time.Time, secrets ...string) error {
 	if failed, ok := errors.AsType[*pageError](err); ok {
 		e.Op, err = fmt.Sprintf("%s: page %d", e.Op, failed.number), failed.err
 	}
-	answer, answered := errors.AsType[gophercloud.ErrUnexpectedResponseCode](err)
+	response, responded := errors.AsType[gophercloud.ErrUnexpectedResponseCode](err)
 	fence, fenced := errors.AsType[fencedError](err)
 	_, missing := errors.AsType[*gophercloud.ErrEndpointNotFound](err)
 	switch {
-	case answered:
-		e.Status, e.Message = answer.Actual, message(answer.Body, secrets...)
+	case responded:
+		e.Status, e.Message = response.Actual, message(response.Body, secrets...)
 		e.Reason = reasonFor(e.Status, e.Message)
-		e.RetryAfter = retryAfter(answer.ResponseHeader, now)
+		e.RetryAfter = retryAfter(response.ResponseHeader, now)
 		if e.Status/100 == 3 {
 			e.Message = "the service redirects; use the URL that it redirects to"
 		}
@@ -111,9 +111,9 @@ func plain(err error, secrets ...string) error {
 // repeated: the author of the Secret chooses the server, and could have Groundskeeper repeat the response of any server.
 func message(body []byte, secrets ...string) string {
 	text := ""
-	var answer map[string]json.RawMessage
-	if json.Unmarshal(body, &answer) == nil {
-		for _, part := range answer {
+	var response map[string]json.RawMessage
+	if json.Unmarshal(body, &response) == nil {
+		for _, part := range response {
 			var inner struct {
 				Message string `json:"message"`
 			}
@@ -123,7 +123,7 @@ func message(body []byte, secrets ...string) string {
 		}
 		for _, name := range []string{"faultstring", "message"} {
 			var flat string
-			if json.Unmarshal(answer[name], &flat) == nil && flat != "" {
+			if json.Unmarshal(response[name], &flat) == nil && flat != "" {
 				text = flat
 			}
 		}

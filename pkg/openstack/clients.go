@@ -75,8 +75,8 @@ func (c *Clients) Get(ctx context.Context, secret *corev1.Secret) (*Client, erro
 	return e.client, nil
 }
 
-// Forget lets go of the client of a Secret that no client uses any more. Requests that are on their way continue.
-func (c *Clients) Forget(uid types.UID) {
+// Remove lets go of the client of a Secret that no client uses any more. Requests that are on their way continue.
+func (c *Clients) Remove(uid types.UID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.drop(uid)
@@ -114,7 +114,7 @@ func (e *entry) connect(transport http.Client, o Options) {
 	defer close(e.ready)
 	e.client, e.err = connect(context.Background(), e.credentials, transport, o)
 	if ReasonOf(e.err) == ReasonCredentialsRefused {
-		e.retry = o.Clock.Now().Add(refusalPause)
+		e.retry = o.Clock.Now().Add(rejectionPause)
 	}
 }
 

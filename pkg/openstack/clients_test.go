@@ -55,7 +55,7 @@ func TestDeletedApplicationCredential(t *testing.T) {
 	}
 }
 
-func TestManyAskForOneSecret(t *testing.T) {
+func TestConcurrentClientsOfOneSecret(t *testing.T) {
 	s := newFake(t, fake.Options{})
 	s.Inject(fake.Fault{Method: http.MethodPost, Latency: 50 * time.Millisecond})
 	c := newClients(t, quick())
@@ -164,19 +164,19 @@ func TestClientFollowsTheSecret(t *testing.T) {
 	if _, err := second.Compute().Servers(context.Background()); err != nil {
 		t.Error(err)
 	}
-	c.Forget("u")
+	c.Remove("u")
 	if len(c.secrets)+len(c.turns.items)+len(c.dialers.items) != 0 {
 		t.Errorf("something is kept: %d, %d, %d", len(c.secrets), len(c.turns.items), len(c.dialers.items))
 	}
-	c.Forget("u")
+	c.Remove("u")
 }
 
-func TestRefusedCredentialsRest(t *testing.T) {
+func TestRejectedCredentialsAreNotRetried(t *testing.T) {
 	s := newFake(t, fake.Options{})
 	o, now := quick(), clocktesting.NewFakePassiveClock(time.Now())
 	o.Clock = now
 	c := newClients(t, o)
-	ask := func(version string) int {
+	request := func(version string) int {
 		for range 3 {
 			_, err := c.Get(context.Background(), secretFor(s, "u", version, "wrong"))
 			if ReasonOf(err) != ReasonCredentialsRefused || !strings.Contains(err.Error(), "klusters/k-secret") {
@@ -185,11 +185,11 @@ func TestRefusedCredentialsRest(t *testing.T) {
 		}
 		return count(s.Requests(), http.MethodPost, tokensPath)
 	}
-	first := ask("1")
-	now.SetTime(now.Now().Add(refusalPause - time.Second))
-	resting := ask("1")
+	first := request("1")
+	now.SetTime(now.Now().Add(rejectionPause - time.Second))
+	resting := request("1")
 	now.SetTime(now.Now().Add(time.Second))
-	if again := ask("1"); first != 1 || resting != 0 || again != 1 {
+	if again := request("1"); first != 1 || resting != 0 || again != 1 {
 		t.Errorf("authenticated %d, %d and %d times", first, resting, again)
 	}
 	if _, err := c.Get(context.Background(), secretFor(s, "u", "2", secretWord)); err != nil {
@@ -231,7 +231,7 @@ func TestFrozenCloud(t *testing.T) {
 	}
 }
 
-func TestOwnAuthority(t *testing.T) {
+func TestOwnCA(t *testing.T) {
 	s := newFake(t, fake.Options{})
 	secure := httptest.NewTLSServer(s.Handler())
 	t.Cleanup(secure.Close)

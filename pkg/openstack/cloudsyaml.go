@@ -45,9 +45,9 @@ var (
 type CloudPlaces struct {
 	// File has the clouds.yaml, Name the name of one of its clouds, and CA belongs the CA that signed the certificate of the cloud
 	// to.
-	File, Name, Authority string
-	// HasAuthority is true when the CA is there, so that a path in cacert is of no account.
-	HasAuthority bool
+	File, Name, CA string
+	// HasCA is true when the CA is there, so that a path in cacert is of no account.
+	HasCA bool
 	// AllowInsecure is true when the caller warns of verify: false.
 	AllowInsecure bool
 }
@@ -275,12 +275,12 @@ func (c cloud) checkTLS(read *Credentials, places CloudPlaces) error {
 			return at(value, name+" names a file with a client certificate, which only its author has: use a password or an application credential")
 		}
 	}
-	authority, verify := c.top["cacert"], c.top["verify"]
-	if authority.text != "" && !places.HasAuthority {
-		if _, err := cert.ParseCertsPEM([]byte(authority.text)); err != nil {
-			return at(authority, "cacert names a file, which only its author has: put the CA into "+places.Authority)
+	ca, verify := c.top["cacert"], c.top["verify"]
+	if ca.text != "" && !places.HasCA {
+		if _, err := cert.ParseCertsPEM([]byte(ca.text)); err != nil {
+			return at(ca, "cacert names a file, which only its author has: put the CA into "+places.CA)
 		}
-		read.CACert = authority.text
+		read.CACert = ca.text
 	}
 	switch strings.ToLower(verify.text) {
 	case "", "true", "yes", "on":
@@ -291,8 +291,8 @@ func (c cloud) checkTLS(read *Credentials, places CloudPlaces) error {
 	}
 	switch {
 	case !places.AllowInsecure:
-		return at(verify, "turns verification off: remove verify, and put the CA into "+places.Authority)
-	case authority.text != "" || places.HasAuthority:
+		return at(verify, "turns verification off: remove verify, and put the CA into "+places.CA)
+	case ca.text != "" || places.HasCA:
 		return at(verify, "verify is false, and there is a CA as well: remove one of them")
 	}
 	read.Insecure = true

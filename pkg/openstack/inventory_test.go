@@ -15,10 +15,10 @@ func TestInventory(t *testing.T) {
 	s := newFake(t, fake.Options{})
 	s.AddUser("neighbour", secretWord, "other")
 	first, second := s.AddNetwork(subnetCIDR), s.AddNetwork("10.1.0.0/24")
-	ours := s.AddRouter("garden", first)
+	own := s.AddRouter("garden", first)
 	s.AddRouter("other", second)
 	n := connected(t, s).Network()
-	if ids, err := n.RouterIDs(context.Background()); err != nil || !slices.Equal(ids, []string{ours}) {
+	if ids, err := n.RouterIDs(context.Background()); err != nil || !slices.Equal(ids, []string{own}) {
 		t.Errorf("routers: %v, %v", ids, err)
 	}
 	if ids, err := n.NetworkIDs(context.Background()); err != nil || !slices.Equal(ids, []string{first}) {

@@ -121,8 +121,8 @@ func (l LoadBalancing) SetTags(ctx context.Context, loadBalancerID string, tags 
 	}
 	body := map[string]any{"loadbalancer": map[string]any{"tags": tags}}
 	return l.call(ctx, "set the tags of load balancer "+loadBalancerID, func(ctx context.Context, octavia *gophercloud.ServiceClient) error {
-		var answer struct{}
-		resp, err := octavia.Put(ctx, octavia.ServiceURL("lbaas", "loadbalancers", url.PathEscape(loadBalancerID)), body, &answer,
+		var response struct{}
+		resp, err := octavia.Put(ctx, octavia.ServiceURL("lbaas", "loadbalancers", url.PathEscape(loadBalancerID)), body, &response,
 			&gophercloud.RequestOpts{OkCodes: []int{200, 202}})
 		if err == nil {
 			_ = resp.Body.Close() // the library has read it

@@ -183,13 +183,13 @@ func TestBalancersThatCannotBeReliedOn(t *testing.T) {
 			s := newFake(t, fake.Options{})
 			l := connected(t, s).LoadBalancing()
 			s.Inject(fake.Fault{Path: root + path, Status: 200, Body: body})
-			ask := map[string]func() (int, error){
+			request := map[string]func() (int, error){
 				"loadbalancers":   func() (int, error) { all, err := l.LoadBalancers(t.Context()); return len(all), err },
 				"listeners":       func() (int, error) { all, err := l.Listeners(t.Context()); return len(all), err },
 				"pools":           func() (int, error) { all, err := l.Pools(t.Context()); return len(all), err },
 				"pools/p/members": func() (int, error) { all, err := l.Members(t.Context(), "p"); return len(all), err },
 			}
-			if n, err := ask[path](); n != 0 || ReasonOf(err) != ReasonIncomplete {
+			if n, err := request[path](); n != 0 || ReasonOf(err) != ReasonIncomplete {
 				t.Errorf("%s: got %d, %v", body, n, err)
 			}
 		}

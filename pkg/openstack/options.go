@@ -24,8 +24,8 @@ const (
 const (
 	// turnWait is how long a request waits for its turn at most. All workers together wait shorter by far.
 	turnWait = time.Minute
-	// refusalPause is how long rejected credentials are not tried again: Keystone may lock a user who fails too often.
-	refusalPause = time.Minute
+	// rejectionPause is how long rejected credentials are not tried again: Keystone may lock a user who fails too often.
+	rejectionPause = time.Minute
 	// extensionsAge is how old the list of Neutron's extensions may be.
 	extensionsAge = time.Hour
 )

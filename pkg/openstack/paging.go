@@ -55,18 +55,18 @@ func list[T any](ctx context.Context, client *gophercloud.ServiceClient, collect
 
 // page reads one page and the address of the next one, "" behind the last.
 func page[T any](ctx context.Context, client *gophercloud.ServiceClient, collection, address string) ([]T, string, error) {
-	var answer map[string]json.RawMessage
-	resp, err := client.Get(ctx, address, &answer, nil)
+	var response map[string]json.RawMessage
+	resp, err := client.Get(ctx, address, &response, nil)
 	if err != nil {
 		return nil, "", err
 	}
 	_ = resp.Body.Close() // the library has read it
 	var items *[]T
-	if err := json.Unmarshal(answer[collection], &items); err != nil || items == nil {
+	if err := json.Unmarshal(response[collection], &items); err != nil || items == nil {
 		return nil, "", fmt.Errorf("%w: it has no list of %s", errPartial, collection)
 	}
 	var links []gophercloud.Link
-	if text, ok := answer[collection+"_links"]; ok {
+	if text, ok := response[collection+"_links"]; ok {
 		if err := json.Unmarshal(text, &links); err != nil {
 			return nil, "", fmt.Errorf("%w: its links cannot be read", errPartial)
 		}

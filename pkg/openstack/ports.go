@@ -74,17 +74,17 @@ func (n Network) RemovePortTag(ctx context.Context, portID, tag string) error {
 
 // port reads one port.
 func (n Network) port(ctx context.Context, op, id string) (Port, error) {
-	var answer struct {
+	var response struct {
 		Port port `json:"port"`
 	}
 	err := n.call(ctx, op, func(ctx context.Context, neutron *gophercloud.ServiceClient) error {
-		return ports.Get(ctx, neutron, url.PathEscape(id)).ExtractInto(&answer.Port)
+		return ports.Get(ctx, neutron, url.PathEscape(id)).ExtractInto(&response.Port)
 	})
 	if err != nil {
 		return Port{}, err
 	}
-	if answer.Port.ID != id {
+	if response.Port.ID != id {
 		return Port{}, incomplete(op, "the response is not this port")
 	}
-	return answer.Port.read(op)
+	return response.Port.read(op)
 }

@@ -41,11 +41,11 @@ func pause(ctx context.Context, d time.Duration) error {
 // failed is gophercloud's RetryFunc: nil means once more.
 func (r retry) failed(ctx context.Context, method, _ string, _ *gophercloud.RequestOpts, err error, failures uint) error {
 	var header http.Header
-	if answer, ok := errors.AsType[gophercloud.ErrUnexpectedResponseCode](err); ok {
-		if !slices.Contains([]int{500, 502, 503, 504}, answer.Actual) {
+	if response, ok := errors.AsType[gophercloud.ErrUnexpectedResponseCode](err); ok {
+		if !slices.Contains([]int{500, 502, 503, 504}, response.Actual) {
 			return err
 		}
-		header = answer.ResponseHeader
+		header = response.ResponseHeader
 	} else if _, fenced := errors.AsType[fencedError](err); fenced || errors.Is(err, errNoTurn) {
 		return err
 	}
@@ -53,8 +53,8 @@ func (r retry) failed(ctx context.Context, method, _ string, _ *gophercloud.Requ
 }
 
 // limited is gophercloud's RetryBackoffFunc: the service requests fewer requests.
-func (r retry) limited(ctx context.Context, answer *gophercloud.ErrUnexpectedResponseCode, _ error, failures uint) error {
-	return r.again(ctx, answer.Method, answer.ResponseHeader, *answer, failures)
+func (r retry) limited(ctx context.Context, response *gophercloud.ErrUnexpectedResponseCode, _ error, failures uint) error {
+	return r.again(ctx, response.Method, response.ResponseHeader, *response, failures)
 }
 
 // again waits before the next attempt, or returns the error of the last one. Only requests that have the same outcome
@@ -64,11 +64,11 @@ func (r retry) again(ctx context.Context, method string, header http.Header, err
 	if !slices.Contains(idempotent, method) || failures >= uint(r.options.Attempts) || ctx.Err() != nil {
 		return err
 	}
-	asked := retryAfter(header, r.options.Clock.Now())
-	if asked > r.options.MaxBackoff {
+	requested := retryAfter(header, r.options.Clock.Now())
+	if requested > r.options.MaxBackoff {
 		return err // the caller has better things to do than to wait for so long
 	}
-	if r.pause(ctx, max(asked, r.backoff(failures))) != nil {
+	if r.pause(ctx, max(requested, r.backoff(failures))) != nil {
 		return err
 	}
 	return nil

@@ -54,14 +54,14 @@ func TestRetryDecision(t *testing.T) {
 				pause:   func(_ context.Context, d time.Duration) error { got = d; return nil },
 				random:  func() float64 { return 0 },
 			}
-			answer := gophercloud.ErrUnexpectedResponseCode{Method: c.method, Actual: c.status, ResponseHeader: http.Header{"Retry-After": {c.retryAfter}}}
-			failure, decide := error(answer), r.failed
+			response := gophercloud.ErrUnexpectedResponseCode{Method: c.method, Actual: c.status, ResponseHeader: http.Header{"Retry-After": {c.retryAfter}}}
+			failure, decide := error(response), r.failed
 			if c.status == 0 {
 				failure = errors.New("connection reset")
 			}
 			var err error
 			if c.status == http.StatusTooManyRequests {
-				err = r.limited(context.Background(), &answer, nil, c.failures)
+				err = r.limited(context.Background(), &response, nil, c.failures)
 			} else {
 				err = decide(context.Background(), c.method, "", nil, failure, c.failures)
 			}
@@ -82,7 +82,7 @@ func TestRetriesAtTheWire(t *testing.T) {
 	}{
 		"unavailable": {[]fake.Fault{{Path: path, Status: 503, Times: 2}}, []string{"GET " + path + " 503", "GET " + path + " 503", "GET " + path + " 200"}},
 		"limited":     {[]fake.Fault{{Path: path, Status: 429, Times: 1}}, []string{"GET " + path + " 429", "GET " + path + " 200"}},
-		"cut":         {[]fake.Fault{{Path: path, Cut: fake.CutAnswer, Times: 1}}, []string{"GET " + path + " 0", "GET " + path + " 200"}},
+		"cut":         {[]fake.Fault{{Path: path, Cut: fake.CutResponse, Times: 1}}, []string{"GET " + path + " 0", "GET " + path + " 200"}},
 		"down":        {[]fake.Fault{{Path: path, Status: 500}}, []string{"GET " + path + " 500", "GET " + path + " 500", "GET " + path + " 500"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -113,13 +113,13 @@ func TestBeforeWrite(t *testing.T) {
 	}{
 		"at the first attempt":       {0, fake.Fault{}},
 		"after a 503":                {1, fake.Fault{Method: http.MethodDelete, Status: 503}},
-		"after a truncated response": {1, fake.Fault{Method: http.MethodDelete, Cut: fake.CutAnswer}},
+		"after a truncated response": {1, fake.Fault{Method: http.MethodDelete, Cut: fake.CutResponse}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			id, asked := s.AddVolume("garden", fake.Volume{Name: "data"}), 0
+			id, requested := s.AddVolume("garden", fake.Volume{Name: "data"}), 0
 			o := quick()
 			o.BeforeWrite = func() error {
-				if asked++; asked > c.allowed {
+				if requested++; requested > c.allowed {
 					return lost
 				}
 				return nil
@@ -137,11 +137,11 @@ func TestBeforeWrite(t *testing.T) {
 			if !errors.Is(err, lost) || ReasonOf(err) != ReasonCanceled {
 				t.Errorf("error %v, want that the lease is lost", err)
 			}
-			if sent := count(s.Requests(), http.MethodDelete, "/volume/v3/volumes/"+id); sent != c.allowed || asked != c.allowed+1 {
-				t.Errorf("%d deletions were sent, queried %d times, want %d", sent, asked, c.allowed)
+			if sent := count(s.Requests(), http.MethodDelete, "/volume/v3/volumes/"+id); sent != c.allowed || requested != c.allowed+1 {
+				t.Errorf("%d deletions were sent, queried %d times, want %d", sent, requested, c.allowed)
 			}
-			if _, err := client.BlockStorage().Volumes(t.Context()); err != nil || asked != c.allowed+1 {
-				t.Errorf("reading: %v, queried %d times", err, asked)
+			if _, err := client.BlockStorage().Volumes(t.Context()); err != nil || requested != c.allowed+1 {
+				t.Errorf("reading: %v, queried %d times", err, requested)
 			}
 		})
 	}

@@ -42,17 +42,17 @@ type Router struct {
 
 // Router reads a router.
 func (n Network) Router(ctx context.Context, id string) (Router, error) {
-	var answer struct {
+	var response struct {
 		Router Router `json:"router"`
 	}
 	op := "read router " + id
 	err := n.call(ctx, op, func(ctx context.Context, neutron *gophercloud.ServiceClient) error {
-		return routers.Get(ctx, neutron, url.PathEscape(id)).ExtractInto(&answer)
+		return routers.Get(ctx, neutron, url.PathEscape(id)).ExtractInto(&response)
 	})
-	if err == nil && answer.Router.ID != id {
+	if err == nil && response.Router.ID != id {
 		return Router{}, incomplete(op, "the response is not this router")
 	}
-	return answer.Router, err
+	return response.Router, err
 }
 
 // RemoveRoutes removes routes from a router and leaves all others unchanged, even if another client changes them at the same time.

@@ -33,9 +33,9 @@ const (
 // name keys and fields and never repeat a value.
 func CredentialsOf(data map[string][]byte) (Credentials, error) {
 	clouds, kubernikus := len(data[KeyClouds]) > 0, len(data[keyAuthURL]) > 0
-	authorities := data[KeyCACert]
-	if len(bytes.TrimSpace(authorities)) == 0 {
-		authorities = nil // Cluster API writes the key in any case
+	bundle := data[KeyCACert]
+	if len(bytes.TrimSpace(bundle)) == 0 {
+		bundle = nil // Cluster API writes the key in any case
 	}
 	var c Credentials
 	var err error
@@ -43,8 +43,8 @@ func CredentialsOf(data map[string][]byte) (Credentials, error) {
 	case clouds && kubernikus:
 		err = fmt.Errorf("has both key %q and key %q: remove one of them", KeyClouds, keyAuthURL)
 	case clouds:
-		places := CloudPlaces{File: quotedKey(KeyClouds), Name: quotedKey(KeyCloud), Authority: quotedKey(KeyCACert),
-			HasAuthority: len(authorities) > 0, AllowInsecure: true}
+		places := CloudPlaces{File: quotedKey(KeyClouds), Name: quotedKey(KeyCloud), CA: quotedKey(KeyCACert),
+			HasCA: len(bundle) > 0, AllowInsecure: true}
 		c, err = ChooseCloud(data[KeyClouds], string(data[KeyCloud]), places)
 	case kubernikus:
 		c, err = fromKubernikus(data)
@@ -54,11 +54,11 @@ func CredentialsOf(data map[string][]byte) (Credentials, error) {
 	if err != nil {
 		return Credentials{}, err
 	}
-	if len(authorities) > 0 {
-		if _, err := cert.ParseCertsPEM(authorities); err != nil {
+	if len(bundle) > 0 {
+		if _, err := cert.ParseCertsPEM(bundle); err != nil {
 			return Credentials{}, fmt.Errorf("key %q has no certificate in PEM", KeyCACert)
 		}
-		c.CACert = string(authorities)
+		c.CACert = string(bundle)
 	}
 	return c, nil
 }
@@ -77,13 +77,13 @@ func fromKubernikus(data map[string][]byte) (Credentials, error) {
 	}
 	var unknown []string
 	for key, value := range data {
-		name, ours := strings.CutPrefix(key, kubernikusPrefix)
-		if field := fields[name]; ours && field != nil {
+		name, own := strings.CutPrefix(key, kubernikusPrefix)
+		if field := fields[name]; own && field != nil {
 			// An editor leaves a line end, which belongs to no value but perhaps a password.
 			if *field = string(value); name != "password" {
 				*field = strings.TrimSpace(*field)
 			}
-		} else if ours {
+		} else if own {
 			unknown = append(unknown, key)
 		}
 	}

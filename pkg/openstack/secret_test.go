@@ -35,7 +35,7 @@ const passwordAuth = "auth: {auth_url: 'https://k.example:5000', username: u, pa
 	", user_domain_name: Default, project_name: p, project_domain_id: default}"
 
 func TestCredentialsOf(t *testing.T) {
-	authority, err := os.ReadFile("testdata/ca.pem")
+	ca, err := os.ReadFile("testdata/ca.pem")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,14 +66,14 @@ func TestCredentialsOf(t *testing.T) {
 		"project by name": {keys("openstack-project-id", "-", "openstack-project-name", "n", "openstack-project-domain-name", "d"),
 			kubernikus(func(c *Credentials) { c.ProjectID, c.ProjectName, c.ProjectDomainName = "", "n", "d" })},
 		"user domain by id":      {keys("openstack-domain-name", "-", "openstack-user-domain-id", "i"), kubernikus(func(c *Credentials) { c.UserDomainName, c.UserDomainID = "", "i" })},
-		"own CA":                 {keys("cacert", string(authority)), kubernikus(func(c *Credentials) { c.CACert = string(authority) })},
+		"own CA":                 {keys("cacert", string(ca)), kubernikus(func(c *Credentials) { c.CACert = string(ca) })},
 		"clouds.yaml":            {clouds(passwordAuth), file},
 		"region and interface":   {clouds(passwordAuth, "region_name: r1", "endpoint_type: internalURL", "identity_api_version: 3", "auth_type: password"), regional},
 		"application credential": {clouds("auth_type: v3applicationcredential", "auth: {auth_url: 'https://k.example/v3', application_credential_id: i, application_credential_secret: "+secretWord+"}"), application},
-		"what Cluster API writes": {with(clouds(passwordAuth, "cacert: /etc/certs/cacert", "verify: true"), "cacert", string(authority)),
-			changed(func(c *Credentials) { c.CACert = string(authority) })},
+		"what Cluster API writes": {with(clouds(passwordAuth, "cacert: /etc/certs/cacert", "verify: true"), "cacert", string(ca)),
+			changed(func(c *Credentials) { c.CACert = string(ca) })},
 		"a blank CA":                {with(clouds(passwordAuth, "cacert: ''"), "cacert", "\n"), file},
-		"a CA inside":               {clouds(passwordAuth, "cacert: |", "  "+strings.ReplaceAll(string(authority), "\n", "\n      ")), changed(func(c *Credentials) { c.CACert = strings.TrimSpace(string(authority)) + "\n" })},
+		"a CA inside":               {clouds(passwordAuth, "cacert: |", "  "+strings.ReplaceAll(string(ca), "\n", "\n      ")), changed(func(c *Credentials) { c.CACert = strings.TrimSpace(string(ca)) + "\n" })},
 		"anchors":                   {map[string][]byte{"clouds.yaml": []byte(common)}, regional},
 		"versions of APIs":          {clouds(passwordAuth, "volume_api_version: '3'", "image_api_version: 2", "api_timeout: 60", "profile: acme"), file},
 		"unknown fields":            {clouds(passwordAuth, "nova_flavor: big", "colour: "+secretWord), changed(func(c *Credentials) { c.Ignored = "colour, nova_flavor" })},
@@ -115,8 +115,8 @@ func bomb() string {
 	return text + "clouds:\n  one:\n    <<: *a20\n"
 }
 
-func TestCredentialsOfRefuses(t *testing.T) {
-	authority, err := os.ReadFile("testdata/ca.pem")
+func TestCredentialsOfRejects(t *testing.T) {
+	ca, err := os.ReadFile("testdata/ca.pem")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestCredentialsOfRefuses(t *testing.T) {
 		"no such cloud":                {map[string][]byte{"clouds.yaml": []byte("clouds: {a: {}}"), "cloud": []byte("b")}, `key "cloud" names no cloud`},
 		"several clouds":               {map[string][]byte{"clouds.yaml": []byte("clouds: {a: {}, b: {}}")}, `2 clouds: name one in key "cloud"`},
 		"a path":                       {clouds(passwordAuth, "cacert: /etc/ssl/ca.pem"), `put the CA into key "cacert"`},
-		"no verification, and a CA":    {with(clouds(passwordAuth, "verify: false"), "cacert", string(authority)), "there is a CA as well"},
+		"no verification, and a CA":    {with(clouds(passwordAuth, "verify: false"), "cacert", string(ca)), "there is a CA as well"},
 		"odd verification":             {clouds(passwordAuth, "verify: maybe"), "line 5: verify must be true or false"},
 		"version 2":                    {clouds(passwordAuth, "identity_api_version: '2.0'"), "identity_api_version must be 3"},
 		"another auth type":            {clouds(passwordAuth, "auth_type: v3totp"), "auth_type must be"},

@@ -27,8 +27,8 @@ type Environment struct {
 	// Getenv reads a variable, "" when there is none, and ReadFile a file.
 	Getenv   func(name string) string
 	ReadFile func(name string) ([]byte, error)
-	// Authority is a file with CAs in PEM, "" for none, and AuthorityFlag is how errors call who named it.
-	Authority, AuthorityFlag string
+	// CA is a file with CAs in PEM, "" for none, and CAFlag is how errors call who named it.
+	CA, CAFlag string
 }
 
 // Credentials reads the variables of OpenStack's own clients, or the clouds.yaml that they name. Errors name the
@@ -39,17 +39,17 @@ func (e Environment) Credentials() (Credentials, error) {
 	if err != nil {
 		return Credentials{}, err
 	}
-	if e.Authority == "" {
+	if e.CA == "" {
 		return c, nil
 	}
-	authorities, err := e.ReadFile(e.Authority)
+	bundle, err := e.ReadFile(e.CA)
 	if err != nil {
-		return Credentials{}, fmt.Errorf("%s: %w", e.AuthorityFlag, err)
+		return Credentials{}, fmt.Errorf("%s: %w", e.CAFlag, err)
 	}
-	if _, err := cert.ParseCertsPEM(authorities); err != nil {
-		return Credentials{}, fmt.Errorf("%s: the file has no certificate in PEM", e.AuthorityFlag)
+	if _, err := cert.ParseCertsPEM(bundle); err != nil {
+		return Credentials{}, fmt.Errorf("%s: the file has no certificate in PEM", e.CAFlag)
 	}
-	c.CACert = string(authorities)
+	c.CACert = string(bundle)
 	return c, nil
 }
 
@@ -63,7 +63,7 @@ func (e Environment) read() (Credentials, error) {
 		if err != nil {
 			return Credentials{}, fmt.Errorf("%s: %w", variableFile, err)
 		}
-		return ChooseCloud(text, e.Getenv(variableCloud), CloudPlaces{File: variableFile, Name: variableCloud, Authority: e.AuthorityFlag, HasAuthority: e.Authority != ""})
+		return ChooseCloud(text, e.Getenv(variableCloud), CloudPlaces{File: variableFile, Name: variableCloud, CA: e.CAFlag, HasCA: e.CA != ""})
 	case url == "" && e.Getenv(variableCloud) != "":
 		return Credentials{}, fmt.Errorf("%s is set and %s is not: it names the clouds.yaml", variableCloud, variableFile)
 	case url == "":

@@ -22,11 +22,11 @@ func variables(pairs ...string) map[string]string {
 
 // files are those of the tests.
 func files(t *testing.T) func(string) ([]byte, error) {
-	authority, err := os.ReadFile("testdata/ca.pem")
+	ca, err := os.ReadFile("testdata/ca.pem")
 	if err != nil {
 		t.Fatal(err)
 	}
-	content := map[string][]byte{"/ca": authority, "/bad": []byte(secretWord), "/clouds": clouds(passwordAuth)["clouds.yaml"], "/broken": []byte("[" + secretWord)}
+	content := map[string][]byte{"/ca": ca, "/bad": []byte(secretWord), "/clouds": clouds(passwordAuth)["clouds.yaml"], "/broken": []byte("[" + secretWord)}
 	return func(name string) ([]byte, error) {
 		if text, ok := content[name]; ok {
 			return text, nil
@@ -35,9 +35,9 @@ func files(t *testing.T) func(string) ([]byte, error) {
 	}
 }
 
-func environment(t *testing.T, variables map[string]string, authority string) Environment {
+func environment(t *testing.T, variables map[string]string, ca string) Environment {
 	getenv := func(name string) string { return variables[name] }
-	return Environment{Getenv: getenv, ReadFile: files(t), Authority: authority, AuthorityFlag: "--ca"}
+	return Environment{Getenv: getenv, ReadFile: files(t), CA: ca, CAFlag: "--ca"}
 }
 
 func TestEnvironment(t *testing.T) {
@@ -47,11 +47,11 @@ func TestEnvironment(t *testing.T) {
 		change(&c)
 		return c
 	}
-	authority, _ := files(t)("/ca")
+	ca, _ := files(t)("/ca")
 	application := map[string]string{"OS_AUTH_URL": "https://k.example/v3", "OS_APPLICATION_CREDENTIAL_ID": "i", "OS_APPLICATION_CREDENTIAL_SECRET": secretWord}
 	for name, c := range map[string]struct {
 		variables map[string]string
-		authority string
+		ca        string
 		want      Credentials
 	}{
 		"the original's":       {variables("OS_PROJECT_NAME", "", "OS_TENANT_NAME", "p\n"), "", base},
@@ -67,14 +67,14 @@ func TestEnvironment(t *testing.T) {
 		"one domain for both": {variables("OS_DOMAIN_ID", "d"), "", with(func(c *Credentials) { c.UserDomainID, c.ProjectDomainID = "d", "d" })},
 		"two domains": {variables("OS_USER_DOMAIN_ID", "d", "OS_PROJECT_DOMAIN_NAME", "e"), "",
 			with(func(c *Credentials) { c.UserDomainID, c.ProjectDomainName, c.ProjectDomainID = "d", "e", "" })},
-		"own CA": {variables(), "/ca", with(func(c *Credentials) { c.CACert = string(authority) })},
+		"own CA": {variables(), "/ca", with(func(c *Credentials) { c.CACert = string(ca) })},
 		"application credential": {application, "", Credentials{AuthURL: "https://k.example/v3", UserDomainID: "default", ProjectDomainID: "default",
 			ApplicationCredentialID: "i", ApplicationCredentialSecret: secretWord}},
 		"clouds.yaml": {map[string]string{"OS_CLIENT_CONFIG_FILE": "/clouds", "OS_CLOUD": "c"}, "", Credentials{AuthURL: "https://k.example:5000", Username: "u",
 			Password: secretWord, UserDomainName: "Default", ProjectName: "p", ProjectDomainID: "default"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := environment(t, c.variables, c.authority).Credentials()
+			got, err := environment(t, c.variables, c.ca).Credentials()
 			if err != nil || got != c.want {
 				t.Errorf("got %s, %v", dump(got), err)
 			}
@@ -82,8 +82,8 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// TestEnvironmentRefuses names the variable, and repeats no value.
-func TestEnvironmentRefuses(t *testing.T) {
+// TestEnvironmentRejects names the variable, and repeats no value.
+func TestEnvironmentRejects(t *testing.T) {
 	without := func(name string) map[string]string {
 		all := variables()
 		maps.DeleteFunc(all, func(key, _ string) bool { return key == name })
@@ -91,7 +91,7 @@ func TestEnvironmentRefuses(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		variables map[string]string
-		authority string
+		ca        string
 		want      string
 	}{
 		"nothing":                {map[string]string{}, "", "neither OS_AUTH_URL nor OS_CLIENT_CONFIG_FILE is set"},
@@ -113,7 +113,7 @@ func TestEnvironmentRefuses(t *testing.T) {
 		"not PEM":                {variables(), "/bad", "--ca: the file has no certificate"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := environment(t, c.variables, c.authority).Credentials()
+			got, err := environment(t, c.variables, c.ca).Credentials()
 			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), secretWord) || got != (Credentials{}) {
 				t.Errorf("got %s, %v, want %q", dump(got), err, c.want)
 			}

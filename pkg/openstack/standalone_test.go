@@ -82,7 +82,7 @@ func TestProjectsThatCannotBeListed(t *testing.T) {
 	}
 }
 
-func TestConnectRefuses(t *testing.T) {
+func TestConnectRejects(t *testing.T) {
 	s := newFake(t, fake.Options{})
 	wrong := standalone(s)
 	wrong.Password = "wrong"

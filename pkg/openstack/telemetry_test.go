@@ -18,7 +18,7 @@ import (
 	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
 )
 
-func TestNothingTellsSecrets(t *testing.T) {
+func TestMetricsContainNoSecrets(t *testing.T) {
 	var log bytes.Buffer
 	state := klog.CaptureState()
 	t.Cleanup(state.Restore)
@@ -27,7 +27,7 @@ func TestNothingTellsSecrets(t *testing.T) {
 	s := newFake(t, fake.Options{})
 	client := connected(t, s)
 	token := client.provider.Token()
-	tell := func(status int) {
+	report := func(status int) {
 		body := `{"error": {"message": "password ` + secretWord + `, token ` + token + `"}}`
 		s.Inject(fake.Fault{Method: http.MethodGet, Status: status, Body: body})
 		s.Inject(fake.Fault{Method: http.MethodPost, Status: status, Body: strings.ReplaceAll(body, token, "none")})
@@ -38,7 +38,7 @@ func TestNothingTellsSecrets(t *testing.T) {
 		s.Heal()
 	}
 	for _, status := range []int{400, 401, 403, 404, 500, 302} {
-		tell(status)
+		report(status)
 	}
 	klog.Flush()
 	if text := log.String(); strings.Contains(text, secretWord) || strings.Contains(text, token) || !strings.Contains(text, "[redacted]") {

@@ -17,14 +17,14 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// answerLimit is the most that is read of one response, in bytes: a page of ten thousand servers fits.
-const answerLimit = 64 << 20
+// responseLimit is the most that is read of one response, in bytes: a page of ten thousand servers fits.
+const responseLimit = 64 << 20
 
 // errNoTurn means that a request did not leave, because too many others are before it.
 var errNoTurn = errors.New("no turn within the limit of requests to this cloud: raise qps and burst for openstack in the configuration")
 
-// errLongAnswer means that a response was cut.
-var errLongAnswer = fmt.Errorf("the response is longer than %d bytes", answerLimit)
+// errLongResponse means that a response was cut.
+var errLongResponse = fmt.Errorf("the response is longer than %d bytes", responseLimit)
 
 // fencedError means that Options.BeforeWrite did not let a request go.
 type fencedError struct{ error }
@@ -71,7 +71,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	t.options.Telemetry.request(service, req.Method, resp.StatusCode, took)
-	resp.Body = &body{ReadCloser: resp.Body, left: answerLimit, end: cancel}
+	resp.Body = &body{ReadCloser: resp.Body, left: responseLimit, end: cancel}
 	return resp, nil
 }
 
@@ -100,7 +100,7 @@ type body struct {
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if b.left -= int64(n); b.left < 0 {
-		return n, errLongAnswer
+		return n, errLongResponse
 	}
 	return n, err
 }

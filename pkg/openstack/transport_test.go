@@ -22,8 +22,8 @@ func TestProxyOfTheEnvironment(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, authorities := range []string{"", "-----BEGIN CERTIFICATE-----"} {
-			if got, err := dialer(authorities).Proxy(req); err != nil || got == nil || got.String() != proxy {
+		for _, bundle := range []string{"", "-----BEGIN CERTIFICATE-----"} {
+			if got, err := dialer(bundle).Proxy(req); err != nil || got == nil || got.String() != proxy {
 				t.Errorf("proxy %v, %v", got, err)
 			}
 		}
@@ -63,14 +63,14 @@ func TestVerification(t *testing.T) {
 	}
 }
 
-func TestLongAnswersAreCut(t *testing.T) {
+func TestLongResponsesAreTruncated(t *testing.T) {
 	ended := false
 	b := &body{ReadCloser: io.NopCloser(strings.NewReader("0123456789")), left: 10, end: func() { ended = true }}
 	if text, err := io.ReadAll(b); string(text) != "0123456789" || err != nil {
 		t.Errorf("at the limit: %q, %v", text, err)
 	}
 	b = &body{ReadCloser: io.NopCloser(strings.NewReader("0123456789")), left: 9, end: func() { ended = true }}
-	if _, err := io.ReadAll(b); !errors.Is(err, errLongAnswer) {
+	if _, err := io.ReadAll(b); !errors.Is(err, errLongResponse) {
 		t.Errorf("beyond the limit: %v", err)
 	}
 	if err := b.Close(); err != nil || !ended {

@@ -18,8 +18,8 @@ func (c *command) confirm(question string, given bool) error {
 		return nil
 	}
 	c.out.print("%s [y/N] ", question)
-	answer, err := bufio.NewReader(c.in).ReadString('\n')
-	if answer = strings.ToLower(strings.TrimSpace(answer)); answer == "y" || answer == "yes" {
+	response, err := bufio.NewReader(c.in).ReadString('\n')
+	if response = strings.ToLower(strings.TrimSpace(response)); response == "y" || response == "yes" {
 		return nil
 	}
 	if err != nil {

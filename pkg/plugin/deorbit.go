@@ -71,7 +71,7 @@ func (c *command) deleteKluster(ctx context.Context, k *kubernikusv1.Kluster, ye
 	if err != nil && !apierrors.IsForbidden(err) {
 		return err
 	}
-	if reason := notTakenDown(k, manager, err); reason != "" {
+	if reason := notTornDown(k, manager, err); reason != "" {
 		return fmt.Errorf("no controller would deorbit Kluster %s/%s: %s. Nothing was changed", k.Namespace, k.Name, reason)
 	}
 	if k.Detached() {
@@ -93,11 +93,11 @@ func (c *command) deleteKluster(ctx context.Context, k *kubernikusv1.Kluster, ye
 	return c.client.Delete(ctx, k, client.Preconditions{UID: &k.UID})
 }
 
-// notTakenDown returns why a Kluster would stay once it is deleted, "" when a controller takes it down. Where the caller may
+// notTornDown returns why a Kluster would stay once it is deleted, "" when a controller takes it down. Where the caller may
 // not read how the controller manager runs, or the manager runs outside of the cluster, the conditions of the Kluster are
 // the evidence: only the controllers for Klusters write them.
-func notTakenDown(k *kubernikusv1.Kluster, manager uninstall.Manager, inspection error) string {
-	runs, known, reason := manager.TakesDownKlusters()
+func notTornDown(k *kubernikusv1.Kluster, manager uninstall.Manager, inspection error) string {
+	runs, known, reason := manager.TearsDownKlusters()
 	if inspection != nil {
 		runs, known, reason = false, false, inspection.Error()
 	}
@@ -115,7 +115,7 @@ func notTakenDown(k *kubernikusv1.Kluster, manager uninstall.Manager, inspection
 // intent describes what a Deorbit of a Kluster removes and retains.
 func intent(k *kubernikusv1.Kluster) string {
 	d := k.Spec.Deorbit
-	says := func(policy kubernikusv1.DeletionPolicy, what string) string {
+	policyText := func(policy kubernikusv1.DeletionPolicy, what string) string {
 		if policy == kubernikusv1.DeletionPolicyRetain {
 			return "keeps  " + what
 		}
@@ -134,22 +134,22 @@ func intent(k *kubernikusv1.Kluster) string {
 		cluster = fmt.Sprintf("%q", name)
 	}
 	return fmt.Sprintf("Deorbit of cluster %s:\n  %s\n  %s\n  %s\n  %s\n  %s\n  DELETES the routes of its pods",
-		cluster, says(d.PersistentVolumes, "claims that Cinder backs, the pods that use them, and their volumes"),
-		says(d.Snapshots, "volume snapshots"), says(d.LoadBalancers, "Services of type LoadBalancer, and their load balancers"),
-		says(d.FloatingIPs, "floating IPs of these"), unseen)
+		cluster, policyText(d.PersistentVolumes, "claims that Cinder backs, the pods that use them, and their volumes"),
+		policyText(d.Snapshots, "volume snapshots"), policyText(d.LoadBalancers, "Services of type LoadBalancer, and their load balancers"),
+		policyText(d.FloatingIPs, "floating IPs of these"), unseen)
 }
 
 // watchDeorbit shows the stages until the Kluster has been deleted.
 func (c *command) watchDeorbit(ctx context.Context, k *kubernikusv1.Kluster) error {
 	p := &progress{to: c.out}
-	gone := errors.New("gone")
+	deleted := errors.New("gone")
 	var last *kubernikusv1.Kluster
 	err := follow(ctx, c.client, k, &kubernikusv1.KlusterList{}, func(now *kubernikusv1.Kluster) error {
 		last = now
 		p.show(stageLine(now, c.clock.Now()))
 		return nil
-	}, p.lost, gone)
-	if err != nil && !errors.Is(err, gone) {
+	}, p.lost, deleted)
+	if err != nil && !errors.Is(err, deleted) {
 		return err
 	}
 	c.out.print("Kluster %s/%s is %s\n", k.Namespace, k.Name, c.out.in(green, "deleted"))

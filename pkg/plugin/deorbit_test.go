@@ -15,7 +15,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/plugin/uninstall"
 )
 
-func TestNotTakenDown(t *testing.T) {
+func TestNotTornDown(t *testing.T) {
 	running := func(change func(*configv1alpha1.ControllerManagerConfiguration)) uninstall.Manager {
 		config := &configv1alpha1.ControllerManagerConfiguration{}
 		configv1alpha1.SetObjectDefaults_ControllerManagerConfiguration(config)
@@ -46,7 +46,7 @@ func TestNotTakenDown(t *testing.T) {
 		"forbidden and not probed": {&kubernikusv1.Kluster{}, uninstall.Manager{}, errors.New("deployments is forbidden"), "deployments is forbidden"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := notTakenDown(test.kluster, test.manager, test.inspection)
+			got := notTornDown(test.kluster, test.manager, test.inspection)
 			if (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
 				t.Errorf("notTakenDown = %q, want %q in it", got, test.want)
 			}

@@ -102,7 +102,7 @@ func preview(b *gimbalv1.DiscoveryBackend) string {
 // watchDrain shows how far the routes are, until all of them are.
 func (c *command) watchDrain(ctx context.Context, backend *gimbalv1.DiscoveryBackend, to gimbalv1.ClusterStatus) error {
 	p := &progress{to: c.out}
-	done, gone := errors.New("done"), errors.New("it has been deleted meanwhile")
+	done, deleted := errors.New("done"), errors.New("it has been deleted meanwhile")
 	generation := backend.Generation
 	err := follow(ctx, c.client, backend, &gimbalv1.DiscoveryBackendList{}, func(now *gimbalv1.DiscoveryBackend) error {
 		line, reached := drainLine(now, to, generation)
@@ -114,7 +114,7 @@ func (c *command) watchDrain(ctx context.Context, backend *gimbalv1.DiscoveryBac
 			return fmt.Errorf("another client has set its clusterStatus to %s meanwhile", now.Cluster.ClusterStatus)
 		}
 		return nil
-	}, p.lost, gone)
+	}, p.lost, deleted)
 	if errors.Is(err, done) {
 		c.out.print("%s: %s\n", nameOf(backend), c.out.in(green, map[gimbalv1.ClusterStatus]string{
 			gimbalv1.ClusterMaintenance: "drained", gimbalv1.ClusterEnabled: "back in service",

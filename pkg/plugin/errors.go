@@ -59,7 +59,7 @@ func explained(err error) error {
 	}
 	if failed, ok := errors.AsType[*apiutil.ErrResourceDiscoveryFailed](err); ok {
 		for version := range *failed {
-			if isOurs(version.Group) {
+			if isOwn(version.Group) {
 				return fmt.Errorf("%w: %s", err, whereToLook(version.Version, version.Group))
 			}
 		}
@@ -86,11 +86,11 @@ func kubeconfigError(err error) error {
 // handle the request" does not.
 func unavailable(err error) error {
 	var status apierrors.APIStatus
-	if !errors.As(err, &status) || status.Status().Details == nil || !isOurs(status.Status().Details.Group) {
+	if !errors.As(err, &status) || status.Status().Details == nil || !isOwn(status.Status().Details.Group) {
 		return err
 	}
 	group := status.Status().Details.Group
-	return fmt.Errorf("%w: %s", err, whereToLook(ourScheme().PrioritizedVersionsForGroup(group)[0].Version, group))
+	return fmt.Errorf("%w: %s", err, whereToLook(newScheme().PrioritizedVersionsForGroup(group)[0].Version, group))
 }
 
 // whereToLook names what shows why Groundskeeper's API server is unavailable.
@@ -98,13 +98,13 @@ func whereToLook(version, group string) string {
 	return fmt.Sprintf("groundskeeper-apiserver is unavailable: see its log, and kubectl describe apiservice %s.%s", version, group)
 }
 
-// isOurs reports whether a group is served by Groundskeeper. Every scheme has types without a group.
-func isOurs(group string) bool {
-	return group != "" && len(ourScheme().PrioritizedVersionsForGroup(group)) > 0
+// isOwn reports whether a group is served by Groundskeeper. Every scheme has types without a group.
+func isOwn(group string) bool {
+	return group != "" && len(newScheme().PrioritizedVersionsForGroup(group)) > 0
 }
 
-// ourScheme has the kinds of Groundskeeper.
-func ourScheme() *runtime.Scheme {
+// newScheme has the kinds of Groundskeeper.
+func newScheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	// It fails only for types that contradict each other, which every test would notice.
 	_ = scheme.AddToScheme(s)

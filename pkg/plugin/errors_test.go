@@ -56,17 +56,17 @@ func TestExplained(t *testing.T) {
 func TestCommandExplains(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		version := metav1.GroupVersionForDiscovery{GroupVersion: gardenerv1beta1.SchemeGroupVersion.String(), Version: gardenerv1beta1.SchemeGroupVersion.Version}
-		var answer any
+		var response any
 		switch r.URL.Path {
 		case "/api":
-			answer = metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions", APIVersion: "v1"}}
+			response = metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions", APIVersion: "v1"}}
 		case "/apis":
-			answer = metav1.APIGroupList{
+			response = metav1.APIGroupList{
 				TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"},
 				Groups:   []metav1.APIGroup{{Name: gardenerv1beta1.GroupName, Versions: []metav1.GroupVersionForDiscovery{version}, PreferredVersion: version}},
 			}
 		case "/apis/" + version.GroupVersion:
-			answer = metav1.APIResourceList{
+			response = metav1.APIResourceList{
 				TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: version.GroupVersion,
 				APIResources: []metav1.APIResource{{Name: "projects", SingularName: "project", Kind: "Project", Verbs: []string{"get"}}},
 			}
@@ -75,7 +75,7 @@ func TestCommandExplains(t *testing.T) {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(answer)
+		_ = json.NewEncoder(w).Encode(response)
 	}))
 	defer server.Close()
 	config := clientcmdapi.NewConfig()

@@ -33,32 +33,32 @@ func TestRestoreReferences(t *testing.T) {
 	now := metav1.Now()
 	web := release.Restoration{Route: "HTTPProxy shop/web", Elements: []string{"spec.routes[0]"}}
 	edited := release.Restoration{Route: "HTTPProxy shop/old", Skipped: []string{"spec.routes[1]: it was changed since its references were removed"}}
-	refused := release.Restoration{Route: "HTTPProxy shop/bad", Err: errors.New("update HTTPProxy shop/bad: denied")}
+	rejected := release.Restoration{Route: "HTTPProxy shop/bad", Err: errors.New("update HTTPProxy shop/bad: denied")}
 	for name, tc := range map[string]struct {
-		change  func(*gimbalv1.DiscoveryBackend)
-		found   []release.Restoration
-		err     error
-		answer  string
-		yes     bool
-		preview bool
-		writes  int
-		prints  []string
-		fails   string
+		change   func(*gimbalv1.DiscoveryBackend)
+		found    []release.Restoration
+		err      error
+		response string
+		yes      bool
+		preview  bool
+		writes   int
+		prints   []string
+		fails    string
 	}{
 		"preview":           {found: []release.Restoration{web, edited}, preview: true, prints: []string{"HTTPProxy shop/web spec.routes[0]: would be restored", "HTTPProxy shop/old skipped: spec.routes[1]: it was changed since"}},
 		"yes":               {found: []release.Restoration{web}, yes: true, writes: 1, prints: []string{"would be restored", "HTTPProxy shop/web spec.routes[0]: restored"}},
-		"confirmed":         {found: []release.Restoration{web}, answer: "y\n", writes: 1, prints: []string{"Restore the references of 1 routes to gimbal-discovery/us? [y/N]"}},
-		"declined":          {found: []release.Restoration{web}, answer: "n\n", fails: "nothing was changed"},
+		"confirmed":         {found: []release.Restoration{web}, response: "y\n", writes: 1, prints: []string{"Restore the references of 1 routes to gimbal-discovery/us? [y/N]"}},
+		"declined":          {found: []release.Restoration{web}, response: "n\n", fails: "nothing was changed"},
 		"nothing recorded":  {yes: true, prints: []string{"No route has a record"}},
 		"only edited":       {found: []release.Restoration{edited}, yes: true, prints: []string{"skipped"}},
-		"a route rejected":  {found: []release.Restoration{web, refused}, yes: true, writes: 1, fails: "denied"},
+		"a route rejected":  {found: []release.Restoration{web, rejected}, yes: true, writes: 1, fails: "denied"},
 		"routes unknown":    {err: errors.New("list httpproxies: timeout"), yes: true, fails: "timeout"},
 		"it is deleted":     {change: func(b *gimbalv1.DiscoveryBackend) { b.DeletionTimestamp = &now }, yes: true, fails: "is being deleted"},
 		"it is maintenance": {change: func(b *gimbalv1.DiscoveryBackend) { b.Cluster.ClusterStatus = gimbalv1.ClusterMaintenance }, yes: true, fails: "is in maintenance"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, out := on(t, nil)
-			c.in = strings.NewReader(tc.answer)
+			c.in = strings.NewReader(tc.response)
 			backend := &gimbalv1.DiscoveryBackend{ObjectMeta: metav1.ObjectMeta{Namespace: "gimbal-discovery", Name: "us"}}
 			if tc.change != nil {
 				tc.change(backend)

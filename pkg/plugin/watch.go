@@ -33,19 +33,19 @@ const patience = 5 * time.Minute
 func follow[T any, P interface {
 	*T
 	client.Object
-}](ctx context.Context, c client.WithWatch, object P, list client.ObjectList, tell func(P) error, lost func(error), gone error) error {
+}](ctx context.Context, c client.WithWatch, object P, list client.ObjectList, notify func(P) error, lost func(error), deleted error) error {
 	key, uid := client.ObjectKeyFromObject(object), object.GetUID()
 	same := func(now P) error {
 		if now.GetUID() != uid {
-			return gone
+			return deleted
 		}
-		return tell(now)
+		return notify(now)
 	}
 	round := func(ctx context.Context) error {
 		now := P(new(T)) // in one that was read before, fields would stay that are absent now
 		err := c.Get(ctx, key, now)
 		if apierrors.IsNotFound(err) {
-			return gone
+			return deleted
 		}
 		if err != nil {
 			return err
@@ -53,15 +53,15 @@ func follow[T any, P interface {
 		if err := same(now); err != nil {
 			return err
 		}
-		return watchOnce(ctx, c, now, list, same, gone)
+		return watchOnce(ctx, c, now, list, same, deleted)
 	}
-	answered := time.Now()
+	responded := time.Now()
 	return pauses().Until(ctx, true, true, func(ctx context.Context) (bool, error) {
 		err := round(ctx)
 		switch {
 		case err == nil:
-			answered = time.Now()
-		case ctx.Err() == nil && isPassing(err) && time.Since(answered) < patience:
+			responded = time.Now()
+		case ctx.Err() == nil && isPassing(err) && time.Since(responded) < patience:
 			lost(err)
 		default:
 			return false, err
@@ -80,7 +80,7 @@ func isPassing(err error) bool {
 }
 
 // watchOnce watches an object from the version that is given until the watch ends. No error means that.
-func watchOnce[P client.Object](ctx context.Context, c client.WithWatch, object P, list client.ObjectList, tell func(P) error, gone error) error {
+func watchOnce[P client.Object](ctx context.Context, c client.WithWatch, object P, list client.ObjectList, notify func(P) error, deleted error) error {
 	options := &client.ListOptions{
 		Namespace:     object.GetNamespace(),
 		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, object.GetName()),
@@ -103,11 +103,11 @@ func watchOnce[P client.Object](ctx context.Context, c client.WithWatch, object 
 			if !isObject || event.Type == watch.Bookmark {
 				continue
 			}
-			if err := tell(now); err != nil {
+			if err := notify(now); err != nil {
 				return err
 			}
 			if event.Type == watch.Deleted {
-				return gone
+				return deleted
 			}
 		}
 	}

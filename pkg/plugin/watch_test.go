@@ -72,8 +72,8 @@ func kluster(uid string) *kubernikusv1.Kluster {
 }
 
 var (
-	errGone = errors.New("gone")
-	errSpin = errors.New("it polls continuously")
+	errDeleted = errors.New("gone")
+	errSpin    = errors.New("it polls continuously")
 )
 
 // neverLost fails the test when the API server is unavailable.
@@ -94,22 +94,22 @@ func TestFollowEndsWithItsObject(t *testing.T) {
 			}
 			return ended(), errors.Join(c.Delete(t.Context(), kluster("first")), c.Create(t.Context(), kluster("second")))
 		})
-		told := 0
+		notified := 0
 		err := follow(t.Context(), c, kluster("first"), &kubernikusv1.KlusterList{}, func(k *kubernikusv1.Kluster) error {
-			told++
+			notified++
 			if k.UID != "first" {
 				t.Errorf("notified of %s", k.UID)
 			}
 			return nil
-		}, neverLost(t), errGone)
-		if !errors.Is(err, errGone) || told != 1 {
-			t.Errorf("notifications = %d, error = %v", told, err)
+		}, neverLost(t), errDeleted)
+		if !errors.Is(err, errDeleted) || notified != 1 {
+			t.Errorf("notifications = %d, error = %v", notified, err)
 		}
 	})
 }
 
 // Fields that were removed are not reported after a broken watch.
-func TestFollowForgets(t *testing.T) {
+func TestFollowDiscardsRemovedFields(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := kluster("first")
 		k.Annotations = map[string]string{"example.com/old": "true"}
@@ -123,13 +123,13 @@ func TestFollowForgets(t *testing.T) {
 			now.Annotations = nil
 			return ended(), errors.Join(err, c.Update(t.Context(), now))
 		})
-		var told []int
+		var notified []int
 		err := follow(t.Context(), c, k.DeepCopy(), &kubernikusv1.KlusterList{}, func(k *kubernikusv1.Kluster) error {
-			told = append(told, len(k.Annotations))
+			notified = append(notified, len(k.Annotations))
 			return nil
-		}, neverLost(t), errGone)
-		if !errors.Is(err, errSpin) || len(told) != 2 || told[0] != 1 || told[1] != 0 {
-			t.Errorf("annotations %v, %v", told, err)
+		}, neverLost(t), errDeleted)
+		if !errors.Is(err, errSpin) || len(notified) != 2 || notified[0] != 1 || notified[1] != 0 {
+			t.Errorf("annotations %v, %v", notified, err)
 		}
 	})
 }
@@ -146,7 +146,7 @@ func TestFollowPauses(t *testing.T) {
 		})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		err := follow(ctx, c, kluster("first"), &kubernikusv1.KlusterList{}, func(*kubernikusv1.Kluster) error { return nil }, neverLost(t), errGone)
+		err := follow(ctx, c, kluster("first"), &kubernikusv1.KlusterList{}, func(*kubernikusv1.Kluster) error { return nil }, neverLost(t), errDeleted)
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("after %d watches: %v", rounds, err)
 		}
@@ -179,14 +179,14 @@ func TestFollowIsPatient(t *testing.T) {
 				}
 			})
 			got := follow(t.Context(), c, kluster("first"), &kubernikusv1.KlusterList{}, func(*kubernikusv1.Kluster) error { return nil },
-				func(error) { lost++ }, errGone)
+				func(error) { lost++ }, errDeleted)
 			if !errors.Is(got, errSpin) || lost != 3 {
 				t.Errorf("%s: lost %d times, %v", name, lost, got)
 			}
 			begun := time.Now()
 			c = server(t, kluster("first"), func(client.Client) (watch.Interface, error) { return nil, err })
 			got = follow(t.Context(), c, kluster("first"), &kubernikusv1.KlusterList{}, func(*kubernikusv1.Kluster) error { return nil },
-				func(error) {}, errGone)
+				func(error) {}, errDeleted)
 			if took := time.Since(begun); !errors.Is(got, err) || took < patience || took > patience+time.Minute {
 				t.Errorf("%s: it gives up after %s: %v", name, took, got)
 			}
@@ -196,7 +196,7 @@ func TestFollowIsPatient(t *testing.T) {
 		"forbidden": apierrors.NewForbidden(resource, "web", errors.New("no")), "unauthorized": apierrors.NewUnauthorized("who are you"),
 	} {
 		c := server(t, kluster("first"), func(client.Client) (watch.Interface, error) { return nil, err })
-		got := follow(t.Context(), c, kluster("first"), &kubernikusv1.KlusterList{}, func(*kubernikusv1.Kluster) error { return nil }, neverLost(t), errGone)
+		got := follow(t.Context(), c, kluster("first"), &kubernikusv1.KlusterList{}, func(*kubernikusv1.Kluster) error { return nil }, neverLost(t), errDeleted)
 		if !errors.Is(got, err) {
 			t.Errorf("%s: %v", name, got)
 		}
@@ -207,7 +207,7 @@ func TestFollowIsPatient(t *testing.T) {
 			cancel()
 			return nil, &url.Error{Op: "Get", URL: "https://127.0.0.1", Err: ctx.Err()}
 		})
-		if err := follow(ctx, c, kluster("first"), &kubernikusv1.KlusterList{}, func(*kubernikusv1.Kluster) error { return nil }, neverLost(t), errGone); err == nil {
+		if err := follow(ctx, c, kluster("first"), &kubernikusv1.KlusterList{}, func(*kubernikusv1.Kluster) error { return nil }, neverLost(t), errDeleted); err == nil {
 			t.Error("it continues after its end")
 		}
 	})
@@ -225,11 +225,11 @@ func TestFollowWatches(t *testing.T) {
 		events.Modify(kluster("first"))
 		events.Action(last.Type, last.Object)
 		c := server(t, kluster("first"), func(client.Client) (watch.Interface, error) { return events, nil })
-		told := 0
-		err := follow(t.Context(), c, kluster("first"), &kubernikusv1.KlusterList{}, func(*kubernikusv1.Kluster) error { told++; return nil }, neverLost(t), errGone)
+		notified := 0
+		err := follow(t.Context(), c, kluster("first"), &kubernikusv1.KlusterList{}, func(*kubernikusv1.Kluster) error { notified++; return nil }, neverLost(t), errDeleted)
 		want := map[string]int{"deleted": 3, "another one": 2}[name]
-		if !errors.Is(err, errGone) || told != want {
-			t.Errorf("%s: notifications = %d, want %d, error = %v", name, told, want, err)
+		if !errors.Is(err, errDeleted) || notified != want {
+			t.Errorf("%s: notifications = %d, want %d, error = %v", name, notified, want, err)
 		}
 	}
 }

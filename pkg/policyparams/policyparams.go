@@ -97,8 +97,8 @@ type parameter struct {
 func parameterized(policies []policy) []parameter {
 	var all []parameter
 	for _, p := range policies {
-		inUse := slices.ContainsFunc(p.bindings, func(b binding) bool { return b.hasParams && coversOurs(b.match) })
-		if p.param == nil || !inUse || !coversOurs(p.match) {
+		inUse := slices.ContainsFunc(p.bindings, func(b binding) bool { return b.hasParams && coversOwn(b.match) })
+		if p.param == nil || !inUse || !coversOwn(p.match) {
 			continue
 		}
 		all = append(all, parameter{p.name, schema.FromAPIVersionAndKind(p.param.APIVersion, p.param.Kind)})
@@ -106,13 +106,13 @@ func parameterized(policies []policy) []parameter {
 	return all
 }
 
-// coversOurs reports whether resource rules select one of Groundskeeper's groups. Without any, they select everything.
-func coversOurs(match *admissionregistrationv1.MatchResources) bool {
+// coversOwn reports whether resource rules select one of Groundskeeper's groups. Without any, they select everything.
+func coversOwn(match *admissionregistrationv1.MatchResources) bool {
 	if match == nil || len(match.ResourceRules) == 0 {
 		return true
 	}
-	ours := []string{"*", gardenerv1beta1.GroupName, kubernikusv1.GroupName, midonetv1.GroupName, gimbalv1.GroupName}
+	own := []string{"*", gardenerv1beta1.GroupName, kubernikusv1.GroupName, midonetv1.GroupName, gimbalv1.GroupName}
 	return slices.ContainsFunc(match.ResourceRules, func(rule admissionregistrationv1.NamedRuleWithOperations) bool {
-		return slices.ContainsFunc(rule.APIGroups, func(group string) bool { return slices.Contains(ours, group) })
+		return slices.ContainsFunc(rule.APIGroups, func(group string) bool { return slices.Contains(own, group) })
 	})
 }

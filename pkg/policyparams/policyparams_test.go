@@ -48,8 +48,8 @@ func mapper() meta.RESTMapper {
 }
 
 func TestFind(t *testing.T) {
-	configMaps, nobody := &admissionregistrationv1.ParamKind{APIVersion: "v1", Kind: "ConfigMap"}, &admissionregistrationv1.ParamKind{APIVersion: "example.com/v1", Kind: "Limit"}
-	ours := matching("core.gardener.cloud")
+	configMaps, noObjects := &admissionregistrationv1.ParamKind{APIVersion: "v1", Kind: "ConfigMap"}, &admissionregistrationv1.ParamKind{APIVersion: "example.com/v1", Kind: "Limit"}
+	own := matching("core.gardener.cloud")
 	const missing = "not allowed to list, watch configmaps"
 	for _, tc := range []struct {
 		name    string
@@ -58,16 +58,16 @@ func TestFind(t *testing.T) {
 		want    string // part of the reason
 	}{
 		{"no policy", nil, "", ""},
-		{"all verbs", []runtime.Object{validating(configMaps, ours), bound("limits", true, nil)}, "get list watch", ""},
-		{"two are missing", []runtime.Object{validating(configMaps, ours), bound("limits", true, nil)}, "get", missing},
-		{"no parameters", []runtime.Object{validating(nil, ours), bound("limits", true, nil)}, "", ""},
-		{"not bound", []runtime.Object{validating(configMaps, ours), bound("other", true, nil)}, "", ""},
-		{"bound without parameters", []runtime.Object{validating(configMaps, ours), bound("limits", false, nil)}, "", ""},
+		{"all verbs", []runtime.Object{validating(configMaps, own), bound("limits", true, nil)}, "get list watch", ""},
+		{"two are missing", []runtime.Object{validating(configMaps, own), bound("limits", true, nil)}, "get", missing},
+		{"no parameters", []runtime.Object{validating(nil, own), bound("limits", true, nil)}, "", ""},
+		{"not bound", []runtime.Object{validating(configMaps, own), bound("other", true, nil)}, "", ""},
+		{"bound without parameters", []runtime.Object{validating(configMaps, own), bound("limits", false, nil)}, "", ""},
 		{"for another group", []runtime.Object{validating(configMaps, matching("apps")), bound("limits", true, nil)}, "", ""},
-		{"bound for another group", []runtime.Object{validating(configMaps, ours), bound("limits", true, matching("apps"))}, "", ""},
+		{"bound for another group", []runtime.Object{validating(configMaps, own), bound("limits", true, matching("apps"))}, "", ""},
 		{"for all groups", []runtime.Object{validating(configMaps, matching("*")), bound("limits", true, nil)}, "get", missing},
 		{"for one of several groups", []runtime.Object{validating(configMaps, matching("apps", "midonet.org")), bound("limits", true, nil)}, "get", missing},
-		{"a kind that is not served", []runtime.Object{validating(nobody, ours), bound("limits", true, nil)}, "get list watch", "does not serve example.com/v1, Kind=Limit"},
+		{"a kind that is not served", []runtime.Object{validating(noObjects, own), bound("limits", true, nil)}, "get list watch", "does not serve example.com/v1, Kind=Limit"},
 	} {
 		allowed := func(_ context.Context, resource schema.GroupVersionResource, verb string) (bool, error) {
 			if resource.Resource != "configmaps" {
@@ -87,7 +87,7 @@ func TestFind(t *testing.T) {
 	}
 	mutating := []runtime.Object{
 		&admissionregistrationv1.MutatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "sets"},
-			Spec: admissionregistrationv1.MutatingAdmissionPolicySpec{ParamKind: configMaps, MatchConstraints: ours}},
+			Spec: admissionregistrationv1.MutatingAdmissionPolicySpec{ParamKind: configMaps, MatchConstraints: own}},
 		&admissionregistrationv1.MutatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: "sets"},
 			Spec: admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{PolicyName: "sets", ParamRef: &admissionregistrationv1.ParamRef{Name: "p"}}},
 	}
@@ -98,53 +98,53 @@ func TestFind(t *testing.T) {
 }
 
 // What cannot be found out is an error; what is not served is nothing.
-func TestFindWithoutAnswers(t *testing.T) {
+func TestFindWithoutResponses(t *testing.T) {
 	objects := []runtime.Object{validating(&admissionregistrationv1.ParamKind{APIVersion: "v1", Kind: "ConfigMap"}, nil), bound("limits", true, nil)}
 	away := errors.New("kube-apiserver is unavailable")
 	for _, resource := range []string{"validatingadmissionpolicies", "validatingadmissionpolicybindings", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"} {
-		for _, answer := range []error{away, apierrors.NewNotFound(schema.GroupResource{Resource: resource}, "")} {
+		for _, failure := range []error{away, apierrors.NewNotFound(schema.GroupResource{Resource: resource}, "")} {
 			host := fake.NewClientset(objects...)
-			host.PrependReactor("list", resource, func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, answer })
+			host.PrependReactor("list", resource, func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, failure })
 			_, err := Find(t.Context(), host, mapper(), func(context.Context, schema.GroupVersionResource, string) (bool, error) { return true, nil })
-			if served := !apierrors.IsNotFound(answer) || strings.HasSuffix(resource, "bindings"); served != (err != nil) {
-				t.Errorf("%s, %v: got %v", resource, answer, err)
+			if served := !apierrors.IsNotFound(failure) || strings.HasSuffix(resource, "bindings"); served != (err != nil) {
+				t.Errorf("%s, %v: got %v", resource, failure, err)
 			}
 		}
 	}
-	refusing := func(context.Context, schema.GroupVersionResource, string) (bool, error) { return false, away }
-	if _, err := Find(t.Context(), fake.NewClientset(objects...), mapper(), refusing); !errors.Is(err, away) {
+	denying := func(context.Context, schema.GroupVersionResource, string) (bool, error) { return false, away }
+	if _, err := Find(t.Context(), fake.NewClientset(objects...), mapper(), denying); !errors.Is(err, away) {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestReviews(t *testing.T) {
 	secrets := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
-	for name, ask := range map[string]func(*fake.Clientset) Allowed{
+	for name, find := range map[string]func(*fake.Clientset) Allowed{
 		"selfsubjectaccessreviews": func(host *fake.Clientset) Allowed { return Self(host) },
 		"subjectaccessreviews":     func(host *fake.Clientset) Allowed { return Server(host) },
 	} {
 		host := fake.NewClientset()
-		var asked *authorizationv1.ResourceAttributes
+		var requested *authorizationv1.ResourceAttributes
 		host.PrependReactor("create", name, func(action clienttesting.Action) (bool, runtime.Object, error) {
 			switch review := action.(clienttesting.CreateAction).GetObject().(type) {
 			case *authorizationv1.SelfSubjectAccessReview:
-				asked, review.Status.Allowed = review.Spec.ResourceAttributes, true
+				requested, review.Status.Allowed = review.Spec.ResourceAttributes, true
 				return true, review, nil
 			case *authorizationv1.SubjectAccessReview:
 				if review.Spec.User != "system:serviceaccount:groundskeeper-system:groundskeeper-apiserver" {
 					t.Errorf("queried about %s", review.Spec.User)
 				}
-				asked, review.Status.Allowed = review.Spec.ResourceAttributes, true
+				requested, review.Status.Allowed = review.Spec.ResourceAttributes, true
 				return true, review, nil
 			}
 			return false, nil, nil
 		})
-		allowed, err := ask(host)(t.Context(), secrets, "list")
-		if diff := cmp.Diff(&authorizationv1.ResourceAttributes{Verb: "list", Version: "v1", Resource: "secrets"}, asked); !allowed || err != nil || diff != "" {
+		allowed, err := find(host)(t.Context(), secrets, "list")
+		if diff := cmp.Diff(&authorizationv1.ResourceAttributes{Verb: "list", Version: "v1", Resource: "secrets"}, requested); !allowed || err != nil || diff != "" {
 			t.Errorf("%s: %t, %v, queried (-want +got):\n%s", name, allowed, err, diff)
 		}
 		host.PrependReactor("create", name, func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("away") })
-		if _, err := ask(host)(t.Context(), secrets, "list"); err == nil {
+		if _, err := find(host)(t.Context(), secrets, "list"); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}

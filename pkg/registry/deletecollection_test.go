@@ -21,8 +21,8 @@ import (
 
 // pages are the responses to one list after the other, and what was queried.
 type pages struct {
-	answers []page
-	lists   []string
+	pages []page
+	lists []string
 }
 
 type page struct {
@@ -33,13 +33,13 @@ type page struct {
 
 func (p *pages) list(_ context.Context, options *internalversion.ListOptions) (runtime.Object, error) {
 	p.lists = append(p.lists, fmt.Sprintf("%s limit %d from %q at %q%s", options.LabelSelector, options.Limit, options.Continue, options.ResourceVersion, options.ResourceVersionMatch))
-	answer := p.answers[0]
-	p.answers = p.answers[1:]
-	list := &kubernikusv1.KlusterList{ListMeta: metav1.ListMeta{Continue: answer.more}}
-	for _, name := range answer.names {
+	response := p.pages[0]
+	p.pages = p.pages[1:]
+	list := &kubernikusv1.KlusterList{ListMeta: metav1.ListMeta{Continue: response.more}}
+	for _, name := range response.names {
 		list.Items = append(list.Items, kubernikusv1.Kluster{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
-	return list, answer.err
+	return list, response.err
 }
 
 func TestValidateEach(t *testing.T) {
@@ -48,13 +48,13 @@ func TestValidateEach(t *testing.T) {
 	atRevision := &internalversion.ListOptions{LabelSelector: labels.Everything(), ResourceVersion: "7", ResourceVersionMatch: "Exact"}
 	expired := errors.New("the token is too old")
 	for _, tc := range []struct {
-		name    string
-		options *internalversion.ListOptions
-		answers []page
-		refuse  string // the name that is rejected
-		lists   []string
-		seen    string
-		want    string // part of the error
+		name     string
+		options  *internalversion.ListOptions
+		pages    []page
+		rejected string // the name that is rejected
+		lists    []string
+		seen     string
+		want     string // part of the error
 	}{
 		{"all", selected, []page{{names: []string{"a", "b"}}}, "", []string{`a=b limit 500 from "" at ""`}, "a b", ""},
 		{"none", selected, []page{{}}, "", []string{`a=b limit 500 from "" at ""`}, "", ""},
@@ -70,11 +70,11 @@ func TestValidateEach(t *testing.T) {
 			[]string{`a=b limit 500 from "" at ""`, `a=b limit 500 from "x" at ""`}, "a", "too old"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			p, before := &pages{answers: tc.answers}, tc.options.DeepCopy()
+			p, before := &pages{pages: tc.pages}, tc.options.DeepCopy()
 			var seen []string
 			err := validateEach(t.Context(), p.list, func(_ context.Context, object runtime.Object) error {
 				name := object.(*kubernikusv1.Kluster).Name
-				if seen = append(seen, name); name == tc.refuse {
+				if seen = append(seen, name); name == tc.rejected {
 					return errors.New(name + " is rejected")
 				}
 				return nil
@@ -93,7 +93,7 @@ func TestValidateEach(t *testing.T) {
 			}
 		})
 	}
-	p := &pages{answers: []page{{names: []string{"a"}}}}
+	p := &pages{pages: []page{{names: []string{"a"}}}}
 	if err := validateEach(t.Context(), p.list, nil, selected); err != nil || len(p.lists) > 0 {
 		t.Errorf("without admission: %v, queried %v", err, p.lists)
 	}

@@ -180,7 +180,7 @@ func TestIndexes(t *testing.T) {
 	})
 }
 
-func TestAnotherKindIsRefused(t *testing.T) {
+func TestOtherKindsAreRejected(t *testing.T) {
 	forEach(t, func(t *testing.T, kind served) {
 		if _, _, err := kind.predicate(t, "").GetAttrs(&corev1.Pod{}); err == nil || !strings.Contains(err.Error(), "*v1.Pod") || !strings.Contains(err.Error(), kind.resource) {
 			t.Errorf("attributes: got %v, want an error that names both", err)

@@ -212,8 +212,8 @@ func TestUpdateStatusKeepsTheResourceVersionOfTheClient(t *testing.T) {
 }
 
 // Each kind has its own rules and rules on its types; both must be checked for the object and for its status.
-func TestRefusals(t *testing.T) {
-	refused := func(t *testing.T, what string, err error) {
+func TestRejections(t *testing.T) {
+	rejected := func(t *testing.T, what string, err error) {
 		t.Helper()
 		if !apierrors.IsInvalid(err) {
 			t.Errorf("%s: got %v, want that it is invalid", what, err)
@@ -229,8 +229,8 @@ func TestRefusals(t *testing.T) {
 			for _, o := range []registry.Object{created, updated, observed} {
 				spoil(o)
 			}
-			refused(t, what+", creation", kind.create(t, created))
-			refused(t, what+", update", kind.update(t, updated, old))
+			rejected(t, what+", creation", kind.create(t, created))
+			rejected(t, what+", update", kind.update(t, updated, old))
 			if err := kind.updateStatus(t, observed, old); err != nil {
 				t.Errorf("%s, in an update of the status: %v", what, err)
 			}
@@ -238,10 +238,10 @@ func TestRefusals(t *testing.T) {
 		kind.observe(old)
 		o := copied(old)
 		kind.misjudge(o)
-		refused(t, "own rule for the status", kind.updateStatus(t, o, old))
+		rejected(t, "own rule for the status", kind.updateStatus(t, o, old))
 		o = copied(old)
 		kind.unobserve(o)
-		refused(t, "rule at the type of the status", kind.updateStatus(t, o, old))
+		rejected(t, "rule at the type of the status", kind.updateStatus(t, o, old))
 		o = copied(old)
 		kind.unobserve(o)
 		if err := kind.update(t, o, old); err != nil {

@@ -48,7 +48,7 @@ func (s *store[T]) Delete(object any) error {
 	if s.swap(last.key, nil) == nil {
 		return nil
 	}
-	s.gone(last, true)
+	s.deleted(last, true)
 	return nil
 }
 
@@ -67,7 +67,7 @@ func (s *store[T]) Replace(objects []any, _ string) error {
 	}
 	for _, key := range s.keys() {
 		if !listed[key] {
-			s.gone(s.swap(key, nil), false)
+			s.deleted(s.swap(key, nil), false)
 		}
 	}
 	s.mu.Lock()
@@ -105,7 +105,7 @@ func (s *store[T]) set(object any) error {
 	return nil
 }
 
-func (s *store[T]) gone(last *entry, watched bool) {
+func (s *store[T]) deleted(last *entry, watched bool) {
 	for _, handlers := range s.handlers {
 		handlers.Deleted(s.coder.unpack(last), watched)
 	}

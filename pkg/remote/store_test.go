@@ -16,7 +16,7 @@ import (
 )
 
 // watched is a cache that a test fills, and what its handlers were notified.
-func watched(t *testing.T) (informers *Informers[*corev1.Service], filled *store[*corev1.Service], told func() []string) {
+func watched(t *testing.T) (informers *Informers[*corev1.Service], filled *store[*corev1.Service], notified func() []string) {
 	t.Helper()
 	informers, err := NewInformers(nil, nil, &corev1.Service{}, func(s *corev1.Service) *corev1.Service { return s }, func(s *corev1.Service) string { return s.Labels["app"] })
 	if err != nil {
@@ -50,8 +50,8 @@ func versioned(name, version, app string) *corev1.Service {
 }
 
 // The handlers are notified of what has changed and nothing else, whether a watch or a listing shows it.
-func TestStoreTells(t *testing.T) {
-	informers, filled, told := watched(t)
+func TestStoreNotifies(t *testing.T) {
+	informers, filled, notified := watched(t)
 	for _, step := range []struct {
 		name string
 		do   func() error
@@ -69,7 +69,7 @@ func TestStoreTells(t *testing.T) {
 		if err := step.do(); err != nil {
 			t.Fatal(err)
 		}
-		if got := told(); !slices.Equal(got, step.want) {
+		if got := notified(); !slices.Equal(got, step.want) {
 			t.Errorf("%s: notified %q, want %q", step.name, got, step.want)
 		}
 	}

@@ -28,19 +28,19 @@ func TestContinuing(t *testing.T) {
 		traceparent bool
 		trusted     bool
 		continues   bool
-		asked       bool
+		requested   bool
 	}{
-		"through the aggregator":                  {traceparent: true, trusted: true, continues: true, asked: true},
-		"from elsewhere":                          {traceparent: true, asked: true},
+		"through the aggregator":                  {traceparent: true, trusted: true, continues: true, requested: true},
+		"from elsewhere":                          {traceparent: true, requested: true},
 		"through the aggregator, without a trace": {trusted: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			recorder := tracetest.NewSpanRecorder()
 			provider := Continuing(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder)))
-			asked := false
+			requested := false
 			// The library's filter, for a user who is no administrator.
 			handler := FromAggregator(filters.WithTracing(http.NotFoundHandler(), provider), func(*http.Request) bool {
-				asked = true
+				requested = true
 				return tc.trusted
 			})
 			request := httptest.NewRequest(http.MethodGet, "/apis", nil)
@@ -48,8 +48,8 @@ func TestContinuing(t *testing.T) {
 				request.Header.Set("traceparent", "00-"+remoteTrace+"-"+remoteSpan+"-01")
 			}
 			handler.ServeHTTP(httptest.NewRecorder(), request)
-			if asked != tc.asked {
-				t.Errorf("origin reviewed = %t", asked)
+			if requested != tc.requested {
+				t.Errorf("origin reviewed = %t", requested)
 			}
 			spans := recorder.Ended()
 			if len(spans) != 1 {
@@ -73,7 +73,7 @@ func TestContinuing(t *testing.T) {
 	}
 }
 
-func TestErrorLogSaysTheSameOnce(t *testing.T) {
+func TestErrorLogOmitsRepetitions(t *testing.T) {
 	var lines []string
 	log := &errorLog{logger: funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})}
 	for _, err := range []error{errors.New("refused"), errors.New("refused"), context.DeadlineExceeded, errors.New("refused")} {

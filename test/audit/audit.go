@@ -93,11 +93,11 @@ func Read(log string) iter.Seq2[Event, error] {
 	}
 }
 
-// CheckRights fails when one of Groundskeeper's identities requested something that it had no right to, and names each such request
+// CheckPermissions fails when one of Groundskeeper's identities requested something that it had no right to, and names each such request
 // once; also when the log has no request of one of the users, since it reports nothing about them.
-func CheckRights(log string, users ...string) error {
+func CheckPermissions(log string, users ...string) error {
 	seen := map[string]bool{}
-	var refused []string
+	var denied []string
 	for event, err := range Read(log) {
 		if err != nil {
 			return err
@@ -105,7 +105,7 @@ func CheckRights(log string, users ...string) error {
 		user := event.User.Username
 		seen[user] = true
 		if IsGroundskeepers(user) && event.Forbidden() {
-			refused = append(refused, fmt.Sprintf("%s may not %s %s (%s)", user, event.Verb, event.RequestURI, event.UserAgent))
+			denied = append(denied, fmt.Sprintf("%s may not %s %s (%s)", user, event.Verb, event.RequestURI, event.UserAgent))
 		}
 	}
 	for _, user := range users {
@@ -113,9 +113,9 @@ func CheckRights(log string, users ...string) error {
 			return fmt.Errorf("the audit log has no request of %s", user)
 		}
 	}
-	if len(refused) > 0 {
-		slices.Sort(refused)
-		return errors.New("permissions are missing in artifacts/:\n" + strings.Join(slices.Compact(refused), "\n"))
+	if len(denied) > 0 {
+		slices.Sort(denied)
+		return errors.New("permissions are missing in artifacts/:\n" + strings.Join(slices.Compact(denied), "\n"))
 	}
 	return nil
 }

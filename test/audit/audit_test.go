@@ -26,7 +26,7 @@ func write(t *testing.T, text string) string {
 	return path
 }
 
-func TestMissingRightsAreFound(t *testing.T) {
+func TestMissingPermissionsAreFound(t *testing.T) {
 	both := line(APIServer, "list", "allow") + line(Manager, "list", "allow")
 	for name, test := range map[string]struct{ log, want string }{
 		"all allowed":              {both, ""},
@@ -40,25 +40,25 @@ func TestMissingRightsAreFound(t *testing.T) {
 		"a line in the making":     {both + `{"verb":"li`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := CheckRights(write(t, test.log), APIServer, Manager)
+			err := CheckPermissions(write(t, test.log), APIServer, Manager)
 			if (err != nil) != (test.want != "") || err != nil && !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v, want %q", err, test.want)
 			}
 		})
 	}
-	if err := CheckRights(filepath.Join(t.TempDir(), "none")); !os.IsNotExist(err) {
+	if err := CheckPermissions(filepath.Join(t.TempDir(), "none")); !os.IsNotExist(err) {
 		t.Errorf("without a log: %v", err)
 	}
 }
 
 func TestARequestIsNamedOnce(t *testing.T) {
-	err := CheckRights(write(t, strings.Repeat(line(Manager, "list", "forbid"), 3)))
+	err := CheckPermissions(write(t, strings.Repeat(line(Manager, "list", "forbid"), 3)))
 	if err == nil || strings.Count(err.Error(), "may not") != 1 {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestReadStopsWhenAsked(t *testing.T) {
+func TestReadStopsOnCancellation(t *testing.T) {
 	log := write(t, line("a", "get", "allow")+line("b", "update", "allow"))
 	count := 0
 	for event, err := range Read(log) {

@@ -90,7 +90,7 @@ func (d *discovery) authorize(ctx context.Context) error {
 	if _, err := d.client.RbacV1().RoleBindings(discoveryNamespace).Create(ctx, own, metav1.CreateOptions{}); err != nil {
 		return err
 	}
-	ours, err := versioned.NewForConfig(d.here.Config())
+	groundskeeper, err := versioned.NewForConfig(d.here.Config())
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (d *discovery) authorize(ctx context.Context) error {
 		ObjectMeta: metav1.ObjectMeta{Name: discoveredBackend},
 		Cluster:    gimbalv1.Cluster{Type: gimbalv1.BackendKubernetes, Credentials: "none"},
 	}
-	if _, err := ours.GimbalV1().DiscoveryBackends(discoveryNamespace).Create(ctx, backend, metav1.CreateOptions{}); err != nil {
+	if _, err := groundskeeper.GimbalV1().DiscoveryBackends(discoveryNamespace).Create(ctx, backend, metav1.CreateOptions{}); err != nil {
 		return err
 	}
 	d.kubeconfig = filepath.Join(d.dir, "kubeconfig")

@@ -36,11 +36,11 @@ const (
 
 	// Goals. A reconciliation over a router with live routes costs two requests; the check of the cloud, every five minutes, one
 	// more.
-	goalIdlePass            = 1.0
-	goalSteadyWrites        = 0.1 // the renewals of the manager's lease are among them
-	goalNone                = 0.0
-	goalKlusterFirstWrites  = 8.0
-	goalKlusterSteadyAsking = 3.0
+	goalIdlePass              = 1.0
+	goalSteadyWrites          = 0.1 // the renewals of the manager's lease are among them
+	goalNone                  = 0.0
+	goalKlusterFirstWrites    = 8.0
+	goalKlusterSteadyRequests = 3.0
 )
 
 // benchmarkKlusters measures what it costs to manage many Klusters of one cloud. The API server of all workload clusters is that of
@@ -62,7 +62,7 @@ func benchmarkKlusters(ctx context.Context, reporter *report.Reporter) error {
 	if k.core, err = kubernetes.NewForConfig(config); err != nil {
 		return err
 	}
-	if k.ours, err = versioned.NewForConfig(config); err != nil {
+	if k.own, err = versioned.NewForConfig(config); err != nil {
 		return err
 	}
 	if err := k.prepare(ctx); err != nil {
@@ -79,7 +79,7 @@ type klusters struct {
 	*plane.Plane
 	reporter *report.Reporter
 	core     kubernetes.Interface
-	ours     versioned.Interface
+	own      versioned.Interface
 	// on and off are configurations of the manager with and without the controllers of Klusters.
 	on, off    string
 	kubeconfig []byte
@@ -170,15 +170,15 @@ func (k *klusters) crowd(ctx context.Context) error {
 	}
 	// The manager began with nothing, so that the first reading is what the first reconciliation took.
 	steady.cpu, steady.writes = steady.cpu-first.cpu, steady.writes-first.writes
-	if err := k.tell("in the first run", first, new(goalKlusterFirstWrites)); err != nil {
+	if err := k.publish("in the first run", first, new(goalKlusterFirstWrites)); err != nil {
 		return err
 	}
-	if err := k.tell("in steady state", steady, new(goalSteadyWrites)); err != nil {
+	if err := k.publish("in steady state", steady, new(goalSteadyWrites)); err != nil {
 		return err
 	}
-	each := steady.asked.sum() / klustersOfTheGoals / steady.took.Minutes()
+	each := steady.requests.sum() / klustersOfTheGoals / steady.took.Minutes()
 	return errors.Join(
 		k.add("", "time until all routers are clean", first.took.Seconds(), "s", nil),
-		k.add("", fmt.Sprintf("requests per kluster and minute, at an interval of %s", intervalOfKlusters), each, "1", new(goalKlusterSteadyAsking)),
+		k.add("", fmt.Sprintf("requests per kluster and minute, at an interval of %s", intervalOfKlusters), each, "1", new(goalKlusterSteadyRequests)),
 	)
 }

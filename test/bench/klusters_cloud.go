@@ -21,7 +21,7 @@ import (
 // requestTally is how many requests a cloud got, by service; "refused" are those of all that it rejected.
 type requestTally map[string]float64
 
-const refused = "refused"
+const rejected = "refused"
 
 // take adds the requests since the last call for the same cloud.
 func (t requestTally) take(cloud *fake.Server) {
@@ -29,7 +29,7 @@ func (t requestTally) take(cloud *fake.Server) {
 		service, _, _ := strings.Cut(strings.TrimPrefix(request.Path, "/"), "/")
 		t[service]++
 		if request.Status >= http.StatusBadRequest {
-			t[refused]++
+			t[rejected]++
 		}
 	}
 }
@@ -38,7 +38,7 @@ func (t requestTally) take(cloud *fake.Server) {
 func (t requestTally) sum() float64 {
 	sum := 0.0
 	for service, n := range t {
-		if service != refused {
+		if service != rejected {
 			sum += n
 		}
 	}
@@ -47,17 +47,17 @@ func (t requestTally) sum() float64 {
 
 // klusterReading is what happened in a span of time.
 type klusterReading struct {
-	took   time.Duration
-	asked  requestTally
-	cpu    time.Duration
-	memory probe.Usage
-	writes float64
+	took     time.Duration
+	requests requestTally
+	cpu      time.Duration
+	memory   probe.Usage
+	writes   float64
 }
 
 // read measures what happened since a time; CPU and writes are since the manager began.
 func (k *klusters) read(ctx context.Context, cloud *fake.Server, since time.Time) (klusterReading, error) {
-	r := klusterReading{took: time.Since(since), asked: requestTally{}}
-	r.asked.take(cloud)
+	r := klusterReading{took: time.Since(since), requests: requestTally{}}
+	r.requests.take(cloud)
 	var err error
 	if r.memory, err = probe.UsageOf(k.Managers[0].PID()); err != nil {
 		return r, err
@@ -68,17 +68,17 @@ func (k *klusters) read(ctx context.Context, cloud *fake.Server, since time.Time
 }
 
 // Reports a reading.
-func (k *klusters) tell(when string, r klusterReading, goalWrites *float64) error {
+func (k *klusters) publish(when string, r klusterReading, goalWrites *float64) error {
 	// A bucket of tokens lets its burst through on top of its rate.
 	most := math.Ceil(requestsOfKlusters + requestsOfKlusters/r.took.Seconds())
-	if err := k.add("", "requests to OpenStack per second "+when, r.asked.sum()/r.took.Seconds(), "1", &most); err != nil {
+	if err := k.add("", "requests to OpenStack per second "+when, r.requests.sum()/r.took.Seconds(), "1", &most); err != nil {
 		return err
 	}
-	for _, service := range slices.Sorted(maps.Keys(r.asked)) {
-		if service == refused {
+	for _, service := range slices.Sorted(maps.Keys(r.requests)) {
+		if service == rejected {
 			continue
 		}
-		if err := k.add("", fmt.Sprintf("requests to %s per second %s", service, when), r.asked[service]/r.took.Seconds(), "1", nil); err != nil {
+		if err := k.add("", fmt.Sprintf("requests to %s per second %s", service, when), r.requests[service]/r.took.Seconds(), "1", nil); err != nil {
 			return err
 		}
 	}
@@ -89,7 +89,7 @@ func (k *klusters) tell(when string, r klusterReading, goalWrites *float64) erro
 		unit          string
 		goal          *float64
 	}{
-		{"", "requests rejected by OpenStack " + when, r.asked[refused], "1", new(goalNone)},
+		{"", "requests rejected by OpenStack " + when, r.requests[rejected], "1", new(goalNone)},
 		{"", "writes per kluster " + when, r.writes / klustersOfTheGoals, "1", goalWrites},
 		{manager, "CPU " + when, r.cpu.Seconds(), "CPU-s", nil},
 		{manager, "resident memory " + when, r.memory.RSS, "MiB", nil},

@@ -61,7 +61,7 @@ func (k *klusters) idleCloud(ctx context.Context) (cloud *fake.Server, router st
 // dropIdle takes the Kluster of the idle cloud out of what is measured.
 func (k *klusters) dropIdle(ctx context.Context) error {
 	patch := []byte(`{"metadata":{"annotations":{"groundskeeper.io/paused":"true"}}}`)
-	_, err := k.ours.KubernikusV1().Klusters(idleNamespace).Patch(ctx, idleName, types.MergePatchType, patch, metav1.PatchOptions{})
+	_, err := k.own.KubernikusV1().Klusters(idleNamespace).Patch(ctx, idleName, types.MergePatchType, patch, metav1.PatchOptions{})
 	return err
 }
 
@@ -108,13 +108,13 @@ func (k *klusters) register(ctx context.Context, cloud *fake.Server, namespace, 
 		return err
 	}
 	kluster := &kubernikusv1.Kluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: spec}
-	_, err := k.ours.KubernikusV1().Klusters(namespace).Create(ctx, kluster, metav1.CreateOptions{})
+	_, err := k.own.KubernikusV1().Klusters(namespace).Create(ctx, kluster, metav1.CreateOptions{})
 	return err
 }
 
 // untilClean waits until so many Klusters are reachable and have clean routers.
 func (k *klusters) untilClean(ctx context.Context, count int) error {
-	api := k.ours.KubernikusV1().Klusters(metav1.NamespaceAll)
+	api := k.own.KubernikusV1().Klusters(metav1.NamespaceAll)
 	list, err := api.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err

@@ -145,7 +145,7 @@ func (l localVolumeLoad) deleteRest(ctx context.Context, client kubernetes.Inter
 	go func() {
 		deletion <- each(len(left.Items), func(i int) error { return claims.Delete(ctx, left.Items[i].Name, metav1.DeleteOptions{}) })
 	}()
-	for gone := 0; gone < len(left.Items); {
+	for deleted := 0; deleted < len(left.Items); {
 		select {
 		case err := <-deletion:
 			if err != nil {
@@ -154,10 +154,10 @@ func (l localVolumeLoad) deleteRest(ctx context.Context, client kubernetes.Inter
 			deletion = nil
 		case event, open := <-watcher.ResultChan():
 			if !open {
-				return 0, ended(ctx, "claims", gone, len(left.Items))
+				return 0, ended(ctx, "claims", deleted, len(left.Items))
 			}
 			if event.Type == watch.Deleted {
-				gone++
+				deleted++
 			}
 		}
 	}
@@ -188,14 +188,14 @@ func (l localVolumeLoad) report(reporter *report.Reporter, seen *observation, be
 	figures := []report.Figure{
 		{Name: "time until all claims have a deletion timestamp", Value: seen.claimsDeleted.Seconds(), Unit: "s"},
 		{Name: "time until all volumes have a deletion timestamp", Value: seen.volumesDeleted.Seconds(), Unit: "s"},
-		{Name: "time until all claims are deleted", Value: seen.claimsGone.Seconds(), Unit: "s", Goal: goal(l.goalClaims)},
-		{Name: "time until all volumes are deleted", Value: seen.volumesGone.Seconds(), Unit: "s", Goal: goal(l.goalVolumes)},
+		{Name: "time until all claims are deleted", Value: seen.deletedClaims.Seconds(), Unit: "s", Goal: goal(l.goalClaims)},
+		{Name: "time until all volumes are deleted", Value: seen.deletedVolumes.Seconds(), Unit: "s", Goal: goal(l.goalVolumes)},
 		{Name: "claims without an event that came before their deletion", Value: float64(seen.withoutEvent()), Unit: "1", Goal: new(0.0)},
 		{Name: "claims whose event was stored after their deletion", Value: float64(seen.storedLate()), Unit: "1"},
 		{Process: process, Name: "requests, without events", Value: float64(requests.others), Unit: "1", Goal: goal(l.goalRequests)},
 		{Process: process, Name: "requests for events", Value: float64(requests.events), Unit: "1"},
 		{Process: process, Name: "requests forbidden", Value: float64(requests.forbidden), Unit: "1", Goal: new(0.0)},
-		{Process: process, Name: "requests with another 4xx status", Value: float64(requests.refused), Unit: "1"},
+		{Process: process, Name: "requests with another 4xx status", Value: float64(requests.rejected), Unit: "1"},
 		{Process: process, Name: "CPU while nodes are lost", Value: (after.CPU - before.CPU).Seconds(), Unit: "CPU-s", Goal: goal(l.goalCPU)},
 		{Process: process, Name: "total CPU", Value: after.CPU.Seconds(), Unit: "CPU-s"},
 		{Process: process, Name: "resident memory before", Value: before.RSS, Unit: "MiB"},

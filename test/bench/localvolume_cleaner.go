@@ -148,7 +148,7 @@ func (c *cleaner) reading() (cleanerReading, error) {
 }
 
 // auditCounts are the requests of the drop-in: for events and others, and those responded with 403 or another 4xx.
-type auditCounts struct{ events, others, forbidden, refused int }
+type auditCounts struct{ events, others, forbidden, rejected int }
 
 // readAudit counts the requests of the drop-in, from its start on.
 func readAudit(path string) (auditCounts, error) {
@@ -183,7 +183,7 @@ func readAudit(path string) (auditCounts, error) {
 		case code == http.StatusForbidden:
 			counts.forbidden++
 		case code >= 400 && code < 500:
-			counts.refused++
+			counts.rejected++
 		}
 	}
 	if counts.others == 0 {

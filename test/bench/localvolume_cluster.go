@@ -131,11 +131,11 @@ func benchVolume(i int, node string) (*corev1.PersistentVolume, *corev1.Persiste
 type observation struct {
 	// claimsDeleted and volumesDeleted are until the last deletion was requested. Kubernetes then takes its finalizers away, one
 	// after the other, and so they have been deleted later.
-	claimsDeleted, volumesDeleted, claimsGone, volumesGone time.Duration
+	claimsDeleted, volumesDeleted, deletedClaims, deletedVolumes time.Duration
 	// floor is until as many claims have been deleted that are deleted with nothing else to do; 0: not measured.
 	floor time.Duration
 	// deleting is when and at which revision the deletion of a claim began, return the same of its event.
-	deleting, told map[string]moment
+	deleting, reported map[string]moment
 }
 
 type moment struct {
@@ -145,18 +145,18 @@ type moment struct {
 
 // withoutEvent counts the claims whose event is missing or younger than their deletion.
 func (o *observation) withoutEvent() int {
-	return o.count(func(deleting, told moment) bool { return told.revision == 0 || told.at.After(deleting.at) })
+	return o.count(func(deleting, reported moment) bool { return reported.revision == 0 || reported.at.After(deleting.at) })
 }
 
 // storedLate counts the claims whose event the API server stored after their deletion.
 func (o *observation) storedLate() int {
-	return o.count(func(deleting, told moment) bool { return told.revision > deleting.revision })
+	return o.count(func(deleting, reported moment) bool { return reported.revision > deleting.revision })
 }
 
-func (o *observation) count(is func(deleting, told moment) bool) int {
+func (o *observation) count(is func(deleting, reported moment) bool) int {
 	n := 0
 	for name, deleting := range o.deleting {
-		if is(deleting, o.told[name]) {
+		if is(deleting, o.reported[name]) {
 			n++
 		}
 	}
@@ -180,14 +180,14 @@ func (l localVolumeLoad) lose(ctx context.Context, client kubernetes.Interface) 
 		return nil, err
 	}
 	defer events.Stop()
-	seen := &observation{deleting: map[string]moment{}, told: map[string]moment{}}
+	seen := &observation{deleting: map[string]moment{}, reported: map[string]moment{}}
 	lost := l.volumes / 2
 	start := time.Now()
 	deletion := make(chan error, 1)
 	go func() {
 		deletion <- each(l.nodes/2, func(i int) error { return client.CoreV1().Nodes().Delete(ctx, nodeName(2*i), metav1.DeleteOptions{}) })
 	}()
-	for claimsGone, volumesGone := 0, 0; claimsGone < lost || volumesGone < lost || len(seen.told) < lost; {
+	for deletedClaims, deletedVolumes := 0, 0; deletedClaims < lost || deletedVolumes < lost || len(seen.reported) < lost; {
 		select {
 		case err := <-deletion:
 			if err != nil {
@@ -197,7 +197,7 @@ func (l localVolumeLoad) lose(ctx context.Context, client kubernetes.Interface) 
 		case event, open := <-claims.ResultChan():
 			claim, ok := event.Object.(*corev1.PersistentVolumeClaim)
 			if !open || !ok {
-				return nil, ended(ctx, "claims", claimsGone, lost)
+				return nil, ended(ctx, "claims", deletedClaims, lost)
 			}
 			if claim.DeletionTimestamp.IsZero() && event.Type != watch.Deleted {
 				continue
@@ -209,27 +209,27 @@ func (l localVolumeLoad) lose(ctx context.Context, client kubernetes.Interface) 
 				}
 			}
 			if event.Type == watch.Deleted {
-				claimsGone++
-				seen.claimsGone = time.Since(start)
+				deletedClaims++
+				seen.deletedClaims = time.Since(start)
 			}
 		case event, open := <-volumes.ResultChan():
 			if !open {
-				return nil, ended(ctx, "volumes", volumesGone, lost)
+				return nil, ended(ctx, "volumes", deletedVolumes, lost)
 			}
 			volume, ok := event.Object.(*corev1.PersistentVolume)
 			switch {
 			case ok && event.Type == watch.Deleted:
-				volumesGone++
-				seen.volumesGone = time.Since(start)
+				deletedVolumes++
+				seen.deletedVolumes = time.Since(start)
 			case ok && !volume.DeletionTimestamp.IsZero():
 				seen.volumesDeleted = time.Since(start)
 			}
 		case event, open := <-events.ResultChan():
-			told, ok := event.Object.(*corev1.Event)
+			reported, ok := event.Object.(*corev1.Event)
 			if !open || !ok {
-				return nil, ended(ctx, "events", len(seen.told), lost)
+				return nil, ended(ctx, "events", len(seen.reported), lost)
 			}
-			if seen.told[told.InvolvedObject.Name], err = momentOf(told, told.EventTime.Time); err != nil {
+			if seen.reported[reported.InvolvedObject.Name], err = momentOf(reported, reported.EventTime.Time); err != nil {
 				return nil, err
 			}
 		}

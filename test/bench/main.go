@@ -75,7 +75,7 @@ func run() error {
 // loaded runs a benchmark and reports how much else the machine had to do, and how fast it was: its load average before is the
 // former, that after it the load of the benchmark itself.
 func loaded(reporter *report.Reporter, name string, run func() error) error {
-	tell := func(when string) error {
+	publish := func(when string) error {
 		load, err := probe.Load()
 		if err != nil {
 			return err
@@ -89,11 +89,11 @@ func loaded(reporter *report.Reporter, name string, run func() error) error {
 			reporter.Add(report.Figure{Benchmark: name, Name: report.Speed + ", " + when, Value: float64(speed.Microseconds()) / 1000, Unit: "ms"}),
 		)
 	}
-	if err := tell("before"); err != nil {
+	if err := publish("before"); err != nil {
 		return err
 	}
 	if err := run(); err != nil {
 		return err
 	}
-	return tell("after")
+	return publish("after")
 }

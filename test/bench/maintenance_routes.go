@@ -51,7 +51,7 @@ func (m *maintained) load(ctx context.Context, workers int) error {
 	if err != nil {
 		return err
 	}
-	ours, err := versioned.NewForConfig(config)
+	own, err := versioned.NewForConfig(config)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (m *maintained) load(ctx context.Context, workers int) error {
 	}
 	for _, name := range []string{drainedBackend, otherBackend} {
 		backend := &gimbalv1.DiscoveryBackend{ObjectMeta: metav1.ObjectMeta{Name: name}, Cluster: gimbalv1.Cluster{Type: gimbalv1.BackendKubernetes, Secret: "none"}}
-		if _, err := ours.GimbalV1().DiscoveryBackends(backendNamespace).Create(ctx, backend, metav1.CreateOptions{}); err != nil {
+		if _, err := own.GimbalV1().DiscoveryBackends(backendNamespace).Create(ctx, backend, metav1.CreateOptions{}); err != nil {
 			return err
 		}
 		err := parallel(workers, servicesPerBackend, func(i int) error {

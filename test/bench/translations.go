@@ -102,12 +102,12 @@ func (n *translatedNetwork) prepare(ctx context.Context) (there, wanted tally, e
 		return there, wanted, err
 	}
 	fmt.Fprintf(os.Stderr, "%d services and pods are to become %d translations of %d resources\n", n.services, wanted.translations, wanted.resources)
-	return there, wanted, n.fake.ask(ctx, http.MethodPost, "faults", []byte(backendLatency), nil)
+	return there, wanted, n.fake.request(ctx, http.MethodPost, "faults", []byte(backendLatency), nil)
 }
 
 // converge starts the manager and waits until all is in the backend.
 func (n *translatedNetwork) converge(ctx context.Context, there, wanted tally) error {
-	if err := n.fake.forget(ctx); err != nil {
+	if err := n.fake.clear(ctx); err != nil {
 		return err
 	}
 	before, err := networkUsage(n.Plane)
@@ -146,11 +146,11 @@ func (n *translatedNetwork) converge(ctx context.Context, there, wanted tally) e
 		{Name: "time until all translations exist", Value: exist.Sub(start).Seconds(), Unit: "s"},
 		{Name: "time until all translations are in sync", Value: synced.Sub(start).Seconds(), Unit: "s"},
 		{Name: "writes to the backend per resource", Value: per(float64(requests.of(isWrite)), wanted.resources), Unit: "1", Goal: new(1.0)},
-		{Name: "requests rejected by the backend", Value: float64(requests.of(isRefused)), Unit: "1", Goal: new(0.0)},
+		{Name: "requests rejected by the backend", Value: float64(requests.of(isRejected)), Unit: "1", Goal: new(0.0)},
 		{Name: "writes to the API server per translation", Value: per(writes.all(), wanted.translations), Unit: "1"},
 		{Name: "creates per translation", Value: per(writes.creates, wanted.translations), Unit: "1"},
 		{Name: "statuses per translation", Value: per(writes.statuses, wanted.translations), Unit: "1"},
-		{Name: "writes rejected by the API server", Value: writes.refused, Unit: "1"},
+		{Name: "writes rejected by the API server", Value: writes.rejected, Unit: "1"},
 	}
 	figures = append(figures, requestFigures(requests)...)
 	figures = append(figures, usageFigures(before, after)...)

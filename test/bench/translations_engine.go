@@ -43,7 +43,7 @@ type engineCost struct {
 	// memory is that of the engine without the Claims, in bytes.
 	memory float64
 	// requests are those of the pushes, rejected the ones that were rejected.
-	requests, refused float64
+	requests, rejected float64
 }
 
 // benchmarkEngine measures how the push engine grows with the network: up to ten times as many services, with the
@@ -62,7 +62,7 @@ func benchmarkEngine(ctx context.Context, reporter *report.Reporter, services in
 		figures := []report.Figure{
 			{Name: "backend resources", Value: float64(cost.resources), Unit: "1"},
 			{Name: "requests per resource", Value: cost.requests, Unit: "1", Goal: new(1.0)},
-			{Name: "requests rejected", Value: cost.refused, Unit: "1", Goal: new(0.0)},
+			{Name: "requests rejected", Value: cost.rejected, Unit: "1", Goal: new(0.0)},
 			{Name: "time per resource, including the fake's", Value: cost.wall, Unit: "µs"},
 			{Name: "CPU per resource, including the fake's", Value: cost.cpu, Unit: "µs"},
 			{Name: "CPU of a comparison per resource, including the fake's", Value: cost.compare, Unit: "µs"},
@@ -109,7 +109,7 @@ func pushNetwork(ctx context.Context, services int) (engineCost, error) {
 	cost.wall, cost.cpu = per(time.Since(start)), per(ownCPU()-cpu)
 	requests := backendRequests(fake.Requests())
 	all := requests.of(func(fakemidonet.Count) bool { return true })
-	cost.requests, cost.refused = float64(all)/float64(cost.resources), float64(requests.of(isRefused))
+	cost.requests, cost.rejected = float64(all)/float64(cost.resources), float64(requests.of(isRejected))
 
 	runtime.GC() // what the pushes left is not for the comparison to pay
 	cpu = ownCPU()
@@ -169,9 +169,9 @@ func (p inProcess) RoundTrip(request *http.Request) (*http.Response, error) {
 		request = request.Clone(request.Context())
 		request.Body = http.NoBody
 	}
-	answer := httptest.NewRecorder()
-	p.handler.ServeHTTP(answer, request)
-	return answer.Result(), nil
+	response := httptest.NewRecorder()
+	p.handler.ServeHTTP(response, request)
+	return response.Result(), nil
 }
 
 // heapInUse is what is reachable on the heap.

@@ -120,7 +120,7 @@ func (o *translatedObjects) node(ctx context.Context, i int) (*corev1.Node, erro
 	var host struct {
 		ID string `json:"id"`
 	}
-	if err := o.fake.ask(ctx, http.MethodPut, "hosts/"+name, nil, &host); err != nil {
+	if err := o.fake.request(ctx, http.MethodPut, "hosts/"+name, nil, &host); err != nil {
 		return nil, err
 	}
 	pods := netip.PrefixFrom(podAddress(i, 0), nodeBits).String()

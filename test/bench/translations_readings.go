@@ -22,7 +22,7 @@ import (
 type fakePages struct{ root string }
 
 // Sends a request to a page; in is the body, empty for none, and out takes the response, nil for none.
-func (f *fakePages) ask(ctx context.Context, method, page string, in []byte, out any) error {
+func (f *fakePages) request(ctx context.Context, method, page string, in []byte, out any) error {
 	request, err := http.NewRequestWithContext(ctx, method, f.root+page, strings.NewReader(string(in)))
 	if err != nil {
 		return err
@@ -56,7 +56,7 @@ func (f *fakePages) requests(ctx context.Context) (backendRequests, error) {
 			Requests int `json:"requests"`
 		} `json:"counts"`
 	}
-	if err := f.ask(ctx, http.MethodGet, "requests", nil, &page); err != nil {
+	if err := f.request(ctx, http.MethodGet, "requests", nil, &page); err != nil {
 		return nil, err
 	}
 	requests := backendRequests{}
@@ -68,8 +68,8 @@ func (f *fakePages) requests(ctx context.Context) (backendRequests, error) {
 	return requests, nil
 }
 
-func (f *fakePages) forget(ctx context.Context) error {
-	return f.ask(ctx, http.MethodDelete, "requests", nil, nil)
+func (f *fakePages) clear(ctx context.Context) error {
+	return f.request(ctx, http.MethodDelete, "requests", nil, nil)
 }
 
 // of counts the requests that a function selects.
@@ -85,8 +85,8 @@ func (r backendRequests) of(is func(fakemidonet.Count) bool) int {
 
 func isWrite(c fakemidonet.Count) bool { return c.Method != http.MethodGet }
 
-// isRefused counts cut connections, too.
-func isRefused(c fakemidonet.Count) bool { return c.Code < 200 || c.Code >= 300 }
+// isRejected counts cut connections, too.
+func isRejected(c fakemidonet.Count) bool { return c.Code < 200 || c.Code >= 300 }
 
 // isSingleRead is a read of one resource, and no listing.
 func isSingleRead(c fakemidonet.Count) bool { return !isWrite(c) && strings.HasSuffix(c.Path, "/*") }
@@ -96,10 +96,10 @@ func isListing(c fakemidonet.Count) bool { return !isWrite(c) && !isSingleRead(c
 
 // translationWrites are the writes of Translations that Groundskeeper's API server has responded: creates, statuses, all others,
 // and of all these the ones it rejected.
-type translationWrites struct{ creates, statuses, others, refused float64 }
+type translationWrites struct{ creates, statuses, others, rejected float64 }
 
 func (w translationWrites) minus(before translationWrites) translationWrites {
-	return translationWrites{w.creates - before.creates, w.statuses - before.statuses, w.others - before.others, w.refused - before.refused}
+	return translationWrites{w.creates - before.creates, w.statuses - before.statuses, w.others - before.others, w.rejected - before.rejected}
 }
 
 func (w translationWrites) all() float64 { return w.creates + w.statuses + w.others }
@@ -128,7 +128,7 @@ func writesOfTranslations(ctx context.Context, p *plane.Plane) (translationWrite
 			writes.others += s.Value
 		}
 		if !strings.HasPrefix(s.Labels["code"], "2") {
-			writes.refused += s.Value
+			writes.rejected += s.Value
 		}
 	}
 	return writes, err

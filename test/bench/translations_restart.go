@@ -28,7 +28,7 @@ func (n *translatedNetwork) restart(ctx context.Context, translations int) error
 	if err := n.Managers[0].Kill(ctx); err != nil {
 		return err
 	}
-	if err := n.fake.forget(ctx); err != nil {
+	if err := n.fake.clear(ctx); err != nil {
 		return err
 	}
 	before, err := networkUsage(n.Plane)
@@ -71,7 +71,7 @@ func (n *translatedNetwork) restart(ctx context.Context, translations int) error
 		{Name: "time until the new manager leads: its predecessor was killed", Value: leading.Sub(start).Seconds(), Unit: "s"},
 		{Name: "time from then until all of the backend was read", Value: compared.Sub(leading).Seconds(), Unit: "s"},
 		{Name: "writes to the backend", Value: float64(requests.of(isWrite)), Unit: "1", Goal: new(0.0)},
-		{Name: "requests rejected by the backend", Value: float64(requests.of(isRefused)), Unit: "1", Goal: new(0.0)},
+		{Name: "requests rejected by the backend", Value: float64(requests.of(isRejected)), Unit: "1", Goal: new(0.0)},
 		{Name: "lists of the backend", Value: float64(requests.of(isListing)), Unit: "1"},
 		{Name: "reads of resources that are in no list", Value: float64(requests.of(isSingleRead)), Unit: "1"},
 		{Name: "writes of translations to the API server", Value: writes.minus(writesBefore).all(), Unit: "1", Goal: new(0.0)},

@@ -34,7 +34,7 @@ import (
 )
 
 // The Certificate of the CA.
-const authority = "groundskeeper-authority"
+const ca = "groundskeeper-authority"
 
 // install applies the installation; its Deployments are kept to be started here.
 func (w *world) install() {
@@ -134,7 +134,7 @@ func (w *world) available() {
 }
 
 // The CAs that clients of a server are instructed to trust.
-func (w *world) told(ctx context.Context, server string) ([]*x509.Certificate, error) {
+func (w *world) served(ctx context.Context, server string) ([]*x509.Certificate, error) {
 	var bundle []byte
 	if server == manager {
 		configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{}
@@ -160,7 +160,7 @@ func (w *world) told(ctx context.Context, server string) ([]*x509.Certificate, e
 
 // connect makes a new connection to a server, as a client that believes what the cluster publishes, and returns its certificate.
 func (w *world) connect(ctx context.Context, server string) (*x509.Certificate, error) {
-	trusted, err := w.told(ctx, server)
+	trusted, err := w.served(ctx, server)
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +220,7 @@ func (w *world) clients(project *gardenerv1beta1.Project) (stop func()) {
 			patch := fmt.Sprintf(`{"metadata":{"annotations":{"count":"%d"}}}`, done[0].Load())
 			return w.c.Patch(ctx, &gardenerv1beta1.Project{ObjectMeta: project.ObjectMeta}, client.RawPatch(types.MergePatchType, []byte(patch)))
 		},
-		func() error { return w.refused(ctx, project) },
+		func() error { return w.rejected(ctx, project) },
 		func() error { _, err := w.connect(ctx, apiserver); return err },
 		func() error { _, err := w.connect(ctx, manager); return err },
 	} {
@@ -255,7 +255,7 @@ func (w *world) clients(project *gardenerv1beta1.Project) (stop func()) {
 }
 
 // Nil when the webhook, which fails closed, responds: the rejection is its response, and nothing else is.
-func (w *world) refused(ctx context.Context, project *gardenerv1beta1.Project) error {
+func (w *world) rejected(ctx context.Context, project *gardenerv1beta1.Project) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: project.NamespaceName()}}
 	err := w.c.Delete(ctx, namespace, client.DryRunAll)
 	if apierrors.IsForbidden(err) && strings.Contains(err.Error(), "direct deletion of namespace") {
@@ -269,7 +269,7 @@ func (w *world) trust(count int) {
 	w.Helper()
 	w.eventually("authorities", func(ctx context.Context) error {
 		for _, server := range []string{apiserver, manager} {
-			if trusted, err := w.told(ctx, server); err != nil || len(trusted) != count {
+			if trusted, err := w.served(ctx, server); err != nil || len(trusted) != count {
 				return fmt.Errorf("clients of %s trust %d, want %d: %w", server, len(trusted), count, err)
 			}
 		}
@@ -291,7 +291,7 @@ func TestCertManager(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.kubectl("", "wait", "--for=jsonpath={.status.phase}=Ready", "project/shop", "--timeout=120s")
-	w.eventually("the webhook", func(ctx context.Context) error { return w.refused(ctx, project) })
+	w.eventually("the webhook", func(ctx context.Context) error { return w.rejected(ctx, project) })
 	w.trust(1)
 	served := map[string]*x509.Certificate{apiserver: w.replaced(apiserver, nil), manager: w.replaced(manager, nil)}
 
@@ -309,7 +309,7 @@ func TestCertManager(t *testing.T) {
 		}
 	}
 	// The new CA is known before anything is signed by it, and what the old one signed is good still.
-	w.renew(authority)
+	w.renew(ca)
 	w.trust(2)
 	for server, certificate := range served {
 		if now, err := w.connect(w.ctx, server); err != nil || !now.Equal(certificate) {
@@ -330,7 +330,7 @@ func TestCertManager(t *testing.T) {
 // given.
 func (w *world) leftAlone() {
 	w.Helper()
-	if err := audit.CheckRights(w.log, audit.APIServer, audit.Manager); err != nil {
+	if err := audit.CheckPermissions(w.log, audit.APIServer, audit.Manager); err != nil {
 		w.Error(err)
 	}
 	for event, err := range audit.Read(w.log) {

@@ -71,18 +71,18 @@ func (w *world) mount(name string) (dir string) {
 
 // project puts a version of the files into the directory, as kubelet's AtomicWriter does.
 func project(dir string, version int, files map[string][]byte) error {
-	folder := "..version-" + strconv.Itoa(version)
-	if err := os.MkdirAll(filepath.Join(dir, folder), 0o755); err != nil {
+	directory := "..version-" + strconv.Itoa(version)
+	if err := os.MkdirAll(filepath.Join(dir, directory), 0o755); err != nil {
 		return err
 	}
 	old, _ := os.Readlink(filepath.Join(dir, data))
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if err := os.WriteFile(filepath.Join(dir, folder, name), files[name], 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, directory, name), files[name], 0o600); err != nil {
 			return err
 		}
 	}
 	next := filepath.Join(dir, data+"_tmp")
-	if err := os.Symlink(folder, next); err != nil {
+	if err := os.Symlink(directory, next); err != nil {
 		return err
 	}
 	if err := os.Rename(next, filepath.Join(dir, data)); err != nil {
@@ -93,7 +93,7 @@ func project(dir string, version int, files map[string][]byte) error {
 			return err
 		}
 	}
-	if old == "" || old == folder {
+	if old == "" || old == directory {
 		return nil
 	}
 	return os.RemoveAll(filepath.Join(dir, old))

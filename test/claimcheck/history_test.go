@@ -28,14 +28,14 @@ const deletion = "(deleted)"
 
 func TestHistory(t *testing.T) {
 	const (
-		p, q         = projects + "p", projects + "q"
-		us, east     = backends + "a/us", backends + "b/us-east"
-		claimX       = "/claims" + projects + "garden-x/"
-		claimY       = "/claims" + projects + "garden-y/"
-		claimUS      = "/claims" + backends + "us-"
-		claimEast    = "/claims" + backends + "us-east-"
-		claimUSA     = "/claims" + backends + "usa-"
-		otherCluster = backends + "b/usa"
+		p, q          = projects + "p", projects + "q"
+		us, east      = backends + "a/us", backends + "b/us-east"
+		claimX        = "/claims" + projects + "garden-x/"
+		claimY        = "/claims" + projects + "garden-y/"
+		reservationUS = "/claims" + backends + "us-"
+		claimEast     = "/claims" + backends + "us-east-"
+		claimUSA      = "/claims" + backends + "usa-"
+		otherCluster  = backends + "b/usa"
 	)
 	for name, test := range map[string]struct {
 		writes []write
@@ -44,18 +44,18 @@ func TestHistory(t *testing.T) {
 		"with its claim, and without it again": {[]write{{2, p, "garden-x"}, {2, claimX, p}, {3, p, deletion}, {3, claimX, deletion}, {4, q, "garden-x"}, {4, claimX, q}}, ""},
 		"a change that keeps the name":         {[]write{{2, p, "garden-x"}, {2, claimX, p}, {3, p, "garden-x"}}, ""},
 		"a change of the name":                 {[]write{{2, p, "garden-x"}, {2, claimX, p}, {3, p, "garden-y"}, {3, claimX, deletion}, {3, claimY, p}}, ""},
-		"names beside each other":              {[]write{{2, us, ""}, {2, claimUS, us}, {3, otherCluster, ""}, {3, claimUSA, otherCluster}}, ""},
+		"names beside each other":              {[]write{{2, us, ""}, {2, reservationUS, us}, {3, otherCluster, ""}, {3, claimUSA, otherCluster}}, ""},
 		"other keys":                           {[]write{{2, "/kubernikus.sap.cc/klusters/a/us", "x"}, {3, "/store", "x"}}, ""},
 
 		"no claim":                                {[]write{{2, p, "garden-x"}}, `garden-x/ is held by "", but needed by "` + p},
 		"a claim that comes later":                {[]write{{2, p, "garden-x"}, {3, claimX, p}}, "revision 2"},
 		"a claim that stays behind":               {[]write{{2, p, "garden-x"}, {2, claimX, p}, {3, p, deletion}}, "revision 3"},
-		"a reservation that is deleted too early": {[]write{{2, us, ""}, {2, claimUS, us}, {3, claimUS, deletion}}, "revision 3"},
+		"a reservation that is deleted too early": {[]write{{2, us, ""}, {2, reservationUS, us}, {3, reservationUS, deletion}}, "revision 3"},
 		"the claim of another name":               {[]write{{2, p, "garden-x"}, {2, claimY, p}}, "is held by"},
 		"a claim of another object":               {[]write{{2, p, "garden-x"}, {2, claimX, q}}, "is held by"},
 		"two objects with one name":               {[]write{{2, p, "garden-x"}, {2, claimX, p}, {3, q, "garden-x"}, {3, claimX, q}}, p + " and " + q + " both need"},
-		"a name above another":                    {[]write{{2, us, ""}, {2, claimUS, us}, {3, east, ""}, {3, claimEast, east}}, "both held"},
-		"a name below another":                    {[]write{{2, east, ""}, {2, claimEast, east}, {3, us, ""}, {3, claimUS, us}}, "both held"},
+		"a name above another":                    {[]write{{2, us, ""}, {2, reservationUS, us}, {3, east, ""}, {3, claimEast, east}}, "both held"},
+		"a name below another":                    {[]write{{2, east, ""}, {2, claimEast, east}, {3, us, ""}, {3, reservationUS, us}}, "both held"},
 		"a Project that cannot be decoded":        {[]write{{2, p, "k8s:enc:"}}, "cannot read it"},
 		"a Project that holds no namespace":       {[]write{{2, p, ""}}, "without a namespace"},
 	} {

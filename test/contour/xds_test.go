@@ -122,7 +122,7 @@ func (d dump) receivers() map[string]bool {
 	found := map[string]bool{}
 	for _, resource := range []map[string]any{d[listeners], d[routes]} {
 		targets(resource, func(cluster string) {
-			if d.answers(cluster) {
+			if d.responds(cluster) {
 				found[serviceOf(cluster)] = true
 			}
 		})
@@ -137,7 +137,7 @@ func serviceOf(cluster string) string {
 }
 
 // Reports whether a cluster has an endpoint.
-func (d dump) answers(cluster string) bool {
+func (d dump) responds(cluster string) bool {
 	settings, _ := d[clusters][cluster].(map[string]any)
 	discovered, _ := settings["eds_cluster_config"].(map[string]any)
 	name, _ := discovered["service_name"].(string)

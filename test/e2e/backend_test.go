@@ -223,8 +223,8 @@ func (b *backend) copyWrites(t *testing.T) []audit.Event {
 	})
 }
 
-// refusedKubeconfig returns the kubeconfig with a token that was not issued.
-func refusedKubeconfig(t *testing.T, good []byte) []byte {
+// rejectedKubeconfig returns the kubeconfig with a token that was not issued.
+func rejectedKubeconfig(t *testing.T, good []byte) []byte {
 	t.Helper()
 	config, err := clientcmd.Load(good)
 	if err != nil {

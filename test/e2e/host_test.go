@@ -25,7 +25,7 @@ import (
 type host struct {
 	*cluster
 	// Where kustomizations of this test lie: outside of the manifests, as a user's do.
-	folder string
+	directory string
 }
 
 // build is something that can be installed: manifests, and images that are on the node.
@@ -36,21 +36,21 @@ func builds() (before, now build) {
 	return build{"before", previous + "/artifacts", previous + "/images"}, build{"now", "../../artifacts", images}
 }
 
-// ourImages are those that an installation needs.
-func ourImages() []string { return []string{apiserver, manager, discoverer} }
+// productImages are those that an installation needs.
+func productImages() []string { return []string{apiserver, manager, discoverer} }
 
 func (b build) archive(name string) string { return filepath.Join(b.images, name+".tar") }
 
 func newHost(t *testing.T) *host {
 	t.Helper()
-	dir := filepath.Join(folder, "host")
+	dir := filepath.Join(directory, "host")
 	archives := []string{archive("pause")}
 	before, now := builds()
 	if _, err := os.Stat(filepath.Join(previous, "commit")); err != nil {
 		t.Fatalf("%v: \"test/e2e/previous.sh _output/previous\" makes what the upgrade begins with", err)
 	}
 	for _, b := range []build{before, now} {
-		for _, name := range ourImages() {
+		for _, name := range productImages() {
 			archives = append(archives, b.archive(name))
 		}
 	}
@@ -58,7 +58,7 @@ func newHost(t *testing.T) *host {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &host{folder: filepath.Join(root, "_output", "e2e-install")}
+	h := &host{directory: filepath.Join(root, "_output", "e2e-install")}
 	c, err := start(t.Context(), plane.Options{
 		Dir: dir, Node: true, Images: archives,
 		KubeControllers: []string{"persistentvolume-binder-controller", "persistentvolumeclaim-protection-controller", "disruption-controller"},
@@ -128,7 +128,7 @@ func (h *host) addVolume(t *testing.T, disk string) {
 // that these need. It returns the directory to apply. There is a MidoNet, which does not respond.
 func (h *host) kustomization(t *testing.T, b build) string {
 	t.Helper()
-	to := filepath.Join(h.folder, b.name)
+	to := filepath.Join(h.directory, b.name)
 	if err := os.MkdirAll(to, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func (h *host) kustomization(t *testing.T, b build) string {
 	}
 	var names []renamed
 	references := map[string]string{}
-	for _, name := range ourImages() {
+	for _, name := range productImages() {
 		reference, err := image.Reference(b.archive(name))
 		if err != nil {
 			t.Fatal(err)

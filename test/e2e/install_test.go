@@ -45,7 +45,7 @@ func TestInstall(t *testing.T) {
 	b.copied(t, "later")
 	h.uninstall(t, b)
 	h.isEmpty(t, empty)
-	if err := audit.CheckRights(h.audit, audit.APIServer, audit.Manager, b.account()); err != nil {
+	if err := audit.CheckPermissions(h.audit, audit.APIServer, audit.Manager, b.account()); err != nil {
 		t.Error(err)
 	}
 }

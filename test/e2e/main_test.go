@@ -32,7 +32,7 @@ var withNode = flag.Bool("node", false, "start a node and run the tests: needs r
 var here, there *cluster
 
 // Where planes are.
-var folder string
+var directory string
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -58,7 +58,7 @@ func run(m *testing.M) (code int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	folder = dir
+	directory = dir
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
@@ -81,7 +81,7 @@ func run(m *testing.M) (code int, err error) {
 	if err == nil {
 		code, err = m.Run(), there.Stop(context.Background())
 	}
-	return code, errors.Join(err, here.Stop(context.Background()), audit.CheckRights(here.audit, audit.Manager), leftovers(dir))
+	return code, errors.Join(err, here.Stop(context.Background()), audit.CheckPermissions(here.audit, audit.Manager), leftovers(dir))
 }
 
 // images is where those of this build are, previous what test/e2e/previous.sh made: images and manifests to upgrade from.

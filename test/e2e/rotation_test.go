@@ -36,7 +36,7 @@ func TestRotation(t *testing.T) {
 	b.publish(t, "during")
 	b.copied(t, "during")
 	b.onlyPod(t, old.Name)
-	gone := time.Now()
+	deleted := time.Now()
 	b.publish(t, "after")
 	b.copied(t, "after")
 	b.works(t)
@@ -59,7 +59,7 @@ func TestRotation(t *testing.T) {
 		t.Errorf("two services were created in the backend, and here %v", created)
 	}
 	used := func(user string) int {
-		return len(there.requests(t, func(r audit.Event) bool { return r.User.Username == user && r.Received.After(gone) }))
+		return len(there.requests(t, func(r audit.Event) bool { return r.User.Username == user && r.Received.After(deleted) }))
 	}
 	eventually(t, func(context.Context) error { // it queries the backend every two seconds
 		if used("rotated-second") == 0 {
@@ -126,7 +126,7 @@ func TestUnusableSecrets(t *testing.T) {
 	b.works(t)
 	pod := b.onlyPod(t, "")
 	good := b.secret.Data["config"]
-	goesOn := func(name string) {
+	continues := func(name string) {
 		t.Helper()
 		b.publish(t, name)
 		b.copied(t, name)
@@ -143,18 +143,18 @@ func TestUnusableSecrets(t *testing.T) {
 		change(t, here, b.secret, func(s *corev1.Secret) { s.Data["config"] = config })
 	}
 
-	set(refusedKubeconfig(t, good))
+	set(rejectedKubeconfig(t, good))
 	b.becomes(t, "CredentialsValid=False/Refused", "Available=True/RollingOut")
 	if message := b.complains(t); !strings.Contains(message, "put valid ones into the Secret") {
 		t.Errorf("the error does not help: %s", message)
 	}
-	goesOn("refused")
+	continues("refused")
 	set(good)
 	b.works(t)
 
 	set([]byte("broken"))
 	b.becomes(t, "CredentialsValid=False/SecretInvalid", "Available=True/DiscovererRunning")
-	goesOn("broken")
+	continues("broken")
 	set(good)
 	b.works(t)
 
@@ -162,7 +162,7 @@ func TestUnusableSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.becomes(t, "CredentialsValid=False/SecretMissing", "Available=True/DiscovererRunning")
-	goesOn("missing")
+	continues("missing")
 	create(t, here, secretOf(b.name, good))
 	b.works(t)
 }

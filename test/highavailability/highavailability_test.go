@@ -239,19 +239,19 @@ func TestEtcdMembers(t *testing.T) {
 // mounted checks that files are those of a Secret.
 func mounted(t *testing.T, w workload, secret string, files ...string) {
 	t.Helper()
-	folder := ""
+	directory := ""
 	for _, v := range w.template.Spec.Volumes {
 		if v.Secret == nil || v.Secret.SecretName != secret {
 			continue
 		}
 		for _, m := range w.template.Spec.Containers[0].VolumeMounts {
 			if m.Name == v.Name {
-				folder = m.MountPath
+				directory = m.MountPath
 			}
 		}
 	}
 	for n, file := range files {
-		if name, ok := strings.CutPrefix(file, folder+"/"); folder == "" || !ok || !slices.Contains([]string{"ca.crt", "tls.crt", "tls.key"}, name) {
+		if name, ok := strings.CutPrefix(file, directory+"/"); directory == "" || !ok || !slices.Contains([]string{"ca.crt", "tls.crt", "tls.key"}, name) {
 			t.Errorf("%s: file %d, %q, is not of Secret %s", w.name, n, file, secret)
 		}
 	}

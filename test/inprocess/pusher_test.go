@@ -140,8 +140,8 @@ func TestPusher(t *testing.T) {
 	if got := content(); got != "Chain a, Chain b, Chain c, Rule f" {
 		t.Errorf("the backend has %s", got)
 	}
-	for _, refusal := range backend.Rejections() {
-		t.Errorf("rejected: %v", refusal)
+	for _, rejection := range backend.Rejections() {
+		t.Errorf("rejected: %v", rejection)
 	}
 
 	patch("chains.4.a", map[string]any{"resources": chains("ab")})

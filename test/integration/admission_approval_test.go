@@ -49,26 +49,26 @@ func TestDualApproval(t *testing.T) {
 
 	rule(production, true)
 	guarded := kluster("production", asAmy)
-	refused(t, asAmy.Delete(t.Context(), guarded), want...)
-	refused(t, asAmy.Delete(t.Context(), guarded, client.DryRunAll), want...)
-	refused(t, asAmy.DeleteAllOf(t.Context(), guarded, client.InNamespace(namespace)), want...)
-	refused(t, clientOf(t, shared.DirectConfig(1)).Delete(t.Context(), kluster("production", c)), want...) // an administrator neither
+	rejected(t, asAmy.Delete(t.Context(), guarded), want...)
+	rejected(t, asAmy.Delete(t.Context(), guarded, client.DryRunAll), want...)
+	rejected(t, asAmy.DeleteAllOf(t.Context(), guarded, client.InNamespace(namespace)), want...)
+	rejected(t, clientOf(t, shared.DirectConfig(1)).Delete(t.Context(), kluster("production", c)), want...) // an administrator neither
 	accepted(t, asAmy.Delete(t.Context(), kluster("development", asAmy)))
 	accepted(t, asBert.Delete(t.Context(), guarded))
 	accepted(t, asAmy.Delete(t.Context(), guarded)) // it is going already
 
-	refused(t, asRobot.Delete(t.Context(), kluster("production", asRobot)), want...)
-	refused(t, asRobot.Delete(t.Context(), kluster("production", asAmy)), want...) // a user that writes Secrets there can impersonate the robot
+	rejected(t, asRobot.Delete(t.Context(), kluster("production", asRobot)), want...)
+	rejected(t, asRobot.Delete(t.Context(), kluster("production", asAmy)), want...) // a user that writes Secrets there can impersonate the robot
 	asCI := as(t, ci, ciGroups...)
 	accepted(t, asCI.Delete(t.Context(), kluster("production", asAmy)))
 	rule(production, false)
 	accepted(t, asRobot.Delete(t.Context(), kluster("production", asRobot)))
-	refused(t, asAmy.Delete(t.Context(), kluster("production", asAmy)), want...)
+	rejected(t, asAmy.Delete(t.Context(), kluster("production", asAmy)), want...)
 
 	// A rule counts from the moment it is there, and no longer than it is.
 	plain := kluster("development", asAmy)
 	rule(`{}`, true)
-	refused(t, asAmy.Delete(t.Context(), plain), want...)
+	rejected(t, asAmy.Delete(t.Context(), plain), want...)
 	if err := c.Patch(t.Context(), project, mergePatch(`{"spec":{"dualApprovalForDeletion":null}}`)); err != nil {
 		t.Fatal(err)
 	}

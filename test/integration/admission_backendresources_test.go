@@ -59,7 +59,7 @@ func TestBackendResourceBelongsToOneTranslation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	refused := func(err error, index int) error {
+	rejected := func(err error, index int) error {
 		want := fmt.Sprintf("resources[%d]: Chain %s belongs to Translation default/%s", index, strings.Split(shares.Body, `"`)[3], holder.Name)
 		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), want) {
 			return errors.Join(fmt.Errorf("it is not rejected with %q", want), err)
@@ -70,7 +70,7 @@ func TestBackendResourceBelongsToOneTranslation(t *testing.T) {
 	for server, api := range []typedmidonetv1.TranslationInterface{first, second} {
 		eventually(t, func(ctx context.Context) error { // its index follows the write
 			_, err := api.Create(ctx, build("other", nil, rest, shares), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-			if err := refused(err, 1); err != nil {
+			if err := rejected(err, 1); err != nil {
 				return fmt.Errorf("server %d: %w", server, err)
 			}
 			return nil
@@ -82,12 +82,12 @@ func TestBackendResourceBelongsToOneTranslation(t *testing.T) {
 	}
 	other.Resources = append(other.Resources, shares)
 	_, err = second.Update(t.Context(), other, metav1.UpdateOptions{})
-	if err := refused(err, 1); err != nil {
+	if err := rejected(err, 1); err != nil {
 		t.Errorf("an update that adds it: %v", err)
 	}
 	patch := []byte(`{"apiVersion":"midonet.org/v1","kind":"Translation","resources":[{"kind":"Chain","parent":"","body":"` + strings.ReplaceAll(shares.Body, `"`, `\"`) + `"}]}`)
 	_, err = first.Patch(t.Context(), other.Name, types.ApplyPatchType, patch, metav1.PatchOptions{FieldManager: "test", Force: new(true)})
-	if err := refused(err, 0); err != nil {
+	if err := rejected(err, 0); err != nil {
 		t.Errorf("an apply that adds it: %v", err)
 	}
 	if _, err := first.Patch(t.Context(), holder.Name, types.MergePatchType, []byte(`{"status":{"observedGeneration":1}}`), metav1.PatchOptions{}, "status"); err != nil {

@@ -35,10 +35,10 @@ func TestDeletionNeedsConfirmation(t *testing.T) {
 					t.Fatal(err)
 				}
 				want := unconfirmed(resource, o.GetName())
-				refused(t, admin(t).Delete(t.Context(), o), want)
-				refused(t, second.Delete(t.Context(), o, client.DryRunAll), want)
-				refused(t, admin(t).Delete(t.Context(), o, client.PropagationPolicy(metav1.DeletePropagationForeground)), want)
-				refused(t, admin(t).Delete(t.Context(), o, client.Preconditions{UID: new(o.GetUID())}), want)
+				rejected(t, admin(t).Delete(t.Context(), o), want)
+				rejected(t, second.Delete(t.Context(), o, client.DryRunAll), want)
+				rejected(t, admin(t).Delete(t.Context(), o, client.PropagationPolicy(metav1.DeletePropagationForeground)), want)
+				rejected(t, admin(t).Delete(t.Context(), o, client.Preconditions{UID: new(o.GetUID())}), want)
 				if get(t, o); o.GetDeletionTimestamp() != nil {
 					t.Fatal("it is being deleted")
 				}
@@ -90,10 +90,10 @@ func TestDeletionOfACollectionNeedsConfirmation(t *testing.T) {
 		return c.DeleteAllOf(t.Context(), &kubernikusv1.Kluster{}, append(options, client.InNamespace(namespace))...)
 	}
 	want := unconfirmed("klusters.kubernikus.sap.cc", "k2")
-	refused(t, everything(), want)
-	refused(t, everything(client.DryRunAll), want)
-	refused(t, everything(client.MatchingFields{"metadata.name": "k2"}), want)
-	refused(t, everything(client.MatchingLabels{"stage": "live"}), want)
+	rejected(t, everything(), want)
+	rejected(t, everything(client.DryRunAll), want)
+	rejected(t, everything(client.MatchingFields{"metadata.name": "k2"}), want)
+	rejected(t, everything(client.MatchingLabels{"stage": "live"}), want)
 	living("k0", "k1", "k2")
 	accepted(t, everything(client.MatchingLabels{"stage": "done"}, client.DryRunAll))
 	living("k0", "k1", "k2")
@@ -105,7 +105,7 @@ func TestDeletionOfACollectionNeedsConfirmation(t *testing.T) {
 			t.Errorf("%s is not being deleted", name)
 		}
 	}
-	refused(t, everything(), want) // those that are going do not help the one that lives
+	rejected(t, everything(), want) // those that are going do not help the one that lives
 	accepted(t, confirm(t.Context(), c, klusters["k2"]))
 	accepted(t, everything())
 
@@ -118,7 +118,7 @@ func TestDeletionOfACollectionNeedsConfirmation(t *testing.T) {
 		}
 	}
 	ofTest := client.MatchingLabels{"collection": namespace}
-	refused(t, c.DeleteAllOf(t.Context(), &gardenerv1beta1.Project{}, ofTest), unconfirmed("projects.core.gardener.cloud", projects[1]))
+	rejected(t, c.DeleteAllOf(t.Context(), &gardenerv1beta1.Project{}, ofTest), unconfirmed("projects.core.gardener.cloud", projects[1]))
 	list := &gardenerv1beta1.ProjectList{}
 	accepted(t, c.List(t.Context(), list, ofTest))
 	for i := range list.Items {
@@ -142,8 +142,8 @@ func TestControllersNeedConfirmation(t *testing.T) {
 	collector := as(t, user, groups...)
 
 	want := unconfirmed("klusters.kubernikus.sap.cc", "k")
-	refused(t, namespaceController.DeleteAllOf(t.Context(), &kubernikusv1.Kluster{}, client.InNamespace(namespace)), want)
-	refused(t, collector.Delete(t.Context(), kluster, client.Preconditions{UID: &kluster.UID}), want)
+	rejected(t, namespaceController.DeleteAllOf(t.Context(), &kubernikusv1.Kluster{}, client.InNamespace(namespace)), want)
+	rejected(t, collector.Delete(t.Context(), kluster, client.Preconditions{UID: &kluster.UID}), want)
 	if get(t, kluster); kluster.DeletionTimestamp != nil {
 		t.Fatal("it is being deleted")
 	}
@@ -156,7 +156,7 @@ func TestControllersNeedConfirmation(t *testing.T) {
 }
 
 // Each of Groundskeeper's plugins can be disabled by its name.
-func TestPluginsCanBeSwitchedOff(t *testing.T) {
+func TestPluginsCanBeDisabled(t *testing.T) {
 	t.Parallel()
 	namespace := freshNamespace(t, "off")
 	config, flags := thirdReplica(t)

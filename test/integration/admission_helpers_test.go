@@ -85,7 +85,7 @@ func may(t *testing.T, c client.Client, what authorizationv1.ResourceAttributes)
 }
 
 // Complains unless a request was forbidden with the words.
-func refused(t *testing.T, err error, words ...string) {
+func rejected(t *testing.T, err error, words ...string) {
 	t.Helper()
 	for _, part := range words {
 		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), part) {

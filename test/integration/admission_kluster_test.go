@@ -82,14 +82,14 @@ func TestAnnouncingNeedsTheRight(t *testing.T) {
 	}
 	merge := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"discovery":{"enabled":true}}}`))
 	sneaky := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"discovery":{"enabled":true}},"status":{"phase":"Running"}}`))
-	for who, refusal := range map[string]string{anna: words("spec.discovery.enabled", discoveryNamespace), bert: ""} {
+	for who, rejection := range map[string]string{anna: words("spec.discovery.enabled", discoveryNamespace), bert: ""} {
 		c := as(t, who)
 		judge := func(what string, err error) {
 			t.Helper()
-			if refusal == "" && err != nil {
+			if rejection == "" && err != nil {
 				t.Errorf("%s by who may: %v", what, err)
-			} else if refusal != "" {
-				refused(t, err, refusal)
+			} else if rejection != "" {
+				rejected(t, err, rejection)
 			}
 		}
 		created := enabled("created")
@@ -122,8 +122,8 @@ func TestAnnouncingNeedsTheRight(t *testing.T) {
 	accepted(t, patch(anna, `{"drainPolicy":"KeepSole"}`))
 	accepted(t, patch(anna, `{"enabled":false}`))
 	accepted(t, patch(anna, `null`))
-	refused(t, patch(anna, `{"namespace":"`+team+`"}`), words("spec.discovery.namespace", team))
-	refused(t, patch(bert, `{"namespace":"`+team+`"}`), "spec.discovery.namespace", team)
+	rejected(t, patch(anna, `{"namespace":"`+team+`"}`), words("spec.discovery.namespace", team))
+	rejected(t, patch(bert, `{"namespace":"`+team+`"}`), "spec.discovery.namespace", team)
 	allowed(t, team, gimbalv1.GroupName, "discoverybackends", []string{"create"}, anna)
 	eventually(t, func(context.Context) error { return patch(anna, `{"namespace":"`+team+`"}`) }) // a rejection is remembered for a while
 	accepted(t, as(t, anna).Patch(t.Context(), klusterIn(namespace, announced.Name, ""), annotate(), client.DryRunAll))
@@ -161,7 +161,7 @@ func TestRangesOnOneRouter(t *testing.T) {
 		}
 		return c.Patch(t.Context(), other.DeepCopy(), client.RawPatch(types.MergePatchType, patch))
 	}
-	refused(t, route(map[string]any{"openstack": map[string]any{"routerID": router}}), words)
+	rejected(t, route(map[string]any{"openstack": map[string]any{"routerID": router}}), words)
 	accepted(t, c.Create(t.Context(), placed(shop, "beside", router, "100.101.0.0/16"), client.DryRunAll))
 	accepted(t, c.Create(t.Context(), placed(shop, "elsewhere", uuid.NewString(), "100.100.0.0/16"), client.DryRunAll))
 	alone := placed(shop, "alone", router, "100.100.0.0/16")

@@ -178,7 +178,7 @@ func TestGuardedFieldsOfAProject(t *testing.T) {
 				if slices.Contains(lacks, manageMembers) && slices.Contains(test.needs, "spec.owner") && who.name != f.olivia {
 					lacks = append(lacks, "spec.owner and spec.members")
 				}
-				refused(t, err, lacks...)
+				rejected(t, err, lacks...)
 			})
 		}
 	}

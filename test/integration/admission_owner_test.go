@@ -54,15 +54,15 @@ func TestOwnersHandOver(t *testing.T) {
 			owner := func(user string) client.Patch {
 				return mergePatch(fmt.Sprintf(`{"spec":{"owner":{"kind":"User","name":%q}}}`, user))
 			}
-			refused(t, asAnna.Patch(t.Context(), copyOf(project), owner(anna)), manageMembers, "spec.owner")
-			refused(t, asOscar.Patch(t.Context(), copyOf(project), mergePatch(`{"spec":{"members":[]}}`)), manageMembers, "spec.members")
+			rejected(t, asAnna.Patch(t.Context(), copyOf(project), owner(anna)), manageMembers, "spec.owner")
+			rejected(t, asOscar.Patch(t.Context(), copyOf(project), mergePatch(`{"spec":{"members":[]}}`)), manageMembers, "spec.members")
 			accepted(t, asOscar.Patch(t.Context(), project, owner("bob"), client.DryRunAll)) // a new user
 			accepted(t, asOscar.Patch(t.Context(), project, owner(anna)))
 			want := []string{test.owner.Name + " admin", anna + " viewer owner"}
 			if diff := cmp.Diff(want, membersOf(project)); diff != "" {
 				t.Errorf("members (-want +got):\n%s", diff)
 			}
-			refused(t, asOscar.Patch(t.Context(), copyOf(project), owner(oscar)), manageMembers, "spec.owner") // no way back
+			rejected(t, asOscar.Patch(t.Context(), copyOf(project), owner(oscar)), manageMembers, "spec.owner") // no way back
 			accepted(t, asAnna.Patch(t.Context(), project, owner("bob"), client.DryRunAll))
 			accepted(t, admin(t).Patch(t.Context(), project, mergePatch(`{"metadata":{"annotations":{"groundskeeper.io/paused":null}}}`)))
 			mustRemove(t, project)
@@ -77,10 +77,10 @@ func TestCreatorsOfProjects(t *testing.T) {
 	create := func(spec gardenerv1beta1.ProjectSpec) error {
 		return carla.Create(t.Context(), &gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: name(t, "new")}, Spec: spec}, client.DryRunAll)
 	}
-	people := []gardenerv1beta1.ProjectMember{olivia(), member("User", "bob", "uam"), member("Group", "auditors", "viewer"), member("ServiceAccount", "ci/robot", "admin")}
-	accepted(t, create(gardenerv1beta1.ProjectSpec{Members: people}))
+	members := []gardenerv1beta1.ProjectMember{olivia(), member("User", "bob", "uam"), member("Group", "auditors", "viewer"), member("ServiceAccount", "ci/robot", "admin")}
+	accepted(t, create(gardenerv1beta1.ProjectSpec{Members: members}))
 	accepted(t, create(gardenerv1beta1.ProjectSpec{Owner: &rbacv1.Subject{Kind: "User", Name: "bob"}}))
 	whitelist := &gardenerv1beta1.ProjectTolerations{Whitelist: []gardenerv1beta1.Toleration{{Key: "seed"}}}
-	refused(t, create(gardenerv1beta1.ProjectSpec{Members: people, Tolerations: whitelist}), modifyWhitelist)
-	refused(t, create(gardenerv1beta1.ProjectSpec{Namespace: new("garden")}), modifyWhitelist) // it tolerates protected seeds
+	rejected(t, create(gardenerv1beta1.ProjectSpec{Members: members, Tolerations: whitelist}), modifyWhitelist)
+	rejected(t, create(gardenerv1beta1.ProjectSpec{Namespace: new("garden")}), modifyWhitelist) // it tolerates protected seeds
 }

@@ -110,8 +110,8 @@ func TestSamplePolicies(t *testing.T) {
 	}
 
 	tests := map[string]struct {
-		request func(context.Context) error
-		refused string
+		request  func(context.Context) error
+		rejected string
 	}{
 		"a purpose and members of the domain":      {project(new("sample"), own, member("User", "anna@example.com", "admin")), ""},
 		"no purpose":                               {project(nil, own), "spec.purpose: set the purpose of the project"},
@@ -134,8 +134,8 @@ func TestSamplePolicies(t *testing.T) {
 	}
 	for what, test := range tests {
 		// What is rejected comes first: then all policies are known, and what is allowed is allowed by them.
-		if test.refused != "" {
-			soon(t, test.refused, test.request)
+		if test.rejected != "" {
+			soon(t, test.rejected, test.request)
 			delete(tests, what)
 		}
 	}
@@ -147,6 +147,6 @@ func TestSamplePolicies(t *testing.T) {
 	// Nothing gets stuck: a Project that breaks every rule is deleted.
 	for _, project := range []*gardenerv1beta1.Project{older, newer} {
 		mustRemove(t, project)
-		gone(t, project)
+		absent(t, project)
 	}
 }

@@ -33,12 +33,12 @@ func TestTerminationProtection(t *testing.T) {
 		`(kubectl annotate kluster --namespace ` + namespace + ` guarded ` + annotation + `-)`
 	user, groups := account("kube-system", "namespace-controller")
 	for _, c := range []client.WithWatch{c, admin(t), clientOf(t, shared.DirectConfig(1))} {
-		refused(t, c.Delete(t.Context(), guarded), want)
-		refused(t, c.Delete(t.Context(), guarded, client.DryRunAll, client.GracePeriodSeconds(0)), want)
-		refused(t, c.Delete(t.Context(), guarded, client.PropagationPolicy(metav1.DeletePropagationOrphan)), want)
-		refused(t, all(c), want)
+		rejected(t, c.Delete(t.Context(), guarded), want)
+		rejected(t, c.Delete(t.Context(), guarded, client.DryRunAll, client.GracePeriodSeconds(0)), want)
+		rejected(t, c.Delete(t.Context(), guarded, client.PropagationPolicy(metav1.DeletePropagationOrphan)), want)
+		rejected(t, all(c), want)
 	}
-	refused(t, all(as(t, user, groups...)), want)
+	rejected(t, all(as(t, user, groups...)), want)
 	for _, kluster := range []*kubernikusv1.Kluster{guarded, open} {
 		if get(t, kluster); kluster.DeletionTimestamp != nil {
 			t.Errorf("%s is being deleted", kluster.Name)

@@ -118,7 +118,7 @@ func (u user) appliesServerSide() {
 	}
 	_, err := u.try(u.kind.manifest, append(apply, "--force-conflicts")...)
 	if u.kind.kind == "Kluster" { // its version cannot go back, by force neither
-		u.refused(err, "spec.version")
+		u.rejected(err, "spec.version")
 	} else if generation := u.value("{.metadata.generation}"); err != nil || generation != "3" {
 		u.t.Errorf("applying by force: %v, generation %s", err, generation)
 	}
@@ -128,7 +128,7 @@ func (u user) deletes() {
 	u.t.Helper()
 	if u.kind.confirmed {
 		_, err := u.try("", "delete", u.kind.resource, u.name, "--wait=false")
-		u.refused(err, `must have a "confirmation.gardener.cloud/deletion" annotation to delete`)
+		u.rejected(err, `must have a "confirmation.gardener.cloud/deletion" annotation to delete`)
 		u.run("", "annotate", u.kind.resource, u.name, "confirmation.gardener.cloud/deletion=true")
 	}
 	if len(u.kind.settled) > 0 {

@@ -140,7 +140,7 @@ func (k kind) resourceName(name string) string {
 }
 
 // Complains unless kubectl failed and reported where.
-func (u user) refused(err error, where string) {
+func (u user) rejected(err error, where string) {
 	u.t.Helper()
 	if err == nil || !strings.Contains(err.Error(), where) {
 		u.t.Errorf("kubectl ends with %v, want an error at %s", err, where)

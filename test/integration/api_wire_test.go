@@ -31,8 +31,8 @@ func speaking(t *testing.T, contentType string) *versioned.Clientset {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if spoken.answers == 0 || len(spoken.others) > 0 {
-			t.Errorf("%d responds in %s, and otherwise: %q", spoken.answers, contentType, spoken.others)
+		if spoken.responses == 0 || len(spoken.others) > 0 {
+			t.Errorf("%d responds in %s, and otherwise: %q", spoken.responses, contentType, spoken.others)
 		}
 	})
 	return clients
@@ -40,10 +40,10 @@ func speaking(t *testing.T, contentType string) *versioned.Clientset {
 
 // contentTypes are those of requests and responds.
 type contentTypes struct {
-	want    string
-	mu      sync.Mutex
-	answers int
-	others  []string
+	want      string
+	mu        sync.Mutex
+	responses int
+	others    []string
 }
 
 // listen notes what is transferred. Patches have dedicated types.
@@ -55,12 +55,12 @@ func (c *contentTypes) listen(next http.RoundTripper) http.RoundTripper {
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		sent, answered := request.Header.Get("Content-Type"), response.Header.Get("Content-Type")
+		sent, responded := request.Header.Get("Content-Type"), response.Header.Get("Content-Type")
 		wrong := func(contentType string) bool { return contentType != "" && !strings.HasPrefix(contentType, c.want) }
-		if wrong(answered) || wrong(sent) && request.Method != http.MethodPatch {
-			c.others = append(c.others, request.Method+" "+sent+" → "+answered)
+		if wrong(responded) || wrong(sent) && request.Method != http.MethodPatch {
+			c.others = append(c.others, request.Method+" "+sent+" → "+responded)
 		} else {
-			c.answers++
+			c.responses++
 		}
 		c.others = slices.Compact(c.others)
 		return response, nil

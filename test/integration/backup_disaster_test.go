@@ -118,7 +118,7 @@ func (b *backups) testDisaster(t *testing.T) {
 	b.command(t, 1, "another process uses this directory", "import", file, "--embedded-etcd-dir="+dir, "--without-cluster")
 
 	b.replaceStore(t, "")
-	b.refusal(t, "it is empty", b.encryption)
+	b.rejection(t, "it is empty", b.encryption)
 	b.nothingIsCollected(t)
 	b.interrupted(t, file)
 	b.command(t, 0, "which the cluster knows now", "import", file, "--embedded-etcd-dir="+dir, b.encryption, own)
@@ -138,18 +138,18 @@ func (b *backups) testDisaster(t *testing.T) {
 	// The new store is recorded as any other: its loss is noticed.
 	b.recordedAfter(t, 0)
 	b.replaceStore(t, "")
-	b.refusal(t, "it is empty", b.encryption)
+	b.rejection(t, "it is empty", b.encryption)
 }
 
 // exportsTidy leaves behind what an export that was killed does, and wants the next one to remove it.
 func (b *backups) exportsTidy(t *testing.T, dir string) {
 	t.Helper()
-	folder := t.TempDir()
-	left, long := filepath.Join(folder, backup.NameAt(time.Unix(0, 0))+".partial"), time.Now().Add(-2*time.Hour)
+	directory := t.TempDir()
+	left, long := filepath.Join(directory, backup.NameAt(time.Unix(0, 0))+".partial"), time.Now().Add(-2*time.Hour)
 	if err := errors.Join(os.WriteFile(left, nil, 0o600), os.Chtimes(left, long, long)); err != nil {
 		t.Fatal(err)
 	}
-	b.command(t, 0, "removed "+filepath.Base(left), "export", "--folder="+folder, "--embedded-etcd-dir="+dir, b.encryption)
+	b.command(t, 0, "removed "+filepath.Base(left), "export", "--folder="+directory, "--embedded-etcd-dir="+dir, b.encryption)
 }
 
 // claimsWork wants the names that restored objects hold.
@@ -175,7 +175,7 @@ func (b *backups) deletionEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The controller of namespaces may be at its longest pause, a minute.
-	finally(t, func(ctx context.Context) error { return isGone(ctx, b.client, b.going) })
+	finally(t, func(ctx context.Context) error { return confirmDeleted(ctx, b.client, b.going) })
 	heir := &gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: name(t, "heir")}, Spec: gardenerv1beta1.ProjectSpec{Namespace: new(b.going.NamespaceName())}}
 	if err := b.client.Create(t.Context(), heir); err != nil {
 		t.Errorf("the name of a deleted Project is not free: %v", err)

@@ -32,11 +32,11 @@ func translationList() client.ObjectList { return &midonetv1.TranslationList{} }
 func backendList() client.ObjectList     { return &gimbalv1.DiscoveryBackendList{} }
 
 // command runs a subcommand of Groundskeeper's API server, which must end with the exit code and report something.
-func (b *backups) command(t *testing.T, code int, says string, args ...string) {
+func (b *backups) command(t *testing.T, code int, message string, args ...string) {
 	t.Helper()
 	c := start(t, t.Context(), apiserver, args...)
-	if got := c.exitCode(); got != code || !strings.Contains(strings.Join(c.stderr.lines(), "\n"), says) {
-		t.Fatalf("%v ended with exit code %d, want %d and %q:\n%s", args, got, code, says, strings.Join(c.stderr.lines(), "\n"))
+	if got := c.exitCode(); got != code || !strings.Contains(strings.Join(c.stderr.lines(), "\n"), message) {
+		t.Fatalf("%v ended with exit code %d, want %d and %q:\n%s", args, got, code, message, strings.Join(c.stderr.lines(), "\n"))
 	}
 }
 
@@ -119,15 +119,15 @@ func (b *backups) interrupted(t *testing.T, path string) {
 	if code := c.exitCode(); code != -1 {
 		t.Fatalf("the import ended with exit code %d before it was killed:\n%s", code, strings.Join(c.stderr.lines(), "\n"))
 	}
-	line := b.refusedLine(t, b.encryption, "--embedded-etcd-dir="+dir)
+	line := b.rejectionLine(t, b.encryption, "--embedded-etcd-dir="+dir)
 	if !strings.Contains(line, "was not imported to its end") {
 		t.Errorf("a server on half of the objects reports: %s", line)
 	}
 	b.command(t, 1, "an import of another backup", "import", path, "--without-cluster", b.encryption, "--embedded-etcd-dir="+dir)
 	c = start(t, t.Context(), apiserver, args...)
-	code, said := c.exitCode(), strings.Join(c.stderr.lines(), "\n")
-	if code != 0 || !strings.Contains(said, fmt.Sprintf("%d of %d objects", n, n)) || strings.Contains(said, " 0 were there\n") {
-		t.Errorf("again: exit code %d:\n%s", code, said)
+	code, text := c.exitCode(), strings.Join(c.stderr.lines(), "\n")
+	if code != 0 || !strings.Contains(text, fmt.Sprintf("%d of %d objects", n, n)) || strings.Contains(text, " 0 were there\n") {
+		t.Errorf("again: exit code %d:\n%s", code, text)
 	}
 	again := filepath.Join(t.TempDir(), "again.jsonl")
 	b.command(t, 0, fmt.Sprintf("exported %d objects", n), "export", again, b.encryption, "--embedded-etcd-dir="+dir)

@@ -24,8 +24,8 @@ func (b *backups) testRotation(t *testing.T) {
 	stop := b.writes(t)
 	rewrite := func() {
 		t.Helper()
-		for _, says := range []string{" objects: ", " 0 written, "} {
-			b.command(t, 0, says, "rewrite-storage", "--writes-per-second=1000", "--embedded-etcd-dir="+b.EmbeddedEtcdDir(0), b.encryption)
+		for _, message := range []string{" objects: ", " 0 written, "} {
+			b.command(t, 0, message, "rewrite-storage", "--writes-per-second=1000", "--embedded-etcd-dir="+b.EmbeddedEtcdDir(0), b.encryption)
 		}
 	}
 	b.encrypt(t, first, plain)
@@ -85,8 +85,8 @@ func (b *backups) stored(t *testing.T, words string) {
 	}
 }
 
-// refusedLine starts the server, which must end, and returns what it printed last.
-func (b *backups) refusedLine(t *testing.T, flags ...string) string {
+// rejectionLine starts the server, which must end, and returns what it printed last.
+func (b *backups) rejectionLine(t *testing.T, flags ...string) string {
 	t.Helper()
 	if err := b.server.Start(t.Context(), flags...); err != nil {
 		t.Fatal(err)

@@ -48,13 +48,13 @@ func TestBadInput(t *testing.T) {
 }
 
 // A port that no client listens on.
-const nobody = "1"
+const unusedPort = "1"
 
 // badInputs has what the command lines mention.
 type badInputs struct {
 	dir string
 	// A port that is taken.
-	somebody string
+	user string
 	// used is the directory of an embedded etcd that runs.
 	used string
 	// unreachable and stranger are kubeconfigs: of a server that does not respond, and of a user who has no permissions.
@@ -63,7 +63,7 @@ type badInputs struct {
 
 func newBadInputs(t *testing.T) badInputs {
 	t.Helper()
-	in := badInputs{dir: t.TempDir(), somebody: portOf(listen(t)), used: t.TempDir()}
+	in := badInputs{dir: t.TempDir(), user: portOf(listen(t)), used: t.TempDir()}
 	served := standalone(t, "--embedded-etcd-dir="+in.used)
 	t.Cleanup(func() { _ = served.cmd.Process.Kill() })
 	in.stranger, in.unreachable = filepath.Join(in.dir, "stranger"), filepath.Join(in.dir, "unreachable")
@@ -74,7 +74,7 @@ func newBadInputs(t *testing.T) badInputs {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in.file(t, "unreachable", strings.ReplaceAll(string(kubeconfig), shared.KubeAPIServer.Address(), "127.0.0.1:"+nobody))
+	in.file(t, "unreachable", strings.ReplaceAll(string(kubeconfig), shared.KubeAPIServer.Address(), "127.0.0.1:"+unusedPort))
 	in.file(t, "plain", "")
 	in.file(t, "encryption", "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources: [{resources: [secrets], providers: [{rot13: {}}]}]\n")
 	const kind = "apiVersion: config.groundskeeper.io/v1alpha1\nkind: ControllerManagerConfiguration\n"
@@ -108,21 +108,21 @@ func (in badInputs) ofAPIServer(t *testing.T) map[string]badInput {
 		"unknown feature":          {alone(own, "--feature-gates=Magic=true"), []string{"feature gate: Magic"}},
 		"unknown admission plugin": {hosted(own, "--kubeconfig="+in.stranger, "--disable-admission-plugins=Magic"), []string{"disable-admission-plugins", `"Magic"`}},
 		"no etcd":                  {hosted("--kubeconfig=" + in.stranger), []string{"--etcd-servers", "--embedded-etcd-dir"}},
-		"two etcds":                {alone(own, "--etcd-servers=http://127.0.0.1:"+nobody), []string{"--etcd-servers", "--embedded-etcd-dir", "exclude each other"}},
-		"etcd does not respond":    {hosted("--kubeconfig="+shared.AdminKubeconfig(), "--etcd-servers=http://127.0.0.1:"+nobody), []string{"--etcd-servers", "http://127.0.0.1:" + nobody}},
-		"etcd does not respond, standalone": {alone("--etcd-servers=http://127.0.0.1:" + nobody),
-			[]string{"--etcd-servers", "http://127.0.0.1:" + nobody}},
+		"two etcds":                {alone(own, "--etcd-servers=http://127.0.0.1:"+unusedPort), []string{"--etcd-servers", "--embedded-etcd-dir", "exclude each other"}},
+		"etcd does not respond":    {hosted("--kubeconfig="+shared.AdminKubeconfig(), "--etcd-servers=http://127.0.0.1:"+unusedPort), []string{"--etcd-servers", "http://127.0.0.1:" + unusedPort}},
+		"etcd does not respond, standalone": {alone("--etcd-servers=http://127.0.0.1:" + unusedPort),
+			[]string{"--etcd-servers", "http://127.0.0.1:" + unusedPort}},
 		"etcd wants a certificate":      {alone(etcd...), []string{"--etcd-servers", shared.EtcdEndpoint()}},
 		"etcd directory cannot be made": {alone("--embedded-etcd-dir=" + in.path("plain/etcd")), []string{"--embedded-etcd-dir", in.path("plain/etcd"), "not a directory"}},
 		"etcd directory is in use":      {alone("--embedded-etcd-dir=" + in.used), []string{"--embedded-etcd-dir", in.used, "another process"}},
-		"port is taken":                 {append(onLoopback(in.somebody), "--standalone", own+"-port"), []string{"--secure-port " + in.somebody, "address already in use"}},
+		"port is taken":                 {append(onLoopback(in.user), "--standalone", own+"-port"), []string{"--secure-port " + in.user, "address already in use"}},
 		"port is none":                  {alone(own, "--secure-port=70000"), []string{"--secure-port", "70000"}},
 		"key of another certificate":    {alone(own, "--tls-cert-file="+pki(shared, "etcd.crt"), "--tls-private-key-file="+pki(shared, "ca.key")), []string{"--tls-cert-file", "--tls-private-key-file", pki(shared, "ca.key"), "does not match"}},
 		"certificate is missing":        {alone(own, "--tls-cert-file="+in.path("none"), "--tls-private-key-file="+pki(shared, "ca.key")), []string{"--tls-cert-file", in.path("none"), "no such file"}},
 		"kubeconfig is missing":         {hosted(own, "--kubeconfig="+in.path("none")), []string{"--kubeconfig", in.path("none"), "no such file"}},
 		"kubeconfig is none":            {hosted(own, "--kubeconfig="+in.path("plain")), []string{"--kubeconfig", in.path("plain")}},
 		"no kubeconfig, not a pod":      {hosted(own), []string{"--kubeconfig", "not a pod"}},
-		"host does not respond":         {hosted(own+"-host", "--kubeconfig="+in.unreachable), []string{"--kubeconfig", "127.0.0.1:" + nobody}},
+		"host does not respond":         {hosted(own+"-host", "--kubeconfig="+in.unreachable), []string{"--kubeconfig", "127.0.0.1:" + unusedPort}},
 		"no permissions":                {hosted(append(etcd, "--etcd-certfile="+pki(shared, "etcd-client.crt"), "--etcd-keyfile="+pki(shared, "etcd-client.key"), "--kubeconfig="+in.stranger)...), []string{"groundskeeper-store", "stranger", "cannot get"}},
 		"standalone for everybody":      {[]string{"--standalone", own, "--bind-address=0.0.0.0"}, []string{"--standalone", "--bind-address", "0.0.0.0"}},
 		"encryption file is missing":    {alone(own+"-missing", "--encryption-provider-config="+in.path("none")), []string{"--encryption-provider-config", in.path("none"), "no such file"}},
@@ -146,8 +146,8 @@ func (in badInputs) ofManager() map[string]badInput {
 		"kubeconfig is missing":    {[]string{"--kubeconfig=" + in.path("none")}, []string{"kubeconfig", in.path("none"), "no such file"}},
 		"kubeconfig is none":       {[]string{"--kubeconfig=" + in.path("plain")}, []string{"kubeconfig", in.path("plain")}},
 		"no kubeconfig, not a pod": {nil, []string{"--kubeconfig", "not a pod"}},
-		"host does not respond":    {[]string{"--kubeconfig=" + in.unreachable, "--health-address=127.0.0.1:0", "--webhook-address=127.0.0.1:0"}, []string{"127.0.0.1:" + nobody, "refused"}},
-		"port is taken":            {[]string{"--kubeconfig=" + in.stranger, "--health-address=127.0.0.1:" + in.somebody}, []string{"server.health", "127.0.0.1:" + in.somebody, "address already in use"}},
+		"host does not respond":    {[]string{"--kubeconfig=" + in.unreachable, "--health-address=127.0.0.1:0", "--webhook-address=127.0.0.1:0"}, []string{"127.0.0.1:" + unusedPort, "refused"}},
+		"port is taken":            {[]string{"--kubeconfig=" + in.stranger, "--health-address=127.0.0.1:" + in.user}, []string{"server.health", "127.0.0.1:" + in.user, "address already in use"}},
 		"address is none":          {[]string{"--kubeconfig=" + in.stranger, "--health-address=here"}, []string{"--health-address", `"here"`}},
 		"configuration is missing": {config("none"), []string{"--config", in.path("none"), "no such file"}},
 		"unknown field":            {config("unknown.yaml"), []string{in.path("unknown.yaml"), "line 5", `unknown field "controllers.project.concurentSyncs"`}},

@@ -82,7 +82,7 @@ func TestSoakBackendNamesExcludeEachOther(t *testing.T) {
 
 // race starts all contenders at the same time. One of them must win; the others must be rejected with the words. It returns the
 // name of the winner's object.
-func race(t *testing.T, contenders []contender, refusal string) string {
+func race(t *testing.T, contenders []contender, rejection string) string {
 	t.Helper()
 	type result struct {
 		object string
@@ -103,7 +103,7 @@ func race(t *testing.T, contenders []contender, refusal string) string {
 		switch {
 		case result.err == nil:
 			winners = append(winners, result.object)
-		case !apierrors.IsForbidden(result.err) || !strings.Contains(result.err.Error(), refusal):
+		case !apierrors.IsForbidden(result.err) || !strings.Contains(result.err.Error(), rejection):
 			t.Errorf("contender %d: %v", i, result.err)
 		}
 	}

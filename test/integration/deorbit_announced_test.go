@@ -90,7 +90,7 @@ func TestDeorbitAnnounced(t *testing.T) {
 	tooEarly := make(chan error, 1)
 	g.clusterGate.set(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		if isWrite(r) {
-			first.Do(func() { tooEarly <- a.gone(r.Context()) })
+			first.Do(func() { tooEarly <- a.absent(r.Context()) })
 		}
 		next.ServeHTTP(w, r)
 	})
@@ -117,12 +117,12 @@ func TestDeorbitAnnounced(t *testing.T) {
 			return nil
 		})
 	}
-	a.told(t)
+	a.reported(t)
 }
 
 // Complains while the backend is there, or a route still leads there.
-func (a *announcement) gone(ctx context.Context) error {
-	if err := isGone(ctx, a.c, a.backend); err != nil {
+func (a *announcement) absent(ctx context.Context) error {
+	if err := confirmDeleted(ctx, a.c, a.backend); err != nil {
 		return err
 	}
 	if weights := a.weights(); weights != `{"eu-page":30}` && weights != `{"eu-page":30,"web-page":0}` {
@@ -132,7 +132,7 @@ func (a *announcement) gone(ctx context.Context) error {
 }
 
 // Checks events and metrics of a Kluster that is deorbited.
-func (a *announcement) told(t *testing.T) {
+func (a *announcement) reported(t *testing.T) {
 	t.Helper()
 	eventually(t, func(ctx context.Context) error {
 		list := &eventsv1.EventList{}

@@ -33,17 +33,17 @@ import (
 func frozen(t *testing.T, o *orbit, namespace, words string) {
 	t.Helper()
 	ctx := t.Context()
-	refuses := func(what string, err error) {
+	rejects := func(what string, err error) {
 		t.Helper()
 		if err == nil || !strings.Contains(err.Error(), words) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	refuses("a claim", o.c.Create(ctx, pending(namespace, "late", "fast")))
-	refuses("another driver's claim", o.c.Create(ctx, pending(namespace, "late", "foreign")))
-	refuses("a load balancer", o.c.Create(ctx, balancer(namespace, "late")))
-	refuses("a snapshot", o.c.Create(ctx, custom("VolumeSnapshot", namespace, "late", map[string]any{"spec": map[string]any{}})))
-	refuses("an Ingress", o.c.Create(ctx, octaviaIngress(namespace, "late", "openstack")))
+	rejects("a claim", o.c.Create(ctx, pending(namespace, "late", "fast")))
+	rejects("another driver's claim", o.c.Create(ctx, pending(namespace, "late", "foreign")))
+	rejects("a load balancer", o.c.Create(ctx, balancer(namespace, "late")))
+	rejects("a snapshot", o.c.Create(ctx, custom("VolumeSnapshot", namespace, "late", map[string]any{"spec": map[string]any{}})))
+	rejects("an Ingress", o.c.Create(ctx, octaviaIngress(namespace, "late", "openstack")))
 	// A cloud provider is still able to clean up.
 	web := balancer(namespace, "web")
 	if err := o.c.Get(ctx, client.ObjectKeyFromObject(web), web); err != nil {
@@ -52,12 +52,12 @@ func frozen(t *testing.T, o *orbit, namespace, words string) {
 	o.patch(web, `{"metadata":{"annotations":{"a":"`+words[:1]+`"}}}`)
 	o.patch(web, `{"metadata":{"finalizers":null}}`)
 	o.patch(web, `{"spec":{"type":"ClusterIP"}}`)
-	refuses("a change into a load balancer", o.c.Patch(ctx, web, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"type":"LoadBalancer"}}`))))
+	rejects("a change into a load balancer", o.c.Patch(ctx, web, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"type":"LoadBalancer"}}`))))
 	inside := balancer(namespace, "inside-"+words[:3], func(s *corev1.Service) { s.Spec.Type, s.Finalizers = corev1.ServiceTypeClusterIP, nil })
 	inside.Name = strings.ToLower(strings.ReplaceAll(inside.Name, " ", "-"))
 	other := octaviaIngress(namespace, inside.Name, "other")
 	o.create(inside, other)
-	refuses("a change into an Ingress of Octavia", o.c.Patch(ctx, other, client.RawPatch("application/merge-patch+json",
+	rejects("a change into an Ingress of Octavia", o.c.Patch(ctx, other, client.RawPatch("application/merge-patch+json",
 		[]byte(`{"metadata":{"annotations":{"kubernetes.io/ingress.class":"openstack"}}}`))))
 }
 
@@ -142,9 +142,9 @@ func testDeorbitFreezeByWebhooks(t *testing.T, o *orbit) {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
 			switch r.URL.Path {
 			case "/apis/admissionregistration.k8s.io/v1":
-				return answered(r, metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, APIResources: []metav1.APIResource{{Name: "validatingwebhookconfigurations"}}}), nil
+				return responded(r, metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, APIResources: []metav1.APIResource{{Name: "validatingwebhookconfigurations"}}}), nil
 			case "/version":
-				return answered(r, map[string]string{"gitVersion": gitVersion}), nil
+				return responded(r, map[string]string{"gitVersion": gitVersion}), nil
 			}
 			return next.RoundTrip(r)
 		})
@@ -194,7 +194,7 @@ func testDeorbitFreezeByWebhooks(t *testing.T, o *orbit) {
 }
 
 // A response that the API server did not give.
-func answered(r *http.Request, object any) *http.Response {
+func responded(r *http.Request, object any) *http.Response {
 	body, err := json.Marshal(object)
 	if err != nil {
 		panic(err)
@@ -206,7 +206,7 @@ func answered(r *http.Request, object any) *http.Response {
 func testDeorbitWebhooks(t *testing.T, o *orbit) {
 	o.space("hooked")
 	var allows atomic.Bool
-	answers := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	responses := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var review struct {
 			Request struct{ UID string } `json:"request"`
 		}
@@ -216,10 +216,10 @@ func testDeorbitWebhooks(t *testing.T, o *orbit) {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":%q,"allowed":%t,"status":{"message":"it is dear to Groundskeeper"}}}`, review.Request.UID, allows.Load())
 	}))
-	t.Cleanup(answers.Close)
-	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: answers.Certificate().Raw})
+	t.Cleanup(responses.Close)
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: responses.Certificate().Raw})
 	hook := func(name, url string, operation admissionv1.OperationType) admissionv1.ValidatingWebhook {
-		return admissionv1.ValidatingWebhook{Name: name, ClientConfig: admissionv1.WebhookClientConfig{URL: &url, CABundle: authority},
+		return admissionv1.ValidatingWebhook{Name: name, ClientConfig: admissionv1.WebhookClientConfig{URL: &url, CABundle: ca},
 			AdmissionReviewVersions: []string{"v1"}, SideEffects: new(admissionv1.SideEffectClassNone), TimeoutSeconds: new(int32(3)),
 			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": "hooked"}},
 			Rules: []admissionv1.RuleWithOperations{{Operations: []admissionv1.OperationType{operation},
@@ -231,8 +231,8 @@ func testDeorbitWebhooks(t *testing.T, o *orbit) {
 	o.must(kubernikusv1.DeorbitServices)
 	const nowhere = "https://127.0.0.1:1/validate"
 	config := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "hooked"}, Webhooks: []admissionv1.ValidatingWebhook{
-		hook("first.example.com", answers.URL, admissionv1.Create), hook("down.example.com", nowhere, admissionv1.Delete),
-		hook("answers.example.com", answers.URL, admissionv1.Delete), hook("other.example.com", nowhere, admissionv1.Create)}}
+		hook("first.example.com", responses.URL, admissionv1.Create), hook("down.example.com", nowhere, admissionv1.Delete),
+		hook("answers.example.com", responses.URL, admissionv1.Delete), hook("other.example.com", nowhere, admissionv1.Create)}}
 	mutating := &admissionv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "hooked"}}
 	down := hook("changes.example.com", nowhere, admissionv1.Delete)
 	mutating.Webhooks = []admissionv1.MutatingWebhook{{Name: down.Name, ClientConfig: down.ClientConfig, AdmissionReviewVersions: down.AdmissionReviewVersions,
@@ -289,7 +289,7 @@ func testDeorbitWebhooks(t *testing.T, o *orbit) {
 	allows.Store(true)
 	o.finish(kubernikusv1.DeorbitServices)
 	o.reclaim(dear, web)
-	o.gone(dear, web)
+	o.absent(dear, web)
 	for _, object := range []client.Object{config, mutating} {
 		if err := o.c.Delete(t.Context(), object); err != nil {
 			t.Fatal(err)
@@ -324,8 +324,8 @@ func testDeorbitKills(t *testing.T, o *orbit) {
 					return next.RoundTrip(r)
 				}
 				if n == 1 { // the write arrives, the response does not
-					if answer, err := next.RoundTrip(r); err == nil {
-						_ = answer.Body.Close() // Reads it
+					if response, err := next.RoundTrip(r); err == nil {
+						_ = response.Body.Close() // Reads it
 					}
 				}
 				return nil, errors.New("the process was killed")
@@ -357,14 +357,14 @@ func testDeorbitKills(t *testing.T, o *orbit) {
 	}
 	o.reclaim(volumes...)
 	over(kubernikusv1.DeorbitWait)
-	o.gone(append(objects, volumes...)...)
-	var ours int
+	o.absent(append(objects, volumes...)...)
+	var own int
 	for _, v := range o.seen.Volumes {
 		if strings.HasPrefix(v.ID, "k-") && v.ReclaimPolicy == "Delete" {
-			ours++
+			own++
 		}
 	}
-	if ours != 3 || len(o.seen.Services) < 3 {
+	if own != 3 || len(o.seen.Services) < 3 {
 		t.Errorf("%+v", o.seen)
 	}
 	o.thaw(ns)
@@ -392,18 +392,18 @@ func (o *orbit) slips(namespace string) {
 
 // An API server that does not know Groundskeeper, or denies its requests, is an error in each stage; the cluster's id is queried
 // likewise.
-func testDeorbitRefusals(t *testing.T, o *orbit) {
-	nobody := rest.AnonymousClientConfig(o.config)
-	nobody.BearerToken = "nobody-knows-it"
+func testDeorbitRejections(t *testing.T, o *orbit) {
+	anonymous := rest.AnonymousClientConfig(o.config)
+	anonymous.BearerToken = "nobody-knows-it"
 	stranger := rest.CopyConfig(o.admin)
 	stranger.Impersonate = rest.ImpersonationConfig{UserName: "stranger", Groups: []string{"system:authenticated"}}
 	untrusted := rest.CopyConfig(o.config)
 	untrusted.CAData, untrusted.CAFile = nil, ""
-	for name, config := range map[string]*rest.Config{"401": nobody, "403": stranger, "TLS": untrusted} {
+	for name, config := range map[string]*rest.Config{"401": anonymous, "403": stranger, "TLS": untrusted} {
 		connection := o.open(config)
 		o.connect = func() *cluster.Connection { return connection }
 		for _, s := range []kubernikusv1.DeorbitStage{kubernikusv1.DeorbitFreeze, kubernikusv1.DeorbitPods, kubernikusv1.DeorbitSnapshots, kubernikusv1.DeorbitClaims, kubernikusv1.DeorbitServices, kubernikusv1.DeorbitWait} {
-			if report, _, err := o.look(t.Context(), s); err == nil || strings.Contains(err.Error(), nobody.BearerToken) {
+			if report, _, err := o.look(t.Context(), s); err == nil || strings.Contains(err.Error(), anonymous.BearerToken) {
 				t.Errorf("%s, %s: %+v, %v", name, s, report, err)
 			}
 		}

@@ -41,7 +41,7 @@ func TestDeorbitCluster(t *testing.T) {
 		run  func(*testing.T, *orbit)
 	}{
 		{"claims", testDeorbitClaims}, {"retained volumes", testDeorbitRetainedVolumes}, {"snapshots", testDeorbitSnapshots}, {"services", testDeorbitServices},
-		{"webhooks", testDeorbitWebhooks}, {"kills", testDeorbitKills}, {"refusals", testDeorbitRefusals}, {"freeze", testDeorbitFreeze}, {"freeze by webhooks", testDeorbitFreezeByWebhooks},
+		{"webhooks", testDeorbitWebhooks}, {"kills", testDeorbitKills}, {"refusals", testDeorbitRejections}, {"freeze", testDeorbitFreeze}, {"freeze by webhooks", testDeorbitFreezeByWebhooks},
 	} {
 		t.Run(flow.name, func(t *testing.T) {
 			flow.run(t, newOrbit(t, p))
@@ -79,7 +79,7 @@ func testDeorbitClaims(t *testing.T, o *orbit) {
 		t.Fatalf("%+v", report)
 	}
 	o.stays(claim, oldClaim, keptClaim, failingClaim, up, lost, stuck)
-	o.gone(waiting)
+	o.absent(waiting)
 
 	// Pods on nodes that work are their kubelets'; of the others, no other client ends what has had its time.
 	o.removes(kubernikusv1.DeorbitPods, lost, stuck, never)
@@ -92,13 +92,13 @@ func testDeorbitClaims(t *testing.T, o *orbit) {
 	// The owner of a pod makes it again: it is not scheduled, and blocks nothing.
 	o.end(up)
 	o.end(temporary)
-	o.gone(up)
+	o.absent(up)
 	again := o.pod(ns, "up", "", "data")
 	o.finish(kubernikusv1.DeorbitPods)
 	if !strings.Contains(fmt.Sprint(o.finish(kubernikusv1.DeorbitClaims).Retained), "kept") {
 		t.Error("the volume that is kept is not listed")
 	}
-	o.gone(claim, oldClaim, keptClaim, failingClaim, own)
+	o.absent(claim, oldClaim, keptClaim, failingClaim, own)
 	o.stays(again, unrelated)
 
 	// The volumes go when their provisioner is done with them. One that Kubernetes cannot delete is not waited for.
@@ -109,7 +109,7 @@ func testDeorbitClaims(t *testing.T, o *orbit) {
 		t.Fatal(err)
 	}
 	report = o.finish(kubernikusv1.DeorbitWait)
-	o.gone(volume, old)
+	o.absent(volume, old)
 	o.stays(kept, failing)
 	if !slices.ContainsFunc(report.Retained, func(r kubernikusv1.DeorbitObject) bool { return r.Name == "kept" && r.ID == "kept" }) {
 		t.Errorf("%+v", report.Retained)
@@ -128,7 +128,7 @@ func testDeorbitClaims(t *testing.T, o *orbit) {
 			t.Fatal(err)
 		}
 	}
-	o.gone(kept, failing)
+	o.absent(kept, failing)
 }
 
 // With the policy Retain nothing is deleted, and everything is recorded.
@@ -149,7 +149,7 @@ func testDeorbitRetainedVolumes(t *testing.T, o *orbit) {
 	o.policies.PersistentVolumes = kubernikusv1.DeletionPolicyDelete
 	o.finish(kubernikusv1.DeorbitClaims)
 	o.reclaim(volume)
-	o.gone(volume)
+	o.absent(volume)
 }
 
 func testDeorbitSnapshots(t *testing.T, o *orbit) {
@@ -173,7 +173,7 @@ func testDeorbitSnapshots(t *testing.T, o *orbit) {
 		return s, c
 	}
 	o.create(class("cinder", cinderDriver), class("foreign", foreignDriver))
-	ours, content := snapshot("ours", "cinder", cinderDriver, "Delete")
+	own, content := snapshot("ours", "cinder", cinderDriver, "Delete")
 	kept, keptContent := snapshot("kept", "cinder", cinderDriver, "Retain")
 	foreign, foreignContent := snapshot("foreign", "foreign", foreignDriver, "Delete")
 	alone, aloneContent := snapshot("alone", "cinder", cinderDriver, "Delete")
@@ -188,15 +188,15 @@ func testDeorbitSnapshots(t *testing.T, o *orbit) {
 	if report := o.finish(kubernikusv1.DeorbitSnapshots); len(report.Retained) != 6 || len(report.Seen.Snapshots) != 3 {
 		t.Errorf("%+v", report)
 	}
-	o.stays(ours, content, kept, keptContent, aloneContent, soon)
+	o.stays(own, content, kept, keptContent, aloneContent, soon)
 	o.policies.Snapshots, o.seen.Snapshots = kubernikusv1.DeletionPolicyDelete, nil
 	if report := o.must(kubernikusv1.DeorbitSnapshots); len(report.Deleted) != 1 || report.Deleted[0].Name != "soon" {
 		t.Errorf("what is not recorded was deleted: %+v", report.Deleted)
 	}
-	o.stays(ours, content, kept, keptContent, aloneContent)
+	o.stays(own, content, kept, keptContent, aloneContent)
 
 	o.remains(kubernikusv1.DeorbitSnapshots, "VolumeSnapshot", "ours", "it is being deleted since")
-	for _, u := range []*unstructured.Unstructured{ours, kept, aloneContent} {
+	for _, u := range []*unstructured.Unstructured{own, kept, aloneContent} {
 		eventually(t, func(ctx context.Context) error {
 			if err := o.c.Get(ctx, client.ObjectKeyFromObject(u), u); err != nil || u.GetDeletionTimestamp().IsZero() {
 				return fmt.Errorf("%s is not deleted: %w", u.GetName(), err)
@@ -205,8 +205,8 @@ func testDeorbitSnapshots(t *testing.T, o *orbit) {
 		})
 	}
 	o.stays(content, keptContent)
-	o.reclaim(ours, kept, aloneContent) // the snapshot controller did its part
-	o.gone(ours, kept, aloneContent)
+	o.reclaim(own, kept, aloneContent) // the snapshot controller did its part
+	o.absent(own, kept, aloneContent)
 	o.remains(kubernikusv1.DeorbitSnapshots, "VolumeSnapshotContent", "ours", "it is being deleted since")
 	o.reclaim(content)
 	report := o.finish(kubernikusv1.DeorbitSnapshots)
@@ -251,7 +251,7 @@ func testDeorbitServices(t *testing.T, o *orbit) {
 	// All of them had the finalizer, so that no client has to wait for what cannot be seen.
 	o.policies.ServiceGracePeriod = 1e18
 	o.finish(kubernikusv1.DeorbitWait)
-	o.gone(web, keeps)
+	o.absent(web, keeps)
 	o.stays(was, inside)
 
 	// One that was never seen with it may have a load balancer for some time. A process that begins knows of none.
@@ -260,7 +260,7 @@ func testDeorbitServices(t *testing.T, o *orbit) {
 	o.create(plain, ingress, other)
 	o.policies.FloatingIPs = kubernikusv1.DeletionPolicyDelete
 	o.finish(kubernikusv1.DeorbitServices)
-	o.gone(plain, ingress)
+	o.absent(plain, ingress)
 	o.stays(other)
 	o.remains(kubernikusv1.DeorbitWait, "Ingress", "web", "grace period")
 	o.remains(kubernikusv1.DeorbitWait, "Service", "plain", "grace period")

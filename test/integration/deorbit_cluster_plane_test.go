@@ -77,7 +77,7 @@ func newWorkloadPlane(t *testing.T) *plane.Plane {
 func newOrbit(t *testing.T, workload *plane.Plane) *orbit {
 	t.Helper()
 	all := kubernikusv1.DeletionPolicyDelete
-	config, err := clientcmd.BuildConfigFromFlags("", wayIn(t, workload, "groundskeeper-kluster", "kluster/workload/account.yaml", "kluster/workload/deorbit.yaml"))
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfigFor(t, workload, "groundskeeper-kluster", "kluster/workload/account.yaml", "kluster/workload/deorbit.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func (o *orbit) removes(s kubernikusv1.DeorbitStage, objects ...client.Object) {
 	eventually(o.t, func(ctx context.Context) error {
 		_, _, err := o.look(ctx, s)
 		for _, object := range objects {
-			err = errors.Join(err, isGone(ctx, o.c, object))
+			err = errors.Join(err, confirmDeleted(ctx, o.c, object))
 		}
 		return err
 	})
@@ -192,10 +192,10 @@ func (o *orbit) space(name string) {
 }
 
 // Waits until objects have been deleted.
-func (o *orbit) gone(objects ...client.Object) {
+func (o *orbit) absent(objects ...client.Object) {
 	o.t.Helper()
 	for _, object := range objects {
-		eventually(o.t, func(ctx context.Context) error { return isGone(ctx, o.c, object) })
+		eventually(o.t, func(ctx context.Context) error { return confirmDeleted(ctx, o.c, object) })
 	}
 }
 

@@ -171,8 +171,8 @@ func (w *wreck) spared(t *testing.T, all ...*breakage) {
 		}
 		w.gate.set(broken(now...))
 		w.fails(t, b)
-		if asked := w.gate.written()[before:]; len(asked) > 0 {
-			t.Fatalf("%s: the cloud was requested to %v", b.name, asked)
+		if requests := w.gate.written()[before:]; len(requests) > 0 {
+			t.Fatalf("%s: the cloud was requested to %v", b.name, requests)
 		}
 	}
 }
@@ -221,7 +221,7 @@ func TestDeorbitBrokenCloud(t *testing.T) {
 	w.is(t, w.k, kubernikusv1.ConditionDeorbited, "False/CredentialsRefused")
 
 	// With new ones it rechecks. These end at the first deletion, and no other one follows.
-	asked := len(w.gate.written())
+	requests := len(w.gate.written())
 	var ended atomic.Bool
 	late := &breakage{name: "revoked at a deletion", status: http.StatusUnauthorized, hits: func(r *http.Request) bool {
 		if isWrite(r) {
@@ -232,7 +232,7 @@ func TestDeorbitBrokenCloud(t *testing.T) {
 	w.gate.set(broken(late))
 	w.renew(t, "second")
 	w.fails(t, late)
-	if now := w.gate.written()[asked:]; len(now) != 1 || !strings.HasPrefix(now[0], "DELETE ") {
+	if now := w.gate.written()[requests:]; len(now) != 1 || !strings.HasPrefix(now[0], "DELETE ") {
 		t.Errorf("after the credentials ended the cloud was requested to %v", now)
 	}
 	w.gate.set(nil)

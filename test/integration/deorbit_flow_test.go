@@ -59,7 +59,7 @@ func newDescent(t *testing.T, change ...func(*plane.Options)) *descent {
 	workload := newWorkloadPlane(t)
 	d.o = newOrbit(t, workload)
 	d.k, d.secret = d.register(t, "web", "100.100.0.0/16")
-	kubeconfig, err := os.ReadFile(wayIn(t, workload, "groundskeeper-kluster", "kluster/workload/nodes.yaml"))
+	kubeconfig, err := os.ReadFile(kubeconfigFor(t, workload, "groundskeeper-kluster", "kluster/workload/nodes.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,11 +175,11 @@ func (d *descent) landed(t *testing.T) {
 		t.Errorf("finalizers %v, remaining %v, retained %v", d.k.Finalizers, d.k.Status.Deorbit.Remaining, d.k.Status.Deorbit.Retained)
 	}
 	d.edit(t, d.k, func() { d.k.Finalizers = nil })
-	eventually(t, func(ctx context.Context) error { return isGone(ctx, d.c, d.k) })
+	eventually(t, func(ctx context.Context) error { return confirmDeleted(ctx, d.c, d.k) })
 	if err := d.c.Delete(t.Context(), d.secret); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func(ctx context.Context) error { return isGone(ctx, d.c, d.secret) })
+	eventually(t, func(ctx context.Context) error { return confirmDeleted(ctx, d.c, d.secret) })
 }
 
 // A cluster is deleted, and leaves behind only what is to be kept and what is of others.

@@ -94,19 +94,19 @@ func body(r *http.Request) string {
 
 // finish lets the server finish a request, whatever becomes of who sent it, and keeps the response.
 func finish(r *http.Request, next http.Handler) *httptest.ResponseRecorder {
-	answer := httptest.NewRecorder()
+	response := httptest.NewRecorder()
 	body(r)
-	next.ServeHTTP(answer, r.WithContext(context.WithoutCancel(r.Context())))
-	return answer
+	next.ServeHTTP(response, r.WithContext(context.WithoutCancel(r.Context())))
+	return response
 }
 
 // pass records a response.
-func pass(w http.ResponseWriter, answer *httptest.ResponseRecorder) {
-	for name, values := range answer.Header() {
+func pass(w http.ResponseWriter, response *httptest.ResponseRecorder) {
+	for name, values := range response.Header() {
 		w.Header()[name] = values
 	}
-	w.WriteHeader(answer.Code)
-	_, _ = w.Write(answer.Body.Bytes())
+	w.WriteHeader(response.Code)
+	_, _ = w.Write(response.Body.Bytes())
 }
 
 // open starts a gate, with TLS or without.
@@ -172,10 +172,10 @@ func newCloudGate(t *testing.T, cloud *fake.Server) *gate {
 	g := &gate{}
 	behind := strings.TrimSuffix(cloud.AuthURL(), "/identity/v3")
 	g.server = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		answer := httptest.NewRecorder()
-		cloud.ServeHTTP(answer, r)
-		answer.Body = bytes.NewBuffer(bytes.ReplaceAll(answer.Body.Bytes(), []byte(behind), []byte(g.URL)))
-		pass(w, answer)
+		response := httptest.NewRecorder()
+		cloud.ServeHTTP(response, r)
+		response.Body = bytes.NewBuffer(bytes.ReplaceAll(response.Body.Bytes(), []byte(behind), []byte(g.URL)))
+		pass(w, response)
 	})
 	return g.open(t, false)
 }
@@ -206,7 +206,7 @@ func (d *descent) gated(t *testing.T) gates {
 }
 
 // Makes in the cloud what the cluster left there and knows nothing of any more: one of each kind.
-func (d *descent) debris(t *testing.T) {
+func (d *descent) leftovers(t *testing.T) {
 	t.Helper()
 	d.edit(t, d.k, func() { d.k.Spec.Deorbit.UnseenVolumes = kubernikusv1.DeletionPolicyDelete })
 	litter(d.cloud, d.k, "gone")

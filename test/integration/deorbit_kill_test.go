@@ -158,7 +158,7 @@ type doomed struct {
 	killer  *killer
 	flags   []string
 	// What has to go from the cloud, and stays what has to stay there, by their ids.
-	goes, stays map[string]string
+	deletes, stays map[string]string
 }
 
 // newDoomed makes one with some of everything.
@@ -166,7 +166,7 @@ func newDoomed(t *testing.T, choose func(before int) moment) *doomed {
 	t.Helper()
 	d := &doomed{descent: newDescent(t)}
 	d.o.pod("shop", "user", "lost-node", "data-0")
-	d.debris(t)
+	d.leftovers(t)
 	d.gates = d.gated(t)
 	var flag string
 	d.apiGate, flag = newManagerGate(t, d.klusterPlane)
@@ -192,12 +192,12 @@ func (d *doomed) sort(t *testing.T) {
 		t.Fatal(err)
 	}
 	survivors := []string{"volume another's", "volume " + kept.Spec.VolumeName, "load balancer kube_service_web-2_shop_web", "floating IP " + d.kept}
-	d.goes, d.stays = map[string]string{}, map[string]string{}
+	d.deletes, d.stays = map[string]string{}, map[string]string{}
 	for id, what := range inCloud(d.cloud) {
 		if slices.Contains(survivors, what) {
 			d.stays[id] = what
 		} else {
-			d.goes[id] = what
+			d.deletes[id] = what
 		}
 	}
 	if len(d.stays) != len(survivors) {
@@ -237,7 +237,7 @@ func (d *doomed) down(t *testing.T) {
 	t.Helper()
 	d.is(t, d.k, kubernikusv1.ConditionDeorbited, "True/Deorbited")
 	left := inCloud(d.cloud)
-	for id, what := range d.goes {
+	for id, what := range d.deletes {
 		if left[id] != "" {
 			t.Errorf("%s is left in the cloud", what)
 		}
@@ -250,7 +250,7 @@ func (d *doomed) down(t *testing.T) {
 	d.routesAre(t, fake.Route{Destination: "192.168.0.0/24", NextHop: "10.0.0.5"})
 	for _, write := range d.cloudGate.written() {
 		id := path.Base(strings.TrimSuffix(write, "/remove_extraroutes"))
-		if d.goes[id] == "" && id != d.router {
+		if d.deletes[id] == "" && id != d.router {
 			t.Errorf("the cloud was requested to %s: %s", write, d.stays[id])
 		}
 	}
@@ -266,7 +266,7 @@ func (d *doomed) down(t *testing.T) {
 		t.Errorf("a claim of another driver was touched: %v", err)
 	}
 	d.edit(t, d.k, func() { d.k.Finalizers = nil })
-	eventually(t, func(ctx context.Context) error { return isGone(ctx, d.c, d.k) })
+	eventually(t, func(ctx context.Context) error { return confirmDeleted(ctx, d.c, d.k) })
 }
 
 // At each write of a Deorbit, to the cluster, to the cloud and to the API server, the manager is killed twice: before the

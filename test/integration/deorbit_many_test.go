@@ -90,7 +90,7 @@ func TestDeorbitAmongStuckOnes(t *testing.T) {
 		ended = append(ended, k)
 	}
 	for _, k := range ended {
-		eventually(t, func(ctx context.Context) error { return isGone(ctx, d.c, k) })
+		eventually(t, func(ctx context.Context) error { return confirmDeleted(ctx, d.c, k) })
 	}
 }
 

@@ -36,7 +36,7 @@ type takeover struct {
 
 // freeze stops the leader when as many deletions of a kind as it sends concurrently have arrived at a gate: none is on its way
 // there then, past the fence and not sent yet. The server does them, and the responses come when the leader is thawed.
-func (o *takeover) freeze(t *testing.T, at *gate, kind string, atOnce int) (frozen <-chan struct{}, thaw func()) {
+func (o *takeover) freeze(t *testing.T, at *gate, kind string, concurrent int) (frozen <-chan struct{}, thaw func()) {
 	t.Helper()
 	leader, _ := leaderOf(t, o.Managers)
 	pid, thawed, stopped := leader.PID(), make(chan struct{}), make(chan struct{})
@@ -55,11 +55,11 @@ func (o *takeover) freeze(t *testing.T, at *gate, kind string, atOnce int) (froz
 		arrived++
 		turn := arrived
 		mu.Unlock()
-		if turn > atOnce {
+		if turn > concurrent {
 			next.ServeHTTP(w, r)
 			return
 		}
-		if turn == atOnce {
+		if turn == concurrent {
 			_ = syscall.Kill(pid, syscall.SIGSTOP)
 			close(stopped)
 		}
@@ -67,9 +67,9 @@ func (o *takeover) freeze(t *testing.T, at *gate, kind string, atOnce int) (froz
 		case <-stopped:
 		case <-thawed: // too few have arrived, and the test is over
 		}
-		answer := finish(r, next)
+		response := finish(r, next)
 		<-thawed
-		pass(w, answer)
+		pass(w, response)
 	})
 	return stopped, sync.OnceFunc(func() {
 		if leader.PID() == pid {
@@ -81,11 +81,11 @@ func (o *takeover) freeze(t *testing.T, at *gate, kind string, atOnce int) (froz
 
 // survives lets the leader be stopped in the midst of deletions, another one take over and come as far as it should, and then lets
 // the old one continue. That writes nothing any more, and ends.
-func (o *takeover) survives(t *testing.T, at *gate, kind string, atOnce int, begin func(), settled func()) {
+func (o *takeover) survives(t *testing.T, at *gate, kind string, concurrent int, begin func(), settled func()) {
 	t.Helper()
 	old, _ := leaderOf(t, o.Managers)
 	pid := old.PID()
-	frozen, thaw := o.freeze(t, at, kind, atOnce)
+	frozen, thaw := o.freeze(t, at, kind, concurrent)
 	defer thaw()
 	begin()
 	eventually(t, func(context.Context) error {
@@ -93,7 +93,7 @@ func (o *takeover) survives(t *testing.T, at *gate, kind string, atOnce int, beg
 		case <-frozen:
 			return nil
 		default:
-			return fmt.Errorf("%d of %s are not deleted immediately", atOnce, kind)
+			return fmt.Errorf("%d of %s are not deleted immediately", concurrent, kind)
 		}
 	})
 	next, _ := leaderOf(t, slices.DeleteFunc(slices.Clone(o.Managers), func(p *plane.Process) bool { return p == old }))
@@ -131,7 +131,7 @@ func TestDeorbitTakenOver(t *testing.T) {
 	t.Parallel()
 	o := &takeover{descent: newDescent(t, func(p *plane.Options) { p.Managers = 2 }),
 		apiGates: map[*plane.Process]*gate{}, flags: map[*plane.Process][]string{}}
-	o.debris(t)
+	o.leftovers(t)
 	o.gates = o.gated(t)
 	for _, manager := range o.Managers {
 		api, flag := newManagerGate(t, o.klusterPlane)

@@ -25,7 +25,7 @@ func TestLogsAreJSON(t *testing.T) {
 	for name, begin := range map[string]func(t *testing.T) *child{
 		apiserver: func(t *testing.T) *child {
 			s := standalone(t, format, "-v=4", "--embedded-etcd-dir="+t.TempDir(), "--tracing-config-file="+write(t, // Takes the traces
-				"apiVersion: apiserver.config.k8s.io/v1\nkind: TracingConfiguration\nendpoint: 127.0.0.1:"+nobody+"\nsamplingRatePerMillion: 1000000\n"))
+				"apiVersion: apiserver.config.k8s.io/v1\nkind: TracingConfiguration\nendpoint: 127.0.0.1:"+unusedPort+"\nsamplingRatePerMillion: 1000000\n"))
 			if _, err := versioned.NewForConfigOrDie(s.config).GardenerV1beta1().Projects().List(t.Context(), metav1.ListOptions{}); err != nil {
 				t.Fatal(err)
 			}

@@ -83,12 +83,12 @@ func (l *looked) traceOfRequest(t *testing.T, project string) {
 		}
 		return nil
 	})
-	ours := func(s span) bool {
+	own := func(s span) bool {
 		return s.service == apiserver && s.kind == tracev1.Span_SPAN_KIND_SERVER &&
 			strings.HasPrefix(s.attributes["http.target"], "/apis/core.gardener.cloud/v1beta1/projects/"+project) && strings.HasPrefix(s.attributes["user_agent.original"], "kubectl/")
 	}
 	eventually(t, func(context.Context) error {
-		served := l.find(ours)
+		served := l.find(own)
 		if len(served) == 0 {
 			return errors.New("Groundskeeper's server has no span of the request")
 		}
@@ -111,10 +111,10 @@ func (l *looked) traceOfRequest(t *testing.T, project string) {
 		case last.name != "GET /apis/core.gardener.cloud/v1beta1/projects/{:name}":
 			return fmt.Errorf("the span is called %q", last.name)
 		}
-		asked := l.find(func(s span) bool {
+		requests := l.find(func(s span) bool {
 			return s.service == apiserver && s.name == "etcdserverpb.KV/Range" && s.kind == tracev1.Span_SPAN_KIND_CLIENT && l.below(s, last)
 		})
-		if len(asked) == 0 {
+		if len(requests) == 0 {
 			return fmt.Errorf("no request to etcd is in the trace:\n%s", l.describe(last.trace))
 		}
 		return nil
@@ -122,7 +122,7 @@ func (l *looked) traceOfRequest(t *testing.T, project string) {
 	// A decision that is not remembered is requested in the trace of the request that needs it.
 	eventually(t, func(context.Context) error {
 		reviews := l.find(func(s span) bool {
-			return s.service == "apiserver" && strings.HasSuffix(s.name, "/subjectaccessreviews") && slices.ContainsFunc(l.find(ours), func(o span) bool {
+			return s.service == "apiserver" && strings.HasSuffix(s.name, "/subjectaccessreviews") && slices.ContainsFunc(l.find(own), func(o span) bool {
 				return slices.Contains(s.links, o.trace) || s.trace == o.trace
 			})
 		})

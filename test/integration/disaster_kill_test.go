@@ -206,9 +206,9 @@ func (c *chaos) supervise(t *testing.T) {
 		if manager.PID() != 0 {
 			continue
 		}
-		says := strings.Join(manager.Tail(5), "\n")
-		if !strings.Contains(says, "leader election lost") {
-			t.Fatalf("%s ended:\n%s", manager.Name(), says)
+		message := strings.Join(manager.Tail(5), "\n")
+		if !strings.Contains(message, "leader election lost") {
+			t.Fatalf("%s ended:\n%s", manager.Name(), message)
 		}
 		t.Logf("%s lost its lease and is started again", manager.Name())
 		if err := manager.Start(t.Context()); err != nil {
@@ -225,7 +225,7 @@ func (c *chaos) check(ctx context.Context) error {
 		}
 	}
 	for _, project := range c.dead {
-		if err := isGone(ctx, c.client, project); err != nil {
+		if err := confirmDeleted(ctx, c.client, project); err != nil {
 			return err
 		}
 	}

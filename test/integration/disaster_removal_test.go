@@ -112,7 +112,7 @@ func (l *losses) removed(t *testing.T, project *gardenerv1beta1.Project) {
 	t.Helper()
 	eventually(t, func(ctx context.Context) error { return remove(ctx, l.client, project) })
 	eventually(t, func(ctx context.Context) error {
-		if err := isGone(ctx, l.client, project); err != nil {
+		if err := confirmDeleted(ctx, l.client, project); err != nil {
 			return err
 		}
 		err := l.client.Get(ctx, client.ObjectKey{Name: project.NamespaceName()}, &corev1.Namespace{})

@@ -47,11 +47,11 @@ func TestLostStore(t *testing.T) {
 
 	t.Run("API is removed", l.testAPIIsRemoved)
 	t.Run("record is deleted", l.testRecordIsDeleted)
-	t.Run("older copy", func(t *testing.T) { l.testRefused(t, l.early, "older state", storeValue) })
-	t.Run("empty", func(t *testing.T) { l.testRefused(t, "", "it is empty", storeValue) })
+	t.Run("older copy", func(t *testing.T) { l.testRejected(t, l.early, "older state", storeValue) })
+	t.Run("empty", func(t *testing.T) { l.testRejected(t, "", "it is empty", storeValue) })
 	t.Run("empty, and a new garbage collector", func(t *testing.T) {
 		own := l.replaceStore(t, "")
-		l.refusal(t, "it is empty")
+		l.rejection(t, "it is empty")
 		restart(t, l.KubeControllerManager) // it has to request every owner that it sees
 		l.nothingIsCollected(t)
 		l.replaceStore(t, own)
@@ -59,7 +59,7 @@ func TestLostStore(t *testing.T) {
 	})
 	t.Run("empty and not recorded", func(t *testing.T) {
 		l.deleteRecord(t)
-		l.testRefused(t, "", "nothing reports which store was used before", regexp.MustCompile("^empty$"))
+		l.testRejected(t, "", "nothing reports which store was used before", regexp.MustCompile("^empty$"))
 	})
 	t.Run("nothing was lost", l.testNothingWasLost)
 	t.Run("acknowledged", l.testAcknowledged)
@@ -165,10 +165,10 @@ func (l *losses) testRecordIsDeleted(t *testing.T) {
 	returns()
 }
 
-// testRefused replaces the store, expects that the server reports so and ends, and puts the store back.
-func (l *losses) testRefused(t *testing.T, store, says string, value *regexp.Regexp) {
+// testRejected replaces the store, expects that the server reports so and ends, and puts the store back.
+func (l *losses) testRejected(t *testing.T, store, message string, value *regexp.Regexp) {
 	own := l.replaceStore(t, store)
-	if accept := l.refusal(t, says); !value.MatchString(accept) {
+	if accept := l.rejection(t, message); !value.MatchString(accept) {
 		t.Errorf("--accept-store=%s would acknowledge it", accept)
 	}
 	l.nothingIsCollected(t)
@@ -207,7 +207,7 @@ func copyStore(t *testing.T, to, from string) {
 
 // Starts the server, which must end with one line that reports what is wrong and how to acknowledge it. It returns the value that
 // acknowledges.
-func (l *losses) refusal(t *testing.T, says string, flags ...string) (accept string) {
+func (l *losses) rejection(t *testing.T, message string, flags ...string) (accept string) {
 	t.Helper()
 	if err := l.server.Start(t.Context(), flags...); err != nil {
 		t.Fatal(err)
@@ -221,7 +221,7 @@ func (l *losses) refusal(t *testing.T, says string, flags ...string) (accept str
 		return strings.HasPrefix(line, `{"level":"WARN"`) && strings.Contains(line, `"logger":"etcd"`) // the disk is slow
 	})
 	line := strings.Join(lines, "\n")
-	if len(lines) != 1 || !strings.HasPrefix(line, "error: ") || !strings.Contains(line, says) || !strings.Contains(line, l.old.NamespaceName()) {
+	if len(lines) != 1 || !strings.HasPrefix(line, "error: ") || !strings.Contains(line, message) || !strings.Contains(line, l.old.NamespaceName()) {
 		t.Errorf("it printed:\n%s", line)
 	}
 	_, accept, _ = strings.Cut(line, "--accept-store=")
@@ -281,7 +281,7 @@ func (l *losses) testNothingWasLost(t *testing.T) {
 func (l *losses) testAcknowledged(t *testing.T) {
 	late := l.replaceStore(t, l.early)
 	earlier := l.ownedNamespace(t)
-	accept := l.refusal(t, "older state")
+	accept := l.rejection(t, "older state")
 	restart(t, l.server, "--accept-store="+accept)
 	before := l.recorded(t)
 	// The running one would come to it too, but it retries less and less often while the server is unavailable.
@@ -295,18 +295,18 @@ func (l *losses) testAcknowledged(t *testing.T) {
 	// The same copy once more and the same response, or even the store that was given up: both lack what came since.
 	for _, store := range []string{l.early, late} {
 		l.replaceStore(t, store)
-		if again := l.refusal(t, "was used before", "--accept-store="+accept); again == accept {
+		if again := l.rejection(t, "was used before", "--accept-store="+accept); again == accept {
 			t.Errorf("--accept-store=%s is requested twice", accept)
 		}
 	}
 
 	// A flag that is left in the manifest does no harm.
-	flag := "--accept-store=" + l.refusal(t, "was used before")
+	flag := "--accept-store=" + l.rejection(t, "was used before")
 	restart(t, l.server, flag)
 	restart(t, l.server, flag)
 	l.replaceStore(t, "")
-	restart(t, l.server, "--accept-store="+l.refusal(t, "it is empty", flag))
-	eventually(t, func(ctx context.Context) error { return isGone(ctx, l.client, l.old) })
+	restart(t, l.server, "--accept-store="+l.rejection(t, "it is empty", flag))
+	eventually(t, func(ctx context.Context) error { return confirmDeleted(ctx, l.client, l.old) })
 }
 
 // collected waits until the garbage collector has deleted the namespace of a Project that is not in the store.
@@ -338,7 +338,7 @@ func (l *losses) ownedNamespace(t *testing.T) *corev1.Namespace {
 // stays expects that a Project has been deleted and its namespace is not.
 func (l *losses) stays(t *testing.T, project *gardenerv1beta1.Project) {
 	t.Helper()
-	eventually(t, func(ctx context.Context) error { return isGone(ctx, l.client, project) })
+	eventually(t, func(ctx context.Context) error { return confirmDeleted(ctx, l.client, project) })
 	l.collectorWorks(t)
 	namespace := &corev1.Namespace{}
 	err := l.client.Get(t.Context(), client.ObjectKey{Name: project.NamespaceName()}, namespace)

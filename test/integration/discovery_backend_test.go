@@ -109,7 +109,7 @@ func (d *clusters) another(t *testing.T) {
 	before := v.versions()
 	first.terminate()
 	v.create(v.c, v.service("other"))
-	v.kubeconfig = wayIn(t, v.here, "discoverer", "discovery/backend")
+	v.kubeconfig = kubeconfigFor(t, v.here, "discoverer", "discovery/backend")
 	second := v.run()
 	message := v.status(gimbalv1.ErrorAnotherCluster, gimbalv1.ErrorAnotherCluster).Status.Errors[0].Message
 	if !strings.Contains(message, gimbalv1.AnnotationConfirmedCluster+": "+id(v.c)) {

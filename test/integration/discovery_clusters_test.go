@@ -73,8 +73,8 @@ func newClusters(t *testing.T) *clusters {
 	}})
 	d.backend = begin(plane.Options{Dir: filepath.Join(dir, "backend"), KubeAPIServerFlags: []string{room}})
 	d.c, d.b = clientOf(t, d.here.Config()), clientOf(t, d.backend.Config())
-	d.reads = wayIn(t, d.backend, "discoverer", "discovery/backend")
-	d.announced = wayIn(t, d.backend, "groundskeeper-kluster", "kluster/workload/account.yaml", "kluster/workload/announce.yaml")
+	d.reads = kubeconfigFor(t, d.backend, "discoverer", "discovery/backend")
+	d.announced = kubeconfigFor(t, d.backend, "groundskeeper-kluster", "kluster/workload/account.yaml", "kluster/workload/announce.yaml")
 	apply := exec.CommandContext(t.Context(), d.here.Kubectl(), "--kubeconfig", d.here.AdminKubeconfig(), "apply", "-f", "../../artifacts/discovery/discoverer.yaml")
 	if out, err := apply.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

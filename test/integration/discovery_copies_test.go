@@ -39,7 +39,7 @@ func TestDiscoverer(t *testing.T) {
 		}
 	})
 	t.Run("no backend", d.outage)
-	t.Run("rights", d.rights)
+	t.Run("rights", d.permissions)
 }
 
 // everything: a discoverer without a list of namespaces copies what is in those that are here, except for what Kubernetes has for

@@ -195,7 +195,7 @@ func lease(v *discovered) *coordinationv1.Lease {
 }
 
 // A line of the audit log.
-type asked struct {
+type requests struct {
 	Verb                     string
 	User                     struct{ Username string }
 	ObjectRef                struct{ Resource, Namespace, Name string }
@@ -203,12 +203,12 @@ type asked struct {
 	RequestReceivedTimestamp metav1.MicroTime
 }
 
-func (r asked) isWriteOfCopy() bool {
+func (r requests) isWriteOfCopy() bool {
 	return !slices.Contains([]string{"get", "list", "watch"}, r.Verb) && slices.Contains([]string{"services", "endpointslices"}, r.ObjectRef.Resource)
 }
 
 // requests are what users with a text in their name have requested from this cluster until now.
-func (v *discovered) requests(user string) []asked {
+func (v *discovered) requests(user string) []requests {
 	v.t.Helper()
 	mark := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name(v.t, "mark")}}
 	v.create(v.c, mark)
@@ -219,9 +219,9 @@ func (v *discovered) requests(user string) []asked {
 		}
 		return err
 	})
-	var found []asked
+	var found []requests
 	for line := range bytes.Lines(content[:bytes.LastIndexByte(content, '\n')+1]) { // the last one may be in the making
-		var r asked
+		var r requests
 		if err := json.Unmarshal(line, &r); err != nil {
 			v.t.Fatal(err)
 		}

@@ -126,7 +126,7 @@ func (d *clusters) suspicious(t *testing.T) {
 		v.delete(v.b, v.service(fmt.Sprintf("s%d", i)))
 	}
 	second := v.run()
-	second.says("waiting for a second one")
+	second.message("waiting for a second one")
 	if err := diffError(before, v.versions()); err != nil {
 		t.Error(err)
 	}
@@ -137,7 +137,7 @@ func (d *clusters) suspicious(t *testing.T) {
 			t.Errorf("%s was written", key)
 		}
 	}
-	if deleted := slices.IndexFunc(v.requests(v.user(discoverer)), func(r asked) bool { return r.Verb == "delete" }); deleted < 0 {
+	if deleted := slices.IndexFunc(v.requests(v.user(discoverer)), func(r requests) bool { return r.Verb == "delete" }); deleted < 0 {
 		t.Error("nothing was deleted")
 	}
 }

@@ -124,8 +124,8 @@ func (v *clouded) has(namespace string, want ...string) {
 	want = slices.Sorted(slices.Values(want)) // a copy: it may be the caller's
 	finally(v.t, func(ctx context.Context) error {
 		services, parts := &corev1.ServiceList{}, &discoveryv1.EndpointSliceList{}
-		ours := []client.ListOption{client.InNamespace(namespace), client.MatchingLabels{gimbalv1.LabelBackend: v.name}}
-		if err := errors.Join(v.c.List(ctx, services, ours...), v.c.List(ctx, parts, ours...)); err != nil {
+		own := []client.ListOption{client.InNamespace(namespace), client.MatchingLabels{gimbalv1.LabelBackend: v.name}}
+		if err := errors.Join(v.c.List(ctx, services, own...), v.c.List(ctx, parts, own...)); err != nil {
 			return err
 		}
 		got := []string{}
@@ -164,7 +164,7 @@ func (v *clouded) ready(c *cleaner) {
 }
 
 // Waits until the cloud was listed some more times.
-func (v *clouded) asked(times int) {
+func (v *clouded) requested(times int) {
 	v.t.Helper()
 	v.cloud.Requests()
 	seen := 0

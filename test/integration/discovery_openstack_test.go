@@ -39,7 +39,7 @@ func TestOpenStackDiscoverer(t *testing.T) {
 			})
 		}
 	})
-	t.Run("rights", d.cloudRights)
+	t.Run("rights", d.cloudPermissions)
 }
 
 // cloudLife: load balancers are created, changed and deleted.
@@ -53,7 +53,7 @@ func (d *clusters) cloudLife(t *testing.T) {
 		t.Errorf("status: %+v", object.Status)
 	}
 	before := v.versions()
-	v.asked(3)
+	v.requested(3)
 	v.unchanged("nothing changed", before)
 
 	member := v.cloud.AddMember(pool, fake.Member{Address: "fd00::1", Port: 8081, Weight: 1})
@@ -91,19 +91,19 @@ func (d *clusters) cloudLife(t *testing.T) {
 // cloudDown: what was deleted while no discoverer ran is deleted when one starts, and nothing else is written.
 func (d *clusters) cloudDown(t *testing.T) {
 	v := d.discoverCloud(t, false)
-	gone, _ := v.balancer(v.ns, "10.1.0.1")
+	absent, _ := v.balancer(v.ns, "10.1.0.1")
 	stays, _ := v.balancer(v.ns, "10.1.0.2")
 	c := v.run(cloudPassword)
-	v.has(v.ns, gone+" 10.1.0.1", stays+" 10.1.0.2")
+	v.has(v.ns, absent+" 10.1.0.1", stays+" 10.1.0.2")
 	v.status("Synced")
 	c.terminate()
 	before := v.versions()
 	mine := v.service(v.name + "-mine")
 	v.create(v.c, mine)
-	v.cloud.RemoveLoadBalancer(gone)
+	v.cloud.RemoveLoadBalancer(absent)
 	v.run(cloudPassword)
 	v.has(v.ns, stays+" 10.1.0.2")
-	maps.DeleteFunc(before, func(key, _ string) bool { return strings.Contains(key, gone) })
+	maps.DeleteFunc(before, func(key, _ string) bool { return strings.Contains(key, absent) })
 	v.unchanged("the others", before)
 	if err := v.c.Get(t.Context(), client.ObjectKeyFromObject(mine), mine); err != nil {
 		t.Error(err)
@@ -220,8 +220,8 @@ func (d *clusters) cloudSuspicious(t *testing.T) {
 	v.has(v.ns, copies...)
 	before := v.versions()
 	v.cloud.Inject(fake.Fault{Path: octaviaPath + "/v2.0/lbaas/loadbalancers", Status: http.StatusOK, Body: `{"loadbalancers": []}`, Times: 1})
-	c.says("A listing of the backend lacks most services")
-	v.asked(13) // one a second
+	c.message("A listing of the backend lacks most services")
+	v.requested(13) // one a second
 	v.unchanged("one wrong listing", before)
 	for _, id := range ids[1:] {
 		v.cloud.RemoveLoadBalancer(id)
@@ -292,7 +292,7 @@ func (d *clusters) cloudPending(t *testing.T) {
 	v.cloud.Hold(id)
 	before := v.versions()
 	v.cloud.RemovePool(pool)
-	v.asked(3)
+	v.requested(3)
 	v.unchanged("pending", before)
 	v.cloud.Release(id)
 	v.cloud.Settle()
@@ -318,8 +318,8 @@ func (d *clusters) cloudConfined(t *testing.T) {
 	}
 }
 
-// cloudRights: whatever discoverers requested in all these tests, they had the right to by artifacts/discovery.
-func (d *clusters) cloudRights(t *testing.T) {
+// cloudPermissions: whatever discoverers requested in all these tests, they had the right to by artifacts/discovery.
+func (d *clusters) cloudPermissions(t *testing.T) {
 	v := &discovered{clusters: d, t: t}
 	all := v.requests("system:serviceaccount:")
 	for _, r := range all {
@@ -327,7 +327,7 @@ func (d *clusters) cloudRights(t *testing.T) {
 			t.Errorf("%s may not %s %+v", r.User.Username, r.Verb, r.ObjectRef)
 		}
 	}
-	if !slices.ContainsFunc(all, asked.isWriteOfCopy) {
+	if !slices.ContainsFunc(all, requests.isWriteOfCopy) {
 		t.Error(errors.New("the audit log has no writes of copies"))
 	}
 }

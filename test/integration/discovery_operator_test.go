@@ -118,7 +118,7 @@ func (d *discoveryPlane) writes(t *testing.T, about string) int {
 	count := 0
 	for line := range bytes.Lines(data) {
 		reads := slices.ContainsFunc([]string{"get", "list", "watch"}, func(verb string) bool { return bytes.Contains(line, []byte(`"verb":"`+verb+`"`)) })
-		if !reads && bytes.Contains(line, []byte(about)) && bytes.Contains(line, []byte(ours()[1])) && !bytes.Contains(line, []byte("/events")) {
+		if !reads && bytes.Contains(line, []byte(about)) && bytes.Contains(line, []byte(own()[1])) && !bytes.Contains(line, []byte("/events")) {
 			count++
 		}
 	}
@@ -262,7 +262,7 @@ func (d *discoveryPlane) reach(t *testing.T) {
 		"create a namespace":         account.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "x"}}, client.DryRunAll),
 		"read Secrets":               account.List(t.Context(), &corev1.SecretList{}, client.InNamespace(namespace)),
 	} {
-		if !isRefused(err) {
+		if !isRejected(err) {
 			t.Errorf("the discoverer may %s: %v", what, err)
 		}
 	}

@@ -80,7 +80,7 @@ func TestBackendsGoWithoutAnImage(t *testing.T) {
 	if out, err := kubectl(t, "", "delete", "dbe", made.Name, "--namespace="+made.Namespace, "--timeout=60s"); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	gone(t, made, web, slice, deployment)
+	absent(t, made, web, slice, deployment)
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign); err != nil {
 		t.Errorf("a Service without Groundskeeper's mark: %v", err)
 	}

@@ -40,8 +40,8 @@ func (h *hooked) documentation(t *testing.T) {
 				t.Fatalf("%v: %s", err, out)
 			}
 			dir, home := t.TempDir(), t.TempDir()
-			for _, folder := range []string{filepath.Join(dir, "_output/localplane"), filepath.Join(home, ".local/bin")} {
-				if err := os.MkdirAll(folder, 0o700); err != nil {
+			for _, directory := range []string{filepath.Join(dir, "_output/localplane"), filepath.Join(home, ".local/bin")} {
+				if err := os.MkdirAll(directory, 0o700); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -60,9 +60,9 @@ func readAccess(ctx context.Context, c client.Client, project *gardenerv1beta1.P
 		return nil, err
 	}
 	found, short := access{}, strings.NewReplacer(project.NamespaceName(), "NS", project.Name, "P")
-	add := func(kind string, object client.Object, says string) {
+	add := func(kind string, object client.Object, message string) {
 		if slices.Contains(strings.Split(object.GetName(), ":"), project.Name) || object.GetNamespace() != "" {
-			found[short.Replace(kind+" "+object.GetName())] = short.Replace(says + strangeOwners(project, object))
+			found[short.Replace(kind+" "+object.GetName())] = short.Replace(message + strangeOwners(project, object))
 		}
 	}
 	for i := range roles.Items {

@@ -70,7 +70,7 @@ func untouched(t *testing.T, namespace *corev1.Namespace) {
 
 // A namespace that does not name the Project, or names another one, is rejected, and nothing in it changes. It is taken once it
 // names the Project, and left alone when the Project is deleted before that.
-func TestForeignNamespaceIsRefused(t *testing.T) {
+func TestForeignNamespaceIsRejected(t *testing.T) {
 	t.Parallel()
 	for what, test := range map[string]struct {
 		labels      func(project string) map[string]string
@@ -101,17 +101,17 @@ func TestForeignNamespaceIsRefused(t *testing.T) {
 			newNamespace(t, namespace)
 
 			project := projectIn(t, first, namespace.Name)
-			says(t, project, "Failed", "NamespaceReady", "False", test.reason, test.message)
+			contains(t, project, "Failed", "NamespaceReady", "False", test.reason, test.message)
 			if event := eventOf(t, project, "NamespaceReconcileFailed"); event.Type != corev1.EventTypeWarning || !strings.Contains(event.Message, test.message) {
 				t.Errorf("event %s: %s", event.Type, event.Message)
 			}
 			untouched(t, namespace)
 			mustRemove(t, project)
-			gone(t, project)
+			absent(t, project)
 			untouched(t, namespace)
 
 			project = projectIn(t, second, namespace.Name)
-			says(t, project, "Failed", "NamespaceReady", "False", "NamespaceNotLabelled", "needs the project labels")
+			contains(t, project, "Failed", "NamespaceReady", "False", "NamespaceNotLabelled", "needs the project labels")
 			untouched(t, namespace)
 			change(t, namespace, func(ns *corev1.Namespace) { ns.Labels, ns.Annotations = projectLabels(second), nil })
 			ready(t, project)
@@ -120,7 +120,7 @@ func TestForeignNamespaceIsRefused(t *testing.T) {
 }
 
 // A system namespace can not even be requested.
-func TestSystemNamespaceIsRefused(t *testing.T) {
+func TestSystemNamespaceIsRejected(t *testing.T) {
 	t.Parallel()
 	for _, namespace := range []string{"kube-system", "default", "groundskeeper-system", "gardens"} {
 		project := &gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: name(t, "system")}, Spec: gardenerv1beta1.ProjectSpec{Namespace: &namespace}}
@@ -146,13 +146,13 @@ func TestTerminatingNamespaceIsWaitedFor(t *testing.T) {
 	})
 
 	p := projectIn(t, project, namespace.Name)
-	says(t, p, "Pending", "NamespaceReady", "False", "NamespaceTerminating", "is being deleted")
+	contains(t, p, "Pending", "NamespaceReady", "False", "NamespaceTerminating", "is being deleted")
 	untouched(t, namespace)
 	change(t, namespace, func(ns *corev1.Namespace) { ns.Finalizers = nil })
 	ready(t, p)
-	anew := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace.Name}}
-	if get(t, anew); anew.UID == namespace.UID || anew.Annotations["namespace.gardener.cloud/created-by-project-controller"] != "true" {
-		t.Errorf("uid %s, annotations %v", anew.UID, anew.Annotations)
+	recreated := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace.Name}}
+	if get(t, recreated); recreated.UID == namespace.UID || recreated.Annotations["namespace.gardener.cloud/created-by-project-controller"] != "true" {
+		t.Errorf("uid %s, annotations %v", recreated.UID, recreated.Annotations)
 	}
 }
 
@@ -171,7 +171,7 @@ func TestAdoptedNamespaceOutlivesItsProject(t *testing.T) {
 
 	p := projectIn(t, project, namespace.Name)
 	ready(t, p)
-	says(t, p, "Ready", "NamespaceReady", "True", "NamespaceAdopted", "is retained when the project is deleted")
+	contains(t, p, "Ready", "NamespaceReady", "True", "NamespaceAdopted", "is retained when the project is deleted")
 	adopted := namespace.DeepCopy()
 	get(t, adopted)
 	if diff := cmp.Diff(map[string]string{
@@ -186,7 +186,7 @@ func TestAdoptedNamespaceOutlivesItsProject(t *testing.T) {
 	}
 
 	mustRemove(t, p)
-	gone(t, p)
+	absent(t, p)
 	get(t, adopted)
 	if diff := cmp.Diff(map[string]string{"example.com/note": "ours"}, adopted.Annotations); diff != "" {
 		t.Errorf("annotations after the project (-want +got):\n%s", diff)

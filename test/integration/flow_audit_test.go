@@ -56,7 +56,7 @@ func writes(t *testing.T, log string, c client.Client, text string) []string {
 			t.Fatalf("%v: %s", err, line)
 		}
 		object := record.ObjectRef
-		if slices.Contains([]string{"get", "list", "watch"}, record.Verb) || !slices.Contains(ours(), record.User.Username) ||
+		if slices.Contains([]string{"get", "list", "watch"}, record.Verb) || !slices.Contains(own(), record.User.Username) ||
 			object.Namespace == "groundskeeper-system" || !strings.Contains(object.Namespace+" "+object.Name, text) {
 			continue
 		}

@@ -35,14 +35,14 @@ func TestRolesStayWhateverThePropagation(t *testing.T) {
 			if err := c.Create(t.Context(), occupant); err != nil {
 				t.Fatal(err)
 			}
-			says(t, project, "Ready", "Deletable", "False", "NamespaceNotEmpty", "Kluster "+occupant.Name)
+			contains(t, project, "Ready", "Deletable", "False", "NamespaceNotEmpty", "Kluster "+occupant.Name)
 			if err := confirm(t.Context(), c, project); err != nil {
 				t.Fatal(err)
 			}
 			if err := c.Delete(t.Context(), project, client.PropagationPolicy(policy)); err != nil {
 				t.Fatal(err)
 			}
-			says(t, project, "Terminating", "Deletable", "False", "NamespaceNotEmpty", "Kluster "+occupant.Name)
+			contains(t, project, "Terminating", "Deletable", "False", "NamespaceNotEmpty", "Kluster "+occupant.Name)
 			// The garbage collector has done its part when its finalizer has been deleted.
 			eventually(t, func(ctx context.Context) error {
 				if err := c.Get(ctx, client.ObjectKeyFromObject(project), project); err != nil {
@@ -57,7 +57,7 @@ func TestRolesStayWhateverThePropagation(t *testing.T) {
 
 			deleted(t, occupant)
 			change(t, client.Object(occupant), func(o client.Object) { o.SetFinalizers(nil) }) // its controllers do not run here
-			gone(t, project, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: project.NamespaceName()}})
+			absent(t, project, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: project.NamespaceName()}})
 			hasAccess(t, project, nil)
 		})
 	}

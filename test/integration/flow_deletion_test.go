@@ -38,10 +38,10 @@ func TestDeletionWaitsForWhatIsInUse(t *testing.T) {
 				t.Fatal(err)
 			}
 			// The living Project reports so already, without being requested to go.
-			says(t, project, "Ready", "Deletable", "False", "NamespaceNotEmpty", kind+" "+object.GetName())
+			contains(t, project, "Ready", "Deletable", "False", "NamespaceNotEmpty", kind+" "+object.GetName())
 
 			mustRemove(t, project)
-			says(t, project, "Terminating", "Deletable", "False", "NamespaceNotEmpty", kind+" "+object.GetName())
+			contains(t, project, "Terminating", "Deletable", "False", "NamespaceNotEmpty", kind+" "+object.GetName())
 			if event := eventOf(t, project, "NamespaceNotEmpty"); event.Type != corev1.EventTypeWarning || !strings.Contains(event.Message, object.GetName()) {
 				t.Errorf("event %s: %s", event.Type, event.Message)
 			}
@@ -56,14 +56,14 @@ func TestDeletionWaitsForWhatIsInUse(t *testing.T) {
 			get(t, object)
 			get(t, project)
 			change(t, object, func(o client.Object) { o.SetFinalizers(nil) })
-			gone(t, project, namespace)
+			absent(t, project, namespace)
 			hasAccess(t, project, nil)
 		})
 	}
 }
 
 // The Project is deleted last: not before its namespace has been deleted.
-func TestProjectGoesAfterItsNamespace(t *testing.T) {
+func TestProjectIsDeletedAfterItsNamespace(t *testing.T) {
 	t.Parallel()
 	project := newProject(t, "last", olivia())
 	ready(t, project)
@@ -75,16 +75,16 @@ func TestProjectGoesAfterItsNamespace(t *testing.T) {
 	get(t, namespace)
 
 	mustRemove(t, project)
-	says(t, project, "Terminating", "NamespaceReady", "False", "NamespaceTerminating", "is being deleted")
-	says(t, project, "Terminating", "Deletable", "True", "NamespaceEmpty", "")
+	contains(t, project, "Terminating", "NamespaceReady", "False", "NamespaceTerminating", "is being deleted")
+	contains(t, project, "Terminating", "Deletable", "True", "NamespaceEmpty", "")
 	eventOf(t, project, "NamespaceMarkedForDeletion")
 	// Kubernetes has tried, and reports what it waits for; the Project passes that on.
-	says(t, project, "Terminating", "NamespaceReady", "False", "NamespaceTerminating", "example.com/hold")
+	contains(t, project, "Terminating", "NamespaceReady", "False", "NamespaceTerminating", "example.com/hold")
 	if !slices.Contains(project.Finalizers, gardenerv1beta1.FinalizerName) {
 		t.Errorf("finalizers %v", project.Finalizers)
 	}
 	change(t, secret, func(s *corev1.Secret) { s.Finalizers = nil })
-	gone(t, project, namespace)
+	absent(t, project, namespace)
 	hasAccess(t, project, nil)
 }
 
@@ -95,9 +95,9 @@ func TestNamespaceWithoutLabelsIsReleased(t *testing.T) {
 	ready(t, project)
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: project.NamespaceName()}}
 	change(t, namespace, func(ns *corev1.Namespace) { ns.Labels["project.gardener.cloud/name"] = "other" })
-	says(t, project, "Failed", "NamespaceReady", "False", "NamespaceNotLabelled", "")
+	contains(t, project, "Failed", "NamespaceReady", "False", "NamespaceNotLabelled", "")
 	mustRemove(t, project)
-	gone(t, project)
+	absent(t, project)
 	hasAccess(t, project, nil) // the garbage collector has been there
 	before := namespace.DeepCopy()
 	if get(t, namespace); namespace.UID != before.UID || !namespace.DeletionTimestamp.IsZero() || namespace.Labels["project.gardener.cloud/name"] != "other" {
@@ -118,7 +118,7 @@ func TestSameNameAgain(t *testing.T) {
 		t.Errorf("while the first one lives: %v", err)
 	}
 	mustRemove(t, first)
-	gone(t, first)
+	absent(t, first)
 	if err := admin(t).Create(t.Context(), second); err != nil {
 		t.Fatal(err)
 	}

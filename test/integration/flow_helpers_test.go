@@ -70,7 +70,7 @@ func isReady(ctx context.Context, c client.Client, project *gardenerv1beta1.Proj
 }
 
 // Waits until a Project has a phase, and a condition with that status, reason and a part of the message.
-func says(t *testing.T, project *gardenerv1beta1.Project, phase gardenerv1beta1.ProjectPhase, condition gardenerv1beta1.ConditionType, status, reason, message string) {
+func contains(t *testing.T, project *gardenerv1beta1.Project, phase gardenerv1beta1.ProjectPhase, condition gardenerv1beta1.ConditionType, status, reason, message string) {
 	t.Helper()
 	c := admin(t)
 	eventually(t, func(ctx context.Context) error {
@@ -130,16 +130,16 @@ func change[T client.Object](t *testing.T, object T, how func(T)) {
 }
 
 // Waits until objects of the shared plane have been deleted, or are others of the same name.
-func gone(t *testing.T, objects ...client.Object) {
+func absent(t *testing.T, objects ...client.Object) {
 	t.Helper()
 	c := admin(t)
 	for _, object := range objects {
-		eventually(t, func(ctx context.Context) error { return isGone(ctx, c, object) })
+		eventually(t, func(ctx context.Context) error { return confirmDeleted(ctx, c, object) })
 	}
 }
 
-// isGone complains when an object is still there.
-func isGone(ctx context.Context, c client.Client, object client.Object) error {
+// confirmDeleted complains when an object is still there.
+func confirmDeleted(ctx context.Context, c client.Client, object client.Object) error {
 	current, ok := object.DeepCopyObject().(client.Object)
 	if !ok {
 		return fmt.Errorf("%T is not an object", object)

@@ -83,7 +83,7 @@ func TestEditsOfTheNamespace(t *testing.T) {
 		})
 	}
 	change(t, namespace, func(ns *corev1.Namespace) { delete(ns.Labels, "gardener.cloud/role") })
-	says(t, project, "Failed", "NamespaceReady", "False", "NamespaceNotLabelled", "needs the project labels")
+	contains(t, project, "Failed", "NamespaceReady", "False", "NamespaceNotLabelled", "needs the project labels")
 	change(t, namespace, func(ns *corev1.Namespace) { ns.Labels = before.Labels })
 	ready(t, project)
 	if namespace.UID != before.UID {
@@ -92,7 +92,7 @@ func TestEditsOfTheNamespace(t *testing.T) {
 
 	// One that is deleted past its Project comes back.
 	deleted(t, namespace)
-	gone(t, before)
+	absent(t, before)
 	namespaceHas(t, project, "namespace.gardener.cloud/project", string(project.UID))
 	ready(t, project)
 	if found := accessOf(t, project); len(found) != 11 {

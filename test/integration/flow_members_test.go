@@ -88,7 +88,7 @@ func TestMembersChange(t *testing.T) {
 }
 
 // An extension role exists while a member has it. What it allows is Kubernetes' to write, from labelled ClusterRoles.
-func TestExtensionRoleComesAndGoes(t *testing.T) {
+func TestExtensionRoleFollowsMembers(t *testing.T) {
 	t.Parallel()
 	project := newProject(t, "extension", olivia())
 	ready(t, project)

@@ -121,7 +121,7 @@ func TestBesideGardener(t *testing.T) {
 			if isDeleted(used) || used.Status.StaleSinceTimestamp != nil {
 				t.Errorf("a project with a Kluster is marked: %+v", used.Status)
 			}
-			eventually(t, func(ctx context.Context) error { return g.told(ctx, "v1.kubernikus.sap.cc") })
+			eventually(t, func(ctx context.Context) error { return g.reported(ctx, "v1.kubernikus.sap.cc") })
 			after := before.DeepCopy()
 			if err := g.c.Get(t.Context(), client.ObjectKeyFromObject(before), after); err != nil {
 				t.Fatal(err)
@@ -140,7 +140,7 @@ func TestBesideGardener(t *testing.T) {
 }
 
 // Reports whether clients of an APIService know the CA of Groundskeeper's server.
-func (g *gardener) told(ctx context.Context, name string) error {
+func (g *gardener) reported(ctx context.Context, name string) error {
 	version, group, _ := strings.Cut(name, ".")
 	service := g.registration(version, group)
 	if err := g.c.Get(ctx, client.ObjectKeyFromObject(service), service); err != nil {

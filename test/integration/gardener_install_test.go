@@ -163,7 +163,7 @@ func isActive(project *gardenerv1beta1.Project) bool {
 // written are the resources that Groundskeeper's processes wrote, by the audit log of all that they did with their permissions.
 func (g *gardener) written(t *testing.T, users ...string) []string {
 	t.Helper()
-	if err := audit.CheckRights(g.log, users...); err != nil {
+	if err := audit.CheckPermissions(g.log, users...); err != nil {
 		t.Error(err)
 	}
 	var resources []string

@@ -224,13 +224,13 @@ func TestInstallationsBesideGardener(t *testing.T) {
 func TestBesideGardenerChangesNothingElse(t *testing.T) {
 	t.Parallel()
 	plain, beside := rendered(t, "install/single-replica"), rendered(t, "install/single-replica", "install/beside-gardener")
-	var gone []string
+	var absent []string
 	for key := range plain {
 		if beside[key] == nil && !strings.HasPrefix(key, "ConfigMap ") {
-			gone = append(gone, key)
+			absent = append(absent, key)
 		}
 	}
-	for _, key := range gone {
+	for _, key := range absent {
 		if !strings.HasPrefix(key, "ClusterRole gardener.cloud:") && key != "APIService v1beta1.core.gardener.cloud" {
 			t.Errorf("%s does not exist", key)
 		}

@@ -48,7 +48,7 @@ func (h *ha) kill(t *testing.T, member *plane.Process) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	h.load.goesOn(t, 5)
+	h.load.continues(t, 5)
 	t.Logf("without %s it continued after %s", member.Name(), time.Since(began).Round(100*time.Millisecond))
 }
 

@@ -54,7 +54,7 @@ func TestHighAvailability(t *testing.T) {
 	h.load = newLoad(t, h.client, "ha-load")
 	end := sync.OnceFunc(h.load.end)
 	defer func() { end(); h.deletions.Wait() }()
-	h.load.goesOn(t, 10)
+	h.load.continues(t, 10)
 	if writes, reads := h.load.looked(); len(writes) > 0 || reads > 0 {
 		t.Errorf("before anything happened, %d reads and these writes were repeated: %v", reads, writes)
 	}
@@ -106,7 +106,7 @@ func (h *ha) during(t *testing.T, what string, do func(t *testing.T)) {
 		h.deleteNamespace(t, what)
 		began := time.Now()
 		do(t)
-		h.load.goesOn(t, 3)
+		h.load.continues(t, 3)
 		t.Logf("done after %s", time.Since(began).Round(100*time.Millisecond))
 		writes, reads := h.load.looked()
 		t.Logf("%d reads were repeated, and these writes: %v", reads, writes)
@@ -137,7 +137,7 @@ func (h *ha) deleteNamespace(t *testing.T, during string) {
 	began := time.Now()
 	h.deletions.Go(func() {
 		// The controller of namespaces tries again after 5 s, then after 10 s, 20 s, ...
-		if err := within(h.t, 2*time.Minute, func(ctx context.Context) error { return isGone(ctx, h.client, namespace) }); err != nil {
+		if err := within(h.t, 2*time.Minute, func(ctx context.Context) error { return confirmDeleted(ctx, h.client, namespace) }); err != nil {
 			h.t.Errorf("while %s: %v", during, err)
 		}
 		h.t.Logf("while %s, namespace %s had been deleted after %s", during, namespace.Name, time.Since(began).Round(100*time.Millisecond))
@@ -184,7 +184,7 @@ func (h *ha) apiserversAreKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		h.load.goesOn(t, 3) // with the other one alone
+		h.load.continues(t, 3) // with the other one alone
 		t.Logf("without %s it continued after %s", server.Name(), time.Since(began).Round(100*time.Millisecond))
 		restart(t, server)
 		h.isEndpoint(t, server)

@@ -102,8 +102,8 @@ func (l *haLoad) end() {
 	l.group.Wait()
 }
 
-// goesOn waits until every hand has had that many further writes confirmed.
-func (l *haLoad) goesOn(t *testing.T, writes int64) {
+// continues waits until every hand has had that many further writes confirmed.
+func (l *haLoad) continues(t *testing.T, writes int64) {
 	t.Helper()
 	var wanted []int64
 	for _, h := range l.hands {

@@ -58,7 +58,7 @@ func TestEarlierHosts(t *testing.T) {
 				t.Error(err)
 			}
 			if version == "1.35" { // one host is enough
-				refusesRival(t, p, options)
+				rejectsRival(t, p, options)
 			}
 		})
 	}

@@ -29,7 +29,7 @@ func TestQuotaCountsKlusters(t *testing.T) {
 	c := admin(t)
 	// Groundskeeper's server hears of the quota, and of its limit, a moment later than a client that reads it.
 	early := klusterIn(namespace, "early", "1.36.3")
-	refusedSoon(t, early, "exceeded quota: klusters")
+	rejectedSoon(t, early, "exceeded quota: klusters")
 	change(t, quota, func(q *corev1.ResourceQuota) {
 		q.Spec.Hard["count/klusters.kubernikus.sap.cc"] = resource.MustParse("2")
 	})
@@ -83,5 +83,5 @@ func TestNamespaceLifecycle(t *testing.T) {
 	if err := c.Delete(t.Context(), namespace); err != nil {
 		t.Fatal(err)
 	}
-	refusedSoon(t, klusterIn(namespace.Name, "late", "1.36.3"), "because it is being terminated")
+	rejectedSoon(t, klusterIn(namespace.Name, "late", "1.36.3"), "because it is being terminated")
 }

@@ -22,7 +22,7 @@ import (
 )
 
 // A ValidatingAdmissionPolicy of the host rejects one of Groundskeeper's objects.
-func TestValidatingPolicyRefuses(t *testing.T) {
+func TestValidatingPolicyRejects(t *testing.T) {
 	t.Parallel()
 	namespace, policy := freshNamespace(t, "vap"), name(t, "vap")
 	inTheCluster(t, &admissionregistrationv1.ValidatingAdmissionPolicy{
@@ -40,7 +40,7 @@ func TestValidatingPolicyRefuses(t *testing.T) {
 			PolicyName: policy, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
 		},
 	})
-	refusedSoon(t, klusterIn(namespace, "old", "1.35.1"), "only 1.36 is allowed here")
+	rejectedSoon(t, klusterIn(namespace, "old", "1.35.1"), "only 1.36 is allowed here")
 	if err := admin(t).Create(t.Context(), klusterIn(namespace, "new", "1.36.3")); err != nil {
 		t.Errorf("a Kluster that the policy allows: %v", err)
 	}
@@ -81,7 +81,7 @@ func TestMutatingPolicyChanges(t *testing.T) {
 }
 
 // A validating webhook of the host rejects one of Groundskeeper's objects, and is queried about nothing else.
-func TestWebhookRefuses(t *testing.T) {
+func TestWebhookRejects(t *testing.T) {
 	t.Parallel()
 	namespace := freshNamespace(t, "hook")
 	webhook(t, namespace, func(request *admissionv1.AdmissionRequest) error {
@@ -94,7 +94,7 @@ func TestWebhookRefuses(t *testing.T) {
 		}
 		return nil
 	})
-	refusedSoon(t, klusterIn(namespace, "refused", "1.36.3"), "the webhook does not like that name")
+	rejectedSoon(t, klusterIn(namespace, "refused", "1.36.3"), "the webhook does not like that name")
 	if err := admin(t).Create(t.Context(), klusterIn(namespace, "good", "1.36.3")); err != nil {
 		t.Errorf("a Kluster that the webhook allows: %v", err)
 	}
@@ -134,9 +134,9 @@ func inTheCluster(t *testing.T, object client.Object) {
 	})
 }
 
-// refusedSoon waits until the creation of an object is rejected with the words: admission learns of the host's objects by watching
+// rejectedSoon waits until the creation of an object is rejected with the words: admission learns of the host's objects by watching
 // them.
-func refusedSoon(t *testing.T, object client.Object, words string) {
+func rejectedSoon(t *testing.T, object client.Object, words string) {
 	t.Helper()
 	c := admin(t)
 	eventually(t, func(ctx context.Context) error {

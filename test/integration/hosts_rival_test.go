@@ -16,9 +16,9 @@ import (
 	"groundskeeper.io/groundskeeper/test/plane"
 )
 
-// refusesRival puts a CustomResourceDefinition of one of Groundskeeper's group versions into a host: Groundskeeper's server is not
+// rejectsRival puts a CustomResourceDefinition of one of Groundskeeper's group versions into a host: Groundskeeper's server is not
 // ready any more, and the commands that install Groundskeeper fail. The plane is of no use afterwards.
-func refusesRival(t *testing.T, p *plane.Plane, options plane.Options) {
+func rejectsRival(t *testing.T, p *plane.Plane, options plane.Options) {
 	t.Helper()
 	const name = "hosts.midonet.org"
 	schema := map[string]any{"openAPIV3Schema": map[string]any{"type": "object"}}
@@ -44,11 +44,11 @@ func refusesRival(t *testing.T, p *plane.Plane, options plane.Options) {
 		t.Fatal(err)
 	}
 	eventually(t, func(ctx context.Context) error {
-		answer, err := client.RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
-		if strings.Count(string(answer), "[-]") == 1 && strings.Contains(string(answer), "[-]no-rival-definitions failed") {
+		response, err := client.RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
+		if strings.Count(string(response), "[-]") == 1 && strings.Contains(string(response), "[-]no-rival-definitions failed") {
 			return nil
 		}
-		return errors.Join(fmt.Errorf("/readyz responds %q", answer), err)
+		return errors.Join(fmt.Errorf("/readyz responds %q", response), err)
 	})
 	if _, err := plane.Start(t.Context(), options); err == nil || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("what registers Groundskeeper's server ends with %v, want a line that names %s", err, name)

@@ -63,8 +63,8 @@ func TestAnnouncedKluster(t *testing.T) {
 		name string
 		take func(*announcement)
 	}{
-		{"made", (*announcement).made}, {"in sync", (*announcement).inStep}, {"name taken", (*announcement).nameTaken},
-		{"change of mind", (*announcement).changeOfMind}, {"disabled", (*announcement).disabled}, {"torn down", (*announcement).takenDown},
+		{"made", (*announcement).made}, {"in sync", (*announcement).inSync}, {"name taken", (*announcement).nameTaken},
+		{"change of mind", (*announcement).changeOfMind}, {"disabled", (*announcement).disabled}, {"torn down", (*announcement).tornDown},
 	} {
 		if !t.Run(step.name, func(t *testing.T) { a.T = t; step.take(a) }) {
 			return
@@ -113,7 +113,7 @@ func (a *announcement) made() {
 }
 
 // What is owned by Groundskeeper comes back, what changes is brought into step, what is the user's stays.
-func (a *announcement) inStep() {
+func (a *announcement) inSync() {
 	a.d.edit(a.T, a.backend, func() {
 		a.backend.Cluster.DrainPolicy, a.backend.Cluster.RefreshInterval, a.backend.Cluster.ClusterStatus = gimbalv1.DrainKeepSole, new(int32(60)), gimbalv1.ClusterMaintenance
 	})
@@ -179,7 +179,7 @@ func (a *announcement) withdrawn(ctx context.Context, k *kubernikusv1.Kluster) e
 		&gimbalv1.DiscoveryBackend{ObjectMeta: metav1.ObjectMeta{Namespace: discoveryNamespace, Name: k.Name}},
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: discoveryNamespace, Name: k.Name + "-discovery"}},
 	} {
-		if err := isGone(ctx, a.c, object); err != nil {
+		if err := confirmDeleted(ctx, a.c, object); err != nil {
 			return err
 		}
 	}
@@ -244,7 +244,7 @@ func (a *announcement) disabled() {
 }
 
 // Deorbit withdraws it in the same way, with the permissions of the controller manager.
-func (a *announcement) takenDown() {
+func (a *announcement) tornDown() {
 	a.d.edit(a.T, a.k, func() { a.k.Spec.Discovery.Enabled = true })
 	a.d.is(a.T, a.k, kubernikusv1.ConditionAnnounced, "True/Announced")
 	a.has("announced again", func(*gimbalv1.DiscoveryBackend) bool { return true })

@@ -215,7 +215,7 @@ func TestKluster(t *testing.T) {
 	}
 	d.edit(t, k, func() { metav1.SetMetaDataAnnotation(&k.ObjectMeta, kubernikusv1.DetachAnnotation, "true") })
 	for _, object := range []client.Object{k, secret} {
-		eventually(t, func(ctx context.Context) error { return isGone(ctx, d.c, object) })
+		eventually(t, func(ctx context.Context) error { return confirmDeleted(ctx, d.c, object) })
 	}
 	d.routesAre(t, live, orphan, second, foreign, siblings)
 	d.is(t, sibling, kubernikusv1.ConditionRoutesClean, "True/NoOrphans")
@@ -232,5 +232,5 @@ func TestKluster(t *testing.T) {
 	if err := d.c.Delete(t.Context(), none); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func(ctx context.Context) error { return isGone(ctx, d.c, none) })
+	eventually(t, func(ctx context.Context) error { return confirmDeleted(ctx, d.c, none) })
 }

@@ -53,7 +53,7 @@ func TestKlusterLocalVolumes(t *testing.T) {
 	d.becomes(t, gauge, 0)
 	since := v.lose(nodes["a"])
 	v.event(claims[0], localvolume.EventScheduled)
-	v.gone(claims[0], vols[0])
+	v.absent(claims[0], vols[0])
 	if waited := time.Since(since); waited < delay {
 		t.Errorf("the claim went after %s", waited)
 	}
@@ -72,10 +72,10 @@ func TestKlusterLocalVolumes(t *testing.T) {
 	d.is(t, k, kubernikusv1.ConditionLocalVolumeCleanup, "False/Forbidden")
 	v.lose(nodes["b"])
 	v.stays("without permissions", claims[1])
-	kubeconfig = wayIn(t, d.workload, "groundskeeper-kluster", "kluster/workload/account.yaml", "kluster/workload/local-volumes.yaml", "kluster/workload/release-csi-volumes.yaml")
+	kubeconfig = kubeconfigFor(t, d.workload, "groundskeeper-kluster", "kluster/workload/account.yaml", "kluster/workload/local-volumes.yaml", "kluster/workload/release-csi-volumes.yaml")
 	d.edit(t, secret, func() { secret.Data["kubeconfig"] = d.read(t, kubeconfig) })
-	finally(t, func(ctx context.Context) error { return isGone(ctx, d.w, claims[1]) })
-	v.gone(vols[1])
+	finally(t, func(ctx context.Context) error { return confirmDeleted(ctx, d.w, claims[1]) })
+	v.absent(vols[1])
 	d.is(t, k, kubernikusv1.ConditionLocalVolumeCleanup, "True/Running")
 	if err := d.w.Delete(t.Context(), record); err != nil { // it is recreated, by a process that remembers the nodes
 		t.Fatal(err)
@@ -83,7 +83,7 @@ func TestKlusterLocalVolumes(t *testing.T) {
 
 	// A CSI driver that was on the node alone never responds, and its volume is released.
 	v.lose(driverNode)
-	v.gone(diskClaim, disk)
+	v.absent(diskClaim, disk)
 	v.event(disk, localvolume.EventReleased)
 
 	// An API server that is being deleted and comes back.
@@ -96,8 +96,8 @@ func TestKlusterLocalVolumes(t *testing.T) {
 		t.Fatal(err)
 	}
 	v.lose(nodes["c"])
-	finally(t, func(ctx context.Context) error { return isGone(ctx, d.w, claims[2]) })
-	v.gone(vols[2])
+	finally(t, func(ctx context.Context) error { return confirmDeleted(ctx, d.w, claims[2]) })
+	v.absent(vols[2])
 	d.is(t, k, kubernikusv1.ConditionLocalVolumeCleanup, "True/Running")
 
 	// Paused, nothing is deleted; what was lost meanwhile is deleted later.
@@ -106,7 +106,7 @@ func TestKlusterLocalVolumes(t *testing.T) {
 	d.becomes(t, gauge, -1)
 	v.lose(nodes["d"])
 	d.edit(t, k, func() { delete(k.Annotations, "groundskeeper.io/paused") })
-	v.gone(claims[3], vols[3])
+	v.absent(claims[3], vols[3])
 
 	// A Kluster that is being deleted takes the cleanup with it immediately. To tear it down requires separate permissions.
 	applyArtifacts(t, d.workload, "kluster/workload/deorbit.yaml")

@@ -125,7 +125,7 @@ func (d *workloads) lose(t *testing.T, nodes ...*corev1.Node) {
 // watched makes and loses nodes until one is missed: from then on each is.
 func (d *workloads) watched(t *testing.T) {
 	t.Helper()
-	before, err := d.metric(t.Context(), goneSeries)
+	before, err := d.metric(t.Context(), deletedSeries)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,17 +133,17 @@ func (d *workloads) watched(t *testing.T) {
 	finally(t, func(ctx context.Context) error {
 		number++
 		d.lose(t, d.node(t, fmt.Sprint("probe-", number)))
-		if now, err := d.metric(ctx, goneSeries); err != nil || now == before {
+		if now, err := d.metric(ctx, deletedSeries); err != nil || now == before {
 			return fmt.Errorf("no node is missed: %w", err)
 		}
 		return nil
 	})
 }
 
-const goneSeries = "groundskeeper_kluster_nodes_gone_total"
+const deletedSeries = "groundskeeper_kluster_nodes_gone_total"
 
 // A node that disappears brings Route GC immediately, and nothing else does: no API server that restarts, no heartbeat.
-func TestKlusterNodeGone(t *testing.T) {
+func TestKlusterNodeDeleted(t *testing.T) {
 	t.Parallel()
 	d := newWorkloads(t)
 	server := d.cloud.AddServer("garden", d.network, "10.0.0.6", "ACTIVE")
@@ -155,7 +155,7 @@ func TestKlusterNodeGone(t *testing.T) {
 	for i := range cap(many) {
 		many = append(many, d.node(t, fmt.Sprint("many-", i)))
 	}
-	k, _ := d.enroll(t, "web", wayIn(t, d.workload, "groundskeeper-kluster", "kluster/workload/account.yaml", "kluster/workload/nodes.yaml"), func(*kubernikusv1.Kluster) {})
+	k, _ := d.enroll(t, "web", kubeconfigFor(t, d.workload, "groundskeeper-kluster", "kluster/workload/account.yaml", "kluster/workload/nodes.yaml"), func(*kubernikusv1.Kluster) {})
 	d.is(t, k, kubernikusv1.ConditionRoutesClean, "True/NoOrphans")
 	d.is(t, k, kubernikusv1.ConditionOpenStackReachable, "True/Reachable")
 	d.watched(t)
@@ -175,12 +175,12 @@ func TestKlusterNodeGone(t *testing.T) {
 		}
 		return n
 	}
-	before, err := d.metric(t.Context(), goneSeries)
+	before, err := d.metric(t.Context(), deletedSeries)
 	if err != nil {
 		t.Fatal(err)
 	}
 	d.lose(t, many...)
-	d.becomes(t, goneSeries, before+100)
+	d.becomes(t, deletedSeries, before+100)
 	seen := 0
 	eventually(t, func(context.Context) error {
 		if seen += passes(); seen == 0 {
@@ -195,7 +195,7 @@ func TestKlusterNodeGone(t *testing.T) {
 	// An API server that is being deleted and comes back takes no node with it.
 	keeper := d.node(t, "keeper")
 	api := d.workload.KubeAPIServer
-	before, err = d.metric(t.Context(), goneSeries)
+	before, err = d.metric(t.Context(), deletedSeries)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +203,7 @@ func TestKlusterNodeGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.lose(t, keeper)
-	d.becomes(t, goneSeries, before+1)
+	d.becomes(t, deletedSeries, before+1)
 	d.becomes(t, `groundskeeper_kluster_workload_sessions{purpose="nodes"}`, 1)
 
 	// Paused, nothing is watched.

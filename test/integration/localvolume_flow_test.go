@@ -38,12 +38,12 @@ func TestLocalVolumes(t *testing.T) {
 			"restart":                                testRestart,
 			"nodes that may not be listed":           testNodesForbidden,
 			"all nodes at the same time":             testAllNodes,
-			"the permissions of the original":        testOriginalRights,
+			"the permissions of the original":        testOriginalPermissions,
 			"pending pods":                           testPendingPods,
 			"a node that is relabelled":              testRelabelledNode,
 			"volumes before their node":              testUnknownNodes,
 			"volumes of other sources":               testOtherSources,
-			"a driver that never responds":           testDriverNeverAnswers,
+			"a driver that never responds":           testDriverNeverResponds,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -51,12 +51,12 @@ func TestLocalVolumes(t *testing.T) {
 			})
 		}
 	})
-	refused, requests := p.denials(t)
+	rejected, requests := p.denials(t)
 	for _, user := range []string{dropIn, manager} {
 		if user = "system:serviceaccount:groundskeeper-system:" + user; requests[user] == 0 {
 			t.Errorf("the audit log has no request of %s", user)
 		}
-		for _, what := range refused {
+		for _, what := range rejected {
 			if strings.HasPrefix(what, user+" ") {
 				t.Errorf("a right is missing in artifacts/: %s", what)
 			}
@@ -128,7 +128,7 @@ func testStatefulSet(t *testing.T, p *volumePlane) {
 	if err := v.c.Delete(t.Context(), pod, client.GracePeriodSeconds(0)); err != nil {
 		t.Fatal(err)
 	}
-	v.gone(before, volumes[lost])
+	v.absent(before, volumes[lost])
 	v.event(volumes[lost], localvolume.EventDeleting)
 	boundClaim(before)
 	if claim.Spec.VolumeName != volumes[other].Name {
@@ -161,12 +161,12 @@ func testDropIn(t *testing.T, p *volumePlane) {
 	v.event(zone, localvolume.EventNotNodeBound)
 
 	since := v.lose(a)
-	v.gone(available)
-	v.gone(claim, retainedClaim, heldClaim)
+	v.absent(available)
+	v.absent(claim, retainedClaim, heldClaim)
 	if waited := time.Since(since); waited < delay {
 		t.Errorf("the claims went after %s", waited)
 	}
-	v.gone(volume)
+	v.absent(volume)
 	for object, reason := range map[client.Object]string{
 		claim: localvolume.EventScheduled, volume: localvolume.EventDeleting, retained: localvolume.EventSkipped,
 		optedOutClaim: localvolume.EventSkipped, available: localvolume.EventDeleting,
@@ -193,7 +193,7 @@ func testDropIn(t *testing.T, p *volumePlane) {
 	if err := v.c.Patch(t.Context(), held, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
 		t.Fatal(err)
 	}
-	v.gone(held)
+	v.absent(held)
 	c.metric(`local_volume_node_cleanup_persistentvolume_delete_total{phase="Released"} 2`)
 }
 
@@ -210,13 +210,13 @@ func testNodeReturns(t *testing.T, p *volumePlane) {
 	v.lose(a, b)
 	v.event(claim, localvolume.EventScheduled)
 	a = v.node("a")
-	v.gone(canary)
+	v.absent(canary)
 	v.stays("its node is back", claim, living)
 	v.event(claim, localvolume.EventCancelled)
 	v.lose(a)
 	a = v.node("a") // back immediately
 	second := v.lose(a)
-	v.gone(claim)
+	v.absent(claim)
 	if waited := time.Since(second); waited < delay {
 		t.Errorf("the claim went %s after the last loss", waited)
 	}
@@ -232,10 +232,10 @@ func testLabelIsNotTheName(t *testing.T, p *volumePlane) {
 	c := v.clean()
 	c.metric(`groundskeeper_local_volume_missing_nodes{cluster=""} 0`)
 	v.lose(other)
-	v.gone(canary)
+	v.absent(canary)
 	v.stays("the node has the label", claim)
 	v.lose(node)
-	v.gone(claim)
+	v.absent(claim)
 }
 
 // A claim that is bound to a volume whose node has already been deleted does not wait for another loss.
@@ -249,9 +249,9 @@ func testLateBound(t *testing.T, p *volumePlane) {
 	v.stays("a dry run", claim, volume)
 	c.kill()
 	v.clean("--delete-volumes-of-unknown-nodes")
-	v.gone(claim, volume)
+	v.absent(claim, volume)
 	again, late := v.bound("again", "never-there")
-	v.gone(late, again)
+	v.absent(late, again)
 }
 
 // Without an external provisioner Kubernetes tries to delete a Released volume, and fails: then it stays, unless requested.
@@ -270,12 +270,12 @@ func testFailedVolumes(t *testing.T, p *volumePlane) {
 	canary := v.volume("canary", "a")
 	v.phase(canary, corev1.VolumeAvailable)
 	v.lose(a)
-	v.gone(canary)
+	v.absent(canary)
 	v.event(volume, localvolume.EventSkipped)
 	v.stays("it failed", volume)
 	c.kill()
 	v.clean("--leader-elect=false", "--include-failed-volumes")
-	v.gone(volume)
+	v.absent(volume)
 }
 
 // A crash in the middle of the delay neither loses nor restarts it.
@@ -310,7 +310,7 @@ func testRestart(t *testing.T, p *volumePlane) {
 	c.kill()
 	v.stays("in the middle of the delay", claim)
 	v.clean(flags...)
-	v.gone(claim)
+	v.absent(claim)
 	if waited := time.Since(at); waited < long {
 		t.Errorf("it went %s after the loss", waited)
 	}

@@ -55,20 +55,20 @@ func testNodesForbidden(t *testing.T, p *volumePlane) {
 	// In the middle of the delay: nothing is deleted until the nodes can be read again.
 	sees := v.allow(user, "nodes", to("nodes", "list", "watch"))
 	v.c.Delete(t.Context(), neverClaim) //nolint:errcheck // it only has to go
-	v.gone(neverClaim)
+	v.absent(neverClaim)
 	v.c.Delete(t.Context(), never) //nolint:errcheck // it only has to go
-	v.gone(never)
+	v.absent(never)
 	c := v.cleanAs(user, "--pvc-deletion-delay=10s")
 	v.lose(a)
 	v.event(claim, localvolume.EventScheduled)
 	if err := v.c.Delete(t.Context(), sees); err != nil {
 		t.Fatal(err)
 	}
-	c.says("list the nodes before a deletion")
+	c.message("list the nodes before a deletion")
 	v.stays("the nodes cannot be read", volume, claim, b)
 	sees.ResourceVersion, sees.UID = "", ""
 	v.create(sees)
-	v.gone(claim, volume)
+	v.absent(claim, volume)
 }
 
 // missingIn returns the nodes that a record reports are missing.
@@ -117,7 +117,7 @@ func testAllNodes(t *testing.T, p *volumePlane) {
 	v.stays("three are acknowledged, four have been deleted", objects...)
 	// A node that is back makes it three of four: acknowledged.
 	v.node("n0")
-	v.gone(objects[2:]...)
+	v.absent(objects[2:]...)
 	v.stays("its node is back", objects[:2]...)
 	v.event(record, localvolume.EventBrakeReleased)
 	c.metric(`groundskeeper_local_volume_brake_engaged{cluster=""} 0`)
@@ -125,7 +125,7 @@ func testAllNodes(t *testing.T, p *volumePlane) {
 
 // With the permissions of the original's rbac.yaml it works: without leases, config maps and namespaces, and events are only
 // created.
-func testOriginalRights(t *testing.T, p *volumePlane) {
+func testOriginalPermissions(t *testing.T, p *volumePlane) {
 	v := p.newVolumes(t, "")
 	user := "original-" + v.ns
 	v.allow(user, "original",
@@ -137,15 +137,15 @@ func testOriginalRights(t *testing.T, p *volumePlane) {
 	c := v.cleanAs(user)
 	v.lose(a)
 	v.event(claim, localvolume.EventScheduled)
-	v.gone(claim, volume)
+	v.absent(claim, volume)
 	v.event(volume, localvolume.EventDeleting)
 	for _, lack := range []string{"No leader is elected", "are in memory only", "of namespaces is ignored"} {
 		if n := strings.Count(c.stderrText(), lack); n != 1 {
 			t.Errorf("the log has %d lines with %q:\n%s", n, lack, c.stderrText())
 		}
 	}
-	refused, _ := p.denials(t)
-	for _, what := range refused {
+	rejected, _ := p.denials(t)
+	for _, what := range rejected {
 		if strings.HasPrefix(what, user+" ") {
 			t.Errorf("it requests what it may not: %s", what)
 		}
@@ -161,9 +161,9 @@ func testPendingPods(t *testing.T, p *volumePlane) {
 		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: dropIn},
 		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}}}
 	v.create(binding)
-	refusing := v.startAs(user, "--delete-pending-pods")
-	if code := refusing.exitCode(); code != 1 || !strings.Contains(refusing.stderrText(), "the permission to delete pods is missing") {
-		t.Errorf("without the permissions it ends with %d: %s", code, refusing.stderrText())
+	rejecting := v.startAs(user, "--delete-pending-pods")
+	if code := rejecting.exitCode(); code != 1 || !strings.Contains(rejecting.stderrText(), "the permission to delete pods is missing") {
+		t.Errorf("without the permissions it ends with %d: %s", code, rejecting.stderrText())
 	}
 	applyArtifacts(t, p.Plane, "local-volume/pending-pods")
 	a := v.node("a")
@@ -181,9 +181,9 @@ func testPendingPods(t *testing.T, p *volumePlane) {
 	waits, other := pod("waits", claim.Name), pod("other", "another")
 	v.clean("--delete-pending-pods")
 	v.lose(a)
-	v.gone(claim, waits)
+	v.absent(claim, waits)
 	v.stays("it waits for something else", other)
-	if err := ignoreGone(v.c.Delete(t.Context(), other, client.GracePeriodSeconds(0))); err != nil {
+	if err := ignoreExpired(v.c.Delete(t.Context(), other, client.GracePeriodSeconds(0))); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -199,10 +199,10 @@ func (v *volumes) bound(name, host string, change ...func(*corev1.PersistentVolu
 }
 
 // Waits until objects have been deleted.
-func (v *volumes) gone(objects ...client.Object) {
+func (v *volumes) absent(objects ...client.Object) {
 	v.t.Helper()
 	for _, object := range objects {
-		eventually(v.t, func(ctx context.Context) error { return isGone(ctx, v.c, object) })
+		eventually(v.t, func(ctx context.Context) error { return confirmDeleted(ctx, v.c, object) })
 	}
 }
 
@@ -307,7 +307,7 @@ func (c *cleaner) read(path string) (string, error) {
 func (c *cleaner) stderrText() string { return strings.Join(c.stderr.lines(), "\n") }
 
 // Waits until the log has a text.
-func (c *cleaner) says(text string) {
+func (c *cleaner) message(text string) {
 	c.t.Helper()
 	eventually(c.t, func(context.Context) error {
 		if !strings.Contains(c.stderrText(), text) {
@@ -339,7 +339,7 @@ func (c *cleaner) kill() {
 }
 
 // denials returns what was denied to Groundskeeper's processes for want of permissions, and how many requests each user sent.
-func (p *volumePlane) denials(t *testing.T) (refused []string, requests map[string]int) {
+func (p *volumePlane) denials(t *testing.T) (rejected []string, requests map[string]int) {
 	t.Helper()
 	mark := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name(t, "mark")}}
 	if err := clientOf(t, p.Config()).Create(t.Context(), mark); err != nil {
@@ -360,14 +360,14 @@ func (p *volumePlane) denials(t *testing.T) (refused []string, requests map[stri
 		}
 		requests[event.User.Username]++
 		if event.Forbidden() {
-			refused = append(refused, fmt.Sprintf("%s may not %s %s", event.User.Username, event.Verb, event.RequestURI))
+			rejected = append(rejected, fmt.Sprintf("%s may not %s %s", event.User.Username, event.Verb, event.RequestURI))
 		}
 	}
-	return refused, requests
+	return rejected, requests
 }
 
-// ignoreGone is client.IgnoreNotFound for deletions in tests.
-func ignoreGone(err error) error {
+// ignoreExpired is client.IgnoreNotFound for deletions in tests.
+func ignoreExpired(err error) error {
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

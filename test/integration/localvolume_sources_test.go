@@ -66,16 +66,16 @@ func testOtherSources(t *testing.T, p *volumePlane) {
 	}
 	c.metric(`groundskeeper_local_volume_unsupported_source{cluster=""} 2`)
 	v.lose(a)
-	v.gone(canary)
+	v.absent(canary)
 	v.stays("their sources are not enabled", path, pathClaim, disk, diskClaim, b)
 	c.kill()
 	v.clean("--leader-elect=false", "--volume-sources=local,hostPath", "--driver-grace-period=1s", "--delete-volumes-of-unknown-nodes")
-	v.gone(pathClaim, path)
+	v.absent(pathClaim, path)
 	v.stays("its driver is not enabled", disk, diskClaim)
 }
 
 // A CSI driver on a node that does not exist never responds. Its claims go; the volume is deleted only when that is requested.
-func testDriverNeverAnswers(t *testing.T, p *volumePlane) {
+func testDriverNeverResponds(t *testing.T, p *volumePlane) {
 	v := p.newVolumes(t, "")
 	a := v.csiNode("a")
 	v.csiNode("b")
@@ -86,7 +86,7 @@ func testDriverNeverAnswers(t *testing.T, p *volumePlane) {
 	flags := []string{"--leader-elect=false", "--csi-drivers=" + csiDriver + "=" + csiNodeLabel, "--driver-grace-period=2s"}
 	c := v.clean(flags...)
 	v.lose(a)
-	v.gone(claim, foreignClaim, retainedClaim)
+	v.absent(claim, foreignClaim, retainedClaim)
 	v.phase(volume, corev1.VolumeReleased)
 	v.event(volume, localvolume.EventSkipped)
 	v.stays("releasing is not requested", volume, living, livingClaim)
@@ -94,13 +94,13 @@ func testDriverNeverAnswers(t *testing.T, p *volumePlane) {
 
 	user := "release-" + v.ns
 	v.allow(user, "release", to("persistentvolumes", "list", "watch", "delete"), to("persistentvolumeclaims", "list", "watch", "delete"), to("nodes", "list", "watch"))
-	refusing := v.startAs(user, append(flags, "--release-csi-volumes")...)
-	if code := refusing.exitCode(); code != 1 || !strings.Contains(refusing.stderrText(), "the permission to patch persistentvolumes is missing") {
-		t.Errorf("without the permission it ends with %d: %s", code, refusing.stderrText())
+	rejecting := v.startAs(user, append(flags, "--release-csi-volumes")...)
+	if code := rejecting.exitCode(); code != 1 || !strings.Contains(rejecting.stderrText(), "the permission to patch persistentvolumes is missing") {
+		t.Errorf("without the permission it ends with %d: %s", code, rejecting.stderrText())
 	}
 	applyArtifacts(t, p.Plane, "local-volume/release-csi-volumes")
 	v.clean(append(flags, "--release-csi-volumes")...)
-	v.gone(volume)
+	v.absent(volume)
 	if event := v.event(volume, localvolume.EventReleased); !strings.Contains(event.Message, `volume handle "lv-`+volume.Name+`", was not cleaned up`) {
 		t.Errorf("event %q", event.Message)
 	}
@@ -113,7 +113,7 @@ func testDriverNeverAnswers(t *testing.T, p *volumePlane) {
 	if err := v.c.Patch(t.Context(), foreign, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
 		t.Fatal(err)
 	}
-	v.gone(foreign)
+	v.absent(foreign)
 }
 
 // The labels of a running node change: nothing is lost.
@@ -128,15 +128,15 @@ func testRelabelledNode(t *testing.T, p *volumePlane) {
 	v.label(a, corev1.LabelHostname, v.ns+"-renamed")
 	v.event(volume, localvolume.EventNodeUncertain)
 	v.lose(other)
-	v.gone(canary)
+	v.absent(canary)
 	v.stays("its node is running", volume, claim, free)
 	c.kill()
 	_, again := v.bound("again", "other")
 	v.clean("--leader-elect=false")
-	v.gone(again)
+	v.absent(again)
 	v.stays("its node is running, and a restart knows it", volume, claim, free)
 	v.lose(a)
-	v.gone(claim, volume, free)
+	v.absent(claim, volume, free)
 }
 
 // Volumes that are made before their node joins are reported, not deleted.
@@ -156,7 +156,7 @@ func testUnknownNodes(t *testing.T, p *volumePlane) {
 	v.stays("its node may join", early, retained, reserved)
 	c.kill()
 	v.clean("--leader-elect=false", "--delete-volumes-of-unknown-nodes")
-	v.gone(early)
+	v.absent(early)
 	v.event(retained, localvolume.EventSkipped)
 	v.event(reserved, localvolume.EventSkipped)
 	v.stays("its policy, or a claim, keeps it", retained, reserved)

@@ -28,8 +28,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"groundskeeper.io/groundskeeper/pkg/apis/scheme"
+	"groundskeeper.io/groundskeeper/test/permissions"
 	"groundskeeper.io/groundskeeper/test/plane"
-	"groundskeeper.io/groundskeeper/test/rights"
 )
 
 // shared is the plane of all tests that do not break one: two API servers on the plane's etcd, one manager, an audit log.
@@ -55,11 +55,11 @@ func run(m *testing.M) (int, error) {
 	// Closing an httptest.Server cuts connections of http.DefaultTransport, those of other tests with it.
 	http.DefaultClient.Transport = http.DefaultTransport.(*http.Transport).Clone()
 	log.SetLogger(logr.Discard())
-	roles, err := rights.Load("../../artifacts")
+	roles, err := permissions.Load("../../artifacts")
 	if err != nil {
 		return 0, err
 	}
-	if used, err = rights.NewUse(roles); err != nil {
+	if used, err = permissions.NewUse(roles); err != nil {
 		return 0, err
 	}
 	dir, err := os.MkdirTemp("", "integration")
@@ -92,7 +92,7 @@ func run(m *testing.M) (int, error) {
 	if err := errors.Join(readiness, checkPermissions(auditLog), used.Read(auditLog)); err != nil || code != 0 {
 		return code, err
 	}
-	return code, checkRightsAreNeeded()
+	return code, checkPermissionsAreNeeded()
 }
 
 // auditPolicy records who wrote what, and everything that Groundskeeper's processes request; no content.

@@ -54,7 +54,7 @@ func (s *shop) kindsComeAndGo() {
 	route := s.read(s.apply("user", httpRouteManifest))
 	s.apply("user", ingressRouteManifest)
 	s.drain(s.us)
-	s.tells(s.us, func(status *gimbalv1.DiscoveryBackendStatus) bool {
+	s.reports(s.us, func(status *gimbalv1.DiscoveryBackendStatus) bool {
 		return status.Routes.Matching == 2 && status.Routes.Drained == 2
 	})
 	const definition = "testdata/crds/ingressroute.yaml"

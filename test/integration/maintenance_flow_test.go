@@ -115,7 +115,7 @@ func TestMaintenance(t *testing.T) {
 			"fast":                       (*shop).fast,
 			"record removed":             (*shop).recordRemoved,
 			"record damaged":             (*shop).recordDamaged,
-			"refused":                    (*shop).refused,
+			"refused":                    (*shop).rejected,
 			"reach":                      (*shop).reach,
 			"labels change":              (*shop).labelsChange,
 			"backend deleted":            (*shop).backendDeleted,
@@ -145,7 +145,7 @@ func (s *shop) everyKind() {
 	for i, route := range before {
 		s.weights(route, drained[i])
 	}
-	s.tells(s.us, func(status *gimbalv1.DiscoveryBackendStatus) bool {
+	s.reports(s.us, func(status *gimbalv1.DiscoveryBackendStatus) bool {
 		got := status.Routes
 		return got.Matching == 7 && got.Drained == 7 && got.WithoutAlternative == nil && got.DrainedTime != nil
 	})
@@ -153,7 +153,7 @@ func (s *shop) everyKind() {
 	for _, route := range before {
 		s.unchanged(route)
 	}
-	s.tells(s.us, func(status *gimbalv1.DiscoveryBackendStatus) bool {
+	s.reports(s.us, func(status *gimbalv1.DiscoveryBackendStatus) bool {
 		return status.Routes.Matching == 7 && status.Routes.Drained == 0 && status.Routes.DrainedTime == nil
 	})
 }
@@ -215,7 +215,7 @@ func (s *shop) oneAfterTheOther() {
 		s.drain(s.eu)
 		s.weights(all, "[0 5 0][0 5 0]")
 		s.weights(route, "[0 0][0 0]")
-		s.tells(s.us, func(status *gimbalv1.DiscoveryBackendStatus) bool {
+		s.reports(s.us, func(status *gimbalv1.DiscoveryBackendStatus) bool {
 			without := status.Routes.WithoutAlternative
 			return without != nil && without.Count == 2 && status.EndpointsDrained
 		})
@@ -369,7 +369,7 @@ func (s *shop) soleBackendIsKept() {
 	}
 	policy(gimbalv1.DrainKeepSole)
 	s.drain(s.us)
-	s.tells(s.us, func(status *gimbalv1.DiscoveryBackendStatus) bool {
+	s.reports(s.us, func(status *gimbalv1.DiscoveryBackendStatus) bool {
 		return s.ready(slice) == "true,false" && !status.EndpointsDrained && status.Routes.Drained == 0 && len(status.Errors) == 2
 	})
 	s.unchanged(proxy)
@@ -401,7 +401,7 @@ func (s *shop) blueAndGreen() {
 	s.drain(s.us)
 	s.weights(proxy, "[0 1][100 0]")
 	s.weights(route, "[0 1][0 0]")
-	s.tells(s.us, func(status *gimbalv1.DiscoveryBackendStatus) bool {
+	s.reports(s.us, func(status *gimbalv1.DiscoveryBackendStatus) bool {
 		without := status.Routes.WithoutAlternative
 		return without != nil && without.Count == 2 && status.EndpointsDrained
 	})

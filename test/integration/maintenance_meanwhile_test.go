@@ -55,7 +55,7 @@ func weigh(references string, rule, reference int, weight int64) func([]any) []a
 // routesMeanwhile: in maintenance a new route is drained, an edit is what is restored, and a route that is being deleted has been
 // deleted.
 func (s *shop) routesMeanwhile() {
-	proxy, gone := s.apply("user", proxyManifest), s.apply("user", tcpRouteManifest)
+	proxy, absent := s.apply("user", proxyManifest), s.apply("user", tcpRouteManifest)
 	s.drain(s.us)
 	route := s.apply("user", httpRouteManifest)
 	s.weights(route, "[0 1][0 30]")
@@ -65,7 +65,7 @@ func (s *shop) routesMeanwhile() {
 		rules(proxy, "routes", weigh("services", 1, 1, 40))
 	})
 	s.weights(proxy, "[0 6][0 40]")
-	if err := s.c.Delete(s.Context(), gone); err != nil {
+	if err := s.c.Delete(s.Context(), absent); err != nil {
 		s.Fatal(err)
 	}
 	eventually(s.T, func(ctx context.Context) error {
@@ -263,7 +263,7 @@ func (s *shop) recordDamaged() {
 
 // rejections: a policy rejects changes of a route. That is reported by name, all others are drained, and when the policy has been
 // deleted, so is this one.
-func (s *shop) refused() {
+func (s *shop) rejected() {
 	proxy, route := s.read(s.apply("user", proxyManifest)), s.read(s.apply("user", httpRouteManifest))
 	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}, Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
 		FailurePolicy: new(admissionregistrationv1.Fail),
@@ -330,7 +330,7 @@ func (s *shop) reach() {
 	s.weights(crossed, "[1 1][70 30]")
 	s.weights(taken, "[1 1][70 30]")
 	s.unchanged(proxy)
-	s.tells(local, func(status *gimbalv1.DiscoveryBackendStatus) bool {
+	s.reports(local, func(status *gimbalv1.DiscoveryBackendStatus) bool {
 		return status.Routes.Matching == 1 && status.Routes.Drained == 1
 	})
 	s.enable(local)

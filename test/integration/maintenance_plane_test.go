@@ -204,7 +204,7 @@ func (s *shop) is(backend *gimbalv1.DiscoveryBackend, want string) {
 
 // Waits until the status of a backend is as it should be. The first one that reports Drained may be older than the news of the last
 // route.
-func (s *shop) tells(backend *gimbalv1.DiscoveryBackend, is func(*gimbalv1.DiscoveryBackendStatus) bool) {
+func (s *shop) reports(backend *gimbalv1.DiscoveryBackend, is func(*gimbalv1.DiscoveryBackendStatus) bool) {
 	s.Helper()
 	eventually(s.T, func(ctx context.Context) error {
 		if err := s.c.Get(ctx, client.ObjectKeyFromObject(backend), backend); err != nil {

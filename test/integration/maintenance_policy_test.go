@@ -24,22 +24,22 @@ import (
 	"groundskeeper.io/groundskeeper/test/plane"
 )
 
-// drainedUS has the Services that start with "us-" drained. It implements drain.Backends.
-type drainedUS struct{}
+// drainedBackend has the Services that start with "us-" drained. It implements drain.Backends.
+type drainedBackend struct{}
 
-func (drainedUS) Of(service types.NamespacedName) (string, bool) {
+func (drainedBackend) Of(service types.NamespacedName) (string, bool) {
 	backend, _, _ := strings.Cut(service.Name, "-")
 	return backend, true
 }
-func (drainedUS) Share(backend, _ string) int {
+func (drainedBackend) Share(backend, _ string) int {
 	if backend == "us" {
 		return 0
 	}
 	return 100
 }
-func (drainedUS) KeepsSole(string) bool { return false }
+func (drainedBackend) KeepsSole(string) bool { return false }
 
-func (drainedUS) Target(types.NamespacedName, string) drain.Target { return drain.Target{} }
+func (drainedBackend) Target(types.NamespacedName, string) drain.Target { return drain.Target{} }
 
 // The policy of artifacts/policies/maintenance-weights.yaml, with no controller about: what is forced back lands
 // drained, with its record, and what is none of maintenance's business is let alone.
@@ -124,7 +124,7 @@ func TestMaintenanceWeightsPolicy(t *testing.T) {
 			}
 			for _, kind := range drain.Kinds() {
 				if kind.Kind == route.GetKind() {
-					if decision, err := kind.Rewrite(route, drainedUS{}); err != nil || !decision.Write {
+					if decision, err := kind.Rewrite(route, drainedBackend{}); err != nil || !decision.Write {
 						t.Fatalf("%+v, %v", decision, err)
 					}
 				}

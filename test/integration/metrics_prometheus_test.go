@@ -52,8 +52,8 @@ func startPrometheus(t *testing.T, m *measured) *prometheus {
 	p := &prometheus{address: "127.0.0.1:" + freePort(t)}
 	ctx, cancel := context.WithCancel(t.Context())
 	process := exec.CommandContext(ctx, binary, "--config.file="+fileOf(t, content), "--storage.tsdb.path="+t.TempDir(), "--web.listen-address="+p.address)
-	said := &output{}
-	process.Stderr = said
+	text := &output{}
+	process.Stderr = text
 	if err := process.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func startPrometheus(t *testing.T, m *measured) *prometheus {
 	})
 	eventually(t, func(ctx context.Context) error {
 		if err := p.get(ctx, "/-/ready", nil, nil); err != nil {
-			return errors.Join(err, errors.New(said.last()))
+			return errors.Join(err, errors.New(text.last()))
 		}
 		return nil
 	})

@@ -16,19 +16,19 @@ import (
 )
 
 // plugin runs "kubectl groundskeeper", responding to its prompts.
-func (s *shop) plugin(answer string, args ...string) (string, error) {
+func (s *shop) plugin(response string, args ...string) (string, error) {
 	s.Helper()
 	command := exec.CommandContext(s.Context(), s.Kubectl(), append([]string{"groundskeeper", "--kubeconfig", s.AdminKubeconfig()}, args...)...)
 	command.Env = append(os.Environ(), "PATH="+filepath.Dir(s.Kubectl())+":"+os.Getenv("PATH"))
-	command.Stdin = strings.NewReader(answer)
+	command.Stdin = strings.NewReader(response)
 	out, err := command.CombinedOutput()
 	return string(out), err
 }
 
 // prints runs the plugin and looks for texts in what it prints.
-func (s *shop) prints(answer string, args []string, texts ...string) {
+func (s *shop) prints(response string, args []string, texts ...string) {
 	s.Helper()
-	out, err := s.plugin(answer, args...)
+	out, err := s.plugin(response, args...)
 	reports := args[0] == "status" || args[0] == "why" // with the exit code 1 when there are findings
 	if exit, failed := errors.AsType[*exec.ExitError](err); err != nil && (!reports || !failed || exit.ExitCode() != 1) {
 		s.Fatalf("%q: %v: %s", args, err, out)

@@ -44,10 +44,10 @@ func TestUninstall(t *testing.T) {
 	t.Parallel()
 	rare(t)
 	r := newRemoval(t)
-	r.isRefused()
+	r.isRejected()
 	r.isShown()
 	r.isInterrupted()
-	r.isGone()
+	r.confirmDeleted()
 	r.neverStarts()
 }
 
@@ -153,29 +153,29 @@ func (r *removal) uninstall(ctx context.Context, args ...string) (string, error)
 	return out.String(), err
 }
 
-// isRefused: it does not begin while something would block in the middle, and reports what.
-func (r *removal) isRefused() {
+// isRejected: it does not begin while something would block in the middle, and reports what.
+func (r *removal) isRejected() {
 	r.Helper()
-	refused := func(want string, args ...string) {
+	rejected := func(want string, args ...string) {
 		r.Helper()
 		out, err := r.uninstall(r.Context(), append(args, "--yes")...)
 		if err == nil || !strings.Contains(out, want) || !strings.Contains(out, "Nothing was changed") {
 			r.Fatalf("want it rejected with %q: %v %s", want, err, out)
 		}
 	}
-	refused("Pass its file with --config")
-	refused(`Restart the controller manager with "-translation-convert"`, "--config", r.converting)
+	rejected("Pass its file with --config")
+	rejected(`Restart the controller manager with "-translation-convert"`, "--config", r.converting)
 	if err := r.Managers[0].Stop(r.Context()); err != nil {
 		r.Fatal(err)
 	}
-	refused("the controller manager does not work", "--config", r.config)
+	rejected("the controller manager does not work", "--config", r.config)
 	if err := r.Managers[0].Start(r.Context(), "--config="+r.config); err != nil {
 		r.Fatal(err)
 	}
 	if err := r.Managers[0].Ready(r.Context()); err != nil {
 		r.Fatal(err)
 	}
-	refused("is protected: kubectl annotate", "--config", r.config)
+	rejected("is protected: kubectl annotate", "--config", r.config)
 	r.kubectl(r.T, "annotate", "--namespace", r.plain.Namespace, "kluster/"+r.plain.Name, kubernikusv1.TerminationProtectionAnnotation+"-")
 }
 
@@ -229,8 +229,8 @@ func (r *removal) isInterrupted() {
 	}
 }
 
-// isGone: nothing is left of it, what is not owned by Groundskeeper stays, and namespaces can be deleted.
-func (r *removal) isGone() {
+// confirmDeleted: nothing is left of it, what is not owned by Groundskeeper stays, and namespaces can be deleted.
+func (r *removal) confirmDeleted() {
 	r.Helper()
 	if out, err := r.uninstall(r.Context()); err != nil || !strings.Contains(out, "nothing of an installation is there") {
 		r.Errorf("the second time: %v %s", err, out)
@@ -303,7 +303,7 @@ func (r *removal) neverStarts() {
 // emptyNetwork: nothing is left in MidoNet.
 func (r *removal) emptyNetwork() {
 	r.Helper()
-	hand := r.network.byHand()
+	hand := r.network.manually()
 	chains, err := hand.List(r.Context(), midonet.Query{Kind: "Chain", Tenant: "midonetkube"})
 	if err != nil {
 		r.Fatal(err)

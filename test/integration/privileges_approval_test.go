@@ -49,12 +49,12 @@ func TestOneMemberIsNoSecondPerson(t *testing.T) {
 	}
 
 	byAmy := confirmedBy(asAmy)
-	refused(t, asAmy.Delete(t.Context(), byAmy), "you confirmed the deletion yourself")
-	refused(t, asRobot.Delete(t.Context(), byAmy), "can act as the service accounts")
+	rejected(t, asAmy.Delete(t.Context(), byAmy), "you confirmed the deletion yourself")
+	rejected(t, asRobot.Delete(t.Context(), byAmy), "can act as the service accounts")
 	user, in := account("kube-system", "namespace-controller")
-	refused(t, as(t, user, in...).DeleteAllOf(t.Context(), &kubernikusv1.Kluster{}, client.InNamespace(namespace)), "no second approval")
+	rejected(t, as(t, user, in...).DeleteAllOf(t.Context(), &kubernikusv1.Kluster{}, client.InNamespace(namespace)), "no second approval")
 	byRobot := confirmedBy(asRobot)
-	refused(t, asAmy.Delete(t.Context(), byRobot), "let a user set it again")
+	rejected(t, asAmy.Delete(t.Context(), byRobot), "let a user set it again")
 
 	// The real garbage collector, in both ways that it deletes dependents.
 	for _, propagation := range []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground} {
@@ -64,7 +64,7 @@ func TestOneMemberIsNoSecondPerson(t *testing.T) {
 		accepted(t, asAmy.Patch(t.Context(), copyOf(owned), mergePatch(fmt.Sprintf(
 			`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":%q,"uid":%q}]}}`, owner.Name, owner.UID))))
 		accepted(t, asAmy.Delete(t.Context(), owner, client.PropagationPolicy(propagation)))
-		eventually(t, func(context.Context) error { return refusedToCollect(owned) })
+		eventually(t, func(context.Context) error { return failedCollection(owned) })
 		lives(owned)
 		accepted(t, as(t, bert).Delete(t.Context(), owned)) // a second person does
 	}
@@ -73,8 +73,8 @@ func TestOneMemberIsNoSecondPerson(t *testing.T) {
 	lives(byRobot)
 }
 
-// refusedToCollect complains unless the garbage collector tried to delete a Kluster, and was rejected.
-func refusedToCollect(k *kubernikusv1.Kluster) error {
+// failedCollection complains unless the garbage collector tried to delete a Kluster, and was rejected.
+func failedCollection(k *kubernikusv1.Kluster) error {
 	for event, err := range audit.Read(auditLog) {
 		if err != nil {
 			return err

@@ -49,7 +49,7 @@ func phases() []phase {
 		{name: "Ready", enter: func(*testing.T, estate) {}},
 		{name: "Ready and paused", unobserved: true, enter: func(t *testing.T, e estate) {
 			accepted(t, admin(t).Patch(t.Context(), copyOf(e.project), mergePatch(`{"metadata":{"annotations":{"groundskeeper.io/paused":"true"}}}`)))
-			says(t, e.project, "Ready", "Paused", "True", "PausedByAnnotation", "")
+			contains(t, e.project, "Ready", "Paused", "True", "PausedByAnnotation", "")
 		}},
 		{name: "Terminating", deleting: true, enter: terminates()},
 		{name: "Terminating in the foreground", deleting: true, enter: terminates(client.PropagationPolicy(metav1.DeletePropagationForeground))},
@@ -57,7 +57,7 @@ func phases() []phase {
 		{name: "Failed, the namespace was taken back", homeless: true, enter: func(t *testing.T, e estate) {
 			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.project.NamespaceName()}}
 			change(t, namespace, func(ns *corev1.Namespace) { delete(ns.Labels, gardenerv1beta1.LabelProjectName) })
-			says(t, e.project, "Failed", "NamespaceReady", "False", "NamespaceNotLabelled", "")
+			contains(t, e.project, "Failed", "NamespaceReady", "False", "NamespaceNotLabelled", "")
 		}},
 	}
 }
@@ -67,16 +67,16 @@ func terminates(options ...client.DeleteOption) func(*testing.T, estate) {
 	return func(t *testing.T, e estate) {
 		accepted(t, admin(t).Delete(t.Context(), klusterIn(e.project.NamespaceName(), "k", ""), options...))
 		accepted(t, admin(t).Delete(t.Context(), copyOf(e.project), options...))
-		says(t, e.project, "Terminating", "Deletable", "False", "NamespaceNotEmpty", "Kluster k")
+		contains(t, e.project, "Terminating", "Deletable", "False", "NamespaceNotEmpty", "Kluster k")
 	}
 }
 
 // privileges are what a member could do to the others, and who is allowed to.
 func (e estate) privileges(p phase) []right {
-	members, managers, nobody := []string{owner, admins}, []string{owner, uam}, []string{}
+	members, managers, anonymous := []string{owner, admins}, []string{owner, uam}, []string{}
 	inNamespace := members
 	if p.homeless {
-		inNamespace = nobody
+		inNamespace = anonymous
 	}
 	project := &gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: e.project.Name}}
 	kluster := klusterIn(e.project.NamespaceName(), "k", "")
@@ -106,18 +106,18 @@ func (e estate) privileges(p phase) []right {
 		}
 	}
 	all := []right{
-		{"pause the project", nobody, patches(project, pauses)},
+		{"pause the project", anonymous, patches(project, pauses)},
 		{"have the project deleted by the garbage collector", members, patches(project, disowns)},
 		{"make a service account a viewer", []string{owner, admins, uam}, joins("viewer")},
 		{"make a service account manage service accounts", managers, joins("serviceaccountmanager")},
 		{"give a service account the role of an extension", managers, joins("extension:x")},
 		{"make a service account manage members", managers, joins("uam")},
-		{"pause the kluster", nobody, patches(kluster, pauses)},
+		{"pause the kluster", anonymous, patches(kluster, pauses)},
 		{"detach the kluster", inNamespace, patches(kluster, detaches)},
 		{"end the deorbit of the kluster", inNamespace, patches(kluster, destructs)},
 		{"protect the kluster", inNamespace, patches(kluster, protects)},
 		{"have the kluster deleted by the garbage collector", inNamespace, patches(kluster, disowns)},
-		{"register a paused kluster", nobody, toCreate(created("groundskeeper.io/paused"))},
+		{"register a paused kluster", anonymous, toCreate(created("groundskeeper.io/paused"))},
 		{"register a detached kluster", inNamespace, toCreate(created(kubernikusv1.DetachAnnotation))},
 		{"delete all klusters", inNamespace, func(ctx context.Context, c client.WithWatch) error {
 			return c.DeleteAllOf(ctx, copyOf(kluster), client.InNamespace(kluster.Namespace), client.DryRunAll)
@@ -130,8 +130,8 @@ func (e estate) privileges(p phase) []right {
 	}
 	if p.deleting {
 		all = append(all,
-			right{"remove the finalizer of the project", nobody, patches(project, unkeeps)},
-			right{"remove the finalizer of the kluster", nobody, patches(kluster, unkeeps)})
+			right{"remove the finalizer of the project", anonymous, patches(project, unkeeps)},
+			right{"remove the finalizer of the kluster", anonymous, patches(kluster, unkeeps)})
 		// A namespace that is being deleted takes nothing new.
 		all = slices.DeleteFunc(all, func(r right) bool { return r.what == "register a detached kluster" })
 	}
@@ -177,9 +177,9 @@ func TestPrivileges(t *testing.T) {
 }
 
 // judge sends all requests, and complains about each that a role is allowed to send and cannot, or the other way round.
-func judge(t *testing.T, c client.WithWatch, role string, rights []right) {
+func judge(t *testing.T, c client.WithWatch, role string, permissions []right) {
 	t.Helper()
-	for _, right := range rights {
+	for _, right := range permissions {
 		if slices.Contains(right.who, role) {
 			eventually(t, func(ctx context.Context) error {
 				if err := right.request(ctx, c); err != nil {
@@ -189,7 +189,7 @@ func judge(t *testing.T, c client.WithWatch, role string, rights []right) {
 			})
 		}
 	}
-	for _, right := range rights {
+	for _, right := range permissions {
 		if slices.Contains(right.who, role) {
 			continue
 		}
@@ -222,7 +222,7 @@ func lacks(t *testing.T, c client.WithWatch, role string, requests ...request) {
 	t.Helper()
 	for i, request := range requests {
 		eventually(t, func(ctx context.Context) error {
-			if err := request(ctx, c); !isRefused(err) {
+			if err := request(ctx, c); !isRejected(err) {
 				return errors.Join(fmt.Errorf("%s was removed, request %d is not rejected", role, i), err)
 			}
 			return nil
@@ -267,7 +267,7 @@ func TestFinalizersNeedTheirVerb(t *testing.T) {
 					continue
 				}
 				eventually(t, func(ctx context.Context) error { return toPatch(object)(ctx, c) })
-				refused(t, unkept(t.Context(), c), `without the verb "manage-finalizers"`)
+				rejected(t, unkept(t.Context(), c), `without the verb "manage-finalizers"`)
 			}
 			if right.Resource != "klusters" { // the shared plane has no controllers of Klusters, and not their role
 				accepted(t, unkept(t.Context(), as(t, manager, groups...)))

@@ -7,7 +7,7 @@ import "groundskeeper.io/groundskeeper/test/audit"
 
 // Groundskeeper's are the identities of Groundskeeper's two processes, with the permissions that artifacts/ gives them and no
 // other.
-func ours() []string { return []string{audit.APIServer, audit.Manager} }
+func own() []string { return []string{audit.APIServer, audit.Manager} }
 
 // checkPermissions reads the audit log of a whole run: whatever Groundskeeper's processes requested, they had the right to.
-func checkPermissions(log string) error { return audit.CheckRights(log, ours()...) }
+func checkPermissions(log string) error { return audit.CheckPermissions(log, own()...) }

@@ -15,12 +15,12 @@ import (
 	"strings"
 	"testing"
 
+	"groundskeeper.io/groundskeeper/test/permissions"
 	"groundskeeper.io/groundskeeper/test/plane"
-	"groundskeeper.io/groundskeeper/test/rights"
 )
 
 // used is what the audit logs of all planes show about the permissions in artifacts/.
-var used *rights.Use
+var used *permissions.Use
 
 // startAudited starts a plane that is audited.
 func startAudited(ctx context.Context, t *testing.T, options plane.Options) (*plane.Plane, error) {
@@ -81,8 +81,8 @@ func applyArtifacts(t *testing.T, p *plane.Plane, paths ...string) {
 	}
 }
 
-// wayIn applies artifacts, and returns a kubeconfig of a ServiceAccount from them.
-func wayIn(t *testing.T, p *plane.Plane, name string, paths ...string) string {
+// kubeconfigFor applies artifacts, and returns a kubeconfig of a ServiceAccount from them.
+func kubeconfigFor(t *testing.T, p *plane.Plane, name string, paths ...string) string {
 	t.Helper()
 	applyArtifacts(t, p, paths...)
 	namespace := "groundskeeper-system"
@@ -96,10 +96,10 @@ func wayIn(t *testing.T, p *plane.Plane, name string, paths ...string) string {
 	return path
 }
 
-// checkRightsAreNeeded fails for each right in artifacts/ that no request of the run needed: it has to go, or a test is missing.
+// checkPermissionsAreNeeded fails for each right in artifacts/ that no request of the run needed: it has to go, or a test is missing.
 // With it, and with the checks that nothing was forbidden, no rule can be removed without a test that fails. It reports nothing
 // after a run of some of the tests, as with -short.
-func checkRightsAreNeeded() error {
+func checkPermissionsAreNeeded() error {
 	if selected() || testing.Short() {
 		return nil
 	}
@@ -115,8 +115,8 @@ func selected() bool {
 }
 
 // isProvedByTest reports whether a dedicated test proves that a right is needed.
-func isProvedByTest(right rights.Right) bool {
-	return slices.ContainsFunc(unaudited, func(u rights.Right) bool {
+func isProvedByTest(right permissions.Right) bool {
+	return slices.ContainsFunc(unaudited, func(u permissions.Right) bool {
 		return right.Verb == u.Verb && right.Group == u.Group && right.Resource == u.Resource && right.Name == ""
 	})
 }

@@ -34,7 +34,7 @@ const rareConfig = `
 `
 
 // What the controller manager needs some of its permissions for happens rarely. Here it happens.
-func TestRightsThatAreRarelyNeeded(t *testing.T) {
+func TestPermissionsThatAreRarelyNeeded(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, func(options *plane.Options) {
 		config, err := os.ReadFile(options.ManagerConfig)
@@ -48,7 +48,7 @@ func TestRightsThatAreRarelyNeeded(t *testing.T) {
 	t.Run("a pod that waits for a claim that has been deleted", n.pendingPod)
 	t.Run("a volume whose driver has been deleted with its node", n.releasedVolume)
 	t.Run("certificates of etcd that cannot be used", n.etcdCertificates)
-	t.Run("a pod that is recreated", n.podAnew)
+	t.Run("a pod that is recreated", n.recreatePod)
 }
 
 // Objects without the label of their Project are not in the cache, and are there when they are made again.
@@ -92,7 +92,7 @@ func (n *network) lostLabels(t *testing.T) {
 	}
 	eventually(t, func(ctx context.Context) error {
 		quotas := &corev1.ResourceQuotaList{}
-		if err := errors.Join(isGone(ctx, n.c, project), n.c.List(ctx, quotas, client.InNamespace(kept.Name))); err != nil || len(quotas.Items) > 0 {
+		if err := errors.Join(confirmDeleted(ctx, n.c, project), n.c.List(ctx, quotas, client.InNamespace(kept.Name))); err != nil || len(quotas.Items) > 0 {
 			return fmt.Errorf("%d quotas are left: %w", len(quotas.Items), err)
 		}
 		return n.c.Get(ctx, client.ObjectKeyFromObject(kept), kept)
@@ -110,7 +110,7 @@ func (n *network) pendingPod(t *testing.T) {
 	pod := waitingPod(v.ns, claim.Name)
 	eventually(t, func(ctx context.Context) error { return n.c.Create(ctx, pod) }) // its service account has to be there
 	v.lose(a)
-	v.gone(claim, pod)
+	v.absent(claim, pod)
 }
 
 // releasedVolume needs the class and the namespace of pendingPod.
@@ -120,7 +120,7 @@ func (n *network) releasedVolume(t *testing.T) {
 	node := v.csiNode("driver")
 	volume, claim := v.bound("disk", "driver", csi)
 	v.lose(node)
-	v.gone(claim, volume)
+	v.absent(claim, volume)
 }
 
 // waitingPod is a pod that was not scheduled, because of a claim.
@@ -158,7 +158,7 @@ func (n *network) etcdCertificates(t *testing.T) {
 }
 
 // A Pod takes over the Translations of the one that had its name, when garbage collection is slow.
-func (n *network) podAnew(t *testing.T) {
+func (n *network) recreatePod(t *testing.T) {
 	n = n.on(t)
 	ns := n.namespace("anew")
 	n.node("node-a", "10.1.0.0/24", "192.0.2.1")

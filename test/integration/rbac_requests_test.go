@@ -30,9 +30,9 @@ type right struct {
 // request is sent in the name of the user that the client impersonates.
 type request func(ctx context.Context, c client.WithWatch) error
 
-// isRefused reports whether a request failed for want of permissions: not because a name is taken, nor because something is missing
+// isRejected reports whether a request failed for want of permissions: not because a name is taken, nor because something is missing
 // or invalid.
-func isRefused(err error) bool {
+func isRejected(err error) bool {
 	return apierrors.IsForbidden(err) && (strings.Contains(err.Error(), " cannot ") || strings.Contains(err.Error(), "attempting to grant"))
 }
 

@@ -34,9 +34,9 @@ const (
 
 // They are the table of what each role of a Project is for: what can be done, by whom, and the request that does it. No user is
 // allowed to do what is not allowed here. The first are permissions to Groundskeeper's kinds, the second to others.
-func (e estate) rights() []right {
+func (e estate) permissions() []right {
 	namespace := e.project.NamespaceName()
-	members, readers, nobody := []string{owner, admins}, []string{owner, admins, viewer}, []string{}
+	members, readers, anonymous := []string{owner, admins}, []string{owner, admins, viewer}, []string{}
 	project := func(name string) *gardenerv1beta1.Project {
 		return &gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	}
@@ -46,38 +46,38 @@ func (e estate) rights() []right {
 			{"patch the project", []string{owner, admins, uam}, toPatch(project(e.project.Name))},
 			{"update the project", []string{owner, admins, uam}, toUpdate(e.project)},
 			{"delete the project", []string{owner, admins}, toDelete(project(e.project.Name))},
-			{"patch the status of the project", nobody, toPatchStatus(project(e.project.Name))},
-			{"list all projects", nobody, toList(&gardenerv1beta1.ProjectList{}, "")},
-			{"create a project", nobody, toCreate(project("more"))},
-			{"get another project", nobody, toGet(project(e.other.Name))},
-			{"patch another project", nobody, toPatch(project(e.other.Name))},
-			{"list the klusters of another project", nobody, toList(&kubernikusv1.KlusterList{}, e.other.NamespaceName())},
-			{"list all klusters", nobody, toList(&kubernikusv1.KlusterList{}, "")},
-			{"patch the status of a kluster", nobody, toPatchStatus(klusterIn(namespace, "k", ""))},
+			{"patch the status of the project", anonymous, toPatchStatus(project(e.project.Name))},
+			{"list all projects", anonymous, toList(&gardenerv1beta1.ProjectList{}, "")},
+			{"create a project", anonymous, toCreate(project("more"))},
+			{"get another project", anonymous, toGet(project(e.other.Name))},
+			{"patch another project", anonymous, toPatch(project(e.other.Name))},
+			{"list the klusters of another project", anonymous, toList(&kubernikusv1.KlusterList{}, e.other.NamespaceName())},
+			{"list all klusters", anonymous, toList(&kubernikusv1.KlusterList{}, "")},
+			{"patch the status of a kluster", anonymous, toPatchStatus(klusterIn(namespace, "k", ""))},
 		},
 		toEverything("klusters", klusterIn(namespace, "k", ""), &kubernikusv1.KlusterList{}, readers, members),
-		toEverything("discovery backends", backend(e.in(e.backend)), &gimbalv1.DiscoveryBackendList{}, readers, nobody),
-		toEverything("translations", &midonetv1.Translation{ObjectMeta: e.in("t")}, &midonetv1.TranslationList{}, readers, nobody),
+		toEverything("discovery backends", backend(e.in(e.backend)), &gimbalv1.DiscoveryBackendList{}, readers, anonymous),
+		toEverything("translations", &midonetv1.Translation{ObjectMeta: e.in("t")}, &midonetv1.TranslationList{}, readers, anonymous),
 	)
 }
 
-func (e estate) rightsBeside() []right {
-	members, readers, nobody := []string{owner, admins}, []string{owner, admins, viewer}, []string{}
+func (e estate) otherPermissions() []right {
+	members, readers, anonymous := []string{owner, admins}, []string{owner, admins, viewer}, []string{}
 	namespace := func(name string) *corev1.Namespace {
 		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	}
 	return slices.Concat(
 		[]right{
 			{"manage the members", []string{owner, uam}, toHaveVerb("manage-members", e.project)},
-			{"change the whitelist of tolerations", nobody, toHaveVerb("modify-spec-tolerations-whitelist", e.project)},
+			{"change the whitelist of tolerations", anonymous, toHaveVerb("modify-spec-tolerations-whitelist", e.project)},
 			{"get the namespace", readers, toGet(namespace(e.project.NamespaceName()))},
-			{"delete the namespace", nobody, toDelete(namespace(e.project.NamespaceName()))},
-			{"get the namespace of another project", nobody, toGet(namespace(e.other.NamespaceName()))},
-			{"list the secrets of another project", nobody, toList(&corev1.SecretList{}, e.other.NamespaceName())},
+			{"delete the namespace", anonymous, toDelete(namespace(e.project.NamespaceName()))},
+			{"get the namespace of another project", anonymous, toGet(namespace(e.other.NamespaceName()))},
+			{"list the secrets of another project", anonymous, toList(&corev1.SecretList{}, e.other.NamespaceName())},
 			{"list events", readers, toList(&corev1.EventList{}, e.project.NamespaceName())},
 			{"list pods", []string{extended}, toList(&corev1.PodList{}, e.project.NamespaceName())},
 			{"get a token of a service account", []string{owner, accounts}, toCreateToken(e.in("a"))},
-			{"give away what one does not have", nobody, toCreate(&rbacv1.RoleBinding{
+			{"give away what one does not have", anonymous, toCreate(&rbacv1.RoleBinding{
 				ObjectMeta: e.in("more"), RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
 				Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "mallory"}},
 			})},
@@ -85,7 +85,7 @@ func (e estate) rightsBeside() []right {
 		toEverything("secrets", &corev1.Secret{ObjectMeta: e.in("s")}, &corev1.SecretList{}, members, members),
 		toEverything("config maps", &corev1.ConfigMap{ObjectMeta: e.in("c")}, &corev1.ConfigMapList{}, readers, members),
 		toEverything("roles", &rbacv1.Role{ObjectMeta: e.in("r")}, &rbacv1.RoleList{}, readers, members),
-		toEverything("resource quotas", &corev1.ResourceQuota{ObjectMeta: e.in("q")}, &corev1.ResourceQuotaList{}, readers, nobody),
+		toEverything("resource quotas", &corev1.ResourceQuota{ObjectMeta: e.in("q")}, &corev1.ResourceQuotaList{}, readers, anonymous),
 		toEverything("service accounts", &corev1.ServiceAccount{ObjectMeta: e.in("a")}, &corev1.ServiceAccountList{},
 			[]string{owner, admins, viewer, accounts}, []string{owner, accounts}),
 	)
@@ -98,21 +98,21 @@ func TestRolesOfAProject(t *testing.T) {
 	for _, role := range []string{owner, admins, uam, viewer, accounts, extended, stranger} {
 		t.Run(role, func(t *testing.T) {
 			t.Parallel()
-			mayOnly(t, as(t, e.user(role)), role, slices.Concat(e.rights(), e.rightsBeside()))
+			mayOnly(t, as(t, e.user(role)), role, slices.Concat(e.permissions(), e.otherPermissions()))
 			// kube-apiserver rejects on its own what it would hand on to Groundskeeper. A request that reaches Groundskeeper
 			// directly is judged the same way.
 			direct := shared.DirectConfig(1)
 			direct.Impersonate.UserName, direct.Impersonate.Groups = e.user(role), []string{"system:authenticated"}
-			mayOnly(t, clientOf(t, direct), role, e.rights())
+			mayOnly(t, clientOf(t, direct), role, e.permissions())
 		})
 	}
 }
 
 // mayOnly sends all requests and complains about every one that a role may send and cannot, or the other way round.
-func mayOnly(t *testing.T, c client.WithWatch, role string, rights []right) {
+func mayOnly(t *testing.T, c client.WithWatch, role string, permissions []right) {
 	t.Helper()
 	// What is allowed comes first: a server learns of roles by watching them, and remembers a rejection for a while.
-	for _, right := range rights {
+	for _, right := range permissions {
 		if slices.Contains(right.who, role) {
 			eventually(t, func(ctx context.Context) error {
 				if err := right.request(ctx, c); err != nil {
@@ -122,23 +122,23 @@ func mayOnly(t *testing.T, c client.WithWatch, role string, rights []right) {
 			})
 		}
 	}
-	for _, right := range rights {
+	for _, right := range permissions {
 		if slices.Contains(right.who, role) {
 			continue
 		}
-		if err := right.request(t.Context(), c); !isRefused(err) {
+		if err := right.request(t.Context(), c); !isRejected(err) {
 			t.Errorf("%s: %v, it must be forbidden", right.what, err)
 		}
 	}
 }
 
 // Who is no longer a member has no right any more, and who becomes one gets the permissions.
-func TestRightsFollowMembership(t *testing.T) {
+func TestPermissionsFollowMembership(t *testing.T) {
 	t.Parallel()
 	leaves, comes := name(t, "leaves"), name(t, "comes")
 	project := newProject(t, "rights", olivia(), member("User", leaves, "admin"))
 	ready(t, project)
-	rights := func(user string) []func(context.Context) error {
+	permissions := func(user string) []func(context.Context) error {
 		c := as(t, user)
 		return []func(context.Context) error{
 			func(ctx context.Context) error { return toGet(project.DeepCopy())(ctx, c) },
@@ -147,21 +147,21 @@ func TestRightsFollowMembership(t *testing.T) {
 			},
 		}
 	}
-	for _, right := range rights(leaves) {
+	for _, right := range permissions(leaves) {
 		eventually(t, right)
 	}
 	change(t, project, func(p *gardenerv1beta1.Project) {
 		p.Spec.Members = []gardenerv1beta1.ProjectMember{olivia(), member("User", comes, "viewer")}
 	})
-	for _, right := range rights(leaves) {
+	for _, right := range permissions(leaves) {
 		eventually(t, func(ctx context.Context) error {
-			if err := right(ctx); !isRefused(err) {
+			if err := right(ctx); !isRejected(err) {
 				return errors.Join(errors.New(leaves+" left and still has a right"), err)
 			}
 			return nil
 		})
 	}
-	for _, right := range rights(comes) {
+	for _, right := range permissions(comes) {
 		eventually(t, right)
 	}
 }

@@ -19,15 +19,15 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	"groundskeeper.io/groundskeeper/test/audit"
-	"groundskeeper.io/groundskeeper/test/rights"
+	"groundskeeper.io/groundskeeper/test/permissions"
 )
 
 // unaudited are the permissions that kube-apiserver, or Groundskeeper's admission, requests while it serves a request for something
-// else, and that therefore are in no audit log; TestRightsOutsideTheAuditLog and TestManagerRemovesFinalizers need them.
+// else, and that therefore are in no audit log; TestPermissionsOutsideTheAuditLog and TestManagerRemovesFinalizers need them.
 var unaudited = append(slices.Clone(finalizing), outsideTheLog...)
 
 // finalizing are those that admission requests when a user removes the finalizer of one of Groundskeeper's controllers.
-var finalizing = []rights.Right{
+var finalizing = []permissions.Right{
 	{Verb: "manage-finalizers", Group: gardenerv1beta1.GroupName, Resource: "projects"},
 	{Verb: "manage-finalizers", Group: kubernikusv1.GroupName, Resource: "klusters"},
 	{Verb: "manage-finalizers", Group: midonetv1.GroupName, Resource: "translations"},
@@ -35,14 +35,14 @@ var finalizing = []rights.Right{
 }
 
 // outsideTheLog are those that kube-apiserver requests.
-var outsideTheLog = []rights.Right{
+var outsideTheLog = []permissions.Right{
 	{Verb: "bind", Group: rbacv1.GroupName, Resource: "clusterroles"},
 	{Verb: "escalate", Group: rbacv1.GroupName, Resource: "clusterroles"},
 }
 
 // What the controller manager does with its permissions to bind and to escalate, it is allowed to do; a user who has all its other
 // permissions may not.
-func TestRightsOutsideTheAuditLog(t *testing.T) {
+func TestPermissionsOutsideTheAuditLog(t *testing.T) {
 	t.Parallel()
 	project := newProject(t, "unaudited", olivia())
 	ready(t, project)
@@ -80,7 +80,7 @@ func TestRightsOutsideTheAuditLog(t *testing.T) {
 }
 
 // without returns rules without the rules that have a right.
-func without(rules []rbacv1.PolicyRule, right rights.Right) []rbacv1.PolicyRule {
+func without(rules []rbacv1.PolicyRule, right permissions.Right) []rbacv1.PolicyRule {
 	var rest []rbacv1.PolicyRule
 	for _, rule := range rules {
 		if slices.Contains(rule.APIGroups, right.Group) && slices.Contains(rule.Resources, right.Resource) {

@@ -23,21 +23,21 @@ import (
 func TestStaleProjects(t *testing.T) {
 	t.Parallel()
 	g := newGarden(t, startPlane(t, plane.Options{Dir: t.TempDir(), APIServers: 1}))
-	gone, back := g.project(t, "gone"), g.project(t, "back")
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: gone.NamespaceName()}}
+	absent, back := g.project(t, "gone"), g.project(t, "back")
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: absent.NamespaceName()}}
 	if err := g.client.Get(t.Context(), client.ObjectKeyFromObject(namespace), namespace); err != nil {
 		t.Fatal(err)
 	}
 
 	g.pass(31)
-	for _, project := range []*gardenerv1beta1.Project{gone, back} {
+	for _, project := range []*gardenerv1beta1.Project{absent, back} {
 		g.stale(t, project, "True", "Unused", true, false)
 		if since := project.Status.StaleSinceTimestamp; !since.Time.Equal(g.clock.Now().Truncate(time.Second)) {
 			t.Errorf("project %s is stale since %s, and it is %s", project.Name, since, g.clock.Now())
 		}
 	}
 	g.pass(14)
-	for _, project := range []*gardenerv1beta1.Project{gone, back} {
+	for _, project := range []*gardenerv1beta1.Project{absent, back} {
 		g.stale(t, project, "True", "DeletionPlanned", true, true)
 		status := &project.Status
 		if date := status.StaleSinceTimestamp.AddDate(0, 0, 90); !status.StaleAutoDeleteTimestamp.Time.Equal(date) {
@@ -71,12 +71,12 @@ func TestStaleProjects(t *testing.T) {
 	g.stale(t, back, "False", "RecentlyActive", false, false)
 
 	g.pass(55.5)
-	g.stale(t, gone, "True", "DeletionImminent", true, true)
+	g.stale(t, absent, "True", "DeletionImminent", true, true)
 	g.stale(t, back, "True", "Unused", true, false) // once more, after 30 quiet days
 	g.pass(0.5)
-	g.gone(t, gone)
-	eventually(t, func(ctx context.Context) error { return isGone(ctx, g.client, namespace) })
-	g.warned(t, gone, "Unused", "DeletionPlanned", "DeletionImminent", "Delete")
+	g.absent(t, absent)
+	eventually(t, func(ctx context.Context) error { return confirmDeleted(ctx, g.client, namespace) })
+	g.warned(t, absent, "Unused", "DeletionPlanned", "DeletionImminent", "Delete")
 }
 
 // activeNow waits until a Project's last activity is now.

@@ -70,7 +70,7 @@ func TestStaleProjectsOfGardener(t *testing.T) {
 
 	// As long as one group does not respond, nothing is known, and nothing is marked.
 	g.pass(31)
-	g.looksInVain(t, projects["idle"])
+	g.failedProbes(t, projects["idle"])
 	if err := g.client.Get(t.Context(), client.ObjectKeyFromObject(projects["idle"]), projects["idle"]); err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestStaleProjectsOfGardener(t *testing.T) {
 
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: projects["idle"].NamespaceName()}}
 	g.pass(60)
-	g.gone(t, projects["idle"])
+	g.absent(t, projects["idle"])
 	eventually(t, func(ctx context.Context) error {
 		if err := g.client.Get(ctx, client.ObjectKeyFromObject(namespace), namespace); client.IgnoreNotFound(err) != nil {
 			return err
@@ -186,7 +186,7 @@ func binaryMakesReady(t *testing.T, p *plane.Plane) {
 }
 
 // Waits until a Project has been deleted.
-func (g *garden) gone(t *testing.T, project *gardenerv1beta1.Project) {
+func (g *garden) absent(t *testing.T, project *gardenerv1beta1.Project) {
 	t.Helper()
 	eventually(t, func(ctx context.Context) error {
 		current := &gardenerv1beta1.Project{}
@@ -231,13 +231,13 @@ func brokenGroup(t *testing.T, p *plane.Plane) client.Object {
 	return service
 }
 
-// looksInVain waits until the controller checked a project, again and again, and could not report whether it is in use.
-func (g *garden) looksInVain(t *testing.T, project *gardenerv1beta1.Project) {
+// failedProbes waits until the controller checked a project, again and again, and could not report whether it is in use.
+func (g *garden) failedProbes(t *testing.T, project *gardenerv1beta1.Project) {
 	t.Helper()
-	before, n := unknownLooks(t), 0
+	before, n := unknownProbes(t), 0
 	eventually(t, func(ctx context.Context) error {
 		// More than the other projects account for, whose next looks come after ten seconds.
-		if unknownLooks(t) >= before+20 {
+		if unknownProbes(t) >= before+20 {
 			return nil
 		}
 		n++
@@ -250,8 +250,8 @@ func (g *garden) looksInVain(t *testing.T, project *gardenerv1beta1.Project) {
 	})
 }
 
-// unknownLooks is how often a controller in this process could not report whether a project is in use.
-func unknownLooks(t *testing.T) float64 {
+// unknownProbes is how often a controller in this process could not report whether a project is in use.
+func unknownProbes(t *testing.T) float64 {
 	t.Helper()
 	families, err := metrics.Registry.Gather()
 	if err != nil {

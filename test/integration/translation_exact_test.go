@@ -99,7 +99,7 @@ func (n *network) wanted(ctx context.Context) (map[client.ObjectKey]midonetv1.Tr
 // body, rules in the reverse order of the list, and nothing else.
 func (n *network) exact(ctx context.Context, translations []midonetv1.Translation) error {
 	var content []fakemidonet.Item
-	if err := n.ask(ctx, http.MethodGet, "content", nil, &content); err != nil {
+	if err := n.request(ctx, http.MethodGet, "content", nil, &content); err != nil {
 		return err
 	}
 	have := map[string]map[string]any{} // by kind and id, with the parent where that is part of the name

@@ -37,7 +37,7 @@ func TestTranslations(t *testing.T) {
 		{"a restart writes nothing", restartWithoutWrites},
 		{"a service is deleted unobserved", deletedWhileDown},
 		{"what others change in the backend is repaired in its place", repairDrift},
-		{"everything is deleted", everythingGoes},
+		{"everything is deleted", deleteEverything},
 	} {
 		if !t.Run(step.name, func(t *testing.T) { step.run(n.on(t), ns) }) {
 			return
@@ -62,8 +62,8 @@ func converge(n *network, ns string) {
 	}
 	n.settled()
 	seen := n.requests()
-	if len(seen.Refused) > 0 {
-		n.t.Errorf("rejected: %+v", seen.Refused)
+	if len(seen.Rejected) > 0 {
+		n.t.Errorf("rejected: %+v", seen.Rejected)
 	}
 	translations, err := n.translations(n.t.Context())
 	if err != nil {
@@ -158,14 +158,14 @@ func lifecycles(n *network, ns string) {
 		}},
 	} {
 		n.t.Log(change.what)
-		n.forget()
+		n.clearRequests()
 		change.do()
 		n.settled()
-		for _, refused := range n.requests().Refused {
+		for _, rejected := range n.requests().Rejected {
 			// What is deleted with something else may have been deleted before it is its turn, or before it is checked.
-			gone := refused.Method == http.MethodDelete || refused.Method == http.MethodGet
-			if !gone || refused.Code != http.StatusNotFound {
-				n.t.Errorf("%s: rejected: %+v", change.what, refused)
+			absent := rejected.Method == http.MethodDelete || rejected.Method == http.MethodGet
+			if !absent || rejected.Code != http.StatusNotFound {
+				n.t.Errorf("%s: rejected: %+v", change.what, rejected)
 			}
 		}
 	}
@@ -177,13 +177,13 @@ func restartWithoutWrites(n *network, _ string) {
 	if err := n.Managers[0].Kill(n.t.Context()); err != nil {
 		n.t.Fatal(err)
 	}
-	n.forget()
+	n.clearRequests()
 	if err := n.Managers[0].Start(n.t.Context()); err != nil {
 		n.t.Fatal(err)
 	}
 	n.compared() // it leads then, and has checked everything
 	n.settled()
-	if seen := n.requests(); seen.by(http.MethodPost, http.MethodPut, http.MethodDelete) > 0 || len(seen.Refused) > 0 {
+	if seen := n.requests(); seen.by(http.MethodPost, http.MethodPut, http.MethodDelete) > 0 || len(seen.Rejected) > 0 {
 		n.t.Errorf("written after a restart: %+v", seen)
 	}
 	if after := revisions(n); fmt.Sprint(before) != fmt.Sprint(after) {
@@ -219,7 +219,7 @@ func deletedWhileDown(n *network, ns string) {
 
 // repairDrift changes the backend behind the pusher's back.
 func repairDrift(n *network, _ string) {
-	backend := n.byHand()
+	backend := n.manually()
 	translations, err := n.translations(n.t.Context())
 	if err != nil {
 		n.t.Fatal(err)
@@ -292,8 +292,8 @@ func tamper(ctx context.Context, backend *midonet.Client, translation string, r 
 	return backend.Create(ctx, resource)
 }
 
-// everythingGoes deletes all that was made manually. The globals stay, with the service of the API server.
-func everythingGoes(n *network, ns string) {
+// deleteEverything deletes all that was made manually. The globals stay, with the service of the API server.
+func deleteEverything(n *network, ns string) {
 	for _, kind := range []client.Object{&discoveryv1.EndpointSlice{}, &corev1.Service{}, &corev1.Pod{}} {
 		if err := n.c.DeleteAllOf(n.t.Context(), kind, client.InNamespace(ns), client.GracePeriodSeconds(0)); err != nil {
 			n.t.Fatal(err)

@@ -23,9 +23,9 @@ import (
 // host adds a host to the fake, unless it has one of that name, and returns its id.
 func (n *network) host(name string) string {
 	n.t.Helper()
-	var answer struct{ ID string }
-	n.page(http.MethodPut, "hosts/"+name, nil, &answer)
-	return answer.ID
+	var response struct{ ID string }
+	n.page(http.MethodPut, "hosts/"+name, nil, &response)
+	return response.ID
 }
 
 // annotated waits until a Node has the id of its host.
@@ -91,7 +91,7 @@ func (n *network) compared() {
 func (n *network) stays() {
 	n.t.Helper()
 	before := revisions(n)
-	n.forget()
+	n.clearRequests()
 	n.compared()
 	if seen := n.requests(); seen.by(http.MethodPost, http.MethodPut, http.MethodDelete) > 0 {
 		n.t.Errorf("written though nothing changed: %+v", seen)
@@ -118,7 +118,7 @@ func (n *network) eventsOn(ctx context.Context, object client.Object, reason str
 }
 
 // Waits for an event on an object with a reason and words in its message.
-func (n *network) told(object client.Object, reason string, words ...string) {
+func (n *network) reported(object client.Object, reason string, words ...string) {
 	n.t.Helper()
 	eventually(n.t, func(ctx context.Context) error {
 		events, err := n.eventsOn(ctx, object, reason)

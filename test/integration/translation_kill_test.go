@@ -63,7 +63,7 @@ func TestSoakTranslationsSurvivePausedLeaders(t *testing.T) {
 		for range changesPerRound {
 			s.change()
 		}
-		s.forget()
+		s.clearRequests()
 		s.wrote(s.random.IntN(40))
 		pid := leader.PID()
 		if pid == 0 { // it lost its lease meanwhile, and 0 would be this process itself
@@ -117,7 +117,7 @@ func (s *storm) round(round int) {
 		names = append(names, victim.Name())
 	}
 	s.t.Logf("round %d: at change %d, or %d writes later, %v die, the backend has %v", round, at, writes, names, fault)
-	s.forget()
+	s.clearRequests()
 	down := false
 	for i := range changesPerRound {
 		s.change()
@@ -150,7 +150,7 @@ func (s *storm) fault() map[string]any {
 	fault := map[string]any{}
 	switch s.random.IntN(4) {
 	case 0:
-		fault["cut"] = fakemidonet.CutAnswer
+		fault["cut"] = fakemidonet.CutResponse
 	case 1:
 		fault["cut"] = fakemidonet.CutRequest
 	case 2:
@@ -200,7 +200,7 @@ func (n *network) converged() {
 	for _, process := range []*plane.Process{n.APIServers[0], n.Managers[0]} {
 		n.t.Logf("%s has pid %d and printed last:\n%s", process.Name(), process.PID(), strings.Join(process.Tail(60), "\n"))
 	}
-	n.t.Fatalf("%v: %v\nthe backend rejected %+v", err, last, n.requests().Refused)
+	n.t.Fatalf("%v: %v\nthe backend rejected %+v", err, last, n.requests().Rejected)
 }
 
 // A backend that loses all that it had gets it again, whether or not the manager was there to see.

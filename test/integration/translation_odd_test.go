@@ -46,9 +46,9 @@ func TestOddTranslations(t *testing.T) {
 		{"services of all kinds", oddServices},
 		{"nodes that lack something", oddNodes},
 		{"a node loses its host and gets it back", lostHost},
-		{"translations manually", byHand},
+		{"translations manually", manually},
 		{"a backend that fails", brokenBackend},
-		{"everything is deleted", everythingGoes},
+		{"everything is deleted", deleteEverything},
 	} {
 		if !t.Run(step.name, func(t *testing.T) { step.run(n.on(t), ns) }) {
 			break
@@ -103,7 +103,7 @@ func oddServices(n *network, ns string) {
 		}
 		n.settled()
 		if tc.event != "" {
-			n.told(tc.service, tc.event)
+			n.reported(tc.service, tc.event)
 		} else if events, err := n.eventsOn(n.t.Context(), tc.service, ""); err != nil || len(events) > 0 {
 			n.t.Errorf("service %s: %v, events %+v", tc.service.Name, err, events)
 		}
@@ -119,7 +119,7 @@ func oddServices(n *network, ns string) {
 // oddNodes makes Nodes without a range of addresses, or with one of the wrong kind, and one that MidoNet does not know.
 func oddNodes(n *network, ns string) {
 	bare := n.node("bare", "", "192.0.2.11")
-	n.told(bare, convert.ReasonPodCIDRMissing, "bare")
+	n.reported(bare, convert.ReasonPodCIDRMissing, "bare")
 	pod := n.pod(ns, "on-bare", "bare", "10.1.11.10")
 	n.reads(client.ObjectKey{Namespace: ns, Name: "pod.4." + pod.Name}, "Waiting", false, "Bridge")
 	edit(n, bare, func(node *corev1.Node) {
@@ -128,7 +128,7 @@ func oddNodes(n *network, ns string) {
 	n.settled()
 
 	six := n.node("six", "fd00:12::/64", "fd00::12")
-	n.told(six, convert.ReasonPodCIDRMissing, "fd00:12::/64")
+	n.reported(six, convert.ReasonPodCIDRMissing, "fd00:12::/64")
 	two := n.node("two", "fd00:13::/64", "192.0.2.13", "10.1.13.0/24")
 	n.annotated(two, n.host("two"))
 	n.settled()
@@ -149,7 +149,7 @@ func oddNodes(n *network, ns string) {
 
 	stranger := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "stranger"}, Spec: corev1.NodeSpec{PodCIDR: "10.1.15.0/24", PodCIDRs: []string{"10.1.15.0/24"}}}
 	n.create(stranger)
-	n.told(stranger, "HostNotFound", "stranger")
+	n.reported(stranger, "HostNotFound", "stranger")
 	if err := n.c.Get(n.t.Context(), client.ObjectKeyFromObject(stranger), stranger); err != nil || len(stranger.Annotations) > 0 {
 		n.t.Errorf("%v, annotations %v", err, stranger.Annotations)
 	}
@@ -179,7 +179,7 @@ func lostHost(n *network, ns string) {
 	if err != nil || before["node.4.node-b"] == "" {
 		n.t.Fatalf("%v, %v", err, before)
 	}
-	n.told(node, convert.ReasonHostIDMissing, "lost", "stay until")
+	n.reported(node, convert.ReasonHostIDMissing, "lost", "stay until")
 	find()
 	after, err := n.owned(n.t.Context(), node)
 	if err != nil {
@@ -198,7 +198,7 @@ func lostHost(n *network, ns string) {
 		n.t.Fatal(err)
 	}
 	lose()
-	n.told(node, "TranslationsRemoved")
+	n.reported(node, "TranslationsRemoved")
 	eventually(n.t, func(ctx context.Context) error {
 		if left, err := n.owned(ctx, node); err != nil || len(left) > 0 {
 			return fmt.Errorf("%w, %v are left", err, left)
@@ -212,8 +212,8 @@ func lostHost(n *network, ns string) {
 	find()
 }
 
-// byHand writes Translations that are wrong, and corrects them.
-func byHand(n *network, ns string) {
+// manually writes Translations that are wrong, and corrects them.
+func manually(n *network, ns string) {
 	id := uuid.NewString
 	bridge := convert.NewIDs("midonetkube").ForKey("Node", "node-a").String()
 	chain := func(id string) midonetv1.BackendResource {
@@ -222,7 +222,7 @@ func byHand(n *network, ns string) {
 	port := func(id, more string) midonetv1.BackendResource {
 		return midonetv1.BackendResource{Kind: "Port", Parent: bridge, Body: `{"id":"` + id + `","type":"Bridge"` + more + `}`}
 	}
-	missing, refused, good := id(), id(), id()
+	missing, rejected, good := id(), id(), id()
 	type state = midonetv1.BackendResourceState
 	const (
 		synced  = midonetv1.BackendResourceSynced
@@ -243,9 +243,9 @@ func byHand(n *network, ns string) {
 			"UnknownKind", true, []state{nothing}, []string{"Dragon"}, []midonetv1.BackendResource{chain(id())}},
 		{"no-id", []midonetv1.BackendResource{{Kind: "Chain", Body: `{"name":"nameless"}`}},
 			"Invalid", true, []state{failed}, []string{"id"}, []midonetv1.BackendResource{chain(id())}},
-		{"refused", []midonetv1.BackendResource{port(refused, `,"portMac":"none"`), chain(good)},
-			"Refused", true, []state{failed, synced}, []string{refused, "portMac is an invalid MAC address"},
-			[]midonetv1.BackendResource{port(refused, ""), chain(good)}},
+		{"refused", []midonetv1.BackendResource{port(rejected, `,"portMac":"none"`), chain(good)},
+			"Refused", true, []state{failed, synced}, []string{rejected, "portMac is an invalid MAC address"},
+			[]midonetv1.BackendResource{port(rejected, ""), chain(good)}},
 		{"no-parent", []midonetv1.BackendResource{{Kind: "Rule", Parent: missing, Body: `{"id":"` + id() + `","type":"accept"}`}},
 			"Waiting", false, []state{pending}, []string{missing}, []midonetv1.BackendResource{chain(missing), {Kind: "Rule", Parent: missing, Body: `{"id":"` + id() + `","type":"accept"}`}}},
 	} {
@@ -261,7 +261,7 @@ func byHand(n *network, ns string) {
 			n.t.Errorf("%s: states %v, want %v", tc.name, states, tc.states)
 		}
 		if tc.stalled {
-			n.told(tr, tc.reason, tc.words...)
+			n.reported(tr, tc.reason, tc.words...)
 		}
 		edit(n, tr, func(tr *midonetv1.Translation) { tr.Resources = tc.corrected })
 		n.reads(client.ObjectKeyFromObject(tr), "Synced", false)
@@ -292,7 +292,7 @@ func brokenBackend(n *network, ns string) {
 		{"latency": "5s", "method": http.MethodPost}, // longer than the client waits
 	} {
 		n.t.Log(fault)
-		n.forget()
+		n.clearRequests()
 		n.fails(fault)
 		if fault["cut"] == nil { // a client that gets no response is not notified that its token ended
 			n.page(http.MethodDelete, "tokens", nil, nil)

@@ -77,12 +77,12 @@ func (n *network) on(t *testing.T) *network { return &network{Plane: n.Plane, t:
 // page queries one of the fake's own pages; out may be nil.
 func (n *network) page(method, path string, in, out any) {
 	n.t.Helper()
-	if err := n.ask(n.t.Context(), method, path, in, out); err != nil {
+	if err := n.request(n.t.Context(), method, path, in, out); err != nil {
 		n.t.Fatal(err)
 	}
 }
 
-func (n *network) ask(ctx context.Context, method, path string, in, out any) error {
+func (n *network) request(ctx context.Context, method, path string, in, out any) error {
 	var body io.Reader
 	if in != nil {
 		data, err := json.Marshal(in)
@@ -119,7 +119,7 @@ type traffic struct {
 		fakemidonet.Count
 		Requests int `json:"requests"`
 	} `json:"counts"`
-	Refused []fakemidonet.Rejection `json:"refused"`
+	Rejected []fakemidonet.Rejection `json:"refused"`
 }
 
 // requests returns what the fake was requested since the last discard.
@@ -130,7 +130,7 @@ func (n *network) requests() traffic {
 	return seen
 }
 
-func (n *network) forget() { n.t.Helper(); n.page(http.MethodDelete, "requests", nil, nil) }
+func (n *network) clearRequests() { n.t.Helper(); n.page(http.MethodDelete, "requests", nil, nil) }
 
 // by counts the requests with a method; logins are none.
 func (t traffic) by(methods ...string) int {
@@ -145,8 +145,8 @@ func (t traffic) by(methods ...string) int {
 	return total
 }
 
-// byHand returns a client of the fake, for changes that no Translation requests.
-func (n *network) byHand() *midonet.Client {
+// manually returns a client of the fake, for changes that no Translation requests.
+func (n *network) manually() *midonet.Client {
 	n.t.Helper()
 	username, file := n.MidoNetLogin()
 	password, err := os.ReadFile(file)

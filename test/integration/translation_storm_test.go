@@ -242,7 +242,7 @@ func (s *storm) tamper() {
 	victim := content[s.random.IntN(len(content))]
 	ctx, cancel := context.WithTimeout(s.t.Context(), time.Second)
 	defer cancel()
-	_ = s.byHand().Delete(ctx, midonet.Ref{Kind: victim.Kind, ID: victim.ID})
+	_ = s.manually().Delete(ctx, midonet.Ref{Kind: victim.Kind, ID: victim.ID})
 }
 
 // deleteTranslation deletes one that is wanted. It may fail: the API server may be down.

@@ -63,7 +63,7 @@ func TestTranslationsAreTakenOver(t *testing.T) {
 	old, broken := n.original(ns, wrong)
 	n.fill(old)
 	n.export(old)
-	n.forget()
+	n.clearRequests()
 
 	t.Log("look first")
 	n.startManager("--config=" + n.configWith("plan", "controllers", "translation", "push", "mode"))
@@ -72,7 +72,7 @@ func TestTranslationsAreTakenOver(t *testing.T) {
 		t.Errorf("a plan writes: %+v", seen)
 	}
 	n.stopManager()
-	n.forget()
+	n.clearRequests()
 
 	t.Log("go")
 	n.startManager()
@@ -88,7 +88,7 @@ func TestTranslationsAreTakenOver(t *testing.T) {
 	}
 	var again []midonetv1.Translation
 	for _, tr := range old {
-		if _, ours := endpoints[tr.Name]; ours && strings.HasPrefix(tr.Name, "endpoints-port.") {
+		if _, own := endpoints[tr.Name]; own && strings.HasPrefix(tr.Name, "endpoints-port.") {
 			n.let(tr)
 			tr.OwnerReferences[0].UID = types.UID(uuid.NewString())
 			tr.Labels[midonetv1.LabelOwnerUID] = string(tr.OwnerReferences[0].UID)
@@ -188,7 +188,7 @@ func ruleOf(n *network, r *midonetv1.BackendResource) *midonet.Rule {
 // its chain, and comes back to what is rejected.
 func (n *network) fill(translations []midonetv1.Translation) {
 	n.t.Helper()
-	backend := n.byHand()
+	backend := n.manually()
 	left := make([][]midonetv1.BackendResource, len(translations))
 	for i := range translations {
 		left[i] = translations[i].Resources

@@ -129,5 +129,5 @@ func (n *network) downgrade(change func(*midonetv1.Translation)) {
 		return n.exact(ctx, old)
 	})
 	n.stopManager()
-	n.forget()
+	n.clearRequests()
 }

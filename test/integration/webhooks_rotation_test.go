@@ -40,7 +40,7 @@ func (h *hooked) apiServiceOf(ctx context.Context, version string) (*unstructure
 }
 
 // Returns the CAs that clients of the process are instructed to trust.
-func (h *hooked) told(ctx context.Context, process string) ([]byte, error) {
+func (h *hooked) reported(ctx context.Context, process string) ([]byte, error) {
 	if process == manager {
 		configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{}
 		if err := h.client.Get(ctx, client.ObjectKey{Name: "groundskeeper"}, configuration); err != nil {
@@ -56,8 +56,8 @@ func (h *hooked) told(ctx context.Context, process string) ([]byte, error) {
 	return base64.StdEncoding.DecodeString(bundle)
 }
 
-// authorityOf reads the Secret of a process: its certificate, and how many CAs clients trust.
-func (h *hooked) authorityOf(ctx context.Context, process string) (certificate []byte, authorities int, err error) {
+// caOf reads the Secret of a process: its certificate, and how many CAs clients trust.
+func (h *hooked) caOf(ctx context.Context, process string) (certificate []byte, bundle int, err error) {
 	secret := &corev1.Secret{}
 	if err := h.client.Get(ctx, client.ObjectKey{Namespace: groundskeeperSystem, Name: process + "-tls"}, secret); err != nil {
 		return nil, 0, err
@@ -65,8 +65,8 @@ func (h *hooked) authorityOf(ctx context.Context, process string) (certificate [
 	return secret.Data[corev1.TLSCertKey], bytes.Count(secret.Data["ca.crt"], []byte("BEGIN CERTIFICATE")), nil
 }
 
-// editedAuthorities: a change of a caBundle is repaired, by a watch.
-func (h *hooked) editedAuthorities(t *testing.T) {
+// editedBundles: a change of a caBundle is repaired, by a watch.
+func (h *hooked) editedBundles(t *testing.T) {
 	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{}
 	if err := h.client.Get(t.Context(), client.ObjectKey{Name: "groundskeeper"}, configuration); err != nil {
 		t.Fatal(err)
@@ -114,7 +114,7 @@ func (h *hooked) rotation(t *testing.T) {
 	before := map[string][]byte{}
 	for _, process := range []string{apiserver, manager} {
 		var err error
-		if before[process], _, err = h.authorityOf(t.Context(), process); err != nil {
+		if before[process], _, err = h.caOf(t.Context(), process); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -162,11 +162,11 @@ func (h *hooked) rotation(t *testing.T) {
 	// Another certificate, and no client trusts the CA of the one before any more.
 	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, 3*time.Minute, true, func(ctx context.Context) (bool, error) {
 		for process, old := range before {
-			now, authorities, err := h.authorityOf(ctx, process)
+			now, bundle, err := h.caOf(ctx, process)
 			if t.Failed() {
 				return false, errors.New("requests failed")
 			}
-			if err != nil || bytes.Equal(now, old) || authorities != 1 {
+			if err != nil || bytes.Equal(now, old) || bundle != 1 {
 				return false, client.IgnoreNotFound(err)
 			}
 		}
@@ -195,7 +195,7 @@ func (h *hooked) rotation(t *testing.T) {
 
 // connect makes a new connection to a process, as a client that believes what the cluster publishes about its CA.
 func (h *hooked) connect(ctx context.Context, process, address, name string) error {
-	bundle, err := h.told(ctx, process)
+	bundle, err := h.reported(ctx, process)
 	if err != nil {
 		return err
 	}

@@ -58,7 +58,7 @@ func TestWebhooks(t *testing.T) {
 	t.Run("other namespaces", h.otherNamespaces)
 	t.Run("kubeconfigs", h.kubeconfigs)
 	t.Run("limits", h.limits)
-	t.Run("edited CAs", h.editedAuthorities)
+	t.Run("edited CAs", h.editedBundles)
 	t.Run("rotation under load", h.rotation)
 	t.Run("outage", h.outage)
 }
@@ -103,7 +103,7 @@ func (h *hooked) projectNamespaces(t *testing.T) {
 		t.Errorf("while its project is being deleted: %v", err)
 	}
 	h.drop(t, kluster)
-	eventually(t, func(ctx context.Context) error { return isGone(ctx, h.client, project) })
+	eventually(t, func(ctx context.Context) error { return confirmDeleted(ctx, h.client, project) })
 	if err := h.client.Get(t.Context(), client.ObjectKey{Name: namespace}, &corev1.Namespace{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the namespace is still there: %v", err)
 	}
@@ -123,7 +123,7 @@ func (h *hooked) otherNamespaces(t *testing.T) {
 	if err := h.client.Delete(t.Context(), namespaceNamed(namespace)); err != nil {
 		t.Errorf("empty: %v", err)
 	}
-	eventually(t, func(ctx context.Context) error { return isGone(ctx, h.client, namespaceNamed(namespace)) })
+	eventually(t, func(ctx context.Context) error { return confirmDeleted(ctx, h.client, namespaceNamed(namespace)) })
 }
 
 func (h *hooked) kubeconfigs(t *testing.T) {
@@ -144,7 +144,7 @@ func (h *hooked) kubeconfigs(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		namespace, secret, key, value string
-		refused                       bool
+		rejected                      bool
 	}{
 		"any in a project":          {project, "any", "kubeconfig", bad, true},
 		"a good one in a project":   {project, "good", "kubeconfig", good, false},
@@ -158,9 +158,9 @@ func (h *hooked) kubeconfigs(t *testing.T) {
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: tc.namespace, Name: tc.secret}, StringData: map[string]string{tc.key: tc.value}}
 		err := h.client.Create(t.Context(), secret, client.DryRunAll)
 		switch {
-		case tc.refused && (!apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "data["+tc.key+"]")):
+		case tc.rejected && (!apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "data["+tc.key+"]")):
 			t.Errorf("%s: %v", name, err)
-		case !tc.refused && err != nil:
+		case !tc.rejected && err != nil:
 			t.Errorf("%s: %v", name, err)
 		case err != nil && strings.Contains(err.Error(), secretValue):
 			t.Errorf("%s: the error has it: %v", name, err)
@@ -264,7 +264,7 @@ func (h *hooked) drop(t *testing.T, object client.Object) {
 		if err := client.IgnoreNotFound(h.client.Delete(t.Context(), object)); err != nil {
 			t.Fatal(err)
 		}
-		if isGone(t.Context(), h.client, object) == nil {
+		if confirmDeleted(t.Context(), h.client, object) == nil {
 			return
 		}
 	}

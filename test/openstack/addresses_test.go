@@ -146,8 +146,8 @@ func (a *api) releasesPort(neutron openstack.Network, port, group, standard stri
 	}
 	a.must(http.MethodPut, path, wrap("port", "security_groups", []string{standard}))
 	a.must(http.MethodDelete, "network/v2.0/security-groups/"+other, nil)
-	for _, id := range []string{"", nobody} {
-		if err := neutron.RemovePortSecurityGroup(ctx, id, group, still); (err == nil) != (id == nobody) {
+	for _, id := range []string{"", unknownID} {
+		if err := neutron.RemovePortSecurityGroup(ctx, id, group, still); (err == nil) != (id == unknownID) {
 			a.t.Errorf("port %q: %v", id, err)
 		}
 	}

@@ -31,7 +31,7 @@ type api struct {
 }
 
 // What came back.
-type answer struct {
+type response struct {
 	status int
 	header http.Header
 	text   string
@@ -105,7 +105,7 @@ func (a *api) loginBody(password string) any {
 }
 
 // call sends a request with the token. path begins with the type of the service, as network/v2.0/routers.
-func (a *api) call(method, path string, body any) answer {
+func (a *api) call(method, path string, body any) response {
 	a.t.Helper()
 	got := a.send(method, a.url(path), map[string]string{"X-Auth-Token": a.token}, body)
 	if got.status == http.StatusUnauthorized {
@@ -135,7 +135,7 @@ func (a *api) url(path string) string {
 	return a.endpoints[service] + "/" + rest
 }
 
-func (a *api) send(method, url string, header map[string]string, body any) answer {
+func (a *api) send(method, url string, header map[string]string, body any) response {
 	a.t.Helper()
 	var data []byte
 	if body != nil {
@@ -162,7 +162,7 @@ func (a *api) send(method, url string, header map[string]string, body any) answe
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	got := answer{status: resp.StatusCode, header: resp.Header, text: string(text)}
+	got := response{status: resp.StatusCode, header: resp.Header, text: string(text)}
 	_ = json.Unmarshal(text, &got.body) // a body that is no object is nil
 	return got
 }

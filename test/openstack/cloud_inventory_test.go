@@ -57,7 +57,7 @@ func (a *api) look(collections map[string]string) inventory {
 
 // The leftover objects are those that exist now and did not exist before. Neutron creates a security group "default" for each
 // project that a request names: the group belongs to the project, and is left over only when the project has been deleted.
-func (before inventory) debris(now inventory) []string {
+func (before inventory) leftovers(now inventory) []string {
 	var all []string
 	for _, id := range slices.Sorted(maps.Keys(now)) {
 		if _, known := before[id]; !known && !now.isDefaultGroup(id) {
@@ -100,7 +100,7 @@ func runBetweenInventories(run func() int) int {
 	after := realUser(outside{}, "admin")
 	// Cinder and Octavia delete asynchronously, after they have responded.
 	comesToHold(2*time.Second, func() bool {
-		left = before.debris(after.look(collections))
+		left = before.leftovers(after.look(collections))
 		return len(left) == 0
 	})
 	fmt.Printf("inventory: %d objects before the tests, %d of them swept as left over or retained, %d not accounted for\n", len(before), swept.Load(), len(left))
@@ -114,7 +114,7 @@ func runBetweenInventories(run func() int) int {
 }
 
 // One volume that a test leaves behind is in the inventory, and so is the group of a project that was deleted.
-func TestInventoryFindsDebris(t *testing.T) {
+func TestInventoryFindsLeftovers(t *testing.T) {
 	s := fake.New(fake.Options{})
 	t.Cleanup(s.Close)
 	s.AddUser("demo", "testbed", "demo")
@@ -122,19 +122,19 @@ func TestInventoryFindsDebris(t *testing.T) {
 	a.login()
 	some := map[string]string{"block-storage/volumes/detail": "volumes", "network/v2.0/security-groups": "security_groups"}
 	before := a.look(some)
-	if left := before.debris(a.look(some)); len(left) != 0 {
+	if left := before.leftovers(a.look(some)); len(left) != 0 {
 		t.Errorf("nothing was made, and %q is left", left)
 	}
 	id := a.must(http.MethodPost, "block-storage/volumes", wrap("volume", "size", 1))["id"].(string)
-	if left := before.debris(a.look(some)); len(left) != 1 || !strings.HasPrefix(left[0], "volumes "+id) {
+	if left := before.leftovers(a.look(some)); len(left) != 1 || !strings.HasPrefix(left[0], "volumes "+id) {
 		t.Errorf("left: %q, want volume %s", left, id)
 	}
 	group := inventory{"security_groups 1": `{"name":"default","project_id":"p"}`}
-	if left := (inventory{}).debris(group); len(left) != 1 {
+	if left := (inventory{}).leftovers(group); len(left) != 1 {
 		t.Errorf("left: %q, want the group of a deleted project", left)
 	}
 	group["projects p"] = "{}"
-	if left := (inventory{"projects p": ""}).debris(group); len(left) != 0 {
+	if left := (inventory{"projects p": ""}).leftovers(group); len(left) != 0 {
 		t.Errorf("left: %q, want nothing: the group is that of a project", left)
 	}
 }

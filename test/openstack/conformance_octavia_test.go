@@ -72,8 +72,8 @@ var octaviaQuestions = []question{
 	{name: "its port went with it", path: neutron + "ports?network_id={network}&device_owner=Octavia", status: 200, has: []string{`"ports":[]`}},
 }
 
-// balancerAtOnceQuestions are about a load balancer that is made together with what depends on it.
-var balancerAtOnceQuestions = []question{
+// concurrentBalancerQuestions are about a load balancer that is made together with what depends on it.
+var concurrentBalancerQuestions = []question{
 	{name: "pools without names", method: post, path: lbaas + "loadbalancers", body: wrap("loadbalancer", "vip_subnet_id", "{subnet}", "listeners", []any{map[string]any{
 		"protocol": "TCP", "protocol_port": 80, "default_pool": map[string]any{"protocol": "TCP", "lb_algorithm": "ROUND_ROBIN"}}}), status: 400, has: []string{"Validation failure"}},
 	{name: "a missing pool", method: post, path: lbaas + "loadbalancers", body: wrap("loadbalancer", "vip_subnet_id", "{subnet}", "listeners", []any{map[string]any{

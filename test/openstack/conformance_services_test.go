@@ -15,7 +15,7 @@ import (
 )
 
 // An id that nothing has.
-const nobody = "8f5e3c1c-2f0e-4d13-9b8e-0d6f7a1b2c3d"
+const unknownID = "8f5e3c1c-2f0e-4d13-9b8e-0d6f7a1b2c3d"
 
 // question is a request and what each cloud responds. Names in braces in its path, body and texts stand for ids.
 type question struct {
@@ -42,7 +42,7 @@ func TestFakeServicesConform(t *testing.T) {
 			a := &api{t: t, authURL: s.AuthURL(), user: "demo", password: "testbed", project: "demo"}
 			a.login()
 			subnet := a.call(http.MethodGet, "network/v2.0/subnets?network_id="+network, nil).body["subnets"].([]any)[0].(map[string]any)["id"].(string)
-			answerAll(t, a, questions, map[string]string{"network": network, "subnet": subnet, "public": s.AddExternalNetwork("172.24.4.0/24")})
+			compareAll(t, a, questions, map[string]string{"network": network, "subnet": subnet, "public": s.AddExternalNetwork("172.24.4.0/24")})
 		})
 	}
 }
@@ -53,23 +53,23 @@ func TestRealServicesConform(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := newProject(t)
 			network, subnet, router := a.network()
-			answerAll(t, a, questions, map[string]string{"network": network, "subnet": subnet, "public": a.gateway(router)})
+			compareAll(t, a, questions, map[string]string{"network": network, "subnet": subnet, "public": a.gateway(router)})
 		})
 	}
 }
 
 func servicesQuestions() map[string][]question {
 	return map[string][]question{
-		"Cinder": cinderQuestions, "Octavia": octaviaQuestions, "Octavia, all concurrently": balancerAtOnceQuestions,
+		"Cinder": cinderQuestions, "Octavia": octaviaQuestions, "Octavia, all concurrently": concurrentBalancerQuestions,
 		"floating IPs": floatingIPQuestions, "ports and security groups": portQuestions,
 		"application credentials": applicationCredentialQuestions,
 	}
 }
 
-// answerAll queries the questions in their order; each builds on those before it.
-func answerAll(t *testing.T, a *api, questions []question, ids map[string]string) {
+// compareAll queries the questions in their order; each builds on those before it.
+func compareAll(t *testing.T, a *api, questions []question, ids map[string]string) {
 	ids = maps.Clone(ids)
-	ids["nobody"], ids["project"], ids["user"] = nobody, a.projectID, a.userID
+	ids["nobody"], ids["project"], ids["user"] = unknownID, a.projectID, a.userID
 	fill := func(text string) string {
 		for name, id := range ids {
 			text = strings.ReplaceAll(text, "{"+name+"}", id)

@@ -67,7 +67,7 @@ func TestApplicationCredentialsThatEnd(t *testing.T) {
 		_, err := clients.Get(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{UID: types.UID(uid)}, Data: data})
 		return err
 	}
-	refused := func(what string, err error) {
+	rejected := func(what string, err error) {
 		t.Helper()
 		if openstack.ReasonOf(err) != openstack.ReasonCredentialsRefused || !strings.Contains(err.Error(), remedy) {
 			t.Errorf("%s: %v, want %s with %q", what, err, openstack.ReasonCredentialsRefused, remedy)
@@ -78,7 +78,7 @@ func TestApplicationCredentialsThatEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.must(http.MethodDelete, path, nil)
-	refused("a deleted one", get("2", data))
+	rejected("a deleted one", get("2", data))
 
 	end := time.Now().Add(10 * time.Second).UTC()
 	_, data = a.applicationCredential("expires_at", end.Format("2006-01-02T15:04:05.000000"))
@@ -86,5 +86,5 @@ func TestApplicationCredentialsThatEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-time.After(time.Until(end) + time.Second) // only time ends it
-	refused("an expired one", get("4", data))
+	rejected("an expired one", get("4", data))
 }

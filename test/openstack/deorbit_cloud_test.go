@@ -20,7 +20,7 @@ import (
 )
 
 // kubeconfig is that of a cluster, changed.
-func kubeconfig(t *testing.T, path string, change func(server *string, authority *[]byte)) []byte {
+func kubeconfig(t *testing.T, path string, change func(server *string, ca *[]byte)) []byte {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -70,14 +70,14 @@ func (d *craft) selfDestruct() {
 
 // A cluster whose certificate is of a CA that is unknown cannot be checked: OpenStack is cleaned up by names.
 func testBadCertificate(t *testing.T, o *orbit) {
-	config := kubeconfig(t, o.management.AdminKubeconfig(), func(_ *string, authority *[]byte) { *authority = o.workload.CA() })
+	config := kubeconfig(t, o.management.AdminKubeconfig(), func(_ *string, ca *[]byte) { *ca = o.workload.CA() })
 	d := o.register(t, "certificate", config, nil)
 	d.outfit()
 	d.paths()
 	kept := d.kept()
 	d.leave()
 	d.landed("Leftovers", kept...)
-	d.tells("ClusterUnreachable", "certificate")
+	d.reports("ClusterUnreachable", "certificate")
 	for _, thing := range d.things() {
 		if !listed(d.k.Status.Deorbit.Remaining, thing.kind, thing.id, neverSeen) {
 			t.Errorf("remaining = %+v, want %s %s", d.k.Status.Deorbit.Remaining, thing.kind, thing.id)
@@ -99,8 +99,8 @@ func testStuckLoadBalancer(t *testing.T, o *orbit) {
 	if !listed(d.k.Status.Deorbit.Remaining, "LoadBalancer", balancer, "PENDING_UPDATE") {
 		t.Errorf("remaining %+v", d.k.Status.Deorbit.Remaining)
 	}
-	d.tells("SelfDestruct", "")
-	d.tells("Leftover", balancer)
+	d.reports("SelfDestruct", "")
+	d.reports("Leftover", balancer)
 }
 
 // guest makes another user of the project. The result changes his password, and the services that manage load balancers learn of
@@ -189,7 +189,7 @@ func testRevokedCredentials(t *testing.T, o *orbit) {
 	if all := lost.k.Status.Deorbit.Remaining; !listed(all, "LoadBalancer", balancer, "") || !listed(all, "Project", lost.projectID, "could not be checked") {
 		t.Errorf("remaining %+v", all)
 	}
-	lost.tells("Leftover", "Project")
+	lost.reports("Leftover", "Project")
 }
 
 // Of two Klusters with one name in a project, none loses anything: its owner is unknown.

@@ -111,7 +111,7 @@ func testLiveController(t *testing.T, o *orbit) {
 	route := d.of("Route")
 	d.leave()
 	d.remains("Route", route, "it came back after it was removed")
-	d.tells("RoutesCameBack", "")
+	d.reports("RoutesCameBack", "")
 	if err := d.inside.Delete(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker"}}); err != nil {
 		t.Fatal(err)
 	}

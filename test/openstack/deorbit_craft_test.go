@@ -173,7 +173,7 @@ func (d *craft) landed(reason string, left ...string) {
 		}
 	}
 	d.unharmed(d.neighbour)
-	d.tells("Deorbited", "")
+	d.reports("Deorbited", "")
 }
 
 // inventory checks that the project contains only the objects of the neighbour, whatever their names: each object that the other
@@ -181,7 +181,7 @@ func (d *craft) landed(reason string, left ...string) {
 func (o *orbit) inventory(t *testing.T) {
 	t.Helper()
 	a := o.home.in(t)
-	for _, object := range o.before.debris(a.look(projectCollections(a.projectID))) {
+	for _, object := range o.before.leftovers(a.look(projectCollections(a.projectID))) {
 		t.Error("the deorbited clusters left behind", object)
 	}
 	for _, port := range a.portsOf(o.nodeID) {
@@ -227,7 +227,7 @@ func (d *craft) unharmed(other *craft) {
 }
 
 // Waits for an event of the Kluster whose note has these words.
-func (d *craft) tells(reason, words string) {
+func (d *craft) reports(reason, words string) {
 	d.t.Helper()
 	within(d.t, "event "+reason, func() error {
 		events, err := d.events()

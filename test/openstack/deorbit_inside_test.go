@@ -180,7 +180,7 @@ func (d *craft) take(name, claim string) {
 
 // rebuild makes a claim again whenever it has been deleted, as the controller of a StatefulSet does. The result is what it was
 // notified, each time, until now.
-func (d *craft) rebuild(claim, class string) (told func() []error) {
+func (d *craft) rebuild(claim, class string) (responses func() []error) {
 	d.t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(d.t.Context()))
 	changes, err := d.inside.Watch(ctx, &corev1.PersistentVolumeClaimList{}, client.InNamespace(d.k.Name))
@@ -194,8 +194,8 @@ func (d *craft) rebuild(claim, class string) (told func() []error) {
 	next := d.pending(claim, class)
 	ended.Go(func() {
 		for change := range changes.ResultChan() {
-			gone, ok := change.Object.(*corev1.PersistentVolumeClaim)
-			if !ok || change.Type != watch.Deleted || gone.Name != claim {
+			deleted, ok := change.Object.(*corev1.PersistentVolumeClaim)
+			if !ok || change.Type != watch.Deleted || deleted.Name != claim {
 				continue
 			}
 			err := d.inside.Create(ctx, next.DeepCopy())

@@ -40,7 +40,7 @@ func TestDeorbit(t *testing.T) {
 				{"no snapshots", testWithoutSnapshots}, // before there are any
 				{"happy", testHappyPath},
 				{"webhooks", testWebhooks},
-				{"policy", testPolicyThatRefuses},
+				{"policy", testPolicyThatRejects},
 				{"ports", testPortsOfADeadController},
 				{"routes", testRoutesThatComeBack},
 				{"detach", testVolumeOfADeadDriver},
@@ -50,7 +50,7 @@ func TestDeorbit(t *testing.T) {
 				{"volumes", testVolumesThatStay},
 				{"pending", testPendingAndDead},
 				{"blinking", testBlinking},
-				{"down", testDownForGood},
+				{"down", testPermanentlyDown},
 			} {
 				t.Run(c.name, func(t *testing.T) { c.run(t, o) })
 			}
@@ -108,14 +108,14 @@ func testHappyPath(t *testing.T, o *orbit) {
 	if want := []string{"FloatingIP", "LoadBalancer", "Route", "Route", "SecurityGroup", "Snapshot", "Volume", "Volume"}; !slices.Equal(kinds, want) {
 		t.Fatalf("it has %v, want %v", kinds, want)
 	}
-	told := d.rebuild("data", "cinder")
+	responses := d.rebuild("data", "cinder")
 	d.leave()
 	d.landed("Deorbited", "Volume "+kept)
 
-	if answers := told(); len(answers) == 0 || slices.ContainsFunc(answers, func(err error) bool {
+	if results := responses(); len(results) == 0 || slices.ContainsFunc(results, func(err error) bool {
 		return err == nil || !strings.Contains(err.Error(), "groundskeeper-deorbit")
 	}) {
-		t.Errorf("who made the claim again was notified %v", answers)
+		t.Errorf("who made the claim again was notified %v", results)
 	}
 	for _, object := range []client.Object{foreign, bound, theirs, other} {
 		if err := d.inside.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil || !object.GetDeletionTimestamp().IsZero() {
@@ -152,7 +152,7 @@ func testVolumesThatStay(t *testing.T, o *orbit) {
 		}
 		return nil
 	})
-	d.tells("StageLeft", "")
+	d.reports("StageLeft", "")
 	d.must(http.MethodDelete, at+"/"+attached, nil)
 	d.landed("Deorbited", "Volume "+snapped)
 	if retained := d.k.Status.Deorbit.Retained; !listed(retained, "Volume", snapped, "snapshot "+snapshot+" of it stays") {
@@ -199,7 +199,7 @@ func testPendingAndDead(t *testing.T, o *orbit) {
 	}
 	thaw()
 	d.landed("Deorbited")
-	d.tells("StageLeft", "Wait: no progress")
+	d.reports("StageLeft", "Wait: no progress")
 }
 
 // An API server that fails for a while is waited for, and nothing is left out.
@@ -230,7 +230,7 @@ func testBlinking(t *testing.T, o *orbit) {
 }
 
 // Without its API server OpenStack is cleaned up by names, and volumes that were never seen are left over.
-func testDownForGood(t *testing.T, o *orbit) {
+func testPermanentlyDown(t *testing.T, o *orbit) {
 	d := o.launch(t, "down", nil)
 	volume := d.claim("data", "cinder")
 	d.serve("web")
@@ -238,7 +238,7 @@ func testDownForGood(t *testing.T, o *orbit) {
 	o.killed(t)
 	d.leave()
 	d.landed("Leftovers", "Volume "+volume)
-	d.tells("ClusterUnreachable", "refused")
+	d.reports("ClusterUnreachable", "refused")
 	if remaining := d.k.Status.Deorbit.Remaining; !listed(remaining, "Volume", volume, neverSeen) {
 		t.Errorf("remaining = %+v, want the volume with reason %q", remaining, neverSeen)
 	}

@@ -49,9 +49,9 @@ func testWebhooks(t *testing.T, o *orbit) {
 	d, g := o.launch(t, "webhooks", nil), newGuard(t)
 	d.claim("data", "cinder")
 	d.serve("web")
-	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: g.Certificate().Raw})
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: g.Certificate().Raw})
 	hook := func(name, url, resource string) admissionv1.ValidatingWebhook {
-		return admissionv1.ValidatingWebhook{Name: name, ClientConfig: admissionv1.WebhookClientConfig{URL: &url, CABundle: authority},
+		return admissionv1.ValidatingWebhook{Name: name, ClientConfig: admissionv1.WebhookClientConfig{URL: &url, CABundle: ca},
 			AdmissionReviewVersions: []string{"v1"}, SideEffects: new(admissionv1.SideEffectClassNone), TimeoutSeconds: new(int32(3)),
 			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: d.k.Name}},
 			Rules: []admissionv1.RuleWithOperations{{Operations: []admissionv1.OperationType{admissionv1.Delete},

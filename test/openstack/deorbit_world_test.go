@@ -182,7 +182,7 @@ func mayAll(log string) error {
 		return err
 	}
 	defer func() { _ = file.Close() }()
-	var refused []string
+	var rejected []string
 	lines, read := bufio.NewScanner(file), 0
 	lines.Buffer(nil, 16<<20)
 	for ; lines.Scan(); read++ {
@@ -195,7 +195,7 @@ func mayAll(log string) error {
 			return fmt.Errorf("%s: %w", log, err)
 		}
 		if event.Annotations["authorization.k8s.io/decision"] == "forbid" {
-			refused = append(refused, fmt.Sprintf("%s may not %s %s", event.User.Username, event.Verb, event.RequestURI))
+			rejected = append(rejected, fmt.Sprintf("%s may not %s %s", event.User.Username, event.Verb, event.RequestURI))
 		}
 	}
 	switch {
@@ -203,8 +203,8 @@ func mayAll(log string) error {
 		return fmt.Errorf("%s: %w", log, lines.Err())
 	case read == 0:
 		return fmt.Errorf("%s is empty", log)
-	case len(refused) > 0:
-		return errors.New("permissions are missing:\n" + strings.Join(refused, "\n"))
+	case len(rejected) > 0:
+		return errors.New("permissions are missing:\n" + strings.Join(rejected, "\n"))
 	}
 	return nil
 }

@@ -102,7 +102,7 @@ func TestDiscoverer(t *testing.T) {
 		d.stop(p)
 		before := d.versions(bank.project)
 		shop.must(http.MethodDelete, loadBalancers+web+"?cascade=true", nil)
-		shop.gone(loadBalancers + web)
+		shop.deleted(loadBalancers + web)
 		p = d.discover(shop.environment())
 		d.wants("deleted while it was down", shop.project)
 		if after := d.versions(bank.project); before != after {

@@ -198,8 +198,8 @@ func (d *discovered) wants(what, namespace string, want ...string) {
 
 func (d *discovered) copies(namespace string) ([]string, error) {
 	services, parts := &corev1.ServiceList{}, &discoveryv1.EndpointSliceList{}
-	ours := []client.ListOption{client.InNamespace(namespace), client.MatchingLabels{gimbalv1.LabelBackend: backendName}}
-	if err := errors.Join(d.c.List(d.Context(), services, ours...), d.c.List(d.Context(), parts, ours...)); err != nil {
+	own := []client.ListOption{client.InNamespace(namespace), client.MatchingLabels{gimbalv1.LabelBackend: backendName}}
+	if err := errors.Join(d.c.List(d.Context(), services, own...), d.c.List(d.Context(), parts, own...)); err != nil {
 		return nil, err
 	}
 	var copies []string

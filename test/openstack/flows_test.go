@@ -105,11 +105,11 @@ func (k *kluster) wantRoutes(want ...string) {
 	}
 }
 
-func TestOrphansOfAGoneServer(t *testing.T) {
+func TestOrphansOfADeletedServer(t *testing.T) {
 	needTestbed(t)
 	k := newKluster(t)
 	k.server(k.network, "10.0.0.5")
-	gone := k.server(k.network, "10.0.0.6")
+	deleted := k.server(k.network, "10.0.0.6")
 	k.port(k.network, k.subnet, "10.0.0.7") // something else, which Nova does not know
 	live := []string{"100.100.1.0/24 10.0.0.5", "100.100.3.0/24 10.0.0.5", "100.100.7.0/24 10.0.0.7", "192.168.0.0/24 10.0.0.77", "100.101.0.0/24 10.0.0.6", "100.100.0.0/15 10.0.0.6"}
 	orphan := "100.100.2.0/24 10.0.0.6"
@@ -120,7 +120,7 @@ func TestOrphansOfAGoneServer(t *testing.T) {
 			t.Errorf("with all servers there: %+v", r)
 		}
 	}
-	k.deleteServer(gone)
+	k.deleteServer(deleted)
 	if r := k.mustPass(client); len(r.Waiting) != 1 {
 		t.Errorf("the first look: %+v", r)
 	}
@@ -133,7 +133,7 @@ func TestOrphansOfAGoneServer(t *testing.T) {
 
 // The subport of a trunk has neither the server nor the trunk as its device: only the trunk relates it to the server of the parent
 // port. Nova detaches the parent port when the server is deleted.
-func TestSubportsOfAGoneServer(t *testing.T) {
+func TestSubportsOfADeletedServer(t *testing.T) {
 	needTestbed(t)
 	k := newKluster(t)
 	k.server(k.network, "10.0.0.5")
@@ -146,7 +146,7 @@ func TestSubportsOfAGoneServer(t *testing.T) {
 		return k.boot(map[string]any{"port": parent})
 	}
 	trunk("10.0.0.20", "10.0.0.21")
-	gone := trunk("10.0.0.30", "10.0.0.31")
+	deleted := trunk("10.0.0.30", "10.0.0.31")
 	live, orphan := "100.100.1.0/24 10.0.0.21", "100.100.2.0/24 10.0.0.31"
 	k.set(live, orphan)
 	client := k.client(options())
@@ -155,7 +155,7 @@ func TestSubportsOfAGoneServer(t *testing.T) {
 			t.Errorf("with all servers there: %+v", r)
 		}
 	}
-	k.deleteServer(gone)
+	k.deleteServer(deleted)
 	k.mustPass(client)
 	k.mustPass(client)
 	k.wantRoutes(live)

@@ -24,7 +24,7 @@ func (a *api) loadBalancer(subnet, name string, more ...any) string {
 		eventually(a.t, "load balancer "+id+" may be deleted", func() bool {
 			return a.call(http.MethodDelete, loadBalancers+id+"?cascade=true", nil).status != http.StatusConflict
 		})
-		a.gone(loadBalancers + id)
+		a.deleted(loadBalancers + id)
 	})
 	a.active(id)
 	return id
@@ -150,11 +150,11 @@ func TestLoadBalancers(t *testing.T) {
 		t.Error(err)
 	}
 	wantReason(t, "a load balancer that is being deleted", octavia.DeleteLoadBalancer(ctx, id), openstack.ReasonConflict)
-	a.gone(loadBalancers + id)
+	a.deleted(loadBalancers + id)
 	if err := octavia.DeleteLoadBalancer(ctx, id); err != nil {
 		t.Error(err)
 	}
-	a.gone("network/v2.0/ports/" + l.VIPPortID)
+	a.deleted("network/v2.0/ports/" + l.VIPPortID)
 	listeners, err = octavia.Listeners(ctx)
 	if pools, _ := octavia.Pools(ctx); err != nil || len(listeners)+len(pools) != 0 {
 		t.Errorf("below it %+v and %+v are left, %v", listeners, pools, err)
@@ -176,7 +176,7 @@ func TestPendingLoadBalancer(t *testing.T) {
 		}
 	}
 	id := a.must(http.MethodPost, loadBalancers, wrap("loadbalancer", "name", "pending", "vip_subnet_id", subnet))["id"].(string)
-	t.Cleanup(func() { a.gone(loadBalancers + id) })
+	t.Cleanup(func() { a.deleted(loadBalancers + id) })
 	t.Cleanup(thaw)
 	all, err := octavia.LoadBalancers(ctx)
 	if err != nil || len(all) != 1 || all[0].ProvisioningStatus != "PENDING_CREATE" {
@@ -191,8 +191,8 @@ func TestPendingLoadBalancer(t *testing.T) {
 	}
 }
 
-// TestLoadBalancersOfNobody sends requests as a user that Octavia's rules do not allow to.
-func TestLoadBalancersOfNobody(t *testing.T) {
+// TestLoadBalancersWithoutPermission sends requests as a user that Octavia's rules do not allow to.
+func TestLoadBalancersWithoutPermission(t *testing.T) {
 	needTestbed(t)
 	octavia := newProject(t, "member").client(options()).LoadBalancing()
 	all, err := octavia.LoadBalancers(context.Background())

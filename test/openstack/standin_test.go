@@ -188,7 +188,7 @@ func TestStandin(t *testing.T) {
 		_, err := services.Get(ctx, "front", metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
 	})
-	w.gone("block-storage/volumes/" + doomed)
+	w.deleted("block-storage/volumes/" + doomed)
 	eventually(t, "the other PersistentVolume is the last", func() bool {
 		left, err := w.cluster.CoreV1().PersistentVolumes().List(ctx, metav1.ListOptions{})
 		return err == nil && len(left.Items) == 1 && left.Items[0].Status.Phase == corev1.VolumeReleased
@@ -215,5 +215,5 @@ func TestStandin(t *testing.T) {
 	if err := client.BlockStorage().DeleteVolume(ctx, kept); err != nil {
 		t.Error(err)
 	}
-	w.gone("block-storage/volumes/" + kept)
+	w.deleted("block-storage/volumes/" + kept)
 }

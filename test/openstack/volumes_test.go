@@ -22,7 +22,7 @@ func (a *api) volume(cluster string) string {
 	id := a.must(http.MethodPost, "block-storage/volumes", wrap("volume", "size", 1, "name", "pvc", "metadata", map[string]string{clusterTag: cluster}))["id"].(string)
 	a.t.Cleanup(func() {
 		a.call(http.MethodDelete, "block-storage/volumes/"+id, nil)
-		a.gone("block-storage/volumes/" + id)
+		a.deleted("block-storage/volumes/" + id)
 	})
 	a.status("block-storage/volumes/"+id, "status", "available")
 	return id
@@ -34,7 +34,7 @@ func (a *api) snapshot(volume, cluster string) string {
 	id := a.must(http.MethodPost, "block-storage/snapshots", wrap("snapshot", "volume_id", volume, "name", "snapshot", "metadata", map[string]string{clusterTag: cluster}))["id"].(string)
 	a.t.Cleanup(func() {
 		a.call(http.MethodDelete, "block-storage/snapshots/"+id, nil)
-		a.gone("block-storage/snapshots/" + id)
+		a.deleted("block-storage/snapshots/" + id)
 	})
 	a.status("block-storage/snapshots/"+id, "status", "available")
 	return id
@@ -47,7 +47,7 @@ func (a *api) status(path, field, want string) {
 }
 
 // Waits until an object does not exist.
-func (a *api) gone(path string) {
+func (a *api) deleted(path string) {
 	a.t.Helper()
 	eventually(a.t, path+" has been deleted", func() bool { return a.call(http.MethodGet, path, nil).status == http.StatusNotFound })
 }
@@ -94,10 +94,10 @@ func TestVolumes(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	a.gone("block-storage/snapshots/" + snapshot)
+	a.deleted("block-storage/snapshots/" + snapshot)
 	for _, remove := range []func() error{
 		func() error { return cinder.DeleteVolume(ctx, id) },
-		func() error { a.gone("block-storage/volumes/" + id); return cinder.DeleteVolume(ctx, id) },
+		func() error { a.deleted("block-storage/volumes/" + id); return cinder.DeleteVolume(ctx, id) },
 		func() error { return cinder.DeleteSnapshot(ctx, snapshot) },
 	} {
 		if err := remove(); err != nil {
@@ -145,7 +145,7 @@ func TestVolumeInUse(t *testing.T) {
 		}
 		a.status("block-storage/volumes/"+id, "status", "available")
 	}
-	if err := nova.DetachVolume(ctx, nobody, id); err != nil {
+	if err := nova.DetachVolume(ctx, unknownID, id); err != nil {
 		t.Errorf("a server that is not: %v", err)
 	}
 	a.deleteServer(server)
@@ -176,5 +176,5 @@ func TestCinderStopped(t *testing.T) {
 		t.Errorf("without the API: %+v, %v", volumes, err)
 	}
 	control(t, nil, "up")
-	a.gone("block-storage/volumes/" + id)
+	a.deleted("block-storage/volumes/" + id)
 }

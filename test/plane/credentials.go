@@ -19,10 +19,10 @@ const systemNamespace = "groundskeeper-system"
 // credentials are the CAs of a plane and the directory of all that they signed.
 type credentials struct {
 	dir               string
-	cluster           *authority // clients and servers
-	frontProxy        *authority // the aggregator
-	etcd              *authority // etcd and its clients: who reaches etcd stands above all authorization
-	serviceAccountKey string     // path of the key that signs the tokens of service accounts
+	cluster           *issuer // clients and servers
+	frontProxy        *issuer // the aggregator
+	etcd              *issuer // etcd and its clients: who reaches etcd stands above all authorization
+	serviceAccountKey string  // path of the key that signs the tokens of service accounts
 }
 
 func loadCredentials(dir string) (*credentials, error) {
@@ -30,9 +30,9 @@ func loadCredentials(dir string) (*credentials, error) {
 		return nil, err
 	}
 	c := &credentials{dir: dir}
-	for name, authority := range map[string]**authority{"ca": &c.cluster, "front-proxy-ca": &c.frontProxy, "etcd-ca": &c.etcd} {
+	for name, issuer := range map[string]**issuer{"ca": &c.cluster, "front-proxy-ca": &c.frontProxy, "etcd-ca": &c.etcd} {
 		var err error
-		if *authority, err = loadAuthority(dir, name); err != nil {
+		if *issuer, err = loadCA(dir, name); err != nil {
 			return nil, err
 		}
 	}

@@ -51,7 +51,7 @@ func TestIdentityIsNotThePID(t *testing.T) {
 	}
 }
 
-func TestStartOfNobody(t *testing.T) {
+func TestStartTimeOfUnknownProcess(t *testing.T) {
 	if _, _, err := startOf(1 << 30); err == nil {
 		t.Error("a pid that no system gives has a start time")
 	}

@@ -25,8 +25,8 @@ var nodePackages = map[string]string{
 	"iproute2":                    "ip",
 }
 
-// hiddenFolders are those that are private to the node.
-var hiddenFolders = []string{"/run", "/var/run", "/var/lib", "/var/log"}
+// hiddenDirectories are those that are private to the node.
+var hiddenDirectories = []string{"/run", "/var/run", "/var/lib", "/var/log"}
 
 // nodeImpossible returns why a user of a machine with these programs cannot run a node, nil when it is possible.
 func nodeImpossible(uid int, has func(program string) bool) error {
@@ -60,7 +60,7 @@ func (o Options) checkNodeFiles() error {
 		return errors.New("a node needs at least the pause image (Options.Images): \"make images\" builds it")
 	}
 	for _, path := range append([]string{o.Dir, o.BinDir}, o.Images...) {
-		for _, hidden := range hiddenFolders {
+		for _, hidden := range hiddenDirectories {
 			if strings.HasPrefix(path, hidden+"/") {
 				return fmt.Errorf("%s lies below %s, which a dedicated node has: use another directory", path, hidden)
 			}

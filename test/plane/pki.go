@@ -28,7 +28,7 @@ import (
 )
 
 const (
-	authorityKeyBits = 2048
+	caKeyBits = 2048
 
 	leafValidity = 365 * 24 * time.Hour
 	// renewBefore is how long before its end a certificate is replaced when a plane starts.
@@ -39,7 +39,7 @@ const (
 type keyPair struct{ cert, key []byte }
 
 // Signs certificates.
-type authority struct {
+type issuer struct {
 	certificate *x509.Certificate
 	key         crypto.Signer
 	pem         []byte // the certificate
@@ -60,11 +60,11 @@ func (s subject) ips() []net.IP {
 	return append([]net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}, s.addresses...)
 }
 
-// loadAuthority reads the CA of that name from the directory and makes it first when there is none.
-func loadAuthority(dir, name string) (*authority, error) {
+// loadCA reads the CA of that name from the directory and makes it first when there is none.
+func loadCA(dir, name string) (*issuer, error) {
 	pair, err := readPair(dir, name)
 	if errors.Is(err, fs.ErrNotExist) {
-		pair, err = newAuthority(name)
+		pair, err = newCA(name)
 		if err == nil {
 			err = writePair(dir, name, pair)
 		}
@@ -84,13 +84,13 @@ func loadAuthority(dir, name string) (*authority, error) {
 	if !ok {
 		return nil, fmt.Errorf("CA %s: a key of type %T cannot sign", name, key)
 	}
-	return &authority{certificate: certificates[0], key: signer, pem: pair.cert}, nil
+	return &issuer{certificate: certificates[0], key: signer, pem: pair.cert}, nil
 }
 
-// newAuthority makes a CA with an RSA key, as kubeadm does: kube-apiserver checks the signature on a client's certificate with
+// newCA makes a CA with an RSA key, as kubeadm does: kube-apiserver checks the signature on a client's certificate with
 // every request, and RSA signatures are the quickest to check.
-func newAuthority(name string) (keyPair, error) {
-	key, err := rsa.GenerateKey(rand.Reader, authorityKeyBits)
+func newCA(name string) (keyPair, error) {
+	key, err := rsa.GenerateKey(rand.Reader, caKeyBits)
 	if err != nil {
 		return keyPair{}, err
 	}
@@ -102,7 +102,7 @@ func newAuthority(name string) (keyPair, error) {
 }
 
 // issue signs a new certificate for the subject.
-func (a *authority) issue(s subject) (keyPair, error) {
+func (a *issuer) issue(s subject) (keyPair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return keyPair{}, err
@@ -134,7 +134,7 @@ func (a *authority) issue(s subject) (keyPair, error) {
 
 // ensure returns the certificate that the directory has under that name while it is good for the subject, and else issues another
 // one there.
-func (a *authority) ensure(dir, name string, s subject) (keyPair, error) {
+func (a *issuer) ensure(dir, name string, s subject) (keyPair, error) {
 	if pair, err := readPair(dir, name); err == nil && a.good(pair.cert, s, time.Now()) {
 		return pair, nil
 	}
@@ -146,7 +146,7 @@ func (a *authority) ensure(dir, name string, s subject) (keyPair, error) {
 }
 
 // good reports whether the certificate is owned by Groundskeeper, is about the subject and stays valid for a while.
-func (a *authority) good(pemBytes []byte, s subject, now time.Time) bool {
+func (a *issuer) good(pemBytes []byte, s subject, now time.Time) bool {
 	certificates, err := cert.ParseCertsPEM(pemBytes)
 	if err != nil {
 		return false

@@ -15,9 +15,9 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-func testAuthority(t *testing.T, dir string) *authority {
+func testCA(t *testing.T, dir string) *issuer {
 	t.Helper()
-	a, err := loadAuthority(dir, "ca")
+	a, err := loadCA(dir, "ca")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,9 +33,9 @@ func parse(t *testing.T, pair keyPair) *x509.Certificate {
 	return certificates[0]
 }
 
-func TestAuthorityIsKept(t *testing.T) {
+func TestCAIsKept(t *testing.T) {
 	dir := t.TempDir()
-	first, second := testAuthority(t, dir), testAuthority(t, dir)
+	first, second := testCA(t, dir), testCA(t, dir)
 	if !bytes.Equal(first.pem, second.pem) {
 		t.Error("a second load made another CA")
 	}
@@ -49,13 +49,13 @@ func TestAuthorityIsKept(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "ca.key"), []byte("no key"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := loadAuthority(dir, "ca"); err == nil {
+	if _, err := loadCA(dir, "ca"); err == nil {
 		t.Error("a broken key was accepted or replaced")
 	}
 }
 
 func TestIssue(t *testing.T) {
-	a := testAuthority(t, t.TempDir())
+	a := testCA(t, t.TempDir())
 	pool := x509.NewCertPool()
 	pool.AddCert(a.certificate)
 	verify := func(c *x509.Certificate, usage x509.ExtKeyUsage, host string) error {
@@ -92,7 +92,7 @@ func TestIssue(t *testing.T) {
 
 func TestEnsureReplacesOnlyWhatIsNotGood(t *testing.T) {
 	dir := t.TempDir()
-	a := testAuthority(t, dir)
+	a := testCA(t, dir)
 	base := subject{name: "api", groups: []string{"z", "a"}, server: true, hosts: []string{"api.system.svc"}}
 	first, err := a.ensure(dir, "api", base)
 	if err != nil {
@@ -104,12 +104,12 @@ func TestEnsureReplacesOnlyWhatIsNotGood(t *testing.T) {
 		}
 	}
 	now := time.Now()
-	foreign := testAuthority(t, t.TempDir())
+	foreign := testCA(t, t.TempDir())
 	for name, test := range map[string]struct {
-		authority *authority
-		subject   subject
-		now       time.Time
-		good      bool
+		issuer  *issuer
+		subject subject
+		now     time.Time
+		good    bool
 	}{
 		"the same":         {a, base, now, true},
 		"groups reordered": {a, subject{"api", []string{"a", "z"}, true, base.hosts, nil}, now, true},
@@ -121,7 +121,7 @@ func TestEnsureReplacesOnlyWhatIsNotGood(t *testing.T) {
 		"another host":     {a, subject{"api", base.groups, true, nil, nil}, now, false},
 		"another CA":       {foreign, base, now, false},
 	} {
-		if got := test.authority.good(first.cert, test.subject, test.now); got != test.good {
+		if got := test.issuer.good(first.cert, test.subject, test.now); got != test.good {
 			t.Errorf("%s: good is %v, want %v", name, got, test.good)
 		}
 	}

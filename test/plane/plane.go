@@ -189,7 +189,7 @@ func (p *Plane) stopForeign(ctx context.Context) error {
 	if err := p.state.stop(ctx, p.dir, p.options.Progress, foreign); err != nil {
 		return err
 	}
-	return p.state.forget(foreign)
+	return p.state.remove(foreign)
 }
 
 // Stop ends all processes, the last started first. The data stays.

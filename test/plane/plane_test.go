@@ -179,18 +179,18 @@ func testApplyIsIdempotent(t *testing.T, p *Plane) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ours := 0
+		own := 0
 		for i := range roles.Items {
 			role := &roles.Items[i]
 			if role.Labels["app.kubernetes.io/part-of"] != "groundskeeper" {
 				continue
 			}
 			// A role that aggregates others has no separate rules, and none at all where nothing has its label.
-			if ours++; len(role.Rules) == 0 && role.AggregationRule == nil || !aggregated(t, role, roles.Items) {
+			if own++; len(role.Rules) == 0 && role.AggregationRule == nil || !aggregated(t, role, roles.Items) {
 				return 0, false
 			}
 		}
-		return ours, ours > 0
+		return own, own > 0
 	})
 	before := versions(t, p)
 	if err := p.prepareCluster(t.Context()); err != nil {

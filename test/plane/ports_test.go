@@ -59,17 +59,17 @@ func TestAssignPorts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nobody := func(string) bool { return false }
+	noUser := func(string) bool { return false }
 	for name, test := range map[string]struct {
 		remembered map[string]int
 		running    func(string) bool
 		want       map[string]int // 0: any but the remembered one
 	}{
-		"first start":             {running: nobody, want: map[string]int{"a": 0, "b": 0}},
-		"free":                    {remembered: map[string]int{"a": free}, running: nobody, want: map[string]int{"a": free, "b": 0}},
-		"taken by another client": {remembered: map[string]int{"a": taken, "b": free}, running: nobody, want: map[string]int{"a": 0, "b": free}},
+		"first start":             {running: noUser, want: map[string]int{"a": 0, "b": 0}},
+		"free":                    {remembered: map[string]int{"a": free}, running: noUser, want: map[string]int{"a": free, "b": 0}},
+		"taken by another client": {remembered: map[string]int{"a": taken, "b": free}, running: noUser, want: map[string]int{"a": 0, "b": free}},
 		"taken automatically":     {remembered: map[string]int{"a": taken}, running: func(n string) bool { return n == "a" }, want: map[string]int{"a": taken, "b": 0}},
-		"same port twice":         {remembered: map[string]int{"a": free, "b": free}, running: nobody, want: map[string]int{"a": free, "b": 0}},
+		"same port twice":         {remembered: map[string]int{"a": free, "b": free}, running: noUser, want: map[string]int{"a": free, "b": 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ports, err := assignPorts([]string{"a", "b"}, test.remembered, test.running)

@@ -70,8 +70,8 @@ func newProber(pki string, selfManaged bool) (*http.Client, error) {
 // for the server's CA.
 func clientTLS(pki string, certificates map[string]string) (*tls.Config, error) {
 	config := &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}
-	for authority, client := range certificates {
-		ca, err := os.ReadFile(filepath.Join(pki, authority+".crt"))
+	for issuer, client := range certificates {
+		ca, err := os.ReadFile(filepath.Join(pki, issuer+".crt"))
 		if err != nil {
 			return nil, err
 		}

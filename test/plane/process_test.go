@@ -116,7 +116,7 @@ func TestFailureShowsTheLog(t *testing.T) {
 	}
 }
 
-func TestNotReadyTellsTheFailedCheck(t *testing.T) {
+func TestNotReadyReportsTheFailedCheck(t *testing.T) {
 	p := cast(t, "unready")
 	if err := p.Start(t.Context()); err != nil {
 		t.Fatal(err)

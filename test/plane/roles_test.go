@@ -148,7 +148,7 @@ func testRoles(t *testing.T, p *Plane) {
 		in(access{who: manager, verb: "create", resource: "serviceaccounts"}),
 		in(access{who: manager, verb: "escalate", group: rbacv1.GroupName, resource: "roles"}),
 	}
-	ask(t, c, questions)
+	review(t, c, questions)
 }
 
 // testKlusterRoles queries what the roles in artifacts/kluster allow besides, where Klusters are managed.
@@ -159,7 +159,7 @@ func testKlusterRoles(t *testing.T, p *Plane) {
 	}
 	manager := serviceAccount(managerName)
 	in := func(a access) access { a.who, a.namespace = manager, projectNamespace; return a }
-	ask(t, client(t, p), []access{
+	review(t, client(t, p), []access{
 		// Their finalizers and their status, and nothing else of them.
 		in(access{verb: "patch", group: "kubernikus.sap.cc", resource: "klusters", allowed: true}),
 		in(access{verb: "patch", group: "kubernikus.sap.cc", resource: "klusters", sub: "status", allowed: true}),
@@ -179,7 +179,7 @@ func testKlusterRoles(t *testing.T, p *Plane) {
 }
 
 // It sends requests, and compares the responses.
-func ask(t *testing.T, c kubernetes.Interface, questions []access) {
+func review(t *testing.T, c kubernetes.Interface, questions []access) {
 	t.Helper()
 	// The API server knows roles and bindings a moment after they were made: what is allowed is waited for, and each of them
 	// allows something.
@@ -202,11 +202,11 @@ func ask(t *testing.T, c kubernetes.Interface, questions []access) {
 		}}
 		allowed := false
 		err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
-			answer, err := c.AuthorizationV1().SubjectAccessReviews().Create(ctx, review.DeepCopy(), metav1.CreateOptions{})
+			response, err := c.AuthorizationV1().SubjectAccessReviews().Create(ctx, review.DeepCopy(), metav1.CreateOptions{})
 			if err != nil {
 				return false, err
 			}
-			allowed = answer.Status.Allowed
+			allowed = response.Status.Allowed
 			return allowed || !q.allowed, nil
 		})
 		if err != nil && !wait.Interrupted(err) {

@@ -90,21 +90,21 @@ func (p *Plane) follow(ctx context.Context, client dynamic.Interface) {
 func (p *Plane) followOne(ctx context.Context, client dynamic.Interface, i int, server *Process) {
 	ticker := time.NewTicker(followInterval)
 	defer ticker.Stop()
-	var told *bool
+	var recorded *bool
 	late := 0 // responds in a row that did not come before the deadline
 	for {
-		asking, cancel := context.WithTimeout(ctx, followTimeout)
-		err := probe(asking, p.prober, server.health)
+		request, cancel := context.WithTimeout(ctx, followTimeout)
+		err := probe(request, p.prober, server.health)
 		cancel()
 		if late++; !errors.Is(err, context.DeadlineExceeded) {
 			late = 0
 		}
 		ready := err == nil
 		// One late response is that of a busy machine; kubelet, too, probes three times.
-		if ctx.Err() == nil && (late == 0 || late >= 3) && (told == nil || *told != ready) {
+		if ctx.Err() == nil && (late == 0 || late >= 3) && (recorded == nil || *recorded != ready) {
 			slice := endpointSlice(server.name, p.options.spreadAddress, p.ports[numbered(apiserverName, i)], ready)
 			if err := apply(ctx, client, []*unstructured.Unstructured{slice}); err == nil {
-				told = &ready // else it is tried again
+				recorded = &ready // else it is tried again
 			}
 		}
 		select {

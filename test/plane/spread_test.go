@@ -78,7 +78,7 @@ func TestEndpointSlice(t *testing.T) {
 	}
 }
 
-func TestOptionsOfAnEtcdOfItsOwn(t *testing.T) {
+func TestOptionsOfDedicatedEtcd(t *testing.T) {
 	for name, test := range map[string]struct {
 		options Options
 		want    string // in the error

@@ -116,7 +116,7 @@ func (s *state) set(r record) error {
 }
 
 // Drops what is remembered of the chosen processes. They do not run.
-func (s *state) forget(choose func(record) bool) error {
+func (s *state) remove(choose func(record) bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.Processes = slices.DeleteFunc(s.Processes, choose)

@@ -37,8 +37,8 @@ func parseStat(stat []byte) (ticks string, running bool, err error) {
 		return "", false, fmt.Errorf("unexpected content of its stat file: %q", stat)
 	}
 	state, threads := string(fields[0]), string(fields[17])
-	gone := threads == "0" || threads == "1"
-	running = state != "X" && (state != "Z" || !gone)
+	exited := threads == "0" || threads == "1"
+	running = state != "X" && (state != "Z" || !exited)
 	return string(fields[19]), running, nil
 }
 

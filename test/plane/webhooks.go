@@ -56,8 +56,8 @@ func (p *Plane) registerWebhooks(ctx context.Context) error {
 // changes them from a Service to a process on this machine.
 func (p *Plane) webhookManifests() ([]*unstructured.Unstructured, error) {
 	var configurations []*unstructured.Unstructured
-	for _, folder := range []string{"webhooks", "webhooks/resource-size"} {
-		objects, err := manifests(filepath.Join(p.options.Artifacts, folder))
+	for _, directory := range []string{"webhooks", "webhooks/resource-size"} {
+		objects, err := manifests(filepath.Join(p.options.Artifacts, directory))
 		if err != nil {
 			return nil, err
 		}

@@ -45,14 +45,14 @@ func TestWebhooksOnLoopback(t *testing.T) {
 			if !strings.Contains(webhook.Name, ".deletion.") {
 				continue
 			}
-			for namespace, asked := range map[string]bool{"kube-system": false, "groundskeeper-system": false, "garden-a": true} {
+			for namespace, requested := range map[string]bool{"kube-system": false, "groundskeeper-system": false, "garden-a": true} {
 				for role, ofProject := range map[string]bool{"project": true, "": false} {
 					labelled := labels.Set{"kubernetes.io/metadata.name": namespace, "gardener.cloud/role": role}
 					selector, err := metav1.LabelSelectorAsSelector(webhook.ObjectSelector)
 					if err != nil {
 						t.Fatal(err)
 					}
-					want := asked && ofProject == strings.HasPrefix(webhook.Name, "project-namespaces.")
+					want := requested && ofProject == strings.HasPrefix(webhook.Name, "project-namespaces.")
 					if selector.Matches(labelled) != want {
 						t.Errorf("%s is queried about %v: %t", webhook.Name, labelled, !want)
 					}

@@ -130,7 +130,7 @@ func (s *Standin) ensureBlock(ctx context.Context, path, many, one, name string,
 		case there.Status != "creating":
 			return block{}, errors.Join(fmt.Errorf("%s %s is %s", one, name, there.Status), s.cloud.remove(ctx, path+"/"+there.ID))
 		}
-		if err := pause(ctx, askAgain); err != nil {
+		if err := pause(ctx, retryPeriod); err != nil {
 			return block{}, err
 		}
 	}

@@ -20,8 +20,8 @@ import (
 const (
 	// callTimeout is the time for one request to OpenStack.
 	callTimeout = time.Minute
-	// askAgain is the pause between two questions about an object that is on its way.
-	askAgain = 100 * time.Millisecond
+	// retryPeriod is the pause between two questions about an object that is on its way.
+	retryPeriod = 100 * time.Millisecond
 )
 
 // Credentials are a user's of a project; both are in the domain Default.
@@ -43,13 +43,13 @@ type cloud struct {
 }
 
 // A response that is no success.
-type refusal struct {
+type rejection struct {
 	status int
 	text   string
 }
 
 // Error is the response.
-func (r *refusal) Error() string { return fmt.Sprintf("%d %s", r.status, r.text) }
+func (r *rejection) Error() string { return fmt.Sprintf("%d %s", r.status, r.text) }
 
 func newCloud(c Credentials) *cloud {
 	return &cloud{credentials: c, client: http.Client{Timeout: callTimeout, Transport: &http.Transport{}}}
@@ -63,7 +63,7 @@ func (c *cloud) login(ctx context.Context) error {
 		"identity": map[string]any{"methods": []string{"password"}, "password": map[string]any{"user": user}},
 		"scope":    map[string]any{"project": map[string]any{"name": c.credentials.Project, "domain": domain}},
 	}}
-	var answer struct {
+	var response struct {
 		Token struct {
 			Catalog []struct {
 				Type      string `json:"type"`
@@ -74,14 +74,14 @@ func (c *cloud) login(ctx context.Context) error {
 			} `json:"catalog"`
 		} `json:"token"`
 	}
-	header, err := c.send(ctx, http.MethodPost, c.credentials.AuthURL+"/auth/tokens", "", body, &answer)
+	header, err := c.send(ctx, http.MethodPost, c.credentials.AuthURL+"/auth/tokens", "", body, &response)
 	if err != nil {
 		return fmt.Errorf("log in to OpenStack: %w", err)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.token, c.endpoints = header.Get("X-Subject-Token"), map[string]string{}
-	for _, service := range answer.Token.Catalog {
+	for _, service := range response.Token.Catalog {
 		for _, endpoint := range service.Endpoints {
 			if endpoint.Interface == "public" {
 				c.endpoints[service.Type] = strings.TrimSuffix(endpoint.URL, "/")
@@ -120,12 +120,12 @@ func (c *cloud) remove(ctx context.Context, path string) error {
 
 // find reads a collection, filtered by a query: there are never so many that a response would have pages.
 func find[T any](ctx context.Context, c *cloud, path, collection string, query url.Values) ([]T, error) {
-	var answer map[string]json.RawMessage
-	if err := c.call(ctx, http.MethodGet, path+"?"+query.Encode(), nil, &answer); err != nil {
+	var response map[string]json.RawMessage
+	if err := c.call(ctx, http.MethodGet, path+"?"+query.Encode(), nil, &response); err != nil {
 		return nil, err
 	}
 	var found []T
-	if err := json.Unmarshal(answer[collection], &found); err != nil {
+	if err := json.Unmarshal(response[collection], &found); err != nil {
 		return nil, fmt.Errorf("GET %s: %w", path, err)
 	}
 	return found, nil
@@ -158,7 +158,7 @@ func (c *cloud) send(ctx context.Context, method, address, token string, body, i
 		return nil, err
 	}
 	if response.StatusCode >= http.StatusMultipleChoices {
-		return nil, &refusal{status: response.StatusCode, text: string(text)}
+		return nil, &rejection{status: response.StatusCode, text: string(text)}
 	}
 	if into != nil {
 		err = json.Unmarshal(text, into)
@@ -167,7 +167,7 @@ func (c *cloud) send(ctx context.Context, method, address, token string, body, i
 }
 
 // Waits until an object does not exist.
-func (c *cloud) gone(ctx context.Context, path string) error {
+func (c *cloud) deleted(ctx context.Context, path string) error {
 	for {
 		err := c.call(ctx, http.MethodGet, path, nil, nil)
 		if statusOf(err) == http.StatusNotFound {
@@ -176,7 +176,7 @@ func (c *cloud) gone(ctx context.Context, path string) error {
 		if err != nil {
 			return err
 		}
-		if err := pause(ctx, askAgain); err != nil {
+		if err := pause(ctx, retryPeriod); err != nil {
 			return err
 		}
 	}
@@ -184,7 +184,7 @@ func (c *cloud) gone(ctx context.Context, path string) error {
 
 // statusOf is the code of a response that is no success; 0: the error is none.
 func statusOf(err error) int {
-	if r, ok := errors.AsType[*refusal](err); ok {
+	if r, ok := errors.AsType[*rejection](err); ok {
 		return r.status
 	}
 	return 0

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// errTold is a failure that a test requested.
-var errTold = errors.New("instructed to fail")
+// errInstructed is a failure that a test requested.
+var errInstructed = errors.New("instructed to fail")
 
 // knobs are what a test set in the stand-in.
 type knobs struct {
@@ -82,7 +82,7 @@ func (n *knobs) admit(k key) (time.Duration, error) {
 	}
 	if n.fail[k.kind] > 0 {
 		n.fail[k.kind]--
-		return 0, errTold
+		return 0, errInstructed
 	}
 	return n.delay, nil
 }

@@ -60,14 +60,14 @@ func cut(name string) string { return name[:min(len(name), mostOfName)] }
 // none.
 func (s *Standin) findLoadBalancer(ctx context.Context, service *corev1.Service) (*loadBalancer, error) {
 	if id := service.Annotations[annotationLoadBalancerID]; id != "" {
-		var answer struct {
+		var response struct {
 			LoadBalancer loadBalancer `json:"loadbalancer"`
 		}
-		err := s.cloud.call(ctx, http.MethodGet, pathLoadBalancers+"/"+id, nil, &answer)
+		err := s.cloud.call(ctx, http.MethodGet, pathLoadBalancers+"/"+id, nil, &response)
 		if statusOf(err) == http.StatusNotFound {
 			return nil, nil
 		}
-		return &answer.LoadBalancer, err
+		return &response.LoadBalancer, err
 	}
 	name := s.nameOf(service)
 	found, err := find[loadBalancer](ctx, s.cloud, pathLoadBalancers, "loadbalancers", url.Values{"name": {name}})
@@ -123,11 +123,11 @@ func (s *Standin) createLoadBalancer(ctx context.Context, service *corev1.Servic
 		"name": name, "description": fmt.Sprintf("Kubernetes external service %s/%s from cluster %s", service.Namespace, service.Name, s.config.ClusterName),
 		"vip_subnet_id": s.config.SubnetID, "tags": []string{name}, "listeners": listeners,
 	}}
-	var answer struct {
+	var response struct {
 		LoadBalancer loadBalancer `json:"loadbalancer"`
 	}
-	err := s.cloud.call(ctx, http.MethodPost, pathLoadBalancers, body, &answer)
-	return &answer.LoadBalancer, err
+	err := s.cloud.call(ctx, http.MethodPost, pathLoadBalancers, body, &response)
+	return &response.LoadBalancer, err
 }
 
 func (s *Standin) ensureFloatingIP(ctx context.Context, service *corev1.Service, balancer *loadBalancer) (string, error) {
@@ -140,11 +140,11 @@ func (s *Standin) ensureFloatingIP(ctx context.Context, service *corev1.Service,
 	}
 	body := map[string]any{"floatingip": map[string]any{"floating_network_id": s.config.FloatingNetworkID, "port_id": balancer.Port,
 		"description": fmt.Sprintf("%s %s/%s from cluster %s", markOfFloatingIP, service.Namespace, service.Name, s.config.ClusterName)}}
-	var answer struct {
+	var response struct {
 		FloatingIP named `json:"floatingip"`
 	}
-	err = s.cloud.call(ctx, http.MethodPost, pathFloatingIPs, body, &answer)
-	return answer.FloatingIP.Address, err
+	err = s.cloud.call(ctx, http.MethodPost, pathFloatingIPs, body, &response)
+	return response.FloatingIP.Address, err
 }
 
 func (s *Standin) floatingIPs(ctx context.Context, balancer *loadBalancer) ([]named, error) {

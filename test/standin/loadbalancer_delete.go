@@ -62,5 +62,5 @@ func (s *Standin) deleteWhole(ctx context.Context, service *corev1.Service, bala
 		return err
 	}
 	s.log("deleted load balancer %s", balancer.Name)
-	return s.cloud.gone(ctx, pathLoadBalancers+"/"+balancer.ID)
+	return s.cloud.deleted(ctx, pathLoadBalancers+"/"+balancer.ID)
 }

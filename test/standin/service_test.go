@@ -100,7 +100,7 @@ func TestServiceKeepsItsFloatingIP(t *testing.T) {
 	}
 }
 
-func TestFloatingIPOfSomebody(t *testing.T) {
+func TestFloatingIPOfAnotherOwner(t *testing.T) {
 	w := newWorld(t, service("web"))
 	s := w.served("web")
 	made := w.cloud.FloatingIPs("demo")[0]
@@ -149,7 +149,7 @@ func TestSharedLoadBalancer(t *testing.T) {
 	}))
 	w.create(service("collides", func(s *corev1.Service) { s.Annotations = map[string]string{annotationLoadBalancerID: id} }))
 	shares := w.served("shares")
-	w.told("is another Service's")
+	w.instructed("is another Service's")
 	if w.service("collides").Status.LoadBalancer.Ingress != nil {
 		t.Error("a Service has the port of another one")
 	}
@@ -218,7 +218,7 @@ func TestLoadBalancerThatIsMissing(t *testing.T) {
 	w := newWorld(t, service("web", func(s *corev1.Service) {
 		s.Annotations = map[string]string{annotationLoadBalancerID: "8f5e3c1c-2f0e-4d13-9b8e-0d6f7a1b2c3d"}
 	}))
-	w.told("there is no load balancer")
+	w.instructed("there is no load balancer")
 	if made := w.cloud.LoadBalancers("demo"); len(made) != 0 {
 		t.Errorf("made %+v", made)
 	}
@@ -247,7 +247,7 @@ func TestServiceWithAPendingLoadBalancer(t *testing.T) {
 	w.cloud.Hold(id)
 	end(s)
 	w.update(s)
-	w.told("is PENDING_UPDATE")
+	w.instructed("is PENDING_UPDATE")
 	w.create(service("other")) // is served meanwhile
 	w.served("other")
 	if !slices.Contains(w.service("web").Finalizers, FinalizerService) || len(w.deletions()) != 0 {

@@ -50,15 +50,15 @@ func (s *Standin) share(ctx context.Context, service *corev1.Service, balancer *
 			return fmt.Errorf("port %d of load balancer %s is another Service's", port.Port, balancer.ID)
 		}
 		if l.ID == "" {
-			var answer struct {
+			var response struct {
 				Listener listener `json:"listener"`
 			}
 			fields := map[string]any{"name": cut(fmt.Sprintf("listener_%d_%s", i, name)), "loadbalancer_id": balancer.ID, "protocol": string(port.Protocol),
 				"protocol_port": port.Port, "tags": []string{name}}
-			if err := s.edit(ctx, balancer, http.MethodPost, pathListeners, map[string]any{"listener": fields}, &answer); err != nil {
+			if err := s.edit(ctx, balancer, http.MethodPost, pathListeners, map[string]any{"listener": fields}, &response); err != nil {
 				return err
 			}
-			l = answer.Listener
+			l = response.Listener
 		}
 		if l.Pool != "" {
 			continue
@@ -129,21 +129,21 @@ func (s *Standin) edit(ctx context.Context, balancer *loadBalancer, method, path
 // active waits a little until a load balancer may be changed. If it takes longer, the Service is rechecked: it may have been
 // deleted meanwhile.
 func (s *Standin) active(ctx context.Context, id string) error {
-	for asked := 1; ; asked++ {
-		var answer struct {
+	for attempt := 1; ; attempt++ {
+		var response struct {
 			LoadBalancer loadBalancer `json:"loadbalancer"`
 		}
-		if err := s.cloud.call(ctx, http.MethodGet, pathLoadBalancers+"/"+id, nil, &answer); err != nil {
+		if err := s.cloud.call(ctx, http.MethodGet, pathLoadBalancers+"/"+id, nil, &response); err != nil {
 			return err
 		}
-		status := answer.LoadBalancer.Status
+		status := response.LoadBalancer.Status
 		if status == "ACTIVE" {
 			return nil
 		}
-		if asked == questions || !strings.HasPrefix(status, "PENDING_") {
+		if attempt == questions || !strings.HasPrefix(status, "PENDING_") {
 			return fmt.Errorf("load balancer %s is %s", id, status)
 		}
-		if err := pause(ctx, askAgain); err != nil {
+		if err := pause(ctx, retryPeriod); err != nil {
 			return err
 		}
 	}

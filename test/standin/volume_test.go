@@ -109,7 +109,7 @@ func TestVolumesOfOthers(t *testing.T) {
 		}
 		w.released(v)
 	}
-	w.told("deleted volume provisioned")
+	w.instructed("deleted volume provisioned")
 	if got := w.deletions(); len(got) != 1 {
 		t.Errorf("deleted %q", got)
 	}

@@ -79,7 +79,7 @@ func (w *world) log(line string) {
 }
 
 // Waits until the stand-in has reported something.
-func (w *world) told(text string) {
+func (w *world) instructed(text string) {
 	w.t.Helper()
 	eventually(w.t, "it logged "+text, func() bool {
 		w.mu.Lock()

@@ -28,7 +28,7 @@ const (
 // which packages a program is built of, and not the program: that is where the bill has it from.
 func (r release) checkBills(ctx context.Context, products []product) error {
 	if len(products) == 0 {
-		return fmt.Errorf("%s has no archive of an image", r.folder)
+		return fmt.Errorf("%s has no archive of an image", r.directory)
 	}
 	for _, p := range products {
 		bill, err := os.ReadFile(r.bill(p))
@@ -106,11 +106,11 @@ func (r release) required(ctx context.Context, b binary) ([]string, error) {
 
 // checkSums fails unless SHA256SUMS has each file of the directory, and no other.
 func (r release) checkSums() error {
-	sums, err := os.ReadFile(filepath.Join(r.folder, sumsFile))
+	sums, err := os.ReadFile(filepath.Join(r.directory, sumsFile))
 	if err != nil {
 		return err
 	}
-	entries, err := os.ReadDir(r.folder)
+	entries, err := os.ReadDir(r.directory)
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (r release) checkSums() error {
 		if entry.Name() == sumsFile || entry.Name() == signatureFile {
 			continue
 		}
-		content, err := os.ReadFile(filepath.Join(r.folder, entry.Name()))
+		content, err := os.ReadFile(filepath.Join(r.directory, entry.Name()))
 		if err != nil {
 			return err
 		}

@@ -120,7 +120,7 @@ func (r release) checkSignatures(k key) error {
 
 // images returns the archives of images in the directory.
 func (r release) images() ([]string, error) {
-	all, err := filepath.Glob(filepath.Join(r.folder, "*.tar"))
+	all, err := filepath.Glob(filepath.Join(r.directory, "*.tar"))
 	if err != nil {
 		return nil, err
 	}

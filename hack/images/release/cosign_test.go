@@ -27,7 +27,7 @@ func newKeys(t *testing.T, algorithm ...string) (private, public string) {
 func imageRelease(t *testing.T) release {
 	t.Helper()
 	r := newRelease(t.TempDir())
-	layout{t, map[string][]byte{}}.write(r.folder, newPart("amd64", []byte("one")), newPart("arm64", []byte("two")))
+	layout{t, map[string][]byte{}}.write(r.directory, newPart("amd64", []byte("one")), newPart("arm64", []byte("two")))
 	return r
 }
 

@@ -23,16 +23,16 @@ const demo = "groundskeeper-demo"
 // compile makes a program of the platform, as hack/images/build.sh does.
 func compile(t *testing.T, architecture string, flags ...string) []byte {
 	t.Helper()
-	folder := t.TempDir()
-	write(t, filepath.Join(folder, "go.mod"), []byte("module groundskeeper.io/demo\n\ngo 1.26.0\n"))
-	write(t, filepath.Join(folder, "main.go"), []byte("package main\n\nfunc main() {}\n"))
+	directory := t.TempDir()
+	write(t, filepath.Join(directory, "go.mod"), []byte("module groundskeeper.io/demo\n\ngo 1.26.0\n"))
+	write(t, filepath.Join(directory, "main.go"), []byte("package main\n\nfunc main() {}\n"))
 	build := exec.CommandContext(t.Context(), "go", append(append([]string{"build", "-buildvcs=false", "-o", "demo"}, flags...), ".")...)
-	build.Dir = folder
+	build.Dir = directory
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+architecture, "GOWORK=off")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	content, err := os.ReadFile(filepath.Join(folder, "demo"))
+	content, err := os.ReadFile(filepath.Join(directory, "demo"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func (l layout) image(p part) map[string]any {
 }
 
 // write writes the archive of the parts into a directory.
-func (l layout) write(folder string, parts ...part) string {
+func (l layout) write(directory string, parts ...part) string {
 	l.t.Helper()
 	var manifests []any
 	for _, p := range parts {
@@ -143,7 +143,7 @@ func (l layout) write(folder string, parts ...part) string {
 		l.t.Fatal(err)
 	}
 	l.files["index.json"], l.files["oci-layout"] = content, []byte(`{"imageLayoutVersion":"1.0.0"}`)
-	name := filepath.Join(folder, demo+".tar")
+	name := filepath.Join(directory, demo+".tar")
 	write(l.t, name, pack(l.t, l.files, 0o644))
 	return name
 }

@@ -19,8 +19,8 @@ import (
 
 // release is a directory, and what it has to be built from.
 type release struct {
-	folder, clone   string
-	version, commit string
+	directory, clone string
+	version, commit  string
 	// platforms are those of the images, programs those of what comes without one.
 	platforms, programPlatforms []string
 	time                        time.Time
@@ -50,7 +50,7 @@ func run(ctx context.Context, args []string) error {
 		return errors.New("usage: release --version V --commit C --epoch SECONDS --platforms P sbom|vex|sign|provenance|check DIRECTORY")
 	}
 	r := release{
-		folder: flags.Arg(1), clone: *clone, version: *version, commit: *commit,
+		directory: flags.Arg(1), clone: *clone, version: *version, commit: *commit,
 		time: time.Unix(*epoch, 0), platforms: strings.Fields(*platforms), programPlatforms: strings.Fields(*programs),
 	}
 	roots, err := output(exec.CommandContext(ctx, "go", "-C", filepath.Join(r.clone, "hack/images/roots"), "list", "-m",
@@ -106,7 +106,7 @@ func (r release) writeBills(products []product) error {
 	return nil
 }
 
-func (r release) bill(p product) string { return filepath.Join(r.folder, p.name+".cdx.json") }
+func (r release) bill(p product) string { return filepath.Join(r.directory, p.name+".cdx.json") }
 
 func output(command *exec.Cmd) (string, error) {
 	command.Stderr = os.Stderr

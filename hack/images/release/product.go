@@ -99,7 +99,7 @@ func (r release) programs() ([]product, error) {
 		platforms = r.platforms
 	}
 	suffix := programSuffix(platforms[0])
-	found, err := filepath.Glob(filepath.Join(r.folder, "*"+suffix))
+	found, err := filepath.Glob(filepath.Join(r.directory, "*"+suffix))
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func (r release) programs() ([]product, error) {
 		p.name = strings.TrimSuffix(filepath.Base(first), suffix)
 		for _, platform := range platforms {
 			file := p.name + programSuffix(platform)
-			content, err := os.ReadFile(filepath.Join(r.folder, file))
+			content, err := os.ReadFile(filepath.Join(r.directory, file))
 			if err != nil {
 				return nil, err
 			}

@@ -63,7 +63,7 @@ type dependency struct {
 // machine: two builds of a commit have the same.
 func (r release) provenance() ([]byte, error) {
 	s := statement{Type: "https://in-toto.io/Statement/v1", PredicateType: "https://slsa.dev/provenance/v1"}
-	entries, err := os.ReadDir(r.folder)
+	entries, err := os.ReadDir(r.directory)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (r release) provenance() ([]byte, error) {
 		if slices.Contains([]string{provenanceFile, envelopeFile, sumsFile, signatureFile}, entry.Name()) {
 			continue
 		}
-		content, err := os.ReadFile(filepath.Join(r.folder, entry.Name()))
+		content, err := os.ReadFile(filepath.Join(r.directory, entry.Name()))
 		if err != nil {
 			return nil, err
 		}
@@ -107,14 +107,14 @@ func (r release) writeProvenance(k *key) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(r.folder, provenanceFile), content, 0o644); err != nil || k == nil {
+	if err := os.WriteFile(filepath.Join(r.directory, provenanceFile), content, 0o644); err != nil || k == nil {
 		return err
 	}
 	sealed, err := k.sealed(content)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(r.folder, envelopeFile), sealed, 0o644)
+	return os.WriteFile(filepath.Join(r.directory, envelopeFile), sealed, 0o644)
 }
 
 // checkProvenance fails unless the provenance is about the files that are there.
@@ -123,7 +123,7 @@ func (r release) checkProvenance(k *key) error {
 	if err != nil {
 		return err
 	}
-	is, err := os.ReadFile(filepath.Join(r.folder, provenanceFile))
+	is, err := os.ReadFile(filepath.Join(r.directory, provenanceFile))
 	if err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (r release) checkProvenance(k *key) error {
 	if want, err = k.sealed(want); err != nil {
 		return err
 	}
-	if is, err = os.ReadFile(filepath.Join(r.folder, envelopeFile)); err != nil {
+	if is, err = os.ReadFile(filepath.Join(r.directory, envelopeFile)); err != nil {
 		return err
 	}
 	if !bytes.Equal(is, want) {

@@ -18,11 +18,11 @@ import (
 // The provenance names every file with its digest, the images by the digests that registries have, and the commit.
 func TestProvenance(t *testing.T) {
 	r := imageRelease(t)
-	write(t, filepath.Join(r.folder, "chart.tgz"), []byte("chart"))
+	write(t, filepath.Join(r.directory, "chart.tgz"), []byte("chart"))
 	if err := r.writeProvenance(nil); err != nil {
 		t.Fatal(err)
 	}
-	content, err := os.ReadFile(filepath.Join(r.folder, provenanceFile))
+	content, err := os.ReadFile(filepath.Join(r.directory, provenanceFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestProvenance(t *testing.T) {
 	if err := r.checkProvenance(nil); err != nil {
 		t.Errorf("unchanged: %v", err)
 	}
-	write(t, filepath.Join(r.folder, "chart.tgz"), []byte("another"))
+	write(t, filepath.Join(r.directory, "chart.tgz"), []byte("another"))
 	if err := r.checkProvenance(nil); err == nil {
 		t.Error("the provenance of another file is accepted")
 	}
@@ -77,7 +77,7 @@ func TestSignedProvenance(t *testing.T) {
 	if err := r.checkProvenance(&k); err != nil {
 		t.Fatal(err)
 	}
-	content, err := os.ReadFile(filepath.Join(r.folder, envelopeFile))
+	content, err := os.ReadFile(filepath.Join(r.directory, envelopeFile))
 	if err != nil {
 		t.Fatal(err)
 	}

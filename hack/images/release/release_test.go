@@ -17,14 +17,14 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-func newRelease(folder string) release {
+func newRelease(directory string) release {
 	return release{
-		folder: folder, clone: "../../..", version: "v1", commit: "abc", platforms: []string{"linux/amd64", "linux/arm64"}, time: time.Unix(1, 0),
+		directory: directory, clone: "../../..", version: "v1", commit: "abc", platforms: []string{"linux/amd64", "linux/arm64"}, time: time.Unix(1, 0),
 		roots: module{path: "golang.org/x/crypto/x509roots/fallback", version: "v1"},
 	}
 }
 
-func TestAnImageHasToBeAsOursAre(t *testing.T) {
+func TestImagesMustMeetRequirements(t *testing.T) {
 	amd64, arm64 := compile(t, "amd64", "-trimpath"), compile(t, "arm64", "-trimpath")
 	for name, c := range map[string]struct {
 		change func(amd64, arm64 *part)
@@ -45,7 +45,7 @@ func TestAnImageHasToBeAsOursAre(t *testing.T) {
 			one, two := newPart("amd64", amd64), newPart("arm64", arm64)
 			c.change(&one, &two)
 			r := newRelease(t.TempDir())
-			layout{t, map[string][]byte{}}.write(r.folder, one, two)
+			layout{t, map[string][]byte{}}.write(r.directory, one, two)
 			products, err := r.products()
 			if c.want == "" && (err != nil || len(products) != 1 || len(products[0].binaries) != 2) {
 				t.Fatalf("products %v, error %v", products, err)
@@ -155,7 +155,7 @@ func validate(t *testing.T, bill []byte) {
 
 func TestABillOfSomethingElse(t *testing.T) {
 	r := newRelease(t.TempDir())
-	layout{t, map[string][]byte{}}.write(r.folder, newPart("amd64", compile(t, "amd64", "-trimpath")), newPart("arm64", compile(t, "arm64", "-trimpath")))
+	layout{t, map[string][]byte{}}.write(r.directory, newPart("amd64", compile(t, "amd64", "-trimpath")), newPart("arm64", compile(t, "arm64", "-trimpath")))
 	products, err := r.products()
 	if err != nil {
 		t.Fatal(err)

@@ -16,9 +16,9 @@ import (
 func TestReplaceable(t *testing.T) {
 	release := []string{sumsFile, signatureFile, "one.tar", "two.tar"}
 	for name, c := range map[string]struct {
-		change func(t *testing.T, folder string)
-		want   []string
-		says   string
+		change  func(t *testing.T, directory string)
+		want    []string
+		message string
 	}{
 		"a release":     {func(*testing.T, string) {}, release, ""},
 		"not signed":    {remove(signatureFile), slices.DeleteFunc(slices.Clone(release), func(s string) bool { return s == signatureFile }), ""},
@@ -32,31 +32,31 @@ func TestReplaceable(t *testing.T) {
 		"with spaces":   {add("my one.tar"), nil, "my one.tar is not in"},
 		"a space more":  {add("one.tar "), nil, "one.tar  is not in"},
 		"two lines":     {add("one.tar\ntwo.tar"), nil, "is not in"},
-		"a directory": {func(t *testing.T, folder string) {
-			remove("one.tar")(t, folder)
-			if err := os.Mkdir(filepath.Join(folder, "one.tar"), 0o755); err != nil {
+		"a directory": {func(t *testing.T, directory string) {
+			remove("one.tar")(t, directory)
+			if err := os.Mkdir(filepath.Join(directory, "one.tar"), 0o755); err != nil {
 				t.Fatal(err)
 			}
-			add("one.tar/mine")(t, folder)
+			add("one.tar/mine")(t, directory)
 		}, nil, "one.tar is no file"},
-		"a link": {func(t *testing.T, folder string) {
-			if err := os.Rename(folder, folder+".real"); err != nil {
+		"a link": {func(t *testing.T, directory string) {
+			if err := os.Rename(directory, directory+".real"); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.Symlink(folder+".real", folder); err != nil {
+			if err := os.Symlink(directory+".real", directory); err != nil {
 				t.Fatal(err)
 			}
 		}, nil, "it is no directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			folder, _ := signed(t)
-			c.change(t, folder)
-			var says strings.Builder
-			script := exec.CommandContext(t.Context(), "../replaceable.sh", folder)
-			script.Stderr = &says
+			directory, _ := signed(t)
+			c.change(t, directory)
+			var message strings.Builder
+			script := exec.CommandContext(t.Context(), "../replaceable.sh", directory)
+			script.Stderr = &message
 			out, err := script.Output()
-			if got := strings.Fields(string(out)); !slices.Equal(got, c.want) || (err == nil) != (c.says == "") || !strings.Contains(says.String(), c.says) {
-				t.Errorf("%q, %v: %s", got, err, says.String())
+			if got := strings.Fields(string(out)); !slices.Equal(got, c.want) || (err == nil) != (c.message == "") || !strings.Contains(message.String(), c.message) {
+				t.Errorf("%q, %v: %s", got, err, message.String())
 			}
 		})
 	}
@@ -64,29 +64,29 @@ func TestReplaceable(t *testing.T) {
 
 // A directory that is no release is unchanged after a release into it was rejected.
 func TestReleaseSparesOtherFiles(t *testing.T) {
-	folder, _ := signed(t)
-	add("photo.jpg")(t, folder)
-	out, err := exec.CommandContext(t.Context(), "../release.sh", folder).CombinedOutput()
+	directory, _ := signed(t)
+	add("photo.jpg")(t, directory)
+	out, err := exec.CommandContext(t.Context(), "../release.sh", directory).CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "photo.jpg is not in its SHA256SUMS") {
 		t.Errorf("error %v: %s", err, out)
 	}
-	if left, err := filepath.Glob(filepath.Join(folder, "*")); err != nil || len(left) != 5 {
+	if left, err := filepath.Glob(filepath.Join(directory, "*")); err != nil || len(left) != 5 {
 		t.Errorf("left: %q, %v", left, err)
 	}
 }
 
 func add(name string) func(*testing.T, string) {
-	return func(t *testing.T, folder string) {
+	return func(t *testing.T, directory string) {
 		t.Helper()
-		write(t, filepath.Join(folder, name), nil)
+		write(t, filepath.Join(directory, name), nil)
 	}
 }
 
 // remove removes what matches a pattern; ".": the directory.
 func remove(pattern string) func(*testing.T, string) {
-	return func(t *testing.T, folder string) {
+	return func(t *testing.T, directory string) {
 		t.Helper()
-		matching, err := filepath.Glob(filepath.Join(folder, pattern))
+		matching, err := filepath.Glob(filepath.Join(directory, pattern))
 		if err != nil || len(matching) == 0 {
 			t.Fatalf("%q, %v", matching, err)
 		}

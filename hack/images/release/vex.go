@@ -119,7 +119,7 @@ func (r release) writeVEX(products []product) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(r.folder, vexFile), content, 0o644)
+	return os.WriteFile(filepath.Join(r.directory, vexFile), content, 0o644)
 }
 
 // checkVEX fails unless the OpenVEX document is that of the products.
@@ -128,7 +128,7 @@ func (r release) checkVEX(products []product) error {
 	if err != nil {
 		return err
 	}
-	is, err := os.ReadFile(filepath.Join(r.folder, vexFile))
+	is, err := os.ReadFile(filepath.Join(r.directory, vexFile))
 	if err != nil {
 		return err
 	}

@@ -88,14 +88,14 @@ func TestFollow(t *testing.T) {
 func TestKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := New(objects())
-		const refusal = "this server has just started and its index is not complete (which Kluster has which version): retry"
-		if err := f.Known(t.Context()); !apierrors.IsServiceUnavailable(err) || !strings.Contains(err.Error(), refusal) {
+		const rejection = "this server has just started and its index is not complete (which Kluster has which version): retry"
+		if err := f.Known(t.Context()); !apierrors.IsServiceUnavailable(err) || !strings.Contains(err.Error(), rejection) {
 			t.Errorf("got %v", err)
 		}
-		gone, leave := context.WithCancel(t.Context())
+		canceled, leave := context.WithCancel(t.Context())
 		leave()
 		start := time.Now()
-		if err := f.Known(gone); !apierrors.IsServiceUnavailable(err) || time.Since(start) > 0 { // by the clock of the bubble
+		if err := f.Known(canceled); !apierrors.IsServiceUnavailable(err) || time.Since(start) > 0 { // by the clock of the bubble
 			t.Errorf("after the client has left: %v after %s", err, time.Since(start))
 		}
 		result := make(chan error)

@@ -24,7 +24,7 @@ func TestObjects(t *testing.T) {
 		operation   admission.Operation
 		object, old runtime.Object
 		wantOld     *kubernikusv1.Kluster
-		refusal     string
+		rejection   string
 	}{
 		"a creation":        {admission.Create, now, nil, nil, ""},
 		"an update":         {admission.Update, now, before, before, ""},
@@ -38,9 +38,9 @@ func TestObjects(t *testing.T) {
 		object, old, err := Objects[kubernikusv1.Kluster](admission.NewAttributesRecord(tc.object, tc.old, gv.WithKind("Kluster"), "shop", "web",
 			gv.WithResource("klusters"), "", tc.operation, nil, false, nil))
 		switch {
-		case tc.refusal != "":
-			if !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), tc.refusal) {
-				t.Errorf("%s: got %v, want %s", name, err, tc.refusal)
+		case tc.rejection != "":
+			if !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), tc.rejection) {
+				t.Errorf("%s: got %v, want %s", name, err, tc.rejection)
 			}
 		case err != nil || object != now || old != tc.wantOld:
 			t.Errorf("%s: %p, %p, %v", name, object, old, err)

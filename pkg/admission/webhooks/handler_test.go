@@ -81,9 +81,9 @@ func TestHandler(t *testing.T) {
 			t.Errorf("%s: %d %s", name, response.Code, response.Body)
 		}
 		if tc.code == http.StatusOK {
-			var answer admissionv1.AdmissionReview
-			if err := json.Unmarshal(response.Body.Bytes(), &answer); err != nil || answer.Response.UID != "u" || answer.APIVersion != "admission.k8s.io/v1" {
-				t.Errorf("%s: %v, %+v", name, err, answer)
+			var result admissionv1.AdmissionReview
+			if err := json.Unmarshal(response.Body.Bytes(), &result); err != nil || result.Response.UID != "u" || result.APIVersion != "admission.k8s.io/v1" {
+				t.Errorf("%s: %v, %+v", name, err, result)
 			}
 		}
 		if strings.Contains(response.Body.String(), hidden) {

@@ -47,7 +47,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, index uint8, data []byte) {
 		kind := kinds()[int(index)%len(kinds())]
 		first := decode(codecs, kind, data)
-		if first == nil || !isOurs(scheme, first) {
+		if first == nil || !isOwn(scheme, first) {
 			return
 		}
 		again := first.DeepCopyObject()
@@ -81,8 +81,8 @@ func decode(codecs serializer.CodecFactory, kind schema.GroupVersionKind, data [
 	return object
 }
 
-// isOurs reports whether an object is one of the four kinds: the data may name any kind of the scheme.
-func isOurs(scheme *runtime.Scheme, object runtime.Object) bool {
+// isOwn reports whether an object is one of the four kinds: the data may name any kind of the scheme.
+func isOwn(scheme *runtime.Scheme, object runtime.Object) bool {
 	found, _, err := scheme.ObjectKinds(object)
 	return err == nil && slices.Contains(kinds(), found[0])
 }

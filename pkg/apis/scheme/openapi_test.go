@@ -27,13 +27,13 @@ func definitions() map[string]spec.Schema {
 		name := kind.OpenAPIModelName()
 		groups = append(groups, name[:strings.LastIndexByte(name, '.')+1])
 	}
-	ours := map[string]spec.Schema{}
+	own := map[string]spec.Schema{}
 	for name, definition := range all {
 		if slices.ContainsFunc(groups, func(group string) bool { return strings.HasPrefix(name, group) }) {
-			ours[name] = definition.Schema
+			own[name] = definition.Schema
 		}
 	}
-	return ours
+	return own
 }
 
 // isSentence reports whether a description is at least one sentence: some words and a full stop.

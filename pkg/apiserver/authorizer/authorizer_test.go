@@ -20,15 +20,15 @@ import (
 
 // counting responds from a table by name, and keeps the questions.
 type counting struct {
-	answers map[string]authorizer.Decision // by name
-	err     map[string]error
-	asked   []authorizer.Attributes
-	names   []string
+	decisions map[string]authorizer.Decision // by name
+	err       map[string]error
+	requests  []authorizer.Attributes
+	names     []string
 }
 
 func (c *counting) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
-	c.asked, c.names = append(c.asked, a), append(c.names, a.GetName())
-	decision, ok := c.answers[a.GetName()]
+	c.requests, c.names = append(c.requests, a), append(c.names, a.GetName())
+	decision, ok := c.decisions[a.GetName()]
 	if !ok {
 		decision = authorizer.DecisionNoOpinion
 	}
@@ -58,44 +58,44 @@ func TestAnyNameFirst(t *testing.T) {
 	nonResource := get("x")
 	nonResource.ResourceRequest = false
 	for _, test := range []struct {
-		name     string
-		request  authorizer.AttributesRecord
-		answers  map[string]authorizer.Decision
-		err      map[string]error
-		want     authorizer.Decision
-		wantErr  error
-		reason   string
-		wantAsks []string
+		name         string
+		request      authorizer.AttributesRecord
+		decisions    map[string]authorizer.Decision
+		err          map[string]error
+		want         authorizer.Decision
+		wantErr      error
+		reason       string
+		wantRequests []string
 	}{
-		{name: "every name", request: get("x"), answers: map[string]authorizer.Decision{AnyName: allow}, want: allow, reason: "reason of " + AnyName, wantAsks: []string{AnyName}},
-		{name: "this name", request: get("x"), answers: map[string]authorizer.Decision{"x": allow}, want: allow, reason: "reason of x", wantAsks: []string{AnyName, "x"}},
-		{name: "another name", request: get("y"), answers: map[string]authorizer.Decision{"x": allow}, want: none, reason: "reason of y", wantAsks: []string{AnyName, "y"}},
-		{name: "the empty name", request: get("x"), answers: map[string]authorizer.Decision{"": allow}, want: none, reason: "reason of x", wantAsks: []string{AnyName, "x"}},
-		{name: "every name denied, this one allowed", request: get("x"), answers: map[string]authorizer.Decision{AnyName: deny, "x": allow}, want: allow, reason: "reason of x", wantAsks: []string{AnyName, "x"}},
-		{name: "this name denied", request: get("x"), answers: map[string]authorizer.Decision{"x": deny}, want: deny, reason: "reason of x", wantAsks: []string{AnyName, "x"}},
-		{name: "an error is not final", request: get("x"), answers: map[string]authorizer.Decision{"x": allow}, err: map[string]error{AnyName: down}, want: allow, reason: "reason of x", wantAsks: []string{AnyName, "x"}},
-		{name: "an allow with an error is not final", request: get("x"), answers: map[string]authorizer.Decision{AnyName: allow}, err: map[string]error{AnyName: down}, want: none, reason: "reason of x", wantAsks: []string{AnyName, "x"}},
-		{name: "the error of the last response", request: get("x"), err: map[string]error{"x": down}, want: none, wantErr: down, reason: "reason of x", wantAsks: []string{AnyName, "x"}},
-		{name: "no name", request: get(""), answers: map[string]authorizer.Decision{AnyName: allow}, want: none, reason: "reason of ", wantAsks: []string{""}},
-		{name: "no resource", request: nonResource, answers: map[string]authorizer.Decision{AnyName: allow}, want: none, reason: "reason of x", wantAsks: []string{"x"}},
+		{name: "every name", request: get("x"), decisions: map[string]authorizer.Decision{AnyName: allow}, want: allow, reason: "reason of " + AnyName, wantRequests: []string{AnyName}},
+		{name: "this name", request: get("x"), decisions: map[string]authorizer.Decision{"x": allow}, want: allow, reason: "reason of x", wantRequests: []string{AnyName, "x"}},
+		{name: "another name", request: get("y"), decisions: map[string]authorizer.Decision{"x": allow}, want: none, reason: "reason of y", wantRequests: []string{AnyName, "y"}},
+		{name: "the empty name", request: get("x"), decisions: map[string]authorizer.Decision{"": allow}, want: none, reason: "reason of x", wantRequests: []string{AnyName, "x"}},
+		{name: "every name denied, this one allowed", request: get("x"), decisions: map[string]authorizer.Decision{AnyName: deny, "x": allow}, want: allow, reason: "reason of x", wantRequests: []string{AnyName, "x"}},
+		{name: "this name denied", request: get("x"), decisions: map[string]authorizer.Decision{"x": deny}, want: deny, reason: "reason of x", wantRequests: []string{AnyName, "x"}},
+		{name: "an error is not final", request: get("x"), decisions: map[string]authorizer.Decision{"x": allow}, err: map[string]error{AnyName: down}, want: allow, reason: "reason of x", wantRequests: []string{AnyName, "x"}},
+		{name: "an allow with an error is not final", request: get("x"), decisions: map[string]authorizer.Decision{AnyName: allow}, err: map[string]error{AnyName: down}, want: none, reason: "reason of x", wantRequests: []string{AnyName, "x"}},
+		{name: "the error of the last response", request: get("x"), err: map[string]error{"x": down}, want: none, wantErr: down, reason: "reason of x", wantRequests: []string{AnyName, "x"}},
+		{name: "no name", request: get(""), decisions: map[string]authorizer.Decision{AnyName: allow}, want: none, reason: "reason of ", wantRequests: []string{""}},
+		{name: "no resource", request: nonResource, decisions: map[string]authorizer.Decision{AnyName: allow}, want: none, reason: "reason of x", wantRequests: []string{"x"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			delegate := &counting{answers: test.answers, err: test.err}
+			delegate := &counting{decisions: test.decisions, err: test.err}
 			got, reason, err := AnyNameFirst(delegate).Authorize(t.Context(), test.request)
 			if got != test.want || reason != test.reason || !errors.Is(err, test.wantErr) {
 				t.Errorf("got %v, %q, %v", got, reason, err)
 			}
-			if !slices.Equal(delegate.names, test.wantAsks) {
-				t.Errorf("requested %q, want %q", delegate.names, test.wantAsks)
+			if !slices.Equal(delegate.names, test.wantRequests) {
+				t.Errorf("requested %q, want %q", delegate.names, test.wantRequests)
 			}
 
-			delegate = &counting{answers: test.answers, err: test.err}
+			delegate = &counting{decisions: test.decisions, err: test.err}
 			decision := AnyNameFirst(delegate).ConditionsAwareAuthorize(t.Context(), test.request)
 			if decision.IsAllow() != (test.want == allow) || decision.IsDeny() != (test.want == deny) {
 				t.Errorf("with conditions: got %v", decision)
 			}
-			if !slices.Equal(delegate.names, test.wantAsks) {
-				t.Errorf("with conditions: requested %q, want %q", delegate.names, test.wantAsks)
+			if !slices.Equal(delegate.names, test.wantRequests) {
+				t.Errorf("with conditions: requested %q, want %q", delegate.names, test.wantRequests)
 			}
 		})
 	}
@@ -104,7 +104,7 @@ func TestAnyNameFirst(t *testing.T) {
 // TestOneQuestionForAllNames is what the wrapper is for: a delegate that caches responds is queried one question, however many
 // objects are read.
 func TestOneQuestionForAllNames(t *testing.T) {
-	delegate := &counting{answers: map[string]authorizer.Decision{AnyName: authorizer.DecisionAllow}}
+	delegate := &counting{decisions: map[string]authorizer.Decision{AnyName: authorizer.DecisionAllow}}
 	a := AnyNameFirst(delegate)
 	for i := range 100 {
 		request := get(fmt.Sprint("x", i))
@@ -132,7 +132,7 @@ func TestWiderQuestion(t *testing.T) {
 	if _, _, err := AnyNameFirst(delegate).Authorize(t.Context(), request); err != nil {
 		t.Fatal(err)
 	}
-	wide, narrow := delegate.asked[0], delegate.asked[1]
+	wide, narrow := delegate.requests[0], delegate.requests[1]
 	if selector, err := wide.GetFieldSelector(); len(selector) != 0 || err != nil {
 		t.Errorf("wide field selector: %v, %v", selector, err)
 	}
@@ -167,13 +167,13 @@ func TestNoObjectHasAnyName(t *testing.T) {
 
 // BenchmarkAnyNameFirst requests the right to one object that the right to all gives.
 func BenchmarkAnyNameFirst(b *testing.B) {
-	delegate := &counting{answers: map[string]authorizer.Decision{AnyName: authorizer.DecisionAllow}}
-	asked := AnyNameFirst(delegate)
+	delegate := &counting{decisions: map[string]authorizer.Decision{AnyName: authorizer.DecisionAllow}}
+	requests := AnyNameFirst(delegate)
 	request := get("x")
 	b.ReportAllocs()
 	for b.Loop() {
-		delegate.asked, delegate.names = delegate.asked[:0], delegate.names[:0]
-		if decision, _, err := asked.Authorize(b.Context(), request); decision != authorizer.DecisionAllow || err != nil {
+		delegate.requests, delegate.names = delegate.requests[:0], delegate.names[:0]
+		if decision, _, err := requests.Authorize(b.Context(), request); decision != authorizer.DecisionAllow || err != nil {
 			b.Fatal(decision, err)
 		}
 	}

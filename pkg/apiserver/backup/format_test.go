@@ -96,7 +96,7 @@ func TestRoundTripOfFiles(t *testing.T) {
 	})
 }
 
-func TestRefusedFiles(t *testing.T) {
+func TestRejectedFiles(t *testing.T) {
 	const object = `{"kind":"Project"}`
 	good := fileOf(t, projects(2), object, object)
 	lines := strings.SplitAfter(string(good), "\n")
@@ -130,7 +130,7 @@ func TestRefusedFiles(t *testing.T) {
 	}
 }
 
-func TestWriterRefuses(t *testing.T) {
+func TestWriterRejects(t *testing.T) {
 	var out bytes.Buffer
 	w, err := NewWriter(&out, projects(2))
 	if err != nil {

@@ -47,17 +47,17 @@ func WriteFile(path string, write func(io.Writer) error) (err error) {
 	if closeErr := file.Close(); closeErr != nil {
 		return fmt.Errorf("%s: %w", path, closeErr)
 	}
-	return syncFolder(filepath.Dir(path))
+	return syncDirectory(filepath.Dir(path))
 }
 
-// syncFolder makes a rename survive a crash of the machine.
-func syncFolder(path string) error {
-	folder, err := os.Open(path)
+// syncDirectory makes a rename survive a crash of the machine.
+func syncDirectory(path string) error {
+	directory, err := os.Open(path)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = folder.Close() }()
-	return folder.Sync()
+	defer func() { _ = directory.Close() }()
+	return directory.Sync()
 }
 
 // timestamp is the time in the name of a file. Names sort by it.
@@ -79,14 +79,14 @@ func NameAt(now time.Time) string {
 }
 
 // Expire removes the oldest backups of a directory but the newest ones, and returns their names. Other files stay.
-func Expire(folder string, keep int) ([]string, error) {
-	files, err := filesIn(folder, ownName)
+func Expire(directory string, keep int) ([]string, error) {
+	files, err := filesIn(directory, ownName)
 	if err != nil {
 		return nil, err
 	}
 	var expired []string
 	for _, file := range files[:max(0, len(files)-keep)] {
-		if err := os.Remove(filepath.Join(folder, file.Name())); err != nil {
+		if err := os.Remove(filepath.Join(directory, file.Name())); err != nil {
 			return nil, err
 		}
 		expired = append(expired, file.Name())
@@ -96,8 +96,8 @@ func Expire(folder string, keep int) ([]string, error) {
 
 // Tidy removes from a directory of backups what exports that were killed had written, and returns the names: Expire does not see
 // them, and a volume that they fill takes no backup any more. What another export may be writing stays.
-func Tidy(folder string, now time.Time) ([]string, error) {
-	files, err := filesIn(folder, ownPartial)
+func Tidy(directory string, now time.Time) ([]string, error) {
+	files, err := filesIn(directory, ownPartial)
 	var removed []string
 	errs := []error{err}
 	for _, file := range files {
@@ -106,7 +106,7 @@ func Tidy(folder string, now time.Time) ([]string, error) {
 			continue
 		}
 		if err == nil {
-			err = os.Remove(filepath.Join(folder, file.Name()))
+			err = os.Remove(filepath.Join(directory, file.Name()))
 		}
 		switch {
 		case err == nil:
@@ -119,8 +119,8 @@ func Tidy(folder string, now time.Time) ([]string, error) {
 }
 
 // filesIn are the files of a directory with names of exports, the oldest first.
-func filesIn(folder string, names *regexp.Regexp) ([]os.DirEntry, error) {
-	entries, err := os.ReadDir(folder)
+func filesIn(directory string, names *regexp.Regexp) ([]os.DirEntry, error) {
+	entries, err := os.ReadDir(directory)
 	return slices.DeleteFunc(entries, func(entry os.DirEntry) bool {
 		return !entry.Type().IsRegular() || !names.MatchString(entry.Name())
 	}), err

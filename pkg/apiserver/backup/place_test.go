@@ -51,14 +51,14 @@ func TestWriteFile(t *testing.T) {
 }
 
 func TestExpire(t *testing.T) {
-	folder := t.TempDir()
+	directory := t.TempDir()
 	var own []string
 	for day := range 4 {
 		own = append(own, NameAt(time.Date(2026, 12, 30+day, 1, 2, 3, 0, time.UTC)))
 	}
 	others := []string{"groundskeeper-20200101T000000Z.jsonl.partial", "groundskeeper-mine.jsonl", "a.jsonl"}
 	for _, name := range append(others, own...) {
-		if err := os.WriteFile(filepath.Join(folder, name), nil, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(directory, name), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -66,7 +66,7 @@ func TestExpire(t *testing.T) {
 		keep int
 		want []string
 	}{{9, nil}, {3, own[:1]}, {1, own[1:3]}} {
-		got, err := Expire(folder, test.keep)
+		got, err := Expire(directory, test.keep)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,7 +74,7 @@ func TestExpire(t *testing.T) {
 			t.Errorf("keep %d (-want +removed):\n%s", test.keep, diff)
 		}
 	}
-	entries, err := os.ReadDir(folder)
+	entries, err := os.ReadDir(directory)
 	if err != nil || len(entries) != len(others)+1 {
 		t.Errorf("left: %v, %v", entries, err)
 	}
@@ -82,7 +82,7 @@ func TestExpire(t *testing.T) {
 
 // What killed exports left behind is deleted, and nothing else: another export may be writing still.
 func TestTidy(t *testing.T) {
-	folder, now := t.TempDir(), time.Now()
+	directory, now := t.TempDir(), time.Now()
 	old, stopped, fresh := NameAt(now.Add(-9*time.Hour))+partial, NameAt(now.Add(-61*time.Minute))+partial, NameAt(now)+partial
 	for name, written := range map[string]time.Time{
 		old: now.Add(-8 * time.Hour), stopped: now.Add(-time.Hour), fresh: now,
@@ -92,25 +92,25 @@ func TestTidy(t *testing.T) {
 		"groundskeeper-mine.jsonl" + partial:    now.Add(-8 * time.Hour),
 		"a.jsonl" + partial:                     now.Add(-8 * time.Hour),
 	} {
-		path := filepath.Join(folder, name)
+		path := filepath.Join(directory, name)
 		if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Chtimes(path, written, written)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Mkdir(filepath.Join(folder, NameAt(time.Time{})+partial), 0o700); err != nil {
+	if err := os.Mkdir(filepath.Join(directory, NameAt(time.Time{})+partial), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	removed, err := Tidy(folder, now)
+	removed, err := Tidy(directory, now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{old, stopped}, removed); diff != "" {
 		t.Errorf("-want +removed:\n%s", diff)
 	}
-	if entries, err := os.ReadDir(folder); err != nil || len(entries) != 6 {
+	if entries, err := os.ReadDir(directory); err != nil || len(entries) != 6 {
 		t.Errorf("left: %v, %v", entries, err)
 	}
-	if _, err := Tidy(filepath.Join(folder, "none"), now); err == nil {
+	if _, err := Tidy(filepath.Join(directory, "none"), now); err == nil {
 		t.Error("a directory that does not exist is tidy")
 	}
 }

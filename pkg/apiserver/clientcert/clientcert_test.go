@@ -35,7 +35,7 @@ type testCA struct {
 	serial      int64
 }
 
-func newAuthority(t testing.TB, name string) *testCA {
+func newCA(t testing.TB, name string) *testCA {
 	t.Helper()
 	a := &testCA{key: newKey(t)}
 	a.certificate = a.sign(t, &x509.Certificate{Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true}, time.Now().Add(time.Hour), a.key)
@@ -109,13 +109,13 @@ type world struct {
 	proxyBundle      bundle
 	clock            *clocktesting.FakePassiveClock
 	library          authenticator.Request
-	asked            int // how often the library was
+	verifications    int // how often the library was
 	*Authenticator
 }
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{TB: t, clients: newAuthority(t, "clients"), proxies: newAuthority(t, "proxies"), clock: clocktesting.NewFakePassiveClock(time.Now())}
+	w := &world{TB: t, clients: newCA(t, "clients"), proxies: newCA(t, "proxies"), clock: clocktesting.NewFakePassiveClock(time.Now())}
 	w.clientBundle.set(t, w.clients)
 	w.proxyBundle.set(t, w.proxies)
 	names := func(names ...string) headerrequest.StringSliceProvider { return headerrequest.StaticStringSlice(names) }
@@ -129,7 +129,7 @@ func newWorld(t testing.TB) *world {
 		t.Fatal(err)
 	}
 	next := authenticator.RequestFunc(func(r *http.Request) (*authenticator.Response, bool, error) {
-		w.asked++
+		w.verifications++
 		return w.library.AuthenticateRequest(r)
 	})
 	w.Authenticator = New(next, proxy, func() []byte {
@@ -157,25 +157,25 @@ func verdict(response *authenticator.Response, ok bool, err error) string {
 }
 
 // want judges a request and reports how often the library was queried and certificates were verified for it.
-func (w *world) want(headers map[string]string, user string, asked, verified int, certificates ...*x509.Certificate) {
+func (w *world) want(headers map[string]string, user string, verifications, verified int, certificates ...*x509.Certificate) {
 	w.Helper()
-	w.asked, w.clientBundle.verified, w.proxyBundle.verified = 0, 0, 0
+	w.verifications, w.clientBundle.verified, w.proxyBundle.verified = 0, 0, 0
 	response, ok, err := w.AuthenticateRequest(request(headers, certificates...))
 	name := ""
 	if ok && err == nil {
 		name = response.User.GetName()
 	}
-	got := fmt.Sprintf("%s, queried %d, verified %d", name, w.asked, w.clientBundle.verified+w.proxyBundle.verified)
-	if want := fmt.Sprintf("%s, queried %d, verified %d", user, asked, verified); got != want {
+	got := fmt.Sprintf("%s, queried %d, verified %d", name, w.verifications, w.clientBundle.verified+w.proxyBundle.verified)
+	if want := fmt.Sprintf("%s, queried %d, verified %d", user, verifications, verified); got != want {
 		w.Errorf("%v: %s, want %s (%v)", headers, got, want, err)
 	}
 }
 
 // Whatever comes, twice, the responses are the library's.
-func TestAnswersAsTheLibrary(t *testing.T) {
+func TestRespondsLikeTheLibrary(t *testing.T) {
 	w := newWorld(t)
 	later := time.Now().Add(time.Hour)
-	own, other := w.clients.client(t, "alice", later), newAuthority(t, "clients").client(t, "mallory", later)
+	own, other := w.clients.client(t, "alice", later), newCA(t, "clients").client(t, "mallory", later)
 	for _, headers := range []map[string]string{
 		nil,
 		{"X-Remote-User": "bob", "X-Remote-Group": "friends", "X-Remote-Uid": "7", "X-Remote-Extra-Scope": "all"},
@@ -226,24 +226,24 @@ func TestVerifiesOnceInAWhile(t *testing.T) {
 	}
 }
 
-func TestAnotherBundleEndsAnswers(t *testing.T) {
+func TestChangedBundleInvalidatesCache(t *testing.T) {
 	w := newWorld(t)
 	later := time.Now().Add(time.Hour)
 	alice, aggregator := w.clients.client(t, "alice", later), w.proxies.client(t, "aggregator", later)
 	bob := map[string]string{"X-Remote-User": "bob"}
 	w.want(nil, "alice", 1, 3, alice)
 	w.want(bob, "bob", 0, 1, aggregator)
-	w.clientBundle.set(t, newAuthority(t, "new clients"))
+	w.clientBundle.set(t, newCA(t, "new clients"))
 	w.want(nil, "", 1, 3, alice)
 	w.want(bob, "bob", 0, 1, aggregator)
-	w.proxyBundle.set(t, newAuthority(t, "new proxies"))
+	w.proxyBundle.set(t, newCA(t, "new proxies"))
 	w.want(bob, "", 1, 3, aggregator)
 	if w.IsAggregator(request(nil, aggregator)) {
 		t.Error("is taken for the aggregator")
 	}
 }
 
-func TestTheEndOfACertificateEndsItsAnswer(t *testing.T) {
+func TestExpiryInvalidatesCachedCertificate(t *testing.T) {
 	w := newWorld(t)
 	end := w.clock.Now().Add(30 * time.Minute).Truncate(time.Second) // the library checks a dedicated clock
 	alice := w.clients.client(t, "alice", end)
@@ -258,7 +258,7 @@ func TestTheEndOfACertificateEndsItsAnswer(t *testing.T) {
 // A token is checked each time, and who has it is not taken for the owner of the certificate afterwards.
 func TestTokensAreNotRemembered(t *testing.T) {
 	w := newWorld(t)
-	stranger := newAuthority(t, "others").client(t, "mallory", time.Now().Add(time.Hour))
+	stranger := newCA(t, "others").client(t, "mallory", time.Now().Add(time.Hour))
 	w.library = authenticator.RequestFunc(func(r *http.Request) (*authenticator.Response, bool, error) {
 		return &authenticator.Response{User: &user.DefaultInfo{Name: "bearer"}}, r.Header.Get("Authorization") != "", nil
 	})
@@ -319,7 +319,7 @@ func TestCacheIsBounded(t *testing.T) {
 		t.Errorf("cached certificates = %d, want %d", got, maxCertificates)
 	}
 	w = newWorld(t)
-	unknown := newAuthority(t, "others").client(t, "mallory", time.Now().Add(time.Hour))
+	unknown := newCA(t, "others").client(t, "mallory", time.Now().Add(time.Hour))
 	_, _, _ = w.AuthenticateRequest(request(nil, unknown))
 	if got := len(w.results.Keys()); got != 0 {
 		t.Errorf("cached certificates = %d, want none: no CA has signed it", got)

@@ -19,9 +19,9 @@ import (
 
 // exportOptions are the flags of "export".
 type exportOptions struct {
-	storage *storageOptions
-	folder  string
-	keep    int
+	storage   *storageOptions
+	directory string
+	keep      int
 }
 
 // Export is the command that writes a backup of the store to a file, a directory or standard output.
@@ -46,25 +46,25 @@ text: it is made for its owner alone (mode 0600). "groundskeeper-apiserver impor
 		},
 	}
 	o.storage = newStorageOptions(command)
-	command.Flags().StringVar(&o.folder, "folder", "", "Write a file with the time in its name into this directory, instead of FILE.")
+	command.Flags().StringVar(&o.directory, "folder", "", "Write a file with the time in its name into this directory, instead of FILE.")
 	command.Flags().IntVar(&o.keep, "keep", 0, "How many files --folder keeps: the oldest are removed when a new one is there. 0 keeps all.")
 	return command
 }
 
 func (o *exportOptions) validate(args []string) error {
-	if o.folder != "" && len(args) > 0 {
+	if o.directory != "" && len(args) > 0 {
 		return errors.New("FILE and --folder exclude each other: give one of them")
 	}
-	if o.keep < 0 || o.keep > 0 && o.folder == "" {
+	if o.keep < 0 || o.keep > 0 && o.directory == "" {
 		return errors.New("--keep is a number of files in --folder")
 	}
 	return o.storage.validate()
 }
 
 func (o *exportOptions) run(ctx context.Context, command *cobra.Command, path string) error {
-	if o.folder != "" {
+	if o.directory != "" {
 		o.tidy(command)
-		path = filepath.Join(o.folder, backup.NameAt(time.Now()))
+		path = filepath.Join(o.directory, backup.NameAt(time.Now()))
 	}
 	store, closeStore, err := o.storage.open(ctx, shared)
 	if err != nil {
@@ -88,7 +88,7 @@ func (o *exportOptions) run(ctx context.Context, command *cobra.Command, path st
 	if o.keep == 0 {
 		return nil
 	}
-	expired, err := backup.Expire(o.folder, o.keep)
+	expired, err := backup.Expire(o.directory, o.keep)
 	if len(expired) > 0 {
 		notef(command, "removed %s", strings.Join(expired, ", "))
 	}
@@ -97,7 +97,7 @@ func (o *exportOptions) run(ctx context.Context, command *cobra.Command, path st
 
 // tidy makes room. What stays is no reason to have no backup.
 func (o *exportOptions) tidy(command *cobra.Command) {
-	removed, err := backup.Tidy(o.folder, time.Now())
+	removed, err := backup.Tidy(o.directory, time.Now())
 	if len(removed) > 0 {
 		notef(command, "removed %s, of exports that were killed", strings.Join(removed, ", "))
 	}

@@ -86,11 +86,11 @@ func (o *importOptions) fill(ctx context.Context, command *cobra.Command, cluste
 	if err != nil {
 		return fmt.Errorf("cannot import: %w", err)
 	}
-	tellProgress := func(i backup.Imported) {
+	reportProgress := func(i backup.Imported) {
 		notef(command, "%d of %d objects: %d written, %d were there", i.Created+i.Present, len(objects), i.Created, i.Present)
 	}
-	imported, err := backup.Import(ctx, *store, objects, tellProgress)
-	tellProgress(imported)
+	imported, err := backup.Import(ctx, *store, objects, reportProgress)
+	reportProgress(imported)
 	if err != nil {
 		return fmt.Errorf("the import is not finished: %w", err)
 	}

@@ -56,11 +56,11 @@ func (o *rewriteOptions) run(ctx context.Context, command *cobra.Command) error 
 		return err
 	}
 	defer closeStore()
-	tellProgress := func(r backup.Rewritten) {
+	reportProgress := func(r backup.Rewritten) {
 		notef(command, "%d of %d objects: %d written, %d were current, %d were deleted meanwhile, %d failed",
 			r.Written+r.Current+r.Deleted+len(r.Failed), r.Total, r.Written, r.Current, r.Deleted, len(r.Failed))
 	}
-	r, err := backup.Rewrite(ctx, *store, flowcontrol.NewTokenBucketRateLimiter(o.qps, 1), tellProgress)
-	tellProgress(r)
+	r, err := backup.Rewrite(ctx, *store, flowcontrol.NewTokenBucketRateLimiter(o.qps, 1), reportProgress)
+	reportProgress(r)
 	return err
 }

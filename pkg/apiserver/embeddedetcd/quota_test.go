@@ -45,8 +45,8 @@ func TestOneQuota(t *testing.T) {
 		if err != nil || share < 0.5 || share > 0.9 || threshold[2] != strconv.Itoa(quotaBytes/gib) {
 			t.Errorf("%s: it fires at %s of %s GiB, where the quota is %d GiB: %v", path, threshold[1], threshold[2], quotaBytes/gib, err)
 		}
-		if said := fmt.Sprintf("of its quota of %d GiB.", quotaBytes/gib); !strings.Contains(rules, said) {
-			t.Errorf("%s: the alert does not report %q", path, said)
+		if description := fmt.Sprintf("of its quota of %d GiB.", quotaBytes/gib); !strings.Contains(rules, description) {
+			t.Errorf("%s: the alert does not report %q", path, description)
 		}
 	}
 }

@@ -41,9 +41,9 @@ func Probe(ctx context.Context, host kubernetes.Interface, timeout time.Duration
 	var found map[schema.GroupVersionResource]access
 	var last error
 	err := wait.PollUntilContextCancel(limited, retryInterval, true, func(ctx context.Context) (bool, error) {
-		answers, err := inspect(ctx, host, features())
+		inspected, err := inspect(ctx, host, features())
 		if err == nil {
-			found, last = answers, nil
+			found, last = inspected, nil
 			return true, nil
 		}
 		// An attempt that was cut off by the end of ctx has less information than the one before.

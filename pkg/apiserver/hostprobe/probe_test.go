@@ -138,7 +138,7 @@ func TestProbeOfAHostThatFails(t *testing.T) {
 }
 
 // The last attempt ends with the time there is, and only reports so; the reason is that of the one before.
-func TestProbeSaysWhatWasWrongBefore(t *testing.T) {
+func TestProbeReportsTheLastProblem(t *testing.T) {
 	down := errors.New("connection refused")
 	host := newHost(kubernetes136())
 	ctx, cancel := context.WithCancel(t.Context())

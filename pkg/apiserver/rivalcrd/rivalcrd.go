@@ -104,12 +104,12 @@ const period = 30 * time.Second
 // cannot find out does not make the server unready.
 func (f *Finder) ReadyCheck() healthz.HealthChecker {
 	var lock sync.Mutex
-	var asked time.Time
+	var requested time.Time
 	var last error
 	return healthz.NamedCheck("no-rival-definitions", func(request *http.Request) error {
 		lock.Lock()
 		defer lock.Unlock()
-		if time.Since(asked) < period {
+		if time.Since(requested) < period {
 			return last
 		}
 		rivals, err := f.Find(request.Context())
@@ -122,7 +122,7 @@ func (f *Finder) ReadyCheck() healthz.HealthChecker {
 			}
 			last = conflict
 		}
-		asked = time.Now()
+		requested = time.Now()
 		return last
 	})
 }

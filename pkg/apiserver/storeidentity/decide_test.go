@@ -13,10 +13,10 @@ func TestDecide(t *testing.T) {
 	a, older, b := &Record{"a", 9}, &Record{"a", 7}, &Record{"b", 9}
 	owned := []string{"garden-1", "garden-2"}
 	for _, test := range []struct {
-		name  string
-		facts Facts
-		want  Action
-		says  []string
+		name     string
+		facts    Facts
+		want     Action
+		messages []string
 	}{
 		{"first start", Facts{}, Adopt, nil},
 		{"first start beside data", Facts{HasProjects: true, Dependents: owned}, Adopt, nil},
@@ -49,7 +49,7 @@ func TestDecide(t *testing.T) {
 			if got != test.want {
 				t.Fatalf("got %v (%s), want %v", got, reason, test.want)
 			}
-			for _, want := range test.says {
+			for _, want := range test.messages {
 				if !strings.Contains(reason, want) {
 					t.Errorf("%q is not in: %s", want, reason)
 				}

@@ -13,9 +13,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-func TestHostThatCannotBeAsked(t *testing.T) {
+func TestUnavailableHost(t *testing.T) {
 	w := newWorld(t)
-	answer := func(verb, resource string, err error) func(string, string) error {
+	respond := func(verb, resource string, err error) func(string, string) error {
 		return func(v, r string) error {
 			if v == verb && r == resource {
 				return err
@@ -30,13 +30,13 @@ func TestHostThatCannotBeAsked(t *testing.T) {
 		fail func(string, string) error
 		want []string
 	}{
-		"namespace missing": {answer("create", "configmaps", apierrors.NewNotFound(corev1.Resource("namespaces"), Namespace)), []string{"kubectl create namespace groundskeeper-system"}},
-		"get forbidden":     {answer("get", "configmaps", forbidden("configmaps")), []string{"get ConfigMap groundskeeper-system/groundskeeper-store", "apply the RBAC", "no RBAC"}},
-		"create forbidden":  {answer("create", "configmaps", forbidden("configmaps")), []string{"write ConfigMap groundskeeper-system/groundskeeper-store", "apply the RBAC", "no RBAC"}},
-		"list forbidden":    {answer("list", "namespaces", forbidden("namespaces")), []string{"list namespaces", "apply the RBAC", "no RBAC"}},
-		"unauthorized":      {answer("get", "configmaps", apierrors.NewUnauthorized("who?")), []string{"get ConfigMap", "who?"}},
-		"unreachable":       {answer("get", "configmaps", errors.New("connection refused")), []string{"does not respond", "--kubeconfig", "connection refused"}},
-		"overloaded":        {answer("list", "namespaces", apierrors.NewTooManyRequests("later", 1)), []string{"does not respond", "list namespaces", "later"}},
+		"namespace missing": {respond("create", "configmaps", apierrors.NewNotFound(corev1.Resource("namespaces"), Namespace)), []string{"kubectl create namespace groundskeeper-system"}},
+		"get forbidden":     {respond("get", "configmaps", forbidden("configmaps")), []string{"get ConfigMap groundskeeper-system/groundskeeper-store", "apply the RBAC", "no RBAC"}},
+		"create forbidden":  {respond("create", "configmaps", forbidden("configmaps")), []string{"write ConfigMap groundskeeper-system/groundskeeper-store", "apply the RBAC", "no RBAC"}},
+		"list forbidden":    {respond("list", "namespaces", forbidden("namespaces")), []string{"list namespaces", "apply the RBAC", "no RBAC"}},
+		"unauthorized":      {respond("get", "configmaps", apierrors.NewUnauthorized("who?")), []string{"get ConfigMap", "who?"}},
+		"unreachable":       {respond("get", "configmaps", errors.New("connection refused")), []string{"does not respond", "--kubeconfig", "connection refused"}},
+		"overloaded":        {respond("list", "namespaces", apierrors.NewTooManyRequests("later", 1)), []string{"does not respond", "list namespaces", "later"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w.wipe(t)
@@ -75,7 +75,7 @@ func TestSpoiledRecords(t *testing.T) {
 	}
 }
 
-func TestEtcdThatDoesNotAnswer(t *testing.T) {
+func TestUnavailableEtcd(t *testing.T) {
 	w := newWorld(t)
 	config := w.config()
 	if err := w.etcd.Close(); err != nil {

@@ -115,10 +115,10 @@ func isProject(owner metav1.OwnerReference) bool {
 }
 
 // call queries the cluster; a patient one until it responds. A response is returned unchanged, or with what to do about it.
-func (h host) call(ctx context.Context, what string, ask func(context.Context) error) error {
+func (h host) call(ctx context.Context, what string, request func(context.Context) error) error {
 	var last error
 	err := wait.PollUntilContextCancel(ctx, retryInterval, true, func(ctx context.Context) (bool, error) {
-		err := ask(ctx)
+		err := request(ctx)
 		if h.patient && kit.IsUnavailable(err) {
 			last = err
 			return false, nil

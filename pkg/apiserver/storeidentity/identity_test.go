@@ -55,7 +55,7 @@ func TestFirstAndNextStart(t *testing.T) {
 	}
 }
 
-func TestServersThatStartAtOnceAgree(t *testing.T) {
+func TestConcurrentServersAgree(t *testing.T) {
 	rounds := 10
 	if soak := os.Getenv("SOAK"); soak != "" {
 		n, err := strconv.Atoi(soak)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestLostStoreIsRefused(t *testing.T) {
+func TestLostStoreIsRejected(t *testing.T) {
 	w := newWorld(t)
 	first := verified(t, w.config())
 	recorder := NewRecorder(w.config(), first)

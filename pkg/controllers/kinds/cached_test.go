@@ -130,7 +130,7 @@ func TestFindCached(t *testing.T) {
 }
 
 // Of objects that are in a cache the same is reported as of others.
-func TestTellCached(t *testing.T) {
+func TestNotifyOfCachedObjects(t *testing.T) {
 	c := newCluster(t, tree("a", "oak"))
 	g := newGrove(t, c)
 	g.run(t)
@@ -217,11 +217,11 @@ func TestCacheFails(t *testing.T) {
 	}
 	c.run(t)
 	problem("not all trees.example.com are known yet")
-	refused := errors.New("trees is forbidden")
-	g.fault.Store(&refused)
+	rejected := errors.New("trees is forbidden")
+	g.fault.Store(&rejected)
 	g.run(t)
 	problem("list trees.example.com: trees is forbidden")
-	if pause := <-c.looks; pause != retryPeriod {
+	if pause := <-c.checks; pause != retryPeriod {
 		t.Errorf("the next look comes after %s", pause)
 	}
 	g.fault.Store(nil)
@@ -238,7 +238,7 @@ func TestRequestsOfACache(t *testing.T) {
 	g.run(t)
 	c.run(t)
 	c.settled(t)
-	eventually(t, func() bool { return <-c.looks == time.Minute })
+	eventually(t, func() bool { return <-c.checks == time.Minute })
 	watching, cancel := context.WithCancel(t.Context())
 	for _, test := range []struct {
 		ctx  context.Context
@@ -263,7 +263,7 @@ func TestRequestsOfACache(t *testing.T) {
 			t.Errorf("after %v the problem is %q", test.err, got)
 		}
 	}
-	eventually(t, func() bool { return <-c.looks == retryPeriod })
+	eventually(t, func() bool { return <-c.checks == retryPeriod })
 	// The end of a request reports nothing.
 	cancel()
 	if err := g.requests.note(watching, "list", errors.New("canceled")); err == nil || g.requests.problem() != nil {

@@ -48,8 +48,8 @@ type cluster struct {
 	metadata *metadatafake.FakeMetadataClient
 	dynamic  *fake.FakeDynamicClient
 	time     *testclock.FakePassiveClock
-	// looks receives the pause after each check of discovery; the next look comes when it is taken.
-	looks chan time.Duration
+	// checks receives the pause after each check of discovery; the next look comes when it is taken.
+	checks chan time.Duration
 
 	mu          sync.Mutex
 	served      map[schema.GroupResource]any // true, false or an error
@@ -74,7 +74,7 @@ func newCluster(t *testing.T, objects ...runtime.Object) *cluster {
 		metadata: metadatafake.NewSimpleMetadataClient(scheme, bare...),
 		dynamic:  fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{gardens.WithVersion("v1"): "GardenList"}, whole...),
 		time:     testclock.NewFakePassiveClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)),
-		looks:    make(chan time.Duration),
+		checks:   make(chan time.Duration),
 		served:   map[schema.GroupResource]any{trees: true, gardens: true, hedges: true},
 	}
 	c.Set = NewSet(c.find, Source{Metadata: c.metadata, Dynamic: c.dynamic}, c.time, time.Minute, testKinds()...)
@@ -82,7 +82,7 @@ func newCluster(t *testing.T, objects ...runtime.Object) *cluster {
 		over := make(chan time.Time, 1)
 		go func() {
 			select {
-			case c.looks <- pause:
+			case c.checks <- pause:
 				over <- time.Time{}
 			case <-t.Context().Done():
 			}
@@ -95,11 +95,11 @@ func newCluster(t *testing.T, objects ...runtime.Object) *cluster {
 func (c *cluster) find(_ context.Context, kind *Kind) (*schema.GroupVersionResource, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch answer := c.served[kind.GroupResource].(type) {
+	switch response := c.served[kind.GroupResource].(type) {
 	case error:
-		return nil, answer
+		return nil, response
 	case bool:
-		if answer {
+		if response {
 			return new(kind.WithVersion("v1")), nil
 		}
 	}
@@ -107,13 +107,13 @@ func (c *cluster) find(_ context.Context, kind *Kind) (*schema.GroupVersionResou
 }
 
 // serve reports whether a kind is served, or why that is unknown, and has the Set look.
-func (c *cluster) serve(resource schema.GroupResource, answer any) {
+func (c *cluster) serve(resource schema.GroupResource, response any) {
 	c.mu.Lock()
-	c.served[resource] = answer
+	c.served[resource] = response
 	c.mu.Unlock()
 	// Of two looks, the second began after the response.
-	<-c.looks
-	<-c.looks
+	<-c.checks
+	<-c.checks
 }
 
 // run starts the Set and ends it with the test.

@@ -36,10 +36,10 @@ func TestFinder(t *testing.T) {
 	tree, strict := Kind{GroupResource: trees}, Kind{GroupResource: trees, Versions: []string{"v1"}, OnlyVersions: true}
 	pinned, either := Kind{GroupResource: trees, Versions: []string{"v1"}}, Kind{GroupResource: trees, Versions: []string{"v3", "v1"}}
 	for name, test := range map[string]struct {
-		kind    Kind
-		answers map[string]any // an object, or a code; nothing is a 404
-		want    string
-		wantErr string
+		kind      Kind
+		responses map[string]any // an object, or a code; nothing is a 404
+		want      string
+		wantErr   string
 	}{
 		"served":                       {pinned, map[string]any{"/apis/example.com/v1": list("example.com/v1", "others", "trees")}, "v1", ""},
 		"a group without the kind":     {pinned, map[string]any{"/apis/example.com/v1": list("example.com/v1", "others", "trees/status")}, "", ""},
@@ -64,15 +64,15 @@ func TestFinder(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Content-Type", "application/json")
-				answer, found := test.answers[r.URL.Path]
+				response, found := test.responses[r.URL.Path]
 				if !found {
-					answer = http.StatusNotFound
+					response = http.StatusNotFound
 				}
-				if code, isCode := answer.(int); isCode {
+				if code, isCode := response.(int); isCode {
 					w.WriteHeader(code)
 					return
 				}
-				if err := json.NewEncoder(w).Encode(answer); err != nil {
+				if err := json.NewEncoder(w).Encode(response); err != nil {
 					t.Error(err)
 				}
 			}))

@@ -10,7 +10,7 @@ import (
 )
 
 // A subscriber is notified of what exists and what happens, of the kinds that appear later too.
-func TestTell(t *testing.T) {
+func TestNotify(t *testing.T) {
 	c := newCluster(t, tree("a", "oak"))
 	c.served[gardens] = false
 	notify := func(e Event) {

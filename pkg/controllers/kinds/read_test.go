@@ -74,9 +74,9 @@ func TestFindFails(t *testing.T) {
 	c := newCluster(t, tree("a", "oak"))
 	c.run(t)
 	c.settled(t)
-	refused := errors.New("refused")
-	c.metadata.PrependReactor("list", "trees", func(clientgotesting.Action) (bool, runtime.Object, error) { return true, nil, refused })
-	if _, err := c.Live(0).Find(t.Context(), trees, Query{}); !errors.Is(err, refused) || !strings.HasPrefix(err.Error(), "list trees.example.com: ") {
+	rejected := errors.New("refused")
+	c.metadata.PrependReactor("list", "trees", func(clientgotesting.Action) (bool, runtime.Object, error) { return true, nil, rejected })
+	if _, err := c.Live(0).Find(t.Context(), trees, Query{}); !errors.Is(err, rejected) || !strings.HasPrefix(err.Error(), "list trees.example.com: ") {
 		t.Errorf("got %v", err)
 	}
 	c.serve(gardens, errors.New("discover example.com: 503"))
@@ -95,23 +95,23 @@ func TestFindFails(t *testing.T) {
 // All pages are read, unless one object is enough.
 func TestPages(t *testing.T) {
 	c := newCluster(t)
-	asked := 0
+	count := 0
 	c.dynamic.PrependReactor("list", "gardens", func(clientgotesting.Action) (bool, runtime.Object, error) {
-		asked++
-		page := &unstructured.UnstructuredList{Items: []unstructured.Unstructured{*garden("a", fmt.Sprintf("g%d", asked), "oak")}}
+		count++
+		page := &unstructured.UnstructuredList{Items: []unstructured.Unstructured{*garden("a", fmt.Sprintf("g%d", count), "oak")}}
 		page.SetAPIVersion("example.com/v1")
 		page.SetKind("GardenList")
-		if asked < 3 {
-			page.SetContinue(fmt.Sprint(asked + 1))
+		if count < 3 {
+			page.SetContinue(fmt.Sprint(count + 1))
 		}
 		return true, page, nil
 	})
-	if got := names(t, c.Live(0), gardens, Query{}); len(got) != 3 || asked != 3 {
-		t.Errorf("%d pages: %q", asked, got)
+	if got := names(t, c.Live(0), gardens, Query{}); len(got) != 3 || count != 3 {
+		t.Errorf("%d pages: %q", count, got)
 	}
-	asked = 0
-	if got := names(t, c.Live(0), gardens, Query{Any: true}); len(got) != 1 || asked != 1 {
-		t.Errorf("%d pages: %q", asked, got)
+	count = 0
+	if got := names(t, c.Live(0), gardens, Query{Any: true}); len(got) != 1 || count != 1 {
+		t.Errorf("%d pages: %q", count, got)
 	}
 }
 

@@ -80,7 +80,7 @@ func (s *Set) NeedLeaderElection() bool { return false }
 func (s *Set) Start(ctx context.Context) error {
 	for {
 		pause := s.period
-		if !s.look(ctx) {
+		if !s.check(ctx) {
 			pause = retryPeriod
 		}
 		select {
@@ -98,8 +98,8 @@ func (s *Set) Start(ctx context.Context) error {
 	}
 }
 
-// look finds out which kinds are served, and begins and ends watches accordingly. It reports whether all is well.
-func (s *Set) look(ctx context.Context) bool {
+// check finds out which kinds are served, and begins and ends watches accordingly. It reports whether all is well.
+func (s *Set) check(ctx context.Context) bool {
 	found, errs := make([]*schema.GroupVersionResource, len(s.kinds)), make([]error, len(s.kinds))
 	var group sync.WaitGroup
 	for i, kind := range s.kinds {
@@ -161,8 +161,8 @@ func (s *Set) worthIt(kind *Kind) bool {
 	})
 }
 
-// Look requests a check of discovery soon, by another client who knows that kinds came or went.
-func (s *Set) Look() { s.urge() }
+// Recheck requests a check of discovery soon, by another client who knows that kinds came or went.
+func (s *Set) Recheck() { s.urge() }
 
 // urge requests a check of discovery: a watch has failed, perhaps because its kind has been deleted.
 func (s *Set) urge() {

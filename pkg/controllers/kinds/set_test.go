@@ -119,7 +119,7 @@ func TestWatchFails(t *testing.T) {
 		_, err := c.Watched().Find(t.Context(), trees, Query{})
 		return err != nil && err.Error() == "list trees.example.com: trees is forbidden"
 	})
-	if pause := <-c.looks; pause != retryPeriod {
+	if pause := <-c.checks; pause != retryPeriod {
 		t.Errorf("the next look comes after %s", pause)
 	}
 }
@@ -128,22 +128,22 @@ func TestPauses(t *testing.T) {
 	c := newCluster(t)
 	c.run(t)
 	c.settled(t)
-	<-c.looks
-	eventually(t, func() bool { return <-c.looks == time.Minute })
+	<-c.checks
+	eventually(t, func() bool { return <-c.checks == time.Minute })
 	c.serve(trees, errors.New("503"))
-	if pause := <-c.looks; pause != retryPeriod {
+	if pause := <-c.checks; pause != retryPeriod {
 		t.Errorf("after a failure the next look comes after %s", pause)
 	}
 }
 
 // Who knows that kinds came or went need not wait for the next look.
-func TestLook(t *testing.T) {
+func TestCheck(t *testing.T) {
 	c := newCluster(t)
 	c.run(t)
 	c.settled(t)
-	eventually(t, func() bool { return <-c.looks == time.Minute })
-	c.Look()
-	eventually(t, func() bool { return <-c.looks == retryPeriod })
+	eventually(t, func() bool { return <-c.checks == time.Minute })
+	c.Recheck()
+	eventually(t, func() bool { return <-c.checks == retryPeriod })
 }
 
 func TestServed(t *testing.T) {

@@ -167,7 +167,7 @@ func (i *Inventory) SetVolume(object *corev1.PersistentVolume) bool {
 	before := i.volumes[object.Name]
 	wasStale := before != nil && i.isStale(before.nodes)
 	if !slices.Contains(i.classes, object.Spec.StorageClassName) {
-		i.forget(object.Name)
+		i.discard(object.Name)
 		return wasStale
 	}
 	known := &volume{object: object, phaseSince: i.clock.Now()}
@@ -206,11 +206,11 @@ func (i *Inventory) RemoveVolume(name string) bool {
 	defer i.mu.Unlock()
 	before := i.volumes[name]
 	wasStale := before != nil && i.isStale(before.nodes)
-	i.forget(name)
+	i.discard(name)
 	return wasStale
 }
 
-func (i *Inventory) forget(name string) {
+func (i *Inventory) discard(name string) {
 	before := i.volumes[name]
 	delete(i.volumes, name)
 	delete(i.untouched, name)

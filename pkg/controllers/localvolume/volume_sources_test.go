@@ -192,13 +192,13 @@ func TestPhaseSince(t *testing.T) {
 		i.SetVolume(v)
 	}
 	for step, phase := range []struct {
-		uid   string
-		phase corev1.PersistentVolumePhase
-		anew  bool
+		uid       string
+		phase     corev1.PersistentVolumePhase
+		restarted bool
 	}{{"1", corev1.VolumeBound, true}, {"1", corev1.VolumeBound, false}, {"1", corev1.VolumeReleased, true}, {"1", corev1.VolumeReleased, false}, {"2", corev1.VolumeReleased, true}} {
 		clock.Step(1)
 		set(phase.uid, phase.phase)
-		if got := i.Stale()[0].PhaseSince.Equal(clock.Now()); got != phase.anew {
+		if got := i.Stale()[0].PhaseSince.Equal(clock.Now()); got != phase.restarted {
 			t.Errorf("step %d: starts over = %v", step, got)
 		}
 	}

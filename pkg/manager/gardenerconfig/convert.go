@@ -12,8 +12,8 @@ import (
 )
 
 func (f *File) connection(c *configuration) error {
-	const ours, newer, older = "clientConnection", "gardenClientConnection", "clientConnection"
-	theirs, err := either(f, ours, newer, c.GardenClientConnection, older, c.ClientConnection)
+	const own, newer, older = "clientConnection", "gardenClientConnection", "clientConnection"
+	theirs, err := either(f, own, newer, c.GardenClientConnection, older, c.ClientConnection)
 	if err != nil || theirs == nil {
 		return err
 	}
@@ -130,9 +130,9 @@ func (f *File) resourceSize(theirs *resourceAdmission) {
 	if theirs == nil {
 		return
 	}
-	const ours, name = "server.webhooks.resourceSize", "server.resourceAdmissionConfiguration"
-	f.rename(ours+".mode", name+".operationMode")
-	f.rename(ours, name)
+	const own, name = "server.webhooks.resourceSize", "server.resourceAdmissionConfiguration"
+	f.rename(own+".mode", name+".operationMode")
+	f.rename(own, name)
 	mode := v1alpha1.ResourceSizeMode(theirs.OperationMode)
 	switch theirs.OperationMode {
 	case "block":

@@ -36,7 +36,7 @@ type File struct {
 }
 
 // rename maps a field of Groundskeeper to one of Gardener.
-type rename struct{ ours, theirs string }
+type rename struct{ own, theirs string }
 
 // Decode reads a file. What a part that counts does not know is an error that names it and its line; the sections of
 // other controllers are not looked into.
@@ -64,7 +64,7 @@ func Decode(data []byte) (*File, error) {
 // Place puts an error about a field of Groundskeeper where its reader finds it: at the line and under the name in the file.
 func (f *File) Place(err *field.Error) error {
 	for _, r := range f.renamed {
-		if rest, ok := strings.CutPrefix(err.Field, r.ours); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+		if rest, ok := strings.CutPrefix(err.Field, r.own); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
 			placed := *err
 			placed.Field = r.theirs + rest
 			return f.lines.At(placed.Field, &placed)
@@ -74,8 +74,8 @@ func (f *File) Place(err *field.Error) error {
 }
 
 // rename notes the name of a field in the file. The more specific one comes first.
-func (f *File) rename(ours, theirs string) {
-	f.renamed = append(f.renamed, rename{ours, theirs})
+func (f *File) rename(own, theirs string) {
+	f.renamed = append(f.renamed, rename{own, theirs})
 }
 
 // ignore notes a field of Gardener's, when it is set.
@@ -101,15 +101,15 @@ func (f *File) ignoreRest(c *configuration) {
 }
 
 // either returns the one of two fields that is set; both are one too many.
-func either[T any](f *File, ours, newer string, a *T, older string, b *T) (*T, error) {
+func either[T any](f *File, own, newer string, a *T, older string, b *T) (*T, error) {
 	switch {
 	case a != nil && b != nil:
 		return nil, f.lines.At(older, fmt.Errorf("%s and %s are two names of one field: keep one", older, newer))
 	case b != nil:
-		f.rename(ours, older)
+		f.rename(own, older)
 		return b, nil
 	default:
-		f.rename(ours, newer)
+		f.rename(own, newer)
 		return a, nil
 	}
 }

@@ -153,9 +153,9 @@ func TestPlace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for ours, theirs := range map[string]string{"log.level": "logLevel", "log.levels": "log.levels", "log.level[0]": "logLevel[0]"} {
-		if got := file.Place(&field.Error{Field: ours, Type: field.ErrorTypeRequired}).Error(); !strings.Contains(got, theirs+": ") {
-			t.Errorf("%s became %s, want %s", ours, got, theirs)
+	for own, theirs := range map[string]string{"log.level": "logLevel", "log.levels": "log.levels", "log.level[0]": "logLevel[0]"} {
+		if got := file.Place(&field.Error{Field: own, Type: field.ErrorTypeRequired}).Error(); !strings.Contains(got, theirs+": ") {
+			t.Errorf("%s became %s, want %s", own, got, theirs)
 		}
 	}
 }

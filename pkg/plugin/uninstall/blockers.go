@@ -32,7 +32,7 @@ func blockers(f *Found, o Options) (all []string) {
 	if len(f.Projects)+len(f.Klusters)+len(f.Backends)+len(f.Translations) > 0 {
 		all = append(all, withoutController(f, o)...)
 	}
-	return append(all, refusals(f, o)...)
+	return append(all, rejections(f, o)...)
 }
 
 // withoutController are objects whose finalizers no controller would remove.
@@ -80,7 +80,7 @@ func needsController(f *Found, o Options) bool {
 }
 
 // rejections are objects that the API server or their controller would not release.
-func refusals(f *Found, o Options) (all []string) {
+func rejections(f *Found, o Options) (all []string) {
 	pausedFor := func(kind, name, namespace string) string {
 		where := ""
 		if namespace != "" {

@@ -17,7 +17,7 @@ import (
 // Abandoned objects need no running controller; all others do.
 func TestAbandonedWithoutControllers(t *testing.T) {
 	const silent, unknown = "does not work", "is unknown"
-	gone := func(f *Found) { f.Manager = Manager{Silent: "there is no Lease a/b"} }
+	deleted := func(f *Found) { f.Manager = Manager{Silent: "there is no Lease a/b"} }
 	hidden := func(f *Found) { f.Manager = Manager{Unknown: "there is no Deployment"} }
 	onlyKlusters := func(f *Found) { f.Projects, f.Backends, f.Translations = nil, nil, nil }
 	onlyTranslations := func(f *Found) { f.Projects, f.Backends, f.Klusters = nil, nil, nil }
@@ -27,14 +27,14 @@ func TestAbandonedWithoutControllers(t *testing.T) {
 		abandon          []string
 		want             string
 	}{
-		"Klusters":                                 {gone, onlyKlusters, []string{Klusters}, ""},
-		"Klusters that are not abandoned":          {gone, onlyKlusters, []string{Translations}, silent},
-		"Translations":                             {gone, onlyTranslations, []string{Translations}, ""},
-		"Translations that are not abandoned":      {gone, onlyTranslations, []string{Klusters}, silent},
-		"both":                                     {gone, both, []string{Klusters, Translations}, ""},
-		"one of both":                              {gone, both, []string{Klusters}, silent},
-		"with Projects":                            {gone, func(f *Found) { both(f); f.Projects = installed(t).Projects }, []string{Klusters, Translations}, silent},
-		"with backends":                            {gone, func(f *Found) { both(f); f.Backends = installed(t).Backends }, []string{Klusters, Translations}, silent},
+		"Klusters":                                 {deleted, onlyKlusters, []string{Klusters}, ""},
+		"Klusters that are not abandoned":          {deleted, onlyKlusters, []string{Translations}, silent},
+		"Translations":                             {deleted, onlyTranslations, []string{Translations}, ""},
+		"Translations that are not abandoned":      {deleted, onlyTranslations, []string{Klusters}, silent},
+		"both":                                     {deleted, both, []string{Klusters, Translations}, ""},
+		"one of both":                              {deleted, both, []string{Klusters}, silent},
+		"with Projects":                            {deleted, func(f *Found) { both(f); f.Projects = installed(t).Projects }, []string{Klusters, Translations}, silent},
+		"with backends":                            {deleted, func(f *Found) { both(f); f.Backends = installed(t).Backends }, []string{Klusters, Translations}, silent},
 		"Klusters, by a manager that hides":        {hidden, onlyKlusters, []string{Klusters}, ""},
 		"not abandoned, by a manager that hides":   {hidden, onlyKlusters, nil, unknown},
 		"Translations that may be made again":      {hidden, onlyTranslations, []string{Translations}, unknown},

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// atOnce is how many objects are changed at the same time.
-const atOnce = 8
+// parallel is how many objects are changed at the same time.
+const parallel = 8
 
 // deletion is how the objects of a kind are deleted.
 type deletion struct {
@@ -58,7 +58,7 @@ func (u *Uninstaller) deleteAll(ctx context.Context, d deletion) (string, error)
 		}
 		if failed := errors.Join(errs...); failed != nil {
 			l.why = failed.Error()
-			if !slices.ContainsFunc(errs, func(err error) bool { return !errors.Is(err, errRefused) }) {
+			if !slices.ContainsFunc(errs, func(err error) bool { return !errors.Is(err, errDenied) }) {
 				return l, failed // nothing else is under way
 			}
 		}
@@ -76,15 +76,15 @@ func (u *Uninstaller) deleteAll(ctx context.Context, d deletion) (string, error)
 func (u *Uninstaller) delete(ctx context.Context, d deletion, object client.Object) error {
 	if d.always != nil {
 		if err := d.always(ctx, object); err != nil {
-			return refusal(object, err)
+			return rejection(object, err)
 		}
 	}
 	if !object.GetDeletionTimestamp().IsZero() {
-		return u.takeOff(ctx, object, d.abandon)
+		return u.removeFinalizers(ctx, object, d.abandon)
 	}
 	if d.prepare != nil {
 		if err := d.prepare(ctx, object); err != nil {
-			return refusal(object, err)
+			return rejection(object, err)
 		}
 	}
 	uid := object.GetUID()
@@ -92,18 +92,18 @@ func (u *Uninstaller) delete(ctx context.Context, d deletion, object client.Obje
 	if apierrors.IsConflict(err) {
 		return nil // it is another one by now
 	}
-	return refusal(object, client.IgnoreNotFound(err))
+	return rejection(object, client.IgnoreNotFound(err))
 }
 
-// takeOff takes finalizers off an object that is being deleted.
-func (u *Uninstaller) takeOff(ctx context.Context, object client.Object, finalizers []string) error {
+// removeFinalizers takes finalizers off an object that is being deleted.
+func (u *Uninstaller) removeFinalizers(ctx context.Context, object client.Object, finalizers []string) error {
 	rest := slices.DeleteFunc(slices.Clone(object.GetFinalizers()), func(name string) bool { return slices.Contains(finalizers, name) })
 	if len(rest) == len(object.GetFinalizers()) {
 		return nil
 	}
 	before := object.DeepCopyObject().(client.Object)
 	object.SetFinalizers(rest)
-	return refusal(object, client.IgnoreNotFound(u.Client.Patch(ctx, object, optimistic(before))))
+	return rejection(object, client.IgnoreNotFound(u.Client.Patch(ctx, object, optimistic(before))))
 }
 
 // optimistic is a patch that fails when another client wrote the object meanwhile, or it was recreated.
@@ -112,12 +112,12 @@ func optimistic(before client.Object) client.Patch {
 }
 
 // rejection names the object of an error, and reports whether waiting helps.
-func refusal(object client.Object, err error) error {
+func rejection(object client.Object, err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
-		return fmt.Errorf("%w: %s: %w", errRefused, nameOf(object), err)
+		return fmt.Errorf("%w: %s: %w", errDenied, nameOf(object), err)
 	}
 	return fmt.Errorf("%s: %w", nameOf(object), err)
 }
@@ -126,7 +126,7 @@ func refusal(object client.Object, err error) error {
 func (u *Uninstaller) each(objects []client.Object, do func(client.Object) error) []error {
 	errs := make([]error, len(objects))
 	var group sync.WaitGroup
-	slots := make(chan struct{}, atOnce)
+	slots := make(chan struct{}, parallel)
 	for i, object := range objects {
 		slots <- struct{}{}
 		group.Go(func() {

@@ -86,7 +86,7 @@ func (u *Uninstaller) cleanSecrets(ctx context.Context) error {
 			continue
 		}
 		s.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
-		if err := u.takeOff(ctx, s, []string{kubernikusv1.SecretInUseFinalizer}); err != nil {
+		if err := u.removeFinalizers(ctx, s, []string{kubernikusv1.SecretInUseFinalizer}); err != nil {
 			return err
 		}
 	}

@@ -60,15 +60,15 @@ func (u *Uninstaller) Look(ctx context.Context) (*Found, error) {
 		}
 	}
 	if len(f.Unavailable) == 0 {
-		if err := u.lookAtObjects(ctx, f); err != nil {
+		if err := u.inspectObjects(ctx, f); err != nil {
 			return nil, err
 		}
 	}
-	return f, u.lookAtParts(ctx, f)
+	return f, u.inspectParts(ctx, f)
 }
 
-// lookAtObjects reads the objects of Groundskeeper's API groups.
-func (u *Uninstaller) lookAtObjects(ctx context.Context, f *Found) (err error) {
+// inspectObjects reads the objects of Groundskeeper's API groups.
+func (u *Uninstaller) inspectObjects(ctx context.Context, f *Found) (err error) {
 	if f.Served.Has(gardenerv1beta1.GroupName) {
 		if f.Projects, err = all(ctx, u.Client, &gardenerv1beta1.ProjectList{}, func(l *gardenerv1beta1.ProjectList) []gardenerv1beta1.Project { return l.Items }); err != nil {
 			return err
@@ -97,8 +97,8 @@ func (u *Uninstaller) lookAtObjects(ctx context.Context, f *Found) (err error) {
 	return err
 }
 
-// lookAtParts finds what the installation is made of.
-func (u *Uninstaller) lookAtParts(ctx context.Context, f *Found) error {
+// inspectParts finds what the installation is made of.
+func (u *Uninstaller) inspectParts(ctx context.Context, f *Found) error {
 	parts, unlisted, err := u.parts(ctx)
 	if err != nil {
 		return err

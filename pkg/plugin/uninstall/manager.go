@@ -68,9 +68,9 @@ func (m Manager) Runs(controller string) bool {
 	return true
 }
 
-// TakesDownKlusters reports whether a deleted Kluster is deorbited, and why not: the controller manager does not run,
+// TearsDownKlusters reports whether a deleted Kluster is deorbited, and why not: the controller manager does not run,
 // or not with the controller for it. known is false when the configuration of the controller manager cannot be read.
-func (m Manager) TakesDownKlusters() (runs, known bool, reason string) {
+func (m Manager) TearsDownKlusters() (runs, known bool, reason string) {
 	switch {
 	case m.Silent != "":
 		return false, true, "the controller manager does not work: " + m.Silent

@@ -15,7 +15,7 @@ import (
 
 // deleteNamespaces deletes the namespaces of the installation with all that is in them.
 func (u *Uninstaller) deleteNamespaces(ctx context.Context) (string, error) {
-	var gone []string
+	var deleted []string
 	err := u.until(ctx, "namespaces", func(ctx context.Context) (left, error) {
 		namespaces, err := u.metadataOf(ctx, namespaceResource, metav1.NamespaceAll, partOf+"="+product)
 		if err != nil {
@@ -25,7 +25,7 @@ func (u *Uninstaller) deleteNamespaces(ctx context.Context) (string, error) {
 		for i := range namespaces {
 			n := &namespaces[i]
 			if n.DeletionTimestamp.IsZero() {
-				gone = append(gone, n.Name)
+				deleted = append(deleted, n.Name)
 				if err := u.remove(ctx, namespaceResource, "", n.Name, string(n.UID), metav1.DeletePropagationBackground); err != nil {
 					return left{}, err
 				}
@@ -37,10 +37,10 @@ func (u *Uninstaller) deleteNamespaces(ctx context.Context) (string, error) {
 		}
 		return l, nil
 	})
-	if err != nil || len(gone) == 0 {
+	if err != nil || len(deleted) == 0 {
 		return "", err
 	}
-	return fmt.Sprintf("namespaces %s have been deleted", strings.Join(gone, ", ")), nil
+	return fmt.Sprintf("namespaces %s have been deleted", strings.Join(deleted, ", ")), nil
 }
 
 // whyNamespace is what the namespace controller reports that it waits for.

@@ -84,11 +84,11 @@ func projectRole() runtime.Object {
 
 // What cannot be read is no evidence that there is nothing.
 func TestServedBeforeFails(t *testing.T) {
-	refused := apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("no"))
+	rejected := apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("no"))
 	for _, request := range []string{"get namespaces", "get configmaps", "list namespaces", "list leases", "list clusterroles", "list secrets"} {
 		u, metadata := inCluster(t, nil, labelled("v1", "Namespace", "", SystemNamespace, bornAt(installedAt)))
 		verb, resource, _ := strings.Cut(request, " ")
-		metadata.PrependReactor(verb, resource, func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, refused })
+		metadata.PrependReactor(verb, resource, func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, rejected })
 		if got, err := u.servedBefore(t.Context(), nil); !apierrors.IsForbidden(err) {
 			t.Errorf("%s is denied: evidence = %q, error = %v, want the denial", request, got, err)
 		}

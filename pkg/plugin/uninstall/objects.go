@@ -38,7 +38,7 @@ func (u *Uninstaller) enableBackends(ctx context.Context) (string, error) {
 				before := b.DeepCopy()
 				b.Cluster.ClusterStatus = gimbalv1.ClusterEnabled
 				if err := u.Client.Patch(ctx, b, optimistic(before)); err != nil {
-					return l, refusal(b, err)
+					return l, rejection(b, err)
 				}
 				count++
 			}
@@ -103,7 +103,7 @@ func (u *Uninstaller) withdrawKlusters(ctx context.Context) (string, error) {
 				before := k.DeepCopy()
 				k.Spec.Discovery.Enabled = false
 				if err := u.Client.Patch(ctx, k, optimistic(before)); err != nil {
-					return l, refusal(k, err)
+					return l, rejection(k, err)
 				}
 				count++
 			}

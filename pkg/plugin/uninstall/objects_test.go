@@ -37,7 +37,7 @@ type world struct {
 	// deleted is what each deleted object looked like. reject responds to a deletion, release removes finalizers, read changes what
 	// is read.
 	deleted []client.Object
-	refuse  func(client.Object) error
+	reject  func(client.Object) error
 	read    func(client.Object)
 	release bool
 	shown   []string
@@ -58,8 +58,8 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 			return err
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.DeleteOption) error {
-			if w.refuse != nil {
-				if err := w.refuse(object); err != nil {
+			if w.reject != nil {
+				if err := w.reject(object); err != nil {
 					return err
 				}
 			}
@@ -162,18 +162,18 @@ func testFinalizersOfOthersStay(t *testing.T) {
 }
 
 // A denied request ends the step immediately, when nothing else is in progress.
-func TestRefusedDeletion(t *testing.T) { synctest.Test(t, testRefusedDeletion) }
+func TestRejectedDeletion(t *testing.T) { synctest.Test(t, testRejectedDeletion) }
 
-func testRefusedDeletion(t *testing.T) {
+func testRejectedDeletion(t *testing.T) {
 	w := newWorld(t, &kubernikusv1.Kluster{ObjectMeta: named("a", "good")}, &kubernikusv1.Kluster{ObjectMeta: named("a", "web")})
-	w.refuse = func(object client.Object) error {
+	w.reject = func(object client.Object) error {
 		if object.GetName() == "web" {
 			return apierrors.NewForbidden(kubernikusv1.Resource("klusters"), "web", errors.New("another user must delete it"))
 		}
 		return nil
 	}
 	_, err := w.deleteKlusters(t.Context())
-	if !errors.Is(err, errRefused) || !strings.Contains(err.Error(), "another user must delete it") || len(w.deleted) != 1 {
+	if !errors.Is(err, errDenied) || !strings.Contains(err.Error(), "another user must delete it") || len(w.deleted) != 1 {
 		t.Errorf("%v, deleted %d", err, len(w.deleted))
 	}
 }

@@ -94,7 +94,7 @@ func testUnlistedResources(t *testing.T) {
 		u, metadata := inCluster(t, []string{version + " " + resource, "v1 services"}, labelled("v1", "Service", SystemNamespace, "service"))
 		failing(metadata, resource, test.err, 0, 100)
 		f := &Found{Contents: map[string]Content{}}
-		err := u.lookAtParts(t.Context(), f)
+		err := u.inspectParts(t.Context(), f)
 		if !test.unlisted {
 			if !errors.Is(err, test.err) {
 				t.Errorf("%s: %v", resource, err)

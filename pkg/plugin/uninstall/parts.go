@@ -129,17 +129,17 @@ func runs(resource schema.GroupVersionResource) bool {
 // turn divides the parts whose turn it is: those of the lowest rank, and those that were seen with another uid. Something that
 // still runs, such as a controller manager outside the Deployment, recreates them while it has permission: they are deleted
 // each time, and not waited for.
-func turn(parts []part, seen map[string]types.UID) (first, anew []part) {
+func turn(parts []part, seen map[string]types.UID) (first, recreated []part) {
 	for _, p := range parts {
 		uid, known := seen[p.String()]
 		switch {
 		case known && uid != p.UID:
-			anew = append(anew, p)
+			recreated = append(recreated, p)
 		case len(first) == 0 || rank(p.resource) == rank(first[0].resource):
 			first = append(first, p)
 		}
 	}
-	return first, anew
+	return first, recreated
 }
 
 // deleteParts deletes them, rank by rank. Workloads are deleted with their pods before their permissions. Each check lists
@@ -153,9 +153,9 @@ func (u *Uninstaller) deleteParts(ctx context.Context) (string, error) {
 			return left{}, err
 		}
 		silent = unlisted
-		first, anew := turn(parts, seen)
+		first, recreated := turn(parts, seen)
 		var l left
-		for _, p := range slices.Concat(first, anew) {
+		for _, p := range slices.Concat(first, recreated) {
 			if p.DeletionTimestamp.IsZero() {
 				if err := u.remove(ctx, p.resource, p.Namespace, p.Name, string(p.UID), metav1.DeletePropagationForeground); err != nil {
 					return left{}, err

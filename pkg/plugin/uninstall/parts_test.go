@@ -114,9 +114,9 @@ func testParts(t *testing.T) {
 
 // A controller manager that runs elsewhere recreates its Secret while it is allowed to: its permissions are deleted
 // nevertheless, and then the Secret does.
-func TestPartsThatAreMadeAnew(t *testing.T) { synctest.Test(t, testPartsThatAreMadeAnew) }
+func TestRecreatedParts(t *testing.T) { synctest.Test(t, testRecreatedParts) }
 
-func testPartsThatAreMadeAnew(t *testing.T) {
+func testRecreatedParts(t *testing.T) {
 	u, metadata := inCluster(t, []string{"v1 secrets", "rbac.authorization.k8s.io/v1 clusterroles"},
 		labelled("v1", "Secret", SystemNamespace, "certificate"), labelled("rbac.authorization.k8s.io/v1", "ClusterRole", "", "role"))
 	secrets := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
@@ -130,10 +130,10 @@ func testPartsThatAreMadeAnew(t *testing.T) {
 			return false, nil, nil
 		}
 		times++
-		anew := labelled("v1", "Secret", SystemNamespace, "certificate", func(m *metav1.ObjectMeta) {
+		recreated := labelled("v1", "Secret", SystemNamespace, "certificate", func(m *metav1.ObjectMeta) {
 			m.UID = types.UID(fmt.Sprint(times))
 		})
-		return true, nil, metadata.Tracker().Update(secrets, anew, SystemNamespace)
+		return true, nil, metadata.Tracker().Update(secrets, recreated, SystemNamespace)
 	})
 	line, err := u.deleteParts(t.Context())
 	if err != nil || line != "2 objects of the installation have been deleted" {

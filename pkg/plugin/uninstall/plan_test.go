@@ -164,7 +164,7 @@ func TestAnnouncementsAreNotEnabled(t *testing.T) {
 	}
 }
 
-func TestDualApprovalIsTold(t *testing.T) {
+func TestDualApprovalIsReported(t *testing.T) {
 	f := installed(t)
 	f.Projects[0].Spec.DualApprovalForDeletion = make([]gardenerv1beta1.DualApprovalForDeletion, 1)
 	if text := NewPlan(f, defaults).String(); !strings.Contains(text, "Mind: Project shop requires dual approval") {

@@ -41,7 +41,7 @@ func (u *Uninstaller) keepNamespaces(ctx context.Context) (string, error) {
 			return left{}, err
 		}
 		projects = slices.DeleteFunc(projects, func(p client.Object) bool { return p.GetDeletionTimestamp().IsZero() })
-		return left{}, errors.Join(u.each(projects, func(p client.Object) error { return refusal(p, u.keepNamespace(ctx, p)) })...)
+		return left{}, errors.Join(u.each(projects, func(p client.Object) error { return rejection(p, u.keepNamespace(ctx, p)) })...)
 	})
 }
 

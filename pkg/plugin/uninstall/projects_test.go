@@ -63,7 +63,7 @@ func TestNamespacesAreKept(t *testing.T) {
 				w := newWorld(t, namespace, project)
 				w.Projects = test.projects
 				marked := false
-				w.refuse = func(client.Object) error {
+				w.reject = func(client.Object) error {
 					found := &corev1.Namespace{}
 					err := w.Get(t.Context(), client.ObjectKeyFromObject(namespace), found)
 					marked = found.Annotations[gardenerv1beta1.AnnotationKeepNamespace] == "true"

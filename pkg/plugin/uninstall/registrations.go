@@ -45,7 +45,7 @@ func (u *Uninstaller) registrations(ctx context.Context) ([]registration, error)
 			return nil, fmt.Errorf("list %ss: %w", kind.Kind, err)
 		}
 		for i := range list.Items {
-			if r, ours := registrationOf(&list.Items[i]); ours {
+			if r, own := registrationOf(&list.Items[i]); own {
 				found = append(found, r)
 			}
 		}

@@ -38,7 +38,7 @@ func TestUntil(t *testing.T) {
 			looks: []left{{names: []string{"a"}, why: "1"}, {names: []string{"a"}, why: "2"}, {names: []string{"a"}, why: "3"}}, want: "(a: 3)", after: time.Minute},
 		"an outage passes":    {looks: []left{{names: []string{"a"}}, {}, {}}, errs: []error{nil, errors.New("no response")}, after: 2 * time.Second},
 		"an outage stays":     {looks: []left{{names: []string{"a"}}, {}}, errs: []error{nil, errors.New("no response")}, want: "a: no response", after: time.Minute},
-		"it is denied":        {looks: []left{{}}, errs: []error{fmt.Errorf("%w: a", errRefused)}, want: "denied: a", after: 0},
+		"it is denied":        {looks: []left{{}}, errs: []error{fmt.Errorf("%w: a", errDenied)}, want: "denied: a", after: 0},
 		"many have few words": {looks: []left{{names: []string{"a", "b", "c", "d", "e"}}}, want: "(a, b, c and 2 more)", after: time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -86,7 +86,7 @@ func TestRegistrationOf(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		object map[string]any
-		ours   bool
+		own    bool
 	}{
 		"APIService":                      {service(SystemNamespace, gimbalv1.GroupName), true},
 		"a real Gardener's":               {service("garden", "core.gardener.cloud"), false},
@@ -96,8 +96,8 @@ func TestRegistrationOf(t *testing.T) {
 		"a webhook of others":             {webhook("a.groundskeeper.io", map[string]any{"service": map[string]any{"namespace": "shop"}}), false},
 		"another by URL":                  {webhook("a.example.com", map[string]any{"url": "https://localhost"}), false},
 	} {
-		if _, ours := registrationOf(&unstructured.Unstructured{Object: test.object}); ours != test.ours {
-			t.Errorf("%s: belongs to Groundskeeper = %v", name, ours)
+		if _, own := registrationOf(&unstructured.Unstructured{Object: test.object}); own != test.own {
+			t.Errorf("%s: belongs to Groundskeeper = %v", name, own)
 		}
 	}
 }

@@ -42,8 +42,8 @@ func (l left) String() string {
 	return text
 }
 
-// errRefused: what is left was denied, and waiting does not help.
-var errRefused = errors.New("denied")
+// errDenied: what is left was denied, and waiting does not help.
+var errDenied = errors.New("denied")
 
 // until polls until nothing is left. It fails when there was no progress for the timeout, and reports what blocks it.
 // A failure that may pass is no end: it is shown, and counts as no progress.
@@ -55,7 +55,7 @@ func (u *Uninstaller) until(ctx context.Context, what string, look func(context.
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case errors.Is(err, errRefused):
+		case errors.Is(err, errDenied):
 			return err
 		case err != nil:
 			now = left{last.names, err.Error()}

@@ -105,7 +105,7 @@ func TestFinalizerHoldsTheClaim(t *testing.T) {
 	checkHistory(t, c, byNode())
 }
 
-func TestRefusedWritesClaimNothing(t *testing.T) {
+func TestRejectedWritesReserveNothing(t *testing.T) {
 	c := newCluster(t)
 	s := c.server(t, byNode())
 	must(t, s.create(t.Context(), pod("one", "first", "taken")))

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apiserver/pkg/apis/example"
 )
 
-func TestDryRunIsRefusedLikeTheWrite(t *testing.T) {
+func TestDryRunIsRejectedLikeTheWrite(t *testing.T) {
 	c := newCluster(t)
 	s := c.server(t, byNode())
 	must(t, s.create(t.Context(), pod("one", "first", "taken")))

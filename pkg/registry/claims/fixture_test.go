@@ -63,7 +63,7 @@ func byNode() claims.Rule {
 	return claims.Rule{
 		Separator: "/",
 		Name:      func(o runtime.Object) string { return o.(*example.Pod).Spec.NodeName },
-		Rejection: refused,
+		Rejection: rejected,
 	}
 }
 
@@ -72,11 +72,11 @@ func byName() claims.Rule {
 	return claims.Rule{
 		Separator: "-",
 		Name:      func(o runtime.Object) string { return o.(*example.Pod).Name },
-		Rejection: refused,
+		Rejection: rejected,
 	}
 }
 
-func refused(o runtime.Object, held string) error {
+func rejected(o runtime.Object, held string) error {
 	pod := o.(*example.Pod)
 	if pod.GenerateName != "" {
 		return apierrors.NewAlreadyExists(pods, pod.Name)

@@ -149,9 +149,9 @@ func TestAbandonedRequests(t *testing.T) {
 	checkHistory(t, c, byNode())
 }
 
-// TestUpdateDecidesAnew changes an object while an update of it is under way: the update is decided
+// TestUpdateDecidesAgain changes an object while an update of it is under way: the update is decided
 // again for what the object is by then, and so are the names.
-func TestUpdateDecidesAnew(t *testing.T) {
+func TestUpdateDecidesAgain(t *testing.T) {
 	c := newCluster(t)
 	a, b := c.server(t, byNode()), c.server(t, byNode())
 	must(t, a.create(t.Context(), pod("one", "p", "node")))
@@ -171,7 +171,7 @@ func TestUpdateDecidesAnew(t *testing.T) {
 	checkHistory(t, c, byNode())
 }
 
-func TestDeleteDecidesAnew(t *testing.T) {
+func TestDeleteDecidesAgain(t *testing.T) {
 	c := newCluster(t)
 	a, b := c.server(t, byNode()), c.server(t, byNode())
 	must(t, a.create(t.Context(), pod("one", "p", "node")))

@@ -65,7 +65,7 @@ func TestTooManyLevels(t *testing.T) {
 	checkHistory(t, c, byNode())
 }
 
-func TestRenameBelowItselfIsRefused(t *testing.T) {
+func TestRenameBelowItselfIsRejected(t *testing.T) {
 	c := newCluster(t)
 	s := c.server(t, byNode())
 	must(t, s.create(t.Context(), pod("one", "p", "us/east")))

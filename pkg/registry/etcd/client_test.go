@@ -51,7 +51,7 @@ func TestNewClient(t *testing.T) {
 		c.ListenClientUrls, c.AdvertiseClientUrls = []url.URL{u}, []url.URL{u}
 		c.ClientTLSInfo = transport.TLSInfo{CertFile: certFile, KeyFile: keyFile}
 	})
-	nobody := etcdtest.FreePort(t, "http")
+	unused := etcdtest.FreePort(t, "http")
 	for name, test := range map[string]struct {
 		config storagebackend.TransportConfig
 		want   []string // in the error; none: it works
@@ -60,7 +60,7 @@ func TestNewClient(t *testing.T) {
 		"other CA":    {storagebackend.TransportConfig{ServerList: tls.Endpoints(), TrustedCAFile: otherFile}, []string{tls.Endpoints()[0], "--etcd-servers", "certificate signed by unknown authority"}},
 		"no CA":       {storagebackend.TransportConfig{ServerList: tls.Endpoints()}, []string{tls.Endpoints()[0], "certificate signed by unknown authority"}},
 		"no file":     {storagebackend.TransportConfig{ServerList: tls.Endpoints(), TrustedCAFile: "/nowhere/ca.crt"}, []string{"--etcd-cafile", "/nowhere/ca.crt"}},
-		"nobody":      {storagebackend.TransportConfig{ServerList: []string{nobody.String()}}, []string{nobody.String(), "--etcd-servers", "connection refused"}},
+		"nobody":      {storagebackend.TransportConfig{ServerList: []string{unused.String()}}, []string{unused.String(), "--etcd-servers", "connection refused"}},
 		"no servers":  {storagebackend.TransportConfig{}, []string{"--etcd-servers"}},
 		"no key file": {storagebackend.TransportConfig{ServerList: tls.Endpoints(), CertFile: certFile}, []string{"--etcd-keyfile"}},
 	} {
@@ -130,7 +130,7 @@ func TestClientLogIsShared(t *testing.T) {
 }
 
 // What the server starts with without traces adds no work for each request to etcd.
-func TestTracesAreMadeForSomebody(t *testing.T) {
+func TestTracesRequireAnExporter(t *testing.T) {
 	defaults := storagebackend.NewDefaultConfig("/registry", nil).Transport
 	collected := defaults
 	collected.TracerProvider = sdktrace.NewTracerProvider()

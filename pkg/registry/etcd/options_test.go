@@ -21,15 +21,15 @@ import (
 func TestWatchCacheAndClaimsAreOptional(t *testing.T) {
 	client := etcdtest.Run(t)
 	for _, test := range []struct {
-		name    string
-		change  func(*genericoptions.EtcdOptions)
-		cached  bool
-		rules   map[schema.GroupResource]claims.Rule
-		refused bool
+		name     string
+		change   func(*genericoptions.EtcdOptions)
+		cached   bool
+		rules    map[schema.GroupResource]claims.Rule
+		rejected bool
 	}{
 		{name: "default", cached: true},
-		{name: "claims", cached: true, rules: byNode(), refused: true},
-		{name: "claims, no cache", change: func(o *genericoptions.EtcdOptions) { o.EnableWatchCache = false }, rules: byNode(), refused: true},
+		{name: "claims", cached: true, rules: byNode(), rejected: true},
+		{name: "claims, no cache", change: func(o *genericoptions.EtcdOptions) { o.EnableWatchCache = false }, rules: byNode(), rejected: true},
 		{name: "no cache", change: func(o *genericoptions.EtcdOptions) { o.EnableWatchCache = false }},
 		{name: "size 0", change: func(o *genericoptions.EtcdOptions) { o.WatchCacheSizes = []string{"pods.example.apiserver.k8s.io#0"} }},
 		{name: "size 9", change: func(o *genericoptions.EtcdOptions) { o.WatchCacheSizes = []string{"pods.example.apiserver.k8s.io#9"} }, cached: true},
@@ -60,7 +60,7 @@ func TestWatchCacheAndClaimsAreOptional(t *testing.T) {
 				below = above.Interface
 			}
 			_, delegates := below.(*cacher.CacheDelegator)
-			if checks != test.refused {
+			if checks != test.rejected {
 				t.Errorf("storage is a claims.Checker: %v", checks)
 			}
 			if !checks && delegates != test.cached {
@@ -69,7 +69,7 @@ func TestWatchCacheAndClaimsAreOptional(t *testing.T) {
 			if err := create(t.Context(), s, newPod("a", "node")); err != nil {
 				t.Fatal(err)
 			}
-			if err := create(t.Context(), s, newPod("b", "node")); apierrors.IsForbidden(err) != test.refused {
+			if err := create(t.Context(), s, newPod("b", "node")); apierrors.IsForbidden(err) != test.rejected {
 				t.Errorf("a second object of the name: %v", err)
 			}
 		})

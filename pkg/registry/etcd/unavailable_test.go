@@ -45,7 +45,7 @@ func (r failing) GetList(context.Context, string, storage.ListOptions, runtime.O
 }
 
 // Clients repeat reads automatically while etcd does not respond, and learn that the outcome of a write is unknown.
-func TestAnswering(t *testing.T) {
+func TestResponding(t *testing.T) {
 	for name, test := range map[string]struct {
 		err  error
 		away bool
@@ -79,20 +79,20 @@ func TestAnswering(t *testing.T) {
 					}
 					continue
 				}
-				var answer *apierrors.StatusError
-				if !errors.As(err, &answer) {
+				var response *apierrors.StatusError
+				if !errors.As(err, &response) {
 					t.Errorf("%s: %T: %v", what, err, err)
 					continue
 				}
 				after, repeats := apierrors.SuggestsClientDelay(err)
 				switch what {
 				case "get", "list":
-					if answer.ErrStatus.Code != http.StatusServiceUnavailable || !repeats || after != retryAfterSeconds {
-						t.Errorf("%s: %+v", what, answer.ErrStatus)
+					if response.ErrStatus.Code != http.StatusServiceUnavailable || !repeats || after != retryAfterSeconds {
+						t.Errorf("%s: %+v", what, response.ErrStatus)
 					}
 				default:
-					if answer.ErrStatus.Code != http.StatusGatewayTimeout || repeats {
-						t.Errorf("%s: %+v", what, answer.ErrStatus)
+					if response.ErrStatus.Code != http.StatusGatewayTimeout || repeats {
+						t.Errorf("%s: %+v", what, response.ErrStatus)
 					}
 				}
 			}

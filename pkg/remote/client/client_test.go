@@ -25,9 +25,9 @@ import (
 
 // fixedServer is an API server that always returns one response, and records the last request.
 type fixedServer struct {
-	mu     sync.Mutex
-	status int
-	answer runtime.Object
+	mu       sync.Mutex
+	status   int
+	response runtime.Object
 	// request is the method and the URL, body what was sent.
 	request, contentType, body string
 }
@@ -42,10 +42,10 @@ func (a *fixedServer) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		mediaType = runtime.ContentTypeProtobuf
 	}
 	info, _ := runtime.SerializerInfoForMediaType(codecs.SupportedMediaTypes(), mediaType)
-	kinds, _, _ := scheme.ObjectKinds(a.answer)
+	kinds, _, _ := scheme.ObjectKinds(a.response)
 	w.Header().Set("Content-Type", mediaType)
 	w.WriteHeader(a.status)
-	_ = codecs.EncoderForVersion(info.Serializer, kinds[0].GroupVersion()).Encode(a.answer, w)
+	_ = codecs.EncoderForVersion(info.Serializer, kinds[0].GroupVersion()).Encode(a.response, w)
 }
 
 func newServer(t *testing.T, contentType string) (*fixedServer, *Client) {
@@ -69,8 +69,8 @@ func TestRequests(t *testing.T) {
 		t.Run(contentType, func(t *testing.T) {
 			server, c := newServer(t, contentType)
 			for want, test := range map[string]struct {
-				answer runtime.Object
-				do     func() (metav1.Object, error)
+				response runtime.Object
+				do       func() (metav1.Object, error)
 			}{
 				"GET /api/v1/namespaces/shop/services/web": {&corev1.Service{ObjectMeta: meta}, func() (metav1.Object, error) {
 					return c.Services("shop").Get(ctx, "web", metav1.GetOptions{})
@@ -88,7 +88,7 @@ func TestRequests(t *testing.T) {
 					return c.DiscoveryBackends("shop").Patch(ctx, "web", types.ApplyPatchType, []byte("{}"), metav1.PatchOptions{FieldManager: "me", Force: new(true)}, "status")
 				}},
 			} {
-				server.answer = test.answer
+				server.response = test.response
 				got, err := test.do()
 				if err != nil || got.GetName() != "web" || got.GetUID() != "u" || got.GetResourceVersion() != "7" {
 					t.Errorf("%s: %+v, %v", want, got, err)
@@ -103,7 +103,7 @@ func TestRequests(t *testing.T) {
 
 func TestList(t *testing.T) {
 	server, c := newServer(t, runtime.ContentTypeProtobuf)
-	server.answer = &corev1.ServiceList{ListMeta: metav1.ListMeta{Continue: "more"}, Items: []corev1.Service{{ObjectMeta: metav1.ObjectMeta{Name: "web"}}}}
+	server.response = &corev1.ServiceList{ListMeta: metav1.ListMeta{Continue: "more"}, Items: []corev1.Service{{ObjectMeta: metav1.ObjectMeta{Name: "web"}}}}
 	list, err := c.Services("").List(t.Context(), metav1.ListOptions{LabelSelector: "a=b", Limit: 5, TimeoutSeconds: new(int64(9))})
 	if err != nil || len(list.Items) != 1 || list.Continue != "more" || server.request != "GET /api/v1/services?labelSelector=a%3Db&limit=5&timeout=9s&timeoutSeconds=9" {
 		t.Errorf("%s: %+v, %v", server.request, list, err)
@@ -113,7 +113,7 @@ func TestList(t *testing.T) {
 // The conditions of a deletion reach the server, and its rejection the caller.
 func TestDelete(t *testing.T) {
 	server, c := newServer(t, runtime.ContentTypeJSON)
-	server.status, server.answer = http.StatusConflict, &metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonConflict, Code: http.StatusConflict}
+	server.status, server.response = http.StatusConflict, &metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonConflict, Code: http.StatusConflict}
 	options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: new(types.UID("u")), ResourceVersion: new("7")}}
 	if err := c.Services("shop").Delete(t.Context(), "web", options); !apierrors.IsConflict(err) {
 		t.Error(err)

@@ -70,7 +70,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-func TestRefused(t *testing.T) {
+func TestRejected(t *testing.T) {
 	certificate, key := serving(t)
 	_, otherKey := serving(t)
 	good := document(server, token)

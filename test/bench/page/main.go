@@ -35,20 +35,20 @@ func run(in io.Reader, docs, machine string) error {
 	if machine == "" {
 		return errors.New("-machine:report what the figures were measured on")
 	}
-	said, err := read(in)
+	input, err := read(in)
 	if err != nil {
 		return err
 	}
-	page, drawings, err := render(said, machine)
+	page, drawings, err := render(input, machine)
 	if err != nil {
 		return err
 	}
-	folder := filepath.Join(docs, "drawings")
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	directory := filepath.Join(docs, "drawings")
+	if err := os.MkdirAll(directory, 0o755); err != nil {
 		return err
 	}
 	for name, drawing := range drawings {
-		if err := write(filepath.Join(folder, name), drawing); err != nil {
+		if err := write(filepath.Join(directory, name), drawing); err != nil {
 			return err
 		}
 	}
@@ -67,19 +67,19 @@ func write(path, content string) error {
 }
 
 // The output of benchmarks.
-type said struct {
+type input struct {
 	figures []report.Figure
 	facts   []report.Fact
 }
 
 // read decodes the lines of benchmarks.
-func read(in io.Reader) (said, error) {
-	var all said
+func read(in io.Reader) (input, error) {
+	var all input
 	lines := bufio.NewScanner(in)
 	for n := 1; lines.Scan(); n++ {
 		var fact report.Fact
 		if err := json.Unmarshal(lines.Bytes(), &fact); err != nil {
-			return said{}, fmt.Errorf("line %d is no figure: %w", n, err)
+			return input{}, fmt.Errorf("line %d is no figure: %w", n, err)
 		}
 		if fact.Fact != "" {
 			all.facts = append(all.facts, fact)
@@ -87,18 +87,18 @@ func read(in io.Reader) (said, error) {
 		}
 		var figure report.Figure
 		if err := json.Unmarshal(lines.Bytes(), &figure); err != nil {
-			return said{}, fmt.Errorf("line %d is no figure: %w", n, err)
+			return input{}, fmt.Errorf("line %d is no figure: %w", n, err)
 		}
 		if figure.Benchmark == "" || figure.Name == "" {
-			return said{}, fmt.Errorf("line %d is no figure: it has no benchmark and name", n)
+			return input{}, fmt.Errorf("line %d is no figure: it has no benchmark and name", n)
 		}
 		all.figures = append(all.figures, figure)
 	}
 	if err := lines.Err(); err != nil {
-		return said{}, err
+		return input{}, err
 	}
 	if len(all.figures) == 0 {
-		return said{}, errors.New("no figures on stdin")
+		return input{}, errors.New("no figures on stdin")
 	}
 	return all, nil
 }

@@ -16,7 +16,7 @@ import (
 
 const aFigure = `{"benchmark":"sidebyside","series":"Groundskeeper","name":"heap after a garbage collection for 10,000 objects","value":12,"unit":"MiB"}`
 
-func TestRefused(t *testing.T) {
+func TestRejected(t *testing.T) {
 	for name, test := range map[string]struct{ in, machine, want string }{
 		"no machine":      {aFigure, "", "-machine"},
 		"no figures":      {"", "a machine", "no figures"},

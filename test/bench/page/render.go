@@ -15,7 +15,7 @@ var text string
 
 // page is what the template sees.
 type page struct {
-	said
+	input
 	Machine  string
 	drawings map[string]string
 }
@@ -24,8 +24,8 @@ type page struct {
 const comparison = "sidebyside"
 
 // render returns the page, and its drawings by the names of their files. One of which nothing was measured is empty.
-func render(all said, machine string) (string, map[string]string, error) {
-	p := page{said: all, Machine: machine}
+func render(all input, machine string) (string, map[string]string, error) {
+	p := page{input: all, Machine: machine}
 	bars := func(title, unit, better, suffix string, wanted func(string) bool) string {
 		return chart(title, unit, better, p.groups(suffix, wanted))
 	}

@@ -19,7 +19,7 @@ func figure(series, name, unit string, value float64) report.Figure {
 }
 
 func TestTable(t *testing.T) {
-	p := page{said: said{figures: []report.Figure{
+	p := page{input: input{figures: []report.Figure{
 		figure("CRD, JSON", "create, 16 concurrent: rate", "1/s", 500),
 		figure("CRD, JSON", "create, 16 concurrent: p99", "ms", 9),
 		figure("direct, protobuf", "create, 16 concurrent: rate", "1/s", 1500),
@@ -41,7 +41,7 @@ func TestTable(t *testing.T) {
 
 func TestWeights(t *testing.T) {
 	const heap, stored = "heap after a garbage collection for 10,000 objects", "bytes of an object in etcd"
-	p := page{said: said{figures: []report.Figure{
+	p := page{input: input{figures: []report.Figure{
 		figure("CRD, JSON", heap, "MiB", 60), figure("Groundskeeper", heap, "MiB", 15), figure("Groundskeeper", heap+", relative to the CRD's", "1", 0.25),
 		figure("Groundskeeper", stored, "B", 900), figure("Groundskeeper", stored+", relative to the CRD's", "1", 0.5),
 	}}}
@@ -51,7 +51,7 @@ func TestWeights(t *testing.T) {
 }
 
 func TestGoals(t *testing.T) {
-	p := page{said: said{figures: []report.Figure{
+	p := page{input: input{figures: []report.Figure{
 		{Benchmark: "sidebyside", Series: "direct, JSON", Name: "get: CPU", Value: 0.6, Unit: "1", Goal: new(0.5), Least: new(0.4), Most: new(0.75)},
 		{Benchmark: "projects", Process: "manager", Name: "memory|peak", Value: 87, Unit: "MiB", Goal: new(100.0)},
 		{Benchmark: "projects", Name: "without a goal", Value: 3, Unit: "s"},
@@ -66,7 +66,7 @@ func TestGoals(t *testing.T) {
 }
 
 func TestSections(t *testing.T) {
-	p := page{said: said{figures: []report.Figure{
+	p := page{input: input{figures: []report.Figure{
 		{Benchmark: "projects", Name: "time until all are Ready", Value: 23.3, Unit: "s", Objects: 1000, Goal: new(25.0)},
 		{Benchmark: "novelty", Name: "requests", Value: 2, Unit: "1"},
 		{Benchmark: "projects", Process: "manager", Name: "memory", Value: 120, Unit: "MiB", Goal: new(100.0)},
@@ -92,7 +92,7 @@ func TestGrowthRows(t *testing.T) {
 	}
 	manager := grown("", "resident memory", "MiB", 10000, 70)
 	manager.Process = "manager"
-	p := page{said: said{figures: []report.Figure{
+	p := page{input: input{figures: []report.Figure{
 		grown("CRD, JSON", "heap", "MiB", 10000, 40), grown("CRD, JSON", "heap", "MiB", 1000, 4),
 		grown("Groundskeeper", "heap", "MiB", 10000, 10), grown("Groundskeeper", "heap for each object", "1", 10000, 1.1), manager,
 	}}}
@@ -106,7 +106,7 @@ func TestGrowthRows(t *testing.T) {
 
 func TestFacts(t *testing.T) {
 	etcd := report.Fact{Benchmark: comparison, Fact: "version of etcd", Is: "3.7.3"}
-	p := page{said: said{
+	p := page{input: input{
 		facts: []report.Fact{etcd, etcd, {Benchmark: "projects", Fact: "other", Is: "1"}},
 		figures: []report.Figure{
 			figure("", "load average (1 min), before", "1", 0.25),
@@ -135,7 +135,7 @@ var parts = map[string]report.Figure{
 func TestRenderSpeed(t *testing.T) {
 	const explained = "the time to decode"
 	for name, want := range map[string]bool{"load average (1 min), before": false, "a fixed piece of work, before": true} {
-		text, _, err := render(said{figures: []report.Figure{figure("", name, "ms", 12)}}, "a machine")
+		text, _, err := render(input{figures: []report.Figure{figure("", name, "ms", 12)}}, "a machine")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,10 +147,10 @@ func TestRenderSpeed(t *testing.T) {
 
 // A page has what was measured, each drawing that it shows, and no headline above nothing.
 func TestRenderParts(t *testing.T) {
-	everything := said{}
+	everything := input{}
 	for headline, f := range parts {
 		everything.figures = append(everything.figures, f)
-		checkPage(t, said{figures: []report.Figure{f}}, headline)
+		checkPage(t, input{figures: []report.Figure{f}}, headline)
 	}
 	all := make([]string, 0, len(parts))
 	for headline := range parts {
@@ -159,7 +159,7 @@ func TestRenderParts(t *testing.T) {
 	checkPage(t, everything, all...)
 }
 
-func checkPage(t *testing.T, all said, headlines ...string) {
+func checkPage(t *testing.T, all input, headlines ...string) {
 	t.Helper()
 	text, drawings, err := render(all, "a machine")
 	if err != nil {

@@ -56,11 +56,11 @@ func (c *client) do(ctx context.Context, r request) ([]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = response.Body.Close() }()
-	answer, err := io.ReadAll(response.Body)
+	body, err := io.ReadAll(response.Body)
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", r.method, r.path, err)
 	}
-	return answer, nil
+	return body, nil
 }
 
 // send sends a request and returns the response to be read, which the caller closes.

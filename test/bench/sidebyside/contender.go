@@ -46,17 +46,17 @@ func contenders(p *plane.Plane, user string) ([]contender, error) {
 		through, direct = config, rest.CopyConfig(config)
 		direct.Host = p.DirectConfig(0).Host
 	}
-	kube, ours := p.KubeAPIServer, p.APIServers[0]
-	both, alone := []*plane.Process{kube, ours}, []*plane.Process{ours}
+	kube, own := p.KubeAPIServer, p.APIServers[0]
+	both, alone := []*plane.Process{kube, own}, []*plane.Process{own}
 	// Directly, kube-apiserver is queried to authenticate and authorize a user: that counts, too.
 	alone = append(alone, kube)
-	ourRoot, ourJSON := "/apis/"+midonetv1.SchemeGroupVersion.String(), jsonAs(midonetv1.GroupName)
+	ownRoot, ownJSON := "/apis/"+midonetv1.SchemeGroupVersion.String(), jsonAs(midonetv1.GroupName)
 	return []contender{
 		{"CRD, JSON", through, "/apis/" + crdGroup + "/v1", typeJSON, jsonAs(crdGroup), []*plane.Process{kube}},
-		{"aggregated, JSON", through, ourRoot, typeJSON, ourJSON, both},
-		{"aggregated, protobuf", through, ourRoot, typeProtobuf, asProtobuf, both},
-		{"direct, JSON", direct, ourRoot, typeJSON, ourJSON, alone},
-		{"direct, protobuf", direct, ourRoot, typeProtobuf, asProtobuf, alone},
+		{"aggregated, JSON", through, ownRoot, typeJSON, ownJSON, both},
+		{"aggregated, protobuf", through, ownRoot, typeProtobuf, asProtobuf, both},
+		{"direct, JSON", direct, ownRoot, typeJSON, ownJSON, alone},
+		{"direct, protobuf", direct, ownRoot, typeProtobuf, asProtobuf, alone},
 	}, nil
 }
 
@@ -129,11 +129,11 @@ func (c *contender) fillFrom(ctx context.Context, namespace string, from, n int)
 		if err != nil {
 			return err
 		}
-		answer, err := client.do(ctx, r)
+		response, err := client.do(ctx, r)
 		if err != nil {
 			return err
 		}
-		objects[i], err = decode(answer)
+		objects[i], err = decode(response)
 		return err
 	})
 	return objects, err

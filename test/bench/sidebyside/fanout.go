@@ -41,7 +41,7 @@ func (c *comparison) fanOut(ctx context.Context) error {
 				if err != nil {
 					return err
 				}
-				r, err := turn.tell(ctx, c.Plane, space, watchers)
+				r, err := turn.publish(ctx, c.Plane, space, watchers)
 				if err != nil {
 					return fmt.Errorf("%s, %d watchers: %w", turn.name, watchers, err)
 				}
@@ -74,7 +74,7 @@ func (c *comparison) reportFanOut(watchers int, results rounds) error {
 	if watchers < 100 { // one watcher is reported by one write: there is nothing to win
 		return nil
 	}
-	for _, name := range ours(results) {
+	for _, name := range own(results) {
 		if err := c.compare(name, operation+": until the last one receives it", ratios(results[name], results[crdName], last), goalFanOut); err != nil {
 			return err
 		}
@@ -83,7 +83,7 @@ func (c *comparison) reportFanOut(watchers int, results rounds) error {
 }
 
 // Starts watchers, makes changes, and measures from the moment that a change is sent until each watcher has it.
-func (c *contender) tell(ctx context.Context, p *plane.Plane, space string, watchers int) (run, error) {
+func (c *contender) publish(ctx context.Context, p *plane.Plane, space string, watchers int) (run, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	objects, err := c.fill(ctx, space, 1)
@@ -138,11 +138,11 @@ func (c *contender) change(ctx context.Context, p *plane.Plane, object *midonetv
 		if err != nil {
 			return err
 		}
-		answer, err := client.do(ctx, r)
+		response, err := client.do(ctx, r)
 		if err != nil {
 			return err
 		}
-		if object, err = decode(answer); err != nil {
+		if object, err = decode(response); err != nil {
 			return err
 		}
 		select {

@@ -41,7 +41,7 @@ func (c *comparison) growth(ctx context.Context) error {
 	}
 	servers := []*grown{
 		{name: crdName, server: c.KubeAPIServer, config: c.Config(), prefix: crdPrefix, ways: []contender{all[0]}},
-		{name: oursName, server: c.APIServers[0], config: c.DirectConfig(0), prefix: ourPrefix, ways: []contender{all[2], all[4]}},
+		{name: ownName, server: c.APIServers[0], config: c.DirectConfig(0), prefix: ownPrefix, ways: []contender{all[2], all[4]}},
 	}
 	for _, g := range servers {
 		if err := c.plant(ctx, g); err != nil {

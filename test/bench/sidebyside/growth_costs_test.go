@@ -15,16 +15,16 @@ import (
 func TestLinear(t *testing.T) {
 	all := []cost{
 		{what: costHeap, series: crdName, objects: 100, spread: once(1)},
-		{what: costHeap, series: oursName, objects: 100, spread: once(1)},
-		{what: costResident, series: oursName, objects: 100, spread: once(1)},
-		{what: costStored, series: oursName, objects: 100, spread: once(0)}, // nothing to compare with
+		{what: costHeap, series: ownName, objects: 100, spread: once(1)},
+		{what: costResident, series: ownName, objects: 100, spread: once(1)},
+		{what: costStored, series: ownName, objects: 100, spread: once(0)}, // nothing to compare with
 		{what: costHeap, series: crdName, objects: 1000, spread: once(30)},
-		{what: costHeap, series: oursName, objects: 1000, spread: once(16)},
-		{what: costResident, series: oursName, objects: 1000, spread: once(99)},
-		{what: costStored, series: oursName, objects: 1000, spread: once(5)},
-		{what: "a list", series: oursName, objects: 100, spread: spread{1, 2, 4}}, // measured once: nothing grows
+		{what: costHeap, series: ownName, objects: 1000, spread: once(16)},
+		{what: costResident, series: ownName, objects: 1000, spread: once(99)},
+		{what: costStored, series: ownName, objects: 1000, spread: once(5)},
+		{what: "a list", series: ownName, objects: 100, spread: spread{1, 2, 4}}, // measured once: nothing grows
 	}
-	figures := told(t, func(r *report.Reporter) error {
+	figures := reported(t, func(r *report.Reporter) error {
 		c := &costs{reporter: r}
 		for _, one := range all {
 			if err := c.add(one); err != nil {
@@ -43,7 +43,7 @@ func TestLinear(t *testing.T) {
 	const name = growing + costHeap + " for each object, relative to that with the fewest"
 	want := []report.Figure{
 		{Benchmark: benchmark, Series: crdName, Name: name, Value: 3, Unit: "1", Objects: 1000},
-		{Benchmark: benchmark, Series: oursName, Name: name, Value: 1.6, Unit: "1", Objects: 1000, Goal: new(1.5)},
+		{Benchmark: benchmark, Series: ownName, Name: name, Value: 1.6, Unit: "1", Objects: 1000, Goal: new(1.5)},
 	}
 	if diff := cmp.Diff(want, figures[len(all):]); diff != "" {
 		t.Error(diff)

@@ -53,11 +53,11 @@ func (c *contender) reads(ctx context.Context, p *plane.Plane, times int, read f
 func inPages(ctx context.Context, c *contender, client *client, space string, objects int) error {
 	path, pages := fmt.Sprintf("%s?limit=%d", c.collection(space), pageSize), 0
 	for next := path; next != ""; pages++ {
-		answer, err := client.do(ctx, request{method: "GET", path: next})
+		response, err := client.do(ctx, request{method: "GET", path: next})
 		if err != nil {
 			return err
 		}
-		token, err := continueOf(answer)
+		token, err := continueOf(response)
 		if err != nil {
 			return err
 		}
@@ -72,9 +72,9 @@ func inPages(ctx context.Context, c *contender, client *client, space string, ob
 }
 
 // continueOf reads where a list continues, "" for nowhere, and nothing else of it: clients are not what is measured.
-func continueOf(answer []byte) (string, error) {
-	if bytes.HasPrefix(answer, []byte("{")) {
-		_, behind, found := bytes.Cut(answer, []byte(`"continue":"`))
+func continueOf(response []byte) (string, error) {
+	if bytes.HasPrefix(response, []byte("{")) {
+		_, behind, found := bytes.Cut(response, []byte(`"continue":"`))
 		token, _, ended := bytes.Cut(behind, []byte(`"`))
 		if found && !ended {
 			return "", errors.New("a list ends in the middle")
@@ -82,11 +82,11 @@ func continueOf(answer []byte) (string, error) {
 		return string(token), nil
 	}
 	magic := []byte("k8s\x00")
-	if !bytes.HasPrefix(answer, magic) {
+	if !bytes.HasPrefix(response, magic) {
 		return "", errors.New("a response is neither JSON nor protobuf")
 	}
 	var envelope runtime.Unknown
-	if err := envelope.Unmarshal(answer[len(magic):]); err != nil {
+	if err := envelope.Unmarshal(response[len(magic):]); err != nil {
 		return "", err
 	}
 	// The metadata are the first field of a list.

@@ -38,8 +38,8 @@ func protobufList(t *testing.T, token string) []byte {
 func TestContinueOf(t *testing.T) {
 	long := strings.Repeat("x", 300) // its length takes two bytes
 	for _, test := range []struct {
-		answer []byte
-		want   string
+		response []byte
+		want     string
 	}{
 		{[]byte(`{"kind":"TranslationList","metadata":{"resourceVersion":"1","continue":"abc","remainingItemCount":3},"items":[]}`), "abc"},
 		{[]byte(`{"kind":"TranslationList","items":[{}],"metadata":{"resourceVersion":"1"}}`), ""},
@@ -47,25 +47,25 @@ func TestContinueOf(t *testing.T) {
 		{protobufList(t, long), long},
 		{protobufList(t, ""), ""},
 	} {
-		if got, err := continueOf(test.answer); got != test.want || err != nil {
-			t.Errorf("%q: %q, %v", test.answer, got, err)
+		if got, err := continueOf(test.response); got != test.want || err != nil {
+			t.Errorf("%q: %q, %v", test.response, got, err)
 		}
 	}
 	whole := protobufList(t, long)
-	for name, answer := range map[string][]byte{
+	for name, response := range map[string][]byte{
 		"nothing": nil, "a page": []byte("<html>"), "half of JSON": []byte(`{"metadata":{"continue":"ab`), "half of protobuf": whole[:len(whole)/2],
 		"no list": append([]byte("k8s\x00"), 0x12, 3, 0x12, 0, 0), "too short": append([]byte("k8s\x00"), 0x12, 3, 0x0a, 9, 0),
 	} {
-		if token, err := continueOf(answer); err == nil {
+		if token, err := continueOf(response); err == nil {
 			t.Errorf("%s: it continues at %q", name, token)
 		}
 	}
 }
 
 // serve makes a client of a server that responds to each request by a function.
-func serve(t *testing.T, media string, answer func(w http.ResponseWriter, r *http.Request)) (*contender, *client) {
+func serve(t *testing.T, media string, response func(w http.ResponseWriter, r *http.Request)) (*contender, *client) {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(answer))
+	server := httptest.NewServer(http.HandlerFunc(response))
 	t.Cleanup(server.Close)
 	c := &contender{name: "test", config: &rest.Config{Host: server.URL}, root: "/apis/g/v1", media: media}
 	one, err := newClient(c.config, media)

@@ -31,7 +31,7 @@ func (c *comparison) memory(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ours, err := c.weigh(ctx, all[2], c.APIServers[0], c.DirectConfig(0), ourPrefix)
+	own, err := c.weigh(ctx, all[2], c.APIServers[0], c.DirectConfig(0), ownPrefix)
 	if err != nil {
 		return err
 	}
@@ -46,9 +46,9 @@ func (c *comparison) memory(ctx context.Context) error {
 	} {
 		err := errors.Join(
 			c.reporter.Add(report.Figure{Benchmark: benchmark, Series: crdName, Name: figure.name, Value: figure.of(crd), Unit: figure.unit, Objects: memoryObjects}),
-			c.reporter.Add(report.Figure{Benchmark: benchmark, Series: oursName, Name: figure.name, Value: figure.of(ours), Unit: figure.unit, Objects: memoryObjects}))
+			c.reporter.Add(report.Figure{Benchmark: benchmark, Series: ownName, Name: figure.name, Value: figure.of(own), Unit: figure.unit, Objects: memoryObjects}))
 		if err == nil && figure.goal > 0 && figure.of(crd) > 0 {
-			err = c.compare(oursName, figure.name, []float64{figure.of(ours) / figure.of(crd)}, figure.goal)
+			err = c.compare(ownName, figure.name, []float64{figure.of(own) / figure.of(crd)}, figure.goal)
 		}
 		if err != nil {
 			return err
@@ -122,8 +122,8 @@ func heapOf(ctx context.Context, server *plane.Process, config *rest.Config) (we
 	return weight{heap: samples[0].Value / (1 << 20), resident: used.RSS}, err
 }
 
-// pairsAtOnce is how many pairs are read from etcd by one request.
-const pairsAtOnce = 5000
+// pairsPerBatch is how many pairs are read from etcd by one request.
+const pairsPerBatch = 5000
 
 // stored is the sum of the bytes of all values below a prefix, which has to have as many as there are objects.
 func (c *comparison) stored(ctx context.Context, prefix string, objects int) (sum float64, err error) {
@@ -134,15 +134,15 @@ func (c *comparison) stored(ctx context.Context, prefix string, objects int) (su
 	defer func() { _ = store.Close() }()
 	found, end := 0, clientv3.WithRange(clientv3.GetPrefixRangeEnd(prefix))
 	for key, more := prefix, true; more; {
-		answer, err := store.Get(ctx, key, end, clientv3.WithLimit(pairsAtOnce))
+		response, err := store.Get(ctx, key, end, clientv3.WithLimit(pairsPerBatch))
 		if err != nil {
 			return 0, err
 		}
-		for _, pair := range answer.Kvs {
+		for _, pair := range response.Kvs {
 			sum += float64(len(pair.Value))
 			key = string(pair.Key) + "\x00"
 		}
-		found, more = found+len(answer.Kvs), answer.More
+		found, more = found+len(response.Kvs), response.More
 	}
 	if found != objects {
 		return 0, fmt.Errorf("etcd has %d keys below %s, not %d", found, prefix, objects)

@@ -25,9 +25,9 @@ const (
 	plural    = "translations"
 	// crdGroup serves the same kind by a CustomResourceDefinition.
 	crdGroup = "bench.groundskeeper.io"
-	// crdPrefix and ourPrefix are those of their keys in etcd.
+	// crdPrefix and ownPrefix are those of their keys in etcd.
 	crdPrefix = "/registry/" + crdGroup + "/" + plural + "/"
-	ourPrefix = "/registry-groundskeeper/" + midonetv1.GroupName + "/" + plural + "/"
+	ownPrefix = "/registry-groundskeeper/" + midonetv1.GroupName + "/" + plural + "/"
 )
 
 // newTranslation returns the i-th object: a port and its binding, as for a pod. The value is stored in an annotation.
@@ -92,11 +92,11 @@ func asProtobuf(t *midonetv1.Translation) ([]byte, error) {
 }
 
 // decode reads a response in either encoding.
-func decode(answer []byte) (*midonetv1.Translation, error) {
+func decode(response []byte) (*midonetv1.Translation, error) {
 	t := &midonetv1.Translation{}
-	if strings.HasPrefix(string(answer), "{") {
-		return t, json.Unmarshal(answer, t)
+	if strings.HasPrefix(string(response), "{") {
+		return t, json.Unmarshal(response, t)
 	}
-	_, _, err := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Decode(answer, nil, t)
+	_, _, err := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Decode(response, nil, t)
 	return t, err
 }

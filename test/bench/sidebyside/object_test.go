@@ -82,10 +82,10 @@ func TestObjectIsValid(t *testing.T) {
 	}
 }
 
-func TestDecodeRefuses(t *testing.T) {
-	for _, answer := range []string{"", "{", "no protobuf", "k8s\x00\xff"} {
-		if got, err := decode([]byte(answer)); err == nil {
-			t.Errorf("%q is %+v", answer, got)
+func TestDecodeRejects(t *testing.T) {
+	for _, response := range []string{"", "{", "no protobuf", "k8s\x00\xff"} {
+		if got, err := decode([]byte(response)); err == nil {
+			t.Errorf("%q is %+v", response, got)
 		}
 	}
 }

@@ -86,18 +86,18 @@ func (c *cycle) creates(ctx context.Context) (run, error) {
 			return run{}, err
 		}
 	}
-	answers := make([][]byte, c.size)
+	responses := make([][]byte, c.size)
 	profiled := c.profiles.start(ctx, opCreate+"-"+c.name)
 	r, err := measured(ctx, c.clients, warmUp, c.size, c.measuredProcesses(), func(ctx context.Context, client *client, i int) (err error) {
-		answers[i], err = client.do(ctx, requests[i])
+		responses[i], err = client.do(ctx, requests[i])
 		return err
 	})
 	if err := errors.Join(err, profiled()); err != nil {
 		return run{}, err
 	}
 	c.objects = make([]*midonetv1.Translation, c.size)
-	for i, answer := range answers {
-		if c.objects[i], err = decode(answer); err != nil {
+	for i, response := range responses {
+		if c.objects[i], err = decode(response); err != nil {
 			return run{}, err
 		}
 	}

@@ -31,7 +31,7 @@ const (
 
 const (
 	crdName    = "CRD, JSON"
-	oursName   = "Groundskeeper"
+	ownName    = "Groundskeeper"
 	etcdSeries = "etcd"
 )
 
@@ -151,7 +151,7 @@ func (c *comparison) report(operation string, results rounds) error {
 			return err
 		}
 	}
-	for _, name := range ours(results) {
+	for _, name := range own(results) {
 		goal := goalAggregated
 		if strings.HasPrefix(name, "direct") {
 			goal = goalDirect
@@ -171,7 +171,7 @@ func (c *comparison) compare(name, what string, of []float64, goal float64) erro
 // compareUsers reports how much longer an operation of the ordinary user takes.
 func (c *comparison) compareUsers(operation string, administrators, ordinaries rounds) error {
 	each := func(r run) float64 { return 1 / r.rate() }
-	for _, name := range ours(ordinaries) {
+	for _, name := range own(ordinaries) {
 		if err := c.ratio(name, operation+": time of one, relative to the administrator's", ratios(ordinaries[name], administrators[name], each), goalOrdinary); err != nil {
 			return err
 		}
@@ -226,7 +226,7 @@ func order(results rounds) []string {
 }
 
 // Groundskeeper's are the names of all contenders but the one that they are compared with, in the same order.
-func ours(results rounds) []string {
+func own(results rounds) []string {
 	return slices.DeleteFunc(order(results), func(name string) bool { return name == crdName || name == etcdSeries })
 }
 

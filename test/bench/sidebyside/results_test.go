@@ -34,10 +34,10 @@ func TestOrder(t *testing.T) {
 }
 
 // Returns what is reported.
-func told(t *testing.T, tell func(*report.Reporter) error) []report.Figure {
+func reported(t *testing.T, publish func(*report.Reporter) error) []report.Figure {
 	t.Helper()
 	var programs bytes.Buffer
-	if err := tell(&report.Reporter{Users: io.Discard, Programs: &programs}); err != nil {
+	if err := publish(&report.Reporter{Users: io.Discard, Programs: &programs}); err != nil {
 		t.Fatal(err)
 	}
 	var all []report.Figure
@@ -52,7 +52,7 @@ func told(t *testing.T, tell func(*report.Reporter) error) []report.Figure {
 }
 
 func TestCompare(t *testing.T) {
-	figures := told(t, func(r *report.Reporter) error {
+	figures := reported(t, func(r *report.Reporter) error {
 		c := &comparison{reporter: r}
 		if err := c.compare("direct, JSON", "get: CPU", []float64{0.4}, goalDirect); err != nil {
 			return err
@@ -79,7 +79,7 @@ func TestReport(t *testing.T) {
 	}
 	parts := map[string]float64{}
 	rates := 0
-	for _, f := range told(t, func(r *report.Reporter) error {
+	for _, f := range reported(t, func(r *report.Reporter) error {
 		return (&comparison{reporter: r}).report("get", rounds{
 			crdName: took(100 * time.Millisecond), "aggregated, JSON": took(80 * time.Millisecond), "direct, JSON": took(60 * time.Millisecond), etcdSeries: took(0),
 		})
@@ -130,7 +130,7 @@ func TestRatios(t *testing.T) {
 // An ordinary user's operation may take a ninth longer: that is a rate 10 % below.
 func TestCompareUsers(t *testing.T) {
 	took := func(elapsed time.Duration) []run { return []run{{operations: 10, elapsed: elapsed}} }
-	figures := told(t, func(r *report.Reporter) error {
+	figures := reported(t, func(r *report.Reporter) error {
 		return (&comparison{reporter: r}).compareUsers("get, ordinary user",
 			rounds{crdName: took(time.Second), "aggregated, JSON": took(time.Second), "direct, JSON": took(time.Second), etcdSeries: took(time.Second)},
 			rounds{crdName: took(time.Second), "aggregated, JSON": took(1100 * time.Millisecond), "direct, JSON": took(1200 * time.Millisecond)})

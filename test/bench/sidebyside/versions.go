@@ -24,8 +24,8 @@ func (c *comparison) versions(ctx context.Context) error {
 		return err
 	}
 	// What Groundskeeper's server has at /version is for clients of Kubernetes.
-	var ours struct{ Version, Commit string }
-	if err := readJSON(ctx, c.DirectConfig(0), "/statusz/groundskeeper", &ours); err != nil {
+	var own struct{ Version, Commit string }
+	if err := readJSON(ctx, c.DirectConfig(0), "/statusz/groundskeeper", &own); err != nil {
 		return err
 	}
 	store, err := c.store()
@@ -40,7 +40,7 @@ func (c *comparison) versions(ctx context.Context) error {
 	return errors.Join(
 		c.reporter.State(report.Fact{Benchmark: benchmark, Fact: "version of etcd", Is: status.Version}),
 		c.reporter.State(report.Fact{Benchmark: benchmark, Fact: "version of kube-apiserver", Is: kube.GitVersion}),
-		c.reporter.State(report.Fact{Benchmark: benchmark, Fact: "version of groundskeeper-apiserver", Is: strings.TrimSpace(ours.Version + " " + ours.Commit)}))
+		c.reporter.State(report.Fact{Benchmark: benchmark, Fact: "version of groundskeeper-apiserver", Is: strings.TrimSpace(own.Version + " " + own.Commit)}))
 }
 
 // readJSON reads a page of a server.
@@ -50,11 +50,11 @@ func readJSON(ctx context.Context, config *rest.Config, path string, into any) e
 		return err
 	}
 	defer client.close()
-	answer, err := client.do(ctx, request{method: "GET", path: path})
+	response, err := client.do(ctx, request{method: "GET", path: path})
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(answer, into); err != nil {
+	if err := json.Unmarshal(response, into); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil

@@ -16,11 +16,11 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 	user, password, ok := r.BasicAuth()
 	o := s.options
 	if o.Username != "" && (!ok || !same(user, o.Username) || !same(password, o.Password)) {
-		writeProblem(w, refuse(http.StatusUnauthorized, "user or password is wrong"))
+		writeProblem(w, reject(http.StatusUnauthorized, "user or password is wrong"))
 		return
 	}
 	if o.Project != "" && r.Header.Get("X-Auth-Project") != o.Project {
-		writeProblem(w, refuse(http.StatusUnauthorized, "no permissions in this project"))
+		writeProblem(w, reject(http.StatusUnauthorized, "no permissions in this project"))
 		return
 	}
 	token, expires := rand.Text(), o.Now().Add(o.TokenLifetime)
@@ -38,14 +38,14 @@ func (s *Server) authorize(r *http.Request) *problem {
 	}
 	token := r.Header.Get("X-Auth-Token")
 	if token == "" {
-		return refuse(http.StatusUnauthorized, "no token was passed in")
+		return reject(http.StatusUnauthorized, "no token was passed in")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	expires, ok := s.tokens[token]
 	if !ok || !s.options.Now().Before(expires) {
 		delete(s.tokens, token)
-		return refuse(http.StatusUnauthorized, "the token is not known or has ended")
+		return reject(http.StatusUnauthorized, "the token is not known or has ended")
 	}
 	return nil
 }

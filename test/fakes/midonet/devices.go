@@ -40,7 +40,7 @@ func (s *Server) updateDevice(o *object, f fields) *problem {
 
 func (s *Server) createBridgePort(kind, bridge string, f fields) (string, *problem) {
 	if f.text("type") != "Bridge" {
-		return "", refuse(http.StatusBadRequest, "not a bridge port")
+		return "", reject(http.StatusBadRequest, "not a bridge port")
 	}
 	return s.createPort(kind, "Bridge", bridge, f)
 }
@@ -49,10 +49,10 @@ func (s *Server) createBridgePort(kind, bridge string, f fields) (string, *probl
 func (s *Server) createRouterPort(kind, router string, f fields) (string, *problem) {
 	subnets, _ := f["portSubnet"].([]any)
 	if f.text("type") != "Router" {
-		return "", refuse(http.StatusBadRequest, "not a router port")
+		return "", reject(http.StatusBadRequest, "not a router port")
 	}
 	if len(subnets) == 0 {
-		return "", refuse(http.StatusBadRequest, "portSubnet may not be null")
+		return "", reject(http.StatusBadRequest, "portSubnet may not be null")
 	}
 	id, p := s.createPort(kind, "Router", router, f)
 	if p != nil {
@@ -99,7 +99,7 @@ func serverFields() []string {
 // left out.
 func (s *Server) updatePort(o *object, f fields) *problem {
 	if f.text("type") != o.fields.text("type") {
-		return refuse(http.StatusBadRequest, "the type of a port cannot change")
+		return reject(http.StatusBadRequest, "the type of a port cannot change")
 	}
 	if p := s.checkFilters(f); p != nil {
 		return p
@@ -127,9 +127,9 @@ func (s *Server) createLink(_, id string, f fields) (string, *problem) {
 	case peer == nil:
 		return "", missing("Port", f.text("peerId"))
 	case port == peer, port.fields.text("peerId") != "", peer.fields.text("peerId") != "":
-		return "", refuse(http.StatusConflict, "the ports cannot be linked")
+		return "", reject(http.StatusConflict, "the ports cannot be linked")
 	case port.fields.text("type") == "Bridge" && peer.fields.text("type") == "Bridge" && port.parent == peer.parent:
-		return "", refuse(http.StatusConflict, "the ports cannot be linked")
+		return "", reject(http.StatusConflict, "the ports cannot be linked")
 	}
 	s.setPeer(port, peer.id)
 	s.setPeer(peer, port.id)

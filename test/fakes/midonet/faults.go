@@ -16,8 +16,8 @@ import (
 const (
 	// CutRequest cuts before the server has done anything.
 	CutRequest = "request"
-	// CutAnswer cuts when the server has done all of it: the client cannot know.
-	CutAnswer = "answer"
+	// CutResponse cuts when the server has done all of it: the client cannot know.
+	CutResponse = "answer"
 )
 
 // Fault is something that fails with requests. Its zero value fails with none.
@@ -35,7 +35,7 @@ type Fault struct {
 	// Status is the code to respond with instead, and Message the text; 0: the server responds.
 	Status  int    `json:"status,omitempty"`
 	Message string `json:"message,omitempty"`
-	// Cut is CutRequest or CutAnswer; empty: the connection holds.
+	// Cut is CutRequest or CutResponse; empty: the connection holds.
 	Cut string `json:"cut,omitempty"`
 	// Rewrite changes the body of a response that is no error, as another version of the server would; nil: it stays.
 	Rewrite func(body []byte) []byte `json:"-"`
@@ -69,8 +69,8 @@ func (f Fault) check() error {
 	switch {
 	case f.Status != 0 && (f.Status < 200 || f.Status > 599):
 		return fmt.Errorf("fault: status: %d must be from 200 to 599", f.Status)
-	case f.Cut != "" && f.Cut != CutRequest && f.Cut != CutAnswer:
-		return fmt.Errorf("fault: cut: %q must be %q or %q", f.Cut, CutRequest, CutAnswer)
+	case f.Cut != "" && f.Cut != CutRequest && f.Cut != CutResponse:
+		return fmt.Errorf("fault: cut: %q must be %q or %q", f.Cut, CutRequest, CutResponse)
 	case f.Skip < 0 || f.Times < 0 || f.Latency < 0:
 		return fmt.Errorf("fault: skip, times and latency must not be negative")
 	case f.Path != "" && !strings.HasPrefix(f.Path, "/"):

@@ -49,7 +49,7 @@ func TestFaults(t *testing.T) {
 		{"of this path", []Fault{{Path: "/chains", Method: "POST", Status: 500}}, []int{500}, 0},
 		{"the first wins", []Fault{{Status: 500, Times: 1}, {Status: 502}}, []int{500, 502}, 0},
 		{"cut before", []Fault{{Cut: CutRequest, Times: 1}}, []int{0, 201}, 1},
-		{"cut after", []Fault{{Cut: CutAnswer, Times: 1}}, []int{0, 201}, 2},
+		{"cut after", []Fault{{Cut: CutResponse, Times: 1}}, []int{0, 201}, 2},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s, url := start(t, Options{})

@@ -42,10 +42,10 @@ func decodeFields(kind string, data []byte) (fields, *problem) {
 	d.UseNumber()
 	var f fields
 	if err := d.Decode(&f); err != nil || f == nil {
-		return nil, refuse(http.StatusBadRequest, "the body is not a JSON object")
+		return nil, reject(http.StatusBadRequest, "the body is not a JSON object")
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, refuse(http.StatusBadRequest, "something follows the JSON object")
+		return nil, reject(http.StatusBadRequest, "something follows the JSON object")
 	}
 	known := fieldsOfKind(kind)
 	var problems []string
@@ -64,7 +64,7 @@ func decodeFields(kind string, data []byte) (fields, *problem) {
 	}
 	if len(problems) > 0 {
 		slices.Sort(problems)
-		return nil, refuse(http.StatusBadRequest, "%s", strings.Join(problems, "; "))
+		return nil, reject(http.StatusBadRequest, "%s", strings.Join(problems, "; "))
 	}
 	return f, nil
 }
@@ -73,7 +73,7 @@ func decodeFields(kind string, data []byte) (fields, *problem) {
 func required(f fields, names ...string) *problem {
 	for _, name := range names {
 		if _, ok := f[name]; !ok {
-			return refuse(http.StatusBadRequest, "%s may not be null", name)
+			return reject(http.StatusBadRequest, "%s may not be null", name)
 		}
 	}
 	return nil

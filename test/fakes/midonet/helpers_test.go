@@ -115,11 +115,11 @@ func (st step) want(t *testing.T, url string) string {
 		t.Fatalf("%s %s %s: %d %s, want %d", st.method, st.path, st.body, code, body, st.code)
 	}
 	if code >= 400 {
-		var refusal struct {
+		var rejection struct {
 			Message string
 			Code    int
 		}
-		if err := json.Unmarshal([]byte(body), &refusal); err != nil || refusal.Code != code || refusal.Message == "" {
+		if err := json.Unmarshal([]byte(body), &rejection); err != nil || rejection.Code != code || rejection.Message == "" {
 			t.Errorf("%s %s: rejection %q has not the form {message, code}", st.method, st.path, body)
 		}
 	}

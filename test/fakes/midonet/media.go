@@ -83,11 +83,11 @@ func fieldsOf(r *http.Request, kind string) (fields, *problem) {
 		if m.annotated {
 			status = http.StatusUnsupportedMediaType
 		}
-		return nil, refuse(status, "media type %q is not that of %s", header, kind)
+		return nil, reject(status, "media type %q is not that of %s", header, kind)
 	}
 	data, err := io.ReadAll(io.LimitReader(r.Body, bodyLimit+1))
 	if err != nil || len(data) > bodyLimit {
-		return nil, refuse(http.StatusBadRequest, "the body cannot be read")
+		return nil, reject(http.StatusBadRequest, "the body cannot be read")
 	}
 	return decodeFields(kind, data)
 }
@@ -100,7 +100,7 @@ func checkAccept(r *http.Request, kind string, collection bool) *problem {
 		want = m.collection
 	}
 	if header := r.Header.Get("Accept"); !m.matches(header, want) {
-		return refuse(http.StatusNotAcceptable, "media type %q is not that of %s", header, kind)
+		return reject(http.StatusNotAcceptable, "media type %q is not that of %s", header, kind)
 	}
 	return nil
 }

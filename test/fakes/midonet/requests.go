@@ -28,8 +28,8 @@ type Rejection struct {
 	Message string `json:"message"`
 }
 
-// refusalLimit is how many rejections are kept, the last ones.
-const refusalLimit = 1000
+// rejectionLimit is how many rejections are kept, the last ones.
+const rejectionLimit = 1000
 
 // count notes a response. A latency that the client did not wait for counts as a cut.
 func (s *Server) count(r *http.Request, path string, code int) {
@@ -39,16 +39,16 @@ func (s *Server) count(r *http.Request, path string, code int) {
 }
 
 // note keeps a rejection for users to read.
-func (s *Server) note(r *http.Request, path string, answer *httptest.ResponseRecorder) {
+func (s *Server) note(r *http.Request, path string, response *httptest.ResponseRecorder) {
 	var body struct {
 		Message string `json:"message"`
 	}
-	_ = json.Unmarshal(answer.Body.Bytes(), &body)
+	_ = json.Unmarshal(response.Body.Bytes(), &body)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.failed = append(s.failed, Rejection{r.Method, path, answer.Code, body.Message})
-	if len(s.failed) > refusalLimit {
-		s.failed = slices.Delete(s.failed, 0, len(s.failed)-refusalLimit)
+	s.failed = append(s.failed, Rejection{r.Method, path, response.Code, body.Message})
+	if len(s.failed) > rejectionLimit {
+		s.failed = slices.Delete(s.failed, 0, len(s.failed)-rejectionLimit)
 	}
 }
 
@@ -115,9 +115,9 @@ func (s *Server) listRequests(w http.ResponseWriter, _ *http.Request) {
 		}
 		return a.Code - b.Code
 	})
-	refusals := s.Rejections()
-	if refusals == nil {
-		refusals = []Rejection{}
+	rejections := s.Rejections()
+	if rejections == nil {
+		rejections = []Rejection{}
 	}
-	page(w, map[string]any{"counts": rows, "refused": refusals})
+	page(w, map[string]any{"counts": rows, "refused": rejections})
 }

@@ -58,7 +58,7 @@ func (s *Server) routes() *http.ServeMux {
 		"/bridges/{parent}/mac_table/{id}", "/bridges/{parent}/arp_table/{id}", "/hosts/{parent}/ports/{id}",
 	} {
 		mux.HandleFunc("PUT "+path, func(w http.ResponseWriter, _ *http.Request) {
-			writeProblem(w, refuse(http.StatusNotAcceptable, "resources of this kind cannot be updated"))
+			writeProblem(w, reject(http.StatusNotAcceptable, "resources of this kind cannot be updated"))
 		})
 	}
 
@@ -141,11 +141,11 @@ func below(parent, id string) string { return parent + "/" + id }
 func lastSegment(id string) string { return id[strings.LastIndexByte(id, '/')+1:] }
 
 func missing(kind, id string) *problem {
-	return refuse(http.StatusNotFound, "there is no %s %s", kind, id)
+	return reject(http.StatusNotFound, "there is no %s %s", kind, id)
 }
 
 func exists(kind, id string) *problem {
-	return refuse(http.StatusConflict, "there is a %s %s already", kind, id)
+	return reject(http.StatusConflict, "there is a %s %s already", kind, id)
 }
 
 // newID is the id of a body, or a new one, and rejects one that is taken.

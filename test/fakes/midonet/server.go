@@ -91,25 +91,25 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.count(r, path, 0)
 		panic(http.ErrAbortHandler) // closes the connection without a response
 	}
-	answer := httptest.NewRecorder()
+	response := httptest.NewRecorder()
 	if fault.Status != 0 {
-		writeProblem(answer, refuse(fault.Status, "%s", fault.Message))
+		writeProblem(response, reject(fault.Status, "%s", fault.Message))
 	} else {
-		http.StripPrefix(Root, http.HandlerFunc(s.serveAPI)).ServeHTTP(answer, r)
+		http.StripPrefix(Root, http.HandlerFunc(s.serveAPI)).ServeHTTP(response, r)
 	}
-	s.count(r, path, answer.Code)
-	if answer.Code >= 400 {
-		s.note(r, path, answer)
+	s.count(r, path, response.Code)
+	if response.Code >= 400 {
+		s.note(r, path, response)
 	}
-	if fault.Cut == CutAnswer {
+	if fault.Cut == CutResponse {
 		panic(http.ErrAbortHandler)
 	}
-	for name, values := range answer.Header() {
+	for name, values := range response.Header() {
 		w.Header()[name] = values
 	}
-	w.WriteHeader(answer.Code)
-	body := answer.Body.Bytes()
-	if fault.Rewrite != nil && answer.Code/100 == 2 {
+	w.WriteHeader(response.Code)
+	body := response.Body.Bytes()
+	if fault.Rewrite != nil && response.Code/100 == 2 {
 		body = fault.Rewrite(body)
 	}
 	_, _ = w.Write(body)
@@ -128,9 +128,9 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
 		s.api.ServeHTTP(w, r)
 		return
 	}
-	answer := httptest.NewRecorder()
-	handler.ServeHTTP(answer, r)
-	writeProblem(w, refuse(answer.Code, "%s", http.StatusText(answer.Code)))
+	response := httptest.NewRecorder()
+	handler.ServeHTTP(response, r)
+	writeProblem(w, reject(response.Code, "%s", http.StatusText(response.Code)))
 }
 
 // problem is a rejection.
@@ -139,7 +139,7 @@ type problem struct {
 	message string
 }
 
-func refuse(status int, format string, args ...any) *problem {
+func reject(status int, format string, args ...any) *problem {
 	return &problem{status: status, message: fmt.Sprintf(format, args...)}
 }
 

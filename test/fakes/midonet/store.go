@@ -141,14 +141,14 @@ func (s *store) delete(o *object) {
 }
 
 // release is what the loss of a resource does to one that refers to it.
-func (s *store) release(r, gone *object) {
+func (s *store) release(r, deleted *object) {
 	switch {
-	case gone.kind == "Chain" && r.kind == "Rule", gone.kind == "Port" && r.kind == "Route":
+	case deleted.kind == "Chain" && r.kind == "Rule", deleted.kind == "Port" && r.kind == "Route":
 		s.delete(r)
-	case gone.kind == "Chain", gone.kind == "Port" && r.kind == "Port":
+	case deleted.kind == "Chain", deleted.kind == "Port" && r.kind == "Port":
 		left := maps.Clone(r.fields)
 		for _, name := range []string{"inboundFilterId", "outboundFilterId", "peerId"} {
-			if left.text(name) == gone.id {
+			if left.text(name) == deleted.id {
 				delete(left, name)
 			}
 		}

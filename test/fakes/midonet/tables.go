@@ -23,7 +23,7 @@ func (s *Server) createRoute(kind, router string, f fields) (string, *problem) {
 	}
 	if f.text("type") == "Normal" {
 		if port := s.store.objects[key{"Port", f.text("nextHopPort")}]; port == nil || port.parent != router {
-			return "", refuse(http.StatusBadRequest, "the next hop port must be a port of the router")
+			return "", reject(http.StatusBadRequest, "the next hop port must be a port of the router")
 		}
 	}
 	delete(f, "routerId")
@@ -57,7 +57,7 @@ func (s *Server) createRule(kind, chain string, f fields) (string, *problem) {
 	}
 	position := max(int(f.number("position")), 1)
 	if end := len(s.store.children[key{kind, chain}]); position > end+1 {
-		return "", refuse(http.StatusBadRequest, "position %d is beyond the end of the chain, which has %d rules", position, end)
+		return "", reject(http.StatusBadRequest, "position %d is beyond the end of the chain, which has %d rules", position, end)
 	}
 	// Both are read off the place in the chain.
 	delete(f, "position")
@@ -78,14 +78,14 @@ func checkRule(f fields) *problem {
 		return p
 	}
 	if policy := f.text("fragmentPolicy"); (f["tpDst"] != nil || f["tpSrc"] != nil) && (policy == "any" || policy == "nonheader") {
-		return refuse(http.StatusBadRequest, "fragmentPolicy %s does not go with ports", policy)
+		return reject(http.StatusBadRequest, "fragmentPolicy %s does not go with ports", policy)
 	}
 	switch f.text("type") {
 	case "jump":
 		return required(f, "jumpChainId")
 	case "dnat", "snat":
 		if targets, _ := f["natTargets"].([]any); len(targets) == 0 {
-			return refuse(http.StatusBadRequest, "natTargets may not be empty")
+			return reject(http.StatusBadRequest, "natTargets may not be empty")
 		}
 		return required(f, "flowAction")
 	case "rev_dnat", "rev_snat":
@@ -106,11 +106,11 @@ func (s *Server) createMACPort(kind, bridge string, f fields) (string, *problem)
 	case port == nil:
 		return "", missing("Port", f.text("portId"))
 	case port.parent != bridge:
-		return "", refuse(http.StatusBadRequest, "the port is not on the bridge")
+		return "", reject(http.StatusBadRequest, "the port is not on the bridge")
 	}
 	id := dashed(f.text("macAddr")) + "_" + port.id
 	if s.store.has(kind, below(bridge, id)) {
-		return "", refuse(http.StatusInternalServerError, "the node exists")
+		return "", reject(http.StatusInternalServerError, "the node exists")
 	}
 	delete(f, "bridgeId")
 	s.store.add(kind, below(bridge, id), bridge, -1, f)
@@ -125,9 +125,9 @@ func (s *Server) createARP(kind, bridge string, f fields) (string, *problem) {
 	id := f.text("ip") + "_" + dashed(f.text("mac"))
 	switch {
 	case !s.store.has("Bridge", bridge):
-		return "", refuse(http.StatusInternalServerError, "there is no node for bridge %s", bridge)
+		return "", reject(http.StatusInternalServerError, "there is no node for bridge %s", bridge)
 	case s.store.has(kind, below(bridge, id)):
-		return "", refuse(http.StatusInternalServerError, "the node exists")
+		return "", reject(http.StatusInternalServerError, "the node exists")
 	}
 	s.store.add(kind, below(bridge, id), bridge, -1, f)
 	return id, nil

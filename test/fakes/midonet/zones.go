@@ -42,7 +42,7 @@ func (s *Server) updateZone(o *object, f fields) *problem {
 func (s *Server) checkZoneName(f fields) *problem {
 	for _, zone := range s.store.all("TunnelZone") {
 		if zone.fields.text("name") == f.text("name") {
-			return refuse(http.StatusConflict, "the name %q of the tunnel zone is in use", f.text("name"))
+			return reject(http.StatusConflict, "the name %q of the tunnel zone is in use", f.text("name"))
 		}
 	}
 	return nil
@@ -80,18 +80,18 @@ func (s *Server) createBinding(_, host string, f fields) (string, *problem) {
 		inZone = inZone || r.kind == "TunnelZoneHost"
 	}
 	if !inZone {
-		return "", refuse(http.StatusConflict, "host %s is in no tunnel zone", host)
+		return "", reject(http.StatusConflict, "host %s is in no tunnel zone", host)
 	}
 	port := s.store.objects[key{"Port", f.text("portId")}]
 	if port == nil {
 		return "", missing("Port", f.text("portId"))
 	}
 	if port.fields.text("hostId") != "" {
-		return "", refuse(http.StatusConflict, "port %s is bound already", port.id)
+		return "", reject(http.StatusConflict, "port %s is bound already", port.id)
 	}
 	for _, bound := range s.boundTo(host) {
 		if bound.fields.text("interfaceName") == f.text("interfaceName") {
-			return "", refuse(http.StatusConflict, "interface %s of the host is in use", f.text("interfaceName"))
+			return "", reject(http.StatusConflict, "interface %s of the host is in use", f.text("interfaceName"))
 		}
 	}
 	changed := maps.Clone(port.fields)

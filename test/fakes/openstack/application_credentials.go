@@ -67,7 +67,7 @@ func (s *Server) deleteApplicationCredential(c *call) *problem {
 		return noApplicationCredential(id)
 	}
 	s.content.applications = slices.Delete(s.content.applications, i, i+1)
-	c.answer.WriteHeader(http.StatusNoContent)
+	c.response.WriteHeader(http.StatusNoContent)
 	return nil
 }
 

@@ -16,10 +16,10 @@ import (
 // call is one request and what is known about the client.
 type call struct {
 	*http.Request
-	answer  http.ResponseWriter
-	body    map[string]any
-	project string
-	admin   bool
+	response http.ResponseWriter
+	body     map[string]any
+	project  string
+	admin    bool
 }
 
 // sees reports whether the client may see what a project owns.
@@ -33,7 +33,7 @@ type problem struct {
 
 // serve checks the token, reads the body and runs a handler with the content locked.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, handler func(*call) *problem) {
-	c := &call{Request: r, answer: w}
+	c := &call{Request: r, response: w}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
@@ -70,8 +70,8 @@ func (p *problem) form(path string) any {
 
 // write responds with a code and a body of JSON.
 func (c *call) write(status int, body any) *problem {
-	c.answer.WriteHeader(status)
-	if err := json.NewEncoder(c.answer).Encode(body); err != nil {
+	c.response.WriteHeader(status)
+	if err := json.NewEncoder(c.response).Encode(body); err != nil {
 		panic(fmt.Sprintf("encode a response: %v", err)) // a mistake in the fake
 	}
 	return nil

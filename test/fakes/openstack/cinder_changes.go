@@ -73,7 +73,7 @@ func (s *Server) deleteVolume(c *call) *problem {
 		s.deleting(one.ID, &one.Status, func(c *content) { c.removeSnapshot(one.ID) })
 	}
 	s.deleting(v.ID, &v.Status, func(c *content) { c.removeVolume(v.ID) })
-	c.answer.WriteHeader(http.StatusAccepted)
+	c.response.WriteHeader(http.StatusAccepted)
 	return nil
 }
 
@@ -122,7 +122,7 @@ func (s *Server) deleteSnapshot(c *call) *problem {
 		return cinderProblem(http.StatusBadRequest, snapshotNotDeletable)
 	}
 	s.deleting(v.ID, &v.Status, func(c *content) { c.removeSnapshot(v.ID) })
-	c.answer.WriteHeader(http.StatusAccepted)
+	c.response.WriteHeader(http.StatusAccepted)
 	return nil
 }
 

@@ -13,8 +13,8 @@ import (
 const (
 	// CutRequest cuts before the server has done anything.
 	CutRequest = "request"
-	// CutAnswer cuts when the server has done all of it: the client cannot know.
-	CutAnswer = "answer"
+	// CutResponse cuts when the server has done all of it: the client cannot know.
+	CutResponse = "answer"
 )
 
 // Fault is something that fails with requests.
@@ -31,7 +31,7 @@ type Fault struct {
 	Status int
 	Body   string
 	Header map[string]string
-	// Cut is CutRequest or CutAnswer; empty: the connection holds.
+	// Cut is CutRequest or CutResponse; empty: the connection holds.
 	Cut string
 }
 

@@ -141,7 +141,7 @@ func (s *Server) deleteFloatingIP(c *call) *problem {
 		return p
 	}
 	s.content.removeFloatingIP(f.id)
-	c.answer.WriteHeader(http.StatusNoContent)
+	c.response.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
@@ -192,9 +192,9 @@ func (c *content) removeFloatingIP(id string) {
 	if i < 0 {
 		return
 	}
-	gone := netip.MustParseAddr(c.floatingIPs[i].address).String()
+	deleted := netip.MustParseAddr(c.floatingIPs[i].address).String()
 	for n, v := range c.servers {
-		c.servers[n].addresses = slices.DeleteFunc(v.addresses, func(address string) bool { return address == gone })
+		c.servers[n].addresses = slices.DeleteFunc(v.addresses, func(address string) bool { return address == deleted })
 	}
 	c.floatingIPs = slices.Delete(c.floatingIPs, i, i+1)
 }

@@ -37,7 +37,7 @@ func (s *Server) admit(c *call) *problem {
 	}
 	t, ok := s.token(c.Header.Get("X-Auth-Token"))
 	if !ok || !s.options.Now().Before(t.end) {
-		c.answer.Header().Set("WWW-Authenticate", "Keystone uri=\""+s.AuthURL()+"\"")
+		c.response.Header().Set("WWW-Authenticate", "Keystone uri=\""+s.AuthURL()+"\"")
 		return unauthorized()
 	}
 	c.project, c.admin = t.project, t.admin
@@ -80,7 +80,7 @@ func (s *Server) authenticate(c *call) *problem {
 	id, now := uuid.NewString(), s.options.Now().UTC()
 	t := token{user: name, project: scope.id, admin: s.content.users[name].admin, end: now.Add(s.options.TokenLifetime)}
 	s.content.tokens[id] = t
-	c.answer.Header().Set("X-Subject-Token", id)
+	c.response.Header().Set("X-Subject-Token", id)
 	return c.write(http.StatusCreated, map[string]any{"token": map[string]any{
 		"methods": methods, "issued_at": now.Format(timeFormat), "expires_at": t.end.UTC().Format(timeFormat),
 		"user":    map[string]any{"id": name, "name": name, "domain": map[string]any{"id": "default", "name": "Default"}},

@@ -115,7 +115,7 @@ func (s *Server) detachVolume(c *call) *problem {
 		v.Status = ""
 		v.settle()
 	})
-	c.answer.WriteHeader(http.StatusAccepted)
+	c.response.WriteHeader(http.StatusAccepted)
 	return nil
 }
 

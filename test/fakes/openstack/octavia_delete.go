@@ -56,7 +56,7 @@ func (s *Server) deleteBalancer(c *call) *problem {
 	if !s.begin(b, pendingDelete) {
 		return wrongState(b)
 	}
-	c.answer.WriteHeader(http.StatusNoContent)
+	c.response.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
@@ -69,7 +69,7 @@ func (s *Server) deleteListener(c *call) *problem {
 		return p
 	}
 	l.ProvisioningStatus = pendingDelete
-	c.answer.WriteHeader(http.StatusNoContent)
+	c.response.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
@@ -83,7 +83,7 @@ func (s *Server) deletePool(c *call) *problem {
 		return p
 	}
 	one.ProvisioningStatus = pendingDelete
-	c.answer.WriteHeader(http.StatusNoContent)
+	c.response.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
@@ -100,7 +100,7 @@ func (s *Server) deleteMember(c *call) *problem {
 		return p
 	}
 	m.ProvisioningStatus = pendingDelete
-	c.answer.WriteHeader(http.StatusNoContent)
+	c.response.WriteHeader(http.StatusNoContent)
 	return nil
 }
 

@@ -41,7 +41,7 @@ func (c *content) finish(id string) {
 }
 
 // finished makes a status that is on its way the one at its end, and reports whether that is to have been deleted.
-func finished(status *string) (gone bool) {
+func finished(status *string) (deleted bool) {
 	if *status == pendingCreate || *status == pendingUpdate {
 		*status = active
 	}

@@ -125,7 +125,7 @@ func (s *Server) deletePort(c *call) *problem {
 		return &problem{status: http.StatusConflict, kind: "PortInUseAsSubPort", message: "Port " + p.id + " is currently a subport for trunk " + t.id + "."}
 	}
 	s.content.removePort(p.id)
-	c.answer.WriteHeader(http.StatusNoContent)
+	c.response.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
@@ -146,7 +146,7 @@ func (s *Server) addPortTag(c *call) *problem {
 		p.tags = append(p.tags, tag)
 		p.revision++
 	}
-	c.answer.WriteHeader(http.StatusCreated)
+	c.response.WriteHeader(http.StatusCreated)
 	return nil
 }
 
@@ -161,7 +161,7 @@ func (s *Server) removePortTag(c *call) *problem {
 	}
 	p.tags = slices.DeleteFunc(p.tags, func(has string) bool { return has == tag })
 	p.revision++
-	c.answer.WriteHeader(http.StatusNoContent)
+	c.response.WriteHeader(http.StatusNoContent)
 	return nil
 }
 

@@ -56,11 +56,11 @@ func (c *content) projectsOf(name string) []membership {
 }
 
 // scope finds the project that a user queries a token for.
-func (c *content) scope(name string, asked map[string]any) (membership, bool) {
-	domain := dig(asked, "domain")
+func (c *content) scope(name string, requested map[string]any) (membership, bool) {
+	domain := dig(requested, "domain")
 	inDomain := domain["name"] == "Default" || domain["id"] == "default"
 	for _, m := range c.projectsOf(name) {
-		if !m.disabled && (asked["id"] == m.id || asked["id"] == nil && asked["name"] == m.name && inDomain) {
+		if !m.disabled && (requested["id"] == m.id || requested["id"] == nil && requested["name"] == m.name && inDomain) {
 			return m, true
 		}
 	}

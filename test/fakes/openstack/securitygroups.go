@@ -142,7 +142,7 @@ func (s *Server) deleteGroup(c *call) *problem {
 		return &problem{status: http.StatusConflict, kind: "SecurityGroupInUse", message: "Security Group " + g.ID + " in use."}
 	}
 	s.content.groups = without(s.content.groups, func(one *securityGroup) bool { return one == g })
-	c.answer.WriteHeader(http.StatusNoContent)
+	c.response.WriteHeader(http.StatusNoContent)
 	return nil
 }
 

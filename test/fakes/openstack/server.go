@@ -145,26 +145,26 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.note(r, 0)
 		panic(http.ErrAbortHandler) // closes the connection without a response
 	}
-	answer := httptest.NewRecorder()
+	response := httptest.NewRecorder()
 	if fault.Status != 0 {
 		for name, value := range fault.Header {
-			answer.Header().Set(name, value)
+			response.Header().Set(name, value)
 		}
-		answer.WriteHeader(fault.Status)
-		_, _ = io.WriteString(answer, fault.Body)
+		response.WriteHeader(fault.Status)
+		_, _ = io.WriteString(response, fault.Body)
 	} else {
-		s.mux.ServeHTTP(answer, r)
+		s.mux.ServeHTTP(response, r)
 	}
-	if fault.Cut == CutAnswer {
+	if fault.Cut == CutResponse {
 		s.note(r, 0)
 		panic(http.ErrAbortHandler)
 	}
-	s.note(r, answer.Code)
-	for name, values := range answer.Header() {
+	s.note(r, response.Code)
+	for name, values := range response.Header() {
 		w.Header()[name] = values
 	}
-	w.WriteHeader(answer.Code)
-	_, _ = w.Write(answer.Body.Bytes())
+	w.WriteHeader(response.Code)
+	_, _ = w.Write(response.Body.Bytes())
 }
 
 // canonical is the one of several spellings of a path that has a handler: Octavia knows its version by two names, and

@@ -98,4 +98,4 @@ func find[T interface {
 }
 
 // without is a list without the objects that are to go.
-func without[T any](all []T, gone func(T) bool) []T { return slices.DeleteFunc(all, gone) }
+func without[T any](all []T, deleted func(T) bool) []T { return slices.DeleteFunc(all, deleted) }

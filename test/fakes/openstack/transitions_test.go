@@ -12,18 +12,18 @@ import (
 )
 
 // A fake and a user with a token.
-type asking struct {
+type tester struct {
 	*Server
 	t     *testing.T
 	token string
 }
 
-func newAsking(t *testing.T, o Options) *asking {
+func newTester(t *testing.T, o Options) *tester {
 	t.Helper()
 	s := New(o)
 	t.Cleanup(s.Close)
 	s.AddUser("gardener", "password", "garden")
-	a := &asking{Server: s, t: t}
+	a := &tester{Server: s, t: t}
 	user := map[string]any{"name": "gardener", "password": "password", "domain": map[string]any{"id": "default"}}
 	status, header := a.send(http.MethodPost, "/identity/v3/auth/tokens", map[string]any{"auth": map[string]any{
 		"identity": map[string]any{"methods": []string{"password"}, "password": map[string]any{"user": user}},
@@ -36,7 +36,7 @@ func newAsking(t *testing.T, o Options) *asking {
 	return a
 }
 
-func (a *asking) send(method, path string, body any) (status int, header http.Header) {
+func (a *tester) send(method, path string, body any) (status int, header http.Header) {
 	a.t.Helper()
 	var data []byte
 	if body != nil {
@@ -56,14 +56,14 @@ func (a *asking) send(method, path string, body any) (status int, header http.He
 }
 
 // Checks the code that a request gets.
-func (a *asking) answers(method, path string, status int) {
+func (a *tester) expect(method, path string, status int) {
 	a.t.Helper()
 	if got, _ := a.send(method, path, nil); got != status {
 		a.t.Errorf("%s %s: %d, want %d", method, path, got, status)
 	}
 }
 
-func (a *asking) volumeStatus(id string) string {
+func (a *tester) volumeStatus(id string) string {
 	for _, v := range a.Volumes("garden") {
 		if v.ID == id {
 			return v.Status
@@ -73,13 +73,13 @@ func (a *asking) volumeStatus(id string) string {
 }
 
 func TestSettle(t *testing.T) {
-	a := newAsking(t, Options{Delay: -1})
+	a := newTester(t, Options{Delay: -1})
 	id := a.AddVolume("garden", Volume{})
 	bad := a.AddVolume("garden", Volume{})
 	a.FailDeletion(true, bad)
 	for _, volume := range []string{id, bad} {
-		a.answers(http.MethodDelete, volumeRoot+"/volumes/"+volume, http.StatusAccepted)
-		a.answers(http.MethodGet, volumeRoot+"/volumes/"+volume, http.StatusOK)
+		a.expect(http.MethodDelete, volumeRoot+"/volumes/"+volume, http.StatusAccepted)
+		a.expect(http.MethodGet, volumeRoot+"/volumes/"+volume, http.StatusOK)
 	}
 	if got := a.volumeStatus(id); got != "deleting" {
 		t.Errorf("before Settle it is %s", got)
@@ -94,27 +94,27 @@ func TestSettle(t *testing.T) {
 	if got := a.volumeStatus(id); got != "gone" {
 		t.Errorf("in the end it is %s", got)
 	}
-	a.answers(http.MethodDelete, volumeRoot+"/volumes/"+bad, http.StatusBadRequest)
+	a.expect(http.MethodDelete, volumeRoot+"/volumes/"+bad, http.StatusBadRequest)
 	a.FailDeletion(false, bad)
 	a.ChangeVolume(bad, func(v *Volume) { v.Status = "error" })
-	a.answers(http.MethodDelete, volumeRoot+"/volumes/"+bad, http.StatusAccepted)
+	a.expect(http.MethodDelete, volumeRoot+"/volumes/"+bad, http.StatusAccepted)
 	a.Settle()
-	a.answers(http.MethodGet, volumeRoot+"/volumes/"+bad, http.StatusNotFound)
+	a.expect(http.MethodGet, volumeRoot+"/volumes/"+bad, http.StatusNotFound)
 }
 
 func TestDelay(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	a := newAsking(t, Options{Delay: time.Minute, Now: func() time.Time { return now }})
+	a := newTester(t, Options{Delay: time.Minute, Now: func() time.Time { return now }})
 	id := a.AddVolume("garden", Volume{})
-	a.answers(http.MethodDelete, volumeRoot+"/volumes/"+id, http.StatusAccepted)
+	a.expect(http.MethodDelete, volumeRoot+"/volumes/"+id, http.StatusAccepted)
 	now = now.Add(time.Minute - 1)
-	a.answers(http.MethodGet, volumeRoot+"/volumes/"+id, http.StatusOK)
+	a.expect(http.MethodGet, volumeRoot+"/volumes/"+id, http.StatusOK)
 	now = now.Add(1)
-	a.answers(http.MethodGet, volumeRoot+"/volumes/"+id, http.StatusNotFound)
+	a.expect(http.MethodGet, volumeRoot+"/volumes/"+id, http.StatusNotFound)
 }
 
 func TestLoadBalancerThatIsHeld(t *testing.T) {
-	a := newAsking(t, Options{})
+	a := newTester(t, Options{})
 	a.AddNetwork("10.0.0.0/24")
 	id := a.AddLoadBalancer("garden", LoadBalancer{VIP: "10.0.0.9"})
 	port := a.LoadBalancers("garden")[0].VIPPortID
@@ -133,27 +133,27 @@ func TestLoadBalancerThatIsHeld(t *testing.T) {
 	if got := status(); got != pendingUpdate {
 		t.Errorf("held it is %s", got)
 	}
-	a.answers(http.MethodDelete, path+id, http.StatusConflict)
+	a.expect(http.MethodDelete, path+id, http.StatusConflict)
 	a.Release(id)
 	if got := status(); got != active {
 		t.Errorf("released it is %s", got)
 	}
 	a.FailDeletion(true, id)
-	a.answers(http.MethodDelete, path+id, http.StatusNoContent)
+	a.expect(http.MethodDelete, path+id, http.StatusNoContent)
 	if got := status(); got != failed {
 		t.Errorf("when its deletion fails it is %s", got)
 	}
-	a.answers(http.MethodGet, networkRoot+"/v2.0/ports/"+port, http.StatusOK)
+	a.expect(http.MethodGet, networkRoot+"/v2.0/ports/"+port, http.StatusOK)
 	a.FailDeletion(false, id)
-	a.answers(http.MethodDelete, path+id, http.StatusNoContent)
-	a.answers(http.MethodGet, path+id, http.StatusNotFound)
-	a.answers(http.MethodGet, networkRoot+"/v2.0/ports/"+port, http.StatusNotFound)
+	a.expect(http.MethodDelete, path+id, http.StatusNoContent)
+	a.expect(http.MethodGet, path+id, http.StatusNotFound)
+	a.expect(http.MethodGet, networkRoot+"/v2.0/ports/"+port, http.StatusNotFound)
 	if left := a.FloatingIPs("garden"); len(left) != 1 || left[0].ID != floating || left[0].PortID != "" {
 		t.Errorf("its floating IP: %+v", left)
 	}
 	// A port that another client made stays.
 	kept := a.LoadBalancers("garden")[0].VIPPortID
-	a.answers(http.MethodDelete, path+own, http.StatusNoContent)
-	a.answers(http.MethodGet, path+own, http.StatusNotFound)
-	a.answers(http.MethodGet, networkRoot+"/v2.0/ports/"+kept, http.StatusOK)
+	a.expect(http.MethodDelete, path+own, http.StatusNoContent)
+	a.expect(http.MethodGet, path+own, http.StatusNotFound)
+	a.expect(http.MethodGet, networkRoot+"/v2.0/ports/"+kept, http.StatusOK)
 }

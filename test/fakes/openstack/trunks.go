@@ -116,7 +116,7 @@ func (s *Server) deleteTrunk(c *call) *problem {
 		}
 	}
 	s.content.trunks = slices.Delete(s.content.trunks, i, i+1)
-	c.answer.WriteHeader(http.StatusNoContent)
+	c.response.WriteHeader(http.StatusNoContent)
 	return nil
 }
 

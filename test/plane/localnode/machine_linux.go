@@ -78,11 +78,11 @@ func furnish(s settings) error {
 		return fmt.Errorf("mount /proc: %w", err)
 	}
 	for _, path := range []string{"/var/lib", "/var/log"} {
-		folder := filepath.Join(s.disk, path)
-		if err := os.MkdirAll(folder, 0o755); err != nil {
+		directory := filepath.Join(s.disk, path)
+		if err := os.MkdirAll(directory, 0o755); err != nil {
 			return err
 		}
-		if err := syscall.Mount(folder, path, "", syscall.MS_BIND, ""); err != nil {
+		if err := syscall.Mount(directory, path, "", syscall.MS_BIND, ""); err != nil {
 			return fmt.Errorf("mount %s: %w", path, err)
 		}
 	}

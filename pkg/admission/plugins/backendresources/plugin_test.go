@@ -58,7 +58,7 @@ func TestValidate(t *testing.T) {
 	mine := func(resources ...midonetv1.BackendResource) *midonetv1.Translation {
 		return translation("n", "pod.4.mine", owned("2"), resources...)
 	}
-	const refusal = `translations.midonet.org "pod.4.mine" is forbidden: resources[1]: Chain ` + idA +
+	const rejection = `translations.midonet.org "pod.4.mine" is forbidden: resources[1]: Chain ` + idA +
 		` belongs to Translation m/pod.4.a: remove it from that one or delete that one first, or omit it here`
 	for name, tc := range map[string]struct {
 		others []runtime.Object
@@ -68,17 +68,17 @@ func TestValidate(t *testing.T) {
 	}{
 		"not held":                            {nil, mine(chain(idA)), nil, ""},
 		"another resource":                    {[]runtime.Object{holderA()}, mine(chain(idB)), nil, ""},
-		"created":                             {[]runtime.Object{holderA()}, mine(chain(idB), chain(idA)), nil, refusal},
-		"added":                               {[]runtime.Object{holderA()}, mine(chain(idB), chain(idA)), mine(chain(idB)), refusal},
+		"created":                             {[]runtime.Object{holderA()}, mine(chain(idB), chain(idA)), nil, rejection},
+		"added":                               {[]runtime.Object{holderA()}, mine(chain(idB), chain(idA)), mine(chain(idB)), rejection},
 		"left alone":                          {[]runtime.Object{holderA()}, mine(chain(idB), chain(idA)), mine(chain(idA)), ""},
 		"removed":                             {[]runtime.Object{holderA()}, mine(), mine(chain(idA)), ""},
 		"the other one is being deleted":      {[]runtime.Object{deleting(holderA())}, mine(chain(idB), chain(idA)), nil, ""},
-		"added while being deleted":           {[]runtime.Object{holderA()}, deleting(mine(chain(idB), chain(idA))), deleting(mine()), refusal},
+		"added while being deleted":           {[]runtime.Object{holderA()}, deleting(mine(chain(idB), chain(idA))), deleting(mine()), rejection},
 		"itself":                              {[]runtime.Object{mine(chain(idA))}, mine(chain(idB), chain(idA)), mine(), ""},
 		"its name in another namespace":       {[]runtime.Object{translation("m", "pod.4.mine", nil, chain(idA))}, mine(chain(idA)), nil, `resources[0]: Chain ` + idA + ` belongs to Translation m/pod.4.mine`},
 		"the owner's of another version":      {[]runtime.Object{translation("n", "pod.3.mine", owned("2"), chain(idA))}, mine(chain(idA)), nil, ""},
 		"the owner's of this version":         {[]runtime.Object{translation("n", "pod.4.old", owned("2"), chain(idA))}, mine(chain(idA)), nil, "belongs to Translation n/pod.4.old"},
-		"the owner's and another one's":       {[]runtime.Object{translation("n", "pod.3.mine", owned("2"), chain(idA)), holderA()}, mine(chain(idB), chain(idA)), nil, refusal},
+		"the owner's and another one's":       {[]runtime.Object{translation("n", "pod.3.mine", owned("2"), chain(idA)), holderA()}, mine(chain(idB), chain(idA)), nil, rejection},
 		"below another parent, with the same": {[]runtime.Object{translation("m", "a", nil, resource("Port", idB, `{"id":"`+idA+`","type":"Bridge"}`))}, mine(resource("Port", idC, `{"id":"`+idA+`","type":"Router"}`)), nil, "resources[0]: Port " + idA + " belongs to Translation m/a"},
 		"the binding of another host":         {[]runtime.Object{translation("m", "a", nil, resource("HostInterfacePort", idB, `{"portId":"`+idA+`"}`))}, mine(resource("HostInterfacePort", idC, `{"portId":"`+idA+`"}`)), nil, ""},
 		"the link of a port":                  {[]runtime.Object{translation("m", "a", nil, resource("PortLink", idB, `{"peerId":"`+idA+`"}`))}, mine(resource("PortLink", idB, `{"peerId":"`+idC+`"}`)), nil, "resources[0]: PortLink of " + idB + " belongs"},
@@ -116,15 +116,15 @@ func TestValidateFollows(t *testing.T) {
 		if err := p.ValidateInitialization(); err != nil {
 			t.Fatal(err)
 		}
-		judge := func(what string, refused bool) {
+		judge := func(what string, rejected bool) {
 			t.Helper()
 			synctest.Wait()
-			if err := p.Validate(ctx, write(translation("n", "b", nil, chain(idA)), nil, ""), nil); (err != nil) != refused {
+			if err := p.Validate(ctx, write(translation("n", "b", nil, chain(idA)), nil, ""), nil); (err != nil) != rejected {
 				t.Errorf("%s: %v", what, err)
 			}
 			ref, _ := identify(chain(idA))
 			p.Read(func(x *index) {
-				if held := len(x.holdersOf(digestRef(ref))) > 0; held != refused {
+				if held := len(x.holdersOf(digestRef(ref))) > 0; held != rejected {
 					t.Errorf("%s: index: held = %t", what, held)
 				}
 			})
@@ -148,7 +148,7 @@ func TestValidateFollows(t *testing.T) {
 }
 
 // An outdated index rejects no valid request, and an unknown state allows none.
-func TestValidateAsksTheHolder(t *testing.T) {
+func TestValidateReadsTheHolder(t *testing.T) {
 	p, client := serving(t, translation("m", "a", nil, chain(idA)))
 	var now runtime.Object
 	var failure error

@@ -18,7 +18,7 @@ func TestNeedsToHandOver(t *testing.T) {
 	ofGroup := func(p *gardenerv1beta1.Project) { p.Spec.Owner = new(group("auditors")) }
 	ofAccount := func(p *gardenerv1beta1.Project) { p.Spec.Owner = new(account("boss")) }
 	ofToken := func(p *gardenerv1beta1.Project) { p.Spec.Owner = new(token("boss")) }
-	ofNobody := func(p *gardenerv1beta1.Project) { p.Spec.Owner = nil }
+	withoutOwner := func(p *gardenerv1beta1.Project) { p.Spec.Owner = nil }
 	boss := &user.DefaultInfo{Name: "system:serviceaccount:garden-dev:boss"}
 	owner := func(subject rbacv1.Subject) func(*gardenerv1beta1.Project) {
 		return func(p *gardenerv1beta1.Project) { p.Spec.Owner = &subject }
@@ -49,9 +49,9 @@ func TestNeedsToHandOver(t *testing.T) {
 		{"by the service account that owns", boss, ofAccount, owner(human("anna")), nil},
 		{"by the service account that owns as the user of its token", boss, ofToken, owner(human("anna")), nil},
 		{"by a user called as the service account that owns", &user.DefaultInfo{Name: "boss"}, ofAccount, owner(human("anna")), []need{theOwner}},
-		{"the first owner", olivia(), ofNobody, owner(human("olivia")), []need{theOwner}},
-		{"still no owner", olivia(), ofNobody, ofNobody, nil},
-		{"to no owner", olivia(), all(), ofNobody, []need{theOwner}},
+		{"the first owner", olivia(), withoutOwner, owner(human("olivia")), []need{theOwner}},
+		{"still no owner", olivia(), withoutOwner, withoutOwner, nil},
+		{"to no owner", olivia(), all(), withoutOwner, []need{theOwner}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			old := stored()

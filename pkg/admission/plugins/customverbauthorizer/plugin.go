@@ -55,7 +55,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if err != nil {
 		return err
 	}
-	var refused []string
+	var rejected []string
 	for _, need := range needs(old, project, a.GetUserInfo()) {
 		allowed, err := p.Has(ctx, a, project.Name, need.verb)
 		if err != nil {
@@ -63,11 +63,11 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 				a.GetUserInfo().GetName(), need.verb, project.Name, err))
 		}
 		if !allowed {
-			refused = append(refused, fmt.Sprintf("changing %s requires the verb %q", strings.Join(need.changes, " and "), need.verb))
+			rejected = append(rejected, fmt.Sprintf("changing %s requires the verb %q", strings.Join(need.changes, " and "), need.verb))
 		}
 	}
-	if len(refused) == 0 {
+	if len(rejected) == 0 {
 		return nil
 	}
-	return admission.NewForbidden(a, fmt.Errorf("user %q lacks a permission on this project: %s", a.GetUserInfo().GetName(), strings.Join(refused, "; ")))
+	return admission.NewForbidden(a, fmt.Errorf("user %q lacks a permission on this project: %s", a.GetUserInfo().GetName(), strings.Join(rejected, "; ")))
 }

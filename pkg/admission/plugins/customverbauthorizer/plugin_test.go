@@ -33,13 +33,13 @@ func update(project, old runtime.Object, resource schema.GroupVersionResource, s
 
 // verbDecisions is an authorizer: verbs with their decisions. It records the requests.
 type verbDecisions struct {
-	allowed map[string]bool
-	err     error
-	asked   []authorizer.AttributesRecord
+	allowed  map[string]bool
+	err      error
+	requests []authorizer.AttributesRecord
 }
 
 func (r *verbDecisions) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
-	r.asked = append(r.asked, a.(authorizer.AttributesRecord))
+	r.requests = append(r.requests, a.(authorizer.AttributesRecord))
 	if r.allowed[a.GetVerb()] {
 		return authorizer.DecisionAllow, "", r.err
 	}
@@ -56,11 +56,11 @@ func judging(r *verbDecisions) *Plugin {
 func TestValidate(t *testing.T) {
 	members, whitelist := with(human("bob"), "viewer"), whitelisted()
 	for _, tc := range []struct {
-		name    string
-		change  func(*gardenerv1beta1.Project)
-		allowed []string
-		asked   []string
-		refused []string // parts of the rejection
+		name     string
+		change   func(*gardenerv1beta1.Project)
+		allowed  []string
+		requests []string
+		rejected []string // parts of the rejection
 	}{
 		{"nothing", all(), nil, nil, nil},
 		{"members, allowed", members, []string{"manage-members"}, []string{"manage-members"}, nil},
@@ -83,21 +83,21 @@ func TestValidate(t *testing.T) {
 				project := stored()
 				tc.change(project)
 				err := judging(r).Validate(t.Context(), update(project, stored(), projects, subresource), nil)
-				var asked []string
-				for _, question := range r.asked {
-					asked = append(asked, question.Verb)
+				var requests []string
+				for _, question := range r.requests {
+					requests = append(requests, question.Verb)
 					want := authorizer.AttributesRecord{User: anna(), Verb: question.Verb, APIGroup: "core.gardener.cloud", APIVersion: "v1beta1", Resource: "projects", Name: "dev", ResourceRequest: true}
 					if diff := cmp.Diff(want, question); diff != "" {
 						t.Errorf("question (-want +got):\n%s", diff)
 					}
 				}
-				if diff := cmp.Diff(tc.asked, asked); diff != "" {
+				if diff := cmp.Diff(tc.requests, requests); diff != "" {
 					t.Errorf("verbs (-want +got):\n%s", diff)
 				}
-				if len(tc.refused) == 0 && err != nil {
+				if len(tc.rejected) == 0 && err != nil {
 					t.Errorf("rejected: %v", err)
 				}
-				for _, part := range tc.refused {
+				for _, part := range tc.rejected {
 					if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), part) || !strings.Contains(err.Error(), `user "anna"`) {
 						t.Errorf("error = %v, want a rejection with %q", err, part)
 					}
@@ -138,8 +138,8 @@ func TestValidateLeavesOthersAlone(t *testing.T) {
 	r := &verbDecisions{}
 	changed := stored()
 	with(human("bob"), "viewer")(changed)
-	if err := judging(r).Validate(t.Context(), update(changed, stored(), gardenerv1beta1.SchemeGroupVersion.WithResource("others"), ""), nil); err != nil || len(r.asked) > 0 {
-		t.Errorf("another resource: error = %v, reviews = %v", err, r.asked)
+	if err := judging(r).Validate(t.Context(), update(changed, stored(), gardenerv1beta1.SchemeGroupVersion.WithResource("others"), ""), nil); err != nil || len(r.requests) > 0 {
+		t.Errorf("another resource: error = %v, reviews = %v", err, r.requests)
 	}
 	for operation, want := range map[admission.Operation]bool{admission.Create: true, admission.Update: true, admission.Delete: false} {
 		if got := New().Handles(operation); got != want {

@@ -107,11 +107,11 @@ func TestValidateNeedsTheConfirmationOfBackends(t *testing.T) {
 				plugin.SetDiscoveryAdminNamespaces([]string{"gimbal-discovery"})
 				plugin.SetConfirmedBackends(tc.which)
 				warned, err := deleting(t, plugin, discoveryBackend(tc.namespace, tc.status, annotations(confirm, given)), given == "")
-				if refused := tc.needed && given != "true"; refused != apierrors.IsForbidden(err) || err != nil != refused {
-					t.Fatalf("rejected = %v, want %v", err, refused)
+				if rejected := tc.needed && given != "true"; rejected != apierrors.IsForbidden(err) || err != nil != rejected {
+					t.Fatalf("rejected = %v, want %v", err, rejected)
 				}
-				if err != nil && !strings.HasSuffix(err.Error(), refusal) {
-					t.Errorf("error = %v, want %q", err, refusal)
+				if err != nil && !strings.HasSuffix(err.Error(), rejection) {
+					t.Errorf("error = %v, want %q", err, rejection)
 				}
 				if r := tc.status.Routes; r != nil && r.Matching > 0 && len(warned) != 1 {
 					t.Errorf("warnings = %q, want one, rejected or not", warned)

@@ -47,13 +47,13 @@ func serving(projects ...runtime.Object) (*Plugin, *fake.Clientset) {
 	return plugin, client
 }
 
-const refusal = `must have a "confirmation.gardener.cloud/deletion" annotation to delete`
+const rejection = `must have a "confirmation.gardener.cloud/deletion" annotation to delete`
 
 func TestValidateNeedsTheConfirmation(t *testing.T) {
 	for _, tc := range []struct {
 		name        string
 		annotations map[string]string
-		refused     bool
+		rejected    bool
 	}{
 		{"none", nil, true},
 		{"the record alone", annotations(by, "bob"), true},
@@ -70,9 +70,9 @@ func TestValidateNeedsTheConfirmation(t *testing.T) {
 				plugin, _ := serving()
 				err := plugin.Validate(t.Context(), deletion(object, resource, alice()), nil)
 				switch {
-				case !tc.refused && err != nil:
+				case !tc.rejected && err != nil:
 					t.Error(err)
-				case tc.refused && (!apierrors.IsForbidden(err) || !strings.HasSuffix(err.Error(), ` "demo" is forbidden: `+refusal) || !strings.HasPrefix(err.Error(), resource)):
+				case tc.rejected && (!apierrors.IsForbidden(err) || !strings.HasSuffix(err.Error(), ` "demo" is forbidden: `+rejection) || !strings.HasPrefix(err.Error(), resource)):
 					t.Errorf("got %v", err)
 				}
 			})

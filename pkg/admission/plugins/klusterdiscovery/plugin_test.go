@@ -38,13 +38,13 @@ func write(object, old runtime.Object, resource schema.GroupVersionResource, sub
 
 // namespaceDecisions is an authorizer: the namespaces where it allows the request. It records the requests.
 type namespaceDecisions struct {
-	allowed []string
-	err     error
-	asked   []authorizer.Attributes
+	allowed  []string
+	err      error
+	requests []authorizer.Attributes
 }
 
 func (r *namespaceDecisions) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
-	r.asked = append(r.asked, a)
+	r.requests = append(r.requests, a)
 	for _, namespace := range r.allowed {
 		if a.GetNamespace() == namespace {
 			return authorizer.DecisionAllow, "", r.err
@@ -73,7 +73,7 @@ func TestValidate(t *testing.T) {
 		name     string
 		old, now *kubernikusv1.DiscoverySpec
 		created  bool
-		asked    string // the namespace
+		requests string // the namespace
 		field    string
 	}{
 		{"created without", nil, nil, true, "", ""},
@@ -97,25 +97,25 @@ func TestValidate(t *testing.T) {
 				if !tc.created {
 					old = kluster(tc.old)
 				}
-				asking := write(kluster(tc.now), old, klusters, subresource)
+				update := write(kluster(tc.now), old, klusters, subresource)
 				without := &namespaceDecisions{allowed: []string{"garden-shop"}}
-				err := judging(without).Validate(t.Context(), asking, nil)
-				if tc.asked == "" {
-					if err != nil || len(without.asked) > 0 {
-						t.Errorf("error = %v, reviews = %v", err, without.asked)
+				err := judging(without).Validate(t.Context(), update, nil)
+				if tc.requests == "" {
+					if err != nil || len(without.requests) > 0 {
+						t.Errorf("error = %v, reviews = %v", err, without.requests)
 					}
 					return
 				}
 				want := []authorizer.Attributes{authorizer.AttributesRecord{User: anna(), Verb: "create", APIGroup: "gimbal.heptio.com", APIVersion: "v1",
-					Resource: "discoverybackends", Namespace: tc.asked, ResourceRequest: true}}
-				if diff := cmp.Diff(want, without.asked); diff != "" {
+					Resource: "discoverybackends", Namespace: tc.requests, ResourceRequest: true}}
+				if diff := cmp.Diff(want, without.requests); diff != "" {
 					t.Errorf("questions (-want +got):\n%s", diff)
 				}
-				text := tc.field + `: user "anna" cannot create discoverybackends.gimbal.heptio.com in namespace "` + tc.asked + `"`
+				text := tc.field + `: user "anna" cannot create discoverybackends.gimbal.heptio.com in namespace "` + tc.requests + `"`
 				if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), text) {
 					t.Errorf("error = %v, want the rejection %s", err, text)
 				}
-				if err := judging(&namespaceDecisions{allowed: []string{tc.asked}}).Validate(t.Context(), asking, nil); err != nil {
+				if err := judging(&namespaceDecisions{allowed: []string{tc.requests}}).Validate(t.Context(), update, nil); err != nil {
 					t.Errorf("rejected: %v", err)
 				}
 			})
@@ -125,13 +125,13 @@ func TestValidate(t *testing.T) {
 
 // When the authorizer fails, nothing is announced; an allowance counts though it comes with an error.
 func TestValidateWhenTheAuthorizerFails(t *testing.T) {
-	asking := write(kluster(&kubernikusv1.DiscoverySpec{Enabled: true}), kluster(nil), klusters, "")
+	update := write(kluster(&kubernikusv1.DiscoverySpec{Enabled: true}), kluster(nil), klusters, "")
 	down := &namespaceDecisions{err: errors.New("kube-apiserver is unavailable")}
-	if err := judging(down).Validate(t.Context(), asking, nil); !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), "is unavailable") {
+	if err := judging(down).Validate(t.Context(), update, nil); !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), "is unavailable") {
 		t.Errorf("got %v", err)
 	}
 	down.allowed = []string{"gimbal-discovery"}
-	if err := judging(down).Validate(t.Context(), asking, nil); err != nil {
+	if err := judging(down).Validate(t.Context(), update, nil); err != nil {
 		t.Errorf("got %v", err)
 	}
 }
@@ -139,8 +139,8 @@ func TestValidateWhenTheAuthorizerFails(t *testing.T) {
 func TestValidateLeavesOthersAlone(t *testing.T) {
 	r := &namespaceDecisions{}
 	on := kluster(&kubernikusv1.DiscoverySpec{Enabled: true})
-	if err := judging(r).Validate(t.Context(), write(on, nil, kubernikusv1.SchemeGroupVersion.WithResource("others"), ""), nil); err != nil || len(r.asked) > 0 {
-		t.Errorf("another resource: error = %v, reviews = %v", err, r.asked)
+	if err := judging(r).Validate(t.Context(), write(on, nil, kubernikusv1.SchemeGroupVersion.WithResource("others"), ""), nil); err != nil || len(r.requests) > 0 {
+		t.Errorf("another resource: error = %v, reviews = %v", err, r.requests)
 	}
 	for operation, want := range map[admission.Operation]bool{admission.Create: true, admission.Update: true, admission.Delete: false} {
 		if got := New().Handles(operation); got != want {

@@ -73,7 +73,7 @@ func serving(t *testing.T, klusters ...runtime.Object) (*Plugin, *fake.Clientset
 }
 
 func TestValidate(t *testing.T) {
-	const refusal = `klusters.kubernikus.sap.cc "web" is forbidden: spec.clusterCIDR: 100.100.0.0/16 overlaps 100.100.128.0/17 of Kluster bank/web on the same router ` +
+	const rejection = `klusters.kubernikus.sap.cc "web" is forbidden: spec.clusterCIDR: 100.100.0.0/16 overlaps 100.100.128.0/17 of Kluster bank/web on the same router ` +
 		first + `: choose a range that is free, or another router in spec.openstack.routerID`
 	bank := func(changes ...func(*kubernikusv1.Kluster)) *kubernikusv1.Kluster {
 		return kluster("bank", first, "100.100.128.0/17", changes...)
@@ -89,27 +89,27 @@ func TestValidate(t *testing.T) {
 		want   string // the rejection
 	}{
 		"no other":                             {nil, mine(first), nil, ""},
-		"overlapping":                          {[]runtime.Object{bank()}, mine(first), nil, refusal},
+		"overlapping":                          {[]runtime.Object{bank()}, mine(first), nil, rejection},
 		"within":                               {[]runtime.Object{bank()}, elsewhere("100.100.129.0/24"), nil, "overlaps 100.100.128.0/17 of Kluster bank/web"},
 		"beside":                               {[]runtime.Object{bank()}, elsewhere("100.100.0.0/17"), nil, ""},
 		"host bits":                            {[]runtime.Object{bank()}, elsewhere("100.100.200.7/16"), nil, "100.100.0.0/16 overlaps"},
 		"another router":                       {[]runtime.Object{bank()}, mine(second), nil, ""},
 		"no router yet":                        {[]runtime.Object{bank()}, mine(""), nil, ""},
-		"its router was found":                 {[]runtime.Object{bank(found)}, mine(first), nil, refusal},
-		"it is being deleted, with its routes": {[]runtime.Object{bank(going)}, mine(first), nil, refusal},
+		"its router was found":                 {[]runtime.Object{bank(found)}, mine(first), nil, rejection},
+		"it is being deleted, with its routes": {[]runtime.Object{bank(going)}, mine(first), nil, rejection},
 		"it has no cloud":                      {[]runtime.Object{bank(noCloud)}, mine(first), nil, ""},
 		"no cloud":                             {[]runtime.Object{bank()}, mine(first, noCloud), nil, ""},
 		"no range":                             {[]runtime.Object{bank()}, mine(first, noCloud, func(k *kubernikusv1.Kluster) { k.Spec.ClusterCIDR = new("") }), nil, ""},
-		"the router is set later":              {[]runtime.Object{bank(), mine("")}, mine(first), mine(""), refusal},
+		"the router is set later":              {[]runtime.Object{bank(), mine("")}, mine(first), mine(""), rejection},
 		"the router is the one found":          {[]runtime.Object{bank(), mine(first, found)}, mine(first), mine(first, found), ""},
-		"another one than found":               {[]runtime.Object{bank(), mine(second, found)}, mine(first), mine(second, found), refusal},
-		"the cloud comes later":                {[]runtime.Object{bank(), mine(first, noCloud)}, mine(first), mine(first, noCloud), refusal},
+		"another one than found":               {[]runtime.Object{bank(), mine(second, found)}, mine(first), mine(second, found), rejection},
+		"the cloud comes later":                {[]runtime.Object{bank(), mine(first, noCloud)}, mine(first), mine(first, noCloud), rejection},
 		"a conflict that is there":             {[]runtime.Object{bank(), mine(first)}, mine(first, func(k *kubernikusv1.Kluster) { k.Spec.Version = "1.36.3" }), mine(first), ""},
 		"out of a conflict":                    {[]runtime.Object{bank(), mine(first)}, mine(second), mine(first), ""},
 		"itself":                               {[]runtime.Object{mine(first)}, mine(first), mine(""), ""},
 		"its name in another namespace":        {[]runtime.Object{kluster("bank", first, "100.100.0.0/16")}, mine(first), nil, "Kluster bank/web"},
-		"the second of many":                   {[]runtime.Object{kluster("a", first, "10.0.0.0/8"), bank(), kluster("c", second, "100.100.0.0/16")}, mine(first), nil, refusal},
-		"the first of two, by its names":       {[]runtime.Object{kluster("zoo", first, "100.100.0.0/17"), bank()}, mine(first), nil, refusal},
+		"the second of many":                   {[]runtime.Object{kluster("a", first, "10.0.0.0/8"), bank(), kluster("c", second, "100.100.0.0/16")}, mine(first), nil, rejection},
+		"the first of two, by its names":       {[]runtime.Object{kluster("zoo", first, "100.100.0.0/17"), bank()}, mine(first), nil, rejection},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, _ := serving(t, tc.others...)
@@ -152,10 +152,10 @@ func TestValidateFollows(t *testing.T) {
 		if err := p.ValidateInitialization(); err != nil {
 			t.Fatal(err)
 		}
-		judge := func(what string, refused bool) {
+		judge := func(what string, rejected bool) {
 			t.Helper()
 			synctest.Wait()
-			if err := p.Validate(ctx, write(kluster("shop", first, "100.100.0.0/16"), nil, ""), nil); (err != nil) != refused {
+			if err := p.Validate(ctx, write(kluster("shop", first, "100.100.0.0/16"), nil, ""), nil); (err != nil) != rejected {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
@@ -179,16 +179,16 @@ func TestValidateFollows(t *testing.T) {
 }
 
 // No request is rejected because of an outdated index, and none is allowed when the state is unknown.
-func TestValidateAsks(t *testing.T) {
+func TestValidateReadsCurrentState(t *testing.T) {
 	sibling := kluster("bank", first, "100.100.0.0/16")
 	p, client := serving(t, sibling)
-	var answer runtime.Object
+	var response runtime.Object
 	var failure error
-	client.PrependReactor("get", "klusters", func(clienttesting.Action) (bool, runtime.Object, error) { return true, answer, failure })
+	client.PrependReactor("get", "klusters", func(clienttesting.Action) (bool, runtime.Object, error) { return true, response, failure })
 	for name, tc := range map[string]struct {
-		answer  runtime.Object
-		failure error
-		is      func(error) bool
+		response runtime.Object
+		failure  error
+		is       func(error) bool
 	}{
 		"it is so":            {sibling, nil, apierrors.IsForbidden},
 		"it moved":            {kluster("bank", second, "100.100.0.0/16"), nil, func(err error) bool { return err == nil }},
@@ -197,7 +197,7 @@ func TestValidateAsks(t *testing.T) {
 			return apierrors.IsInternalError(err) && strings.Contains(err.Error(), "etcd is unavailable")
 		}},
 	} {
-		answer, failure = tc.answer, tc.failure
+		response, failure = tc.response, tc.failure
 		if err := p.Validate(t.Context(), write(kluster("shop", first, "100.100.0.0/16"), nil, ""), nil); !tc.is(err) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -66,8 +66,8 @@ func (p *Plugin) ValidateInitialization() error {
 // Validate rejects another owner without the permission to delete the object, and a reference that blocks the deletion of
 // its owner without the permission to update the finalizers of that one. A user who creates an object sets its owner.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	labels, ours := ownerLabels(a.GetResource().GroupResource())
-	if !ours {
+	labels, own := ownerLabels(a.GetResource().GroupResource())
+	if !own {
 		return nil
 	}
 	object, old, err := request.Metadata(a)

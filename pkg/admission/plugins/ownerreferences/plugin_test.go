@@ -28,9 +28,9 @@ import (
 
 // granting is an authorizer that allows what it lists, as "verb resource[/subresource] namespace/name".
 type granting struct {
-	allowed []string
-	err     error
-	asked   []string
+	allowed  []string
+	err      error
+	requests []string
 }
 
 func (g *granting) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
@@ -39,7 +39,7 @@ func (g *granting) Authorize(_ context.Context, a authorizer.Attributes) (author
 		resource += "/" + a.GetSubresource()
 	}
 	what := a.GetVerb() + " " + resource + " " + a.GetNamespace() + "/" + a.GetName()
-	g.asked = append(g.asked, what)
+	g.requests = append(g.requests, what)
 	if slices.Contains(g.allowed, what) {
 		return authorizer.DecisionAllow, "", nil
 	}
@@ -107,8 +107,8 @@ func TestOwnersNeedTheVerbDelete(t *testing.T) {
 		if err := newPlugin(auth).Validate(t.Context(), request, nil); err != nil {
 			t.Errorf("%s: with all permissions: %v", tc.name, err)
 		}
-		if !slices.Equal(auth.asked, tc.needs) {
-			t.Errorf("%s: reviewed %q, want %q", tc.name, auth.asked, tc.needs)
+		if !slices.Equal(auth.requests, tc.needs) {
+			t.Errorf("%s: reviewed %q, want %q", tc.name, auth.requests, tc.needs)
 		}
 		for i, need := range tc.needs {
 			without := &granting{allowed: slices.Delete(slices.Clone(tc.needs), i, i+1)}

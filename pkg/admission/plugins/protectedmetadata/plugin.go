@@ -47,27 +47,27 @@ func New() *Plugin {
 // that a request in whatever representation, to whatever subresource, is judged by its effect. Every verb is reviewed:
 // one change that is allowed must not carry another past.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	ours := finalizers(a.GetResource().GroupResource())
-	if ours == nil {
+	own := finalizers(a.GetResource().GroupResource())
+	if own == nil {
 		return nil
 	}
 	object, old, err := request.Metadata(a)
 	if err != nil {
 		return err
 	}
-	var refused []string
-	for _, need := range needs(object, old, ours) {
+	var rejected []string
+	for _, need := range needs(object, old, own) {
 		allowed, err := p.Has(ctx, a, object.GetName(), need.verb)
 		if err != nil {
 			return apierrors.NewInternalError(fmt.Errorf("check whether user %q has the verb %q on %s %q: %w",
 				a.GetUserInfo().GetName(), need.verb, a.GetResource().GroupResource(), object.GetName(), err))
 		}
 		if !allowed {
-			refused = append(refused, fmt.Sprintf("%s without the verb %q", strings.Join(need.changes, " and "), need.verb))
+			rejected = append(rejected, fmt.Sprintf("%s without the verb %q", strings.Join(need.changes, " and "), need.verb))
 		}
 	}
-	if len(refused) == 0 {
+	if len(rejected) == 0 {
 		return nil
 	}
-	return admission.NewForbidden(a, fmt.Errorf("user %q cannot change %s on this object", a.GetUserInfo().GetName(), strings.Join(refused, ", nor ")))
+	return admission.NewForbidden(a, fmt.Errorf("user %q cannot change %s on this object", a.GetUserInfo().GetName(), strings.Join(rejected, ", nor ")))
 }

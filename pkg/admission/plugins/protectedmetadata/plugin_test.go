@@ -49,13 +49,13 @@ func kinds() []kind {
 
 // granting is an authorizer that allows some verbs, and records the requests.
 type granting struct {
-	verbs []string
-	err   error
-	asked []authorizer.Attributes
+	verbs    []string
+	err      error
+	requests []authorizer.Attributes
 }
 
 func (g *granting) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
-	g.asked = append(g.asked, a)
+	g.requests = append(g.requests, a)
 	if slices.Contains(g.verbs, a.GetVerb()) {
 		return authorizer.DecisionAllow, "", nil
 	}
@@ -115,16 +115,16 @@ func TestNeeds(t *testing.T) {
 			if err := plugin.Validate(t.Context(), k.attributes(tc.object, tc.old, ""), nil); err != nil {
 				t.Errorf("%s, %s: with the verbs %q: %v", k.gvr.Resource, tc.name, tc.verbs, err)
 			}
-			var asked []string
-			for _, a := range auth.asked {
-				asked = append(asked, a.GetVerb())
+			var requests []string
+			for _, a := range auth.requests {
+				requests = append(requests, a.GetVerb())
 				if a.GetUser().GetName() != "mara" || a.GetName() != "web" || a.GetNamespace() != k.namespace || a.GetResource() != k.gvr.Resource ||
 					a.GetAPIGroup() != k.gvr.Group || a.GetSubresource() != "" || !a.IsResourceRequest() {
 					t.Errorf("%s, %s: reviewed %+v", k.gvr.Resource, tc.name, a)
 				}
 			}
-			if !slices.Equal(asked, tc.verbs) {
-				t.Errorf("%s, %s: reviewed %q, want %q", k.gvr.Resource, tc.name, asked, tc.verbs)
+			if !slices.Equal(requests, tc.verbs) {
+				t.Errorf("%s, %s: reviewed %q, want %q", k.gvr.Resource, tc.name, requests, tc.verbs)
 			}
 			for i, verb := range tc.verbs {
 				auth.verbs = slices.Delete(slices.Clone(tc.verbs), i, i+1)
@@ -139,7 +139,7 @@ func TestNeeds(t *testing.T) {
 		kept.Finalizers, bare.Finalizers = []string{"example.com/other", k.finalizer}, []string{"example.com/other"}
 		for name, tc := range map[string]struct {
 			object, old *metav1.ObjectMeta
-			refused     bool
+			rejected    bool
 		}{
 			"known one removed": {&bare, &kept, true},
 			"all removed":       {&plain, &kept, true},
@@ -153,7 +153,7 @@ func TestNeeds(t *testing.T) {
 				plugin := New()
 				plugin.SetUnconditionalAuthorizer(&granting{verbs: verbs})
 				err := plugin.Validate(t.Context(), k.attributes(tc.object, tc.old, ""), nil)
-				if refused := tc.refused && !slices.Contains(verbs, VerbManageFinalizers); apierrors.IsForbidden(err) != refused || err != nil != refused {
+				if rejected := tc.rejected && !slices.Contains(verbs, VerbManageFinalizers); apierrors.IsForbidden(err) != rejected || err != nil != rejected {
 					t.Errorf("%s, %s, with the verbs %q: %v", k.finalizer, name, verbs, err)
 				}
 			}
@@ -173,7 +173,7 @@ func TestOtherResourcesPass(t *testing.T) {
 }
 
 // Unknown is not allowed, and not forbidden either.
-func TestNoAnswer(t *testing.T) {
+func TestUnknownDecision(t *testing.T) {
 	object, old := metav1.ObjectMeta{Name: "web"}, metav1.ObjectMeta{Name: "web", Finalizers: []string{"gardener"}}
 	away := errors.New("kube-apiserver is unavailable")
 	plugin := New()

@@ -74,7 +74,7 @@ type need struct {
 
 // needs returns the verbs that a change of metadata needs, each once; old is nil when the object is created. An annotation
 // counts at creation too: an object that is created detached would be as little cleaned up as one that is detached later.
-func needs(object, old metav1.Object, ours []string) []need {
+func needs(object, old metav1.Object, own []string) []need {
 	var all []need
 	add := func(verb, change string) {
 		i := slices.IndexFunc(all, func(n need) bool { return n.verb == verb })
@@ -86,7 +86,7 @@ func needs(object, old metav1.Object, ours []string) []need {
 	var before map[string]string
 	if old != nil {
 		before = old.GetAnnotations()
-		for _, name := range ours {
+		for _, name := range own {
 			if slices.Contains(old.GetFinalizers(), name) && !slices.Contains(object.GetFinalizers(), name) {
 				add(VerbManageFinalizers, fmt.Sprintf("metadata.finalizers (remove %q)", name))
 			}

@@ -21,13 +21,13 @@ import (
 
 // decision is an authorizer with one decision for the verb.
 type decision struct {
-	allowed bool
-	err     error
-	asked   []authorizer.AttributesRecord
+	allowed  bool
+	err      error
+	requests []authorizer.AttributesRecord
 }
 
 func (r *decision) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
-	r.asked = append(r.asked, a.(authorizer.AttributesRecord))
+	r.requests = append(r.requests, a.(authorizer.AttributesRecord))
 	if r.allowed {
 		return authorizer.DecisionAllow, "", r.err
 	}
@@ -69,19 +69,19 @@ func TestValidate(t *testing.T) {
 				}
 				a := admission.NewAttributesRecord(project(test.after), old, gardenerv1beta1.SchemeGroupVersion.WithKind("Project"), "", "dev",
 					gardenerv1beta1.SchemeGroupVersion.WithResource("projects"), "", operation, nil, false, &user.DefaultInfo{Name: "anna"})
-				asked := &decision{allowed: allowed}
+				requests := &decision{allowed: allowed}
 				plugin := New()
-				plugin.SetUnconditionalAuthorizer(asked)
+				plugin.SetUnconditionalAuthorizer(requests)
 				plugin.SetProjectQuotaLabels([]string{"size"})
 				err := plugin.Validate(t.Context(), a, nil)
-				if refused := test.needs != "" && !allowed; apierrors.IsForbidden(err) != refused || refused && !strings.Contains(err.Error(), "("+test.needs+")") {
-					t.Errorf("allowed = %t: error = %v, want rejected = %t", allowed, err, refused)
+				if rejected := test.needs != "" && !allowed; apierrors.IsForbidden(err) != rejected || rejected && !strings.Contains(err.Error(), "("+test.needs+")") {
+					t.Errorf("allowed = %t: error = %v, want rejected = %t", allowed, err, rejected)
 				}
-				if (test.needs != "") != (len(asked.asked) == 1) {
-					t.Errorf("reviews = %v", asked.asked)
+				if (test.needs != "") != (len(requests.requests) == 1) {
+					t.Errorf("reviews = %v", requests.requests)
 				}
-				if len(asked.asked) == 1 && (asked.asked[0].Verb != "modify-quota-labels" || asked.asked[0].Name != "dev" || asked.asked[0].Resource != "projects") {
-					t.Errorf("review = %+v", asked.asked[0])
+				if len(requests.requests) == 1 && (requests.requests[0].Verb != "modify-quota-labels" || requests.requests[0].Name != "dev" || requests.requests[0].Resource != "projects") {
+					t.Errorf("review = %+v", requests.requests[0])
 				}
 			}
 		})

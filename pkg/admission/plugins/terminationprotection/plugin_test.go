@@ -35,9 +35,9 @@ func TestValidate(t *testing.T) {
 	deleting := kluster(map[string]string{annotation: "true"})
 	deleting.DeletionTimestamp = new(metav1.Now())
 	for _, tc := range []struct {
-		name    string
-		kluster *kubernikusv1.Kluster
-		refused bool
+		name     string
+		kluster  *kubernikusv1.Kluster
+		rejected bool
 	}{
 		{"no annotation", kluster(nil), false},
 		{"another annotation", kluster(map[string]string{"termination-protection": "true"}), false},
@@ -51,7 +51,7 @@ func TestValidate(t *testing.T) {
 		for request, name := range map[string]string{"DELETE": "demo", "DELETECOLLECTION": ""} {
 			t.Run(tc.name+", "+request, func(t *testing.T) {
 				err := New().Validate(t.Context(), deletion(tc.kluster, klusters, "", name), nil)
-				if !tc.refused {
+				if !tc.rejected {
 					if err != nil {
 						t.Error(err)
 					}

@@ -76,7 +76,7 @@ func TestReview(t *testing.T) {
 	for name, tc := range map[string]struct {
 		namespace, name string
 		current, old    *corev1.Secret
-		refused         string
+		rejected        string
 	}{
 		"in a project":                   {"garden-x", "any", secret(broken), nil, "data[kubeconfig] is not acceptable: users[0].user.exec"},
 		"in the garden":                  {"garden", "any", secret(broken), nil, "data[kubeconfig]"},
@@ -100,7 +100,7 @@ func TestReview(t *testing.T) {
 		"going":                          {"garden-x", "any", going, secret(fine), ""},
 	} {
 		got := New(users()).Review(t.Context(), request(t, tc.namespace, tc.name, tc.current, tc.old))
-		if got.Rejected != (tc.refused != "") || !strings.Contains(got.Message, tc.refused) || len(got.Warnings) > 0 {
+		if got.Rejected != (tc.rejected != "") || !strings.Contains(got.Message, tc.rejected) || len(got.Warnings) > 0 {
 			t.Errorf("%s: got %+v", name, got)
 		}
 		if strings.Contains(got.Message, hidden) {
@@ -110,7 +110,7 @@ func TestReview(t *testing.T) {
 }
 
 // A failed lookup does not reject the Secret: the loader will.
-func TestReviewWhenNobodyKnows(t *testing.T) {
+func TestReviewWhenLookupFails(t *testing.T) {
 	down := unused{errors.New("no server responds")}
 	for _, key := range []string{"kubeconfig", "config"} {
 		got := New(down).Review(t.Context(), request(t, "plain", "any", secret(map[string]string{key: bad}), nil))

@@ -25,20 +25,20 @@ const (
 type api map[string]any
 
 func (a api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	answer, ok := a[r.URL.Path]
+	result, ok := a[r.URL.Path]
 	if selector := r.URL.Query().Get("fieldSelector"); ok && selector != "" {
-		answer, ok = a[r.URL.Path+"?"+selector]
+		result, ok = a[r.URL.Path+"?"+selector]
 	}
 	w.Header().Set("Content-Type", "application/json")
 	if !ok {
-		answer = http.StatusNotFound
+		result = http.StatusNotFound
 	}
-	if code, isCode := answer.(int); isCode {
+	if code, isCode := result.(int); isCode {
 		w.WriteHeader(code)
 		reasons := map[int]metav1.StatusReason{404: metav1.StatusReasonNotFound, 400: metav1.StatusReasonBadRequest, 503: metav1.StatusReasonServiceUnavailable, 403: metav1.StatusReasonForbidden}
-		answer = metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Failure", Code: int32(code), Reason: reasons[code]}
+		result = metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Failure", Code: int32(code), Reason: reasons[code]}
 	}
-	_ = json.NewEncoder(w).Encode(answer)
+	_ = json.NewEncoder(w).Encode(result)
 }
 
 func resources(names ...string) metav1.APIResourceList {
@@ -127,7 +127,7 @@ func TestProject(t *testing.T) {
 	marked := namespace("gardener.cloud/role", "project", "project.gardener.cloud/name", "x")
 	const byField = gardener + "/projects?spec.namespace=garden-x"
 	for name, tc := range map[string]struct {
-		answers   api
+		responses api
 		namespace *metav1.PartialObjectMetadata
 		want, err string
 	}{
@@ -143,7 +143,7 @@ func TestProject(t *testing.T) {
 		"not served, and nobody's":        {api{}, namespace(), "", ""},
 		"whether it is served is unknown": {api{gardener: 503}, namespace(), "", "core.gardener.cloud/v1beta1 is unavailable"},
 	} {
-		got, err := contentsOf(t, tc.answers).Project(t.Context(), tc.namespace)
+		got, err := contentsOf(t, tc.responses).Project(t.Context(), tc.namespace)
 		if (err != nil) != (tc.err != "") || err != nil && !strings.Contains(err.Error(), tc.err) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -27,7 +27,7 @@ type store struct {
 	metadata.Interface
 	metadata.Getter
 	number, requests int
-	says             bool
+	reports          bool
 	err              error
 	namespace        string
 }
@@ -49,7 +49,7 @@ func (s *store) List(_ context.Context, options metav1.ListOptions) (*metav1.Par
 	list.Items = make([]metav1.PartialObjectMetadata, size)
 	if rest := s.number - from - size; rest > 0 {
 		list.Continue = strings.Repeat("x", from+size)
-		if s.says {
+		if s.reports {
 			list.RemainingItemCount = new(int64(rest))
 		}
 	}
@@ -114,7 +114,7 @@ func TestReview(t *testing.T) {
 		"account elsewhere":    {things(less, -1), 9, func(r *admissionv1.AdmissionRequest) { r.UserInfo.Username = "system:serviceaccount:other:robot" }, "bytes"},
 		"a group as a user":    {things(less, -1), 9, func(r *admissionv1.AdmissionRequest) { r.UserInfo.Username = "admins" }, "bytes"},
 	} {
-		for mode, says := range map[v1alpha1.ResourceSizeMode]bool{v1alpha1.ResourceSizeBlock: true, v1alpha1.ResourceSizeLog: false} {
+		for mode, reports := range map[v1alpha1.ResourceSizeMode]bool{v1alpha1.ResourceSizeBlock: true, v1alpha1.ResourceSizeLog: false} {
 			config := v1alpha1.ResourceSizeConfiguration{Mode: mode, Limits: tc.limits, UnrestrictedSubjects: []rbacv1.Subject{
 				{Kind: "User", Name: "root"}, {Kind: "Group", Name: "admins"}, {Kind: "ServiceAccount", Namespace: "ns", Name: "robot"},
 			}}
@@ -122,7 +122,7 @@ func TestReview(t *testing.T) {
 			if tc.change != nil {
 				tc.change(request)
 			}
-			objects := &store{number: tc.number, says: says}
+			objects := &store{number: tc.number, reports: reports}
 			got := New(config, objects).Review(t.Context(), request)
 			if blocks := mode == v1alpha1.ResourceSizeBlock && tc.message != ""; got.Rejected != blocks || blocks && !strings.Contains(got.Message, tc.message) {
 				t.Errorf("%s, %s: got %+v", name, mode, got)
@@ -130,7 +130,7 @@ func TestReview(t *testing.T) {
 			if logs := mode == v1alpha1.ResourceSizeLog && tc.message != ""; logs != (len(got.Warnings) > 0) || logs && !strings.Contains(got.Warnings[0], tc.message) {
 				t.Errorf("%s, %s: got %+v", name, mode, got)
 			}
-			if says && objects.requests > 1 || objects.namespace != "" && objects.namespace != request.Namespace {
+			if reports && objects.requests > 1 || objects.namespace != "" && objects.namespace != request.Namespace {
 				t.Errorf("%s: %d requests, namespace %q", name, objects.requests, objects.namespace)
 			}
 		}

@@ -38,7 +38,7 @@ func defaulted(t *testing.T) *v1alpha1.ControllerManagerConfiguration {
 // Consumers dereference what they find, and a printed null would have no meaning.
 func TestDefaultsLeaveNothingNil(t *testing.T) {
 	config := defaulted(t)
-	ours := reflect.TypeOf(*config).PkgPath()
+	own := reflect.TypeOf(*config).PkgPath()
 	var walk func(path string, value reflect.Value)
 	walk = func(path string, value reflect.Value) {
 		switch value.Kind() {
@@ -52,7 +52,7 @@ func TestDefaultsLeaveNothingNil(t *testing.T) {
 				}
 			}
 		case reflect.Struct:
-			if value.Type().PkgPath() != ours {
+			if value.Type().PkgPath() != own {
 				return
 			}
 			for i := range value.NumField() {

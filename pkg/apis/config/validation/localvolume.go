@@ -67,7 +67,7 @@ func validateVolumeSources(config *v1alpha1.LocalVolumeConfiguration, path *fiel
 		for _, message := range content.IsLabelKey(driver.TopologyKey) {
 			errs = append(errs, field.Invalid(at.Child("topologyKey"), driver.TopologyKey, message))
 		}
-		if reason := refusedDriver(driver.Name); reason != "" {
+		if reason := rejectedDriver(driver.Name); reason != "" {
 			errs = append(errs, field.Forbidden(at.Child("name"), fmt.Sprintf("volumes of %s are not lost with a node: %s", driver.Name, reason)))
 		}
 		if slices.Contains(sharedTopologyKeys, driver.TopologyKey) {
@@ -92,9 +92,9 @@ var sharedTopologyKeys = []string{
 	"kubernetes.io/os", "kubernetes.io/arch", "node.kubernetes.io/instance-type",
 }
 
-// refusedDrivers are CSI drivers that have replicas of a volume on other nodes, or can move its data, or whose data is not
+// rejectedDrivers are CSI drivers that have replicas of a volume on other nodes, or can move its data, or whose data is not
 // on a node at all. Some installations put a prefix before the name.
-var refusedDrivers = []struct{ name, reason string }{
+var rejectedDrivers = []struct{ name, reason string }{
 	{"driver.longhorn.io", "Longhorn has replicas on other nodes, and rebuilds them"},
 	{"io.openebs.csi-mayastor", "OpenEBS Mayastor has replicas on other nodes, and reaches them over the network"},
 	{"rbd.csi.ceph.com", "Ceph RBD stores them in the Ceph cluster"},
@@ -110,11 +110,11 @@ var refusedDrivers = []struct{ name, reason string }{
 	{"cinder.csi.openstack.org", "a volume of Cinder can be attached to another node"},
 }
 
-// refusedDriver returns why the volumes of a driver must not be cleaned up; empty when they may.
-func refusedDriver(name string) string {
-	for _, refused := range refusedDrivers {
-		if name == refused.name || strings.HasSuffix(name, "."+refused.name) {
-			return refused.reason
+// rejectedDriver returns why the volumes of a driver must not be cleaned up; empty when they may.
+func rejectedDriver(name string) string {
+	for _, rejected := range rejectedDrivers {
+		if name == rejected.name || strings.HasSuffix(name, "."+rejected.name) {
+			return rejected.reason
 		}
 	}
 	return ""

@@ -89,9 +89,9 @@ func TestValidateProjectStatusUpdate(t *testing.T) {
 	for _, phase := range []gardenerv1beta1.ProjectPhase{"Pending", "Ready", "Failed", "Terminating"} {
 		tests = append(tests, change{string(phase), status(func(s *gardenerv1beta1.ProjectStatus) { s.Phase = phase }), nil})
 	}
-	for _, answer := range []gardenerv1beta1.ConditionStatus{"True", "False", "Unknown", "Progressing"} {
-		tests = append(tests, change{"condition " + string(answer), status(func(s *gardenerv1beta1.ProjectStatus) {
-			s.Conditions = []gardenerv1beta1.Condition{{Type: "Stale", Status: answer}}
+	for _, conditionStatus := range []gardenerv1beta1.ConditionStatus{"True", "False", "Unknown", "Progressing"} {
+		tests = append(tests, change{"condition " + string(conditionStatus), status(func(s *gardenerv1beta1.ProjectStatus) {
+			s.Conditions = []gardenerv1beta1.Condition{{Type: "Stale", Status: conditionStatus}}
 		}), nil})
 	}
 	for _, tc := range tests {

@@ -14,7 +14,7 @@ func TestAnnotationsAndFinalizers(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		metadata metav1.ObjectMeta
-		ask      func(*Kluster) bool
+		accessor func(*Kluster) bool
 		want     bool
 	}{
 		{"not protected", metav1.ObjectMeta{}, (*Kluster).TerminationProtected, false},
@@ -30,7 +30,7 @@ func TestAnnotationsAndFinalizers(t *testing.T) {
 		{"imported deorbiter", metav1.ObjectMeta{Finalizers: []string{"deorbiter"}}, (*Kluster).HasDeorbiter, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got := test.ask(&Kluster{ObjectMeta: test.metadata}); got != test.want {
+			if got := test.accessor(&Kluster{ObjectMeta: test.metadata}); got != test.want {
 				t.Errorf("got %t, want %t", got, test.want)
 			}
 		})

@@ -77,7 +77,7 @@ func TestValidateResources(t *testing.T) {
 	}
 }
 
-func TestRefusedBodyIsShortened(t *testing.T) {
+func TestRejectedBodyIsShortened(t *testing.T) {
 	translation := goodTranslation()
 	translation.Resources[0].Body = "{" + strings.Repeat("ü", 1<<20)
 	errs := ValidateTranslation(translation)

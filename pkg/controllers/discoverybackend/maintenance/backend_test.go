@@ -173,7 +173,7 @@ func TestUnknownRoutes(t *testing.T) {
 				w.unserved[proxies.GroupResource()] = err
 			}
 			w.mu.Unlock()
-			w.set.Look()
+			w.set.Recheck()
 			time.Sleep(10 * time.Second)
 			synctest.Wait()
 		}
@@ -209,7 +209,7 @@ func TestBackendsThatAreNotServed(t *testing.T) {
 		w.mu.Lock()
 		w.unserved[backendsResource()] = nil
 		w.mu.Unlock()
-		w.set.Look()
+		w.set.Recheck()
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		if all, err := w.backends.cluster.backends(w.Context()); err == nil {

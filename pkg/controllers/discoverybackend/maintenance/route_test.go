@@ -60,7 +60,7 @@ func TestNothingIsWrittenFromPartialData(t *testing.T) {
 						w.mu.Lock()
 						w.unserved[resource] = err
 						w.mu.Unlock()
-						w.set.Look()
+						w.set.Recheck()
 						time.Sleep(10 * time.Second)
 						synctest.Wait()
 						if _, wrote, err := w.correct(); err != nil || len(wrote) > 0 || w.weights() != before {

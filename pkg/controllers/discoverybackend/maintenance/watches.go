@@ -102,7 +102,7 @@ func (w *watches) followBackends(ctx context.Context, queue workqueue.TypedRateL
 	// Creating or deleting a CustomResourceDefinition adds or removes a kind of route.
 	w.cluster.set.Subscribe(func(e kinds.Event) {
 		if resource := schema.ParseGroupResource(e.Object().Name); !e.Initial && slices.Contains(w.routeResources(), resource) {
-			w.cluster.set.Look()
+			w.cluster.set.Recheck()
 		}
 	}, definitionsResource())
 	return nil

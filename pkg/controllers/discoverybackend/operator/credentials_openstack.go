@@ -89,8 +89,8 @@ func judgeClouds(data map[string][]byte) ([]string, error) {
 		return nil, fmt.Errorf("has both %q and %q: remove one of them", keyClouds, keyAuthURL)
 	}
 	quoted := func(key string) string { return fmt.Sprintf("key %q", key) }
-	places := openstack.CloudPlaces{File: quoted(keyClouds), Name: quoted(keyCloud), Authority: quoted(keyCAData),
-		HasAuthority: has(data, keyCAData)}
+	places := openstack.CloudPlaces{File: quoted(keyClouds), Name: quoted(keyCloud), CA: quoted(keyCAData),
+		HasCA: has(data, keyCAData)}
 	if _, err := openstack.ChooseCloud(data[keyClouds], string(data[keyCloud]), places); err != nil {
 		return nil, err
 	}

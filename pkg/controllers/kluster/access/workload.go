@@ -20,8 +20,8 @@ import (
 const (
 	// KeyKubeconfig is a kubeconfig. It wins when both layouts are there.
 	KeyKubeconfig = "kubeconfig"
-	// KeyAuthority, KeyCertificate and KeyPrivateKey are Kubernikus' own. The host is that of status.apiserver.
-	KeyAuthority   = "tls-ca.pem"
+	// KeyCA, KeyCertificate and KeyPrivateKey are Kubernikus' own. The host is that of status.apiserver.
+	KeyCA          = "tls-ca.pem"
 	KeyCertificate = "apiserver-clients-cluster-admin.pem"
 	KeyPrivateKey  = "apiserver-clients-cluster-admin-key.pem"
 	// keyClusterAPI is the key of a kubeconfig in a Secret of Cluster API.
@@ -29,7 +29,7 @@ const (
 )
 
 // workloadKeys are all of them.
-var workloadKeys = []string{KeyKubeconfig, KeyAuthority, KeyCertificate, KeyPrivateKey}
+var workloadKeys = []string{KeyKubeconfig, KeyCA, KeyCertificate, KeyPrivateKey}
 
 // Failures to find the way into a workload cluster that are no mistakes.
 var (
@@ -60,9 +60,9 @@ func Workload(k *kubernikusv1.Kluster, data map[string][]byte) (*rest.Config, er
 	if !HasWorkload(data) {
 		return nil, ErrNoWorkload
 	}
-	authority, certificate, key := data[KeyAuthority], data[KeyCertificate], data[KeyPrivateKey]
-	if _, err := cert.ParseCertsPEM(authority); err != nil {
-		return nil, fmt.Errorf("key %q has no certificate in PEM", KeyAuthority)
+	ca, certificate, key := data[KeyCA], data[KeyCertificate], data[KeyPrivateKey]
+	if _, err := cert.ParseCertsPEM(ca); err != nil {
+		return nil, fmt.Errorf("key %q has no certificate in PEM", KeyCA)
 	}
 	if _, err := tls.X509KeyPair(certificate, key); err != nil {
 		return nil, fmt.Errorf("keys %q and %q are not a certificate and its key in PEM", KeyCertificate, KeyPrivateKey)
@@ -73,5 +73,5 @@ func Workload(k *kubernikusv1.Kluster, data map[string][]byte) (*rest.Config, er
 	if u, err := url.Parse(k.Status.Apiserver); err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil {
 		return nil, errors.New("status.apiserver is not an https URL with a host and without credentials")
 	}
-	return &rest.Config{Host: k.Status.Apiserver, TLSClientConfig: rest.TLSClientConfig{CAData: authority, CertData: certificate, KeyData: key}}, nil
+	return &rest.Config{Host: k.Status.Apiserver, TLSClientConfig: rest.TLSClientConfig{CAData: ca, CertData: certificate, KeyData: key}}, nil
 }

@@ -35,8 +35,8 @@ func pems(t *testing.T) (certificate, key []byte) {
 func TestWorkload(t *testing.T) {
 	certificate, key := pems(t)
 	_, other := pems(t)
-	kubernikus := func(certificate, key, authority []byte) map[string][]byte {
-		return map[string][]byte{access.KeyCertificate: certificate, access.KeyPrivateKey: key, access.KeyAuthority: authority}
+	kubernikus := func(certificate, key, ca []byte) map[string][]byte {
+		return map[string][]byte{access.KeyCertificate: certificate, access.KeyPrivateKey: key, access.KeyCA: ca}
 	}
 	both := kubernikus(certificate, key, certificate)
 	both[access.KeyKubeconfig] = kubeconfigFor("https://first.example")

@@ -31,11 +31,11 @@ func TestAnnounce(t *testing.T) {
 		t.Errorf("writes %v, want %v", f.writes, want)
 	}
 	backend, secret := f.there(k, discoveryNamespace)
-	if backend == nil || !isOurs(k, backend) || backend.Cluster.Type != gimbalv1.BackendKubernetes ||
+	if backend == nil || !isOwn(k, backend) || backend.Cluster.Type != gimbalv1.BackendKubernetes ||
 		backend.Cluster.Secret != "k-discovery" || backend.Cluster.DrainPolicy != gimbalv1.DrainKeepSole || len(backend.OwnerReferences) > 0 {
 		t.Errorf("backend %+v", backend)
 	}
-	if secret == nil || !isOurs(k, secret) || len(secret.Data) != 1 || !bytes.Equal(secret.Data["config"], kubeconfigFor("https://a.example")) || len(secret.OwnerReferences) > 0 {
+	if secret == nil || !isOwn(k, secret) || len(secret.Data) != 1 || !bytes.Equal(secret.Data["config"], kubeconfigFor("https://a.example")) || len(secret.OwnerReferences) > 0 {
 		t.Errorf("secret %+v", secret)
 	}
 	if text := f.events(); !strings.HasPrefix(text, "Normal Announced") || strings.Contains(text, "\n") {
@@ -251,7 +251,7 @@ func TestLeftAlone(t *testing.T) {
 }
 
 // The API server has the last word, and nothing that it reports about a Secret is notified.
-func TestRefused(t *testing.T) {
+func TestRejected(t *testing.T) {
 	resource := gimbalv1.Resource("discoverybackends")
 	for name, tc := range map[string]struct {
 		secret, backend error

@@ -32,7 +32,7 @@ func kubernikusKeys(t *testing.T) map[string][]byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return map[string][]byte{access.KeyAuthority: certificate, access.KeyCertificate: certificate, access.KeyPrivateKey: key, "openstack-password": []byte(hidden)}
+	return map[string][]byte{access.KeyCA: certificate, access.KeyCertificate: certificate, access.KeyPrivateKey: key, "openstack-password": []byte(hidden)}
 }
 
 func servedAt(url string) func(*kubernikusv1.Kluster) {
@@ -59,7 +59,7 @@ func TestKubeconfigOfKubernikus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if config.Host != "https://k.example:6443" || !bytes.Equal(config.CAData, data[access.KeyAuthority]) ||
+	if config.Host != "https://k.example:6443" || !bytes.Equal(config.CAData, data[access.KeyCA]) ||
 		!bytes.Equal(config.CertData, data[access.KeyCertificate]) || !bytes.Equal(config.KeyData, data[access.KeyPrivateKey]) {
 		t.Errorf("it leads to %v", config)
 	}

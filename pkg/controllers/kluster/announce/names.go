@@ -38,12 +38,12 @@ func labelsOf(k *kubernikusv1.Kluster) map[string]string {
 	return map[string]string{LabelNamespace: k.Namespace, LabelName: k.Name, LabelUID: string(k.UID)}
 }
 
-// isOurs reports whether an object was made for this very Kluster.
-func isOurs(k *kubernikusv1.Kluster, object metav1.Object) bool {
-	ours := labelsOf(k)
+// isOwn reports whether an object was made for this very Kluster.
+func isOwn(k *kubernikusv1.Kluster, object metav1.Object) bool {
+	own := labelsOf(k)
 	found := maps.Clone(object.GetLabels())
-	maps.DeleteFunc(found, func(label, _ string) bool { return ours[label] == "" })
-	return maps.Equal(found, ours)
+	maps.DeleteFunc(found, func(label, _ string) bool { return own[label] == "" })
+	return maps.Equal(found, own)
 }
 
 // isNamesakes reports whether an object was made for a Kluster of this name. When it is not owned by Groundskeeper, that one has

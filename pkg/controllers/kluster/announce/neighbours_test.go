@@ -19,7 +19,7 @@ func TestTwoClusters(t *testing.T) {
 	f.want(east, "True/Announced")
 	f.want(west, "True/Announced")
 	before, credentialsBefore := f.there(west, discoveryNamespace)
-	if before == nil || credentialsBefore == nil || !isOurs(west, before) || !bytes.Equal(credentialsBefore.Data[keyConfig], kubeconfigFor("https://west.example")) {
+	if before == nil || credentialsBefore == nil || !isOwn(west, before) || !bytes.Equal(credentialsBefore.Data[keyConfig], kubeconfigFor("https://west.example")) {
 		t.Fatalf("west is announced as %+v with %+v", before, credentialsBefore)
 	}
 	f.change(source, func() { source.Data["kubeconfig"] = kubeconfigFor("https://east-2.example") })

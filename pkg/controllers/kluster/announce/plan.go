@@ -87,8 +87,8 @@ func blocked(k *kubernikusv1.Kluster, there seen) *metav1.Condition {
 		}
 		name := fmt.Sprintf("%s %s/%s", object.kind, object.meta.GetNamespace(), object.meta.GetName())
 		switch {
-		case isOurs(k, object.meta) && object.meta.GetDeletionTimestamp().IsZero():
-		case isOurs(k, object.meta):
+		case isOwn(k, object.meta) && object.meta.GetDeletionTimestamp().IsZero():
+		case isOwn(k, object.meta):
 			return notAnnounced(ReasonAnnouncing, "%s is being deleted, and recreated when it has been deleted", name)
 		case isNamesakes(k, object.meta):
 			return notAnnounced(ReasonNameTaken, "%s was made for an earlier Kluster of this name: delete it, or hand it over to this one by setting its label %s to %s", name, LabelUID, k.UID)

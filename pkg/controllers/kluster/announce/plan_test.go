@@ -145,13 +145,13 @@ func TestNeighbour(t *testing.T) {
 	}
 }
 
-func TestIsOurs(t *testing.T) {
+func TestIsOwn(t *testing.T) {
 	k := klustertest.Kluster("k")
-	if !isOurs(k, backendOf(k)) {
+	if !isOwn(k, backendOf(k)) {
 		t.Error("what was made for a Kluster is not its own")
 	}
 	k.UID = ""
-	if isOurs(k, backendOf(k)) || isOurs(k, &corev1.Secret{}) {
+	if isOwn(k, backendOf(k)) || isOwn(k, &corev1.Secret{}) {
 		t.Error("a Kluster without a uid owns something")
 	}
 }

@@ -90,7 +90,7 @@ func (r *reconciler) settle(ctx context.Context, k *kubernikusv1.Kluster) (time.
 	if err != nil {
 		return 0, err
 	}
-	there, err := r.look(ctx, k)
+	there, err := r.inspect(ctx, k)
 	if err != nil {
 		return 0, err
 	}
@@ -143,8 +143,8 @@ func (r *reconciler) credentials(ctx context.Context, k *kubernikusv1.Kluster) (
 	return kubeconfig, problem, nil
 }
 
-// look reads what is there under the names that the announcement needs.
-func (r *reconciler) look(ctx context.Context, k *kubernikusv1.Kluster) (seen, error) {
+// inspect reads what is there under the names that the announcement needs.
+func (r *reconciler) inspect(ctx context.Context, k *kubernikusv1.Kluster) (seen, error) {
 	var there seen
 	backend, secret := &gimbalv1.DiscoveryBackend{}, &corev1.Secret{}
 	name := client.ObjectKey{Namespace: k.Spec.Discovery.Namespace, Name: k.Name}

@@ -146,7 +146,7 @@ func backendsOf(ctx context.Context, live client.Reader, k *kubernikusv1.Kluster
 	}
 	var found []*gimbalv1.DiscoveryBackend
 	for i := range all.Items {
-		if backend := &all.Items[i]; isOurs(k, backend) && backend.Name == k.Name {
+		if backend := &all.Items[i]; isOwn(k, backend) && backend.Name == k.Name {
 			found = append(found, backend)
 		}
 	}
@@ -165,7 +165,7 @@ func secretsOf(ctx context.Context, live client.Reader, k *kubernikusv1.Kluster)
 	}
 	var found []*metav1.PartialObjectMetadata
 	for i := range all.Items {
-		if secret := &all.Items[i]; isOurs(k, secret) && secret.Name == secretName(k) {
+		if secret := &all.Items[i]; isOwn(k, secret) && secret.Name == secretName(k) {
 			found = append(found, secret)
 		}
 	}

@@ -79,7 +79,7 @@ func TestWithdraw(t *testing.T) {
 	stay := []client.Object{sameName, otherName, sameSecret, otherSecret, backendOf(klustertest.Kluster("other"))}
 	f.create(stay...)
 	f.withdraw(k, "DiscoveryBackend gimbal-discovery/k: its traffic is being moved away", "apply")
-	if f.get(backend); backend.Cluster.ClusterStatus != gimbalv1.ClusterMaintenance || backend.Cluster.Secret != "k-discovery" || !isOurs(k, backend) {
+	if f.get(backend); backend.Cluster.ClusterStatus != gimbalv1.ClusterMaintenance || backend.Cluster.Secret != "k-discovery" || !isOwn(k, backend) {
 		t.Errorf("backend %+v", backend)
 	}
 	f.withdraw(k, "not Drained yet")

@@ -48,7 +48,7 @@ func (r *reconciler) rejected(ctx context.Context, k *kubernikusv1.Kluster, reje
 	} else if err != nil {
 		return nil, fmt.Errorf("list the names of all DiscoveryBackends: %w", err)
 	}
-	if other := neighbour(k.Name, all.Items); other != nil && !isOurs(k, other) {
+	if other := neighbour(k.Name, all.Items); other != nil && !isOwn(k, other) {
 		return notAnnounced(ReasonNameTaken, "DiscoveryBackend %s/%s has the name %q already, or the services of the two could get one name: register the cluster under a name that neither begins with %q nor is the beginning of it",
 			other.Namespace, other.Name, other.Name, other.Name+"-"), nil
 	}

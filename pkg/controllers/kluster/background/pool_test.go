@@ -85,7 +85,7 @@ func TestPlaces(t *testing.T) {
 	})
 }
 
-func TestTimeoutAndForget(t *testing.T) {
+func TestTimeoutAndDiscard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPool(t, 1)
 		begin(p, "slow", "cloud")

@@ -53,7 +53,7 @@ type reconciler struct {
 	clock            clock.PassiveClock
 	recorder         events.EventRecorder
 	meters           *meters
-	clusters, clouds *background.Pool[looked]
+	clusters, clouds *background.Pool[probed]
 
 	mu     sync.Mutex
 	states map[types.NamespacedName]*state
@@ -61,8 +61,8 @@ type reconciler struct {
 	self types.UID
 }
 
-func (r *reconciler) pools() []*background.Pool[looked] {
-	return []*background.Pool[looked]{r.clusters, r.clouds}
+func (r *reconciler) pools() []*background.Pool[probed] {
+	return []*background.Pool[probed]{r.clusters, r.clouds}
 }
 
 // AddToManager adds the controller to a manager, whose scheme has to know Klusters and Kubernetes' own kinds. The fence reports
@@ -77,8 +77,8 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguratio
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), config: config.Deorbit, fence: fence, clock: clock,
 		systems:  &reality{client: mgr.GetClient(), live: mgr.GetAPIReader(), clients: clients, routeGC: config.RouteGC, fence: fence},
 		recorder: mgr.GetEventRecorder(fieldOwner), meters: meters,
-		clusters: background.AtClusters[looked](clusterTimeout),
-		clouds:   background.AtClouds[looked](cloudTimeouts * config.OpenStack.Timeout.Duration),
+		clusters: background.AtClusters[probed](clusterTimeout),
+		clouds:   background.AtClouds[probed](cloudTimeouts * config.OpenStack.Timeout.Duration),
 		states:   map[types.NamespacedName]*state{},
 	}
 	b := setup.Builder(mgr, ControllerName, config, changed(), setup.UsersOf(r.client, isGoing)).

@@ -28,8 +28,8 @@ func newWalk(t *testing.T, before progress) *walk {
 	return &walk{t: t, progress: before, settings: usual(), now: epoch}
 }
 
-// look lets time go by, and takes in a look.
-func (w *walk) look(after time.Duration, o *outcome) {
+// probe lets time go by, and takes in a look.
+func (w *walk) probe(after time.Duration, o *outcome) {
 	w.now = w.now.Add(after)
 	w.progress, w.last = advance(w.progress, o, w.settings, w.now)
 }
@@ -45,9 +45,9 @@ func (w *walk) in(which kubernikusv1.DeorbitStage) {
 func TestOneFailureGivesNothingUp(t *testing.T) {
 	w := newWalk(t, in(pods))
 	for range 100 {
-		w.look(time.Minute, failed(pods, clusterFailure(errDown)))
+		w.probe(time.Minute, failed(pods, clusterFailure(errDown)))
 		w.in(pods)
-		w.look(time.Minute, showed(pods, thing("PersistentVolumeClaim", fmt.Sprint(w.now.Unix()))))
+		w.probe(time.Minute, showed(pods, thing("PersistentVolumeClaim", fmt.Sprint(w.now.Unix()))))
 		if w.in(pods); w.UnreachableSince != nil {
 			t.Fatal("a response does not end the row")
 		}
@@ -59,12 +59,12 @@ func TestOneFailureGivesNothingUp(t *testing.T) {
 func TestEachClassOfFailureGivesUp(t *testing.T) {
 	for _, message := range []string{"connection refused", "no such host", "x509: unknown authority", "i/o timeout", "Unauthorized", "Forbidden", "500"} {
 		w := newWalk(t, in(claims))
-		w.look(time.Second, failed(claims, clusterFailure(fmt.Errorf("%s", message))))
+		w.probe(time.Second, failed(claims, clusterFailure(fmt.Errorf("%s", message))))
 		// What is only remembered has been deleted after a restart.
 		w.progress = progress{DeorbitStatus: loaded(&w.DeorbitStatus)}
-		w.look(119*time.Second, failed(claims, clusterFailure(errDown)))
+		w.probe(119*time.Second, failed(claims, clusterFailure(errDown)))
 		w.in(claims)
-		w.look(time.Second, failed(claims, clusterFailure(errDown)))
+		w.probe(time.Second, failed(claims, clusterFailure(errDown)))
 		w.in(verify)
 	}
 }
@@ -75,17 +75,17 @@ func TestRetainedIsNotWaitedFor(t *testing.T) {
 	o := showed(wait)
 	o.parts[0].report.Retained = []kubernikusv1.DeorbitObject{kept}
 	w := newWalk(t, in(wait))
-	w.look(0, o)
+	w.probe(0, o)
 	if w.in(verify); !slices.Equal(w.Retained, []kubernikusv1.DeorbitObject{kept}) {
 		t.Errorf("retained %v", w.Retained)
 	}
-	w.look(0, showed(verify))
+	w.probe(0, showed(verify))
 	if len(w.Retained) != 1 {
 		t.Error("what another stage keeps is discarded")
 	}
-	gone := showed(routes)
-	gone.parts[0].report.Deleted = []kubernikusv1.DeorbitObject{kept}
-	if w.look(0, gone); len(w.Retained) != 0 {
+	deleted := showed(routes)
+	deleted.parts[0].report.Deleted = []kubernikusv1.DeorbitObject{kept}
+	if w.probe(0, deleted); len(w.Retained) != 0 {
 		t.Errorf("what is deleted is retained: %v", w.Retained)
 	}
 }
@@ -94,7 +94,7 @@ func TestRetainedIsNotWaitedFor(t *testing.T) {
 // failure never counts as the end of a stage.
 func TestOnlyACleanReleaseReleases(t *testing.T) {
 	for _, which := range kubernikusv1.DeorbitStages() {
-		for _, f := range []*failure{nil, clusterFailure(errDown), cloudFailure(errDown), ourFailure(errDown)} {
+		for _, f := range []*failure{nil, clusterFailure(errDown), cloudFailure(errDown), internalFailure(errDown)} {
 			o := failed(which, f)
 			next, action := advance(in(which), o, usual(), epoch)
 			if action.ends != "" && (f != nil || which != release) {
@@ -116,21 +116,21 @@ func TestProgress(t *testing.T) {
 	}
 	slow := newWalk(t, in(claims))
 	for i := range 40 {
-		slow.look(50*time.Minute/2, showed(claims, things("PersistentVolumeClaim", make([]string, 40-i)...)...))
+		slow.probe(50*time.Minute/2, showed(claims, things("PersistentVolumeClaim", make([]string, 40-i)...)...))
 		slow.in(claims)
 	}
 	// A look that fails shows nothing, and that is not less.
 	blind := newWalk(t, in(verify))
 	for range 6 {
-		blind.look(10*time.Minute, failed(verify, refused()))
+		blind.probe(10*time.Minute, failed(verify, rejected()))
 		if blind.Stage == verify {
-			blind.look(0, showed(verify, thing("Volume", "v")))
+			blind.probe(0, showed(verify, thing("Volume", "v")))
 		}
 	}
 	blind.in(routes)
 	fresh := newWalk(t, in(claims))
 	for i := range 5 {
-		fresh.look(50*time.Minute, deleting("PersistentVolumeClaim", fmt.Sprint(i)))
+		fresh.probe(50*time.Minute, deleting("PersistentVolumeClaim", fmt.Sprint(i)))
 		fresh.in(claims)
 	}
 	for name, show := range map[string]func(i int) *outcome{
@@ -145,7 +145,7 @@ func TestProgress(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWalk(t, in(claims))
 			for i := range 10 {
-				w.look(10*time.Minute, show(i))
+				w.probe(10*time.Minute, show(i))
 			}
 			w.in(services)
 		})
@@ -153,19 +153,19 @@ func TestProgress(t *testing.T) {
 }
 
 // The last look of a Release that fails in part lists what each part knows.
-func TestLastLookInPart(t *testing.T) {
+func TestFinalCheckInPart(t *testing.T) {
 	volume, route, old := thing("Volume", "v"), thing("Route", "r"), thing("Route", "old")
 	w := newWalk(t, in(release, remaining(old, volume)))
 	w.settings = destructing(w.settings)
-	w.look(0, &outcome{stage: release, parts: []part{{stage: verify, failure: refused()}, {stage: routes, report: stage.Report{Remaining: []kubernikusv1.DeorbitObject{route}}}}})
+	w.probe(0, &outcome{stage: release, parts: []part{{stage: verify, failure: rejected()}, {stage: routes, report: stage.Report{Remaining: []kubernikusv1.DeorbitObject{route}}}}})
 	if w.last.ends != endsSelfDestruct || len(w.Remaining) != 3 || w.Remaining[0] != route || w.Remaining[1] != volume || w.Remaining[2].Kind != projectKind {
 		t.Errorf("ends %q, left %v", w.last.ends, w.Remaining)
 	}
 	// A look that ended while it deleted knows what remains.
 	w = newWalk(t, in(verify, remaining(old)))
 	o := showed(verify, volume)
-	o.parts[0].failure = refused()
-	if w.look(0, o); len(w.Remaining) != 2 || w.failure == nil {
+	o.parts[0].failure = rejected()
+	if w.probe(0, o); len(w.Remaining) != 2 || w.failure == nil {
 		t.Errorf("left %v", w.Remaining)
 	}
 	w.in(verify)

@@ -22,7 +22,7 @@ import (
 const allStages = "Drain Freeze Pods Snapshots Claims Services Wait Verify Routes Verify Routes Drain"
 
 func TestCleanDeorbit(t *testing.T) {
-	k := gone("k")
+	k := deleted("k")
 	f := newFlow(t, k, secretOf("k-secret"))
 	f.turn(k)
 	if got := f.stages(); got != allStages {
@@ -31,7 +31,7 @@ func TestCleanDeorbit(t *testing.T) {
 	if f.get(k) {
 		t.Fatalf("it is not released: %+v", k.Status)
 	}
-	if text := f.told(); !strings.Contains(text, "Normal DeorbitStarted") || !strings.Contains(text, "Normal Deorbited") || strings.Contains(text, "Warning") {
+	if text := f.reported(); !strings.Contains(text, "Normal DeorbitStarted") || !strings.Contains(text, "Normal Deorbited") || strings.Contains(text, "Warning") {
 		t.Errorf("events: %s", text)
 	}
 	if got := testutil.ToFloat64(f.r.meters.finished.WithLabelValues("clean")); got != 1 {
@@ -49,7 +49,7 @@ func TestCleanDeorbit(t *testing.T) {
 
 // remains makes a stage report these, and nothing of others.
 func (f *flow) remains(which kubernikusv1.DeorbitStage, left ...kubernikusv1.DeorbitObject) {
-	f.says(func(_ context.Context, c call) (stage.Report, error) {
+	f.respond(func(_ context.Context, c call) (stage.Report, error) {
 		if c.stage == which {
 			return stage.Report{Remaining: left}, nil
 		}
@@ -59,7 +59,7 @@ func (f *flow) remains(which kubernikusv1.DeorbitStage, left ...kubernikusv1.Deo
 
 // A stage is checked each poll interval as long as something remains, and what reports nothing new costs no write.
 func TestWaiting(t *testing.T) {
-	k := gone("k")
+	k := deleted("k")
 	f := newFlow(t, k, secretOf("k-secret"))
 	f.remains(claims, thing("PersistentVolumeClaim", "a"), thing("PersistentVolumeClaim", "b"))
 	if wait := f.turn(k); wait < 15*time.Second || wait > 17*time.Second {
@@ -85,9 +85,9 @@ func TestWaiting(t *testing.T) {
 		t.Errorf("the progress was at %s", k.Status.Deorbit.LastProgressAt)
 	}
 	// Without progress it is left, which a user should check.
-	f.told()
+	f.reported()
 	f.after(time.Hour, k)
-	if text := f.told(); !strings.Contains(text, "Warning StageLeft Claims: no progress for 1h0m0s, continuing without it: 1 remains: PersistentVolumeClaim shop/b") {
+	if text := f.reported(); !strings.Contains(text, "Warning StageLeft Claims: no progress for 1h0m0s, continuing without it: 1 remains: PersistentVolumeClaim shop/b") {
 		t.Errorf("events: %s", text)
 	}
 	if f.get(k) {
@@ -101,14 +101,14 @@ func TestRestart(t *testing.T) {
 	kept := thing("PersistentVolume", "kept")
 	for i, which := range kubernikusv1.DeorbitStages() {
 		t.Run(string(which), func(t *testing.T) {
-			k := gone("k")
+			k := deleted("k")
 			f := newFlow(t, k, secretOf("k-secret"))
 			stuck := which
 			if which == release {
 				stuck = verify
 			}
 			hold := false
-			f.says(func(_ context.Context, c call) (stage.Report, error) {
+			f.respond(func(_ context.Context, c call) (stage.Report, error) {
 				report := stage.Report{}
 				if isInCluster(c.stage) {
 					report.Seen.Volumes, report.Retained = []kubernikusv1.SeenVolume{volume}, []kubernikusv1.DeorbitObject{kept}
@@ -136,7 +136,7 @@ func TestRestart(t *testing.T) {
 					t.Errorf("it is notified %+v, began %s, retained %v", got.Recorded, got.Began, k.Status.Deorbit.Retained)
 				}
 			}
-			f.says(nil)
+			f.respond(nil)
 			f.restart()
 			if f.turn(k); f.get(k) {
 				t.Errorf("it is not released: %+v", k.Status.Deorbit)
@@ -147,28 +147,28 @@ func TestRestart(t *testing.T) {
 
 // What cannot be written down has not been deleted on from.
 func TestWriteFirst(t *testing.T) {
-	k := gone("k")
+	k := deleted("k")
 	f := newFlow(t, k, secretOf("k-secret"))
-	f.refuses = errDown
+	f.rejects = errDown
 	request := func() error { _, err := f.r.Reconcile(t.Context(), requestFor(k)); return err }
 	for range 3 {
 		if err := request(); err == nil {
 			t.Fatal("the rejected write is no error")
 		}
 	}
-	f.refuses = nil
+	f.rejects = nil
 	f.lost = errDown
 	if err := request(); err == nil || !strings.Contains(err.Error(), "connection refused") {
 		t.Errorf("a former leader writes: %v", err)
 	}
-	if f.stages() != "" || f.told() != "" {
+	if f.stages() != "" || f.reported() != "" {
 		t.Errorf("looks %s", f.stages())
 	}
 	f.lost = nil
 	if f.turn(k); f.stages() != allStages {
 		t.Errorf("looks %s", f.stages())
 	}
-	if text := f.told(); strings.Count(text, eventStarted) != 1 {
+	if text := f.reported(); strings.Count(text, eventStarted) != 1 {
 		t.Errorf("events: %s", text)
 	}
 }
@@ -180,7 +180,7 @@ func TestUnreachable(t *testing.T) {
 		reason string
 	}{
 		"the API server fails": {func(f *flow) {
-			f.says(func(_ context.Context, c call) (stage.Report, error) {
+			f.respond(func(_ context.Context, c call) (stage.Report, error) {
 				if isInCluster(c.stage) {
 					return stage.Report{}, errDown
 				}
@@ -196,7 +196,7 @@ func TestUnreachable(t *testing.T) {
 		}, "NoCredentials"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			k := gone("k")
+			k := deleted("k")
 			f := newFlow(t, k, secretOf("k-secret"))
 			c.setup(f)
 			f.turn(k)
@@ -209,7 +209,7 @@ func TestUnreachable(t *testing.T) {
 			if f.after(time.Minute, k); f.get(k) {
 				t.Errorf("it is not released: %+v", k.Status.Deorbit)
 			}
-			if text := f.told(); !strings.Contains(text, "Warning ClusterUnreachable") || !strings.Contains(text, "Warning "+c.reason) || strings.Contains(f.stages(), "Pods") {
+			if text := f.reported(); !strings.Contains(text, "Warning ClusterUnreachable") || !strings.Contains(text, "Warning "+c.reason) || strings.Contains(f.stages(), "Pods") {
 				t.Errorf("events %s, looks %s", text, f.stages())
 			}
 		})
@@ -218,11 +218,11 @@ func TestUnreachable(t *testing.T) {
 
 // Credentials that OpenStack rejects are tried again, immediately when the Secret changes. The timeout ends it, and lists what was
 // known last.
-func TestCloudRefuses(t *testing.T) {
-	k := gone("k")
+func TestCloudRejectsCredentials(t *testing.T) {
+	k := deleted("k")
 	secret := secretOf("k-secret")
 	f := newFlow(t, k, secret)
-	f.openErr = cloudRefusal()
+	f.openErr = cloudRejection()
 	wait := f.turn(k)
 	f.is(k, verify, "False/CredentialsRefused")
 	if wait < time.Minute {
@@ -233,12 +233,12 @@ func TestCloudRefuses(t *testing.T) {
 	f.change(secret, func() { secret.Data["openstack-password"] = []byte("new") })
 	f.turn(k)
 	f.is(k, verify, "False/Verify")
-	f.openErr = cloudRefusal()
+	f.openErr = cloudRejection()
 	f.change(k, func() { k.Annotations = map[string]string{kubernikusv1.SelfDestructAnnotation: "now"} })
 	if f.turn(k); f.get(k) {
 		t.Fatalf("it is not released: %+v", k.Status.Deorbit)
 	}
-	text := f.told()
+	text := f.reported()
 	for _, want := range []string{"Warning SelfDestruct", "Warning Leftover left over: Volume v: attached", "Warning Leftover left over: Project: it could not be checked"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in the events:\n%s", want, text)
@@ -251,7 +251,7 @@ func TestCloudRefuses(t *testing.T) {
 
 // After the timeout one last look is made, and all that is left is notified: each thing, but not more than a few by an event.
 func TestLeftovers(t *testing.T) {
-	k := gone("k", func(k *kubernikusv1.Kluster) { k.Finalizers = append(k.Finalizers, "somebody/else") })
+	k := deleted("k", func(k *kubernikusv1.Kluster) { k.Finalizers = append(k.Finalizers, "somebody/else") })
 	f := newFlow(t, k, secretOf("k-secret"))
 	var left []kubernikusv1.DeorbitObject
 	for i := range maxEvents + 5 {
@@ -260,7 +260,7 @@ func TestLeftovers(t *testing.T) {
 	f.remains(verify, left...)
 	f.turn(k)
 	f.is(k, verify, "False/Verify")
-	f.told()
+	f.reported()
 	f.after(24*time.Hour, k)
 	f.is(k, release, "False/Release")
 	ended := testutil.ToFloat64(f.r.meters.finished.WithLabelValues("leftovers"))
@@ -276,7 +276,7 @@ func TestLeftovers(t *testing.T) {
 	if k.HasDeorbiter() || len(k.Status.Deorbit.Remaining) != len(left) {
 		t.Errorf("finalizers %v, %d left", k.Finalizers, len(k.Status.Deorbit.Remaining))
 	}
-	text := f.told()
+	text := f.reported()
 	if got := strings.Count(text, "Warning Leftover left over"); got != maxEvents || !strings.Contains(text, "25 things are left over, 5 of them") || !strings.Contains(text, "Warning SelfDestruct") {
 		t.Errorf("%d leftovers are notified:\n%s", got, text)
 	}
@@ -284,7 +284,7 @@ func TestLeftovers(t *testing.T) {
 		t.Errorf("%v leftovers of %v klusters", counted, ended)
 	}
 	f.writes = 0
-	if f.turn(k); f.writes != 0 || f.told() != "" {
+	if f.turn(k); f.writes != 0 || f.reported() != "" {
 		t.Error("it is not left alone")
 	}
 }
@@ -292,7 +292,7 @@ func TestLeftovers(t *testing.T) {
 // A Kluster without a cloud to which nothing leads has nothing to clean up, and is deleted immediately.
 func TestNothingThere(t *testing.T) {
 	for name, secrets := range map[string]bool{"without a Secret": false, "with one that leads nowhere": true} {
-		k := gone("k", func(k *kubernikusv1.Kluster) { k.Spec.NoCloud = true })
+		k := deleted("k", func(k *kubernikusv1.Kluster) { k.Spec.NoCloud = true })
 		f := newFlow(t, k)
 		if secrets {
 			if err := f.store.Create(t.Context(), klustertest.Secret("k-secret", "", "", "", "", nil)); err != nil {
@@ -304,7 +304,7 @@ func TestNothingThere(t *testing.T) {
 			t.Errorf("%s: looks %s, %+v", name, f.stages(), k.Status.Deorbit)
 		}
 	}
-	k := gone("k", func(k *kubernikusv1.Kluster) { k.Spec.NoCloud = true })
+	k := deleted("k", func(k *kubernikusv1.Kluster) { k.Spec.NoCloud = true })
 	f := newFlow(t, k, secretOf("k-secret"))
 	if f.turn(k); f.get(k) || f.stages() != "Drain Freeze Pods Snapshots Claims Services Wait Drain" {
 		t.Errorf("with a workload cluster: looks %s", f.stages())
@@ -315,10 +315,10 @@ func TestNothingThere(t *testing.T) {
 func TestAnnouncedLate(t *testing.T) {
 	for name, cloud := range map[string]bool{"with a cloud": true, "without": false} {
 		t.Run(name, func(t *testing.T) {
-			k := gone("k", func(k *kubernikusv1.Kluster) { k.Spec.NoCloud = !cloud })
+			k := deleted("k", func(k *kubernikusv1.Kluster) { k.Spec.NoCloud = !cloud })
 			f := newFlow(t, k, secretOf("k-secret"))
 			drains := 0
-			f.says(func(_ context.Context, c call) (stage.Report, error) {
+			f.respond(func(_ context.Context, c call) (stage.Report, error) {
 				if c.stage != drain {
 					return stage.Report{}, nil
 				}

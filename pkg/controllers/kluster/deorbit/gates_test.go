@@ -32,7 +32,7 @@ func requestFor(k *kubernikusv1.Kluster) reconcile.Request {
 	return reconcile.Request{NamespacedName: client.ObjectKeyFromObject(k)}
 }
 
-func cloudRefusal() error {
+func cloudRejection() error {
 	return &openstack.Error{Op: "authenticate", Reason: openstack.ReasonCredentialsRefused, Status: 401}
 }
 
@@ -51,7 +51,7 @@ func (f *flow) annotate(k *kubernikusv1.Kluster, name string) {
 func TestPause(t *testing.T) {
 	for annotation, reason := range map[string]string{"groundskeeper.io/paused": reasonPaused, kubernikusv1.TerminationProtectionAnnotation: reasonProtected} {
 		t.Run(reason, func(t *testing.T) {
-			k := gone("k")
+			k := deleted("k")
 			f := newFlow(t, k, secretOf("k-secret"))
 			f.remains(claims, thing("PersistentVolumeClaim", "a"))
 			f.turn(k)
@@ -79,7 +79,7 @@ func TestPause(t *testing.T) {
 
 // A pause counts once, however long it takes to write down that it is over.
 func TestPauseCountsOnce(t *testing.T) {
-	k := gone("k")
+	k := deleted("k")
 	f := newFlow(t, k, secretOf("k-secret"))
 	f.remains(claims, thing("PersistentVolumeClaim", "a"))
 	f.turn(k)
@@ -107,7 +107,7 @@ func TestPauseCountsOnce(t *testing.T) {
 
 // Nothing is concluded from a part of the Klusters.
 func TestPartialListing(t *testing.T) {
-	k := gone("k")
+	k := deleted("k")
 	f := newFlow(t, k, secretOf("k-secret"))
 	f.r.live = interceptor.NewClient(f.store, interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
 		err := c.List(ctx, list, options...)
@@ -122,7 +122,7 @@ func TestPartialListing(t *testing.T) {
 
 // Before it begins nothing is written but why it does not.
 func TestPausedFirst(t *testing.T) {
-	k := gone("k", klustertest.Annotated("groundskeeper.io/paused"))
+	k := deleted("k", klustertest.Annotated("groundskeeper.io/paused"))
 	f := newFlow(t, k, secretOf("k-secret"))
 	f.turn(k)
 	if f.get(k); k.Status.Deorbit != nil || klustertest.Condition(k, kubernikusv1.ConditionDeorbited) != "Unknown/Paused" || f.stages() != "" {
@@ -146,7 +146,7 @@ func TestDetach(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			k := gone("k", func(k *kubernikusv1.Kluster) { k.Finalizers = []string{kubernikusv1.ImportedDeorbiterFinalizer} })
+			k := deleted("k", func(k *kubernikusv1.Kluster) { k.Finalizers = []string{kubernikusv1.ImportedDeorbiterFinalizer} })
 			f := newFlow(t, k, secretOf("k-secret"))
 			f.remains(claims, thing("PersistentVolumeClaim", "a"))
 			first(f, k)
@@ -155,7 +155,7 @@ func TestDetach(t *testing.T) {
 			if f.turn(k); f.get(k) || f.stages() != "" {
 				t.Errorf("it is not released unchanged: %+v, looks %s", k.Finalizers, f.stages())
 			}
-			if text := f.told(); !strings.Contains(text, "Normal Released") || testutil.ToFloat64(f.r.meters.finished.WithLabelValues("detached")) != 1 {
+			if text := f.reported(); !strings.Contains(text, "Normal Released") || testutil.ToFloat64(f.r.meters.finished.WithLabelValues("detached")) != 1 {
 				t.Errorf("events: %s", text)
 			}
 		})
@@ -165,7 +165,7 @@ func TestDetach(t *testing.T) {
 // Nothing is done to the cluster that Groundskeeper runs in: neither inside nor in OpenStack, neither by a timeout nor by an
 // annotation.
 func TestOwnCluster(t *testing.T) {
-	k := gone("k")
+	k := deleted("k")
 	secret := secretOf("k-secret")
 	f := newFlow(t, k, secret)
 	f.id = func(context.Context) (types.UID, error) { return ownUID, nil }
@@ -193,7 +193,7 @@ func TestOwnCluster(t *testing.T) {
 
 // The cluster is queried which one it is before OpenStack is touched, too, if it responds.
 func TestOwnClusterBehindRestart(t *testing.T) {
-	k := gone("k")
+	k := deleted("k")
 	f := newFlow(t, k, secretOf("k-secret"))
 	f.remains(verify, thing("Volume", "v"))
 	f.turn(k)
@@ -208,7 +208,7 @@ func TestOwnClusterBehindRestart(t *testing.T) {
 }
 
 // The API server has the last word: before a look, and before the finalizer is removed.
-func TestLooksAgain(t *testing.T) {
+func TestRechecksBeforeDeletion(t *testing.T) {
 	for name, how := range map[string]func(*kubernikusv1.Kluster){
 		"paused":     klustertest.Annotated("groundskeeper.io/paused"),
 		"protected":  klustertest.Annotated(kubernikusv1.TerminationProtectionAnnotation),
@@ -219,14 +219,14 @@ func TestLooksAgain(t *testing.T) {
 		"is no more": nil,
 	} {
 		t.Run(name, func(t *testing.T) {
-			k := gone("k")
+			k := deleted("k")
 			f := newFlow(t, k, secretOf("k-secret"))
 			f.remains(drain, thing("DiscoveryBackend", "b"))
 			f.turn(k)
-			f.says(nil)
+			f.respond(nil)
 			truth := []client.Object{secretOf("k-secret")}
 			if how != nil {
-				truth = append(truth, gone("k", how))
+				truth = append(truth, deleted("k", how))
 			}
 			f.r.live = klustertest.NewStore(t, truth...)
 			f.after(time.Minute, k)
@@ -250,14 +250,14 @@ func TestLooksAgain(t *testing.T) {
 
 // A cache that is behind begins nothing for a Kluster that is released.
 func TestStaleCache(t *testing.T) {
-	k := gone("k")
+	k := deleted("k")
 	f := newFlow(t, k, secretOf("k-secret"))
-	f.r.live = klustertest.NewStore(t, secretOf("k-secret"), gone("k", func(k *kubernikusv1.Kluster) { k.Finalizers = []string{"somebody/else"} }))
+	f.r.live = klustertest.NewStore(t, secretOf("k-secret"), deleted("k", func(k *kubernikusv1.Kluster) { k.Finalizers = []string{"somebody/else"} }))
 	if f.turn(k); f.stages() != "" || f.writes != 0 || len(f.r.states) != 0 {
 		t.Errorf("looks %s, %d writes", f.stages(), f.writes)
 	}
 	// One that was detached on its way is not reported to be clean.
-	detached := gone("d", klustertest.Annotated(kubernikusv1.DetachAnnotation), func(k *kubernikusv1.Kluster) {
+	detached := deleted("d", klustertest.Annotated(kubernikusv1.DetachAnnotation), func(k *kubernikusv1.Kluster) {
 		k.Finalizers, k.Status.Deorbit = []string{"somebody/else"}, &kubernikusv1.DeorbitStatus{Stage: claims}
 	})
 	f = newFlow(t, detached)
@@ -270,7 +270,7 @@ func TestStaleCache(t *testing.T) {
 func TestStuckKlusters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFlow(t)
-		f.says(func(ctx context.Context, c call) (stage.Report, error) {
+		f.respond(func(ctx context.Context, c call) (stage.Report, error) {
 			if strings.HasPrefix(c.kluster, "stuck") && c.stage != drain {
 				<-ctx.Done()
 				return stage.Report{}, ctx.Err()
@@ -278,7 +278,7 @@ func TestStuckKlusters(t *testing.T) {
 			return stage.Report{}, nil
 		})
 		create := func(name string, changes ...func(*kubernikusv1.Kluster)) *kubernikusv1.Kluster {
-			k := gone(name, changes...)
+			k := deleted(name, changes...)
 			for _, object := range []client.Object{k, secretOf(name + "-secret")} {
 				if err := f.store.Create(t.Context(), object); err != nil {
 					t.Fatal(err)
@@ -335,9 +335,9 @@ func TestFence(t *testing.T) {
 		t.Errorf("sent %v", sent)
 	}
 
-	k := gone("k")
+	k := deleted("k")
 	f := newFlow(t, k, secretOf("k-secret"))
-	f.says(func(_ context.Context, c call) (stage.Report, error) {
+	f.respond(func(_ context.Context, c call) (stage.Report, error) {
 		if c.stage == pods {
 			f.lost = errDown
 			return stage.Report{}, errDown
@@ -384,7 +384,7 @@ func TestWakes(t *testing.T) {
 			t.Errorf("%s: not %t", name, c.want)
 		}
 	}
-	f := newFlow(t, gone("k"), klustertest.Kluster("lives", func(k *kubernikusv1.Kluster) { k.Spec.SecretRef.Name = "k-secret" }), gone("other"))
+	f := newFlow(t, deleted("k"), klustertest.Kluster("lives", func(k *kubernikusv1.Kluster) { k.Spec.SecretRef.Name = "k-secret" }), deleted("other"))
 	if got := setup.UsersOf(f.store, isGoing)(t.Context(), secretOf("k-secret")); len(got) != 1 || got[0].Name != "k" {
 		t.Errorf("got %v", got)
 	}

@@ -18,14 +18,14 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
-// looked is what a look brought: what it showed, and what it learned of the workload cluster.
-type looked struct {
+// probed is what a look brought: what it showed, and what it learned of the workload cluster.
+type probed struct {
 	outcome
-	identified, asked bool
+	identified, requested bool
 }
 
-// look is one check of a stage. It runs beside the workers.
-type look struct {
+// probe is one check of a stage. It runs beside the workers.
+type probe struct {
 	*reconciler
 	key      types.NamespacedName
 	uid      types.UID
@@ -33,7 +33,7 @@ type look struct {
 	began    time.Time
 	recorded stage.Seen
 	// lost and rejected are ClusterLost and ClusterRefused of the status.
-	lost, refused string
+	lost, rejected string
 	// routesLeft is true when routes that came back are left alone.
 	routesLeft bool
 	// connection is the workload cluster, nil for none, and wayErr why there is none.
@@ -51,12 +51,12 @@ type look struct {
 
 // begin starts a check of the stage that a Kluster is in.
 func (r *reconciler) begin(k *kubernikusv1.Kluster, s *state, secret *corev1.Secret, secretErr error, self types.UID) {
-	l := look{
+	l := probe{
 		reconciler: r, key: client.ObjectKeyFromObject(k), uid: k.UID, stage: s.progress.Stage, began: s.progress.StageStartedAt.Time,
 		recorded: stage.Seen{Volumes: s.progress.SeenVolumes, Snapshots: s.progress.SeenSnapshots, Services: s.progress.SeenServices,
 			ClusterName: s.progress.ClusterName, CSIClusterID: s.progress.CSIClusterID},
 		routesLeft: s.progress.routes.leaves(r.clock.Now()),
-		lost:       s.progress.ClusterLost, refused: s.progress.ClusterRefused,
+		lost:       s.progress.ClusterLost, rejected: s.progress.ClusterRefused,
 		self: self, secret: secret, secretErr: secretErr, cloud: !k.Spec.NoCloud,
 	}
 	if s.connection == nil {
@@ -64,7 +64,7 @@ func (r *reconciler) begin(k *kubernikusv1.Kluster, s *state, secret *corev1.Sec
 	}
 	l.connection, l.identified = s.connection, s.identified
 	l.must = s.progress.own || isInCluster(l.stage)
-	l.identify = !s.identified && (l.must || !s.asked)
+	l.identify = !s.identified && (l.must || !s.requested)
 	if isInCluster(l.stage) || l.stage == kubernikusv1.DeorbitDrain {
 		r.clusters.Begin(l.key, l.key.String(), l.run)
 		return
@@ -101,22 +101,22 @@ func (r *reconciler) connection(k *kubernikusv1.Kluster, secret *corev1.Secret, 
 }
 
 // run is the look.
-func (l look) run(ctx context.Context) looked {
-	result := looked{identified: l.identified}
-	failed := func(f *failure) looked {
+func (l probe) run(ctx context.Context) probed {
+	result := probed{identified: l.identified}
+	failed := func(f *failure) probed {
 		result.outcome = outcome{stage: l.stage, parts: []part{{stage: l.stage, failure: f}}}
 		return result
 	}
 	k, err := l.current(ctx)
 	switch {
 	case err != nil:
-		return failed(ourFailure(err))
+		return failed(internalFailure(err))
 	case k == nil:
-		return looked{} // the cache learns of it soon
+		return probed{} // the cache learns of it soon
 	}
 	if l.identify && l.connection != nil {
 		id, err := l.id(ctx)
-		result.asked = true
+		result.requested = true
 		switch {
 		case err == nil && id == l.self:
 			result.outcome = outcome{stage: l.stage, own: true}
@@ -127,7 +127,7 @@ func (l look) run(ctx context.Context) looked {
 			return failed(l.blame(clusterFailure(err)))
 		}
 	}
-	work := stage.Work{Kluster: k, Policies: policiesOf(k, l.config), Recorded: l.recorded, ClusterLost: l.lost, ClusterRefused: l.refused, Began: l.began, Now: l.clock.Now(), RoutesLeft: l.routesLeft}
+	work := stage.Work{Kluster: k, Policies: policiesOf(k, l.config), Recorded: l.recorded, ClusterLost: l.lost, ClusterRejected: l.rejected, Began: l.began, Now: l.clock.Now(), RoutesLeft: l.routesLeft}
 	result.stage = l.stage
 	switch {
 	case l.must && l.connection == nil:
@@ -150,24 +150,24 @@ func (l look) run(ctx context.Context) looked {
 
 // drain takes the announcement back. Stage Release does so once more: a Kluster may be deleted while it is being announced,
 // and Drain be over before what announces it is there.
-func (l look) drain(ctx context.Context, k *kubernikusv1.Kluster) part {
+func (l probe) drain(ctx context.Context, k *kubernikusv1.Kluster) part {
 	report, err := l.systems.withdraw(ctx, k)
 	p := part{stage: kubernikusv1.DeorbitDrain, report: report}
 	if err != nil {
-		p.failure = ourFailure(err)
+		p.failure = internalFailure(err)
 	}
 	return p
 }
 
 // id queries the workload cluster which one it is.
-func (l look) id(ctx context.Context) (types.UID, error) {
+func (l probe) id(ctx context.Context) (types.UID, error) {
 	ctx, cancel := context.WithTimeout(ctx, identifyTimeout)
 	defer cancel()
 	return l.connection.ID(ctx)
 }
 
 // current is the Kluster as the API server has it now; nil when nothing may be done about it any more.
-func (l look) current(ctx context.Context) (*kubernikusv1.Kluster, error) {
+func (l probe) current(ctx context.Context) (*kubernikusv1.Kluster, error) {
 	k := &kubernikusv1.Kluster{}
 	if err := l.live.Get(ctx, l.key, k); err != nil {
 		if client.IgnoreNotFound(err) == nil {
@@ -182,9 +182,9 @@ func (l look) current(ctx context.Context) (*kubernikusv1.Kluster, error) {
 }
 
 // blame attributes a failure to this process when this process may not change anything any more.
-func (l look) blame(f *failure) *failure {
+func (l probe) blame(f *failure) *failure {
 	if err := l.fence(); err != nil {
-		return ourFailure(err)
+		return internalFailure(err)
 	}
 	return f
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // openstack checks the project, if there is one, by the stage or by both of them that do.
-func (l look) openstack(ctx context.Context, work stage.Work) []part {
+func (l probe) openstack(ctx context.Context, work stage.Work) []part {
 	if !l.cloud {
 		return nil
 	}
@@ -43,13 +43,13 @@ func (l look) openstack(ctx context.Context, work stage.Work) []part {
 }
 
 // prepare reads all Klusters, whose names and ranges count, and opens the project.
-func (l look) prepare(ctx context.Context, k *kubernikusv1.Kluster) ([]kubernikusv1.Kluster, project, *failure) {
+func (l probe) prepare(ctx context.Context, k *kubernikusv1.Kluster) ([]kubernikusv1.Kluster, project, *failure) {
 	all := &kubernikusv1.KlusterList{}
 	if err := l.live.List(ctx, all); err != nil {
-		return nil, nil, ourFailure(fmt.Errorf("list klusters: %w", err))
+		return nil, nil, internalFailure(fmt.Errorf("list klusters: %w", err))
 	}
 	if all.Continue != "" {
-		return nil, nil, ourFailure(errors.New("the list of klusters is not whole"))
+		return nil, nil, internalFailure(errors.New("the list of klusters is not whole"))
 	}
 	if l.secretErr != nil {
 		return nil, nil, cloudFailure(l.secretErr)

@@ -28,7 +28,7 @@ func advance(before progress, seen *outcome, s settings, now time.Time) (progres
 	switch {
 	case p.Stage == "" || p.StartedAt == nil:
 		p.StartedAt = new(metav1.NewTime(now).Rfc3339Copy())
-		p.tell(false, eventStarted, fmt.Sprintf("what the cluster made is removed, for at most %s", s.timeout))
+		p.report(false, eventStarted, fmt.Sprintf("what the cluster made is removed, for at most %s", s.timeout))
 		p.enter(kubernikusv1.DeorbitDrain)
 	case seen != nil && seen.stage == p.Stage:
 		p.absorb(*seen)
@@ -50,7 +50,7 @@ func (p *step) absorb(o outcome) {
 		return
 	}
 	p.own, p.failure = false, failed
-	if failed != nil && failed.ours {
+	if failed != nil && failed.own {
 		if p.over() && p.Stage != kubernikusv1.DeorbitRelease {
 			p.enter(kubernikusv1.DeorbitRelease)
 		}
@@ -64,7 +64,7 @@ func (p *step) absorb(o outcome) {
 	if isInCluster(o.stage) {
 		p.reach(failed)
 	}
-	p.action.deleted = p.memory.asks(o)
+	p.action.deleted = p.memory.requests(o)
 	deleted := slices.ContainsFunc(p.action.deleted, func(object kubernikusv1.DeorbitObject) bool { return object.Kind != podKind })
 	if failed == nil && (p.memory.shrinks(o) || deleted) {
 		p.LastProgressAt = p.stamp()
@@ -77,7 +77,7 @@ func (p *step) absorb(o outcome) {
 	case failed != nil && p.lost():
 		p.ClusterLost, p.ClusterRefused = failed.message, ""
 		lose(&p.DeorbitStatus)
-		p.tell(true, eventUnreachable, fmt.Sprintf("%s has lasted for %s: the stages inside the cluster are left out, and OpenStack is cleaned up without it: %s",
+		p.report(true, eventUnreachable, fmt.Sprintf("%s has lasted for %s: the stages inside the cluster are left out, and OpenStack is cleaned up without it: %s",
 			failed.reason, p.apiUnavailableTimeout, failed.message))
 		p.enter(p.after(p.Stage, notInCluster))
 	case failed != nil && failed.waits:
@@ -143,7 +143,7 @@ func (p *step) reportIfStuck() {
 		return
 	}
 	p.memory.stuck = true
-	p.tell(true, eventStuck, fmt.Sprintf("%s: no progress for %s: %s", p.Stage, quiet.Round(time.Minute), p.waitsFor()))
+	p.report(true, eventStuck, fmt.Sprintf("%s: no progress for %s: %s", p.Stage, quiet.Round(time.Minute), p.waitsFor()))
 }
 
 // leaveIfStuck continues to the next stage when this one has made no progress for too long. Drain keeps traffic safe, and Release
@@ -157,7 +157,7 @@ func (p *step) leaveIfStuck() {
 	if p.Stage == kubernikusv1.DeorbitDrain || p.Stage == kubernikusv1.DeorbitRelease || p.since(p.LastProgressAt) < p.stageTimeout {
 		return
 	}
-	p.tell(true, eventStageLeft, fmt.Sprintf("%s: no progress for %s, continuing without it: %s", p.Stage, p.stageTimeout, p.waitsFor()))
+	p.report(true, eventStageLeft, fmt.Sprintf("%s: no progress for %s, continuing without it: %s", p.Stage, p.stageTimeout, p.waitsFor()))
 	p.enter(p.after(p.Stage, anyStage))
 }
 
@@ -166,7 +166,7 @@ func (p *step) enter(which kubernikusv1.DeorbitStage) {
 	p.Stage, p.StageStartedAt, p.LastProgressAt = which, p.stamp(), p.stamp()
 	p.memory, p.failure = memory{}, nil
 	p.action.soon = true
-	p.tell(false, eventStage, string(which)+" begins")
+	p.report(false, eventStage, string(which)+" begins")
 }
 
 // end releases the Kluster. Failed is why the last check of OpenStack could not report what is left there.
@@ -178,18 +178,18 @@ func (p *step) end(failed *failure) {
 	switch {
 	case p.selfDestruct:
 		p.action.ends = endsSelfDestruct
-		p.tell(true, eventSelfDestruct, "the annotation "+kubernikusv1.SelfDestructAnnotation+" ends it: what is left stays")
+		p.report(true, eventSelfDestruct, "the annotation "+kubernikusv1.SelfDestructAnnotation+" ends it: what is left stays")
 	case len(p.Remaining) > 0:
 		p.action.ends = endsLeftovers
 		if p.over() {
-			p.tell(true, eventSelfDestruct, fmt.Sprintf("it ends %s after it began: what is left stays", p.timeout))
+			p.report(true, eventSelfDestruct, fmt.Sprintf("it ends %s after it began: what is left stays", p.timeout))
 		}
 	default:
 		p.action.ends = endsClean
 	}
 }
 
-func (p *step) tell(warning bool, reason, message string) {
+func (p *step) report(warning bool, reason, message string) {
 	p.action.notes = append(p.action.notes, note{warning: warning, reason: reason, message: message})
 }
 

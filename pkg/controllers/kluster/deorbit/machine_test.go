@@ -101,7 +101,7 @@ func withdrawn(o *outcome, left ...kubernikusv1.DeorbitObject) *outcome {
 
 // failedDrain is such a look whose part of the announcement failed.
 func failedDrain(o *outcome) *outcome {
-	o.parts = append(o.parts, part{stage: drain, failure: ourFailure(errDown)})
+	o.parts = append(o.parts, part{stage: drain, failure: internalFailure(errDown)})
 	return o
 }
 
@@ -112,7 +112,7 @@ func failed(which kubernikusv1.DeorbitStage, f *failure) *outcome {
 	return &outcome{stage: which, parts: []part{{stage: which, failure: f}}}
 }
 
-func refused() *failure { return &failure{reason: "CredentialsRefused", message: "401"} }
+func rejected() *failure { return &failure{reason: "CredentialsRefused", message: "401"} }
 
 func seen(which kubernikusv1.DeorbitStage, volumes ...kubernikusv1.SeenVolume) *outcome {
 	o := showed(which)
@@ -151,7 +151,7 @@ func TestAdvance(t *testing.T) {
 		"clean":                      {in(release), released(nil, nil), usual(), 0, release, endsClean, "", nil},
 		"not clean yet":              {in(release), released([]kubernikusv1.DeorbitObject{volume}, nil), usual(), 23 * time.Hour, release, "", "Stuck", []kubernikusv1.DeorbitObject{volume}},
 		"a route not yet":            {in(release), released(nil, []kubernikusv1.DeorbitObject{route}), usual(), time.Hour, release, "", "Stuck", []kubernikusv1.DeorbitObject{route}},
-		"a volume waits for a claim": {in(verify, remaining(claim)), failed(verify, refused()), usual(), 0, verify, "", "", []kubernikusv1.DeorbitObject{claim}},
+		"a volume waits for a claim": {in(verify, remaining(claim)), failed(verify, rejected()), usual(), 0, verify, "", "", []kubernikusv1.DeorbitObject{claim}},
 
 		// A waiting stage without progress is left, except for Drain and Release.
 		"stuck":            {in(claims), showed(claims, claim), usual(), time.Hour, services, "", "StageLeft DeorbitStage", []kubernikusv1.DeorbitObject{claim}},
@@ -160,7 +160,7 @@ func TestAdvance(t *testing.T) {
 		"stuck in Routes":  {in(routes), showed(routes, route), usual(), time.Hour, release, "", "StageLeft DeorbitStage", []kubernikusv1.DeorbitObject{route}},
 		"stuck in Drain":   {in(drain), showed(drain, thing("DiscoveryBackend", "b")), usual(), 23 * time.Hour, drain, "", "", things("DiscoveryBackend", "b")},
 		"stuck in Release": {in(release), released([]kubernikusv1.DeorbitObject{volume}, nil), usual(), 23 * time.Hour, release, "", "Stuck", []kubernikusv1.DeorbitObject{volume}},
-		"cannot look":      {in(verify), failed(verify, refused()), usual(), time.Hour, routes, "", "StageLeft DeorbitStage", nil},
+		"cannot look":      {in(verify), failed(verify, rejected()), usual(), time.Hour, routes, "", "StageLeft DeorbitStage", nil},
 
 		// An API server that fails is given up after a while, and what it was is cleaned up without it.
 		"fails first":          {in(pods), failed(pods, clusterFailure(errDown)), usual(), time.Minute, pods, "", "", nil},
@@ -172,7 +172,7 @@ func TestAdvance(t *testing.T) {
 		"forbidden, long":      {in(freeze, unreachable(0)), failed(freeze, clusterFailure(forbidden)), usual(), 23 * time.Hour, freeze, "", "", nil},
 		"a wrong Secret, long": {in(freeze, unreachable(0)), failed(freeze, wayFailure("s", errDown)), usual(), 23 * time.Hour, freeze, "", "", nil},
 		"rejected to the end":  {in(pods), failed(pods, clusterFailure(unauthorized)), usual(), 24 * time.Hour, release, "", "DeorbitStage", nil},
-		"Groundskeeper fails":  {in(pods, unreachable(0)), failed(pods, ourFailure(errDown)), usual(), 10 * time.Hour, pods, "", "", nil},
+		"Groundskeeper fails":  {in(pods, unreachable(0)), failed(pods, internalFailure(errDown)), usual(), 10 * time.Hour, pods, "", "", nil},
 		"OpenStack fails long": {in(verify, unreachable(0)), failed(verify, cloudFailure(errDown)), usual(), 59 * time.Minute, verify, "", "", nil},
 
 		// Without a cloud, without a workload cluster.
@@ -192,15 +192,15 @@ func TestAdvance(t *testing.T) {
 		// The timeout of all counts from startedAt. One last look then reports what is left.
 		"timeout":                            {in(claims, remaining(claim)), nil, usual(), 24 * time.Hour, release, "", "DeorbitStage", []kubernikusv1.DeorbitObject{claim}},
 		"timeout in Drain":                   {in(drain), showed(drain, thing("DiscoveryBackend", "b")), usual(), 24 * time.Hour, release, "", "DeorbitStage", things("DiscoveryBackend", "b")},
-		"timeout, Groundskeeper fails":       {in(drain), failed(drain, ourFailure(errDown)), usual(), 24 * time.Hour, release, "", "DeorbitStage", nil},
+		"timeout, Groundskeeper fails":       {in(drain), failed(drain, internalFailure(errDown)), usual(), 24 * time.Hour, release, "", "DeorbitStage", nil},
 		"nearly timeout":                     {in(drain), nil, usual(), 24*time.Hour - time.Second, drain, "", "", nil},
 		"timeout, no look yet":               {in(release), nil, usual(), 24 * time.Hour, release, "", "", nil},
 		"timeout, clean":                     {in(release, remaining(volume)), released(nil, nil), usual(), 24 * time.Hour, release, endsClean, "", nil},
 		"timeout, a claim stands":            {in(release, remaining(claim)), released(nil, nil), usual(), 24 * time.Hour, release, endsLeftovers, "SelfDestruct", things("PersistentVolumeClaim", "data-0")},
 		"timeout, left":                      {in(release), released([]kubernikusv1.DeorbitObject{volume}, []kubernikusv1.DeorbitObject{route}), usual(), 24 * time.Hour, release, endsLeftovers, "SelfDestruct", []kubernikusv1.DeorbitObject{route, volume}},
-		"timeout, not requested":             {in(release, remaining(volume)), failed(release, refused()), usual(), 24 * time.Hour, release, endsLeftovers, "SelfDestruct", []kubernikusv1.DeorbitObject{volume, {Kind: "Project", ID: "garden", Reason: "it could not be checked, more may be left there: 401"}}},
+		"timeout, not requested":             {in(release, remaining(volume)), failed(release, rejected()), usual(), 24 * time.Hour, release, endsLeftovers, "SelfDestruct", []kubernikusv1.DeorbitObject{volume, {Kind: "Project", ID: "garden", Reason: "it could not be checked, more may be left there: 401"}}},
 		"timeout, announced":                 {in(release, remaining(thing("DiscoveryBackend", "b"))), released(nil, nil), usual(), 24 * time.Hour, release, endsLeftovers, "SelfDestruct", things("DiscoveryBackend", "b")},
-		"timeout, Groundskeeper cannot look": {in(release), failed(release, ourFailure(errDown)), usual(), 25 * time.Hour, release, "", "", nil},
+		"timeout, Groundskeeper cannot look": {in(release), failed(release, internalFailure(errDown)), usual(), 25 * time.Hour, release, "", "", nil},
 		"timeout, no cloud":                  {in(claims, remaining(claim)), nil, without(false, true), 24 * time.Hour, release, "", "DeorbitStage", []kubernikusv1.DeorbitObject{claim}},
 		"timeout, no cloud, look":            {in(release, remaining(claim)), withdrawn(nil), without(false, true), 24 * time.Hour, release, endsLeftovers, "SelfDestruct", []kubernikusv1.DeorbitObject{claim}},
 
@@ -275,7 +275,7 @@ func TestResumed(t *testing.T) {
 
 // A cluster that rejects Groundskeeper is alive: it is waited for with all clocks at rest, and while it does nothing may be deleted
 // in OpenStack. One that is given up is remembered as such, and what it rejected before is not discarded.
-func TestRefusedAndLost(t *testing.T) {
+func TestRejectedAndLost(t *testing.T) {
 	p := in(pods, unreachable(0))
 	p.SeenVolumes = []kubernikusv1.SeenVolume{{ID: "v", Standing: kubernikusv1.StandingPresent}, {ID: "w", Standing: kubernikusv1.StandingRefused}}
 	p.SeenServices = []kubernikusv1.SeenService{{UID: "u", Standing: kubernikusv1.StandingPresent}, {UID: "x", Standing: kubernikusv1.StandingFinalizer}}
@@ -284,9 +284,9 @@ func TestRefusedAndLost(t *testing.T) {
 	if p.UnreachableSince != nil || !strings.Contains(p.ClusterRefused, "Unauthorized") || p.Stage != pods {
 		t.Errorf("rejected: %+v", p.DeorbitStatus)
 	}
-	answered, _ := advance(p, showed(pods, thing("Pod", "p")), usual(), epoch.Add(6*time.Hour))
-	if answered.ClusterRefused != "" || answered.Stage != pods || !answered.LastProgressAt.Time.Equal(epoch.Add(6*time.Hour)) {
-		t.Errorf("it responds again: %+v", answered.DeorbitStatus)
+	responded, _ := advance(p, showed(pods, thing("Pod", "p")), usual(), epoch.Add(6*time.Hour))
+	if responded.ClusterRefused != "" || responded.Stage != pods || !responded.LastProgressAt.Time.Equal(epoch.Add(6*time.Hour)) {
+		t.Errorf("it responds again: %+v", responded.DeorbitStatus)
 	}
 	p.LastProgressAt = since(7 * time.Hour)
 	p, _ = advance(p, failed(pods, clusterFailure(errDown)), usual(), epoch.Add(7*time.Hour))
@@ -319,7 +319,7 @@ func TestWhatStandsRemains(t *testing.T) {
 // That nothing moves is reported early, once in a stage, and not when it moves again.
 func TestStuckIsReportedOnce(t *testing.T) {
 	p := in(release)
-	var told []string
+	var reported []string
 	for _, c := range []struct {
 		after time.Duration
 		left  []kubernikusv1.DeorbitObject
@@ -329,12 +329,12 @@ func TestStuckIsReportedOnce(t *testing.T) {
 	} {
 		next, action := advance(p, released(c.left, nil), usual(), epoch.Add(c.after))
 		for _, n := range action.notes {
-			told = append(told, n.reason+" after "+c.after.String()+": "+n.message)
+			reported = append(reported, n.reason+" after "+c.after.String()+": "+n.message)
 		}
 		p = next
 	}
 	want := []string{"Stuck after 10m0s: Release: no progress for 10m0s: 2 remain, the first: Volume shop/v: it is still there"}
-	if !slices.Equal(told, want) {
-		t.Errorf("notified %q, want %q", told, want)
+	if !slices.Equal(reported, want) {
+		t.Errorf("notified %q, want %q", reported, want)
 	}
 }

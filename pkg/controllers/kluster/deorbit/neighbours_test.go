@@ -13,7 +13,7 @@ import (
 
 // Of two clusters that are torn down at the same time, the annotation self-destruct ends one, and the other one continues.
 func TestSelfDestructOfOneOfTwo(t *testing.T) {
-	east, west := gone("east"), gone("west")
+	east, west := deleted("east"), deleted("west")
 	f := newFlow(t, east, west, secretOf("east-secret"), secretOf("west-secret"))
 	f.remains(claims, thing("PersistentVolumeClaim", "a"))
 	for _, k := range []*kubernikusv1.Kluster{east, west} {

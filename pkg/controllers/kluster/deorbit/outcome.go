@@ -41,7 +41,7 @@ type failure struct {
 	// it: it is never given up for that.
 	waits bool
 	// True when the failure reports nothing of the cluster and the cloud: only another try helps.
-	ours bool
+	own bool
 	// retryAfter is how long a service requests to wait.
 	retryAfter time.Duration
 }
@@ -98,9 +98,9 @@ func cloudFailure(err error) *failure {
 	return f
 }
 
-// ourFailure is a failure of the API server that Groundskeeper runs with.
-func ourFailure(err error) *failure {
-	return &failure{reason: reasonFailed, message: err.Error(), ours: true}
+// internalFailure is a failure of the API server that Groundskeeper runs with.
+func internalFailure(err error) *failure {
+	return &failure{reason: reasonFailed, message: err.Error(), own: true}
 }
 
 // failure is the first failure of a look.

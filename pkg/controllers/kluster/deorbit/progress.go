@@ -28,7 +28,7 @@ type progress struct {
 func (p progress) copy() progress {
 	p.routes.removed = slices.Clone(p.routes.removed)
 	p.DeorbitStatus = *p.DeepCopy()
-	p.memory = memory{least: maps.Clone(p.memory.least), asked: maps.Clone(p.memory.asked), stuck: p.memory.stuck}
+	p.memory = memory{least: maps.Clone(p.memory.least), requested: maps.Clone(p.memory.requested), stuck: p.memory.stuck}
 	return p
 }
 

@@ -37,7 +37,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	err := r.client.Get(ctx, request.NamespacedName, k)
 	switch {
 	case apierrors.IsNotFound(err), err == nil && k.DeletionTimestamp.IsZero():
-		r.forget(request.NamespacedName)
+		r.discard(request.NamespacedName)
 		return reconcile.Result{}, nil
 	case err != nil:
 		return reconcile.Result{}, fmt.Errorf("get kluster %s: %w", request.NamespacedName, err)
@@ -46,7 +46,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if k.HasDeorbiter() {
 		wait, err = r.step(ctx, k)
 	} else {
-		r.forget(request.NamespacedName)
+		r.discard(request.NamespacedName)
 		err = r.conclude(ctx, k)
 	}
 	if apierrors.IsConflict(err) {
@@ -116,7 +116,7 @@ func (r *reconciler) advance(ctx context.Context, k *kubernikusv1.Kluster, s *st
 	var showed *outcome
 	if seen := r.take(client.ObjectKeyFromObject(k)); seen != nil {
 		showed = &seen.outcome
-		s.identified, s.asked = seen.identified, s.asked || seen.asked
+		s.identified, s.requested = seen.identified, s.requested || seen.requested
 		s.next = now.Add(pause(seen.outcome, r.config.PollInterval.Duration))
 		r.meters.failed(seen.outcome)
 	}
@@ -131,7 +131,7 @@ func (r *reconciler) advance(ctx context.Context, k *kubernikusv1.Kluster, s *st
 }
 
 // take is the look that is over, nil when there is none.
-func (r *reconciler) take(key types.NamespacedName) *looked {
+func (r *reconciler) take(key types.NamespacedName) *probed {
 	for _, pool := range r.pools() {
 		if result, ok := pool.Take(key); ok {
 			return &result
@@ -143,7 +143,7 @@ func (r *reconciler) take(key types.NamespacedName) *looked {
 // pause is how long to wait after a look.
 func pause(o outcome, poll time.Duration) time.Duration {
 	failed := o.failure()
-	if failed != nil && !failed.ours && (failed.waits || !failed.cluster) {
+	if failed != nil && !failed.own && (failed.waits || !failed.cluster) {
 		poll = max(failurePolls*poll, failed.retryAfter)
 	}
 	return poll + time.Duration(rand.Float64()*jitter*float64(poll))

@@ -121,15 +121,15 @@ func recordRemaining(status *kubernikusv1.DeorbitStatus, p part) {
 		case backendKind, secretKind:
 			last = kubernikusv1.DeorbitDrain
 		}
-		return p.stage == last && !neverGoes(status, o) || isInCluster(p.stage)
+		return p.stage == last && !isNeverDeleted(status, o) || isInCluster(p.stage)
 	}
 	status.Remaining = append(slices.DeleteFunc(status.Remaining, replaced), p.report.Remaining...)
 	sortObjects(status.Remaining)
 }
 
-// neverGoes reports whether an object of the cluster was there when that was checked last, and nothing in OpenStack stands for it:
+// isNeverDeleted reports whether an object of the cluster was there when that was checked last, and nothing in OpenStack stands for it:
 // no later stage sees it go.
-func neverGoes(status *kubernikusv1.DeorbitStatus, o kubernikusv1.DeorbitObject) bool {
+func isNeverDeleted(status *kubernikusv1.DeorbitStatus, o kubernikusv1.DeorbitObject) bool {
 	switch o.Kind {
 	case claimKind, snapshotKind, contentKind:
 		return o.ID == "" || slices.ContainsFunc(status.SeenVolumes, func(v kubernikusv1.SeenVolume) bool { return v.ID == o.ID && v.Standing != "" }) ||
@@ -148,10 +148,10 @@ func sortObjects(list []kubernikusv1.DeorbitObject) {
 
 // recordRetained keeps what stays on purpose over all stages, until it is deleted or is to go after all.
 func recordRetained(status *kubernikusv1.DeorbitStatus, report stage.Report) {
-	goes, stays := map[objectKey]bool{}, map[objectKey]string{}
+	deletes, stays := map[objectKey]bool{}, map[objectKey]string{}
 	for _, list := range [][]kubernikusv1.DeorbitObject{report.Deleted, report.Remaining} {
 		for _, o := range list {
-			goes[keyOf(o)] = true
+			deletes[keyOf(o)] = true
 		}
 	}
 	for _, o := range report.Retained {
@@ -162,7 +162,7 @@ func recordRetained(status *kubernikusv1.DeorbitStatus, report stage.Report) {
 	for _, o := range status.Retained {
 		key := keyOf(o)
 		reason, again := stays[key]
-		if goes[key] && !again {
+		if deletes[key] && !again {
 			continue
 		}
 		if again {
@@ -186,20 +186,20 @@ type memory struct {
 	// least is the least number of each kind that remained.
 	least map[string]int
 	// The objects whose deletion was requested.
-	asked map[objectKey]bool
+	requested map[objectKey]bool
 	// stuck is true when it was reported that nothing moves.
 	stuck bool
 }
 
 // It remembers the objects of a look whose deletion was requested, and returns those that were not requested before.
-func (m *memory) asks(o outcome) (first []kubernikusv1.DeorbitObject) {
-	if m.asked == nil {
-		m.asked = map[objectKey]bool{}
+func (m *memory) requests(o outcome) (first []kubernikusv1.DeorbitObject) {
+	if m.requested == nil {
+		m.requested = map[objectKey]bool{}
 	}
 	for _, p := range o.parts {
 		for _, object := range p.report.Deleted {
-			if key := keyOf(object); !m.asked[key] {
-				m.asked[key] = true
+			if key := keyOf(object); !m.requested[key] {
+				m.requested[key] = true
 				first = append(first, object)
 			}
 		}

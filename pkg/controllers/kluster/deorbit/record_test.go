@@ -111,7 +111,7 @@ func TestCondition(t *testing.T) {
 		"one":      {in(verify, remaining(volume)), "Verify", "Verify: 1 remains: Volume 0f1e: attached"},
 		"more":     {in(claims, remaining(claim, volume, volume)), "Claims", "Claims: 3 remain, the first: PersistentVolumeClaim shop/data-0: finalizer x"},
 		"conflict": {in(verify, remaining(volume, conflict)), "IdentityConflict", "2 remain"},
-		"failed":   {in(verify, remaining(volume), func(p *progress) { p.failure = refused() }), "CredentialsRefused", "Verify: 401"},
+		"failed":   {in(verify, remaining(volume), func(p *progress) { p.failure = rejected() }), "CredentialsRefused", "Verify: 401"},
 		"own":      {in(freeze, ownCluster), "OwnCluster", kubernikusv1.DetachAnnotation},
 	} {
 		got := c.progress.condition()

@@ -48,7 +48,7 @@ func (r *reconciler) release(ctx context.Context, k *kubernikusv1.Kluster, s *st
 		return fmt.Errorf("update the finalizers of kluster %s: %w", client.ObjectKeyFromObject(k), err)
 	}
 	r.finished(ctx, k, s)
-	r.forget(client.ObjectKeyFromObject(k))
+	r.discard(client.ObjectKeyFromObject(k))
 	return nil
 }
 

@@ -15,9 +15,9 @@ import (
 )
 
 // It keeps what events are related to. Events about the same, for the same reason, count as one.
-type told map[corev1.ObjectReference]string
+type reported map[corev1.ObjectReference]string
 
-func (r told) Eventf(_, related runtime.Object, _, reason, _, _ string, args ...any) {
+func (r reported) Eventf(_, related runtime.Object, _, reason, _, _ string, args ...any) {
 	about, _ := related.(*corev1.ObjectReference)
 	r[*about] = reason + ": " + args[0].(string)
 }
@@ -28,7 +28,7 @@ func TestLeftoverEvents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	events := told{}
+	events := reported{}
 	r := &reconciler{recorder: events, meters: meters}
 	left := []kubernikusv1.DeorbitObject{
 		{Kind: "LoadBalancer", Name: "web", ID: "1", Reason: "status PENDING_UPDATE"}, {Kind: "LoadBalancer", Name: "web", ID: "2"},

@@ -80,7 +80,7 @@ func (p *step) settleRoutes(o outcome) {
 				continue
 			}
 			if !p.routes.back() {
-				p.tell(true, eventRoutesCameBack, fmt.Sprintf("route %s was there again after it was removed: the cloud controller manager of the cluster still runs; stop it or delete the nodes", route.Name))
+				p.report(true, eventRoutesCameBack, fmt.Sprintf("route %s was there again after it was removed: the cloud controller manager of the cluster still runs; stop it or delete the nodes", route.Name))
 			}
 			p.routes.removed[i].Reason = cloud.ReasonCameBack
 		}

@@ -30,7 +30,7 @@ type router struct {
 	orphan *kubernikusv1.DeorbitObject
 }
 
-func (r *router) answer(_ context.Context, c call) (stage.Report, error) {
+func (r *router) response(_ context.Context, c call) (stage.Report, error) {
 	if c.stage != routes {
 		return stage.Report{}, nil
 	}
@@ -58,7 +58,7 @@ func (r *router) answer(_ context.Context, c call) (stage.Report, error) {
 func routed(f *flow, runs bool) *router {
 	r := &router{route: kubernikusv1.DeorbitObject{Kind: "Route", Name: "100.100.1.0/24 via 10.0.0.5", ID: "router"}, there: true, runs: runs,
 		resync: 10 * time.Second, now: f.clock.Now}
-	f.says(r.answer)
+	f.respond(r.response)
 	return r
 }
 
@@ -75,7 +75,7 @@ func TestRoutesResync(t *testing.T) {
 func TestRoutesAreLookedForAfterAResync(t *testing.T) {
 	resync := routesResync(config().PollInterval.Duration)
 	for _, restarts := range []bool{false, true} {
-		k := gone("k")
+		k := deleted("k")
 		f := newFlow(t, k, secretOf("k-secret"))
 		r := routed(f, false)
 		f.turn(k)
@@ -94,8 +94,8 @@ func TestRoutesAreLookedForAfterAResync(t *testing.T) {
 		if f.get(k) && k.HasDeorbiter() {
 			t.Errorf("restarts %t: it is not released: %+v", restarts, k.Status.Deorbit)
 		}
-		if told := f.told(); strings.Contains(told, eventRoutesCameBack) || !strings.Contains(told, "0 things are left over") {
-			t.Errorf("restarts %t: notified %s", restarts, told)
+		if reported := f.reported(); strings.Contains(reported, eventRoutesCameBack) || !strings.Contains(reported, "0 things are left over") {
+			t.Errorf("restarts %t: notified %s", restarts, reported)
 		}
 	}
 }
@@ -104,14 +104,14 @@ func TestRoutesAreLookedForAfterAResync(t *testing.T) {
 // is stopped or the nodes are, and left over when neither happens.
 func TestRoutesComeBack(t *testing.T) {
 	for name, c := range map[string]struct {
-		stops bool
-		told  string
+		stops    bool
+		reported string
 	}{
 		"stopped":     {true, "0 things are left over"},
 		"not stopped": {false, "1 things are left over"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			k := gone("k")
+			k := deleted("k")
 			f := newFlow(t, k, secretOf("k-secret"))
 			r := routed(f, true)
 			f.turn(k)
@@ -131,9 +131,9 @@ func TestRoutesComeBack(t *testing.T) {
 			if f.get(k) && k.HasDeorbiter() {
 				t.Fatalf("it is not released: %+v", k.Status.Deorbit)
 			}
-			told := f.told()
-			if !strings.Contains(told, eventRoutesCameBack) || strings.Count(told, eventRoutesCameBack) != 1 || !strings.Contains(told, c.told) {
-				t.Errorf("notified %s, want %s", told, c.told)
+			reported := f.reported()
+			if !strings.Contains(reported, eventRoutesCameBack) || strings.Count(reported, eventRoutesCameBack) != 1 || !strings.Contains(reported, c.reported) {
+				t.Errorf("notified %s, want %s", reported, c.reported)
 			}
 		})
 	}
@@ -141,7 +141,7 @@ func TestRoutesComeBack(t *testing.T) {
 
 // Of two removed routes one comes back. The other is not left over, also when the stage has no time for a whole resync.
 func TestOnlyTheRouteThatComesBackIsLeftOver(t *testing.T) {
-	k := gone("k")
+	k := deleted("k")
 	k.Spec.Deorbit.StageTimeout = &metav1.Duration{Duration: time.Second}
 	f := newFlow(t, k, secretOf("k-secret"))
 	const orphan = "100.100.2.0/24 via 10.0.0.77"
@@ -162,7 +162,7 @@ func TestOnlyTheRouteThatComesBackIsLeftOver(t *testing.T) {
 	if f.get(k) && k.HasDeorbiter() {
 		t.Fatalf("it is not released: %+v", k.Status.Deorbit)
 	}
-	if told := f.told(); strings.Contains(back, orphan) || back == "" || strings.Contains(told, orphan) || !strings.Contains(told, "1 things are left over") {
-		t.Errorf("recreated routes: %q, reported: %s", back, told)
+	if reported := f.reported(); strings.Contains(back, orphan) || back == "" || strings.Contains(reported, orphan) || !strings.Contains(reported, "1 things are left over") {
+		t.Errorf("recreated routes: %q, reported: %s", back, reported)
 	}
 }

@@ -24,7 +24,7 @@ type state struct {
 	// condition is what is to be reported. The others are what the API server has.
 	condition *metav1.Condition
 	written   kubernikusv1.DeorbitStatus
-	told      *metav1.Condition
+	reported  *metav1.Condition
 	// notes are what to report when it is written.
 	notes []note
 	// next is when the next look is due; zero: now.
@@ -32,8 +32,8 @@ type state struct {
 	basis basis
 	// connection is the workload cluster; nil: none was needed yet. identified reports that it is not the one that Groundskeeper
 	// runs in, and the other field that it was queried, regardless of the result.
-	connection        workload
-	identified, asked bool
+	connection            workload
+	identified, requested bool
 	// ends is why the Kluster is to be released; "": it is not. listed reports that its leftovers are.
 	ends   ending
 	listed bool
@@ -73,7 +73,7 @@ func (r *reconciler) stateOf(ctx context.Context, k *kubernikusv1.Kluster) (*sta
 	if s != nil && s.uid == k.UID {
 		return s, nil
 	}
-	r.forget(key)
+	r.discard(key)
 	current := &kubernikusv1.Kluster{}
 	if err := r.live.Get(ctx, key, current); err != nil {
 		if client.IgnoreNotFound(err) == nil {
@@ -84,14 +84,14 @@ func (r *reconciler) stateOf(ctx context.Context, k *kubernikusv1.Kluster) (*sta
 	if current.UID != k.UID || current.DeletionTimestamp.IsZero() || !current.HasDeorbiter() {
 		return nil, nil
 	}
-	s = &state{uid: k.UID, told: meta.FindStatusCondition(current.Status.Conditions, kubernikusv1.ConditionDeorbited)}
+	s = &state{uid: k.UID, reported: meta.FindStatusCondition(current.Status.Conditions, kubernikusv1.ConditionDeorbited)}
 	if current.Status.Deorbit != nil {
 		s.written = *current.Status.Deorbit.DeepCopy()
 	}
 	s.progress = progress{DeorbitStatus: loaded(current.Status.Deorbit)}
 	s.progress.routes = returningOf(&s.progress.DeorbitStatus)
-	if s.told != nil {
-		s.condition, s.progress.own = s.told.DeepCopy(), s.told.Reason == reasonOwnCluster
+	if s.reported != nil {
+		s.condition, s.progress.own = s.reported.DeepCopy(), s.reported.Reason == reasonOwnCluster
 	}
 	r.mu.Lock()
 	r.states[key] = s
@@ -116,7 +116,7 @@ func (s *state) disconnect() {
 	if s.connection != nil {
 		s.connection.Close()
 	}
-	s.connection, s.identified, s.asked = nil, false, false
+	s.connection, s.identified, s.requested = nil, false, false
 }
 
 // resume lets the clocks continue that stood still during a pause.
@@ -134,7 +134,7 @@ func (r *reconciler) stop(key types.NamespacedName) {
 }
 
 // It drops what is known of a Kluster.
-func (r *reconciler) forget(key types.NamespacedName) {
+func (r *reconciler) discard(key types.NamespacedName) {
 	r.stop(key)
 	r.mu.Lock()
 	s := r.states[key]

@@ -128,7 +128,7 @@ func (r *reconciler) removed(ctx context.Context, s *state, deleted []kubernikus
 }
 
 // It reports what happened, once that is written down.
-func (r *reconciler) tell(ctx context.Context, k *kubernikusv1.Kluster, s *state) {
+func (r *reconciler) report(ctx context.Context, k *kubernikusv1.Kluster, s *state) {
 	for _, n := range s.notes {
 		log.FromContext(ctx).Info("Deorbit of a Kluster", "event", n.reason, "message", n.message)
 		kind := corev1.EventTypeNormal

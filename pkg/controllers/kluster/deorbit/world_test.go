@@ -54,7 +54,7 @@ type script struct {
 	mu    sync.Mutex
 	calls []call
 	// The report of a stage; nil: nothing.
-	answer func(ctx context.Context, c call) (stage.Report, error)
+	response func(ctx context.Context, c call) (stage.Report, error)
 	// id and openErr are what the workload cluster and OpenStack respond first.
 	id      func(ctx context.Context) (types.UID, error)
 	openErr error
@@ -66,12 +66,12 @@ func (s *script) run(ctx context.Context, which kubernikusv1.DeorbitStage, w sta
 	c := call{kluster: w.Kluster.Name, stage: which, work: w}
 	s.mu.Lock()
 	s.calls = append(s.calls, c)
-	answer := s.answer
+	response := s.response
 	s.mu.Unlock()
-	if answer == nil {
+	if response == nil {
 		return stage.Report{}, nil
 	}
-	return answer(ctx, c)
+	return response(ctx, c)
 }
 
 func (s *script) withdraw(ctx context.Context, k *kubernikusv1.Kluster) (stage.Report, error) {
@@ -135,10 +135,10 @@ func (s *script) stages() string {
 }
 
 // It makes a stage report something from now on.
-func (s *script) says(answer func(ctx context.Context, c call) (stage.Report, error)) {
+func (s *script) respond(response func(ctx context.Context, c call) (stage.Report, error)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.answer, s.calls = answer, nil
+	s.response, s.calls = response, nil
 }
 
 // flow is the controller on a store and scripted systems.
@@ -153,7 +153,7 @@ type flow struct {
 	registry *prometheus.Registry
 	writes   int
 	// lost is the response of the fence, and rejects that of the store to a status.
-	lost, refuses error
+	lost, rejects error
 }
 
 const kubeconfig = `{kind: Config, apiVersion: v1, current-context: c, clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}],
@@ -179,8 +179,8 @@ func (f *flow) restart() {
 	counted := interceptor.NewClient(f.store, interceptor.Funcs{
 		SubResourceApply: func(ctx context.Context, c client.Client, name string, object runtime.ApplyConfiguration, options ...client.SubResourceApplyOption) error {
 			f.writes++
-			if f.refuses != nil {
-				return f.refuses
+			if f.rejects != nil {
+				return f.rejects
 			}
 			return c.SubResource(name).Apply(ctx, object, options...)
 		},
@@ -192,7 +192,7 @@ func (f *flow) restart() {
 	}
 	f.r = &reconciler{
 		client: counted, live: f.store, systems: f.script, config: config(), fence: func() error { return f.lost }, clock: f.clock, recorder: f.recorder, meters: meters,
-		clusters: background.AtClusters[looked](time.Minute), clouds: background.AtClouds[looked](time.Minute),
+		clusters: background.AtClusters[probed](time.Minute), clouds: background.AtClouds[probed](time.Minute),
 		states: map[types.NamespacedName]*state{},
 	}
 	for _, pool := range f.r.pools() {
@@ -203,7 +203,7 @@ func (f *flow) restart() {
 }
 
 // A Kluster that is being deleted, whose Secret leads into a cluster.
-func gone(name string, changes ...func(*kubernikusv1.Kluster)) *kubernikusv1.Kluster {
+func deleted(name string, changes ...func(*kubernikusv1.Kluster)) *kubernikusv1.Kluster {
 	return klustertest.Kluster(name, append([]func(*kubernikusv1.Kluster){klustertest.Going}, changes...)...)
 }
 
@@ -271,7 +271,7 @@ func (f *flow) is(k *kubernikusv1.Kluster, which kubernikusv1.DeorbitStage, cond
 }
 
 // The events since the last call.
-func (f *flow) told() string {
+func (f *flow) reported() string {
 	var all strings.Builder
 	for len(f.recorder.Events) > 0 {
 		all.WriteString(<-f.recorder.Events + "\n")

@@ -20,22 +20,22 @@ func (r *reconciler) write(ctx context.Context, k *kubernikusv1.Kluster, s *stat
 	now := r.clock.Now()
 	// The cache may be behind what was written last.
 	known := &kubernikusv1.Kluster{ObjectMeta: metav1.ObjectMeta{Generation: k.Generation}}
-	if s.told != nil {
-		known.Status.Conditions = []metav1.Condition{*s.told}
+	if s.reported != nil {
+		known.Status.Conditions = []metav1.Condition{*s.reported}
 	}
 	conditions, changed := access.Conditions(known, []metav1.Condition{condition}, now)
 	s.condition = &conditions[0]
 	status := listed(s.progress.DeorbitStatus)
 	if !changed && equality.Semantic.DeepEqual(status, s.written) {
-		r.tell(ctx, k, s)
+		r.report(ctx, k, s)
 		return nil
 	}
 	if err := r.apply(ctx, k, &status, conditions); err != nil {
 		return err
 	}
-	r.announce(ctx, k, s.told, conditions[0])
-	s.written, s.told = *status.DeepCopy(), s.condition.DeepCopy()
-	r.tell(ctx, k, s)
+	r.announce(ctx, k, s.reported, conditions[0])
+	s.written, s.reported = *status.DeepCopy(), s.condition.DeepCopy()
+	r.report(ctx, k, s)
 	return nil
 }
 

@@ -70,9 +70,9 @@ type network interface {
 	SubnetIDs(ctx context.Context, networkID string) ([]string, error)
 }
 
-// lookAtCloud makes a call with the credentials, and finds the router, the network and the subnet that the spec leaves open. What
+// probeCloud makes a call with the credentials, and finds the router, the network and the subnet that the spec leaves open. What
 // was found before stays; a router that has been deleted is looked for again. One request when all is known.
-func lookAtCloud(ctx context.Context, neutron network, spec kubernikusv1.OpenstackSpec, before kubernikusv1.OpenstackStatus) cloudView {
+func probeCloud(ctx context.Context, neutron network, spec kubernikusv1.OpenstackSpec, before kubernikusv1.OpenstackStatus) cloudView {
 	found := kubernikusv1.OpenstackStatus{RouterID: before.RouterID, NetworkID: before.NetworkID, LBSubnetID: before.LBSubnetID}
 	if spec.RouterID != "" {
 		found.RouterID = ""

@@ -40,7 +40,7 @@ func newProject(t *testing.T) *project {
 func (p *project) look(t *testing.T, spec kubernikusv1.OpenstackSpec, before kubernikusv1.OpenstackStatus) cloudView {
 	t.Helper()
 	p.Requests()
-	return lookAtCloud(t.Context(), p.neutron, spec, before)
+	return probeCloud(t.Context(), p.neutron, spec, before)
 }
 
 func TestDiscovery(t *testing.T) {
@@ -71,11 +71,11 @@ func TestDiscovery(t *testing.T) {
 		!strings.Contains(fresh.unclear[0], second) || !strings.Contains(fresh.unclear[0], "spec.openstack.routerID") {
 		t.Errorf("two routers: %+v", fresh)
 	}
-	gone := kubernikusv1.OpenstackStatus{RouterID: "7d1f9b3e-0c55-4d3c-a0d4-9d3f1c0a4b11"}
-	if view := p.look(t, kubernikusv1.OpenstackSpec{}, gone); view.err != nil || view.found.RouterID != "" || len(view.unclear) != 2 {
+	deleted := kubernikusv1.OpenstackStatus{RouterID: "7d1f9b3e-0c55-4d3c-a0d4-9d3f1c0a4b11"}
+	if view := p.look(t, kubernikusv1.OpenstackSpec{}, deleted); view.err != nil || view.found.RouterID != "" || len(view.unclear) != 2 {
 		t.Errorf("the router that was found has been deleted: %+v", view)
 	}
-	if view := p.look(t, kubernikusv1.OpenstackSpec{RouterID: gone.RouterID}, kubernikusv1.OpenstackStatus{}); !openstack.IsNotFound(view.err) || view.found != nil {
+	if view := p.look(t, kubernikusv1.OpenstackSpec{RouterID: deleted.RouterID}, kubernikusv1.OpenstackStatus{}); !openstack.IsNotFound(view.err) || view.found != nil {
 		t.Errorf("the router that is named does not exist: %+v", view)
 	}
 	spec := kubernikusv1.OpenstackSpec{RouterID: router, NetworkID: network}

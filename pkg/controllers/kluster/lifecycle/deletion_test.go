@@ -75,7 +75,7 @@ func TestSecretOfAnother(t *testing.T) {
 }
 
 // The cache may not know yet who uses a Secret: the API server does.
-func TestLetGoLooksAgain(t *testing.T) {
+func TestReleaseRechecks(t *testing.T) {
 	f := newFlow(t)
 	secret := f.secret("k-secret")
 	secret.Finalizers = []string{kubernikusv1.SecretInUseFinalizer}

@@ -13,13 +13,13 @@ import (
 // phaseOf sums up a Kluster. Responded is true when its API server responded just now, with the version it runs; expected is true
 // when the Secret has a way into the workload cluster. A cluster that was reached once keeps its phase while it does not respond:
 // the condition APIServerReachable reports that.
-func phaseOf(k *kubernikusv1.Kluster, answered, expected bool, version string) kubernikusv1.KlusterPhase {
+func phaseOf(k *kubernikusv1.Kluster, responded, expected bool, version string) kubernikusv1.KlusterPhase {
 	switch {
 	case !k.DeletionTimestamp.IsZero():
 		return kubernikusv1.KlusterTerminating
-	case answered && differs(k.Spec.Version, version):
+	case responded && differs(k.Spec.Version, version):
 		return kubernikusv1.KlusterUpgrading
-	case answered:
+	case responded:
 		return kubernikusv1.KlusterRunning
 	case k.Status.Phase == kubernikusv1.KlusterRunning, k.Status.Phase == kubernikusv1.KlusterUpgrading:
 		return k.Status.Phase

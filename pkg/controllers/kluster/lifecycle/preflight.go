@@ -52,7 +52,7 @@ func notChecked(kind, why string) metav1.Condition {
 
 // permissionsOf reviews the permissions of the account in a workload cluster that responds. Path /version is public, so that
 // rejected reports that the API server does not know the account: it is "" when it does.
-func permissionsOf(ctx context.Context, config *rest.Config, k *kubernikusv1.Kluster) (c metav1.Condition, refused string) {
+func permissionsOf(ctx context.Context, config *rest.Config, k *kubernikusv1.Kluster) (c metav1.Condition, rejected string) {
 	const kind = kubernikusv1.ConditionClusterPermissionsGranted
 	connection, err := cluster.Connect(config)
 	if err != nil {

@@ -83,9 +83,9 @@ func (r *reconciler) look(ctx context.Context, k *kubernikusv1.Kluster) (time.Du
 		secret = access.Together(k, secrets)
 		s.secret.version = secret.ResourceVersion
 		found.expected = access.HasWorkload(secret.Data)
-		r.lookAtWorkload(k, secret, s)
+		r.probeWorkload(k, secret, s)
 		if !k.Spec.NoCloud {
-			r.lookAtCloud(k, secret, s)
+			r.probeCloud(k, secret, s)
 		}
 	}
 	found.workload, found.cloud, found.permissions, found.services = s.workload.latest, s.cloud.latest, s.permissions.latest, s.services.latest
@@ -95,8 +95,8 @@ func (r *reconciler) look(ctx context.Context, k *kubernikusv1.Kluster) (time.Du
 	return s.wait(r.clock.Now()), r.writeStatus(ctx, k, found)
 }
 
-// lookAtWorkload takes what the last check of the workload cluster showed, and begins the next one when it is due.
-func (r *reconciler) lookAtWorkload(k *kubernikusv1.Kluster, secret *corev1.Secret, s *state) {
+// probeWorkload takes what the last check of the workload cluster showed, and begins the next one when it is due.
+func (r *reconciler) probeWorkload(k *kubernikusv1.Kluster, secret *corev1.Secret, s *state) {
 	key := client.ObjectKeyFromObject(k)
 	if view, ok := r.workloads.Take(key); ok {
 		r.meters.count("workload", view.version != "")
@@ -116,21 +116,21 @@ func (r *reconciler) lookAtWorkload(k *kubernikusv1.Kluster, secret *corev1.Secr
 	}
 	preflight, registered := s.permissions.due(r.clock.Now()), k.DeepCopy()
 	r.workloads.Begin(key, key.String(), func(ctx context.Context) workloadView {
-		view := lookAtWorkload(ctx, config)
+		view := probeWorkload(ctx, config)
 		if view.version == "" || !preflight {
 			return view
 		}
-		permissions, refused := permissionsOf(ctx, config, registered)
-		if refused != "" {
-			view = workloadView{reason: string(openstack.ReasonCredentialsRefused), message: refused}
+		permissions, rejected := permissionsOf(ctx, config, registered)
+		if rejected != "" {
+			view = workloadView{reason: string(openstack.ReasonCredentialsRefused), message: rejected}
 		}
 		view.permissions = &permissions
 		return view
 	})
 }
 
-// lookAtCloud takes what the last check of the OpenStack project showed, and begins the next one when it is due.
-func (r *reconciler) lookAtCloud(k *kubernikusv1.Kluster, secret *corev1.Secret, s *state) {
+// probeCloud takes what the last check of the OpenStack project showed, and begins the next one when it is due.
+func (r *reconciler) probeCloud(k *kubernikusv1.Kluster, secret *corev1.Secret, s *state) {
 	key := client.ObjectKeyFromObject(k)
 	if view, ok := r.clouds.Take(key); ok {
 		r.meters.count("openstack", view.err == nil)
@@ -164,7 +164,7 @@ func (r *reconciler) lookAtCloud(k *kubernikusv1.Kluster, secret *corev1.Secret,
 		if access.Moved(registered, at) {
 			before = kubernikusv1.OpenstackStatus{} // what was found was of another place
 		}
-		view := lookAtCloud(ctx, cloud.Network(), spec, before)
+		view := probeCloud(ctx, cloud.Network(), spec, before)
 		view.warnings = cloud.Warnings()
 		if view.found != nil {
 			view.found.ProjectID, view.found.Region, view.found.AuthHost = at.ProjectID, at.Region, at.AuthHost

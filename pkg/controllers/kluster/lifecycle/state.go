@@ -124,7 +124,7 @@ func (r *reconciler) drop(key types.NamespacedName) {
 			return
 		}
 	}
-	r.clients.Forget(s.secret.uid)
+	r.clients.Remove(s.secret.uid)
 }
 
 // hostOf is the cloud that a Secret leads to.

@@ -110,9 +110,9 @@ func nextStatus(k *kubernikusv1.Kluster, found findings, now time.Time) (next st
 	if found.cloud != nil && found.cloud.found != nil {
 		next.openstack = found.cloud.found
 	}
-	answered, version := false, k.Status.ApiserverVersion
+	responded, version := false, k.Status.ApiserverVersion
 	if found.workload != nil && found.workload.version != "" {
-		answered, version = true, found.workload.version
+		responded, version = true, found.workload.version
 	}
 	if !writtenByOthers(k, fieldAPIServerVersion) {
 		next.version = version
@@ -122,7 +122,7 @@ func nextStatus(k *kubernikusv1.Kluster, found findings, now time.Time) (next st
 		next.phase = k.Status.Phase
 		// Before the first look since this process began nothing is known that the phase did not report.
 		if !found.paused && (found.workload != nil || k.Status.Phase == "" || !k.DeletionTimestamp.IsZero()) {
-			next.phase = phaseOf(k, answered, found.expected, version)
+			next.phase = phaseOf(k, responded, found.expected, version)
 		}
 		changed = changed || k.Status.Phase != next.phase
 	}

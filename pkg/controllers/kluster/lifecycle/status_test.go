@@ -26,10 +26,10 @@ func wants(version string) func(*kubernikusv1.Kluster) {
 func TestPhase(t *testing.T) {
 	type changes = []func(*kubernikusv1.Kluster)
 	for name, c := range map[string]struct {
-		kluster            changes
-		answered, expected bool
-		version            string
-		want               kubernikusv1.KlusterPhase
+		kluster             changes
+		responded, expected bool
+		version             string
+		want                kubernikusv1.KlusterPhase
 	}{
 		"nothing known":         {nil, false, false, "", kubernikusv1.KlusterPending},
 		"credentials":           {nil, false, true, "", kubernikusv1.KlusterCreating},
@@ -45,14 +45,14 @@ func TestPhase(t *testing.T) {
 		"lost its credentials":  {changes{in(kubernikusv1.KlusterCreating)}, false, false, "", kubernikusv1.KlusterPending},
 		"reached, then no keys": {changes{in(kubernikusv1.KlusterRunning)}, false, false, "", kubernikusv1.KlusterRunning},
 	} {
-		if got := phaseOf(klustertest.Kluster("k", c.kluster...), c.answered, c.expected, c.version); got != c.want {
+		if got := phaseOf(klustertest.Kluster("k", c.kluster...), c.responded, c.expected, c.version); got != c.want {
 			t.Errorf("%s: got %s, want %s", name, got, c.want)
 		}
 	}
 }
 
 func TestConditions(t *testing.T) {
-	refused := &openstack.Error{Op: "authenticate", Reason: openstack.ReasonCredentialsRefused, Status: 401}
+	rejected := &openstack.Error{Op: "authenticate", Reason: openstack.ReasonCredentialsRefused, Status: 401}
 	for name, c := range map[string]struct {
 		condition metav1.Condition
 		want      string
@@ -61,7 +61,7 @@ func TestConditions(t *testing.T) {
 		"ambiguous":      {cloudView{found: &kubernikusv1.OpenstackStatus{}, unclear: []string{"2"}}.condition(), "True/Ambiguous"},
 		"not verified":   {cloudView{found: &kubernikusv1.OpenstackStatus{}, warnings: []openstack.Warning{{Insecure: true}, {}}}.condition(), "True/Insecure"},
 		"odd fields":     {cloudView{found: &kubernikusv1.OpenstackStatus{}, warnings: []openstack.Warning{{}}}.condition(), "True/FieldsIgnored"},
-		"refused":        {cloudView{err: refused}.condition(), "False/CredentialsRefused"},
+		"refused":        {cloudView{err: rejected}.condition(), "False/CredentialsRefused"},
 		"missing":        {missingSecret(errors.New("no")).cloud.condition(), "False/SecretMissing"},
 		"answers":        {workloadView{version: "v1.36.3"}.condition(), "True/Reachable"},
 		"kubeconfig":     {workloadView{version: "v1.36.3", insecure: true}.condition(), "True/Insecure"},

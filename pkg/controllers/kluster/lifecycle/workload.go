@@ -76,9 +76,9 @@ func unreadable(secret string, err error) workloadView {
 	return v
 }
 
-// lookAtWorkload queries an API server for its version. Every user that it knows is allowed to do that; one whose credentials it
+// probeWorkload queries an API server for its version. Every user that it knows is allowed to do that; one whose credentials it
 // does not know may not.
-func lookAtWorkload(ctx context.Context, config *rest.Config) workloadView {
+func probeWorkload(ctx context.Context, config *rest.Config) workloadView {
 	failed := func(reason, format string, args ...any) workloadView {
 		return workloadView{reason: reason, message: fmt.Sprintf(format, args...)}
 	}

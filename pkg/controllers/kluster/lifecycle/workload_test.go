@@ -14,14 +14,14 @@ import (
 )
 
 // apiServer responds to /version for one token, as an API server does.
-func apiServer(t *testing.T, token string, answer http.HandlerFunc) *rest.Config {
+func apiServer(t *testing.T, token string, respond http.HandlerFunc) *rest.Config {
 	t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/version" || r.Header.Get("Authorization") != "Bearer "+token {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
-		answer(w, r)
+		respond(w, r)
 	}))
 	t.Cleanup(server.Close)
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
@@ -32,7 +32,7 @@ func version136(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write([]byte(`{"major":"1","minor":"36","gitVersion":"v1.36.3"}`))
 }
 
-func TestLookAtWorkload(t *testing.T) {
+func TestProbeWorkload(t *testing.T) {
 	const token = "sekret-token"
 	good := apiServer(t, token, version136)
 	wrong := rest.CopyConfig(good)
@@ -63,7 +63,7 @@ func TestLookAtWorkload(t *testing.T) {
 		}), "False/Unreachable"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			view := lookAtWorkload(t.Context(), c.config)
+			view := probeWorkload(t.Context(), c.config)
 			condition := view.condition()
 			if got := string(condition.Status) + "/" + condition.Reason; got != c.want || strings.Contains(condition.Message, token) {
 				t.Errorf("got %s: %s, want %s", got, condition.Message, c.want)

@@ -13,7 +13,7 @@ import (
 
 // candidates are the routes whose next hop is no address of any server, whatever the status of that. A next hop that cannot be read
 // is something that Groundskeeper does not understand: its route stays.
-func candidates(ours []openstack.Route, servers []openstack.Server) []openstack.Route {
+func candidates(own []openstack.Route, servers []openstack.Server) []openstack.Route {
 	live := map[netip.Addr]bool{}
 	for _, s := range servers {
 		for _, address := range s.Addresses {
@@ -21,7 +21,7 @@ func candidates(ours []openstack.Route, servers []openstack.Server) []openstack.
 		}
 	}
 	var found []openstack.Route
-	for _, r := range ours {
+	for _, r := range own {
 		if hop, err := netip.ParseAddr(r.NextHop); err == nil && !live[hop.Unmap()] {
 			found = append(found, r)
 		}
@@ -46,7 +46,7 @@ type evidence struct {
 	ports       []openstack.Port
 	floatingIPs []openstack.FloatingIP
 	// absent are the devices of ports that do not exist according to Nova.
-	gone map[string]bool
+	deleted map[string]bool
 	// parents are the parent ports of subports of trunks, by the id of the subport.
 	parents map[string]openstack.Port
 }
@@ -82,7 +82,7 @@ func (e evidence) dead(port openstack.Port) bool {
 			return true
 		}
 	}
-	return strings.HasPrefix(port.DeviceOwner, computeOwner) && e.gone[port.DeviceID]
+	return strings.HasPrefix(port.DeviceOwner, computeOwner) && e.deleted[port.DeviceID]
 }
 
 // inUse reports whether anything can be behind an address: a port that is not dead, or a floating IP that leads to a port.

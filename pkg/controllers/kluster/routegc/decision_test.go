@@ -83,17 +83,17 @@ func TestEvidence(t *testing.T) {
 	port := func(owner, device string) openstack.Port {
 		return openstack.Port{ID: "p", DeviceOwner: owner, DeviceID: device, Addresses: []netip.Addr{netip.MustParseAddr("10.0.0.60"), hop}}
 	}
-	gone := map[string]bool{"gone": true}
+	deleted := map[string]bool{"gone": true}
 	for name, c := range map[string]struct {
 		evidence evidence
 		inUse    bool
 	}{
 		"nothing":            {evidence{}, false},
-		"a port of a server": {evidence{ports: []openstack.Port{port("compute:nova", "there")}, gone: gone}, true},
-		"a port of a server that has been deleted": {evidence{ports: []openstack.Port{port("compute:az1", "gone")}, gone: gone}, false},
-		"two ports, one of a server":               {evidence{ports: []openstack.Port{port("compute:az1", "gone"), port("compute:az1", "there")}, gone: gone}, true},
-		"a port of a load balancer":                {evidence{ports: []openstack.Port{port("Octavia", "gone")}, gone: gone}, true},
-		"a port of no client":                      {evidence{ports: []openstack.Port{port("", "")}, gone: gone}, true},
+		"a port of a server": {evidence{ports: []openstack.Port{port("compute:nova", "there")}, deleted: deleted}, true},
+		"a port of a server that has been deleted": {evidence{ports: []openstack.Port{port("compute:az1", "gone")}, deleted: deleted}, false},
+		"two ports, one of a server":               {evidence{ports: []openstack.Port{port("compute:az1", "gone"), port("compute:az1", "there")}, deleted: deleted}, true},
+		"a port of a load balancer":                {evidence{ports: []openstack.Port{port("Octavia", "gone")}, deleted: deleted}, true},
+		"a port of no client":                      {evidence{ports: []openstack.Port{port("", "")}, deleted: deleted}, true},
 		"a port elsewhere":                         {evidence{ports: []openstack.Port{{DeviceOwner: "Octavia", Addresses: []netip.Addr{netip.MustParseAddr("10.0.0.7")}}}}, false},
 		"a floating IP":                            {evidence{floatingIPs: []openstack.FloatingIP{{Address: hop, PortID: "p"}}}, true},
 		"a floating IP of nothing":                 {evidence{floatingIPs: []openstack.FloatingIP{{Address: hop}}}, false},
@@ -110,7 +110,7 @@ func TestEvidence(t *testing.T) {
 func TestJudge(t *testing.T) {
 	a, b, c, d := route("100.100.1.0/24", "10.0.0.6"), route("100.100.2.0/24", "10.0.0.6"), route("100.100.3.0/24", "10.0.0.7"), route("100.100.4.0/24", "10.0.0.8")
 	limits := Limits{ConfirmAfter: 30 * time.Second, Interval: 5 * time.Minute, MaxRemovalFraction: 0.5}
-	type look struct {
+	type probe struct {
 		after     time.Duration // since the first look
 		orphans   []openstack.Route
 		servers   int
@@ -120,7 +120,7 @@ func TestJudge(t *testing.T) {
 	}
 	all := []openstack.Route{a, b, c, d}
 	one, most := all[:1], all[:3]
-	for name, looks := range map[string][]look{
+	for name, probes := range map[string][]probe{
 		"seen twice": {
 			{0, one, 3, nil, "", 30 * time.Second},
 			{10 * time.Second, one, 3, nil, "", 20 * time.Second},
@@ -169,7 +169,7 @@ func TestJudge(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var m Memory
 			start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-			for i, l := range looks {
+			for i, l := range probes {
 				next, v := m.judge(start.Add(l.after), all, l.orphans, l.servers, limits)
 				if !slices.Equal(v.remove, l.remove) || v.suspicion != l.suspicion || v.again != l.again || len(v.remove)+len(v.wait) != len(l.orphans) {
 					t.Errorf("look %d: removes %v, waits for %v, suspicion %q, again after %s", i, v.remove, v.wait, v.suspicion, v.again)

@@ -54,7 +54,7 @@ func TestFlow(t *testing.T) {
 }
 
 // Whatever happens between the look and the removal keeps the routes.
-func TestLastLook(t *testing.T) {
+func TestFinalCheck(t *testing.T) {
 	for name, happens := range map[string]func(*flow, *kubernikusv1.Kluster){
 		"paused":            func(f *flow, k *kubernikusv1.Kluster) { f.change(k, klustertest.Annotated("groundskeeper.io/paused")) },
 		"dry run":           func(f *flow, k *kubernikusv1.Kluster) { f.change(k, gc(kubernikusv1.RouteGCSpec{DryRun: new(true)})) },
@@ -84,7 +84,7 @@ func TestLastLook(t *testing.T) {
 }
 
 // What was seen before a break does not count after it.
-func TestPauseForgets(t *testing.T) {
+func TestPauseDiscardsObservations(t *testing.T) {
 	k := klustertest.Kluster("k")
 	f := newFlow(t, k)
 	f.orphan()

@@ -37,9 +37,9 @@ func (g guarded) RemoveRoutes(ctx context.Context, routerID string, doomed []ope
 	return g.Network.RemoveRoutes(ctx, routerID, doomed)
 }
 
-// lastLook reports whether a removal is still right: by the Klusters as the API server has them now, not the cache, and by the
+// finalCheck reports whether a removal is still right: by the Klusters as the API server has them now, not the cache, and by the
 // Lease of this process.
-type lastLook struct {
+type finalCheck struct {
 	live   client.Reader
 	config configv1alpha1.RouteGCConfiguration
 	fence  func() error
@@ -50,7 +50,7 @@ type lastLook struct {
 	at access.Place
 }
 
-func (l lastLook) check(ctx context.Context) error {
+func (l finalCheck) check(ctx context.Context) error {
 	all := &kubernikusv1.KlusterList{}
 	if err := l.live.List(ctx, all); err != nil {
 		return fmt.Errorf("list klusters: %w", err)

@@ -16,7 +16,7 @@ import (
 
 // The last check before a removal is by the place of the registration as the API server has it now: what was read of a router
 // elsewhere removes nothing.
-func TestLastLookChecksThePlace(t *testing.T) {
+func TestFinalCheckOfThePlace(t *testing.T) {
 	home := kubernikusv1.OpenstackStatus{AuthHost: "keystone.example", Region: "r1", ProjectID: "garden"}
 	for name, c := range map[string]struct {
 		at    access.Place
@@ -30,7 +30,7 @@ func TestLastLookChecksThePlace(t *testing.T) {
 			k := klustertest.Kluster("k", routed, func(k *kubernikusv1.Kluster) { k.Status.Openstack = &home })
 			store := klustertest.NewStore(t, k)
 			target := planFor(k, []kubernikusv1.Kluster{*k}, defaults().RouteGC).target
-			last := lastLook{live: store, config: defaults().RouteGC, fence: func() error { return nil }, object: client.ObjectKeyFromObject(k), uid: k.UID, target: target, at: c.at}
+			last := finalCheck{live: store, config: defaults().RouteGC, fence: func() error { return nil }, object: client.ObjectKeyFromObject(k), uid: k.UID, target: target, at: c.at}
 			if err := last.check(t.Context()); (err != nil) != c.fails || err != nil && !strings.Contains(err.Error(), kubernikusv1.AcceptCloudAnnotation) {
 				t.Errorf("got %v, want a failure: %t", err, c.fails)
 			}

@@ -47,7 +47,7 @@ func TestNeverRemoved(t *testing.T) {
 	}
 }
 
-func TestLeftoverPortOfAGoneServer(t *testing.T) {
+func TestLeftoverPortOfADeletedServer(t *testing.T) {
 	s := orphaned(t, fake.Options{})
 	id := s.AddServer("garden", s.network, "10.0.0.6", "ACTIVE")
 	s.mustRun(time.Hour)
@@ -57,8 +57,8 @@ func TestLeftoverPortOfAGoneServer(t *testing.T) {
 	s.wantLeft(3)
 }
 
-// TestPartialAnswers removes nothing while a response is missing, and needs no further check.
-func TestPartialAnswers(t *testing.T) {
+// TestPartialResponses removes nothing while a response is missing, and needs no further check.
+func TestPartialResponses(t *testing.T) {
 	const servers, ports, floating = "/compute/v2.1/servers", "/network/v2.0/ports", "/network/v2.0/floatingips"
 	for name, c := range map[string]struct {
 		fault fake.Fault
@@ -141,7 +141,7 @@ func TestSuspicions(t *testing.T) {
 	})
 }
 
-func TestRestartBeginsAnew(t *testing.T) {
+func TestRestartStartsOver(t *testing.T) {
 	s := orphaned(t, fake.Options{})
 	s.mustRun(0)
 	s.memory = Memory{}
@@ -149,7 +149,7 @@ func TestRestartBeginsAnew(t *testing.T) {
 	s.wantLeft(4)
 }
 
-func TestRemovedRouteThatComesBackStartsAnew(t *testing.T) {
+func TestRecreatedRouteStartsOver(t *testing.T) {
 	s := orphaned(t, fake.Options{})
 	have := s.Routes(s.target.RouterID)
 	s.mustRun(0)
@@ -160,7 +160,7 @@ func TestRemovedRouteThatComesBackStartsAnew(t *testing.T) {
 	s.wantLeft(4)
 }
 
-func TestInvalidRouteOfSomebodyElse(t *testing.T) {
+func TestInvalidRouteOfAnotherOwner(t *testing.T) {
 	s := orphaned(t, fake.Options{})
 	s.mustRun(0)
 	have := s.Routes(s.target.RouterID)

@@ -49,9 +49,9 @@ type verdict struct {
 }
 
 // judge checks the orphans of one reconciliation, in the light of those before it. It returns what to remember instead.
-func (m Memory) judge(now time.Time, ours, orphans []openstack.Route, servers int, limits Limits) (Memory, verdict) {
+func (m Memory) judge(now time.Time, own, orphans []openstack.Route, servers int, limits Limits) (Memory, verdict) {
 	next := Memory{first: make(map[openstack.Route]time.Time, len(orphans))}
-	v := verdict{suspicion: suspect(len(ours), len(orphans), servers, limits.MaxRemovalFraction)}
+	v := verdict{suspicion: suspect(len(own), len(orphans), servers, limits.MaxRemovalFraction)}
 	patience := limits.ConfirmAfter
 	if v.suspicion != "" {
 		if next.suspicious = m.suspicious; next.suspicious.IsZero() {
@@ -82,13 +82,13 @@ func (m Memory) judge(now time.Time, ours, orphans []openstack.Route, servers in
 }
 
 // suspect reports what is suspicious about a number of orphans.
-func suspect(ours, orphans, servers int, limit float64) Suspicion {
+func suspect(own, orphans, servers int, limit float64) Suspicion {
 	switch {
 	case orphans == 0:
 		return ""
 	case servers == 0:
 		return NoServers
-	case float64(orphans) > limit*float64(ours):
+	case float64(orphans) > limit*float64(own):
 		return TooManyOrphans
 	default:
 		return ""

@@ -75,8 +75,8 @@ func (p Pass) Run(ctx context.Context, t Target, memory *Memory) (Result, error)
 	if err != nil {
 		return Result{}, err
 	}
-	ours := t.Scope.Owned(router.Routes)
-	if len(ours) == 0 {
+	own := t.Scope.Owned(router.Routes)
+	if len(own) == 0 {
 		*memory = Memory{}
 		return Result{}, nil
 	}
@@ -88,13 +88,13 @@ func (p Pass) Run(ctx context.Context, t Target, memory *Memory) (Result, error)
 	if err != nil {
 		return Result{}, err
 	}
-	orphans, err := p.prove(ctx, t.RouterID, candidates(ours, servers), servers)
+	orphans, err := p.prove(ctx, t.RouterID, candidates(own, servers), servers)
 	if err != nil {
 		return Result{}, err
 	}
-	next, v := memory.judge(p.Clock.Now(), ours, orphans, len(servers), t.Limits)
+	next, v := memory.judge(p.Clock.Now(), own, orphans, len(servers), t.Limits)
 	*memory = next
-	result := Result{Owned: len(ours), Waiting: v.wait, Suspicion: v.suspicion, Again: v.again}
+	result := Result{Owned: len(own), Waiting: v.wait, Suspicion: v.suspicion, Again: v.again}
 	if t.DryRun {
 		result.Spared = v.remove
 		return result, nil
@@ -111,13 +111,13 @@ func (p Pass) Run(ctx context.Context, t Target, memory *Memory) (Result, error)
 // Explain names the routes of others that made Neutron reject a removal: it checks all that remain.
 func Explain(ctx context.Context, network interface {
 	InvalidRoutes(ctx context.Context, router openstack.Router) ([]openstack.Route, error)
-}, router openstack.Router, refusal error) error {
-	if openstack.ReasonOf(refusal) != openstack.ReasonRefused {
-		return refusal
+}, router openstack.Router, rejection error) error {
+	if openstack.ReasonOf(rejection) != openstack.ReasonRefused {
+		return rejection
 	}
 	invalid, err := network.InvalidRoutes(ctx, router)
 	if err != nil || len(invalid) == 0 {
-		return refusal
+		return rejection
 	}
-	return fmt.Errorf("%w; not valid on this router, and to be removed manually: %s", refusal, names(invalid))
+	return fmt.Errorf("%w; not valid on this router, and to be removed manually: %s", rejection, names(invalid))
 }

@@ -87,7 +87,7 @@ func routes(texts ...string) []fake.Route {
 }
 
 func TestOracle(t *testing.T) {
-	for name, c := range map[string]struct{ have, gone []fake.Route }{
+	for name, c := range map[string]struct{ have, deleted []fake.Route }{
 		"only the orphan owned by Groundskeeper": {
 			routes("100.100.1.0/24 10.0.0.5", "100.100.2.0/24 10.0.0.6", "192.168.0.0/24 10.0.0.77", "100.101.0.0/24 10.0.0.6"), routes("100.100.2.0/24 10.0.0.6")},
 		"nothing to do":          {routes("100.100.1.0/24 10.0.0.5"), nil},
@@ -109,7 +109,7 @@ func TestOracle(t *testing.T) {
 			}
 			s.mustRun(30 * time.Second)
 			s.mustRun(5 * time.Minute)
-			want := slices.DeleteFunc(slices.Clone(c.have), func(r fake.Route) bool { return slices.Contains(c.gone, r) })
+			want := slices.DeleteFunc(slices.Clone(c.have), func(r fake.Route) bool { return slices.Contains(c.deleted, r) })
 			if left := s.Routes(s.target.RouterID); !slices.Equal(left, want) {
 				t.Errorf("left %v", left)
 			}
@@ -117,7 +117,7 @@ func TestOracle(t *testing.T) {
 	}
 }
 
-func TestRequestsOfAPass(t *testing.T) {
+func TestRequestsPerReconcile(t *testing.T) {
 	s := newSite(t, fake.Options{})
 	s.oracle()
 	router := "GET /network/v2.0/routers/" + s.target.RouterID

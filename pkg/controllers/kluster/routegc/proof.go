@@ -37,7 +37,7 @@ func (p Pass) prove(ctx context.Context, routerID string, candidates []openstack
 			Err: errors.New("no network of the router can be seen: the user of the Secret needs to be in the router's project")}
 	}
 	hops := nextHops(candidates)
-	e := evidence{gone: map[string]bool{}, parents: map[string]openstack.Port{}}
+	e := evidence{deleted: map[string]bool{}, parents: map[string]openstack.Port{}}
 	if e.ports, err = p.Network.PortsOn(ctx, networks); err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func (p Pass) prove(ctx context.Context, routerID string, candidates []openstack
 	if err := p.follow(ctx, &e, hops); err != nil {
 		return nil, err
 	}
-	if err := p.gone(ctx, routerID, &e, hops, servers); err != nil {
+	if err := p.deleted(ctx, routerID, &e, hops, servers); err != nil {
 		return nil, err
 	}
 	return e.orphans(candidates), nil
@@ -102,7 +102,7 @@ func (p Pass) follow(ctx context.Context, e *evidence, hops []netip.Addr) error 
 // absent queries Nova about the servers of ports that it did not list. That one does not know a server proves that it has been
 // deleted only when it is the Nova of the router's own region. The proof is a server of its list with a port on the router's
 // networks.
-func (p Pass) gone(ctx context.Context, routerID string, e *evidence, hops []netip.Addr, servers []openstack.Server) error {
+func (p Pass) deleted(ctx context.Context, routerID string, e *evidence, hops []netip.Addr, servers []openstack.Server) error {
 	known := map[string]bool{"": true} // a port without a device may be of anything
 	for _, s := range servers {
 		known[s.ID] = true
@@ -129,7 +129,7 @@ func (p Pass) gone(ctx context.Context, routerID string, e *evidence, hops []net
 			return err
 		}
 		known[port.DeviceID] = true
-		e.gone[port.DeviceID] = !exists
+		e.deleted[port.DeviceID] = !exists
 	}
 	return nil
 }

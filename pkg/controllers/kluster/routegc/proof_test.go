@@ -69,11 +69,11 @@ func TestLeftoverPorts(t *testing.T) {
 	}{"another server is there": {true, 0}, "no other server is there": {false, 1}} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t, fake.Options{})
-			gone := s.AddServer("garden", s.network, "10.0.0.6", "ACTIVE")
+			deleted := s.AddServer("garden", s.network, "10.0.0.6", "ACTIVE")
 			if c.others {
 				s.AddServer("garden", s.network, "10.0.0.5", "ACTIVE")
 			}
-			s.RemoveServer(gone, true)
+			s.RemoveServer(deleted, true)
 			s.SetRoutes(s.target.RouterID, routes("100.100.2.0/24 10.0.0.6")...)
 			for range 3 {
 				_, _ = s.run(10 * time.Minute)
@@ -96,9 +96,9 @@ func TestNextHopsBesideServers(t *testing.T) {
 			s.SetAddressPairs(s.AddPort("garden", s.network, "", "", "10.0.0.21"), "10.0.0.0/28")
 		}, false},
 		"an address pair of a port whose server has been deleted": {func(s *site) {
-			gone := s.AddServer("garden", s.network, "10.0.0.20", "ACTIVE")
-			s.SetAddressPairs(s.AddPort("garden", s.network, "compute:nova", gone, "10.0.0.21"), "10.0.0.6")
-			s.RemoveServer(gone, true)
+			deleted := s.AddServer("garden", s.network, "10.0.0.20", "ACTIVE")
+			s.SetAddressPairs(s.AddPort("garden", s.network, "compute:nova", deleted, "10.0.0.21"), "10.0.0.6")
+			s.RemoveServer(deleted, true)
 		}, true},
 		"not in the pair": {func(s *site) {
 			s.SetAddressPairs(s.AddPort("garden", s.network, "", "", "10.0.0.21"), "10.0.0.7")
@@ -108,23 +108,23 @@ func TestNextHopsBesideServers(t *testing.T) {
 			s.AddTrunk("garden", parent, s.AddPort("garden", s.network, "", "", "10.0.0.6"))
 		}, false},
 		"a subport of a server that has been deleted": {func(s *site) {
-			gone := s.AddServer("garden", s.network, "10.0.0.20", "ACTIVE")
-			parent := s.AddPort("garden", s.network, "compute:nova", gone, "10.0.0.21")
+			deleted := s.AddServer("garden", s.network, "10.0.0.20", "ACTIVE")
+			parent := s.AddPort("garden", s.network, "compute:nova", deleted, "10.0.0.21")
 			s.AddTrunk("garden", parent, s.AddPort("garden", s.network, "", "", "10.0.0.6"))
-			s.RemoveServer(gone, false)
+			s.RemoveServer(deleted, false)
 		}, true},
 		"a subport that no agent has bound, of a deleted server": {func(s *site) {
-			gone := s.AddServer("garden", s.network, "10.0.0.20", "ACTIVE")
-			parent, subport := s.AddPort("garden", s.network, "compute:nova", gone, "10.0.0.21"), s.AddPort("garden", s.network, "", "", "10.0.0.6")
+			deleted := s.AddServer("garden", s.network, "10.0.0.20", "ACTIVE")
+			parent, subport := s.AddPort("garden", s.network, "compute:nova", deleted, "10.0.0.21"), s.AddPort("garden", s.network, "", "", "10.0.0.6")
 			s.AddTrunk("garden", parent, subport)
 			s.Unbind(subport)
-			s.RemoveServer(gone, false)
+			s.RemoveServer(deleted, false)
 		}, true},
 		"a subport whose parent is on another network": {func(s *site) {
-			gone, far := s.AddServer("garden", s.network, "10.0.0.20", "ACTIVE"), s.AddNetwork("10.7.0.0/24")
-			parent := s.AddPort("garden", far, "compute:nova", gone, "10.7.0.21")
+			deleted, far := s.AddServer("garden", s.network, "10.0.0.20", "ACTIVE"), s.AddNetwork("10.7.0.0/24")
+			parent := s.AddPort("garden", far, "compute:nova", deleted, "10.7.0.21")
 			s.AddTrunk("garden", parent, s.AddPort("garden", s.network, "", "", "10.0.0.6"))
-			s.RemoveServer(gone, false)
+			s.RemoveServer(deleted, false)
 		}, true},
 		"a subport of a trunk that Groundskeeper must not see": {func(s *site) {
 			parent := s.AddPort("elsewhere", s.network, "", "", "10.0.0.21")

@@ -55,8 +55,8 @@ func (w *world) removable(r fake.Route) bool {
 	return !w.ports[hop.String()]
 }
 
-// TestSoakNeverRemovesWhatIsNotOurs plays random lives of clusters, their siblings and others on one router.
-func TestSoakNeverRemovesWhatIsNotOurs(t *testing.T) {
+// TestSoakNeverRemovesForeignRoutes plays random lives of clusters, their siblings and others on one router.
+func TestSoakNeverRemovesForeignRoutes(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := &world{site: newSite(t, fake.Options{PageSize: rapid.IntRange(1, 4).Draw(rt, "page"), MaxRoutes: 1000, NoAtomicRoutes: rapid.Bool().Draw(rt, "old")}),
 			servers: map[string]string{}, ports: map[string]bool{}}

@@ -100,7 +100,7 @@ func (r *reconciler) begin(ctx context.Context, k *kubernikusv1.Kluster, s *stat
 		return r.settle(r.writeCondition(ctx, k, s.condition), wait)
 	}
 	memory, registered := s.memory, k.DeepCopy()
-	last := lastLook{live: r.live, config: r.config, fence: r.fence, object: client.ObjectKeyFromObject(k), uid: k.UID, target: target}
+	last := finalCheck{live: r.live, config: r.config, fence: r.fence, object: client.ObjectKeyFromObject(k), uid: k.UID, target: target}
 	r.passes.Begin(last.object, credentials.Host(), func(ctx context.Context) passed {
 		cloud, err := r.clients.Get(ctx, secret)
 		if err != nil {

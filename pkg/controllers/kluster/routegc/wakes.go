@@ -40,9 +40,9 @@ type wake struct {
 	secret bool
 }
 
-// NodeGone reports that a node of the workload cluster of a Kluster disappeared. The uid notifies it from another Kluster of the
+// NodeDeleted reports that a node of the workload cluster of a Kluster disappeared. The uid notifies it from another Kluster of the
 // same name.
-func (w *Wakes) NodeGone(key types.NamespacedName, uid types.UID) {
+func (w *Wakes) NodeDeleted(key types.NamespacedName, uid types.UID) {
 	w.add(key, func(wake *wake) { wake.kluster = uid })
 }
 

@@ -43,15 +43,15 @@ func TestDue(t *testing.T) {
 }
 
 // A deleted node brings the next reconciliation forward, a hundred of them bring forward one, and no orphan is removed sooner.
-func TestNodesGone(t *testing.T) {
+func TestNodesDeleted(t *testing.T) {
 	k := klustertest.Kluster("k")
 	f := newFlow(t, k)
 	if err := f.r.wakes.Start(t.Context(), f.queue); err != nil {
 		t.Fatal(err)
 	}
-	gone := func(uid types.UID) {
+	deleted := func(uid types.UID) {
 		t.Helper()
-		f.r.wakes.NodeGone(client.ObjectKeyFromObject(k), uid)
+		f.r.wakes.NodeDeleted(client.ObjectKeyFromObject(k), uid)
 		if got := f.woken(); got != client.ObjectKeyFromObject(k) {
 			t.Fatalf("%s is queued", got)
 		}
@@ -61,12 +61,12 @@ func TestNodesGone(t *testing.T) {
 	f.orphan()
 	f.Requests()
 
-	gone("of another Kluster with this name")
+	deleted("of another Kluster with this name")
 	if wait := f.reconcile(k).RequeueAfter; wait < 4*time.Minute {
 		t.Errorf("another Kluster's node: the next reconciliation is in %s", wait)
 	}
 	for range 100 {
-		gone(k.UID)
+		deleted(k.UID)
 		if wait := f.reconcile(k).RequeueAfter; wait != gather {
 			t.Fatalf("the next reconciliation is in %s", wait)
 		}
@@ -85,7 +85,7 @@ func TestNodesGone(t *testing.T) {
 		t.Errorf("%d passes", passes)
 	}
 	// Another one does not end the time in which an orphan has to be confirmed.
-	gone(k.UID)
+	deleted(k.UID)
 	if wait := f.reconcile(k).RequeueAfter; wait != rest {
 		t.Errorf("right behind a reconciliation: the next one is in %s", wait)
 	}
@@ -100,11 +100,11 @@ func TestNodesGone(t *testing.T) {
 }
 
 // A node that is deleted while a reconciliation is on its way leads to another one: the first may have looked before.
-func TestNodeGoneMeanwhile(t *testing.T) {
+func TestNodeDeletedMeanwhile(t *testing.T) {
 	k := klustertest.Kluster("k")
 	f := newFlow(t, k)
 	f.reconcile(k)
-	f.r.wakes.NodeGone(client.ObjectKeyFromObject(k), k.UID)
+	f.r.wakes.NodeDeleted(client.ObjectKeyFromObject(k), k.UID)
 	f.reconcile(k)
 	f.woken()
 	if wait := f.reconcile(k).RequeueAfter; wait != rest {
@@ -113,12 +113,12 @@ func TestNodeGoneMeanwhile(t *testing.T) {
 }
 
 // Nothing is left of a wake of a Kluster that is not managed.
-func TestWakesAreForgotten(t *testing.T) {
+func TestWakesAreDiscarded(t *testing.T) {
 	paused := klustertest.Kluster("paused", klustertest.Annotated("groundskeeper.io/paused"))
 	f := newFlow(t, paused)
 	for _, name := range []string{"paused", "none"} {
 		key := types.NamespacedName{Namespace: klustertest.Namespace, Name: name}
-		f.r.wakes.NodeGone(key, paused.UID)
+		f.r.wakes.NodeDeleted(key, paused.UID)
 		if _, err := f.r.Reconcile(t.Context(), reconcile.Request{NamespacedName: key}); err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +127,7 @@ func TestWakesAreForgotten(t *testing.T) {
 		t.Errorf("left %v", left)
 	}
 	// What comes before the start is queued then.
-	f.r.wakes.NodeGone(client.ObjectKeyFromObject(paused), paused.UID)
+	f.r.wakes.NodeDeleted(client.ObjectKeyFromObject(paused), paused.UID)
 	if err := f.r.wakes.Start(t.Context(), f.queue); err != nil {
 		t.Fatal(err)
 	}

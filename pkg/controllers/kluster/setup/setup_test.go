@@ -35,8 +35,8 @@ func TestComplete(t *testing.T) {
 	}
 	add := func() error {
 		config := configv1alpha1.KlusterConfiguration{ConcurrentSyncs: new(int32(2))}
-		nobody := func(context.Context, client.Object) []reconcile.Request { return nil }
-		return Complete(Builder(mgr, "kluster-test", config, predicate.Funcs{}, nobody), "kluster-test", reconcile.Func(nil))
+		none := func(context.Context, client.Object) []reconcile.Request { return nil }
+		return Complete(Builder(mgr, "kluster-test", config, predicate.Funcs{}, none), "kluster-test", reconcile.Func(nil))
 	}
 	if err := add(); err != nil {
 		t.Fatal(err)

@@ -52,10 +52,10 @@ func (c connector) open(ctx context.Context, b blueprint, news func()) (reporter
 	if b.nodes {
 		nodeDeleted := func() {
 			c.meters.nodeDeleted.Inc()
-			c.options.NodeGone(b.key, b.uid)
+			c.options.NodeDeleted(b.key, b.uid)
 		}
 		if b.again {
-			c.options.NodeGone(b.key, b.uid) // one may have been deleted while there was no watch
+			c.options.NodeDeleted(b.key, b.uid) // one may have been deleted while there was no watch
 		}
 		group.Go(func() {
 			defer c.meters.runs(purposeNodes)()

@@ -38,7 +38,7 @@ func (f *flow) real() (nodeDeleted *atomic.Int32, meters *meters, registry *prom
 		f.t.Fatal(err)
 	}
 	f.r.options.Clock = clock.RealClock{}
-	f.r.options.NodeGone = func(key types.NamespacedName, uid types.UID) {
+	f.r.options.NodeDeleted = func(key types.NamespacedName, uid types.UID) {
 		if key.Name == "k" && uid == "k-uid" {
 			nodeDeleted.Add(1)
 		}

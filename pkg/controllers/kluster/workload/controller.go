@@ -32,13 +32,13 @@ const (
 	fieldOwner = "kluster-workload-controller"
 )
 
-// NodeGone hears of nodes that disappeared from the workload cluster of a Kluster. It returns immediately.
-type NodeGone func(kluster types.NamespacedName, uid types.UID)
+// NodeDeleted hears of nodes that disappeared from the workload cluster of a Kluster. It returns immediately.
+type NodeDeleted func(kluster types.NamespacedName, uid types.UID)
 
 // Options specify how the controller fits into a process.
 type Options struct {
-	// NodeGone may be nil: then no nodes are watched for it.
-	NodeGone NodeGone
+	// NodeDeleted may be nil: then no nodes are watched for it.
+	NodeDeleted NodeDeleted
 	// Fence reports whether this process may write to a workload cluster.
 	Fence func() error
 	Clock clock.PassiveClock

@@ -116,6 +116,6 @@ func (h *health) failure() (reason, message string, again time.Duration) {
 	return "", "", 0
 }
 
-func lacking(rights []string) string {
-	return "the credentials of the cluster in the Secret lack the permission to " + strings.Join(rights, ", ")
+func lacking(permissions []string) string {
+	return "the credentials of the cluster in the Secret lack the permission to " + strings.Join(permissions, ", ")
 }

@@ -18,7 +18,7 @@ func TestHealth(t *testing.T) {
 	fake := clocktesting.NewFakePassiveClock(time.Date(2030, 1, 2, 3, 0, 0, 0, time.UTC))
 	news := 0
 	h := &health{clock: fake, changed: func() { news++ }}
-	answer := func(method, path string, status int) {
+	respond := func(method, path string, status int) {
 		t.Helper()
 		request, err := http.NewRequestWithContext(t.Context(), method, "https://example.com/prefix/api/v1/"+path, http.NoBody)
 		if err != nil {
@@ -38,39 +38,39 @@ func TestHealth(t *testing.T) {
 		}
 		news = 0
 	}
-	answer("GET", "nodes", 200)
+	respond("GET", "nodes", 200)
 	want("all is well", "", "", 0)
-	answer("GET", "nodes", 0)
+	respond("GET", "nodes", 0)
 	want("a short failure", "", "", 1)
 	if _, _, again := h.failure(); again != grace {
 		t.Errorf("it is reported in %s", again)
 	}
 	fake.SetTime(fake.Now().Add(grace))
-	answer("GET", "nodes", 0)
+	respond("GET", "nodes", 0)
 	want("a long failure", ReasonUnreachable, "connection refused", 0)
-	answer("DELETE", "persistentvolumes/a", 503)
+	respond("DELETE", "persistentvolumes/a", 503)
 	want("another one", ReasonUnreachable, "connection refused", 0)
-	answer("GET", "nodes", 401)
+	respond("GET", "nodes", 401)
 	want("rejected credentials", ReasonForbidden, "401", 1)
-	answer("POST", "namespaces/default/events", 201)
+	respond("POST", "namespaces/default/events", 201)
 	want("it responds again", "", "", 1)
 
 	// Missing permissions.
 	for _, path := range []string{"namespaces", "namespaces/default", "namespaces/kube-system/configmaps/record", "pods", "events"} {
-		answer("GET", path, 403)
+		respond("GET", path, 403)
 		want(path, "", "", 0)
 	}
-	answer("GET", "nodes?watch=true", 403)
-	answer("DELETE", "namespaces/shop/persistentvolumeclaims/data", 403)
-	answer("DELETE", "namespaces/shop/persistentvolumeclaims/data", 403)
+	respond("GET", "nodes?watch=true", 403)
+	respond("DELETE", "namespaces/shop/persistentvolumeclaims/data", 403)
+	respond("DELETE", "namespaces/shop/persistentvolumeclaims/data", 403)
 	want("forbidden", ReasonForbidden, "lack the permission to delete persistentvolumeclaims, watch nodes", 2)
-	answer("GET", "nodes", 200)
-	answer("DELETE", "persistentvolumes/a", 404)
+	respond("GET", "nodes", 200)
+	respond("DELETE", "persistentvolumes/a", 404)
 	want("another right", ReasonForbidden, "delete persistentvolumeclaims, watch nodes", 0)
-	answer("GET", "nodes?watch=true", 200)
-	answer("DELETE", "namespaces/shop/persistentvolumeclaims/data", 409)
+	respond("GET", "nodes?watch=true", 200)
+	respond("DELETE", "namespaces/shop/persistentvolumeclaims/data", 409)
 	want("allowed", "", "", 2)
-	answer("GET", "persistentvolumeclaims", 500)
+	respond("GET", "persistentvolumeclaims", 500)
 	want("one internal error", "", "", 0)
 }
 

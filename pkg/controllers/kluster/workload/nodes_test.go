@@ -67,7 +67,7 @@ func (w *watched) isWatched() {
 	eventually(w.t, "the nodes are watched", func() bool { return w.Watches("nodes") == 1 })
 }
 
-func (w *watched) wantGone(n int32) {
+func (w *watched) wantDeleted(n int32) {
 	w.t.Helper()
 	eventually(w.t, "nodes have been deleted", func() bool { return w.nodeDeleted.Load() >= n })
 	if got := w.nodeDeleted.Load(); got != n {
@@ -110,7 +110,7 @@ func TestWatchNodes(t *testing.T) {
 			test.happens(w)
 			w.isWatched()
 			w.Remove("nodes", "c", false) // notified after all else
-			w.wantGone(test.want + 1)
+			w.wantDeleted(test.want + 1)
 		})
 	}
 }

@@ -31,7 +31,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		_, err = r.adjust(request.NamespacedName, nil)
 		return reconcile.Result{}, err
 	}
-	p := planFor(k, r.config, r.options.NodeGone != nil)
+	p := planFor(k, r.config, r.options.NodeDeleted != nil)
 	want, err := r.blueprint(ctx, k, &p)
 	if err != nil {
 		return reconcile.Result{}, err

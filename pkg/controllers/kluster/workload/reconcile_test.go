@@ -30,29 +30,29 @@ import (
 
 // flow is the controller on a store, whose sessions are only noted, or real.
 type flow struct {
-	t        *testing.T
-	store    client.WithWatch
-	r        *reconciler
-	clock    *clocktesting.FakePassiveClock
-	queue    workqueue.TypedRateLimitingInterface[reconcile.Request]
-	recorder *events.FakeRecorder
-	cluster  *localvolumetest.APIServer
-	writes   int
-	opened   []*noted
-	refuse   error
+	t         *testing.T
+	store     client.WithWatch
+	r         *reconciler
+	clock     *clocktesting.FakePassiveClock
+	queue     workqueue.TypedRateLimitingInterface[reconcile.Request]
+	recorder  *events.FakeRecorder
+	cluster   *localvolumetest.APIServer
+	writes    int
+	opened    []*noted
+	rejection error
 }
 
 // noted is a session that does nothing. It ends when the test lets it.
 type noted struct {
 	blueprint
-	ctx   context.Context
-	leave chan struct{}
-	says  *metav1.Condition
-	later time.Duration
+	ctx      context.Context
+	leave    chan struct{}
+	reported *metav1.Condition
+	later    time.Duration
 }
 
 func (n *noted) condition(*configv1alpha1.LocalVolumeConfiguration) (*metav1.Condition, time.Duration) {
-	return n.says, n.later
+	return n.reported, n.later
 }
 
 func newFlow(t *testing.T, objects ...client.Object) *flow {
@@ -68,11 +68,11 @@ func newFlow(t *testing.T, objects ...client.Object) *flow {
 	})
 	f.r = &reconciler{
 		client: counted, live: f.store, config: defaults(), recorder: f.recorder, inbox: &inbox{}, sessions: map[types.NamespacedName]*session{},
-		options: Options{NodeGone: func(types.NamespacedName, types.UID) {}, Fence: func() error { return nil }, Clock: f.clock},
+		options: Options{NodeDeleted: func(types.NamespacedName, types.UID) {}, Fence: func() error { return nil }, Clock: f.clock},
 	}
 	f.r.open = func(ctx context.Context, b blueprint, _ func()) (reporter, func(), error) {
-		if f.refuse != nil {
-			return nil, nil, f.refuse
+		if f.rejection != nil {
+			return nil, nil, f.rejection
 		}
 		n := &noted{blueprint: b, ctx: ctx, leave: make(chan struct{}, 1)}
 		f.opened = append(f.opened, n)
@@ -248,8 +248,8 @@ func TestCondition(t *testing.T) {
 	k := klustertest.Kluster("k", cleaned("local"))
 	f := newFlow(t, k)
 	f.create(f.secret("k-secret", "first"))
-	say := func(status metav1.ConditionStatus, reason string) {
-		f.opened[0].says = &metav1.Condition{Type: kubernikusv1.ConditionLocalVolumeCleanup, Status: status, Reason: reason, Message: "m"}
+	report := func(status metav1.ConditionStatus, reason string) {
+		f.opened[0].reported = &metav1.Condition{Type: kubernikusv1.ConditionLocalVolumeCleanup, Status: status, Reason: reason, Message: "m"}
 	}
 	f.reconcile(k)
 	if got := f.condition(k); got != "" || f.writes != 0 {
@@ -263,7 +263,7 @@ func TestCondition(t *testing.T) {
 		{metav1.ConditionTrue, ReasonRunning, 0}, {metav1.ConditionFalse, ReasonUnreachable, 0}, {metav1.ConditionTrue, ReasonRunning, 1},
 		{metav1.ConditionFalse, ReasonForbidden, 1}, {metav1.ConditionFalse, ReasonBraked, 1},
 	} {
-		say(want.status, want.reason)
+		report(want.status, want.reason)
 		for range 3 {
 			f.reconcile(k)
 		}
@@ -299,7 +299,7 @@ func TestUnusable(t *testing.T) {
 	}
 	secret := f.secret("k-secret", "first")
 	f.update(secret, func() { secret.Data = f.secret("", "first").Data })
-	f.refuse = errors.New("the credentials of the cluster cannot be used")
+	f.rejection = errors.New("the credentials of the cluster cannot be used")
 	f.reconcile(k)
 	if got := f.condition(k); got != "False/"+ReasonNotConfigured || !strings.Contains(k.Status.Conditions[0].Message, "cannot be used") {
 		t.Error(got, k.Status.Conditions)

@@ -37,7 +37,7 @@ func printOf(k *kubernikusv1.Kluster, p plan, data map[string][]byte) ([sha256.S
 	}
 	text, err := json.Marshal([]any{
 		k.UID, p.nodes, p.volumes, host,
-		data[access.KeyKubeconfig], data[access.KeyAuthority], data[access.KeyCertificate], data[access.KeyPrivateKey],
+		data[access.KeyKubeconfig], data[access.KeyCA], data[access.KeyCertificate], data[access.KeyPrivateKey],
 	})
 	if err != nil {
 		return [sha256.Size]byte{}, fmt.Errorf("encode what a session is made of: %w", err)

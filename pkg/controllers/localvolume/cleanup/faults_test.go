@@ -148,7 +148,7 @@ func TestFlapsDuringBatch(t *testing.T) {
 }
 
 // Deletions that are rejected keep no others waiting, however many they are.
-func TestRefusedDeletions(t *testing.T) {
+func TestRejectedDeletions(t *testing.T) {
 	b := newBench(t, func(c *configv1alpha1.LocalVolumeConfiguration) { c.PVCDeletionDelay = &metav1.Duration{} }, "a", "b", "c")
 	b.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"}})
 	bind := func(name string) client.Object {
@@ -212,13 +212,13 @@ func TestDryRunOfMany(t *testing.T) {
 	for range 3 {
 		b.pass(time.Second)
 	}
-	told := 0
+	reported := 0
 	for _, event := range b.Events() {
 		if strings.Contains(event, "Dry run: this claim would be deleted") {
-			told++
+			reported++
 		}
 	}
-	if told != localvolume.MaxBatch+1 {
-		t.Errorf("%d claims are notified, want each once", told)
+	if reported != localvolume.MaxBatch+1 {
+		t.Errorf("%d claims are notified, want each once", reported)
 	}
 }

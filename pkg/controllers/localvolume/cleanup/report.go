@@ -114,20 +114,20 @@ func (r *reconciler) reportUntouched() {
 	r.site.Metrics.NotNodeBound.WithLabelValues(r.site.Name).Set(float64(len(unbound)))
 	r.site.Metrics.Unsupported.WithLabelValues(r.site.Name).Set(float64(len(unsupported)))
 	known := make(map[types.UID]bool, len(unsupported)+len(unbound)+len(uncertain))
-	tell := func(volume *corev1.PersistentVolume, reason, message string) {
+	report := func(volume *corev1.PersistentVolume, reason, message string) {
 		known[volume.UID] = true
 		if r.untouched.New(volume.UID, message) {
 			r.site.Recorder.Event(volume, corev1.EventTypeWarning, reason, message)
 		}
 	}
 	for _, found := range unsupported {
-		tell(found.Volume, localvolume.EventUnsupported, fmt.Sprintf("The volume is never cleaned up: %s.", found.Why))
+		report(found.Volume, localvolume.EventUnsupported, fmt.Sprintf("The volume is never cleaned up: %s.", found.Why))
 	}
 	for _, found := range unbound {
-		tell(found.Volume, localvolume.EventNotNodeBound, fmt.Sprintf("The volume is never cleaned up: %s.", found.Why))
+		report(found.Volume, localvolume.EventNotNodeBound, fmt.Sprintf("The volume is never cleaned up: %s.", found.Why))
 	}
 	for _, found := range uncertain {
-		tell(found.Volume, localvolume.EventNodeUncertain,
+		report(found.Volume, localvolume.EventNodeUncertain,
 			fmt.Sprintf("The volume and its claim are retained: %s. Set the label, or delete the node if it is lost.", found.Why))
 	}
 	r.untouched.Keep(known)

@@ -182,7 +182,7 @@ func TestBrake(t *testing.T) {
 }
 
 // What it may not do: without some permissions nothing begins, without others it does less.
-func TestRights(t *testing.T) {
+func TestPermissions(t *testing.T) {
 	for _, right := range []string{"list nodes", "watch persistentvolumes", "delete persistentvolumeclaims"} {
 		v := newVisit(t, "garden-shop/web")
 		v.Deny(right, true)

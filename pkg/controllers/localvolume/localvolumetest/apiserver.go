@@ -70,10 +70,10 @@ func (s *APIServer) CloseClientConnections() { s.http.CloseClientConnections() }
 
 // Kubeconfig leads to it, with a token.
 func (s *APIServer) Kubeconfig(token string) []byte {
-	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.http.Certificate().Raw})
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.http.Certificate().Raw})
 	text, err := yaml.Marshal(map[string]any{
 		"kind": "Config", "apiVersion": "v1", "current-context": "c",
-		"clusters": []any{map[string]any{"name": "c", "cluster": map[string]any{"server": s.http.URL, "certificate-authority-data": authority}}},
+		"clusters": []any{map[string]any{"name": "c", "cluster": map[string]any{"server": s.http.URL, "certificate-authority-data": ca}}},
 		"users":    []any{map[string]any{"name": "u", "user": map[string]any{"token": token}}},
 		"contexts": []any{map[string]any{"name": "c", "context": map[string]any{"cluster": "c", "user": "u"}}},
 	})
@@ -162,7 +162,7 @@ func (s *APIServer) put(resource string, object map[string]any) {
 	}
 	object["apiVersion"], object["kind"] = "v1", kinds()[resource]
 	s.objects[resource][key] = object
-	s.tell(resource, event{kind, object})
+	s.notify(resource, event{kind, object})
 }
 
 // Remove deletes an object; its name has the namespace before it, if it is in one. Silently sends no watch event.
@@ -177,7 +177,7 @@ func (s *APIServer) Remove(resource, name string, silently bool) {
 	s.version++
 	object["metadata"].(map[string]any)["resourceVersion"] = fmt.Sprint(s.version)
 	if !silently {
-		s.tell(resource, event{"DELETED", object})
+		s.notify(resource, event{"DELETED", object})
 	}
 }
 
@@ -188,7 +188,7 @@ func (s *APIServer) Has(resource, name string) bool {
 	return s.objects[resource][name] != nil
 }
 
-func (s *APIServer) tell(resource string, e event) {
+func (s *APIServer) notify(resource string, e event) {
 	for watcher, watched := range s.watchers {
 		if watched == resource {
 			watcher <- e

@@ -41,15 +41,15 @@ func (s *APIServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	asMetadata := strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadata")
 	switch {
 	case broken != 0:
-		refuse(w, broken, "Broken")
+		reject(w, broken, "Broken")
 	case strings.HasSuffix(r.URL.Path, "/selfsubjectaccessreviews"):
 		s.review(w, body)
 	case s.objects[resource] == nil:
-		refuse(w, http.StatusNotFound, "NotFound")
+		reject(w, http.StatusNotFound, "NotFound")
 	case denied:
-		refuse(w, http.StatusForbidden, "Forbidden")
+		reject(w, http.StatusForbidden, "Forbidden")
 	case r.URL.Query().Get("sendInitialEvents") != "":
-		refuse(w, http.StatusUnprocessableEntity, "Invalid")
+		reject(w, http.StatusUnprocessableEntity, "Invalid")
 	case verb == "watch":
 		s.watch(w, r, resource, asMetadata)
 	case verb == "list":
@@ -70,7 +70,7 @@ func (s *APIServer) list(w http.ResponseWriter, resource string, asMetadata bool
 	if list["items"] = items; asMetadata {
 		list["apiVersion"], list["kind"] = "meta.k8s.io/v1", "PartialObjectMetadataList"
 	}
-	answer(w, http.StatusOK, list)
+	respond(w, http.StatusOK, list)
 }
 
 func view(object map[string]any, asMetadata bool) map[string]any {
@@ -125,21 +125,21 @@ func (s *APIServer) single(w http.ResponseWriter, verb, resource, name string, b
 	s.mu.Unlock()
 	switch {
 	case verb == "create":
-		answer(w, http.StatusCreated, map[string]any{"apiVersion": "v1", "kind": kinds()[resource], "metadata": map[string]any{"name": "created"}})
+		respond(w, http.StatusCreated, map[string]any{"apiVersion": "v1", "kind": kinds()[resource], "metadata": map[string]any{"name": "created"}})
 	case object == nil:
-		refuse(w, http.StatusNotFound, "NotFound")
+		reject(w, http.StatusNotFound, "NotFound")
 	case verb == "delete":
 		metadata := object["metadata"].(map[string]any)
-		if asked := preconditions(body); asked == nil || string(*asked.UID) != metadata["uid"] || *asked.ResourceVersion != metadata["resourceVersion"] {
-			refuse(w, http.StatusConflict, "Conflict")
+		if required := preconditions(body); required == nil || string(*required.UID) != metadata["uid"] || *required.ResourceVersion != metadata["resourceVersion"] {
+			reject(w, http.StatusConflict, "Conflict")
 			return
 		}
 		s.Remove(resource, name, false)
-		answer(w, http.StatusOK, status(http.StatusOK, ""))
+		respond(w, http.StatusOK, status(http.StatusOK, ""))
 	default:
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		answer(w, http.StatusOK, object)
+		respond(w, http.StatusOK, object)
 	}
 }
 
@@ -167,7 +167,7 @@ func (s *APIServer) review(w http.ResponseWriter, body []byte) {
 		allowed = allowed && (!denied || !bytes.Contains(body, []byte(verb)) || !bytes.Contains(body, []byte(resource)))
 	}
 	s.mu.Unlock()
-	answer(w, http.StatusCreated, map[string]any{"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "status": map[string]any{"allowed": allowed}})
+	respond(w, http.StatusCreated, map[string]any{"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "status": map[string]any{"allowed": allowed}})
 }
 
 func status(code int, reason string) map[string]any {
@@ -178,9 +178,9 @@ func status(code int, reason string) map[string]any {
 	return map[string]any{"apiVersion": "v1", "kind": "Status", "status": text, "code": code, "reason": reason}
 }
 
-func refuse(w http.ResponseWriter, code int, reason string) { answer(w, code, status(code, reason)) }
+func reject(w http.ResponseWriter, code int, reason string) { respond(w, code, status(code, reason)) }
 
-func answer(w http.ResponseWriter, code int, object any) {
+func respond(w http.ResponseWriter, code int, object any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	_ = json.NewEncoder(w).Encode(object) // the client may have been deleted away

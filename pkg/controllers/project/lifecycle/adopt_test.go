@@ -52,7 +52,7 @@ func TestAdoption(t *testing.T) {
 }
 
 // A namespace that is rejected is left exactly unchanged, whether the cache knows of it or not.
-func TestRefusal(t *testing.T) {
+func TestRejection(t *testing.T) {
 	for name, test := range map[string]struct {
 		namespace *corev1.Namespace
 		want      string
@@ -105,7 +105,7 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
-func TestRefusalEndsWithTheLabels(t *testing.T) {
+func TestRejectionEndsWithTheLabels(t *testing.T) {
 	c := newCluster(t)
 	c.add(existing("garden-x", nil, nil))
 	c.project("dev", wanting("garden-x"))
@@ -161,7 +161,7 @@ func TestDeletedNamespaceComesBack(t *testing.T) {
 }
 
 // While a namespace is terminating, Kubernetes rejects what is to be created in it. The Project has not failed.
-func TestNamespaceThatGoesUnderUs(t *testing.T) {
+func TestNamespaceDeletedDuringReconcile(t *testing.T) {
 	c := newCluster(t)
 	c.project("dev")
 	c.fault = func(_ int, write string) error {

@@ -38,7 +38,7 @@ func backend(namespace, name string) *gimbalv1.DiscoveryBackend {
 type followed struct {
 	*cluster
 	known, live client.Reader
-	told        []func(kinds.Event)
+	handlers    []func(kinds.Event)
 	settledErr  error
 }
 
@@ -67,7 +67,7 @@ func (f *followed) Serves(_ context.Context, resource schema.GroupResource) (boo
 func (f *followed) Settled(context.Context, ...schema.GroupResource) error { return f.settledErr }
 
 func (f *followed) Subscribe(handle func(kinds.Event), _ ...schema.GroupResource) {
-	f.told = append(f.told, handle)
+	f.handlers = append(f.handlers, handle)
 }
 
 func (f *followed) list(ctx context.Context, from client.Reader, resource schema.GroupResource, namespace string) ([]*kinds.Object, error) {
@@ -125,7 +125,7 @@ func TestContentSource(t *testing.T) {
 		"changed":   {kinds.Event{Old: inside, New: inside}, 0},
 		"elsewhere": {kinds.Event{New: outside}, 0},
 	} {
-		c.followed.told[0](test.event)
+		c.followed.handlers[0](test.event)
 		if got := queue.Len(); got != test.want {
 			t.Errorf("%s: %d requests", name, got)
 		}
@@ -170,19 +170,19 @@ func TestContents(t *testing.T) {
 // A deletion is decided by the response of the API server; when there is none, it is unknown.
 func TestCurrentContentsAreKnownOrAnError(t *testing.T) {
 	shoot := usage.Shoots
-	refused := errors.New("rejected")
+	rejected := errors.New("rejected")
 	for name, test := range map[string]struct {
 		prepare func(*cluster)
 		want    string
 	}{
 		"all known":                 {func(*cluster) {}, ""},
 		"a kind that is not served": {func(c *cluster) { c.served[shoot] = false }, ""},
-		"discovery fails":           {func(c *cluster) { c.servedErr = refused }, `find the objects that block the deletion of namespace "garden-a": rejected`},
+		"discovery fails":           {func(c *cluster) { c.servedErr = rejected }, `find the objects that block the deletion of namespace "garden-a": rejected`},
 		"listing fails": {func(c *cluster) {
 			c.followed.live = interceptor.NewClient(c.store.(client.WithWatch), interceptor.Funcs{
 				List: func(ctx context.Context, store client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
 					if list.GetObjectKind().GroupVersionKind().Kind == "DiscoveryBackendList" {
-						return refused
+						return rejected
 					}
 					return store.List(ctx, list, options...)
 				}})

@@ -106,11 +106,11 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.ProjectControllerCo
 		WithOptions(options).
 		For(&gardenerv1beta1.Project{}, builder.WithPredicates(projectChanged())).
 		// The objects of a Project, so that manual changes are reverted and a deleted namespace is detected.
-		Watches(&corev1.Namespace{}, byName, builder.WithPredicates(changedOrGone())).
-		Watches(&rbacv1.RoleBinding{}, byLabel, builder.WithPredicates(changedOrGone())).
-		Watches(&corev1.ResourceQuota{}, byLabel, builder.WithPredicates(changedOrGone())).
-		Watches(&rbacv1.ClusterRole{}, byLabel, builder.WithPredicates(changedOrGone())).
-		Watches(&rbacv1.ClusterRoleBinding{}, byLabel, builder.WithPredicates(changedOrGone())).
+		Watches(&corev1.Namespace{}, byName, builder.WithPredicates(changedOrDeleted())).
+		Watches(&rbacv1.RoleBinding{}, byLabel, builder.WithPredicates(changedOrDeleted())).
+		Watches(&corev1.ResourceQuota{}, byLabel, builder.WithPredicates(changedOrDeleted())).
+		Watches(&rbacv1.ClusterRole{}, byLabel, builder.WithPredicates(changedOrDeleted())).
+		Watches(&rbacv1.ClusterRoleBinding{}, byLabel, builder.WithPredicates(changedOrDeleted())).
 		// Blocking objects, so that a deletion continues when the last of them has been deleted.
 		WatchesRawSource(contentSource{contents: r.contents, toProject: toProject}).
 		Complete(observe.Reconciler(ControllerName, r))

@@ -17,7 +17,7 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-func TestAddToManagerRefusesABadConfiguration(t *testing.T) {
+func TestAddToManagerRejectsInvalidConfiguration(t *testing.T) {
 	bad := &metav1.LabelSelector{MatchLabels: map[string]string{"not a label": "x"}}
 	err := AddToManager(nil, configv1alpha1.ProjectControllerConfiguration{Quotas: []configv1alpha1.QuotaConfiguration{quotaConfig(nil, bad)}}, nil)
 	if err == nil || !strings.HasPrefix(err.Error(), "controllers.project.quotas[0].projectSelector: ") {

@@ -47,7 +47,7 @@ func (p *pass) release(ctx context.Context) (reconcile.Result, error) {
 	case releaseDelete:
 		if err = p.remove(ctx, namespace); err == nil {
 			log.FromContext(ctx).Info("Deleted the namespace of a project", "projectNamespace", namespace.Name)
-			p.tell(p.project, eventMarkedForDeletion, actionDelete, fmt.Sprintf("marked namespace %q for deletion", namespace.Name))
+			p.emit(p.project, eventMarkedForDeletion, actionDelete, fmt.Sprintf("marked namespace %q for deletion", namespace.Name))
 			p.reportTerminating(namespace)
 			return reconcile.Result{RequeueAfter: waitPeriod}, nil
 		}

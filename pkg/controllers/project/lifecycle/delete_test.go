@@ -129,17 +129,19 @@ func TestDeletionWaitsForWhatIsInTheNamespace(t *testing.T) {
 }
 
 func TestDeletionIsNotAllowedWithoutKnowing(t *testing.T) {
-	refused := errors.New("refused")
+	rejected := errors.New("refused")
 	for name, prepare := range map[string]func(*cluster){
-		"discovery fails": func(c *cluster) { c.servedErr = refused },
+		"discovery fails": func(c *cluster) { c.servedErr = rejected },
 		"a listing fails": func(c *cluster) {
 			c.followed.live = interceptor.NewClient(c.store.(client.WithWatch), interceptor.Funcs{
-				List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error { return refused }})
+				List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+					return rejected
+				}})
 		},
 		"the namespace cannot be read": func(c *cluster) {
 			c.reconciler.live = interceptor.NewClient(c.store.(client.WithWatch), interceptor.Funcs{
 				Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
-					return refused
+					return rejected
 				}})
 		},
 	} {
@@ -147,7 +149,7 @@ func TestDeletionIsNotAllowedWithoutKnowing(t *testing.T) {
 			c, project := deleting(t)
 			prepare(c)
 			for range 2 {
-				if _, err := c.reconcile("dev"); !errors.Is(err, refused) {
+				if _, err := c.reconcile("dev"); !errors.Is(err, rejected) {
 					t.Errorf("got %v", err)
 				}
 			}
@@ -167,7 +169,7 @@ func TestDeletionIsNotAllowedWithoutKnowing(t *testing.T) {
 	}
 }
 
-func TestDeletionThatIsRefused(t *testing.T) {
+func TestRejectedDeletion(t *testing.T) {
 	c, _ := deleting(t)
 	c.fault = func(_ int, write string) error {
 		if strings.HasPrefix(write, "delete namespace") {
@@ -189,7 +191,7 @@ func TestDeletionThatIsRefused(t *testing.T) {
 
 // The namespace that is deleted is the one that was checked: not a namesake, and not one that was marked to be kept in the
 // meantime.
-func TestDeletionGoesByWhatWasRead(t *testing.T) {
+func TestDeletionHasPreconditions(t *testing.T) {
 	for name, meanwhile := range map[string]func(c *cluster, name string){
 		"kept meanwhile": editNamespace(annotated(gardenerv1beta1.AnnotationKeepNamespace, "true")),
 		"recreated meanwhile": func(c *cluster, name string) {
@@ -270,7 +272,7 @@ func TestNamespaceThatStays(t *testing.T) {
 }
 
 // A Project that was rejected a namespace is deleted immediately, regardless of what others have there, known or not.
-func TestDeletionOfARefusedProject(t *testing.T) {
+func TestDeletionOfARejectedProject(t *testing.T) {
 	c := newCluster(t)
 	c.add(existing("garden-x", nil, nil))
 	c.add(kluster("garden-x", "a"))
@@ -289,7 +291,7 @@ func TestDeletionOfARefusedProject(t *testing.T) {
 	}
 }
 
-func TestDeletionWithoutOurFinalizerIsNotOurs(t *testing.T) {
+func TestDeletionWithoutFinalizerIsIgnored(t *testing.T) {
 	c := newCluster(t)
 	project := c.project("dev")
 	c.settle("dev")

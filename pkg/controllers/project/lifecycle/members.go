@@ -87,8 +87,8 @@ func (p *pass) withdrawBindings(ctx context.Context, namespace *corev1.Namespace
 	if err := p.client.List(ctx, bindings, inIt...); err != nil {
 		return fmt.Errorf("list the role bindings of project %q in namespace %q: %w", p.project.Name, namespace.Name, err)
 	}
-	ours := slices.DeleteFunc(bindings.Items, func(binding rbacv1.RoleBinding) bool { return !isBindingOf(p.project, &binding) })
-	if len(ours) == 0 {
+	own := slices.DeleteFunc(bindings.Items, func(binding rbacv1.RoleBinding) bool { return !isBindingOf(p.project, &binding) })
+	if len(own) == 0 {
 		return nil
 	}
 	live, err := getNamespace(ctx, p.live, client.ObjectKeyFromObject(namespace))
@@ -98,12 +98,12 @@ func (p *pass) withdrawBindings(ctx context.Context, namespace *corev1.Namespace
 	if live == nil || !isTakenBack(p.project, live) {
 		return kit.ErrChanged
 	}
-	for i := range ours {
-		if err := p.remove(ctx, &ours[i]); err != nil {
+	for i := range own {
+		if err := p.remove(ctx, &own[i]); err != nil {
 			return err
 		}
 		p.wrote++
-		log.FromContext(ctx).Info("Deleted a role binding in a namespace that is no longer the project's", "object", describe(&ours[i]))
+		log.FromContext(ctx).Info("Deleted a role binding in a namespace that is no longer the project's", "object", describe(&own[i]))
 	}
 	return nil
 }

@@ -236,7 +236,7 @@ func TestRolesOfANamesakeAreLeftAlone(t *testing.T) {
 }
 
 // A cache that is late is no reason to delete bindings.
-func TestBindingsStayWhenOnlyTheCacheSaysThatTheNamespaceWasTakenBack(t *testing.T) {
+func TestBindingsStayWhenTheCacheIsStale(t *testing.T) {
 	c := newCluster(t)
 	project := c.project("dev")
 	c.settle("dev")

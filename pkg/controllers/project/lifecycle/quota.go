@@ -112,8 +112,8 @@ func raisedLimits(current, set, configured corev1.ResourceList) corev1.ResourceL
 	limits := configured.DeepCopy()
 	for name, limit := range limits {
 		found, ok := current[name]
-		ours, known := set[name]
-		if ok && found.Cmp(limit) > 0 && (!known || found.Cmp(ours) != 0) {
+		own, known := set[name]
+		if ok && found.Cmp(limit) > 0 && (!known || found.Cmp(own) != 0) {
 			limits[name] = found
 		}
 	}

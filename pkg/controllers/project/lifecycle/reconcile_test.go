@@ -80,7 +80,7 @@ func TestSteadyStateWritesNothing(t *testing.T) {
 }
 
 // A process that was killed after the last object and before the status leaves the event to the next one.
-func TestReadyIsToldThoughNothingIsLeftToDo(t *testing.T) {
+func TestReadyEventAfterRestart(t *testing.T) {
 	c := newCluster(t)
 	c.project("dev")
 	c.settle("dev")
@@ -223,7 +223,7 @@ func TestAggregatedRulesAreKubernetes(t *testing.T) {
 	}
 }
 
-func TestExtensionRoleThatNobodyHasGoes(t *testing.T) {
+func TestUnusedExtensionRoleIsDeleted(t *testing.T) {
 	c := newCluster(t)
 	project := c.project("dev", withMembers(member("bob", "extension:a", "extension:b")))
 	other := c.project("dev-2", withMembers(member("bob", "extension:a")))
@@ -288,7 +288,7 @@ func TestPaused(t *testing.T) {
 }
 
 // What is in the namespace shows in a condition, so that users know before they delete.
-func TestDeletableTellsWhatIsThere(t *testing.T) {
+func TestDeletableListsRemainingObjects(t *testing.T) {
 	c := newCluster(t)
 	project := c.project("dev")
 	c.settle("dev")
@@ -306,7 +306,7 @@ func TestDeletableTellsWhatIsThere(t *testing.T) {
 	hasPrefix(t, "Deletable", c.condition("dev", gardenerv1beta1.ProjectDeletable), "True NamespaceEmpty: ")
 }
 
-func TestFailureIsToldOnce(t *testing.T) {
+func TestFailureIsReportedOnce(t *testing.T) {
 	c := newCluster(t)
 	c.project("dev")
 	fail := func(_ int, write string) error {

@@ -118,7 +118,7 @@ func (p *pass) announce(ctx context.Context, next *gardenerv1beta1.ProjectStatus
 	if p.outcome == outcomeReady && (p.wrote > 0 || becameReady) {
 		message := fmt.Sprintf("namespace %q and the roles of the project are reconciled", namespaceName(p.project))
 		logger.Info("Project is ready", "projectNamespace", namespaceName(p.project), "wrote", p.wrote)
-		p.tell(p.project, eventReconciled, actionReconcile, message)
+		p.emit(p.project, eventReconciled, actionReconcile, message)
 	}
 	if !changed {
 		return

@@ -40,7 +40,7 @@ func (r *reconciler) warn(project *gardenerv1beta1.Project, reason, action, mess
 	r.recorder.Eventf(project, nil, corev1.EventTypeWarning, reason, action, "%s", bounded(message))
 }
 
-func (r *reconciler) tell(project *gardenerv1beta1.Project, reason, action, message string) {
+func (r *reconciler) emit(project *gardenerv1beta1.Project, reason, action, message string) {
 	r.recorder.Eventf(project, nil, corev1.EventTypeNormal, reason, action, "%s", bounded(message))
 }
 

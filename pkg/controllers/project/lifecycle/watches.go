@@ -34,12 +34,12 @@ func CacheOptions() (map[client.Object]cache.ByObject, error) {
 	if err != nil {
 		return nil, fmt.Errorf("select the objects of Projects: %w", err)
 	}
-	ours := cache.ByObject{Label: labels.NewSelector().Add(*labelled)}
+	own := cache.ByObject{Label: labels.NewSelector().Add(*labelled)}
 	return map[client.Object]cache.ByObject{
-		&rbacv1.ClusterRole{}:        ours,
-		&rbacv1.ClusterRoleBinding{}: ours,
-		&rbacv1.RoleBinding{}:        ours,
-		&corev1.ResourceQuota{}:      ours,
+		&rbacv1.ClusterRole{}:        own,
+		&rbacv1.ClusterRoleBinding{}: own,
+		&rbacv1.RoleBinding{}:        own,
+		&corev1.ResourceQuota{}:      own,
 	}, nil
 }
 
@@ -110,8 +110,8 @@ func projectChanged() predicate.Predicate {
 	}
 }
 
-// changedOrGone drops creations: the controller makes them, or its own creation fails because of them and reads the existing
+// changedOrDeleted drops creations: the controller makes them, or its own creation fails because of them and reads the existing
 // object.
-func changedOrGone() predicate.Predicate {
+func changedOrDeleted() predicate.Predicate {
 	return predicate.Funcs{CreateFunc: func(event.CreateEvent) bool { return false }}
 }

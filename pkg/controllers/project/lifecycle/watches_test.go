@@ -21,7 +21,7 @@ import (
 )
 
 // Every object that the reconciler reads through the cache has to be in it.
-func TestCacheHoldsWhatWeWrite(t *testing.T) {
+func TestCacheContainsWrittenObjects(t *testing.T) {
 	restricted, err := CacheOptions()
 	if err != nil {
 		t.Fatal(err)
@@ -55,14 +55,14 @@ func TestMapping(t *testing.T) {
 	namespace := func(name string, labels map[string]string) *corev1.Namespace {
 		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
 	}
-	ours := map[string]string{gardenerv1beta1.LabelProjectName: "dev"}
+	own := map[string]string{gardenerv1beta1.LabelProjectName: "dev"}
 	for name, test := range map[string]struct {
 		got  []string
 		want []string
 	}{
-		"a role of a project":              {requests(ofLabel(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Labels: ours}})), []string{"dev"}},
+		"a role of a project":              {requests(ofLabel(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Labels: own}})), []string{"dev"}},
 		"another role":                     {requests(ofLabel(t.Context(), &rbacv1.ClusterRole{})), nil},
-		"a namespace by its label":         {requests(m.ofNamespace(t.Context(), namespace("anything", ours))), []string{"dev"}},
+		"a namespace by its label":         {requests(m.ofNamespace(t.Context(), namespace("anything", own))), []string{"dev"}},
 		"a namespace that a project wants": {requests(m.ofNamespace(t.Context(), namespace("garden-x", nil))), []string{"waiting"}},
 		"a namespace with a generated name": {
 			requests(m.ofNamespace(t.Context(), namespace(gardenerv1beta1.GeneratedNamespace("generated", "project-generated"), nil))), []string{"generated"}},
@@ -111,7 +111,7 @@ func TestProjectChanged(t *testing.T) {
 
 func TestPredicatesOfOthers(t *testing.T) {
 	change := event.UpdateEvent{ObjectOld: &corev1.Namespace{}, ObjectNew: &corev1.Namespace{}}
-	if p := changedOrGone(); p.Create(event.CreateEvent{}) || !p.Update(change) || !p.Delete(event.DeleteEvent{}) {
+	if p := changedOrDeleted(); p.Create(event.CreateEvent{}) || !p.Update(change) || !p.Delete(event.DeleteEvent{}) {
 		t.Error("what Groundskeeper wrote: changes and deletions wake the controller, creations do not")
 	}
 }

@@ -30,7 +30,7 @@ func due(t *testing.T) *cluster {
 }
 
 // The current response of the API server decides, not the cache. Each of these keeps the project.
-func TestLastLookKeepsTheProject(t *testing.T) {
+func TestFinalCheckKeepsTheProject(t *testing.T) {
 	for name, change := range map[string]func(*cluster){
 		"used":             func(c *cluster) { c.liveUse = "shoots" },
 		"use is not known": func(c *cluster) { c.liveUseErr = errors.New("discover core.gardener.cloud/v1beta1: no response") },
@@ -118,10 +118,10 @@ func TestDeletionIsOfWhatWasSeen(t *testing.T) {
 // A deletion that fails is tried again; users are reported once, when it succeeds.
 func TestDeletionIsTriedAgain(t *testing.T) {
 	c := due(t)
-	refused := apierrors.NewForbidden(gardenerv1beta1.Resource("projects"), "dev", errors.New("no"))
+	rejected := apierrors.NewForbidden(gardenerv1beta1.Resource("projects"), "dev", errors.New("no"))
 	c.fault = func(write string) error {
 		if write == "delete" {
-			return refused
+			return rejected
 		}
 		return nil
 	}

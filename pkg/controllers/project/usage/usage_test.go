@@ -18,10 +18,10 @@ import (
 
 // store is a Reader of objects by their resource. It finds by the indexes of the kinds that are followed.
 type store struct {
-	objects map[schema.GroupResource][]*kinds.Object
-	failing map[schema.GroupResource]error
-	absent  []schema.GroupResource
-	asked   []string
+	objects  map[schema.GroupResource][]*kinds.Object
+	failing  map[schema.GroupResource]error
+	absent   []schema.GroupResource
+	requests []string
 }
 
 func (s *store) Serves(_ context.Context, resource schema.GroupResource) (bool, error) {
@@ -29,7 +29,7 @@ func (s *store) Serves(_ context.Context, resource schema.GroupResource) (bool, 
 }
 
 func (s *store) Find(_ context.Context, resource schema.GroupResource, query kinds.Query) ([]*kinds.Object, error) {
-	s.asked = append(s.asked, resource.Resource)
+	s.requests = append(s.requests, resource.Resource)
 	if err := s.failing[resource]; err != nil {
 		return nil, err
 	}
@@ -202,9 +202,9 @@ func TestOfFails(t *testing.T) {
 	use := usageOf("configmaps")
 	for _, resource := range append(use.Resources(), schema.GroupResource{Resource: "configmaps"}) {
 		s := prepared()
-		refused := errors.New("refused")
-		s.failing = map[schema.GroupResource]error{resource: refused}
-		if _, err := use.Of(t.Context(), s, "a"); !errors.Is(err, refused) {
+		rejected := errors.New("refused")
+		s.failing = map[schema.GroupResource]error{resource: rejected}
+		if _, err := use.Of(t.Context(), s, "a"); !errors.Is(err, rejected) {
 			t.Errorf("%s cannot be listed: %v", resource, err)
 		}
 	}

@@ -119,11 +119,11 @@ func (r *reconciler) annotate(ctx context.Context, node *corev1.Node, set map[st
 	if len(set) == 0 {
 		return nil
 	}
-	var told []string
+	var reported []string
 	for _, name := range slices.Sorted(maps.Keys(set)) {
-		told = append(told, fmt.Sprintf("%s=%q", name, *set[name]))
+		reported = append(reported, fmt.Sprintf("%s=%q", name, *set[name]))
 	}
-	text := strings.Join(told, ", ")
+	text := strings.Join(reported, ", ")
 	log.FromContext(ctx).Info("Annotated a node", "annotations", text)
 	r.recorder.Eventf(before, nil, corev1.EventTypeNormal, eventAnnotated, actionAnnotate, "the node was annotated: %s", text)
 	return nil

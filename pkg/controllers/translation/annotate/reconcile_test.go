@@ -267,7 +267,7 @@ func (m *moody) Hosts(context.Context) ([]midonet.Host, error) {
 }
 
 // A Node that has been deleted or going is left alone, and what it waited for is discarded.
-func TestNodeGoes(t *testing.T) {
+func TestDeletedNode(t *testing.T) {
 	node := testNode("a")
 	node.Finalizers = []string{"some/thing"}
 	w := newWorld(t, node)
@@ -294,10 +294,10 @@ func TestNodeGoes(t *testing.T) {
 func TestWriteFails(t *testing.T) {
 	nodes := corev1.Resource("nodes")
 	for name, tc := range map[string]struct {
-		fault   error
-		after   any
-		failed  bool
-		refused bool
+		fault    error
+		after    any
+		failed   bool
+		rejected bool
 	}{
 		"conflict":  {apierrors.NewConflict(nodes, "a", errors.New("changed")), retryPeriod, false, false},
 		"gone":      {apierrors.NewNotFound(nodes, "a"), retryPeriod, false, false},
@@ -313,7 +313,7 @@ func TestWriteFails(t *testing.T) {
 				t.Errorf("result %v, error %v", result, err)
 			}
 			events := w.events()
-			if (len(events) == 1) != tc.refused || tc.refused && !strings.HasPrefix(events[0], `Warning AnnotationRefused nodes "a" is forbidden: no right to patch`) {
+			if (len(events) == 1) != tc.rejected || tc.rejected && !strings.HasPrefix(events[0], `Warning AnnotationRefused nodes "a" is forbidden: no right to patch`) {
 				t.Errorf("events %q", events)
 			}
 		})

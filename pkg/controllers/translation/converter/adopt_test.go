@@ -23,10 +23,10 @@ import (
 // recreated makes an object again with another uid; garbage collection has not come yet.
 func recreated(w *world, pod *corev1.Pod) *corev1.Pod {
 	w.remove(pod)
-	anew := testPod(pod.Name, pod.Spec.NodeName)
-	anew.UID = "pod-anew"
-	w.add(anew)
-	return anew
+	replacement := testPod(pod.Name, pod.Spec.NodeName)
+	replacement.UID = "pod-anew"
+	w.add(replacement)
+	return replacement
 }
 
 // A recreated owner takes over what its name has, in place: one live read, one request each.
@@ -248,7 +248,7 @@ func TestTunnelEndpointMoves(t *testing.T) {
 }
 
 // What the API server rejects is reported once, in its words, and tried again with patience.
-func TestRefused(t *testing.T) {
+func TestRejected(t *testing.T) {
 	w := newWorld(t, testNode("a"), testPod("web-0", "a"))
 	w.fault = func(int, string) error { return forbidden("pod.4.web-0") }
 	first := w.expectRequests(podWeb, "create pod.4.web-0")

@@ -81,12 +81,12 @@ func trimmedService(full *corev1.Service) *corev1.Service {
 	for _, port := range full.Spec.Ports {
 		kept.Spec.Ports = append(kept.Spec.Ports, corev1.ServicePort{Name: port.Name, Protocol: port.Protocol, Port: port.Port, NodePort: port.NodePort})
 	}
-	keepAsked(kept, full)
+	keepRequested(kept, full)
 	return kept
 }
 
-// keepAsked keeps what a Service requests beside its cluster IP, and not the defaults, which request nothing.
-func keepAsked(kept, full *corev1.Service) {
+// keepRequested keeps what a Service requests beside its cluster IP, and not the defaults, which request nothing.
+func keepRequested(kept, full *corev1.Service) {
 	if full.Spec.SessionAffinity != corev1.ServiceAffinityNone {
 		kept.Spec.SessionAffinity = full.Spec.SessionAffinity
 	}

@@ -67,7 +67,7 @@ func TestCacheKeepsWhatIsConverted(t *testing.T) {
 		}
 		if service := pair.Service; service != nil {
 			service.Spec.ClusterIP, service.Spec.ClusterIPs = "fd00::1", []string{"fd00::1", service.Spec.ClusterIP}
-			asking(service)
+			requesting(service)
 			// The endpoints of the last slice are the only ones left of its second port, and on their way out.
 			last := pair.EndpointSlices
 			if len(last) > 0 {
@@ -96,7 +96,7 @@ func TestCacheKeepsWhatIsConverted(t *testing.T) {
 }
 
 // demanding has a Service request all that a backend may not have.
-func asking(service *corev1.Service) {
+func requesting(service *corev1.Service) {
 	service.Spec.SessionAffinity, service.Spec.ExternalIPs = corev1.ServiceAffinityClientIP, []string{"203.0.113.1"}
 	service.Spec.ExternalTrafficPolicy, service.Spec.InternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal, new(corev1.ServiceInternalTrafficPolicyLocal)
 	service.Spec.TrafficDistribution = new(corev1.ServiceTrafficDistributionPreferClose)
@@ -114,7 +114,7 @@ func TestCacheKeepsFinalizersOfGarbageCollection(t *testing.T) {
 }
 
 // What a Service does not request is not kept, however the API server spells it.
-func TestCacheKeepsOnlyWhatServicesAskFor(t *testing.T) {
+func TestCacheKeepsRequestedFieldsOfServices(t *testing.T) {
 	want := testService("front")
 	service := want.DeepCopy()
 	service.Spec.SessionAffinity, service.Spec.ExternalTrafficPolicy = corev1.ServiceAffinityNone, corev1.ServiceExternalTrafficPolicyCluster
@@ -159,8 +159,8 @@ func TestCacheDropsTheRest(t *testing.T) {
 	if got := reduced(t, metadata); got.ManagedFields != nil || got.Labels["app"] != "x" || got.Annotations["long"] != "text" {
 		t.Errorf("metadata of others: %+v", got.ObjectMeta)
 	}
-	if gone := (toolscache.DeletedFinalStateUnknown{Key: "k"}); true {
-		if got, err := reduce(gone); got != gone || err != nil {
+	if deleted := (toolscache.DeletedFinalStateUnknown{Key: "k"}); true {
+		if got, err := reduce(deleted); got != deleted || err != nil {
 			t.Errorf("%v %v", got, err)
 		}
 	}

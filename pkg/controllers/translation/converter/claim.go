@@ -21,7 +21,7 @@ const (
 	// foreign: it is another client's, or of no known owner. It is neither changed nor deleted.
 	foreign claim = iota
 	// owned: it names this very owner.
-	ours
+	own
 	// inherited: it names an earlier owner of the same kind and name, or the Endpoints of a Service, that it is taken
 	// over from.
 	inherited
@@ -35,13 +35,13 @@ func claimOf(owner convert.Owner, translation *midonetv1.Translation) claim {
 	switch {
 	case owner.Kind == "":
 		if global && !labelled {
-			return ours
+			return own
 		}
 		return foreign
 	case global || labelled && uid == "":
 		return foreign
 	case uid == string(owner.UID):
-		return ours
+		return own
 	case len(translation.OwnerReferences) != 1:
 		return foreign
 	}
@@ -50,7 +50,7 @@ func claimOf(owner convert.Owner, translation *midonetv1.Translation) claim {
 	case labelled && uid != string(ref.UID):
 		return foreign
 	case ref.UID == owner.UID:
-		return ours
+		return own
 	case ownsAs(ref, owner.Kind, owner.Name), owner.Kind == convert.KindService && ownsAs(ref, kindEndpoints, owner.Name):
 		return inherited
 	default:

@@ -39,16 +39,16 @@ type fakeManager struct {
 	world     *world
 	informers *informers
 	timeout   time.Duration
-	asked     chan struct{}
+	requests  chan struct{}
 	logger    logr.Logger
 	added     []manager.Runnable
 }
 
 func newFakeManager(w *world) *fakeManager {
-	asked := make(chan struct{}, 100)
+	requests := make(chan struct{}, 100)
 	return &fakeManager{
-		world: w, logger: logr.Discard(), asked: asked,
-		informers: &informers{store: w.store, asked: asked, watched: map[string][]*controllertest.FakeInformer{}},
+		world: w, logger: logr.Discard(), requests: requests,
+		informers: &informers{store: w.store, requests: requests, watched: map[string][]*controllertest.FakeInformer{}},
 	}
 }
 
@@ -78,8 +78,8 @@ type informers struct {
 	unsynced string
 
 	// store is what the caches hold. They count requests for Translations.
-	store client.Client
-	asked chan struct{}
+	store    client.Client
+	requests chan struct{}
 
 	mu sync.Mutex
 	// watched are the informers, by type.
@@ -107,7 +107,7 @@ func (i *informers) GetInformer(_ context.Context, object client.Object, _ ...ca
 		informer.Synced()
 	}
 	if _, ok := object.(*midonetv1.Translation); ok {
-		return &indexed{FakeInformer: informer, index: &index{store: i.store, asked: i.asked}}, nil
+		return &indexed{FakeInformer: informer, index: &index{store: i.store, requests: i.requests}}, nil
 	}
 	return informer, nil
 }
@@ -128,14 +128,14 @@ func (i *indexed) GetIndexer() toolscache.Indexer { return i.index }
 // index holds what is in the store, packed, and reports when it is queried.
 type index struct {
 	toolscache.Indexer
-	store client.Client
-	asked chan struct{}
-	by    toolscache.Indexers
+	store    client.Client
+	requests chan struct{}
+	by       toolscache.Indexers
 }
 
 func (i *index) ByIndex(name, value string) ([]any, error) {
 	select {
-	case i.asked <- struct{}{}:
+	case i.requests <- struct{}{}:
 	default: // it was reported before
 	}
 	list := &midonetv1.TranslationList{}
@@ -171,7 +171,7 @@ func TestNoPassBeforeCachesAreFilled(t *testing.T) {
 			ended := make(chan error, 1)
 			go func() { ended <- mgr.added[0].Start(ctx) }()
 			if unsynced == "" {
-				<-mgr.asked // a reconciliation
+				<-mgr.requests // a reconciliation
 				stop()
 				if err := <-ended; err != nil || len(mgr.informers.watched) != 5 {
 					t.Errorf("error %v, watched %v", err, mgr.informers.watched)
@@ -182,7 +182,7 @@ func TestNoPassBeforeCachesAreFilled(t *testing.T) {
 			if err := <-ended; err == nil {
 				t.Error("the controller started")
 			}
-			if len(mgr.asked) > 0 || len(mgr.world.names("kube-system")) > 0 {
+			if len(mgr.requests) > 0 || len(mgr.world.names("kube-system")) > 0 {
 				t.Error("there was a reconciliation")
 			}
 		})
@@ -251,11 +251,11 @@ func TestEventsBringOwners(t *testing.T) {
 	}
 	expect("node.4.a", "pod.4.web-0")
 
-	gone := w.one("shop", "pod.4.web-0")
-	w.released(gone)
-	w.remove(gone)
-	for _, informer := range mgr.informers.of(gone) {
-		informer.Delete(gone)
+	deleted := w.one("shop", "pod.4.web-0")
+	w.released(deleted)
+	w.remove(deleted)
+	for _, informer := range mgr.informers.of(deleted) {
+		informer.Delete(deleted)
 	}
 	expect("pod.4.web-0")
 	stop()
@@ -291,15 +291,15 @@ func TestMetersOutliveAManager(t *testing.T) {
 
 // Thousands of errors are one: the most informative one.
 func TestWorst(t *testing.T) {
-	gone, refused, changed := errors.New("gone"), &rejection{forbidden("x")}, conflict("x")
+	deleted, rejected, changed := errors.New("gone"), &rejection{forbidden("x")}, conflict("x")
 	for name, tc := range map[string]struct {
 		errs []error
 		want error
 	}{
 		"none":    {[]error{nil, nil}, nil},
 		"changed": {[]error{nil, changed}, changed},
-		"refused": {[]error{changed, refused, nil}, refused},
-		"gone":    {[]error{refused, gone, changed}, gone},
+		"refused": {[]error{changed, rejected, nil}, rejected},
+		"gone":    {[]error{rejected, deleted, changed}, deleted},
 	} {
 		if got := worst(tc.errs...); !errors.Is(got, tc.want) {
 			t.Errorf("%s: %v", name, got)

@@ -110,7 +110,7 @@ func TestRecreatedNodeHasItsOwnGrace(t *testing.T) {
 }
 
 // A restart begins the period again: what this process did not see itself is not counted.
-func TestRestartBeginsAnew(t *testing.T) {
+func TestRestartStartsOver(t *testing.T) {
 	w, _ := losing(t, nil)
 	w.expectRequests(nodeA)
 	w.clock.SetTime(w.clock.Now().Add(grace))
@@ -140,7 +140,7 @@ func TestLiveNodeIsSpared(t *testing.T) {
 }
 
 // A deletion that is rejected is reported, also on the Node.
-func TestRefusedRemoval(t *testing.T) {
+func TestRejectedRemoval(t *testing.T) {
 	w, _ := losing(t, nil)
 	w.expectRequests(nodeA)
 	w.clock.SetTime(w.clock.Now().Add(grace))

@@ -61,9 +61,9 @@ func TestClaim(t *testing.T) {
 		edits []func(*midonetv1.Translation)
 		want  claim
 	}{
-		"as created":                            {service, nil, ours},
-		"without its owner":                     {service, []func(*midonetv1.Translation){unowned}, ours},
-		"without its label":                     {service, []func(*midonetv1.Translation){unlabelled}, ours},
+		"as created":                            {service, nil, own},
+		"without its owner":                     {service, []func(*midonetv1.Translation){unowned}, own},
+		"without its label":                     {service, []func(*midonetv1.Translation){unlabelled}, own},
 		"without either":                        {service, []func(*midonetv1.Translation){unlabelled, unowned}, foreign},
 		"earlier owner of the name":             {service, []func(*midonetv1.Translation){ownedBy("Service", "front", "old")}, inherited},
 		"earlier owner of the name, unlabelled": {service, []func(*midonetv1.Translation){ownedBy("Service", "front", "old"), unlabelled}, inherited},
@@ -85,7 +85,7 @@ func TestClaim(t *testing.T) {
 			t.OwnerReferences = append(t.OwnerReferences, t.OwnerReferences[0])
 		}}, foreign},
 		"global for an owner":  {service, []func(*midonetv1.Translation){labelled(midonetv1.LabelGlobal, "")}, foreign},
-		"global for globals":   {globals, []func(*midonetv1.Translation){labelled(midonetv1.LabelGlobal, ""), unowned}, ours},
+		"global for globals":   {globals, []func(*midonetv1.Translation){labelled(midonetv1.LabelGlobal, ""), unowned}, own},
 		"owned for globals":    {globals, nil, foreign},
 		"nobody's for globals": {globals, []func(*midonetv1.Translation){unlabelled, unowned}, foreign},
 	} {

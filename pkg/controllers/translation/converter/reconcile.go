@@ -108,11 +108,11 @@ func (r *reconciler) provide(ctx context.Context, u unit, s *subject) (outcome, 
 // failed ends a reconciliation that did not get its writes through. What the API server rejects must be repaired by a user, who
 // gets the server's message.
 func (r *reconciler) failed(ctx context.Context, u unit, s *subject, problems []problem, err error) (outcome, reconcile.Result, error) {
-	refused := (*rejection)(nil)
-	if !errors.As(err, &refused) {
+	rejected := (*rejection)(nil)
+	if !errors.As(err, &rejected) {
 		return "", reconcile.Result{}, err
 	}
-	r.record(ctx, u, s, append(problems, blocked(reasonRefused, refused.Error())))
+	r.record(ctx, u, s, append(problems, blocked(reasonRefused, rejected.Error())))
 	return outcomeRefused, reconcile.Result{RequeueAfter: r.patience.When(u)}, nil
 }
 

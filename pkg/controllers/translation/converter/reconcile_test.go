@@ -93,7 +93,7 @@ func TestNothingToDo(t *testing.T) {
 }
 
 // A Translation that was edited manually is repaired with one request, and what others have in it stays.
-func TestEditedByHand(t *testing.T) {
+func TestManualEdit(t *testing.T) {
 	w := newWorld(t, testNode("a"), testPod("web-0", "a"))
 	w.settle(podWeb)
 	want := w.one("shop", "pod.4.web-0")
@@ -285,7 +285,7 @@ func TestEveryWriteFailsOnce(t *testing.T) {
 }
 
 // When the API server is unavailable, a Service with many endpoints does not query it as many times.
-func TestServerGoneEndsAPass(t *testing.T) {
+func TestUnavailableServerEndsReconcile(t *testing.T) {
 	var addresses []string
 	for i := range 100 {
 		addresses = append(addresses, fmt.Sprintf("10.2.0.%d", i+1))

@@ -104,7 +104,7 @@ func TestChanged(t *testing.T) {
 		"deletion":            {testPod("p", "a"), func(o client.Object) { o.SetDeletionTimestamp(new(metav1.Unix(1, 0))) }, true},
 		"label of a service":  {testService("s"), label, false},
 		"port":                {testService("s"), func(o client.Object) { o.(*corev1.Service).Spec.Ports[0].Port = 81 }, true},
-		"session affinity":    {testService("s"), func(o client.Object) { asking(o.(*corev1.Service)) }, true},
+		"session affinity":    {testService("s"), func(o client.Object) { requesting(o.(*corev1.Service)) }, true},
 		"target port":         {testService("s"), func(o client.Object) { o.(*corev1.Service).Spec.Ports[0].TargetPort.IntVal = 81 }, false},
 		"endpoint is deleted": {testSlice("s", "1", "10.1.0.1"), ready(false), true},
 		"endpoint is terminating": {testSlice("s", "1", "10.1.0.1"), func(o client.Object) {

@@ -82,8 +82,8 @@ func (r *reconciler) create(ctx context.Context, translation *midonetv1.Translat
 }
 
 func (r *reconciler) patch(ctx context.Context, u update) error {
-	answer := &midonetv1.Translation{ObjectMeta: metav1.ObjectMeta{Namespace: u.current.Namespace, Name: u.current.Name}}
-	if err := r.client.Patch(ctx, answer, client.RawPatch(types.MergePatchType, u.patch), client.FieldOwner(fieldOwner)); err != nil {
+	response := &midonetv1.Translation{ObjectMeta: metav1.ObjectMeta{Namespace: u.current.Namespace, Name: u.current.Name}}
+	if err := r.client.Patch(ctx, response, client.RawPatch(types.MergePatchType, u.patch), client.FieldOwner(fieldOwner)); err != nil {
 		return judged(kit.NotFoundIsChanged(err))
 	}
 	operation := operationUpdate
@@ -153,11 +153,11 @@ const (
 )
 
 func severity(err error) int {
-	refused := (*rejection)(nil)
+	rejected := (*rejection)(nil)
 	switch {
 	case err == nil:
 		return none
-	case errors.As(err, &refused):
+	case errors.As(err, &rejected):
 		return lasting
 	case isTransient(err):
 		return passing

@@ -138,7 +138,7 @@ func TestMetadata(t *testing.T) {
 }
 
 // All that packs and unpacks at the same time does not get into each other's way.
-func TestManyAtOnce(t *testing.T) {
+func TestConcurrentUse(t *testing.T) {
 	var group sync.WaitGroup
 	for worker := range 8 {
 		group.Go(func() {
@@ -169,20 +169,20 @@ func TestInCache(t *testing.T) {
 	if found, there, err := store.GetByKey("shop/" + translation.Name); !there || err != nil || found != any(kept) {
 		t.Errorf("found %v, there %v, error %v", found, there, err)
 	}
-	ours, err := apimeta.Accessor(kept)
+	own, err := apimeta.Accessor(kept)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for what, pair := range map[string][2]any{
-		"namespace": {ours.GetNamespace(), translation.Namespace}, "name": {ours.GetName(), translation.Name},
-		"generateName": {ours.GetGenerateName(), translation.GenerateName}, "uid": {ours.GetUID(), translation.UID},
-		"resourceVersion": {ours.GetResourceVersion(), translation.ResourceVersion}, "generation": {ours.GetGeneration(), translation.Generation},
-		"selfLink": {ours.GetSelfLink(), ""}, "creationTimestamp": {ours.GetCreationTimestamp(), translation.CreationTimestamp},
-		"deletionTimestamp":   {ours.GetDeletionTimestamp(), translation.DeletionTimestamp},
-		"deletionGracePeriod": {ours.GetDeletionGracePeriodSeconds(), translation.DeletionGracePeriodSeconds},
-		"labels":              {ours.GetLabels(), translation.Labels}, "annotations": {ours.GetAnnotations(), translation.Annotations},
-		"finalizers": {ours.GetFinalizers(), translation.Finalizers}, "ownerReferences": {ours.GetOwnerReferences(), translation.OwnerReferences},
-		"managedFields": {len(ours.GetManagedFields()), 0}, "kind": {kept.GetObjectKind().GroupVersionKind().Empty(), true},
+		"namespace": {own.GetNamespace(), translation.Namespace}, "name": {own.GetName(), translation.Name},
+		"generateName": {own.GetGenerateName(), translation.GenerateName}, "uid": {own.GetUID(), translation.UID},
+		"resourceVersion": {own.GetResourceVersion(), translation.ResourceVersion}, "generation": {own.GetGeneration(), translation.Generation},
+		"selfLink": {own.GetSelfLink(), ""}, "creationTimestamp": {own.GetCreationTimestamp(), translation.CreationTimestamp},
+		"deletionTimestamp":   {own.GetDeletionTimestamp(), translation.DeletionTimestamp},
+		"deletionGracePeriod": {own.GetDeletionGracePeriodSeconds(), translation.DeletionGracePeriodSeconds},
+		"labels":              {own.GetLabels(), translation.Labels}, "annotations": {own.GetAnnotations(), translation.Annotations},
+		"finalizers": {own.GetFinalizers(), translation.Finalizers}, "ownerReferences": {own.GetOwnerReferences(), translation.OwnerReferences},
+		"managedFields": {len(own.GetManagedFields()), 0}, "kind": {kept.GetObjectKind().GroupVersionKind().Empty(), true},
 		"key": {kept.Key(), client.ObjectKeyFromObject(translation)},
 	} {
 		if diff := cmp.Diff(pair[1], pair[0]); diff != "" {
@@ -224,9 +224,9 @@ func TestTransform(t *testing.T) {
 	if twice, err := Transform(once); err != nil || twice != once {
 		t.Errorf("%v became %v, error %v", once, twice, err)
 	}
-	gone := cache.DeletedFinalStateUnknown{Key: "shop/a"}
-	if got, err := Transform(gone); err != nil || got != any(gone) {
-		t.Errorf("%v became %v, error %v", gone, got, err)
+	deleted := cache.DeletedFinalStateUnknown{Key: "shop/a"}
+	if got, err := Transform(deleted); err != nil || got != any(deleted) {
+		t.Errorf("%v became %v, error %v", deleted, got, err)
 	}
 }
 

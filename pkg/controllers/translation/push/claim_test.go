@@ -58,7 +58,7 @@ func TestClaimOf(t *testing.T) {
 
 // Every state of the engine is one of the API, by the same word.
 func TestStates(t *testing.T) {
-	for ours, theirs := range map[engine.State]midonetv1.BackendResourceState{
+	for own, theirs := range map[engine.State]midonetv1.BackendResourceState{
 		engine.Pending:       midonetv1.BackendResourcePending,
 		engine.Synced:        midonetv1.BackendResourceSynced,
 		engine.Drifted:       midonetv1.BackendResourceDrifted,
@@ -66,8 +66,8 @@ func TestStates(t *testing.T) {
 		engine.Deleting:      midonetv1.BackendResourceDeleting,
 		engine.NotApplicable: midonetv1.BackendResourceNotApplicable,
 	} {
-		if string(ours) != string(theirs) {
-			t.Errorf("%s is %s", ours, theirs)
+		if string(own) != string(theirs) {
+			t.Errorf("%s is %s", own, theirs)
 		}
 	}
 }

@@ -141,7 +141,7 @@ func TestDriftLoop(t *testing.T) {
 }
 
 // What a reconciliation found is counted and logged.
-func TestDriftIsTold(t *testing.T) {
+func TestDriftIsReported(t *testing.T) {
 	p := &passes{report: engine.Report{Drifted: 3, Repaired: 2, Orphans: 5, Deleted: 1, Names: []string{"Chain x"}, Invalid: 2, InvalidNames: []string{"Port y: no id"}}}
 	log, registry := run(t, p, 10*time.Minute, func(ready chan struct{}, _ demand) {
 		close(ready)

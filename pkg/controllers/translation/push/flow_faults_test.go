@@ -19,7 +19,7 @@ func TestFaults(t *testing.T) {
 		"broken":        {Method: http.MethodPost, Status: 500, Times: 3},
 		"busy":          {Method: http.MethodPost, Status: 503, Times: 3},
 		"away":          {Cut: fake.CutRequest, Times: 4},
-		"response lost": {Cut: fake.CutAnswer, Times: 4},
+		"response lost": {Cut: fake.CutResponse, Times: 4},
 		"locked out":    {Status: 401, Times: 3},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -31,11 +31,11 @@ func TestDriftBesideInvalidElements(t *testing.T) {
 	p.create(translation("chain", chain(chainID, "main"), rule(ruleID, "accept"), rule(rule2ID, "drop")), translation("bridge", bridge()))
 	p.settle(time.Minute)
 	before := p.server.Content()
-	p.byHand(http.MethodPost, "/chains", "Chain-v1", map[string]string{"id": portID, "tenantId": "midonetkube"})
+	p.manually(http.MethodPost, "/chains", "Chain-v1", map[string]string{"id": portID, "tenantId": "midonetkube"})
 	p.rewrite("/chains/"+chainID+"/rules", func(body []byte) []byte {
 		return append(bytes.TrimSuffix(bytes.TrimSpace(body), []byte("]")), `,{"id":"not a UUID"},{"id":"`+bridgeID+`","type":["drop"]},7]`...)
 	})
-	p.byHand(http.MethodDelete, "/rules/"+rule2ID, "Rule-v2", nil)
+	p.manually(http.MethodDelete, "/rules/"+rule2ID, "Rule-v2", nil)
 	p.server.ResetRequests()
 	report := p.drift()
 	if report.Drifted != 1 || report.Repaired != 1 || report.Orphans != 1 || report.Invalid != 3 || len(report.InvalidNames) != 3 {

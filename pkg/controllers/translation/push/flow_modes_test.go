@@ -20,8 +20,8 @@ func TestDrift(t *testing.T) {
 	p.create(translation("chain", chain(chainID, "main"), rule(ruleID, "accept"), rule(rule2ID, "drop")), translation("bridge", bridge()))
 	p.settle(time.Minute)
 	before := p.server.Content()
-	p.byHand(http.MethodDelete, "/rules/"+rule2ID, "Rule-v2", nil)
-	p.byHand(http.MethodPut, "/bridges/"+bridgeID, "Bridge-v4", map[string]string{"tenantId": "midonetkube", "name": "mine"})
+	p.manually(http.MethodDelete, "/rules/"+rule2ID, "Rule-v2", nil)
+	p.manually(http.MethodPut, "/bridges/"+bridgeID, "Bridge-v4", map[string]string{"tenantId": "midonetkube", "name": "mine"})
 	if report := p.drift(); report.Drifted != 2 || report.Repaired != 2 {
 		t.Errorf("report %+v", report)
 	}
@@ -42,7 +42,7 @@ func TestObserve(t *testing.T) {
 	p.create(translation("bridge", bridge()), translation("chain", chain(chainID, "main")))
 	p.settle(time.Minute)
 	p.server.ResetRequests()
-	p.byHand(http.MethodPut, "/bridges/"+bridgeID, "Bridge-v4", map[string]string{"tenantId": "midonetkube", "name": "mine"})
+	p.manually(http.MethodPut, "/bridges/"+bridgeID, "Bridge-v4", map[string]string{"tenantId": "midonetkube", "name": "mine"})
 	p.drift()
 	if n := p.server.Writes(); n != 1 { // the one manually
 		t.Errorf("%d writes", n)
@@ -92,8 +92,8 @@ func TestOrphans(t *testing.T) {
 	p := newPlane(t)
 	p.create(translation("chain", chain(chainID, "main"), rule(ruleID, "accept")), translation("bridge", bridge()))
 	p.settle(time.Minute)
-	p.byHand(http.MethodPost, "/chains", "Chain-v1", map[string]string{"id": preID, "tenantId": "midonetkube"})
-	p.byHand(http.MethodPost, "/chains/"+preID+"/rules", "Rule-v2", map[string]string{"id": rule2ID, "type": "drop"})
+	p.manually(http.MethodPost, "/chains", "Chain-v1", map[string]string{"id": preID, "tenantId": "midonetkube"})
+	p.manually(http.MethodPost, "/chains/"+preID+"/rules", "Rule-v2", map[string]string{"id": rule2ID, "type": "drop"})
 	filled := p.content()
 	for range 3 {
 		if report := p.drift(); report.Orphans != 2 || report.Deleted != 0 {

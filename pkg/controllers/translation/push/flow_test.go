@@ -22,11 +22,11 @@ func want(t *testing.T, what string, got, want []string) {
 	}
 }
 
-// noRefusals reports that the backend took everything at the first try.
-func (p *plane) noRefusals() {
+// noRejections reports that the backend took everything at the first try.
+func (p *plane) noRejections() {
 	p.t.Helper()
-	if refusals := p.server.Rejections(); len(refusals) > 0 {
-		p.t.Errorf("rejected: %v", refusals)
+	if rejections := p.server.Rejections(); len(rejections) > 0 {
+		p.t.Errorf("rejected: %v", rejections)
 	}
 }
 
@@ -36,7 +36,7 @@ func TestCreate(t *testing.T) {
 	p.create(translation("a-port", port()), translation("b-bridge", bridge()),
 		translation("c-chain", chain(chainID, "main"), rule(ruleID, "accept"), rule(rule2ID, "drop")))
 	p.settle(time.Minute)
-	p.noRefusals()
+	p.noRejections()
 	want(t, "backend", p.content(), []string{"Bridge " + bridgeID, "Chain " + chainID, "Port " + portID, "Rule " + rule2ID, "Rule " + ruleID})
 	want(t, "port", p.states("a-port"), append([]string{"Port Synced"}, allSynced...))
 	want(t, "chain", p.states("c-chain"), append([]string{"Chain Synced", "Rule Synced", "Rule Synced"}, allSynced...))
@@ -60,7 +60,7 @@ func TestWaiting(t *testing.T) {
 	p.create(translation("c-chain", chain(chainID, "main")))
 	p.settle(time.Minute)
 	want(t, "port", p.states("a-port"), append([]string{"Port Synced"}, allSynced...))
-	p.noRefusals()
+	p.noRejections()
 }
 
 // After a restart nothing is written, neither to the backend nor to the API server, and nothing is read.
@@ -116,7 +116,7 @@ func TestDelete(t *testing.T) {
 			t.Errorf("a status was written for what is deleted immediately: %v", p.writes)
 		}
 	}
-	p.noRefusals()
+	p.noRejections()
 }
 
 // A Translation that was deleted while no pusher ran, and one whose finalizer a user removed to keep the backend.

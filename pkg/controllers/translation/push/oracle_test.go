@@ -67,7 +67,7 @@ func TestOracle(t *testing.T) {
 	p.create(translations...)
 	p.settle(time.Minute)
 	p.allSynced(translations)
-	p.noRefusals()
+	p.noRejections()
 	if writes := p.server.Writes(); writes != resources {
 		t.Errorf("%d requests for %d resources", writes, resources)
 	}
@@ -102,7 +102,7 @@ func TestOracle(t *testing.T) {
 	for _, tr := range translations {
 		want(t, tr.Name, p.states(tr.Name), []string{"gone"})
 	}
-	p.noRefusals()
+	p.noRejections()
 }
 
 // A network that midonet-kube-controllers filled is adopted: what is right remains unchanged, what is wrong (the target that its

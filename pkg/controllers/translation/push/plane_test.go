@@ -219,8 +219,8 @@ func (p *plane) states(name string) []string {
 	return lines
 }
 
-// byHand does what an administrator would do with curl.
-func (p *plane) byHand(method, path, mediaType string, body any) {
+// manually does what an administrator would do with curl.
+func (p *plane) manually(method, path, mediaType string, body any) {
 	p.t.Helper()
 	data := ""
 	if body != nil {

@@ -34,15 +34,15 @@ func scriptedStore(t *testing.T, outcome engine.Outcome, err error, edits ...fun
 		edit(tr)
 	}
 	s := newStore(t, tr)
-	answers := &scripted{outcome: outcome, err: err}
-	s.engine = answers
+	responses := &scripted{outcome: outcome, err: err}
+	s.engine = responses
 	s.watch("a")
-	return s, answers
+	return s, responses
 }
 
 var (
-	isSynced = engine.Outcome{Reason: engine.ReasonSynced, Pushed: []engine.Pushed{{Kind: "Chain", ID: chainID, State: engine.Synced, Hash: "h"}}}
-	isGone   = engine.Outcome{Reason: engine.ReasonSynced, Deleted: true}
+	isSynced  = engine.Outcome{Reason: engine.ReasonSynced, Pushed: []engine.Pushed{{Kind: "Chain", ID: chainID, State: engine.Synced, Hash: "h"}}}
+	isDeleted = engine.Outcome{Reason: engine.ReasonSynced, Deleted: true}
 )
 
 func TestReconcile(t *testing.T) {
@@ -59,17 +59,17 @@ func TestReconcile(t *testing.T) {
 		"in sync":                  {outcome: isSynced, writes: []string{"status of a"}},
 		"to be tried again":        {outcome: engine.Outcome{Reason: engine.ReasonRetrying, RetryAfter: time.Minute}, writes: []string{"status of a"}, after: time.Minute},
 		"settling":                 {outcome: engine.Outcome{Reason: engine.ReasonWaiting, Settling: true, RetryAfter: time.Second}, after: time.Second},
-		"gone":                     {outcome: isGone, edit: deleting, writes: []string{"finalizers of a"}},
-		"absent, but not deleted":  {outcome: isGone, writes: []string{"status of a"}},
+		"gone":                     {outcome: isDeleted, edit: deleting, writes: []string{"finalizers of a"}},
+		"absent, but not deleted":  {outcome: isDeleted, writes: []string{"status of a"}},
 		"waits for others":         {outcome: engine.Outcome{Reason: engine.ReasonWaiting, RetryAfter: time.Minute}, edit: deletedAt(start.Add(-time.Second)), after: leaveTime},
 		"waits for long":           {outcome: engine.Outcome{Reason: engine.ReasonWaiting, RetryAfter: time.Minute}, edit: deletedAt(start.Add(-leaveTime)), writes: []string{"status of a"}, after: time.Minute},
 		"deleted in the future":    {outcome: engine.Outcome{Reason: engine.ReasonWaiting}, edit: deletedAt(start.Add(time.Second)), writes: []string{"status of a"}},
 		"not deleted":              {outcome: engine.Outcome{Reason: engine.ReasonRetrying}, edit: deleting, writes: []string{"status of a"}},
 		"status lost a race":       {outcome: isSynced, fault: conflict, after: conflictPause},
-		"finalizer lost a race":    {outcome: isGone, edit: deleting, fault: conflict, after: conflictPause},
+		"finalizer lost a race":    {outcome: isDeleted, edit: deleting, fault: conflict, after: conflictPause},
 		"deleted meanwhile":        {outcome: isSynced, fault: apierrors.NewNotFound(schema.GroupResource{}, "a")},
 		"API server broken":        {outcome: isSynced, fault: apierrors.NewInternalError(errors.New("broken")), fails: `update the status of translation default/a`},
-		"API server broken at end": {outcome: isGone, edit: deleting, fault: apierrors.NewInternalError(errors.New("broken")), fails: `release translation default/a`},
+		"API server broken at end": {outcome: isDeleted, edit: deleting, fault: apierrors.NewInternalError(errors.New("broken")), fails: `release translation default/a`},
 		"unknown to the engine":    {err: fmt.Errorf("a: %w", engine.ErrUnknownClaim)},
 		"fenced":                   {err: &backend.Error{Reason: backend.Fenced, Message: "no Lease"}, after: fencedPause},
 		"took too long":            {err: context.DeadlineExceeded, fails: "push translation default/a"},
@@ -101,14 +101,14 @@ func deletedAt(at time.Time) func(*midonetv1.Translation) {
 
 // What was never seen is not pushed, and the end of the process is no failure.
 func TestReconcileNothing(t *testing.T) {
-	s, answers := scriptedStore(t, isSynced, nil)
-	answers.newEvents = nil
-	if result, err := s.Reconcile(t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Name: "b"}}); err != nil || result != (reconcile.Result{}) || answers.newEvents != nil {
-		t.Errorf("%v, %v, %v", result, err, answers.newEvents)
+	s, responses := scriptedStore(t, isSynced, nil)
+	responses.newEvents = nil
+	if result, err := s.Reconcile(t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Name: "b"}}); err != nil || result != (reconcile.Result{}) || responses.newEvents != nil {
+		t.Errorf("%v, %v, %v", result, err, responses.newEvents)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	answers.err = ended.Err()
+	responses.err = ended.Err()
 	if _, err := s.Reconcile(ended, requestA); err != nil || len(s.writes) > 0 {
 		t.Errorf("at the end: %v, %v", err, s.writes)
 	}
@@ -116,7 +116,7 @@ func TestReconcileNothing(t *testing.T) {
 
 // The same outcome is written once, also before the watch shows the write.
 func TestReconcileWritesOnce(t *testing.T) {
-	s, answers := scriptedStore(t, isSynced, nil)
+	s, responses := scriptedStore(t, isSynced, nil)
 	for range 3 {
 		if _, err := s.Reconcile(t.Context(), requestA); err != nil {
 			t.Fatal(err)
@@ -130,16 +130,16 @@ func TestReconcileWritesOnce(t *testing.T) {
 	if diff := cmp.Diff([]string{"status of a"}, s.writes); diff != "" {
 		t.Error(diff)
 	}
-	if !slices.Contains(answers.newEvents, "push a") || !s.isLatest(s.read("a")) {
-		t.Errorf("the engine was notified %v", answers.newEvents)
+	if !slices.Contains(responses.newEvents, "push a") || !s.isLatest(s.read("a")) {
+		t.Errorf("the engine was notified %v", responses.newEvents)
 	}
 }
 
 // A write that is based on an old Translation is lost: the server notes in the status what an update removes.
 func TestReconcileLosesToAnUpdate(t *testing.T) {
 	noted := midonetv1.BackendResourceStatus{Kind: "Chain", ID: preID, State: midonetv1.BackendResourceDeleting, BodyHash: "old"}
-	s, answers := scriptedStore(t, isSynced, nil)
-	answers.onPush = func() {
+	s, responses := scriptedStore(t, isSynced, nil)
+	responses.onPush = func() {
 		s.change("a", func(tr *midonetv1.Translation) { tr.Resources = nil })
 		tr := s.read("a")
 		tr.Status.Resources = []midonetv1.BackendResourceStatus{noted}
@@ -158,7 +158,7 @@ func TestReconcileLosesToAnUpdate(t *testing.T) {
 
 // The finalizers of others stay, and with them the Translation.
 func TestReleaseLeavesForeignFinalizers(t *testing.T) {
-	s, _ := scriptedStore(t, isGone, nil, deleting, func(tr *midonetv1.Translation) {
+	s, _ := scriptedStore(t, isDeleted, nil, deleting, func(tr *midonetv1.Translation) {
 		tr.Finalizers = []string{"first", midonetv1.FinalizerName, "last"}
 	})
 	if _, err := s.Reconcile(t.Context(), requestA); err != nil {
@@ -167,7 +167,7 @@ func TestReleaseLeavesForeignFinalizers(t *testing.T) {
 	if diff := cmp.Diff([]string{"first", "last"}, s.read("a").Finalizers); diff != "" {
 		t.Error(diff)
 	}
-	s, _ = scriptedStore(t, isGone, nil, deleting)
+	s, _ = scriptedStore(t, isDeleted, nil, deleting)
 	if _, err := s.Reconcile(t.Context(), requestA); err != nil || s.read("a") != nil {
 		t.Errorf("it is still there: %v", err)
 	}
@@ -179,7 +179,7 @@ func TestEvents(t *testing.T) {
 		Pushed: []engine.Pushed{{Kind: "Chain", ID: chainID, State: engine.Failed, Message: "no"}}}
 	drifted := engine.Outcome{Reason: engine.ReasonDrifted, Message: "Chain x: name",
 		Pushed: []engine.Pushed{{Kind: "Chain", ID: chainID, State: engine.Drifted, Message: "fields differ: name"}}}
-	s, answers := scriptedStore(t, isSynced, nil)
+	s, responses := scriptedStore(t, isSynced, nil)
 	for _, step := range []struct {
 		name    string
 		outcome engine.Outcome
@@ -195,7 +195,7 @@ func TestEvents(t *testing.T) {
 		{"still drifted", drifted, nil, nil},
 		{"waiting", engine.Outcome{Reason: engine.ReasonWaiting}, nil, nil},
 	} {
-		answers.outcome, s.fault = step.outcome, step.fault
+		responses.outcome, s.fault = step.outcome, step.fault
 		if _, err := s.Reconcile(t.Context(), requestA); err != nil {
 			t.Fatal(err)
 		}

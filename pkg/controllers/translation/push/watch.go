@@ -49,14 +49,14 @@ func (r *reconciler) handler() handler.EventHandler {
 			if before.GetAnnotations()[checkDriftAnnotation] != after.Annotations[checkDriftAnnotation] {
 				r.checks.request()
 			}
-			ours := r.isLatest(after)
+			own := r.isLatest(after)
 			r.observe(kept, after)
-			if !ours || before.GetResourceVersion() == after.ResourceVersion {
+			if !own || before.GetResourceVersion() == after.ResourceVersion {
 				q.Add(reconcile.Request{NamespacedName: kept.Key()})
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ queue) {
-			r.forget(client.ObjectKeyFromObject(e.Object))
+			r.discard(client.ObjectKeyFromObject(e.Object))
 		},
 	}
 }
@@ -76,14 +76,14 @@ func both(ctx context.Context, object client.Object) (*packed.Translation, *mido
 // Groundskeeper: a user that removed the finalizer wants to keep what is in the backend.
 func (r *reconciler) observe(kept *packed.Translation, translation *midonetv1.Translation) {
 	if isReleased(translation) {
-		r.forget(kept.Key())
+		r.discard(kept.Key())
 		return
 	}
 	r.engine.Observe(claimOf(kept, translation))
 	r.written.drop(kept.Key())
 }
 
-func (r *reconciler) forget(name types.NamespacedName) {
+func (r *reconciler) discard(name types.NamespacedName) {
 	r.engine.Discard(name)
 	r.written.drop(name)
 }

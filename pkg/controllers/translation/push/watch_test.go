@@ -126,7 +126,7 @@ func TestBacklog(t *testing.T) {
 			t.Errorf("%s comes before what changed", request.Name)
 		}
 		seen[request.Name] = true
-		r.forget(request.NamespacedName) // nothing is to be written
+		r.discard(request.NamespacedName) // nothing is to be written
 		if _, err := r.Reconcile(t.Context(), request); err != nil {
 			t.Fatal(err)
 		}
@@ -206,8 +206,8 @@ func TestHandler(t *testing.T) {
 			if seen != tc.seen {
 				t.Errorf("saw version %q last, want %q", seen, tc.seen)
 			}
-			if asked := len(r.checks) > 0; asked != tc.check {
-				t.Errorf("requested a drift check: %v", asked)
+			if requested := len(r.checks) > 0; requested != tc.check {
+				t.Errorf("requested a drift check: %v", requested)
 			}
 		})
 	}
@@ -246,7 +246,7 @@ func TestLatest(t *testing.T) {
 		t.Error("the watch was quicker, and what Groundskeeper wrote is old")
 	}
 	r.wrote(newer, pack(t, at("6")))
-	r.forget(name)
+	r.discard(name)
 	if r.wrote(newer, pack(t, at("7"))); r.latest(name) != nil {
 		t.Error("what has been deleted came back")
 	}

@@ -37,7 +37,7 @@ func TestClaimSeparator(t *testing.T) {
 	}
 }
 
-func TestClaimRefused(t *testing.T) {
+func TestReservationRejected(t *testing.T) {
 	err := ClaimRule().Rejection(newProject(gardenerv1beta1.ProjectSpec{Namespace: new("garden-dev")}), "garden-dev")
 	want := `projects.core.gardener.cloud "dev" is forbidden: spec.namespace: namespace "garden-dev" is already in-use by another project: choose another one`
 	if !apierrors.IsForbidden(err) || err.Error() != want {

@@ -44,7 +44,7 @@ func TestClaimSeparator(t *testing.T) {
 	}
 }
 
-func TestClaimRefused(t *testing.T) {
+func TestReservationRejected(t *testing.T) {
 	const start = `discoverybackends.gimbal.heptio.com "us-east" is forbidden: metadata.name: `
 	for held, want := range map[string]string{
 		"us-east":   start + `a DiscoveryBackend "us-east" exists in another namespace: choose a name that no other one has`,

@@ -38,7 +38,7 @@ func TestCreateDefaultsTheNames(t *testing.T) {
 		metadata metav1.ObjectMeta
 		spec     kubernikusv1.KlusterSpec
 		want     names
-		refused  string
+		rejected string
 	}{
 		{"account from the namespace", metav1.ObjectMeta{Name: "demo-acc", Namespace: "acc"}, kubernikusv1.KlusterSpec{}, names{"demo", "demo-acc-secret", "", ""}, ""},
 		{"account from the label", metav1.ObjectMeta{Name: "demo-acc", Namespace: "ns", Labels: account}, kubernikusv1.KlusterSpec{}, names{"demo", "demo-acc-secret", "", ""}, ""},
@@ -68,8 +68,8 @@ func TestCreateDefaultsTheNames(t *testing.T) {
 				}
 			}
 			err := rules{}.Validate(k).ToAggregate()
-			if tc.refused == "" && err != nil || tc.refused != "" && (err == nil || !strings.Contains(err.Error(), tc.refused)) {
-				t.Errorf("got %v, want %q", err, tc.refused)
+			if tc.rejected == "" && err != nil || tc.rejected != "" && (err == nil || !strings.Contains(err.Error(), tc.rejected)) {
+				t.Errorf("got %v, want %q", err, tc.rejected)
 			}
 		})
 	}
@@ -109,12 +109,12 @@ func TestValidateUpdates(t *testing.T) {
 	rules{}.PrepareForCreate(old)
 	older, unobserved := old.DeepCopy(), old.DeepCopy()
 	older.Spec.Version, unobserved.Status.ObservedGeneration = "1.35.0", -1
-	for name, tc := range map[string]struct{ accepted, refused int }{
+	for name, tc := range map[string]struct{ accepted, rejected int }{
 		"update":           {len(rules{}.ValidateUpdate(old, old)), len(rules{}.ValidateUpdate(older, old))},
 		"update of status": {len(rules{}.ValidateStatusUpdate(old, old)), len(rules{}.ValidateStatusUpdate(unobserved, old))},
 	} {
-		if tc.accepted != 0 || tc.refused == 0 {
-			t.Errorf("%s: %d mistakes in a good Kluster, %d in a bad one", name, tc.accepted, tc.refused)
+		if tc.accepted != 0 || tc.rejected == 0 {
+			t.Errorf("%s: %d mistakes in a good Kluster, %d in a bad one", name, tc.accepted, tc.rejected)
 		}
 	}
 }

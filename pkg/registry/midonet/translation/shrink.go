@@ -27,17 +27,17 @@ func recordShrink(t, old *midonetv1.Translation) {
 	for _, entry := range t.Status.Resources {
 		known.Insert(backendresource.Ref{Kind: entry.Kind, Parent: entry.Parent, ID: entry.ID}.Identity())
 	}
-	var gone []midonetv1.BackendResourceStatus
+	var deleted []midonetv1.BackendResourceStatus
 	for _, resource := range old.Resources {
 		ref, ok := backendresource.Of(resource)
 		if !ok || known.Has(ref.Identity()) {
 			continue
 		}
 		known.Insert(ref.Identity())
-		gone = append(gone, midonetv1.BackendResourceStatus{Kind: ref.Kind, ID: ref.ID, Parent: ref.Parent, State: midonetv1.BackendResourceDeleting})
+		deleted = append(deleted, midonetv1.BackendResourceStatus{Kind: ref.Kind, ID: ref.ID, Parent: ref.Parent, State: midonetv1.BackendResourceDeleting})
 	}
-	if len(gone) > 0 {
-		t.Status.Resources = slices.Concat(t.Status.Resources, gone) // a copy: the old object has the same array
+	if len(deleted) > 0 {
+		t.Status.Resources = slices.Concat(t.Status.Resources, deleted) // a copy: the old object has the same array
 	}
 }
 

@@ -29,13 +29,13 @@ func TestRules(t *testing.T) {
 	bad, unreasoned := good(), good()
 	bad.Resources[0].Body = "x"
 	unreasoned.Status.Conditions = []metav1.Condition{{Type: midonetv1.ConditionSynced, Status: metav1.ConditionTrue}}
-	for name, tc := range map[string]struct{ accepted, refused int }{
+	for name, tc := range map[string]struct{ accepted, rejected int }{
 		"creation":         {len(rules{}.Validate(good())), len(rules{}.Validate(bad))},
 		"update":           {len(rules{}.ValidateUpdate(good(), good())), len(rules{}.ValidateUpdate(bad, good()))},
 		"update of status": {len(rules{}.ValidateStatusUpdate(good(), good())), len(rules{}.ValidateStatusUpdate(unreasoned, good()))},
 	} {
-		if tc.accepted != 0 || tc.refused == 0 {
-			t.Errorf("%s: %d mistakes in a good Translation, %d in a bad one", name, tc.accepted, tc.refused)
+		if tc.accepted != 0 || tc.rejected == 0 {
+			t.Errorf("%s: %d mistakes in a good Translation, %d in a bad one", name, tc.accepted, tc.rejected)
 		}
 	}
 }

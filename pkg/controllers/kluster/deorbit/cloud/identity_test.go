@@ -50,13 +50,13 @@ func TestNamesAreNeverDerived(t *testing.T) {
 	const byTag = ": csiClusterID is neither set in spec.cloudProvider nor seen in the cluster: nothing is deleted by it"
 	kept := []string{"retain LoadBalancer " + byName, "retain FloatingIP " + byName, "retain SecurityGroup " + byName, "retain Volume " + byTag}
 	const unseenToo = ", and the cluster could not be checked"
-	gone := []string{"delete LoadBalancer b", "delete FloatingIP f", "delete Volume v", "remain SecurityGroup g: waits for the load balancers"}
+	deleted := []string{"delete LoadBalancer b", "delete FloatingIP f", "delete Volume v", "remain SecurityGroup g: waits for the load balancers"}
 	const differs = ": spec.cloudProvider.clusterName is prod, but the cluster runs with --cluster-name=web: correct it"
 	check(t, map[string]choice{
 		"no name":             {work: work(unnamed, unseen), found: alive, want: kept},
 		"a former default":    {work: work(formerly, unseen), found: alive, want: kept},
-		"set by a client":     {work: work(owned, unseen), found: alive, want: gone},
-		"seen in the cluster": {work: work(unnamed, unseen, sawNames("web", "web-t")), found: alive, want: gone},
+		"set by a client":     {work: work(owned, unseen), found: alive, want: deleted},
+		"seen in the cluster": {work: work(unnamed, unseen, sawNames("web", "web-t")), found: alive, want: deleted},
 		"seen in the cluster, the shared one": {work: work(unnamed, unseen, sawNames("kubernetes", "")), found: inventory{loadBalancers: alive.loadBalancers},
 			want: []string{"retain LoadBalancer : clusterName is kubernetes, which many clusters share: nothing is deleted by it"}},
 		"another name was seen": {work: work(sawNames("web", "")), found: inventory{loadBalancers: []openstack.LoadBalancer{balancer("b", "web"), balancer("c", "prod")}},
@@ -175,11 +175,11 @@ func TestSeenServices(t *testing.T) {
 }
 
 // A cluster that rejects Groundskeeper may be alive: nothing of it is deleted.
-func TestNothingGoesOfARefusingCluster(t *testing.T) {
-	refusing := func(w *stage.Work) { w.ClusterRefused = "401" }
+func TestNothingIsDeletedOfARejectingCluster(t *testing.T) {
+	rejecting := func(w *stage.Work) { w.ClusterRejected = "401" }
 	found := inventory{loadBalancers: []openstack.LoadBalancer{balancer("b", "prod")}, volumes: []openstack.Volume{volume("v", "available", "-")}}
 	check(t, map[string]choice{
-		"refuses": {work: work(refusing, sawVolume("v", "Delete")), found: found, want: []string{"remain LoadBalancer b: ClusterRefused: 401", "remain Volume v: ClusterRefused: 401"}},
+		"refuses": {work: work(rejecting, sawVolume("v", "Delete")), found: found, want: []string{"remain LoadBalancer b: ClusterRefused: 401", "remain Volume v: ClusterRefused: 401"}},
 		"answers": {work: work(sawVolume("v", "Delete")), found: found, want: []string{"delete LoadBalancer b", "delete Volume v"}},
 	})
 }

@@ -29,8 +29,8 @@ type inventory struct {
 	volumes   []openstack.Volume
 	snapshots []openstack.VolumeSnapshot
 	unseen    unseenKinds
-	// goneServers are those that have volumes of the cluster, and that Nova does not have; liveServers those that it has.
-	goneServers, liveServers map[string]bool
+	// deletedServers are those that have volumes of the cluster, and that Nova does not have; liveServers those that it has.
+	deletedServers, liveServers map[string]bool
 }
 
 // unseenKinds is why services could not be checked, by the kind of object; "": they could. What is not seen is neither deleted nor
@@ -77,7 +77,7 @@ func (p Project) list(ctx context.Context, w stage.Work, mine func(openstack.Sec
 			return inventory{}, err
 		}
 	}
-	all.goneServers, all.liveServers = p.servers(ctx, w, all.volumes)
+	all.deletedServers, all.liveServers = p.servers(ctx, w, all.volumes)
 	return all, nil
 }
 
@@ -86,24 +86,24 @@ const maxServers = 20
 
 // servers are those that recorded volumes are attached to, by whether Nova has them. A server that could not be queried is in
 // neither: nothing is concluded from it.
-func (p Project) servers(ctx context.Context, w stage.Work, volumes []openstack.Volume) (gone, live map[string]bool) {
-	recorded, asked := map[string]bool{}, map[string]bool{}
-	gone, live = map[string]bool{}, map[string]bool{}
+func (p Project) servers(ctx context.Context, w stage.Work, volumes []openstack.Volume) (deleted, live map[string]bool) {
+	recorded, requested := map[string]bool{}, map[string]bool{}
+	deleted, live = map[string]bool{}, map[string]bool{}
 	for _, v := range w.Recorded.Volumes {
 		recorded[v.ID] = true
 	}
 	for _, v := range volumes {
 		for _, server := range v.AttachedTo {
-			if !recorded[v.ID] || asked[server] || len(asked) == maxServers {
+			if !recorded[v.ID] || requested[server] || len(requested) == maxServers {
 				continue
 			}
-			asked[server] = true
+			requested[server] = true
 			if exists, err := p.Compute.ServerExists(ctx, server); err == nil {
-				gone[server], live[server] = !exists, exists
+				deleted[server], live[server] = !exists, exists
 			}
 		}
 	}
-	return gone, live
+	return deleted, live
 }
 
 func (p Project) listBalancers(ctx context.Context, all *inventory) (err error) {

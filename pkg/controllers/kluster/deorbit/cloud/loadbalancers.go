@@ -34,14 +34,14 @@ const (
 )
 
 // tagged has the tags of something, by their content.
-type tagged struct{ ours, others []string }
+type tagged struct{ own, others []string }
 
 func (d *decision) tagsOf(tags []string) tagged {
 	var t tagged
 	for _, tag := range tags {
 		switch originOf(tag, d.cluster) {
-		case ours:
-			t.ours = append(t.ours, tag)
+		case own:
+			t.own = append(t.own, tag)
 		case another, unclear:
 			t.others = append(t.others, tag)
 		case nobodys:
@@ -63,14 +63,14 @@ func (d *decision) claimOn(b openstack.LoadBalancer) (what claim, doubt string) 
 		}
 	}
 	switch {
-	case described && (name == ours || name == unclear || name == nobodys && len(tags.ours) > 0):
+	case described && (name == own || name == unclear || name == nobodys && len(tags.own) > 0):
 		if shared {
 			return claimPart, ""
 		}
 		return claimAll, ""
-	case name == ours:
+	case name == own:
 		return claimDoubt, "its name is of this cluster, its description is not"
-	case len(tags.ours) > 0:
+	case len(tags.own) > 0:
 		return claimPart, ""
 	case described:
 		return claimDoubt, "its description is of this cluster, its name is not"

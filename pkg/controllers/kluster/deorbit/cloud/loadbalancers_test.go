@@ -23,7 +23,7 @@ func renamed(b openstack.LoadBalancer, name, description string) openstack.LoadB
 
 func TestLoadBalancers(t *testing.T) {
 	prod, ab := madeBy("prod", "shop", "web", "u"), madeBy("a_b", "c", "d", "u")
-	gone := []string{"delete LoadBalancer b"}
+	deleted := []string{"delete LoadBalancer b"}
 	ingress := changed(renamed(balancer("b", "prod"), prod.ingress, prod.ingressDescription), func(b *openstack.LoadBalancer) { b.Tags = nil })
 	untagged := changed(balancer("b", "prod"), func(b *openstack.LoadBalancer) { b.Tags = nil })
 	status := func(s string) openstack.LoadBalancer {
@@ -33,31 +33,31 @@ func TestLoadBalancers(t *testing.T) {
 	descriptionOnly := []string{"retain LoadBalancer b: its description is of this cluster, its name is not"}
 	cut := strings.Repeat("n", 300)
 	check(t, map[string]choice{
-		"ours":                       {found: balancers(balancer("b", "prod")), want: gone},
-		"without tags":               {found: balancers(untagged), want: gone},
-		"of an ingress":              {found: balancers(ingress), want: gone},
+		"ours":                       {found: balancers(balancer("b", "prod")), want: deleted},
+		"without tags":               {found: balancers(untagged), want: deleted},
+		"of an ingress":              {found: balancers(ingress), want: deleted},
 		"two owned by Groundskeeper": {found: balancers(balancer("b", "prod"), balancer("c", "prod")), want: []string{"delete LoadBalancer b", "delete LoadBalancer c"}},
-		"several Services owned by Groundskeeper": {found: balancers(balancer("b", "prod", "kube_service_prod_shop_other", "kube_service_prod_x_y")), want: gone},
-		"tags of users":                              {found: balancers(balancer("b", "prod", "cost=42", "kube")), want: gone},
-		"a tag and the description":                  {found: balancers(renamed(balancer("b", "prod"), "front", prod.description)), want: gone},
+		"several Services owned by Groundskeeper": {found: balancers(balancer("b", "prod", "kube_service_prod_shop_other", "kube_service_prod_x_y")), want: deleted},
+		"tags of users":                              {found: balancers(balancer("b", "prod", "cost=42", "kube")), want: deleted},
+		"a tag and the description":                  {found: balancers(renamed(balancer("b", "prod"), "front", prod.description)), want: deleted},
 		"longer name of the cluster":                 {found: balancers(balancer("b", "prod-2")), want: nil},
 		"longer, with underscore":                    {found: balancers(balancer("b", "prod_2")), want: nil},
 		"shorter name of the cluster":                {found: balancers(balancer("b", "pro")), want: nil},
 		"shared name":                                {found: balancers(balancer("b", "kubernetes")), want: nil},
 		"the other's underscore":                     {work: work(named("a", "t")), found: balancers(renamed(untagged, ab.service, ab.description)), want: nil},
-		"own underscore":                             {work: work(named("a_b", "t")), found: balancers(renamed(untagged, ab.service, ab.description)), want: gone},
-		"unicode":                                    {work: work(named("größe", "t")), found: balancers(balancer("b", "größe"), balancer("c", "gro\u0308ße")), want: gone},
+		"own underscore":                             {work: work(named("a_b", "t")), found: balancers(renamed(untagged, ab.service, ab.description)), want: deleted},
+		"unicode":                                    {work: work(named("größe", "t")), found: balancers(balancer("b", "größe"), balancer("c", "gro\u0308ße")), want: deleted},
 		"the name alone":                             {found: balancers(renamed(balancer("b", "prod"), prod.service, "manually")), want: nameOnly},
 		"the name, described as another's":           {found: balancers(renamed(balancer("b", "prod"), prod.service, madeBy("old", "shop", "web", "u").description)), want: nameOnly},
 		"the description alone":                      {found: balancers(renamed(untagged, "front", prod.description)), want: descriptionOnly},
 		"renamed to another cluster":                 {found: balancers(renamed(untagged, "kube_service_new_shop_web", prod.description)), want: descriptionOnly},
 		"renamed to one that begins as this cluster": {found: balancers(renamed(untagged, "kube_service_prod_2_shop_web", prod.description)), want: descriptionOnly},
-		"cut":                                {found: balancers(renamed(untagged, ("kube_service_prod_shop_" + cut)[:255], prod.description)), want: gone},
+		"cut":                                {found: balancers(renamed(untagged, ("kube_service_prod_shop_" + cut)[:255], prod.description)), want: deleted},
 		"cut, described as another's":        {found: balancers(renamed(untagged, ("kube_service_prod_shop_" + cut)[:255], "manually")), want: nil},
 		"of another project":                 {found: balancers(changed(balancer("b", "prod"), func(b *openstack.LoadBalancer) { b.ProjectID = "q" })), want: nil},
 		"of a project that is not reported":  {found: balancers(changed(balancer("b", "prod"), func(b *openstack.LoadBalancer) { b.ProjectID = "" })), want: nil},
 		"kept":                               {work: work(policies(retainBalancers)), found: balancers(balancer("b", "prod"), balancer("c", "prod-2")), want: []string{"retain LoadBalancer b: spec.deorbit.loadBalancers is Retain"}},
-		"failed":                             {found: balancers(status("ERROR")), want: gone},
+		"failed":                             {found: balancers(status("ERROR")), want: deleted},
 		"being changed":                      {found: balancers(status("PENDING_UPDATE")), want: []string{"remain LoadBalancer b: status PENDING_UPDATE"}},
 		"being deleted":                      {found: balancers(status("PENDING_DELETE")), want: []string{"remain LoadBalancer b: status PENDING_DELETE"}},
 		"a status of tomorrow":               {found: balancers(status("FROZEN")), want: []string{"remain LoadBalancer b: status FROZEN"}},
@@ -121,7 +121,7 @@ func TestSharedLoadBalancers(t *testing.T) {
 func TestTagsThatStay(t *testing.T) {
 	d := &decision{identity: identity{cluster: "prod"}}
 	got := d.tagsOf([]string{"kube_service_prod_a_b", "kube_service_prod-2_a_b", "cost=42", "kube_ingress_prod_a_b", "kube_service_x"})
-	if strings.Join(got.ours, " ") != "kube_service_prod_a_b kube_ingress_prod_a_b" || strings.Join(got.others, " ") != "kube_service_prod-2_a_b kube_service_x" {
+	if strings.Join(got.own, " ") != "kube_service_prod_a_b kube_ingress_prod_a_b" || strings.Join(got.others, " ") != "kube_service_prod-2_a_b kube_service_x" {
 		t.Errorf("got %v", got)
 	}
 }

@@ -11,10 +11,10 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
-// refuseByName reports each kind of which something may be the cluster's when its name cannot be used. That is what carries the
+// rejectByName reports each kind of which something may be the cluster's when its name cannot be used. That is what carries the
 // name by which nothing is deleted, the default of all clusters, or the name of the Kluster; and whatever a cluster without a
 // Kluster made, when the cluster could not be checked. Then it is left over, because nothing else knows what the cluster made.
-func (d *decision) refuseByName() {
+func (d *decision) rejectByName() {
 	report, reason := d.doubtful(d.whyNot(d.cluster, "clusterName"))
 	doubted := []string{d.cluster, d.Kluster.Spec.Name, d.Kluster.ClusterName(), d.Recorded.ClusterName}
 	owned := func(name string) bool { return d.conflicts.clusterOf(name, d.project) != "" }

@@ -36,7 +36,7 @@ const (
 	// nobodys: it is no name that a cloud controller gives.
 	nobodys origin = iota
 	// own: it names this cluster, and can name no other.
-	ours
+	own
 	// another: it names another cluster.
 	another
 	// unclear: it is cut, or is not complete, so that it may name this cluster or another.
@@ -70,7 +70,7 @@ func originOf(name, cluster string) origin {
 	case strings.Contains(service, "_"):
 		return another
 	default:
-		return ours
+		return own
 	}
 }
 

@@ -14,30 +14,30 @@ func TestOriginOf(t *testing.T) {
 		text, cluster string
 		want          origin
 	}{
-		"service":                     {"kube_service_prod_shop_web", "prod", ours},
-		"ingress":                     {"kube_ingress_prod_shop_web", "prod", ours},
-		"ingress with dots":           {"kube_ingress_prod_shop_web.example.com", "prod", ours},
+		"service":                     {"kube_service_prod_shop_web", "prod", own},
+		"ingress":                     {"kube_ingress_prod_shop_web", "prod", own},
+		"ingress with dots":           {"kube_ingress_prod_shop_web.example.com", "prod", own},
 		"longer name":                 {"kube_service_prod-2_shop_web", "prod", another},
 		"shorter name":                {"kube_service_prod_shop_web", "prod-2", another},
 		"other begins with own":       {"kube_service_a_b_c_d", "a", another},
-		"own has underscores":         {"kube_service_a_b_c_d", "a_b", ours},
+		"own has underscores":         {"kube_service_a_b_c_d", "a_b", own},
 		"too short to be complete":    {"kube_service_a_b_c", "a_b", unclear},
-		"own, not the other":          {"kube_service_a_b_c", "a", ours},
+		"own, not the other":          {"kube_service_a_b_c", "a", own},
 		"other ends with own":         {"kube_service_xa_b_c", "a", another},
 		"no trailing underscore":      {"kube_service_prod", "prod", another},
 		"no namespace":                {"kube_service_prod__web", "prod", unclear},
 		"no name":                     {"kube_service_prod_shop_", "prod", unclear},
 		"case counts":                 {"kube_service_Prod_shop_web", "prod", another},
-		"unicode":                     {"kube_service_größe_shop_web", "größe", ours},
+		"unicode":                     {"kube_service_größe_shop_web", "größe", own},
 		"unicode in another form":     {"kube_service_größe_shop_web", "gro\u0308ße", another},
-		"spaces":                      {"kube_service_my cluster_shop_web", "my cluster", ours},
+		"spaces":                      {"kube_service_my cluster_shop_web", "my cluster", own},
 		"somebody's":                  {"web", "prod", nobodys},
 		"prefix inside":               {"my kube_service_prod_shop_web", "prod", nobodys},
 		"empty":                       {"", "prod", nobodys},
 		"cut":                         {("kube_service_prod_shop_" + long)[:255], "prod", unclear},
 		"cut, another":                {("kube_service_prod-2_shop_" + long)[:255], "prod", another},
 		"cut in the name of a giant":  {("kube_service_" + long)[:255], long, unclear},
-		"one byte short of being cut": {("kube_service_prod_shop_" + long)[:254], "prod", ours},
+		"one byte short of being cut": {("kube_service_prod_shop_" + long)[:254], "prod", own},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := originOf(c.text, c.cluster); got != c.want {
@@ -49,8 +49,8 @@ func TestOriginOf(t *testing.T) {
 
 func TestChildOriginOf(t *testing.T) {
 	for text, want := range map[string]origin{
-		"listener_0_kube_service_prod_shop_web":   ours,
-		"listener_12_kube_service_prod_shop_web":  ours,
+		"listener_0_kube_service_prod_shop_web":   own,
+		"listener_12_kube_service_prod_shop_web":  own,
 		"listener_0_kube_service_prod-2_shop_web": another,
 		"listener__kube_service_prod_shop_web":    nobodys,
 		"listener_x_kube_service_prod_shop_web":   nobodys,
@@ -154,10 +154,10 @@ func FuzzNames(f *testing.F) {
 		}
 		made := madeBy(cluster, namespace, name, "uid")
 		for _, balancer := range []string{made.service, made.ingress} {
-			if got := originOf(balancer, cluster); got != ours && len(balancer) < nameLimit {
+			if got := originOf(balancer, cluster); got != own && len(balancer) < nameLimit {
 				t.Errorf("%q is not of %q: %d", balancer, cluster, got)
 			}
-			if got := originOf(balancer, other); got == ours {
+			if got := originOf(balancer, other); got == own {
 				t.Errorf("%q is of %q", balancer, other)
 			}
 		}
@@ -189,7 +189,7 @@ func FuzzTexts(f *testing.F) {
 		if cluster == other {
 			t.Skip()
 		}
-		if originOf(name, cluster) == ours && originOf(name, other) == ours {
+		if originOf(name, cluster) == own && originOf(name, other) == own {
 			t.Errorf("%q is of %q and of %q", name, cluster, other)
 		}
 		if describes(description, cluster, false) && describes(description, other, false) {

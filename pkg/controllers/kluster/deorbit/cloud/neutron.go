@@ -44,7 +44,7 @@ func (d *decision) addresses(ports vips) {
 		case f.PortID != "" && !ports.going[f.PortID]:
 			d.retain(object, "attached to port "+f.PortID+", which is of no load balancer of the cluster")
 		default:
-			d.remove(removal{object: object, atOnce: true,
+			d.remove(removal{object: object, immediately: true,
 				do: func(ctx context.Context, p Project, id string) error { return p.Network.DeleteFloatingIP(ctx, id) }})
 		}
 	}
@@ -103,7 +103,7 @@ func (d *decision) groups() {
 		case len(d.strange(g)) > 0:
 			d.remain(object, "used by port "+first(d.strange(g))+", and no tag shows that the cloud controller manager added it there")
 		default:
-			d.remove(removal{object: object, atOnce: true, before: d.releasePorts(g),
+			d.remove(removal{object: object, immediately: true, before: d.releasePorts(g),
 				do: func(ctx context.Context, p Project, id string) error { return p.Network.DeleteSecurityGroup(ctx, id) }})
 		}
 	}

@@ -23,11 +23,11 @@ func TestFloatingIPs(t *testing.T) {
 	with := func(f openstack.FloatingIP, all ...openstack.LoadBalancer) inventory {
 		return inventory{floatingIPs: []openstack.FloatingIP{f}, loadBalancers: all}
 	}
-	gone := []string{"delete FloatingIP f"}
+	deleted := []string{"delete FloatingIP f"}
 	const kept = "retain FloatingIP f: the Service keeps it by annotation"
 	check(t, map[string]choice{
-		"free":               {found: with(address(prod.address, "")), want: gone},
-		"of an ingress":      {found: with(address(prod.ingressAddress, "")), want: gone},
+		"free":               {found: with(address(prod.address, "")), want: deleted},
+		"of an ingress":      {found: with(address(prod.ingressAddress, "")), want: deleted},
 		"of another cluster": {found: with(address(madeBy("prod-2", "shop", "web", "u").address, "")), want: nil},
 		"of no client":       {found: with(address("", "")), want: nil},
 		"of another client that knows this cluster": {found: with(address("DNS of "+prod.address, "")), want: nil},
@@ -38,12 +38,12 @@ func TestFloatingIPs(t *testing.T) {
 		"of a balancer that others use":             {found: with(address(prod.address, "port-b"), balancer("b", "prod", "kube_service_dev_a_b")), want: []string{"change LoadBalancer b", "retain FloatingIP f: attached to load balancer b, which stays"}},
 		"of a balancer of another":                  {found: with(address(prod.address, "port-b"), balancer("b", "dev")), want: []string{"retain FloatingIP f: attached to load balancer b, which stays"}},
 		"of a port of another client":               {found: with(address(prod.address, "port-x"), balancer("b", "prod")), want: []string{"delete LoadBalancer b", "retain FloatingIP f: attached to port port-x, which is of no load balancer of the cluster"}},
-		"balancers without a port":                  {found: with(address(prod.address, ""), changed(balancer("b", "dev"), func(b *openstack.LoadBalancer) { b.VIPPortID = "" })), want: gone},
+		"balancers without a port":                  {found: with(address(prod.address, ""), changed(balancer("b", "dev"), func(b *openstack.LoadBalancer) { b.VIPPortID = "" })), want: deleted},
 		"kept":                                      {work: work(policies(func(p *stage.Policies) { p.FloatingIPs = keep })), found: with(address(prod.address, "")), want: []string{"retain FloatingIP f: spec.deorbit.floatingIPs is Retain"}},
 		"its Service keeps it":                      {work: work(sawService("u", "shop", "web", true)), found: with(address(prod.address, "port-b"), balancer("b", "prod")), want: []string{"delete LoadBalancer b", kept}},
-		"its Service does not keep it":              {work: work(sawService("u", "shop", "web", false), sawService("v", "shop", "other", true), sawService("w", "other", "web", true)), found: with(address(prod.address, "")), want: gone},
+		"its Service does not keep it":              {work: work(sawService("u", "shop", "web", false), sawService("v", "shop", "other", true), sawService("w", "other", "web", true)), found: with(address(prod.address, "")), want: deleted},
 		"an earlier Service kept it":                {work: work(sawService("u", "shop", "web", true), sawService("v", "shop", "web", false)), found: with(address(prod.address, "")), want: []string{kept}},
-		"an Ingress of the name":                    {work: work(sawService("u", "shop", "web", true)), found: with(address(prod.ingressAddress, "")), want: gone},
+		"an Ingress of the name":                    {work: work(sawService("u", "shop", "web", true)), found: with(address(prod.ingressAddress, "")), want: deleted},
 		"by the shared name":                        {work: work(named("kubernetes", "t")), found: with(address(madeBy("kubernetes", "shop", "web", "u").address, "")), want: []string{"retain FloatingIP : clusterName is kubernetes, which many clusters share: nothing is deleted by it"}},
 		"by the shared name, none there":            {work: work(named("kubernetes", "t")), found: with(address(prod.address, "")), want: nil},
 		"by no name":                                {work: work(named("", "t")), found: with(address(prod.address, "")), want: nil},
@@ -77,11 +77,11 @@ func TestSecurityGroups(t *testing.T) {
 	leftBy := func(ports string) []string {
 		return []string{"remain SecurityGroup g: used by port " + ports + strange}
 	}
-	gone, seen := []string{"delete SecurityGroup g"}, work(sawService("u", "shop", "web", false))
+	deleted, seen := []string{"delete SecurityGroup g"}, work(sawService("u", "shop", "web", false))
 	pending := changed(balancer("b", "prod"), func(b *openstack.LoadBalancer) { b.ProvisioningStatus = "PENDING_DELETE" })
 	check(t, map[string]choice{
-		"unused":                             {found: with(group), want: gone},
-		"unused, seen":                       {work: seen, found: with(group), want: gone},
+		"unused":                             {found: with(group), want: deleted},
+		"unused, seen":                       {work: seen, found: with(group), want: deleted},
 		"used, seen":                         {work: seen, found: with(group, "x2", "x1", "x3"), want: leftBy("x1 and 2 more")},
 		"added by the controller":            {work: seen, found: added(), want: []string{"release, delete SecurityGroup g"}},
 		"added, never seen":                  {found: added(), want: []string{"retain SecurityGroup g: used by port x, and its Service was never seen in the cluster"}},
@@ -101,7 +101,7 @@ func TestSecurityGroups(t *testing.T) {
 		"kept":                        {work: work(policies(retainBalancers)), found: with(group), want: []string{"retain SecurityGroup g: spec.deorbit.loadBalancers is Retain"}},
 		"a balancer is deleted first": {found: and(with(group), balancer("b", "prod")), want: []string{"delete LoadBalancer b", "remain SecurityGroup g: waits for the load balancers"}},
 		"a balancer is going":         {found: and(with(group), pending), want: []string{"remain LoadBalancer b: status PENDING_DELETE", "remain SecurityGroup g: waits for the load balancers"}},
-		"a balancer of another":       {found: and(with(group), balancer("b", "dev")), want: gone},
+		"a balancer of another":       {found: and(with(group), balancer("b", "dev")), want: deleted},
 		"an address does not wait": {found: func() inventory {
 			f := with(group)
 			f.floatingIPs = []openstack.FloatingIP{{ID: "f", Description: prod.address, ProjectID: "p"}}
@@ -166,7 +166,7 @@ func TestConflicts(t *testing.T) {
 }
 
 // A conflict by one name keeps everything, and reports what.
-func TestNothingGoesInAConflict(t *testing.T) {
+func TestNothingIsDeletedInAConflict(t *testing.T) {
 	rivals := Conflicts{rivals: []rival{{kluster: "ns/o", project: "p", text: "csiClusterID"}}}
 	const why = ": IdentityConflict: Kluster ns/o has the same csiClusterID"
 	found := inventory{

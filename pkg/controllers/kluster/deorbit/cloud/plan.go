@@ -35,8 +35,8 @@ type removal struct {
 	before []func(ctx context.Context, p Project) error
 	// do queries OpenStack for it.
 	do func(ctx context.Context, p Project, id string) error
-	// atOnce reports that the object has been deleted when OpenStack accepts the request. Others still exist for a while.
-	atOnce bool
+	// immediately reports that the object has been deleted when OpenStack accepts the request. Others still exist for a while.
+	immediately bool
 	// again reports that OpenStack was queried before and failed: it is no progress that it is queried again.
 	again bool
 	// change reports that the object itself stays.
@@ -68,7 +68,7 @@ func decide(project string, w stage.Work, conflicts Conflicts, found inventory) 
 	d.addresses(d.balancers())
 	d.groups()
 	if !usable(d.cluster) {
-		d.refuseByName()
+		d.rejectByName()
 	}
 	d.services()
 	d.volumesOf(d.snapshotsOf())

@@ -104,18 +104,18 @@ func draw(rt *rapid.T) *plot {
 
 // Of two clusters with similar names in one project, nothing of the other is ever touched, and nothing owned by Groundskeeper
 // discarded.
-func TestNothingOfOthersGoes(t *testing.T) {
+func TestNothingOfOthersIsDeleted(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := draw(rt)
-		todo, told := decide("p", p.work, Conflicts{}, p.inventory), map[string]int{}
+		todo, reported := decide("p", p.work, Conflicts{}, p.inventory), map[string]int{}
 		for _, r := range todo.removals {
-			told[r.object.ID]++
+			reported[r.object.ID]++
 			if !p.mine[r.object.ID] && (!r.change || !p.visited[r.object.ID]) {
 				rt.Fatalf("%s %s %q is deleted", r.object.Kind, r.object.ID, r.object.Name)
 			}
 		}
 		for _, o := range append(slices.Clone(todo.remaining), todo.retained...) {
-			told[o.ID]++
+			reported[o.ID]++
 			if !p.mine[o.ID] && !p.visited[o.ID] {
 				rt.Fatalf("%s %s %q is reported", o.Kind, o.ID, o.Name)
 			}
@@ -126,8 +126,8 @@ func TestNothingOfOthersGoes(t *testing.T) {
 		for id, mine := range p.mine {
 			exists := id[0] != 's' || slices.ContainsFunc(p.snapshots, func(s openstack.VolumeSnapshot) bool { return s.ID == id })
 			part := id[0] == 'l' && !deletes(p.work.Policies.LoadBalancers) // its load balancer is notified of
-			if want := mine && exists && !part; want && told[id] != 1 || told[id] > 1 {
-				rt.Fatalf("%s is notified of %d times", id, told[id])
+			if want := mine && exists && !part; want && reported[id] != 1 || reported[id] > 1 {
+				rt.Fatalf("%s is notified of %d times", id, reported[id])
 			}
 		}
 	})

@@ -72,7 +72,7 @@ func (p Project) Routes(ctx context.Context, w stage.Work, target *routegc.Targe
 	if err := p.Network.RemoveRoutes(ctx, router.ID, doomed); err != nil {
 		err = routegc.Explain(ctx, p.Network, router, err)
 		report := stage.Report{Remaining: append(held, because(objects, err.Error())...)}
-		if refused(err) {
+		if rejected(err) {
 			return report, nil
 		}
 		return report, err
@@ -123,7 +123,7 @@ func left(objects []kubernikusv1.DeorbitObject, why string) stage.Report {
 }
 
 // It reports whether Neutron understood a removal and did not make it. It is tried again in the next look.
-func refused(err error) bool {
+func rejected(err error) bool {
 	switch openstack.ReasonOf(err) {
 	case openstack.ReasonRefused, openstack.ReasonConflict, openstack.ReasonForbidden, openstack.ReasonNotFound:
 		return true

@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	live, dead      = "100.100.1.0/24 via 10.0.0.5", "100.100.2.0/24 via 10.0.0.6"
-	sibling, nobody = "100.100.128.0/24 via 10.0.0.6", "192.168.0.0/24 via 10.0.0.77"
-	wider           = "100.100.0.0/15 via 10.0.0.6"
+	live, dead       = "100.100.1.0/24 via 10.0.0.5", "100.100.2.0/24 via 10.0.0.6"
+	sibling, unowned = "100.100.128.0/24 via 10.0.0.6", "192.168.0.0/24 via 10.0.0.77"
+	wider            = "100.100.0.0/15 via 10.0.0.6"
 )
 
 // routed is a router with routes of the cluster, one to a living server and one to none, and others.
@@ -28,7 +28,7 @@ func (s *site) routed(project string) *routegc.Target {
 	target := &routegc.Target{RouterID: s.AddRouter(project, s.network), Scope: routegc.Scope{
 		ClusterCIDR: netip.MustParsePrefix("100.100.0.0/16"), Siblings: []netip.Prefix{netip.MustParsePrefix("100.100.128.0/17")}}}
 	s.AddServer("garden", s.network, "10.0.0.5", "ACTIVE")
-	s.setRoutes(target.RouterID, live, dead, sibling, nobody, wider)
+	s.setRoutes(target.RouterID, live, dead, sibling, unowned, wider)
 	s.Requests()
 	return target
 }
@@ -54,7 +54,7 @@ func (s *site) wantRoutes(target *routegc.Target, want ...string) {
 }
 
 // A list of routes with their one reason.
-func told(objects []kubernikusv1.DeorbitObject) string {
+func reported(objects []kubernikusv1.DeorbitObject) string {
 	var names []string
 	reason := ""
 	for _, o := range objects {
@@ -70,10 +70,10 @@ func TestRoutes(t *testing.T) {
 			s := newSite(t, o)
 			target := s.routed("garden")
 			report, err := s.project.Routes(t.Context(), work(), target, "")
-			if err != nil || told(report.Deleted) != live+", "+dead+": " || len(report.Remaining)+len(report.Retained) != 0 {
+			if err != nil || reported(report.Deleted) != live+", "+dead+": " || len(report.Remaining)+len(report.Retained) != 0 {
 				t.Errorf("got %+v, %v", report, err)
 			}
-			s.wantRoutes(target, sibling, nobody, wider)
+			s.wantRoutes(target, sibling, unowned, wider)
 			s.Requests()
 			if report, err := s.project.Routes(t.Context(), work(), target, ""); err != nil || len(report.Deleted) != 0 || len(s.Requests()) != 1 {
 				t.Errorf("again: %+v, %v", report, err)
@@ -118,14 +118,14 @@ func TestRoutesStay(t *testing.T) {
 				c.change(s, target)
 			}
 			report, err := s.project.Routes(t.Context(), work(), target, c.why)
-			remain, retain := strings.ReplaceAll(told(report.Remaining), before, "ROUTER"), told(report.Retained)
+			remain, retain := strings.ReplaceAll(reported(report.Remaining), before, "ROUTER"), reported(report.Retained)
 			if (err != nil) != c.fails || remain != or(c.remain) || retain != or(c.retain) || len(report.Deleted) != 0 {
 				t.Errorf("remain %q, retain %q, %v", remain, retain, err)
 			}
 			if changes := s.changes(); len(changes) != 0 {
 				t.Errorf("changed %v", changes)
 			}
-			s.wantRoutes(&routegc.Target{RouterID: before}, live, dead, sibling, nobody, wider)
+			s.wantRoutes(&routegc.Target{RouterID: before}, live, dead, sibling, unowned, wider)
 		})
 	}
 }
@@ -138,7 +138,7 @@ func or(text string) string {
 }
 
 // A removal that Neutron rejects is reported with its words, and with the route of another client that it rejects for.
-func TestRoutesRefused(t *testing.T) {
+func TestRoutesRejected(t *testing.T) {
 	s := newSite(t, fake.Options{})
 	target := s.routed("garden")
 	const invalid = "172.16.0.0/24 via 172.31.0.1"
@@ -161,36 +161,36 @@ func TestRoutesRefused(t *testing.T) {
 	if err != nil || len(report.Remaining) != 2 || !strings.Contains(report.Remaining[0].Reason, "extraroute-atomic") {
 		t.Errorf("an old Neutron: %+v, %v", report, err)
 	}
-	old.wantRoutes(target, live, dead, sibling, nobody, wider)
+	old.wantRoutes(target, live, dead, sibling, unowned, wider)
 }
 
 // Routes that were not checked are left over, because the router is unknown; unless there can be none.
 func TestUnknownRouter(t *testing.T) {
 	s := newSite(t, fake.Options{})
-	look := func(target *routegc.Target, why string) (stage.Report, error) {
+	probe := func(target *routegc.Target, why string) (stage.Report, error) {
 		return s.project.Routes(t.Context(), work(), target, why)
 	}
-	if report, err := look(&routegc.Target{}, "RouterUnknown: x"); err != nil || len(report.Retained) != 0 {
+	if report, err := probe(&routegc.Target{}, "RouterUnknown: x"); err != nil || len(report.Retained) != 0 {
 		t.Errorf("a project without routers: %+v, %v", report, err)
 	}
 	s.AddRouter("garden", s.network)
-	if report, err := look(&routegc.Target{}, "RouterUnknown: x"); err != nil || told(report.Remaining) != ": RouterUnknown: x" || len(report.Retained) != 0 {
+	if report, err := probe(&routegc.Target{}, "RouterUnknown: x"); err != nil || reported(report.Remaining) != ": RouterUnknown: x" || len(report.Retained) != 0 {
 		t.Errorf("a project with a router: %+v, %v", report, err)
 	}
-	if report, err := look(&routegc.Target{}, "Disabled: x"); err != nil || told(report.Retained) != ": Disabled: x" || len(report.Remaining) != 0 {
+	if report, err := probe(&routegc.Target{}, "Disabled: x"); err != nil || reported(report.Retained) != ": Disabled: x" || len(report.Remaining) != 0 {
 		t.Errorf("Route GC is off: %+v, %v", report, err)
 	}
 	s.Inject(fake.Fault{Path: "/network", Status: 503})
-	if report, err := look(&routegc.Target{}, "RouterUnknown: x"); err == nil {
+	if report, err := probe(&routegc.Target{}, "RouterUnknown: x"); err == nil {
 		t.Errorf("a project that cannot be seen: %+v", report)
 	}
-	if report, err := look(nil, ""); err != nil || len(report.Remaining)+len(report.Retained) != 0 {
+	if report, err := probe(nil, ""); err != nil || len(report.Remaining)+len(report.Retained) != 0 {
 		t.Errorf("without a cloud: %+v, %v", report, err)
 	}
-	if report, err := look(nil, "ClusterRefused: x"); err != nil || len(report.Remaining) != 1 {
+	if report, err := probe(nil, "ClusterRefused: x"); err != nil || len(report.Remaining) != 1 {
 		t.Errorf("a cluster that rejects Groundskeeper: %+v, %v", report, err)
 	}
-	if report, err := look(nil, "CIDRConflict: x"); err != nil || len(report.Remaining) != 1 {
+	if report, err := probe(nil, "CIDRConflict: x"); err != nil || len(report.Remaining) != 1 {
 		t.Errorf("a conflict without a target: %+v, %v", report, err)
 	}
 	if report, err := (Project{}).Routes(t.Context(), work(), &routegc.Target{RouterID: "r"}, ""); err == nil {
@@ -205,10 +205,10 @@ func TestRoutesThatCameBack(t *testing.T) {
 	w := work()
 	w.RoutesLeft = true
 	report, err := s.project.Routes(t.Context(), w, target, "")
-	if err != nil || told(report.Deleted) != dead+": " || told(report.Remaining) != live+": "+ReasonCameBack {
+	if err != nil || reported(report.Deleted) != dead+": " || reported(report.Remaining) != live+": "+ReasonCameBack {
 		t.Errorf("got %+v, %v", report, err)
 	}
-	s.wantRoutes(target, live, sibling, nobody, wider)
+	s.wantRoutes(target, live, sibling, unowned, wider)
 	s.Inject(fake.Fault{Method: http.MethodGet, Path: "/network/v2.0/ports", Status: 503})
 	s.setRoutes(target.RouterID, dead)
 	if report, err := s.project.Routes(t.Context(), w, target, ""); err == nil {
@@ -223,8 +223,8 @@ func TestRoutesOfASharedRange(t *testing.T) {
 	target := s.routed("garden")
 	target.Shared = "ns/s"
 	report, err := s.project.Routes(t.Context(), work(), target, "")
-	if err != nil || told(report.Deleted) != dead+": " || len(report.Remaining) != 1 || !strings.HasPrefix(report.Remaining[0].Reason, "it may be of Kluster ns/s") {
+	if err != nil || reported(report.Deleted) != dead+": " || len(report.Remaining) != 1 || !strings.HasPrefix(report.Remaining[0].Reason, "it may be of Kluster ns/s") {
 		t.Errorf("got %+v, %v", report, err)
 	}
-	s.wantRoutes(target, live, sibling, nobody, wider)
+	s.wantRoutes(target, live, sibling, unowned, wider)
 }

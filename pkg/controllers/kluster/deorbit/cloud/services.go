@@ -19,8 +19,8 @@ func (c Conflicts) Hold(w stage.Work, projectID string) string {
 	if why := c.Why(projectID); why != "" {
 		return why
 	}
-	if w.ClusterRefused != "" {
-		return kubernikusv1.ReasonClusterRefused + ": " + w.ClusterRefused
+	if w.ClusterRejected != "" {
+		return kubernikusv1.ReasonClusterRefused + ": " + w.ClusterRejected
 	}
 	return ""
 }

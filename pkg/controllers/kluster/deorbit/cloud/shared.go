@@ -17,19 +17,19 @@ func (d *decision) listenerOrigin(l openstack.Listener) origin {
 	switch tags := d.tagsOf(l.Tags); {
 	case len(tags.others) > 0:
 		return another
-	case len(tags.ours) > 0:
-		return ours
+	case len(tags.own) > 0:
+		return own
 	default:
 		return childOriginOf(l.Name, "listener", d.cluster)
 	}
 }
 
-// poolGoes reports whether a pool of a load balancer is deleted with the deleted listeners: when all that use it do, or when it is
+// deletesPool reports whether a pool of a load balancer is deleted with the deleted listeners: when all that use it do, or when it is
 // left over of such a listener.
-func (d *decision) poolGoes(p openstack.Pool, going map[string]bool) bool {
+func (d *decision) deletesPool(p openstack.Pool, going map[string]bool) bool {
 	if len(p.ListenerIDs) == 0 {
 		tags := d.tagsOf(p.Tags)
-		return len(tags.others) == 0 && (len(tags.ours) > 0 || childOriginOf(p.Name, "pool", d.cluster) == ours)
+		return len(tags.others) == 0 && (len(tags.own) > 0 || childOriginOf(p.Name, "pool", d.cluster) == own)
 	}
 	return !slices.ContainsFunc(p.ListenerIDs, func(id string) bool { return !going[id] })
 }
@@ -41,7 +41,7 @@ func (d *decision) strip(b openstack.LoadBalancer, object kubernikusv1.DeorbitOb
 	var steps []removal
 	going := map[string]bool{}
 	for _, l := range d.listeners {
-		if l.ProjectID == d.project && slices.Contains(l.LoadBalancerIDs, b.ID) && d.listenerOrigin(l) == ours {
+		if l.ProjectID == d.project && slices.Contains(l.LoadBalancerIDs, b.ID) && d.listenerOrigin(l) == own {
 			going[l.ID] = true
 			steps = append(steps, removal{object: kubernikusv1.DeorbitObject{Kind: kindListener, Name: l.Name, ID: l.ID},
 				do: func(ctx context.Context, p Project, id string) error { return p.LoadBalancers.DeleteListener(ctx, id) }})
@@ -49,12 +49,12 @@ func (d *decision) strip(b openstack.LoadBalancer, object kubernikusv1.DeorbitOb
 	}
 	for _, pool := range d.pools {
 		only := len(pool.LoadBalancerIDs) == 1 && pool.LoadBalancerIDs[0] == b.ID
-		if pool.ProjectID == d.project && only && d.poolGoes(pool, going) {
+		if pool.ProjectID == d.project && only && d.deletesPool(pool, going) {
 			steps = slices.Insert(steps, 0, removal{object: kubernikusv1.DeorbitObject{Kind: kindPool, Name: pool.Name, ID: pool.ID},
 				do: func(ctx context.Context, p Project, id string) error { return p.LoadBalancers.DeletePool(ctx, id) }})
 		}
 	}
-	if mine := d.tagsOf(b.Tags).ours; len(mine) > 0 {
+	if mine := d.tagsOf(b.Tags).own; len(mine) > 0 {
 		rest := slices.DeleteFunc(slices.Clone(b.Tags), func(tag string) bool { return slices.Contains(mine, tag) })
 		steps = append(steps, removal{object: object, change: true,
 			do: func(ctx context.Context, p Project, id string) error { return p.LoadBalancers.SetTags(ctx, id, rest) }})

@@ -159,6 +159,6 @@ func reasonFor(objects []kubernikusv1.DeorbitObject, id string) string {
 	return ""
 }
 
-func (s *site) look(ctx context.Context) (stage.Report, error) {
+func (s *site) probe(ctx context.Context) (stage.Report, error) {
 	return s.project.Verify(ctx, work(unseen), Conflicts{})
 }

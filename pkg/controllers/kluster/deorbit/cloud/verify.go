@@ -13,8 +13,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
-// perLook is how many objects a look deletes at most, so that it comes to its end before its deadline. The rest comes next.
-const perLook = 100
+// changesPerProbe is how many objects a look deletes at most, so that it comes to its end before its deadline. The rest comes next.
+const changesPerProbe = 100
 
 // Verify looks once at the project: it lists, decides, and deletes what may go now. What OpenStack deletes in the background
 // remains until a look does not find it any more. A deletion that OpenStack rejects is what the object remains for.
@@ -40,7 +40,7 @@ func (p Project) execute(ctx context.Context, todo plan) (stage.Report, error) {
 	var ended error
 	changes := 0
 	for _, r := range todo.removals {
-		if ended != nil || changes >= perLook {
+		if ended != nil || changes >= changesPerProbe {
 			remain(r, "to be deleted in the next check")
 			continue
 		}
@@ -51,13 +51,13 @@ func (p Project) execute(ctx context.Context, todo plan) (stage.Report, error) {
 			remain(r, err.Error())
 			continue
 		case err != nil:
-			remain(r, refusal(r, err))
+			remain(r, rejection(r, err))
 			continue
 		}
 		if !r.again && !r.change {
 			report.Deleted = append(report.Deleted, r.object)
 		}
-		if !r.atOnce {
+		if !r.immediately {
 			remain(r, reasonDeleting)
 		}
 	}
@@ -88,7 +88,7 @@ func (p Project) allowed(r removal) error {
 }
 
 // The reason why something remains that OpenStack does not delete, in its words.
-func refusal(r removal, err error) string {
+func rejection(r removal, err error) string {
 	if r.again {
 		return "status " + statusErrorDeleting + ": " + err.Error()
 	}
@@ -105,8 +105,8 @@ func ends(err error) bool {
 	case openstack.ReasonCredentialsRefused, openstack.ReasonCredentialsInvalid, openstack.ReasonRateLimited, openstack.ReasonCanceled:
 		return true
 	case openstack.ReasonUnreachable:
-		answer, answered := errors.AsType[*openstack.Error](err)
-		return !answered || answer.Status == 0
+		response, responded := errors.AsType[*openstack.Error](err)
+		return !responded || response.Status == 0
 	default:
 		return false
 	}

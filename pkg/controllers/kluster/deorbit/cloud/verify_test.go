@@ -38,8 +38,8 @@ func TestVerify(t *testing.T) {
 	if got := reasonFor(second.Remaining, mine.balancer); got != "status PENDING_DELETE" || len(second.Deleted) != 0 {
 		t.Errorf("while it is being deleted: %q, %+v", got, second.Deleted)
 	}
-	if looks := s.until(work(unseen)); looks != 3 { // it is being deleted, the group and the volume are, too, the volume has been deleted
-		t.Errorf("%d looks", looks)
+	if probes := s.until(work(unseen)); probes != 3 { // it is being deleted, the group and the volume are, too, the volume has been deleted
+		t.Errorf("%d looks", probes)
 	}
 	if got := s.left(); !slices.Equal(got, other.ids()) {
 		t.Errorf("left %v, want %v", got, other.ids())
@@ -59,7 +59,7 @@ func TestOneListFails(t *testing.T) {
 		"floating IPs":              {Path: "/network/v2.0/floatingips", Status: 404},
 		"security groups":           {Path: "/network/v2.0/security-groups", Status: 429},
 		"ports":                     {Path: "/network/v2.0/ports", Status: 502},
-		"volumes":                   {Path: "/volume/v3/volumes", Cut: fake.CutAnswer},
+		"volumes":                   {Path: "/volume/v3/volumes", Cut: fake.CutResponse},
 		"snapshots":                 {Path: "/volume/v3/snapshots", Status: 500},
 		"a page of volumes":         {Path: "/volume/v3/volumes", Skip: 1, Status: 503},
 		"a page of load balancers":  {Path: "/load-balancer/v2.0/lbaas/loadbalancers", Skip: 1, Status: 503},
@@ -71,12 +71,12 @@ func TestOneListFails(t *testing.T) {
 			s.grow("prod-2", "prod-2-id")
 			fault.Method = http.MethodGet
 			s.Inject(fault)
-			report, err := s.look(t.Context())
+			report, err := s.probe(t.Context())
 			if changes := s.changes(); err == nil || len(changes) != 0 || len(report.Deleted)+len(report.Remaining)+len(report.Retained) != 0 {
 				t.Errorf("got %+v, %v, %v", report, err, changes)
 			}
 			s.Heal()
-			if report, err := s.look(t.Context()); err != nil || len(report.Deleted) == 0 {
+			if report, err := s.probe(t.Context()); err != nil || len(report.Deleted) == 0 {
 				t.Errorf("afterwards: %+v, %v", report, err)
 			}
 		})
@@ -118,7 +118,7 @@ func TestServiceMissing(t *testing.T) {
 
 // What the user may not list is left over, and does not keep the other services from being cleaned up.
 func TestServiceForbidden(t *testing.T) {
-	for path, c := range map[string]struct{ kind, goes string }{
+	for path, c := range map[string]struct{ kind, deletable string }{
 		"/load-balancer/v2.0/lbaas/loadbalancers": {"LoadBalancer", "snapshot"},
 		"/load-balancer/v2.0/lbaas/pools":         {"LoadBalancer", "snapshot"},
 		"/network/v2.0/floatingips":               {"FloatingIP", "snapshot"},
@@ -136,8 +136,8 @@ func TestServiceForbidden(t *testing.T) {
 			}) {
 				t.Errorf("remaining %+v, want a %s that could not be checked", report.Remaining, c.kind)
 			}
-			if goes := map[string]string{"snapshot": mine.snapshot, "balancer": mine.balancer}[c.goes]; reasonFor(report.Remaining, goes) != reasonDeleting {
-				t.Errorf("the %s does not go: %+v", c.goes, report.Remaining)
+			if deletable := map[string]string{"snapshot": mine.snapshot, "balancer": mine.balancer}[c.deletable]; reasonFor(report.Remaining, deletable) != reasonDeleting {
+				t.Errorf("the %s does not go: %+v", c.deletable, report.Remaining)
 			}
 			if reasonFor(report.Deleted, mine.address) != "" && c.kind == "LoadBalancer" {
 				t.Error("a floating IP is deleted, and it is unknown what it is for")
@@ -275,7 +275,7 @@ func TestReleasesNoPortWithoutRevisions(t *testing.T) {
 }
 
 // A rejection is about one object: the others go. What would meet each of them ends the look.
-func TestRefusals(t *testing.T) {
+func TestRejections(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault   fake.Fault
 		ends    bool
@@ -288,7 +288,7 @@ func TestRefusals(t *testing.T) {
 		"gone":          {fake.Fault{Path: "/load-balancer", Status: 404}, false, "", 3},
 		"rate limited":  {fake.Fault{Path: "/load-balancer", Status: 429}, true, openstack.ReasonRateLimited, 0},
 		"unreachable":   {fake.Fault{Path: "/load-balancer", Cut: fake.CutRequest}, true, openstack.ReasonUnreachable, 0},
-		"response lost": {fake.Fault{Path: "/load-balancer", Cut: fake.CutAnswer}, true, openstack.ReasonUnreachable, 0},
+		"response lost": {fake.Fault{Path: "/load-balancer", Cut: fake.CutResponse}, true, openstack.ReasonUnreachable, 0},
 		"later one":     {fake.Fault{Path: "/volume", Cut: fake.CutRequest}, true, openstack.ReasonUnreachable, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -296,7 +296,7 @@ func TestRefusals(t *testing.T) {
 			mine := s.grow("prod", "prod-id")
 			c.fault.Method = http.MethodDelete
 			s.Inject(c.fault)
-			report, err := s.look(t.Context())
+			report, err := s.probe(t.Context())
 			if (err != nil) != c.ends || err != nil && openstack.ReasonOf(err) != c.reason || len(report.Deleted) != c.deleted {
 				t.Errorf("got %v, deleted %v", err, report.Deleted)
 			}
@@ -323,7 +323,7 @@ func TestRevoked(t *testing.T) {
 		s.AddUser("gardener", "hunter3-hunter3", "garden")
 		s.RevokeTokens()
 	}})
-	report, err := s.look(t.Context())
+	report, err := s.probe(t.Context())
 	if openstack.ReasonOf(err) != openstack.ReasonCredentialsRefused || len(report.Deleted) != 1 || report.Deleted[0].ID != mine.balancer {
 		t.Errorf("got %v, deleted %+v", err, report.Deleted)
 	}
@@ -341,7 +341,7 @@ func TestFence(t *testing.T) {
 		s := newSite(t, fake.Options{})
 		s.grow("prod", "prod-id")
 		s.closed, s.open = errClosed, open
-		report, err := s.look(t.Context())
+		report, err := s.probe(t.Context())
 		if changes := s.changes(); err == nil || len(changes) != open || len(report.Deleted) != open || len(report.Remaining) < 3-open {
 			t.Errorf("open for %d: %v, changed %v, %+v", open, err, changes, report)
 		}
@@ -350,7 +350,7 @@ func TestFence(t *testing.T) {
 	s.grow("prod", "prod-id")
 	ctx, cancel := context.WithCancel(t.Context())
 	s.Inject(fake.Fault{Method: http.MethodGet, Path: "/volume/v3/snapshots", Do: cancel})
-	if report, err := s.look(ctx); err == nil || len(s.changes()) != 0 {
+	if report, err := s.probe(ctx); err == nil || len(s.changes()) != 0 {
 		t.Errorf("canceled: %+v, %v", report, err)
 	}
 }
@@ -406,10 +406,10 @@ func (s *site) children(t *testing.T) (listeners, pools []string) {
 // A look with very much to do leaves the rest to the next.
 func TestManyVolumes(t *testing.T) {
 	s := newSite(t, fake.Options{})
-	for range perLook + 5 {
+	for range changesPerProbe + 5 {
 		s.AddVolume("garden", fake.Volume{Metadata: map[string]string{clusterKey: "prod-id"}})
 	}
-	if report := s.verify(work(unseen)); len(report.Deleted) != perLook || len(report.Remaining) != perLook+5 {
+	if report := s.verify(work(unseen)); len(report.Deleted) != changesPerProbe || len(report.Remaining) != changesPerProbe+5 {
 		t.Errorf("deleted %d, %d remain", len(report.Deleted), len(report.Remaining))
 	}
 	s.Settle()

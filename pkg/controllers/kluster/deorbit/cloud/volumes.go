@@ -44,9 +44,9 @@ type stored struct {
 type fateOf int
 
 const (
-	// notOurs: it is another client's.
-	notOurs fateOf = iota
-	goes
+	// notOwn: it is another client's.
+	notOwn fateOf = iota
+	deletable
 	// isRetained: it stays on purpose.
 	isRetained
 	// isLeft: it stays although it should go.
@@ -59,7 +59,7 @@ func (d *decision) keeper(s stored, policy kubernikusv1.DeletionPolicy, field, s
 	tag, marked := s.metadata[clusterKey]
 	tagged := marked && tag == d.tag && usable(d.tag)
 	if !s.recorded && !tagged || s.project != d.project && s.project != "" {
-		return notOurs, ""
+		return notOwn, ""
 	}
 	owner := d.conflicts.ownerOf(tag, d.project)
 	switch {
@@ -80,7 +80,7 @@ func (d *decision) keeper(s stored, policy kubernikusv1.DeletionPolicy, field, s
 	case s.standing != "":
 		return isLeft, s.standing
 	default:
-		return goes, ""
+		return deletable, ""
 	}
 }
 
@@ -101,12 +101,12 @@ func (d *decision) snapshotsOf() []fate {
 	for _, s := range d.snapshots {
 		object := kubernikusv1.DeorbitObject{Kind: kindSnapshot, Name: s.Name, ID: s.ID}
 		record, seen := recorded[s.ID]
-		shared = shared || !seen && s.ProjectID == d.project && d.refusedTag(s.Metadata)
+		shared = shared || !seen && s.ProjectID == d.project && d.rejectsTag(s.Metadata)
 		standing := stands("its VolumeSnapshot or VolumeSnapshotContent "+record.Name, record.Standing)
 		what, why := d.keeper(stored{s.ProjectID, s.Metadata, record.DeletionPolicy, standing, seen}, d.Policies.Snapshots, "snapshots", "VolumeSnapshotContent")
 		fates = append(fates, fate{volume: s.VolumeID, text: "snapshot " + s.ID, is: what})
 		switch {
-		case what == notOurs:
+		case what == notOwn:
 		case what == isRetained:
 			d.retain(object, why)
 		case what == isLeft:
@@ -119,7 +119,7 @@ func (d *decision) snapshotsOf() []fate {
 		}
 	}
 	if shared {
-		d.refuseTag(kindSnapshot)
+		d.rejectTag(kindSnapshot)
 	}
 	return fates
 }
@@ -134,12 +134,12 @@ func (d *decision) volumesOf(snapshots []fate) {
 	for _, v := range d.volumes {
 		object := kubernikusv1.DeorbitObject{Kind: kindVolume, Name: v.Name, ID: v.ID}
 		record, seen := recorded[v.ID]
-		shared = shared || !seen && v.ProjectID == d.project && d.refusedTag(v.Metadata)
+		shared = shared || !seen && v.ProjectID == d.project && d.rejectsTag(v.Metadata)
 		standing := stands("the claim of its PersistentVolume "+record.Name, record.Standing)
 		what, why := d.keeper(stored{v.ProjectID, v.Metadata, record.ReclaimPolicy, standing, seen}, d.Policies.PersistentVolumes, "persistentVolumes", "PersistentVolume")
 		waits, stays := snapshotsBefore(v.ID, snapshots)
 		switch {
-		case what == notOurs:
+		case what == notOwn:
 		case what == isRetained:
 			d.retain(object, why)
 		case what == isLeft:
@@ -167,7 +167,7 @@ func (d *decision) volumesOf(snapshots []fate) {
 		}
 	}
 	if shared {
-		d.refuseTag(kindVolume)
+		d.rejectTag(kindVolume)
 	}
 }
 
@@ -182,7 +182,7 @@ func (d *decision) detaches(v openstack.Volume, record kubernikusv1.SeenVolume) 
 // deleted, or that there never was, nothing does.
 func (d *decision) attached(v openstack.Volume) string {
 	reason := "attached to server " + first(v.AttachedTo)
-	if slices.ContainsFunc(v.AttachedTo, func(id string) bool { return !d.goneServers[id] }) {
+	if slices.ContainsFunc(v.AttachedTo, func(id string) bool { return !d.deletedServers[id] }) {
 		return reason
 	}
 	return reason + ", which Nova does not have: delete the attachment (openstack volume attachment delete), or have an administrator reset the volume"
@@ -193,23 +193,23 @@ func snapshotsBefore(volume string, all []fate) (waits, stays string) {
 	for _, f := range all {
 		switch {
 		case f.volume != volume:
-		case (f.is == goes || f.is == isLeft) && waits == "":
+		case (f.is == deletable || f.is == isLeft) && waits == "":
 			waits = f.text
-		case (f.is == notOurs || f.is == isRetained) && stays == "":
+		case (f.is == notOwn || f.is == isRetained) && stays == "":
 			stays = f.text
 		}
 	}
 	return waits, stays
 }
 
-// refusedTag reports whether metadata may name this cluster by a name that nothing is deleted by.
-func (d *decision) refusedTag(metadata map[string]string) bool {
+// rejectsTag reports whether metadata may name this cluster by a name that nothing is deleted by.
+func (d *decision) rejectsTag(metadata map[string]string) bool {
 	tag, marked := metadata[clusterKey]
 	doubted := []string{d.tag, d.Kluster.Name, d.Kluster.CSIClusterID(), d.Recorded.CSIClusterID}
 	return marked && !usable(d.tag) && d.suspect(tag, doubted) && d.conflicts.ownerOf(tag, d.project) == ""
 }
 
-func (d *decision) refuseTag(kind string) {
+func (d *decision) rejectTag(kind string) {
 	report, reason := d.doubtful(d.whyNot(d.tag, "csiClusterID"))
 	report(kubernikusv1.DeorbitObject{Kind: kind}, reason)
 }

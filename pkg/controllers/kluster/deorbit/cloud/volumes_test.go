@@ -60,9 +60,9 @@ func TestVolumes(t *testing.T) {
 		"attached":                                   {seen(), Conflicts{}, volumes(volume("v", "in-use", "prod-id", "s1")), []string{"remain Volume v: attached to server s1"}},
 		"attached to more":                           {seen(), Conflicts{}, volumes(volume("v", "in-use", "prod-id", "s2", "s1")), []string{"remain Volume v: attached to server s1 and 1 more"}},
 		"attached to be available":                   {seen(), Conflicts{}, volumes(volume("v", "available", "prod-id", "s1")), []string{"remain Volume v: attached to server s1"}},
-		"attached to a server that has been deleted": {seen(), Conflicts{}, inventory{volumes: []openstack.Volume{volume("v", "in-use", "prod-id", "s1")}, goneServers: map[string]bool{"s1": true}},
+		"attached to a server that has been deleted": {seen(), Conflicts{}, inventory{volumes: []openstack.Volume{volume("v", "in-use", "prod-id", "s1")}, deletedServers: map[string]bool{"s1": true}},
 			[]string{"remain Volume v: attached to server s1, which Nova does not have: delete the attachment (openstack volume attachment delete), or have an administrator reset the volume"}},
-		"attached to one that has been deleted, too": {seen(), Conflicts{}, inventory{volumes: []openstack.Volume{volume("v", "in-use", "prod-id", "s1", "s2")}, goneServers: map[string]bool{"s1": true}},
+		"attached to one that has been deleted, too": {seen(), Conflicts{}, inventory{volumes: []openstack.Volume{volume("v", "in-use", "prod-id", "s1", "s2")}, deletedServers: map[string]bool{"s1": true}},
 			[]string{"remain Volume v: attached to server s1 and 1 more"}},
 		"reserved": {seen(), Conflicts{}, volumes(volume("v", "reserved", "prod-id")),
 			[]string{"remain Volume v: status reserved: an attachment was begun and not ended. Delete it (openstack volume attachment delete)"}},
@@ -139,7 +139,7 @@ func TestDetaches(t *testing.T) {
 }
 
 // Nova is queried for the servers that volumes of the cluster are attached to, and only what it does not have has been deleted.
-func TestServersThatAreGone(t *testing.T) {
+func TestDeletedServers(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault *fake.Fault
 		want  string

@@ -99,7 +99,7 @@ func changed[T any](object T, change func(*T)) T {
 }
 
 // A plan in words, one for each object.
-func tells(p plan) []string {
+func describe(p plan) []string {
 	var words []string
 	for _, r := range p.removals {
 		verb := "delete "
@@ -132,7 +132,7 @@ func check(t *testing.T, cases map[string]choice) {
 			if c.work.Kluster == nil {
 				c.work = work()
 			}
-			if got := tells(decide("p", c.work, c.rival, c.found)); !slices.Equal(got, c.want) {
+			if got := describe(decide("p", c.work, c.rival, c.found)); !slices.Equal(got, c.want) {
 				t.Errorf("got\n%q\nwant\n%q", got, c.want)
 			}
 		})

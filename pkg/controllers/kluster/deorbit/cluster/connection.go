@@ -27,8 +27,8 @@ import (
 
 // Limits of a look.
 const (
-	// lookTimeout ends a look, and requestTimeout a request of it: the API server gives a webhook 10 s by default.
-	lookTimeout    = 30 * time.Second
+	// probeTimeout ends a look, and requestTimeout a request of it: the API server gives a webhook 10 s by default.
+	probeTimeout   = 30 * time.Second
 	requestTimeout = 15 * time.Second
 	// writingTime is when a look has written enough: what is left has its turn in the next one.
 	writingTime = 12 * time.Second

@@ -91,19 +91,19 @@ func annotate(ctx context.Context, objects dynamic.ResourceInterface, object inv
 }
 
 // note records the outcome of a step.
-func (e *execution) note(c *Connection, step plan.Step, answer error) {
+func (e *execution) note(c *Connection, step plan.Step, response error) {
 	operation := "DELETE"
 	if step.Action == plan.KeepFloatingIP {
 		operation = "UPDATE"
 	}
-	if hook, ok := unreachable(answer, operation); ok {
+	if hook, ok := unreachable(response, operation); ok {
 		e.mu.Lock()
 		e.unreachable[hook] = true
 		e.mu.Unlock()
 	}
-	verdict, err := judge(answer)
+	verdict, err := judge(response)
 	switch {
-	case isTimeout(answer):
+	case isTimeout(response):
 		// Reading worked in this look: it is a webhook that takes its time. If it is the API server, the next look sees it.
 		e.remains(step, fmt.Sprintf("no response within %s: a webhook may be slow", requestTimeout))
 	case err != nil:
@@ -120,10 +120,10 @@ func (e *execution) note(c *Connection, step plan.Step, answer error) {
 		}
 	case verdict == changed:
 		e.remains(step, "it changed meanwhile")
-	case verdict == refused:
-		e.remains(step, c.refusal(answer))
+	case verdict == rejected:
+		e.remains(step, c.rejection(response))
 		e.mu.Lock()
-		plan.Refuse(&e.Seen, step)
+		plan.Reject(&e.Seen, step)
 		e.mu.Unlock()
 	}
 }

@@ -25,8 +25,8 @@ const deleteWeb = "DELETE /api/v1/namespaces/shop/services/web"
 func withBalancer(t *testing.T) (*server, *Connection, stage.Work) {
 	t.Helper()
 	s := newServer(t)
-	s.says("GET /api/v1/services", 200, list("", object("web", map[string]any{"type": "LoadBalancer"})))
-	s.says("GET /api/v1/namespaces/kube-system", 200, object("kube-system", nil))
+	s.respond("GET /api/v1/services", 200, list("", object("web", map[string]any{"type": "LoadBalancer"})))
+	s.respond("GET /api/v1/namespaces/kube-system", 200, object("kube-system", nil))
 	return s, connect(t, s), deleteAll(func(w *stage.Work) { w.Recorded.Services = []kubernikusv1.SeenService{{UID: "web"}} })
 }
 
@@ -91,7 +91,7 @@ func TestControllers(t *testing.T) {
 	pod := func(image string, args ...any) map[string]any {
 		return object("controller", map[string]any{"containers": []any{map[string]any{"name": "c", "image": image, "args": args}}})
 	}
-	s.says("GET /api/v1/namespaces/kube-system/pods", 200, list("", pod("x/openstack-cloud-controller-manager:v1", "--cluster-name=prod"), pod("x/cinder-csi-plugin:v1", "--cluster=prod-id")))
+	s.respond("GET /api/v1/namespaces/kube-system/pods", 200, list("", pod("x/openstack-cloud-controller-manager:v1", "--cluster-name=prod"), pod("x/cinder-csi-plugin:v1", "--cluster=prod-id")))
 	world := &inventory.World{}
 	if err := connect(t, s).controllers(t.Context(), world); err != nil {
 		t.Fatal(err)
@@ -99,8 +99,8 @@ func TestControllers(t *testing.T) {
 	if cluster, csi := inventory.Only(world.ClusterNames), inventory.Only(world.CSIClusterIDs); cluster != "prod" || csi != "prod-id" {
 		t.Errorf("names = %q, %q, want those of the arguments", cluster, csi)
 	}
-	if asked := s.asked("GET"); len(asked) != 1 {
-		t.Errorf("queried %v, want kube-system alone", asked)
+	if received := s.received("GET"); len(received) != 1 {
+		t.Errorf("queried %v, want kube-system alone", received)
 	}
 }
 
@@ -109,14 +109,14 @@ func TestRecordedFirst(t *testing.T) {
 	s, c, w := withBalancer(t)
 	w.Recorded = stage.Seen{}
 	report, err := c.Run(t.Context(), kubernikusv1.DeorbitServices, w)
-	if err != nil || len(report.Remaining) != 1 || len(report.Seen.Services) != 1 || len(s.asked("DELETE")) > 0 {
+	if err != nil || len(report.Remaining) != 1 || len(report.Seen.Services) != 1 || len(s.received("DELETE")) > 0 {
 		t.Errorf("%+v, %v", report, err)
 	}
 }
 
 // Many objects are written concurrently, but not too many; after the first failure none is begun.
 func TestManyWrites(t *testing.T) {
-	var at, most, asked atomic.Int64
+	var at, most, received atomic.Int64
 	s, c, w := withBalancer(t)
 	var all []any
 	w.Recorded = stage.Seen{}
@@ -129,17 +129,17 @@ func TestManyWrites(t *testing.T) {
 			defer at.Add(-1)
 			for last := most.Load(); now > last && !most.CompareAndSwap(last, now); last = most.Load() {
 			}
-			if asked.Add(1) > 10 {
+			if received.Add(1) > 10 {
 				reply(w, 500, status(500, "InternalError", "etcd"))
 				return
 			}
 			reply(w, 200, map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Success"})
 		})
 	}
-	s.says("GET /api/v1/services", 200, list("", all...))
+	s.respond("GET /api/v1/services", 200, list("", all...))
 	report, err := c.Run(t.Context(), kubernikusv1.DeorbitServices, w)
-	if err == nil || len(report.Deleted) != 10 || len(report.Remaining) != 40 || asked.Load() > 10+Parallel || most.Load() > Parallel {
-		t.Errorf("%d deleted, %d remain, %d requested, %d concurrently: %v", len(report.Deleted), len(report.Remaining), asked.Load(), most.Load(), err)
+	if err == nil || len(report.Deleted) != 10 || len(report.Remaining) != 40 || received.Load() > 10+Parallel || most.Load() > Parallel {
+		t.Errorf("%d deleted, %d remain, %d requested, %d concurrently: %v", len(report.Deleted), len(report.Remaining), received.Load(), most.Load(), err)
 	}
 	// When the time of a look is over, the rest waits for the next one, and nothing has failed.
 	p := plan.Plan{Steps: []plan.Step{{Kind: "Service"}}}
@@ -166,7 +166,7 @@ func TestUnreachableWebhook(t *testing.T) {
 		denies = `admission webhook "a.b.c" denied the request: no`
 	)
 	for name, c := range map[string]struct {
-		looks   []string // the response to a deletion, check by check; "" is accepted
+		probes  []string // the response to a deletion, check by check; "" is accepted
 		version int      // the response to the patch
 		removed bool
 	}{
@@ -181,8 +181,8 @@ func TestUnreachableWebhook(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, connection, w := withBalancer(t)
-			s.says("GET "+lists+"validatingwebhookconfigurations", 200, list("", config("groundskeeper-deorbit", hook("a.b.c", "s")), config("others", hook("x.y.z", "s"), hook("a.b.c", "s"), hook("a.b.c", "t"))))
-			s.says("GET "+lists+"mutatingwebhookconfigurations", 200, list("", config("others", hook("x.y.z", "s"))))
+			s.respond("GET "+lists+"validatingwebhookconfigurations", 200, list("", config("groundskeeper-deorbit", hook("a.b.c", "s")), config("others", hook("x.y.z", "s"), hook("a.b.c", "s"), hook("a.b.c", "t"))))
+			s.respond("GET "+lists+"mutatingwebhookconfigurations", 200, list("", config("others", hook("x.y.z", "s"))))
 			var patch string
 			s.on("PATCH "+lists+"validatingwebhookconfigurations/others", func(w http.ResponseWriter, r *http.Request) {
 				text, _ := io.ReadAll(r.Body)
@@ -194,17 +194,17 @@ func TestUnreachableWebhook(t *testing.T) {
 				reply(w, 200, config("others"))
 			})
 			var deleted []kubernikusv1.DeorbitObject
-			for _, look := range c.looks {
+			for _, inspect := range c.probes {
 				s.on(deleteWeb, func(w http.ResponseWriter, _ *http.Request) {
-					switch look {
+					switch inspect {
 					case "":
 						reply(w, 200, map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Success"})
 					default:
-						reply(w, 500, status(500, "InternalError", look))
+						reply(w, 500, status(500, "InternalError", inspect))
 					}
 				})
 				report, err := connection.Run(t.Context(), kubernikusv1.DeorbitServices, w)
-				if err != nil || len(report.Remaining) != 1 || look == denies && report.Remaining[0].Reason != "rejected: "+denies {
+				if err != nil || len(report.Remaining) != 1 || inspect == denies && report.Remaining[0].Reason != "rejected: "+denies {
 					t.Fatalf("%+v, %v", report, err)
 				}
 				deleted = slices.DeleteFunc(append(deleted, report.Deleted...), func(o kubernikusv1.DeorbitObject) bool { return o.Kind == "Service" })
@@ -216,7 +216,7 @@ func TestUnreachableWebhook(t *testing.T) {
 			if patch != "" && patch != want || c.removed && patch == "" {
 				t.Error(patch)
 			}
-			if found := s.asked("PATCH"); len(found) > 1 {
+			if found := s.received("PATCH"); len(found) > 1 {
 				t.Error(found)
 			}
 		})
@@ -235,24 +235,24 @@ func TestSnapshotsUnlisted(t *testing.T) {
 		return l
 	}
 	class := map[string]any{"apiVersion": "snapshot.storage.k8s.io/v1", "kind": "VolumeSnapshotClass", "metadata": map[string]any{"name": "k"}, "driver": "cinder.csi.openstack.org"}
-	s.says("GET "+group, 200, resources("volumesnapshots", "volumesnapshotclasses", "volumesnapshotcontents"))
-	s.says("GET "+group+"/volumesnapshots", 200, whole("VolumeSnapshotList", snapshot))
-	s.says("GET "+group+"/volumesnapshotclasses", 200, whole("VolumeSnapshotClassList", class))
-	s.says("GET "+group+"/volumesnapshotcontents", 500, status(500, "InternalError", "conversion webhook failed"))
+	s.respond("GET "+group, 200, resources("volumesnapshots", "volumesnapshotclasses", "volumesnapshotcontents"))
+	s.respond("GET "+group+"/volumesnapshots", 200, whole("VolumeSnapshotList", snapshot))
+	s.respond("GET "+group+"/volumesnapshotclasses", 200, whole("VolumeSnapshotClassList", class))
+	s.respond("GET "+group+"/volumesnapshotcontents", 500, status(500, "InternalError", "conversion webhook failed"))
 	report, err := c.Run(t.Context(), kubernikusv1.DeorbitSnapshots, w)
-	if err != nil || len(report.Remaining) != 1 || !strings.Contains(report.Remaining[0].Reason, "conversion webhook failed") || len(s.asked("DELETE")) > 0 {
+	if err != nil || len(report.Remaining) != 1 || !strings.Contains(report.Remaining[0].Reason, "conversion webhook failed") || len(s.received("DELETE")) > 0 {
 		t.Errorf("%+v, %v", report, err)
 	}
 	// It is no business of the other stages.
 	if report, err := c.Run(t.Context(), kubernikusv1.DeorbitServices, w); err != nil || len(report.Seen.Services) != 1 {
 		t.Errorf("%+v, %v", report, err)
 	}
-	s.says("GET "+group+"/volumesnapshotcontents", 200, whole("VolumeSnapshotContentList"))
-	if _, err := c.Run(t.Context(), kubernikusv1.DeorbitSnapshots, w); err != nil || len(s.asked("DELETE "+group+"/namespaces/shop/volumesnapshots/a")) != 1 {
+	s.respond("GET "+group+"/volumesnapshotcontents", 200, whole("VolumeSnapshotContentList"))
+	if _, err := c.Run(t.Context(), kubernikusv1.DeorbitSnapshots, w); err != nil || len(s.received("DELETE "+group+"/namespaces/shop/volumesnapshots/a")) != 1 {
 		t.Errorf("%v", err)
 	}
 	// A part of the API may be missing.
-	s.says("GET "+group, 200, resources("volumesnapshotcontents"))
+	s.respond("GET "+group, 200, resources("volumesnapshotcontents"))
 	if report, err := c.Run(t.Context(), kubernikusv1.DeorbitSnapshots, w); err != nil || len(report.Remaining) > 0 {
 		t.Errorf("%+v, %v", report, err)
 	}
@@ -264,7 +264,7 @@ func TestWaitBesideSnapshots(t *testing.T) {
 	const group, contents = "/apis/snapshot.storage.k8s.io/v1", "/apis/snapshot.storage.k8s.io/v1/volumesnapshotcontents"
 	s := newServer(t)
 	c := connect(t, s)
-	s.says("GET /api/v1/namespaces/kube-system", 200, object("kube-system", nil))
+	s.respond("GET /api/v1/namespaces/kube-system", 200, object("kube-system", nil))
 	wait := func() stage.Report {
 		t.Helper()
 		report, err := c.Run(t.Context(), kubernikusv1.DeorbitWait, deleteAll())
@@ -273,10 +273,10 @@ func TestWaitBesideSnapshots(t *testing.T) {
 		}
 		return report
 	}
-	if wait(); len(s.asked("GET "+group)) > 0 {
+	if wait(); len(s.received("GET "+group)) > 0 {
 		t.Error("it requests snapshots")
 	}
-	s.says("GET /api/v1/persistentvolumes", 200, list("", object("pv", map[string]any{"persistentVolumeReclaimPolicy": "Delete",
+	s.respond("GET /api/v1/persistentvolumes", 200, list("", object("pv", map[string]any{"persistentVolumeReclaimPolicy": "Delete",
 		"csi": map[string]any{"driver": "cinder.csi.openstack.org", "volumeHandle": "v"}, "claimRef": map[string]any{"namespace": "shop", "name": "data", "uid": "data"}})))
 	if report := wait(); len(report.Remaining) != 1 || len(report.Retained) > 0 {
 		t.Errorf("without snapshots: %+v", report)
@@ -285,12 +285,12 @@ func TestWaitBesideSnapshots(t *testing.T) {
 	content["apiVersion"], content["kind"], content["status"] = "snapshot.storage.k8s.io/v1", "VolumeSnapshotContent", map[string]any{"snapshotHandle": "s"}
 	kept := list("", content)
 	kept["apiVersion"], kept["kind"] = "snapshot.storage.k8s.io/v1", "VolumeSnapshotContentList"
-	s.says("GET "+group, 200, resources("volumesnapshotcontents"))
-	s.says("GET "+contents, 200, kept)
+	s.respond("GET "+group, 200, resources("volumesnapshotcontents"))
+	s.respond("GET "+contents, 200, kept)
 	if report := wait(); len(report.Remaining) > 0 || len(report.Retained) != 1 || len(report.Seen.Snapshots) != 1 {
 		t.Errorf("with one that stays: %+v", report)
 	}
-	s.says("GET "+contents, 500, status(500, "InternalError", "conversion webhook failed"))
+	s.respond("GET "+contents, 500, status(500, "InternalError", "conversion webhook failed"))
 	if report := wait(); len(report.Remaining) != 1 || report.Remaining[0].Kind != plan.KindVolume {
 		t.Errorf("unlisted: %+v", report)
 	}

@@ -64,11 +64,11 @@ type verdict int
 const (
 	accepted verdict = iota
 	// It means that there is no such object any more.
-	gone
+	deleted
 	// changed means that the object is not the one that the decision was made by.
 	changed
 	// It means that admission or validation does not let it happen.
-	refused
+	rejected
 )
 
 // judge reports what became of a write. The error is the API server's own: the write was not judged at all.
@@ -83,18 +83,18 @@ func judge(err error) (verdict, error) {
 	// A webhook may respond with any code.
 	text, code := status.ErrStatus.Message, int(status.ErrStatus.Code)
 	if strings.HasPrefix(text, "admission webhook ") || strings.HasPrefix(text, "Internal error occurred: admission webhook ") || calling.MatchString(text) {
-		return refused, nil
+		return rejected, nil
 	}
 	switch {
 	case apierrors.IsNotFound(err):
-		return gone, nil
+		return deleted, nil
 	case apierrors.IsConflict(err):
 		return changed, nil
 	case code == http.StatusUnauthorized, code == http.StatusForbidden && isRight(text),
 		code == http.StatusRequestTimeout, code == http.StatusTooManyRequests, code >= http.StatusInternalServerError, code < http.StatusBadRequest:
 		return 0, err
 	}
-	return refused, nil
+	return rejected, nil
 }
 
 // isTimeout reports whether there was no response before the timeout.
@@ -140,6 +140,6 @@ func unreachable(err error, operation string) (webhook, bool) {
 }
 
 // The reason why a write was rejected.
-func (c *Connection) refusal(err error) string {
+func (c *Connection) rejection(err error) string {
 	return fmt.Sprintf("rejected: %s", c.clean(err.Error()))
 }

@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func answer(code int32, reason metav1.StatusReason, message string) error {
+func response(code int32, reason metav1.StatusReason, message string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message}}
 }
 
@@ -26,23 +26,23 @@ func TestJudge(t *testing.T) {
 		fails   bool
 	}{
 		"accepted":          {nil, accepted, false},
-		"gone":              {answer(404, metav1.StatusReasonNotFound, `pods "p" not found`), gone, false},
-		"changed":           {answer(409, metav1.StatusReasonConflict, "Precondition failed: UID"), changed, false},
-		"webhook denies it": {answer(403, metav1.StatusReasonForbidden, `admission webhook "a.b.c" denied the request: no`), refused, false},
-		"webhook denies it with a code of a server's": {answer(500, metav1.StatusReasonInternalError, `admission webhook "a.b.c" denied the request: User "x" cannot do it`), refused, false},
-		"webhook denies it as if it changed":          {answer(409, metav1.StatusReasonConflict, `admission webhook "a.b.c" denied the request: no`), refused, false},
-		"webhook without dry run":                     {answer(400, metav1.StatusReasonBadRequest, `admission webhook "a.b.c" does not support dry run`), refused, false},
-		"webhook does not respond":                    {answer(500, metav1.StatusReasonInternalError, `Internal error occurred: failed calling webhook "a.b.c": failed to call webhook: Post "https://s.n.svc:443/x": EOF`), refused, false},
-		"policy denies it":                            {answer(422, metav1.StatusReasonInvalid, `pods "p" is forbidden: ValidatingAdmissionPolicy 'x' with binding 'x' denied request: no`), refused, false},
-		"plugin denies it":                            {answer(403, metav1.StatusReasonForbidden, `persistentvolumeclaims "p" is forbidden: maximum storage usage is 1Gi`), refused, false},
-		"invalid":                                     {answer(422, metav1.StatusReasonInvalid, "invalid"), refused, false},
-		"not allowed":                                 {answer(405, metav1.StatusReasonMethodNotAllowed, "not allowed"), refused, false},
-		"no right":                                    {answer(403, metav1.StatusReasonForbidden, `pods "p" is forbidden: User "u" cannot delete resource "pods" in API group "" in the namespace "n"`), 0, true},
-		"credentials":                                 {answer(401, metav1.StatusReasonUnauthorized, "Unauthorized"), 0, true},
-		"too many":                                    {answer(429, metav1.StatusReasonTooManyRequests, "later"), 0, true},
-		"storage":                                     {answer(500, metav1.StatusReasonInternalError, "Internal error occurred: etcd"), 0, true},
-		"no backend":                                  {answer(503, metav1.StatusReasonServiceUnavailable, "unavailable"), 0, true},
-		"redirect":                                    {answer(302, "", "found"), 0, true},
+		"gone":              {response(404, metav1.StatusReasonNotFound, `pods "p" not found`), deleted, false},
+		"changed":           {response(409, metav1.StatusReasonConflict, "Precondition failed: UID"), changed, false},
+		"webhook denies it": {response(403, metav1.StatusReasonForbidden, `admission webhook "a.b.c" denied the request: no`), rejected, false},
+		"webhook denies it with a code of a server's": {response(500, metav1.StatusReasonInternalError, `admission webhook "a.b.c" denied the request: User "x" cannot do it`), rejected, false},
+		"webhook denies it as if it changed":          {response(409, metav1.StatusReasonConflict, `admission webhook "a.b.c" denied the request: no`), rejected, false},
+		"webhook without dry run":                     {response(400, metav1.StatusReasonBadRequest, `admission webhook "a.b.c" does not support dry run`), rejected, false},
+		"webhook does not respond":                    {response(500, metav1.StatusReasonInternalError, `Internal error occurred: failed calling webhook "a.b.c": failed to call webhook: Post "https://s.n.svc:443/x": EOF`), rejected, false},
+		"policy denies it":                            {response(422, metav1.StatusReasonInvalid, `pods "p" is forbidden: ValidatingAdmissionPolicy 'x' with binding 'x' denied request: no`), rejected, false},
+		"plugin denies it":                            {response(403, metav1.StatusReasonForbidden, `persistentvolumeclaims "p" is forbidden: maximum storage usage is 1Gi`), rejected, false},
+		"invalid":                                     {response(422, metav1.StatusReasonInvalid, "invalid"), rejected, false},
+		"not allowed":                                 {response(405, metav1.StatusReasonMethodNotAllowed, "not allowed"), rejected, false},
+		"no right":                                    {response(403, metav1.StatusReasonForbidden, `pods "p" is forbidden: User "u" cannot delete resource "pods" in API group "" in the namespace "n"`), 0, true},
+		"credentials":                                 {response(401, metav1.StatusReasonUnauthorized, "Unauthorized"), 0, true},
+		"too many":                                    {response(429, metav1.StatusReasonTooManyRequests, "later"), 0, true},
+		"storage":                                     {response(500, metav1.StatusReasonInternalError, "Internal error occurred: etcd"), 0, true},
+		"no backend":                                  {response(503, metav1.StatusReasonServiceUnavailable, "unavailable"), 0, true},
+		"redirect":                                    {response(302, "", "found"), 0, true},
 		"no response":                                 {errors.New("connection refused"), 0, true},
 	} {
 		verdict, err := judge(c.err)
@@ -71,7 +71,7 @@ func TestUnanswered(t *testing.T) {
 		`Internal error occurred: admission plugin "MutatingAdmissionWebhook" failed to complete mutation in 13s`:                 false,
 		`Internal error occurred: failed calling webhook "a.b.c": failed to call webhook: invalid: Post "https://h": from inside`: false,
 	} {
-		hook, ok := unreachable(answer(500, metav1.StatusReasonInternalError, message), "DELETE")
+		hook, ok := unreachable(response(500, metav1.StatusReasonInternalError, message), "DELETE")
 		if ok != want || want && hook != (webhook{"a.b.c", at, "DELETE"}) {
 			t.Errorf("%s: %+v, %t", message, hook, ok)
 		}
@@ -121,7 +121,7 @@ func TestIsTimeout(t *testing.T) {
 	}{
 		{nil, false}, {errors.New("refused"), false}, {context.DeadlineExceeded, true}, {context.Canceled, false},
 		{&url.Error{Op: "Delete", URL: "https://a", Err: context.DeadlineExceeded}, true}, {&url.Error{Op: "Delete", URL: "https://a", Err: syscall.ECONNREFUSED}, false},
-		{answer(504, metav1.StatusReasonTimeout, "Timeout"), false},
+		{response(504, metav1.StatusReasonTimeout, "Timeout"), false},
 	} {
 		if isTimeout(c.err) != c.want {
 			t.Errorf("%v", c.err)
@@ -144,9 +144,9 @@ func FuzzUnanswered(f *testing.F) {
 	f.Add(`Internal error occurred: failed calling webhook "a.b.c": failed to call webhook: Post "https://s.n.svc:443/x": EOF`)
 	f.Add(`admission webhook "a.b.c" denied the request`)
 	f.Fuzz(func(t *testing.T, message string) {
-		err := answer(500, metav1.StatusReasonInternalError, message)
+		err := response(500, metav1.StatusReasonInternalError, message)
 		hook, ok := unreachable(err, "DELETE")
-		if verdict, failed := judge(err); ok && (verdict != refused || failed != nil || hook.name == "" || hook.url == "") {
+		if verdict, failed := judge(err); ok && (verdict != rejected || failed != nil || hook.name == "" || hook.url == "") {
 			t.Errorf("%q: %+v", message, hook)
 		}
 		entry{name: hook.name, client: admissionv1.WebhookClientConfig{URL: &message}}.is(hook)

@@ -42,11 +42,11 @@ func (c *Connection) freeze(ctx context.Context) ([]kubernikusv1.DeorbitObject, 
 	remaining := func(reason string) []kubernikusv1.DeorbitObject {
 		return []kubernikusv1.DeorbitObject{{Kind: kind, Name: freeze.Name, Reason: reason}}
 	}
-	if answer := apply(ctx); answer != nil {
-		if _, err := judge(answer); err != nil {
+	if response := apply(ctx); response != nil {
+		if _, err := judge(response); err != nil {
 			return nil, c.failed("write "+kind+" "+freeze.Name, err)
 		}
-		return remaining(c.refusal(answer)), nil
+		return remaining(c.rejection(response)), nil
 	}
 	reason, err := c.probe(ctx)
 	if err != nil || reason == "" {
@@ -59,18 +59,18 @@ func (c *Connection) freeze(ctx context.Context) ([]kubernikusv1.DeorbitObject, 
 // policies are queried (LimitRanges are), another namespace shows it.
 func (c *Connection) probe(ctx context.Context) (reason string, err error) {
 	for _, namespace := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem} {
-		_, answer := c.kube.CoreV1().PersistentVolumeClaims(namespace).Create(ctx, freeze.Probe(namespace),
+		_, response := c.kube.CoreV1().PersistentVolumeClaims(namespace).Create(ctx, freeze.Probe(namespace),
 			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: fieldManager})
-		if answer == nil {
+		if response == nil {
 			return "it is not in force yet: a dry run may create a claim in namespace " + namespace, nil
 		}
-		if freeze.Refuses(answer.Error()) {
+		if freeze.Rejects(response.Error()) {
 			return "", nil
 		}
-		if _, err := judge(answer); err != nil {
+		if _, err := judge(response); err != nil {
 			return "", c.failed("create a claim in a dry run", err)
 		}
-		reason = fmt.Sprintf("it is not seen to be in force: a claim in namespace %s is rejected by something else: %s", namespace, c.clean(answer.Error()))
+		reason = fmt.Sprintf("it is not seen to be in force: a claim in namespace %s is rejected by something else: %s", namespace, c.clean(response.Error()))
 	}
 	return reason, nil
 }
@@ -127,7 +127,7 @@ func ensure[A any, O metav1.Object](ctx context.Context, wanted A, api configura
 	switch {
 	case exists:
 		// What Groundskeeper owns of it is what Groundskeeper wrote, unless another client changed it since.
-		if ours, err := extract(live, fieldManager); err == nil && equality.Semantic.DeepEqual(ours, wanted) {
+		if own, err := extract(live, fieldManager); err == nil && equality.Semantic.DeepEqual(own, wanted) {
 			return live, nil
 		}
 	case !apierrors.IsNotFound(err):

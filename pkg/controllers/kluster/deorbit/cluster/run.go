@@ -21,10 +21,10 @@ import (
 func (c *Connection) Run(ctx context.Context, s kubernikusv1.DeorbitStage, w stage.Work) (stage.Report, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	enough := time.Now().Add(writingTime)
-	world, trouble, err := c.look(ctx, s, w)
+	world, trouble, err := c.inspect(ctx, s, w)
 	if err != nil {
 		return stage.Report{}, err
 	}
@@ -59,9 +59,9 @@ func planFor(s kubernikusv1.DeorbitStage, world *inventory.World, w stage.Work) 
 	return plan.Plan{}, fmt.Errorf("stage %q is not done in the workload cluster", s)
 }
 
-// look reads what a stage needs. trouble is what could not be listed although the API server works. Freeze reads all there is to be
+// inspect reads what a stage needs. trouble is what could not be listed although the API server works. Freeze reads all there is to be
 // recorded: should the API server have been deleted later, nothing else knows it.
-func (c *Connection) look(
+func (c *Connection) inspect(
 	ctx context.Context, s kubernikusv1.DeorbitStage, w stage.Work,
 ) (world *inventory.World, trouble []kubernikusv1.DeorbitObject, err error) {
 	world = &inventory.World{Finalized: c.finalized}
@@ -76,7 +76,7 @@ func (c *Connection) look(
 		err = inTurn(volumes, services, snapshots, func() error { return c.controllers(ctx, world) })
 		trouble = nil // a matter of the stage Snapshots
 	case kubernikusv1.DeorbitPods, kubernikusv1.DeorbitClaims:
-		err = c.lookAtClaims(ctx, world, w.Policies.PersistentVolumes)
+		err = c.checkClaims(ctx, world, w.Policies.PersistentVolumes)
 	case kubernikusv1.DeorbitSnapshots:
 		err = snapshots()
 	case kubernikusv1.DeorbitServices:
@@ -103,9 +103,9 @@ func inTurn(functions ...func() error) error {
 	return nil
 }
 
-// lookAtClaims reads what Deorbit deletes, or else only what is to be recorded. Claims are read before their volumes, so
+// checkClaims reads what Deorbit deletes, or else only what is to be recorded. Claims are read before their volumes, so
 // that the volume of a claim that is bound is known, and pods last: what they use is known then.
-func (c *Connection) lookAtClaims(ctx context.Context, world *inventory.World, policy kubernikusv1.DeletionPolicy) error {
+func (c *Connection) checkClaims(ctx context.Context, world *inventory.World, policy kubernikusv1.DeletionPolicy) error {
 	if policy != kubernikusv1.DeletionPolicyDelete {
 		return c.volumes(ctx, world)
 	}

@@ -26,22 +26,22 @@ const secret = "sekret-token"
 // server is an API server at the wire: it responds as a test specifies, and otherwise as one that has nothing.
 type server struct {
 	*httptest.Server
-	mu       sync.Mutex
-	answers  map[string]func(http.ResponseWriter, *http.Request)
-	requests []string
+	mu        sync.Mutex
+	responses map[string]func(http.ResponseWriter, *http.Request)
+	requests  []string
 }
 
 func newServer(t *testing.T) *server {
 	t.Helper()
-	s := &server{answers: map[string]func(http.ResponseWriter, *http.Request){}}
+	s := &server{responses: map[string]func(http.ResponseWriter, *http.Request){}}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
 		s.requests = append(s.requests, r.Method+" "+r.URL.RequestURI())
-		answer := s.answers[r.Method+" "+r.URL.Path]
+		response := s.responses[r.Method+" "+r.URL.Path]
 		s.mu.Unlock()
 		switch {
-		case answer != nil:
-			answer(w, r)
+		case response != nil:
+			response(w, r)
 		case r.Method == http.MethodGet && r.URL.Path == coreAPI:
 			reply(w, 200, resources("namespaces", "persistentvolumes", "persistentvolumeclaims", "pods", "nodes", "services"))
 		case r.Method == http.MethodGet && (strings.HasPrefix(r.URL.Path, coreAPI) || strings.HasPrefix(r.URL.Path, "/apis/storage.k8s.io/v1/")):
@@ -55,19 +55,19 @@ func newServer(t *testing.T) *server {
 }
 
 // on makes the server respond to a request.
-func (s *server) on(request string, answer func(http.ResponseWriter, *http.Request)) {
+func (s *server) on(request string, response func(http.ResponseWriter, *http.Request)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.answers[request] = answer
+	s.responses[request] = response
 }
 
 // It makes the server respond to a request with an object.
-func (s *server) says(request string, code int, object any) {
+func (s *server) respond(request string, code int, object any) {
 	s.on(request, func(w http.ResponseWriter, _ *http.Request) { reply(w, code, object) })
 }
 
 // The requests with that prefix; it discards all.
-func (s *server) asked(prefix string) (found []string) {
+func (s *server) received(prefix string) (found []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.requests {
@@ -134,7 +134,7 @@ var inCluster = []kubernikusv1.DeorbitStage{kubernikusv1.DeorbitFreeze, kubernik
 func TestEmpty(t *testing.T) {
 	s := newServer(t)
 	c := connect(t, s)
-	s.says("GET /apis/storage.k8s.io/v1/storageclasses", 404, status(404, "NotFound", "the server could not find the requested resource"))
+	s.respond("GET /apis/storage.k8s.io/v1/storageclasses", 404, status(404, "NotFound", "the server could not find the requested resource"))
 	for _, name := range inCluster[1:] {
 		report, err := c.Run(t.Context(), name, deleteAll())
 		if err != nil || len(report.Remaining)+len(report.Retained)+len(report.Deleted) > 0 {
@@ -153,7 +153,7 @@ func TestEmpty(t *testing.T) {
 
 // Every kind of failure of the API server is an error, in every stage, and none has Groundskeeper's credentials in it.
 func TestUnreachable(t *testing.T) {
-	for name, answer := range map[string]func(http.ResponseWriter, *http.Request){
+	for name, response := range map[string]func(http.ResponseWriter, *http.Request){
 		"401": func(w http.ResponseWriter, _ *http.Request) {
 			reply(w, 401, status(401, "Unauthorized", "Unauthorized"))
 		},
@@ -187,7 +187,7 @@ func TestUnreachable(t *testing.T) {
 				if r.URL.Path == "/elsewhere" {
 					t.Error("it followed a redirect, with the credentials")
 				}
-				answer(w, r)
+				response(w, r)
 			})
 			c := connect(t, s)
 			for _, name := range inCluster {
@@ -205,7 +205,7 @@ func TestUnreachable(t *testing.T) {
 
 func TestID(t *testing.T) {
 	s := newServer(t)
-	s.says("GET /api/v1/namespaces/kube-system", 200, object("kube-system", nil))
+	s.respond("GET /api/v1/namespaces/kube-system", 200, object("kube-system", nil))
 	if id, err := connect(t, s).ID(t.Context()); err != nil || id != "kube-system" {
 		t.Errorf("%s, %v", id, err)
 	}
@@ -235,7 +235,7 @@ func TestPages(t *testing.T) {
 			t.Errorf("expired %t: %+v, %v", expired, report, err)
 		}
 	}
-	s.says("GET /api/v1/services", 410, status(410, "Expired", "always"))
+	s.respond("GET /api/v1/services", 410, status(410, "Expired", "always"))
 	if report, err := c.Run(t.Context(), kubernikusv1.DeorbitServices, deleteAll()); err == nil {
 		t.Errorf("%+v", report)
 	}
@@ -250,7 +250,7 @@ func TestPages(t *testing.T) {
 	if report, err := c.Run(t.Context(), kubernikusv1.DeorbitServices, deleteAll()); err == nil || len(report.Seen.Services) > 0 {
 		t.Errorf("%+v, %v", report, err)
 	}
-	if found := s.asked("DELETE"); len(found) > 0 {
+	if found := s.received("DELETE"); len(found) > 0 {
 		t.Error(found)
 	}
 }
@@ -258,10 +258,10 @@ func TestPages(t *testing.T) {
 // What is JSON, but no listing of its kind, is no empty cluster.
 func TestNoListing(t *testing.T) {
 	s := newServer(t)
-	for _, answer := range []map[string]any{{"hello": "world"}, {"kind": "PodList", "apiVersion": "v1", "metadata": map[string]any{"resourceVersion": "9"}}} {
-		s.says("GET /api/v1/services", 200, answer)
+	for _, response := range []map[string]any{{"hello": "world"}, {"kind": "PodList", "apiVersion": "v1", "metadata": map[string]any{"resourceVersion": "9"}}} {
+		s.respond("GET /api/v1/services", 200, response)
 		if report, err := connect(t, s).Run(t.Context(), kubernikusv1.DeorbitServices, deleteAll()); err == nil {
-			t.Errorf("%v: %+v", answer, report)
+			t.Errorf("%v: %+v", response, report)
 		}
 	}
 }
@@ -293,10 +293,10 @@ func TestAttachments(t *testing.T) {
 	volume := object("pv", map[string]any{"csi": map[string]any{"driver": "cinder.csi.openstack.org", "volumeHandle": "v"}})
 	attachment := object("va", map[string]any{"attacher": "cinder.csi.openstack.org", "nodeName": "node-1", "source": map[string]any{"persistentVolumeName": "pv"}})
 	for name, c := range map[string]struct {
-		code   int
-		answer any
-		want   string
-		fails  bool
+		code     int
+		response any
+		want     string
+		fails    bool
 	}{
 		"attached":  {200, list("", attachment), "server-1", false},
 		"none":      {200, list(""), "", false},
@@ -305,9 +305,9 @@ func TestAttachments(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t)
-			s.says("GET /api/v1/persistentvolumes", 200, list("", volume))
-			s.says("GET /api/v1/nodes", 200, list("", object("node-1", map[string]any{"providerID": "openstack:///server-1"})))
-			s.says(path, c.code, c.answer)
+			s.respond("GET /api/v1/persistentvolumes", 200, list("", volume))
+			s.respond("GET /api/v1/nodes", 200, list("", object("node-1", map[string]any{"providerID": "openstack:///server-1"})))
+			s.respond(path, c.code, c.response)
 			world := &inventory.World{}
 			err := connect(t, s).volumes(t.Context(), world)
 			if (err != nil) != c.fails {

@@ -28,8 +28,8 @@ const (
 	kindMutating   = "MutatingWebhookConfiguration"
 )
 
-// looksToRemove is in how many looks in a row a webhook must be unreachable to be removed: one may just be restarting.
-const looksToRemove = 2
+// probesToRemove is in how many looks in a row a webhook must be unreachable to be removed: one may just be restarting.
+const probesToRemove = 2
 
 // removeUnreachable counts the webhooks that could not be reached in this look, and removes those for which it was not the first
 // time in a row. One that responds is never among them, whatever it responds.
@@ -37,7 +37,7 @@ func (c *Connection) removeUnreachable(ctx context.Context, now map[webhook]bool
 	counts, due := map[webhook]int{}, false
 	for hook := range now {
 		counts[hook] = c.unreachable[hook] + 1
-		due = due || counts[hook] >= looksToRemove
+		due = due || counts[hook] >= probesToRemove
 	}
 	if c.unreachable = counts; !due {
 		return nil, nil
@@ -50,7 +50,7 @@ func (c *Connection) removeUnreachable(ctx context.Context, now map[webhook]bool
 	done := map[string]bool{} // a configuration is another one after the first removal
 	for _, entry := range entries {
 		if done[entry.kind+entry.config] || !slices.ContainsFunc(keysOf(counts), func(hook webhook) bool {
-			return counts[hook] >= looksToRemove && entry.is(hook)
+			return counts[hook] >= probesToRemove && entry.is(hook)
 		}) {
 			continue
 		}
@@ -123,10 +123,10 @@ func (c *Connection) webhooks(ctx context.Context) ([]entry, error) {
 // is reports whether an entry is a webhook that the API server could not reach.
 func (e entry) is(hook webhook) bool {
 	operation := admissionv1.OperationType(hook.operation)
-	asked := slices.ContainsFunc(e.rules, func(r admissionv1.RuleWithOperations) bool {
+	received := slices.ContainsFunc(e.rules, func(r admissionv1.RuleWithOperations) bool {
 		return slices.Contains(r.Operations, operation) || slices.Contains(r.Operations, admissionv1.OperationAll)
 	})
-	return asked && e.name == hook.name && sameURL(e.url(), hook.url)
+	return received && e.name == hook.name && sameURL(e.url(), hook.url)
 }
 
 // url is where the API server calls the webhook.

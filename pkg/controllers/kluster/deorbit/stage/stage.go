@@ -22,9 +22,9 @@ type Work struct {
 	Recorded Seen
 	// ClusterLost is why the stages inside the workload cluster were left out; "": they were not.
 	ClusterLost string
-	// ClusterRefused is why the workload cluster, which may be alive, cannot be checked; "": it can. While it is set, nothing of
+	// ClusterRejected is why the workload cluster, which may be alive, cannot be checked; "": it can. While it is set, nothing of
 	// the cluster is deleted in OpenStack.
-	ClusterRefused string
+	ClusterRejected string
 	// RoutesLeft is true when routes came back after they were removed: those whose next hop still has a port are left alone in
 	// this look.
 	RoutesLeft bool

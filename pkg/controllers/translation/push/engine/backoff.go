@@ -10,9 +10,9 @@ import (
 
 // The times between tries.
 const (
-	retryFirst, retryLast     = time.Second, time.Minute
-	refusedFirst, refusedLast = time.Minute, 30 * time.Minute
-	missingFirst, missingLast = 5 * time.Second, 5 * time.Minute
+	retryFirst, retryLast       = time.Second, time.Minute
+	rejectedFirst, rejectedLast = time.Minute, 30 * time.Minute
+	missingFirst, missingLast   = 5 * time.Second, 5 * time.Minute
 
 	// graceUnlisted is how long a resource waits for one that no Claim lists before it is tried even so: it may be there without a
 	// Claim.

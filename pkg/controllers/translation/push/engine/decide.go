@@ -47,8 +47,8 @@ type situation struct {
 type slotState int
 
 const (
-	// slotOurs: a resource of the same Claim that no client wants. Zero: none.
-	slotOurs slotState = iota + 1
+	// slotOwn: a resource of the same Claim that no client wants. Zero: none.
+	slotOwn slotState = iota + 1
 	// slotLeaving: a resource of another Claim, which has to go.
 	slotLeaving
 	// slotTaken: a resource that another Claim, or this one itself, wants.
@@ -67,7 +67,7 @@ func decide(s situation) (action, verdict) {
 		return actReport, verdict{state: Drifted, reason: ReasonDrifted, message: s.drift}
 	}
 	if s.retry != nil && s.now.Before(s.retry.until) {
-		v := s.retry.heldUp(s.key, s.now)
+		v := s.retry.blocked(s.key, s.now)
 		v.state = s.waiting()
 		return actReport, v
 	}
@@ -90,7 +90,7 @@ func decide(s situation) (action, verdict) {
 	case s.busy:
 		wait.message, wait.coming = "a call for it is under way", true
 		return actWait, wait
-	case s.slot == slotOurs:
+	case s.slot == slotOwn:
 		return actEvict, wait
 	case s.slot == slotLeaving:
 		wait.message, wait.coming = "it waits until "+s.slotter+" has been deleted from its place", true

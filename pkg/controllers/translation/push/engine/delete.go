@@ -20,11 +20,11 @@ func (p *push) take(ctx context.Context, it *item, wanted *backend.Item) (verdic
 	}
 	err := p.e.locks.do(ctx, lockOf(t.ref), func() error {
 		if t.copied != nil {
-			if err := orGone(p.e.b.Delete(ctx, *t.copied)); err != nil {
+			if err := ignoreDeleted(p.e.b.Delete(ctx, *t.copied)); err != nil {
 				return err
 			}
 		}
-		return orGone(p.e.b.Delete(ctx, t.ref))
+		return ignoreDeleted(p.e.b.Delete(ctx, t.ref))
 	})
 	v = p.settleAway(ctx, it, t, err)
 	if ends(ctx, err) {
@@ -33,8 +33,8 @@ func (p *push) take(ctx context.Context, it *item, wanted *backend.Item) (verdic
 	return v, nil
 }
 
-// orGone is err, or nil if it reports that there was nothing to delete.
-func orGone(err error) error {
+// ignoreDeleted is err, or nil if it reports that there was nothing to delete.
+func ignoreDeleted(err error) error {
 	if err != nil && backend.ReasonOf(err) == backend.NotFound {
 		return nil
 	}
@@ -68,10 +68,10 @@ func (p *push) lookAway(it *item) (*taking, verdict) {
 			// It is handed over unchanged.
 			x.wake(n.own)
 			v = p.away(x, n)
-		case n.know == gone && !n.copied && !n.busy, x.displaced(it):
+		case n.know == deleted && !n.copied && !n.busy, x.displaced(it):
 			v = p.away(x, n)
 		case c.retry != nil && x.now.Before(c.retry.until):
-			v = c.retry.heldUp(v.key, x.now)
+			v = c.retry.blocked(v.key, x.now)
 			v.state = Deleting
 		case last != nil && x.now.Before(last.until):
 			v = last.verdict

@@ -159,7 +159,7 @@ func TestDriftIsOnlyObserved(t *testing.T) {
 	expect(t, "creates", w.backend.calls["create"], 1)
 }
 
-func TestWhatAPassFoundIsNotForgottenForAReport(t *testing.T) {
+func TestFindingsOutliveReports(t *testing.T) {
 	w := newWorld(t, Options{})
 	w.put("a", box("b1", 1), box("b2", 1))
 	w.put("b", port("b2", "p", 1))
@@ -258,7 +258,7 @@ func TestDriftOfAParentTakesTheChildrenAlong(t *testing.T) {
 	}
 }
 
-func TestAPassMistakesNothingThatChangesMeanwhile(t *testing.T) {
+func TestDriftPassDuringChanges(t *testing.T) {
 	w := newWorld(t, Options{DeleteOrphans: true})
 	padding(w)
 	w.put("a", box("b1", 1), box("b2", 1), box("b3", 1))
@@ -477,7 +477,7 @@ func TestPlanReadsNothingThatIsInSync(t *testing.T) {
 }
 
 // What was never pushed is under nothing that is there: a reconciliation that overlaps the first pushes requests none of it.
-func TestNothingIsAskedForUnderWhatWasNeverPushed(t *testing.T) {
+func TestNoRequestsBelowUnpushedParents(t *testing.T) {
 	w := newWorld(t, Options{})
 	small(w)
 	w.drift()

@@ -64,9 +64,9 @@ type fakeBackend struct {
 	// quiet keeps no log, and looks for no slots: for benchmarks.
 	quiet bool
 	// calls counts by operation, rejected has each call that was not a success and no injected fault.
-	calls   map[string]int
-	log     []string
-	refused []string
+	calls    map[string]int
+	log      []string
+	rejected []string
 	// cascaded are the objects that went because something they needed did.
 	cascaded []string
 	// before and after are queried at each call, outside of mu: an error of before stops it, one of after replaces its response.
@@ -157,7 +157,7 @@ func (f *fakeBackend) call(ctx context.Context, op string, key backend.Key, fn f
 	f.mu.Lock()
 	err := fn()
 	if err != nil {
-		f.refused = append(f.refused, op+" "+key.String()+": "+err.Error())
+		f.rejected = append(f.rejected, op+" "+key.String()+": "+err.Error())
 	}
 	f.mu.Unlock()
 	if after != nil {

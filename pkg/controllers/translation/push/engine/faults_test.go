@@ -33,7 +33,7 @@ func (w *world) stateOf(claim, kind, id string) Pushed {
 	return Pushed{}
 }
 
-func TestALostAnswerIsVerifiedBeforeItIsTriedAgain(t *testing.T) {
+func TestLostResponseIsVerifiedBeforeRetry(t *testing.T) {
 	for _, op := range []string{"create", "update", "delete"} {
 		for _, done := range []bool{true, false} {
 			w := newWorld(t, Options{})
@@ -72,7 +72,7 @@ func TestALostAnswerIsVerifiedBeforeItIsTriedAgain(t *testing.T) {
 			if op == "create" && done {
 				want = 1
 			}
-			expect(t, op+"s of both", len(w.backend.refused), 0)
+			expect(t, op+"s of both", len(w.backend.rejected), 0)
 			if op == "delete" {
 				expect(t, "claims", len(w.claims), 0)
 				continue
@@ -86,7 +86,7 @@ func TestALostAnswerIsVerifiedBeforeItIsTriedAgain(t *testing.T) {
 	}
 }
 
-func TestTransientErrorsBackOffAndHoldUpTheClaim(t *testing.T) {
+func TestTransientErrorsBackOffAndBlockTheClaim(t *testing.T) {
 	w := newWorld(t, Options{})
 	on := true
 	w.backend.before = failOp(&on, "create", "Box b1", backend.Transient)
@@ -103,7 +103,7 @@ func TestTransientErrorsBackOffAndHoldUpTheClaim(t *testing.T) {
 	w.expectSynced()
 }
 
-func TestARefusalStallsAndTheRestGoesOn(t *testing.T) {
+func TestRejectionStallsOneResourceOnly(t *testing.T) {
 	w := newWorld(t, Options{})
 	on := true
 	w.backend.before = failOp(&on, "create", "Box b1", backend.Refused)
@@ -221,10 +221,10 @@ func TestAMissingReferentIsVerified(t *testing.T) {
 	w.run(time.Minute)
 	w.expectSynced()
 	expectList(t, "ports", w.list("Port", "b"), "p")
-	expect(t, "refusals", len(w.backend.refused), 1)
+	expect(t, "refusals", len(w.backend.rejected), 1)
 }
 
-func TestAnUpdateOfWhatIsGoneCreatesIt(t *testing.T) {
+func TestUpdateOfADeletedResourceCreatesIt(t *testing.T) {
 	w := newWorld(t, Options{})
 	w.put("a", box("b", 1))
 	w.put("pod", port("b", "p", 1))
@@ -237,7 +237,7 @@ func TestAnUpdateOfWhatIsGoneCreatesIt(t *testing.T) {
 	expectList(t, "ports", w.list("Port", "b"), "p")
 }
 
-func TestARefusedDeleteKeepsTheClaim(t *testing.T) {
+func TestRejectedDeleteKeepsTheClaim(t *testing.T) {
 	w := newWorld(t, Options{})
 	on := true
 	w.put("a", box("b1", 1), box("b2", 1))

@@ -65,7 +65,7 @@ func (x *index) repair(f *finding) bool {
 	n.setDrift(f.message)
 	switch f.kind {
 	case isMissing:
-		n.know, n.hash, n.misplaced = gone, digest{}, false
+		n.know, n.hash, n.misplaced = deleted, digest{}, false
 		x.release(n)
 		x.invalidate(n)
 	case isMisplaced:
@@ -84,7 +84,7 @@ func (x *index) note(f *finding) {
 	n := f.n
 	know := landed
 	if f.kind == isMissing {
-		know = gone
+		know = deleted
 	}
 	n.proven = true
 	if n.know == know && n.drift() == f.message {

@@ -48,7 +48,7 @@ const (
 	// absent: nothing reports that it is there.
 	absent knowledge = iota
 	// absent: it was seen not to be there.
-	gone
+	deleted
 	// landed: it is there, with the body of the node's hash.
 	landed
 	// unknown: it must be read before it is written.

@@ -28,7 +28,7 @@ func (x *index) learn(n *node, f fact) {
 	if f.know == landed || f.know == unknown {
 		n.lies(f.parent)
 	}
-	if f.know == landed || f.know == gone {
+	if f.know == landed || f.know == deleted {
 		n.setDrift("")
 	}
 	if overtaken && n.know == landed {
@@ -39,7 +39,7 @@ func (x *index) learn(n *node, f fact) {
 		x.invalidate(n)
 	}
 	switch {
-	case n.know == absent || n.know == gone:
+	case n.know == absent || n.know == deleted:
 		n.hash, n.parent, n.misplaced = digest{}, "", false
 		x.release(n)
 		x.wakeWaiters(n)

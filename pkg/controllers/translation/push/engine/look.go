@@ -78,7 +78,7 @@ func (p *push) situationOf(x *index, it *item) (situation, *node) {
 		case m.own != nil && m.own.listed(m).wants(slot):
 			s.slot = slotTaken
 		case find(p.c.tail, m) != nil:
-			s.slot = slotOurs
+			s.slot = slotOwn
 		default:
 			s.slot = slotLeaving
 		}

@@ -58,7 +58,7 @@ func TestTheListChangesWhileItIsPushed(t *testing.T) {
 	expectList(t, "boxes", w.list("Box", ""), "b3", "b4")
 }
 
-func TestAClaimIsForgottenWhileItIsPushed(t *testing.T) {
+func TestClaimIsDiscardedWhilePushed(t *testing.T) {
 	w := newWorld(t, Options{})
 	w.put("a", box("b1", 1), box("b2", 1))
 	w.once("create", "Box b1", func() { w.engine.Discard(named("a")) })
@@ -110,7 +110,7 @@ func TestASlotThatCannotBeCleared(t *testing.T) {
 	}
 }
 
-func TestAMoveThatIsRefused(t *testing.T) {
+func TestRejectedMove(t *testing.T) {
 	w := newWorld(t, Options{})
 	on := true
 	w.put("a", box("b1", 1), box("b2", 1), port("b1", "p", 1))

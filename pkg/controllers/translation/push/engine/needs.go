@@ -66,7 +66,7 @@ func (x *index) invalidate(n *node) {
 				queue = append(queue, a)
 			}
 		}
-		x.rouseResters(m)
+		x.loadEvicted(m)
 		for d := range m.needers.all() {
 			if _, done := seen[d]; done {
 				continue

@@ -74,7 +74,7 @@ func (p *pass) orphans(ctx context.Context) error {
 // error is that of ctx or of a fenced write: whatever else fails is tried again by the next reconciliation.
 func (p *pass) deleteOrphan(ctx context.Context, s backend.Observed) error {
 	var n *node
-	f := fact{know: gone, lost: true}
+	f := fact{know: deleted, lost: true}
 	p.e.with(func(x *index) {
 		if m := x.node(s.Key); m.refs.size() == 0 && !m.busy {
 			m.busy = true
@@ -84,7 +84,7 @@ func (p *pass) deleteOrphan(ctx context.Context, s backend.Observed) error {
 	if n == nil {
 		return nil
 	}
-	err := p.e.locks.do(ctx, lockOf(s.Ref), func() error { return orGone(p.e.b.Delete(ctx, s.Ref)) })
+	err := p.e.locks.do(ctx, lockOf(s.Ref), func() error { return ignoreDeleted(p.e.b.Delete(ctx, s.Ref)) })
 	if err != nil {
 		f.know = unknown
 	}

@@ -17,8 +17,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 )
 
-// TestManyAtOnce pushes many Claims from many goroutines, while they change, drift passes run and calls fail.
-func TestManyAtOnce(t *testing.T) {
+// TestConcurrentUse pushes many Claims from many goroutines, while they change, drift passes run and calls fail.
+func TestConcurrentUse(t *testing.T) {
 	const claims, workers, rounds = 30, 8, 15
 	b := newFake()
 	queue := workqueue.NewTypedDelayingQueue[types.NamespacedName]()

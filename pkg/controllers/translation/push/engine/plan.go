@@ -74,7 +74,7 @@ func (p *push) compareOne(ctx context.Context, i int) (verdict, error) {
 	}
 	v := verdict{state: Pending, reason: ReasonPlanned, key: it.node.key.String()}
 	switch {
-	case orGone(err) != nil:
+	case ignoreDeleted(err) != nil:
 		v.message, v.code, v.reason, v.retry = err.Error(), codeOf(err), ReasonRetrying, jittered(1, retryLast, retryLast)
 	case p.deleting && !there:
 		return verdict{reason: ReasonSynced, away: true}, nil

@@ -369,9 +369,9 @@ func (w *world) closed(items []backend.Item) []backend.Item {
 	}
 }
 
-// TestNothingIsAskedTwice: where nothing conflicts and nothing fails, each resource costs one request, in whatever order Claims
+// TestEachResourceCostsOneRequest: where nothing conflicts and nothing fails, each resource costs one request, in whatever order Claims
 // come, and the backend never rejects any.
-func TestNothingIsAskedTwice(t *testing.T) {
+func TestEachResourceCostsOneRequest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t, Options{})
 		items := w.closed(drawItems(t))
@@ -389,15 +389,15 @@ func TestNothingIsAskedTwice(t *testing.T) {
 		}
 		w.run(4 * time.Second)
 		w.checkBackend(nil)
-		if len(w.backend.refused) > 0 || w.backend.calls["create"] != len(w.backend.objects) || w.backend.calls["get"]+w.backend.calls["update"]+w.backend.calls["delete"] > 0 {
-			t.Fatalf("calls %v, rejected %v", w.backend.calls, w.backend.refused)
+		if len(w.backend.rejected) > 0 || w.backend.calls["create"] != len(w.backend.objects) || w.backend.calls["get"]+w.backend.calls["update"]+w.backend.calls["delete"] > 0 {
+			t.Fatalf("calls %v, rejected %v", w.backend.calls, w.backend.rejected)
 		}
 		for _, name := range rapid.Permutation(w.names()).Draw(t, "deleted") {
 			w.delete(name.Name)
 		}
 		w.run(time.Minute)
-		if len(w.backend.objects) > 0 || w.engine.x.left() > 0 || len(w.backend.refused) > 0 || len(w.backend.cascaded) > 0 {
-			t.Fatalf("left %v, rejected %v, cascaded %v\n%s", w.backend.objects, w.backend.refused, w.backend.cascaded, w.dump())
+		if len(w.backend.objects) > 0 || w.engine.x.left() > 0 || len(w.backend.rejected) > 0 || len(w.backend.cascaded) > 0 {
+			t.Fatalf("left %v, rejected %v, cascaded %v\n%s", w.backend.objects, w.backend.rejected, w.backend.cascaded, w.dump())
 		}
 	})
 }

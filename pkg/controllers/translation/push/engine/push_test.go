@@ -21,7 +21,7 @@ func TestEachResourceIsMadeOnce(t *testing.T) {
 	w.run(time.Minute)
 	w.expectSynced()
 	expect(t, "requests", w.writes()+w.backend.calls["get"]+w.backend.calls["list"], 9)
-	expect(t, "refusals", len(w.backend.refused), 0)
+	expect(t, "refusals", len(w.backend.rejected), 0)
 	expectList(t, "rules", w.list("Rule", "t"), "r2", "r1")
 	expect(t, "synced", w.engine.Counts()[Synced], 9)
 
@@ -83,7 +83,7 @@ func TestContentIsUpdatedOrReplaced(t *testing.T) {
 	expectList(t, "calls", w.backend.log,
 		"update Box b", "list Rule t", "create Rule r2-copy", "delete Rule r2", "create Rule r2", "delete Rule r2-copy")
 	expectList(t, "rules", w.list("Rule", "t"), "r3", "r2", "r1")
-	expect(t, "refusals", len(w.backend.refused), 0)
+	expect(t, "refusals", len(w.backend.rejected), 0)
 }
 
 func TestReplacingATableBringsBackItsRules(t *testing.T) {

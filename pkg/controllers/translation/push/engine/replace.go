@@ -115,7 +115,7 @@ func (j *job) replace(ctx context.Context) error {
 // long, need not be read.
 func (j *job) lookForCopy(ctx context.Context) error {
 	_, there, err := j.b.Get(ctx, j.b.Copy(j.want))
-	if err = orGone(err); err != nil {
+	if err = ignoreDeleted(err); err != nil {
 		return err
 	}
 	j.looked, j.copied = true, there

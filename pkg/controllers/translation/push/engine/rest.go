@@ -41,19 +41,19 @@ func (x *index) traces(c *claim) []uint64 {
 
 // nodeOf is the node of a key, nil when there is none. The Claim at rest that may have it is loaded.
 func (x *index) nodeOf(key backend.Key) *node {
-	x.rouseAt(x.nodes.hash(key))
+	x.loadAt(x.nodes.hash(key))
 	return x.nodes.get(key)
 }
 
-// rouseAt loads the Claim that has a trace.
-func (x *index) rouseAt(trace uint64) {
+// loadAt loads the Claim that has a trace.
+func (x *index) loadAt(trace uint64) {
 	if c := x.resting[trace]; c != nil {
 		x.load(c)
 	}
 }
 
-// rouseResters loads the Claims that list something that needs n.
-func (x *index) rouseResters(n *node) {
+// loadEvicted loads the Claims that list something that needs n.
+func (x *index) loadEvicted(n *node) {
 	if n.rare == nil {
 		return
 	}

@@ -186,8 +186,8 @@ func TestWhatKeepsAClaimFromRest(t *testing.T) {
 		"a copy may be there":               func(p parts) { p.n.copied = true },
 		"one is misplaced":                  func(p parts) { p.n.misplaced = true },
 		"one was verified":                  func(p parts) { p.m.proven = !p.m.proven },
-		"one has been deleted":              func(p parts) { p.m.know = gone },
-		"all have been deleted":             func(p parts) { p.n.know, p.m.know = gone, gone },
+		"one has been deleted":              func(p parts) { p.m.know = deleted },
+		"all have been deleted":             func(p parts) { p.n.know, p.m.know = deleted, deleted },
 		"one has other content":             func(p parts) { p.n.hash[0]++ },
 		"one lies elsewhere":                func(p parts) { p.n.parent = "elsewhere" },
 		"one has drifted":                   func(p parts) { p.n.setDrift("changed") },
@@ -199,7 +199,7 @@ func TestWhatKeepsAClaimFromRest(t *testing.T) {
 		"one has another slot":              func(p parts) { p.n.rarely().held = []slot{idOf("x")} },
 		"the alias is listed":               func(p parts) { p.a.refs.add(other) },
 		"a call for the alias is under way": func(p parts) { p.a.busy = true },
-		"the alias is there":                func(p parts) { p.a.know = gone },
+		"the alias is there":                func(p parts) { p.a.know = deleted },
 		"a copy of the alias may be there":  func(p parts) { p.a.copied = true },
 		"the alias was verified":            func(p parts) { p.a.proven = true },
 		"another needs the alias":           func(p parts) { p.a.needers.add(foreign) },
@@ -292,11 +292,11 @@ func TestWhatRestsIsVerified(t *testing.T) {
 	w.drift()
 	w.delete("a")
 	w.run(time.Minute)
-	expect(t, "refused", len(w.backend.refused), 0)
+	expect(t, "refused", len(w.backend.rejected), 0)
 	expect(t, "deletes", w.backend.calls["delete"], 2) // none of a copy
 }
 
-func TestWhatRestsIsNotAskedForUnderWhatIsMissing(t *testing.T) {
+func TestEvictedResourcesBelowMissingParents(t *testing.T) {
 	w := newWorld(t, Options{})
 	w.put("a", table("c", 1), rule("c", "r", 1))
 	w.run(time.Minute)

@@ -44,7 +44,7 @@ func (p *push) failed(x *index, it *item, err error) verdict {
 	switch reason := backend.ReasonOf(err); {
 	case reason == backend.Transient:
 		v.reason = ReasonRetrying
-		return p.holdUp(x, v)
+		return p.block(x, v)
 	case reason == backend.NotFound:
 		v.reason = ReasonWaiting
 		if short != nil {
@@ -56,10 +56,10 @@ func (p *push) failed(x *index, it *item, err error) verdict {
 		v.reason = ReasonRetrying
 	case reason == backend.Conflict:
 		v.state, v.reason = Failed, ReasonConflict
-		first, last = refusedFirst, refusedLast
+		first, last = rejectedFirst, rejectedLast
 	default:
 		v.state, v.reason = Failed, ReasonRefused
-		first, last = refusedFirst, refusedLast
+		first, last = rejectedFirst, rejectedLast
 	}
 	it.trouble = it.trouble.again(v, x.now, first, last)
 	if short != nil {
@@ -74,15 +74,15 @@ func ends(ctx context.Context, err error) bool {
 	return err != nil && (ctx.Err() != nil || backend.ReasonOf(err) == backend.Fenced)
 }
 
-// holdUp has the whole Claim wait: the backend does not respond, and the next resource would fare no better.
-func (p *push) holdUp(x *index, v verdict) verdict {
+// block has the whole Claim wait: the backend does not respond, and the next resource would fare no better.
+func (p *push) block(x *index, v verdict) verdict {
 	p.c.retry = p.c.retry.again(v, x.now, retryFirst, retryLast)
 	return p.c.retry.verdict
 }
 
-// heldUp is the verdict on the resource with a key while t blocks its whole Claim: the backend's message is reported for the
+// blocked is the verdict on the resource with a key while t blocks its whole Claim: the backend's message is reported for the
 // resource that it applies to.
-func (t *trouble) heldUp(key string, now time.Time) verdict {
+func (t *trouble) blocked(key string, now time.Time) verdict {
 	v := t.verdict
 	v.retry = until(t.until, now)
 	if v.key != key {

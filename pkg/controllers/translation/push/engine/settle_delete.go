@@ -32,7 +32,7 @@ func (p *push) settleAway(ctx context.Context, it *item, t *taking, err error) v
 	v := verdict{state: Deleting, reason: ReasonRetrying, key: it.node.key.String()}
 	p.e.with(func(x *index) {
 		n, c := it.node, p.c
-		f := fact{know: gone, lost: true, seq: t.seq, by: c}
+		f := fact{know: deleted, lost: true, seq: t.seq, by: c}
 		if err != nil {
 			f = fact{know: unknown, hash: n.hash, parent: t.ref.Parent, copied: n.copied || t.double, misplaced: n.misplaced, seq: t.seq, by: c}
 			f.lost = backend.ReasonOf(err) == backend.Transient
@@ -52,13 +52,13 @@ func (p *push) settleAway(ctx context.Context, it *item, t *taking, err error) v
 			return
 		}
 		if backend.ReasonOf(err) == backend.Transient {
-			v = p.holdUp(x, v)
+			v = p.block(x, v)
 			return
 		}
 		first, last := retryFirst, retryLast
 		if backend.ReasonOf(err) == backend.Refused {
 			v.state, v.reason = Failed, ReasonRefused
-			first, last = refusedFirst, refusedLast
+			first, last = rejectedFirst, rejectedLast
 		}
 		if current != nil {
 			current.trouble = current.trouble.again(v, x.now, first, last)

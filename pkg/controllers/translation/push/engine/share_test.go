@@ -188,7 +188,7 @@ func TestDependentsThatStayAreVerified(t *testing.T) {
 	expectList(t, "ports", w.list("Port", "b"), "p")
 }
 
-func TestWhatNobodyListsIsTriedAfterATime(t *testing.T) {
+func TestUnlistedResourcesAreRetried(t *testing.T) {
 	w := newWorld(t, Options{})
 	w.put("pod", port("b", "p", 1))
 	w.run(graceUnlisted - time.Second)
@@ -212,7 +212,7 @@ func TestWhatNobodyListsIsTriedAfterATime(t *testing.T) {
 	w.expectSynced()
 }
 
-func TestWaitingIsNotReportedAtOnce(t *testing.T) {
+func TestWaitingIsReportedLater(t *testing.T) {
 	w := newWorld(t, Options{})
 	w.put("node", box("b", 1))
 	w.put("pod", port("b", "p", 1))
@@ -276,7 +276,7 @@ func TestANewClaimOfTheSameNameIsAnother(t *testing.T) {
 	expect(t, "counts", w.engine.Counts()[Synced], 0)
 }
 
-func TestTheTimeToSyncIsToldOnce(t *testing.T) {
+func TestTimeToSyncIsReportedOnce(t *testing.T) {
 	var took []time.Duration
 	w := newWorld(t, Options{Pushed: func(d time.Duration) { took = append(took, d) }})
 	w.put("pod", port("b", "p", 1))
@@ -291,14 +291,14 @@ func TestTheTimeToSyncIsToldOnce(t *testing.T) {
 }
 
 // What others wait for is pushed before what no Claim waits for, at least once.
-func TestWhatIsWaitedForIsHastened(t *testing.T) {
+func TestAwaitedResourcesArePrioritized(t *testing.T) {
 	for what, need := range map[string]string{"the resource": "Box/b", "an alias of it": "where"} {
 		t.Run(what, func(t *testing.T) {
 			w := newWorld(t, Options{})
 			w.put("node", wanted("Box", "", fakeBody{ID: "b", V: 1, Alias: "where"}))
 			w.put("pod", box("p", 1, need))
-			refuse := true
-			w.backend.before = failOp(&refuse, "create", "Box b", backend.Refused)
+			reject := true
+			w.backend.before = failOp(&reject, "create", "Box b", backend.Refused)
 			clear(w.queue)
 			push := func(name string) {
 				t.Helper()
@@ -312,14 +312,14 @@ func TestWhatIsWaitedForIsHastened(t *testing.T) {
 			clear(w.queue)
 			push("pod")
 			expect(t, "woken again", len(w.queue), 0)
-			refuse = false
+			reject = false
 			w.run(time.Hour)
 			w.expectSynced()
 		})
 	}
 }
 
-func TestObservingTheSameWakesNobody(t *testing.T) {
+func TestUnchangedObservationWakesNoClaim(t *testing.T) {
 	w := newWorld(t, Options{})
 	small(w)
 	w.run(time.Minute)

@@ -12,7 +12,7 @@ import (
 
 // What was tried without something that it needs, and rejected regardless of the message, is tried again when that is there: it
 // does not wait for the time that a rejection waits.
-func TestARefusalForWantOfSomethingEndsWithIt(t *testing.T) {
+func TestRejectionForAMissingResourceEndsWithIt(t *testing.T) {
 	for name, reason := range map[string]backend.Reason{
 		"not found": backend.NotFound, "refused": backend.Refused, "in conflict": backend.Conflict,
 	} {

@@ -96,7 +96,7 @@ func (x *index) release(n *node) {
 // holder is a node, other than it has, that holds a slot which it needs, and the slot; nil when all are free.
 func (x *index) holder(it *item) (*node, slot) {
 	for _, s := range it.slots() {
-		x.rouseAt(s.trace())
+		x.loadAt(s.trace())
 		holders := x.slots[s]
 		for n := range holders.all() {
 			if n != it.node {

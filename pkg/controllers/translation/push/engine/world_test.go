@@ -220,7 +220,7 @@ func (w *world) writes() int {
 }
 
 func (w *world) resetCalls() {
-	w.backend.calls, w.backend.log, w.backend.refused = map[string]int{}, nil, nil
+	w.backend.calls, w.backend.log, w.backend.rejected = map[string]int{}, nil, nil
 }
 
 func expect[T comparable](t testing.TB, what string, got, want T) {

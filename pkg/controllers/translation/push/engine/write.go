@@ -15,7 +15,7 @@ var errLostRace error = &backend.Error{Reason: backend.Conflict, Message: "anoth
 // read finds out what the backend has.
 func (j *job) read(ctx context.Context) error {
 	have, there, err := j.b.Get(ctx, j.want)
-	if err = orGone(err); err != nil {
+	if err = ignoreDeleted(err); err != nil {
 		return err
 	}
 	if there {
@@ -38,7 +38,7 @@ func (j *job) found(have backend.Observed) {
 // vanished notes that the resource does not exist, though it may have been.
 func (j *job) vanished() {
 	j.lost = j.lost || j.know == unknown || j.know == landed
-	j.know, j.hash, j.misplaced = gone, digest{}, false
+	j.know, j.hash, j.misplaced = deleted, digest{}, false
 }
 
 // create makes the resource. A conflict can mean that it is there already.
@@ -66,7 +66,7 @@ func (j *job) create(ctx context.Context) error {
 	if readErr := j.read(ctx); readErr != nil {
 		return readErr
 	}
-	if j.know == gone {
+	if j.know == deleted {
 		// Nothing was lost: it did not exist before either.
 		j.lost = false
 		return err

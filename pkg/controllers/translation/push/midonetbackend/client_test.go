@@ -119,7 +119,7 @@ groundskeeper_translation_backend_requests_total{code="409",kind="Chain",method=
 	}
 }
 
-func TestNewClientRefuses(t *testing.T) {
+func TestNewClientRejects(t *testing.T) {
 	for name, config := range map[string]configv1alpha1.MidoNetConfiguration{
 		"no URL":                  {},
 		"password in URL":         {URL: "http://admin:secret@midonet/midonet-api"},

@@ -20,7 +20,7 @@ func failure(err error) error {
 		return nil
 	}
 	message := messageOf(err)
-	if midonet.IsInvalidAnswer(err) {
+	if midonet.IsInvalidResponse(err) {
 		err = fmt.Errorf("%w: %w", backend.ErrInvalid, err)
 	}
 	return &backend.Error{Reason: reasonOf(err), Code: codeOf(err), Message: message, Err: err}

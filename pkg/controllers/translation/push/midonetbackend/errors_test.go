@@ -18,7 +18,7 @@ import (
 )
 
 // What the server's rejections mean.
-func TestRefusals(t *testing.T) {
+func TestRejections(t *testing.T) {
 	at := func(kind string, edit ...string) backend.Item {
 		i := item(kind)
 		i.Body = strings.NewReplacer(edit...).Replace(i.Body)
@@ -71,7 +71,7 @@ func TestFaults(t *testing.T) {
 		"busy":          {fake.Fault{Status: 503}, backend.Transient, 503, "503"},
 		"too much":      {fake.Fault{Status: 429}, backend.Transient, 429, "429"},
 		"away":          {fake.Fault{Cut: fake.CutRequest}, backend.Transient, 0, "EOF"},
-		"response lost": {fake.Fault{Cut: fake.CutAnswer}, backend.Transient, 0, "EOF"},
+		"response lost": {fake.Fault{Cut: fake.CutResponse}, backend.Transient, 0, "EOF"},
 		"unauthorized":  {fake.Fault{Status: 401}, backend.Transient, 401, "passwordFile"},
 		"forbidden":     {fake.Fault{Status: 403, Message: "not you"}, backend.Transient, 403, "not you"},
 		"elsewhere":     {fake.Fault{Status: 302}, backend.Transient, 302, "redirects"},

@@ -148,8 +148,8 @@ func (n *network) listed(c backend.Collection) []backend.Observed {
 	return list
 }
 
-// byHand does what an administrator would do with curl.
-func (n *network) byHand(method, path, mediaType, body string) {
+// manually does what an administrator would do with curl.
+func (n *network) manually(method, path, mediaType, body string) {
 	n.t.Helper()
 	request, err := http.NewRequestWithContext(n.t.Context(), method, n.url+path, strings.NewReader(body))
 	if err != nil {

@@ -65,48 +65,48 @@ func TestEveryKind(t *testing.T) {
 }
 
 // What another client changed is seen, in a Get and in the list, and an update repairs it where there is one.
-func TestChangesByHand(t *testing.T) {
+func TestManualChanges(t *testing.T) {
 	for name, tc := range map[string]struct {
 		kind   string
 		change func(n *network)
 		differ []string
 	}{
 		"tunnel zone": {"TunnelZone", func(n *network) {
-			n.byHand(http.MethodPut, "/tunnel_zones/"+zoneID, "TunnelZone-v1", `{"id":"`+zoneID+`","name":"mine","type":"vxlan"}`)
+			n.manually(http.MethodPut, "/tunnel_zones/"+zoneID, "TunnelZone-v1", `{"id":"`+zoneID+`","name":"mine","type":"vxlan"}`)
 		}, []string{"name"}},
 		"host of a zone": {"TunnelZoneHost", func(n *network) {
-			n.byHand(http.MethodDelete, "/tunnel_zones/"+zoneID+"/hosts/"+hostID, "TunnelZoneHost-v1", "")
-			n.byHand(http.MethodPost, "/tunnel_zones/"+zoneID+"/hosts", "TunnelZoneHost-v1", `{"hostId":"`+hostID+`","ipAddress":"192.168.10.12"}`)
+			n.manually(http.MethodDelete, "/tunnel_zones/"+zoneID+"/hosts/"+hostID, "TunnelZoneHost-v1", "")
+			n.manually(http.MethodPost, "/tunnel_zones/"+zoneID+"/hosts", "TunnelZoneHost-v1", `{"hostId":"`+hostID+`","ipAddress":"192.168.10.12"}`)
 		}, []string{"ipAddress"}},
 		"router": {"Router", func(n *network) {
-			n.byHand(http.MethodPut, "/routers/"+routerID, "Router-v3", `{"tenantId":"midonetkube","name":"mine"}`)
+			n.manually(http.MethodPut, "/routers/"+routerID, "Router-v3", `{"tenantId":"midonetkube","name":"mine"}`)
 		}, []string{"name"}},
 		"bridge": {"Bridge", func(n *network) {
-			n.byHand(http.MethodPut, "/bridges/"+bridgeID, "Bridge-v4", `{"tenantId":"midonetkube","name":"node-a"}`)
+			n.manually(http.MethodPut, "/bridges/"+bridgeID, "Bridge-v4", `{"tenantId":"midonetkube","name":"node-a"}`)
 		}, []string{"inboundFilterId"}},
 		"port": {"Port", func(n *network) {
-			n.byHand(http.MethodPut, "/ports/"+rPortID, "Port-v3", `{"type":"Router","portSubnet":["10.1.0.2/24"]}`)
+			n.manually(http.MethodPut, "/ports/"+rPortID, "Port-v3", `{"type":"Router","portSubnet":["10.1.0.2/24"]}`)
 		}, []string{"portMac", "portSubnet"}},
 		"link": {"PortLink", func(n *network) {
-			n.byHand(http.MethodPost, "/routers/"+routerID+"/ports", "Port-v3", `{"id":"`+randomID+`","type":"Router","portSubnet":["10.9.0.1/24"]}`)
-			n.byHand(http.MethodDelete, "/ports/"+bPortID+"/link", "PortLink-v1", "")
-			n.byHand(http.MethodPost, "/ports/"+bPortID+"/link", "PortLink-v1", `{"peerId":"`+randomID+`"}`)
+			n.manually(http.MethodPost, "/routers/"+routerID+"/ports", "Port-v3", `{"id":"`+randomID+`","type":"Router","portSubnet":["10.9.0.1/24"]}`)
+			n.manually(http.MethodDelete, "/ports/"+bPortID+"/link", "PortLink-v1", "")
+			n.manually(http.MethodPost, "/ports/"+bPortID+"/link", "PortLink-v1", `{"peerId":"`+randomID+`"}`)
 		}, []string{"peerId"}},
 		"route": {"Route", func(n *network) {
-			n.byHand(http.MethodDelete, "/routes/"+routeID, "Route-v1", "")
-			n.byHand(http.MethodPost, "/routers/"+routerID+"/routes", "Route-v1", `{"id":"`+routeID+`","dstNetworkAddr":"10.2.0.0","dstNetworkLength":24,"srcNetworkAddr":"0.0.0.0","srcNetworkLength":0,"nextHopPort":"`+rPortID+`","type":"Normal"}`)
+			n.manually(http.MethodDelete, "/routes/"+routeID, "Route-v1", "")
+			n.manually(http.MethodPost, "/routers/"+routerID+"/routes", "Route-v1", `{"id":"`+routeID+`","dstNetworkAddr":"10.2.0.0","dstNetworkLength":24,"srcNetworkAddr":"0.0.0.0","srcNetworkLength":0,"nextHopPort":"`+rPortID+`","type":"Normal"}`)
 		}, []string{"dstNetworkAddr"}},
 		"rule": {"Rule", func(n *network) {
-			n.byHand(http.MethodDelete, "/rules/"+ruleID, "Rule-v2", "")
-			n.byHand(http.MethodPost, "/chains/"+chainID+"/rules", "Rule-v2", `{"id":"`+ruleID+`","type":"accept"}`)
+			n.manually(http.MethodDelete, "/rules/"+ruleID, "Rule-v2", "")
+			n.manually(http.MethodPost, "/chains/"+chainID+"/rules", "Rule-v2", `{"id":"`+ruleID+`","type":"accept"}`)
 		}, []string{"jumpChainId", "type"}},
 		"rule in another chain": {"Rule", func(n *network) {
-			n.byHand(http.MethodDelete, "/rules/"+ruleID, "Rule-v2", "")
-			n.byHand(http.MethodPost, "/chains/"+preID+"/rules", "Rule-v2", item("Rule").Body)
+			n.manually(http.MethodDelete, "/rules/"+ruleID, "Rule-v2", "")
+			n.manually(http.MethodPost, "/chains/"+preID+"/rules", "Rule-v2", item("Rule").Body)
 		}, []string{"parent"}},
 		"binding": {"HostInterfacePort", func(n *network) {
-			n.byHand(http.MethodDelete, "/hosts/"+hostID+"/ports/"+bPortID, "HostInterfacePort-v1", "")
-			n.byHand(http.MethodPost, "/hosts/"+hostID+"/ports", "HostInterfacePort-v1", `{"hostId":"`+hostID+`","portId":"`+bPortID+`","interfaceName":"mine"}`)
+			n.manually(http.MethodDelete, "/hosts/"+hostID+"/ports/"+bPortID, "HostInterfacePort-v1", "")
+			n.manually(http.MethodPost, "/hosts/"+hostID+"/ports", "HostInterfacePort-v1", `{"hostId":"`+hostID+`","portId":"`+bPortID+`","interfaceName":"mine"}`)
 		}, []string{"interfaceName"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -133,8 +133,8 @@ func TestChangesByHand(t *testing.T) {
 // What the server removes with something else is seen to have been deleted.
 func TestCascades(t *testing.T) {
 	for name, tc := range map[string]struct {
-		gone string
-		with []string
+		deleted string
+		with    []string
 	}{
 		"bridge": {"Bridge", []string{"PortLink", "HostInterfacePort", "MACPort", "IPv4MACPair"}},
 		"router": {"Router", []string{"Port", "PortLink", "Route"}},
@@ -150,10 +150,10 @@ func TestCascades(t *testing.T) {
 					t.Fatalf("%s does not exist", kind)
 				}
 			}
-			if err := n.Delete(t.Context(), n.resolve(item(tc.gone)).Ref); err != nil {
+			if err := n.Delete(t.Context(), n.resolve(item(tc.deleted)).Ref); err != nil {
 				t.Fatal(err)
 			}
-			for _, kind := range append(tc.with, tc.gone) {
+			for _, kind := range append(tc.with, tc.deleted) {
 				if n.isThere(n.resolve(item(kind))) {
 					t.Errorf("%s is still there", kind)
 				}

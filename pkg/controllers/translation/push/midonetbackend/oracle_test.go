@@ -91,8 +91,8 @@ func TestOracle(t *testing.T) {
 			}
 		}
 	})
-	if refusals := n.server.Rejections(); writes != len(resources) || len(refusals) > 0 {
-		t.Errorf("%d writes for %d resources; rejected: %v", writes, len(resources), refusals)
+	if rejections := n.server.Rejections(); writes != len(resources) || len(rejections) > 0 {
+		t.Errorf("%d writes for %d resources; rejected: %v", writes, len(resources), rejections)
 	}
 	var wanted []string
 	order := map[backend.Collection][]string{}
@@ -128,8 +128,8 @@ func TestOracle(t *testing.T) {
 			t.Errorf("delete %s: %v", r, err)
 		}
 	}
-	if refusals := n.server.Rejections(); len(refusals) > 0 {
-		t.Errorf("rejected: %v", refusals)
+	if rejections := n.server.Rejections(); len(rejections) > 0 {
+		t.Errorf("rejected: %v", rejections)
 	}
 	for _, left := range n.server.Content() {
 		if left.Kind != "Host" {

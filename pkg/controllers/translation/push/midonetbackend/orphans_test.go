@@ -35,20 +35,20 @@ func (n *network) found() []string {
 func TestForeign(t *testing.T) {
 	n := newNetwork(t, midonet.Options{})
 	n.fill()
-	ours := []string{
+	own := []string{
 		"Bridge " + bridgeID, "Chain " + chainID, "Chain " + preID, "Port " + bPortID, "Port " + rPortID,
 		"Route " + routeID, "Router " + routerID, "Rule " + ruleID,
 	}
-	slices.Sort(ours)
-	if diff := cmp.Diff(ours, n.found()); diff != "" {
+	slices.Sort(own)
+	if diff := cmp.Diff(own, n.found()); diff != "" {
 		t.Error(diff)
 	}
 	// The way out of the cluster: a port, its Local route, a route, a link. And another tenant's bridge.
-	n.byHand(http.MethodPost, "/routers/"+routerID+"/ports", "Port-v3", `{"id":"`+randomID+`","type":"Router","portSubnet":["172.16.0.2/30"]}`)
-	n.byHand(http.MethodPost, "/routers/"+routerID+"/routes", "Route-v1", `{"dstNetworkAddr":"0.0.0.0","dstNetworkLength":0,"srcNetworkAddr":"0.0.0.0","srcNetworkLength":0,"nextHopPort":"`+randomID+`","type":"Normal"}`)
-	n.byHand(http.MethodPost, "/routers/"+routerID+"/routes", "Route-v1", `{"id":"`+otherID+`","learned":true,"dstNetworkAddr":"10.0.0.0","dstNetworkLength":8,"srcNetworkAddr":"0.0.0.0","srcNetworkLength":0,"nextHopPort":"`+randomID+`","type":"Normal"}`)
-	n.byHand(http.MethodPost, "/bridges", "Bridge-v4", `{"id":"`+otherID+`","tenantId":"other"}`)
-	if diff := cmp.Diff(ours, n.found()); diff != "" {
+	n.manually(http.MethodPost, "/routers/"+routerID+"/ports", "Port-v3", `{"id":"`+randomID+`","type":"Router","portSubnet":["172.16.0.2/30"]}`)
+	n.manually(http.MethodPost, "/routers/"+routerID+"/routes", "Route-v1", `{"dstNetworkAddr":"0.0.0.0","dstNetworkLength":0,"srcNetworkAddr":"0.0.0.0","srcNetworkLength":0,"nextHopPort":"`+randomID+`","type":"Normal"}`)
+	n.manually(http.MethodPost, "/routers/"+routerID+"/routes", "Route-v1", `{"id":"`+otherID+`","learned":true,"dstNetworkAddr":"10.0.0.0","dstNetworkLength":8,"srcNetworkAddr":"0.0.0.0","srcNetworkLength":0,"nextHopPort":"`+randomID+`","type":"Normal"}`)
+	n.manually(http.MethodPost, "/bridges", "Bridge-v4", `{"id":"`+otherID+`","tenantId":"other"}`)
+	if diff := cmp.Diff(own, n.found()); diff != "" {
 		t.Errorf("what others made: %s", diff)
 	}
 	for _, kind := range []string{"TunnelZone", "TunnelZoneHost", "HostInterfacePort", "MACPort", "IPv4MACPair"} {
@@ -66,11 +66,11 @@ func TestForeign(t *testing.T) {
 		"/bridges/" + bridgeID + "/ports":  {"Port-v3", `{"id":"` + otherID + `","type":"Bridge"}`},
 		"/routers/" + routerID + "/routes": {"Route-v1", `{"id":"` + zoneID + `","dstNetworkAddr":"10.3.0.0","dstNetworkLength":24,"srcNetworkAddr":"0.0.0.0","srcNetworkLength":0,"nextHopPort":"` + rPortID + `","type":"Normal"}`},
 	} {
-		n.byHand(http.MethodPost, path, body[0], body[1])
+		n.manually(http.MethodPost, path, body[0], body[1])
 	}
-	ours = append(ours, "Chain "+randomID, "Rule "+randomID, "Port "+otherID, "Route "+zoneID)
-	slices.Sort(ours)
-	if diff := cmp.Diff(ours, n.found()); diff != "" {
+	own = append(own, "Chain "+randomID, "Rule "+randomID, "Port "+otherID, "Route "+zoneID)
+	slices.Sort(own)
+	if diff := cmp.Diff(own, n.found()); diff != "" {
 		t.Errorf("what may be cleared away: %s", diff)
 	}
 }

@@ -105,7 +105,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-func TestResolveRefuses(t *testing.T) {
+func TestResolveRejects(t *testing.T) {
 	b := New(nil, tenant)
 	for name, tc := range map[string]struct {
 		item    backend.Item
@@ -134,7 +134,7 @@ func TestResolveRefuses(t *testing.T) {
 	}
 }
 
-func TestLocateRefuses(t *testing.T) {
+func TestLocateRejects(t *testing.T) {
 	b := New(nil, tenant)
 	for name, ref := range map[string][3]string{
 		"unknown kind":      {"LoadBalancer", "", chainID},

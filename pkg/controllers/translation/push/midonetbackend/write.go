@@ -38,15 +38,15 @@ func (b *Backend) Create(ctx context.Context, r backend.Resource, position int) 
 
 // explainRoute finds out whether a route was rejected because its next hop does not exist: for that the server has the same
 // response as for a route that is wrong.
-func (b *Backend) explainRoute(ctx context.Context, r backend.Resource, refused *backend.Error) error {
+func (b *Backend) explainRoute(ctx context.Context, r backend.Resource, rejected *backend.Error) error {
 	hop := slices.IndexFunc(r.Needs, func(k backend.Key) bool { return k.Kind == "Port" })
 	if hop < 0 {
-		return refused
+		return rejected
 	}
 	if _, err := b.client.Get(ctx, midonet.Ref{Kind: "Port", ID: r.Needs[hop].ID}); midonet.IsNotFound(err) {
-		refused.Reason = backend.NotFound
+		rejected.Reason = backend.NotFound
 	}
-	return refused
+	return rejected
 }
 
 // Update replaces the body of a resource.

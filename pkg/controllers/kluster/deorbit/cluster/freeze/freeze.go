@@ -129,8 +129,8 @@ func Probe(namespace string) *corev1.PersistentVolumeClaim {
 	}
 }
 
-// Refuses reports whether it is the freeze that rejected something, by the message of the API server.
-func Refuses(text string) bool {
+// Rejects reports whether it is the freeze that rejected something, by the message of the API server.
+func Rejects(text string) bool {
 	return strings.Contains(text, "ValidatingAdmissionPolicy '"+Name+"'") && strings.Contains(text, "denied request") ||
 		strings.Contains(text, "failed calling webhook") && strings.Contains(text, webhookSuffix+`"`)
 }

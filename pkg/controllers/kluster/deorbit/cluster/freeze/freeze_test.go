@@ -10,7 +10,7 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 )
 
-func TestRefuses(t *testing.T) {
+func TestRejects(t *testing.T) {
 	for text, want := range map[string]bool{
 		`persistentvolumeclaims "x" is forbidden: ValidatingAdmissionPolicy 'groundskeeper-deorbit' with binding 'groundskeeper-deorbit' denied request: no`:                       true,
 		`Internal error occurred: failed calling webhook "creations.deorbit.groundskeeper.io": failed to call webhook: Post "https://127.0.0.1:1/?timeout=1s": connection refused`: true,
@@ -20,7 +20,7 @@ func TestRefuses(t *testing.T) {
 		`persistentvolumeclaims "x" is forbidden: exceeded quota: groundskeeper-deorbit`:                                                                                           false,
 		`persistentvolumeclaims "x" is forbidden: User "u" cannot create resource "persistentvolumeclaims"`:                                                                        false,
 	} {
-		if Refuses(text) != want {
+		if Rejects(text) != want {
 			t.Errorf("%s: %t", text, !want)
 		}
 	}

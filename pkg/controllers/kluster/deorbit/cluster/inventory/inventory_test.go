@@ -61,7 +61,7 @@ func TestCinderClaims(t *testing.T) {
 	for name, c := range map[string]struct {
 		classes []Class
 		change  func(*corev1.PersistentVolumeClaim)
-		ours    bool
+		own     bool
 		id      string
 	}{
 		"bound":                        {classes, func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = "ours" }, true, "v"},
@@ -99,7 +99,7 @@ func TestCinderClaims(t *testing.T) {
 	} {
 		w := World{Volumes: volumes, Classes: c.classes, Claims: []Claim{claim(c.change)}}
 		found := w.CinderClaims()
-		if (len(found) == 1) != c.ours || c.ours && found[0].ID != c.id {
+		if (len(found) == 1) != c.own || c.own && found[0].ID != c.id {
 			t.Errorf("%s: %+v", name, found)
 		}
 	}

@@ -21,7 +21,7 @@ func Pods(w *inventory.World, work stage.Work) Plan { return claimsAndPods(w, wo
 // Claims does as Pods does, until the claims have been deleted.
 func Claims(w *inventory.World, work stage.Work) Plan { return claimsAndPods(w, work, true) }
 
-func claimsAndPods(w *inventory.World, work stage.Work, untilGone bool) Plan {
+func claimsAndPods(w *inventory.World, work stage.Work, untilDeleted bool) Plan {
 	p := Record(w, work.Recorded)
 	if p.retainVolumes(w, work.Policies); !deletes(work.Policies.PersistentVolumes) {
 		return p
@@ -31,13 +31,13 @@ func claimsAndPods(w *inventory.World, work stage.Work, untilGone bool) Plan {
 		switch {
 		case claim.Deleting():
 			users.of[claim.Key()] = going{since: claim.Deleted, owner: claim.Owner}
-			if untilGone {
+			if untilDeleted {
 				p.remains(KindClaim, claim.Meta, claim.ID, waiting(claim.Meta))
 			}
 		case claim.ID != "" && !recorded[claim.ID]:
 			p.remains(KindClaim, claim.Meta, claim.ID, reasonToRecord)
 		default:
-			p.Steps = append(p.Steps, Step{Resource: claims, Kind: KindClaim, Object: claim.Meta, Exact: true, ID: claim.ID, Reason: reasonAsked})
+			p.Steps = append(p.Steps, Step{Resource: claims, Kind: KindClaim, Object: claim.Meta, Exact: true, ID: claim.ID, Reason: reasonRequested})
 		}
 	}
 	for _, pod := range w.Pods {
@@ -99,7 +99,7 @@ func (p *Plan) pod(pod inventory.Pod, since time.Time, ready map[string]bool, no
 	case !pod.Deleting():
 		// One that came later and has no node is left alone: its owner would only make another one.
 		if onNode || !pod.Created.After(since) {
-			p.Steps = append(p.Steps, Step{Resource: pods, Kind: KindPod, Object: pod.Meta, Reason: reasonAsked})
+			p.Steps = append(p.Steps, Step{Resource: pods, Kind: KindPod, Object: pod.Meta, Reason: reasonRequested})
 		}
 	case !onNode:
 	case !ready[pod.Node] && !pod.Killed && now.After(pod.Deleted):

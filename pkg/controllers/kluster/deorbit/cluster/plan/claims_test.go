@@ -76,7 +76,7 @@ func unrecorded(s *stage.Work)    { s.Recorded = stage.Seen{} }
 func retainVolumes(s *stage.Work) { s.Policies.PersistentVolumes = kubernikusv1.DeletionPolicyRetain }
 
 // A plan in words, one line for each object: what is done to it or reported about it.
-func said(p Plan) []string {
+func descriptions(p Plan) []string {
 	var lines []string
 	for _, s := range p.Steps {
 		lines = append(lines, fmt.Sprintf("%s %s %s", [...]string{"delete", "kill", "keep-ip"}[s.Action], s.Kind, s.Object.Name))
@@ -94,7 +94,7 @@ func said(p Plan) []string {
 // check compares a plan with lines, of which the end of a reason may be left out behind "…".
 func check(t *testing.T, p Plan, want ...string) {
 	t.Helper()
-	got := said(p)
+	got := descriptions(p)
 	for i := range got {
 		if i < len(want) {
 			if begin, ok := strings.CutSuffix(want[i], "…"); ok && strings.HasPrefix(got[i], begin) {
@@ -226,7 +226,7 @@ func TestSteps(t *testing.T) {
 	w := inventory.World{Volumes: []inventory.Volume{volume("a"), volume("b")}, Claims: []inventory.Claim{claim("a"), claim("b", deleting)}, Pods: []inventory.Pod{pod("p", "n", "b")}}
 	p := Pods(&w, work(&w))
 	if len(p.Steps) != 2 {
-		t.Fatal(said(p))
+		t.Fatal(descriptions(p))
 	}
 	for i, want := range []struct {
 		resource string

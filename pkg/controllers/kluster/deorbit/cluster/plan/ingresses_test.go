@@ -31,13 +31,13 @@ func TestIngresses(t *testing.T) {
 	if len(second.Steps) != 1 || second.Steps[0].Kind != KindIngress || second.Steps[0].Resource != ingresses || !second.Steps[0].Exact {
 		t.Errorf("steps = %+v, want the deletion of the Ingress", second.Steps)
 	}
-	Refuse(&work.Recorded, second.Steps[0])
+	Reject(&work.Recorded, second.Steps[0])
 	if work.Recorded.Services[0].Standing != kubernikusv1.StandingRefused {
 		t.Errorf("rejected, recorded %+v", work.Recorded.Services)
 	}
 	// Its controller has no finalizer, so that it gets a grace period.
-	gone := &inventory.World{Listed: inventory.Listed{Services: true}}
-	if p := Wait(gone, work); len(p.Remaining) != 1 || p.Remaining[0].Kind != KindIngress || !p.Seen.Services[0].Gone {
+	deleted := &inventory.World{Listed: inventory.Listed{Services: true}}
+	if p := Wait(deleted, work); len(p.Remaining) != 1 || p.Remaining[0].Kind != KindIngress || !p.Seen.Services[0].Gone {
 		t.Errorf("deleted: %+v", p.Report)
 	}
 	// Nothing keeps the address of an Ingress that is deleted.

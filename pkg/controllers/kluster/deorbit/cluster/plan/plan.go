@@ -78,8 +78,8 @@ var (
 
 // Reasons why objects remain.
 const (
-	reasonAsked    = "its deletion was requested"
-	reasonToRecord = "it is recorded in the status first"
+	reasonRequested = "its deletion was requested"
+	reasonToRecord  = "it is recorded in the status first"
 )
 
 // Reported is an object in a report.

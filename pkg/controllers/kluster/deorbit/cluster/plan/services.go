@@ -53,7 +53,7 @@ func Services(w *inventory.World, work stage.Work) Plan {
 		case !recorded[string(s.UID)]:
 			p.remains(kind, s.Meta, "", reasonToRecord)
 		default:
-			p.Steps = append(p.Steps, Step{Resource: resource, Kind: kind, Object: s.Meta, Exact: true, Reason: reasonAsked})
+			p.Steps = append(p.Steps, Step{Resource: resource, Kind: kind, Object: s.Meta, Exact: true, Reason: reasonRequested})
 		}
 	}
 	return p
@@ -117,8 +117,8 @@ func (p *Plan) waitForServices(w *inventory.World, work stage.Work) {
 	}
 	for _, s := range work.Recorded.Services {
 		if uid := types.UID(s.UID); !there[uid] && !w.Finalized[uid] {
-			gone := inventory.Meta{Namespace: s.Namespace, Name: s.Name}
-			p.remains(kindOf(s.Ingress), gone, "", fmt.Sprintf("it has been deleted without finalizer %s: its load balancer gets a grace period", inventory.LoadBalancerFinalizer))
+			deleted := inventory.Meta{Namespace: s.Namespace, Name: s.Name}
+			p.remains(kindOf(s.Ingress), deleted, "", fmt.Sprintf("it has been deleted without finalizer %s: its load balancer gets a grace period", inventory.LoadBalancerFinalizer))
 		}
 	}
 }

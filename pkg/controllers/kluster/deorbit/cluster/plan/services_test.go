@@ -23,9 +23,9 @@ func service(name string, change ...func(*inventory.Service)) inventory.Service 
 	return s
 }
 
-func told(s *inventory.Service)   { s.Keep = true }
-func others(s *inventory.Service) { s.Class = "example.com/lb" }
-func goes(s *inventory.Service)   { deleting(&s.Meta) }
+func excluded(s *inventory.Service)    { s.Keep = true }
+func others(s *inventory.Service)      { s.Class = "example.com/lb" }
+func terminating(s *inventory.Service) { deleting(&s.Meta) }
 func changed(s *inventory.Service) {
 	s.LoadBalancer, s.Finalizers = false, []string{inventory.LoadBalancerFinalizer}
 }
@@ -44,14 +44,14 @@ func TestServices(t *testing.T) {
 		"not recorded":                   {service("a"), unrecorded, []string{"remains Service a: it is recorded in the status first"}},
 		"another one recorded":           {service("a"), func(s *stage.Work) { s.Recorded.Services[0].UID = "older" }, []string{"remains Service a: it is recorded in the status first"}},
 		"another provider's":             {service("a", others), nil, []string{foreign}},
-		"being deleted":                  {service("a", goes), nil, nil},
+		"being deleted":                  {service("a", terminating), nil, nil},
 		"of another type by now":         {service("a", changed), nil, nil},
 		"retained":                       {service("a"), retainBalancers, []string{"retained Service a: spec.deorbit.loadBalancers is Retain"}},
 		"retained, another's":            {service("a", others), retainBalancers, []string{foreign}},
-		"keeps its address":              {service("a", told), nil, []string{"delete Service a"}},
-		"keeps it, recorded without":     {service("a", told), func(s *stage.Work) { s.Recorded.Services[0].KeepFloatingIP = false }, []string{"remains Service a: it is recorded in the status first"}},
+		"keeps its address":              {service("a", excluded), nil, []string{"delete Service a"}},
+		"keeps it, recorded without":     {service("a", excluded), func(s *stage.Work) { s.Recorded.Services[0].KeepFloatingIP = false }, []string{"remains Service a: it is recorded in the status first"}},
 		"instructed to keep it":          {service("a"), retainAddresses, []string{"keep-ip Service a"}},
-		"was instructed to keep it":      {service("a", told), retainAddresses, []string{"delete Service a"}},
+		"was instructed to keep it":      {service("a", excluded), retainAddresses, []string{"delete Service a"}},
 		"address kept, and balancer":     {service("a"), func(s *stage.Work) { retainBalancers(s); retainAddresses(s) }, []string{"retained Service a: spec.deorbit.loadBalancers is Retain"}},
 		"a policy that is unknown":       {service("a"), func(s *stage.Work) { s.Policies.LoadBalancers = "" }, []string{"retained Service a: spec.deorbit.loadBalancers is Retain"}},
 		"an address policy of no client": {service("a"), func(s *stage.Work) { s.Policies.FloatingIPs = "" }, []string{"keep-ip Service a"}},
@@ -103,22 +103,22 @@ func TestWaitForVolumes(t *testing.T) {
 
 // Cinder deletes no volume that has a snapshot: one of a snapshot that stays would be waited for in vain.
 func TestWaitForVolumesOfSnapshots(t *testing.T) {
-	const gone, stays = "remains PersistentVolume a: it is Bound…", "retained PersistentVolume a: VolumeSnapshotContent s of it stays, and Cinder deletes no volume that has a snapshot"
+	const deleted, stays = "remains PersistentVolume a: it is Bound…", "retained PersistentVolume a: VolumeSnapshotContent s of it stays, and Cinder deletes no volume that has a snapshot"
 	retain := func(s *stage.Work) { s.Policies.Snapshots = kubernikusv1.DeletionPolicyRetain }
 	for name, c := range map[string]struct {
 		content func(*inventory.Content)
 		change  func(*stage.Work)
 		want    string
 	}{
-		"deleted":                   {nil, nil, gone},
+		"deleted":                   {nil, nil, deleted},
 		"kept by its own policy":    {func(c *inventory.Content) { c.Delete = false }, nil, stays},
 		"kept by own":               {nil, retain, stays},
-		"deleted by another client": {func(c *inventory.Content) { deleting(&c.Meta) }, retain, gone},
+		"deleted by another client": {func(c *inventory.Content) { deleting(&c.Meta) }, retain, deleted},
 		"kept, its object deleted":  {func(c *inventory.Content) { c.Delete = false; deleting(&c.Meta) }, retain, stays},
-		"of another volume":         {func(c *inventory.Content) { c.Volume = "id-b" }, retain, gone},
-		"of an unnamed volume":      {func(c *inventory.Content) { c.Volume = "" }, retain, gone},
-		"not taken yet":             {func(c *inventory.Content) { c.Handle = "" }, retain, gone},
-		"another driver's":          {func(c *inventory.Content) { c.Driver = "other" }, retain, gone},
+		"of another volume":         {func(c *inventory.Content) { c.Volume = "id-b" }, retain, deleted},
+		"of an unnamed volume":      {func(c *inventory.Content) { c.Volume = "" }, retain, deleted},
+		"not taken yet":             {func(c *inventory.Content) { c.Handle = "" }, retain, deleted},
+		"another driver's":          {func(c *inventory.Content) { c.Driver = "other" }, retain, deleted},
 		"a policy it is unknown":    {nil, func(s *stage.Work) { s.Policies.Snapshots = "" }, stays},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -146,18 +146,18 @@ func TestWaitForServices(t *testing.T) {
 		change    func(*stage.Work)
 		want      []string
 	}{
-		"going":               {services: []inventory.Service{service("a", goes)}, want: []string{"remains Service a: it is being deleted…"}},
-		"going, another's":    {services: []inventory.Service{service("a", goes, others)}, want: []string{"retained Service a: its loadBalancerClass…"}},
+		"going":               {services: []inventory.Service{service("a", terminating)}, want: []string{"remains Service a: it is being deleted…"}},
+		"going, another's":    {services: []inventory.Service{service("a", terminating, others)}, want: []string{"retained Service a: its loadBalancerClass…"}},
 		"still there":         {services: []inventory.Service{service("a")}, want: []string{"remains Service a: it was not deleted"}},
 		"cleaned up":          {services: []inventory.Service{service("a", changed)}, want: []string{"remains Service a: its load balancer is not cleaned up…"}},
-		"retained":            {services: []inventory.Service{service("a"), service("b", goes)}, change: retainBalancers, want: []string{"retained Service a…", "retained Service b…"}},
+		"retained":            {services: []inventory.Service{service("a"), service("b", terminating)}, change: retainBalancers, want: []string{"retained Service a…", "retained Service b…"}},
 		"deleted, unobserved": {change: recorded, want: []string{grace}},
 		"deleted, observed":   {change: recorded, finalized: "lost"},
 		"deleted, retained":   {change: func(s *stage.Work) { recorded(s); retainBalancers(s) }},
 		"deleted, other's":    {change: recorded, finalized: "other", want: []string{grace}},
 		"grace almost over":   {change: func(s *stage.Work) { recorded(s); s.Now = s.Began.Add(2*time.Minute - 1) }, want: []string{grace}},
 		"grace over":          {change: func(s *stage.Work) { recorded(s); s.Now = s.Began.Add(2 * time.Minute) }},
-		"there again":         {services: []inventory.Service{service("lost", goes)}, change: recorded, want: []string{"remains Service lost: it is being deleted…"}},
+		"there again":         {services: []inventory.Service{service("lost", terminating)}, change: recorded, want: []string{"remains Service lost: it is being deleted…"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := inventory.World{Services: c.services, Finalized: map[types.UID]bool{c.finalized: true}}

@@ -34,7 +34,7 @@ func Snapshots(w *inventory.World, work stage.Work) Plan {
 			p.remains(KindSnapshot, s.Meta, id, reasonToRecord)
 		default:
 			p.Steps = append(p.Steps, Step{
-				Resource: snapshots.WithVersion(w.SnapshotVersion), Kind: KindSnapshot, Object: s.Meta, Exact: true, ID: id, Reason: reasonAsked,
+				Resource: snapshots.WithVersion(w.SnapshotVersion), Kind: KindSnapshot, Object: s.Meta, Exact: true, ID: id, Reason: reasonRequested,
 			})
 		}
 	}
@@ -50,7 +50,7 @@ func Snapshots(w *inventory.World, work stage.Work) Plan {
 			p.remains(KindContent, c.Meta, c.Handle, reasonToRecord)
 		default:
 			p.Steps = append(p.Steps, Step{
-				Resource: contents.WithVersion(w.SnapshotVersion), Kind: KindContent, Object: c.Meta, Exact: true, ID: c.Handle, Reason: reasonAsked,
+				Resource: contents.WithVersion(w.SnapshotVersion), Kind: KindContent, Object: c.Meta, Exact: true, ID: c.Handle, Reason: reasonRequested,
 			})
 		}
 	}

@@ -113,7 +113,7 @@ func TestRecord(t *testing.T) {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
-	if p := Record(&w, stage.Seen{}); len(said(p)) > 0 {
-		t.Errorf("it does more than recording: %v", said(p))
+	if p := Record(&w, stage.Seen{}); len(descriptions(p)) > 0 {
+		t.Errorf("it does more than recording: %v", descriptions(p))
 	}
 }

@@ -84,7 +84,7 @@ func volumesStand(w *inventory.World, recorded stage.Seen, s *stage.Seen) {
 	}
 	for _, v := range recorded.Volumes {
 		// One without a PersistentVolume may still have the claim that had it.
-		if _, gone := before[v.ID]; gone && !slices.ContainsFunc(w.Claims, func(c inventory.Claim) bool { return c.Volume == v.Name && v.Name != "" }) {
+		if _, deleted := before[v.ID]; deleted && !slices.ContainsFunc(w.Claims, func(c inventory.Claim) bool { return c.Volume == v.Name && v.Name != "" }) {
 			if !w.Listed.Claims && v.Standing != "" {
 				continue
 			}
@@ -147,7 +147,7 @@ func snapshotsStand(w *inventory.World, recorded stage.Seen, s *stage.Seen) {
 		delete(before, snapshot.ID)
 	}
 	for _, snapshot := range recorded.Snapshots {
-		if _, gone := before[snapshot.ID]; gone {
+		if _, deleted := before[snapshot.ID]; deleted {
 			snapshot.Standing = ""
 			s.Snapshots = append(s.Snapshots, snapshot)
 		}
@@ -182,15 +182,15 @@ func servicesStand(w *inventory.World, recorded stage.Seen, s *stage.Seen) {
 		delete(before, service.UID)
 	}
 	for _, service := range recorded.Services {
-		if _, gone := before[service.UID]; gone {
+		if _, deleted := before[service.UID]; deleted {
 			service.Standing, service.Gone = "", true
 			s.Services = append(s.Services, service)
 		}
 	}
 }
 
-// Refuse records that the cluster rejected the deletion of an object.
-func Refuse(s *stage.Seen, step Step) {
+// Reject records that the cluster rejected the deletion of an object.
+func Reject(s *stage.Seen, step Step) {
 	switch step.Kind {
 	case KindClaim:
 		for i := range s.Volumes {

@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	stillThere = kubernikusv1.StandingPresent
-	wasRefused = kubernikusv1.StandingRefused
-	finalizer  = kubernikusv1.StandingFinalizer
+	stillThere  = kubernikusv1.StandingPresent
+	wasRejected = kubernikusv1.StandingRefused
+	finalizer   = kubernikusv1.StandingFinalizer
 )
 
 // heldBy is an object that is being deleted and held by these finalizers.
@@ -41,18 +41,18 @@ func TestVolumesStand(t *testing.T) {
 		want     kubernikusv1.Standing
 	}{
 		"its claim is not being deleted":      {claims: []inventory.Claim{claim("a")}, volumes: []inventory.Volume{volume("a")}, listed: all, want: stillThere},
-		"the cluster rejected":                {claims: []inventory.Claim{claim("a")}, volumes: []inventory.Volume{volume("a")}, recorded: wasRefused, listed: all, want: wasRefused},
-		"its claim is being deleted":          {claims: []inventory.Claim{claim("a", heldBy("kubernetes.io/pvc-protection"))}, volumes: []inventory.Volume{volume("a")}, recorded: wasRefused, listed: all, want: stillThere},
+		"the cluster rejected":                {claims: []inventory.Claim{claim("a")}, volumes: []inventory.Volume{volume("a")}, recorded: wasRejected, listed: all, want: wasRejected},
+		"its claim is being deleted":          {claims: []inventory.Claim{claim("a", heldBy("kubernetes.io/pvc-protection"))}, volumes: []inventory.Volume{volume("a")}, recorded: wasRejected, listed: all, want: stillThere},
 		"a stranger holds the claim":          {claims: []inventory.Claim{claim("a", heldBy("kubernetes.io/pvc-protection", "x.example.com/y"))}, volumes: []inventory.Volume{volume("a")}, listed: all, want: finalizer},
 		"still bound":                         {volumes: []inventory.Volume{volume("a")}, listed: all, want: stillThere},
 		"released":                            {volumes: []inventory.Volume{volume("a", phase(corev1.VolumeReleased))}, recorded: stillThere, listed: all, want: ""},
-		"failed":                              {volumes: []inventory.Volume{volume("a", phase(corev1.VolumeFailed))}, recorded: wasRefused, listed: all, want: ""},
+		"failed":                              {volumes: []inventory.Volume{volume("a", phase(corev1.VolumeFailed))}, recorded: wasRejected, listed: all, want: ""},
 		"a stranger holds the volume":         {volumes: []inventory.Volume{volume("a", phase(corev1.VolumeReleased), backup)}, listed: all, want: finalizer},
 		"gone":                                {recorded: stillThere, listed: all, want: ""},
 		"deleted, but a claim has it":         {claims: []inventory.Claim{claim("a")}, recorded: stillThere, listed: all, want: stillThere},
-		"bound, and claims were not listed":   {volumes: []inventory.Volume{volume("a")}, recorded: wasRefused, listed: inventory.Listed{Volumes: true}, want: wasRefused},
+		"bound, and claims were not listed":   {volumes: []inventory.Volume{volume("a")}, recorded: wasRejected, listed: inventory.Listed{Volumes: true}, want: wasRejected},
 		"deleted, and claims were not listed": {recorded: stillThere, listed: inventory.Listed{Volumes: true}, want: stillThere},
-		"nothing was listed":                  {recorded: wasRefused, want: wasRefused},
+		"nothing was listed":                  {recorded: wasRejected, want: wasRejected},
 	} {
 		t.Run(name, func(t *testing.T) {
 			recorded := stage.Seen{Volumes: []kubernikusv1.SeenVolume{{ID: "id-a", Name: "a", ReclaimPolicy: "Delete", Standing: c.recorded}}}
@@ -87,14 +87,14 @@ func TestSnapshotsStand(t *testing.T) {
 		want      kubernikusv1.Standing
 	}{
 		"not being deleted":          {snapshots: []inventory.Snapshot{of("a")}, contents: []inventory.Content{content("a")}, want: stillThere},
-		"refused":                    {snapshots: []inventory.Snapshot{of("a")}, contents: []inventory.Content{content("a")}, recorded: wasRefused, want: wasRefused},
+		"refused":                    {snapshots: []inventory.Snapshot{of("a")}, contents: []inventory.Content{content("a")}, recorded: wasRejected, want: wasRejected},
 		"being deleted":              {snapshots: []inventory.Snapshot{of("a", heldBy(bound))}, contents: []inventory.Content{content("a")}, recorded: stillThere, want: ""},
 		"a stranger holds it":        {snapshots: []inventory.Snapshot{of("a", heldBy(bound, "x.example.com/y"))}, contents: []inventory.Content{content("a")}, want: finalizer},
 		"the content alone":          {contents: []inventory.Content{content("a")}, want: stillThere},
-		"the content is going":       {contents: []inventory.Content{only(heldBy("snapshot.storage.kubernetes.io/volumesnapshotcontent-bound-protection"))}, recorded: wasRefused, want: ""},
+		"the content is going":       {contents: []inventory.Content{only(heldBy("snapshot.storage.kubernetes.io/volumesnapshotcontent-bound-protection"))}, recorded: wasRejected, want: ""},
 		"a stranger has the content": {contents: []inventory.Content{only(heldBy("x.example.com/y"))}, want: finalizer},
 		"gone":                       {recorded: stillThere, want: ""},
-		"not listed":                 {recorded: wasRefused, unlisted: true, want: wasRefused},
+		"not listed":                 {recorded: wasRejected, unlisted: true, want: wasRejected},
 	} {
 		t.Run(name, func(t *testing.T) {
 			recorded := stage.Seen{Snapshots: []kubernikusv1.SeenSnapshot{{ID: "id-a", Name: "a", DeletionPolicy: "Delete", Standing: c.recorded}}}
@@ -119,9 +119,9 @@ func TestServicesStand(t *testing.T) {
 		return changed(func(s *inventory.Service) { heldBy(finalizers...)(&s.Meta) })
 	}
 	before := kubernikusv1.SeenService{UID: "a", Namespace: "shop", Name: "a", LoadBalancerID: "b", Address: "1.2.3.4", Finalized: true}
-	with := func(standing kubernikusv1.Standing, gone bool) kubernikusv1.SeenService {
+	with := func(standing kubernikusv1.Standing, deleted bool) kubernikusv1.SeenService {
 		s := before
-		s.Standing, s.Gone = standing, gone
+		s.Standing, s.Gone = standing, deleted
 		return s
 	}
 	for name, c := range map[string]struct {
@@ -130,8 +130,8 @@ func TestServicesStand(t *testing.T) {
 		want     kubernikusv1.SeenService
 	}{
 		"not being deleted":      {[]inventory.Service{service("a")}, "", with(stillThere, false)},
-		"refused":                {[]inventory.Service{service("a")}, wasRefused, with(wasRefused, false)},
-		"its controller is dead": {[]inventory.Service{going(inventory.LoadBalancerFinalizer)}, wasRefused, with("", false)},
+		"refused":                {[]inventory.Service{service("a")}, wasRejected, with(wasRejected, false)},
+		"its controller is dead": {[]inventory.Service{going(inventory.LoadBalancerFinalizer)}, wasRejected, with("", false)},
 		"a stranger holds it":    {[]inventory.Service{going(inventory.LoadBalancerFinalizer, "x.example.com/y")}, "", with(finalizer, false)},
 		"of another type by now": {[]inventory.Service{changed(func(s *inventory.Service) { s.LoadBalancer = false })}, stillThere, with("", false)},
 		"gone":                   {nil, stillThere, with("", true)},
@@ -148,12 +148,12 @@ func TestServicesStand(t *testing.T) {
 }
 
 // What the cluster rejects is recorded with what it stands for.
-func TestRefuse(t *testing.T) {
+func TestReject(t *testing.T) {
 	s := stage.Seen{Volumes: []kubernikusv1.SeenVolume{{ID: "v"}, {ID: "w"}}, Snapshots: []kubernikusv1.SeenSnapshot{{ID: "s"}}, Services: []kubernikusv1.SeenService{{UID: "u"}}}
 	for _, step := range []Step{{Kind: KindClaim, ID: "v"}, {Kind: KindClaim}, {Kind: KindContent, ID: "s"}, {Kind: KindService, Object: meta("u")}, {Kind: KindPod, Object: meta("v")}} {
-		Refuse(&s, step)
+		Reject(&s, step)
 	}
-	if s.Volumes[0].Standing != wasRefused || s.Volumes[1].Standing != "" || s.Snapshots[0].Standing != wasRefused || s.Services[0].Standing != wasRefused {
+	if s.Volumes[0].Standing != wasRejected || s.Volumes[1].Standing != "" || s.Snapshots[0].Standing != wasRejected || s.Services[0].Standing != wasRejected {
 		t.Errorf("recorded %+v", s)
 	}
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-package rights
+package permissions
 
 import (
 	"fmt"
@@ -229,7 +229,7 @@ func TestRoleIsAnotherOnTheCluster(t *testing.T) {
 	}
 }
 
-func TestRefusals(t *testing.T) {
+func TestDenials(t *testing.T) {
 	u, err := NewUse(artifacts(t, manifests))
 	if err != nil {
 		t.Fatal(err)

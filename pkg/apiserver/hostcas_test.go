@@ -23,7 +23,7 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-func TestHostAuthorities(t *testing.T) {
+func TestHostCAs(t *testing.T) {
 	both := map[string]string{"client-ca-file": "clients\n", "requestheader-client-ca-file": "\nproxy\n", "requestheader-allowed-names": "[]"}
 	for name, test := range map[string]struct {
 		data                map[string]string
@@ -56,7 +56,7 @@ func TestHostAuthorities(t *testing.T) {
 }
 
 // A request that comes too early waits, and is judged as one that comes later; one whose client is deleted does not.
-func TestRequestsWaitForAuthorities(t *testing.T) {
+func TestRequestsWaitForCAs(t *testing.T) {
 	var loaded atomic.Value
 	loaded.Store("clients")
 	a := &clientCAs{wanted: []string{"clients", "proxy"}, loaded: func() []byte { return []byte(loaded.Load().(string)) }}
@@ -65,18 +65,18 @@ func TestRequestsWaitForAuthorities(t *testing.T) {
 		judged <- loaded.Load().(string)
 		return &authenticator.Response{User: &user.DefaultInfo{Name: "alice"}}, true, nil
 	}))
-	ask := func(ctx context.Context) {
+	request := func(ctx context.Context) {
 		response, ok, err := next.AuthenticateRequest(httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil))
 		if err != nil || !ok || response.User.GetName() != "alice" {
 			t.Errorf("the response is changed: %v, %v, %v", response, ok, err)
 		}
 	}
 	done := make(chan struct{})
-	go func() { defer close(done); ask(t.Context()) }()
+	go func() { defer close(done); request(t.Context()) }()
 
-	gone, leave := context.WithCancel(t.Context())
+	canceled, leave := context.WithCancel(t.Context())
 	leave()
-	ask(gone)
+	request(canceled)
 	if saw := <-judged; saw != "clients" {
 		t.Errorf("a client that went away was judged with %q", saw)
 	}
@@ -86,18 +86,18 @@ func TestRequestsWaitForAuthorities(t *testing.T) {
 		t.Errorf("judged with %q", saw)
 	}
 	loaded.Store("rotated")
-	ask(t.Context())
+	request(t.Context())
 }
 
 // sources counts how often it is queried, and can change while it is.
 type sources struct {
 	dynamiccertificates.CAContentProvider
-	asked     int
+	requests  int
 	meanwhile func()
 }
 
 func (s *sources) CurrentCABundleContent() []byte {
-	s.asked++
+	s.requests++
 	content := s.CAContentProvider.CurrentCABundleContent()
 	if s.meanwhile != nil {
 		s.meanwhile()
@@ -137,8 +137,8 @@ func TestBundleOf(t *testing.T) {
 			t.Error("the bundle is not that of its sources")
 		}
 	}
-	if s.asked != 1 {
-		t.Errorf("joined %d times, not once", s.asked)
+	if s.requests != 1 {
+		t.Errorf("joined %d times, not once", s.requests)
 	}
 	reload := func() {
 		if err := clients.RunOnce(t.Context()); err != nil {

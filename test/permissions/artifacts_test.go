@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-package rights
+package permissions
 
 import (
 	"os"
@@ -24,17 +24,17 @@ func load(t *testing.T) *Roles {
 }
 
 // A manifest documents what each role is for, and why Groundskeeper's processes have each of its rules.
-func TestRolesSayWhy(t *testing.T) {
+func TestRolesDocumentReasons(t *testing.T) {
 	all := load(t)
 	if _, err := NewUse(all); err != nil {
 		t.Error(err)
 	}
 	for _, role := range all.Roles {
-		if role.Why == "" && (role.IsOurs() || strings.HasPrefix(role.File, "rbac/")) {
+		if role.Why == "" && (role.IsOwn() || strings.HasPrefix(role.File, "rbac/")) {
 			t.Errorf("%s: %s has no comment above it", role.File, role.ID())
 		}
 		for i, rule := range role.Rules {
-			if rule.Why == "" && role.IsOurs() {
+			if rule.Why == "" && role.IsOwn() {
 				t.Errorf("%s: %s, rule %d has no comment: %+v", role.File, role.ID(), i, rule.PolicyRule)
 			}
 		}
@@ -47,7 +47,7 @@ func TestRolesSayWhy(t *testing.T) {
 }
 
 // An installation that has less of something has less permissions, and none that the whole has not.
-func TestPatchesOnlyTakeRightsAway(t *testing.T) {
+func TestPatchesOnlyRevokePermissions(t *testing.T) {
 	all := load(t)
 	for file, id := range map[string]string{
 		"install/controllers-only/permissions.yaml": "ClusterRole groundskeeper-controller-manager",
@@ -69,25 +69,25 @@ func TestPatchesOnlyTakeRightsAway(t *testing.T) {
 		for _, rule := range patch[0].Value {
 			less.Rules = append(less.Rules, Rule{PolicyRule: rule})
 		}
-		for _, right := range rightsOf(t, less) {
-			if !slices.Contains(rightsOf(t, whole), right) {
+		for _, right := range permissionsOf(t, less) {
+			if !slices.Contains(permissionsOf(t, whole), right) {
 				t.Errorf("%s: %s", file, right)
 			}
 		}
 	}
 }
 
-// rightsOf returns the permissions of a role without the rules that they are of.
-func rightsOf(t *testing.T, role Role) []Right {
+// permissionsOf returns the permissions of a role without the rules that they are of.
+func permissionsOf(t *testing.T, role Role) []Right {
 	t.Helper()
-	rights, err := role.Permissions()
+	permissions, err := role.Permissions()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range rights {
-		rights[i].Rule = 0
+	for i := range permissions {
+		permissions[i].Rule = 0
 	}
-	return rights
+	return permissions
 }
 
 func TestPageIsThatOfTheManifests(t *testing.T) {

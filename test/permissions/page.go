@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-package rights
+package permissions
 
 import (
 	"fmt"
@@ -19,13 +19,13 @@ func Page(all *Roles) string {
 	page.WriteString(introduction)
 	page.WriteString("\n## Processes of Groundskeeper\n")
 	for _, role := range all.Roles {
-		if role.IsOurs() {
+		if role.IsOwn() {
 			page.WriteString("\n" + role.section())
 		}
 	}
 	page.WriteString("\n" + foreign(all.Foreign) + "\n## Users and other software\n" + forUsers)
 	for _, role := range all.Roles {
-		if !role.IsOurs() {
+		if !role.IsOwn() {
 			page.WriteString("\n" + role.section())
 		}
 	}

@@ -21,8 +21,8 @@ import (
 
 const (
 	// clientCAsTimeout bounds how long a request waits for the CAs of clients.
-	clientCAsTimeout    = 10 * time.Second
-	authoritiesInterval = 10 * time.Millisecond
+	clientCAsTimeout = 10 * time.Second
+	caInterval       = 10 * time.Millisecond
 )
 
 // clientCAs are those that the certificates of clients, and of the aggregator in their name, are verified by. The library takes
@@ -72,7 +72,7 @@ func (a *clientCAs) known() bool {
 func (a *clientCAs) before(next authenticator.Request) authenticator.Request {
 	return authenticator.RequestFunc(func(request *http.Request) (*authenticator.Response, bool, error) {
 		if !a.known() {
-			_ = wait.PollUntilContextTimeout(request.Context(), authoritiesInterval, clientCAsTimeout, false,
+			_ = wait.PollUntilContextTimeout(request.Context(), caInterval, clientCAsTimeout, false,
 				func(context.Context) (bool, error) { return a.known(), nil })
 		}
 		return next.AuthenticateRequest(request)

@@ -24,11 +24,11 @@ import (
 	"groundskeeper.io/groundskeeper/test/standin"
 )
 
-const refused = "which rejected its deletion"
+const rejected = "which rejected its deletion"
 
 // What a ValidatingAdmissionPolicy in the cluster rejects the deletion of is not deleted in OpenStack either, also when the stages
 // inside the cluster have run out of time.
-func testPolicyThatRefuses(t *testing.T, o *orbit) {
+func testPolicyThatRejects(t *testing.T, o *orbit) {
 	d := o.launch(t, "policy", func(d *craft) { d.k.Spec.Deorbit.StageTimeout = during(3 * time.Second) })
 	volume := d.claim("data", "cinder")
 	d.serve("web")
@@ -69,8 +69,8 @@ func testPolicyThatRefuses(t *testing.T, o *orbit) {
 	d.leave()
 	d.until("only what the cluster rejected remains", func() error {
 		at := d.k.Status.Deorbit
-		if at == nil || at.Stage != kubernikusv1.DeorbitRelease || !listed(at.Remaining, "Volume", volume, refused) ||
-			!listed(at.Remaining, "LoadBalancer", d.of("LoadBalancer"), refused) {
+		if at == nil || at.Stage != kubernikusv1.DeorbitRelease || !listed(at.Remaining, "Volume", volume, rejected) ||
+			!listed(at.Remaining, "LoadBalancer", d.of("LoadBalancer"), rejected) {
 			return fmt.Errorf("deorbit %+v", at)
 		}
 		return nil
@@ -135,7 +135,7 @@ func testRoutesThatComeBack(t *testing.T, o *orbit) {
 	})
 	d.leave()
 	d.remains("Route", begin+"1.0/24 via 10.0.0.5", "it came back after it was removed")
-	d.tells("RoutesCameBack", "")
+	d.reports("RoutesCameBack", "")
 	d.landed("Leftovers", "Route "+begin+"1.0/24 via 10.0.0.5")
 	stop()
 }

@@ -21,7 +21,7 @@ import (
 const startTimeout = 30 * time.Second
 
 // permissions are the optional permissions of a process.
-type rights struct {
+type permissions struct {
 	// leases: several replicas can agree on one. record: a restart keeps the times. namespaces: their annotation is
 	// seen.
 	leases, record, namespaces bool
@@ -54,21 +54,21 @@ func indispensable(o *options) []need {
 	return needs
 }
 
-// findRights reviews the permissions of the process. It fails when a required permission is missing, and logs
+// findPermissions reviews the permissions of the process. It fails when a required permission is missing, and logs
 // a line for each thing it has to do without.
-func findRights(ctx context.Context, c client.Client, o *options) (rights, error) {
+func findPermissions(ctx context.Context, c client.Client, o *options) (permissions, error) {
 	var missing []error
 	for _, n := range indispensable(o) {
 		ok, err := may(ctx, c, n)
 		if err != nil {
-			return rights{}, err
+			return permissions{}, err
 		}
 		if !ok {
 			missing = append(missing, fmt.Errorf("the permission to %s is missing", n))
 		}
 	}
 	if len(missing) > 0 {
-		return rights{}, fmt.Errorf("nothing is cleaned up: %w", errors.Join(missing...))
+		return permissions{}, fmt.Errorf("nothing is cleaned up: %w", errors.Join(missing...))
 	}
 	logger := logr.FromContextOrDiscard(ctx)
 	optional := func(lack string, needs ...need) (bool, error) {
@@ -90,19 +90,19 @@ func findRights(ctx context.Context, c client.Client, o *options) (rights, error
 	lease := func(verb string) need {
 		return need{verb: verb, group: "coordination.k8s.io", resource: "leases", namespace: o.namespace, name: name}
 	}
-	var found rights
+	var found permissions
 	var err error
 	if o.leaderElect {
 		found.leases, err = optional("No leader is elected: run one replica only", lease("get"), lease("update"),
 			need{verb: "create", group: "coordination.k8s.io", resource: "leases", namespace: o.namespace})
 		if err != nil {
-			return rights{}, err
+			return permissions{}, err
 		}
 	}
 	found.record, err = optional("The times at which nodes were lost are in memory only: a restart starts the delays over, and the brake cannot be acknowledged",
 		record("get", localvolume.RecordName), record("patch", localvolume.RecordName), record("create", ""))
 	if err != nil {
-		return rights{}, err
+		return permissions{}, err
 	}
 	found.namespaces, err = optional("The annotation "+localvolume.OptOutAnnotation+" of namespaces is ignored", need{verb: "list", resource: "namespaces"}, need{verb: "watch", resource: "namespaces"})
 	return found, err
@@ -114,9 +114,9 @@ func may(ctx context.Context, c client.Client, n need) (bool, error) {
 		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: n.verb, Group: n.group, Resource: n.resource, Namespace: n.namespace, Name: n.name}}}
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, time.Second, startTimeout, true, func(ctx context.Context) (bool, error) {
-		asked := review.DeepCopy()
-		last = c.Create(ctx, asked)
-		review.Status = asked.Status
+		requested := review.DeepCopy()
+		last = c.Create(ctx, requested)
+		review.Status = requested.Status
 		return last == nil, nil
 	})
 	if err != nil {

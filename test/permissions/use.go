@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-package rights
+package permissions
 
 import (
 	"errors"
@@ -16,9 +16,9 @@ import (
 
 // Use collects what audit logs show about the use of permissions. It may be used by several goroutines.
 type Use struct {
-	roles   []Role
-	rights  map[string][]Right // by the ID of their role
-	foreign []Binding
+	roles       []Role
+	permissions map[string][]Right // by the ID of their role
+	foreign     []Binding
 
 	mu sync.Mutex
 	// needed has, for a right, the requests that nothing else would have allowed.
@@ -35,16 +35,16 @@ type Need struct {
 
 // NewUse returns a Use of the permissions that artifacts/ gives to processes.
 func NewUse(all *Roles) (*Use, error) {
-	u := &Use{rights: map[string][]Right{}, foreign: all.Foreign, needed: map[Right]Need{}, holders: map[[2]string]bool{}, bound: map[[2]string]bool{}}
+	u := &Use{permissions: map[string][]Right{}, foreign: all.Foreign, needed: map[Right]Need{}, holders: map[[2]string]bool{}, bound: map[[2]string]bool{}}
 	for _, role := range all.Roles {
-		if !role.IsOurs() {
+		if !role.IsOwn() {
 			continue
 		}
-		rights, err := role.Permissions()
+		permissions, err := role.Permissions()
 		if err != nil {
 			return nil, err
 		}
-		u.roles, u.rights[role.ID()] = append(u.roles, role), rights
+		u.roles, u.permissions[role.ID()] = append(u.roles, role), permissions
 	}
 	return u, nil
 }
@@ -65,7 +65,7 @@ func (u *Use) Read(log string) error {
 		written = written || writesRole(event)
 	}
 	present := map[string]bool{}
-	var refused []string
+	var denied []string
 	for _, event := range events {
 		there := func(r Role) bool { return !written || present[r.Name] }
 		allowed, err := u.add(event, there)
@@ -73,15 +73,15 @@ func (u *Use) Read(log string) error {
 			return fmt.Errorf("%s: %w", log, err)
 		}
 		if !allowed {
-			refused = append(refused, fmt.Sprintf("%s may not %s %s (%s)", event.User.Username, event.Verb, event.RequestURI, event.UserAgent))
+			denied = append(denied, fmt.Sprintf("%s may not %s %s (%s)", event.User.Username, event.Verb, event.RequestURI, event.UserAgent))
 		}
 		if writesRole(event) {
 			present[event.ObjectRef.Name] = true
 		}
 	}
-	if len(refused) > 0 {
-		slices.Sort(refused)
-		return errors.New("permissions are missing in artifacts/:\n" + strings.Join(slices.Compact(refused), "\n"))
+	if len(denied) > 0 {
+		slices.Sort(denied)
+		return errors.New("permissions are missing in artifacts/:\n" + strings.Join(slices.Compact(denied), "\n"))
 	}
 	return nil
 }
@@ -103,7 +103,7 @@ func (u *Use) add(event audit.Event, there func(Role) bool) (bool, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.bound[[2]string{binding, user}] = true
-	if _, ours := u.rights[id]; !ours && !event.Forbidden() {
+	if _, own := u.permissions[id]; !own && !event.Forbidden() {
 		return true, nil
 	}
 	requests, err := requested(event)
@@ -137,7 +137,7 @@ func (u *Use) allowing(q Request, user string, there func(Role) bool, certain st
 		if role.ID() != certain && (!role.isFor(user) || !there(role)) {
 			continue
 		}
-		for _, right := range u.rights[role.ID()] {
+		for _, right := range u.permissions[role.ID()] {
 			anywhere := right
 			if role.ID() == certain {
 				anywhere.Namespace = ""
@@ -157,7 +157,7 @@ func (u *Use) Unneeded(proved func(Right) bool) []string {
 	defer u.mu.Unlock()
 	var found []string
 	for _, role := range u.roles {
-		for _, right := range u.rights[role.ID()] {
+		for _, right := range u.permissions[role.ID()] {
 			if _, ok := u.needed[right]; !ok && !proved(right) {
 				found = append(found, fmt.Sprintf("%s: %s, rule %d: %s", role.File, right.Role, right.Rule, right))
 			}

@@ -11,7 +11,7 @@ import (
 )
 
 // A directory that no plane made is neither used for one nor deleted.
-func TestForeignDirectoriesAreRefused(t *testing.T) {
+func TestForeignDirectoriesAreRejected(t *testing.T) {
 	tests := map[string]struct {
 		files map[string]string // nil: the directory does not exist
 		owned bool

@@ -40,7 +40,7 @@ func (d *clusters) confined(t *testing.T) {
 }
 
 // cloud permissions: whatever discoverers requested in all these tests, they had the right to by artifacts/discovery.
-func (d *clusters) rights(t *testing.T) {
+func (d *clusters) permissions(t *testing.T) {
 	v := d.discover(t, false)
 	var confined, others int
 	for _, r := range v.requests("system:serviceaccount:") {
@@ -58,8 +58,8 @@ func (d *clusters) rights(t *testing.T) {
 	}
 }
 
-// refuseSlices makes the API server reject the endpoints of services called denied.
-func (v *discovered) refuseSlices() {
+// rejectSlices makes the API server reject the endpoints of services called denied.
+func (v *discovered) rejectSlices() {
 	v.t.Helper()
 	match := &admissionregistrationv1.MatchResources{
 		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": v.ns}},
@@ -92,7 +92,7 @@ func (v *discovered) refuseSlices() {
 // metrics: all of them have the names and labels of the original's.
 func (d *clusters) metrics(t *testing.T) {
 	v := d.discover(t, false)
-	v.refuseSlices()
+	v.rejectSlices()
 	lacking := name(t, "lacking")
 	v.makeNamespace(v.b, lacking)
 	waiting := v.service("waiting")

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-package rights
+package permissions
 
 import (
 	"slices"
@@ -50,10 +50,10 @@ type Roles struct {
 	Foreign []Binding
 }
 
-// IsOurs reports whether a role is for Groundskeeper's processes: one that is bound to one of their accounts, or one of
+// IsOwn reports whether a role is for Groundskeeper's processes: one that is bound to one of their accounts, or one of
 // discoverers, which the controller manager binds. The others are for users and for other software. One that is only collected from
 // other roles has the rules that an installation adds.
-func (r Role) IsOurs() bool {
+func (r Role) IsOwn() bool {
 	if len(r.Collects) > 0 {
 		return false
 	}
