@@ -40,11 +40,22 @@ func (l *lists) check(paths []string, read func(path string) ([]byte, error)) ([
 	return problems, nil
 }
 
-// find returns the expressions to avoid in the texts of a file.
+// find returns the expressions to avoid in the texts of a file, in the names that it declares, and in its own name.
 func (l *lists) find(file string, content []byte) []finding {
 	t := textsOf(file, content)
 	text := t.joined.String()
-	words := wordsOf(text)
+	findings := l.findIn(file, text, wordsOf(text), t.line)
+	for _, i := range append(identifiersOf(file, content), identifier{name: file}) {
+		for _, f := range l.findIn(file, i.name, partsOf(i.name), func(int) int { return i.line }) {
+			f.text = i.name // The expression alone would not be found by a search.
+			findings = append(findings, f)
+		}
+	}
+	return findings
+}
+
+// findIn returns the expressions to avoid among the words of a text. The function returns the line of an offset.
+func (l *lists) findIn(file, text string, words []word, line func(offset int) int) []finding {
 	var findings []finding
 	for i, first := range words {
 		for _, e := range l.words[first.lower] {
@@ -53,7 +64,7 @@ func (l *lists) find(file string, content []byte) []finding {
 			}
 			start, end := first.start, words[i+len(e.rest)].end
 			if !l.allows(file, text, start, end) {
-				findings = append(findings, finding{file, t.line(start), text[start:end], e.instead})
+				findings = append(findings, finding{file, line(start), text[start:end], e.instead})
 			}
 		}
 	}

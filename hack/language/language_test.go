@@ -39,7 +39,18 @@ func TestFind(t *testing.T) {
 		"expression across comments": {path: "a.go", content: "package a\n\n// text with all\n// that\n", want: []string{`a.go:3: "with all that": write: including`}},
 		"expression across quotes":   {path: "a.md", content: "> with all\n> that\n", want: []string{`a.md:1: "with all that": write: including`}},
 		"punctuation between words":  {path: "a.md", content: "with all, that\n"},
-		"identifier of Go":           {path: "a.go", content: "package a\n\nvar widget, x = 1, f(widget)\n"},
+		"declared name":              {path: "a.go", content: "package a\n\nvar widget, x = 1, f(widget)\n", want: []string{`a.go:3: "widget": write: gadget`}},
+		"name in camel case":         {path: "a.go", content: "package a\n\nfunc newHTTPWidget() {}\n", want: []string{`a.go:3: "newHTTPWidget": write: gadget`}},
+		"expression in a name":       {path: "a.go", content: "package a\n\ntype withAllThat int\n", want: []string{`a.go:3: "withAllThat": write: including`}},
+		"part of a word in a name":   {path: "a.go", content: "package a\n\nvar widgetry, miswidget int\n"},
+		"field, method, parameter":   {path: "a.go", content: "package a\n\ntype t struct{ Widget int }\n\nfunc (t) widgets(aWidget int) (ofWidget int) {\nreturn }\n", want: []string{`a.go:3: "Widget": write: gadget`, `a.go:5: "widgets": write: gadget`, `a.go:5: "aWidget": write: gadget`, `a.go:5: "ofWidget": write: gadget`}},
+		"method of an interface":     {path: "a.go", content: "package a\n\ntype t interface{ Widget() }\n", want: []string{`a.go:3: "Widget": write: gadget`}},
+		"local names":                {path: "a.go", content: "package a\n\nfunc f() {\nwidget := 1\nfor widgets := range widget {\n}\n}\n", want: []string{`a.go:4: "widget": write: gadget`, `a.go:5: "widgets": write: gadget`}},
+		"package and import":         {path: "a.go", content: "package widget\n\nimport widgets \"fmt\"\n", want: []string{`a.go:1: "widget": write: gadget`, `a.go:3: "widgets": write: gadget`}},
+		"name of a library":          {path: "a.go", content: "package a\n\nimport \"b\"\n\nvar x = b.Widget(b.T{Widget: 1})\n"},
+		"name in an incomplete file": {path: "a.go", content: "package a\n\nvar widget int\n\nfunc {\n", want: []string{`a.go:3: "widget": write: gadget`}},
+		"name of a file":             {path: "a/my_widget.go", content: "package a\n", want: []string{`a/my_widget.go:0: "a/my_widget.go": write: gadget`}},
+		"allowed name":               {path: "a.go", content: "package a\n\nvar redWidget, widget int\n", allowed: "*\tredWidget\tits name\n", want: []string{`a.go:3: "widget": write: gadget`}},
 		"string of Go":               {path: "a.go", content: "package a\n\nvar x = \"a widget\" + `raw\nwidget`\n", want: []string{`a.go:3: "widget": write: gadget`, `a.go:4: "widget": write: gadget`}},
 		"value in Go":                {path: "a.go", content: "package a\n\nvar x = \"widget\" + `widget`\n"},
 		"comment of Go":              {path: "a.go", content: "package a\n\n/* one\nwidget */ // widgets\n", want: []string{`a.go:4: "widget": write: gadget`, `a.go:4: "widgets": write: gadget`}},
@@ -63,16 +74,39 @@ func TestFind(t *testing.T) {
 	}
 }
 
+func TestPartsOf(t *testing.T) {
+	for name, want := range map[string]string{
+		"":                "",
+		"_":               "",
+		"widget":          "widget",
+		"newWidget":       "new widget",
+		"HTTPServer":      "http server",
+		"serveHTTP":       "serve http",
+		"newX":            "new x",
+		"aWidget":         "a widget",
+		"x509Key":         "x 509 key",
+		"a/b_widget-1.go": "a b widget 1 go",
+	} {
+		var words []string
+		for _, w := range partsOf(name) {
+			words = append(words, w.lower)
+		}
+		if got := strings.Join(words, " "); got != want {
+			t.Errorf("partsOf(%q) = %q, want %q", name, got, want)
+		}
+	}
+}
+
 func TestCheck(t *testing.T) {
-	files := map[string]string{"clean.md": "gadget", "widget.md": "widget", "a/widget.md": "widget"}
+	files := map[string]string{"clean.md": "gadget", "bad.md": "widget", "a/bad.md": "widget"}
 	for name, c := range map[string]struct {
 		allowed string
 		paths   []string
 		want    []string
 	}{
 		"clean":                        {paths: []string{"clean.md"}},
-		"not clean":                    {paths: []string{"widget.md", "a/widget.md"}, want: []string{`widget.md:1: "widget"`, `a/widget.md:1: "widget"`}},
-		"allowance that is needed":     {paths: []string{"widget.md"}, allowed: "*\twidget\tname\n"},
+		"not clean":                    {paths: []string{"bad.md", "a/bad.md"}, want: []string{`bad.md:1: "widget"`, `a/bad.md:1: "widget"`}},
+		"allowance that is needed":     {paths: []string{"bad.md"}, allowed: "*\twidget\tname\n"},
 		"allowance that is not needed": {paths: []string{"clean.md"}, allowed: "*\twidget\tname\n", want: []string{"hack/language/allowed.txt: nothing needs"}},
 	} {
 		t.Run(name, func(t *testing.T) {

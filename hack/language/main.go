@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command language checks that texts use the vocabulary of docs/style.md. It reads the files that git tracks in the working
-// directory and two lists beside this file:
+// Command language checks that texts and names use the vocabulary of docs/style.md: comments and strings, the names that Go code
+// declares, and the names of files. It reads the files that git tracks in the working directory and two lists beside this file:
 //
 //	words.txt    expressions to avoid and what to write instead
 //	allowed.txt  where an expression is correct, and why
