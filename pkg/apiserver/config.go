@@ -48,7 +48,7 @@ func (o *Options) config(ctx context.Context, a api, written func(revision int64
 	if err := o.ServerRun.ApplyTo(&config.Config); err != nil {
 		return nil, err
 	}
-	// The library queries the feature gates of Kubernetes, not those of Groundskeeper.
+	// The library evaluates the feature gates of Kubernetes, not those of Groundskeeper.
 	config.FeatureGate = utilfeature.DefaultFeatureGate
 	config.Flagz = flagz.NamedFlagSetsReader{FlagSets: o.flags}
 	config.EffectiveVersion = o.ServerRun.ComponentGlobalsRegistry.EffectiveVersionFor(basecompatibility.DefaultKubeComponent)

@@ -113,7 +113,7 @@ func (o *Options) admissionInitializers(config *genericapiserver.RecommendedConf
 	})}, nil
 }
 
-// componentGlobals registers two components: "kube", whose feature gates the library queries and which therefore has Kubernetes'
+// componentGlobals registers two components: "kube", whose feature gates the library evaluates and which therefore has Kubernetes'
 // version, and that of Groundskeeper. With Groundskeeper's version as the library's, every gate of Kubernetes would be off.
 func componentGlobals() basecompatibility.ComponentGlobalsRegistry {
 	registry := compatibility.DefaultComponentGlobalsRegistry

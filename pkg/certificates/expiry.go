@@ -59,7 +59,7 @@ func (e *Expiry) Register(registry prometheus.Registerer) error {
 		err = registry.Register(e)
 	}
 	if err != nil {
-		return fmt.Errorf("register the end of the certificate: %w", err)
+		return fmt.Errorf("register the expiry of the certificate: %w", err)
 	}
 	return nil
 }

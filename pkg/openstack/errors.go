@@ -52,7 +52,7 @@ func (r Reason) advice() string {
 	case ReasonCredentialsInvalid:
 		return "correct the Secret"
 	case ReasonForbidden:
-		return "give the user of the Secret the right to do this in its project"
+		return "give the user of the Secret permission to do this in its project"
 	case ReasonQuotaExceeded:
 		return "raise the quota of the project"
 	case ReasonRateLimited:

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package audit reads audit logs of kube-apiserver: what Groundskeeper's identities requested, and what they had no right to.
+// Package audit reads audit logs of kube-apiserver: what Groundskeeper's identities requested, and what they had no permission to.
 package audit
 
 import (
@@ -48,7 +48,7 @@ type Event struct {
 // what happens before is what it is about.
 const WithheldGroup = "withheld.example.com"
 
-// Forbidden reports whether the user had no right to it.
+// Forbidden reports whether the user had no permission to it.
 func (e Event) Forbidden() bool {
 	return e.Annotations["authorization.k8s.io/decision"] == "forbid" && e.ObjectRef.APIGroup != WithheldGroup
 }
@@ -93,7 +93,7 @@ func Read(log string) iter.Seq2[Event, error] {
 	}
 }
 
-// CheckPermissions fails when one of Groundskeeper's identities requested something that it had no right to, and names each such request
+// CheckPermissions fails when one of Groundskeeper's identities requested something that it had no permission to, and names each such request
 // once; also when the log has no request of one of the users, since it reports nothing about them.
 func CheckPermissions(log string, users ...string) error {
 	seen := map[string]bool{}

@@ -129,7 +129,7 @@ func (k *klusters) idle(ctx context.Context) error {
 	if err := k.Managers[0].Restart(ctx, "--config="+k.off); err != nil {
 		return err
 	}
-	// A look reads the router once, too.
+	// A check reads the router once, too.
 	reads -= moreLooks - looks
 	return errors.Join(
 		k.add("", "reads of the router for each run over one without routes", reads/(morePasses-passes), "1", new(goalIdlePass)),

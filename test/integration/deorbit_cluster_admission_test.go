@@ -202,7 +202,7 @@ func responded(r *http.Request, object any) *http.Response {
 	return &http.Response{StatusCode: http.StatusOK, Request: r, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(body))}
 }
 
-// A webhook that no client reaches is removed after two looks, one that responds is respected.
+// A webhook that no client reaches is removed after two checks, one that responds is respected.
 func testDeorbitWebhooks(t *testing.T, o *orbit) {
 	o.space("hooked")
 	var allows atomic.Bool

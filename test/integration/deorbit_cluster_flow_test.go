@@ -73,7 +73,7 @@ func testDeorbitClaims(t *testing.T, o *orbit) {
 	own := pending(ns, "temporary-tmp", "fast")
 	eventually(t, func(ctx context.Context) error { return o.c.Get(ctx, client.ObjectKeyFromObject(own), own) })
 
-	// The first look records, and deletes only what has no volume.
+	// The first check records, and deletes only what has no volume.
 	report := o.must(kubernikusv1.DeorbitPods)
 	if len(report.Seen.Volumes) != 4 || len(report.Remaining) != 6 {
 		t.Fatalf("%+v", report)

@@ -46,9 +46,9 @@ type orbit struct {
 	c             client.WithWatch
 	policies      stage.Policies
 	seen          stage.Seen
-	// deleted are those whose deletion a look reported.
+	// deleted are those whose deletion a check reported.
 	deleted []kubernikusv1.DeorbitObject
-	// connect makes the connection of a look. It may be another one each time.
+	// connect makes the connection of a check. It may be another one each time.
 	connect func() *cluster.Connection
 }
 
@@ -121,7 +121,7 @@ func put[T any](records *[]T, seen []T, id func(T) string) {
 	}
 }
 
-// must does one look, which must not fail.
+// must does one check, which must not fail.
 func (o *orbit) must(s kubernikusv1.DeorbitStage) stage.Report {
 	o.t.Helper()
 	report, _, err := o.look(o.t.Context(), s)
@@ -131,7 +131,7 @@ func (o *orbit) must(s kubernikusv1.DeorbitStage) stage.Report {
 	return report
 }
 
-// finish checks a stage until it is over, and returns the last look.
+// finish checks a stage until it is over, and returns the last check.
 func (o *orbit) finish(s kubernikusv1.DeorbitStage) (last stage.Report) {
 	o.t.Helper()
 	eventually(o.t, func(ctx context.Context) error {
@@ -144,7 +144,7 @@ func (o *orbit) finish(s kubernikusv1.DeorbitStage) (last stage.Report) {
 	return last
 }
 
-// remains waits until a look reports that an object remains, with a reason that has these words.
+// remains waits until a check reports that an object remains, with a reason that has these words.
 func (o *orbit) remains(s kubernikusv1.DeorbitStage, kind, name, words string) {
 	o.t.Helper()
 	eventually(o.t, func(ctx context.Context) error {

@@ -133,7 +133,7 @@ func (w *wreck) stands(t *testing.T, stage kubernikusv1.DeorbitStage) {
 	})
 }
 
-// fails waits until a breakage was hit, and a look failed.
+// fails waits until a breakage was hit, and a check failed.
 func (w *wreck) fails(t *testing.T, b *breakage) {
 	t.Helper()
 	const failures = "groundskeeper_deorbit_failures_total"
@@ -194,7 +194,7 @@ func (w *wreck) has(t *testing.T, want ...string) {
 	})
 }
 
-// A cloud that breaks while Deorbit checks it loses nothing by such a look, neither in Verify nor in Release: not when a listing
+// A cloud that breaks while Deorbit checks it loses nothing by such a check, neither in Verify nor in Release: not when a listing
 // fails, nor its second page, nor when the credentials end. When it is whole again, what has to be deleted is deleted.
 func TestDeorbitBrokenCloud(t *testing.T) {
 	t.Parallel()

@@ -83,7 +83,7 @@ func TestDeorbitAmongStuckOnes(t *testing.T) {
 		t.Error(err)
 	}
 	d.landed(t)
-	// Nor does a look that blocks delay an annotation.
+	// Nor does a check that blocks delay an annotation.
 	var ended []client.Object
 	for k := range stages {
 		d.edit(t, k, func() { metav1.SetMetaDataAnnotation(&k.ObjectMeta, kubernikusv1.DetachAnnotation, "true") })

@@ -134,7 +134,7 @@ func (d *clusters) another(t *testing.T) {
 	}
 }
 
-// forbidden: a right that is missing in the backend is reported, and the copies stay.
+// forbidden: a permission that is missing in the backend is reported, and the copies stay.
 func (d *clusters) forbidden(t *testing.T) {
 	v := d.discover(t, false)
 	v.create(v.b, v.service("web"), v.slice("web", "a", "10.1.0.1"))

@@ -318,7 +318,7 @@ func (d *clusters) cloudConfined(t *testing.T) {
 	}
 }
 
-// cloudPermissions: whatever discoverers requested in all these tests, they had the right to by artifacts/discovery.
+// cloudPermissions: whatever discoverers requested in all these tests, they had permission to by artifacts/discovery.
 func (d *clusters) cloudPermissions(t *testing.T) {
 	v := &discovered{clusters: d, t: t}
 	all := v.requests("system:serviceaccount:")

@@ -39,7 +39,7 @@ func (d *clusters) confined(t *testing.T) {
 	}
 }
 
-// cloud permissions: whatever discoverers requested in all these tests, they had the right to by artifacts/discovery.
+// cloud permissions: whatever discoverers requested in all these tests, they had permission to by artifacts/discovery.
 func (d *clusters) permissions(t *testing.T) {
 	v := d.discover(t, false)
 	var confined, others int

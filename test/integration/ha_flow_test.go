@@ -191,7 +191,7 @@ func (h *ha) apiserversAreKilled(t *testing.T) {
 	}
 }
 
-// etcdCertificates is given to managers that start when their right to keep them is there.
+// etcdCertificates is given to managers that start once they are allowed to store them.
 const etcdCertificates = "--etcd-certificates"
 
 // managersRestart restarts the leading manager and then the other. A leader that is requested to end gives its Lease away.

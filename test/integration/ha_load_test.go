@@ -33,7 +33,7 @@ const (
 )
 
 // retriable reports whether an error is one that clients repeat a request after: the server could not be reached, was too busy, or
-// did not respond before the deadline. Whether it did what it was queried is open then.
+// did not respond before the deadline. Whether it did what the request specifies is unknown then.
 func retriable(err error) bool {
 	return apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) ||
 		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err) ||
@@ -56,7 +56,7 @@ type haLoad struct {
 	group  sync.WaitGroup
 
 	mu sync.Mutex
-	// repeated are the retriable errors of writes since the last look, by their text, and of reads.
+	// repeated are the retriable errors of writes since the last check, by their text, and of reads.
 	repeated map[string]int
 	reads    int
 }
@@ -122,7 +122,7 @@ func (l *haLoad) continues(t *testing.T, writes int64) {
 	}
 }
 
-// looked returns how many writes were repeated since the last look, for each error.
+// looked returns how many writes were repeated since the last check, for each error.
 func (l *haLoad) looked() (writes map[string]int, reads int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -9,5 +9,5 @@ import "groundskeeper.io/groundskeeper/test/audit"
 // other.
 func own() []string { return []string{audit.APIServer, audit.Manager} }
 
-// checkPermissions reads the audit log of a whole run: whatever Groundskeeper's processes requested, they had the right to.
+// checkPermissions reads the audit log of a whole run: whatever Groundskeeper's processes requested, they had permission to.
 func checkPermissions(log string) error { return audit.CheckPermissions(log, own()...) }

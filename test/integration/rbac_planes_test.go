@@ -96,7 +96,7 @@ func kubeconfigFor(t *testing.T, p *plane.Plane, name string, paths ...string) s
 	return path
 }
 
-// checkPermissionsAreNeeded fails for each right in artifacts/ that no request of the run needed: it has to go, or a test is missing.
+// checkPermissionsAreNeeded fails for each permission in artifacts/ that no request of the run needed: it has to go, or a test is missing.
 // With it, and with the checks that nothing was forbidden, no rule can be removed without a test that fails. It reports nothing
 // after a run of some of the tests, as with -short.
 func checkPermissionsAreNeeded() error {

@@ -236,7 +236,7 @@ func (g *garden) failedProbes(t *testing.T, project *gardenerv1beta1.Project) {
 	t.Helper()
 	before, n := unknownProbes(t), 0
 	eventually(t, func(ctx context.Context) error {
-		// More than the other projects account for, whose next looks come after ten seconds.
+		// More than the other projects account for, whose next checks come after ten seconds.
 		if unknownProbes(t) >= before+20 {
 			return nil
 		}

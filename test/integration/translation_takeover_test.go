@@ -58,7 +58,7 @@ func TestTranslationsAreTakenOver(t *testing.T) {
 	n.slice(web, "web-a", "10.1.0.10", "10.1.1.10")
 	other := n.service(ns, "other", tcp("", 8080))
 	n.slice(other, "other-a", "10.1.0.10", "10.1.1.10", "10.1.1.11")
-	const wrong = 2*1 + 1*2 // ports by endpoints that are not the last
+	const wrong = 2*1 + 1*2 // ports by endpoints; the last does not count
 
 	old, broken := n.original(ns, wrong)
 	n.fill(old)

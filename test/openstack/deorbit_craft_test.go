@@ -101,7 +101,7 @@ func (d *craft) until(what string, holds func() error) {
 	})
 }
 
-// remains waits until a look reports that an object remains, with a reason that has these words.
+// remains waits until a check reports that an object remains, with a reason that has these words.
 func (d *craft) remains(kind, id, words string) {
 	d.t.Helper()
 	d.until(kind+" "+id+" remains: "+words, func() error {

@@ -175,7 +175,7 @@ func within(t testing.TB, what string, condition func() error) {
 	eventually(t, what, func() bool { err = condition(); return err == nil })
 }
 
-// mayAll reads an audit log: whatever Groundskeeper's processes requested, they had the right to.
+// mayAll reads an audit log: whatever Groundskeeper's processes requested, they had permission to.
 func mayAll(log string) error {
 	file, err := os.Open(log)
 	if err != nil {

@@ -122,11 +122,11 @@ func TestOrphansOfADeletedServer(t *testing.T) {
 	}
 	k.deleteServer(deleted)
 	if r := k.mustPass(client); len(r.Waiting) != 1 {
-		t.Errorf("the first look: %+v", r)
+		t.Errorf("the first check: %+v", r)
 	}
 	k.wantRoutes(append(live, orphan)...)
 	if r := k.mustPass(client); len(r.Removed) != 1 {
-		t.Errorf("the second look: %+v", r)
+		t.Errorf("the second check: %+v", r)
 	}
 	k.wantRoutes(live...)
 }

@@ -16,7 +16,7 @@ type Right struct {
 	Rule int
 	// Verb and the rest are what it allows. Resource has the subresource in it; Name and Namespace are empty for all of them.
 	Verb, Group, Resource, Name, Namespace string
-	// URL is the path of a right that is none to resources.
+	// URL is the path of a permission that is none to resources.
 	URL string
 }
 

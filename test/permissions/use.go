@@ -180,7 +180,7 @@ func (u *Use) Unneeded(proved func(Right) bool) []string {
 	return found
 }
 
-// Evidence returns, for each right that was needed, how often it was and by what.
+// Evidence returns, for each permission that was needed, how often it was and by what.
 func (u *Use) Evidence() map[Right]Need {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -202,7 +202,7 @@ roles.yaml: RoleBinding reader: ` + manager
 	}
 }
 
-// A right that a dedicated test proves is not listed.
+// A permission that a dedicated test proves is not listed.
 func TestProvedOtherwise(t *testing.T) {
 	u, err := NewUse(artifacts(t, manifests))
 	if err != nil {

@@ -61,7 +61,7 @@ func (p *Plane) containerdConfig() []byte {
 	return fmt.Appendf(nil, `version = 2
 [%[1]s]
   sandbox_image = %[2]q
-  # The machine may run without the right to change the order in which processes are killed when memory is short.
+  # The machine may run without permission to change the order in which processes are killed when memory is short.
   restrict_oom_score_adj = true
   [%[1]s.cni]
     bin_dir = %[3]q

@@ -70,7 +70,7 @@ func (s *Standin) watch(ctx context.Context) error {
 	return nil
 }
 
-// enqueue checks an object of a kind that changed, and at those that wait for it.
+// enqueue requests a check of an object that changed, and of those that wait for it.
 func (s *Standin) enqueue(kind Kind) func(any) {
 	return func(object any) {
 		name, err := cache.DeletionHandlingObjectToName(object)

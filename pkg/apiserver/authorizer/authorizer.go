@@ -5,7 +5,7 @@
 //
 // An aggregated server queries the kube-apiserver about each request and caches the responses, one per user, verb and object. A
 // client that reads a thousand objects one by one therefore queries a thousand times, at the 200 reviews a second that the
-// kube-apiserver lets one server send. AnyNameFirst requests the right to every object first, whose response is one for all of
+// kube-apiserver lets one server send. AnyNameFirst requests permission to every object first, whose response is one for all of
 // them.
 //
 // # Soundness
@@ -35,7 +35,7 @@ import (
 // AnyName is the name in the wider question. No object of Groundskeeper can have it, because it is not a DNS label.
 const AnyName = "(any name)"
 
-// AnyNameFirst returns an authorizer that requests from delegate the right to the objects of every name before the right to the
+// AnyNameFirst returns an authorizer that requests from delegate permission to the objects of every name before permission to the
 // named one. Requests that name no object pass through.
 func AnyNameFirst(delegate authorizer.Authorizer) authorizer.Authorizer {
 	return anyNameFirst{delegate}

@@ -101,7 +101,7 @@ func TestAnyNameFirst(t *testing.T) {
 	}
 }
 
-// TestOneQuestionForAllNames is what the wrapper is for: a delegate that caches responds is queried one question, however many
+// TestOneQuestionForAllNames is what the wrapper is for: a delegate that caches gets one question, however many
 // objects are read.
 func TestOneQuestionForAllNames(t *testing.T) {
 	delegate := &counting{decisions: map[string]authorizer.Decision{AnyName: authorizer.DecisionAllow}}
@@ -165,7 +165,7 @@ func TestNoObjectHasAnyName(t *testing.T) {
 	}
 }
 
-// BenchmarkAnyNameFirst requests the right to one object that the right to all gives.
+// BenchmarkAnyNameFirst requests permission to one object that permission to all gives.
 func BenchmarkAnyNameFirst(b *testing.B) {
 	delegate := &counting{decisions: map[string]authorizer.Decision{AnyName: authorizer.DecisionAllow}}
 	requests := AnyNameFirst(delegate)

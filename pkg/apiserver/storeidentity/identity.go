@@ -53,7 +53,7 @@ type Config struct {
 }
 
 // Verify returns the record of the store that the server may serve, or an error of one line: the rejection, or that store or
-// cluster cannot be queried. Servers that start immediately agree on one store.
+// cluster cannot be queried. Servers that start concurrently agree on one store.
 func Verify(ctx context.Context, config Config) (Record, error) {
 	if config.Timeout == 0 {
 		config.Timeout = defaultTimeout

@@ -97,7 +97,7 @@ func TestImportNeedsAnEmptyStore(t *testing.T) {
 			}
 			s := store{kv: w.etcd.KV, prefix: prefix}
 			if begun, err := s.begin(t.Context(), marker{ID: "id", Import: "sum"}, 0); begun || err != nil {
-				t.Errorf("what came between the look and the write is not noticed: %v, %v", begun, err)
+				t.Errorf("what came between the check and the write is not noticed: %v, %v", begun, err)
 			}
 		})
 	}

@@ -25,7 +25,7 @@ type Cached struct {
 	informer cache.SharedIndexInformer
 }
 
-// NewCached returns a resource whose objects are queried of the cache as the example is. The function returns the metadata of an
+// NewCached returns a resource whose objects are read from the cache as the example is. The function returns the metadata of an
 // object as the cache keeps it, nil when it is no such object. A Set follows the resource in the cache when that has its informer
 // before the Set starts; otherwise, and when a kind requests a Value or has Indexes, automatically.
 func NewCached(resource schema.GroupResource, example runtime.Object, metadata func(object any) metav1.Object) *Cached {

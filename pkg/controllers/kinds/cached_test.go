@@ -222,7 +222,7 @@ func TestCacheFails(t *testing.T) {
 	g.run(t)
 	problem("list trees.example.com: trees is forbidden")
 	if pause := <-c.checks; pause != retryPeriod {
-		t.Errorf("the next look comes after %s", pause)
+		t.Errorf("the next check comes after %s", pause)
 	}
 	g.fault.Store(nil)
 	c.settled(t)

@@ -48,7 +48,7 @@ type cluster struct {
 	metadata *metadatafake.FakeMetadataClient
 	dynamic  *fake.FakeDynamicClient
 	time     *testclock.FakePassiveClock
-	// checks receives the pause after each check of discovery; the next look comes when it is taken.
+	// checks receives the pause after each check of discovery; the next check comes when it is taken.
 	checks chan time.Duration
 
 	mu          sync.Mutex
@@ -111,7 +111,7 @@ func (c *cluster) serve(resource schema.GroupResource, response any) {
 	c.mu.Lock()
 	c.served[resource] = response
 	c.mu.Unlock()
-	// Of two looks, the second began after the response.
+	// Of two checks, the second began after the response.
 	<-c.checks
 	<-c.checks
 }

@@ -28,7 +28,7 @@ type Reader interface {
 	Serves(ctx context.Context, resource schema.GroupResource) (bool, error)
 }
 
-// Watched returns a Reader of what the watches know. It queries the API server nothing, and fails while a watch, or the question
+// Watched returns a Reader of what the watches know. It sends the API server no request, and fails while a watch, or the question
 // whether there is to be one, is not settled.
 func (s *Set) Watched() Reader { return watched{set: s} }
 

@@ -38,7 +38,7 @@ type Set struct {
 	clock  clock.PassiveClock
 	// after makes the pauses between two checks discovery.
 	after func(time.Duration) <-chan time.Time
-	// period is the pause between two looks while all is well.
+	// period is the pause between two checks while all is well.
 	period time.Duration
 	// hurry ends a pause early.
 	hurry chan struct{}
@@ -54,7 +54,7 @@ type Set struct {
 type state struct {
 	// known is true once it was found out whether the kind is served.
 	known bool
-	// err is why the last look failed.
+	// err is why the last check failed.
 	err error
 	// watch follows the objects. nil: the kind is not served, or not worth it.
 	watch *watch

@@ -120,7 +120,7 @@ func TestWatchFails(t *testing.T) {
 		return err != nil && err.Error() == "list trees.example.com: trees is forbidden"
 	})
 	if pause := <-c.checks; pause != retryPeriod {
-		t.Errorf("the next look comes after %s", pause)
+		t.Errorf("the next check comes after %s", pause)
 	}
 }
 
@@ -132,11 +132,11 @@ func TestPauses(t *testing.T) {
 	eventually(t, func() bool { return <-c.checks == time.Minute })
 	c.serve(trees, errors.New("503"))
 	if pause := <-c.checks; pause != retryPeriod {
-		t.Errorf("after a failure the next look comes after %s", pause)
+		t.Errorf("after a failure the next check comes after %s", pause)
 	}
 }
 
-// Who knows that kinds came or went need not wait for the next look.
+// Who knows that kinds came or went need not wait for the next check.
 func TestCheck(t *testing.T) {
 	c := newCluster(t)
 	c.run(t)
@@ -149,7 +149,7 @@ func TestCheck(t *testing.T) {
 func TestServed(t *testing.T) {
 	c := newCluster(t)
 	if _, err := c.Served(gardens); err == nil {
-		t.Error("before the first look it is known what is served")
+		t.Error("before the first check it is known what is served")
 	}
 	c.run(t)
 	c.settled(t)

@@ -65,7 +65,7 @@ const (
 )
 
 // EventSender sends events with a dedicated client, so that they take nothing from the deletions, in the order in which they came.
-// It only ever creates them: the right to do that is all it needs.
+// It only ever creates them: permission to do that is all it needs.
 type EventSender struct {
 	client  client.Client
 	clock   clock.PassiveClock

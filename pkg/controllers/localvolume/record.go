@@ -101,7 +101,7 @@ func (r *record) save(ctx context.Context, memory Memory, confirm bool) error {
 		switch {
 		case err == nil:
 			return nil
-		case apierrors.IsForbidden(err), apierrors.IsNotFound(err) && r.stored.ResourceVersion == "": // no right to it, or no namespace
+		case apierrors.IsForbidden(err), apierrors.IsNotFound(err) && r.stored.ResourceVersion == "": // no permission to it, or no namespace
 			r.giveUp(ctx, err)
 			return nil
 		}

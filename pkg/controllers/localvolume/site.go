@@ -175,7 +175,7 @@ func (s *Site) KeepReleased(volumes map[types.UID]bool) {
 	}
 }
 
-// notify queries both controllers for a reconciliation.
+// notify requests a reconciliation by both controllers.
 func (s *Site) notify() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package guard holds back deletions that look more like a listing that is wrong than like a backend that shrank.
+// Package guard holds back deletions that look more like a wrong list than like a backend that shrank.
 package guard
 
 import (

@@ -85,7 +85,7 @@ func Classify(err error) *report.Problem {
 	case apierrors.IsUnauthorized(err), errors.As(err, &alert):
 		return &report.Problem{Type: gimbalv1.ErrorAuthentication, Message: "the backend rejects the credentials: put valid ones into the Secret"}
 	case apierrors.IsForbidden(err):
-		return &report.Problem{Type: gimbalv1.ErrorAuthentication, Message: "the credentials may not list services and endpointslices: give their user the right to list and watch them in the backend"}
+		return &report.Problem{Type: gimbalv1.ErrorAuthentication, Message: "the credentials may not list services and endpointslices: give their user permission to list and watch them in the backend"}
 	case errors.As(err, &unknown):
 		return connection("has a certificate of an unknown authority: put the right certificate-authority-data into the kubeconfig")
 	case errors.As(err, &hostname):

@@ -20,7 +20,7 @@ const rejectionPause = time.Minute
 // objectProject is what identifies a cloud.
 const objectProject = "project"
 
-// Cloud is what is queried of a cloud. A Session is one.
+// Cloud has the requests that are sent to a cloud. A Session is one.
 type Cloud interface {
 	// Projects lists the projects of the user.
 	Projects(ctx context.Context) ([]openstack.Project, error)
@@ -34,7 +34,7 @@ type Cloud interface {
 	Renew(project string)
 }
 
-// LoadBalancing is what is queried of Octavia in one project. Each list is whole, or an error.
+// LoadBalancing has the requests that are sent to Octavia in one project. Each list is whole, or an error.
 type LoadBalancing interface {
 	LoadBalancers(ctx context.Context) ([]openstack.LoadBalancer, error)
 	Listeners(ctx context.Context) ([]openstack.Listener, error)

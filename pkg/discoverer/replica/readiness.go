@@ -141,7 +141,7 @@ func (r *Replica) settling(key types.NamespacedName) time.Duration {
 	return settlePeriod - r.Clock.Since(since)
 }
 
-// confirmWithheld queries the API server whether endpoints are withheld: immediately, because maintenance may have begun since the
+// confirmWithheld checks with the API server whether endpoints are withheld: immediately, because maintenance may have begun since the
 // last response and the watch may be late, or not again and again.
 func (r *Replica) confirmWithheld(ctx context.Context, immediately bool) (before, now bool, err error) {
 	r.mu.Lock()

@@ -30,7 +30,7 @@ var errHeld = errors.New("a deletion waits for a second listing")
 // Error implements error.
 func (o *obstacle) Error() string { return o.Message }
 
-// process checks one service and decides about another look.
+// process checks one service and decides about another check.
 func (r *Replica) process(ctx context.Context, key types.NamespacedName) {
 	err := r.reconcile(ctx, key)
 	var blocked *obstacle

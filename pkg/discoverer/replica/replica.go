@@ -79,7 +79,7 @@ type Options struct {
 	Selector labels.Selector
 	// Confined is the only namespace that may be read and written here. Empty means all.
 	Confined string
-	// Withheld queries the API server whether the endpoints of the backend are to be not ready, whatever it reports about them.
+	// Withheld checks with the API server whether the endpoints of the backend are to be not ready, whatever it reports about them.
 	// With it the work does not begin before the first SetWithheld. It may be nil: they never are.
 	Withheld func(context.Context) (bool, error)
 	// Unknown reports about a service that does not exist whether it is unknown that: what it may be in was never listed, or not

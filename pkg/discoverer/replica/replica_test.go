@@ -205,7 +205,7 @@ func TestCaughtUp(t *testing.T) {
 	}
 }
 
-// Each write is followed by no other: neither its own echo nor a second look finds anything to do. What another client changes is
+// Each write is followed by no other: neither its own echo nor a second check finds anything to do. What another client changes is
 // repaired.
 func TestEcho(t *testing.T) {
 	inWorld(t, []string{"web"}, nil, func(w *world) {

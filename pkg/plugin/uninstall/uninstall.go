@@ -98,7 +98,7 @@ type Uninstaller struct {
 	Why func(context.Context, client.Object) string
 	// Show shows how far a step is; Done ends a step with a line that stays.
 	Show, Done func(line string)
-	// poll is the pause between two looks.
+	// poll is the pause between two checks.
 	poll time.Duration
 }
 

@@ -100,7 +100,7 @@ func (s *Server) createBinding(_, host string, f fields) (string, *problem) {
 	return port.id, nil
 }
 
-// unbind responds DELETE /hosts/{parent}/ports/{id}. The server queries only whether the port exists.
+// unbind responds DELETE /hosts/{parent}/ports/{id}. The server checks only whether the port exists.
 func (s *Server) unbind(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -68,7 +68,7 @@ type checks struct {
 	last map[types.NamespacedName]moment
 }
 
-// wait is how long a look has to wait, 0 when it may take place now. A backend that changed itself need not wait.
+// wait is how long a check has to wait, 0 when it may take place now. A backend that changed itself need not wait.
 func (l *checks) wait(name types.NamespacedName, version string, now time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -106,7 +106,7 @@ func TestConflict(t *testing.T) {
 	}, shared)
 }
 
-// What the API server rejects is reported, and tried again later; what it cannot respond now is an error.
+// What the API server rejects is reported, and tried again later; what it cannot process now is an error.
 func TestRejectedWrites(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.mustCheck("us")

@@ -105,7 +105,7 @@ func (r *reconciler) watch(mgr manager.Manager, parts cache.Cache) error {
 		return err
 	}
 	if err := mgr.Add(manager.RunnableFunc(r.sweepAtStart)); err != nil {
-		return fmt.Errorf("add the look for orphans to controller %s: %w", ControllerName, err)
+		return fmt.Errorf("add the sweep for orphans to controller %s: %w", ControllerName, err)
 	}
 	owner := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &gimbalv1.DiscoveryBackend{}, handler.OnlyControllerOwner())
 	to := mapper{cache: parts}

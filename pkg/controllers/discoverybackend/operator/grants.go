@@ -20,7 +20,7 @@ type grants struct {
 }
 
 // desiredGrants gives a discoverer its Lease and the status of its backend in the namespace of that, and Services: everywhere when
-// the backend is in an admin namespace, else in its own namespace. It creates namespaces only when it is requested to.
+// the backend is in an admin namespace, else in its own namespace. It creates namespaces only when its policy requires that.
 //
 // The name of a binding has that of its role in it, so that the role of a binding never has to change, which it cannot.
 func desiredGrants(backend *gimbalv1.DiscoveryBackend, adminNamespaces []string) grants {

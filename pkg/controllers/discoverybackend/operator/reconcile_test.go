@@ -305,7 +305,7 @@ func TestPermissionsAreRevoked(t *testing.T) {
 	w.change(backend, func() { backend.Cluster.Namespaces.Missing = gimbalv1.MissingNamespaceWait })
 	w.mustReconcile(backend)
 	if w.get(create) || !w.get(everywhere) {
-		t.Error("the right to create namespaces stays, or too much went")
+		t.Error("permission to create namespaces stays, or too much went")
 	}
 	w.reconciler.admins = nil
 	w.mustReconcile(backend)

@@ -88,7 +88,7 @@ func TestRelease(t *testing.T) {
 		}
 	}
 	if w.get(binding) {
-		t.Error("the right to all Services stays")
+		t.Error("permission to all Services stays")
 	}
 	if !w.get(backend) {
 		t.Fatal("the backend went with its copies, unchecked")

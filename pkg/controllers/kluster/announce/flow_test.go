@@ -141,7 +141,7 @@ func TestCredentialsField(t *testing.T) {
 	}
 }
 
-// What became another client's between the look and the write is not overwritten.
+// What became another client's between the check and the write is not overwritten.
 func TestWriteMeetsOthers(t *testing.T) {
 	f, k := newAnnounced(t)
 	backend, secret := f.there(k, discoveryNamespace)

@@ -119,7 +119,7 @@ func TestWithdrawMeetsOthers(t *testing.T) {
 	f.intercept = nil
 	f.withdraw(k, "moved away", "apply")
 	f.drain(backend)
-	// Between the look and the deletion a user changes it.
+	// Between the check and the deletion a user changes it.
 	f.intercept = func(string, any) error {
 		f.intercept = nil
 		f.change(backend, func() { backend.Cluster.Debug = true })

@@ -31,7 +31,7 @@ type flow struct {
 	r        *reconciler
 	recorder *events.FakeRecorder
 	writes   []string
-	// intercept is queried before each write, read before each read.
+	// intercept is called before each write, read before each read.
 	intercept func(verb string, object any) error
 	read      func(object any) error
 	// stale is a Kluster as the cache still has it.

@@ -55,7 +55,7 @@ func (r *reconciler) rejected(ctx context.Context, k *kubernikusv1.Kluster, reje
 	return notAnnounced(ReasonRefused, "the API server rejects DiscoveryBackend %s/%s: %v", k.Spec.Discovery.Namespace, k.Name, rejection), nil
 }
 
-// isRejection reports whether an API server understood a write and does not do it, however often it is queried. A conflict is none:
+// isRejection reports whether an API server understood a write and does not do it, however often it is sent. A conflict is none:
 // another client was quicker.
 func isRejection(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsNotFound(err) ||

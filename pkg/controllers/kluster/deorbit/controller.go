@@ -5,7 +5,7 @@
 // made in OpenStack, and then releases the Kluster.
 //
 // It passes through stages, one at a time. A check of a stage runs beside the workers, so that a cluster or a cloud that does not
-// respond blocks no other. What a look showed leads to the next step by a pure function (machine.go), whose result is written to
+// respond blocks no other. What a check showed leads to the next step by a pure function (machine.go), whose result is written to
 // the status before anything is done in the stage that it names: a process that ends in between loses nothing. What the stages do
 // is in the packages below this one, cluster and cloud.
 package deorbit

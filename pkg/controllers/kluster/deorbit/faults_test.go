@@ -28,7 +28,7 @@ func newWalk(t *testing.T, before progress) *walk {
 	return &walk{t: t, progress: before, settings: usual(), now: epoch}
 }
 
-// probe lets time go by, and takes in a look.
+// probe lets time go by, and takes in a check.
 func (w *walk) probe(after time.Duration, o *outcome) {
 	w.now = w.now.Add(after)
 	w.progress, w.last = advance(w.progress, o, w.settings, w.now)
@@ -119,7 +119,7 @@ func TestProgress(t *testing.T) {
 		slow.probe(50*time.Minute/2, showed(claims, things("PersistentVolumeClaim", make([]string, 40-i)...)...))
 		slow.in(claims)
 	}
-	// A look that fails shows nothing, and that is not less.
+	// A check that fails shows nothing, and that is not less.
 	blind := newWalk(t, in(verify))
 	for range 6 {
 		blind.probe(10*time.Minute, failed(verify, rejected()))
@@ -152,7 +152,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// The last look of a Release that fails in part lists what each part knows.
+// The last check of a Release that fails in part lists what each part knows.
 func TestFinalCheckInPart(t *testing.T) {
 	volume, route, old := thing("Volume", "v"), thing("Route", "r"), thing("Route", "old")
 	w := newWalk(t, in(release, remaining(old, volume)))
@@ -161,7 +161,7 @@ func TestFinalCheckInPart(t *testing.T) {
 	if w.last.ends != endsSelfDestruct || len(w.Remaining) != 3 || w.Remaining[0] != route || w.Remaining[1] != volume || w.Remaining[2].Kind != projectKind {
 		t.Errorf("ends %q, left %v", w.last.ends, w.Remaining)
 	}
-	// A look that ended while it deleted knows what remains.
+	// A check that ended while it deleted knows what remains.
 	w = newWalk(t, in(verify, remaining(old)))
 	o := showed(verify, volume)
 	o.parts[0].failure = rejected()

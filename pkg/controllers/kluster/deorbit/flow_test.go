@@ -63,7 +63,7 @@ func TestWaiting(t *testing.T) {
 	f := newFlow(t, k, secretOf("k-secret"))
 	f.remains(claims, thing("PersistentVolumeClaim", "a"), thing("PersistentVolumeClaim", "b"))
 	if wait := f.turn(k); wait < 15*time.Second || wait > 17*time.Second {
-		t.Errorf("the next look is in %s", wait)
+		t.Errorf("the next check is in %s", wait)
 	}
 	f.is(k, claims, "False/Claims")
 	if len(k.Status.Deorbit.Remaining) != 2 || testutil.ToFloat64(f.r.meters.klusters.WithLabelValues("Claims")) != 1 {
@@ -249,7 +249,7 @@ func TestCloudRejectsCredentials(t *testing.T) {
 	}
 }
 
-// After the timeout one last look is made, and all that is left is notified: each thing, but not more than a few by an event.
+// After the timeout one last check is made, and all that is left is notified: each thing, but not more than a few by an event.
 func TestLeftovers(t *testing.T) {
 	k := deleted("k", func(k *kubernikusv1.Kluster) { k.Finalizers = append(k.Finalizers, "somebody/else") })
 	f := newFlow(t, k, secretOf("k-secret"))

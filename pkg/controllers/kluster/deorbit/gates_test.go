@@ -61,7 +61,7 @@ func TestPause(t *testing.T) {
 			f.is(k, claims, "Unknown/"+reason)
 			f.restart()
 			if wait := f.after(72*time.Hour, k); wait != 0 || f.stages() != "" || len(k.Status.Deorbit.Remaining) != 1 {
-				t.Errorf("the next look is in %s, looks %s, status %+v", wait, f.stages(), k.Status.Deorbit)
+				t.Errorf("the next check is in %s, looks %s, status %+v", wait, f.stages(), k.Status.Deorbit)
 			}
 			f.annotate(k, "")
 			f.turn(k)
@@ -191,7 +191,7 @@ func TestOwnCluster(t *testing.T) {
 	}
 }
 
-// The cluster is queried which one it is before OpenStack is touched, too, if it responds.
+// The identity of the cluster is checked before OpenStack is touched, too, if it responds.
 func TestOwnClusterBehindRestart(t *testing.T) {
 	k := deleted("k")
 	f := newFlow(t, k, secretOf("k-secret"))
@@ -207,7 +207,7 @@ func TestOwnClusterBehindRestart(t *testing.T) {
 	}
 }
 
-// The API server has the last word: before a look, and before the finalizer is removed.
+// The API server has the last word: before a check, and before the finalizer is removed.
 func TestRechecksBeforeDeletion(t *testing.T) {
 	for name, how := range map[string]func(*kubernikusv1.Kluster){
 		"paused":     klustertest.Annotated("groundskeeper.io/paused"),

@@ -18,7 +18,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
-// probed is what a look brought: what it showed, and what it learned of the workload cluster.
+// probed is what a check brought: what it showed, and what it learned of the workload cluster.
 type probed struct {
 	outcome
 	identified, requested bool
@@ -100,7 +100,7 @@ func (r *reconciler) connection(k *kubernikusv1.Kluster, secret *corev1.Secret, 
 	return c, nil
 }
 
-// run is the look.
+// run is the check.
 func (l probe) run(ctx context.Context) probed {
 	result := probed{identified: l.identified}
 	failed := func(f *failure) probed {
@@ -159,7 +159,7 @@ func (l probe) drain(ctx context.Context, k *kubernikusv1.Kluster) part {
 	return p
 }
 
-// id queries the workload cluster which one it is.
+// id reads the identity of the workload cluster.
 func (l probe) id(ctx context.Context) (types.UID, error) {
 	ctx, cancel := context.WithTimeout(ctx, identifyTimeout)
 	defer cancel()

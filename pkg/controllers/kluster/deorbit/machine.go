@@ -21,7 +21,7 @@ type step struct {
 	action action
 }
 
-// advance is a step: from how far a Deorbit is and what a look showed, nil for none, to how far it is then and what follows. The
+// advance is a step: from how far a Deorbit is and what a check showed, nil for none, to how far it is then and what follows. The
 // progress has to be written down before anything is done in the stage that it names.
 func advance(before progress, seen *outcome, s settings, now time.Time) (progress, action) {
 	p := step{progress: before.copy(), settings: s, now: now}
@@ -41,7 +41,7 @@ func advance(before progress, seen *outcome, s settings, now time.Time) (progres
 	return p.progress, p.action
 }
 
-// absorb takes in what a look showed.
+// absorb takes in what a check showed.
 func (p *step) absorb(o outcome) {
 	failed := o.failure()
 	if o.own || p.own && failed != nil {
@@ -95,7 +95,7 @@ func (p *step) absorb(o outcome) {
 	}
 }
 
-// record records what the parts of a look saw that could look. One that ended when it deleted saw what remains, too. It reports
+// record records what the parts of a check saw that could look. One that ended when it deleted saw what remains, too. It reports
 // whether anything has to be looked for in OpenStack that was not known before.
 func (p *step) record(o outcome) (recorded bool) {
 	for _, part := range o.parts {
@@ -161,7 +161,7 @@ func (p *step) leaveIfStuck() {
 	p.enter(p.after(p.Stage, anyStage))
 }
 
-// enter begins a stage. What remains of the one before is kept until a look specifies otherwise.
+// enter begins a stage. What remains of the one before is kept until a check specifies otherwise.
 func (p *step) enter(which kubernikusv1.DeorbitStage) {
 	p.Stage, p.StageStartedAt, p.LastProgressAt = which, p.stamp(), p.stamp()
 	p.memory, p.failure = memory{}, nil

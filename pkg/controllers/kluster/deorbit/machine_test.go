@@ -85,12 +85,12 @@ func showed(which kubernikusv1.DeorbitStage, left ...kubernikusv1.DeorbitObject)
 	return &outcome{stage: which, parts: []part{{stage: which, report: stage.Report{Remaining: left}}}}
 }
 
-// released is a look in stage Release: what Verify and what Routes reported.
+// released is a check in stage Release: what Verify and what Routes reported.
 func released(left, routesLeft []kubernikusv1.DeorbitObject) *outcome {
 	return &outcome{stage: release, parts: []part{{stage: verify, report: stage.Report{Remaining: left}}, {stage: routes, report: stage.Report{Remaining: routesLeft}}}}
 }
 
-// withdrawn adds to a look in stage Release, nil for one without a cloud, what is left of the announcement.
+// withdrawn adds to a check in stage Release, nil for one without a cloud, what is left of the announcement.
 func withdrawn(o *outcome, left ...kubernikusv1.DeorbitObject) *outcome {
 	if o == nil {
 		o = &outcome{stage: release}
@@ -99,7 +99,7 @@ func withdrawn(o *outcome, left ...kubernikusv1.DeorbitObject) *outcome {
 	return o
 }
 
-// failedDrain is such a look whose part of the announcement failed.
+// failedDrain is such a check whose part of the announcement failed.
 func failedDrain(o *outcome) *outcome {
 	o.parts = append(o.parts, part{stage: drain, failure: internalFailure(errDown)})
 	return o
@@ -137,7 +137,7 @@ func TestAdvance(t *testing.T) {
 		"begins":                     {progress{}, nil, usual(), 0, drain, "", "DeorbitStarted DeorbitStage", nil},
 		"nothing new":                {in(claims, remaining(claim)), nil, usual(), time.Hour, claims, "", "", []kubernikusv1.DeorbitObject{claim}},
 		"a check of another stage":   {in(claims), showed(pods), usual(), 0, claims, "", "", nil},
-		"a look that was none":       {in(claims), &outcome{}, usual(), 0, claims, "", "", nil},
+		"a check that was none":      {in(claims), &outcome{}, usual(), 0, claims, "", "", nil},
 		"drained":                    {in(drain), showed(drain), usual(), 0, freeze, "", "DeorbitStage", nil},
 		"frozen":                     {in(freeze), showed(freeze), usual(), 0, pods, "", "DeorbitStage", nil},
 		"no pods":                    {in(pods), showed(pods), usual(), 0, snapshots, "", "DeorbitStage", nil},
@@ -189,7 +189,7 @@ func TestAdvance(t *testing.T) {
 		"withdrawn in the end": {in(release, remaining(backend)), withdrawn(released(nil, nil)), usual(), time.Hour, release, endsClean, "", nil},
 		"unknown":              {in(release), failedDrain(released(nil, nil)), usual(), 25 * time.Hour, release, "", "", nil},
 
-		// The timeout of all counts from startedAt. One last look then reports what is left.
+		// The timeout of all counts from startedAt. One last check then reports what is left.
 		"timeout":                            {in(claims, remaining(claim)), nil, usual(), 24 * time.Hour, release, "", "DeorbitStage", []kubernikusv1.DeorbitObject{claim}},
 		"timeout in Drain":                   {in(drain), showed(drain, thing("DiscoveryBackend", "b")), usual(), 24 * time.Hour, release, "", "DeorbitStage", things("DiscoveryBackend", "b")},
 		"timeout, Groundskeeper fails":       {in(drain), failed(drain, internalFailure(errDown)), usual(), 24 * time.Hour, release, "", "DeorbitStage", nil},

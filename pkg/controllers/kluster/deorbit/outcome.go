@@ -15,7 +15,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
-// outcome is a look that is over.
+// outcome is a check that is over.
 type outcome struct {
 	// stage is the one that was checked. "": nothing was checked, and nothing may be concluded.
 	stage kubernikusv1.DeorbitStage
@@ -25,14 +25,14 @@ type outcome struct {
 	own bool
 }
 
-// part is one stage's part of a look.
+// part is one stage's part of a check.
 type part struct {
 	stage   kubernikusv1.DeorbitStage
 	report  stage.Report
 	failure *failure
 }
 
-// failure is why a look could not see what it had to.
+// failure is why a check could not see what it had to.
 type failure struct {
 	reason, message string
 	// cluster is true when the workload cluster could not be used, whatever the reason.
@@ -103,7 +103,7 @@ func internalFailure(err error) *failure {
 	return &failure{reason: reasonFailed, message: err.Error(), own: true}
 }
 
-// failure is the first failure of a look.
+// failure is the first failure of a check.
 func (o outcome) failure() *failure {
 	for _, p := range o.parts {
 		if p.failure != nil {

@@ -17,7 +17,7 @@ import (
 type progress struct {
 	kubernikusv1.DeorbitStatus
 	memory memory
-	// failure is why the last look could not see what it had to; nil: it could.
+	// failure is why the last check could not see what it had to; nil: it could.
 	failure *failure
 	// own is true when the workload cluster is the one that Groundskeeper runs in.
 	own bool

@@ -27,7 +27,7 @@ const (
 	conflictPause = time.Second
 	// failurePolls is how many poll intervals lie between two tries of credentials, or of a cloud that fails.
 	failurePolls = 4
-	// jitter is the part of an interval that is added at most, so that looks spread.
+	// jitter is the part of an interval that is added at most, so that checks spread.
 	jitter = 0.1
 )
 
@@ -59,7 +59,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{RequeueAfter: wait}, nil
 }
 
-// step takes in what the last look showed, writes it down, and begins the next look when it is due. It returns when that
+// step takes in what the last check showed, writes it down, and begins the next check when it is due. It returns when that
 // is; 0: something else comes first.
 func (r *reconciler) step(ctx context.Context, k *kubernikusv1.Kluster) (time.Duration, error) {
 	key := client.ObjectKeyFromObject(k)
@@ -93,7 +93,7 @@ func (r *reconciler) step(ctx context.Context, k *kubernikusv1.Kluster) (time.Du
 		return 0, r.release(ctx, k, s)
 	}
 	if r.clusters.Busy(key) || r.clouds.Busy(key) {
-		return 0, nil // it comes back when the look is over
+		return 0, nil // it comes back when the check is over
 	}
 	if wait := s.next.Sub(r.clock.Now()); wait > 0 {
 		return wait, nil
@@ -106,7 +106,7 @@ func (r *reconciler) step(ctx context.Context, k *kubernikusv1.Kluster) (time.Du
 	return 0, nil
 }
 
-// advance takes a step, with the look that is over if there is one.
+// advance takes a step, with the check that is over if there is one.
 func (r *reconciler) advance(ctx context.Context, k *kubernikusv1.Kluster, s *state, secret *corev1.Secret) {
 	var data map[string][]byte
 	if secret != nil {
@@ -130,7 +130,7 @@ func (r *reconciler) advance(ctx context.Context, k *kubernikusv1.Kluster, s *st
 	r.meters.moved(s, string(next.Stage))
 }
 
-// take is the look that is over, nil when there is none.
+// take is the check that is over, nil when there is none.
 func (r *reconciler) take(key types.NamespacedName) *probed {
 	for _, pool := range r.pools() {
 		if result, ok := pool.Take(key); ok {
@@ -140,7 +140,7 @@ func (r *reconciler) take(key types.NamespacedName) *probed {
 	return nil
 }
 
-// pause is how long to wait after a look.
+// pause is how long to wait after a check.
 func pause(o outcome, poll time.Duration) time.Duration {
 	failed := o.failure()
 	if failed != nil && !failed.own && (failed.waits || !failed.cluster) {

@@ -191,7 +191,7 @@ type memory struct {
 	stuck bool
 }
 
-// It remembers the objects of a look whose deletion was requested, and returns those that were not requested before.
+// It remembers the objects of a check whose deletion was requested, and returns those that were not requested before.
 func (m *memory) requests(o outcome) (first []kubernikusv1.DeorbitObject) {
 	if m.requested == nil {
 		m.requested = map[objectKey]bool{}
@@ -207,7 +207,7 @@ func (m *memory) requests(o outcome) (first []kubernikusv1.DeorbitObject) {
 	return first
 }
 
-// shrinks reports whether a look shows less of any kind than the ones before it. What comes back under another name is no progress.
+// shrinks reports whether a check shows less of any kind than the ones before it. What comes back under another name is no progress.
 func (m *memory) shrinks(o outcome) (progress bool) {
 	counts := map[string]int{}
 	for kind := range m.least {

@@ -59,10 +59,10 @@ func (r *returning) index(route kubernikusv1.DeorbitObject) int {
 // back reports whether any route was there again after it was removed.
 func (r *returning) back() bool { return slices.ContainsFunc(r.removed, cameBack) }
 
-// leaves reports whether routes that came back are left alone by the next look.
+// leaves reports whether routes that came back are left alone by the next check.
 func (r *returning) leaves(now time.Time) bool { return r.back() && now.Sub(r.at) < routesRetry }
 
-// settleRoutes takes in which routes a look removed, and lets them remain until they have stayed away for long enough.
+// settleRoutes takes in which routes a check removed, and lets them remain until they have stayed away for long enough.
 func (p *step) settleRoutes(o outcome) {
 	for i := range o.parts {
 		if o.parts[i].stage != kubernikusv1.DeorbitRoutes || o.parts[i].failure != nil {

@@ -15,7 +15,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 )
 
-// settings are what decides about the way through the stages, besides what the looks show.
+// settings are what decides about the way through the stages, besides what the checks show.
 type settings struct {
 	timeout, stageTimeout, apiUnavailableTimeout time.Duration
 	// routesResync is how long removed routes have to stay away.

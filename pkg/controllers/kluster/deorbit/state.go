@@ -27,7 +27,7 @@ type state struct {
 	reported  *metav1.Condition
 	// notes are what to report when it is written.
 	notes []note
-	// next is when the next look is due; zero: now.
+	// next is when the next check is due; zero: now.
 	next  time.Time
 	basis basis
 	// connection is the workload cluster; nil: none was needed yet. identified reports that it is not the one that Groundskeeper
@@ -41,7 +41,7 @@ type state struct {
 	counted string
 }
 
-// basis is what a look began with, besides how far the Deorbit is.
+// basis is what a check began with, besides how far the Deorbit is.
 type basis struct {
 	generation   int64
 	selfDestruct bool
@@ -111,7 +111,7 @@ func (r *reconciler) renew(key types.NamespacedName, s *state, now basis) {
 	s.basis, s.next = now, time.Time{}
 }
 
-// disconnect drops the workload cluster. The next look connects again.
+// disconnect drops the workload cluster. The next check connects again.
 func (s *state) disconnect() {
 	if s.connection != nil {
 		s.connection.Close()

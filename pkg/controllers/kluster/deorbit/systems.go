@@ -28,14 +28,14 @@ type systems interface {
 
 // workload is a workload cluster.
 type workload interface {
-	// Run does one look of a stage inside the cluster. An error means that the API server did not do what it has to.
+	// Run does one check of a stage inside the cluster. An error means that the API server did not do what it has to.
 	Run(ctx context.Context, which kubernikusv1.DeorbitStage, w stage.Work) (stage.Report, error)
 	// ID is the uid of the namespace kube-system.
 	ID(ctx context.Context) (types.UID, error)
 	Close()
 }
 
-// project is an OpenStack project. An error means that it could not be checked, and then nothing was deleted by the look.
+// project is an OpenStack project. An error means that it could not be checked, and then nothing was deleted by the check.
 type project interface {
 	// verify looks for what the cluster left, with all Klusters to know what is theirs.
 	verify(ctx context.Context, w stage.Work, all []kubernikusv1.Kluster) (stage.Report, error)
@@ -43,7 +43,7 @@ type project interface {
 	routes(ctx context.Context, w stage.Work, all []kubernikusv1.Kluster) (stage.Report, error)
 }
 
-// fenced queries the fence before each request that changes something.
+// fenced checks the fence before each request that changes something.
 type fenced struct {
 	http.RoundTripper
 	fence func() error

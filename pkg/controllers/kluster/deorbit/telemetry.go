@@ -97,7 +97,7 @@ func (m *meters) moved(s *state, stage string) {
 	}
 }
 
-// failed counts the failures of a look.
+// failed counts the failures of a check.
 func (m *meters) failed(o outcome) {
 	for _, p := range o.parts {
 		if p.failure != nil {

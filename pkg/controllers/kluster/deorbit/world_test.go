@@ -42,7 +42,7 @@ func config() configv1alpha1.DeorbitConfiguration {
 	}
 }
 
-// call is a look that reached a system.
+// call is a check that reached a system.
 type call struct {
 	kluster string
 	stage   kubernikusv1.DeorbitStage

@@ -27,7 +27,7 @@ const (
 
 // cloudView is what a check of an OpenStack project showed.
 type cloudView struct {
-	// found is the project and the ids that the spec leaves open; nil when the look failed.
+	// found is the project and the ids that the spec leaves open; nil when the check failed.
 	found *kubernikusv1.OpenstackStatus
 	// unclear reports which ids could not be found, and why.
 	unclear []string
@@ -62,7 +62,7 @@ func (v cloudView) condition() metav1.Condition {
 	return c
 }
 
-// network is what a look needs of Neutron.
+// network is what a check needs of Neutron.
 type network interface {
 	Router(ctx context.Context, id string) (openstack.Router, error)
 	RouterIDs(ctx context.Context) ([]string, error)

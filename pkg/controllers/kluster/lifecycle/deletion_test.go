@@ -176,12 +176,12 @@ func TestGeneration(t *testing.T) {
 		return meta.FindStatusCondition(k.Status.Conditions, kubernikusv1.ConditionOpenStackReachable).ObservedGeneration
 	}
 	if got := observed(); got != 1 {
-		t.Errorf("before the look it is of generation %d", got)
+		t.Errorf("before the check it is of generation %d", got)
 	}
 	close(free)
 	f.settled(k)
 	if got := observed(); got != 2 {
-		t.Errorf("after the look it is of generation %d", got)
+		t.Errorf("after the check it is of generation %d", got)
 	}
 }
 

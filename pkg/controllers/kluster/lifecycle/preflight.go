@@ -21,7 +21,7 @@ import (
 )
 
 // A preflight checks ahead of time what Deorbit will need: dozens of requests, so that it is made at registration and when
-// the Kluster or its Secret changes, and not with every look.
+// the Kluster or its Secret changes, and not with every check.
 const (
 	// preflightAge is when a good one is repeated: permissions may be revoked. preflightRetry is when one that found something is:
 	// they may be granted without a change that Groundskeeper sees.

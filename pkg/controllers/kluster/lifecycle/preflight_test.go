@@ -61,7 +61,7 @@ func message(k *kubernikusv1.Kluster, kind string) string {
 	return c.Message
 }
 
-// What Deorbit will need is reviewed at registration and when the Secret changes, and not with every look.
+// What Deorbit will need is reviewed at registration and when the Secret changes, and not with every check.
 func TestPreflight(t *testing.T) {
 	k := klustertest.Kluster("k")
 	f := newFlow(t, k)

@@ -51,7 +51,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{RequeueAfter: wait}, nil
 }
 
-// look brings together what is known of a Kluster, and begins what is due. It returns when the next look is.
+// look brings together what is known of a Kluster, and begins what is due. It returns when the next check is.
 func (r *reconciler) look(ctx context.Context, k *kubernikusv1.Kluster) (time.Duration, error) {
 	if kit.IsPaused(k) {
 		r.drop(client.ObjectKeyFromObject(k))

@@ -19,14 +19,14 @@ import (
 )
 
 const (
-	// interval is the time between two looks, and retryPause after one that failed. A tenth is added at most, so that
+	// interval is the time between two checks, and retryPause after one that failed. A tenth is added at most, so that
 	// looks spread.
 	interval   = 5 * time.Minute
 	retryPause = time.Minute
 	jitter     = 0.1
 )
 
-// pause is how long to wait after a look.
+// pause is how long to wait after a check.
 func pause(good bool) time.Duration {
 	d := retryPause
 	if good {
@@ -64,7 +64,7 @@ type state struct {
 	permissions, services looked[metav1.Condition]
 }
 
-// wait is how long it is until the next look; what is on its way triggers its own reconciliation.
+// wait is how long it is until the next check; what is on its way triggers its own reconciliation.
 func (s *state) wait(now time.Time) time.Duration {
 	var wait time.Duration
 	for _, next := range []time.Time{s.cloud.next, s.workload.next} {

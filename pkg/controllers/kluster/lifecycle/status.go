@@ -29,7 +29,7 @@ func ownConditions() []string {
 
 // findings are what is known of a Kluster now.
 type findings struct {
-	// cloud and workload are the last looks; nil: there was none yet, so that what the status reports about it stays.
+	// cloud and workload are the last checks; nil: there was none yet, so that what the status reports about it stays.
 	cloud    *cloudView
 	workload *workloadView
 	// permissions and services are the last preflights of the Secret; nil: there was none yet.
@@ -120,7 +120,7 @@ func nextStatus(k *kubernikusv1.Kluster, found findings, now time.Time) (next st
 	}
 	if !writtenByOthers(k, fieldPhase) {
 		next.phase = k.Status.Phase
-		// Before the first look since this process began nothing is known that the phase did not report.
+		// Before the first check since this process began nothing is known that the phase did not report.
 		if !found.paused && (found.workload != nil || k.Status.Phase == "" || !k.DeletionTimestamp.IsZero()) {
 			next.phase = phaseOf(k, responded, found.expected, version)
 		}

@@ -38,7 +38,7 @@ func RegisterMetrics(registry prometheus.Registerer) error {
 	return err
 }
 
-// count counts a look.
+// count counts a check.
 func (m *meters) count(target string, good bool) {
 	outcome := "failed"
 	if good {

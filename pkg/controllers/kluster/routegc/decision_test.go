@@ -111,7 +111,7 @@ func TestJudge(t *testing.T) {
 	a, b, c, d := route("100.100.1.0/24", "10.0.0.6"), route("100.100.2.0/24", "10.0.0.6"), route("100.100.3.0/24", "10.0.0.7"), route("100.100.4.0/24", "10.0.0.8")
 	limits := Limits{ConfirmAfter: 30 * time.Second, Interval: 5 * time.Minute, MaxRemovalFraction: 0.5}
 	type probe struct {
-		after     time.Duration // since the first look
+		after     time.Duration // since the first check
 		orphans   []openstack.Route
 		servers   int
 		remove    []openstack.Route

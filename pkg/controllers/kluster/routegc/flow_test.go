@@ -30,7 +30,7 @@ func TestFlow(t *testing.T) {
 	}
 	f.wantRoutes(5)
 	if got := f.reconcile(k).RequeueAfter; got != 30*time.Second {
-		t.Errorf("the next look is in %s", got)
+		t.Errorf("the next check is in %s", got)
 	}
 	if got := f.pass(k, 30*time.Second); got != "True/"+ReasonClean {
 		t.Errorf("second %s", got)
@@ -53,7 +53,7 @@ func TestFlow(t *testing.T) {
 	}
 }
 
-// Whatever happens between the look and the removal keeps the routes.
+// Whatever happens between the check and the removal keeps the routes.
 func TestFinalCheck(t *testing.T) {
 	for name, happens := range map[string]func(*flow, *kubernikusv1.Kluster){
 		"paused":            func(f *flow, k *kubernikusv1.Kluster) { f.change(k, klustertest.Annotated("groundskeeper.io/paused")) },

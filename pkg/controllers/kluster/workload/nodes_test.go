@@ -90,18 +90,18 @@ func TestWatchNodes(t *testing.T) {
 		happens func(*watched)
 		want    int32
 	}{
-		"a heartbeat":               {func(w *watched) { w.node("a") }, 0},
-		"a new node":                {func(w *watched) { w.node("new") }, 0},
-		"a deletion":                {func(w *watched) { w.Remove("nodes", "a", false) }, 1},
-		"many deletions":            {func(w *watched) { w.Remove("nodes", "a", false); w.Remove("nodes", "b", false) }, 2},
-		"another one in its place":  {func(w *watched) { w.Remove("nodes", "a", true); w.node("a") }, 1},
-		"a watch that ends":         {(*watched).Disconnect, 0},
-		"missing in a new listing":  {func(w *watched) { w.Remove("nodes", "a", true); w.Disconnect() }, 1},
-		"a restart":                 {breaks(http.StatusServiceUnavailable), 0},
-		"an internal error":         {breaks(http.StatusInternalServerError), 0},
-		"a right that is taken":     {breaks(http.StatusForbidden), 0},
-		"credentials that are past": {breaks(http.StatusUnauthorized), 0},
-		"no nodes at all":           {breaks(http.StatusNotFound), 0},
+		"a heartbeat":                {func(w *watched) { w.node("a") }, 0},
+		"a new node":                 {func(w *watched) { w.node("new") }, 0},
+		"a deletion":                 {func(w *watched) { w.Remove("nodes", "a", false) }, 1},
+		"many deletions":             {func(w *watched) { w.Remove("nodes", "a", false); w.Remove("nodes", "b", false) }, 2},
+		"another one in its place":   {func(w *watched) { w.Remove("nodes", "a", true); w.node("a") }, 1},
+		"a watch that ends":          {(*watched).Disconnect, 0},
+		"missing in a new listing":   {func(w *watched) { w.Remove("nodes", "a", true); w.Disconnect() }, 1},
+		"a restart":                  {breaks(http.StatusServiceUnavailable), 0},
+		"an internal error":          {breaks(http.StatusInternalServerError), 0},
+		"a permission that is taken": {breaks(http.StatusForbidden), 0},
+		"credentials that are past":  {breaks(http.StatusUnauthorized), 0},
+		"no nodes at all":            {breaks(http.StatusNotFound), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

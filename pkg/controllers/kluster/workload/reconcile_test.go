@@ -279,7 +279,7 @@ func TestCondition(t *testing.T) {
 	}
 	f.opened[0].later = 7 * time.Second
 	if got := f.reconcile(k).RequeueAfter; got != 7*time.Second {
-		t.Errorf("the next look is in %s", got)
+		t.Errorf("the next check is in %s", got)
 	}
 	f.update(k, func() { k.Spec.LocalVolumeCleanup = nil })
 	f.replaced(k, f.opened[0])

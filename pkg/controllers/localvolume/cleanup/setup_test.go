@@ -14,7 +14,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/localvolumetest"
 )
 
-// counting is a manager that counts what is added. Whatever else is queried of it panics.
+// counting is a manager that counts what is added. Every other call panics.
 type counting struct {
 	manager.Manager
 	added int

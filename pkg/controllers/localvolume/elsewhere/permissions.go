@@ -57,7 +57,7 @@ func indispensable(settings *configv1alpha1.LocalVolumeConfiguration) []need {
 	return needs
 }
 
-// findPermissions queries the API server what its credentials are allowed to do. It wraps a ForbiddenError when something indispensable
+// findPermissions checks with the API server what its credentials are allowed to do. It wraps a ForbiddenError when something indispensable
 // is missing.
 func findPermissions(ctx context.Context, c client.Client, settings *configv1alpha1.LocalVolumeConfiguration) (permissions, error) {
 	var forbidden ForbiddenError

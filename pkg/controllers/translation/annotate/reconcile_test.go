@@ -301,7 +301,7 @@ func TestWriteFails(t *testing.T) {
 	}{
 		"conflict":  {apierrors.NewConflict(nodes, "a", errors.New("changed")), retryPeriod, false, false},
 		"gone":      {apierrors.NewNotFound(nodes, "a"), retryPeriod, false, false},
-		"forbidden": {apierrors.NewForbidden(nodes, "a", errors.New("no right to patch")), minPatience, false, true},
+		"forbidden": {apierrors.NewForbidden(nodes, "a", errors.New("no permission to patch")), minPatience, false, true},
 		"no server": {errors.New("connection refused"), nil, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -313,7 +313,7 @@ func TestWriteFails(t *testing.T) {
 				t.Errorf("result %v, error %v", result, err)
 			}
 			events := w.events()
-			if (len(events) == 1) != tc.rejected || tc.rejected && !strings.HasPrefix(events[0], `Warning AnnotationRefused nodes "a" is forbidden: no right to patch`) {
+			if (len(events) == 1) != tc.rejected || tc.rejected && !strings.HasPrefix(events[0], `Warning AnnotationRefused nodes "a" is forbidden: no permission to patch`) {
 				t.Errorf("events %q", events)
 			}
 		})

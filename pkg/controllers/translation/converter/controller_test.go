@@ -125,7 +125,7 @@ func (i *indexed) AddIndexers(by toolscache.Indexers) error {
 
 func (i *indexed) GetIndexer() toolscache.Indexer { return i.index }
 
-// index holds what is in the store, packed, and reports when it is queried.
+// index holds what is in the store, packed, and reports when it is read.
 type index struct {
 	toolscache.Indexer
 	store    client.Client

@@ -357,7 +357,7 @@ func TestUnreadableCache(t *testing.T) {
 	}
 }
 
-// The last look, at the API server, has to succeed.
+// The last check, at the API server, has to succeed.
 func TestUnreadableServer(t *testing.T) {
 	failure := errors.New("connection refused")
 	pod := testPod("web-0", "a")

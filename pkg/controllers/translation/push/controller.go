@@ -6,7 +6,7 @@
 // what came of it.
 //
 // The engine's memory is made of the Translations and their statuses when this process becomes the leader, so that a restart
-// queries the backend nothing about what is in sync. A new Translation costs one write of its status, one that is deleted the
+// sends the backend no request about what is in sync. A new Translation costs one write of its status, one that is deleted the
 // removal of its finalizer, and one that is in sync nothing.
 package push
 

@@ -113,7 +113,7 @@ func TestDriftLoop(t *testing.T) {
 		if !strings.Contains(log, "500") {
 			t.Errorf("the log does not report why: %s", log)
 		}
-		wantMetric(t, registry, "groundskeeper_translation_orphans", 0) // half a look knows no orphans
+		wantMetric(t, registry, "groundskeeper_translation_orphans", 0) // half a check knows no orphans
 		wantPassesCounted(t, registry, `{outcome="failed"} 3`)
 	})
 	t.Run("every other time while those of the start are pushed", func(t *testing.T) {

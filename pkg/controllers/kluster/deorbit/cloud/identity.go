@@ -78,7 +78,7 @@ type rival struct {
 }
 
 // ConflictsOf looks for conflicts among all Klusters. One that is being deleted counts until it is released. Names by
-// which nothing is deleted make none. Which of the conflicts are in the project is found out in the look.
+// which nothing is deleted make none. Which of the conflicts are in the project is found out in the check.
 func ConflictsOf(w stage.Work, all []kubernikusv1.Kluster) Conflicts {
 	var c Conflicts
 	k, own := w.Kluster, identityOf(w)

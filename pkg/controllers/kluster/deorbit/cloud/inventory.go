@@ -14,7 +14,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
-// errNoProject means that a look does not know which project it is in.
+// errNoProject means that a check does not know which project it is in.
 var errNoProject = errors.New("the project of the credentials is not known")
 
 // inventory is what was found in a project, each kind in the order of its ids.
@@ -81,7 +81,7 @@ func (p Project) list(ctx context.Context, w stage.Work, mine func(openstack.Sec
 	return all, nil
 }
 
-// maxServers is how many servers a look queries Nova for.
+// maxServers is how many servers a check queries Nova for.
 const maxServers = 20
 
 // servers are those that recorded volumes are attached to, by whether Nova has them. A server that could not be queried is in

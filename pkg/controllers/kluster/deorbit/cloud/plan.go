@@ -33,17 +33,17 @@ type removal struct {
 	object kubernikusv1.DeorbitObject
 	// before are the changes to other objects without which OpenStack would reject it, in their order.
 	before []func(ctx context.Context, p Project) error
-	// do queries OpenStack for it.
+	// do sends the request to OpenStack.
 	do func(ctx context.Context, p Project, id string) error
 	// immediately reports that the object has been deleted when OpenStack accepts the request. Others still exist for a while.
 	immediately bool
-	// again reports that OpenStack was queried before and failed: it is no progress that it is queried again.
+	// again reports that an earlier request failed: to repeat it is no progress.
 	again bool
 	// change reports that the object itself stays.
 	change bool
 }
 
-// plan is what to do in a look, in its order, and what to report about the rest.
+// plan is what to do in a check, in its order, and what to report about the rest.
 type plan struct {
 	removals            []removal
 	remaining, retained []kubernikusv1.DeorbitObject

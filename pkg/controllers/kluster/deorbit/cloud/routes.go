@@ -122,7 +122,7 @@ func left(objects []kubernikusv1.DeorbitObject, why string) stage.Report {
 	return stage.Report{Retained: because(objects, why)}
 }
 
-// It reports whether Neutron understood a removal and did not make it. It is tried again in the next look.
+// It reports whether Neutron understood a removal and did not make it. It is tried again in the next check.
 func rejected(err error) bool {
 	switch openstack.ReasonOf(err) {
 	case openstack.ReasonRefused, openstack.ReasonConflict, openstack.ReasonForbidden, openstack.ReasonNotFound:

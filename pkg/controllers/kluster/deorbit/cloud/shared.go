@@ -35,7 +35,7 @@ func (d *decision) deletesPool(p openstack.Pool, going map[string]bool) bool {
 }
 
 // strip takes the cluster's part off a load balancer that stays. Octavia changes only ACTIVE ones, and each step makes the
-// load balancer PENDING for a while, so that a look takes one: pools first, then their listeners, and the tags last, by
+// load balancer PENDING for a while, so that a check takes one: pools first, then their listeners, and the tags last, by
 // which the rest is found.
 func (d *decision) strip(b openstack.LoadBalancer, object kubernikusv1.DeorbitObject) {
 	var steps []removal

@@ -13,13 +13,13 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
-// changesPerProbe is how many objects a look deletes at most, so that it comes to its end before its deadline. The rest comes next.
+// changesPerProbe is how many objects a check deletes at most, so that it comes to its end before its deadline. The rest comes next.
 const changesPerProbe = 100
 
 // Verify looks once at the project: it lists, decides, and deletes what may go now. What OpenStack deletes in the background
-// remains until a look does not find it any more. A deletion that OpenStack rejects is what the object remains for.
+// remains until a check does not find it any more. A deletion that OpenStack rejects is what the object remains for.
 //
-// An error means that a listing was not whole, and then nothing was deleted; or that the look ended early because the fence is
+// An error means that a listing was not whole, and then nothing was deleted; or that the check ended early because the fence is
 // closed, the credentials are not accepted any more or no response comes: then the report has what was deleted before, and what
 // remains.
 func (p Project) Verify(ctx context.Context, w stage.Work, conflicts Conflicts) (stage.Report, error) {
@@ -65,7 +65,7 @@ func (p Project) execute(ctx context.Context, todo plan) (stage.Report, error) {
 }
 
 // carryOut makes the changes of a removal, and checks before each whether this process may still make it. over reports that the
-// failure is one that ends a look.
+// failure is one that ends a check.
 func (p Project) carryOut(ctx context.Context, r removal) (over bool, err error) {
 	remove := func(ctx context.Context, p Project) error { return r.do(ctx, p, r.object.ID) }
 	for _, change := range append(slices.Clone(r.before), remove) {
@@ -95,7 +95,7 @@ func rejection(r removal, err error) string {
 	return err.Error()
 }
 
-// ends reports whether a failure ends a look, because it would meet each deletion that follows. Others are about one object, a
+// ends reports whether a failure ends a check, because it would meet each deletion that follows. Others are about one object, a
 // broken service included: it is not to keep the objects behind this one.
 func ends(err error) bool {
 	if err == nil {

@@ -32,7 +32,7 @@ func TestVerify(t *testing.T) {
 		t.Errorf("the volume: %q", got)
 	}
 	if len(first.Deleted) != 3 || len(first.Remaining) != 4 || len(first.Retained) != 0 || reasonFor(first.Remaining, mine.address) != "" {
-		t.Errorf("the first look: %+v", first)
+		t.Errorf("the first check: %+v", first)
 	}
 	second := s.verify(work(unseen))
 	if got := reasonFor(second.Remaining, mine.balancer); got != "status PENDING_DELETE" || len(second.Deleted) != 0 {
@@ -274,7 +274,7 @@ func TestReleasesNoPortWithoutRevisions(t *testing.T) {
 	}
 }
 
-// A rejection is about one object: the others go. What would meet each of them ends the look.
+// A rejection is about one object: the others go. What would meet each of them ends the check.
 func TestRejections(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault   fake.Fault
@@ -315,7 +315,7 @@ func TestRejections(t *testing.T) {
 	}
 }
 
-// Credentials that are removed in the middle end the look, and leave the rest.
+// Credentials that are removed in the middle end the check, and leave the rest.
 func TestRevoked(t *testing.T) {
 	s := newSite(t, fake.Options{})
 	mine := s.grow("prod", "prod-id")
@@ -335,7 +335,7 @@ func TestRevoked(t *testing.T) {
 	}
 }
 
-// The fence is queried before each change, and nothing is changed behind a closed one.
+// The fence is checked before each change, and nothing is changed behind a closed one.
 func TestFence(t *testing.T) {
 	for open := range 3 {
 		s := newSite(t, fake.Options{})
@@ -403,7 +403,7 @@ func (s *site) children(t *testing.T) (listeners, pools []string) {
 	return listeners, pools
 }
 
-// A look with very much to do leaves the rest to the next.
+// A check with very much to do leaves the rest to the next.
 func TestManyVolumes(t *testing.T) {
 	s := newSite(t, fake.Options{})
 	for range changesPerProbe + 5 {

@@ -120,7 +120,7 @@ func TestDetaches(t *testing.T) {
 	moved := s.AddVolume("garden", fake.Volume{AttachedTo: []string{other}})
 	w := work(sawAttached(mine, node), sawAttached(moved, node))
 	if report := s.verify(w); reasonFor(report.Remaining, mine) != reasonDeleting || reasonFor(report.Remaining, moved) != "attached to server "+other || len(report.Deleted) != 0 {
-		t.Errorf("the first look: %+v", report)
+		t.Errorf("the first check: %+v", report)
 	}
 	if changes := s.changes(); len(changes) != 1 || !strings.HasSuffix(changes[0].Path, node+"/os-volume_attachments/"+mine) {
 		t.Errorf("changes = %+v, want the volume to be detached from its node", changes)

@@ -25,12 +25,12 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/remote"
 )
 
-// Limits of a look.
+// Limits of a check.
 const (
-	// probeTimeout ends a look, and requestTimeout a request of it: the API server gives a webhook 10 s by default.
+	// probeTimeout ends a check, and requestTimeout a request of it: the API server gives a webhook 10 s by default.
 	probeTimeout   = 30 * time.Second
 	requestTimeout = 15 * time.Second
-	// writingTime is when a look has written enough: what is left has its turn in the next one.
+	// writingTime is when a check has written enough: what is left has its turn in the next one.
 	writingTime = 12 * time.Second
 	// Parallel is how many objects are written concurrently.
 	Parallel = 8
@@ -98,7 +98,7 @@ func (c *Connection) client(config *rest.Config) (*http.Client, error) {
 	}, nil
 }
 
-// Close ends the connections. A look that runs continues.
+// Close ends the connections. A check that runs continues.
 func (c *Connection) Close() { c.transport.CloseIdleConnections() }
 
 // ID is the uid of namespace kube-system: no two clusters have the same. An error is as that of Run.

@@ -19,7 +19,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 )
 
-// execution is the writing of one look.
+// execution is the writing of one check.
 type execution struct {
 	mu sync.Mutex
 	stage.Report
@@ -104,7 +104,7 @@ func (e *execution) note(c *Connection, step plan.Step, response error) {
 	verdict, err := judge(response)
 	switch {
 	case isTimeout(response):
-		// Reading worked in this look: it is a webhook that takes its time. If it is the API server, the next look sees it.
+		// Reading worked in this check: it is a webhook that takes its time. If it is the API server, the next check sees it.
 		e.remains(step, fmt.Sprintf("no response within %s: a webhook may be slow", requestTimeout))
 	case err != nil:
 		e.remains(step, "the API server failed")

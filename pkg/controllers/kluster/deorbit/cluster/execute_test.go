@@ -141,7 +141,7 @@ func TestManyWrites(t *testing.T) {
 	if err == nil || len(report.Deleted) != 10 || len(report.Remaining) != 40 || received.Load() > 10+Parallel || most.Load() > Parallel {
 		t.Errorf("%d deleted, %d remain, %d requested, %d concurrently: %v", len(report.Deleted), len(report.Remaining), received.Load(), most.Load(), err)
 	}
-	// When the time of a look is over, the rest waits for the next one, and nothing has failed.
+	// When the time of a check is over, the rest waits for the next one, and nothing has failed.
 	p := plan.Plan{Steps: []plan.Step{{Kind: "Service"}}}
 	if report, err := c.execute(t.Context(), p, time.Now().Add(-time.Second)); err != nil || len(report.Remaining) != 1 || report.Remaining[0].Reason != "its turn comes in the next check" {
 		t.Errorf("%+v, %v", report, err)
@@ -158,7 +158,7 @@ func config(name string, hooks ...any) map[string]any {
 	return map[string]any{"metadata": map[string]any{"name": name, "resourceVersion": "7"}, "webhooks": hooks}
 }
 
-// A webhook is deleted when it could not be reached in two looks in a row, and no other one with it.
+// A webhook is deleted when it could not be reached in two checks in a row, and no other one with it.
 func TestUnreachableWebhook(t *testing.T) {
 	const (
 		lists  = "/apis/admissionregistration.k8s.io/v1/"

@@ -113,7 +113,7 @@ func (c *Connection) MissingPermissions(ctx context.Context, keepsAddresses bool
 	return missing, nil
 }
 
-// allowed queries the API server whether the user of the connection is allowed to do something.
+// allowed checks with the API server whether the user of the connection is allowed to do something.
 func (c *Connection) allowed(ctx context.Context, p permission, verb string) (bool, error) {
 	name := p.name
 	if verb == "create" {

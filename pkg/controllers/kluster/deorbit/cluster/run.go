@@ -14,7 +14,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 )
 
-// Run does one look of a stage: Freeze, Pods, Snapshots, Claims, Services or Wait. An error means that the API server does not do
+// Run does one check of a stage: Freeze, Pods, Snapshots, Claims, Services or Wait. An error means that the API server does not do
 // what it has to: it cannot be reached, rejects Groundskeeper's credentials, or fails. The report has then only what was done
 // before. What one object rejects is no error: the object remains, with the reason. A kind of objects that the cluster does not
 // have is none either.

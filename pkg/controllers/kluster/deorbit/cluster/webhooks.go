@@ -31,7 +31,7 @@ const (
 // probesToRemove is in how many looks in a row a webhook must be unreachable to be removed: one may just be restarting.
 const probesToRemove = 2
 
-// removeUnreachable counts the webhooks that could not be reached in this look, and removes those for which it was not the first
+// removeUnreachable counts the webhooks that could not be reached in this check, and removes those for which it was not the first
 // time in a row. One that responds is never among them, whatever it responds.
 func (c *Connection) removeUnreachable(ctx context.Context, now map[webhook]bool) ([]kubernikusv1.DeorbitObject, error) {
 	counts, due := map[webhook]int{}, false

@@ -26,7 +26,7 @@ type Work struct {
 	// the cluster is deleted in OpenStack.
 	ClusterRejected string
 	// RoutesLeft is true when routes came back after they were removed: those whose next hop still has a port are left alone in
-	// this look.
+	// this check.
 	RoutesLeft bool
 	// Began is when the stage began, and Now the time.
 	Began, Now time.Time

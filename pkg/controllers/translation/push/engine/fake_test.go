@@ -69,7 +69,7 @@ type fakeBackend struct {
 	rejected []string
 	// cascaded are the objects that went because something they needed did.
 	cascaded []string
-	// before and after are queried at each call, outside of mu: an error of before stops it, one of after replaces its response.
+	// before and after are called at each call, outside of mu: an error of before stops it, one of after replaces its response.
 	before, after func(op string, key backend.Key) error
 }
 

@@ -14,7 +14,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/midonet"
 )
 
-// NewClient makes the client that the configuration describes. The fence is queried before each write, and its error ends the
+// NewClient makes the client that the configuration describes. The fence is checked before each write, and its error ends the
 // write; nil lets all through. Requests are counted in the registry. It does not connect, and reads the password when it logs in.
 // An error names the setting that cannot be used.
 func NewClient(config configv1alpha1.MidoNetConfiguration, fence func() error, registry prometheus.Registerer) (*midonet.Client, error) {

@@ -83,7 +83,7 @@ func TestPasswordFile(t *testing.T) {
 	}
 }
 
-// Requests are counted, the fence is queried, and a client that is made again continues counting.
+// Requests are counted, the fence is checked, and a client that is made again continues counting.
 func TestNewClient(t *testing.T) {
 	_, config := serve(t, "open")
 	write(t, config.PasswordFile, "open")

@@ -138,7 +138,7 @@ func TestOracle(t *testing.T) {
 	}
 }
 
-// BenchmarkResolve is what a start costs per resource, before anything is queried of the backend.
+// BenchmarkResolve is what a start costs per resource, before any request to the backend.
 func BenchmarkResolve(b *testing.B) {
 	driver, items := New(nil, tenant), wanted()
 	b.ReportAllocs()

@@ -84,7 +84,7 @@ func (b *Backend) updateZone(ctx context.Context, r backend.Resource) error {
 // Delete removes a resource.
 func (b *Backend) Delete(ctx context.Context, ref backend.Ref) error {
 	if ref.Kind == "HostInterfacePort" {
-		// The server queries only whether the port exists, and would remove its binding to another host.
+		// The server checks only whether the port exists, and would remove its binding to another host.
 		_, err := b.client.Get(ctx, at(ref))
 		if midonet.IsNotFound(err) {
 			return nil

@@ -27,7 +27,7 @@ const message = "Groundskeeper takes this cluster down: it gets no new claims, s
 // webhookSuffix ends the names of Groundskeeper's webhooks.
 const webhookSuffix = ".deorbit.groundskeeper.io"
 
-// nowhere is where Groundskeeper's webhooks lead: nothing listens there, and what cannot be queried rejects.
+// nowhere is where Groundskeeper's webhooks lead: nothing listens there, and a webhook that is unreachable rejects.
 const nowhere = "https://127.0.0.1:1"
 
 // labels are on all objects that freeze a cluster.
@@ -92,7 +92,7 @@ func Webhooks(conditions bool) *admissionapply.ValidatingWebhookConfigurationApp
 		toServices.WithRules(rule(service, admissionv1.Create, admissionv1.Update)).
 			WithMatchConditions(admissionapply.MatchCondition().WithName("into-load-balancer").WithExpression(intoLoadBalancer))
 	} else {
-		// Without a look inside, new Services and Ingresses of every type are rejected.
+		// Without a check inside, new Services and Ingresses of every type are rejected.
 		toIngresses.WithRules(rule(ingress, admissionv1.Create))
 		toServices.WithRules(rule(service, admissionv1.Create))
 	}

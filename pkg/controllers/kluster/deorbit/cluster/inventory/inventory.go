@@ -90,10 +90,10 @@ type Reference struct {
 	UID types.UID
 }
 
-// Listed are kinds that a look has listed.
+// Listed are kinds that a check has listed.
 type Listed struct{ Claims, Volumes, Snapshots, Services bool }
 
-// World is what was seen in one look. What a stage does not need is not in it.
+// World is what was seen in one check. What a stage does not need is not in it.
 type World struct {
 	Volumes []Volume
 	Claims  []Claim
@@ -108,10 +108,10 @@ type World struct {
 	Snapshots       []Snapshot
 	Contents        []Content
 	Services        []Service
-	// Listed reports which kinds the look has listed. Of others it reports nothing.
+	// Listed reports which kinds the check has listed. Of others it reports nothing.
 	Listed Listed
 	// ClusterNames and CSIClusterIDs are the names that the OpenStack controllers run with, each once.
 	ClusterNames, CSIClusterIDs []string
-	// Finalized are the uids of Services that were seen with LoadBalancerFinalizer, in this look or an earlier one.
+	// Finalized are the uids of Services that were seen with LoadBalancerFinalizer, in this check or an earlier one.
 	Finalized map[types.UID]bool
 }

@@ -127,7 +127,7 @@ func (w *World) CinderClaims() []CinderClaim {
 	return claims
 }
 
-// provisioner is who provides the volume of a claim that has none yet. The class reports it; who was queried counts only when the
+// provisioner is who provides the volume of a claim that has none yet. The class reports it; who was called counts only when the
 // class has been deleted.
 func (c Claim) provisioner(provisioners map[string]string, usual string) string {
 	class := usual

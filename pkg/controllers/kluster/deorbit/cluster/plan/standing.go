@@ -42,7 +42,7 @@ func standing(w *inventory.World, recorded stage.Seen, s *stage.Seen) {
 	}
 }
 
-// present keeps that the cluster rejected a deletion while the object is still not being deleted: not each look tries again.
+// present keeps that the cluster rejected a deletion while the object is still not being deleted: not each check tries again.
 func present(before kubernikusv1.Standing) kubernikusv1.Standing {
 	if before == kubernikusv1.StandingRefused {
 		return before
