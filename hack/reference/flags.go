@@ -34,7 +34,7 @@ type group struct {
 type flagText struct{ short, name, kind, fallback, about string }
 
 var (
-	flagLine    = regexp.MustCompile(`^\s+(?:-(\w), |    )--([\w.-]+)(?: (\S+))?(?:\s{2,}(.*))?$`)
+	flagLine    = regexp.MustCompile(`^\s+(?:-(\w), |    )--([\w.-]+)(?:\[=true\|false\]| (\S+))?(?:\s{2,}(.*))?$`)
 	defaultText = regexp.MustCompile(`^(.*?)\s*\(default (.*)\)$`)
 	groupTitle  = regexp.MustCompile(`^(.*?) ?[Ff]lags:$`)
 	commandLine = regexp.MustCompile(`^  ([\w-]+)\s+\S`)
