@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help build kubernetes kubernetes-node images verify-images release contour cert-manager cloud-provider-openstack generate verify \
 	test test-all test-race test-race-short test-integration allocations test-packaging test-monitoring test-contour test-cert-manager e2e-node \
-	test-openstack lint canary bench performance soak up node-up down status clean-up
+	test-openstack console verify-console lint canary bench performance soak up node-up down status clean-up
 
 BIN := _output/bin
 VERSION := groundskeeper.io/groundskeeper/pkg/version
@@ -114,6 +114,13 @@ test-contour: build kubernetes contour ## Test what Contour makes of routes whil
 
 test-openstack: build kubernetes cloud-provider-openstack ## Run the tests with a real Keystone, Neutron, Nova, Cinder and Octavia; needs root and Debian 12
 	@hack/openstack/test.sh
+
+console: ## Build the page of kubectl groundskeeper console; needs Node.js and npm
+	@hack/console/build.sh pkg/plugin/console/assets
+
+verify-console: ## Fail when the committed page differs from a build of its sources; needs Node.js and npm
+	@hack/console/build.sh _output/console
+	@diff -r _output/console pkg/plugin/console/assets
 
 lint: ## Check the code, and the language of all texts
 	@go run ./hack/language

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"groundskeeper.io/groundskeeper/pkg/plugin/report"
 	"groundskeeper.io/groundskeeper/pkg/plugin/uninstall"
 )
 
@@ -49,7 +50,7 @@ func (c *command) check(ctx context.Context, wait time.Duration, format output) 
 	if wait < 0 {
 		return fmt.Errorf("--wait: %s is negative", wait)
 	}
-	var r *Report
+	var r *report.Report
 	for deadline := time.Now().Add(wait); ; {
 		r = c.checkOnce(ctx)
 		if len(r.Findings) == 0 || ctx.Err() != nil || time.Now().Add(checkInterval).After(deadline) {
@@ -66,19 +67,19 @@ func (c *command) check(ctx context.Context, wait time.Duration, format output) 
 	if err := format.write(c.out, r, func() { c.printCheck(r) }); err != nil {
 		return err
 	}
-	return r.result()
+	return result(r)
 }
 
 // checkOnce checks each API and the controller manager. What cannot be known without a permission is a problem, what does
 // not work is a finding.
-func (c *command) checkOnce(ctx context.Context) *Report {
-	r := &Report{Findings: []Finding{}}
+func (c *command) checkOnce(ctx context.Context) *report.Report {
+	r := &report.Report{Findings: []report.Finding{}}
 	fails := func(name, message string) {
-		r.Findings = append(r.Findings, Finding{Kind: name, Name: name, Level: warning.String(), Message: oneLine(message)})
+		r.Findings = append(r.Findings, report.Finding{Kind: name, Name: name, Level: warning.String(), Message: oneLine(message)})
 	}
 	for _, k := range kinds() {
 		name := "API of " + k.title
-		r.Checked = append(r.Checked, Checked{Name: name})
+		r.Checked = append(r.Checked, report.Checked{Name: name})
 		err := c.client.List(ctx, k.list(), client.Limit(1))
 		switch {
 		case err == nil, apierrors.IsForbidden(err): // a denial is a response, too
@@ -89,7 +90,7 @@ func (c *command) checkOnce(ctx context.Context) *Report {
 			fails(name, explained(err).Error())
 		}
 	}
-	checked := Checked{Name: managerTitle}
+	checked := report.Checked{Name: managerTitle}
 	manager, err := uninstall.InspectManager(ctx, c.client, nil)
 	switch {
 	case apierrors.IsForbidden(err):
@@ -113,10 +114,10 @@ func (c *command) reconnected() client.WithWatch {
 }
 
 // printCheck prints a line for each part.
-func (c *command) printCheck(r *Report) {
+func (c *command) printCheck(r *report.Report) {
 	for _, checked := range r.Checked {
 		state := c.out.in(green, "ok")
-		if i := slices.IndexFunc(r.Findings, func(f Finding) bool { return f.Kind == checked.Name }); i >= 0 {
+		if i := slices.IndexFunc(r.Findings, func(f report.Finding) bool { return f.Kind == checked.Name }); i >= 0 {
 			state = c.out.in(red, r.Findings[i].Message)
 		}
 		if checked.Problem != "" {

@@ -35,6 +35,7 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/apis/scheme"
+	"groundskeeper.io/groundskeeper/pkg/plugin/report"
 )
 
 // on is a command with objects in the cluster, whose lists of some kinds fail, and what it prints.
@@ -84,10 +85,10 @@ func TestStatusResult(t *testing.T) {
 			code: 2, prints: "is not installed"},
 	} {
 		c, out := on(t, test.fails, test.objects...)
-		report, err := c.inspect(t.Context(), "garden-shop")
+		state, err := c.inspect(t.Context(), "garden-shop")
 		if err == nil {
-			c.printReport(report)
-			err = report.result()
+			c.printReport(state)
+			err = result(state)
 		}
 		code, text := ExitCode(t.Context(), explained(err))
 		if got := out.String() + text; code != test.code || !strings.Contains(got, test.prints) {
@@ -98,20 +99,20 @@ func TestStatusResult(t *testing.T) {
 
 func TestOutput(t *testing.T) {
 	c, out := on(t, nil, paused())
-	report, err := c.inspect(t.Context(), "garden-shop")
+	state, err := c.inspect(t.Context(), "garden-shop")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Finding{Kind: "Klusters", Namespace: "garden-shop", Name: "web", Level: "Warning", Message: "is paused: manually"}
-	if err := output("json").write(c.out, report, nil); err != nil {
+	want := report.Finding{Kind: "Klusters", Namespace: "garden-shop", Name: "web", Level: "Warning", Message: "is paused: manually"}
+	if err := output("json").write(c.out, state, nil); err != nil {
 		t.Fatal(err)
 	}
-	var got Report
-	if err := json.Unmarshal(out.Bytes(), &got); err != nil || !slices.Equal(got.Findings, []Finding{want}) {
+	var got report.Report
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil || !slices.Equal(got.Findings, []report.Finding{want}) {
 		t.Errorf("findings = %+v, %v, want %+v", got.Findings, err, want)
 	}
 	out.Reset()
-	if err := output("yaml").write(c.out, report, nil); err != nil || !strings.Contains(out.String(), "  level: Warning\n") {
+	if err := output("yaml").write(c.out, state, nil); err != nil || !strings.Contains(out.String(), "  level: Warning\n") {
 		t.Errorf("YAML = %q, %v", out, err)
 	}
 	if err := output("wide").check(); err == nil || !strings.Contains(err.Error(), `--output: "wide" is not json or yaml`) {

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/plugin/report"
 )
 
 // namespaceKind is the kind of namespaces, about which "why" knows something, too.
@@ -44,14 +45,14 @@ func namespaceFindings(n *corev1.Namespace, now time.Time) (all []finding) {
 
 // contents adds the relevant state of Groundskeeper's objects in a namespace, and of its Project. Of a namespace that is being
 // deleted, each object counts: it is not deleted before them.
-func (c *command) contents(ctx context.Context, namespace *corev1.Namespace, r *Report) error {
+func (c *command) contents(ctx context.Context, namespace *corev1.Namespace, r *report.Report) error {
 	deleting := !namespace.DeletionTimestamp.IsZero()
 	for _, k := range kinds() {
 		if k.global {
 			continue
 		}
 		objects, err := c.all(ctx, k, namespace.Name)
-		checked := Checked{Name: k.title, Count: len(objects)}
+		checked := report.Checked{Name: k.title, Count: len(objects)}
 		switch {
 		case meta.IsNoMatchError(err):
 			continue
@@ -66,14 +67,14 @@ func (c *command) contents(ctx context.Context, namespace *corev1.Namespace, r *
 			if deleting && len(all) == 0 {
 				all = append(all, found(inProgress, "still exists"))
 			}
-			r.add(k.title, object, all)
+			addFindings(r, k.title, object, all)
 		}
 	}
 	return c.projectOf(ctx, namespace, r)
 }
 
 // projectOf adds the findings of the Project of a namespace.
-func (c *command) projectOf(ctx context.Context, namespace *corev1.Namespace, r *Report) error {
+func (c *command) projectOf(ctx context.Context, namespace *corev1.Namespace, r *report.Report) error {
 	name := namespace.Labels[gardenerv1beta1.LabelProjectName]
 	if name == "" {
 		return nil
@@ -84,12 +85,12 @@ func (c *command) projectOf(ctx context.Context, namespace *corev1.Namespace, r 
 	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 		return nil
 	case apierrors.IsForbidden(err):
-		r.Checked = append(r.Checked, Checked{Name: "Projects", Problem: fmt.Sprintf("you are not allowed to get Project %s", name)})
+		r.Checked = append(r.Checked, report.Checked{Name: "Projects", Problem: fmt.Sprintf("you are not allowed to get Project %s", name)})
 		return nil
 	case err != nil:
 		return fmt.Errorf("get Project %s: %w", name, err)
 	}
-	r.Checked = append(r.Checked, Checked{Name: "Projects", Count: 1})
-	r.add("Projects", project, append(projectFindings(project, c.clock.Now()), details(project)...))
+	r.Checked = append(r.Checked, report.Checked{Name: "Projects", Count: 1})
+	addFindings(r, "Projects", project, append(projectFindings(project, c.clock.Now()), details(project)...))
 	return nil
 }

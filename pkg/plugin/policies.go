@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/kubernetes"
 
+	"groundskeeper.io/groundskeeper/pkg/plugin/report"
 	"groundskeeper.io/groundskeeper/pkg/policyparams"
 )
 
@@ -18,7 +19,7 @@ const policiesTitle = "Policies"
 
 // policies adds the admission policies that reject every request for kinds of Groundskeeper, because its API server cannot read
 // their parameters. They are not in the report when all work.
-func (c *command) policies(ctx context.Context, r *Report) error {
+func (c *command) policies(ctx context.Context, r *report.Report) error {
 	config, err := c.config.ClientConfig()
 	if err != nil {
 		return err
@@ -29,7 +30,7 @@ func (c *command) policies(ctx context.Context, r *Report) error {
 	}
 	problems, err := policyparams.Find(ctx, host, c.client.RESTMapper(), policyparams.Server(host))
 	if apierrors.IsForbidden(err) {
-		r.Checked = append(r.Checked, Checked{Name: policiesTitle, Problem: "you are not allowed to check admission policies; select a namespace with -n"})
+		r.Checked = append(r.Checked, report.Checked{Name: policiesTitle, Problem: "you are not allowed to check admission policies; select a namespace with -n"})
 		return nil
 	}
 	if err != nil {
@@ -39,12 +40,12 @@ func (c *command) policies(ctx context.Context, r *Report) error {
 	return nil
 }
 
-func addPolicies(r *Report, problems []policyparams.Problem) {
+func addPolicies(r *report.Report, problems []policyparams.Problem) {
 	if len(problems) == 0 {
 		return
 	}
-	r.Checked = append(r.Checked, Checked{Name: policiesTitle, Count: len(problems)})
+	r.Checked = append(r.Checked, report.Checked{Name: policiesTitle, Count: len(problems)})
 	for _, p := range problems {
-		r.Findings = append(r.Findings, Finding{Kind: policiesTitle, Name: p.Policy, Level: warning.String(), Message: p.Reason})
+		r.Findings = append(r.Findings, report.Finding{Kind: policiesTitle, Name: p.Policy, Level: warning.String(), Message: p.Reason})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"groundskeeper.io/groundskeeper/pkg/plugin/report"
 	"groundskeeper.io/groundskeeper/pkg/policyparams"
 )
 
@@ -24,7 +25,7 @@ func TestPrintPolicies(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		c := &command{out: &terminal{Writer: &out}}
-		r := &Report{}
+		r := &report.Report{}
 		addPolicies(r, tc.problems)
 		c.printReport(r)
 		for _, part := range tc.want {

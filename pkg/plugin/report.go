@@ -12,52 +12,33 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+
+	"groundskeeper.io/groundskeeper/pkg/plugin/report"
 )
-
-// Report is what the commands print that only read. As JSON or YAML it is for programs: fields may be added.
-type Report struct {
-	// Checked are the kinds or parts that were checked.
-	Checked []Checked `json:"checked"`
-	// Findings are what is worth reporting.
-	Findings []Finding `json:"findings"`
-}
-
-// Checked is a kind of object, or a part of the installation.
-type Checked struct {
-	Name string `json:"name"`
-	// Count is the number of objects.
-	Count int `json:"count"`
-	// Problem is why it could not be checked, "" when it was.
-	Problem string `json:"problem,omitempty"`
-}
-
-// Finding is something about an object that is not as usual.
-type Finding struct {
-	Kind      string `json:"kind"`
-	Namespace string `json:"namespace,omitempty"`
-	Name      string `json:"name"`
-	// Level is Warning where a user has to act, InProgress where a controller is working.
-	Level   string `json:"level"`
-	Message string `json:"message"`
-}
 
 // names of levels in a report.
 func (l level) String() string {
 	if l == warning {
-		return "Warning"
+		return report.Warning
 	}
-	return "InProgress"
+	return report.InProgress
 }
 
-// add adds the findings of an object.
-func (r *Report) add(kind string, object client.Object, findings []finding) {
+// addFindings adds the findings of an object.
+func addFindings(r *report.Report, kind string, object client.Object, findings []finding) {
+	r.Findings = append(r.Findings, reported(kind, object, findings)...)
+}
+
+// reported are the findings of an object as a report has them.
+func reported(kind string, object client.Object, findings []finding) (all []report.Finding) {
 	for _, f := range findings {
-		r.Findings = append(r.Findings, Finding{Kind: kind, Namespace: object.GetNamespace(), Name: object.GetName(), Level: f.level.String(), Message: f.text})
+		all = append(all, report.Finding{Kind: kind, Namespace: object.GetNamespace(), Name: object.GetName(), Level: f.level.String(), Message: f.text})
 	}
+	return all
 }
 
 // result is the error that makes the exit code of a report: what could not be checked counts more than what was found.
-func (r *Report) result() error {
+func result(r *report.Report) error {
 	var problems []string
 	for _, c := range r.Checked {
 		if c.Problem != "" {

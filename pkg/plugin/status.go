@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"groundskeeper.io/groundskeeper/pkg/plugin/report"
 )
 
 // pageSize is the number of objects per page of a list.
@@ -46,19 +48,19 @@ func (c *command) status(ctx context.Context, one bool, format output) error {
 			return err
 		}
 	}
-	report, err := c.inspect(ctx, namespace)
+	state, err := c.inspect(ctx, namespace)
 	if err != nil {
 		return err
 	}
-	if err := format.write(c.out, report, func() { c.printReport(report) }); err != nil {
+	if err := format.write(c.out, state, func() { c.printReport(state) }); err != nil {
 		return err
 	}
-	return report.result()
+	return result(state)
 }
 
 // inspect finds out what there is to report in a namespace, "" for all.
-func (c *command) inspect(ctx context.Context, namespace string) (*Report, error) {
-	r := &Report{Findings: []Finding{}}
+func (c *command) inspect(ctx context.Context, namespace string) (*report.Report, error) {
+	r := &report.Report{Findings: []report.Finding{}}
 	served := false
 	var missing error
 	for _, k := range kinds() {
@@ -66,7 +68,7 @@ func (c *command) inspect(ctx context.Context, namespace string) (*Report, error
 			continue
 		}
 		objects, err := c.all(ctx, k, namespace)
-		checked := Checked{Name: k.title, Count: len(objects)}
+		checked := report.Checked{Name: k.title, Count: len(objects)}
 		switch {
 		case meta.IsNoMatchError(err):
 			missing = err
@@ -79,7 +81,7 @@ func (c *command) inspect(ctx context.Context, namespace string) (*Report, error
 		served = true
 		r.Checked = append(r.Checked, checked)
 		for _, object := range objects {
-			r.add(k.title, object, k.findings(object, c.clock.Now()))
+			addFindings(r, k.title, object, k.findings(object, c.clock.Now()))
 		}
 	}
 	if !served && missing != nil {
@@ -125,7 +127,7 @@ func (c *command) all(ctx context.Context, k kind, namespace string) ([]client.O
 }
 
 // printReport prints how many objects of each kind there are, and the findings about them.
-func (c *command) printReport(r *Report) {
+func (c *command) printReport(r *report.Report) {
 	for _, checked := range r.Checked {
 		var lines []string
 		warnings := map[string]bool{}
@@ -149,7 +151,7 @@ func (c *command) printReport(r *Report) {
 }
 
 // summary is the state of a kind in a few words.
-func (c *command) summary(checked Checked, warnings, lines int) string {
+func (c *command) summary(checked report.Checked, warnings, lines int) string {
 	switch {
 	case checked.Problem != "":
 		return c.out.in(red, checked.Problem)

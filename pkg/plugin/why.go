@@ -17,6 +17,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/plugin/report"
 )
 
 func newWhy(c *command) *cobra.Command {
@@ -57,8 +58,8 @@ func (c *command) why(ctx context.Context, k kind, name string, format output) e
 	if err := c.client.Get(ctx, key, object); err != nil {
 		return err
 	}
-	r := &Report{Checked: []Checked{{Name: k.title, Count: 1}}, Findings: []Finding{}}
-	r.add(k.title, object, append(k.findings(object, c.clock.Now()), details(object)...))
+	r := &report.Report{Checked: []report.Checked{{Name: k.title, Count: 1}}, Findings: []report.Finding{}}
+	addFindings(r, k.title, object, append(k.findings(object, c.clock.Now()), details(object)...))
 	if namespace, ok := object.(*corev1.Namespace); ok {
 		if err := c.contents(ctx, namespace, r); err != nil {
 			return err
@@ -67,11 +68,11 @@ func (c *command) why(ctx context.Context, k kind, name string, format output) e
 	if err := format.write(c.out, r, func() { c.printWhy(nameOf(object), r) }); err != nil {
 		return err
 	}
-	return r.result()
+	return result(r)
 }
 
 // printWhy prints the findings about an object, and about what it contains.
-func (c *command) printWhy(name string, r *Report) {
+func (c *command) printWhy(name string, r *report.Report) {
 	for _, f := range r.Findings {
 		level := inProgress
 		if f.Level == warning.String() {

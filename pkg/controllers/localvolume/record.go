@@ -172,6 +172,9 @@ func recordData(memory Memory) map[string]string {
 	return data
 }
 
+// RecordedMissing returns since when nodes are missing, from the ConfigMap of the record.
+func RecordedMissing(object *corev1.ConfigMap) map[string]time.Time { return memoryOf(object).Missing }
+
 // memoryOf reads the record. What is no time reports nothing, and is overwritten.
 func memoryOf(object *corev1.ConfigMap) *Memory {
 	memory := &Memory{Missing: map[string]time.Time{}, Seen: map[string][]string{}}

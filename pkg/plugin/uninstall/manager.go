@@ -165,6 +165,19 @@ func InspectManager(ctx context.Context, c client.Client, data []byte) (Manager,
 	return m, err
 }
 
+// ReadConfig reads the configuration of the controller manager from the ConfigMap that its Deployment mounts.
+func ReadConfig(ctx context.Context, c client.Client) (*v1alpha1.ControllerManagerConfiguration, error) {
+	deployment := &appsv1.Deployment{}
+	if err := c.Get(ctx, client.ObjectKey{Namespace: SystemNamespace, Name: managerName}, deployment); err != nil {
+		return nil, err
+	}
+	data, err := deployedConfig(ctx, c, deployment)
+	if err != nil {
+		return nil, err
+	}
+	return parseConfig(data)
+}
+
 func deployedConfig(ctx context.Context, c client.Client, deployment *appsv1.Deployment) ([]byte, error) {
 	volume, key, err := mounted(deployment)
 	if err != nil {

@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	"groundskeeper.io/groundskeeper/pkg/plugin/console"
+	"groundskeeper.io/groundskeeper/pkg/plugin/report"
+	"groundskeeper.io/groundskeeper/pkg/plugin/uninstall"
+)
+
+func newConsole(c *command) *cobra.Command {
+	return &cobra.Command{
+		Use:   "console",
+		Short: "Serve a read-only page about all of this on loopback, with your own permissions",
+		Long: "Serve a read-only page about all of this on loopback, with your own permissions, until it is interrupted.\n\n" +
+			"The page is served on 127.0.0.1 at a random port. The URL that is printed contains a token that is valid once. With -n, the\n" +
+			"page lists only the objects of one namespace.",
+		Example: "  kubectl groundskeeper console\n  kubectl groundskeeper console -n garden-shop",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.console(cmd.Context(), cmd.Flags().Changed("namespace"))
+		},
+	}
+}
+
+func (c *command) console(ctx context.Context, one bool) error {
+	namespace := ""
+	if one {
+		var err error
+		if namespace, err = c.namespace(); err != nil {
+			return err
+		}
+	}
+	return console.Run(ctx, c.consoleOptions(namespace), func(url string) {
+		c.out.print("%s\n", url)
+		c.out.print("Open this URL in a browser on this machine: it is valid once. Press Ctrl-C to stop the console.\n")
+	})
+}
+
+// consoleOptions are the functions of the other commands, so that the page shows what they print.
+func (c *command) consoleOptions(namespace string) console.Options {
+	background := *c // it replaces its client, while requests of the page use that of c
+	o := console.Options{
+		Connect: func() (client.WithWatch, error) {
+			fresh := *c
+			err := fresh.connect()
+			return fresh.client, err
+		},
+		Namespace: namespace,
+		Health:    background.checkOnce,
+		Policies: func(ctx context.Context) *report.Report {
+			r := &report.Report{Findings: []report.Finding{}}
+			if err := background.policies(ctx, r); err != nil {
+				r.Checked = append(r.Checked, report.Checked{Name: policiesTitle, Problem: oneLine(explained(err).Error())})
+			}
+			return r
+		},
+		Config: func(ctx context.Context) (*v1alpha1.ControllerManagerConfiguration, error) {
+			return uninstall.ReadConfig(ctx, c.client)
+		},
+		Explain: explained,
+		Clock:   c.clock,
+		Cluster: c.cluster(),
+	}
+	for _, k := range kinds() {
+		denied := namespace
+		if k.global {
+			denied = ""
+		}
+		o.Kinds = append(o.Kinds, console.Kind{
+			Title: k.title, Name: k.names[0], Object: k.object, List: k.list, Global: k.global, Denied: notAllowed(k, denied),
+			Findings: func(object client.Object, now time.Time) []report.Finding {
+				return reported(k.title, object, k.findings(object, now))
+			},
+			Details: func(object client.Object, _ time.Time) []report.Finding {
+				return reported(k.title, object, details(object))
+			},
+		})
+	}
+	return o
+}
+
+// cluster is the address of the API server, which is unique, unlike the name of a context.
+func (c *command) cluster() string {
+	if c.config == nil {
+		return ""
+	}
+	config, err := c.config.ClientConfig()
+	if err != nil {
+		return ""
+	}
+	return config.Host
+}

@@ -1,0 +1,322 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/apis/scheme"
+	"groundskeeper.io/groundskeeper/pkg/plugin/report"
+)
+
+var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+
+// world is a cluster whose requests can be made to fail.
+type world struct {
+	client.WithWatch
+	mu sync.Mutex
+	// fails are the errors of lists and watches, by the type of the list.
+	fails map[string]error
+	// watches are the running ones.
+	watches []watch.Interface
+	// established gets a value for each watch that began.
+	established chan struct{}
+}
+
+func (w *world) fail(kind string, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.fails[kind] = err
+	for _, one := range w.watches {
+		one.Stop()
+	}
+	w.watches = nil
+}
+
+// watched waits until a number of watches began.
+func (w *world) watched(t *testing.T, count int) {
+	t.Helper()
+	for range count {
+		select {
+		case <-w.established:
+		case <-time.After(time.Minute):
+			t.Fatal("no watch began within a minute")
+		}
+	}
+}
+
+func (w *world) failure(list client.ObjectList) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch list.(type) {
+	case *kubernikusv1.KlusterList:
+		return w.fails["klusters"]
+	case *gardenerv1beta1.ProjectList:
+		return w.fails["projects"]
+	}
+	return nil
+}
+
+// newWorld is a cluster with objects. Requests that write fail the test when the page runs; the tests use the embedded client.
+func newWorld(t *testing.T, objects ...client.Object) (*world, client.WithWatch) {
+	t.Helper()
+	s := runtime.NewScheme()
+	if err := errors.Join(scheme.AddToScheme(s), clientgoscheme.AddToScheme(s)); err != nil {
+		t.Fatal(err)
+	}
+	byField := func(value func(client.Object) string) client.IndexerFunc {
+		return func(o client.Object) []string { return []string{value(o)} }
+	}
+	base := fake.NewClientBuilder().WithScheme(s).WithObjects(objects...).
+		WithStatusSubresource(&kubernikusv1.Kluster{}).
+		WithIndex(&corev1.Event{}, "involvedObject.uid", byField(func(o client.Object) string { return string(o.(*corev1.Event).InvolvedObject.UID) })).
+		WithIndex(&corev1.Pod{}, "status.phase", byField(func(o client.Object) string { return string(o.(*corev1.Pod).Status.Phase) })).Build()
+	w := &world{WithWatch: base, fails: map[string]error{}, established: make(chan struct{}, 1000)}
+	wrote := func() error {
+		t.Error("the console wrote to the cluster")
+		return errors.New("read-only")
+	}
+	reading := interceptor.NewClient(base, interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			if err := w.failure(list); err != nil {
+				return err
+			}
+			return c.List(ctx, list, options...)
+		},
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+			if _, ok := o.(*corev1.Secret); ok {
+				t.Error("the console read a Secret")
+			}
+			return c.Get(ctx, key, o, options...)
+		},
+		Watch: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) (watch.Interface, error) {
+			if err := w.failure(list); err != nil {
+				return nil, err
+			}
+			events, err := c.Watch(ctx, list, options...)
+			if err == nil {
+				w.mu.Lock()
+				w.watches = append(w.watches, events)
+				w.mu.Unlock()
+				w.established <- struct{}{}
+			}
+			return events, err
+		},
+		Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return wrote() },
+		Update: func(context.Context, client.WithWatch, client.Object, ...client.UpdateOption) error { return wrote() },
+		Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+			return wrote()
+		},
+		Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error { return wrote() },
+	})
+	return w, reading
+}
+
+// optionsOf are those of a console that shows Projects that are not ready, and Klusters that are paused or being deleted.
+func optionsOf(reading client.WithWatch) Options {
+	kind := func(title, name string, global bool, object func() client.Object, list func() client.ObjectList, wrong func(client.Object) string) Kind {
+		return Kind{
+			Title: title, Name: name, Global: global, Object: object, List: list, Denied: "you are not allowed to list " + title,
+			Findings: func(o client.Object, _ time.Time) (all []report.Finding) {
+				if text := wrong(o); text != "" {
+					all = append(all, report.Finding{Kind: title, Namespace: o.GetNamespace(), Name: o.GetName(), Level: report.Warning, Message: text})
+				}
+				return all
+			},
+			Details: func(client.Object, time.Time) []report.Finding { return nil },
+		}
+	}
+	return Options{
+		Connect: func() (client.WithWatch, error) { return reading, nil },
+		Kinds: []Kind{
+			kind("Projects", "project", true, func() client.Object { return &gardenerv1beta1.Project{} }, func() client.ObjectList { return &gardenerv1beta1.ProjectList{} },
+				func(o client.Object) string {
+					if o.(*gardenerv1beta1.Project).Status.Phase != gardenerv1beta1.ProjectReady {
+						return "is not ready"
+					}
+					return ""
+				}),
+			kind("Klusters", "kluster", false, func() client.Object { return &kubernikusv1.Kluster{} }, func() client.ObjectList { return &kubernikusv1.KlusterList{} },
+				func(o client.Object) string {
+					k := o.(*kubernikusv1.Kluster)
+					switch {
+					case !k.DeletionTimestamp.IsZero():
+						return "is being deleted"
+					case k.Status.Phase != kubernikusv1.KlusterRunning:
+						return "is " + string(k.Status.Phase)
+					}
+					return ""
+				}),
+		},
+		Health:   func(context.Context) *report.Report { return &report.Report{Checked: []report.Checked{{Name: "API"}}} },
+		Policies: func(context.Context) *report.Report { return &report.Report{} },
+		Config: func(context.Context) (*v1alpha1.ControllerManagerConfiguration, error) {
+			c := &v1alpha1.ControllerManagerConfiguration{}
+			v1alpha1.SetObjectDefaults_ControllerManagerConfiguration(c)
+			return c, nil
+		},
+		Explain: func(err error) error { return err },
+		Clock:   clocktesting.NewFakePassiveClock(noon),
+	}
+}
+
+// browser is a page that is open.
+type browser struct {
+	*testing.T
+	client *http.Client
+	base   string
+	// rows and last are what the stream reported.
+	rows   map[string]*Row
+	last   *Delta
+	events chan *Delta
+}
+
+// open runs a console and opens its URL.
+func open(t *testing.T, o Options) *browser {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	address, ended := make(chan string, 1), make(chan error, 1)
+	go func() { ended <- Run(ctx, o, func(url string) { address <- url }) }()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &browser{T: t, client: &http.Client{Jar: jar}, rows: map[string]*Row{}, events: make(chan *Delta)}
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("the console ended with %v", err)
+		}
+		b.client.CloseIdleConnections()
+	})
+	first := <-address
+	u, err := url.Parse(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.base = "http://" + u.Host
+	if code, body := b.get(strings.TrimPrefix(first, b.base)); code != http.StatusOK || !strings.Contains(body, "console.js") {
+		t.Fatalf("the page = %d %s", code, body)
+	}
+	return b
+}
+
+func (b *browser) get(path string) (int, string) {
+	b.Helper()
+	response, err := b.client.Get(b.base + path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return response.StatusCode, string(body)
+}
+
+// read decodes the data at a path.
+func (b *browser) read(path string, into any) {
+	b.Helper()
+	code, body := b.get(path)
+	if err := json.Unmarshal([]byte(body), into); err != nil || code != http.StatusOK {
+		b.Fatalf("GET %s = %d %s, %v", path, code, body, err)
+	}
+}
+
+// follow reads the stream until the test ends.
+func (b *browser) follow() *browser {
+	request, err := http.NewRequestWithContext(b.Context(), http.MethodGet, b.base+"/api/stream", nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	response, err := b.client.Do(request)
+	if err != nil {
+		b.Fatal(err)
+	}
+	go func() {
+		defer response.Body.Close()
+		defer close(b.events)
+		lines := bufio.NewScanner(response.Body)
+		for lines.Scan() {
+			data, ok := strings.CutPrefix(lines.Text(), "data: ")
+			if !ok {
+				continue
+			}
+			delta := &Delta{}
+			if json.Unmarshal([]byte(data), delta) != nil {
+				return
+			}
+			select {
+			case b.events <- delta:
+			case <-b.Context().Done():
+				return
+			}
+		}
+	}()
+	return b
+}
+
+// until applies deltas until a condition holds.
+func (b *browser) until(what string, holds func() bool) {
+	b.Helper()
+	deadline := time.After(time.Minute)
+	for b.last == nil || !holds() {
+		select {
+		case delta, ok := <-b.events:
+			if !ok {
+				b.Fatalf("the stream ended before %s", what)
+			}
+			b.apply(delta)
+		case <-deadline:
+			b.Fatalf("no %s; last: %+v", what, b.last)
+		}
+	}
+}
+
+func (b *browser) apply(d *Delta) {
+	if d.Reset {
+		clear(b.rows)
+	}
+	for _, row := range d.Rows {
+		b.rows[row.Key] = row
+	}
+	for _, key := range d.Removed {
+		delete(b.rows, key)
+	}
+	b.last = d
+}
+
+// checked is what the page shows of a kind.
+func (b *browser) checked(name string) Checked {
+	for _, c := range b.last.Checked {
+		if c.Name == name {
+			return c
+		}
+	}
+	return Checked{}
+}

@@ -1,0 +1,97 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// send sends a request to a guard of port 4000 behind which everything is allowed.
+func send(g *guard, method, target string, change func(*http.Request)) *http.Response {
+	r := httptest.NewRequest(method, target, nil)
+	r.Host = "127.0.0.1:4000"
+	if change != nil {
+		change(r)
+	}
+	w := httptest.NewRecorder()
+	g.protect(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })).ServeHTTP(w, r)
+	return w.Result()
+}
+
+func TestGuard(t *testing.T) {
+	g := newGuard(4000)
+	_, token, _ := strings.Cut(g.url(), "?token=")
+	if r := send(g, http.MethodGet, "/?token="+token+"x", nil); r.StatusCode != http.StatusForbidden {
+		t.Errorf("wrong token = %d, want 403", r.StatusCode)
+	}
+	first := send(g, http.MethodGet, "/?token="+token, nil)
+	if first.StatusCode != http.StatusSeeOther || first.Header.Get("Location") != "/" || len(first.Cookies()) != 1 {
+		t.Fatalf("token = %d %v, want a redirect with a cookie", first.StatusCode, first.Header)
+	}
+	cookie := first.Cookies()[0]
+	if !cookie.HttpOnly || cookie.SameSite != http.SameSiteStrictMode {
+		t.Errorf("cookie = %+v, want HttpOnly and SameSite=Strict", cookie)
+	}
+	if r := send(g, http.MethodGet, "/?token="+token, nil); r.StatusCode != http.StatusForbidden {
+		t.Errorf("second use of the token = %d, want 403", r.StatusCode)
+	}
+	with := func(change func(*http.Request)) func(*http.Request) {
+		return func(r *http.Request) {
+			r.AddCookie(cookie)
+			if change != nil {
+				change(r)
+			}
+		}
+	}
+	header := func(name, value string) func(*http.Request) {
+		return with(func(r *http.Request) { r.Header.Set(name, value) })
+	}
+	for name, tc := range map[string]struct {
+		method, target string
+		change         func(*http.Request)
+		want           int
+	}{
+		"cookie":                 {http.MethodGet, "/api/search", with(nil), 200},
+		"cookie, used token":     {http.MethodGet, "/?token=" + token, with(nil), 303},
+		"localhost":              {http.MethodGet, "/", with(func(r *http.Request) { r.Host = "localhost:4000" }), 200},
+		"own origin":             {http.MethodGet, "/api/search", header("Origin", "http://127.0.0.1:4000"), 200},
+		"own site":               {http.MethodGet, "/api/search", header("Sec-Fetch-Site", "same-origin"), 200},
+		"link on another site":   {http.MethodGet, "/", header("Sec-Fetch-Site", "cross-site"), 200},
+		"no cookie":              {http.MethodGet, "/api/search", nil, 403},
+		"no cookie, asset":       {http.MethodGet, "/console.js", nil, 403},
+		"wrong cookie":           {http.MethodGet, "/", func(r *http.Request) { r.AddCookie(&http.Cookie{Name: cookie.Name, Value: "x"}) }, 403},
+		"cookie of another one":  {http.MethodGet, "/", func(r *http.Request) { r.AddCookie(&http.Cookie{Name: "groundskeeper-console-1", Value: cookie.Value}) }, 403},
+		"rebound host":           {http.MethodGet, "/", with(func(r *http.Request) { r.Host = "evil.example.com:4000" }), 403},
+		"another port":           {http.MethodGet, "/", with(func(r *http.Request) { r.Host = "127.0.0.1:4001" }), 403},
+		"other origin":           {http.MethodGet, "/api/search", header("Origin", "http://evil.example.com"), 403},
+		"null origin":            {http.MethodGet, "/api/search", header("Origin", "null"), 403},
+		"origin of another port": {http.MethodGet, "/api/search", header("Origin", "http://127.0.0.1:4001"), 403},
+		"other site":             {http.MethodGet, "/api/search", header("Sec-Fetch-Site", "cross-site"), 403},
+		"other port, same site":  {http.MethodGet, "/api/search", header("Sec-Fetch-Site", "same-site"), 403},
+		"POST":                   {http.MethodPost, "/api/search", with(nil), 403},
+		"HEAD":                   {http.MethodHead, "/", with(nil), 403},
+		"OPTIONS":                {http.MethodOptions, "/", with(nil), 403},
+		"DELETE":                 {http.MethodDelete, "/api/object", with(nil), 403},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := send(g, tc.method, tc.target, tc.change)
+			if r.StatusCode != tc.want {
+				t.Errorf("status = %d, want %d", r.StatusCode, tc.want)
+			}
+			if policy := r.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") {
+				t.Errorf("Content-Security-Policy = %q", policy)
+			}
+		})
+	}
+}
+
+func TestTokensDiffer(t *testing.T) {
+	a, b := newGuard(1), newGuard(1)
+	if a.token == b.token || a.session == b.session || a.token == a.session || len(a.token) < 26 {
+		t.Errorf("tokens = %q %q, sessions = %q %q, want four random texts", a.token, b.token, a.session, b.session)
+	}
+}

@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+import {render} from 'preact'
+import {useEffect, useRef} from 'preact/hooks'
+import {Deorbits} from './deorbit.jsx'
+import {LostNodes} from './lostnodes.jsx'
+import {ObjectPage} from './object.jsx'
+import {Overview} from './overview.jsx'
+import {Search} from './search.jsx'
+import {connected, follow, overview, path} from './state.js'
+
+const pages = [['/', 'Overview'], ['/deorbit', 'Deorbit'], ['/lost-nodes', 'Lost nodes'], ['/search', 'Search']]
+
+function Page() {
+  const [address, query] = path.value.split('?')
+  if (address.startsWith('/object/')) return <ObjectPage key={address} id={address.slice('/object/'.length)} />
+  switch (address) {
+    case '/deorbit': return <Deorbits key={address} />
+    case '/lost-nodes': return <LostNodes key={address} />
+    case '/search': return <Search key={address} query={new URLSearchParams(query)} />
+    default: return <Overview key="/" />
+  }
+}
+
+function SearchBox() {
+  const box = useRef()
+  useEffect(() => {
+    const focus = (event) => {
+      if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA)$/.test(event.target.tagName)) return
+      event.preventDefault()
+      box.current.focus()
+    }
+    addEventListener('keydown', focus)
+    return () => removeEventListener('keydown', focus)
+  }, [])
+  const show = (event) => {
+    event.preventDefault()
+    location.hash = `/search?${new URLSearchParams({q: box.current.value})}`
+  }
+  return (
+    <form role="search" onSubmit={show}>
+      <input ref={box} type="search" aria-label="Search all kinds by namespace and name" aria-keyshortcuts="/" placeholder="Search ( / )" onInput={(e) => path.value.startsWith('/search') && show(e)} />
+    </form>
+  )
+}
+
+function skip(event) {
+  event.preventDefault()
+  document.querySelector('main').focus()
+}
+
+function App() {
+  const address = path.value.split('?')[0]
+  return (
+    <>
+      <a class="skip" href="#main" onClick={skip}>Skip to the content</a>
+      <header>
+        <span class="brand">Groundskeeper</span>
+        <nav aria-label="Pages"><ul>{pages.map(([to, title]) => <li key={to}><a href={`#${to}`} aria-current={address === to ? 'page' : undefined}>{title}</a></li>)}</ul></nav>
+        <SearchBox />
+        <span class="cluster">{overview.value?.cluster}</span>
+      </header>
+      <div role="status" aria-live="polite">
+        {!connected.value && <p class="banner">The console does not respond: is <code>kubectl groundskeeper console</code> still running? What is shown may be out of date.</p>}
+      </div>
+      <main id="main" tabIndex={-1}><Page /></main>
+    </>
+  )
+}
+
+follow()
+render(<App />, document.body)

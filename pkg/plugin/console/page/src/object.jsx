@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+import {useEffect, useState} from 'preact/hooks'
+import {Progress} from './deorbit.jsx'
+import {Heading, Level, Limited, Problem, Time, label, useData} from './parts.jsx'
+import {Project} from './project.jsx'
+import {connected, touched} from './state.js'
+
+// A number that changes whenever the object does.
+function useChanges(key) {
+  const [count, setCount] = useState(0)
+  const {keys, all} = touched.value
+  useEffect(() => {
+    if (all || keys.has(key)) setCount((n) => n + 1)
+  }, [touched.value, key])
+  return count
+}
+
+export function ObjectPage({id}) {
+  const [kind, namespace, name] = id.split('/').map(decodeURIComponent)
+  const changes = useChanges(`${kind}/${namespace}/${name}`)
+  const query = new URLSearchParams({kind, namespace, name})
+  const {data, error} = useData(`/api/object?${query}`, `${changes} ${connected.value}`)
+  return (
+    <>
+      <Heading>{kind} {namespace ? `${namespace}/${name}` : name}</Heading>
+      {error && <Problem>{error}{data && ' What is shown is from before.'}</Problem>}
+      {data && <Details o={data} />}
+      {!data && !error && <p>Loading.</p>}
+    </>
+  )
+}
+
+function Details({o}) {
+  return (
+    <>
+      <p>{o.state} · <Time at={o.createdAt} prefix="created " />{o.deletedAt && <> · <Time at={o.deletedAt} prefix="deletion requested " /></>}</p>
+      <h2>Why</h2>
+      {o.findings?.length ? (
+        <ul class="findings">{o.findings.map((f) => <li key={f.message}><Level level={f.level} /> {f.message}</li>)}</ul>
+      ) : <p>Nothing blocks it.</p>}
+      {o.project && <Project p={o.project} />}
+      {o.deorbit && <><h2>Deorbit</h2><Progress deorbit={o.deorbit} of={label(o)} /></>}
+      {o.backend && <Backend b={o.backend} />}
+      {o.resources && (
+        <>
+          <h2>Resources in the backend network</h2>
+          <Limited name="Resources" items={o.resources} columns={['State', 'Kind', 'ID', 'Message']}>
+            {(r) => <tr key={r.kind + r.id}><td><span class={`level ${r.state === 'Synced' ? 'ok' : r.state === 'Pending' || r.state === 'Deleting' ? 'progress' : 'warning'}`}>{r.state}</span></td><td>{r.kind}</td><td>{r.id}</td><td>{r.message}</td></tr>}
+          </Limited>
+        </>
+      )}
+      <h2>Conditions</h2>
+      {o.conditions?.length ? (
+        <Limited name="Conditions" items={o.conditions} columns={['Type', 'Status', 'Reason', 'Message', 'Since']}>
+          {(c) => <tr key={c.type}><td>{c.type}</td><td>{c.status}</td><td>{c.reason}</td><td>{c.message}</td><td><Time at={c.since} /></td></tr>}
+        </Limited>
+      ) : <p>It has no conditions yet.</p>}
+      <h2>Events</h2>
+      {o.eventsProblem && <Problem>{o.eventsProblem}</Problem>}
+      {o.events.length > 0 ? (
+        <Limited name="Events" items={o.events} columns={['Type', 'Reason', 'Message', 'Count', 'Last']}>
+          {(e) => <tr key={e.at + e.reason + e.message}><td>{e.warning ? 'Warning' : 'Normal'}</td><td>{e.reason}</td><td>{e.message}</td><td>{e.count}</td><td><Time at={e.at} /></td></tr>}
+        </Limited>
+      ) : !o.eventsProblem && <p>There are no events.</p>}
+    </>
+  )
+}
+
+function Backend({b}) {
+  return (
+    <>
+      <h2>Routes</h2>
+      <p>Type {b.type}, {b.clusterStatus}. {b.services !== undefined && `${b.services} services, `}{b.endpoints !== undefined && `${b.endpoints} endpoints, `}{b.matching} routes.</p>
+      {b.clusterStatus === 'Maintenance' && b.matching > 0 && (
+        <p><label>{b.drained} of {b.matching} routes are drained <progress max={b.matching} value={b.drained} /></label></p>
+      )}
+      {b.alone > 0 && <Problem>{b.alone} routes have no other backend: {b.aloneNames?.join(', ')}{b.alone > (b.aloneNames?.length ?? 0) && ', …'}</Problem>}
+    </>
+  )
+}

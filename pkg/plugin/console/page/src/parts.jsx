@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Parts that several pages share.
+import {useEffect, useRef, useState} from 'preact/hooks'
+import {now, read} from './state.js'
+
+export function duration(milliseconds) {
+  const s = Math.max(0, Math.round(milliseconds / 1000))
+  if (s >= 172800) return `${Math.floor(s / 86400)} days`
+  if (s >= 7200) return `${Math.floor(s / 3600)} hours`
+  if (s >= 120) return `${Math.floor(s / 60)} minutes`
+  return `${s} seconds`
+}
+
+// A time relative to now, with the absolute one as a tooltip.
+export function Time({at, prefix = ''}) {
+  const d = new Date(at) - now.value
+  return <time dateTime={at} title={new Date(at).toLocaleString()}>{prefix}{d > 0 ? `in ${duration(d)}` : `${duration(-d)} ago`}</time>
+}
+
+export function Level({level}) {
+  if (level === 'Warning') return <span class="level warning">needs attention</span>
+  if (level === 'InProgress') return <span class="level progress">in progress</span>
+  return <span class="level ok">ok</span>
+}
+
+export const href = (key) => `#/object/${key}`
+export const label = (o) => (o.namespace ? `${o.namespace}/${o.name}` : o.name)
+
+// The heading of a page: it gets the focus when the address changes, so that screen readers announce the page.
+export function Heading({children}) {
+  const heading = useRef()
+  useEffect(() => {
+    document.title = `${heading.current.textContent} · Groundskeeper`
+    heading.current.focus({preventScroll: true})
+    scrollTo(0, 0)
+  }, [])
+  return <h1 ref={heading} tabIndex={-1}>{children}</h1>
+}
+
+export function Problem({children}) {
+  return <p class="problem" role="note">{children}</p>
+}
+
+// A list that renders more on request: thousands of rows would be slow.
+export function Limited({name, items, step = 100, children, columns}) {
+  const [limit, setLimit] = useState(step)
+  return (
+    <>
+      <div class="scroll" tabIndex={0} role="region" aria-label={name}>
+        <table>
+          <thead><tr>{columns.map((c) => <th scope="col" key={c}>{c}</th>)}</tr></thead>
+          <tbody>{items.slice(0, limit).map(children)}</tbody>
+        </table>
+      </div>
+      {items.length > limit && <button type="button" onClick={() => setLimit(limit + step)}>Show more: {items.length - limit} are not shown</button>}
+    </>
+  )
+}
+
+// Data of the console at an address, read again when a dependency changes. The last data stays while an error is shown.
+export function useData(address, dependency) {
+  const [state, setState] = useState({address: null})
+  useEffect(() => {
+    const abort = new AbortController()
+    read(address, abort.signal).then(
+      (data) => setState({address, data}),
+      (error) => abort.signal.aborted || setState((before) => ({address, error: error.message, data: before.address === address ? before.data : undefined})),
+    )
+    return () => abort.abort()
+  }, [address, dependency])
+  return state.address === address ? state : {}
+}

@@ -1,0 +1,345 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/plugin/report"
+)
+
+// maxFinished is how many Klusters are remembered that were deorbited while the console ran.
+const maxFinished = 50
+
+// store has what the page lists: of each object its name and state, and of those with findings the object, because findings
+// contain durations. All other data about an object is read when it is requested.
+type store struct {
+	options Options
+
+	mu       sync.Mutex
+	kinds    map[string]*content // by title
+	health   *report.Report
+	policies *report.Report
+	finished []Finished
+	// subscribers are the pages.
+	subscribers map[*subscription]struct{}
+}
+
+// content is what is known of a kind.
+type content struct {
+	Kind
+	// loaded reports that the kind was listed.
+	loaded bool
+	// absent reports that the cluster does not serve it.
+	absent bool
+	// err is the last failure, and since when there was no success.
+	err     error
+	since   time.Time
+	objects map[types.NamespacedName]*entry
+}
+
+// entry is what is cached of an object.
+type entry struct {
+	state string
+	// row is what the page lists, and object what it is computed from; nil without findings.
+	row    *Row
+	object client.Object
+	stages stages
+}
+
+// Row is an object with findings.
+type Row struct {
+	// Key is the path of the object on the page: kind/namespace/name.
+	Key       string `json:"key"`
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	// Since is when the object changed its state last.
+	Since    time.Time        `json:"since"`
+	Findings []report.Finding `json:"findings"`
+	Deorbit  *Deorbit         `json:"deorbit,omitempty"`
+}
+
+// Finished is a Kluster that was deleted while the console ran.
+type Finished struct {
+	Namespace string    `json:"namespace"`
+	Name      string    `json:"name"`
+	At        time.Time `json:"at"`
+	Deorbit   *Deorbit  `json:"deorbit"`
+}
+
+func newStore(o Options) *store {
+	s := &store{options: o, kinds: map[string]*content{}, subscribers: map[*subscription]struct{}{}}
+	for _, k := range o.Kinds {
+		s.kinds[k.Title] = &content{Kind: k, objects: map[types.NamespacedName]*entry{}}
+	}
+	return s
+}
+
+// set caches an object that was created or changed.
+func (s *store) set(title string, object client.Object) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.setLocked(s.kinds[title], object)
+}
+
+func (s *store) setLocked(k *content, object client.Object) {
+	name := client.ObjectKeyFromObject(object)
+	e := k.objects[name]
+	if e == nil {
+		e = &entry{}
+		k.objects[name] = e
+	} else if e.object != nil && e.object.GetUID() != object.GetUID() {
+		e.stages = nil
+	}
+	e.state, e.object = stateOf(object), object
+	if kluster, ok := object.(*kubernikusv1.Kluster); ok {
+		e.stages = e.stages.observe(kluster)
+	}
+	s.render(k, e)
+	s.changed(keyOf(k.Kind, name))
+}
+
+// render computes the row of an object, and drops the object when there is none.
+func (s *store) render(k *content, e *entry) {
+	now := s.options.Clock.Now()
+	findings := k.Findings(e.object, now)
+	if len(findings) == 0 {
+		e.row, e.object = nil, nil
+		return
+	}
+	name := client.ObjectKeyFromObject(e.object)
+	e.row = &Row{Key: keyOf(k.Kind, name), Kind: k.Title, Namespace: name.Namespace, Name: name.Name, Since: changedAt(e.object), Findings: findings}
+	if kluster, ok := e.object.(*kubernikusv1.Kluster); ok {
+		e.row.Deorbit = deorbitOf(kluster, e.stages)
+	}
+}
+
+// remove discards an object that was deleted.
+func (s *store) remove(title string, object client.Object) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k, name := s.kinds[title], client.ObjectKeyFromObject(object)
+	if kluster, ok := object.(*kubernikusv1.Kluster); ok && kluster.Status.Deorbit != nil {
+		var seen stages
+		if e := k.objects[name]; e != nil {
+			seen = e.stages
+		}
+		s.finished = append(s.finished, Finished{Namespace: name.Namespace, Name: name.Name, At: s.options.Clock.Now(), Deorbit: deorbitOf(kluster, seen.observe(kluster))})
+		s.finished = s.finished[max(0, len(s.finished)-maxFinished):]
+	}
+	delete(k.objects, name)
+	s.changed(keyOf(k.Kind, name))
+}
+
+// replace caches the objects of a list.
+func (s *store) replace(title string, all []client.Object) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.kinds[title]
+	listed := make(map[types.NamespacedName]bool, len(all))
+	for _, object := range all {
+		listed[client.ObjectKeyFromObject(object)] = true
+		s.setLocked(k, object)
+	}
+	for name := range k.objects {
+		if !listed[name] {
+			delete(k.objects, name)
+			s.changed(keyOf(k.Kind, name))
+		}
+	}
+	k.loaded = true
+	s.reachedLocked(k)
+}
+
+// reached records that the server responds.
+func (s *store) reached(title string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reachedLocked(s.kinds[title])
+}
+
+func (s *store) reachedLocked(k *content) {
+	k.err, k.since, k.absent = nil, time.Time{}, false
+	s.changed("")
+}
+
+// failed records why a kind could not be read. What a user is no longer allowed to list is discarded.
+func (s *store) failed(title string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.kinds[title]
+	if k.err == nil {
+		k.since = s.options.Clock.Now()
+	}
+	k.err, k.absent = err, meta.IsNoMatchError(err) || apierrors.IsNotFound(err)
+	if k.absent || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+		for name := range k.objects {
+			s.changed(keyOf(k.Kind, name))
+		}
+		clear(k.objects)
+		k.loaded = false
+	}
+	s.changed("")
+}
+
+// age updates the durations in findings.
+func (s *store) age() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, k := range s.kinds {
+		for name, e := range k.objects {
+			if e.object == nil {
+				continue
+			}
+			before := e.row
+			s.render(k, e)
+			if e.row == nil || !slices.Equal(before.Findings, e.row.Findings) {
+				s.changed(keyOf(k.Kind, name))
+			}
+		}
+	}
+}
+
+// checkHealth checks the installation, and the policies of the cluster.
+func (s *store) checkHealth(ctx context.Context) {
+	health := s.options.Health(ctx)
+	policies := &report.Report{}
+	if s.options.Namespace == "" {
+		policies = s.options.Policies(ctx)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if ctx.Err() == nil { // else it failed because the console was interrupted
+		s.health, s.policies = health, policies
+		s.changed("")
+	}
+}
+
+// checked returns what was checked, as "status" reports it.
+func (s *store) checked() (all []Checked) {
+	for _, k := range s.options.Kinds {
+		if s.options.Namespace != "" && k.Global {
+			continue
+		}
+		c := s.kinds[k.Title]
+		if c.absent {
+			continue
+		}
+		one := Checked{Checked: report.Checked{Name: k.Title, Count: len(c.objects), Problem: s.problem(c)}, Loading: !c.loaded && c.err == nil}
+		if c.loaded && c.err != nil {
+			one.Since = new(c.since)
+		}
+		for _, e := range c.objects {
+			if e.row != nil {
+				one.add(e.row)
+			}
+		}
+		all = append(all, one)
+	}
+	if s.policies != nil {
+		for _, c := range s.policies.Checked {
+			all = append(all, Checked{Checked: c, Warnings: len(s.policies.Findings)})
+		}
+	}
+	return all
+}
+
+// problem is why the state of a kind is unknown.
+func (s *store) problem(c *content) string {
+	switch {
+	case c.err == nil:
+		return ""
+	case apierrors.IsForbidden(c.err):
+		return c.Denied
+	default:
+		return strings.Join(strings.Fields(s.options.Explain(c.err).Error()), " ")
+	}
+}
+
+// Checked is a kind of object on the page.
+type Checked struct {
+	report.Checked
+	// Warnings and InProgress count the objects with findings of each level.
+	Warnings   int `json:"warnings"`
+	InProgress int `json:"inProgress"`
+	// Loading reports that the kind was not listed yet.
+	Loading bool `json:"loading,omitempty"`
+	// Since is when the server responded last, if what is shown is older.
+	Since *time.Time `json:"since,omitempty"`
+}
+
+func (c *Checked) add(row *Row) {
+	if slices.ContainsFunc(row.Findings, func(f report.Finding) bool { return f.Level == report.Warning }) {
+		c.Warnings++
+	} else {
+		c.InProgress++
+	}
+}
+
+// keyOf is the path of an object on the page.
+func keyOf(k Kind, name types.NamespacedName) string {
+	return fmt.Sprintf("%s/%s/%s", k.Name, name.Namespace, name.Name)
+}
+
+// Found is an object that a search found.
+type Found struct {
+	Key   string `json:"key"`
+	Kind  string `json:"kind"`
+	Label string `json:"label"`
+	State string `json:"state,omitempty"`
+	// Level is that of its most important finding, "" without findings.
+	Level string `json:"level,omitempty"`
+}
+
+// search finds objects by parts of their namespace and name, and how many there are. title limits it to a kind, "" is all.
+func (s *store) search(title, text string, limit int) (all []Found, total int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	words := strings.Fields(strings.ToLower(text))
+	for _, k := range s.options.Kinds {
+		if title != "" && title != k.Title {
+			continue
+		}
+		for name, e := range s.kinds[k.Title].objects {
+			label := strings.TrimPrefix(name.String(), "/")
+			if slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(label, word) && word != k.Name }) {
+				continue
+			}
+			f := Found{Key: keyOf(k, name), Kind: k.Title, Label: label, State: e.state}
+			if e.row != nil {
+				f.Level = level(e.row.Findings)
+			}
+			all = append(all, f)
+		}
+	}
+	total = len(all)
+	slices.SortFunc(all, func(a, b Found) int {
+		return cmp.Or(cmp.Compare(len(a.Label), len(b.Label)), cmp.Compare(a.Label, b.Label), cmp.Compare(a.Kind, b.Kind))
+	})
+	return all[:min(limit, total)], total
+}
+
+// level is the more important of the levels of findings.
+func level(findings []report.Finding) string {
+	worst := ""
+	for _, f := range findings {
+		if worst == "" || f.Level == report.Warning {
+			worst = f.Level
+		}
+	}
+	return worst
+}

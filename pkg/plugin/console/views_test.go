@@ -1,0 +1,161 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
+	"groundskeeper.io/groundskeeper/pkg/plugin/uninstall"
+)
+
+func at(d time.Duration) *metav1.Time { return new(metav1.NewTime(noon.Add(d))) }
+
+func quantities(pairs ...string) corev1.ResourceList {
+	list := corev1.ResourceList{}
+	for pair := range slices.Chunk(pairs, 2) {
+		list[corev1.ResourceName(pair[0])] = resource.MustParse(pair[1])
+	}
+	return list
+}
+
+// A stage whose beginning and end were observed has a duration, one that passed before has none.
+func TestDeorbitStages(t *testing.T) {
+	k := &kubernikusv1.Kluster{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: at(0)}}
+	if d := deorbitOf(&kubernikusv1.Kluster{}, nil); d != nil {
+		t.Errorf("Deorbit of a Kluster that is not being deleted = %+v", d)
+	}
+	if d := deorbitOf(k, nil); d.Stages[0].State != stagePending || d.Failing {
+		t.Errorf("before it starts = %+v, want only pending stages", d)
+	}
+	var seen stages
+	for i, stage := range []kubernikusv1.DeorbitStage{kubernikusv1.DeorbitPods, kubernikusv1.DeorbitSnapshots, kubernikusv1.DeorbitClaims} {
+		k.Status.Deorbit = &kubernikusv1.DeorbitStatus{Stage: stage, StageStartedAt: at(time.Duration(i) * time.Minute)}
+		seen = seen.observe(k)
+	}
+	k.Status.Conditions = []metav1.Condition{{Type: kubernikusv1.ConditionDeorbited, Status: "False", Reason: "Claims", Message: "2 remain"}}
+	d := deorbitOf(k, seen)
+	lines := []string{}
+	for _, s := range d.Stages {
+		line := s.Name + " " + s.State
+		if s.StartedAt != nil && s.EndedAt != nil {
+			line += " " + s.EndedAt.Sub(*s.StartedAt).String()
+		}
+		lines = append(lines, line)
+	}
+	want := "Drain done, Freeze done, Pods done 1m0s, Snapshots done 1m0s, Claims current, Services pending, Wait pending, Verify pending, Routes pending, Release pending"
+	if got := strings.Join(lines, ", "); got != want {
+		t.Errorf("stages = %s, want %s", got, want)
+	}
+	if d.Failing || d.Message != "2 remain" {
+		t.Errorf("Deorbit = %+v, want no failure", d)
+	}
+	k.Status.Conditions[0].Reason = "Unreachable"
+	if !deorbitOf(k, seen).Failing {
+		t.Error("a reason other than the stage is no failure")
+	}
+}
+
+func TestLife(t *testing.T) {
+	project := func(change func(*gardenerv1beta1.Project)) *gardenerv1beta1.Project {
+		p := &gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: *at(-100 * time.Hour)}}
+		change(p)
+		return p
+	}
+	for name, tc := range map[string]struct {
+		project *gardenerv1beta1.Project
+		want    string
+		remedy  bool
+	}{
+		"new": {project(func(*gardenerv1beta1.Project) {}), "created", false},
+		"used": {project(func(p *gardenerv1beta1.Project) { p.Status.LastActivityTimestamp = at(-time.Hour) }),
+			"created, last activity", false},
+		"stale": {project(func(p *gardenerv1beta1.Project) {
+			p.Status.LastActivityTimestamp, p.Status.StaleSinceTimestamp, p.Status.StaleAutoDeleteTimestamp = at(-20*time.Hour), at(-10*time.Hour), at(time.Hour)
+		}), "created, last activity, unused since, is deleted", true},
+		"dry run": {project(func(p *gardenerv1beta1.Project) {
+			p.Status.StaleSinceTimestamp, p.Status.StaleAutoDeleteTimestamp = at(-10*time.Hour), at(time.Hour)
+			p.Status.Conditions = []gardenerv1beta1.Condition{{Type: gardenerv1beta1.ProjectStale, Message: "it would be (staleDryRun is on) deleted"}}
+		}), "created, unused since, would be deleted (staleDryRun)", true},
+		"deleted": {project(func(p *gardenerv1beta1.Project) {
+			p.Status.StaleSinceTimestamp, p.DeletionTimestamp = at(-10*time.Hour), at(-time.Hour)
+		}),
+			"created, unused since, deletion requested", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			names := []string{}
+			life, remedy := lifeOf(tc.project)
+			for _, p := range life {
+				names = append(names, p.Name)
+			}
+			if got := strings.Join(names, ", "); got != tc.want || (remedy != "") != tc.remedy {
+				t.Errorf("life = %s, remedy = %q, want %s and remedy %t", got, remedy, tc.want, tc.remedy)
+			}
+		})
+	}
+}
+
+func TestMembers(t *testing.T) {
+	p := &gardenerv1beta1.Project{}
+	for _, role := range []string{"viewer", "admin"} {
+		m := gardenerv1beta1.ProjectMember{Role: role, Roles: []string{"uam"}}
+		m.Kind, m.Name = "User", "of "+role
+		p.Spec.Members = append(p.Spec.Members, m)
+	}
+	if got, want := fmt.Sprint(projectOf(p).Members), "[{User of admin [admin uam]} {User of viewer [viewer uam]}]"; got != want {
+		t.Errorf("members = %s, want %s", got, want)
+	}
+}
+
+func TestQuotas(t *testing.T) {
+	q := corev1.ResourceQuota{Status: corev1.ResourceQuotaStatus{
+		Hard: quantities("pods", "0", "cpu", "1500m", "secrets", "0"), Used: quantities("pods", "1", "cpu", "750m", "secrets", "0")}}
+	if got, want := fmt.Sprint(quotasOf([]corev1.ResourceQuota{q})), "[{pods 1 0 100} {cpu 750m 1500m 50} {secrets 0 0 0}]"; got != want {
+		t.Errorf("quotas = %s, want %s", got, want)
+	}
+}
+
+func TestLostNodes(t *testing.T) {
+	record := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: uninstall.SystemNamespace, Name: localvolume.RecordName, UID: "record",
+			Annotations: map[string]string{localvolume.ConfirmedAnnotation: noon.Format(time.RFC3339Nano), localvolume.AcknowledgeAnnotation: "3"}},
+		Data: map[string]string{"n1": noon.Add(-30 * time.Second).Format(time.RFC3339Nano), localvolume.SeenPrefix + "n2": "n2"},
+	}
+	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "v1"}, Status: corev1.PersistentVolumeStatus{Phase: corev1.VolumeBound}}
+	volume.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "db", Name: "data-0"}
+	volume.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{"n1"}}}}}}}
+	elsewhere := volume.DeepCopy()
+	elsewhere.Name, elsewhere.Spec.NodeAffinity.Required.NodeSelectorTerms[0].MatchExpressions[0].Values[0] = "v2", "n2"
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "db", Name: "db-0"}, Status: corev1.PodStatus{Phase: corev1.PodPending}}
+	pod.Spec.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data-0"}}}}
+	brake := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: uninstall.SystemNamespace, Name: "e"}, InvolvedObject: corev1.ObjectReference{UID: "record"},
+		Reason: localvolume.EventBrakeEngaged, Message: "3 of 4 nodes are missing", LastTimestamp: *at(0)}
+	_, reading := newWorld(t, record, volume, elsewhere, pod, brake)
+	var view LostNodes
+	open(t, optionsOf(reading)).read("/api/lost-nodes", &view)
+	if len(view.Nodes) != 1 || len(view.Problems) != 0 || view.Brake != brake.Message || view.Acknowledged != "3" {
+		t.Fatalf("lost nodes = %+v, want n1, the brake and the acknowledgement", view)
+	}
+	n := view.Nodes[0]
+	if n.Name != "n1" || n.Due == nil || !n.Due.Equal(noon.Add(30*time.Second)) || len(n.Volumes) != 1 || n.Volumes[0].Claim != "db/data-0" || !slices.Equal(n.Waiting, []string{"db/db-0"}) {
+		t.Errorf("node = %+v, want its volume, the time of the deletion and the pod that waits", n)
+	}
+
+	_, empty := newWorld(t)
+	var none LostNodes
+	if open(t, optionsOf(empty)).read("/api/lost-nodes", &none); len(none.Nodes)+len(none.Problems) != 0 {
+		t.Errorf("without a record = %+v, want nothing", none)
+	}
+}

@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package report has the data that the commands of "kubectl groundskeeper" which only read print as JSON or YAML, and that the
+// console shows.
+package report
+
+// Levels of findings.
+const (
+	// Warning means that a user has to act.
+	Warning = "Warning"
+	// InProgress means that a controller is working, and no user has to act.
+	InProgress = "InProgress"
+)
+
+// Report is what the commands print that only read. As JSON or YAML it is for programs: fields may be added.
+type Report struct {
+	// Checked are the kinds or parts that were checked.
+	Checked []Checked `json:"checked"`
+	// Findings are what is worth reporting.
+	Findings []Finding `json:"findings"`
+}
+
+// Checked is a kind of object, or a part of the installation.
+type Checked struct {
+	Name string `json:"name"`
+	// Count is the number of objects.
+	Count int `json:"count"`
+	// Problem is why it could not be checked, "" when it was.
+	Problem string `json:"problem,omitempty"`
+}
+
+// Finding is something about an object that is not as usual.
+type Finding struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	// Level is Warning where a user has to act, InProgress where a controller is working.
+	Level   string `json:"level"`
+	Message string `json:"message"`
+}
