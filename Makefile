@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help build kubernetes kubernetes-node images verify-images release contour cert-manager cloud-provider-openstack generate verify \
-	test test-all test-race test-race-short test-integration allocations test-packaging test-monitoring test-contour test-cert-manager e2e-node \
+	test test-all test-race test-race-short test-integration allocations test-packaging test-monitoring test-contour test-cert-manager test-console e2e-node \
 	test-openstack console verify-console lint canary bench performance soak up node-up down status clean-up
 
 BIN := _output/bin
@@ -111,6 +111,10 @@ e2e-node: build kubernetes kubernetes-node images ## Run the tests with pods; ne
 
 test-contour: build kubernetes contour ## Test what Contour makes of routes while backends come and go
 	go test -p 1 -count 1 -timeout 10m ./test/contour
+
+test-console: build kubernetes ## Test the page of the console in Chromium while things change; needs Node.js, npm and chromium
+	@npm ci --prefix test/console/browser --ignore-scripts --no-audit --no-fund --silent
+	SCREENSHOTS='$(abspath $(SCREENSHOTS))' go test -p 1 -count 1 -timeout 10m ./test/console
 
 test-openstack: build kubernetes cloud-provider-openstack ## Run the tests with a real Keystone, Neutron, Nova, Cinder and Octavia; needs root and Debian 12
 	@hack/openstack/test.sh

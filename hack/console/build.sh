@@ -7,9 +7,13 @@
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 destination=${1:?usage: build.sh DIRECTORY}
-rm -rf "$destination"
 mkdir -p "$destination"
 destination=$(cd "$destination" && pwd)
+built=$(mktemp -d)
+trap 'rm -rf "$built"' EXIT
 cd pkg/plugin/console/page
 npm ci --ignore-scripts --prefer-offline --no-audit --no-fund --silent
-node build.mjs "$destination"
+node build.mjs "$built"
+# A failed build leaves what was there.
+find "$destination" -mindepth 1 -delete
+cp "$built"/* "$destination"/

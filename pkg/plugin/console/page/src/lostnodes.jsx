@@ -31,7 +31,7 @@ function Nodes({data}) {
         <section class="panel" key={n.name}>
           <h2>{n.name}</h2>
           <p>
-            <Time at={n.since} prefix="Missing since " />
+            <Time at={n.since} prefix="Lost " />
             {n.due && (new Date(n.due) > now.value ? <>; its claims are deleted <strong><Time at={n.due} /></strong></> : <>; the deletion of its claims was due <Time at={n.due} /></>)}.
           </p>
           {n.volumes.length > 0 && (

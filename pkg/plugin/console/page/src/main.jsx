@@ -34,13 +34,16 @@ function SearchBox() {
     addEventListener('keydown', focus)
     return () => removeEventListener('keydown', focus)
   }, [])
+  const address = () => `#/search?${new URLSearchParams({q: box.current.value})}`
   const show = (event) => {
     event.preventDefault()
-    location.hash = `/search?${new URLSearchParams({q: box.current.value})}`
+    location.hash = address()
   }
+  // What is typed on the page of the search is no page of its own to go back to.
+  const refine = () => path.value.startsWith('/search') && location.replace(address())
   return (
     <form role="search" onSubmit={show}>
-      <input ref={box} type="search" aria-label="Search all kinds by namespace and name" aria-keyshortcuts="/" placeholder="Search ( / )" onInput={(e) => path.value.startsWith('/search') && show(e)} />
+      <input ref={box} type="search" aria-label="Search all kinds by namespace and name" aria-keyshortcuts="/" placeholder="Search ( / )" onInput={refine} />
     </form>
   )
 }

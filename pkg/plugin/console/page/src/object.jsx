@@ -18,7 +18,7 @@ function useChanges(key) {
 }
 
 export function ObjectPage({id}) {
-  const [kind, namespace, name] = id.split('/').map(decodeURIComponent)
+  const [kind, namespace = '', name = ''] = id.split('/') // names have no character that an address encodes
   const changes = useChanges(`${kind}/${namespace}/${name}`)
   const query = new URLSearchParams({kind, namespace, name})
   const {data, error} = useData(`/api/object?${query}`, `${changes} ${connected.value}`)

@@ -13,7 +13,7 @@ export function Search({query}) {
       <Heading>Search</Heading>
       {unknown.map((c) => <Problem key={c.name}>{c.name}: {c.problem}</Problem>)}
       {error && <Problem>{error}</Problem>}
-      {data && <p role="status">{data.total} objects{text && ` with ${text}`}{data.total > data.found.length && `, the first ${data.found.length} are shown`}.</p>}
+      {data && <p role="status">{data.total} {data.total === 1 ? 'object' : 'objects'}{text && ` with ${text}`}{data.total > data.found.length && `, the first ${data.found.length} are shown`}.</p>}
       {data?.found.length > 0 && (
         <Limited name="Objects" items={data.found} columns={['Kind', 'Object', 'State', 'Findings']}>
           {(f) => <tr key={f.key}><td>{f.kind}</td><td><a href={href(f.key)}>{f.label}</a></td><td>{f.state}</td><td><Level level={f.level} /></td></tr>}
