@@ -78,7 +78,7 @@ test: build kubernetes ## Run what every change has to pass: unit tests, the ser
 	CGO_ENABLED=1 go test -short -race $$(hack/packages.sh concurrent)
 	go test -short -p 1 -timeout 30m ./test/integration
 
-test-all: test-race test-integration test-packaging test-monitoring test-contour test-cert-manager e2e-node ## Run every test that needs no OpenStack, well over an hour
+test-all: test-race test-integration test-packaging test-monitoring test-contour test-cert-manager test-console e2e-node ## Run every test that needs no OpenStack, well over an hour
 
 test-race: build kubernetes ## Run all tests that need no control plane with the race detector
 	CGO_ENABLED=1 go test -race $$(hack/packages.sh)

@@ -55,11 +55,11 @@ func TestConsoleShowsWhatStatusReports(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	response.Body.Close()
+	_ = response.Body.Close()
 	if response, err = browser.Get("http://" + u.Host + "/api/stream"); err != nil {
 		t.Fatal(err)
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	rows := map[string]*console.Row{}
 	lines := bufio.NewScanner(response.Body)
 	for lines.Scan() {

@@ -231,7 +231,7 @@ func (b *browser) get(path string) (int, string) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
 		b.Fatal(err)
@@ -259,7 +259,7 @@ func (b *browser) follow() *browser {
 		b.Fatal(err)
 	}
 	go func() {
-		defer response.Body.Close()
+		defer func() { _ = response.Body.Close() }()
 		defer close(b.events)
 		lines := bufio.NewScanner(response.Body)
 		for lines.Scan() {
