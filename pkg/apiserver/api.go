@@ -20,6 +20,7 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	"groundskeeper.io/groundskeeper/pkg/apis/scheme"
+	"groundskeeper.io/groundskeeper/pkg/apiserver/membership"
 	"groundskeeper.io/groundskeeper/pkg/registry"
 	"groundskeeper.io/groundskeeper/pkg/registry/claims"
 	"groundskeeper.io/groundskeeper/pkg/registry/gardener/project"
@@ -34,6 +35,8 @@ type api struct {
 	codecs serializer.CodecFactory
 	// versions are the group versions that are served.
 	versions []schema.GroupVersion
+	// membership restricts Projects to their members; nil where roles do.
+	membership *membership.Server
 }
 
 // newAPI registers the types once as the version that is served and once as the hub that everything converts to:
@@ -94,7 +97,7 @@ func (a api) groups(options generic.RESTOptionsGetter) ([]*genericapiserver.APIG
 		groups = append(groups, &group)
 		return nil
 	}
-	projects, err := registry.NewStorage(project.Kind(), a.scheme, options)
+	projects, err := a.projects(options)
 	if err := add(gardenerv1beta1.SchemeGroupVersion, projects, err); err != nil {
 		return nil, err
 	}
@@ -111,4 +114,16 @@ func (a api) groups(options generic.RESTOptionsGetter) ([]*genericapiserver.APIG
 		return nil, err
 	}
 	return groups, nil
+}
+
+// projects returns the storage of Projects, restricted to their members where membership decides.
+func (a api) projects(options generic.RESTOptionsGetter) (map[string]rest.Storage, error) {
+	if a.membership == nil {
+		return registry.NewStorage(project.Kind(), a.scheme, options)
+	}
+	storage, err := registry.NewStorage(membership.Indexed(project.Kind()), a.scheme, options)
+	if err != nil {
+		return nil, err
+	}
+	return storage, a.membership.Restrict(storage)
 }

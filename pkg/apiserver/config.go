@@ -30,7 +30,9 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	"groundskeeper.io/groundskeeper/pkg/apiserver/applied"
 	"groundskeeper.io/groundskeeper/pkg/apiserver/authorizer"
+	"groundskeeper.io/groundskeeper/pkg/apiserver/backup"
 	"groundskeeper.io/groundskeeper/pkg/apiserver/clientcert"
+	"groundskeeper.io/groundskeeper/pkg/apiserver/membership"
 	"groundskeeper.io/groundskeeper/pkg/apiserver/rivalcrd"
 	"groundskeeper.io/groundskeeper/pkg/certificates"
 	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned"
@@ -187,6 +189,9 @@ func (o *Options) applyHost(ctx context.Context, a api, config *genericapiserver
 	if o.AuthorizeAnyNameFirst {
 		config.Authorization.Authorizer = authorizer.AnyNameFirst(config.Authorization.Authorizer)
 	}
+	if err := a.authorizeProjects(ctx, config); err != nil {
+		return err
+	}
 	if err := o.CoreAPI.ApplyTo(config); err != nil {
 		return fmt.Errorf("cannot use --kubeconfig %q: %w", o.CoreAPI.CoreAPIKubeconfigPath, err)
 	}
@@ -220,4 +225,17 @@ func (o *Options) applyHost(ctx context.Context, a api, config *genericapiserver
 		return err
 	}
 	return o.Admission.ApplyTo(&config.Config, config.SharedInformerFactory, kube, objects, config.FeatureGate, config.EffectiveVersion, initializers...)
+}
+
+// authorizeProjects restricts Projects to their members where membership decides. Where roles do, it rejects the start if RBAC allows
+// what only such a server restricts.
+func (a api) authorizeProjects(ctx context.Context, config *genericapiserver.RecommendedConfig) error {
+	if !backup.ServesProjects(a.served()) {
+		return nil
+	}
+	if a.membership == nil {
+		return membership.RejectOpen(ctx, config.Authorization.Authorizer)
+	}
+	config.Authorization.Authorizer = a.membership.Authorize(config.Authorization.Authorizer)
+	return nil
 }

@@ -44,6 +44,14 @@ const (
 	watchTerminationGracePeriod = 5 * time.Second
 )
 
+// The values of --project-authorization.
+const (
+	// AuthorizeByRoles leaves the decision to RBAC: the controller manager writes roles and bindings for each Project.
+	AuthorizeByRoles = "roles"
+	// AuthorizeByMembership restricts what RBAC allows to the members of each Project (package membership).
+	AuthorizeByMembership = "membership"
+)
+
 // Options are the values of the flags.
 type Options struct {
 	*genericoptions.RecommendedOptions
@@ -71,6 +79,8 @@ type Options struct {
 	DiscoveryDeletionConfirmation string
 	// ProjectQuotaLabels are the keys of labels of Projects that select their quota: to change them needs a dedicated verb.
 	ProjectQuotaLabels []string
+	// ProjectAuthorization is how members get their permissions on Projects: AuthorizeByRoles or AuthorizeByMembership.
+	ProjectAuthorization string
 	// Standalone runs without a kube-apiserver: every client is allowed to do everything. For trying out, on loopback only.
 	Standalone bool
 
@@ -85,6 +95,7 @@ func NewOptions() *Options {
 		ServerRun:             genericoptions.NewServerRunOptionsForComponent(componentName, componentGlobals()),
 		APIEnablement:         genericoptions.NewAPIEnablementOptions(),
 		AuthorizeAnyNameFirst: true,
+		ProjectAuthorization:  AuthorizeByRoles,
 
 		DiscoveryAdminNamespaces:      []string{"gimbal-discovery"},
 		DiscoveryDeletionConfirmation: string(deletionconfirmation.BackendsInAdminNamespaces),
@@ -162,6 +173,12 @@ func (o *Options) Validate() error {
 	}
 	if scopes := deletionconfirmation.BackendScopes(); !slices.Contains(scopes, deletionconfirmation.Backends(o.DiscoveryDeletionConfirmation)) {
 		errs = append(errs, fmt.Errorf("--discovery-deletion-confirmation must be one of %q, not %q", scopes, o.DiscoveryDeletionConfirmation))
+	}
+	if modes := []string{AuthorizeByRoles, AuthorizeByMembership}; !slices.Contains(modes, o.ProjectAuthorization) {
+		errs = append(errs, fmt.Errorf("--project-authorization must be one of %q, not %q", modes, o.ProjectAuthorization))
+	}
+	if o.Standalone && o.ProjectAuthorization == AuthorizeByMembership {
+		errs = append(errs, errors.New("--standalone lets everybody do everything: it excludes --project-authorization=membership"))
 	}
 	if o.Standalone && !o.listensOnLoopback() {
 		errs = append(errs, fmt.Errorf("--standalone lets everybody do everything: --bind-address must be a loopback address, not %s", o.SecureServing.BindAddress))

@@ -16,6 +16,7 @@ import (
 
 	"groundskeeper.io/groundskeeper/pkg/apiserver/embeddedetcd"
 	"groundskeeper.io/groundskeeper/pkg/apiserver/hostprobe"
+	"groundskeeper.io/groundskeeper/pkg/apiserver/membership"
 	"groundskeeper.io/groundskeeper/pkg/apiserver/storeidentity"
 	"groundskeeper.io/groundskeeper/pkg/process"
 	"groundskeeper.io/groundskeeper/pkg/registry/etcd"
@@ -100,6 +101,9 @@ func (o *Options) newServer(ctx context.Context, written func(revision int64)) (
 	}
 	if a.versions, err = o.served(); err != nil {
 		return nil, err
+	}
+	if o.ProjectAuthorization == AuthorizeByMembership {
+		a.membership = &membership.Server{}
 	}
 	config, err := o.config(ctx, a, written)
 	if err != nil {

@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package membership
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+)
+
+// Lookup returns a Project from the watch cache, or a NotFound error. The Project is not changed.
+type Lookup func(ctx context.Context, name string) (*gardenerv1beta1.Project, error)
+
+// Authorizer restricts what another authorizer allows to the members of Projects. It embeds the other one for what it leaves alone.
+type Authorizer struct {
+	authorizer.Authorizer
+	lookup Lookup
+}
+
+var _ authorizer.Authorizer = &Authorizer{}
+
+// NewAuthorizer returns an authorizer that allows nothing that rbac does not allow.
+func NewAuthorizer(rbac authorizer.Authorizer, lookup Lookup) *Authorizer {
+	return &Authorizer{Authorizer: rbac, lookup: lookup}
+}
+
+// Authorize implements authorizer.Authorizer. A list or a watch that RBAC allows is allowed: the storage filters it.
+func (a *Authorizer) Authorize(ctx context.Context, request authorizer.Attributes) (authorizer.Decision, string, error) {
+	decision, reason, err := a.Authorizer.Authorize(ctx, request)
+	if decision != authorizer.DecisionAllow || !IsRestricted(request) || isFiltered(request) {
+		return decision, reason, err
+	}
+	if request.GetName() != "" {
+		project, err := a.lookup(ctx, request.GetName())
+		if err != nil && !apierrors.IsNotFound(err) {
+			return authorizer.DecisionNoOpinion, "", fmt.Errorf("look up the members of a project: %w", err)
+		}
+		if Decide(request, project) == authorizer.DecisionAllow {
+			return authorizer.DecisionAllow, "member of the project", nil
+		}
+	}
+	return a.Authorizer.Authorize(ctx, anyProject{request})
+}
+
+// ConditionsAwareAuthorize implements authorizer.Authorizer. The membership has no conditions.
+func (a *Authorizer) ConditionsAwareAuthorize(ctx context.Context, request authorizer.Attributes) authorizer.ConditionsAwareDecision {
+	if !IsRestricted(request) {
+		return a.Authorizer.ConditionsAwareAuthorize(ctx, request)
+	}
+	return authorizer.ConditionsAwareDecisionFromParts(a.Authorize(ctx, request))
+}
+
+// AllowsAny reports whether RBAC lets the user do this with Projects of which the user is not a member. An error is no decision.
+func (a *Authorizer) AllowsAny(ctx context.Context, request authorizer.Attributes) (bool, error) {
+	decision, _, err := a.Authorizer.Authorize(ctx, anyProject{request})
+	if decision == authorizer.DecisionAllow {
+		return true, nil
+	}
+	return false, err
+}
+
+func isFiltered(request authorizer.Attributes) bool {
+	return request.GetVerb() == "list" || request.GetVerb() == "watch"
+}
+
+// anyProject is a request for the Projects of others.
+type anyProject struct{ authorizer.Attributes }
+
+func (anyProject) GetSubresource() string { return Any }

@@ -1,0 +1,113 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package membership decides who is allowed what on a Project by the members of the Project, without a role for each of them
+// (--project-authorization=membership).
+//
+// # What it is
+//
+// kube-apiserver authorizes a request before it passes it on. In this mode one ClusterRoleBinding lets every authenticated user
+// through to Projects, and Groundskeeper's API server restricts what RBAC allows:
+//
+//   - A Project is read and changed by those whose role in it allows that, verb for verb as the ClusterRoles do that the controller
+//     writes in the other mode.
+//   - A list or a watch has the Projects that the user may get, and no other.
+//   - A request for Projects of which the user is not a member needs the same verb on projects/any, which RBAC decides. No such
+//     subresource is served. A rule for all resources of the group includes it, as it includes projects.
+//   - Everything else is decided by RBAC alone: the creation of Projects, their status, and the custom verbs that no member has.
+//
+// # Soundness
+//
+// The restriction never adds permissions: what RBAC does not allow is not allowed. It is applied twice. The authorizer decides about
+// a request with the Project in the watch cache, before anything of the request is processed, so that a Project that exists and one
+// that does not have the same error. The storage decides again with the very object that is returned, changed or
+// deleted, so that a server whose watch cache is behind allows nothing that the stored Project does not allow. Lists and
+// watches are filtered by the storage: a change of the members is an ADDED or a DELETED in the order of all changes.
+//
+// What is not known is not absent: when RBAC is unavailable, a list fails. From a list with fewer Projects a client would conclude that
+// the others have been deleted.
+package membership
+
+import (
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+)
+
+const (
+	// resource are the Projects.
+	resource = "projects"
+	// Any is the subresource of projects that stands for the Projects of others in permissions.
+	Any = "any"
+)
+
+// grants are the roles of members that allow a verb on the Project. The owner of the Project has all of these verbs.
+var grants = map[string][]string{
+	"get": {
+		gardenerv1beta1.ProjectMemberOwner, gardenerv1beta1.ProjectMemberAdmin,
+		gardenerv1beta1.ProjectMemberUserAccessManager, gardenerv1beta1.ProjectMemberViewer,
+	},
+	"update":                          {gardenerv1beta1.ProjectMemberOwner, gardenerv1beta1.ProjectMemberAdmin, gardenerv1beta1.ProjectMemberUserAccessManager},
+	"patch":                           {gardenerv1beta1.ProjectMemberOwner, gardenerv1beta1.ProjectMemberAdmin, gardenerv1beta1.ProjectMemberUserAccessManager},
+	"delete":                          {gardenerv1beta1.ProjectMemberOwner, gardenerv1beta1.ProjectMemberAdmin},
+	gardenerv1beta1.VerbManageMembers: {gardenerv1beta1.ProjectMemberUserAccessManager},
+}
+
+// filtered are the verbs whose responses have only what the user may get.
+var filtered = []string{"list", "watch"}
+
+// IsRestricted reports whether a request is one that RBAC allows everybody in this mode: membership decides about it.
+func IsRestricted(request authorizer.Attributes) bool {
+	if !request.IsResourceRequest() || request.GetAPIGroup() != gardenerv1beta1.GroupName ||
+		request.GetResource() != resource || request.GetSubresource() != "" {
+		return false
+	}
+	_, granted := grants[request.GetVerb()]
+	return granted || slices.Contains(filtered, request.GetVerb()) || request.GetVerb() == "deletecollection"
+}
+
+// Decide decides about a request for a Project by its members, nil if it does not exist: an Allow; a Deny, also
+// about a Project that does not exist; or no opinion about requests that others decide.
+func Decide(request authorizer.Attributes, project *gardenerv1beta1.Project) authorizer.Decision {
+	switch {
+	case !IsRestricted(request):
+		return authorizer.DecisionNoOpinion
+	case project != nil && Allows(project, request.GetUser(), request.GetVerb()):
+		return authorizer.DecisionAllow
+	default:
+		return authorizer.DecisionDeny
+	}
+}
+
+// Allows reports whether a user has a verb on a Project because the user is its owner or one of its members.
+func Allows(project *gardenerv1beta1.Project, who user.Info, verb string) bool {
+	roles, granted := grants[verb]
+	if !granted || who == nil {
+		return false
+	}
+	if owner := project.Spec.Owner; owner != nil && is(who, owner) {
+		return true
+	}
+	return slices.ContainsFunc(project.Spec.Members, func(member gardenerv1beta1.ProjectMember) bool {
+		return slices.ContainsFunc(roles, member.HasRole) && is(who, &member.Subject)
+	})
+}
+
+// is reports whether a user is a subject or belongs to it, as RBAC does.
+func is(who user.Info, subject *rbacv1.Subject) bool {
+	switch subject.Kind {
+	case rbacv1.UserKind:
+		return who.GetName() == subject.Name
+	case rbacv1.GroupKind:
+		return slices.Contains(who.GetGroups(), subject.Name)
+	case rbacv1.ServiceAccountKind:
+		return subject.Namespace != "" && serviceaccount.MatchesUsername(subject.Namespace, subject.Name, who.GetName())
+	default:
+		return false
+	}
+}

@@ -1,0 +1,87 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package membership
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	names "groundskeeper.io/groundskeeper/pkg/apiserver/authorizer"
+	"groundskeeper.io/groundskeeper/pkg/registry"
+)
+
+// Server connects the two halves of a server: the authorizer, which is made first, and the storage that it looks Projects up in.
+type Server struct {
+	authorizer atomic.Pointer[Authorizer]
+	projects   atomic.Pointer[registry.REST[*gardenerv1beta1.Project]]
+}
+
+// Authorize returns the authorizer of the server, which restricts what rbac allows.
+func (s *Server) Authorize(rbac authorizer.Authorizer) authorizer.Authorizer {
+	restricted := NewAuthorizer(rbac, s.lookup)
+	s.authorizer.Store(restricted)
+	return restricted
+}
+
+// Restrict replaces the Projects in the storage of their group, whose kind is Indexed.
+func (s *Server) Restrict(storage map[string]rest.Storage) error {
+	projects, ok := storage[resource].(*registry.REST[*gardenerv1beta1.Project])
+	if !ok {
+		return fmt.Errorf("%s have a %T: it cannot be restricted to members", resource, storage[resource])
+	}
+	s.projects.Store(projects)
+	storage[resource] = NewStorage(projects, s.allowsAny)
+	return nil
+}
+
+// lookup reads a Project from the watch cache.
+func (s *Server) lookup(ctx context.Context, name string) (*gardenerv1beta1.Project, error) {
+	projects := s.projects.Load()
+	if projects == nil {
+		return nil, errors.New("the server is starting: projects are not stored yet")
+	}
+	object, err := projects.Get(ctx, name, &metav1.GetOptions{ResourceVersion: "0"})
+	if err != nil {
+		return nil, err
+	}
+	project, ok := object.(*gardenerv1beta1.Project)
+	if !ok {
+		return nil, fmt.Errorf("project %q is a %T", name, object)
+	}
+	return project, nil
+}
+
+func (s *Server) allowsAny(ctx context.Context, request authorizer.Attributes) (bool, error) {
+	restricted := s.authorizer.Load()
+	if restricted == nil {
+		return false, errors.New("the server has no authorizer")
+	}
+	return restricted.AllowsAny(ctx, request)
+}
+
+// RejectOpen returns an error if RBAC lets every authenticated user manage the members of every Project, as it does where
+// membership restricts that. A server that restricts nothing must not serve then.
+func RejectOpen(ctx context.Context, rbac authorizer.Authorizer) error {
+	decision, _, err := rbac.Authorize(ctx, authorizer.AttributesRecord{
+		User: &user.DefaultInfo{Name: "groundskeeper.io:any-user", Groups: []string{user.AllAuthenticated}},
+		Verb: gardenerv1beta1.VerbManageMembers, APIGroup: gardenerv1beta1.GroupName, APIVersion: gardenerv1beta1.SchemeGroupVersion.Version,
+		Resource: resource, Name: names.AnyName, ResourceRequest: true,
+	})
+	switch {
+	case decision == authorizer.DecisionAllow:
+		return errors.New("RBAC lets every authenticated user change every Project, and --project-authorization=roles restricts nothing: " +
+			"delete the ClusterRoleBinding groundskeeper-project-membership, or set --project-authorization=membership")
+	case err != nil:
+		return fmt.Errorf("cannot determine whether every authenticated user may change every Project: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,205 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package membership
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/registry"
+)
+
+// AllowsAny reports whether RBAC lets a user do something with Projects of which the user is not a member.
+type AllowsAny func(ctx context.Context, request authorizer.Attributes) (bool, error)
+
+// Storage serves Projects to those who may see and change them. What it does not override is for all who are authorized: the
+// creation, and what is known of the kind.
+type Storage struct {
+	*registry.REST[*gardenerv1beta1.Project]
+	allowsAny AllowsAny
+}
+
+var _ rest.StandardStorage = &Storage{}
+
+// NewStorage restricts a storage whose kind is Indexed.
+func NewStorage(storage *registry.REST[*gardenerv1beta1.Project], allowsAny AllowsAny) *Storage {
+	return &Storage{REST: storage, allowsAny: allowsAny}
+}
+
+// request is who requests what.
+type request struct {
+	who  user.Info
+	verb string
+	// attributes are those of the request to RBAC.
+	attributes authorizer.AttributesRecord
+}
+
+// requested reads from the context who requests what. Without both there is no decision. A list has a name when it selects the
+// object of that name.
+func requested(ctx context.Context) (request, error) {
+	who, ok := genericapirequest.UserFrom(ctx)
+	if !ok {
+		return request{}, apierrors.NewInternalError(errors.New("a request for projects has no user"))
+	}
+	info, ok := genericapirequest.RequestInfoFrom(ctx)
+	if !ok {
+		return request{}, apierrors.NewInternalError(errors.New("a request for projects has no verb"))
+	}
+	return request{who: who, verb: info.Verb, attributes: authorizer.AttributesRecord{
+		User: who, Verb: info.Verb, APIGroup: gardenerv1beta1.GroupName, APIVersion: gardenerv1beta1.SchemeGroupVersion.Version,
+		Resource: resource, Name: info.Name, ResourceRequest: true, Path: info.Path,
+	}}, nil
+}
+
+// require rejects a request for a Project that the user may not make of it.
+func (s *Storage) require(ctx context.Context, name string, object runtime.Object) error {
+	asked, err := requested(ctx)
+	if err != nil {
+		return err
+	}
+	if project, ok := object.(*gardenerv1beta1.Project); ok && Decide(asked.attributes, project) == authorizer.DecisionAllow {
+		return nil
+	}
+	allowed, err := s.allowsAny(ctx, asked.attributes)
+	switch {
+	case err != nil:
+		return unknown(err)
+	case !allowed:
+		return apierrors.NewForbidden(gardenerv1beta1.Resource(resource), name,
+			fmt.Errorf("user %q cannot %s it: the user is not a member of it with a role that allows that", asked.who.GetName(), asked.verb))
+	}
+	return nil
+}
+
+// unknown is the error of a request about which RBAC did not decide.
+func unknown(err error) error {
+	return apierrors.NewInternalError(fmt.Errorf("which projects the user may see is unknown: %w", err))
+}
+
+// Get returns a Project to those who may read it.
+func (s *Storage) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
+	object, err := s.REST.Get(ctx, name, options)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.require(ctx, name, object); err != nil {
+		return nil, err
+	}
+	return object, nil
+}
+
+// Update changes a Project for those who may change what is stored.
+func (s *Storage) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc,
+	updateValidation rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	return s.REST.Update(ctx, name, restrictedUpdate{info, s, name}, createValidation, updateValidation, forceAllowCreate, options)
+}
+
+// restrictedUpdate rejects an update before it is made of the stored object.
+type restrictedUpdate struct {
+	rest.UpdatedObjectInfo
+	storage *Storage
+	name    string
+}
+
+// UpdatedObject implements rest.UpdatedObjectInfo.
+func (u restrictedUpdate) UpdatedObject(ctx context.Context, old runtime.Object) (runtime.Object, error) {
+	if err := u.storage.require(ctx, u.name, old); err != nil {
+		return nil, err
+	}
+	return u.UpdatedObjectInfo.UpdatedObject(ctx, old)
+}
+
+// Delete deletes a Project for those who may delete what is stored.
+func (s *Storage) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
+	return s.REST.Delete(ctx, name, func(ctx context.Context, object runtime.Object) error {
+		if err := s.require(ctx, name, object); err != nil {
+			return err
+		}
+		if validate == nil {
+			return nil
+		}
+		return validate(ctx, object)
+	}, options)
+}
+
+// DeleteCollection deletes Projects for those who may delete all of them. No role of a Project allows it.
+func (s *Storage) DeleteCollection(ctx context.Context, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions, listOptions *internalversion.ListOptions) (runtime.Object, error) {
+	if err := s.require(ctx, "", nil); err != nil {
+		return nil, err
+	}
+	return s.REST.DeleteCollection(ctx, validate, options, listOptions)
+}
+
+// List returns the Projects that the user may get.
+func (s *Storage) List(ctx context.Context, options *internalversion.ListOptions) (runtime.Object, error) {
+	options, all, err := s.narrow(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := s.REST.List(ctx, options)
+	if err != nil || all {
+		return objects, err
+	}
+	projects, ok := objects.(*gardenerv1beta1.ProjectList)
+	if !ok {
+		return nil, apierrors.NewInternalError(fmt.Errorf("a list of projects is a %T", objects))
+	}
+	projects.RemainingItemCount = nil // of what others have
+	if projects.Continue == "" {
+		return projects, nil
+	}
+	// A token for a page without items would reveal that there are others.
+	next := options.DeepCopy()
+	next.Limit, next.Continue, next.ResourceVersion, next.ResourceVersionMatch = 1, projects.Continue, "", ""
+	more, err := s.REST.List(ctx, next)
+	if err != nil {
+		return nil, err
+	}
+	if page, ok := more.(*gardenerv1beta1.ProjectList); ok && len(page.Items) == 0 {
+		projects.Continue = ""
+	}
+	return projects, nil
+}
+
+// Watch reports the changes of the Projects that the user may get, and which these are.
+func (s *Storage) Watch(ctx context.Context, options *internalversion.ListOptions) (watch.Interface, error) {
+	options, _, err := s.narrow(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	return s.REST.Watch(ctx, options)
+}
+
+// narrow returns list options that select what the user may get, and whether that is everything.
+func (s *Storage) narrow(ctx context.Context, options *internalversion.ListOptions) (*internalversion.ListOptions, bool, error) {
+	asked, err := requested(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	all, err := s.allowsAny(ctx, asked.attributes)
+	if err != nil {
+		return nil, false, unknown(err)
+	}
+	if all {
+		return options, true, nil
+	}
+	narrowed := &internalversion.ListOptions{}
+	if options != nil {
+		*narrowed = *options
+	}
+	narrowed.FieldSelector = readableBy(asked.who, narrowed.FieldSelector)
+	return narrowed, false, nil
+}

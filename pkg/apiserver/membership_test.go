@@ -1,0 +1,477 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	basecompatibility "k8s.io/component-base/compatibility"
+
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/apiserver/membership"
+	"groundskeeper.io/groundskeeper/pkg/registry/etcd/etcdtest"
+)
+
+// openRBAC lets all users through to Projects, as artifacts/membership does, and root to those of others. It fails for ghost.
+type openRBAC struct{}
+
+func (openRBAC) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+	switch {
+	case a.GetUser().GetName() == "ghost" && a.GetSubresource() == membership.Any:
+		return authorizer.DecisionNoOpinion, "", errors.New("RBAC is unavailable")
+	case a.GetSubresource() == membership.Any && a.GetUser().GetName() != "root":
+		return authorizer.DecisionNoOpinion, "", nil
+	default:
+		return authorizer.DecisionAllow, "", nil
+	}
+}
+
+func (r openRBAC) ConditionsAwareAuthorize(ctx context.Context, a authorizer.Attributes) authorizer.ConditionsAwareDecision {
+	return authorizer.ConditionsAwareDecisionFromParts(r.Authorize(ctx, a))
+}
+
+func (openRBAC) EvaluateConditions(context.Context, authorizer.ConditionsAwareDecision, authorizer.ConditionsData) (authorizer.Decision, string, error) {
+	return authorizer.DecisionNoOpinion, "", nil
+}
+
+// members are the Projects of a server in the mode membership, with its watch cache on a real etcd.
+type members struct {
+	*membership.Storage
+	authorizer authorizer.Authorizer
+}
+
+func newMembers(t testing.TB, options ...func(*Options)) members {
+	t.Helper()
+	if err := setGates(); err != nil {
+		t.Fatal(err)
+	}
+	a, err := newAPI()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.membership = &membership.Server{}
+	o := NewOptions()
+	o.Etcd.StorageConfig.Transport.ServerList = etcdtest.Run(t).Endpoints()
+	o.Etcd.SkipHealthEndpoints = true
+	for _, option := range options {
+		option(o)
+	}
+	config := genericapiserver.NewRecommendedConfig(a.codecs)
+	config.EffectiveVersion = o.ServerRun.ComponentGlobalsRegistry.EffectiveVersionFor(basecompatibility.DefaultKubeComponent)
+	if err := o.applyStorage(a, config, nil); err != nil {
+		t.Fatal(err)
+	}
+	m := members{authorizer: a.membership.Authorize(openRBAC{})}
+	projects, err := a.projects(config.RESTOptionsGetter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Storage = projects["projects"].(*membership.Storage)
+	t.Cleanup(m.Destroy)
+	for deadline := time.Now().Add(time.Minute); ; {
+		if err = m.ReadinessCheck(); err == nil {
+			return m
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// request is the context of a request by a user.
+func request(t testing.TB, who, verb, name string, groups ...string) context.Context {
+	t.Helper()
+	ctx := genericapirequest.WithUser(genericapirequest.WithNamespace(t.Context(), ""), &user.DefaultInfo{Name: who, Groups: append(groups, user.AllAuthenticated)})
+	return genericapirequest.WithRequestInfo(ctx, &genericapirequest.RequestInfo{
+		IsResourceRequest: true, Verb: verb, APIGroup: "core.gardener.cloud", APIVersion: "v1beta1", Resource: "projects", Name: name,
+	})
+}
+
+func userSubject(name string) rbacv1.Subject {
+	return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: name}
+}
+
+// newMember is a user with roles.
+func newMember(name string, roles ...string) gardenerv1beta1.ProjectMember {
+	m := gardenerv1beta1.ProjectMember{Subject: userSubject(name)}
+	m.SetRoles(roles)
+	return m
+}
+
+// create creates a Project that olivia owns.
+func (m members) create(t testing.TB, name string, with ...gardenerv1beta1.ProjectMember) *gardenerv1beta1.Project {
+	t.Helper()
+	project := &gardenerv1beta1.Project{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"name": name}},
+		Spec:       gardenerv1beta1.ProjectSpec{Owner: new(userSubject("olivia")), Members: with},
+	}
+	created, err := m.Create(request(t, "root", "create", ""), project, nil, &metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return created.(*gardenerv1beta1.Project)
+}
+
+// change changes a Project as a user.
+func (m members) change(t testing.TB, who, name string, how func(*gardenerv1beta1.Project)) error {
+	t.Helper()
+	next := rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
+		project := old.DeepCopyObject().(*gardenerv1beta1.Project)
+		how(project)
+		return project, nil
+	})
+	_, _, err := m.Update(request(t, who, "update", name), name, next, nil, nil, false, &metav1.UpdateOptions{})
+	return err
+}
+
+// listed are the names in a list of a user.
+func (m members) listed(t testing.TB, who string, options *internalversion.ListOptions, groups ...string) ([]string, *gardenerv1beta1.ProjectList) {
+	t.Helper()
+	found, err := m.List(request(t, who, "list", "", groups...), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := found.(*gardenerv1beta1.ProjectList)
+	names := []string{}
+	for i := range list.Items {
+		names = append(names, list.Items[i].Name)
+	}
+	return names, list
+}
+
+func TestMembersSeeTheirProjects(t *testing.T) {
+	for name, option := range map[string]func(*Options){
+		"watch cache": func(*Options) {}, "etcd": func(o *Options) { o.Etcd.EnableWatchCache = false },
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMembers(t, option)
+			for i := range 9 {
+				var with []gardenerv1beta1.ProjectMember
+				if i%3 == 0 {
+					with = append(with, newMember("vera", "viewer"))
+				}
+				with = append(with, newMember("sam", "serviceaccountmanager", "extension:deploy"))
+				m.create(t, fmt.Sprintf("p%d", i), with...)
+			}
+			list := func(who string, options *internalversion.ListOptions, want ...string) *gardenerv1beta1.ProjectList {
+				t.Helper()
+				names, list := m.listed(t, who, options)
+				if !slices.Equal(names, want) {
+					t.Errorf("%s, %+v: got %q, want %q", who, options, names, want)
+				}
+				return list
+			}
+			all := []string{"p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7", "p8"}
+			whole := list("root", nil, all...)
+			list("olivia", nil, all...)
+			mine := list("vera", nil, "p0", "p3", "p6")
+			list("vera", &internalversion.ListOptions{ResourceVersion: "0"}, "p0", "p3", "p6")
+			list("zoe", nil)
+			list("sam", nil) // what get does not allow is in no list
+			if mine.ResourceVersion != whole.ResourceVersion {
+				t.Errorf("resource versions %s and %s of the same state", mine.ResourceVersion, whole.ResourceVersion)
+			}
+			for i := range mine.Items {
+				if len(mine.Items[i].Spec.Members) != 2 {
+					t.Errorf("not the whole object: %+v", mine.Items[i])
+				}
+			}
+
+			// A selector narrows the list, and reveals nothing of others.
+			list("vera", &internalversion.ListOptions{LabelSelector: labels.SelectorFromSet(labels.Set{"name": "p3"})}, "p3")
+			list("vera", &internalversion.ListOptions{LabelSelector: labels.SelectorFromSet(labels.Set{"name": "p4"})})
+			for name, want := range map[string][]string{"p3": {"p3"}, "p4": nil, "missing": nil} {
+				options := &internalversion.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name)}
+				list("vera", options, want...)
+				if name != "missing" {
+					list("root", options, name)
+				}
+			}
+			namespace := whole.Items[4].NamespaceName()
+			list("vera", &internalversion.ListOptions{FieldSelector: fields.OneTermEqualSelector("spec.namespace", namespace)})
+			list("root", &internalversion.ListOptions{FieldSelector: fields.OneTermEqualSelector("spec.namespace", namespace)}, "p4")
+
+			// Chunks: neither a number nor a token reveals that there are others.
+			page := list("vera", &internalversion.ListOptions{Limit: 2}, "p0", "p3")
+			if page.Continue == "" || page.RemainingItemCount != nil {
+				t.Errorf("first page: continue %q, remaining %v", page.Continue, page.RemainingItemCount)
+			}
+			page = list("vera", &internalversion.ListOptions{Limit: 2, Continue: page.Continue}, "p6")
+			if page.Continue != "" || page.RemainingItemCount != nil {
+				t.Errorf("last page: continue %q, remaining %v", page.Continue, page.RemainingItemCount)
+			}
+			page = list("vera", &internalversion.ListOptions{Limit: 3}, "p0", "p3", "p6")
+			if page.Continue != "" {
+				t.Error("a token reveals projects of others")
+			}
+			if page = list("zoe", &internalversion.ListOptions{Limit: 1}); page.Continue != "" || page.RemainingItemCount != nil {
+				t.Error("a page without items reveals projects of others")
+			}
+		})
+	}
+}
+
+func TestMembersChangeWhatTheirRolesAllow(t *testing.T) {
+	m := newMembers(t)
+	m.create(t, "dev", newMember("vera", "viewer"), newMember("anna", "admin"), newMember("ugo", "uam"))
+	edit := func(p *gardenerv1beta1.Project) { p.Spec.Description = new("x" + p.ResourceVersion) }
+	for who, want := range map[string]struct{ get, update, remove bool }{
+		"olivia": {true, true, true}, "anna": {true, true, true}, "ugo": {true, true, false}, "vera": {true, false, false}, "zoe": {}, "root": {true, true, true},
+	} {
+		check := func(what string, err error, allowed bool) {
+			t.Helper()
+			if allowed && err != nil || !allowed && !apierrors.IsForbidden(err) {
+				t.Errorf("%s, %s: %v", who, what, err)
+			}
+		}
+		_, err := m.Get(request(t, who, "get", "dev"), "dev", &metav1.GetOptions{})
+		check("get", err, want.get)
+		check("update", m.change(t, who, "dev", edit), want.update)
+		_, _, err = m.Delete(request(t, who, "delete", "dev"), "dev", nil, &metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
+		check("delete", err, want.remove)
+		_, err = m.DeleteCollection(request(t, who, "deletecollection", ""), rest.ValidateAllObjectFunc, &metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}, nil)
+		check("deletecollection", err, who == "root")
+	}
+}
+
+// A server whose watch cache is behind authorizes a user who was removed; the storage decides with the stored object.
+func TestStoredMembersDecide(t *testing.T) {
+	m := newMembers(t)
+	m.create(t, "dev", newMember("anna", "admin"))
+	if err := m.change(t, "anna", "dev", func(p *gardenerv1beta1.Project) { p.Spec.Members = nil }); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.change(t, "anna", "dev", func(p *gardenerv1beta1.Project) { p.Spec.Purpose = new("taken over") }); !apierrors.IsForbidden(err) {
+		t.Errorf("update: %v", err)
+	}
+	if _, err := m.Get(request(t, "anna", "get", "dev"), "dev", &metav1.GetOptions{}); !apierrors.IsForbidden(err) {
+		t.Errorf("get: %v", err)
+	}
+	if _, _, err := m.Delete(request(t, "anna", "delete", "dev"), "dev", nil, &metav1.DeleteOptions{}); !apierrors.IsForbidden(err) {
+		t.Errorf("delete: %v", err)
+	}
+	stored, err := m.Get(request(t, "root", "get", "dev"), "dev", &metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if project := stored.(*gardenerv1beta1.Project); project.Spec.Purpose != nil || project.DeletionTimestamp != nil {
+		t.Errorf("a removed member changed it: %+v", project)
+	}
+}
+
+// When RBAC is unavailable, a list fails: from one with fewer items a client would conclude that the others have been deleted.
+func TestUnknownIsNoShorterList(t *testing.T) {
+	m := newMembers(t)
+	m.create(t, "dev")
+	if found, err := m.List(request(t, "ghost", "list", ""), nil); err == nil {
+		t.Errorf("got %v", found)
+	}
+	if _, err := m.Watch(request(t, "ghost", "watch", ""), nil); err == nil {
+		t.Error("watch: no error")
+	}
+	if _, err := m.List(t.Context(), nil); err == nil {
+		t.Error("a list without a user")
+	}
+}
+
+// seen waits for the next event of a watch, and returns it without what bookmarks report.
+func seen(t *testing.T, w watch.Interface) string {
+	t.Helper()
+	for {
+		select {
+		case event, open := <-w.ResultChan():
+			if !open {
+				t.Fatal("the watch has ended")
+			}
+			if event.Type == watch.Bookmark {
+				continue
+			}
+			object := event.Object
+			if shared, ok := object.(runtime.CacheableObject); ok { // by several watches
+				object = shared.GetObject()
+			}
+			project, ok := object.(*gardenerv1beta1.Project)
+			if !ok {
+				t.Fatalf("got %+v", event)
+			}
+			return fmt.Sprint(event.Type, " ", project.Name, " ", len(project.Spec.Members))
+		case <-t.Context().Done():
+			t.Fatal("no event")
+		}
+	}
+}
+
+// A watch reports a Project as added to new members and as deleted to those who are removed, with what they may see of it.
+func TestWatchFollowsMembers(t *testing.T) {
+	for name, option := range map[string]func(*Options){
+		"watch cache": func(*Options) {}, "etcd": func(o *Options) { o.Etcd.EnableWatchCache = false },
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMembers(t, option)
+			m.create(t, "theirs")
+			m.create(t, "mine", newMember("vera", "viewer"))
+			_, list := m.listed(t, "vera", nil)
+			from := &internalversion.ListOptions{ResourceVersion: list.ResourceVersion}
+			open := func(who string, groups ...string) watch.Interface {
+				t.Helper()
+				w, err := m.Watch(request(t, who, "watch", "", groups...), from)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(w.Stop)
+				return w
+			}
+			vera, zoe, staff, root := open("vera"), open("zoe"), open("sue", "staff"), open("root")
+			set := func(name string, with ...gardenerv1beta1.ProjectMember) {
+				t.Helper()
+				if err := m.change(t, "root", name, func(p *gardenerv1beta1.Project) { p.Spec.Members = with }); err != nil {
+					t.Fatal(err)
+				}
+			}
+			group := gardenerv1beta1.ProjectMember{Subject: rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "staff"}, Role: "viewer"}
+			set("theirs", newMember("vera", "uam"))
+			set("theirs", newMember("vera", "uam"), group)
+			set("theirs", newMember("zoe", "serviceaccountmanager"), group, newMember("anna", "admin"))
+			set("mine")
+			set("theirs")
+			m.create(t, "last", newMember("vera"), newMember("zoe"), group)
+			for what, test := range map[string]struct {
+				watch watch.Interface
+				want  []string
+			}{
+				"vera": {vera, []string{"ADDED theirs 1", "MODIFIED theirs 2", "DELETED theirs 2", "DELETED mine 1", "ADDED last 3"}},
+				"zoe":  {zoe, []string{"ADDED last 3"}},
+				"sue":  {staff, []string{"ADDED theirs 2", "MODIFIED theirs 3", "DELETED theirs 3", "ADDED last 3"}},
+				"root": {root, []string{"MODIFIED theirs 1", "MODIFIED theirs 2", "MODIFIED theirs 3", "MODIFIED mine 0", "MODIFIED theirs 0", "ADDED last 3"}},
+			} {
+				for _, want := range test.want {
+					if got := seen(t, test.watch); got != want {
+						t.Errorf("%s: got %q, want %q", what, got, want)
+					}
+				}
+			}
+		})
+	}
+}
+
+// A watch that begins with the state has the Projects of the user, and a bookmark at their end.
+func TestInitialEventsAreOfMembers(t *testing.T) {
+	m := newMembers(t)
+	for i := range 4 {
+		var with []gardenerv1beta1.ProjectMember
+		if i%2 == 0 {
+			with = append(with, newMember("vera", "viewer"))
+		}
+		m.create(t, fmt.Sprintf("p%d", i), with...)
+	}
+	w, err := m.Watch(request(t, "vera", "watch", ""), &internalversion.ListOptions{
+		SendInitialEvents: new(true), AllowWatchBookmarks: true, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Stop()
+	var names []string
+	for event := range w.ResultChan() {
+		project := event.Object.(*gardenerv1beta1.Project)
+		if event.Type == watch.Bookmark {
+			if project.Annotations[metav1.InitialEventsAnnotationKey] != "true" {
+				continue
+			}
+			break
+		}
+		names = append(names, project.Name)
+	}
+	if slices.Sort(names); strings.Join(names, " ") != "p0 p2" {
+		t.Errorf("got %q", names)
+	}
+}
+
+// The authorizer decides with the watch cache.
+func TestAuthorizerReadsTheWatchCache(t *testing.T) {
+	m := newMembers(t)
+	m.create(t, "dev", newMember("vera", "viewer"))
+	decide := func(who, verb string) authorizer.Decision {
+		t.Helper()
+		decision, _, err := m.authorizer.Authorize(t.Context(), authorizer.AttributesRecord{
+			User: &user.DefaultInfo{Name: who}, Verb: verb, APIGroup: "core.gardener.cloud", APIVersion: "v1beta1", Resource: "projects", Name: "dev", ResourceRequest: true,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return decision
+	}
+	for deadline := time.Now().Add(10 * time.Second); decide("vera", "get") != authorizer.DecisionAllow; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("a member is not allowed to get")
+		}
+	}
+	if decide("vera", "update") == authorizer.DecisionAllow || decide("zoe", "get") == authorizer.DecisionAllow || decide("root", "update") != authorizer.DecisionAllow {
+		t.Error("wrong decisions")
+	}
+	if err := m.change(t, "root", "dev", func(p *gardenerv1beta1.Project) { p.Spec.Members = nil }); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(10 * time.Second); decide("vera", "get") == authorizer.DecisionAllow; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("a removed member is allowed to get")
+		}
+	}
+}
+
+// BenchmarkMembership is the cost of a decision about one of n Projects, and of a list of three of them.
+func BenchmarkMembership(b *testing.B) {
+	for _, n := range []int{10, 1000, 10000} {
+		m := newMembers(b)
+		for i := range n {
+			with := []gardenerv1beta1.ProjectMember{newMember(fmt.Sprint("user-", i), "admin"), newMember(fmt.Sprint("guest-", i)), newMember("all-" + fmt.Sprint(i%50))}
+			if i%(n/3) == 0 && i/(n/3) < 3 {
+				with = append(with, newMember("vera"))
+			}
+			m.create(b, fmt.Sprintf("p%05d", i), with...)
+		}
+		name := fmt.Sprintf("p%05d", n/3)
+		b.Run(fmt.Sprintf("authorize/%d", n), func(b *testing.B) {
+			request := authorizer.AttributesRecord{
+				User: &user.DefaultInfo{Name: "vera", Groups: []string{"a", "b", "c"}}, Verb: "get", APIGroup: "core.gardener.cloud", APIVersion: "v1beta1",
+				Resource: "projects", Name: name, ResourceRequest: true,
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				if decision, _, err := m.authorizer.Authorize(b.Context(), request); decision != authorizer.DecisionAllow || err != nil {
+					b.Fatal(decision, err)
+				}
+			}
+		})
+		b.Run(fmt.Sprintf("list/%d", n), func(b *testing.B) {
+			ctx := request(b, "vera", "list", "", "a", "b", "c")
+			b.ReportAllocs()
+			for b.Loop() {
+				if found, err := m.List(ctx, &internalversion.ListOptions{ResourceVersion: "0"}); err != nil || len(found.(*gardenerv1beta1.ProjectList).Items) != 3 {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
