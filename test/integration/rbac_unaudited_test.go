@@ -23,8 +23,17 @@ import (
 )
 
 // unaudited are the permissions that kube-apiserver, or Groundskeeper's admission, requests while it serves a request for something
-// else, and that therefore are in no audit log; TestPermissionsOutsideTheAuditLog and TestManagerRemovesFinalizers need them.
-var unaudited = append(slices.Clone(finalizing), outsideTheLog...)
+// else, and that therefore are in no audit log; TestPermissionsOutsideTheAuditLog, TestManagerRemovesFinalizers and TestProjectMembership need them.
+var unaudited = slices.Concat(finalizing, outsideTheLog, ofOthers)
+
+// ofOthers are those that the API server requests about Projects of which a user is no member; TestProjectMembership needs them.
+var ofOthers = []permissions.Right{
+	{Verb: "get", Group: gardenerv1beta1.GroupName, Resource: "projects/any"},
+	{Verb: "list", Group: gardenerv1beta1.GroupName, Resource: "projects/any"},
+	{Verb: "watch", Group: gardenerv1beta1.GroupName, Resource: "projects/any"},
+	{Verb: "patch", Group: gardenerv1beta1.GroupName, Resource: "projects/any"},
+	{Verb: "delete", Group: gardenerv1beta1.GroupName, Resource: "projects/any"},
+}
 
 // finalizing are those that admission requests when a user removes the finalizer of one of Groundskeeper's controllers.
 var finalizing = []permissions.Right{

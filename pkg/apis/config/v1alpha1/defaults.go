@@ -129,6 +129,9 @@ func SetDefaults_ControllersConfiguration(obj *ControllersConfiguration) {
 
 // SetDefaults_ProjectControllerConfiguration fills in what is left out.
 func SetDefaults_ProjectControllerConfiguration(obj *ProjectControllerConfiguration) {
+	if obj.Authorization == "" {
+		obj.Authorization = ProjectAuthorizationRoles
+	}
 	if obj.ConcurrentSyncs == nil {
 		obj.ConcurrentSyncs = new(int32(5))
 	}

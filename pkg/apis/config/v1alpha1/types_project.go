@@ -8,8 +8,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// ProjectAuthorization is how members get their permissions on Projects.
+type ProjectAuthorization string
+
+// The modes, as --project-authorization of the API server.
+const (
+	// ProjectAuthorizationRoles writes ClusterRoles and ClusterRoleBindings for each Project.
+	ProjectAuthorizationRoles ProjectAuthorization = "roles"
+	// ProjectAuthorizationMembership writes no cluster-scoped object for a Project: the API server decides by the members.
+	ProjectAuthorizationMembership ProjectAuthorization = "membership"
+)
+
 // ProjectControllerConfiguration configures the controllers of Projects.
 type ProjectControllerConfiguration struct {
+	// Authorization is how members get their permissions on Projects: roles (ClusterRoles and bindings for each Project) or
+	// membership (the API server decides, with --project-authorization=membership on all replicas).
+	Authorization ProjectAuthorization `json:"authorization"`
 	// ConcurrentSyncs is how many Projects are worked on at the same time.
 	ConcurrentSyncs *int32 `json:"concurrentSyncs"`
 	// MinimumLifetimeDays is how old a Project must be, and how long ago its last activity, before it can be stale.

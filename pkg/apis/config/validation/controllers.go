@@ -51,6 +51,10 @@ func validateEnabled(enabled, controllers []string, path *field.Path) field.Erro
 
 func validateProject(config *v1alpha1.ProjectControllerConfiguration, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
+	modes := []v1alpha1.ProjectAuthorization{v1alpha1.ProjectAuthorizationRoles, v1alpha1.ProjectAuthorizationMembership}
+	if !slices.Contains(modes, config.Authorization) {
+		errs = append(errs, field.NotSupported(path.Child("authorization"), config.Authorization, modes))
+	}
 	errs = append(errs, validateWorkers(*config.ConcurrentSyncs, path.Child("concurrentSyncs"))...)
 	errs = append(errs, validateDays(*config.MinimumLifetimeDays, path.Child("minimumLifetimeDays"))...)
 	errs = append(errs, validateDays(*config.StaleGracePeriodDays, path.Child("staleGracePeriodDays"))...)

@@ -145,6 +145,8 @@ func TestValidateControllerManagerConfiguration(t *testing.T) {
 		"twice":          {enabled("project", "project"), `controllers.enabled[1]: Duplicate value: "project"`},
 		"in and out":     {enabled("*", "project", "-project"), `controllers.enabled[2]: Invalid value: "-project": the list also has project`},
 		"out of nothing": {enabled("-project"), `controllers.enabled: Invalid value: ["-project"]: removes controllers from an empty list: add "*"`},
+		"project authorization": {func(c *config) { c.Controllers.Project.Authorization = "members" },
+			`controllers.project.authorization: Unsupported value: "members": supported values: "roles", "membership"`},
 		"concurrency 0":  {func(c *config) { c.Controllers.Project.ConcurrentSyncs = new(int32(0)) }, `controllers.project.concurrentSyncs: Invalid value: 0: must be greater than 0`},
 		"concurrency -1": {func(c *config) { c.Controllers.Project.ConcurrentSyncs = new(int32(-1)) }, `controllers.project.concurrentSyncs: Invalid value: -1: must be greater than 0`},
 		"quota":          {quota(func(*v1alpha1.QuotaConfiguration) {}), ""},

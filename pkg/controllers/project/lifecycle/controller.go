@@ -5,7 +5,8 @@
 // members and its quota, and deletes or releases the namespace when the Project is deleted.
 //
 // A reconciliation reads from caches, decides with pure functions (namespace.go, release.go, rbac.go, quota.go, status.go) and
-// writes only differences. A new Project causes 14 requests including its event, 15 with a quota; a reconciled one causes none.
+// writes only differences. A new Project causes 14 requests including its event, 15 with a quota; a reconciled one causes none. Where
+// the API server decides by the members (membership.go), a new Project causes 6.
 package lifecycle
 
 import (
@@ -47,8 +48,10 @@ type reconciler struct {
 	live     client.Reader
 	contents contents
 	quotas   []quotaRule
-	recorder events.EventRecorder
-	outcomes *prometheus.CounterVec
+	// byMembership is set if the API server decides about Projects by their members, so that they need no ClusterRoles.
+	byMembership bool
+	recorder     events.EventRecorder
+	outcomes     *prometheus.CounterVec
 	// timeToReady receives the time until a new Project is Ready.
 	timeToReady prometheus.Observer
 	now         func() time.Time
@@ -88,6 +91,9 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.ProjectControllerCo
 		live:     mgr.GetAPIReader(),
 		contents: contents{usage.Kinds},
 		quotas:   quotas,
+
+		byMembership: config.Authorization == configv1alpha1.ProjectAuthorizationMembership,
+
 		recorder: mgr.GetEventRecorder(fieldOwner),
 		outcomes: outcomes, timeToReady: timeToReady,
 		now: time.Now,

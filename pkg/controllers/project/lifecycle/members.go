@@ -61,7 +61,7 @@ func (p *pass) followMembers(ctx context.Context) error {
 	}
 	p.followed = true
 	action := decideMembers(p.project, namespace)
-	desired := desiredRBAC(p.project)
+	desired := p.desired(p.project)
 	if action == withdrawBindings {
 		withoutNamespaceRules(desired)
 	}
@@ -71,7 +71,7 @@ func (p *pass) followMembers(ctx context.Context) error {
 	wrote, err := inParallel(reachable, func(object client.Object) (bool, error) {
 		return p.follow(ctx, object, action == ensureBindings)
 	})
-	removed, removeErr := p.removeExtensionRoles(ctx, p.project, desired)
+	removed, removeErr := p.removeUnused(ctx, p.project, desired)
 	p.wrote += wrote + removed
 	if action == withdrawBindings {
 		err = errors.Join(err, p.withdrawBindings(ctx, namespace))

@@ -124,14 +124,19 @@ func (b *rbacBuilder) roleBinding(name string, subjects []rbacv1.Subject) *rbacv
 func (b *rbacBuilder) extension(role string, subjects []rbacv1.Subject) {
 	name := extensionRoleName(b.project, role)
 	aggregated := &rbacv1.ClusterRole{
-		ObjectMeta: b.meta(name),
-		AggregationRule: &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{
-			{MatchLabels: map[string]string{gardenerv1beta1.LabelAggregateToExtensionRole: role}},
-		}},
+		ObjectMeta:      b.meta(name),
+		AggregationRule: aggregatedExtension(role),
 	}
 	b.objects = append(b.objects, aggregated)
 	binding := b.roleBinding(name, subjects)
 	aggregated.Labels, binding.Labels = extensionLabels(b.project), extensionLabels(b.project)
+}
+
+// aggregatedExtension selects the ClusterRoles whose rules an extension role has.
+func aggregatedExtension(role string) *rbacv1.AggregationRule {
+	return &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{
+		{MatchLabels: map[string]string{gardenerv1beta1.LabelAggregateToExtensionRole: role}},
+	}}
 }
 
 func clusterRoleRef(name string) rbacv1.RoleRef {

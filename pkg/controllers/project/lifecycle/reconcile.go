@@ -179,9 +179,9 @@ func (p *pass) ensureNamespace(ctx context.Context) (*corev1.Namespace, namespac
 // ensureRoles reconciles the roles and bindings of the members.
 func (p *pass) ensureRoles(ctx context.Context) error {
 	p.followed = true
-	desired := desiredRBAC(p.project)
+	desired := p.desired(p.project)
 	wrote, err := p.ensureAll(ctx, desired)
-	removed, removeErr := p.removeExtensionRoles(ctx, p.project, desired)
+	removed, removeErr := p.removeUnused(ctx, p.project, desired)
 	p.wrote += wrote + removed
 	return errors.Join(err, removeErr)
 }

@@ -125,7 +125,7 @@ func (r *reconciler) remove(ctx context.Context, object client.Object) error {
 func (r *reconciler) removeExtensionRoles(ctx context.Context, project *gardenerv1beta1.Project, desired []client.Object) (int, error) {
 	wanted := map[string]bool{}
 	for _, object := range desired {
-		wanted[object.GetName()] = true
+		wanted[describe(object)] = true
 	}
 	bindings, roles := &rbacv1.RoleBindingList{}, &rbacv1.ClusterRoleList{}
 	if err := r.client.List(ctx, bindings, client.MatchingLabels(extensionLabels(project)), client.InNamespace(namespaceName(project))); err != nil {
@@ -143,7 +143,7 @@ func (r *reconciler) removeExtensionRoles(ctx context.Context, project *gardener
 	}
 	removed := 0
 	for _, object := range found {
-		if wanted[object.GetName()] || !isExtensionRoleOf(project, object) || !object.GetDeletionTimestamp().IsZero() {
+		if wanted[describe(object)] || !isExtensionRoleOf(project, object) || !object.GetDeletionTimestamp().IsZero() {
 			continue
 		}
 		if err := r.remove(ctx, object); errors.Is(err, kit.ErrChanged) {

@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+)
+
+// roleSharedExtension is the prefix of the ClusterRoles of extension roles that all Projects share.
+const roleSharedExtension = "gardener.cloud:extension:project-role:"
+
+// desired returns the roles and bindings of a Project, roles before their bindings, in the mode that is configured.
+func (r *reconciler) desired(project *gardenerv1beta1.Project) []client.Object {
+	if r.byMembership {
+		return desiredNamespacedRBAC(project)
+	}
+	return desiredRBAC(project)
+}
+
+// desiredNamespacedRBAC returns the RoleBindings of a Project whose members the API server knows. No cluster-scoped object exists for
+// each Project: an extension role has one ClusterRole for all Projects, which is retained when no Project uses it.
+func desiredNamespacedRBAC(project *gardenerv1beta1.Project) []client.Object {
+	var objects []client.Object
+	for _, role := range subjectsOf(project).extensionRoles() {
+		objects = append(objects, sharedExtensionRole(role))
+	}
+	shared := map[string]string{}
+	for _, role := range subjectsOf(project).extensionRoles() {
+		shared[extensionRoleName(project, role)] = roleSharedExtension + role
+	}
+	for _, object := range desiredRBAC(project) {
+		binding, ok := object.(*rbacv1.RoleBinding)
+		if !ok {
+			continue
+		}
+		if name, ok := shared[binding.Name]; ok {
+			binding.RoleRef = clusterRoleRef(name)
+		}
+		objects = append(objects, binding)
+	}
+	return objects
+}
+
+// sharedExtensionRole returns the ClusterRole of an extension role for all Projects. Its label has no name, so that it is in the
+// cache (CacheOptions) and of no Project.
+func sharedExtensionRole(role string) *rbacv1.ClusterRole {
+	return &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: roleSharedExtension + role,
+			// An uninstallation deletes what has the second label.
+			Labels: map[string]string{gardenerv1beta1.LabelProjectName: "", "app.kubernetes.io/part-of": "groundskeeper"},
+		},
+		AggregationRule: aggregatedExtension(role),
+	}
+}
+
+// removeUnused deletes roles and bindings of the Project that are no longer desired: those of extension roles that no member has,
+// and those that the other mode had created.
+func (r *reconciler) removeUnused(ctx context.Context, project *gardenerv1beta1.Project, desired []client.Object) (int, error) {
+	removed, err := r.removeExtensionRoles(ctx, project, desired)
+	if !r.byMembership {
+		return removed, err
+	}
+	more, moreErr := r.removeClusterRoles(ctx, project)
+	return removed + more, errors.Join(err, moreErr)
+}
+
+// removeClusterRoles deletes the ClusterRoles and ClusterRoleBindings that were created for the Project, bindings before the roles
+// that they bind, with the UID and the resource version in the cache as preconditions.
+func (r *reconciler) removeClusterRoles(ctx context.Context, project *gardenerv1beta1.Project) (int, error) {
+	var roles, bindings []client.Object
+	for _, object := range desiredRBAC(project) {
+		switch object.(type) {
+		case *rbacv1.ClusterRole:
+			roles = append(roles, object)
+		case *rbacv1.ClusterRoleBinding:
+			bindings = append(bindings, object)
+		}
+	}
+	total := 0
+	for _, objects := range [][]client.Object{bindings, roles} {
+		removed, err := inParallel(objects, func(like client.Object) (bool, error) {
+			current, err := r.get(ctx, r.client, like)
+			switch {
+			case apierrors.IsNotFound(err):
+				return false, nil
+			case err != nil:
+				return false, fmt.Errorf("get %s: %w", describe(like), err)
+			case !wasCreatedFor(project, current), !current.GetDeletionTimestamp().IsZero():
+				return false, nil
+			}
+			err = r.remove(ctx, current)
+			return err == nil, err
+		})
+		if total += removed; err != nil {
+			return total, err
+		}
+	}
+	if total > 0 {
+		log.FromContext(ctx).Info("Deleted the cluster roles and bindings of a project whose members the API server knows", "count", total)
+	}
+	return total, nil
+}
