@@ -128,6 +128,13 @@ func (v *clouded) has(namespace string, want ...string) {
 		if err := errors.Join(v.c.List(ctx, services, own...), v.c.List(ctx, parts, own...)); err != nil {
 			return err
 		}
+		// The Service of a copy is deleted first, and its slices with requests of their own.
+		for _, part := range parts.Items {
+			owner := part.Labels[discoveryv1.LabelServiceName]
+			if !slices.ContainsFunc(services.Items, func(service corev1.Service) bool { return service.Name == owner }) {
+				return fmt.Errorf("EndpointSlice %s has no Service %q", part.Name, owner)
+			}
+		}
 		got := []string{}
 		for _, service := range services.Items {
 			id := service.Labels[gimbalv1.LabelLoadBalancerID]
