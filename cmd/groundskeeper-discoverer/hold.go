@@ -57,7 +57,7 @@ func (d *discoverer) adoptLease(ctx context.Context) {
 // report writes the status of the DiscoveryBackend until ctx is done.
 func (d *discoverer) report(ctx context.Context) {
 	writer := &report.Writer{
-		Client: d.backends, Namespace: d.backendNamespace, Name: d.backend, Ledger: d.ledger, State: d.state, Clock: clock.RealClock{},
+		Client: d.backends, Namespace: d.backendNamespace, Name: d.backend, Ledger: d.ledger, State: d.state, Contact: d.contact, Clock: clock.RealClock{},
 	}
 	writer.Run(ctx)
 }

@@ -53,7 +53,7 @@ func (d *discoverer) kubernetes() (backend, error) {
 	}
 	upstream, err := kubernetes.New(kubernetes.Options{
 		Backend: d.backend, Client: querying, Watching: watching, Namespaces: d.allow, Annotations: d.annotations,
-		ExternalNames: d.externalNames, Recognize: d.recognize, Meters: d.meters, Clock: clock.RealClock{},
+		ExternalNames: d.externalNames, Recognize: d.recognize, Contact: d.contact.Note, Meters: d.meters, Clock: clock.RealClock{},
 	})
 	return &cluster{upstream, d}, err
 }

@@ -49,7 +49,7 @@ func (d *discoverer) openstack() (backend, error) {
 		QPS: d.openstackQPS, Burst: d.openstackBurst, Timeout: d.timeout, UserAgent: version.UserAgent(name), Wrap: d.measured(cloudPathOf),
 	}, clock.RealClock{})
 	return &cloud{upstream.New(upstream.Options{
-		Backend: d.backend, Cloud: session, Recognize: d.recognize, Watchlist: d.watchlist, Admits: d.policy().Admits, Threads: d.threads,
+		Backend: d.backend, Cloud: session, Recognize: d.recognize, Contact: d.contact.Note, Watchlist: d.watchlist, Admits: d.policy().Admits, Threads: d.threads,
 		Ledger: d.ledger, Subject: backendSubject, Meters: d.meters, Clock: clock.RealClock{},
 	}), d}, nil
 }

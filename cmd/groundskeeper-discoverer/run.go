@@ -52,6 +52,7 @@ type discoverer struct {
 	server   string
 	registry *prometheus.Registry
 	ledger   *report.Ledger
+	contact  *report.Contact
 	meters   *telemetry.Meters
 	there    backend
 	replica  *replica.Replica
@@ -69,7 +70,7 @@ func newDiscoverer(o *options) (*discoverer, error) {
 		return nil, err
 	}
 	queue := replica.NewQueue()
-	d := &discoverer{options: o, registry: prometheus.NewRegistry(), ledger: report.NewLedger(clock.RealClock{})}
+	d := &discoverer{options: o, registry: prometheus.NewRegistry(), ledger: report.NewLedger(clock.RealClock{}), contact: report.NewContact(clock.RealClock{})}
 	d.meters = telemetry.New(o.backend, string(o.mode), version.Version(), queue.Len)
 	d.registry.MustRegister(d.meters, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	connect := d.kubernetes

@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"syscall"
@@ -37,8 +38,10 @@ func (u *Upstream) Probe(ctx context.Context, ticking clock.WithTicker, period t
 		}
 		if local := (*identity.LocalError)(nil); errors.As(err, &local) {
 			// The backend responds, and what was reported of it still holds.
+			u.contact(true)
 			logr.FromContextOrDiscard(ctx).Error(err, "Failed to compare the backend with the recorded one, trying again")
 		} else {
+			u.contact(!isSilent(err))
 			notify(Classify(err))
 		}
 		select {
@@ -61,6 +64,31 @@ func (u *Upstream) query(ctx context.Context) error {
 		return err
 	}
 	return u.verify(ctx)
+}
+
+func (u *Upstream) contact(reached bool) {
+	if u.Contact != nil {
+		u.Contact(reached)
+	}
+}
+
+// isSilent reports about the error of a request to the backend whether it has not responded at all, not even with an error.
+func isSilent(err error) bool {
+	var alert tls.AlertError
+	var record tls.RecordHeaderError
+	var unknown x509.UnknownAuthorityError
+	var invalid x509.CertificateInvalidError
+	var hostname x509.HostnameError
+	var status apierrors.APIStatus
+	var refusal *identity.Rejection
+	switch {
+	case err == nil, errors.As(err, &alert), errors.As(err, &record), errors.As(err, &unknown), errors.As(err, &invalid), errors.As(err, &hostname),
+		errors.As(err, &status), errors.As(err, &refusal):
+		return false
+	}
+	var network net.Error
+	return errors.As(err, &network) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // Classify reports what an error of a request to the backend means, nil for none. The message is the same as long as the cause is:

@@ -35,22 +35,26 @@ func TestClassify(t *testing.T) {
 	for name, tc := range map[string]struct {
 		err           error
 		kind, message string
+		silent        bool
 	}{
-		"expired token":      {apierrors.NewUnauthorized("hunter2"), gimbalv1.ErrorAuthentication, "rejects the credentials"},
-		"expired client":     {&url.Error{Op: "Get", URL: "https://h", Err: tls.AlertError(45)}, gimbalv1.ErrorAuthentication, "rejects the credentials"},
-		"no permissions":     {apierrors.NewForbidden(services, "", errors.New("hunter2")), gimbalv1.ErrorAuthentication, "may not list"},
-		"refused":            {rejected(1), gimbalv1.ErrorConnection, "rejects connections"},
-		"timeout":            {&url.Error{Op: "Get", URL: "https://h", Err: context.DeadlineExceeded}, gimbalv1.ErrorConnection, "before the timeout"},
-		"unknown host":       {&url.Error{Op: "Get", URL: "https://h", Err: &net.DNSError{Name: "h"}}, gimbalv1.ErrorConnection, "cannot be resolved"},
-		"unknown authority":  {&url.Error{Op: "Get", URL: "https://h", Err: x509.UnknownAuthorityError{}}, gimbalv1.ErrorConnection, "unknown authority"},
-		"another host":       {&url.Error{Op: "Get", URL: "https://h", Err: x509.HostnameError{Certificate: &x509.Certificate{}, Host: "h"}}, gimbalv1.ErrorConnection, "another host"},
-		"expired server":     {x509.CertificateInvalidError{Reason: x509.Expired}, gimbalv1.ErrorConnection, "not valid"},
-		"the server is sick": {apierrors.NewInternalError(errors.New("hunter2")), gimbalv1.ErrorConnection, "status 500"},
-		"anything":           {errors.New("hunter2"), gimbalv1.ErrorConnection, "does not respond"},
+		"expired token":      {apierrors.NewUnauthorized("hunter2"), gimbalv1.ErrorAuthentication, "rejects the credentials", false},
+		"expired client":     {&url.Error{Op: "Get", URL: "https://h", Err: tls.AlertError(45)}, gimbalv1.ErrorAuthentication, "rejects the credentials", false},
+		"no permissions":     {apierrors.NewForbidden(services, "", errors.New("hunter2")), gimbalv1.ErrorAuthentication, "may not list", false},
+		"refused":            {rejected(1), gimbalv1.ErrorConnection, "rejects connections", true},
+		"timeout":            {&url.Error{Op: "Get", URL: "https://h", Err: context.DeadlineExceeded}, gimbalv1.ErrorConnection, "before the timeout", true},
+		"unknown host":       {&url.Error{Op: "Get", URL: "https://h", Err: &net.DNSError{Name: "h"}}, gimbalv1.ErrorConnection, "cannot be resolved", true},
+		"unknown authority":  {&url.Error{Op: "Get", URL: "https://h", Err: x509.UnknownAuthorityError{}}, gimbalv1.ErrorConnection, "unknown authority", false},
+		"another host":       {&url.Error{Op: "Get", URL: "https://h", Err: x509.HostnameError{Certificate: &x509.Certificate{}, Host: "h"}}, gimbalv1.ErrorConnection, "another host", false},
+		"expired server":     {x509.CertificateInvalidError{Reason: x509.Expired}, gimbalv1.ErrorConnection, "not valid", false},
+		"the server is sick": {apierrors.NewInternalError(errors.New("hunter2")), gimbalv1.ErrorConnection, "status 500", false},
+		"anything":           {errors.New("hunter2"), gimbalv1.ErrorConnection, "does not respond", false},
 	} {
 		got := Classify(tc.err)
 		if got == nil || got.Type != tc.kind || !strings.Contains(got.Message, tc.message) || strings.Contains(got.Message, "hunter2") {
 			t.Errorf("%s: got %v", name, got)
+		}
+		if isSilent(tc.err) != tc.silent {
+			t.Errorf("%s: silent: %t", name, !tc.silent)
 		}
 	}
 	if Classify(nil) != nil {

@@ -42,8 +42,10 @@ type Options struct {
 	ExternalNames bool
 	// Recognize returns an error if the cluster with this identity must not be copied. It may be nil: every cluster is copied.
 	Recognize func(ctx context.Context, observed []gimbalv1.ClusterIdentity) error
-	Meters    *telemetry.Meters
-	Clock     clock.PassiveClock
+	// Contact is called after each probe with whether the backend has responded. It may be nil.
+	Contact func(reached bool)
+	Meters  *telemetry.Meters
+	Clock   clock.PassiveClock
 }
 
 // Listener is notified of changes. A Replica is one.

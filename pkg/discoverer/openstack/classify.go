@@ -5,6 +5,7 @@ package openstack
 
 import (
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -76,6 +77,11 @@ func unreachable(err error) string {
 	default:
 		return "does not respond: see whether it runs and can be reached, and the log of the discoverer"
 	}
+}
+
+// responded reports whether the cloud has responded, be it with an error or with a certificate that is not accepted.
+func responded(err error) bool {
+	return !isSilent(err) || errors.As(err, new(*tls.CertificateVerificationError))
 }
 
 // isSilent reports whether there was no response: then there will be none for another project either.

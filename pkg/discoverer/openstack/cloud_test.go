@@ -4,6 +4,9 @@
 package openstack
 
 import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -128,5 +131,30 @@ func TestSessionWithoutCloud(t *testing.T) {
 	_, err := session.Projects(t.Context())
 	if problem := problemOf(err); problem.Type != gimbalv1.ErrorConnection || !strings.Contains(problem.Message, "rejects connections") || !isSilent(err) {
 		t.Error(problem, err)
+	}
+}
+
+// A cloud is reached when it responds about any project, whatever that is.
+func TestResponded(t *testing.T) {
+	silent := &openstack.Error{Reason: openstack.ReasonUnreachable}
+	broken := &openstack.Error{Reason: openstack.ReasonUnreachable, Status: http.StatusServiceUnavailable}
+	for name, tc := range map[string]struct {
+		errs []error
+		want bool
+	}{
+		"no project":        {nil, true},
+		"listed":            {[]error{nil}, true},
+		"nothing responds":  {[]error{silent, silent}, false},
+		"one responds":      {[]error{silent, nil}, true},
+		"an error response": {[]error{silent, broken}, true},
+		"the wrong CA":      {[]error{fmt.Errorf("%w: %w", silent, &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}})}, true},
+	} {
+		var outcomes []*outcome
+		for _, err := range tc.errs {
+			outcomes = append(outcomes, &outcome{err: err})
+		}
+		if got := respondedAny(outcomes); got != tc.want {
+			t.Errorf("%s: got %t", name, got)
+		}
 	}
 }

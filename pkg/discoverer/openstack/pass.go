@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -31,6 +32,7 @@ func (u *Upstream) pass(ctx context.Context) error {
 	}
 	if err != nil {
 		u.fail()
+		u.contact(responded(err))
 		u.reportCloud(ctx, err)
 		return err
 	}
@@ -49,6 +51,7 @@ func (u *Upstream) pass(ctx context.Context) error {
 			u.Cloud.Renew(o.ID)
 		}
 	}
+	u.contact(respondedAny(outcomes))
 	changed, err := u.take(chosen, outcomes)
 	u.reportProblems(ctx, chosen.problems, outcomes)
 	for _, key := range changed {
@@ -58,6 +61,17 @@ func (u *Upstream) pass(ctx context.Context) error {
 		u.listener.Listed()
 	}
 	return err
+}
+
+func (u *Upstream) contact(reached bool) {
+	if u.Contact != nil {
+		u.Contact(reached)
+	}
+}
+
+// respondedAny reports whether the cloud has responded about some project; without projects it has by listing none.
+func respondedAny(outcomes []*outcome) bool {
+	return len(outcomes) == 0 || slices.ContainsFunc(outcomes, func(o *outcome) bool { return responded(o.err) })
 }
 
 // recognize checks that the cloud is the one that is copied.

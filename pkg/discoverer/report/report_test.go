@@ -14,6 +14,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -180,6 +181,54 @@ func TestWriterAfterRestart(t *testing.T) {
 	if err := w.write(t.Context()); err != nil || len(client.writes) != 1 {
 		t.Error(err, client.writes)
 	}
+}
+
+// Whether the backend responds is reported after the first request. After a restart the time begins again when it does not, and not when it does.
+func TestContact(t *testing.T) {
+	clock := clocktesting.NewFakeClock(start)
+	client := &fakeClient{backend: &gimbalv1.DiscoveryBackend{}}
+	process := func() (*Writer, *Contact) {
+		contact := NewContact(clock)
+		return &Writer{Client: client, Ledger: NewLedger(clock), Clock: clock, Contact: contact, State: func() State {
+			return State{Discovered: Discovered{metav1.ConditionFalse, "Reason", clock.Now().String()}}
+		}}, contact
+	}
+	expect := func(w *Writer, want string, since time.Time) {
+		t.Helper()
+		if err := w.write(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		c := meta.FindStatusCondition(client.backend.Status.Conditions, gimbalv1.ConditionReachable)
+		switch {
+		case c == nil && want == "":
+		case c == nil || string(c.Status) != want || !c.LastTransitionTime.Time.Equal(since):
+			t.Errorf("got %+v, want %s since %s", c, want, since)
+		}
+	}
+	w, contact := process()
+	expect(w, "", start)
+	contact.Note(true)
+	expect(w, "True", start)
+	clock.Step(time.Minute)
+	contact.Note(true)
+	expect(w, "True", start)
+	contact.Note(false)
+	expect(w, "False", start.Add(time.Minute))
+	clock.Step(time.Hour)
+	contact.Note(false)
+	expect(w, "False", start.Add(time.Minute))
+
+	w, contact = process()
+	expect(w, "False", start.Add(time.Minute)) // there was no request yet
+	contact.Note(false)
+	expect(w, "False", start.Add(time.Hour+time.Minute))
+	clock.Step(time.Minute)
+	contact.Note(true)
+	expect(w, "True", start.Add(time.Hour+2*time.Minute))
+	clock.Step(time.Minute)
+	w, contact = process()
+	contact.Note(true)
+	expect(w, "True", start.Add(time.Hour+2*time.Minute))
 }
 
 // What was not written is tried again, on what is there then.

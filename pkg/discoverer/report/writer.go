@@ -62,6 +62,8 @@ type Writer struct {
 	Ledger          *Ledger
 	State           func() State
 	Clock           clock.Clock
+	// Contact is whether the backend responds. It may be nil: then that is not reported.
+	Contact *Contact
 
 	before *gimbalv1.DiscoveryBackend
 	last   string
@@ -132,6 +134,12 @@ func (w *Writer) render(state State, entries []Entry) *status {
 	rendered := &status{
 		Errors: errorsOf(entries, ""), Conditions: []metav1.Condition{w.condition(state.Discovered)},
 		Services: before.Services, Endpoints: before.Endpoints, LastSyncTime: before.LastSyncTime,
+	}
+	if w.Contact != nil {
+		reachable := w.Contact.condition(meta.FindStatusCondition(before.Conditions, gimbalv1.ConditionReachable), w.before.Generation)
+		if reachable != nil {
+			rendered.Conditions = append(rendered.Conditions, *reachable)
+		}
 	}
 	if state.Counted {
 		rendered.Services, rendered.Endpoints = new(int32(state.Services)), new(int32(state.Endpoints))

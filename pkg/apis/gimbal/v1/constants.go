@@ -3,6 +3,8 @@
 
 package v1
 
+import "time"
+
 // FinalizerName keeps a DiscoveryBackend until no route refers to its Services and the Services have been deleted.
 const FinalizerName = "gimbal.heptio.com/discovery-backend"
 
@@ -50,6 +52,10 @@ const (
 	ConditionDiscovered = "Discovered"
 	// ConditionDrained is true in maintenance, when every route was rewritten and the grace period is over.
 	ConditionDrained = "Drained"
+	// ConditionReachable is true when the backend responds to the discoverer, whatever it responds.
+	ConditionReachable = "Reachable"
+	// ConditionAutomaticMaintenance is true while the traffic is moved away because the backend is not reachable.
+	ConditionAutomaticMaintenance = "AutomaticMaintenance"
 	// ConditionReferencesRemoved is true when the deletion of the backend removed references from routes.
 	ConditionReferencesRemoved = "ReferencesRemoved"
 )
@@ -82,6 +88,14 @@ const (
 	ErrorRouteRefused = "RouteRefused"
 	// ErrorWeightsLost means the saved weights of a route were lost, so its traffic is spread evenly.
 	ErrorWeightsLost = "WeightsLost"
+)
+
+// Periods of automatic maintenance of a backend that sets none.
+const (
+	// DefaultUnreachablePeriod is how long a backend has to be unreachable before automatic maintenance begins.
+	DefaultUnreachablePeriod = 5 * time.Minute
+	// DefaultStablePeriod is how long it has to be reachable before automatic maintenance ends.
+	DefaultStablePeriod = 10 * time.Minute
 )
 
 const (
