@@ -34,8 +34,8 @@ var writers = map[string]struct {
 	},
 	"DiscoveryBackend": {
 		[]string{"controllers/discoverybackend/operator", "controllers/discoverybackend/maintenance", "discoverer/report"},
-		"Accepted DiscovererNotStarted DiscovererRunning DiscovererStarting Draining GracePeriod Incomplete NotTried Pending Restoring " +
-			"RoutesUnknown SecretUnknown Synced Terminating",
+		"Accepted DiscovererNotStarted DiscovererRunning DiscovererStarting Draining GracePeriod Held Incomplete NotResponding NotTried Pending " +
+			"Reachable ReachabilityUnknown Recovering Responding Restoring RoutesUnknown SecretUnknown Synced Terminating Unreachable",
 	},
 	"Project": {
 		[]string{"controllers/project/lifecycle"},

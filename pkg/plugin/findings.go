@@ -158,8 +158,16 @@ func backendFindings(b *gimbalv1.DiscoveryBackend, now time.Time) (all []finding
 	if b.Cluster.ClusterStatus == gimbalv1.ClusterMaintenance {
 		all = append(all, maintenanceFinding(b))
 	}
+	if c := meta.FindStatusCondition(b.Status.Conditions, gimbalv1.ConditionAutomaticMaintenance); c != nil {
+		switch {
+		case c.Status == metav1.ConditionTrue:
+			all = append(all, found(warning, "is in automatic maintenance: %s", c.Message))
+		case c.Reason == "Held":
+			all = append(all, found(warning, "is not in automatic maintenance: %s", c.Message))
+		}
+	}
 	for _, c := range b.Status.Conditions {
-		if c.Type != gimbalv1.ConditionDrained && !conditions.IsSummary(c.Type) && c.Status == metav1.ConditionFalse {
+		if c.Type != gimbalv1.ConditionDrained && c.Type != gimbalv1.ConditionAutomaticMaintenance && !conditions.IsSummary(c.Type) && c.Status == metav1.ConditionFalse {
 			all = append(all, found(warning, "%s: %s: %s", c.Type, c.Reason, c.Message))
 		}
 	}

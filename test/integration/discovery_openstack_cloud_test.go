@@ -128,7 +128,7 @@ func (v *clouded) has(namespace string, want ...string) {
 		if err := errors.Join(v.c.List(ctx, services, own...), v.c.List(ctx, parts, own...)); err != nil {
 			return err
 		}
-		// The Service of a copy is deleted first, and its slices with requests of their own.
+		// The Service of a copy is deleted first, and its slices with separate requests.
 		for _, part := range parts.Items {
 			owner := part.Labels[discoveryv1.LabelServiceName]
 			if !slices.ContainsFunc(services.Items, func(service corev1.Service) bool { return service.Name == owner }) {

@@ -121,6 +121,7 @@ func TestMaintenance(t *testing.T) {
 			"backend deleted":            (*shop).backendDeleted,
 			"deleted in maintenance":     (*shop).deletedInMaintenance,
 			"grace period":               (*shop).gracePeriod,
+			"unreachable":                (*shop).unreachable,
 			"plugin of kubectl":          testPlugin,
 		} {
 			t.Run(name, func(t *testing.T) {

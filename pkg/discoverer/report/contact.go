@@ -13,6 +13,14 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 )
 
+// Reasons of the condition Reachable.
+const (
+	// reasonResponding: the backend has responded to the last request, whatever it responded.
+	reasonResponding = "Responding"
+	// reasonNotResponding: it has not.
+	reasonNotResponding = "NotResponding"
+)
+
 // Contact is whether the backend responds, whatever it responds, and since when it has done so or not. What was before this process
 // started is not known to it.
 type Contact struct {
@@ -44,11 +52,11 @@ func (c *Contact) condition(before *metav1.Condition, generation int64) *metav1.
 		return before
 	}
 	condition := &metav1.Condition{
-		Type: gimbalv1.ConditionReachable, Status: metav1.ConditionFalse, Reason: "NotResponding", Message: "the backend does not respond",
+		Type: gimbalv1.ConditionReachable, Status: metav1.ConditionFalse, Reason: reasonNotResponding, Message: "the backend does not respond",
 		ObservedGeneration: generation, LastTransitionTime: metav1.NewTime(c.since.Truncate(time.Second)),
 	}
 	if c.reached {
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, "Responding", "the backend responds"
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, reasonResponding, "the backend responds"
 		if before != nil && before.Status == metav1.ConditionTrue {
 			condition.LastTransitionTime = before.LastTransitionTime
 		}

@@ -59,6 +59,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &gimbalv1.DiscoveryErrorApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("LabelPolicy"):
 		return &gimbalv1.LabelPolicyApplyConfiguration{}
+	case v1.SchemeGroupVersion.WithKind("MaintenancePolicy"):
+		return &gimbalv1.MaintenancePolicyApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("NamespacePolicy"):
 		return &gimbalv1.NamespacePolicyApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("RampStatus"):

@@ -42,6 +42,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1.DiscoveryBackendStatus{}.OpenAPIModelName():           schema_pkg_apis_gimbal_v1_DiscoveryBackendStatus(ref),
 		v1.DiscoveryError{}.OpenAPIModelName():                   schema_pkg_apis_gimbal_v1_DiscoveryError(ref),
 		v1.LabelPolicy{}.OpenAPIModelName():                      schema_pkg_apis_gimbal_v1_LabelPolicy(ref),
+		v1.MaintenancePolicy{}.OpenAPIModelName():                schema_pkg_apis_gimbal_v1_MaintenancePolicy(ref),
 		v1.NamespacePolicy{}.OpenAPIModelName():                  schema_pkg_apis_gimbal_v1_NamespacePolicy(ref),
 		v1.RampStatus{}.OpenAPIModelName():                       schema_pkg_apis_gimbal_v1_RampStatus(ref),
 		v1.RouteNames{}.OpenAPIModelName():                       schema_pkg_apis_gimbal_v1_RouteNames(ref),
@@ -835,12 +836,19 @@ func schema_pkg_apis_gimbal_v1_Cluster(ref common.ReferenceCallback) common.Open
 							Ref:         ref(metav1.Duration{}.OpenAPIModelName()),
 						},
 					},
+					"maintenance": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Maintenance specifies when maintenance begins without a change of clusterStatus.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.MaintenancePolicy{}.OpenAPIModelName()),
+						},
+					},
 				},
 				Required: []string{"type"},
 			},
 		},
 		Dependencies: []string{
-			v1.AddressPolicy{}.OpenAPIModelName(), v1.LabelPolicy{}.OpenAPIModelName(), v1.NamespacePolicy{}.OpenAPIModelName(), metav1.Duration{}.OpenAPIModelName(), metav1.LabelSelector{}.OpenAPIModelName()},
+			v1.AddressPolicy{}.OpenAPIModelName(), v1.LabelPolicy{}.OpenAPIModelName(), v1.MaintenancePolicy{}.OpenAPIModelName(), v1.NamespacePolicy{}.OpenAPIModelName(), metav1.Duration{}.OpenAPIModelName(), metav1.LabelSelector{}.OpenAPIModelName()},
 	}
 }
 
@@ -1065,7 +1073,7 @@ func schema_pkg_apis_gimbal_v1_DiscoveryBackendStatus(ref common.ReferenceCallba
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "Conditions are the state in detail, Available, CredentialsValid, Discovered, and Drained in maintenance, and its summary, which the API server writes: Ready, Reconciling while the backend becomes ready on its own, and Stalled when a user has to act.",
+							Description: "Conditions are the state in detail, Available, CredentialsValid, Reachable, Discovered, Drained in maintenance and AutomaticMaintenance if cluster.maintenance.automatic is set, and its summary, which the API server writes: Ready, Reconciling while the backend becomes ready on its own, and Stalled when a user has to act.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1251,6 +1259,40 @@ func schema_pkg_apis_gimbal_v1_LabelPolicy(ref common.ReferenceCallback) common.
 	}
 }
 
+func schema_pkg_apis_gimbal_v1_MaintenancePolicy(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "MaintenancePolicy specifies when maintenance begins and ends without a change of clusterStatus.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"automatic": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Automatic moves the traffic away from the backend while its discoverer cannot reach it, as long as clusterStatus is Enabled. Routes without another backend keep their traffic, as with drainPolicy KeepSole. It is never done to the only backend that serves, nor to more backends at the same time than the controller manager permits. It defaults to false.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"unreachablePeriod": {
+						SchemaProps: spec.SchemaProps{
+							Description: "UnreachablePeriod is how long the backend has to be unreachable before automatic maintenance begins. It defaults to 5m.",
+							Ref:         ref(metav1.Duration{}.OpenAPIModelName()),
+						},
+					},
+					"stablePeriod": {
+						SchemaProps: spec.SchemaProps{
+							Description: "StablePeriod is how long the backend has to be reachable before automatic maintenance ends. It defaults to 10m.",
+							Ref:         ref(metav1.Duration{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			metav1.Duration{}.OpenAPIModelName()},
+	}
+}
+
 func schema_pkg_apis_gimbal_v1_NamespacePolicy(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -1430,6 +1472,13 @@ func schema_pkg_apis_gimbal_v1_RouteStatus(ref common.ReferenceCallback) common.
 						SchemaProps: spec.SchemaProps{
 							Description: "DrainedTime is when the last of the routes was changed for maintenance. The drain grace period starts then.",
 							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"recorded": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Recorded is the number of routes that have a record of the weights that their users specified for the backend. It is absent unless the backend is in maintenance.",
+							Type:        []string{"integer"},
+							Format:      "int32",
 						},
 					},
 				},

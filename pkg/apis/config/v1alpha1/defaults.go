@@ -218,6 +218,9 @@ func SetDefaults_DiscoveryConfiguration(obj *DiscoveryConfiguration) {
 	if obj.KeepRemovedReferences == nil {
 		obj.KeepRemovedReferences = &metav1.Duration{Duration: 7 * 24 * time.Hour}
 	}
+	if obj.MaxAutomaticMaintenance == nil {
+		obj.MaxAutomaticMaintenance = new(int32(1))
+	}
 	if obj.OtherKinds == nil {
 		obj.OtherKinds = []OtherKind{}
 	}

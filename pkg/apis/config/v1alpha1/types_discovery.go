@@ -21,6 +21,9 @@ type DiscoveryConfiguration struct {
 	// KeepRemovedReferences is how long a route keeps the record of the references that were removed from it because their backend
 	// was deleted, so that kubectl groundskeeper restore-references can put them back. 0s: removed references are not recorded.
 	KeepRemovedReferences *metav1.Duration `json:"keepRemovedReferences"`
+	// MaxAutomaticMaintenance is how many backends may be in automatic maintenance at the same time. 0: automatic
+	// maintenance is disabled, whatever cluster.maintenance.automatic of the backends is.
+	MaxAutomaticMaintenance *int32 `json:"maxAutomaticMaintenance"`
 	// OtherKinds are kinds of other controllers that refer to Services, for instance VirtualServices. Maintenance does not change
 	// their objects: it makes the endpoints of the Services not ready, as for an Ingress, and names them in status.errors. The
 	// ServiceAccount of the controller manager needs the permission to list and watch them.

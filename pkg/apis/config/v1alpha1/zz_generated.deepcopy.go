@@ -237,6 +237,11 @@ func (in *DiscoveryConfiguration) DeepCopyInto(out *DiscoveryConfiguration) {
 		*out = new(v1.Duration)
 		**out = **in
 	}
+	if in.MaxAutomaticMaintenance != nil {
+		in, out := &in.MaxAutomaticMaintenance, &out.MaxAutomaticMaintenance
+		*out = new(int32)
+		**out = **in
+	}
 	if in.OtherKinds != nil {
 		in, out := &in.OtherKinds, &out.OtherKinds
 		*out = make([]OtherKind, len(*in))

@@ -31,6 +31,9 @@ func validateDiscovery(config *v1alpha1.DiscoveryConfiguration, path *field.Path
 	if keep := config.KeepRemovedReferences.Duration; keep < 0 {
 		errs = append(errs, field.Invalid(path.Child("keepRemovedReferences"), keep.String(), "must not be negative; 0s records no removed references"))
 	}
+	if limit := *config.MaxAutomaticMaintenance; limit < 0 {
+		errs = append(errs, field.Invalid(path.Child("maxAutomaticMaintenance"), limit, "must not be negative; 0 turns automatic maintenance off"))
+	}
 	errs = append(errs, validateOtherKinds(config.OtherKinds, path.Child("otherKinds"))...)
 	return append(errs, validateWorkers(*config.DrainConcurrency, path.Child("drainConcurrency"))...)
 }

@@ -270,6 +270,8 @@ func TestValidateControllerManagerConfiguration(t *testing.T) {
 		"keep for a negative time": {discovery(func(d *v1alpha1.DiscoveryConfiguration) {
 			d.KeepRemovedReferences = &metav1.Duration{Duration: -time.Hour}
 		}), `controllers.discovery.keepRemovedReferences: Invalid value: "-1h0m0s": must not be negative; 0s records no removed references`},
+		"negative automatic maintenance": {discovery(func(d *v1alpha1.DiscoveryConfiguration) { d.MaxAutomaticMaintenance = new(int32(-1)) }),
+			`controllers.discovery.maxAutomaticMaintenance: Invalid value: -1: must not be negative; 0 turns automatic maintenance off`},
 		"admin namespace twice": {discovery(func(d *v1alpha1.DiscoveryConfiguration) { d.AdminNamespaces = []string{"a", "a"} }), `controllers.discovery.adminNamespaces[1]: Duplicate value: "a"`},
 
 		"kluster": {kluster(func(k *v1alpha1.KlusterConfiguration) {

@@ -39,6 +39,8 @@ func (m *DiscoveryError) Reset() { *m = DiscoveryError{} }
 
 func (m *LabelPolicy) Reset() { *m = LabelPolicy{} }
 
+func (m *MaintenancePolicy) Reset() { *m = MaintenancePolicy{} }
+
 func (m *NamespacePolicy) Reset() { *m = NamespacePolicy{} }
 
 func (m *RampStatus) Reset() { *m = RampStatus{} }
@@ -99,6 +101,18 @@ func (m *Cluster) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	{
+		size, err := m.Maintenance.MarshalToSizedBuffer(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = encodeVarintGenerated(dAtA, i, uint64(size))
+	}
+	i--
+	dAtA[i] = 0x1
+	i--
+	dAtA[i] = 0x82
 	if m.DrainDuration != nil {
 		{
 			size, err := m.DrainDuration.MarshalToSizedBuffer(dAtA[:i])
@@ -643,6 +657,61 @@ func (m *LabelPolicy) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
+func (m *MaintenancePolicy) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MaintenancePolicy) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MaintenancePolicy) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.StablePeriod != nil {
+		{
+			size, err := m.StablePeriod.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintGenerated(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x1a
+	}
+	if m.UnreachablePeriod != nil {
+		{
+			size, err := m.UnreachablePeriod.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintGenerated(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x12
+	}
+	i--
+	if m.Automatic {
+		dAtA[i] = 1
+	} else {
+		dAtA[i] = 0
+	}
+	i--
+	dAtA[i] = 0x8
+	return len(dAtA) - i, nil
+}
+
 func (m *NamespacePolicy) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
@@ -788,6 +857,11 @@ func (m *RouteStatus) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	if m.Recorded != nil {
+		i = encodeVarintGenerated(dAtA, i, uint64(*m.Recorded))
+		i--
+		dAtA[i] = 0x28
+	}
 	if m.DrainedTime != nil {
 		{
 			size, err := m.DrainedTime.MarshalToSizedBuffer(dAtA[:i])
@@ -892,6 +966,8 @@ func (m *Cluster) Size() (n int) {
 		l = m.DrainDuration.Size()
 		n += 1 + l + sovGenerated(uint64(l))
 	}
+	l = m.Maintenance.Size()
+	n += 2 + l + sovGenerated(uint64(l))
 	return n
 }
 
@@ -1054,6 +1130,24 @@ func (m *LabelPolicy) Size() (n int) {
 	return n
 }
 
+func (m *MaintenancePolicy) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	n += 2
+	if m.UnreachablePeriod != nil {
+		l = m.UnreachablePeriod.Size()
+		n += 1 + l + sovGenerated(uint64(l))
+	}
+	if m.StablePeriod != nil {
+		l = m.StablePeriod.Size()
+		n += 1 + l + sovGenerated(uint64(l))
+	}
+	return n
+}
+
 func (m *NamespacePolicy) Size() (n int) {
 	if m == nil {
 		return 0
@@ -1125,6 +1219,9 @@ func (m *RouteStatus) Size() (n int) {
 		l = m.DrainedTime.Size()
 		n += 1 + l + sovGenerated(uint64(l))
 	}
+	if m.Recorded != nil {
+		n += 1 + sovGenerated(uint64(*m.Recorded))
+	}
 	return n
 }
 
@@ -1164,6 +1261,7 @@ func (this *Cluster) String() string {
 		`Annotations:` + fmt.Sprintf("%v", this.Annotations) + `,`,
 		`Addresses:` + strings.Replace(strings.Replace(this.Addresses.String(), "AddressPolicy", "AddressPolicy", 1), `&`, ``, 1) + `,`,
 		`DrainDuration:` + strings.Replace(fmt.Sprintf("%v", this.DrainDuration), "Duration", "v1.Duration", 1) + `,`,
+		`Maintenance:` + strings.Replace(strings.Replace(this.Maintenance.String(), "MaintenancePolicy", "MaintenancePolicy", 1), `&`, ``, 1) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -1289,6 +1387,18 @@ func (this *LabelPolicy) String() string {
 	}, "")
 	return s
 }
+func (this *MaintenancePolicy) String() string {
+	if this == nil {
+		return "nil"
+	}
+	s := strings.Join([]string{`&MaintenancePolicy{`,
+		`Automatic:` + fmt.Sprintf("%v", this.Automatic) + `,`,
+		`UnreachablePeriod:` + strings.Replace(fmt.Sprintf("%v", this.UnreachablePeriod), "Duration", "v1.Duration", 1) + `,`,
+		`StablePeriod:` + strings.Replace(fmt.Sprintf("%v", this.StablePeriod), "Duration", "v1.Duration", 1) + `,`,
+		`}`,
+	}, "")
+	return s
+}
 func (this *NamespacePolicy) String() string {
 	if this == nil {
 		return "nil"
@@ -1334,6 +1444,7 @@ func (this *RouteStatus) String() string {
 		`Drained:` + fmt.Sprintf("%v", this.Drained) + `,`,
 		`WithoutAlternative:` + strings.Replace(this.WithoutAlternative.String(), "RouteNames", "RouteNames", 1) + `,`,
 		`DrainedTime:` + strings.Replace(fmt.Sprintf("%v", this.DrainedTime), "Time", "v1.Time", 1) + `,`,
+		`Recorded:` + valueToStringGenerated(this.Recorded) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -1913,6 +2024,39 @@ func (m *Cluster) Unmarshal(dAtA []byte) error {
 				m.DrainDuration = &v1.Duration{}
 			}
 			if err := m.DrainDuration.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 16:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Maintenance", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if err := m.Maintenance.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -3261,6 +3405,148 @@ func (m *LabelPolicy) Unmarshal(dAtA []byte) error {
 	}
 	return nil
 }
+func (m *MaintenancePolicy) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowGenerated
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MaintenancePolicy: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MaintenancePolicy: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Automatic", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Automatic = bool(v != 0)
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field UnreachablePeriod", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if m.UnreachablePeriod == nil {
+				m.UnreachablePeriod = &v1.Duration{}
+			}
+			if err := m.UnreachablePeriod.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 3:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field StablePeriod", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if m.StablePeriod == nil {
+				m.StablePeriod = &v1.Duration{}
+			}
+			if err := m.StablePeriod.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipGenerated(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
 func (m *NamespacePolicy) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
@@ -3790,6 +4076,26 @@ func (m *RouteStatus) Unmarshal(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
+		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Recorded", wireType)
+			}
+			var v int32
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Recorded = &v
 		default:
 			iNdEx = preIndex
 			skippy, err := skipGenerated(dAtA[iNdEx:])

@@ -162,6 +162,26 @@ type Cluster struct {
 	// +optional
 	// +k8s:opaqueType
 	DrainDuration *metav1.Duration `json:"drainDuration,omitempty" protobuf:"bytes,15,opt,name=drainDuration"`
+	// Maintenance specifies when maintenance begins without a change of clusterStatus.
+	// +optional
+	Maintenance MaintenancePolicy `json:"maintenance,omitempty" protobuf:"bytes,16,opt,name=maintenance"`
+}
+
+// MaintenancePolicy specifies when maintenance begins and ends without a change of clusterStatus.
+type MaintenancePolicy struct {
+	// Automatic moves the traffic away from the backend while its discoverer cannot reach it, as long as clusterStatus is Enabled.
+	// Routes without another backend keep their traffic, as with drainPolicy KeepSole. It is never done to the only backend that
+	// serves, nor to more backends at the same time than the controller manager permits. It defaults to false.
+	// +optional
+	Automatic bool `json:"automatic,omitempty" protobuf:"varint,1,opt,name=automatic"`
+	// UnreachablePeriod is how long the backend has to be unreachable before automatic maintenance begins. It defaults to 5m.
+	// +optional
+	// +k8s:opaqueType
+	UnreachablePeriod *metav1.Duration `json:"unreachablePeriod,omitempty" protobuf:"bytes,2,opt,name=unreachablePeriod"`
+	// StablePeriod is how long the backend has to be reachable before automatic maintenance ends. It defaults to 10m.
+	// +optional
+	// +k8s:opaqueType
+	StablePeriod *metav1.Duration `json:"stablePeriod,omitempty" protobuf:"bytes,3,opt,name=stablePeriod"`
 }
 
 // AddressPolicy specifies which addresses copied endpoints may have.

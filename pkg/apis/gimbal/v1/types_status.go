@@ -26,7 +26,8 @@ type DiscoveryBackendStatus struct {
 	// +k8s:optional
 	// +k8s:minimum=0
 	ObservedGeneration int64 `json:"observedGeneration,omitempty" protobuf:"varint,2,opt,name=observedGeneration"`
-	// Conditions are the state in detail, Available, CredentialsValid, Discovered, and Drained in maintenance, and its summary, which
+	// Conditions are the state in detail, Available, CredentialsValid, Reachable, Discovered, Drained in maintenance and
+	// AutomaticMaintenance if cluster.maintenance.automatic is set, and its summary, which
 	// the API server writes: Ready, Reconciling while the backend becomes ready on its own, and Stalled when a user has to act.
 	// +optional
 	// +listType=map
@@ -136,6 +137,12 @@ type RouteStatus struct {
 	// +optional
 	// +k8s:opaqueType
 	DrainedTime *metav1.Time `json:"drainedTime,omitempty" protobuf:"bytes,4,opt,name=drainedTime"`
+	// Recorded is the number of routes that have a record of the weights that their users specified for the backend. It is absent
+	// unless the backend is in maintenance.
+	// +optional
+	// +k8s:optional
+	// +k8s:minimum=0
+	Recorded *int32 `json:"recorded,omitempty" protobuf:"varint,5,opt,name=recorded"`
 }
 
 // RouteNames names some routes and counts all of them.

@@ -54,6 +54,11 @@ func (in LabelPolicy) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in MaintenancePolicy) OpenAPIModelName() string {
+	return "com.heptio.gimbal.v1.MaintenancePolicy"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in NamespacePolicy) OpenAPIModelName() string {
 	return "com.heptio.gimbal.v1.NamespacePolicy"
 }

@@ -395,6 +395,7 @@ func Validate_Cluster(
 	}
 
 	// field Cluster.DrainDuration has no validation
+	// field Cluster.Maintenance has no validation
 	return errs
 }
 
@@ -1476,5 +1477,37 @@ func Validate_RouteStatus(
 	}
 
 	// field RouteStatus.DrainedTime has no validation
+
+	{ // field RouteStatus.Recorded
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *int32,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalPointer(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.Minimum(ctx, op, fldPath, obj, oldObj, 0); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *RouteStatus) *int32 {
+				return oldObj.Recorded
+			})
+		errs = append(errs, fn(fldPath.Child("recorded"), obj.Recorded, oldVal, oldObj != nil)...)
+	}
+
 	return errs
 }

@@ -25,6 +25,12 @@ var namePattern = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
 // maxDrainDuration is how long traffic may be moved in steps.
 const maxDrainDuration = 24 * time.Hour
 
+// Limits of the periods of automatic maintenance.
+const (
+	minUnreachablePeriod = time.Second
+	maxPeriod            = 24 * time.Hour
+)
+
 // ValidateDiscoveryBackend checks a new DiscoveryBackend, normalized.
 func ValidateDiscoveryBackend(backend *gimbalv1.DiscoveryBackend) field.ErrorList {
 	errs := apivalidation.ValidateObjectMeta(&backend.ObjectMeta, true, validateName, field.NewPath("metadata"))
@@ -85,6 +91,13 @@ func validateCluster(cluster *gimbalv1.Cluster, path *field.Path) field.ErrorLis
 	}
 	if duration := cluster.DrainDuration; duration != nil && (duration.Duration < 0 || duration.Duration > maxDrainDuration) {
 		errs = append(errs, field.Invalid(path.Child("drainDuration"), duration.Duration.String(), "must be from 0s to 24h"))
+	}
+	maintenance := path.Child("maintenance")
+	if period := cluster.Maintenance.UnreachablePeriod; period != nil && (period.Duration < minUnreachablePeriod || period.Duration > maxPeriod) {
+		errs = append(errs, field.Invalid(maintenance.Child("unreachablePeriod"), period.Duration.String(), "must be from 1s to 24h"))
+	}
+	if period := cluster.Maintenance.StablePeriod; period != nil && (period.Duration < 0 || period.Duration > maxPeriod) {
+		errs = append(errs, field.Invalid(maintenance.Child("stablePeriod"), period.Duration.String(), "must be from 0s to 24h"))
 	}
 	for i, text := range cluster.Addresses.Allow {
 		if _, err := gimbalv1.ParseNetwork(text); err != nil {

@@ -105,6 +105,13 @@ func clusters() []change {
 		{"drain duration", cluster(func(c *gimbalv1.Cluster) { c.DrainDuration = &metav1.Duration{Duration: time.Hour} }), nil},
 		{"drain duration below 0", cluster(func(c *gimbalv1.Cluster) { c.DrainDuration = &metav1.Duration{Duration: -time.Second} }),
 			[]string{"cluster.drainDuration: Invalid value", `"-1s"`, "from 0s to 24h"}},
+		{"automatic maintenance", cluster(func(c *gimbalv1.Cluster) {
+			c.Maintenance = gimbalv1.MaintenancePolicy{Automatic: true, UnreachablePeriod: &metav1.Duration{Duration: time.Second}, StablePeriod: &metav1.Duration{}}
+		}), nil},
+		{"unreachable for no time", cluster(func(c *gimbalv1.Cluster) { c.Maintenance.UnreachablePeriod = &metav1.Duration{} }),
+			[]string{"cluster.maintenance.unreachablePeriod: Invalid value", `"0s"`, "from 1s to 24h"}},
+		{"stable for days", cluster(func(c *gimbalv1.Cluster) { c.Maintenance.StablePeriod = &metav1.Duration{Duration: 48 * time.Hour} }),
+			[]string{"cluster.maintenance.stablePeriod: Invalid value", `"48h0m0s"`, "from 0s to 24h"}},
 		{"drain duration of days", cluster(func(c *gimbalv1.Cluster) { c.DrainDuration = &metav1.Duration{Duration: 48 * time.Hour} }),
 			[]string{"cluster.drainDuration: Invalid value", `"48h0m0s"`, "from 0s to 24h"}},
 

@@ -49,6 +49,14 @@ type Backends interface {
 	Target(service types.NamespacedName, port string) Target
 }
 
+// Recorder is implemented by Backends for which a 0 is recorded even if it is wanted, so that a record that was removed is missed.
+type Recorder interface {
+	// Records reports whether that is so for a backend.
+	Records(backend string) bool
+	// HadRecord reports whether the weights of a backend were recorded in the route when it was drained.
+	HadRecord(backend string) bool
+}
+
 // Target is what is behind a reference. The zero value is a Service that can take requests.
 type Target struct {
 	// Missing is set when there is no such Service, or it has no such port.

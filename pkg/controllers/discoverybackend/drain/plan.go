@@ -87,20 +87,46 @@ func (v *View) stand(rule *rule, saved *ruleRecord, backends Backends) standing 
 		}
 		s.missing[i] = s.targets[i].Missing
 		s.left[i] = s.missing[i] || v.kind.flavor.uncertain(s.targets[i])
-		if s.shares[i] = whole; s.backends[i] != "" {
-			s.shares[i] = backends.Share(s.backends[i], v.namespace)
-		}
-		s.drained[i] = s.shares[i] == 0
 		s.lost = s.lost || v.damaged && s.backends[i] != "" && equal(ref.weight, new(int64(0)))
 	}
 	s.keepHelpers(rule, saved)
 	if v.damaged && s.lost {
 		clear(s.wanted) // what remains of the weights reports nothing: even distribution
 	}
+	s.share(v, backends)
+	if v.saved == nil && s.lacksRecord(rule, backends) {
+		s.lost = true
+		clear(s.wanted)
+		s.share(v, backends)
+	}
+	return s
+}
+
+// share finds out which part of their requests the backends of a rule get.
+func (s *standing) share(v *View, backends Backends) {
+	for i, backend := range s.backends {
+		if s.shares[i] = whole; backend != "" {
+			s.shares[i] = backends.Share(backend, v.namespace)
+		}
+		s.drained[i] = s.shares[i] == 0
+	}
 	serves := s.serves(v.kind.flavor.receives(s.wanted, s.missing))
 	s.keepSole(backends, serves, 0, 0)
 	s.keepSole(backends, serves, 1, whole-1)
-	return s
+}
+
+// lacksRecord reports whether a rule has a weight that maintenance set, although there is no record of it any more.
+func (s *standing) lacksRecord(rule *rule, backends Backends) bool {
+	recorder, ok := backends.(Recorder)
+	if !ok {
+		return false
+	}
+	for i := range rule.refs {
+		if s.drained[i] && equal(rule.refs[i].weight, new(int64(0))) && recorder.HadRecord(s.backends[i]) {
+			return true
+		}
+	}
+	return false
 }
 
 // keepSole gives their whole share to the backends that keep it where no other backend serves: those with a share from low to
@@ -174,6 +200,9 @@ func (v *View) planRule(p *plan, rule *rule, saved *ruleRecord, backends Backend
 		slot := slotRecord{Service: ref.key, Set: *set, Ordinal: ref.ordinal, Saved: wanted, Lost: s.lost && wanted == nil, At: i, Scale: scale}
 		if s.shares[i] < whole {
 			slot.Backend = s.backends[i]
+		}
+		if recorder, ok := backends.(Recorder); ok && settled && equal(wanted, set) {
+			slot.Kept = recorder.Records(s.backends[i])
 		}
 		record.Slots = append(record.Slots, slot)
 		if s.slots[i] != nil && changes && !equal(ref.weight, &s.slots[i].Set) {

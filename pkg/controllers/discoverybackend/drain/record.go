@@ -64,6 +64,9 @@ type slotRecord struct {
 	Backend string `json:"backend,omitempty"`
 	// Saved is the wanted weight, nil when none was set.
 	Saved *int64 `json:"saved,omitempty"`
+	// Kept is set when the weight of a drained backend is the wanted one, and recorded nevertheless: a 0 in maintenance without a
+	// record is one whose record was removed.
+	Kept bool `json:"kept,omitempty"`
 	// Lost is set when an earlier record could not be read, so that is unknown what was wanted.
 	Lost bool `json:"lost,omitempty"`
 	// At is the position of the reference among those of the rule that are no mirrors.
@@ -171,9 +174,11 @@ func plain(annotation string) ([]byte, error) {
 
 var errRecordTooLong = errors.New("the record of weights is too long")
 
-// It reports whether something of the rule is not as wanted.
+// It reports whether something of the rule is not as wanted, or to be recorded nevertheless.
 func (r ruleRecord) hasContent() bool {
-	return len(r.Mirrors) > 0 || slices.ContainsFunc(r.Slots, func(slot slotRecord) bool { return !equal(&slot.Set, slot.Saved) })
+	return len(r.Mirrors) > 0 || slices.ContainsFunc(r.Slots, func(slot slotRecord) bool {
+		return slot.Kept || !equal(&slot.Set, slot.Saved)
+	})
 }
 
 // silent reports whether all rules are as wanted.

@@ -172,6 +172,16 @@ func (s source) items() func(func(int, map[string]any) bool) {
 	return objects(s.content[s.references])
 }
 
+// HasZero reports whether the weight of a reference is 0.
+func (v *View) HasZero() bool {
+	for _, rule := range v.rules {
+		if slices.ContainsFunc(rule.refs, func(ref ref) bool { return equal(ref.weight, new(int64(0))) }) {
+			return true
+		}
+	}
+	return false
+}
+
 // Services returns the names of all Services that the route refers to, or did before they were removed; sorted, each once.
 func (v *View) Services() []types.NamespacedName {
 	var all []types.NamespacedName

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,6 +16,7 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/readiness"
+	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/status"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
 )
 
@@ -49,20 +49,20 @@ type backends struct {
 	meters    *meters
 	written   *writes
 	checked   *checks
+	automatic *automatic
 	// restored requests a check of all routes of a backend.
 	restored func(ctx context.Context, name string)
 }
 
 // Reconcile checks one backend.
 func (b *backends) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	backend, err := b.find(ctx, request.NamespacedName)
+	all, err := b.cluster.backends(ctx)
 	if err != nil {
 		return unknown(ctx, err), nil
 	}
-	if backend == nil {
-		b.meters.matching.DeleteLabelValues(request.Name)
-		b.meters.drained.DeleteLabelValues(request.Name)
-		b.meters.pending.DeleteLabelValues(request.Name)
+	backend := all[request.Name]
+	if backend == nil || backend.Namespace != request.Namespace {
+		b.meters.remove(request.Name)
 		b.written.discard(request.NamespacedName)
 		b.checked.discard(request.NamespacedName)
 		return reconcile.Result{}, nil
@@ -79,6 +79,7 @@ func (b *backends) Reconcile(ctx context.Context, request reconcile.Request) (re
 		return reconcile.Result{}, err
 	}
 	phase := phaseOf(backend, b.cluster.restored.has(backend.UID))
+	condition, due := b.automatic.decide(backend, all, b.clock.Now())
 	found, err := b.observer.observe(ctx, backend)
 	if err != nil {
 		return b.reportUnknown(ctx, backend, err)
@@ -91,7 +92,10 @@ func (b *backends) Reconcile(ctx context.Context, request reconcile.Request) (re
 	b.meters.matching.WithLabelValues(backend.Name).Set(float64(found.matching))
 	b.meters.pending.WithLabelValues(backend.Name).Set(float64(found.left + len(found.rejected)))
 	next := planFor(backend, phase, found, withheld, b.clock.Now())
+	next.automatic = condition
+	b.meters.setAutomatic(backend, condition)
 	b.meters.drained.WithLabelValues(backend.Name).Set(float64(next.routes.Drained))
+	b.meters.share.WithLabelValues(backend.Name).Set(float64(shareOf(backend, phase, true)))
 	if next.withhold {
 		// From here on the weights wait for the endpoints, even if this process does not live to write the status.
 		b.cluster.restored.remove(backend.UID)
@@ -101,7 +105,7 @@ func (b *backends) Reconcile(ctx context.Context, request reconcile.Request) (re
 		return reconcile.Result{}, err
 	}
 	after := checkPeriod
-	for _, sooner := range []time.Duration{next.after, wait} {
+	for _, sooner := range []time.Duration{next.after, wait, due} {
 		if sooner > 0 {
 			after = min(after, sooner)
 		}
@@ -110,19 +114,6 @@ func (b *backends) Reconcile(ctx context.Context, request reconcile.Request) (re
 		after = min(after, statusPeriod)
 	}
 	return reconcile.Result{RequeueAfter: after}, nil
-}
-
-// find returns a backend from the cache, nil when there is none.
-func (b *backends) find(ctx context.Context, name types.NamespacedName) (*gimbalv1.DiscoveryBackend, error) {
-	all, err := b.cluster.backends(ctx)
-	if err != nil {
-		return nil, err
-	}
-	backend := all[name.Name]
-	if backend == nil || backend.Namespace != name.Namespace {
-		return nil, nil
-	}
-	return backend, nil
 }
 
 // isWithholding reports whether endpoints of a backend are to be withheld. Its status is written first, so that a discoverer
@@ -135,7 +126,7 @@ func isWithholding(backend *gimbalv1.DiscoveryBackend) bool {
 // endpoints of Services in a route whose weights are still to be written remain unchanged until then.
 func (b *backends) withholdEndpoints(ctx context.Context, backend *gimbalv1.DiscoveryBackend, found facts) (endpoints, error) {
 	var services readiness.Services
-	if backend.Cluster.DrainPolicy != gimbalv1.DrainKeepSole {
+	if !status.KeepsSole(backend) {
 		services = readiness.Services{Withhold: found.withhold, Leave: found.unwritten.Difference(found.withhold)}
 	}
 	pending, err := b.readiness.Withhold(ctx, backend, services)

@@ -13,6 +13,7 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
+	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/status"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
 )
 
@@ -24,6 +25,7 @@ type cluster struct {
 	admins []string
 	// restored has the backends whose endpoints are known not to be withheld.
 	restored *marks
+	start    start
 }
 
 // backends are all DiscoveryBackends by their names, which are unique in all namespaces. It is an error when not all are known, or
@@ -48,6 +50,7 @@ func (c *cluster) backends(ctx context.Context) (map[string]*gimbalv1.DiscoveryB
 		}
 		backends[backend.Name] = backend
 	}
+	c.start.sees(backends)
 	return backends, nil
 }
 
@@ -61,6 +64,8 @@ type membership struct {
 	targets map[types.NamespacedName]*target
 	// recorded are the backends in the record of the route.
 	recorded []string
+	// removed are those that were in a record that was removed before this process started.
+	removed map[string]bool
 }
 
 // membership looks up the Services of a route and their endpoints. It is an error when not all are known: one that is
@@ -138,8 +143,17 @@ func (m *membership) Share(name, routeNamespace string) int {
 	if backend == nil || !reaches(backend, m.admins, routeNamespace) {
 		return whole
 	}
-	return shareOf(backend, phaseOf(backend, m.restored.has(backend.UID)), slices.Contains(m.recorded, name))
+	return shareOf(backend, phaseOf(backend, m.restored.has(backend.UID)), m.HadRecord(name) || slices.Contains(m.recorded, name))
 }
+
+// Records implements drain.Recorder. The record of a backend that is being deleted is removed with its references.
+func (m *membership) Records(name string) bool {
+	backend := m.backends[name]
+	return backend != nil && backend.DeletionTimestamp.IsZero()
+}
+
+// HadRecord implements drain.Recorder.
+func (m *membership) HadRecord(name string) bool { return m.removed[name] }
 
 // Target implements drain.Backends.
 func (m *membership) Target(service types.NamespacedName, port string) drain.Target {
@@ -149,7 +163,7 @@ func (m *membership) Target(service types.NamespacedName, port string) drain.Tar
 // KeepsSole implements drain.Backends.
 func (m *membership) KeepsSole(name string) bool {
 	backend := m.backends[name]
-	return backend != nil && backend.Cluster.DrainPolicy == gimbalv1.DrainKeepSole
+	return backend != nil && status.KeepsSole(backend)
 }
 
 // reaches reports whether maintenance of a backend changes routes in a namespace, and counts Services there.

@@ -23,6 +23,8 @@ type facts struct {
 	matching int
 	// drained is how many of them send the backend nothing, by their weights.
 	drained int
+	// recorded is how many of them have a record of its weights.
+	recorded int
 	// left is how many are still to be written; those that the API server rejects are not among them.
 	left int
 	// sole are those in which no other target can respond.
@@ -123,6 +125,9 @@ func (f *facts) count(backend *gimbalv1.DiscoveryBackend, m *membership, decisio
 		return
 	}
 	f.matching++
+	if slices.Contains(m.recorded, backend.Name) {
+		f.recorded++
+	}
 	if outcome.NoAlternative {
 		f.sole = append(f.sole, route.name)
 	}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/status"
 )
 
 // phase is what the routes of a backend are to be.
@@ -28,7 +29,7 @@ const (
 // deleted is in the phase that it was in: its references are removed, which is for the operator to do.
 func phaseOf(backend *gimbalv1.DiscoveryBackend, restored bool) phase {
 	switch {
-	case backend.Cluster.ClusterStatus == gimbalv1.ClusterMaintenance:
+	case status.IsInMaintenance(backend):
 		return phaseDraining
 	case backend.Status.EndpointsDrained || !restored:
 		return phaseHeld

@@ -36,6 +36,17 @@ const (
 	reasonUnknown = "RoutesUnknown"
 )
 
+// Reasons of events, beside those of the condition.
+const (
+	// eventTrafficMoved: traffic moved by a step of a ramp.
+	eventTrafficMoved = "TrafficMoved"
+	// eventAutomaticBegun and eventAutomaticEnded: traffic is moved away because the backend is not reachable, and returns.
+	eventAutomaticBegun = "AutomaticMaintenanceBegun"
+	eventAutomaticEnded = "AutomaticMaintenanceEnded"
+	// eventAutomaticHeld: the traffic of a backend that is not reachable stays.
+	eventAutomaticHeld = "AutomaticMaintenanceHeld"
+)
+
 // namesInMessage is how many routes a message names.
 const namesInMessage = 3
 
@@ -58,6 +69,8 @@ type plan struct {
 	errors   []gimbalv1.DiscoveryError
 	// ramp is how far the traffic is to be moved.
 	ramp *gimbalv1.RampStatus
+	// automatic is the condition AutomaticMaintenance, nil for none.
+	automatic *metav1.Condition
 	// after is when to recheck the backend, 0: after the next event only.
 	after time.Duration
 }
@@ -86,9 +99,9 @@ func (p *plan) drain(backend *gimbalv1.DiscoveryBackend, f facts, e endpoints, n
 		p.condition = status.Condition(backend, gimbalv1.ConditionDrained, value, reason, fmt.Sprintf(format, args...))
 	}
 	withheld := backend.Status.EndpointsDrained
-	keeps := backend.Cluster.DrainPolicy == gimbalv1.DrainKeepSole
+	keeps := status.KeepsSole(backend)
 	strict := !keeps && len(f.withhold) > 0
-	p.routes.Drained = int32(f.drained)
+	p.routes.Drained, p.routes.Recorded = int32(f.drained), new(int32(f.recorded))
 	if withheld && e.done() {
 		p.routes.Drained += int32(f.serving - f.unsettled)
 	}
@@ -125,7 +138,7 @@ func (p *plan) drain(backend *gimbalv1.DiscoveryBackend, f facts, e endpoints, n
 	case strict && f.unsettled > 0:
 		report(metav1.ConditionFalse, reasonDraining, "all of %s rewritten, %s with endpoints that are still ready", status.Plural(f.matching, "route"), status.Plural(f.unsettled, "route"))
 	case keeps && len(f.sole)+len(f.others) > 0:
-		report(metav1.ConditionTrue, reasonDrained, "%s rewritten; still served, because cluster.drainPolicy is KeepSole: %s", status.Plural(f.matching, "route"), names(slices.Concat(f.sole, routesOf(f.others))))
+		report(metav1.ConditionTrue, reasonDrained, "%s rewritten; still served, because %s: %s", status.Plural(f.matching, "route"), whyKept(backend), names(slices.Concat(f.sole, routesOf(f.others))))
 	case strict && len(f.sole) == 0 && len(f.others) > 0:
 		report(metav1.ConditionTrue, reasonDrained, "%s rewritten, and no endpoint is ready of the Services to which these refer: %s", status.Plural(f.matching, "route"), names(routesOf(f.others)))
 	case strict:
@@ -152,6 +165,14 @@ func (p *plan) restore(backend *gimbalv1.DiscoveryBackend, phase phase, f facts)
 		reason, message = reasonRefused, fmt.Sprintf("%s cannot be restored, see status.errors: %s", status.Plural(len(f.rejected), "route"), names(routesOf(f.rejected)))
 	}
 	p.condition = status.Condition(backend, gimbalv1.ConditionDrained, metav1.ConditionFalse, reason, message)
+}
+
+// whyKept describes why routes without another backend keep their traffic.
+func whyKept(backend *gimbalv1.DiscoveryBackend) string {
+	if status.IsAutomatic(backend) {
+		return "the maintenance is automatic"
+	}
+	return "cluster.drainPolicy is KeepSole"
 }
 
 // until describes when the next step of a ramp is.
@@ -197,11 +218,10 @@ func errorsOf(backend *gimbalv1.DiscoveryBackend, phase phase, f facts) []gimbal
 	}
 	other := "the endpoints of the Service are not ready after the weights are written"
 	what := "it returns errors until the backend is Enabled, or cluster.drainPolicy is KeepSole"
-	if backend.Cluster.DrainPolicy == gimbalv1.DrainKeepSole {
-		what = "it is still served, because cluster.drainPolicy is KeepSole"
+	if status.KeepsSole(backend) {
+		what = "it is still served, because " + whyKept(backend)
 		other = what
-	}
-	if backend.Cluster.DrainPolicy != gimbalv1.DrainKeepSole {
+	} else {
 		for _, p := range f.sending {
 			add(gimbalv1.ErrorStillReceiving, p.route+" still sends to the backend: "+p.message+"; add a Service of another backend to it")
 		}

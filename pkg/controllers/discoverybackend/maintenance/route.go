@@ -83,8 +83,10 @@ func (r *routes) Reconcile(ctx context.Context, key routeKey) (reconcile.Result,
 	if err != nil {
 		return unknown(ctx, err), nil
 	}
+	membership.removed = r.cluster.start.recorded(key, cached.UID, backends)
 	decision := kept.view.Decide(membership)
 	if !decision.Write && !decision.HandBack && r.ledger.missing(key, cached.UID, kept.record, staying(backends)) == "" {
+		r.cluster.start.settled(key)
 		if r.ledger.agrees(key, cached, kept.record) {
 			r.notify(slices.Collect(maps.Keys(decision.Backends))...)
 		}

@@ -31,7 +31,12 @@ func (b *backends) write(ctx context.Context, backend *gimbalv1.DiscoveryBackend
 		return 0, err
 	}
 	now := b.clock.Now()
-	conditions, changed := status.Conditions(backend, []metav1.Condition{next.condition}, now)
+	reported := []metav1.Condition{next.condition}
+	if next.automatic != nil {
+		reported = append(reported, *next.automatic)
+	}
+	conditions, changed := status.Conditions(backend, reported, now)
+	changed = changed || next.automatic == nil && automaticOf(backend) != nil
 	errors, otherErrors := status.Errors(own, next.errors, now)
 	if !changed && !otherErrors && backend.Status.EndpointsDrained == next.withhold && equality.Semantic.DeepEqual(backend.Status.Routes, &next.routes) &&
 		equality.Semantic.DeepEqual(backend.Status.Ramp, next.ramp) {
@@ -59,6 +64,8 @@ func (b *backends) write(ctx context.Context, backend *gimbalv1.DiscoveryBackend
 	}
 	b.written.note(name, version, now)
 	b.announce(ctx, backend, next.condition)
+	b.announceStep(backend, next.ramp)
+	b.announceAutomatic(ctx, backend, next.automatic)
 	return 0, nil
 }
 
@@ -66,6 +73,9 @@ func routesApplied(routes *gimbalv1.RouteStatus) *gimbalapply.RouteStatusApplyCo
 	applied := gimbalapply.RouteStatus().WithMatching(routes.Matching).WithDrained(routes.Drained)
 	if names := routes.WithoutAlternative; names != nil {
 		applied.WithWithoutAlternative(gimbalapply.RouteNames().WithNames(names.Names...).WithCount(names.Count))
+	}
+	if routes.Recorded != nil {
+		applied.WithRecorded(*routes.Recorded)
 	}
 	if routes.DrainedTime != nil {
 		applied.WithDrainedTime(*routes.DrainedTime)
@@ -89,6 +99,7 @@ func (b *backends) reportUnknown(ctx context.Context, backend *gimbalv1.Discover
 		withhold:  backend.Status.EndpointsDrained,
 		errors:    slices.Clone(own),
 		ramp:      backend.Status.Ramp,
+		automatic: automaticOf(backend),
 	}
 	if backend.Status.Routes != nil {
 		next.routes = *backend.Status.Routes
@@ -111,4 +122,40 @@ func (b *backends) announce(ctx context.Context, backend *gimbalv1.DiscoveryBack
 		kind = corev1.EventTypeWarning
 	}
 	b.recorder.Eventf(backend, nil, kind, c.Reason, "Maintain", "%s", c.Message)
+}
+
+// announceStep reports a step of a ramp.
+func (b *backends) announceStep(backend *gimbalv1.DiscoveryBackend, next *gimbalv1.RampStatus) {
+	before, after := percentOf(backend), int32(whole)
+	if next != nil {
+		after = next.Percent
+	}
+	if (next != nil || backend.Status.Ramp != nil) && before != after {
+		b.recorder.Eventf(backend, nil, corev1.EventTypeNormal, eventTrafficMoved, "Maintain", "the backend gets %d %% of its share of the traffic, instead of %d %%", after, before)
+	}
+}
+
+// automaticOf is the condition AutomaticMaintenance that a backend has, nil for none.
+func automaticOf(backend *gimbalv1.DiscoveryBackend) *metav1.Condition {
+	return meta.FindStatusCondition(backend.Status.Conditions, gimbalv1.ConditionAutomaticMaintenance)
+}
+
+// announceAutomatic reports that automatic maintenance begins, ends or is held, once for each change.
+func (b *backends) announceAutomatic(ctx context.Context, backend *gimbalv1.DiscoveryBackend, next *metav1.Condition) {
+	last := automaticOf(backend)
+	was := last != nil && last.Status == metav1.ConditionTrue
+	begins := next != nil && next.Status == metav1.ConditionTrue && !was
+	switch {
+	case begins:
+		b.recorder.Eventf(backend, nil, corev1.EventTypeWarning, eventAutomaticBegun, "Maintain", "traffic is moved away: %s", next.Message)
+	case was && next == nil:
+		b.recorder.Eventf(backend, nil, corev1.EventTypeNormal, eventAutomaticEnded, "Maintain", "its owner decides now: cluster.clusterStatus or cluster.maintenance.automatic was changed")
+	case was && next.Status != metav1.ConditionTrue:
+		b.recorder.Eventf(backend, nil, corev1.EventTypeNormal, eventAutomaticEnded, "Maintain", "traffic returns: %s", next.Message)
+	case next != nil && next.Reason == reasonHeld && (last == nil || last.Reason != reasonHeld):
+		b.recorder.Eventf(backend, nil, corev1.EventTypeWarning, eventAutomaticHeld, "Maintain", "%s", next.Message)
+	default:
+		return
+	}
+	log.FromContext(ctx).Info("The automatic maintenance of a backend changed", "backend", backend.Name, "condition", next)
 }

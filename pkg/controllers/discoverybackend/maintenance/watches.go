@@ -18,6 +18,7 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
+	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/status"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
 )
 
@@ -48,9 +49,12 @@ func (w *watches) followRoutes(ctx context.Context, queue workqueue.TypedRateLim
 	w.mu.Lock()
 	w.routes = queue
 	w.mu.Unlock()
+	w.cluster.start.begin()
 	w.cluster.set.Subscribe(func(e kinds.Event) {
 		object := e.Object()
-		queue.Add(routeKey{e.Resource, types.NamespacedName{Namespace: object.Namespace, Name: object.Name}})
+		key := routeKey{e.Resource, types.NamespacedName{Namespace: object.Namespace, Name: object.Name}}
+		w.cluster.start.follow(key, e)
+		queue.Add(key)
 	}, w.routeResources()...)
 	w.cluster.set.Subscribe(func(e kinds.Event) {
 		if targetChanged(e) {
@@ -76,9 +80,11 @@ func (w *watches) followBackends(ctx context.Context, queue workqueue.TypedRateL
 	w.mu.Lock()
 	w.backends = queue
 	w.mu.Unlock()
+	w.cluster.start.begin()
 	w.cluster.set.Subscribe(func(e kinds.Event) {
 		object := e.Object()
 		queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: object.Namespace, Name: object.Name}})
+		w.notifyBackends(ctx, w.held(ctx)...) // another backend may serve now, or leave automatic maintenance
 	}, backendsResource())
 	w.cluster.set.Subscribe(func(e kinds.Event) {
 		names := map[string]bool{}
@@ -106,6 +112,21 @@ func (w *watches) followBackends(ctx context.Context, queue workqueue.TypedRateL
 		}
 	}, definitionsResource())
 	return nil
+}
+
+// held are the backends whose automatic maintenance waits for a change of others.
+func (w *watches) held(ctx context.Context) []string {
+	all, err := w.cluster.backends(ctx)
+	if err != nil {
+		return nil // all backends are still to come, and are checked then
+	}
+	var names []string
+	for name, backend := range all {
+		if c := automaticOf(backend); c != nil && c.Reason == reasonHeld {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // targetChanged reports whether a Service came, went, or changed in what decides who receives.
@@ -248,6 +269,6 @@ func percentOf(backend *gimbalv1.DiscoveryBackend) int32 {
 // drainChanged reports whether routes may have to be written after a change of a backend.
 func drainChanged(before, after *gimbalv1.DiscoveryBackend) bool {
 	return before.UID != after.UID || before.Cluster.ClusterStatus != after.Cluster.ClusterStatus ||
-		before.Cluster.DrainPolicy != after.Cluster.DrainPolicy || before.Status.EndpointsDrained != after.Status.EndpointsDrained ||
+		status.IsAutomatic(before) != status.IsAutomatic(after) || before.Cluster.DrainPolicy != after.Cluster.DrainPolicy || before.Status.EndpointsDrained != after.Status.EndpointsDrained ||
 		percentOf(before) != percentOf(after) || (before.Status.Ramp == nil) != (after.Status.Ramp == nil)
 }

@@ -117,7 +117,8 @@ func newWorld(t *testing.T) *world {
 	w.backends = &backends{
 		cluster: cluster, observer: &observer{cluster: cluster, kinds: all, others: others, ledger: ledger}, readiness: w.ready,
 		client: statuses, clock: clock.RealClock{}, recorder: events.NewFakeRecorder(100), meters: meters, written: &writes{}, checked: &checks{},
-		restored: func(context.Context, string) {},
+		automatic: &automatic{limit: 1, admins: []string{adminNamespace}},
+		restored:  func(context.Context, string) {},
 	}
 	return w
 }

@@ -75,6 +75,7 @@ func (r *routes) rewrite(ctx context.Context, key routeKey, object *unstructured
 	if err != nil {
 		return drain.Decision{}, false, err
 	}
+	membership.removed = r.cluster.start.recorded(key, object.GetUID(), backends)
 	decision, err := kind.Rewrite(object, membership)
 	if err != nil {
 		return decision, false, rejection{err}
@@ -119,6 +120,7 @@ func (r *routes) handBack(ctx context.Context, client dynamic.ResourceInterface,
 
 // note reports what a rewrite did.
 func (r *routes) note(ctx context.Context, key routeKey, object *unstructured.Unstructured, decision drain.Decision) {
+	r.cluster.start.settled(key)
 	r.ledger.rewrote(key, object.GetUID(), r.clock.Now())
 	r.meters.forced.Add(float64(decision.Forced))
 	log.FromContext(ctx).V(1).Info("Rewrote a route", "route", r.describe(key), "forcedBack", decision.Forced)

@@ -17,6 +17,7 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
+	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/status"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
 )
 
@@ -143,7 +144,7 @@ func (p *present) Share(backend, _ string) int {
 // KeepsSole implements drain.Backends.
 func (p *present) KeepsSole(backend string) bool {
 	found := p.backends[backend]
-	return found != nil && found.Cluster.DrainPolicy == gimbalv1.DrainKeepSole
+	return found != nil && status.KeepsSole(found)
 }
 
 // Target implements drain.Backends. Which Services can take requests is for maintenance to find out.

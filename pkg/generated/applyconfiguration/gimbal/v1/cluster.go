@@ -53,6 +53,8 @@ type ClusterApplyConfiguration struct {
 	// DrainDuration is how long maintenance takes to move the traffic away, and afterwards to move it back: in ten steps, which
 	// status.ramp shows. Routes without weights do not take part. It defaults to 0s: in one step.
 	DrainDuration *metav1.Duration `json:"drainDuration,omitempty"`
+	// Maintenance specifies when maintenance begins without a change of clusterStatus.
+	Maintenance *MaintenancePolicyApplyConfiguration `json:"maintenance,omitempty"`
 }
 
 // ClusterApplyConfiguration constructs a declarative configuration of the Cluster type for use with
@@ -180,5 +182,13 @@ func (b *ClusterApplyConfiguration) WithAddresses(value *AddressPolicyApplyConfi
 // If called multiple times, the DrainDuration field is set to the value of the last call.
 func (b *ClusterApplyConfiguration) WithDrainDuration(value metav1.Duration) *ClusterApplyConfiguration {
 	b.DrainDuration = &value
+	return b
+}
+
+// WithMaintenance sets the Maintenance field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Maintenance field is set to the value of the last call.
+func (b *ClusterApplyConfiguration) WithMaintenance(value *MaintenancePolicyApplyConfiguration) *ClusterApplyConfiguration {
+	b.Maintenance = value
 	return b
 }

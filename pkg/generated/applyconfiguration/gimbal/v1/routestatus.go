@@ -22,6 +22,9 @@ type RouteStatusApplyConfiguration struct {
 	WithoutAlternative *RouteNamesApplyConfiguration `json:"withoutAlternative,omitempty"`
 	// DrainedTime is when the last of the routes was changed for maintenance. The drain grace period starts then.
 	DrainedTime *metav1.Time `json:"drainedTime,omitempty"`
+	// Recorded is the number of routes that have a record of the weights that their users specified for the backend. It is absent
+	// unless the backend is in maintenance.
+	Recorded *int32 `json:"recorded,omitempty"`
 }
 
 // RouteStatusApplyConfiguration constructs a declarative configuration of the RouteStatus type for use with
@@ -59,5 +62,13 @@ func (b *RouteStatusApplyConfiguration) WithWithoutAlternative(value *RouteNames
 // If called multiple times, the DrainedTime field is set to the value of the last call.
 func (b *RouteStatusApplyConfiguration) WithDrainedTime(value metav1.Time) *RouteStatusApplyConfiguration {
 	b.DrainedTime = &value
+	return b
+}
+
+// WithRecorded sets the Recorded field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Recorded field is set to the value of the last call.
+func (b *RouteStatusApplyConfiguration) WithRecorded(value int32) *RouteStatusApplyConfiguration {
+	b.Recorded = &value
 	return b
 }
