@@ -1,0 +1,296 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ovsdb
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+func connect(t *testing.T, o Options) *Client {
+	t.Helper()
+	o.Database = "db"
+	c, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+func TestParseEndpoint(t *testing.T) {
+	for text, problem := range map[string]string{
+		"tcp:127.0.0.1:6641": "", "ssl:[2001:db8::1]:6641": "", "unix:/run/ovn/ovnnb_db.sock": "",
+		"tcp:host": "must have a host and a port", "tcp::6641": "must have a host", "unix:run.sock": "absolute path", "udp:a:1": "must begin with", "": "must begin with",
+	} {
+		e, err := ParseEndpoint(text)
+		if problem == "" && (err != nil || e.String() != text) || problem != "" && (err == nil || !strings.Contains(err.Error(), problem)) {
+			t.Errorf("%q: %v, %v; want the error %q", text, e, err, problem)
+		}
+	}
+}
+
+// The leader of a cluster is used, in whatever place it is listed, and another one once it is the leader no more.
+func TestClientUsesTheLeader(t *testing.T) {
+	var second atomic.Bool
+	first := newPeer(t, func(method string, params []json.RawMessage) (any, any, bool) {
+		return member(!second.Load())(method, params)
+	})
+	other := newPeer(t, func(method string, params []json.RawMessage) (any, any, bool) {
+		return member(second.Load())(method, params)
+	})
+	unused, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = unused.Close()
+	closed, _ := ParseEndpoint("tcp:" + unused.Addr().String())
+	c := connect(t, Options{Endpoints: []Endpoint{closed, other.endpoint(t), first.endpoint(t)}})
+	if _, err := c.Transact(t.Context(), Delete("T")); err != nil {
+		t.Fatal(err)
+	}
+	if first.received("transact") != 1 || other.received("transact") != 0 {
+		t.Fatal("the transaction did not go to the leader")
+	}
+	ended := c.current.ended
+	second.Store(true)
+	first.notify(nil, "update2", roleMonitor, map[string]any{"Database": map[string]any{switchA: map[string]any{"modify": map[string]any{"leader": false}}}})
+	<-ended
+	if _, err := c.Transact(t.Context(), Delete("T")); err != nil {
+		t.Fatal(err)
+	}
+	if other.received("transact") != 1 {
+		t.Error("the transaction did not go to the new leader")
+	}
+	if c.Close(); !c.isClosed() {
+		t.Error("the connection is open after Close")
+	}
+}
+
+// isClosed reports whether there is no connection.
+func (c *Client) isClosed() bool { return c.current == nil }
+
+// Without a leader the error names each endpoint and its problem, and is remembered for a moment.
+func TestClientWithoutLeader(t *testing.T) {
+	follower := newPeer(t, member(false))
+	stranger := newPeer(t, func(method string, _ []json.RawMessage) (any, any, bool) {
+		switch method {
+		case "list_dbs":
+			return nil, "not today", false
+		default:
+			return nil, map[string]string{"error": "unknown database"}, false
+		}
+	})
+	c := connect(t, Options{Endpoints: []Endpoint{follower.endpoint(t), stranger.endpoint(t)}})
+	for range 2 {
+		_, err := c.Transact(t.Context(), Delete("T"))
+		if err == nil || !strings.Contains(err.Error(), "is not the leader") || !strings.Contains(err.Error(), "list_dbs: not today") {
+			t.Errorf("error = %v, want one that names both servers", err)
+		}
+		if CodeOf(err) != "" {
+			t.Errorf("code = %q: what connecting failed with must not be taken for the response to a transaction", CodeOf(err))
+		}
+	}
+	if n := follower.received("monitor_cond"); n != 1 {
+		t.Errorf("%d attempts to connect, want 1", n)
+	}
+}
+
+// A server without the database _Server is one without a cluster.
+func TestClientOfOldServer(t *testing.T) {
+	old := newPeer(t, func(method string, params []json.RawMessage) (any, any, bool) {
+		switch method {
+		case "list_dbs":
+			return []string{"other", "db"}, nil, false
+		case "transact":
+			return member(true)(method, params)
+		default:
+			return nil, map[string]string{"error": "unknown database", "details": "no such database"}, false
+		}
+	})
+	c := connect(t, Options{Endpoints: []Endpoint{old.endpoint(t)}})
+	if _, err := c.Transact(t.Context(), Delete("T")); err != nil {
+		t.Error(err)
+	}
+	absent, err := New(Options{Endpoints: []Endpoint{old.endpoint(t)}, Database: "absent"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := absent.Schema(t.Context()); err == nil || !strings.Contains(err.Error(), "does not have the database absent") {
+		t.Errorf("error = %v, want that the database is absent", err)
+	}
+}
+
+func TestClientRepliesToProbes(t *testing.T) {
+	p := newPeer(t, member(true))
+	c := connect(t, Options{Endpoints: []Endpoint{p.endpoint(t)}})
+	if _, err := c.Transact(t.Context(), Delete("T")); err != nil {
+		t.Fatal(err)
+	}
+	p.notify("echo", "echo", "x", 1)
+	if reply := within(t, p.echoes); string(reply) != `["x",1]` {
+		t.Errorf("reply = %s, want what was sent", reply)
+	}
+}
+
+// A server that is silent loses its connection, and one that responds to probes keeps it.
+func TestClientProbes(t *testing.T) {
+	var silent atomic.Bool
+	probed := make(chan struct{}, 100)
+	p := newPeer(t, func(method string, params []json.RawMessage) (any, any, bool) {
+		if method == "echo" {
+			probed <- struct{}{}
+		}
+		result, failure, _ := member(true)(method, params)
+		return result, failure, silent.Load()
+	})
+	c := connect(t, Options{Endpoints: []Endpoint{p.endpoint(t)}, Probe: 20 * time.Millisecond})
+	if _, err := c.Transact(t.Context(), Delete("T")); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		within(t, probed)
+	}
+	ended := c.current.ended
+	silent.Store(true)
+	within(t, ended)
+}
+
+// A call ends with its time, or with the connection; the next one has a new connection.
+func TestClientSurvivesServers(t *testing.T) {
+	var silent atomic.Bool
+	arrived := make(chan struct{}, 10)
+	p := newPeer(t, func(method string, params []json.RawMessage) (any, any, bool) {
+		result, failure, _ := member(true)(method, params)
+		if method == "transact" && silent.Load() {
+			arrived <- struct{}{}
+			return nil, nil, true
+		}
+		return result, failure, false
+	})
+	var codes []string
+	c := connect(t, Options{Endpoints: []Endpoint{p.endpoint(t)}, Observe: func(_, code string, _ time.Duration) { codes = append(codes, code) }})
+	silent.Store(true)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-arrived
+		cancel()
+	}()
+	if _, err := c.Transact(ctx, Delete("T")); !errors.Is(err, context.Canceled) {
+		t.Errorf("error = %v, want that of the context", err)
+	}
+	go func() {
+		<-arrived
+		p.drop()
+	}()
+	if _, err := c.Transact(t.Context(), Delete("T")); err == nil || !strings.Contains(err.Error(), "the connection ended") {
+		t.Errorf("error = %v, want that of the connection", err)
+	}
+	silent.Store(false)
+	if _, err := c.Transact(t.Context(), Delete("T")); err != nil {
+		t.Error(err)
+	}
+	if strings.Join(codes, ",") != "none,none," {
+		t.Errorf("codes = %q, want none, none and that of success", codes)
+	}
+}
+
+// Responses that are not understood are errors, and do not end the connection or the process.
+func TestClientOfStrangeServer(t *testing.T) {
+	for name, tc := range map[string]struct {
+		result, failure any
+		text            string
+	}{
+		"no list":          {"x", nil, "is not understood"},
+		"too few results":  {[]any{}, nil, "0 results for 1 operations"},
+		"rejected":         {nil, "syntax error", "transact: syntax error"},
+		"rejected, object": {nil, map[string]string{"error": "unknown database", "details": "Not here."}, "transact: unknown database: Not here"},
+		"operation":        {[]any{map[string]string{"error": "aborted"}}, nil, "aborted"},
+		"commit":           {[]any{nil, map[string]string{"error": "constraint violation", "details": "Twice."}}, nil, "constraint violation: Twice"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPeer(t, func(method string, params []json.RawMessage) (any, any, bool) {
+				if method == "transact" {
+					return tc.result, tc.failure, false
+				}
+				return member(true)(method, params)
+			})
+			c := connect(t, Options{Endpoints: []Endpoint{p.endpoint(t)}})
+			if _, err := c.Transact(t.Context(), Delete("T")); err == nil || !strings.Contains(err.Error(), tc.text) {
+				t.Errorf("error = %v, want %q", err, tc.text)
+			}
+		})
+	}
+}
+
+// A monitor continues after the last transaction that it saw. It is notified of changes that it may have missed.
+func TestMonitorContinues(t *testing.T) {
+	requested := make(chan string, 10)
+	known := true
+	p := newPeer(t, func(method string, params []json.RawMessage) (any, any, bool) {
+		if method != "monitor_cond_since" {
+			return member(true)(method, params)
+		}
+		var last string
+		_ = json.Unmarshal(params[3], &last)
+		requested <- last
+		if last == noTransaction {
+			return []any{false, "t1", map[string]any{}}, nil, false
+		}
+		return []any{known, "t3", map[string]any{"T": map[string]any{switchB: map[string]any{"delete": nil}}}}, nil, false
+	})
+	c := connect(t, Options{Endpoints: []Endpoint{p.endpoint(t)}})
+	changes, missed, ended := make(chan Change, 10), make(chan struct{}, 10), make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		ended <- c.Monitor(ctx, Watched{"T": {"c"}}, func(all []Change) { changes <- all[0] }, func() { missed <- struct{}{} })
+	}()
+	if last := within(t, requested); last != noTransaction {
+		t.Errorf("requested the changes since %q, want none", last)
+	}
+	within(t, missed)
+	var id string
+	c.mu.Lock()
+	for id = range c.monitors {
+	}
+	c.mu.Unlock()
+	p.notify(nil, "update3", id, "t2", map[string]any{"T": map[string]any{switchA: map[string]any{"insert": map[string]any{"c": 1}}}})
+	if change := within(t, changes); change.ID != switchA || string(change.Row["c"]) != "1" {
+		t.Errorf("change = %+v, want the insertion", change)
+	}
+	p.drop()
+	if last := within(t, requested); last != "t2" {
+		t.Errorf("requested the changes since %q, want t2", last)
+	}
+	if change := within(t, changes); change.ID != switchB || !change.Deleted {
+		t.Errorf("change = %+v, want the deletion", change)
+	}
+	cancel()
+	if err := within(t, ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("the monitor ended with %v, want the error of the context", err)
+	}
+	if len(missed) != 0 {
+		t.Error("changes were reported as missed, although the server knew all")
+	}
+}
+
+// A server that does not know monitor_cond_since has monitor_cond.
+func TestMonitorOfOldServer(t *testing.T) {
+	p := newPeer(t, member(true))
+	c := connect(t, Options{Endpoints: []Endpoint{p.endpoint(t)}})
+	missed := make(chan struct{}, 1)
+	go func() {
+		_ = c.Monitor(t.Context(), Watched{"T": {"c"}}, func([]Change) {}, func() { missed <- struct{}{} })
+	}()
+	within(t, missed)
+	if n := p.received("monitor_cond"); n != 2 { // one is that of the role
+		t.Errorf("%d requests for monitor_cond, want 2", n)
+	}
+}

@@ -1,0 +1,153 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package ovnserver runs OVN's own servers for tests: ovsdb-server with the Northbound and the Southbound database, and ovn-northd.
+// They listen on unix sockets in a directory of the test. Tests that use them are skipped where OVN is not installed.
+package ovnserver
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// RootVariable names the directory that Debian's packages were unpacked to, instead of being installed.
+const RootVariable = "OVN_ROOT"
+
+// Options select what runs.
+type Options struct {
+	// Northd runs ovn-northd and the Southbound database as well.
+	Northd bool
+}
+
+// Server is a running OVN.
+type Server struct {
+	directory, root string
+	northbound      *exec.Cmd
+}
+
+// Start runs the servers until the test ends. It skips the test if they are not installed.
+func Start(t testing.TB, o Options) *Server {
+	t.Helper()
+	s := &Server{root: os.Getenv(RootVariable)}
+	if _, err := os.Stat(s.program("ovsdb-server")); err != nil {
+		t.Skip("ovsdb-server is not installed (Debian: openvswitch-switch, ovn-central); make test-ovn unpacks it")
+	}
+	if _, err := os.Stat(s.Schema()); err != nil {
+		t.Skip("the schema of OVN is not installed (Debian: ovn-central); make test-ovn unpacks it")
+	}
+	// The path of a socket has at most 107 bytes.
+	directory, err := os.MkdirTemp("", "ovn")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(directory) })
+	s.directory = directory
+	databases := []string{"nb"}
+	if o.Northd {
+		databases = append(databases, "sb")
+	}
+	for _, name := range databases {
+		s.run(t, "ovsdb-tool", "create", s.path(name+".db"), filepath.Join(s.root, "/usr/share/ovn/ovn-"+name+".ovsschema"))
+	}
+	s.Restart(t)
+	s.Nbctl(t, "init")
+	if o.Northd {
+		s.start(t, "ovsdb-server", s.path("sb.db"), "--remote=punix:"+s.path("sb.sock"), "--unixctl="+s.path("sb.ctl"), "--log-file="+s.path("sb.log"))
+		s.start(t, "ovn-northd", "--ovnnb-db="+s.remote("nb"), "--ovnsb-db="+s.remote("sb"), "--unixctl="+s.path("northd.ctl"), "--log-file="+s.path("northd.log"))
+	}
+	return s
+}
+
+// Restart starts the server of the Northbound database, again if it runs.
+func (s *Server) Restart(t testing.TB) {
+	t.Helper()
+	if s.northbound != nil {
+		_ = s.northbound.Process.Kill()
+		_ = s.northbound.Wait()
+		_ = os.Remove(s.path("nb.sock"))
+	}
+	s.northbound = s.start(t, "ovsdb-server", s.path("nb.db"), "--remote=punix:"+s.path("nb.sock"), "--unixctl="+s.path("nb.ctl"), "--log-file="+s.path("nb.log"))
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if _, err := os.Stat(s.path("nb.sock")); err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("ovsdb-server does not listen")
+		}
+	}
+}
+
+// Endpoint is that of the Northbound database.
+func (s *Server) Endpoint() string { return s.remote("nb") }
+
+// Schema is the file with the schema of the Northbound database.
+func (s *Server) Schema() string { return filepath.Join(s.root, "/usr/share/ovn/ovn-nb.ovsschema") }
+
+// Nbctl runs ovn-nbctl and returns its output.
+func (s *Server) Nbctl(t testing.TB, arguments ...string) string {
+	t.Helper()
+	return s.run(t, "ovn-nbctl", append([]string{"--db=" + s.remote("nb"), "--timeout=30"}, arguments...)...)
+}
+
+// Trace returns what OVN does with a packet, in the short form of ovn-trace.
+func (s *Server) Trace(t testing.TB, arguments ...string) string {
+	t.Helper()
+	return s.run(t, "ovn-trace", append([]string{"--db=" + s.remote("sb"), "--minimal"}, arguments...)...)
+}
+
+func (s *Server) path(name string) string   { return filepath.Join(s.directory, name) }
+func (s *Server) remote(name string) string { return "unix:" + s.path(name+".sock") }
+
+// program is where a program is installed.
+func (s *Server) program(name string) string {
+	for _, directory := range []string{"/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"} {
+		path := filepath.Join(s.root, directory, name)
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	return name
+}
+
+// command is a program in the environment of the server.
+func (s *Server) command(ctx context.Context, name string, arguments ...string) *exec.Cmd {
+	command := exec.CommandContext(ctx, s.program(name), arguments...)
+	command.Env = append(os.Environ(), "OVN_RUNDIR="+s.directory, "OVS_RUNDIR="+s.directory, "OVN_DBDIR="+s.directory,
+		"OVN_LOGDIR="+s.directory, "OVS_LOGDIR="+s.directory, "OVS_PKGDATADIR="+filepath.Join(s.root, "/usr/share/openvswitch"))
+	if s.root != "" {
+		command.Env = append(command.Env, "LD_LIBRARY_PATH="+filepath.Join(s.root, "/usr/lib/x86_64-linux-gnu")+":"+filepath.Join(s.root, "/usr/lib"))
+	}
+	return command
+}
+
+// start runs a server until the test ends.
+func (s *Server) start(t testing.TB, name string, arguments ...string) *exec.Cmd {
+	t.Helper()
+	command := s.command(context.Background(), name, arguments...)
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+	})
+	return command
+}
+
+func (s *Server) run(t testing.TB, name string, arguments ...string) string {
+	t.Helper()
+	command := s.command(t.Context(), name, arguments...)
+	var problems bytes.Buffer
+	command.Stderr = &problems
+	output, err := command.Output()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(arguments, " "), err, problems.String())
+	}
+	return strings.TrimSpace(string(output))
+}
