@@ -47,7 +47,7 @@ type Client struct {
 	current *connection
 	place   int       // of the endpoint that is tried first
 	failed  error     // of the last attempt to connect,
-	until   time.Time // as long as it is remembered
+	until   time.Time // which is returned again for a moment
 
 	mu       sync.Mutex
 	monitors map[string]func(method string, params json.RawMessage)

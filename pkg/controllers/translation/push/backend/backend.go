@@ -38,3 +38,10 @@ type Backend interface {
 	// It is called for resources of kinds with Doubles only; the body may be {} when only the place is of interest.
 	Copy(r Resource) Resource
 }
+
+// Watcher is a Backend that notices changes by other clients.
+type Watcher interface {
+	// Watch calls the function after a change of a resource by another client, and when such a change may have been missed,
+	// until the context ends. The function does not block.
+	Watch(ctx context.Context, changed func()) error
+}

@@ -1,0 +1,116 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package ovnbackend is the driver of the push engine for OVN: a resource is a row of the Northbound database, and a write of it and
+// of the reference of its parent are one transaction. Rows carry the tenant in external_ids; those of other clients are not changed.
+package ovnbackend
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
+	"groundskeeper.io/groundskeeper/pkg/ovn"
+	"groundskeeper.io/groundskeeper/pkg/ovsdb"
+)
+
+// Database is the name of the database.
+const Database = "OVN_Northbound"
+
+// TenantKey is the key of external_ids that names the tenant of a row.
+const TenantKey = "groundskeeper-tenant"
+
+// Backend is the part of an OVN that one tenant owns.
+type Backend struct {
+	client *ovsdb.Client
+	tenant string
+	fence  *fence
+
+	mu sync.Mutex
+	// writing counts the transactions that are under way by the rows that they write. What a monitor reports of these is no change
+	// by another client. purging counts those that delete rows with all that is below.
+	writing map[string]int
+	purging int
+}
+
+var (
+	_ backend.Backend = (*Backend)(nil)
+	_ backend.Watcher = (*Backend)(nil)
+)
+
+// New makes the driver.
+func New(client *ovsdb.Client, tenant string, lease Lease) *Backend {
+	return &Backend{client: client, tenant: tenant, fence: newFence(client, tenant, lease), writing: map[string]int{}}
+}
+
+// Resolve understands a resource of a Translation.
+func (b *Backend) Resolve(item backend.Item) (backend.Resource, error) {
+	if err := known(item.Kind); err != nil {
+		return backend.Resource{}, err
+	}
+	r, err := ovn.Parse(item.Kind, item.Parent, item.Body)
+	if err != nil {
+		return backend.Resource{}, err
+	}
+	resolved := backend.Resource{Ref: refOf(r.Kind, r.ID, r.Parent), Body: json.RawMessage(item.Body), Updatable: true}
+	if r.Parent != "" {
+		resolved.Needs = append(resolved.Needs, backend.Key{Kind: r.Kind.Parent, ID: r.Parent})
+	}
+	references := r.References()
+	for _, kind := range ovn.Kinds() {
+		for _, id := range references[kind.Name] {
+			resolved.Needs = append(resolved.Needs, backend.Key{Kind: kind.Name, ID: id})
+		}
+	}
+	if r.Kind.Unique != "" {
+		resolved.Slots = []string{fmt.Sprintf("%s of %s %q", r.Kind.Unique, r.Kind.Name, r.Text(r.Kind.Unique))}
+	}
+	return resolved, nil
+}
+
+// Locate understands a resource of a Translation's status.
+func (b *Backend) Locate(kind, parent, id string) (backend.Ref, error) {
+	if err := known(kind); err != nil {
+		return backend.Ref{}, err
+	}
+	k, _ := ovn.KindNamed(kind)
+	if err := ovn.CheckPlace(k, parent); err != nil {
+		return backend.Ref{}, err
+	}
+	if err := ovn.CheckID(id); err != nil {
+		return backend.Ref{}, fmt.Errorf("id of %s: %w", kind, err)
+	}
+	return refOf(k, id, parent), nil
+}
+
+func known(kind string) error {
+	if _, ok := ovn.KindNamed(kind); !ok {
+		return fmt.Errorf("kind %q: %w: OVN has no such rows, or they are not supported", kind, backend.ErrUnknownKind)
+	}
+	return nil
+}
+
+func refOf(k ovn.Kind, id, parent string) backend.Ref {
+	return backend.Ref{Key: backend.Key{Kind: k.Name, ID: id}, Parent: parent}
+}
+
+// Differences compares the columns that the wanted body sets with those of the row.
+func (b *Backend) Differences(want backend.Resource, have backend.Observed) []string {
+	r, err := ovn.Parse(want.Kind, want.Parent, string(want.Body))
+	if err != nil {
+		return []string{"body"}
+	}
+	values, err := valuesOf(have)
+	if err != nil {
+		return []string{"body"}
+	}
+	names := r.Differences(values)
+	if have.Foreign && r.Kind.IsTagged() && ovn.IsDerived(want.ID) {
+		names = append(names, TenantKey) // another client removed it from a row of Groundskeeper's
+	}
+	return names
+}
+
+// Copy is for kinds that cannot be updated, of which OVN has none.
+func (b *Backend) Copy(r backend.Resource) backend.Resource { return r }

@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ovnbackend
+
+import (
+	"errors"
+	"strings"
+
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
+	"groundskeeper.io/groundskeeper/pkg/ovsdb"
+)
+
+// failure reports what an error of the client means. nil stays nil, and what is of a backend already stays as well.
+func failure(err error) error {
+	if err == nil {
+		return nil
+	}
+	if e, ok := errors.AsType[*backend.Error](err); ok {
+		return e
+	}
+	return &backend.Error{Reason: reasonOf(err), Message: err.Error(), Err: err}
+}
+
+func reasonOf(err error) backend.Reason {
+	e, ok := errors.AsType[*ovsdb.Error](err)
+	if !ok {
+		return backend.Transient
+	}
+	switch e.Code {
+	case ovsdb.CodeDuplicate:
+		return backend.Conflict
+	case ovsdb.CodeReference:
+		return backend.NotFound // a row that it refers to
+	case ovsdb.CodeConstraint:
+		if strings.Contains(e.Details, "identical values") {
+			return backend.Conflict // a name that another row has
+		}
+		return backend.Refused
+	case "syntax error", "unknown column", "unknown table", "domain error", "range error":
+		return backend.Refused
+	default:
+		// The server is busy or shuts down, its disk is full, or it does not have the database any more.
+		return backend.Transient
+	}
+}
+
+// failedAt is the index of the operation that required something that is not so; -1 if none did.
+func failedAt(err error) int {
+	if e, ok := errors.AsType[*ovsdb.Error](err); ok && e.Code == ovsdb.CodeTimedOut {
+		return e.Operation
+	}
+	return -1
+}

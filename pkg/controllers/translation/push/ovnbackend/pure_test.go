@@ -1,0 +1,135 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ovnbackend
+
+import (
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
+	"groundskeeper.io/groundskeeper/pkg/ovsdb"
+)
+
+const (
+	router = "13fb0355-e2d9-5a9f-83a6-1efd43edebbc"
+	group  = "21607839-c6b4-5b98-8aa1-89a1aab61bca"
+	zone   = "37d1e7b7-1b7b-5a0e-8f3b-0a1f6f0c0001"
+	port   = "4b2b1a9c-5c1d-5e0f-9a3b-0a1f6f0c0002"
+	random = "5ff1a5f3-0bb9-4f8a-8d9b-5c35a7f5a1d0"
+)
+
+func TestResolve(t *testing.T) {
+	b := New(nil, "t", nil)
+	for name, tc := range map[string]struct {
+		item    backend.Item
+		needs   []backend.Key
+		slots   []string
+		problem string
+		unknown bool
+	}{
+		"alone":   {backend.Item{Kind: "LogicalSwitch", Body: `{"id":"` + zone + `","name":"a","load_balancer_group":["` + group + `"]}`}, []backend.Key{{Kind: "LoadBalancerGroup", ID: group}}, nil, "", false},
+		"below":   {backend.Item{Kind: "LogicalSwitchPort", Parent: zone, Body: `{"id":"` + port + `","name":"p"}`}, []backend.Key{{Kind: "LogicalSwitch", ID: zone}}, []string{`name of LogicalSwitchPort "p"`}, "", false},
+		"invalid": {backend.Item{Kind: "LogicalSwitchPort", Parent: zone, Body: `{"id":"` + port + `"}`}, nil, nil, "name: is missing", false},
+		"unknown": {backend.Item{Kind: "Bridge", Body: `{}`}, nil, nil, "OVN has no such rows", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := b.Resolve(tc.item)
+			if tc.problem != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.problem) || errors.Is(err, backend.ErrUnknownKind) != tc.unknown {
+					t.Errorf("error = %v, want %q", err, tc.problem)
+				}
+				return
+			}
+			if err != nil || !slices.Equal(r.Needs, tc.needs) || !slices.Equal(r.Slots, tc.slots) || !r.Updatable {
+				t.Errorf("resource = %+v, %v; want the needs %v and the slots %q", r, err, tc.needs, tc.slots)
+			}
+		})
+	}
+	for _, place := range [][3]string{{"Bridge", "", zone}, {"LogicalSwitch", "", "x"}, {"LogicalSwitchPort", "", port}} {
+		if ref, err := b.Locate(place[0], place[1], place[2]); err == nil {
+			t.Errorf("located %v as %+v, want an error", place, ref)
+		}
+	}
+}
+
+// A term is replaced by a later one of the same Lease, and by that of the process that recreated the Lease. A process that was
+// replaced does not return.
+func TestSupersedes(t *testing.T) {
+	second := Term{Lease: "ns/lease", Transitions: 2, Holder: "b"}
+	first := Term{Lease: "ns/lease", Transitions: 0, Holder: "c", First: true}
+	for name, tc := range map[string]struct {
+		term     Term
+		recorded string
+		entered  bool
+		want     bool
+	}{
+		"nothing is recorded":              {second, "", false, true},
+		"the record was removed":           {second, "", true, true},
+		"its own":                          {second, "ns/lease 2 b", true, true},
+		"an earlier one":                   {second, "ns/lease 1 a", false, true},
+		"an earlier one, restored":         {second, "ns/lease 1 a", true, true},
+		"a later one":                      {second, "ns/lease 3 a", false, false},
+		"a later one, entered":             {second, "ns/lease 3 a", true, false},
+		"another process, same number":     {second, "ns/lease 2 a", false, false},
+		"another Lease":                    {second, "ns/other 1 a", false, false},
+		"not understood":                   {second, "x", false, false},
+		"the Lease was created":            {first, "ns/lease 7 a", false, true},
+		"the Lease was created once more":  {first, "ns/lease 0 d", true, false},
+		"the Lease was created, other one": {first, "ns/other 7 a", false, true},
+	} {
+		if got := tc.term.supersedes(tc.recorded, tc.entered); got != tc.want {
+			t.Errorf("%s: supersedes = %v, want %v", name, got, tc.want)
+		}
+	}
+}
+
+func TestReasonOf(t *testing.T) {
+	for code, want := range map[string]backend.Reason{
+		"duplicate uuid": backend.Conflict, "referential integrity violation": backend.NotFound, "constraint violation": backend.Refused,
+		"syntax error": backend.Refused, "timed out": backend.Transient, "I/O error": backend.Transient, "not owner": backend.Transient, "unknown database": backend.Transient,
+	} {
+		if got := backend.ReasonOf(failure(&ovsdb.Error{Code: code})); got != want {
+			t.Errorf("%s: reason = %v, want %v", code, got, want)
+		}
+	}
+	if got := backend.ReasonOf(failure(io.EOF)); got != backend.Transient {
+		t.Errorf("a lost connection: reason = %v, want Transient", got)
+	}
+	fencedOff := fenced(io.EOF)
+	if got := failure(fencedOff); !errors.Is(got, fencedOff) || failure(nil) != nil {
+		t.Errorf("failure of an error of a backend = %v, want it unchanged", got)
+	}
+}
+
+// Changes of other clients count if the row may be Groundskeeper's.
+func TestConcerns(t *testing.T) {
+	b := New(nil, "t", nil)
+	done, purged := b.writes("Logical_Switch", zone), b.purges()
+	for _, tc := range []struct {
+		change ovsdb.Change
+		want   bool
+	}{
+		{ovsdb.Change{Table: "Logical_Switch", ID: zone}, false},
+		{ovsdb.Change{Table: "Logical_Switch", ID: group}, true},
+		{ovsdb.Change{Table: "Logical_Switch", ID: group, Deleted: true}, false},
+		{ovsdb.Change{Table: "Logical_Switch", ID: random}, false},
+	} {
+		if got := b.concerns(tc.change); got != tc.want {
+			t.Errorf("%+v: concerns = %v, want %v", tc.change, got, tc.want)
+		}
+	}
+	done()
+	purged()
+	for _, deleted := range []bool{false, true} {
+		if !b.concerns(ovsdb.Change{Table: "Logical_Switch", ID: zone, Deleted: deleted}) {
+			t.Error("a change after Groundskeeper's own does not count")
+		}
+	}
+	if len(b.writing) != 0 {
+		t.Errorf("%d rows are remembered, want none", len(b.writing))
+	}
+}

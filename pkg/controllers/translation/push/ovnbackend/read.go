@@ -1,0 +1,162 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ovnbackend
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
+	"groundskeeper.io/groundskeeper/pkg/ovn"
+	"groundskeeper.io/groundskeeper/pkg/ovsdb"
+)
+
+// fewRows is up to how many rows of a table are selected one by one. More are found by reading the table.
+const fewRows = 32
+
+// Get reads a resource, with the parent that it is below.
+func (b *Backend) Get(ctx context.Context, r backend.Resource) (backend.Observed, bool, error) {
+	k, _ := ovn.KindNamed(r.Kind)
+	operations := []ovsdb.Operation{ovsdb.Select(k.Table, []ovsdb.Condition{ovsdb.ByID(r.ID)}, k.Selected()...)}
+	if k.Parent != "" {
+		parent, _ := ovn.KindNamed(k.Parent)
+		operations = append(operations, ovsdb.Select(parent.Table, []ovsdb.Condition{refersTo(k, r.ID)}, "_uuid"))
+	}
+	results, err := b.client.Transact(ctx, operations...)
+	if err != nil {
+		return backend.Observed{}, false, failure(err)
+	}
+	if len(results[0].Rows) == 0 {
+		return backend.Observed{}, false, nil
+	}
+	parent := ""
+	if k.Parent != "" {
+		// A row that none of them, or more than one, refers to is not where it should be.
+		if parents := results[1].Rows; len(parents) == 1 {
+			parent = parents[0].UUID()
+		}
+	}
+	have := b.observed(k, results[0].Rows[0], parent)
+	if have.Invalid != nil {
+		return backend.Observed{}, false, &backend.Error{Reason: backend.Transient, Message: have.Invalid.Error(), Err: fmt.Errorf("%w: %w", backend.ErrInvalid, have.Invalid)}
+	}
+	return have, true, nil
+}
+
+// refersTo selects the rows of the parents' table that refer to a row.
+func refersTo(k ovn.Kind, id string) ovsdb.Condition {
+	return ovsdb.Condition{k.Link, "includes", ovsdb.Set{ovsdb.UUID(id)}}
+}
+
+// observed is a row as the engine sees it.
+func (b *Backend) observed(k ovn.Kind, row ovsdb.Row, parent string) backend.Observed {
+	id, values, err := k.Read(row)
+	have := backend.Observed{Ref: refOf(k, id, parent)}
+	if err == nil {
+		have.Body, err = json.Marshal(values)
+	}
+	if err != nil {
+		have.Foreign, have.Invalid = true, err
+		return have
+	}
+	tags, _ := values["external_ids"].(map[string]string)
+	have.Foreign = tags[TenantKey] != b.tenant
+	return have
+}
+
+// valuesOf are the columns of an observed row.
+func valuesOf(have backend.Observed) (map[string]ovn.Value, error) {
+	k, _ := ovn.KindNamed(have.Kind)
+	return k.Values(have.Body)
+}
+
+// Collection reports which list has a resource.
+func (b *Backend) Collection(r backend.Resource) (backend.Collection, bool) {
+	k, _ := ovn.KindNamed(r.Kind)
+	return backend.Collection{Kind: r.Kind, ParentKind: k.Parent, Parent: r.Parent}, true
+}
+
+// Roots are the tables of what stands alone.
+func (b *Backend) Roots() []backend.Collection {
+	var roots []backend.Collection
+	for _, k := range ovn.Kinds() {
+		if k.Parent == "" {
+			roots = append(roots, backend.Collection{Kind: k.Name})
+		}
+	}
+	return roots
+}
+
+// Children are the lists of the rows below a row.
+func (b *Backend) Children(ref backend.Ref) []backend.Collection {
+	var children []backend.Collection
+	for _, k := range ovn.Children(ref.Kind) {
+		children = append(children, backend.Collection{Kind: k.Name, ParentKind: ref.Kind, Parent: ref.ID})
+	}
+	return children
+}
+
+// List reads a collection.
+func (b *Backend) List(ctx context.Context, c backend.Collection) ([]backend.Observed, error) {
+	k, _ := ovn.KindNamed(c.Kind)
+	if c.Parent == "" {
+		results, err := b.client.Transact(ctx, ovsdb.Select(k.Table, nil, k.Selected()...))
+		if err != nil {
+			return nil, failure(err)
+		}
+		return b.rows(k, results[0].Rows, "", nil), nil
+	}
+	parent, _ := ovn.KindNamed(c.ParentKind)
+	results, err := b.client.Transact(ctx, ovsdb.Select(parent.Table, []ovsdb.Condition{ovsdb.ByID(c.Parent)}, k.Link))
+	if err != nil {
+		return nil, failure(err)
+	}
+	if len(results[0].Rows) == 0 {
+		return nil, &backend.Error{Reason: backend.NotFound, Message: c.ParentKind + " " + c.Parent + " does not exist"}
+	}
+	ids, err := results[0].Rows[0].UUIDs(k.Link)
+	if err != nil {
+		return nil, &backend.Error{Reason: backend.Transient, Message: err.Error(), Err: err}
+	}
+	return b.children(ctx, k, c.Parent, ids)
+}
+
+// children reads rows by their ids.
+func (b *Backend) children(ctx context.Context, k ovn.Kind, parent string, ids []string) ([]backend.Observed, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	wanted := make(map[string]bool, len(ids))
+	operations := make([]ovsdb.Operation, 0, fewRows)
+	for _, id := range ids {
+		wanted[id] = true
+		if len(ids) <= fewRows {
+			operations = append(operations, ovsdb.Select(k.Table, []ovsdb.Condition{ovsdb.ByID(id)}, k.Selected()...))
+		}
+	}
+	if len(ids) > fewRows {
+		operations = append(operations, ovsdb.Select(k.Table, nil, k.Selected()...))
+	}
+	results, err := b.client.Transact(ctx, operations...)
+	if err != nil {
+		return nil, failure(err)
+	}
+	var all []backend.Observed
+	for _, result := range results {
+		all = append(all, b.rows(k, result.Rows, parent, wanted)...)
+	}
+	return all, nil
+}
+
+// rows are those with the ids, or all without ids.
+func (b *Backend) rows(k ovn.Kind, rows []ovsdb.Row, parent string, ids map[string]bool) []backend.Observed {
+	all := make([]backend.Observed, 0, len(rows))
+	for _, row := range rows {
+		if ids == nil || ids[row.UUID()] {
+			all = append(all, b.observed(k, row, parent))
+		}
+	}
+	return all
+}

@@ -1,0 +1,257 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ovnbackend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
+	"groundskeeper.io/groundskeeper/pkg/ovsdb"
+	"groundskeeper.io/groundskeeper/test/ovnserver"
+)
+
+// lease is one that a test gives and takes.
+type lease struct {
+	mu   sync.Mutex
+	term Term
+	err  error
+}
+
+func (l *lease) Check() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
+
+func (l *lease) Term() Term {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.term
+}
+
+func (l *lease) set(term Term, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.term, l.err = term, err
+}
+
+func holds(transitions int, holder string) *lease {
+	return &lease{term: Term{Lease: "ns/lease", Transitions: transitions, Holder: holder}}
+}
+
+// dial connects a driver to a server.
+func dial(t *testing.T, server *ovnserver.Server, l Lease) *Backend {
+	t.Helper()
+	endpoint, err := ovsdb.ParseEndpoint(server.Endpoint())
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := ovsdb.New(ovsdb.Options{Endpoints: []ovsdb.Endpoint{endpoint}, Database: Database, Timeout: 30 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	return New(client, "t", l)
+}
+
+func resolve(t *testing.T, b *Backend, kind, parent, format string, values ...any) backend.Resource {
+	t.Helper()
+	r, err := b.Resolve(backend.Item{Kind: kind, Parent: parent, Body: fmt.Sprintf(format, values...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func mustCreate(t *testing.T, b *Backend, r backend.Resource) {
+	t.Helper()
+	if err := b.Create(t.Context(), r, 0); err != nil {
+		t.Fatalf("create %s: %v", r, err)
+	}
+}
+
+func expectReason(t *testing.T, what string, err error, want backend.Reason) {
+	t.Helper()
+	if err == nil || backend.ReasonOf(err) != want {
+		t.Errorf("%s: error = %v, want the reason %v", what, err, want)
+	}
+}
+
+func TestRowsOfServer(t *testing.T) {
+	server := ovnserver.Start(t, ovnserver.Options{})
+	b := dial(t, server, holds(1, "a"))
+	child := resolve(t, b, "LogicalSwitchPort", zone, `{"id":%q,"name":"p","addresses":["0a:58:0a:01:00:05 10.1.0.5"],"external_ids":{"pod":"p"}}`, port)
+	expectReason(t, "a port without its switch", b.Create(t.Context(), child, 0), backend.NotFound)
+	parent := resolve(t, b, "LogicalSwitch", "", `{"id":%q,"name":"a","other_config":{"x":"1"}}`, zone)
+	mustCreate(t, b, parent)
+	mustCreate(t, b, child)
+	expectReason(t, "a port twice", b.Create(t.Context(), child, 0), backend.Conflict)
+	namesake := resolve(t, b, "LogicalSwitchPort", zone, `{"id":%q,"name":"p"}`, group)
+	expectReason(t, "a name twice", b.Create(t.Context(), namesake, 0), backend.Conflict)
+	wrong := resolve(t, b, "LoadBalancerGroup", "", `{"id":%q,"name":"g"}`, group)
+	mustCreate(t, b, wrong)
+	expectReason(t, "an invalid value", b.Create(t.Context(), resolve(t, b, "LoadBalancer", group, `{"id":%q,"protocol":"icmp"}`, router), 0), backend.Refused)
+
+	have, found, err := b.Get(t.Context(), child)
+	if err != nil || !found || have.Parent != zone || have.Foreign || len(b.Differences(child, have)) != 0 {
+		t.Fatalf("port = %+v, %v, %v; want what was created below %s", have, found, err, zone)
+	}
+	server.Nbctl(t, "set", "Logical_Switch_Port", "p", "external_ids:other=x", "options:requested-chassis=h", "type=router")
+	server.Nbctl(t, "remove", "Logical_Switch_Port", "p", "external_ids", TenantKey)
+	have, _, err = b.Get(t.Context(), child)
+	if err != nil || strings.Join(b.Differences(child, have), ",") != TenantKey {
+		t.Errorf("differences = %v, %v; want the tag that is missing", b.Differences(child, have), err)
+	}
+	if err := b.Update(t.Context(), resolve(t, b, "LogicalSwitchPort", zone, `{"id":%q,"name":"q","enabled":false,"external_ids":{"pod":"q"}}`, port)); err != nil {
+		t.Fatal(err)
+	}
+	if row := server.Nbctl(t, "--bare", "--columns=name,type,addresses,options,enabled,external_ids", "list", "Logical_Switch_Port", port); row != "q\n\n\n\nfalse\ngroundskeeper-tenant=t other=x pod=q" {
+		t.Errorf("row = %q, want what the new body has, and the pair of another client", row)
+	}
+	list, err := b.List(t.Context(), backend.Collection{Kind: "LogicalSwitchPort", ParentKind: "LogicalSwitch", Parent: zone})
+	if err != nil || len(list) != 1 || list[0].ID != port || list[0].Foreign || list[0].Parent != zone {
+		t.Errorf("list = %+v, %v; want the port", list, err)
+	}
+	_, err = b.List(t.Context(), backend.Collection{Kind: "LogicalSwitchPort", ParentKind: "LogicalSwitch", Parent: router})
+	expectReason(t, "a list without its parent", err, backend.NotFound)
+	for range 2 {
+		if err := b.Delete(t.Context(), child.Ref); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, found, err := b.Get(t.Context(), child); found || err != nil {
+		t.Errorf("the port is there after its deletion: %v", err)
+	}
+	expectReason(t, "an update of nothing", b.Update(t.Context(), child), backend.NotFound)
+}
+
+// Rows without the tenant's tag are not changed, unless their id shows that they are the tenant's.
+func TestRowsOfOthers(t *testing.T) {
+	server := ovnserver.Start(t, ovnserver.Options{})
+	b := dial(t, server, holds(1, "a"))
+	server.Nbctl(t, "--id="+random, "create", "Logical_Switch", "name=theirs")
+	theirs := resolve(t, b, "LogicalSwitch", "", `{"id":%q,"name":"ours"}`, random)
+	expectReason(t, "an update", b.Update(t.Context(), theirs), backend.Refused)
+	if err := b.Delete(t.Context(), theirs.Ref); err != nil {
+		t.Error(err)
+	}
+	if name := server.Nbctl(t, "get", "Logical_Switch", random, "name"); name != "theirs" {
+		t.Errorf("name = %q, want theirs", name)
+	}
+	have, found, err := b.Get(t.Context(), theirs)
+	if err != nil || !found || !have.Foreign {
+		t.Errorf("switch = %+v, %v, %v; want a foreign one", have, found, err)
+	}
+	server.Nbctl(t, "set", "Logical_Switch", random, "external_ids:"+TenantKey+"=t")
+	if err := b.Update(t.Context(), theirs); err != nil {
+		t.Errorf("after it was handed over: %v", err)
+	}
+	if err := b.Delete(t.Context(), theirs.Ref); err != nil || server.Nbctl(t, "ls-list") != "" {
+		t.Errorf("the switch is there after its deletion: %v", err)
+	}
+}
+
+// A list that is too long to select each row has the same rows.
+func TestLongList(t *testing.T) {
+	server := ovnserver.Start(t, ovnserver.Options{})
+	b := dial(t, server, &lease{})
+	mustCreate(t, b, resolve(t, b, "LogicalSwitch", "", `{"id":%q,"name":"a"}`, zone))
+	mustCreate(t, b, resolve(t, b, "LogicalSwitch", "", `{"id":%q,"name":"b"}`, router))
+	mustCreate(t, b, resolve(t, b, "LogicalSwitchPort", router, `{"id":%q,"name":"other"}`, port))
+	for i := range fewRows + 1 {
+		mustCreate(t, b, resolve(t, b, "LogicalSwitchPort", zone, `{"id":"00000000-0000-5000-8000-%012d","name":"p%d"}`, i+1, i))
+		if i < fewRows-1 {
+			continue
+		}
+		list, err := b.List(t.Context(), backend.Collection{Kind: "LogicalSwitchPort", ParentKind: "LogicalSwitch", Parent: zone})
+		if err != nil || len(list) != i+1 {
+			t.Errorf("%d ports, %v; want %d", len(list), err, i+1)
+		}
+	}
+}
+
+// Only the leader writes: a process that lost the Lease does not, even if it believes to have it.
+func TestFenceOfServer(t *testing.T) {
+	server := ovnserver.Start(t, ovnserver.Options{})
+	first, second := holds(1, "a"), holds(2, "b")
+	old, young := dial(t, server, first), dial(t, server, second)
+	mustCreate(t, old, resolve(t, old, "LogicalSwitch", "", `{"id":%q,"name":"a"}`, zone))
+	first.set(first.Term(), errors.New("no Lease"))
+	expectReason(t, "a write without the Lease", old.Delete(t.Context(), backend.Ref{Key: backend.Key{Kind: "LogicalSwitch", ID: zone}}), backend.Fenced)
+	mustCreate(t, young, resolve(t, young, "LogicalRouter", "", `{"id":%q,"name":"r"}`, router))
+	first.set(first.Term(), nil) // as if its machine had been suspended
+	for range 2 {
+		err := old.Delete(t.Context(), backend.Ref{Key: backend.Key{Kind: "LogicalSwitch", ID: zone}})
+		expectReason(t, "a write of the former leader", err, backend.Fenced)
+		if err != nil && !strings.Contains(err.Error(), "ovn-nbctl remove NB_Global . external_ids groundskeeper-leader-t") {
+			t.Errorf("error = %v, want one with the remedy", err)
+		}
+	}
+	expectReason(t, "a write of a process that never led", dial(t, server, holds(1, "c")).Delete(t.Context(), backend.Ref{Key: backend.Key{Kind: "LogicalSwitch", ID: zone}}), backend.Fenced)
+	// The record comes back when another client removes it, and the database of yesterday is no obstacle.
+	for _, change := range [][]string{{"remove", "NB_Global", ".", "external_ids", "groundskeeper-leader-t"}, {"set", "NB_Global", ".", `external_ids:groundskeeper-leader-t="ns/lease 1 a"`}} {
+		server.Nbctl(t, change...)
+		if err := young.Update(t.Context(), resolve(t, young, "LogicalRouter", "", `{"id":%q,"name":"r2"}`, router)); err != nil {
+			t.Errorf("after %v: %v", change, err)
+		}
+	}
+	// A later term of the same process.
+	first.set(Term{Lease: "ns/lease", Transitions: 3, Holder: "a"}, nil)
+	if err := old.Delete(t.Context(), backend.Ref{Key: backend.Key{Kind: "LogicalSwitch", ID: zone}}); err != nil {
+		t.Errorf("a write of the new leader: %v", err)
+	}
+	expectReason(t, "a write of the replaced leader", young.Delete(t.Context(), backend.Ref{Key: backend.Key{Kind: "LogicalRouter", ID: router}}), backend.Fenced)
+}
+
+// Changes by other clients are noticed immediately, and the driver's own are none.
+func TestWatchOfServer(t *testing.T) {
+	server := ovnserver.Start(t, ovnserver.Options{})
+	b := dial(t, server, holds(1, "a"))
+	changed := make(chan struct{}, 100)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = b.Watch(ctx, func() { changed <- struct{}{} })
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+	})
+	// The monitor is there when a change of another client is seen.
+	server.Nbctl(t, "--id="+router, "create", "Logical_Router", "name=r")
+	for waiting := true; waiting; {
+		server.Nbctl(t, "set", "Logical_Router", router, fmt.Sprintf("options:x=%d", time.Now().UnixNano()))
+		select {
+		case <-changed:
+			waiting = false
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	for len(changed) > 0 {
+		<-changed
+	}
+	child := resolve(t, b, "LogicalSwitchPort", zone, `{"id":%q,"name":"p"}`, port)
+	mustCreate(t, b, resolve(t, b, "LogicalSwitch", "", `{"id":%q,"name":"a"}`, zone))
+	mustCreate(t, b, child)
+	if err := errors.Join(b.Update(t.Context(), resolve(t, b, "LogicalSwitchPort", zone, `{"id":%q,"name":"p","type":"router"}`, port)),
+		b.Delete(t.Context(), backend.Ref{Key: backend.Key{Kind: "LogicalSwitch", ID: zone}})); err != nil {
+		t.Fatal(err)
+	}
+	if len(changed) > 0 {
+		t.Error("the driver's own changes were reported")
+	}
+	server.Nbctl(t, "lr-del", router)
+	select {
+	case <-changed:
+	case <-time.After(30 * time.Second):
+		t.Error("the deletion by another client was not reported")
+	}
+}
