@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help build kubernetes kubernetes-node images verify-images release contour cert-manager cloud-provider-openstack generate verify \
-	test test-all test-race test-race-short test-integration allocations test-packaging test-monitoring test-contour test-cert-manager test-console e2e-node \
+	test test-all test-race test-race-short test-integration allocations test-packaging test-monitoring test-ovn test-contour test-cert-manager test-console e2e-node \
 	test-openstack console verify-console lint canary bench performance soak up node-up down status clean-up
 
 BIN := _output/bin
@@ -78,7 +78,7 @@ test: build kubernetes ## Run what every change has to pass: unit tests, the ser
 	CGO_ENABLED=1 go test -short -race $$(hack/packages.sh concurrent)
 	go test -short -p 1 -timeout 30m ./test/integration
 
-test-all: test-race test-integration test-packaging test-monitoring test-contour test-cert-manager test-console e2e-node ## Run every test that needs no OpenStack, well over an hour
+test-all: test-race test-integration test-packaging test-monitoring test-ovn test-contour test-cert-manager test-console e2e-node ## Run every test that needs no OpenStack, well over an hour
 
 test-race: build kubernetes ## Run all tests that need no control plane with the race detector
 	CGO_ENABLED=1 go test -race $$(hack/packages.sh)
@@ -101,6 +101,9 @@ test-packaging: kubernetes ## Test the Helm chart, the files for GitOps tools, a
 
 test-monitoring: build kubernetes ## Test alerts and dashboards, with Debian's Prometheus
 	@hack/monitoring/test.sh
+
+test-ovn: build kubernetes ## Test Translations on OVN's own servers, which are unpacked below _output if they are not installed
+	@hack/ovn/test.sh
 
 test-cert-manager: build kubernetes cert-manager ## Test certificates that cert-manager makes; builds it once, some minutes
 	go test -p 1 -count 1 -timeout 10m ./test/certmanager

@@ -35,7 +35,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/annotate"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/converter"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push"
-	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/midonetbackend"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/requests"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/telemetry"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
@@ -75,8 +75,8 @@ func sources() []source {
 		{"Maintenance of backends", []string{manager}, []string{maintenance.ControllerName}, "backend-maintenance.md",
 			[]string{"controllers/discoverybackend/maintenance"}, funcs(maintenance.RegisterMetrics)},
 		{"Translations", []string{manager}, []string{converter.ControllerName, annotate.ControllerName, push.ControllerName}, "translations.md",
-			[]string{"controllers/translation/converter", "controllers/translation/annotate", "controllers/translation/push", "controllers/translation/push/midonetbackend"},
-			funcs(converter.RegisterMetrics, annotate.RegisterMetrics, push.RegisterMetrics, midonetbackend.RegisterMetrics)},
+			[]string{"controllers/translation/converter", "controllers/translation/annotate", "controllers/translation/push", "controllers/translation/push/requests"},
+			funcs(converter.RegisterMetrics, annotate.RegisterMetrics, push.RegisterMetrics, requests.RegisterMetrics)},
 		{"Klusters and Route GC", []string{manager}, []string{klusterlifecycle.ControllerName, workload.ControllerName, routegc.ControllerName}, "klusters.md",
 			[]string{"controllers/kluster/lifecycle", "controllers/kluster/workload", "controllers/kluster/routegc"},
 			funcs(klusterlifecycle.RegisterMetrics, workload.RegisterMetrics, routegc.RegisterMetrics)},

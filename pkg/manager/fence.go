@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/ovnbackend"
 )
 
 // Fence reports whether this process may still write as the leader to something that knows nothing of the Lease. The elector alone
@@ -31,6 +32,8 @@ type Fence struct {
 	// held reports that the last request made this process the holder of the Lease; renewed is when it was sent.
 	held    bool
 	renewed instant
+	// term is the last one of this process.
+	term ovnbackend.Term
 }
 
 // instant is a moment by two clocks: the monotonic one stands still while the machine is suspended, the wall clock
@@ -97,11 +100,14 @@ func (f *Fence) guard(lock resourcelock.Interface) resourcelock.Interface {
 	return &guardedLock{Interface: lock, fence: f}
 }
 
-// opened notes that a request that was sent at that moment made this process the holder.
-func (f *Fence) opened(sent instant) {
+// opened notes that a request that was sent at that moment made this process the holder, or kept it so.
+func (f *Fence) opened(sent instant, record resourcelock.LeaderElectionRecord, created bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.held, f.renewed = true, sent
+	if created || f.term.Transitions != record.LeaderTransitions || f.term.Holder != record.HolderIdentity {
+		f.term = ovnbackend.Term{Lease: f.lease, Transitions: record.LeaderTransitions, Holder: record.HolderIdentity, First: created}
+	}
 }
 
 func (f *Fence) closed() {
@@ -127,17 +133,17 @@ func (l *guardedLock) Get(ctx context.Context) (*resourcelock.LeaderElectionReco
 
 // Create implements resourcelock.Interface.
 func (l *guardedLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	return l.write(record, func() error { return l.Interface.Create(ctx, record) })
+	return l.write(record, true, func() error { return l.Interface.Create(ctx, record) })
 }
 
 // Update implements resourcelock.Interface.
 func (l *guardedLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	return l.write(record, func() error { return l.Interface.Update(ctx, record) })
+	return l.write(record, false, func() error { return l.Interface.Update(ctx, record) })
 }
 
 // write notifies the fence of a request that makes this process the holder, or none. The time that counts is that of sending it:
 // the others may have seen the renewal long before its response is here.
-func (l *guardedLock) write(record resourcelock.LeaderElectionRecord, send func() error) error {
+func (l *guardedLock) write(record resourcelock.LeaderElectionRecord, created bool, send func() error) error {
 	if record.HolderIdentity != l.Identity() {
 		l.fence.closed() // before the others can know
 		return send()
@@ -146,6 +152,6 @@ func (l *guardedLock) write(record resourcelock.LeaderElectionRecord, send func(
 	if err := send(); err != nil {
 		return err // a renewal that may have arrived is none
 	}
-	l.fence.opened(sent)
+	l.fence.opened(sent, record, created)
 	return nil
 }

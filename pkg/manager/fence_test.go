@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/ovnbackend"
 )
 
 // memoryLock is a candidate's view of a lock in memory.
@@ -174,6 +175,43 @@ func TestFence(t *testing.T) {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}
 		})
+	}
+}
+
+// A term begins when this process becomes the leader, and is the first one of a Lease that it created.
+func TestTerm(t *testing.T) {
+	fence := newFence(election())
+	lock := fence.guard(&memoryLock{sharedRecord: &sharedRecord{}, identity: "me", fails: func() error { return nil }})
+	record := func(transitions int) resourcelock.LeaderElectionRecord {
+		return resourcelock.LeaderElectionRecord{HolderIdentity: "me", LeaderTransitions: transitions}
+	}
+	term := func(transitions int, first bool) ovnbackend.Term {
+		return ovnbackend.Term{Lease: "groundskeeper-system/groundskeeper-controller-manager", Transitions: transitions, Holder: "me", First: first}
+	}
+	for i, step := range []struct {
+		write func() error
+		want  ovnbackend.Term
+	}{
+		{func() error { return nil }, ovnbackend.Term{}},
+		{func() error { return lock.Create(t.Context(), record(0)) }, term(0, true)},
+		{func() error { return lock.Update(t.Context(), record(0)) }, term(0, true)},
+		{func() error {
+			return lock.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "you", LeaderTransitions: 1})
+		}, term(0, true)},
+		{func() error { return lock.Update(t.Context(), record(2)) }, term(2, false)},
+		{func() error { return lock.Update(t.Context(), record(2)) }, term(2, false)},
+	} {
+		if err := step.write(); err != nil {
+			t.Fatal(err)
+		}
+		if got := fence.Term(); got != step.want {
+			t.Errorf("step %d: term = %+v, want %+v", i, got, step.want)
+		}
+	}
+	alone := election()
+	alone.LeaderElect = new(false)
+	if got := newFence(alone).Term(); got != (ovnbackend.Term{}) {
+		t.Errorf("term without an election = %+v, want none", got)
 	}
 }
 

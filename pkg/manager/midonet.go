@@ -28,10 +28,18 @@ func (m *midoNet) client(config v1alpha1.MidoNetConfiguration) (*midonet.Client,
 	return m.shared, nil
 }
 
-// noMidoNet reports that the controllers of Translations have no backend.
+// noMidoNet reports that MidoNet is not the backend.
 func noMidoNet(config *v1alpha1.ControllersConfiguration) string {
 	if config.Translation.MidoNet.URL == "" {
 		return "controllers.translation.midonet.url is empty"
+	}
+	return ""
+}
+
+// noBackend reports that the controllers of Translations have no backend.
+func noBackend(config *v1alpha1.ControllersConfiguration) string {
+	if config.Translation.Configured() == "" {
+		return "controllers.translation.midonet.url and controllers.translation.ovn.endpoints are empty"
 	}
 	return ""
 }

@@ -118,7 +118,7 @@ func controllers(fence *Fence) []controller {
 		},
 		{
 			name:  converter.ControllerName,
-			off:   noMidoNet,
+			off:   noBackend,
 			apis:  []schema.GroupVersion{midonetv1.SchemeGroupVersion},
 			cache: converter.CacheOptions,
 			whole: translations,
@@ -139,9 +139,16 @@ func controllers(fence *Fence) []controller {
 		},
 		{
 			name: push.ControllerName,
-			off:  noMidoNet,
+			off:  noBackend,
 			apis: []schema.GroupVersion{midonetv1.SchemeGroupVersion},
 			add: func(_ context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
+				if config.Translation.Configured() == v1alpha1.BackendOVN {
+					driver, err := newOVN(config.Translation, fence)
+					if err != nil {
+						return err
+					}
+					return push.AddToManager(mgr, config.Translation, driver)
+				}
 				client, err := network.client(config.Translation.MidoNet)
 				if err != nil {
 					return err

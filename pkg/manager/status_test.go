@@ -16,6 +16,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -79,7 +80,7 @@ func TestStatusPage(t *testing.T) {
 		}
 	}
 	compare()
-	fence.opened(fence.now())
+	fence.opened(fence.now(), resourcelock.LeaderElectionRecord{}, false)
 	want.Role, want.Lease.Renewed, want.Controllers[0].State = roleLeader, "0s ago", stateRunning
 	compare()
 	config.LeaderElection.LeaderElect = new(false)

@@ -269,7 +269,7 @@ func (l *looked) managerPages(t *testing.T) {
 			len(status.WaitingFor) != 0 ||
 			!is("project", "running", func(w work) bool { return w.Succeeded > 0 && w.LastSuccess != "" }) ||
 			!is("translation-push", "off", func(w work) bool {
-				return slices.Equal(w.Why, []string{"controllers.translation.midonet.url is empty"})
+				return slices.Equal(w.Why, []string{"controllers.translation.midonet.url and controllers.translation.ovn.endpoints are empty"})
 			}) ||
 			!is("local-volume-cleanup", "off", func(w work) bool { return slices.Equal(w.Why, []string{"not in controllers.enabled"}) }) ||
 			!is("discovery-maintenance", "running", func(w work) bool { return len(w.Why) > 0 }) { // the routes are not served here

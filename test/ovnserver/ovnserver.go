@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // RootVariable names the directory that Debian's packages were unpacked to, instead of being installed.
@@ -73,14 +72,7 @@ func (s *Server) Restart(t testing.TB) {
 		_ = os.Remove(s.path("nb.sock"))
 	}
 	s.northbound = s.start(t, "ovsdb-server", s.path("nb.db"), "--remote=punix:"+s.path("nb.sock"), "--unixctl="+s.path("nb.ctl"), "--log-file="+s.path("nb.log"))
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		if _, err := os.Stat(s.path("nb.sock")); err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("ovsdb-server does not listen")
-		}
-	}
+	waitFor(t, s.path("nb.sock"))
 }
 
 // Endpoint is that of the Northbound database.
@@ -106,7 +98,7 @@ func (s *Server) remote(name string) string { return "unix:" + s.path(name+".soc
 
 // program is where a program is installed.
 func (s *Server) program(name string) string {
-	for _, directory := range []string{"/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"} {
+	for _, directory := range []string{"/usr/bin", "/usr/sbin", "/usr/lib/openvswitch-switch", "/usr/local/bin", "/usr/local/sbin"} {
 		path := filepath.Join(s.root, directory, name)
 		if _, err := os.Stat(path); err == nil {
 			return path

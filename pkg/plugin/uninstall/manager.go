@@ -61,7 +61,7 @@ func (m Manager) Runs(controller string) bool {
 	}
 	switch controller {
 	case controllerConvert, controllerPush:
-		return c.Translation.MidoNet.URL != ""
+		return c.Translation.Configured() != ""
 	case controllerKluster, controllerDeorbit, controllerAnnounce:
 		return c.Kluster.Enabled != nil && *c.Kluster.Enabled
 	}

@@ -204,6 +204,19 @@ func SetDefaults_MidoNetConfiguration(obj *MidoNetConfiguration) {
 	}
 }
 
+// SetDefaults_OVNConfiguration fills in what is left out.
+func SetDefaults_OVNConfiguration(obj *OVNConfiguration) {
+	if obj.Endpoints == nil {
+		obj.Endpoints = []string{}
+	}
+	if obj.VerifyHost == nil {
+		obj.VerifyHost = new(true)
+	}
+	if obj.Timeout == nil {
+		obj.Timeout = &metav1.Duration{Duration: 4 * time.Second}
+	}
+}
+
 // SetDefaults_DiscoveryConfiguration fills in what is left out.
 func SetDefaults_DiscoveryConfiguration(obj *DiscoveryConfiguration) {
 	if obj.AdminNamespaces == nil {

@@ -20,8 +20,35 @@ type TranslationConfiguration struct {
 	NodeGracePeriod *metav1.Duration `json:"nodeGracePeriod"`
 	// Push configures how Translations are written to the backend.
 	Push PushConfiguration `json:"push"`
-	// MidoNet is the backend. Without a URL the controllers of Translations do not run.
+	// Backend is midonet or ovn. Empty: the one that is configured. The controllers of Translations do not run if none is.
+	Backend TranslationBackend `json:"backend"`
+	// MidoNet is a backend. It is configured if it has a URL.
 	MidoNet MidoNetConfiguration `json:"midonet"`
+	// OVN is a backend. It is configured if it has endpoints.
+	OVN OVNConfiguration `json:"ovn"`
+}
+
+// TranslationBackend is a network that Translations are written to.
+type TranslationBackend string
+
+// The backends.
+const (
+	// BackendMidoNet is MidoNet.
+	BackendMidoNet TranslationBackend = "midonet"
+	// BackendOVN is OVN.
+	BackendOVN TranslationBackend = "ovn"
+)
+
+// Configured returns the backend that is configured, empty if none is.
+func (c *TranslationConfiguration) Configured() TranslationBackend {
+	switch {
+	case c.MidoNet.URL != "":
+		return BackendMidoNet
+	case len(c.OVN.Endpoints) > 0:
+		return BackendOVN
+	default:
+		return ""
+	}
 }
 
 // PushMode is what the pusher does about differences.
@@ -63,7 +90,7 @@ type PushConfiguration struct {
 
 // MidoNetConfiguration configures the client of MidoNet's API.
 type MidoNetConfiguration struct {
-	// URL is the root of the API and ends in /midonet-api. Empty: the controllers of Translations do not run.
+	// URL is the root of the API and ends in /midonet-api. Empty: MidoNet is not the backend.
 	URL string `json:"url"`
 	// Username is the user to log in as. Empty: no login.
 	Username string `json:"username"`
@@ -73,5 +100,22 @@ type MidoNetConfiguration struct {
 	Project string `json:"project"`
 	// Timeout ends a write. It is shorter than what a Lease lasts on after the leader gave up renewing it
 	// (leaseDuration less renewDeadline), so that no write of a former leader lands late.
+	Timeout *metav1.Duration `json:"timeout"`
+}
+
+// OVNConfiguration configures the client of OVN's Northbound database.
+type OVNConfiguration struct {
+	// Endpoints are those of the database: tcp:HOST:PORT, ssl:HOST:PORT or unix:PATH, one, or one for each member of a cluster.
+	// Empty: OVN is not the backend.
+	Endpoints []string `json:"endpoints"`
+	// CAFile holds the certificates of the CA that signs those of the servers. Endpoints with ssl require it.
+	CAFile string `json:"caFile"`
+	// CertFile holds the client's certificate. The files are read again for each connection.
+	CertFile string `json:"certFile"`
+	// KeyFile holds the key of the client's certificate.
+	KeyFile string `json:"keyFile"`
+	// VerifyHost requires that a server's certificate has the name of its endpoint. Certificates of ovs-pki do not have it.
+	VerifyHost *bool `json:"verifyHost"`
+	// Timeout ends a request. It is shorter than what a Lease lasts on after the leader gave up renewing it.
 	Timeout *metav1.Duration `json:"timeout"`
 }

@@ -45,6 +45,7 @@ func SetObjectDefaults_ControllerManagerConfiguration(in *ControllerManagerConfi
 	SetDefaults_TranslationConfiguration(&in.Controllers.Translation)
 	SetDefaults_PushConfiguration(&in.Controllers.Translation.Push)
 	SetDefaults_MidoNetConfiguration(&in.Controllers.Translation.MidoNet)
+	SetDefaults_OVNConfiguration(&in.Controllers.Translation.OVN)
 	SetDefaults_DiscoveryConfiguration(&in.Controllers.Discovery)
 	SetDefaults_KlusterConfiguration(&in.Controllers.Kluster)
 	SetDefaults_LocalVolumeConfiguration(&in.Controllers.LocalVolume)

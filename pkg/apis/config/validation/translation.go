@@ -4,6 +4,7 @@
 package validation
 
 import (
+	"net"
 	"net/url"
 	"slices"
 	"strings"
@@ -31,7 +32,72 @@ func validateTranslation(config *v1alpha1.TranslationConfiguration, election *v1
 		errs = append(errs, field.Invalid(path.Child("nodeGracePeriod"), period.String(), "must be greater than or equal to 0s"))
 	}
 	errs = append(errs, validatePush(&config.Push, path.Child("push"))...)
+	errs = append(errs, validateBackend(config, path)...)
+	errs = append(errs, validateOVN(&config.OVN, election, path.Child("ovn"))...)
 	return append(errs, validateMidoNet(&config.MidoNet, election, path.Child("midonet"))...)
+}
+
+// validateBackend wants one backend at most.
+func validateBackend(config *v1alpha1.TranslationConfiguration, path *field.Path) field.ErrorList {
+	at, configured := path.Child("backend"), config.Configured()
+	backends := []v1alpha1.TranslationBackend{v1alpha1.BackendMidoNet, v1alpha1.BackendOVN}
+	switch {
+	case config.MidoNet.URL != "" && len(config.OVN.Endpoints) > 0:
+		return field.ErrorList{field.Forbidden(path.Child("ovn", "endpoints"), "midonet.url is set as well: configure one backend")}
+	case config.Backend == "" || config.Backend == configured:
+		return nil
+	case !slices.Contains(backends, config.Backend):
+		return field.ErrorList{field.NotSupported(at, config.Backend, backends)}
+	case config.Backend == v1alpha1.BackendMidoNet:
+		return field.ErrorList{field.Required(path.Child("midonet", "url"), "backend is midonet")}
+	default:
+		return field.ErrorList{field.Required(path.Child("ovn", "endpoints"), "backend is ovn")}
+	}
+}
+
+func validateOVN(config *v1alpha1.OVNConfiguration, election *v1alpha1.LeaderElectionConfiguration, path *field.Path) field.ErrorList {
+	if len(config.Endpoints) == 0 {
+		return nil // nothing of it is used
+	}
+	var errs field.ErrorList
+	secure := false
+	for i, endpoint := range config.Endpoints {
+		at := path.Child("endpoints").Index(i)
+		scheme, rest, _ := strings.Cut(endpoint, ":")
+		secure = secure || scheme == "ssl"
+		host, port, err := net.SplitHostPort(rest)
+		switch {
+		case slices.Contains(config.Endpoints[:i], endpoint):
+			errs = append(errs, field.Duplicate(at, endpoint))
+		case scheme == "unix" && strings.HasPrefix(rest, "/"):
+		case scheme != "tcp" && scheme != "ssl" || err != nil || host == "" || port == "":
+			errs = append(errs, field.Invalid(at, endpoint, "must be tcp:HOST:PORT, ssl:HOST:PORT or unix:/PATH, for instance ssl:ovn.example.com:6641"))
+		}
+	}
+	if secure && config.CAFile == "" {
+		errs = append(errs, field.Required(path.Child("caFile"), "an endpoint has ssl: name the file with the certificates of its CA"))
+	}
+	switch {
+	case config.CertFile != "" && config.KeyFile == "":
+		errs = append(errs, field.Required(path.Child("keyFile"), "certFile is set: name the file that holds the key of the certificate"))
+	case config.CertFile == "" && config.KeyFile != "":
+		errs = append(errs, field.Required(path.Child("certFile"), "keyFile is set: name the file that holds the certificate of the key"))
+	}
+	return append(errs, validateWriteTimeout(config.Timeout.Duration, election, path.Child("timeout"))...)
+}
+
+// validateWriteTimeout wants a write to end before another replica can lead.
+func validateWriteTimeout(timeout time.Duration, election *v1alpha1.LeaderElectionConfiguration, path *field.Path) field.ErrorList {
+	spare := election.LeaseDuration.Duration - election.RenewDeadline.Duration
+	switch {
+	case timeout <= 0:
+		return field.ErrorList{field.Invalid(path, timeout.String(), "must be greater than 0s")}
+	case *election.LeaderElect && spare > 0 && timeout >= spare: // a spare of 0 is a separate error
+		return field.ErrorList{field.Invalid(path, timeout.String(), "must be shorter than leaderElection.leaseDuration less renewDeadline, "+
+			spare.String()+": a write of a former leader must not land after another one began")}
+	default:
+		return nil
+	}
 }
 
 func validatePush(config *v1alpha1.PushConfiguration, path *field.Path) field.ErrorList {
@@ -72,13 +138,5 @@ func validateMidoNet(config *v1alpha1.MidoNetConfiguration, election *v1alpha1.L
 	case config.Username == "" && config.PasswordFile != "":
 		errs = append(errs, field.Required(path.Child("username"), "passwordFile is set: set the user that it belongs to"))
 	}
-	timeout, spare := config.Timeout.Duration, election.LeaseDuration.Duration-election.RenewDeadline.Duration
-	switch {
-	case timeout <= 0:
-		errs = append(errs, field.Invalid(path.Child("timeout"), timeout.String(), "must be greater than 0s"))
-	case *election.LeaderElect && spare > 0 && timeout >= spare: // a spare of 0 is a separate error
-		errs = append(errs, field.Invalid(path.Child("timeout"), timeout.String(), "must be shorter than leaderElection.leaseDuration less renewDeadline, "+
-			spare.String()+": a write of a former leader must not land after another one began"))
-	}
-	return errs
+	return append(errs, validateWriteTimeout(config.Timeout.Duration, election, path.Child("timeout"))...)
 }

@@ -27,6 +27,8 @@ const (
 	AnnotationWrittenTunnelEndpointIP = "groundskeeper.io/written-tunnel-endpoint-ip"
 	// AnnotationMACAddress holds the MAC address of a Pod's or a Node's interface.
 	AnnotationMACAddress = "midonet.org/mac-address"
+	// AnnotationOVNChassis holds the name or the hostname of the OVN chassis that a Node is, if it is not the Node's name.
+	AnnotationOVNChassis = "groundskeeper.io/ovn-chassis"
 )
 
 // Condition types of a Translation.

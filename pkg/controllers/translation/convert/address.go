@@ -25,6 +25,15 @@ func parseIPv4(field, text string) (netip.Addr, *Problem) {
 	return address, nil
 }
 
+// parseAddress reads an address of either family. The problem names the field it is from.
+func parseAddress(field, text string) (netip.Addr, *Problem) {
+	address, err := netip.ParseAddr(text)
+	if err != nil || address.Zone() != "" {
+		return netip.Addr{}, problem(ReasonInvalidAddress, "%s is %.80q: set an IP address", field, text)
+	}
+	return address.Unmap(), nil
+}
+
 // firstIPv4 reads the one address that an object with several of them is known by: of two families, the one that the
 // backend has. The first text is the field of old, which the others repeat.
 func firstIPv4(field, text string, others []string) (netip.Addr, *Problem) {
@@ -80,10 +89,16 @@ type subnet struct {
 	gateway, node netip.Addr
 }
 
-// parseSubnet reads a range of addresses that has room for the two.
+// parseSubnet reads a range of IPv4 addresses that has room for the two.
 func parseSubnet(text string) (subnet, bool) {
+	read, ok := parseAnySubnet(text)
+	return read, ok && read.Addr().Is4()
+}
+
+// parseAnySubnet reads a range of addresses of either family that has room for the two.
+func parseAnySubnet(text string) (subnet, bool) {
 	written, err := netip.ParsePrefix(text)
-	if err != nil || !written.Addr().Is4() {
+	if err != nil || written.Addr().Is4In6() {
 		return subnet{}, false
 	}
 	gateway := written.Addr().Next()

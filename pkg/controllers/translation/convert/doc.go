@@ -6,7 +6,9 @@
 // slices come. Ids, names, bodies and their order are those of midonet-kube-controllers, so that a deployment it made can be taken
 // over in place.
 //
-// MidoNet joins them for the controller, with what MidoNet cannot do: that is for each backend to report.
+// MidoNet joins them for the controller, with what MidoNet cannot do: that is for each backend to report. OVN makes the rows of OVN's
+// Northbound database of the same objects (ovn*.go). Both share what is not of a backend: which objects and endpoints count, how
+// addresses are read, and how ids and names are derived.
 //
 // Service and Endpoints make Translations of one owner, the Service: what is stale is reported from both results together (Join).
 // What is written is up to the caller; a Result with Waiting set must not delete anything immediately.

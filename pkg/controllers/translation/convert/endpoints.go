@@ -6,6 +6,7 @@ package convert
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/google/uuid"
 	corev1 "k8s.io/api/core/v1"
@@ -29,10 +30,10 @@ type endpointPort struct {
 }
 
 // Endpoints returns what the endpoints of a Service become: for each port of each a chain that translates to it, and a jump there
-// from the chain of the Service's port. Slices are all EndpointSlices of the Service; which endpoint is in which of them does not
+// from the chain of the Service's port. All are the EndpointSlices of the Service; which endpoint is in which of them does not
 // matter. A port of which no endpoint is ready has those that are terminating and still serve. A Service that is not served has
 // none, and Service reports why.
-func Endpoints(service *corev1.Service, slices []*discoveryv1.EndpointSlice, config Config) Result {
+func Endpoints(service *corev1.Service, all []*discoveryv1.EndpointSlice, config Config) Result {
 	c := newCollector(OwnerOf(KindService, service))
 	address, _ := clusterAddress(service, config)
 	if !address.IsValid() {
@@ -48,7 +49,7 @@ func Endpoints(service *corev1.Service, slices []*discoveryv1.EndpointSlice, con
 	}
 	// A Service has a port of a name once.
 	ready, leaving := map[string]bool{}, []leavingPort(nil)
-	for _, slice := range slices {
+	for _, slice := range all {
 		if slice.AddressType != discoveryv1.AddressTypeIPv4 {
 			continue
 		}
@@ -136,9 +137,17 @@ func endpointResources(id uuid.UUID, key string, spread uuid.UUID, service, targ
 	}
 }
 
-// portsOf are the ports of a slice that the Service has under the same name and protocol, and that can be translated.
+// portsOf are the ports of a slice that the Service has under the same name and protocol, and that MidoNet can translate.
 // Others have no chain to jump from.
 func portsOf(service *corev1.Service, slice *discoveryv1.EndpointSlice) []endpointPort {
+	return slices.DeleteFunc(listedPorts(service, slice), func(port endpointPort) bool {
+		_, ok := protocolNumber(port.protocol)
+		return !ok
+	})
+}
+
+// listedPorts are the ports of a slice that the Service has under the same name and protocol.
+func listedPorts(service *corev1.Service, slice *discoveryv1.EndpointSlice) []endpointPort {
 	var ports []endpointPort
 	for _, listed := range slice.Ports {
 		if listed.Port == nil {
@@ -161,8 +170,7 @@ func portsOf(service *corev1.Service, slice *discoveryv1.EndpointSlice) []endpoi
 func serves(service *corev1.Service, port endpointPort) bool {
 	for _, listed := range service.Spec.Ports {
 		if listed.Name == port.name && listed.Protocol == port.protocol {
-			_, ok := protocolNumber(listed.Protocol)
-			return ok
+			return true
 		}
 	}
 	return false

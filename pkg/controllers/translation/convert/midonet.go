@@ -12,7 +12,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 )
 
-// Reasons of what a Service requests and MidoNet does not have.
+// Reasons of what a Service requests and a backend does not have.
 const (
 	// ReasonServiceTypeNotSelected: the type of the Service is not one of those that are served.
 	ReasonServiceTypeNotSelected = "ServiceTypeNotSelected"
@@ -55,8 +55,7 @@ func (m MidoNet) Service(service *corev1.Service, slices []*discoveryv1.Endpoint
 func (m MidoNet) limits(service *corev1.Service, endpoints Result) []Problem {
 	spec := service.Spec
 	if hasClusterIP(service) && !slices.Contains(m.Config.ServiceTypes, spec.Type) {
-		return []Problem{*problem(ReasonServiceTypeNotSelected,
-			"type %s is not in controllers.translation.serviceTypes: add it there to have the cluster IP served", spec.Type)}
+		return []Problem{serviceTypeNotSelected(service)}
 	}
 	if address, _ := clusterAddress(service, m.Config); !address.IsValid() {
 		return nil
@@ -83,6 +82,11 @@ func (m MidoNet) limits(service *corev1.Service, endpoints Result) []Problem {
 			"a port has more than one endpoint: MidoNet sends all connections to one of them, and to another one when that has been deleted"))
 	}
 	return found
+}
+
+func serviceTypeNotSelected(service *corev1.Service) Problem {
+	return *problem(ReasonServiceTypeNotSelected,
+		"type %s is not in controllers.translation.serviceTypes: add it there to have the cluster IP served", service.Spec.Type)
 }
 
 func nodePorts(service *corev1.Service) []string {

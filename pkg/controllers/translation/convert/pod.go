@@ -15,12 +15,17 @@ const (
 	kindPodARP = "Pod-ARP"
 )
 
+// hasOwnNetwork reports whether a Pod has an interface: it runs somewhere, has not ended, and does not use that of its host.
+func hasOwnNetwork(pod *corev1.Pod) bool {
+	ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+	return pod.Spec.NodeName != "" && !pod.Spec.HostNetwork && !ended
+}
+
 // Pod returns what a Pod becomes: a port on the bridge of its Node, bound to its interface. Node is the one that the
 // Pod runs on, nil when it is not known. A Pod that runs nowhere, has ended, or uses the network of its host becomes
 // nothing. It waits for its Node's host-id; an event of the Node has to bring it back.
 func Pod(pod *corev1.Pod, node *corev1.Node, config Config) Result {
-	ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-	if pod.Spec.NodeName == "" || pod.Spec.HostNetwork || ended {
+	if !hasOwnNetwork(pod) {
 		return Result{}
 	}
 	if node == nil || node.Name != pod.Spec.NodeName {

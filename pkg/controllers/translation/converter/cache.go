@@ -62,7 +62,7 @@ func trimmed(object client.Object) client.Object {
 
 func trimmedNode(full *corev1.Node) *corev1.Node {
 	kept := &corev1.Node{ObjectMeta: trimmedMeta(full, midonetv1.AnnotationHostID, midonetv1.AnnotationTunnelZoneID,
-		midonetv1.AnnotationTunnelEndpointIP, midonetv1.AnnotationWrittenTunnelEndpointIP, midonetv1.AnnotationMACAddress)}
+		midonetv1.AnnotationTunnelEndpointIP, midonetv1.AnnotationWrittenTunnelEndpointIP, midonetv1.AnnotationMACAddress, midonetv1.AnnotationOVNChassis)}
 	kept.Spec.PodCIDR, kept.Spec.PodCIDRs = full.Spec.PodCIDR, others(full.Spec.PodCIDRs)
 	kept.Status.Addresses = full.Status.Addresses
 	return kept
@@ -88,7 +88,7 @@ func trimmedService(full *corev1.Service) *corev1.Service {
 // keepRequested keeps what a Service requests beside its cluster IP, and not the defaults, which request nothing.
 func keepRequested(kept, full *corev1.Service) {
 	if full.Spec.SessionAffinity != corev1.ServiceAffinityNone {
-		kept.Spec.SessionAffinity = full.Spec.SessionAffinity
+		kept.Spec.SessionAffinity, kept.Spec.SessionAffinityConfig = full.Spec.SessionAffinity, full.Spec.SessionAffinityConfig
 	}
 	if full.Spec.ExternalTrafficPolicy != corev1.ServiceExternalTrafficPolicyCluster {
 		kept.Spec.ExternalTrafficPolicy = full.Spec.ExternalTrafficPolicy

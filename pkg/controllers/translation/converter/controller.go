@@ -135,12 +135,19 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.TranslationConfigur
 		Complete(observe.Reconciler(ControllerName, r))
 }
 
+// emitterOf makes the emitter of the configured backend.
+func emitterOf(config configv1alpha1.TranslationConfiguration) emitter {
+	common := convert.Config{Tenant: config.Tenant, TunnelZoneName: config.TunnelZoneName, ServiceTypes: config.ServiceTypes}
+	if config.Configured() == configv1alpha1.BackendOVN {
+		return convert.OVN{Config: common}
+	}
+	return convert.MidoNet{Config: common}
+}
+
 // newReconciler makes a reconciler without its connections.
 func newReconciler(config configv1alpha1.TranslationConfiguration, clock clock.PassiveClock, meters *meters) *reconciler {
 	return &reconciler{
-		emitter: convert.MidoNet{Config: convert.Config{
-			Tenant: config.Tenant, TunnelZoneName: config.TunnelZoneName, ServiceTypes: config.ServiceTypes,
-		}},
+		emitter:     emitterOf(config),
 		gracePeriod: config.NodeGracePeriod.Duration,
 		clock:       clock,
 		ledger:      newLedger(meters),

@@ -83,7 +83,8 @@ func hostIDChanged() predicate.Predicate {
 		CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList },
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, after := e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()
-			return before[midonetv1.AnnotationHostID] != after[midonetv1.AnnotationHostID]
+			return before[midonetv1.AnnotationHostID] != after[midonetv1.AnnotationHostID] ||
+				before[midonetv1.AnnotationOVNChassis] != after[midonetv1.AnnotationOVNChassis]
 		},
 		DeleteFunc: func(event.DeleteEvent) bool { return false },
 	}

@@ -112,6 +112,11 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.TranslationConfigur
 	if err != nil {
 		return fmt.Errorf("the drift loop of controller %s: %w", ControllerName, err)
 	}
+	if watcher, ok := b.(backend.Watcher); ok {
+		if err := mgr.Add(&changeLoop{watcher: watcher, checks: r.checks, log: log}); err != nil {
+			return fmt.Errorf("the watch of controller %s: %w", ControllerName, err)
+		}
+	}
 	return nil
 }
 

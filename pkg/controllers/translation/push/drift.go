@@ -10,6 +10,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"groundskeeper.io/groundskeeper/pkg/controllers/observe"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
 )
 
@@ -98,4 +99,47 @@ func (l *driftLoop) pass(ctx context.Context) time.Duration {
 		return min(l.interval, driftRetry)
 	}
 	return l.interval
+}
+
+// changePause is the pause between two comparisons that changes by other clients cause, so that a client that writes all the time
+// does not have everything read all the time.
+const changePause = time.Second
+
+// changeLoop requests a comparison when the backend reports a change by another client. It runs on the leader only.
+type changeLoop struct {
+	watcher backend.Watcher
+	checks  demand
+	log     logr.Logger
+}
+
+// Start implements manager.Runnable.
+func (l *changeLoop) Start(ctx context.Context) error {
+	changes := newDemand()
+	go func() {
+		for {
+			select {
+			case <-changes:
+				l.checks.request()
+			case <-ctx.Done():
+				return
+			}
+			select {
+			case <-time.After(changePause):
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	for ctx.Err() == nil {
+		err := l.watcher.Watch(ctx, changes.request)
+		if ctx.Err() != nil {
+			return nil
+		}
+		l.log.Error(err, "Changes in the backend are not reported; it is compared periodically", "retryAfter", driftRetry.String())
+		select {
+		case <-time.After(driftRetry):
+		case <-ctx.Done():
+		}
+	}
+	return nil
 }

@@ -6,6 +6,7 @@ package push
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -19,6 +20,46 @@ import (
 
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
 )
+
+// watcher reports changes as a test has it.
+type watcher struct {
+	watch func(ctx context.Context, changed func()) error
+}
+
+func (w watcher) Watch(ctx context.Context, changed func()) error { return w.watch(ctx, changed) }
+
+// Changes by other clients request a comparison immediately, many of them one per second, and a watch that fails is tried again.
+func TestChangeLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start, tries := time.Now(), 0
+		loop := &changeLoop{checks: newDemand(), log: funcr.New(func(string, string) {}, funcr.Options{}), watcher: watcher{func(ctx context.Context, changed func()) error {
+			if tries++; tries == 1 {
+				return errors.New("not now")
+			}
+			for range 25 {
+				changed()
+				time.Sleep(100 * time.Millisecond)
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		}}}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- loop.Start(ctx) }()
+		var at []time.Duration
+		for range 3 {
+			<-loop.checks
+			at = append(at, time.Since(start)-driftRetry)
+		}
+		if !slices.Equal(at, []time.Duration{0, time.Second, 2 * time.Second}) {
+			t.Errorf("comparisons were requested after %v, want one per second", at)
+		}
+		cancel()
+		if err := <-ended; err != nil || tries != 2 {
+			t.Errorf("the loop ended with %v after %d tries, want none and 2", err, tries)
+		}
+	})
+}
 
 // passes notes when passes begin.
 type passes struct {

@@ -1,0 +1,83 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package convert
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+)
+
+// kindOVNGlobal is the kind of the Translations of the whole cluster on OVN.
+const kindOVNGlobal = "ovn-global"
+
+// OVN makes the Translations of OVN, and knows what is not translated to it. A Node is a logical switch behind the cluster's router, a
+// Pod is a port of it, and a Service has a load balancer for each protocol, in the group that all switches use.
+type OVN struct {
+	Config Config
+}
+
+func (o OVN) ids() IDs { return NewIDs(o.Config.Tenant) }
+
+// router is between the switches of the Nodes, loadBalancers is the group of all Services.
+func (o OVN) router() uuid.UUID        { return o.ids().ForKey(kindOVNGlobal, "router") }
+func (o OVN) loadBalancers() uuid.UUID { return o.ids().ForKey(kindOVNGlobal, "load-balancers") }
+
+// Globals returns what there is once per cluster: the router between the Nodes, and the group of the load balancers.
+func (o OVN) Globals() Result {
+	c := newCollector(Owner{})
+	c.add(kindOVNGlobal, "router", row("LogicalRouter", uuid.Nil, o.router(), columns{"name": o.Config.Tenant + "-router"}))
+	c.add(kindOVNGlobal, "load-balancers", row("LoadBalancerGroup", uuid.Nil, o.loadBalancers(), columns{"name": o.Config.Tenant + "-services"}))
+	return c.done()
+}
+
+// Service returns what a Service with its endpoints becomes, and what of it is not served.
+func (o OVN) Service(service *corev1.Service, endpoints []*discoveryv1.EndpointSlice) Result {
+	c := newCollector(OwnerOf(KindService, service))
+	if !hasClusterIP(service) {
+		return c.done()
+	}
+	if !slices.Contains(o.Config.ServiceTypes, service.Spec.Type) {
+		c.skip(serviceTypeNotSelected(service))
+		return c.done()
+	}
+	addresses, skipped := servedAddresses(service)
+	for _, problem := range append(skipped, o.limits(service)...) {
+		c.skip(problem)
+	}
+	c.add(KindService, service.Name, o.balancers(service, addresses, endpointsOf(service, endpoints, c.skip))...)
+	return c.done()
+}
+
+// limits are what a Service requests and does not get.
+func (o OVN) limits(service *corev1.Service) []Problem {
+	var found []Problem
+	if ports := nodePorts(service); len(ports) > 0 {
+		found = append(found, *problem(ReasonNodePortNotSupported, "node ports %s are not served: only addresses are, of the cluster, of spec.externalIPs and of the load balancer", firstOf(ports)))
+	}
+	if policies := trafficPolicies(service); len(policies) > 0 {
+		found = append(found, *problem(ReasonTrafficPolicyNotSupported, "%s: OVN does not choose endpoints by where they are", strings.Join(policies, ", ")))
+	}
+	return found
+}
+
+// columns are those of a row that a body sets.
+type columns map[string]any
+
+// row returns a row below a parent, or on its own with uuid.Nil. Its fields are in the order of their names.
+func row(kind string, parent, id uuid.UUID, body columns) midonetv1.BackendResource {
+	body["id"] = id.String()
+	encoded, _ := json.Marshal(body) // the columns hold strings, lists and maps of them: they cannot fail
+	made := midonetv1.BackendResource{Kind: kind, Body: string(encoded)}
+	if parent != uuid.Nil {
+		made.Parent = parent.String()
+	}
+	return made
+}

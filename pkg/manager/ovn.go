@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/ovnbackend"
+)
+
+// newOVN makes the driver of the configured OVN.
+func newOVN(config v1alpha1.TranslationConfiguration, fence *Fence) (backend.Backend, error) {
+	client, err := ovnbackend.NewClient(config.OVN, metrics.Registry)
+	if err != nil {
+		return nil, err
+	}
+	return ovnbackend.New(client, config.Tenant, fence), nil
+}
+
+// Term is the present term of this process as the leader, for databases that record it.
+func (f *Fence) Term() ovnbackend.Term {
+	if f.deadline == 0 {
+		return ovnbackend.Term{}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.term
+}

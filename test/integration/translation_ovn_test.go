@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"groundskeeper.io/groundskeeper/test/ovnserver"
+	"groundskeeper.io/groundskeeper/test/plane"
+)
+
+// TestTranslationsOnOVN translates objects to a real Northbound database, where drift is reverted long before the comparison that is
+// due every ten minutes. make test-ovn runs it.
+func TestTranslationsOnOVN(t *testing.T) {
+	t.Parallel()
+	server := ovnserver.Start(t, ovnserver.Options{})
+	n := newNetwork(t, func(o *plane.Options) {
+		o.MidoNet, o.ManagerConfig = false, filepath.Join(t.TempDir(), "manager.yaml")
+		config := fmt.Sprintf(`
+apiVersion: config.groundskeeper.io/v1alpha1
+kind: ControllerManagerConfiguration
+log: {level: debug}
+leaderElection: {leaseDuration: 15s, renewDeadline: 10s, retryPeriod: 500ms}
+controllers:
+  translation:
+    tenant: cluster
+    backend: ovn
+    ovn: {endpoints: ['%s']}
+`, server.Endpoint())
+		if err := os.WriteFile(o.ManagerConfig, []byte(config), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	})
+	ns := n.namespace("ovn")
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-a"}, Spec: corev1.NodeSpec{PodCIDR: "10.1.0.0/24", PodCIDRs: []string{"10.1.0.0/24"}}}
+	n.create(node)
+	editStatus(n, node, func(node *corev1.Node) {
+		node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.1"}}
+	})
+	pod := n.pod(ns, "web-0", "node-a", "10.1.0.10")
+	service := n.service(ns, "web", tcp("http", 80))
+	slice := n.slice(service, "web-a", "10.1.0.10")
+
+	balancer := ns + "/web/tcp"
+	vips := func() string {
+		return server.Nbctl(t, "--bare", "--columns=vips", "find", "Load_Balancer", "name="+balancer)
+	}
+	address := service.Spec.ClusterIP + ":80=10.1.0.10:80"
+	eventually(t, func(ctx context.Context) error {
+		translations, err := n.translations(ctx)
+		if err != nil {
+			return err
+		}
+		for i := range translations {
+			if err := notSynced(&translations[i]); err != nil {
+				return err
+			}
+		}
+		// Two of the cluster, the Node, its address, the Pod, the Service, and that of Service kubernetes.
+		if len(translations) < 7 {
+			return fmt.Errorf("%d translations", len(translations))
+		}
+		return nil
+	})
+	if got := vips(); got != address {
+		t.Errorf("vips = %q, want %q", got, address)
+	}
+	if show := server.Nbctl(t, "show"); !strings.Contains(show, ns+"_web-0") || !strings.Contains(show, "k8s-node-a") {
+		t.Errorf("the database has %q, want the ports of the Pod and the Node", show)
+	}
+	if leader := server.Nbctl(t, "get", "NB_Global", ".", "external_ids:groundskeeper-leader-cluster"); !strings.Contains(leader, "groundskeeper-system/groundskeeper-controller-manager 0 ") {
+		t.Errorf("the recorded leader is %s, want the first one of the Lease", leader)
+	}
+
+	for _, change := range [][]string{{"lsp-set-addresses", ns + "_web-0", "unknown"}, {"lsp-del", ns + "_web-0"}, {"lb-del", balancer}} {
+		server.Nbctl(t, change...)
+		eventually(t, func(context.Context) error {
+			addresses := server.Nbctl(t, "--bare", "--columns=addresses", "find", "Logical_Switch_Port", "name="+ns+"_web-0")
+			if got := vips(); got != address || addresses != "0a:58:0a:01:00:0a 10.1.0.10" {
+				return fmt.Errorf("after %v: addresses %q, vips %q", change, addresses, got)
+			}
+			return nil
+		})
+	}
+
+	slice.Endpoints = nil
+	if err := n.c.Update(t.Context(), slice); err != nil {
+		t.Fatal(err)
+	}
+	n.delete(pod, node)
+	eventually(t, func(context.Context) error {
+		show := server.Nbctl(t, "show")
+		if got := vips(); got != service.Spec.ClusterIP+":80=" || strings.Contains(show, "node-a") || strings.Contains(show, "web-0") {
+			return fmt.Errorf("vips %q, and the database has %q", got, show)
+		}
+		return nil
+	})
+	n.delete(service)
+	eventually(t, func(context.Context) error {
+		if got := server.Nbctl(t, "--bare", "--columns=name", "find", "Load_Balancer", "name="+balancer); got != "" {
+			return fmt.Errorf("the load balancer exists")
+		}
+		return nil
+	})
+}

@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ovn
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+)
+
+// roleVariable has this program be one in a Pod instead of the tests.
+const roleVariable = "GROUNDSKEEPER_OVN_TEST_ROLE"
+
+func TestMain(m *testing.M) {
+	if role := os.Getenv(roleVariable); role != "" {
+		if err := act(role, os.Args[1]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// act serves a name on port 8080, or connects to an address and prints the name that it gets.
+func act(role, argument string) error {
+	if role == "serve" {
+		return serve(argument)
+	}
+	connection, err := net.DialTimeout("tcp", argument, 3*time.Second)
+	if err != nil {
+		return err
+	}
+	name, err := io.ReadAll(connection)
+	fmt.Fprintln(os.Stdout, string(name))
+	return err
+}
+
+func serve(name string) error {
+	if err := disableOffload("eth0"); err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", ":8080")
+	if err != nil {
+		return err
+	}
+	for {
+		connection, err := listener.Accept()
+		if err != nil {
+			return err
+		}
+		_, _ = io.WriteString(connection, name)
+		_ = connection.Close()
+	}
+}
+
+// disableOffload has the kernel compute checksums: a datapath in user space gets packets as the interface sends them.
+func disableOffload(name string) error {
+	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = syscall.Close(socket) }()
+	const siocEthtool, setTransmitChecksum = 0x8946, 0x17
+	value := struct{ command, data uint32 }{setTransmitChecksum, 0}
+	request := struct {
+		name [16]byte
+		data unsafe.Pointer
+		_    [16]byte
+	}{data: unsafe.Pointer(&value)}
+	copy(request.name[:], name)
+	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(socket), siocEthtool, uintptr(unsafe.Pointer(&request))); errno != 0 {
+		return errno
+	}
+	return nil
+}

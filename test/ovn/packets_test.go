@@ -1,0 +1,159 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ovn
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
+	"groundskeeper.io/groundskeeper/test/ovnserver"
+)
+
+// guest is a Pod that runs: it serves its name.
+type guest struct {
+	*corev1.Pod
+	*ovnserver.Interface
+}
+
+// run connects a Pod to its chassis and serves its name until the test ends.
+func (w *world) run(on *ovnserver.Chassis, p *corev1.Pod) guest {
+	w.t.Helper()
+	var networks, gateways []string
+	for _, listed := range p.Status.PodIPs {
+		address := netip.MustParseAddr(listed.IP)
+		bits := 24
+		if address.Is6() {
+			bits = 64
+		}
+		network := netip.PrefixFrom(address, bits)
+		networks, gateways = append(networks, network.String()), append(gateways, network.Masked().Addr().Next().String())
+	}
+	first := netip.MustParseAddr(p.Status.PodIP).As4()
+	mac := fmt.Sprintf("0a:58:%02x:%02x:%02x:%02x", first[0], first[1], first[2], first[3])
+	g := guest{p, on.Connect(w.t, p.Namespace+"_"+p.Name, mac, networks, gateways)}
+	ctx, cancel := context.WithCancel(context.Background())
+	server := g.Command(w.t, ctx, os.Args[0], p.Name)
+	server.Env = append(os.Environ(), roleVariable+"=serve")
+	if err := server.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() {
+		cancel()
+		_ = server.Wait()
+	})
+	return g
+}
+
+// dial connects from a Pod and returns the name of the Pod that responds.
+func (g guest) dial(t *testing.T, address string) (string, error) {
+	t.Helper()
+	command := g.Command(t, t.Context(), os.Args[0], address)
+	command.Env = append(os.Environ(), roleVariable+"=dial")
+	output, err := command.CombinedOutput()
+	text := strings.TrimSpace(string(output))
+	if err != nil {
+		return "", fmt.Errorf("%w: %s", err, text)
+	}
+	return text, nil
+}
+
+// dialed counts who responds.
+func (g guest) dialed(t *testing.T, address string, times int) map[string]int {
+	t.Helper()
+	count := map[string]int{}
+	for range times {
+		name, err := g.dial(t, address)
+		if err != nil {
+			t.Errorf("%s to %s: %v", g.Name, address, err)
+		}
+		count[name]++
+	}
+	return count
+}
+
+// TestPackets has Pods on two chassis connect to each other and to Services.
+func TestPackets(t *testing.T) {
+	w := newWorld(t)
+	chassis := w.server.StartChassis(t, [2]string{"node-a", "node-b"})
+	client, web0, web1 := pod("client", "node-a", "0", "99"), pod("web-0", "node-a", "0", "10"), pod("web-1", "node-b", "1", "11")
+	web, own := service("web", "10.0.0.50", "fd00::50"), service("own", "10.0.0.51")
+	objects := cluster{
+		nodes: []*corev1.Node{node("node-a", "0"), node("node-b", "1")}, pods: []*corev1.Pod{client, web0, web1},
+		services: map[*corev1.Service][]*discoveryv1.EndpointSlice{
+			web: {slice(discoveryv1.AddressTypeIPv4, "10.1.0.10", "10.1.1.11"), slice(discoveryv1.AddressTypeIPv6, "fd01:0:0:0::10", "fd01:0:0:1::11")},
+			own: {slice(discoveryv1.AddressTypeIPv4, "10.1.0.10")},
+		},
+	}
+	w.apply(objects)
+	from, first, second := w.run(chassis[0], client), w.run(chassis[0], web0), w.run(chassis[1], web1)
+	for _, g := range []guest{from, first, second} {
+		w.server.Nbctl(t, "wait-until", "Logical_Switch_Port", "default_"+g.Name, "up=true")
+	}
+	w.server.Nbctl(t, "--wait=hv", "sync")
+	reachable(t, from, "10.1.0.10:8080", "web-0")
+
+	for address, want := range map[string]string{
+		"10.1.0.10:8080": "web-0", "10.1.1.11:8080": "web-1", "[fd01::10]:8080": "web-0", "[fd01:0:0:1::11]:8080": "web-1",
+	} {
+		if got, err := from.dial(t, address); err != nil || got != want {
+			t.Errorf("client to %s: %q, %v; want %s", address, got, err, want)
+		}
+	}
+	for _, address := range []string{"10.0.0.50:80", "[fd00::50]:80"} {
+		if got := from.dialed(t, address, 40); got["web-0"] == 0 || got["web-1"] == 0 || got["web-0"]+got["web-1"] != 40 {
+			t.Errorf("client to Service %s: %v, want both endpoints", address, got)
+		}
+	}
+	if got := first.dialed(t, "10.0.0.51:80", 3); got["web-0"] != 3 {
+		t.Errorf("web-0 to its own Service: %v, want itself", got)
+	}
+
+	// New connections succeed while an endpoint is removed and added.
+	for _, addresses := range [][]string{{"10.1.1.11"}, {"10.1.0.10", "10.1.1.11"}, {"10.1.0.10"}} {
+		objects.services[web] = []*discoveryv1.EndpointSlice{slice(discoveryv1.AddressTypeIPv4, addresses...)}
+		w.apply(objects)
+		from.dialed(t, "10.0.0.50:80", 10)
+		w.server.Nbctl(t, "--wait=hv", "sync")
+		if got := from.dialed(t, "10.0.0.50:80", 10); len(addresses) == 1 && len(got) != 1 {
+			t.Errorf("client to a Service with the endpoints %v: %v", addresses, got)
+		}
+	}
+	objects.services[web] = nil
+	w.apply(objects)
+	w.server.Nbctl(t, "--wait=hv", "sync")
+	if got, err := from.dial(t, "10.0.0.50:80"); err == nil || !strings.Contains(err.Error(), "refused") {
+		t.Errorf("client to a Service without endpoints: %q, %v; want a rejected connection", got, err)
+	}
+
+	// A Pod whose port is deleted is cut off.
+	w.put("Pod web-1", convert.Result{})
+	w.settle()
+	w.server.Nbctl(t, "--wait=hv", "sync")
+	if got, err := from.dial(t, "10.1.1.11:8080"); err == nil {
+		t.Errorf("client to a deleted Pod: %q, want no connection", got)
+	}
+}
+
+// reachable waits until a Pod responds: chassis learn of each other's tunnels when packets are sent.
+func reachable(t *testing.T, from guest, address, want string) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		got, err := from.dial(t, address)
+		if err == nil && got == want {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s to %s: %q, %v", from.Name, address, got, err)
+		}
+	}
+}

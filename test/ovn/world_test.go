@@ -1,0 +1,216 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ovn
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/ovnbackend"
+	"groundskeeper.io/groundskeeper/test/ovnserver"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// tenant is part of all ids.
+const tenant = "cluster"
+
+// alone is a leader without an election.
+type alone struct{}
+
+func (alone) Check() error          { return nil }
+func (alone) Term() ovnbackend.Term { return ovnbackend.Term{} }
+
+// world is a cluster on a real OVN: the objects, their Translations, and the engine that pushes these.
+type world struct {
+	t      *testing.T
+	server *ovnserver.Server
+	driver *counting
+	engine *engine.Engine
+	claims map[types.NamespacedName]engine.Claim
+}
+
+// counting counts the writes that succeed. What a new process does not know to exist it tries to create.
+type counting struct {
+	backend.Backend
+	writes int
+}
+
+func (c *counting) Create(ctx context.Context, r backend.Resource, position int) error {
+	return c.count(c.Backend.Create(ctx, r, position))
+}
+
+func (c *counting) Update(ctx context.Context, r backend.Resource) error {
+	return c.count(c.Backend.Update(ctx, r))
+}
+
+func (c *counting) Delete(ctx context.Context, ref backend.Ref) error {
+	return c.count(c.Backend.Delete(ctx, ref))
+}
+
+func (c *counting) count(err error) error {
+	if err == nil {
+		c.writes++
+	}
+	return err
+}
+
+func newWorld(t *testing.T) *world {
+	w := &world{t: t, server: ovnserver.Start(t, ovnserver.Options{Northd: true}), claims: map[types.NamespacedName]engine.Claim{}}
+	w.restart()
+	return w
+}
+
+// restart is another process, which knows of the backend what the Translations report.
+func (w *world) restart() {
+	w.t.Helper()
+	client, err := ovnbackend.NewClient(configv1alpha1.OVNConfiguration{Endpoints: []string{w.server.Endpoint()}, Timeout: &metav1.Duration{Duration: 30 * time.Second}}, prometheus.NewRegistry())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(client.Close)
+	w.driver = &counting{Backend: ovnbackend.New(client, tenant, alone{})}
+	w.engine = engine.New(w.driver, engine.Options{Mode: engine.Repair, DeleteOrphans: true, Concurrency: 1})
+	for _, claim := range w.claims {
+		w.engine.Observe(claim)
+	}
+}
+
+// put has the Translations of an object be those of a result.
+func (w *world) put(owner string, result convert.Result) {
+	w.t.Helper()
+	if result.Waiting != nil {
+		w.t.Fatalf("%s waits: %s", owner, result.Waiting.Message)
+	}
+	wanted := map[types.NamespacedName]bool{}
+	for _, translation := range result.Translations {
+		name := types.NamespacedName{Namespace: translation.Namespace, Name: translation.Name}
+		wanted[name] = true
+		var items []backend.Item
+		for _, r := range translation.Resources {
+			items = append(items, backend.Item{Kind: r.Kind, Parent: r.Parent, Body: r.Body})
+		}
+		// What was pushed before is reported by the engine, and kept like the status of a Translation.
+		w.observe(engine.Claim{Name: name, UID: types.UID(name.String()), Created: time.Unix(1, 0), Owner: owner, Current: true, Items: engine.Listed(items)})
+	}
+	for name, claim := range w.claims {
+		if claim.Owner == owner && !wanted[name] {
+			claim.Deleting = true
+			w.observe(claim)
+		}
+	}
+}
+
+func (w *world) observe(claim engine.Claim) {
+	w.claims[claim.Name] = claim
+	w.engine.Observe(claim)
+}
+
+// settle pushes all Translations in a random order until all are in sync, and waits until ovn-northd has made flows of them.
+func (w *world) settle() {
+	w.t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		open := w.push()
+		if len(open) == 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			w.t.Fatalf("not in sync: %v", open)
+		}
+	}
+	w.server.Nbctl(w.t, "--wait=sb", "sync")
+}
+
+// push pushes each Translation once, and returns what is not in sync.
+func (w *world) push() map[types.NamespacedName]string {
+	w.t.Helper()
+	names := make([]types.NamespacedName, 0, len(w.claims))
+	for name := range w.claims {
+		names = append(names, name)
+	}
+	rand.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	open := map[types.NamespacedName]string{}
+	for _, name := range names {
+		outcome, err := w.engine.Push(w.t.Context(), name)
+		switch {
+		case errors.Is(err, engine.ErrUnknownClaim):
+		case err != nil:
+			w.t.Fatalf("push %s: %v", name, err)
+		case outcome.Deleted:
+			w.engine.Discard(name)
+			delete(w.claims, name)
+		case outcome.Reason != engine.ReasonSynced:
+			open[name] = string(outcome.Reason) + ": " + outcome.Message
+		}
+	}
+	return open
+}
+
+// cluster are objects.
+type cluster struct {
+	nodes    []*corev1.Node
+	pods     []*corev1.Pod
+	services map[*corev1.Service][]*discoveryv1.EndpointSlice
+}
+
+// apply converts and pushes all objects.
+func (w *world) apply(c cluster) {
+	w.t.Helper()
+	emitter := convert.OVN{Config: convert.Config{Tenant: tenant, ServiceTypes: []corev1.ServiceType{corev1.ServiceTypeClusterIP}}}
+	w.put("globals", emitter.Globals())
+	byName := map[string]*corev1.Node{}
+	for _, node := range c.nodes {
+		byName[node.Name] = node
+		w.put("Node "+node.Name, emitter.Node(node))
+	}
+	for _, pod := range c.pods {
+		w.put("Pod "+pod.Name, emitter.Pod(pod, byName[pod.Spec.NodeName]))
+	}
+	for service, slices := range c.services {
+		w.put("Service "+service.Name, emitter.Service(service, slices))
+	}
+	w.settle()
+}
+
+func node(name, number string) *corev1.Node {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}}
+	n.Spec.PodCIDR, n.Spec.PodCIDRs = "10.1."+number+".0/24", []string{"10.1." + number + ".0/24", "fd01:0:0:" + number + "::/64"}
+	n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.1" + number}}
+	return n
+}
+
+func pod(name, onNode, number, last string) *corev1.Pod {
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name)}}
+	p.Spec.NodeName, p.Status.Phase, p.Status.PodIP = onNode, corev1.PodRunning, "10.1."+number+"."+last
+	p.Status.PodIPs = []corev1.PodIP{{IP: p.Status.PodIP}, {IP: "fd01:0:0:" + number + "::" + last}}
+	return p
+}
+
+func service(name string, addresses ...string) *corev1.Service {
+	s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name)}}
+	s.Spec.Type, s.Spec.ClusterIP, s.Spec.ClusterIPs = corev1.ServiceTypeClusterIP, addresses[0], addresses
+	s.Spec.Ports = []corev1.ServicePort{{Name: "http", Protocol: corev1.ProtocolTCP, Port: 80}}
+	return s
+}
+
+func slice(kind discoveryv1.AddressType, addresses ...string) *discoveryv1.EndpointSlice {
+	s := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: string(kind)}, AddressType: kind}
+	s.Ports = []discoveryv1.EndpointPort{{Name: new("http"), Protocol: new(corev1.ProtocolTCP), Port: new(int32(8080))}}
+	for _, address := range addresses {
+		s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{address}})
+	}
+	return s
+}

@@ -1,0 +1,200 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ovnserver
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Chassis is a node: a network namespace with ovs-vswitchd, whose datapath is in user space, and ovn-controller.
+type Chassis struct {
+	server    *Server
+	directory string
+	namespace *exec.Cmd
+}
+
+// StartChassis runs chassis with the given hostnames, whose namespaces are connected. It skips the test without permission for that.
+func (s *Server) StartChassis(t testing.TB, hostnames [2]string) [2]*Chassis {
+	t.Helper()
+	if err := exec.CommandContext(t.Context(), "unshare", "--net", "true").Run(); err != nil || os.Geteuid() != 0 {
+		t.Skip("network namespaces need root")
+	}
+	if _, err := os.Stat("/dev/net/tun"); err != nil {
+		t.Skip("the datapath in user space needs /dev/net/tun")
+	}
+	var all [2]*Chassis
+	for i, hostname := range hostnames {
+		all[i] = &Chassis{server: s, directory: s.path(hostname), namespace: namespace(t)}
+	}
+	all[0].ip(t, "link", "add", "underlay", "type", "veth", "peer", "name", "underlay", "netns", strconv.Itoa(all[1].namespace.Process.Pid))
+	for i, c := range all {
+		c.start(t, hostnames[i], fmt.Sprintf("172.31.0.%d", i+1))
+	}
+	return all
+}
+
+// namespace is a network namespace that exists until the test ends.
+func namespace(t testing.TB) *exec.Cmd {
+	t.Helper()
+	command := exec.CommandContext(context.Background(), "unshare", "--net", "sh", "-c", "echo up; exec sleep infinity")
+	output, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+	})
+	if _, err := output.Read(make([]byte, 2)); err != nil {
+		t.Fatal(err)
+	}
+	return command
+}
+
+// start runs the servers of the chassis, whose tunnels end at an address.
+func (c *Chassis) start(t testing.TB, hostname, address string) {
+	t.Helper()
+	if err := os.Mkdir(c.directory, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s := c.server
+	s.run(t, "ovsdb-tool", "create", c.path("conf.db"), filepath.Join(s.root, "/usr/share/openvswitch/vswitch.ovsschema"))
+	s.start(t, "ovsdb-server", c.path("conf.db"), "--remote=punix:"+c.path("db.sock"), "--unixctl="+c.path("db.ctl"), "--log-file="+c.path("db.log"))
+	waitFor(t, c.path("db.sock"))
+	c.vsctl(t, "--no-wait", "init")
+	c.background(t, "ovs-vswitchd", "unix:"+c.path("db.sock"), "--disable-system", "--unixctl="+c.path("vswitchd.ctl"), "--log-file="+c.path("vswitchd.log"))
+	c.ip(t, "link", "set", "lo", "up")
+	c.ip(t, "link", "set", "underlay", "up")
+	c.vsctl(t, "add-br", "br-underlay", "--", "set", "bridge", "br-underlay", "datapath_type=netdev", "--", "add-port", "br-underlay", "underlay")
+	c.ip(t, "address", "add", address+"/24", "dev", "br-underlay")
+	c.ip(t, "link", "set", "br-underlay", "up")
+	c.vsctl(t, "set", "open", ".", "external-ids:system-id=chassis-of-"+hostname, "external-ids:hostname="+hostname, "external-ids:ovn-remote="+s.remote("sb"),
+		"external-ids:ovn-encap-type=geneve", "external-ids:ovn-encap-ip="+address, "external-ids:ovn-bridge-datapath-type=netdev",
+		"--", "add-br", "br-int", "--", "set", "bridge", "br-int", "datapath_type=netdev", "fail-mode=secure")
+	c.background(t, "ovn-controller", "unix:"+c.path("db.sock"), "--log-file="+c.path("ovn-controller.log"))
+}
+
+func (c *Chassis) path(name string) string { return filepath.Join(c.directory, name) }
+
+// background runs a server in the namespace.
+func (c *Chassis) background(t testing.TB, name string, arguments ...string) {
+	t.Helper()
+	command := c.server.command(context.Background(), name, arguments...)
+	command.Args = append([]string{"nsenter", "-t", strconv.Itoa(c.namespace.Process.Pid), "-n", command.Path}, arguments...)
+	command.Path, command.Err = nsenter(t), nil
+	command.Env = append(command.Env, "OVS_RUNDIR="+c.directory, "OVN_RUNDIR="+c.directory, "OVS_SYSCONFDIR="+c.directory)
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+	})
+}
+
+func nsenter(t testing.TB) string {
+	t.Helper()
+	path, err := exec.LookPath("nsenter")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func (c *Chassis) vsctl(t testing.TB, arguments ...string) {
+	t.Helper()
+	c.server.run(t, "ovs-vsctl", append([]string{"--db=unix:" + c.path("db.sock"), "--timeout=30"}, arguments...)...)
+}
+
+func (c *Chassis) ip(t testing.TB, arguments ...string) {
+	t.Helper()
+	inside(t, c.namespace, "ip", arguments...)
+}
+
+// inside runs a program in a namespace.
+func inside(t testing.TB, namespace *exec.Cmd, name string, arguments ...string) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), nsenter(t), append([]string{"-t", strconv.Itoa(namespace.Process.Pid), "-n", name}, arguments...)...)
+	if output, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("%s %s: %v: %s", name, strings.Join(arguments, " "), err, output)
+	}
+}
+
+// waitFor waits until a socket exists.
+func waitFor(t testing.TB, path string) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if _, err := os.Stat(path); err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s does not exist", path)
+		}
+	}
+}
+
+// Interface is what connects a separate namespace to a logical port.
+type Interface struct {
+	namespace *exec.Cmd
+}
+
+// Connect makes an interface with a MAC address and networks, and connects it to the logical port with the given name. Packets to
+// other networks go to the gateways.
+func (c *Chassis) Connect(t testing.TB, port, mac string, networks, gateways []string) *Interface {
+	t.Helper()
+	i := &Interface{namespace: namespace(t)}
+	pid := strconv.Itoa(i.namespace.Process.Pid)
+	name := "p" + pid // at most 15 characters
+	c.ip(t, "link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", pid)
+	c.ip(t, "link", "set", name, "up")
+	inside(t, i.namespace, "ip", "link", "set", "lo", "up")
+	inside(t, i.namespace, "ip", "link", "set", "eth0", "address", mac, "up")
+	for _, network := range networks {
+		arguments := []string{"address", "add", network, "dev", "eth0"}
+		if strings.Contains(network, ":") {
+			arguments = append(arguments, "nodad")
+		}
+		inside(t, i.namespace, "ip", arguments...)
+	}
+	for _, gateway := range gateways {
+		family := "-4"
+		if strings.Contains(gateway, ":") {
+			family = "-6"
+		}
+		inside(t, i.namespace, "ip", family, "route", "add", "default", "via", gateway)
+	}
+	c.vsctl(t, "add-port", "br-int", name, "--", "set", "Interface", name, "external_ids:iface-id="+port)
+	return i
+}
+
+// Command is a program behind the interface.
+func (i *Interface) Command(t testing.TB, ctx context.Context, name string, arguments ...string) *exec.Cmd {
+	t.Helper()
+	return exec.CommandContext(ctx, nsenter(t), append([]string{"-t", strconv.Itoa(i.namespace.Process.Pid), "-n", name}, arguments...)...)
+}
+
+// Output runs a program behind the interface.
+func (i *Interface) Output(t testing.TB, name string, arguments ...string) (string, error) {
+	t.Helper()
+	command := i.Command(t, t.Context(), name, arguments...)
+	var problems bytes.Buffer
+	command.Stderr = &problems
+	output, err := command.Output()
+	if err != nil {
+		err = fmt.Errorf("%w: %s", err, strings.TrimSpace(problems.String()))
+	}
+	return strings.TrimSpace(string(output)), err
+}
