@@ -218,7 +218,7 @@ func (c *connection) write(m any) error {
 	if err := c.SetWriteDeadline(time.Now().Add(c.timeout)); err != nil {
 		return err
 	}
-	_, err = c.Conn.Write(data)
+	_, err = c.Write(data)
 	return err
 }
 

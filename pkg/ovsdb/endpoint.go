@@ -39,7 +39,7 @@ func ParseEndpoint(text string) (Endpoint, error) {
 		}
 		return Endpoint{text: text, network: "tcp", address: address, secure: scheme == "ssl"}, nil
 	default:
-		return Endpoint{}, fmt.Errorf("%q must begin with tcp:, ssl: or unix:", text)
+		return Endpoint{}, fmt.Errorf("%q must begin with unix:, tcp: or ssl: and name what follows", text)
 	}
 }
 

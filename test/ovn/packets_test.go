@@ -42,7 +42,7 @@ func (w *world) run(on *ovnserver.Chassis, p *corev1.Pod) guest {
 	mac := fmt.Sprintf("0a:58:%02x:%02x:%02x:%02x", first[0], first[1], first[2], first[3])
 	g := guest{p, on.Connect(w.t, p.Namespace+"_"+p.Name, mac, networks, gateways)}
 	ctx, cancel := context.WithCancel(context.Background())
-	server := g.Command(w.t, ctx, os.Args[0], p.Name)
+	server := g.Command(ctx, w.t, os.Args[0], p.Name)
 	server.Env = append(os.Environ(), roleVariable+"=serve")
 	if err := server.Start(); err != nil {
 		w.t.Fatal(err)
@@ -57,7 +57,7 @@ func (w *world) run(on *ovnserver.Chassis, p *corev1.Pod) guest {
 // dial connects from a Pod and returns the name of the Pod that responds.
 func (g guest) dial(t *testing.T, address string) (string, error) {
 	t.Helper()
-	command := g.Command(t, t.Context(), os.Args[0], address)
+	command := g.Command(t.Context(), t, os.Args[0], address)
 	command.Env = append(os.Environ(), roleVariable+"=dial")
 	output, err := command.CombinedOutput()
 	text := strings.TrimSpace(string(output))

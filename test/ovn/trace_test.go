@@ -10,9 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	discoveryv1 "k8s.io/api/discovery/v1"
-
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
 )

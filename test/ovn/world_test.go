@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,8 +22,6 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/ovnbackend"
 	"groundskeeper.io/groundskeeper/test/ovnserver"
-
-	"github.com/prometheus/client_golang/prometheus"
 )
 
 // tenant is part of all ids.

@@ -4,7 +4,6 @@
 package ovnserver
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -121,15 +120,15 @@ func (c *Chassis) vsctl(t testing.TB, arguments ...string) {
 
 func (c *Chassis) ip(t testing.TB, arguments ...string) {
 	t.Helper()
-	inside(t, c.namespace, "ip", arguments...)
+	ipIn(t, c.namespace, arguments...)
 }
 
-// inside runs a program in a namespace.
-func inside(t testing.TB, namespace *exec.Cmd, name string, arguments ...string) {
+// ipIn runs ip in a namespace.
+func ipIn(t testing.TB, namespace *exec.Cmd, arguments ...string) {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), nsenter(t), append([]string{"-t", strconv.Itoa(namespace.Process.Pid), "-n", name}, arguments...)...)
+	command := exec.CommandContext(t.Context(), nsenter(t), append([]string{"-t", strconv.Itoa(namespace.Process.Pid), "-n", "ip"}, arguments...)...)
 	if output, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("%s %s: %v: %s", name, strings.Join(arguments, " "), err, output)
+		t.Fatalf("ip %s: %v: %s", strings.Join(arguments, " "), err, output)
 	}
 }
 
@@ -160,41 +159,28 @@ func (c *Chassis) Connect(t testing.TB, port, mac string, networks, gateways []s
 	name := "p" + pid // at most 15 characters
 	c.ip(t, "link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", pid)
 	c.ip(t, "link", "set", name, "up")
-	inside(t, i.namespace, "ip", "link", "set", "lo", "up")
-	inside(t, i.namespace, "ip", "link", "set", "eth0", "address", mac, "up")
+	ipIn(t, i.namespace, "link", "set", "lo", "up")
+	ipIn(t, i.namespace, "link", "set", "eth0", "address", mac, "up")
 	for _, network := range networks {
 		arguments := []string{"address", "add", network, "dev", "eth0"}
 		if strings.Contains(network, ":") {
 			arguments = append(arguments, "nodad")
 		}
-		inside(t, i.namespace, "ip", arguments...)
+		ipIn(t, i.namespace, arguments...)
 	}
 	for _, gateway := range gateways {
 		family := "-4"
 		if strings.Contains(gateway, ":") {
 			family = "-6"
 		}
-		inside(t, i.namespace, "ip", family, "route", "add", "default", "via", gateway)
+		ipIn(t, i.namespace, family, "route", "add", "default", "via", gateway)
 	}
 	c.vsctl(t, "add-port", "br-int", name, "--", "set", "Interface", name, "external_ids:iface-id="+port)
 	return i
 }
 
 // Command is a program behind the interface.
-func (i *Interface) Command(t testing.TB, ctx context.Context, name string, arguments ...string) *exec.Cmd {
+func (i *Interface) Command(ctx context.Context, t testing.TB, name string, arguments ...string) *exec.Cmd {
 	t.Helper()
 	return exec.CommandContext(ctx, nsenter(t), append([]string{"-t", strconv.Itoa(i.namespace.Process.Pid), "-n", name}, arguments...)...)
-}
-
-// Output runs a program behind the interface.
-func (i *Interface) Output(t testing.TB, name string, arguments ...string) (string, error) {
-	t.Helper()
-	command := i.Command(t, t.Context(), name, arguments...)
-	var problems bytes.Buffer
-	command.Stderr = &problems
-	output, err := command.Output()
-	if err != nil {
-		err = fmt.Errorf("%w: %s", err, strings.TrimSpace(problems.String()))
-	}
-	return strings.TrimSpace(string(output)), err
 }

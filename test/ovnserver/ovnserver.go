@@ -45,8 +45,13 @@ func Start(t testing.TB, o Options) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(directory) })
 	s.directory = directory
+	t.Cleanup(func() {
+		if t.Failed() {
+			s.logs(t)
+		}
+		_ = os.RemoveAll(directory)
+	})
 	databases := []string{"nb"}
 	if o.Northd {
 		databases = append(databases, "sb")
@@ -58,7 +63,9 @@ func Start(t testing.TB, o Options) *Server {
 	s.Nbctl(t, "init")
 	if o.Northd {
 		s.start(t, "ovsdb-server", s.path("sb.db"), "--remote=punix:"+s.path("sb.sock"), "--unixctl="+s.path("sb.ctl"), "--log-file="+s.path("sb.log"))
+		waitFor(t, s.path("sb.sock"))
 		s.start(t, "ovn-northd", "--ovnnb-db="+s.remote("nb"), "--ovnsb-db="+s.remote("sb"), "--unixctl="+s.path("northd.ctl"), "--log-file="+s.path("northd.log"))
+		s.Nbctl(t, "--wait=sb", "sync") // an ovn-controller that is earlier than the first rows crashes
 	}
 	return s
 }
@@ -73,6 +80,21 @@ func (s *Server) Restart(t testing.TB) {
 	}
 	s.northbound = s.start(t, "ovsdb-server", s.path("nb.db"), "--remote=punix:"+s.path("nb.sock"), "--unixctl="+s.path("nb.ctl"), "--log-file="+s.path("nb.log"))
 	waitFor(t, s.path("nb.sock"))
+}
+
+// logs shows the end of each log.
+func (s *Server) logs(t testing.TB) {
+	t.Helper()
+	const most = 1500
+	files, _ := filepath.Glob(s.path("*.log"))
+	more, _ := filepath.Glob(s.path("*/*.log"))
+	for _, file := range append(files, more...) {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		t.Logf("%s:\n%s", file, content[max(0, len(content)-most):])
+	}
 }
 
 // Endpoint is that of the Northbound database.
