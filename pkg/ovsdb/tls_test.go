@@ -71,29 +71,29 @@ func (a issuer) path(name string) string { return filepath.Join(a.directory, nam
 
 // A certificate has to be signed by the CA and to have the name of the host, unless any host is accepted.
 func TestTLS(t *testing.T) {
-	ours, other := newIssuer(t), newIssuer(t)
-	ours.issue(t, "named", x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
-	ours.issue(t, "nameless", x509.Certificate{})
-	ours.issue(t, "client", x509.Certificate{ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	trusted, other := newIssuer(t), newIssuer(t)
+	trusted.issue(t, "named", x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	trusted.issue(t, "nameless", x509.Certificate{})
+	trusted.issue(t, "client", x509.Certificate{ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
 	other.issue(t, "other", x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
-	files := Files{CA: ours.path("ca.crt"), Certificate: ours.path("client.crt"), Key: ours.path("client.key")}
+	files := Files{CA: trusted.path("ca.crt"), Certificate: trusted.path("client.crt"), Key: trusted.path("client.key")}
 	anyHost, anonymous, absent := files, files, files
 	anyHost.AnyHost = true
 	anonymous.Certificate, anonymous.Key = "", ""
-	absent.CA = ours.path("absent.crt")
+	absent.CA = trusted.path("absent.crt")
 	for name, tc := range map[string]struct {
 		server  string
 		by      issuer
 		files   Files
 		problem string
 	}{
-		"named":                 {"named", ours, files, ""},
-		"nameless":              {"nameless", ours, files, "127.0.0.1"},
-		"nameless, any host":    {"nameless", ours, anyHost, ""},
+		"named":                 {"named", trusted, files, ""},
+		"nameless":              {"nameless", trusted, files, "127.0.0.1"},
+		"nameless, any host":    {"nameless", trusted, anyHost, ""},
 		"another CA":            {"other", other, files, "x509"},
 		"another CA, any host":  {"other", other, anyHost, "x509"},
-		"no client certificate": {"named", ours, anonymous, "certificate required"},
-		"no CA":                 {"named", ours, absent, "read the CA"},
+		"no client certificate": {"named", trusted, anonymous, "certificate required"},
+		"no CA":                 {"named", trusted, absent, "read the CA"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pair, err := tls.LoadX509KeyPair(tc.by.path(tc.server+".crt"), tc.by.path(tc.server+".key"))
@@ -101,7 +101,7 @@ func TestTLS(t *testing.T) {
 				t.Fatal(err)
 			}
 			clients := x509.NewCertPool()
-			clients.AddCert(ours.certificate)
+			clients.AddCert(trusted.certificate)
 			p := newPeerOn(t, func(listener net.Listener) net.Listener {
 				return tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: clients, MinVersion: tls.VersionTLS12})
 			}, func(method string, params []json.RawMessage) (any, any, bool) { return member(true)(method, params) })

@@ -146,8 +146,8 @@ func TestRepair(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if isOurs := change[0] != "lrp-add"; (report.Drifted > 0) != isOurs {
-				t.Errorf("report = %+v, want drift: %v", report, isOurs)
+			if isOwned := change[0] != "lrp-add"; (report.Drifted > 0) != isOwned {
+				t.Errorf("report = %+v, want drift: %v", report, isOwned)
 			}
 			w.settle()
 			if got := w.rows(); got != before {
