@@ -202,7 +202,7 @@ func (d dump) shares(namespace string) []string {
 	var found []string
 	note := func(cluster string, weight float64) {
 		if name, ok := strings.CutPrefix(serviceOf(cluster), namespace+"/"); ok {
-			found = append(found, fmt.Sprintf("%s %v, endpoints: %t", name, weight, d.answers(cluster)))
+			found = append(found, fmt.Sprintf("%s %v, endpoints: %t", name, weight, d.responds(cluster)))
 		}
 	}
 	var walk func(node any)

@@ -16,8 +16,8 @@ import (
 	gimbalapply "groundskeeper.io/groundskeeper/pkg/generated/applyconfiguration/gimbal/v1"
 )
 
-// reports is what the discoverer of a backend reports: whether the backend has responded for an hour, or not.
-func (s *shop) reports(backend *gimbalv1.DiscoveryBackend, responds bool) {
+// discovererReports writes what the discoverer of a backend reports: whether the backend has responded for an hour, or not.
+func (s *shop) discovererReports(backend *gimbalv1.DiscoveryBackend, responds bool) {
 	s.Helper()
 	now := metav1.Now().Rfc3339Copy()
 	value, status := metav1.ConditionTrue, gimbalapply.DiscoveryBackendStatus().WithServices(1)
@@ -45,7 +45,7 @@ func (s *shop) automatically(backend *gimbalv1.DiscoveryBackend) {
 // automatic waits until the condition AutomaticMaintenance of a backend has a status and a reason.
 func (s *shop) automatic(backend *gimbalv1.DiscoveryBackend, want string) {
 	s.Helper()
-	s.tells(backend, func(status *gimbalv1.DiscoveryBackendStatus) bool {
+	s.reports(backend, func(status *gimbalv1.DiscoveryBackendStatus) bool {
 		c := meta.FindStatusCondition(status.Conditions, gimbalv1.ConditionAutomaticMaintenance)
 		return c != nil && string(c.Status)+"/"+c.Reason == want
 	})
@@ -58,22 +58,22 @@ func (s *shop) unreachable() {
 	s.automatically(s.us)
 	s.automatically(s.eu)
 	s.automatic(s.us, "Unknown/ReachabilityUnknown")
-	s.reports(s.us, false)
+	s.discovererReports(s.us, false)
 	s.automatic(s.us, "False/Held") // it is not known whether the other one serves
-	s.reports(s.eu, true)
+	s.discovererReports(s.eu, true)
 	s.automatic(s.us, "True/Unreachable")
 	s.weights(proxy, "[0 1][0 30]")
 	s.is(s.us, "True/Drained")
 	s.unchanged(sole)
-	s.reports(s.eu, false)
+	s.discovererReports(s.eu, false)
 	s.automatic(s.eu, "False/Held")
 
 	s.drain(s.us) // by its owner: Strict
 	s.weights(sole, "[0]")
 	s.enable(s.us)
 	s.unchanged(sole)
-	s.reports(s.us, true)
-	s.reports(s.eu, true)
+	s.discovererReports(s.us, true)
+	s.discovererReports(s.eu, true)
 	s.automatic(s.us, "False/Reachable")
 	s.unchanged(proxy)
 	s.is(s.us, "False/Enabled")

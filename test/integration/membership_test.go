@@ -77,7 +77,7 @@ func (p *membershipPlane) testModes(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	people := []identity{
+	users := []identity{
 		{name: "m-anna"}, {name: "m-ben", groups: []string{"m-staff"}}, {name: "m-cleo", groups: []string{"m-staff", "m-anna"}},
 		{name: "system:serviceaccount:m-ci:robot", groups: []string{"system:serviceaccounts"}}, {name: "m-zoe"},
 	}
@@ -98,7 +98,7 @@ func (p *membershipPlane) testModes(t *testing.T) {
 		byMembers := p.create(t, "mode-", spec)
 		byRoles := newProject(t, "mode-", spec.Members...)
 		ready(t, byRoles)
-		for _, who := range append(people, identity{name: "olivia"}) {
+		for _, who := range append(users, identity{name: "olivia"}) {
 			for what, do := range projectRequests() {
 				mine, theirs := impersonating(t, p.Config(), who), as(t, who.name, who.groups...)
 				// The roles of a new Project take some time to be known to every kube-apiserver.

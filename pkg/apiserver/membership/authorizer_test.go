@@ -23,12 +23,12 @@ type rbac struct {
 }
 
 func (r rbac) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
-	asked := a.GetVerb() + " " + a.GetResource()
+	got := a.GetVerb() + " " + a.GetResource()
 	if a.GetSubresource() != "" {
-		asked += "/" + a.GetSubresource()
+		got += "/" + a.GetSubresource()
 	}
 	for _, allowed := range r.allowed {
-		if allowed == asked {
+		if allowed == got {
 			return authorizer.DecisionAllow, "allowed by rbac", nil
 		}
 	}

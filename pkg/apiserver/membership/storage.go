@@ -66,20 +66,20 @@ func requested(ctx context.Context) (request, error) {
 
 // require rejects a request for a Project that the user may not make of it.
 func (s *Storage) require(ctx context.Context, name string, object runtime.Object) error {
-	asked, err := requested(ctx)
+	attributes, err := requested(ctx)
 	if err != nil {
 		return err
 	}
-	if project, ok := object.(*gardenerv1beta1.Project); ok && Decide(asked.attributes, project) == authorizer.DecisionAllow {
+	if project, ok := object.(*gardenerv1beta1.Project); ok && Decide(attributes.attributes, project) == authorizer.DecisionAllow {
 		return nil
 	}
-	allowed, err := s.allowsAny(ctx, asked.attributes)
+	allowed, err := s.allowsAny(ctx, attributes.attributes)
 	switch {
 	case err != nil:
 		return unknown(err)
 	case !allowed:
 		return apierrors.NewForbidden(gardenerv1beta1.Resource(resource), name,
-			fmt.Errorf("user %q cannot %s it: the user is not a member of it with a role that allows that", asked.who.GetName(), asked.verb))
+			fmt.Errorf("user %q cannot %s it: the user is not a member of it with a role that allows that", attributes.who.GetName(), attributes.verb))
 	}
 	return nil
 }
@@ -185,11 +185,11 @@ func (s *Storage) Watch(ctx context.Context, options *internalversion.ListOption
 
 // narrow returns list options that select what the user may get, and whether that is everything.
 func (s *Storage) narrow(ctx context.Context, options *internalversion.ListOptions) (*internalversion.ListOptions, bool, error) {
-	asked, err := requested(ctx)
+	attributes, err := requested(ctx)
 	if err != nil {
 		return nil, false, err
 	}
-	all, err := s.allowsAny(ctx, asked.attributes)
+	all, err := s.allowsAny(ctx, attributes.attributes)
 	if err != nil {
 		return nil, false, unknown(err)
 	}
@@ -200,6 +200,6 @@ func (s *Storage) narrow(ctx context.Context, options *internalversion.ListOptio
 	if options != nil {
 		*narrowed = *options
 	}
-	narrowed.FieldSelector = readableBy(asked.who, narrowed.FieldSelector)
+	narrowed.FieldSelector = readableBy(attributes.who, narrowed.FieldSelector)
 	return narrowed, false, nil
 }

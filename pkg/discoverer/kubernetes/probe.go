@@ -80,10 +80,10 @@ func isSilent(err error) bool {
 	var invalid x509.CertificateInvalidError
 	var hostname x509.HostnameError
 	var status apierrors.APIStatus
-	var refusal *identity.Rejection
+	var rejection *identity.Rejection
 	switch {
 	case err == nil, errors.As(err, &alert), errors.As(err, &record), errors.As(err, &unknown), errors.As(err, &invalid), errors.As(err, &hostname),
-		errors.As(err, &status), errors.As(err, &refusal):
+		errors.As(err, &status), errors.As(err, &rejection):
 		return false
 	}
 	var network net.Error

@@ -79,13 +79,13 @@ func decideAutomatic(backend *gimbalv1.DiscoveryBackend, f fleet, now time.Time)
 	if !backend.Cluster.Maintenance.Automatic || backend.Cluster.ClusterStatus == gimbalv1.ClusterMaintenance {
 		return nil, 0
 	}
-	say := func(value metav1.ConditionStatus, reason, message string) *metav1.Condition {
+	condition := func(value metav1.ConditionStatus, reason, message string) *metav1.Condition {
 		return new(status.Condition(backend, gimbalv1.ConditionAutomaticMaintenance, value, reason, message))
 	}
 	active, reached := status.IsAutomatic(backend), reachabilityOf(backend, now)
 	if !backend.DeletionTimestamp.IsZero() {
 		if last := meta.FindStatusCondition(backend.Status.Conditions, gimbalv1.ConditionAutomaticMaintenance); last != nil {
-			return say(last.Status, last.Reason, last.Message), 0 // its references are removed, drained or not
+			return condition(last.Status, last.Reason, last.Message), 0 // its references are removed, drained or not
 		}
 		return nil, 0
 	}
@@ -93,24 +93,24 @@ func decideAutomatic(backend *gimbalv1.DiscoveryBackend, f fleet, now time.Time)
 	begins, ends := reached.since.Add(unreachablePeriod(backend)), reached.since.Add(stablePeriod(backend))
 	switch {
 	case active && reached.status == metav1.ConditionTrue && now.Before(ends):
-		return say(metav1.ConditionTrue, reasonRecovering, "the backend responds since "+since+"; traffic returns at "+ends.UTC().Format(time.RFC3339)), ends.Sub(now)
+		return condition(metav1.ConditionTrue, reasonRecovering, "the backend responds since "+since+"; traffic returns at "+ends.UTC().Format(time.RFC3339)), ends.Sub(now)
 	case active && reached.status == metav1.ConditionUnknown:
-		return say(metav1.ConditionTrue, reasonReachabilityUnknown, "the traffic stays away: "+reached.message), 0
+		return condition(metav1.ConditionTrue, reasonReachabilityUnknown, "the traffic stays away: "+reached.message), 0
 	case active && reached.status == metav1.ConditionFalse:
-		return say(metav1.ConditionTrue, reasonUnreachable, "the backend does not respond since "+since), 0
+		return condition(metav1.ConditionTrue, reasonUnreachable, "the backend does not respond since "+since), 0
 	case reached.status == metav1.ConditionTrue:
-		return say(metav1.ConditionFalse, reasonReachable, "the backend responds"), 0
+		return condition(metav1.ConditionFalse, reasonReachable, "the backend responds"), 0
 	case reached.status == metav1.ConditionUnknown:
-		return say(metav1.ConditionUnknown, reasonReachabilityUnknown, reached.message), 0
+		return condition(metav1.ConditionUnknown, reasonReachabilityUnknown, reached.message), 0
 	case now.Before(begins):
-		return say(metav1.ConditionFalse, reasonUnreachable, "the backend does not respond since "+since+"; maintenance begins at "+begins.UTC().Format(time.RFC3339)), begins.Sub(now)
+		return condition(metav1.ConditionFalse, reasonUnreachable, "the backend does not respond since "+since+"; maintenance begins at "+begins.UTC().Format(time.RFC3339)), begins.Sub(now)
 	case !f.servesBeside(backend, now):
-		return say(metav1.ConditionFalse, reasonHeld, "the backend does not respond since "+since+"; it keeps its traffic, because no other backend is known to serve"), 0
+		return condition(metav1.ConditionFalse, reasonHeld, "the backend does not respond since "+since+"; it keeps its traffic, because no other backend is known to serve"), 0
 	case f.before(backend, now) >= f.limit:
-		return say(metav1.ConditionFalse, reasonHeld, "the backend does not respond since "+since+"; it keeps its traffic, because "+
+		return condition(metav1.ConditionFalse, reasonHeld, "the backend does not respond since "+since+"; it keeps its traffic, because "+
 			status.Plural(f.limit, "backend")+" may be in automatic maintenance at the same time (controllers.discovery.maxAutomaticMaintenance)"), 0
 	}
-	return say(metav1.ConditionTrue, reasonUnreachable, "the backend does not respond since "+since), 0
+	return condition(metav1.ConditionTrue, reasonUnreachable, "the backend does not respond since "+since), 0
 }
 
 // before counts the backends that are in automatic maintenance, and those whose turn is before that of a backend.
