@@ -36,6 +36,11 @@ func classify(op string, err error, now time.Time, secrets ...string) error {
 	}
 	e := &Error{Op: op}
 	if again, ok := errors.AsType[*gophercloud.ErrUnableToReauthenticate](err); ok {
+		if own, ok := errors.AsType[*Error](again.ErrReauth); ok {
+			failed := *own
+			failed.Op = op + ": " + own.Op
+			return &failed
+		}
 		e.Op, err = op+": authenticate", again.ErrReauth
 	}
 	if after, ok := errors.AsType[*gophercloud.ErrErrorAfterReauthentication](err); ok {

@@ -57,8 +57,9 @@ func connect(ctx context.Context, credentials Credentials, transport http.Client
 		// Others wait for this token, too: it must not fail because the first who noticed went away.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(toService(ctx, identityService)), turnWait+o.Timeout)
 		defer cancel()
-		err := again(ctx)
-		o.Telemetry.authentication(c.authError(err))
+		// Classified here: later, a response of Keystone would be taken for one of the service.
+		err := c.authError(again(ctx))
+		o.Telemetry.authentication(err)
 		return err
 	}
 	return c, nil

@@ -55,6 +55,19 @@ func TestDeletedApplicationCredential(t *testing.T) {
 	}
 }
 
+// An application credential that is deleted while its token is used.
+func TestApplicationCredentialIsDeletedInUse(t *testing.T) {
+	s := newFake(t, fake.Options{})
+	c := connected(t, s)
+	c.credentials = Credentials{AuthURL: c.credentials.AuthURL, ApplicationCredentialID: "i", ApplicationCredentialSecret: "s"}
+	s.RevokeTokens()
+	s.Inject(fake.Fault{Method: http.MethodPost, Path: "/identity", Status: 404, Body: `{"error": {"code": 404, "message": "Could not find Application Credential: 8a4e."}}`})
+	_, err := c.Compute().Servers(t.Context())
+	if ReasonOf(err) != ReasonCredentialsRefused || !strings.Contains(err.Error(), "make a new one") || !strings.HasPrefix(err.Error(), "list the servers") {
+		t.Errorf("got %s: %v", ReasonOf(err), err)
+	}
+}
+
 func TestConcurrentClientsOfOneSecret(t *testing.T) {
 	s := newFake(t, fake.Options{})
 	s.Inject(fake.Fault{Method: http.MethodPost, Latency: 50 * time.Millisecond})
