@@ -38,8 +38,8 @@ func (s *Server) SetSecurityGroups(portID string, groupIDs ...string) {
 	})
 }
 
-// JoinSecurityGroup puts a port into a security group as the cloud controller manager does, which tags the port with the id of
-// the group to find it again.
+// JoinSecurityGroup puts a port into a security group as early versions of the cloud controller manager do, which tag the port with the
+// id of the group to find it again.
 func (s *Server) JoinSecurityGroup(portID, groupID string) {
 	s.change(func(c *content) {
 		p := c.port(portID)
@@ -47,11 +47,11 @@ func (s *Server) JoinSecurityGroup(portID, groupID string) {
 	})
 }
 
-// SetPortTags replaces the tags of a port.
-func (s *Server) SetPortTags(portID string, tags ...string) {
+// SetPortOwner replaces what a port is used by, such as compute:nova.
+func (s *Server) SetPortOwner(portID, owner string) {
 	s.change(func(c *content) {
 		p := c.port(portID)
-		p.tags, p.revision = slices.Clone(tags), p.revision+1
+		p.owner, p.revision = owner, p.revision+1
 	})
 }
 

@@ -64,7 +64,7 @@ func TestSecurityGroups(t *testing.T) {
 		found.loadBalancers = []openstack.LoadBalancer{b}
 		return found
 	}
-	const strange = ", and no tag shows that the cloud controller manager added it there"
+	const strange = ", which is not of a server of the project"
 	added := func(changes ...func(*openstack.Port)) inventory {
 		p := openstack.Port{ID: "x", ProjectID: "p", DeviceOwner: "compute:nova", DeviceID: "server", Tags: []string{"other", "g"}}
 		for _, change := range changes {
@@ -90,7 +90,7 @@ func TestSecurityGroups(t *testing.T) {
 		"added, a balancer is deleted first": {work: seen, found: and(added(), balancer("b", "prod")), want: []string{"delete LoadBalancer b", "remain SecurityGroup g: waits for the load balancers"}},
 		"of another project's port":          {work: seen, found: added(func(p *openstack.Port) { p.ProjectID = "q" }), want: leftBy("x")},
 		"of no server":                       {work: seen, found: added(func(p *openstack.Port) { p.DeviceOwner = "Octavia" }), want: leftBy("x")},
-		"without the tag":                    {work: seen, found: added(func(p *openstack.Port) { p.Tags = []string{"other"} }), want: leftBy("x")},
+		"without the tag":                    {work: seen, found: added(func(p *openstack.Port) { p.Tags = []string{"other"} }), want: []string{"release, delete SecurityGroup g"}},
 		"used, never seen":                   {found: with(group, "x"), want: []string{"retain SecurityGroup g: used by port x, and its Service was never seen in the cluster"}},
 		"used, another was seen":             {work: work(sawService("v", "shop", "web", false)), found: with(group, "x"), want: []string{"retain SecurityGroup g: used by port x, and its Service was never seen in the cluster"}},
 		"of another cluster":                 {found: with(changed(group, func(g *openstack.SecurityGroup) { g.Description += "-2" })), want: nil},

@@ -191,20 +191,20 @@ func TestPending(t *testing.T) {
 	}
 }
 
-// Servers that still use something are named, and nothing is tried.
+// Servers and other ports that still use something are named, and nothing is tried.
 func TestInUse(t *testing.T) {
 	s := newSite(t, fake.Options{})
 	mine := s.grow("prod", "prod-id")
 	s.RemoveSnapshot(mine.snapshot)
 	s.ChangeVolume(mine.volume, func(v *fake.Volume) { v.AttachedTo = []string{"server-1"} })
-	port := s.AddPort("garden", s.network, "compute:nova", "server-1", "10.0.0.5")
+	port := s.AddPort("garden", s.network, "trunk:subport", "trunk-1", "10.0.0.5")
 	s.SetSecurityGroups(port, mine.group)
 	w := work(unseen, sawService("uid-prod", "shop", "web", false))
 	s.verify(w)
 	s.Settle()
 	s.Requests()
 	report := s.verify(w)
-	if volume, group := reasonFor(report.Remaining, mine.volume), reasonFor(report.Remaining, mine.group); volume != "attached to server server-1" || !strings.HasPrefix(group, "used by port "+port+", and no tag ") {
+	if volume, group := reasonFor(report.Remaining, mine.volume), reasonFor(report.Remaining, mine.group); volume != "attached to server server-1" || !strings.HasPrefix(group, "used by port "+port+", which is not of a server") {
 		t.Errorf("volume: %q, group: %q", volume, group)
 	}
 	if changes := s.changes(); len(changes) != 0 {
@@ -213,13 +213,15 @@ func TestInUse(t *testing.T) {
 }
 
 // Where the cloud controller manager is dead, its security group is removed from the ports that it added it to, and from no
-// others.
+// others. Early versions tagged these ports.
 func TestReleasesPorts(t *testing.T) {
 	s := newSite(t, fake.Options{})
 	mine, theirs := s.grow("prod", "prod-id"), s.AddSecurityGroup("garden", fake.SecurityGroup{Name: "theirs"})
-	node := s.AddPort("garden", s.network, "compute:nova", "server-1", "10.0.0.5")
-	s.SetSecurityGroups(node, theirs)
-	s.JoinSecurityGroup(node, mine.group)
+	tagged := s.AddPort("garden", s.network, "compute:nova", "server-1", "10.0.0.5")
+	s.SetSecurityGroups(tagged, theirs)
+	s.JoinSecurityGroup(tagged, mine.group)
+	node := s.AddPort("garden", s.network, "compute:nova", "server-3", "10.0.0.7")
+	s.SetSecurityGroups(node, theirs, mine.group)
 	bystander := s.AddPort("garden", s.network, "compute:nova", "server-2", "10.0.0.6")
 	s.SetSecurityGroups(bystander, theirs)
 	w := work(unseen, sawService("uid-prod", "shop", "web", false))
@@ -227,7 +229,7 @@ func TestReleasesPorts(t *testing.T) {
 	if left := s.left(); !slices.Equal(left, []string{theirs}) {
 		t.Errorf("left = %v, want the group of others alone", left)
 	}
-	for _, port := range []string{node, bystander} {
+	for _, port := range []string{tagged, node, bystander} {
 		if groups, tags := s.PortMarks(port); !slices.Equal(groups, []string{theirs}) || len(tags) != 0 {
 			t.Errorf("port %s: groups = %v, tags = %v, want the groups of others alone", port, groups, tags)
 		}
@@ -241,7 +243,7 @@ func TestReleasesNoPortThatChanges(t *testing.T) {
 		want   string
 	}{
 		"another group is added": {func(s *site, port, group string) { s.JoinSecurityGroup(port, group) }, ""},
-		"it loses its tag":       {func(s *site, port, _ string) { s.SetPortTags(port) }, "the port changed in the meantime"},
+		"it leaves its server":   {func(s *site, port, _ string) { s.SetPortOwner(port, "") }, "the port changed in the meantime"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t, fake.Options{})

@@ -106,7 +106,7 @@ func describe(p plan) []string {
 		if r.change {
 			verb = "change "
 		}
-		words = append(words, strings.Repeat("release, ", len(r.before)/2)+verb+r.object.Kind+" "+r.object.ID)
+		words = append(words, strings.Repeat("release, ", min(1, len(r.before)))+verb+r.object.Kind+" "+r.object.ID)
 	}
 	for _, o := range p.remaining {
 		words = append(words, "remain "+o.Kind+" "+o.ID+": "+o.Reason)
