@@ -50,7 +50,7 @@ func TestUserErrors(t *testing.T) {
 	}{
 		{[]string{"--nope"}, "error: unknown flag: --nope"},
 		{[]string{"start"}, `error: unknown command "start" for "groundskeeper-controller-manager"`},
-		{[]string{"-v=loud"}, `error: invalid argument "loud" for "-v, --v" flag: strconv.ParseInt: parsing "loud": invalid syntax`},
+		{[]string{"-v=loud"}, `error: invalid argument "loud" for "-v, --v" flag: must be an integer`},
 		{[]string{"--config", file}, "error: " + file + `: line 3: unknown field "controller"`},
 		{[]string{"--config", file, "--print-config"}, "error: " + file + `: line 3: unknown field "controller"`},
 		{[]string{"--health-address", ":80000", "--print-config"}, "error: configuration: server.health.port: Invalid value: 80000: must be between 0 (any free port) and 65535"},
