@@ -220,7 +220,8 @@ func (p *pass) remove(ctx context.Context, route *route) error {
 }
 
 // write updates a route, and then gives the fields that it took from others back, without a change of values. A process
-// that ends in between leaves the second write to maintenance.
+// that ends in between leaves the second write to maintenance, as one does that finds the route changed by another client, such as by
+// maintenance itself.
 func (r *References) write(ctx context.Context, route *route) error {
 	routes := r.Routes.Resource(route.resource).Namespace(route.object.GetNamespace())
 	options := metav1.UpdateOptions{FieldManager: drain.Manager}
@@ -232,7 +233,7 @@ func (r *References) write(ctx context.Context, route *route) error {
 	if err != nil || !changed {
 		return err
 	}
-	if _, err := routes.Update(ctx, updated, options); err != nil {
+	if _, err := routes.Update(ctx, updated, options); err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("hand back fields of %s: %w", route, err)
 	}
 	return nil

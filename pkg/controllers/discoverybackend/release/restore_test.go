@@ -10,9 +10,11 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
 )
 
 func routesWith(results []Restoration, has func(Restoration) bool) string {
@@ -113,5 +115,35 @@ func TestRestoreFaults(t *testing.T) {
 	got, err := w.references.Restore(t.Context(), us(adminNamespace), false)
 	if err != nil || len(got) != 1 || got[0].Err == nil || !strings.Contains(got[0].Err.Error(), "run the command again") || w.services("shop", "a") != "own" {
 		t.Errorf("restored %+v, %v", got, err)
+	}
+}
+
+// Maintenance may hand the fields of a restored route back first: the restoration is no failure.
+func TestRestoreBesideMaintenance(t *testing.T) {
+	w := newWorld(t, us(adminNamespace), service("shop", "us-web", "us"), service("shop", "own", ""))
+	w.proxy("shop", "a", "us-web", "own")
+	if _, err := w.references.Remove(t.Context(), us(adminNamespace)); err != nil {
+		t.Fatal(err)
+	}
+	route := w.get(proxies, "shop", "a")
+	route.SetManagedFields([]metav1.ManagedFieldsEntry{{
+		Manager: drain.Manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: route.GetAPIVersion(), FieldsType: "FieldsV1",
+		FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:routes":{}}}`),
+	}})
+	if _, err := w.references.Routes.Resource(proxies).Namespace("shop").Update(t.Context(), route, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	updates := 0
+	w.fault = func(got string) error {
+		if got == "update httpproxies a" {
+			if updates++; updates == 2 {
+				return apierrors.NewConflict(proxies.GroupResource(), "a", errors.New("it changed"))
+			}
+		}
+		return nil
+	}
+	got, err := w.references.Restore(t.Context(), us(adminNamespace), false)
+	if err != nil || len(got) != 1 || got[0].Err != nil || len(got[0].Elements) == 0 || updates != 2 {
+		t.Errorf("restored %+v with %d updates, %v", got, updates, err)
 	}
 }
