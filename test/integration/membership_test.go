@@ -133,8 +133,8 @@ func isUnconfirmed(err error) bool {
 
 // projectRequests are requests for one Project.
 func projectRequests() map[string]func(*gardenerv1beta1.Project) request {
-	of := func(make func(client.Object) request) func(*gardenerv1beta1.Project) request {
-		return func(p *gardenerv1beta1.Project) request { return make(p) }
+	of := func(to func(client.Object) request) func(*gardenerv1beta1.Project) request {
+		return func(p *gardenerv1beta1.Project) request { return to(p) }
 	}
 	return map[string]func(*gardenerv1beta1.Project) request{
 		"get": of(toGet), "update": of(toUpdate), "patch": of(toPatch), "delete": of(toDelete), "patch the status": of(toPatchStatus),

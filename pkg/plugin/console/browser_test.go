@@ -254,7 +254,7 @@ func (b *browser) follow() *browser {
 	if err != nil {
 		b.Fatal(err)
 	}
-	response, err := b.client.Do(request)
+	response, err := b.client.Do(request) //nolint:bodyclose // the goroutine closes it
 	if err != nil {
 		b.Fatal(err)
 	}

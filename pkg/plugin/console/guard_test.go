@@ -11,7 +11,7 @@ import (
 )
 
 // send sends a request to a guard of port 4000 behind which everything is allowed.
-func send(g *guard, method, target string, change func(*http.Request)) *http.Response {
+func send(g *guard, method, target string, change func(*http.Request)) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, target, nil)
 	r.Host = "127.0.0.1:4000"
 	if change != nil {
@@ -19,25 +19,28 @@ func send(g *guard, method, target string, change func(*http.Request)) *http.Res
 	}
 	w := httptest.NewRecorder()
 	g.protect(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })).ServeHTTP(w, r)
-	return w.Result()
+	return w
 }
 
 func TestGuard(t *testing.T) {
 	g := newGuard(4000)
 	_, token, _ := strings.Cut(g.url(), "?token=")
-	if r := send(g, http.MethodGet, "/?token="+token+"x", nil); r.StatusCode != http.StatusForbidden {
-		t.Errorf("wrong token = %d, want 403", r.StatusCode)
+	if r := send(g, http.MethodGet, "/?token="+token+"x", nil); r.Code != http.StatusForbidden {
+		t.Errorf("wrong token = %d, want 403", r.Code)
 	}
 	first := send(g, http.MethodGet, "/?token="+token, nil)
-	if first.StatusCode != http.StatusSeeOther || first.Header.Get("Location") != "/" || len(first.Cookies()) != 1 {
-		t.Fatalf("token = %d %v, want a redirect with a cookie", first.StatusCode, first.Header)
+	if first.Code != http.StatusSeeOther || first.Header().Get("Location") != "/" || len(first.Header().Values("Set-Cookie")) != 1 {
+		t.Fatalf("token = %d %v, want a redirect with a cookie", first.Code, first.Header())
 	}
-	cookie := first.Cookies()[0]
+	cookie, err := http.ParseSetCookie(first.Header().Get("Set-Cookie"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	if !cookie.HttpOnly || cookie.SameSite != http.SameSiteStrictMode {
 		t.Errorf("cookie = %+v, want HttpOnly and SameSite=Strict", cookie)
 	}
-	if r := send(g, http.MethodGet, "/?token="+token, nil); r.StatusCode != http.StatusForbidden {
-		t.Errorf("second use of the token = %d, want 403", r.StatusCode)
+	if r := send(g, http.MethodGet, "/?token="+token, nil); r.Code != http.StatusForbidden {
+		t.Errorf("second use of the token = %d, want 403", r.Code)
 	}
 	with := func(change func(*http.Request)) func(*http.Request) {
 		return func(r *http.Request) {
@@ -79,10 +82,10 @@ func TestGuard(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := send(g, tc.method, tc.target, tc.change)
-			if r.StatusCode != tc.want {
-				t.Errorf("status = %d, want %d", r.StatusCode, tc.want)
+			if r.Code != tc.want {
+				t.Errorf("status = %d, want %d", r.Code, tc.want)
 			}
-			if policy := r.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") {
+			if policy := r.Header().Get("Content-Security-Policy"); !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") {
 				t.Errorf("Content-Security-Policy = %q", policy)
 			}
 		})

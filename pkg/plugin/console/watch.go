@@ -51,7 +51,7 @@ func (f *follower) run(ctx context.Context) {
 				f.reconnect()
 			}
 		}
-		return false, nil
+		return false, nil //nolint:nilerr // errors are reported, and end nothing
 	})
 }
 

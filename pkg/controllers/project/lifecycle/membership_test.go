@@ -208,7 +208,7 @@ func TestChangeOfAuthorization(t *testing.T) {
 	c.remove(stranger)
 	c.reconciler.byMembership = false
 	c.settle("dev")
-	want = append(before, `cluster role "gardener.cloud:extension:project-role:deploy"`)
+	want = append(slices.Clone(before), `cluster role "gardener.cloud:extension:project-role:deploy"`)
 	slices.Sort(want)
 	if found := c.clusterScoped(); !slices.Equal(found, want) {
 		t.Errorf("by roles: %q, want %q", found, want)

@@ -133,7 +133,7 @@ func (l *changeLoop) Start(ctx context.Context) error {
 	for ctx.Err() == nil {
 		err := l.watcher.Watch(ctx, changes.request)
 		if ctx.Err() != nil {
-			return nil
+			break
 		}
 		l.log.Error(err, "Changes in the backend are not reported; it is compared periodically", "retryAfter", driftRetry.String())
 		select {
