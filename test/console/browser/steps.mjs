@@ -44,7 +44,7 @@ async function open(browser, url, scheme) {
   const page = await context.newPage()
   page.failures = []
   const {origin} = new URL(url)
-  page.on('pageerror', (error) => page.failures.push(error.message))
+  page.on('pageerror', (error) => page.failures.push(error.stack))
   page.on('console', (message) => message.type() === 'error' && !/Failed to load resource/.test(message.text()) && page.failures.push(message.text()))
   page.on('request', (r) => r.url().startsWith(origin) || page.failures.push(`request to ${r.url()}`))
   await page.goto(url)
@@ -113,6 +113,11 @@ try {
   setStatus('web', {conditions: [condition('Deorbited', 'False', 'Unreachable', 'the API server of the cluster does not respond')]})
   await check(page, '/deorbit', 'needs attention')
   await check(page, '/object/kluster/garden-shop/web', 'is blocked by the finalizer')
+
+  // A response that ends in between.
+  await page.route('**/api/object*', (route) => route.fulfill({contentType: 'application/json', body: '{"key": "kluster'}))
+  await check(page, '/object/kluster/garden-shop/other', 'JSON')
+  await page.unroute('**/api/object*')
 
   // A drain.
   kubectl('create', 'secret', 'generic', 'us', '--namespace=gimbal-discovery', '--from-literal=kubeconfig=none')

@@ -141,5 +141,5 @@ func (l *changeLoop) Start(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 	}
-	return nil
+	return nil //nolint:nilerr // only the end of ctx ends it
 }

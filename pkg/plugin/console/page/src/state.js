@@ -50,9 +50,10 @@ function apply(delta) {
 // Newest first.
 export const sorted = computed(() => [...rows.value.values()].sort((a, b) => (a.since < b.since ? 1 : a.since > b.since ? -1 : a.key < b.key ? -1 : 1)))
 
+// A response that ends in between, as one that is aborted, is an error and no data.
 export async function read(address, signal) {
   const response = await fetch(address, {signal})
-  const body = await response.json().catch(() => ({error: `the console responded with ${response.status}`}))
-  if (!response.ok) throw new Error(body.error)
-  return body
+  if (response.ok) return response.json()
+  const body = await response.json().catch(() => ({}))
+  throw new Error(body.error ?? `the console responded with ${response.status}`)
 }
