@@ -35,13 +35,21 @@ func TestIngresses(t *testing.T) {
 	name := "kube_ingress_prod_shop_web"
 	const shared = "clusterName is kubernetes, which many clusters share: nothing is deleted by it"
 	check(t, map[string]choice{
-		"gone":             {work(sawIngress("")), Conflicts{}, of("prod"), []string{"delete LoadBalancer b", "remain SecurityGroup g: waits for the load balancers"}},
-		"balancer deleted": {work(sawIngress("")), Conflicts{}, groupOnly(of("prod")), []string{"delete SecurityGroup g"}},
-		"of another":       {work(sawIngress("")), Conflicts{}, of("staging"), nil},
-		"stands":           {work(sawIngress(kubernikusv1.StandingRefused)), Conflicts{}, of("prod"), []string{"remain LoadBalancer b: Ingress shop/web still exists in the cluster, which rejected its deletion", "remain SecurityGroup g: Ingress shop/web still exists in the cluster, which rejected its deletion", "remain Ingress : Ingress shop/web still exists in the cluster, which rejected its deletion"}},
-		"a shared name":    {work(sawIngress(""), named("kubernetes", "")), Conflicts{}, of("kubernetes"), []string{"remain SecurityGroup g: it may be of Ingress shop/web: " + shared, "remain Ingress : its load balancer is not known: " + shared, "retain LoadBalancer : " + shared}},
-		"shared, cleaned":  {work(sawIngress(""), named("kubernetes", "")), Conflicts{}, inventory{}, nil},
-		"odd group":        {work(sawIngress("")), Conflicts{}, inventory{securityGroups: []openstack.SecurityGroup{{ID: "g", Name: name + "x", Description: "Security group created for Ingress shop/web from cluster prod", ProjectID: "p"}}}, nil},
-		"address stands":   {work(sawIngress(kubernikusv1.StandingPresent), policies(func(p *stage.Policies) { p.FloatingIPs = keep })), Conflicts{}, of("prod"), []string{"retain LoadBalancer b: spec.deorbit.floatingIPs is Retain, and its Ingress stays", "retain SecurityGroup g: spec.deorbit.floatingIPs is Retain, and its Ingress stays"}},
+		"gone":               {work(sawIngress("")), Conflicts{}, of("prod"), []string{"delete LoadBalancer b", "remain SecurityGroup g: waits for the load balancers"}},
+		"on a server's port": {work(sawIngress("")), Conflicts{}, onPort(groupOnly(of("prod"))), []string{"remain SecurityGroup g: used by port x, to which the controller of the cluster is not known to have added it"}},
+		"on a tagged port":   {work(sawIngress("")), Conflicts{}, onPort(groupOnly(of("prod")), "g"), []string{"release, delete SecurityGroup g"}},
+		"balancer deleted":   {work(sawIngress("")), Conflicts{}, groupOnly(of("prod")), []string{"delete SecurityGroup g"}},
+		"of another":         {work(sawIngress("")), Conflicts{}, of("staging"), nil},
+		"stands":             {work(sawIngress(kubernikusv1.StandingRefused)), Conflicts{}, of("prod"), []string{"remain LoadBalancer b: Ingress shop/web still exists in the cluster, which rejected its deletion", "remain SecurityGroup g: Ingress shop/web still exists in the cluster, which rejected its deletion", "remain Ingress : Ingress shop/web still exists in the cluster, which rejected its deletion"}},
+		"a shared name":      {work(sawIngress(""), named("kubernetes", "")), Conflicts{}, of("kubernetes"), []string{"remain SecurityGroup g: it may be of Ingress shop/web: " + shared, "remain Ingress : its load balancer is not known: " + shared, "retain LoadBalancer : " + shared}},
+		"shared, cleaned":    {work(sawIngress(""), named("kubernetes", "")), Conflicts{}, inventory{}, nil},
+		"odd group":          {work(sawIngress("")), Conflicts{}, inventory{securityGroups: []openstack.SecurityGroup{{ID: "g", Name: name + "x", Description: "Security group created for Ingress shop/web from cluster prod", ProjectID: "p"}}}, nil},
+		"address stands":     {work(sawIngress(kubernikusv1.StandingPresent), policies(func(p *stage.Policies) { p.FloatingIPs = keep })), Conflicts{}, of("prod"), []string{"retain LoadBalancer b: spec.deorbit.floatingIPs is Retain, and its Ingress stays", "retain SecurityGroup g: spec.deorbit.floatingIPs is Retain, and its Ingress stays"}},
 	})
+}
+
+// onPort adds a port of a server to the security group g.
+func onPort(found inventory, tags ...string) inventory {
+	found.ports = map[string][]openstack.Port{"g": {{ID: "x", ProjectID: "p", DeviceOwner: "compute:nova", DeviceID: "server", Tags: tags}}}
+	return found
 }

@@ -101,7 +101,7 @@ func (d *decision) groups() {
 		case d.busy:
 			d.remain(object, "waits for the load balancers")
 		case len(d.strange(g)) > 0:
-			d.remain(object, "used by port "+first(d.strange(g))+", which is not of a server of the project")
+			d.remain(object, "used by port "+first(d.strange(g))+", to which the controller of the cluster is not known to have added it")
 		default:
 			d.remove(removal{object: object, immediately: true, before: d.releasePorts(g),
 				do: func(ctx context.Context, p Project, id string) error { return p.Network.DeleteSecurityGroup(ctx, id) }})
@@ -112,7 +112,7 @@ func (d *decision) groups() {
 // strange are the ports in a security group that the cloud controller manager cannot have put into it.
 func (d *decision) strange(g openstack.SecurityGroup) (ids []string) {
 	for _, p := range d.ports[g.ID] {
-		if !d.added(p) {
+		if !d.added(p, g) {
 			ids = append(ids, p.ID)
 		}
 	}
@@ -121,17 +121,20 @@ func (d *decision) strange(g openstack.SecurityGroup) (ids []string) {
 
 // added reports whether a port is one that the cloud controller manager puts into the security group of a Service: that of a server of
 // the project. The group is proven to be the Service's by the UID in its name. Nothing on the port proves more: only early
-// versions tagged it with the ID of the group, and all remove the group from every port that has it.
+// versions tagged it with the ID of the group, and all remove the group from every port that has it. The group of an Ingress has only a
+// name, so that its ports need the tag.
 // Source: https://github.com/kubernetes/cloud-provider-openstack/blob/v1.36.0/pkg/openstack/loadbalancer_sg.go
-func (d *decision) added(p openstack.Port) bool {
-	return p.ProjectID == d.project && strings.HasPrefix(p.DeviceOwner, serverOwner)
+func (d *decision) added(p openstack.Port, g openstack.SecurityGroup) bool {
+	_, _, ofIngress := ingressGroupOf(g.Name, g.Description)
+	return p.ProjectID == d.project && strings.HasPrefix(p.DeviceOwner, serverOwner) && (!ofIngress || slices.Contains(p.Tags, g.ID))
 }
 
 // releasePorts takes ports out of a security group as the cloud controller manager does: the group first, then the tag of earlier versions.
 func (d *decision) releasePorts(g openstack.SecurityGroup) (changes []func(context.Context, Project) error) {
+	still := func(p openstack.Port) bool { return d.added(p, g) }
 	for _, port := range d.ports[g.ID] {
 		changes = append(changes, func(ctx context.Context, p Project) error {
-			return p.Network.RemovePortSecurityGroup(ctx, port.ID, g.ID, d.added)
+			return p.Network.RemovePortSecurityGroup(ctx, port.ID, g.ID, still)
 		})
 		if slices.Contains(port.Tags, g.ID) {
 			changes = append(changes, func(ctx context.Context, p Project) error { return p.Network.RemovePortTag(ctx, port.ID, g.ID) })

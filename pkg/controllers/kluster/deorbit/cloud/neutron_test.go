@@ -64,7 +64,7 @@ func TestSecurityGroups(t *testing.T) {
 		found.loadBalancers = []openstack.LoadBalancer{b}
 		return found
 	}
-	const strange = ", which is not of a server of the project"
+	const strange = ", to which the controller of the cluster is not known to have added it"
 	added := func(changes ...func(*openstack.Port)) inventory {
 		p := openstack.Port{ID: "x", ProjectID: "p", DeviceOwner: "compute:nova", DeviceID: "server", Tags: []string{"other", "g"}}
 		for _, change := range changes {

@@ -204,7 +204,7 @@ func TestInUse(t *testing.T) {
 	s.Settle()
 	s.Requests()
 	report := s.verify(w)
-	if volume, group := reasonFor(report.Remaining, mine.volume), reasonFor(report.Remaining, mine.group); volume != "attached to server server-1" || !strings.HasPrefix(group, "used by port "+port+", which is not of a server") {
+	if volume, group := reasonFor(report.Remaining, mine.volume), reasonFor(report.Remaining, mine.group); volume != "attached to server server-1" || !strings.HasPrefix(group, "used by port "+port+", to which the controller ") {
 		t.Errorf("volume: %q, group: %q", volume, group)
 	}
 	if changes := s.changes(); len(changes) != 0 {
