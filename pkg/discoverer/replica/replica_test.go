@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -203,6 +204,32 @@ func TestCaughtUp(t *testing.T) {
 	if (&Replica{}).caughtUp(keyOf("web"), copied("web", "1")) {
 		t.Error("nothing was written, and still it is an echo")
 	}
+}
+
+// What Groundskeeper wrote is never missing, whenever the caches get it: a copy would be created or changed a second time.
+func TestExistingWhileCachesCatchUp(t *testing.T) {
+	inWorld(t, []string{"web"}, []string{"web"}, func(w *world) {
+		w.start()
+		w.after(time.Second)
+		key := keyOf("web")
+		for version := 2; version < 200; version++ {
+			written := copied("web", strconv.Itoa(version))
+			w.wrote(key, written)
+			go func() {
+				if err := w.here.Tracker().Update(corev1.SchemeGroupVersion.WithResource("services"), written.DeepCopy(), "shop"); err != nil {
+					t.Error(err)
+				}
+			}()
+			for ahead := true; ahead; {
+				w.mu.Lock()
+				ahead = len(w.ahead.written) > 0
+				w.mu.Unlock()
+				if have := w.existing(key).Service; have == nil || have.ResourceVersion != written.ResourceVersion {
+					t.Fatalf("version %d was written, and the copy is %v", version, have)
+				}
+			}
+		}
+	})
 }
 
 // Each write is followed by no other: neither its own echo nor a second check finds anything to do. What another client changes is

@@ -27,8 +27,11 @@ type ahead struct {
 	inFlight map[guard.Ref]types.UID
 }
 
-// existing returns the copy of a source, if it exists.
+// existing returns the copy of a source, if it exists. The caches are read under the lock: an event that is handled in between would
+// end a write's being ahead, and what had been read of the caches before would lack it.
 func (r *Replica) existing(key types.NamespacedName) plan.Existing {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	var have plan.Existing
 	found := r.local.slices.Indexed(key.Namespace, key.String())
 	service, cached := r.local.services.Get(key.Namespace, naming.Service(r.Backend, key.Name))
@@ -37,8 +40,6 @@ func (r *Replica) existing(key types.NamespacedName) plan.Existing {
 			have.Service = service
 		}
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if !cached {
 		have.Service = r.legacy[key]
 	}
