@@ -74,9 +74,7 @@ verify: generate ## Fail when generated code is stale
 	@new=$$(git ls-files --others --exclude-standard -- pkg hack charts docs artifacts/gitops); [[ -z "$$new" ]] || { echo "generated, but not in git:"; echo "$$new"; exit 1; }
 
 test: build kubernetes ## Run what every change has to pass: unit tests, the server in process, the local control plane
-	go test -short $$(hack/packages.sh plain)
-	CGO_ENABLED=1 go test -short -race $$(hack/packages.sh concurrent)
-	go test -short -p 1 -timeout 30m ./test/integration
+	@hack/test.sh
 
 test-all: test-race test-integration test-packaging test-monitoring test-ovn test-contour test-cert-manager test-console e2e-node ## Run every test that needs no OpenStack, well over an hour
 
