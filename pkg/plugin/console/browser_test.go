@@ -72,6 +72,10 @@ func (w *world) watched(t *testing.T, count int) {
 func (w *world) failure(list client.ObjectList) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	return w.failureLocked(list)
+}
+
+func (w *world) failureLocked(list client.ObjectList) error {
 	switch list.(type) {
 	case *kubernikusv1.KlusterList:
 		return w.fails["klusters"]
@@ -114,14 +118,14 @@ func newWorld(t *testing.T, objects ...client.Object) (*world, client.WithWatch)
 			return c.Get(ctx, key, o, options...)
 		},
 		Watch: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) (watch.Interface, error) {
-			if err := w.failure(list); err != nil {
+			w.mu.Lock() // otherwise a watch that begins while it is made to fail would continue
+			defer w.mu.Unlock()
+			if err := w.failureLocked(list); err != nil {
 				return nil, err
 			}
 			events, err := c.Watch(ctx, list, options...)
 			if err == nil {
-				w.mu.Lock()
 				w.watches = append(w.watches, events)
-				w.mu.Unlock()
 				w.established <- struct{}{}
 			}
 			return events, err
