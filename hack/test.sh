@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The first tier of tests: what "make test" runs. The parts run at the same time, because tests on control planes wait for
-# processes for a fifth of theirs. It ends with a table of the parts and their seconds, and fails when one of them does.
+# processes for a fifth of the time. It ends with a table of the parts and their seconds, and fails when one of them does.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

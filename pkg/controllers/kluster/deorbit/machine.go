@@ -82,12 +82,12 @@ func (p *step) absorb(o outcome) {
 		p.enter(p.after(p.Stage, notInCluster))
 	case failed != nil && failed.waits:
 	case failed != nil:
-		p.leaveIfStuck()
+		p.leaveIfStuck(o)
 	case recorded:
 		p.action.soon = true // what was not recorded was not deleted yet
 	case left:
 		p.reportIfStuck()
-		p.leaveIfStuck()
+		p.leaveIfStuck(o)
 	case p.Stage == kubernikusv1.DeorbitRelease:
 		p.end(nil)
 	default:
@@ -147,10 +147,10 @@ func (p *step) reportIfStuck() {
 }
 
 // leaveIfStuck continues to the next stage when this one has made no progress for too long. Drain keeps traffic safe, and Release
-// is the last one: these wait for the timeout of all. Routes that come back are made by a cluster that lives: its builder may wait
-// for the release before the nodes are deleted.
-func (p *step) leaveIfStuck() {
-	if p.Stage == kubernikusv1.DeorbitRelease && p.onlyRoutesReturn() && p.since(p.LastProgressAt) >= p.stageTimeout {
+// is the last one: these wait for the timeout of all, unless only a user changes what is left. Routes that come back are made by a
+// cluster that lives: its builder may wait for the release before the nodes are deleted.
+func (p *step) leaveIfStuck(o outcome) {
+	if p.Stage == kubernikusv1.DeorbitRelease && p.onlyUsersChange(o) && p.since(p.LastProgressAt) >= p.stageTimeout {
 		p.end(nil)
 		return
 	}

@@ -123,6 +123,10 @@ func seen(which kubernikusv1.DeorbitStage, volumes ...kubernikusv1.SeenVolume) *
 func TestAdvance(t *testing.T) {
 	claim, volume, route := thing("PersistentVolumeClaim", "data-0"), thing("Volume", "v"), thing("Route", "r")
 	backend := thing("DiscoveryBackend", "b")
+	unseen := []kubernikusv1.DeorbitObject{
+		{Kind: "FloatingIP", Name: "f", Reason: "clusterName is neither set in spec.cloudProvider nor seen in the cluster: nothing is deleted by it, and the cluster could not be checked"},
+		{Kind: "Volume", Name: "u", Reason: "never seen: the cluster could not be checked, and spec.deorbit.unseenVolumes is Retain"},
+	}
 	for name, c := range map[string]struct {
 		before   progress
 		seen     *outcome
@@ -154,13 +158,18 @@ func TestAdvance(t *testing.T) {
 		"a volume waits for a claim": {in(verify, remaining(claim)), failed(verify, rejected()), usual(), 0, verify, "", "", []kubernikusv1.DeorbitObject{claim}},
 
 		// A waiting stage without progress is left, except for Drain and Release.
-		"stuck":            {in(claims), showed(claims, claim), usual(), time.Hour, services, "", "StageLeft DeorbitStage", []kubernikusv1.DeorbitObject{claim}},
-		"nearly stuck":     {in(claims), showed(claims, claim), usual(), time.Hour - time.Second, claims, "", "Stuck", []kubernikusv1.DeorbitObject{claim}},
-		"stuck in Verify":  {in(verify), showed(verify, volume), usual(), time.Hour, routes, "", "StageLeft DeorbitStage", []kubernikusv1.DeorbitObject{volume}},
-		"stuck in Routes":  {in(routes), showed(routes, route), usual(), time.Hour, release, "", "StageLeft DeorbitStage", []kubernikusv1.DeorbitObject{route}},
-		"stuck in Drain":   {in(drain), showed(drain, thing("DiscoveryBackend", "b")), usual(), 23 * time.Hour, drain, "", "", things("DiscoveryBackend", "b")},
-		"stuck in Release": {in(release), released([]kubernikusv1.DeorbitObject{volume}, nil), usual(), 23 * time.Hour, release, "", "Stuck", []kubernikusv1.DeorbitObject{volume}},
-		"cannot look":      {in(verify), failed(verify, rejected()), usual(), time.Hour, routes, "", "StageLeft DeorbitStage", nil},
+		"stuck":                             {in(claims), showed(claims, claim), usual(), time.Hour, services, "", "StageLeft DeorbitStage", []kubernikusv1.DeorbitObject{claim}},
+		"nearly stuck":                      {in(claims), showed(claims, claim), usual(), time.Hour - time.Second, claims, "", "Stuck", []kubernikusv1.DeorbitObject{claim}},
+		"stuck in Verify":                   {in(verify), showed(verify, volume), usual(), time.Hour, routes, "", "StageLeft DeorbitStage", []kubernikusv1.DeorbitObject{volume}},
+		"stuck in Routes":                   {in(routes), showed(routes, route), usual(), time.Hour, release, "", "StageLeft DeorbitStage", []kubernikusv1.DeorbitObject{route}},
+		"stuck in Drain":                    {in(drain), showed(drain, thing("DiscoveryBackend", "b")), usual(), 23 * time.Hour, drain, "", "", things("DiscoveryBackend", "b")},
+		"stuck in Release":                  {in(release), released([]kubernikusv1.DeorbitObject{volume}, nil), usual(), 23 * time.Hour, release, "", "Stuck", []kubernikusv1.DeorbitObject{volume}},
+		"only the unseen in Release":        {in(release), released(unseen, nil), usual(), time.Hour, release, endsLeftovers, "Stuck", unseen},
+		"only the unseen, and a claim":      {in(release, remaining(claim)), released(unseen, nil), usual(), time.Hour, release, endsLeftovers, "Stuck", []kubernikusv1.DeorbitObject{unseen[0], claim, unseen[1]}},
+		"only the unseen, not yet":          {in(release), released(unseen, nil), usual(), time.Hour - time.Second, release, "", "Stuck", unseen},
+		"the unseen and a volume":           {in(release), released(append([]kubernikusv1.DeorbitObject{volume}, unseen...), nil), usual(), 23 * time.Hour, release, "", "Stuck", append(slices.Clone(unseen), volume)},
+		"the unseen, and routes not looked": {in(release), &outcome{stage: release, parts: []part{{stage: verify, report: stage.Report{Remaining: unseen}}, {stage: routes, failure: rejected()}}}, usual(), 23 * time.Hour, release, "", "", unseen},
+		"cannot look":                       {in(verify), failed(verify, rejected()), usual(), time.Hour, routes, "", "StageLeft DeorbitStage", nil},
 
 		// An API server that fails is given up after a while, and what it was is cleaned up without it.
 		"fails first":          {in(pods), failed(pods, clusterFailure(errDown)), usual(), time.Minute, pods, "", "", nil},

@@ -101,8 +101,12 @@ func (p *step) settleRoutes(o outcome) {
 // routesSettled reports whether the routes that have stayed away since the last removal have done so for long enough.
 func (p *step) routesSettled() bool { return p.now.Sub(p.routes.at) >= p.routesResync }
 
-// onlyRoutesReturn reports whether nothing but routes that come back is left, and all other routes have stayed away.
-func (p *step) onlyRoutesReturn() bool {
-	return p.routes.back() && p.routesSettled() && len(p.Remaining) > 0 &&
-		!slices.ContainsFunc(p.Remaining, func(o kubernikusv1.DeorbitObject) bool { return p.routes.index(o) < 0 })
+// onlyUsersChange reports whether all that a check found stays until a user does something: routes that come back, when all other
+// routes have stayed away, and what a lost cluster may have. What could not be checked is unknown.
+func (p *step) onlyUsersChange(o outcome) bool {
+	returns := p.routes.back() && p.routesSettled()
+	changes := func(object kubernikusv1.DeorbitObject) bool {
+		return !cloud.IsUnchecked(object) && (!returns || p.routes.index(object) < 0)
+	}
+	return o.failure() == nil && o.remains() && !slices.ContainsFunc(o.parts, func(p part) bool { return slices.ContainsFunc(p.report.Remaining, changes) })
 }

@@ -98,7 +98,7 @@ func (d *decision) whyNot(name, field string) string {
 // on purpose. When it was given up, the rest is left over.
 func (d *decision) doubtful(reason string) (report func(kubernikusv1.DeorbitObject, string), why string) {
 	if d.ClusterLost != "" {
-		return d.remain, reason + ", and the cluster could not be checked"
+		return d.remain, reason + ", and " + unchecked
 	}
 	if d.contradiction != "" {
 		return d.remain, reason

@@ -5,6 +5,7 @@ package cloud
 
 import (
 	"context"
+	"strings"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
@@ -96,6 +97,16 @@ func (d *decision) reportUnseen() {
 }
 
 func (d *decision) remove(r removal) { d.removals = append(d.removals, r) }
+
+// unchecked ends the reasons of what remains because it is unknown whether the cluster has it.
+const unchecked = "the cluster could not be checked"
+
+// IsUnchecked reports whether an object remains only because a cluster that was given up could not be checked. Neither time nor
+// another check changes that: a user deletes it, or sets a name or a policy in the spec.
+func IsUnchecked(o kubernikusv1.DeorbitObject) bool {
+	return strings.HasPrefix(o.Reason, "never seen: "+unchecked) || strings.HasSuffix(o.Reason, ", and "+unchecked)
+}
+
 func (d *decision) remain(o kubernikusv1.DeorbitObject, reason string) {
 	o.Reason = reason
 	d.remaining = append(d.remaining, o)

@@ -74,7 +74,7 @@ func (d *decision) keeper(s stored, policy kubernikusv1.DeletionPolicy, field, s
 	case s.recorded && marked && owner != "":
 		return isRetained, "its metadata specifies that it is of Kluster " + owner
 	case !s.recorded && !deletes(d.Policies.UnseenVolumes) && d.ClusterLost != "":
-		return isLeft, "never seen: the cluster could not be checked, and " + isRetain("unseenVolumes")
+		return isLeft, "never seen: " + unchecked + ", and " + isRetain("unseenVolumes")
 	case !s.recorded && !deletes(d.Policies.UnseenVolumes):
 		return isRetained, "never seen in the cluster, and " + isRetain("unseenVolumes")
 	case s.standing != "":
