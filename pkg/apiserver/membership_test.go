@@ -29,7 +29,7 @@ import (
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	"groundskeeper.io/groundskeeper/pkg/apiserver/membership"
-	"groundskeeper.io/groundskeeper/pkg/registry/etcd/etcdtest"
+	"groundskeeper.io/groundskeeper/test/support/etcdtest"
 )
 
 // openRBAC lets all users through to Projects, as artifacts/membership does, and root to those of others. It fails for ghost.

@@ -23,7 +23,7 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/apiserver/backup"
-	"groundskeeper.io/groundskeeper/pkg/registry/etcd/etcdtest"
+	"groundskeeper.io/groundskeeper/test/support/etcdtest"
 )
 
 // setGates sets the feature gates once, as the command does before it runs.

@@ -24,7 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
-	"groundskeeper.io/groundskeeper/pkg/discoverer/naming"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
 
 	"groundskeeper.io/groundskeeper/test/bench/probe"
 )
@@ -135,7 +135,7 @@ func (c *copyWatch) all(ctx context.Context, count int) error {
 // changed waits until the first endpoint of a service is not ready here.
 func (c *copyWatch) changed(ctx context.Context, i int) error {
 	service, slice := discoveredService(i)
-	name := naming.Slice(naming.Service(discoveredBackend, service.Name), slice.Name)
+	name := desired.SliceName(desired.CopyName(discoveredBackend, service.Name), slice.Name)
 	for {
 		select {
 		case <-ctx.Done():

@@ -19,7 +19,7 @@ import (
 
 	etcd "go.etcd.io/etcd/client/v3/kubernetes"
 
-	"groundskeeper.io/groundskeeper/pkg/registry/etcd/etcdtest"
+	"groundskeeper.io/groundskeeper/test/support/etcdtest"
 )
 
 const (

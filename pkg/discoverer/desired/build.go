@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
-	"groundskeeper.io/groundskeeper/pkg/discoverer/naming"
 )
 
 // MaxEndpoints is how many endpoints the API server takes in one EndpointSlice.
@@ -31,7 +30,7 @@ type Objects struct {
 // to. The slices are those of the source, one for one, so that one change there is one write here; one with more than
 // MaxEndpoints is split. The result shares what it can with the source.
 func Build(backend string, source *Source) *Objects {
-	name := naming.Service(backend, source.Name)
+	name := CopyName(backend, source.Name)
 	objects := &Objects{Service: &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: source.Namespace, Name: name,
@@ -63,7 +62,7 @@ func buildSlices(backend, service string, source *Source, slice *Slice) []*disco
 		}
 		count := min(len(endpoints), MaxEndpoints)
 		built = append(built, &discoveryv1.EndpointSlice{
-			ObjectMeta:  metav1.ObjectMeta{Namespace: source.Namespace, Name: naming.Slice(service, id), Labels: labels},
+			ObjectMeta:  metav1.ObjectMeta{Namespace: source.Namespace, Name: SliceName(service, id), Labels: labels},
 			AddressType: slice.AddressType,
 			Ports:       EndpointPorts(slice.Ports),
 			Endpoints:   endpoints[:count:count],

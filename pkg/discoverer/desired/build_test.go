@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
-	"groundskeeper.io/groundskeeper/pkg/discoverer/naming"
 )
 
 func endpoint(address string, ready *bool) discoveryv1.Endpoint {
@@ -63,7 +62,7 @@ func TestBuild(t *testing.T) {
 			}},
 		},
 		Slices: []*discoveryv1.EndpointSlice{{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: naming.Slice("us-web", "web-abc"), Labels: labels(map[string]string{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: SliceName("us-web", "web-abc"), Labels: labels(map[string]string{
 				discoveryv1.LabelServiceName: "us-web", discoveryv1.LabelManagedBy: Manager,
 			})},
 			AddressType: discoveryv1.AddressTypeIPv6,
@@ -151,7 +150,7 @@ func TestSliceSource(t *testing.T) {
 		object metav1.Object
 		want   bool
 	}{
-		"ours":                     {object("shop", naming.Slice("us-web", "a"), labels(Manager)), true},
+		"ours":                     {object("shop", SliceName("us-web", "a"), labels(Manager)), true},
 		"mirrored from an own one": {object("shop", "us-web-x7k2p", labels("endpointslicemirroring-controller.k8s.io")), false},
 		"another name":             {object("shop", "web-a", labels(Manager)), false},
 	} {

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
-	"groundskeeper.io/groundskeeper/pkg/discoverer/naming"
 )
 
 const (
@@ -47,7 +46,7 @@ func serviceOf(labels map[string]string) string {
 // backend or a person has it, or it only has Groundskeeper's labels and not the name that is deleted with them.
 func ServiceSource(backend string, service metav1.Object) (key types.NamespacedName, ok bool) {
 	name := serviceOf(service.GetLabels())
-	if name == "" || BackendOf(service.GetLabels()) != backend || service.GetName() != naming.Service(backend, name) {
+	if name == "" || BackendOf(service.GetLabels()) != backend || service.GetName() != CopyName(backend, name) {
 		return types.NamespacedName{}, false
 	}
 	return types.NamespacedName{Namespace: service.GetNamespace(), Name: name}, true
@@ -61,7 +60,7 @@ func SliceSource(backend string, slice metav1.Object) (key types.NamespacedName,
 	if name == "" || BackendOf(labels) != backend || labels[discoveryv1.LabelManagedBy] != Manager {
 		return types.NamespacedName{}, false
 	}
-	if !strings.HasPrefix(slice.GetName(), naming.Service(backend, name)+"-") {
+	if !strings.HasPrefix(slice.GetName(), CopyName(backend, name)+"-") {
 		return types.NamespacedName{}, false
 	}
 	return types.NamespacedName{Namespace: slice.GetNamespace(), Name: name}, true

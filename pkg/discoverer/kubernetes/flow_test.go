@@ -22,7 +22,6 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
-	"groundskeeper.io/groundskeeper/pkg/discoverer/guard"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/replica"
 )
 
@@ -155,12 +154,12 @@ func TestSuspiciousList(t *testing.T) {
 		t.Fatal(err)
 	}
 	failing.Store(true)
-	w.clock.Step(guard.Pause)
+	w.clock.Step(replica.ConfirmationPause)
 	w.until("the guard waits again", func() bool { return !failing.Load() && w.waits() })
 	if got := w.writes(); slices.Contains(got, "delete services") {
 		t.Fatal("deleted after a listing that failed: ", got)
 	}
-	w.clock.Step(guard.Pause)
+	w.clock.Step(replica.ConfirmationPause)
 	w.until("the others have been deleted", func() bool { return slices.Equal(w.names(), []string{"shop/us-s0"}) })
 }
 

@@ -26,7 +26,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/discoverer/replica"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/telemetry"
-	"groundskeeper.io/groundskeeper/pkg/remote/client/clienttest"
+	"groundskeeper.io/groundskeeper/test/support/clienttest"
 )
 
 const serviceCount = 5

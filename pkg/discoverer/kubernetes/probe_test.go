@@ -24,7 +24,7 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
-	"groundskeeper.io/groundskeeper/pkg/remote/client/clienttest"
+	"groundskeeper.io/groundskeeper/test/support/clienttest"
 )
 
 func TestClassify(t *testing.T) {

@@ -18,8 +18,6 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
-	"groundskeeper.io/groundskeeper/pkg/discoverer/guard"
-	"groundskeeper.io/groundskeeper/pkg/discoverer/naming"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/telemetry"
 	"groundskeeper.io/groundskeeper/pkg/remote"
 	"groundskeeper.io/groundskeeper/pkg/remote/client"
@@ -51,7 +49,7 @@ type Options struct {
 // Listener is notified of changes. A Replica is one.
 type Listener interface {
 	Touch(key types.NamespacedName)
-	Deleted(key types.NamespacedName, copies ...guard.Ref)
+	Deleted(key types.NamespacedName, copies ...desired.Ref)
 }
 
 // Upstream is a Kubernetes cluster as a backend.
@@ -97,7 +95,7 @@ func (u *Upstream) Listen(to Listener) error {
 				to.Touch(key)
 				return
 			}
-			to.Deleted(key, guard.Ref{Kind: guard.Service, NamespacedName: u.copyOf(key)})
+			to.Deleted(key, desired.Ref{Kind: desired.KindService, NamespacedName: u.copyOf(key)})
 		},
 	})
 	if err != nil {
@@ -175,11 +173,11 @@ func (u *Upstream) Source(key types.NamespacedName) (source *desired.Source, exc
 }
 
 // Copies lists the backend again, in pages, and returns the copies that its Services should have.
-func (u *Upstream) Copies(ctx context.Context) (sets.Set[guard.Ref], error) {
+func (u *Upstream) Copies(ctx context.Context) (sets.Set[desired.Ref], error) {
 	if err := u.verify(ctx); err != nil {
 		return nil, err
 	}
-	copies := sets.New[guard.Ref]()
+	copies := sets.New[desired.Ref]()
 	namespaces := u.Namespaces
 	if len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}
@@ -192,7 +190,7 @@ func (u *Upstream) Copies(ctx context.Context) (sets.Set[guard.Ref], error) {
 	return copies, nil
 }
 
-func (u *Upstream) copies(ctx context.Context, namespace string, into sets.Set[guard.Ref]) error {
+func (u *Upstream) copies(ctx context.Context, namespace string, into sets.Set[desired.Ref]) error {
 	for options := (metav1.ListOptions{Limit: pageSize}); ; {
 		list, err := u.Client.Services(namespace).List(ctx, options)
 		if err != nil {
@@ -200,7 +198,7 @@ func (u *Upstream) copies(ctx context.Context, namespace string, into sets.Set[g
 		}
 		for i := range list.Items {
 			if !u.skips(&list.Items[i]) {
-				into.Insert(guard.Ref{Kind: guard.Service, NamespacedName: u.copyOf(keyOf(&list.Items[i]))})
+				into.Insert(desired.Ref{Kind: desired.KindService, NamespacedName: u.copyOf(keyOf(&list.Items[i]))})
 			}
 		}
 		if options.Continue = list.Continue; options.Continue == "" {
@@ -223,13 +221,13 @@ func (u *Upstream) copies(ctx context.Context, namespace string, into sets.Set[g
 
 // copyOf returns the name of the copy of a Service.
 func (u *Upstream) copyOf(key types.NamespacedName) types.NamespacedName {
-	return types.NamespacedName{Namespace: key.Namespace, Name: naming.Service(u.Backend, key.Name)}
+	return types.NamespacedName{Namespace: key.Namespace, Name: desired.CopyName(u.Backend, key.Name)}
 }
 
 // sliceRef returns the copy of an EndpointSlice.
-func (u *Upstream) sliceRef(key types.NamespacedName, slice string) guard.Ref {
-	ref := guard.Ref{Kind: guard.Slice, NamespacedName: u.copyOf(key)}
-	ref.Name = naming.Slice(ref.Name, slice)
+func (u *Upstream) sliceRef(key types.NamespacedName, slice string) desired.Ref {
+	ref := desired.Ref{Kind: desired.KindSlice, NamespacedName: u.copyOf(key)}
+	ref.Name = desired.SliceName(ref.Name, slice)
 	return ref
 }
 

@@ -25,11 +25,10 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
-	"groundskeeper.io/groundskeeper/pkg/discoverer/naming"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/replica"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/telemetry"
-	"groundskeeper.io/groundskeeper/pkg/remote/client/clienttest"
+	"groundskeeper.io/groundskeeper/test/support/clienttest"
 )
 
 // world are two clusters and a discoverer between them.
@@ -250,7 +249,7 @@ func labelled(s *corev1.Service, labels map[string]string) *corev1.Service {
 }
 
 func sliceName(service, slice string) string {
-	return naming.Slice(naming.Service("us", service), slice)
+	return desired.SliceName(desired.CopyName("us", service), slice)
 }
 
 func update(t *testing.T, to *fake.Clientset, object runtime.Object) {

@@ -15,7 +15,6 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
-	"groundskeeper.io/groundskeeper/pkg/discoverer/guard"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/telemetry"
 )
@@ -125,20 +124,20 @@ func (u *Upstream) Unknown(key types.NamespacedName) bool {
 
 // Copies lists the cloud again and returns the copies that its load balancers should have. It is an error when something cannot be
 // listed that could be at the sync before: from then on what that has is not known.
-func (u *Upstream) Copies(ctx context.Context) (sets.Set[guard.Ref], error) {
+func (u *Upstream) Copies(ctx context.Context) (sets.Set[desired.Ref], error) {
 	if err := u.pass(ctx); err != nil {
 		return nil, err
 	}
-	copies := sets.New[guard.Ref]()
+	copies := sets.New[desired.Ref]()
 	for _, key := range u.Keys() {
 		source, _ := u.Source(key)
 		if source == nil {
 			return nil, errors.New("the cloud was listed once more at the same time")
 		}
 		objects := desired.Build(u.Backend, source)
-		copies.Insert(guard.Ref{Kind: guard.Service, NamespacedName: types.NamespacedName{Namespace: key.Namespace, Name: objects.Service.Name}})
+		copies.Insert(desired.Ref{Kind: desired.KindService, NamespacedName: types.NamespacedName{Namespace: key.Namespace, Name: objects.Service.Name}})
 		for _, slice := range objects.Slices {
-			copies.Insert(guard.Ref{Kind: guard.Slice, NamespacedName: types.NamespacedName{Namespace: key.Namespace, Name: slice.Name}})
+			copies.Insert(desired.Ref{Kind: desired.KindSlice, NamespacedName: types.NamespacedName{Namespace: key.Namespace, Name: slice.Name}})
 		}
 	}
 	return copies, nil

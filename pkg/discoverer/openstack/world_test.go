@@ -26,7 +26,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/telemetry"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
-	"groundskeeper.io/groundskeeper/pkg/remote/client/clienttest"
+	"groundskeeper.io/groundskeeper/test/support/clienttest"
 )
 
 // period is how often the tests' cloud is listed.

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
-	"groundskeeper.io/groundskeeper/pkg/discoverer/plan"
 )
 
 // resyncUntil compares everything now, after each whole listing, and every time that Resync has passed.
@@ -98,7 +97,7 @@ func (r *Replica) differing() (sets.Set[types.NamespacedName], error) {
 }
 
 // compare returns what would have to be done for a service.
-func (r *Replica) compare(key types.NamespacedName) ([]plan.Operation, error) {
+func (r *Replica) compare(key types.NamespacedName) ([]operation, error) {
 	source, excluded := r.source(key)
 	if r.unknown(key, source, excluded) {
 		return nil, nil
@@ -108,7 +107,7 @@ func (r *Replica) compare(key types.NamespacedName) ([]plan.Operation, error) {
 	if source != nil {
 		want = r.wanted(source, have)
 	}
-	operations, err := plan.Compute(want, have, r.Annotations, !excluded)
+	operations, err := planCopy(want, have, r.Annotations, !excluded)
 	if err == nil && source != nil && len(operations) == 0 {
 		r.agrees(key, source)
 	}

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
-	"groundskeeper.io/groundskeeper/pkg/discoverer/plan"
 )
 
 // settlePeriod is how long a difference in readiness is left to maintenance, which changes all copies automatically when it begins
@@ -67,7 +66,7 @@ func (r *Replica) readinessKnown() bool {
 // wanted returns the copy that a source is to have. While endpoints are withheld, maintenance decides of which Services: the
 // slices that are there have its mark. It has not decided yet about a Service without any, whose endpoints are withheld until
 // it has.
-func (r *Replica) wanted(source *desired.Source, have plan.Existing) *desired.Objects {
+func (r *Replica) wanted(source *desired.Source, have existing) *desired.Objects {
 	labelled := *source
 	labelled.Labels = r.Labels.Of(source.Labels)
 	want := desired.Build(r.Backend, &labelled)
@@ -83,14 +82,14 @@ func (r *Replica) wanted(source *desired.Source, have plan.Existing) *desired.Ob
 // undisputed leaves out of operations those that would change nothing but the readiness of endpoints, as long as it may
 // be maintenance that made the difference: in maintenance and for a while after it, until they have been due for a while;
 // and at any time when they would make something ready, until the API server confirms that nothing is withheld.
-func (r *Replica) undisputed(ctx context.Context, key types.NamespacedName, want *desired.Objects, operations []plan.Operation) ([]plan.Operation, error) {
+func (r *Replica) undisputed(ctx context.Context, key types.NamespacedName, want *desired.Objects, operations []operation) ([]operation, error) {
 	if r.Withheld == nil {
 		return operations, nil
 	}
 	gives := false
-	certain := slices.DeleteFunc(slices.Clone(operations), func(operation plan.Operation) bool {
-		have, isSlice := operation.Object.(*discoveryv1.EndpointSlice)
-		return isSlice && operation.Verb == plan.Update && slices.ContainsFunc(want.Slices, func(want *discoveryv1.EndpointSlice) bool {
+	certain := slices.DeleteFunc(slices.Clone(operations), func(op operation) bool {
+		have, isSlice := op.Object.(*discoveryv1.EndpointSlice)
+		return isSlice && op.Verb == verbUpdate && slices.ContainsFunc(want.Slices, func(want *discoveryv1.EndpointSlice) bool {
 			disputed := want.Name == have.Name && desired.DifferInReadiness(want.Endpoints, have.Endpoints)
 			gives = gives || disputed && desired.GivesReadiness(want.Endpoints, have.Endpoints)
 			return disputed

@@ -15,7 +15,6 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
-	"groundskeeper.io/groundskeeper/pkg/discoverer/plan"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/telemetry"
 	"groundskeeper.io/groundskeeper/pkg/kit"
@@ -122,12 +121,12 @@ func (r *Replica) reportDenied(key types.NamespacedName, denied []desired.Denial
 }
 
 // withdraw deletes the copy of a service that has been deleted or is excluded.
-func (r *Replica) withdraw(ctx context.Context, key types.NamespacedName, have plan.Existing, vanished bool) error {
+func (r *Replica) withdraw(ctx context.Context, key types.NamespacedName, have existing, vanished bool) error {
 	if have.Empty() {
 		r.Meters.Remove(key)
 		return nil
 	}
-	operations, err := plan.Compute(nil, have, nil, vanished)
+	operations, err := planCopy(nil, have, nil, vanished)
 	if err != nil {
 		return err
 	}
@@ -135,7 +134,7 @@ func (r *Replica) withdraw(ctx context.Context, key types.NamespacedName, have p
 }
 
 // provide writes the copy of a service.
-func (r *Replica) provide(ctx context.Context, key types.NamespacedName, want *desired.Objects, have plan.Existing) error {
+func (r *Replica) provide(ctx context.Context, key types.NamespacedName, want *desired.Objects, have existing) error {
 	if have.Service == nil {
 		if other, ok := r.local.services.Get(key.Namespace, want.Service.Name); ok {
 			if _, own := desired.ServiceSource(r.Backend, other); own || !desired.LostLabels(r.Backend, other) {
@@ -144,7 +143,7 @@ func (r *Replica) provide(ctx context.Context, key types.NamespacedName, want *d
 		}
 	}
 	r.needed(want)
-	operations, err := plan.Compute(want, have, r.Annotations, false)
+	operations, err := planCopy(want, have, r.Annotations, false)
 	if err != nil {
 		return err
 	}

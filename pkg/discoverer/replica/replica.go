@@ -22,7 +22,6 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
-	"groundskeeper.io/groundskeeper/pkg/discoverer/guard"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/telemetry"
 	"groundskeeper.io/groundskeeper/pkg/kit"
@@ -45,7 +44,7 @@ type Upstream interface {
 	Source(key types.NamespacedName) (source *desired.Source, excluded bool)
 	// Copies lists the whole backend again and returns the copies that its services should have. A listing that is not complete is
 	// an error.
-	Copies(ctx context.Context) (sets.Set[guard.Ref], error)
+	Copies(ctx context.Context) (sets.Set[desired.Ref], error)
 }
 
 // Policy reports which namespaces are discovered, by exact names.
@@ -106,7 +105,7 @@ type Replica struct {
 
 	mu sync.Mutex
 	// sure are copies that may be deleted: a watch notified that their source has been deleted, or a second listing.
-	sure  sets.Set[guard.Ref]
+	sure  sets.Set[desired.Ref]
 	ahead ahead
 	// waiting are the services that wait for a namespace.
 	waiting map[string]sets.Set[types.NamespacedName]
@@ -134,9 +133,9 @@ func New(options Options, queue workqueue.TypedRateLimitingInterface[types.Names
 		patience: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](minPatience, maxPatience),
 		sweep:    make(chan struct{}, 1),
 		relisted: make(chan struct{}, 1),
-		sure:     sets.New[guard.Ref](),
+		sure:     sets.New[desired.Ref](),
 		ahead: ahead{
-			written: map[types.NamespacedName]map[guard.Ref]metav1.Object{}, removed: map[guard.Ref]types.UID{}, inFlight: map[guard.Ref]types.UID{},
+			written: map[types.NamespacedName]map[desired.Ref]metav1.Object{}, removed: map[desired.Ref]types.UID{}, inFlight: map[desired.Ref]types.UID{},
 		},
 		waiting:   map[string]sets.Set[types.NamespacedName]{},
 		legacy:    map[types.NamespacedName]*corev1.Service{},
@@ -167,7 +166,7 @@ func (r *Replica) Touch(key types.NamespacedName) {
 }
 
 // Deleted reports that the source of a copy has certainly been deleted, because the backend itself reported it.
-func (r *Replica) Deleted(key types.NamespacedName, copies ...guard.Ref) {
+func (r *Replica) Deleted(key types.NamespacedName, copies ...desired.Ref) {
 	r.mu.Lock()
 	r.sure.Insert(copies...)
 	r.mu.Unlock()
@@ -218,7 +217,7 @@ func (r *Replica) selected(key types.NamespacedName) (source *desired.Source, ex
 	return source, excluded
 }
 
-func (r *Replica) isSure(ref guard.Ref) bool {
+func (r *Replica) isSure(ref desired.Ref) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.sure.Has(ref)

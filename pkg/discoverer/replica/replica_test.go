@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	ktesting "k8s.io/client-go/testing"
 
-	"groundskeeper.io/groundskeeper/pkg/discoverer/guard"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
 )
 
 // Nothing is written before all that decides about it is known, and readiness reports what is missing.
@@ -143,11 +143,11 @@ func TestSweep(t *testing.T) {
 					w.backend.mu.Unlock()
 				}
 				w.start()
-				w.after(guard.Pause - time.Second)
+				w.after(ConfirmationPause - time.Second)
 				if deleted := w.writes()["delete"]; deleted != test.first {
 					t.Errorf("deleted %d before the second listing, want %d", deleted, test.first)
 				}
-				w.after(guard.Pause + 2*time.Second)
+				w.after(ConfirmationPause + 2*time.Second)
 				if deleted := w.writes()["delete"]; deleted != test.then {
 					t.Errorf("deleted %d after it, want %d", deleted, test.then)
 				}
@@ -194,7 +194,7 @@ func TestCaughtUp(t *testing.T) {
 		"of no known version": {"x", "uid-web", false, false},
 	} {
 		key := keyOf("web")
-		r := &Replica{ahead: ahead{written: map[types.NamespacedName]map[guard.Ref]metav1.Object{key: {refTo("web"): copied("web", written)}}}}
+		r := &Replica{ahead: ahead{written: map[types.NamespacedName]map[desired.Ref]metav1.Object{key: {refTo("web"): copied("web", written)}}}}
 		seen := copied("web", test.version)
 		seen.UID = test.uid
 		if echo := r.caughtUp(key, seen); echo != test.echo || len(r.ahead.written) > 0 != test.kept {

@@ -10,8 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"groundskeeper.io/groundskeeper/pkg/discoverer/guard"
-	"groundskeeper.io/groundskeeper/pkg/discoverer/plan"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
 )
 
 func (r *Replica) poke() {
@@ -38,23 +37,23 @@ func (r *Replica) sweepUntil(ctx context.Context) {
 // clear lets those copies be deleted that the guard lets go.
 func (r *Replica) clear(ctx context.Context) error {
 	keys, count := r.copies()
-	missing := map[guard.Ref]types.NamespacedName{}
+	missing := map[desired.Ref]types.NamespacedName{}
 	for key := range keys {
 		operations, err := r.compare(key)
 		if err != nil {
 			return err
 		}
-		for _, operation := range operations {
-			if ref := refOf(operation.Object); operation.Verb == plan.Delete && operation.Vanished && !r.isSure(ref) {
+		for _, op := range operations {
+			if ref := refOf(op.Object); op.Verb == verbDelete && op.Vanished && !r.isSure(ref) {
 				missing[ref] = key
 			}
 		}
 	}
 	log := logr.FromContextOrDiscard(ctx)
-	if guard.Suspicious(count, len(missing)) {
+	if suspicious(count, len(missing)) {
 		log.Info("A listing of the backend lacks most services: waiting for a second one before copies are deleted", "copies", count, "missing", len(missing))
 	}
-	confirmed, err := guard.Confirm(ctx, r.Clock, count, sets.KeySet(missing), r.Upstream.Copies, func(err error) {
+	confirmed, err := confirm(ctx, r.Clock, count, sets.KeySet(missing), r.Upstream.Copies, func(err error) {
 		log.Error(err, "The second listing failed, nothing is deleted until one succeeds")
 	})
 	if err != nil {

@@ -24,11 +24,9 @@ import (
 	"k8s.io/utils/clock"
 
 	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
-	"groundskeeper.io/groundskeeper/pkg/discoverer/guard"
-	"groundskeeper.io/groundskeeper/pkg/discoverer/naming"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/telemetry"
-	"groundskeeper.io/groundskeeper/pkg/remote/client/clienttest"
+	"groundskeeper.io/groundskeeper/test/support/clienttest"
 )
 
 // backend is an Upstream whose services, all in namespace shop, a test sets.
@@ -73,13 +71,13 @@ func (b *backend) Source(key types.NamespacedName) (source *desired.Source, excl
 }
 
 // Copies implements Upstream.
-func (b *backend) Copies(context.Context) (sets.Set[guard.Ref], error) {
+func (b *backend) Copies(context.Context) (sets.Set[desired.Ref], error) {
 	defer b.lock()()
 	b.listings++
 	if b.listed == nil {
 		return nil, errors.New("the listing is not complete")
 	}
-	copies := sets.New[guard.Ref]()
+	copies := sets.New[desired.Ref]()
 	for _, name := range b.listed {
 		copies.Insert(refTo(name))
 	}
@@ -90,8 +88,8 @@ func keyOf(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: "shop", Name: name}
 }
 
-func refTo(name string) guard.Ref {
-	return guard.Ref{Kind: guard.Service, NamespacedName: types.NamespacedName{Namespace: "shop", Name: naming.Service("us", name)}}
+func refTo(name string) desired.Ref {
+	return desired.Ref{Kind: desired.KindService, NamespacedName: types.NamespacedName{Namespace: "shop", Name: desired.CopyName("us", name)}}
 }
 
 // copied is the copy of a service of the backend.

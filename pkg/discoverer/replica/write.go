@@ -17,36 +17,34 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
-	"groundskeeper.io/groundskeeper/pkg/discoverer/guard"
-	"groundskeeper.io/groundskeeper/pkg/discoverer/plan"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // carryOut does operations in their order. Deletions for which only a listing speaks wait for the guard. After an error the rest is
 // left: without its Service a copy has no slices, and what is stale is not removed before what is new is there.
-func (r *Replica) carryOut(ctx context.Context, key types.NamespacedName, operations []plan.Operation) error {
+func (r *Replica) carryOut(ctx context.Context, key types.NamespacedName, operations []operation) error {
 	held := false
-	for _, operation := range operations {
-		ref := refOf(operation.Object)
-		if operation.Verb == plan.Delete && operation.Vanished && !r.isSure(ref) {
+	for _, op := range operations {
+		ref := refOf(op.Object)
+		if op.Verb == verbDelete && op.Vanished && !r.isSure(ref) {
 			held = true
 			continue
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if operation.Verb == plan.Delete {
-			r.removing(key, operation.Object)
+		if op.Verb == verbDelete {
+			r.removing(key, op.Object)
 		}
-		if err := r.do(ctx, key, operation); err != nil {
-			r.isDeleted(key, operation.Object)
-			if _, isSlice := operation.Object.(*discoveryv1.EndpointSlice); isSlice {
+		if err := r.do(ctx, key, op); err != nil {
+			r.isDeleted(key, op.Object)
+			if _, isSlice := op.Object.(*discoveryv1.EndpointSlice); isSlice {
 				r.Meters.EndpointsError(key, errorType(err))
 			}
 			return err
 		}
-		if operation.Verb == plan.Delete {
+		if op.Verb == verbDelete {
 			r.deleted(key, ref)
 		}
 	}
@@ -58,31 +56,31 @@ func (r *Replica) carryOut(ctx context.Context, key types.NamespacedName, operat
 }
 
 // deleted discards what was remembered of a copy for its deletion.
-func (r *Replica) deleted(key types.NamespacedName, ref guard.Ref) {
+func (r *Replica) deleted(key types.NamespacedName, ref desired.Ref) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sure.Delete(ref)
-	if ref.Kind == guard.Service {
+	if ref.Kind == desired.KindService {
 		delete(r.legacy, key)
 	}
 }
 
 // do does one operation. What is rejected permanently comes back as an obstacle.
-func (r *Replica) do(ctx context.Context, key types.NamespacedName, operation plan.Operation) error {
+func (r *Replica) do(ctx context.Context, key types.NamespacedName, op operation) error {
 	// A write that has begun is finished: the client has a timeout.
 	ctx = context.WithoutCancel(ctx)
-	defer r.writing(refOf(operation.Object))()
+	defer r.writing(refOf(op.Object))()
 	var err error
-	switch object := operation.Object.(type) {
+	switch object := op.Object.(type) {
 	case *corev1.Service:
-		err = r.doService(ctx, key, object, operation)
+		err = r.doService(ctx, key, object, op)
 	case *discoveryv1.EndpointSlice:
-		err = r.doSlice(ctx, key, object, operation)
+		err = r.doSlice(ctx, key, object, op)
 	default:
 		return fmt.Errorf("copies are Services and EndpointSlices, not %T", object)
 	}
 	if err == nil {
-		logr.FromContextOrDiscard(ctx).V(1).Info("Wrote", "verb", string(operation.Verb), "object", refOf(operation.Object).String(), "service", key.String())
+		logr.FromContextOrDiscard(ctx).V(1).Info("Wrote", "verb", string(op.Verb), "object", refOf(op.Object).String(), "service", key.String())
 		return nil
 	}
 	if errors.As(err, new(*obstacle)) || isTransient(err) {
@@ -90,23 +88,23 @@ func (r *Replica) do(ctx context.Context, key types.NamespacedName, operation pl
 	}
 	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) {
 		return &obstacle{report.Problem{Type: gimbalv1.ErrorInvalidService, Message: fmt.Sprintf(
-			"service %s: this cluster rejects to %s its copy: %s", key, operation.Verb, err)}}
+			"service %s: this cluster rejects to %s its copy: %s", key, op.Verb, err)}}
 	}
-	return fmt.Errorf("%s %s: %w", operation.Verb, refOf(operation.Object), err)
+	return fmt.Errorf("%s %s: %w", op.Verb, refOf(op.Object), err)
 }
 
-func (r *Replica) doService(ctx context.Context, key types.NamespacedName, service *corev1.Service, operation plan.Operation) error {
+func (r *Replica) doService(ctx context.Context, key types.NamespacedName, service *corev1.Service, op operation) error {
 	client := r.Client.Services(service.Namespace)
 	var response *corev1.Service
 	var err error
-	switch operation.Verb {
-	case plan.Create:
+	switch op.Verb {
+	case verbCreate:
 		if response, err = client.Create(ctx, service, metav1.CreateOptions{FieldManager: desired.Manager}); apierrors.IsAlreadyExists(err) {
 			return r.adoptService(ctx, key, service)
 		}
-	case plan.Update:
-		response, err = client.Patch(ctx, service.Name, types.MergePatchType, operation.Patch, metav1.PatchOptions{FieldManager: desired.Manager})
-	case plan.Delete:
+	case verbUpdate:
+		response, err = client.Patch(ctx, service.Name, types.MergePatchType, op.Patch, metav1.PatchOptions{FieldManager: desired.Manager})
+	case verbDelete:
 		err = deletedAlready(client.Delete(ctx, service.Name, asRead(service)))
 	}
 	if err == nil && response != nil {
@@ -128,25 +126,25 @@ func (r *Replica) adoptService(ctx context.Context, key types.NamespacedName, wa
 	if owner, own := desired.ServiceSource(r.Backend, live); own && owner != key || !own && !desired.LostLabels(r.Backend, live) {
 		return taken(key, live, r.Backend)
 	}
-	operations, err := plan.Compute(&desired.Objects{Service: want}, plan.Existing{Service: r.trimService(live)}, r.Annotations, false)
+	operations, err := planCopy(&desired.Objects{Service: want}, existing{Service: r.trimService(live)}, r.Annotations, false)
 	if err != nil {
 		return err
 	}
 	return r.again(ctx, key, operations)
 }
 
-func (r *Replica) doSlice(ctx context.Context, key types.NamespacedName, slice *discoveryv1.EndpointSlice, operation plan.Operation) error {
+func (r *Replica) doSlice(ctx context.Context, key types.NamespacedName, slice *discoveryv1.EndpointSlice, op operation) error {
 	client := r.Client.EndpointSlices(slice.Namespace)
 	var response *discoveryv1.EndpointSlice
 	var err error
-	switch operation.Verb {
-	case plan.Create:
+	switch op.Verb {
+	case verbCreate:
 		if response, err = client.Create(ctx, slice, metav1.CreateOptions{FieldManager: desired.Manager}); apierrors.IsAlreadyExists(err) {
 			return r.adoptSlice(ctx, key, slice)
 		}
-	case plan.Update:
-		response, err = client.Patch(ctx, slice.Name, types.MergePatchType, operation.Patch, metav1.PatchOptions{FieldManager: desired.Manager})
-	case plan.Delete:
+	case verbUpdate:
+		response, err = client.Patch(ctx, slice.Name, types.MergePatchType, op.Patch, metav1.PatchOptions{FieldManager: desired.Manager})
+	case verbDelete:
 		err = deletedAlready(client.Delete(ctx, slice.Name, asRead(slice)))
 	}
 	if err == nil && response != nil {
@@ -165,7 +163,7 @@ func (r *Replica) adoptSlice(ctx context.Context, key types.NamespacedName, want
 		return taken(key, live, r.Backend)
 	}
 	have := trimSlice(live)
-	operations, err := plan.Slice(want, have)
+	operations, err := planSlice(want, have)
 	if err != nil {
 		return err
 	}
@@ -174,13 +172,13 @@ func (r *Replica) adoptSlice(ctx context.Context, key types.NamespacedName, want
 
 // again does operations on what was read live. When one of them is a creation once more, the cache has to catch up
 // first.
-func (r *Replica) again(ctx context.Context, key types.NamespacedName, operations []plan.Operation) error {
-	for _, operation := range operations {
-		if operation.Verb == plan.Create {
+func (r *Replica) again(ctx context.Context, key types.NamespacedName, operations []operation) error {
+	for _, op := range operations {
+		if op.Verb == verbCreate {
 			r.queue.AddRateLimited(key)
 			return nil
 		}
-		if err := r.do(ctx, key, operation); err != nil {
+		if err := r.do(ctx, key, op); err != nil {
 			return err
 		}
 	}
@@ -225,10 +223,10 @@ func deletedAlready(err error) error {
 	return err
 }
 
-func refOf(object metav1.Object) guard.Ref {
-	kind := guard.Service
+func refOf(object metav1.Object) desired.Ref {
+	kind := desired.KindService
 	if _, ok := object.(*discoveryv1.EndpointSlice); ok {
-		kind = guard.Slice
+		kind = desired.KindSlice
 	}
-	return guard.Ref{Kind: kind, NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}}
+	return desired.Ref{Kind: kind, NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}}
 }

@@ -13,28 +13,25 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
-	"groundskeeper.io/groundskeeper/pkg/discoverer/guard"
-	"groundskeeper.io/groundskeeper/pkg/discoverer/naming"
-	"groundskeeper.io/groundskeeper/pkg/discoverer/plan"
 )
 
 // ahead are the discoverer's own writes that the caches may not have yet. Without them, what changes twice in a moment would be
 // written by what was before: requests in vain, that the server rejects.
 type ahead struct {
-	written map[types.NamespacedName]map[guard.Ref]metav1.Object
-	removed map[guard.Ref]types.UID
+	written map[types.NamespacedName]map[desired.Ref]metav1.Object
+	removed map[desired.Ref]types.UID
 	// inFlight are writes whose responds are not here yet, each with the object of its name that went meanwhile.
-	inFlight map[guard.Ref]types.UID
+	inFlight map[desired.Ref]types.UID
 }
 
 // existing returns the copy of a source, if it exists. The caches are read under the lock: an event that is handled in between would
 // end a write's being ahead, and what had been read of the caches before would lack it.
-func (r *Replica) existing(key types.NamespacedName) plan.Existing {
+func (r *Replica) existing(key types.NamespacedName) existing {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var have plan.Existing
+	var have existing
 	found := r.local.slices.Indexed(key.Namespace, key.String())
-	service, cached := r.local.services.Get(key.Namespace, naming.Service(r.Backend, key.Name))
+	service, cached := r.local.services.Get(key.Namespace, desired.CopyName(r.Backend, key.Name))
 	if cached {
 		if owner, own := desired.ServiceSource(r.Backend, service); own && owner == key {
 			have.Service = service
@@ -63,7 +60,7 @@ func (a *ahead) hasRemoved(object metav1.Object) bool {
 	return removed && uid == object.GetUID()
 }
 
-func (a *ahead) discard(key types.NamespacedName, ref guard.Ref) {
+func (a *ahead) discard(key types.NamespacedName, ref desired.Ref) {
 	delete(a.written[key], ref)
 	if len(a.written[key]) == 0 {
 		delete(a.written, key)
@@ -71,7 +68,7 @@ func (a *ahead) discard(key types.NamespacedName, ref guard.Ref) {
 }
 
 // writing notes that a write begins. The returned function ends it.
-func (r *Replica) writing(ref guard.Ref) (end func()) {
+func (r *Replica) writing(ref desired.Ref) (end func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ahead.inFlight[ref] = ""
@@ -92,7 +89,7 @@ func (r *Replica) wrote(key types.NamespacedName, object metav1.Object) {
 		return
 	}
 	if r.ahead.written[key] == nil {
-		r.ahead.written[key] = map[guard.Ref]metav1.Object{}
+		r.ahead.written[key] = map[desired.Ref]metav1.Object{}
 	}
 	r.ahead.written[key][ref] = object
 	r.mu.Unlock()
@@ -141,13 +138,13 @@ func (r *Replica) isDeleted(key types.NamespacedName, object metav1.Object) {
 }
 
 // cached returns a copy as the caches have it, nil when they have not.
-func (r *Replica) cached(ref guard.Ref) metav1.Object {
+func (r *Replica) cached(ref desired.Ref) metav1.Object {
 	switch ref.Kind {
-	case guard.Service:
+	case desired.KindService:
 		if service, ok := r.local.services.Get(ref.Namespace, ref.Name); ok {
 			return service
 		}
-	case guard.Slice:
+	case desired.KindSlice:
 		if slice, ok := r.local.slices.Get(ref.Namespace, ref.Name); ok {
 			return slice
 		}

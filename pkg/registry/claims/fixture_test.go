@@ -33,7 +33,7 @@ import (
 
 	"groundskeeper.io/groundskeeper/pkg/registry/claims"
 	"groundskeeper.io/groundskeeper/pkg/registry/etcd"
-	"groundskeeper.io/groundskeeper/pkg/registry/etcd/etcdtest"
+	"groundskeeper.io/groundskeeper/test/support/etcdtest"
 )
 
 const (

@@ -29,7 +29,7 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
 	"k8s.io/component-base/metrics/legacyregistry"
 
-	"groundskeeper.io/groundskeeper/pkg/registry/etcd/etcdtest"
+	"groundskeeper.io/groundskeeper/test/support/etcdtest"
 )
 
 var pods = example.Resource("pods")

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/storage/cacher"
 
 	"groundskeeper.io/groundskeeper/pkg/registry/claims"
-	"groundskeeper.io/groundskeeper/pkg/registry/etcd/etcdtest"
+	"groundskeeper.io/groundskeeper/test/support/etcdtest"
 )
 
 func TestWatchCacheAndClaimsAreOptional(t *testing.T) {

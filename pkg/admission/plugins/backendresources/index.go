@@ -5,7 +5,7 @@ package backendresources
 
 import "slices"
 
-// index knows which Translations hold a backend resource. A follow.Follower fills it, and it is all that is kept of them:
+// index knows which Translations hold a backend resource. A plugins.Follower fills it, and it is all that is kept of them:
 // about 80 bytes a resource, its share of the Translation included (BenchmarkIndex), in maps without pointers, which the
 // garbage collector need not look through. Translations are known by their place in one slice.
 type index struct {

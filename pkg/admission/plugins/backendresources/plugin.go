@@ -20,8 +20,7 @@ import (
 	"k8s.io/apiserver/pkg/admission/initializer"
 	"k8s.io/client-go/tools/cache"
 
-	"groundskeeper.io/groundskeeper/pkg/admission/follow"
-	"groundskeeper.io/groundskeeper/pkg/admission/request"
+	"groundskeeper.io/groundskeeper/pkg/admission/plugins"
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned"
 )
@@ -37,7 +36,7 @@ func Register(plugins *admission.Plugins) {
 // Plugin rejects a Translation that wants a backend resource of another one.
 type Plugin struct {
 	*admission.Handler
-	*follow.Follower[midonetv1.Translation, holder, *index]
+	*plugins.Follower[midonetv1.Translation, holder, *index]
 }
 
 var (
@@ -48,11 +47,11 @@ var (
 
 // New returns the plugin. It needs SetClient and SetDrainedNotification before ValidateInitialization.
 func New() *Plugin {
-	return &Plugin{admission.NewHandler(admission.Create, admission.Update), follow.New(follow.Objects[midonetv1.Translation, holder, *index]{
+	return &Plugin{admission.NewHandler(admission.Create, admission.Update), plugins.NewFollower(plugins.Followed[midonetv1.Translation, holder, *index]{
 		Plugin:    PluginName,
 		Knowledge: "which backend resources belong to which Translation",
 		Source: func(client versioned.Interface) *cache.ListWatch {
-			return follow.Source(client.MidonetV1().Translations(metav1.NamespaceAll))
+			return plugins.ListWatch(client.MidonetV1().Translations(metav1.NamespaceAll))
 		},
 		EntryOf:  holderOf,
 		NewIndex: newIndex,
@@ -65,7 +64,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if a.GetSubresource() != "" || a.GetResource().GroupResource() != midonetv1.Resource("translations") {
 		return nil
 	}
-	t, old, err := request.Objects[midonetv1.Translation](a)
+	t, old, err := plugins.Objects[midonetv1.Translation](a)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/initializer"
 
-	"groundskeeper.io/groundskeeper/pkg/admission/request"
+	"groundskeeper.io/groundskeeper/pkg/admission/plugins"
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
@@ -30,7 +30,7 @@ func Register(plugins *admission.Plugins) {
 // Plugin queries the authorizer of the server for the verbs that a change of a Project needs.
 type Plugin struct {
 	*admission.Handler
-	request.Permissions
+	plugins.Permissions
 }
 
 var (
@@ -51,7 +51,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if a.GetResource().GroupResource() != gardenerv1beta1.Resource("projects") {
 		return nil
 	}
-	project, old, err := request.Objects[gardenerv1beta1.Project](a)
+	project, old, err := plugins.Objects[gardenerv1beta1.Project](a)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/admission/initializer"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
-	"groundskeeper.io/groundskeeper/pkg/admission/request"
+	"groundskeeper.io/groundskeeper/pkg/admission/plugins"
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
@@ -31,7 +31,7 @@ func Register(plugins *admission.Plugins) {
 // Plugin queries the authorizer of the server for the permission to create DiscoveryBackends.
 type Plugin struct {
 	*admission.Handler
-	request.Permissions
+	plugins.Permissions
 }
 
 var (
@@ -51,7 +51,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if a.GetResource().GroupResource() != kubernikusv1.Resource("klusters") {
 		return nil
 	}
-	kluster, old, err := request.Objects[kubernikusv1.Kluster](a)
+	kluster, old, err := plugins.Objects[kubernikusv1.Kluster](a)
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ type entry struct {
 
 func entryOf(k *kubernikusv1.Kluster) entry { return entry{name{k.Namespace, k.Name}, placeOf(k)} }
 
-// index knows the places of Klusters. A follow.Follower fills it, and it is all that is kept of them.
+// index knows the places of Klusters. A plugins.Follower fills it, and it is all that is kept of them.
 type index struct {
 	places map[name]place
 	// routers has the Klusters on each router.

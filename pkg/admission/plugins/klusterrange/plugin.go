@@ -20,8 +20,7 @@ import (
 	"k8s.io/apiserver/pkg/admission/initializer"
 	"k8s.io/client-go/tools/cache"
 
-	"groundskeeper.io/groundskeeper/pkg/admission/follow"
-	"groundskeeper.io/groundskeeper/pkg/admission/request"
+	"groundskeeper.io/groundskeeper/pkg/admission/plugins"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned"
 )
@@ -37,7 +36,7 @@ func Register(plugins *admission.Plugins) {
 // Plugin rejects a Kluster whose pods would have addresses of another one on the same router.
 type Plugin struct {
 	*admission.Handler
-	*follow.Follower[kubernikusv1.Kluster, entry, *index]
+	*plugins.Follower[kubernikusv1.Kluster, entry, *index]
 }
 
 var (
@@ -48,11 +47,11 @@ var (
 
 // New returns the plugin. It needs SetClient and SetDrainedNotification before ValidateInitialization.
 func New() *Plugin {
-	return &Plugin{admission.NewHandler(admission.Create, admission.Update), follow.New(follow.Objects[kubernikusv1.Kluster, entry, *index]{
+	return &Plugin{admission.NewHandler(admission.Create, admission.Update), plugins.NewFollower(plugins.Followed[kubernikusv1.Kluster, entry, *index]{
 		Plugin:    PluginName,
 		Knowledge: "which Kluster has which addresses",
 		Source: func(client versioned.Interface) *cache.ListWatch {
-			return follow.Source(client.KubernikusV1().Klusters(metav1.NamespaceAll))
+			return plugins.ListWatch(client.KubernikusV1().Klusters(metav1.NamespaceAll))
 		},
 		EntryOf:  entryOf,
 		NewIndex: newIndex,
@@ -66,7 +65,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if a.GetSubresource() != "" || a.GetResource().GroupResource() != kubernikusv1.Resource("klusters") {
 		return nil
 	}
-	kluster, old, err := request.Objects[kubernikusv1.Kluster](a)
+	kluster, old, err := plugins.Objects[kubernikusv1.Kluster](a)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ import (
 	"k8s.io/apiserver/pkg/admission/initializer"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
-	"groundskeeper.io/groundskeeper/pkg/admission/request"
+	"groundskeeper.io/groundskeeper/pkg/admission/plugins"
 )
 
 // PluginName names the plugin in --disable-admission-plugins.
@@ -36,7 +36,7 @@ func Register(plugins *admission.Plugins) {
 // Plugin reviews whether a user is allowed to delete an object whose owner changes.
 type Plugin struct {
 	*admission.Handler
-	request.Permissions
+	plugins.Permissions
 	mapper meta.RESTMapper
 }
 
@@ -70,7 +70,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if !own {
 		return nil
 	}
-	object, old, err := request.Metadata(a)
+	object, old, err := plugins.Metadata(a)
 	if err != nil {
 		return err
 	}

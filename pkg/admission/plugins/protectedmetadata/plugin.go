@@ -16,7 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/initializer"
 
-	"groundskeeper.io/groundskeeper/pkg/admission/request"
+	"groundskeeper.io/groundskeeper/pkg/admission/plugins"
 )
 
 // PluginName names the plugin in --disable-admission-plugins.
@@ -30,7 +30,7 @@ func Register(plugins *admission.Plugins) {
 // Plugin queries the authorizer of the server for the verbs that a change of protected metadata needs.
 type Plugin struct {
 	*admission.Handler
-	request.Permissions
+	plugins.Permissions
 }
 
 var (
@@ -51,7 +51,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if own == nil {
 		return nil
 	}
-	object, old, err := request.Metadata(a)
+	object, old, err := plugins.Metadata(a)
 	if err != nil {
 		return err
 	}

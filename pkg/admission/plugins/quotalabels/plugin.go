@@ -18,7 +18,7 @@ import (
 	"k8s.io/apiserver/pkg/admission/initializer"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
-	"groundskeeper.io/groundskeeper/pkg/admission/request"
+	"groundskeeper.io/groundskeeper/pkg/admission/plugins"
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
@@ -44,7 +44,7 @@ func New() *Plugin {
 // Plugin queries the authorizer of the server for the verb when a guarded label of a Project is set, changed or removed.
 type Plugin struct {
 	*admission.Handler
-	request.Permissions
+	plugins.Permissions
 	keys []string
 }
 
@@ -62,7 +62,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if a.GetResource().GroupResource() != gardenerv1beta1.Resource("projects") {
 		return nil
 	}
-	project, old, err := request.Objects[gardenerv1beta1.Project](a)
+	project, old, err := plugins.Objects[gardenerv1beta1.Project](a)
 	if err != nil {
 		return err
 	}

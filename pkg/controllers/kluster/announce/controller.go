@@ -23,7 +23,7 @@ import (
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/setup"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 )
 
 const (
@@ -56,7 +56,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguratio
 		return fmt.Errorf("add the watch of controller %s: %w", ControllerName, err)
 	}
 	r := &reconciler{client: mgr.GetClient(), live: mgr.GetAPIReader(), clock: clock, recorder: mgr.GetEventRecorder(fieldOwner)}
-	b := setup.Builder(mgr, ControllerName, config, changed(), r.usersOf).
+	b := kluster.Builder(mgr, ControllerName, config, changed(), r.usersOf).
 		WatchesRawSource(source.Func(r.follow(set)))
-	return setup.Complete(b, ControllerName, r)
+	return kluster.Complete(b, ControllerName, r)
 }

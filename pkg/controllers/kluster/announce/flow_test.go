@@ -18,8 +18,8 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/klustertest"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
+	"groundskeeper.io/groundskeeper/test/support/klustertest"
 )
 
 func TestAnnounce(t *testing.T) {
@@ -93,7 +93,7 @@ func TestStep(t *testing.T) {
 		f.get(secret)
 		f.quiet(k)
 	}
-	step("new credentials", source, func() { source.Data[access.KeyKubeconfig] = kubeconfigFor("https://b.example") }, "apply")
+	step("new credentials", source, func() { source.Data[kluster.KeyKubeconfig] = kubeconfigFor("https://b.example") }, "apply")
 	if !bytes.Equal(secret.Data["config"], kubeconfigFor("https://b.example")) {
 		t.Error("the Secret is not in sync")
 	}
@@ -153,7 +153,7 @@ func TestWriteMeetsOthers(t *testing.T) {
 			return nil
 		}
 		if object == client.Object(secret) {
-			f.change(source, func() { source.Data[access.KeyKubeconfig] = kubeconfigFor("https://b.example") })
+			f.change(source, func() { source.Data[kluster.KeyKubeconfig] = kubeconfigFor("https://b.example") })
 		} else {
 			f.change(k, func() { k.Spec.Discovery.DrainPolicy = kubernikusv1.DrainKeepSole })
 		}
@@ -165,7 +165,7 @@ func TestWriteMeetsOthers(t *testing.T) {
 		}
 		f.want(k, "False/NameTaken")
 		f.change(object, func() { object.SetLabels(labelsOf(k)) })
-		f.change(source, func() { source.Data[access.KeyKubeconfig] = kubeconfigFor("https://a.example") })
+		f.change(source, func() { source.Data[kluster.KeyKubeconfig] = kubeconfigFor("https://a.example") })
 	}
 }
 
@@ -177,9 +177,9 @@ func TestCredentialsThatFail(t *testing.T) {
 		how  func()
 		want string
 	}{
-		{func() { source.Data[access.KeyKubeconfig] = []byte(hidden) }, "False/SecretInvalid"},
-		{func() { delete(source.Data, access.KeyKubeconfig) }, "False/NoCredentials"},
-		{func() { source.Data[access.KeyKubeconfig] = kubeconfigFor("https://a.example") }, "True/Announced"},
+		{func() { source.Data[kluster.KeyKubeconfig] = []byte(hidden) }, "False/SecretInvalid"},
+		{func() { delete(source.Data, kluster.KeyKubeconfig) }, "False/NoCredentials"},
+		{func() { source.Data[kluster.KeyKubeconfig] = kubeconfigFor("https://a.example") }, "True/Announced"},
 	} {
 		f.change(source, tc.how)
 		f.want(k, tc.want)

@@ -13,7 +13,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 )
 
 // entryName names the only entries of a kubeconfig that Groundskeeper writes.
@@ -23,11 +23,11 @@ const entryName = "kluster"
 // It was checked to have no commands and no files, and has nothing of OpenStack. The condition reports what is wrong with the
 // Secret.
 func kubeconfigOf(k *kubernikusv1.Kluster, data map[string][]byte) ([]byte, *metav1.Condition) {
-	config, err := access.Workload(k, data)
+	config, err := kluster.Workload(k, data)
 	if err != nil {
 		return nil, unusable(k, err)
 	}
-	text := data[access.KeyKubeconfig]
+	text := data[kluster.KeyKubeconfig]
 	if len(text) == 0 {
 		text, err = rendered(config)
 	}
@@ -53,13 +53,13 @@ func rendered(config *rest.Config) ([]byte, error) {
 
 // unusable is the condition of a Kluster whose Secret leads nowhere. What was announced before remains unchanged.
 func unusable(k *kubernikusv1.Kluster, err error) *metav1.Condition {
-	secret := access.SecretKey(k)
+	secret := kluster.SecretKey(k)
 	switch {
-	case errors.Is(err, access.ErrNoSecret):
+	case errors.Is(err, kluster.ErrNoSecret):
 		return notAnnounced(ReasonSecretMissing, "%v", err)
-	case errors.Is(err, access.ErrNoWorkload):
+	case errors.Is(err, kluster.ErrNoWorkload):
 		return notAnnounced(ReasonNoCredentials, "secret %s %v", secret, err)
-	case errors.Is(err, access.ErrNoHost):
+	case errors.Is(err, kluster.ErrNoHost):
 		return notAnnounced(ReasonHostUnknown, "%v", err)
 	}
 	return notAnnounced(ReasonSecretInvalid, "%s", fmt.Sprintf("secret %s: %v", secret, err))

@@ -11,9 +11,9 @@ import (
 	"k8s.io/client-go/util/cert"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/klustertest"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/remote/kubeconfig"
+	"groundskeeper.io/groundskeeper/test/support/klustertest"
 )
 
 // hidden is in everything that must not be notified.
@@ -32,7 +32,7 @@ func kubernikusKeys(t *testing.T) map[string][]byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return map[string][]byte{access.KeyCA: certificate, access.KeyCertificate: certificate, access.KeyPrivateKey: key, "openstack-password": []byte(hidden)}
+	return map[string][]byte{kluster.KeyCA: certificate, kluster.KeyCertificate: certificate, kluster.KeyPrivateKey: key, "openstack-password": []byte(hidden)}
 }
 
 func servedAt(url string) func(*kubernikusv1.Kluster) {
@@ -42,7 +42,7 @@ func servedAt(url string) func(*kubernikusv1.Kluster) {
 // A kubeconfig is taken unchanged.
 func TestKubeconfigIsCopied(t *testing.T) {
 	text := kubeconfigFor("https://a.example")
-	got, problem := kubeconfigOf(klustertest.Kluster("k"), map[string][]byte{access.KeyKubeconfig: text, "clouds.yaml": []byte(hidden)})
+	got, problem := kubeconfigOf(klustertest.Kluster("k"), map[string][]byte{kluster.KeyKubeconfig: text, "clouds.yaml": []byte(hidden)})
 	if problem != nil || !bytes.Equal(got, text) {
 		t.Errorf("got %q, %+v", got, problem)
 	}
@@ -59,8 +59,8 @@ func TestKubeconfigOfKubernikus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if config.Host != "https://k.example:6443" || !bytes.Equal(config.CAData, data[access.KeyCA]) ||
-		!bytes.Equal(config.CertData, data[access.KeyCertificate]) || !bytes.Equal(config.KeyData, data[access.KeyPrivateKey]) {
+	if config.Host != "https://k.example:6443" || !bytes.Equal(config.CAData, data[kluster.KeyCA]) ||
+		!bytes.Equal(config.CertData, data[kluster.KeyCertificate]) || !bytes.Equal(config.KeyData, data[kluster.KeyPrivateKey]) {
 		t.Errorf("it leads to %v", config)
 	}
 	if bytes.Contains(got, []byte(hidden)) {
@@ -80,8 +80,8 @@ func TestUnusableSecrets(t *testing.T) {
 	}{
 		"nothing":   {nil, ReasonNoCredentials, "secret garden-shop/k-secret has neither"},
 		"no host":   {kubernikusKeys(t), ReasonHostUnknown, "status.apiserver is empty"},
-		"a command": {map[string][]byte{access.KeyKubeconfig: bytes.Replace(kubeconfigFor("https://a"), []byte("token: "), []byte("exec: {command: x}, token: "), 1)}, ReasonSecretInvalid, `secret garden-shop/k-secret: key "kubeconfig": users[0].user.exec runs a command`},
-		"broken":    {map[string][]byte{access.KeyKubeconfig: []byte(hidden)}, ReasonSecretInvalid, `key "kubeconfig"`},
+		"a command": {map[string][]byte{kluster.KeyKubeconfig: bytes.Replace(kubeconfigFor("https://a"), []byte("token: "), []byte("exec: {command: x}, token: "), 1)}, ReasonSecretInvalid, `secret garden-shop/k-secret: key "kubeconfig": users[0].user.exec runs a command`},
+		"broken":    {map[string][]byte{kluster.KeyKubeconfig: []byte(hidden)}, ReasonSecretInvalid, `key "kubeconfig"`},
 	} {
 		got, problem := kubeconfigOf(klustertest.Kluster("k"), tc.data)
 		if got != nil || problem == nil || problem.Reason != tc.reason || !strings.Contains(problem.Message, tc.message) || strings.Contains(problem.Message, hidden) {

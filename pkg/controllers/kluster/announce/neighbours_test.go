@@ -7,7 +7,7 @@ import (
 	"bytes"
 	"testing"
 
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/klustertest"
+	"groundskeeper.io/groundskeeper/test/support/klustertest"
 )
 
 // Of two clusters in one namespace, each has a dedicated announcement: the credentials of one follow its own Secret, and the other

@@ -19,7 +19,7 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
@@ -129,14 +129,14 @@ func (r *reconciler) withdrawOld(ctx context.Context, k *kubernikusv1.Kluster) (
 
 // credentials is the kubeconfig of a Kluster, or the condition that reports why there is none.
 func (r *reconciler) credentials(ctx context.Context, k *kubernikusv1.Kluster) ([]byte, *metav1.Condition, error) {
-	secret, err := access.Secret(ctx, r.live, k)
-	if errors.Is(err, access.ErrNoSecret) {
+	secret, err := kluster.Secret(ctx, r.live, k)
+	if errors.Is(err, kluster.ErrNoSecret) {
 		return nil, unusable(k, err), nil
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := access.CheckSecret(k, secret.Data); err != nil {
+	if err := kluster.CheckSecret(k, secret.Data); err != nil {
 		return nil, notAnnounced(kubernikusv1.ReasonCloudChanged, "what is announced remains unchanged: %v", err), nil
 	}
 	kubeconfig, problem := kubeconfigOf(k, secret.Data)

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 )
 
 // Reasons of the condition Announced.
@@ -73,11 +73,11 @@ func (r *reconciler) writeCondition(ctx context.Context, k *kubernikusv1.Kluster
 		reported = append(reported, *condition)
 	}
 	last := current(k)
-	next, changed := access.Conditions(k, reported, r.clock.Now())
+	next, changed := kluster.Conditions(k, reported, r.clock.Now())
 	if condition != nil && !changed {
 		return nil
 	}
-	err := r.client.Status().Apply(ctx, access.Apply(k, next), client.FieldOwner(fieldOwner), client.ForceOwnership, client.DisableReadYourWritesConsistency)
+	err := r.client.Status().Apply(ctx, kluster.Apply(k, next), client.FieldOwner(fieldOwner), client.ForceOwnership, client.DisableReadYourWritesConsistency)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("apply the status of kluster %s: %w", client.ObjectKeyFromObject(k), err)
 	}
@@ -108,5 +108,5 @@ func (r *reconciler) record(ctx context.Context, k *kubernikusv1.Kluster, last, 
 	case ReasonAnnounced, ReasonWithdrawing:
 		kind = corev1.EventTypeNormal
 	}
-	r.recorder.Eventf(k, nil, kind, condition.Reason, actionAnnounce, "%s", access.Bounded(condition.Message))
+	r.recorder.Eventf(k, nil, kind, condition.Reason, actionAnnounce, "%s", kluster.Bounded(condition.Message))
 }

@@ -18,7 +18,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/setup"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 )
 
 // changed drops updates that change nothing here, such as those of the status. A resync passes.
@@ -35,7 +35,7 @@ func changed() predicate.Predicate {
 // usersOf are the Klusters that a Secret concerns: those whose credentials it has, and those whose announcement it is
 // part of. There are many Secrets, so that all Klusters are looked through only for one that can be part of one.
 func (r *reconciler) usersOf(ctx context.Context, secret client.Object) []reconcile.Request {
-	requests := setup.UsersOf(r.client, concerned)(ctx, secret)
+	requests := kluster.UsersOf(r.client, concerned)(ctx, secret)
 	if !strings.HasSuffix(secret.GetName(), secretSuffix) {
 		return requests
 	}

@@ -20,8 +20,8 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/klustertest"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
+	"groundskeeper.io/groundskeeper/test/support/klustertest"
 )
 
 // flow is the controller on a store.
@@ -202,7 +202,7 @@ func (f *flow) events() string {
 
 // credentials is the Secret of a Kluster.
 func credentials(name, server string) *corev1.Secret {
-	return klustertest.Secret(name, "https://keystone.example", "u", hidden, "p", map[string][]byte{access.KeyKubeconfig: kubeconfigFor(server)})
+	return klustertest.Secret(name, "https://keystone.example", "u", hidden, "p", map[string][]byte{kluster.KeyKubeconfig: kubeconfigFor(server)})
 }
 
 // newAnnounced is a flow with a Kluster that is announced.

@@ -22,8 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/background"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/setup"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
@@ -53,7 +52,7 @@ type reconciler struct {
 	clock            clock.PassiveClock
 	recorder         events.EventRecorder
 	meters           *meters
-	clusters, clouds *background.Pool[probed]
+	clusters, clouds *kluster.Pool[probed]
 
 	mu     sync.Mutex
 	states map[types.NamespacedName]*state
@@ -61,8 +60,8 @@ type reconciler struct {
 	self types.UID
 }
 
-func (r *reconciler) pools() []*background.Pool[probed] {
-	return []*background.Pool[probed]{r.clusters, r.clouds}
+func (r *reconciler) pools() []*kluster.Pool[probed] {
+	return []*kluster.Pool[probed]{r.clusters, r.clouds}
 }
 
 // AddToManager adds the controller to a manager, whose scheme has to know Klusters and Kubernetes' own kinds. The fence reports
@@ -77,12 +76,12 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguratio
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), config: config.Deorbit, fence: fence, clock: clock,
 		systems:  &reality{client: mgr.GetClient(), live: mgr.GetAPIReader(), clients: clients, routeGC: config.RouteGC, fence: fence},
 		recorder: mgr.GetEventRecorder(fieldOwner), meters: meters,
-		clusters: background.AtClusters[probed](clusterTimeout),
-		clouds:   background.AtClouds[probed](cloudTimeouts * config.OpenStack.Timeout.Duration),
+		clusters: kluster.ClusterPool[probed](clusterTimeout),
+		clouds:   kluster.CloudPool[probed](cloudTimeouts * config.OpenStack.Timeout.Duration),
 		states:   map[types.NamespacedName]*state{},
 	}
-	b := setup.Builder(mgr, ControllerName, config, changed(), setup.UsersOf(r.client, isGoing)).
+	b := kluster.Builder(mgr, ControllerName, config, changed(), kluster.UsersOf(r.client, isGoing)).
 		WatchesRawSource(r.clusters).
 		WatchesRawSource(r.clouds)
-	return setup.Complete(b, ControllerName, r)
+	return kluster.Complete(b, ControllerName, r)
 }

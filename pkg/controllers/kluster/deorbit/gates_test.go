@@ -22,10 +22,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/klustertest"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/setup"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
+	"groundskeeper.io/groundskeeper/test/support/klustertest"
 )
 
 func requestFor(k *kubernikusv1.Kluster) reconcile.Request {
@@ -385,7 +385,7 @@ func TestWakes(t *testing.T) {
 		}
 	}
 	f := newFlow(t, deleted("k"), klustertest.Kluster("lives", func(k *kubernikusv1.Kluster) { k.Spec.SecretRef.Name = "k-secret" }), deleted("other"))
-	if got := setup.UsersOf(f.store, isGoing)(t.Context(), secretOf("k-secret")); len(got) != 1 || got[0].Name != "k" {
+	if got := kluster.UsersOf(f.store, isGoing)(t.Context(), secretOf("k-secret")); len(got) != 1 || got[0].Name != "k" {
 		t.Errorf("got %v", got)
 	}
 	// One that lives is no business owned by Groundskeeper.

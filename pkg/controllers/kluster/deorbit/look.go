@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
@@ -89,7 +89,7 @@ func (r *reconciler) connection(k *kubernikusv1.Kluster, secret *corev1.Secret, 
 	if secretErr != nil {
 		return nil, secretErr
 	}
-	config, err := access.Workload(k, secret.Data)
+	config, err := kluster.Workload(k, secret.Data)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func (l probe) run(ctx context.Context) probed {
 	result.stage = l.stage
 	switch {
 	case l.must && l.connection == nil:
-		return failed(wayFailure(access.SecretKey(k).String(), l.wayErr))
+		return failed(wayFailure(kluster.SecretKey(k).String(), l.wayErr))
 	case l.stage == kubernikusv1.DeorbitDrain:
 		result.parts = []part{l.drain(ctx, k)}
 	case isInCluster(l.stage):

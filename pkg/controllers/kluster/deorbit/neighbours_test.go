@@ -8,7 +8,7 @@ import (
 	"time"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/klustertest"
+	"groundskeeper.io/groundskeeper/test/support/klustertest"
 )
 
 // Of two clusters that are torn down at the same time, the annotation self-destruct ends one, and the other one continues.

@@ -10,7 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
@@ -79,11 +79,11 @@ func clusterFailure(err error) *failure {
 func wayFailure(secret string, err error) *failure {
 	f := &failure{reason: reasonSecretInvalid, message: "secret " + secret + ": " + err.Error(), cluster: true, waits: true}
 	switch {
-	case errors.Is(err, access.ErrNoSecret):
+	case errors.Is(err, kluster.ErrNoSecret):
 		f.reason, f.message = reasonSecretMissing, err.Error()
-	case errors.Is(err, access.ErrNoWorkload):
+	case errors.Is(err, kluster.ErrNoWorkload):
 		f.reason, f.message, f.waits = reasonNoCredentials, "secret "+secret+" "+err.Error(), false
-	case errors.Is(err, access.ErrNoHost):
+	case errors.Is(err, kluster.ErrNoHost):
 		f.reason, f.message, f.waits = reasonNoHost, err.Error(), false
 	}
 	return f
@@ -92,7 +92,7 @@ func wayFailure(secret string, err error) *failure {
 // cloudFailure is the failure of OpenStack, or to find the way into it.
 func cloudFailure(err error) *failure {
 	f := &failure{reason: string(openstack.ReasonOf(err)), message: err.Error(), retryAfter: openstack.RetryAfter(err)}
-	if errors.Is(err, access.ErrNoSecret) {
+	if errors.Is(err, kluster.ErrNoSecret) {
 		f.reason = reasonSecretMissing
 	}
 	return f

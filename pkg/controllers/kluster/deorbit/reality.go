@@ -12,7 +12,7 @@ import (
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/announce"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/cloud"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/cluster"
@@ -46,7 +46,7 @@ func (r *reality) open(ctx context.Context, k *kubernikusv1.Kluster, secret *cor
 	if err != nil {
 		return nil, err
 	}
-	if err := access.CheckPlace(k, access.PlaceOf(c)); err != nil {
+	if err := kluster.CheckPlace(k, kluster.PlaceOf(c)); err != nil {
 		return nil, err
 	}
 	return openProject{Project: cloud.Of(c, r.fence), routeGC: r.routeGC}, nil

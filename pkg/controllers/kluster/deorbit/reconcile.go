@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 )
 
 const (
@@ -78,8 +78,8 @@ func (r *reconciler) step(ctx context.Context, k *kubernikusv1.Kluster) (time.Du
 		s.ends = endsDetached
 		return 0, r.release(ctx, k, s)
 	}
-	secret, secretErr := access.Secret(ctx, r.live, k)
-	if secretErr != nil && !errors.Is(secretErr, access.ErrNoSecret) {
+	secret, secretErr := kluster.Secret(ctx, r.live, k)
+	if secretErr != nil && !errors.Is(secretErr, kluster.ErrNoSecret) {
 		return 0, secretErr
 	}
 	r.renew(key, s, basisOf(k, secret))

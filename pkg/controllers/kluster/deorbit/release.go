@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
@@ -70,7 +70,7 @@ func (r *reconciler) list(ctx context.Context, k *kubernikusv1.Kluster, s *state
 		if i < maxEvents {
 			// Events that differ in their note alone count as one, of which only the first note is kept.
 			about := &corev1.ObjectReference{Kind: object.Kind, Namespace: object.Namespace, Name: object.Name, UID: types.UID(object.ID)}
-			r.recorder.Eventf(k, about, corev1.EventTypeWarning, eventLeftover, actionRelease, "%s", access.Bounded("left over: "+describe(object)))
+			r.recorder.Eventf(k, about, corev1.EventTypeWarning, eventLeftover, actionRelease, "%s", kluster.Bounded("left over: "+describe(object)))
 		}
 	}
 	if more := len(left) - maxEvents; more > 0 {

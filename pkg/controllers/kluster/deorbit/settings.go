@@ -11,7 +11,7 @@ import (
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 )
 
@@ -41,7 +41,7 @@ func settingsOf(k *kubernikusv1.Kluster, config configv1alpha1.DeorbitConfigurat
 		apiUnavailableTimeout: duration(own.APIUnavailableTimeout, config.APIUnavailableTimeout),
 		routesResync:          routesResync(config.PollInterval.Duration),
 		cloud:                 !k.Spec.NoCloud,
-		workload:              !k.Spec.NoCloud || access.HasWorkload(data),
+		workload:              !k.Spec.NoCloud || kluster.HasWorkload(data),
 		project:               project,
 		selfDestruct:          k.SelfDestructs(),
 	}

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	kubernikusapply "groundskeeper.io/groundskeeper/pkg/generated/applyconfiguration/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
@@ -128,7 +128,7 @@ func loaded(status *kubernikusv1.DeorbitStatus) kubernikusv1.DeorbitStatus {
 
 // applied is the patch that writes a status and its condition.
 func applied(k *kubernikusv1.Kluster, status *kubernikusv1.DeorbitStatus, conditions []metav1.Condition) *kubernikusapply.KlusterApplyConfiguration {
-	patch := access.Apply(k, conditions)
+	patch := kluster.Apply(k, conditions)
 	if status.StartedAt == nil {
 		return patch
 	}

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/controllers/telemetry"
 )
 
@@ -135,7 +135,7 @@ func (r *reconciler) report(ctx context.Context, k *kubernikusv1.Kluster, s *sta
 		if n.warning {
 			kind = corev1.EventTypeWarning
 		}
-		r.recorder.Eventf(k, nil, kind, n.reason, actionDeorbit, "%s", access.Bounded(n.message))
+		r.recorder.Eventf(k, nil, kind, n.reason, actionDeorbit, "%s", kluster.Bounded(n.message))
 	}
 	s.notes = nil
 }

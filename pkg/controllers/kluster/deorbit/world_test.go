@@ -25,9 +25,9 @@ import (
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/background"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/klustertest"
+	"groundskeeper.io/groundskeeper/test/support/klustertest"
 )
 
 const (
@@ -192,7 +192,7 @@ func (f *flow) restart() {
 	}
 	f.r = &reconciler{
 		client: counted, live: f.store, systems: f.script, config: config(), fence: func() error { return f.lost }, clock: f.clock, recorder: f.recorder, meters: meters,
-		clusters: background.AtClusters[probed](time.Minute), clouds: background.AtClouds[probed](time.Minute),
+		clusters: kluster.ClusterPool[probed](time.Minute), clouds: kluster.CloudPool[probed](time.Minute),
 		states: map[types.NamespacedName]*state{},
 	}
 	for _, pool := range f.r.pools() {

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 )
 
 // write records how far a Deorbit is when that is new, and then reports what happened.
@@ -23,7 +23,7 @@ func (r *reconciler) write(ctx context.Context, k *kubernikusv1.Kluster, s *stat
 	if s.reported != nil {
 		known.Status.Conditions = []metav1.Condition{*s.reported}
 	}
-	conditions, changed := access.Conditions(known, []metav1.Condition{condition}, now)
+	conditions, changed := kluster.Conditions(known, []metav1.Condition{condition}, now)
 	s.condition = &conditions[0]
 	status := listed(s.progress.DeorbitStatus)
 	if !changed && equality.Semantic.DeepEqual(status, s.written) {
@@ -44,7 +44,7 @@ func (r *reconciler) conclude(ctx context.Context, k *kubernikusv1.Kluster) erro
 	if k.Status.Deorbit == nil || k.Detached() {
 		return nil
 	}
-	conditions, changed := access.Conditions(k, []metav1.Condition{doneCondition(k.Status.Deorbit)}, r.clock.Now())
+	conditions, changed := kluster.Conditions(k, []metav1.Condition{doneCondition(k.Status.Deorbit)}, r.clock.Now())
 	if !changed {
 		return nil
 	}

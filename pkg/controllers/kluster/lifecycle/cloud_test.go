@@ -9,9 +9,9 @@ import (
 	"time"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/klustertest"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
+	"groundskeeper.io/groundskeeper/test/support/klustertest"
 )
 
 // project is an OpenStack project on a fake cloud.

@@ -21,8 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/background"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/setup"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
@@ -49,8 +48,8 @@ type reconciler struct {
 	clock     clock.PassiveClock
 	recorder  events.EventRecorder
 	meters    *meters
-	clouds    *background.Pool[cloudView]
-	workloads *background.Pool[workloadView]
+	clouds    *kluster.Pool[cloudView]
+	workloads *kluster.Pool[workloadView]
 
 	mu     sync.Mutex
 	states map[types.NamespacedName]*state
@@ -67,12 +66,12 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguratio
 	r := &reconciler{
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), clients: clients, clock: clock,
 		recorder: mgr.GetEventRecorder(fieldOwner), meters: meters,
-		clouds:    background.AtClouds[cloudView](cloudTimeouts * config.OpenStack.Timeout.Duration),
-		workloads: background.AtClusters[workloadView](lookTimeout),
+		clouds:    kluster.CloudPool[cloudView](cloudTimeouts * config.OpenStack.Timeout.Duration),
+		workloads: kluster.ClusterPool[workloadView](lookTimeout),
 		states:    map[types.NamespacedName]*state{},
 	}
-	b := setup.Builder(mgr, ControllerName, config, changed(), r.usersOf).
+	b := kluster.Builder(mgr, ControllerName, config, changed(), r.usersOf).
 		WatchesRawSource(r.clouds).
 		WatchesRawSource(r.workloads)
-	return setup.Complete(b, ControllerName, r)
+	return kluster.Complete(b, ControllerName, r)
 }

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/klustertest"
 	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
+	"groundskeeper.io/groundskeeper/test/support/klustertest"
 )
 
 // The Secret of a Kluster that is being deleted stays until the Kluster is released, and is checked until then.

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/kit"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
@@ -60,13 +60,13 @@ func (r *reconciler) look(ctx context.Context, k *kubernikusv1.Kluster) (time.Du
 	if err := r.complete(ctx, k); err != nil {
 		return 0, err
 	}
-	secrets, err := access.Secrets(ctx, r.live, k)
-	if err != nil && !errors.Is(err, access.ErrNoSecret) {
+	secrets, err := kluster.Secrets(ctx, r.live, k)
+	if err != nil && !errors.Is(err, kluster.ErrNoSecret) {
 		return 0, err
 	}
 	var secret *corev1.Secret
 	if err == nil {
-		secret = access.Together(k, secrets)
+		secret = kluster.Together(k, secrets)
 	}
 	var found findings
 	s := r.stateOf(k, secret)
@@ -80,9 +80,9 @@ func (r *reconciler) look(ctx context.Context, k *kubernikusv1.Kluster) (time.Du
 				return 0, err
 			}
 		}
-		secret = access.Together(k, secrets)
+		secret = kluster.Together(k, secrets)
 		s.secret.version = secret.ResourceVersion
-		found.expected = access.HasWorkload(secret.Data)
+		found.expected = kluster.HasWorkload(secret.Data)
 		r.probeWorkload(k, secret, s)
 		if !k.Spec.NoCloud {
 			r.probeCloud(k, secret, s)
@@ -108,10 +108,10 @@ func (r *reconciler) probeWorkload(k *kubernikusv1.Kluster, secret *corev1.Secre
 	if r.workloads.Busy(key) || !s.workload.due(r.clock.Now()) {
 		return
 	}
-	config, err := access.Workload(k, secret.Data)
+	config, err := kluster.Workload(k, secret.Data)
 	if err != nil {
 		// Only a change of the Secret or the status helps, and that is seen.
-		s.workload.set(unreadable(access.SecretKey(k).String(), err), r.clock.Now().Add(interval))
+		s.workload.set(unreadable(kluster.SecretKey(k).String(), err), r.clock.Now().Add(interval))
 		return
 	}
 	preflight, registered := s.permissions.due(r.clock.Now()), k.DeepCopy()
@@ -157,11 +157,11 @@ func (r *reconciler) probeCloud(k *kubernikusv1.Kluster, secret *corev1.Secret, 
 		if err != nil {
 			return cloudView{err: err}
 		}
-		at := access.PlaceOf(cloud)
-		if err := access.CheckPlace(registered, at); err != nil {
+		at := kluster.PlaceOf(cloud)
+		if err := kluster.CheckPlace(registered, at); err != nil {
 			return cloudView{err: err}
 		}
-		if access.Moved(registered, at) {
+		if kluster.Moved(registered, at) {
 			before = kubernikusv1.OpenstackStatus{} // what was found was of another place
 		}
 		view := probeCloud(ctx, cloud.Network(), spec, before)

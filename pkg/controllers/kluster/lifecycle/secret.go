@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 )
 
 func isHeld(secret client.Object) bool {
@@ -27,7 +27,7 @@ func (r *reconciler) hold(ctx context.Context, secret *corev1.Secret) error {
 		return nil
 	}
 	// The metadata alone, so that no credentials are sent.
-	before := access.SecretMetadata()
+	before := kluster.SecretMetadata()
 	before.ObjectMeta = *secret.ObjectMeta.DeepCopy()
 	after := before.DeepCopy()
 	controllerutil.AddFinalizer(after, kubernikusv1.SecretInUseFinalizer)
@@ -79,7 +79,7 @@ func (r *reconciler) letGo(ctx context.Context, namespace string) error {
 		return err
 	}
 	for _, key := range keys {
-		before := access.SecretMetadata()
+		before := kluster.SecretMetadata()
 		if err := r.live.Get(ctx, key, before); err != nil {
 			if client.IgnoreNotFound(err) == nil {
 				continue

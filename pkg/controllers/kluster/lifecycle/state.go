@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
@@ -146,6 +146,6 @@ type missing struct {
 func missingSecret(err error) missing {
 	return missing{
 		cloud:    cloudView{err: &openstack.Error{Op: "read the credentials", Reason: reasonSecretMissing, Err: err}},
-		workload: workloadView{reason: reasonSecretMissing, message: access.Bounded(err.Error())},
+		workload: workloadView{reason: reasonSecretMissing, message: kluster.Bounded(err.Error())},
 	}
 }

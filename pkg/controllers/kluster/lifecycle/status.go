@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	kubernikusapply "groundskeeper.io/groundskeeper/pkg/generated/applyconfiguration/kubernikus/v1"
 )
 
@@ -94,7 +94,7 @@ type status struct {
 // nextStatus is what to write, and whether it does not exist yet.
 func nextStatus(k *kubernikusv1.Kluster, found findings, now time.Time) (next status, changed bool) {
 	reported, stay := conditionsOf(k, found)
-	next.conditions, changed = access.Conditions(k, reported, now)
+	next.conditions, changed = kluster.Conditions(k, reported, now)
 	next.conditions = append(next.conditions, stay...)
 	for _, kind := range ownConditions() {
 		is := func(c metav1.Condition) bool { return c.Type == kind }
@@ -131,7 +131,7 @@ func nextStatus(k *kubernikusv1.Kluster, found findings, now time.Time) (next st
 
 // applied is the patch that writes it.
 func (s status) applied(k *kubernikusv1.Kluster) *kubernikusapply.KlusterApplyConfiguration {
-	patch := access.Apply(k, s.conditions)
+	patch := kluster.Apply(k, s.conditions)
 	patch.Status.WithObservedGeneration(s.observed)
 	if s.phase != "" {
 		patch.Status.WithPhase(s.phase)

@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/klustertest"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
+	"groundskeeper.io/groundskeeper/test/support/klustertest"
 )
 
 func in(phase kubernikusv1.KlusterPhase) func(*kubernikusv1.Kluster) {

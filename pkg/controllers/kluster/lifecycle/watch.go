@@ -16,16 +16,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/setup"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 )
 
 // CacheOptions is what the manager's cache should hold: Klusters with their managed fields, which report who else writes the
 // status, and of Secrets the little that is checked.
 func CacheOptions() (map[client.Object]cache.ByObject, error) {
 	return map[client.Object]cache.ByObject{
-		&kubernikusv1.Kluster{}: {Transform: keepOwners},
-		access.SecretMetadata(): {Transform: keepHolds},
+		&kubernikusv1.Kluster{}:  {Transform: keepOwners},
+		kluster.SecretMetadata(): {Transform: keepHolds},
 	}, nil
 }
 
@@ -52,7 +51,7 @@ func keepHolds(object any) (any, error) {
 // usersOf are the Klusters that use a Secret. For one that is held and used by none it is a request with its name, which manages
 // the namespace.
 func (r *reconciler) usersOf(ctx context.Context, secret client.Object) []reconcile.Request {
-	requests := setup.UsersOf(r.client, nil)(ctx, secret)
+	requests := kluster.UsersOf(r.client, nil)(ctx, secret)
 	if len(requests) == 0 && isHeld(secret) {
 		requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: secret.GetNamespace(), Name: secret.GetName()}})
 	}

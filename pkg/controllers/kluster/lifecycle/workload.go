@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
@@ -68,9 +68,9 @@ func (v workloadView) condition() metav1.Condition {
 func unreadable(secret string, err error) workloadView {
 	v := workloadView{reason: reasonSecretInvalid, message: fmt.Sprintf("secret %s: %v", secret, err)}
 	switch {
-	case errors.Is(err, access.ErrNoWorkload):
+	case errors.Is(err, kluster.ErrNoWorkload):
 		v.reason, v.message = reasonNoCredentials, "secret "+secret+" "+err.Error()
-	case errors.Is(err, access.ErrNoHost):
+	case errors.Is(err, kluster.ErrNoHost):
 		v.reason, v.message = reasonNoHost, err.Error()
 	}
 	return v

@@ -25,10 +25,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/background"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/klustertest"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
+	"groundskeeper.io/groundskeeper/test/support/klustertest"
 )
 
 // flow is the controller on a store, a fake cloud and an API server.
@@ -76,7 +76,7 @@ func newFlow(t *testing.T, objects ...client.Object) *flow {
 	}
 	f.r = &reconciler{
 		client: counted, live: f.store, clients: clients, clock: f.clock, recorder: f.recorder, meters: meters,
-		clouds: &background.Pool[cloudView]{Limit: 2, Timeout: time.Minute}, workloads: &background.Pool[workloadView]{Limit: 1, Timeout: time.Minute},
+		clouds: &kluster.Pool[cloudView]{Limit: 2, Timeout: time.Minute}, workloads: &kluster.Pool[workloadView]{Limit: 1, Timeout: time.Minute},
 		states: map[types.NamespacedName]*state{},
 	}
 	for _, start := range []func(context.Context, workqueue.TypedRateLimitingInterface[reconcile.Request]) error{f.r.clouds.Start, f.r.workloads.Start} {

@@ -20,8 +20,7 @@ import (
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/background"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/setup"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
@@ -48,7 +47,7 @@ type reconciler struct {
 	clock    clock.PassiveClock
 	recorder events.EventRecorder
 	meters   *meters
-	passes   *background.Pool[passed]
+	passes   *kluster.Pool[passed]
 	wakes    *Wakes
 
 	mu     sync.Mutex
@@ -72,17 +71,17 @@ func AddToManager(
 	r := &reconciler{
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), clients: clients, config: config.RouteGC, fence: fence, clock: clock,
 		recorder: mgr.GetEventRecorder(fieldOwner), meters: meters,
-		passes: background.AtClouds[passed](passTimeouts * config.OpenStack.Timeout.Duration),
+		passes: kluster.CloudPool[passed](passTimeouts * config.OpenStack.Timeout.Duration),
 		wakes:  wakes,
 		states: map[types.NamespacedName]*state{},
 	}
 	// A Secret that comes or is repaired ends the pause after a reconciliation that failed.
-	b := setup.Builder(mgr, ControllerName, config, changed(), r.wakes.secretChanged(r.client)).
+	b := kluster.Builder(mgr, ControllerName, config, changed(), r.wakes.secretChanged(r.client)).
 		WatchesRawSource(r.passes).
 		WatchesRawSource(r.wakes).
 		// A sibling that is created, deleted or moved may end a conflict, or begin one.
 		Watches(&kubernikusv1.Kluster{}, handler.EnqueueRequestsFromMapFunc(r.siblingsOf), builder.WithPredicates(rangeChanged()))
-	return setup.Complete(b, ControllerName, r)
+	return kluster.Complete(b, ControllerName, r)
 }
 
 // siblingsOf are the other Klusters on the router of one.

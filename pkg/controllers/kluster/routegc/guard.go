@@ -13,7 +13,7 @@ import (
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
@@ -47,7 +47,7 @@ type finalCheck struct {
 	uid    types.UID
 	target *Target
 	// at is the place that the router was read at.
-	at access.Place
+	at kluster.Place
 }
 
 func (l finalCheck) check(ctx context.Context) error {
@@ -66,7 +66,7 @@ func (l finalCheck) check(ctx context.Context) error {
 		if !l.target.same(planFor(k, all.Items, l.config).target) {
 			return errors.New("the Kluster or a sibling changed meanwhile")
 		}
-		if err := access.CheckPlace(k, l.at); err != nil {
+		if err := kluster.CheckPlace(k, l.at); err != nil {
 			return err
 		}
 		return l.fence()

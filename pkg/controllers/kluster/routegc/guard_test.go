@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/klustertest"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
+	"groundskeeper.io/groundskeeper/test/support/klustertest"
 )
 
 // The last check before a removal is by the place of the registration as the API server has it now: what was read of a router
@@ -19,12 +19,12 @@ import (
 func TestFinalCheckOfThePlace(t *testing.T) {
 	home := kubernikusv1.OpenstackStatus{AuthHost: "keystone.example", Region: "r1", ProjectID: "garden"}
 	for name, c := range map[string]struct {
-		at    access.Place
+		at    kluster.Place
 		fails bool
 	}{
-		"the same":        {access.Place{AuthHost: "keystone.example", Region: "r1", ProjectID: "garden"}, false},
-		"another region":  {access.Place{AuthHost: "keystone.example", Region: "r2", ProjectID: "garden"}, true},
-		"another project": {access.Place{AuthHost: "keystone.example", Region: "r1", ProjectID: "other"}, true},
+		"the same":        {kluster.Place{AuthHost: "keystone.example", Region: "r1", ProjectID: "garden"}, false},
+		"another region":  {kluster.Place{AuthHost: "keystone.example", Region: "r2", ProjectID: "garden"}, true},
+		"another project": {kluster.Place{AuthHost: "keystone.example", Region: "r1", ProjectID: "other"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := klustertest.Kluster("k", routed, func(k *kubernikusv1.Kluster) { k.Status.Openstack = &home })

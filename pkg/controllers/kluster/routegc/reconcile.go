@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
@@ -81,15 +81,15 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 
 // begin starts a reconciliation, unless the Secret has no credentials to make it with.
 func (r *reconciler) begin(ctx context.Context, k *kubernikusv1.Kluster, s *state, target *Target) (reconcile.Result, error) {
-	secret, err := access.Secret(ctx, r.live, k)
-	if err != nil && !errors.Is(err, access.ErrNoSecret) {
+	secret, err := kluster.Secret(ctx, r.live, k)
+	if err != nil && !errors.Is(err, kluster.ErrNoSecret) {
 		return reconcile.Result{}, err
 	}
 	s.woken, s.renewed = time.Time{}, false
 	var credentials openstack.Credentials
 	if err == nil {
 		if credentials, err = openstack.CredentialsOf(secret.Data); err != nil {
-			err = fmt.Errorf("secret %s: %w", access.SecretKey(k), err)
+			err = fmt.Errorf("secret %s: %w", kluster.SecretKey(k), err)
 		}
 	}
 	if err != nil {
@@ -106,8 +106,8 @@ func (r *reconciler) begin(ctx context.Context, k *kubernikusv1.Kluster, s *stat
 		if err != nil {
 			return passed{err: err, memory: memory}
 		}
-		last.at = access.PlaceOf(cloud)
-		if err := access.CheckPlace(registered, last.at); err != nil {
+		last.at = kluster.PlaceOf(cloud)
+		if err := kluster.CheckPlace(registered, last.at); err != nil {
 			return passed{err: err, memory: Memory{}}
 		}
 		pass := Pass{Project: cloud.ProjectID(), Network: guarded{Network: cloud.Network(), check: last.check}, Compute: cloud.Compute(), Clock: r.clock}
@@ -150,14 +150,14 @@ func (r *reconciler) writeCondition(ctx context.Context, k *kubernikusv1.Kluster
 	if condition != nil {
 		reported = append(reported, *condition)
 	}
-	next, changed := access.Conditions(k, reported, r.clock.Now())
+	next, changed := kluster.Conditions(k, reported, r.clock.Now())
 	if condition == nil {
 		changed = current(k) != nil
 	}
 	if !changed {
 		return nil
 	}
-	err := r.client.Status().Apply(ctx, access.Apply(k, next), client.FieldOwner(fieldOwner), client.ForceOwnership, client.DisableReadYourWritesConsistency)
+	err := r.client.Status().Apply(ctx, kluster.Apply(k, next), client.FieldOwner(fieldOwner), client.ForceOwnership, client.DisableReadYourWritesConsistency)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("apply the status of kluster %s: %w", client.ObjectKeyFromObject(k), err)
 	}

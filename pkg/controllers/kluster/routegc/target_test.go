@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/klustertest"
+	"groundskeeper.io/groundskeeper/test/support/klustertest"
 )
 
 // A Kluster that is being deleted has a target whenever there is a router to check, and the reason why its routes are left alone.

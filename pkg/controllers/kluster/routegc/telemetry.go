@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/controllers/telemetry"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
@@ -77,7 +77,7 @@ func (r *reconciler) report(ctx context.Context, k *kubernikusv1.Kluster, s *sta
 		r.meters.removed.Add(float64(len(removed)))
 		log.FromContext(ctx).Info("Removed routes that led to no server", "router", k.RouterID(), "routes", names(removed))
 		r.recorder.Eventf(k, nil, corev1.EventTypeNormal, eventRemoved, actionCollect, "%s",
-			access.Bounded(fmt.Sprintf("removed %d routes that led to no server: %s", len(removed), names(removed))))
+			kluster.Bounded(fmt.Sprintf("removed %d routes that led to no server: %s", len(removed), names(removed))))
 	}
 	s.condition = new(Condition(done.result, done.err))
 }
@@ -113,8 +113,8 @@ func (r *reconciler) announce(ctx context.Context, k *kubernikusv1.Kluster, cond
 	switch condition.Reason {
 	case ReasonClean, ReasonConfirming, ReasonPaused, ReasonDisabled, ReasonRouterUnknown:
 	case ReasonDryRun:
-		r.recorder.Eventf(k, nil, corev1.EventTypeNormal, condition.Reason, actionCollect, "%s", access.Bounded(condition.Message))
+		r.recorder.Eventf(k, nil, corev1.EventTypeNormal, condition.Reason, actionCollect, "%s", kluster.Bounded(condition.Message))
 	default:
-		r.recorder.Eventf(k, nil, corev1.EventTypeWarning, condition.Reason, actionCollect, "%s", access.Bounded(condition.Message))
+		r.recorder.Eventf(k, nil, corev1.EventTypeWarning, condition.Reason, actionCollect, "%s", kluster.Bounded(condition.Message))
 	}
 }

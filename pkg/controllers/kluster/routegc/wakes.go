@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/setup"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 )
 
 const (
@@ -83,7 +83,7 @@ func (w *Wakes) Start(_ context.Context, queue workqueue.TypedRateLimitingInterf
 
 // secretChanged wakes the Klusters that use a Secret.
 func (w *Wakes) secretChanged(cache client.Reader) handler.MapFunc {
-	users := setup.UsersOf(cache, nil)
+	users := kluster.UsersOf(cache, nil)
 	return func(ctx context.Context, secret client.Object) []reconcile.Request {
 		requests := users(ctx, secret)
 		for _, request := range requests {

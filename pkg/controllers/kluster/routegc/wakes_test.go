@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/klustertest"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
+	"groundskeeper.io/groundskeeper/test/support/klustertest"
 )
 
 // When the next reconciliation begins, in seconds after the start of the test.
@@ -142,7 +142,7 @@ func TestSecretWakes(t *testing.T) {
 	f := newFlow(t, k, other)
 	secretChanged := func() {
 		t.Helper()
-		secret := access.SecretMetadata()
+		secret := kluster.SecretMetadata()
 		secret.Namespace, secret.Name = klustertest.Namespace, "k-secret"
 		requests := f.r.wakes.secretChanged(f.store)(t.Context(), secret)
 		if len(requests) != 1 || requests[0].NamespacedName != client.ObjectKeyFromObject(k) {

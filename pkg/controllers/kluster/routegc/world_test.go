@@ -20,10 +20,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/background"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/klustertest"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
+	"groundskeeper.io/groundskeeper/test/support/klustertest"
 )
 
 var errFailed = errors.New("failed")
@@ -70,7 +70,7 @@ func newFlow(t *testing.T, objects ...client.Object) *flow {
 	}
 	f.r = &reconciler{
 		client: counted, live: f.store, clients: clients, config: defaults().RouteGC, fence: func() error { return f.lost }, clock: f.clock,
-		recorder: f.recorder, meters: meters, passes: &background.Pool[passed]{Limit: 2, Timeout: time.Minute}, wakes: &Wakes{}, states: map[types.NamespacedName]*state{},
+		recorder: f.recorder, meters: meters, passes: &kluster.Pool[passed]{Limit: 2, Timeout: time.Minute}, wakes: &Wakes{}, states: map[types.NamespacedName]*state{},
 	}
 	f.queue = klustertest.Queue(t)
 	if err := f.r.passes.Start(t.Context(), f.queue); err != nil {

@@ -21,8 +21,8 @@ import (
 	"k8s.io/utils/clock"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/klustertest"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
+	"groundskeeper.io/groundskeeper/test/support/klustertest"
 )
 
 // real makes the sessions of a flow real ones. It returns how many nodes went, and the gauges.

@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/setup"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
 )
 
@@ -75,9 +75,9 @@ func AddToManager(mgr manager.Manager, config *configv1alpha1.ControllersConfigu
 		inbox: &inbox{}, sessions: map[types.NamespacedName]*session{},
 		open: connector{options: options, meters: meters, volumes: volumes, pauses: realPauses()}.open,
 	}
-	b := setup.Builder(mgr, ControllerName, config.Kluster, changed(), setup.UsersOf(r.client, nil)).
+	b := kluster.Builder(mgr, ControllerName, config.Kluster, changed(), kluster.UsersOf(r.client, nil)).
 		WatchesRawSource(r.inbox)
-	if err := setup.Complete(b, ControllerName, r); err != nil {
+	if err := kluster.Complete(b, ControllerName, r); err != nil {
 		return err
 	}
 	// The manager does not end before the sessions have sent their last events.

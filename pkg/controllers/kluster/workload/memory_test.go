@@ -22,10 +22,10 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/klustertest"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
-	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/localvolumetest"
 	"groundskeeper.io/groundskeeper/pkg/remote/kubeconfig"
+	"groundskeeper.io/groundskeeper/test/support/klustertest"
+	"groundskeeper.io/groundskeeper/test/support/localvolumetest"
 )
 
 // served is the variable that makes the process an API server, so that its memory is not counted.

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 
-	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/localvolumetest"
 	"groundskeeper.io/groundskeeper/pkg/remote"
+	"groundskeeper.io/groundskeeper/test/support/localvolumetest"
 )
 
 // eventually waits until a condition holds.

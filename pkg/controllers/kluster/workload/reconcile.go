@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 )
 
 // conflictPause is the pause after another client was quicker.
@@ -65,17 +65,17 @@ func (r *reconciler) blueprint(ctx context.Context, k *kubernikusv1.Kluster, p *
 	if p.idle() {
 		return nil, nil
 	}
-	secret, err := access.Secret(ctx, r.live, k)
-	if err != nil && !errors.Is(err, access.ErrNoSecret) {
+	secret, err := kluster.Secret(ctx, r.live, k)
+	if err != nil && !errors.Is(err, kluster.ErrNoSecret) {
 		return nil, err
 	}
 	if err != nil {
 		p.reject(err.Error())
 		return nil, nil
 	}
-	config, err := access.Workload(k, secret.Data)
+	config, err := kluster.Workload(k, secret.Data)
 	if err != nil {
-		p.reject(fmt.Sprintf("secret %s: %v", access.SecretKey(k), err))
+		p.reject(fmt.Sprintf("secret %s: %v", kluster.SecretKey(k), err))
 		return nil, nil
 	}
 	fingerprint, err := printOf(k, *p, secret.Data)

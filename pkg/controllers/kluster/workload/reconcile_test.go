@@ -23,9 +23,9 @@ import (
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/klustertest"
-	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/localvolumetest"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
+	"groundskeeper.io/groundskeeper/test/support/klustertest"
+	"groundskeeper.io/groundskeeper/test/support/localvolumetest"
 )
 
 // flow is the controller on a store, whose sessions are only noted, or real.
@@ -100,7 +100,7 @@ func (f *flow) reconcile(k *kubernikusv1.Kluster) reconcile.Result {
 
 // secret leads to the cluster.
 func (f *flow) secret(name, token string) *corev1.Secret {
-	return klustertest.Secret(name, "http://cloud", "u", "p", "project", map[string][]byte{access.KeyKubeconfig: f.cluster.Kubeconfig(token)})
+	return klustertest.Secret(name, "http://cloud", "u", "p", "project", map[string][]byte{kluster.KeyKubeconfig: f.cluster.Kubeconfig(token)})
 }
 
 func (f *flow) create(objects ...client.Object) {
@@ -210,7 +210,7 @@ func TestSessions(t *testing.T) {
 	f.reconcile(k)
 	fifth := f.last(5)
 	// A Secret without a kubeconfig.
-	f.update(secret, func() { delete(secret.Data, access.KeyKubeconfig) })
+	f.update(secret, func() { delete(secret.Data, kluster.KeyKubeconfig) })
 	f.replaced(k, fifth)
 	f.last(5)
 	if got := f.condition(k); got != "False/"+ReasonNotConfigured {
@@ -292,7 +292,7 @@ func TestCondition(t *testing.T) {
 func TestUnusable(t *testing.T) {
 	k := klustertest.Kluster("k", cleaned("local"))
 	f := newFlow(t, k)
-	f.create(klustertest.Secret("k-secret", "http://cloud", "u", "p", "project", map[string][]byte{access.KeyKubeconfig: []byte("token: hunter2")}))
+	f.create(klustertest.Secret("k-secret", "http://cloud", "u", "p", "project", map[string][]byte{kluster.KeyKubeconfig: []byte("token: hunter2")}))
 	f.reconcile(k)
 	if got := f.condition(k); got != "False/"+ReasonNotConfigured {
 		t.Error(got)

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 )
 
 // blueprint is all that a session is made of.
@@ -32,12 +32,12 @@ type blueprint struct {
 // printOf distinguishes what leads to different sessions: Klusters, plans, and ways into the cluster.
 func printOf(k *kubernikusv1.Kluster, p plan, data map[string][]byte) ([sha256.Size]byte, error) {
 	host := ""
-	if len(data[access.KeyKubeconfig]) == 0 {
+	if len(data[kluster.KeyKubeconfig]) == 0 {
 		host = k.Status.Apiserver
 	}
 	text, err := json.Marshal([]any{
 		k.UID, p.nodes, p.volumes, host,
-		data[access.KeyKubeconfig], data[access.KeyCA], data[access.KeyCertificate], data[access.KeyPrivateKey],
+		data[kluster.KeyKubeconfig], data[kluster.KeyCA], data[kluster.KeyCertificate], data[kluster.KeyPrivateKey],
 	})
 	if err != nil {
 		return [sha256.Size]byte{}, fmt.Errorf("encode what a session is made of: %w", err)

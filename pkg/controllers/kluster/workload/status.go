@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/controllers/telemetry"
 )
 
@@ -71,14 +71,14 @@ func (r *reconciler) writeCondition(ctx context.Context, k *kubernikusv1.Kluster
 		reported = append(reported, *condition)
 	}
 	last := meta.FindStatusCondition(k.Status.Conditions, kubernikusv1.ConditionLocalVolumeCleanup)
-	next, changed := access.Conditions(k, reported, r.options.Clock.Now())
+	next, changed := kluster.Conditions(k, reported, r.options.Clock.Now())
 	if condition == nil {
 		changed = last != nil
 	}
 	if !changed {
 		return nil
 	}
-	err := r.client.Status().Apply(ctx, access.Apply(k, next), client.FieldOwner(fieldOwner), client.ForceOwnership, client.DisableReadYourWritesConsistency)
+	err := r.client.Status().Apply(ctx, kluster.Apply(k, next), client.FieldOwner(fieldOwner), client.ForceOwnership, client.DisableReadYourWritesConsistency)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("apply the status of kluster %s: %w", client.ObjectKeyFromObject(k), err)
 	}
@@ -102,7 +102,7 @@ func (r *reconciler) announce(k *kubernikusv1.Kluster, condition, last *metav1.C
 	default:
 		return
 	}
-	r.recorder.Eventf(k, nil, kind, "LocalVolumeCleanup"+condition.Reason, actionClean, "%s", access.Bounded(condition.Message))
+	r.recorder.Eventf(k, nil, kind, "LocalVolumeCleanup"+condition.Reason, actionClean, "%s", kluster.Bounded(condition.Message))
 }
 
 // changed drops updates that change nothing here, such as the controller's own of the status. A resync passes.

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/localvolumetest"
+	"groundskeeper.io/groundskeeper/test/support/localvolumetest"
 )
 
 // counting is a manager that counts what is added. Every other call panics.

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/localvolumetest"
+	"groundskeeper.io/groundskeeper/test/support/localvolumetest"
 )
 
 // makeVolume makes a volume of a random form on random machines, with a claim or without.

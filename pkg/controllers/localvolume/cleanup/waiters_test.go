@@ -14,7 +14,7 @@ import (
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
-	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/localvolumetest"
+	"groundskeeper.io/groundskeeper/test/support/localvolumetest"
 )
 
 func pendingPod(name, claim string, change ...func(*corev1.Pod)) *corev1.Pod {

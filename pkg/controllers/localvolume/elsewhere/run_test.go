@@ -23,8 +23,8 @@ import (
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
-	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/localvolumetest"
 	"groundskeeper.io/groundskeeper/pkg/remote"
+	"groundskeeper.io/groundskeeper/test/support/localvolumetest"
 )
 
 // visit is a cluster that is managed.

@@ -16,7 +16,6 @@ import (
 	admissionapply "k8s.io/client-go/applyconfigurations/admissionregistration/v1"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/cluster/freeze"
 )
 
 // kindPolicy is the kind that freezes a cluster that has it.
@@ -40,11 +39,11 @@ func (c *Connection) freeze(ctx context.Context) ([]kubernikusv1.DeorbitObject, 
 		kind, apply = kindValidating, c.applyWebhooks
 	}
 	remaining := func(reason string) []kubernikusv1.DeorbitObject {
-		return []kubernikusv1.DeorbitObject{{Kind: kind, Name: freeze.Name, Reason: reason}}
+		return []kubernikusv1.DeorbitObject{{Kind: kind, Name: freezeName, Reason: reason}}
 	}
 	if response := apply(ctx); response != nil {
 		if _, err := judge(response); err != nil {
-			return nil, c.failed("write "+kind+" "+freeze.Name, err)
+			return nil, c.failed("write "+kind+" "+freezeName, err)
 		}
 		return remaining(c.rejection(response)), nil
 	}
@@ -59,12 +58,12 @@ func (c *Connection) freeze(ctx context.Context) ([]kubernikusv1.DeorbitObject, 
 // policies are queried (LimitRanges are), another namespace shows it.
 func (c *Connection) probe(ctx context.Context) (reason string, err error) {
 	for _, namespace := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem} {
-		_, response := c.kube.CoreV1().PersistentVolumeClaims(namespace).Create(ctx, freeze.Probe(namespace),
+		_, response := c.kube.CoreV1().PersistentVolumeClaims(namespace).Create(ctx, freezeProbe(namespace),
 			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: fieldManager})
 		if response == nil {
 			return "it is not in force yet: a dry run may create a claim in namespace " + namespace, nil
 		}
-		if freeze.Rejects(response.Error()) {
+		if rejectedByFreeze(response.Error()) {
 			return "", nil
 		}
 		if _, err := judge(response); err != nil {
@@ -78,11 +77,11 @@ func (c *Connection) probe(ctx context.Context) (reason string, err error) {
 // applyPolicy writes the policy and its binding.
 func (c *Connection) applyPolicy(ctx context.Context) error {
 	policies := c.kube.AdmissionregistrationV1().ValidatingAdmissionPolicies()
-	if _, err := ensure(ctx, freeze.Policy(), policies, admissionapply.ExtractValidatingAdmissionPolicy); err != nil {
+	if _, err := ensure(ctx, freezePolicy(), policies, admissionapply.ExtractValidatingAdmissionPolicy); err != nil {
 		return err
 	}
 	bindings := c.kube.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
-	_, err := ensure(ctx, freeze.Binding(), bindings, admissionapply.ExtractValidatingAdmissionPolicyBinding)
+	_, err := ensure(ctx, freezeBinding(), bindings, admissionapply.ExtractValidatingAdmissionPolicyBinding)
 	return err
 }
 
@@ -93,7 +92,7 @@ func (c *Connection) applyWebhooks(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	written, err := ensure(ctx, freeze.Webhooks(conditions), configs, admissionapply.ExtractValidatingWebhookConfiguration)
+	written, err := ensure(ctx, freezeWebhooks(conditions), configs, admissionapply.ExtractValidatingWebhookConfiguration)
 	if err != nil || !conditions {
 		return err
 	}
@@ -103,7 +102,7 @@ func (c *Connection) applyWebhooks(ctx context.Context) error {
 			return nil
 		}
 	}
-	_, err = ensure(ctx, freeze.Webhooks(false), configs, admissionapply.ExtractValidatingWebhookConfiguration)
+	_, err = ensure(ctx, freezeWebhooks(false), configs, admissionapply.ExtractValidatingWebhookConfiguration)
 	return err
 }
 
@@ -122,7 +121,7 @@ func (c *Connection) hasConditions(ctx context.Context) (bool, error) {
 
 // ensure writes an object as desired, unless it is so already, and returns it.
 func ensure[A any, O metav1.Object](ctx context.Context, wanted A, api configurations[A, O], extract func(O, string) (A, error)) (O, error) {
-	live, err := api.Get(ctx, freeze.Name, metav1.GetOptions{})
+	live, err := api.Get(ctx, freezeName, metav1.GetOptions{})
 	exists := err == nil
 	switch {
 	case exists:
@@ -139,7 +138,7 @@ func ensure[A any, O metav1.Object](ctx context.Context, wanted A, api configura
 		return written, err
 	}
 	// What another client has put into it does not go with what Groundskeeper wants.
-	if err := api.Delete(ctx, freeze.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: new(live.GetUID())}}); err != nil {
+	if err := api.Delete(ctx, freezeName, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: new(live.GetUID())}}); err != nil {
 		return live, err
 	}
 	return api.Apply(ctx, wanted, options)

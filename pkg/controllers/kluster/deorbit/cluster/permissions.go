@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/cluster/freeze"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/cluster/plan"
 )
 
@@ -61,10 +60,10 @@ func permissionsFor(f facts) []permission {
 	}
 	if f.policies {
 		all = append(all,
-			permission{admissionGroup, "validatingadmissionpolicies", freeze.Name, []string{"get", "create", "patch"}},
-			permission{admissionGroup, "validatingadmissionpolicybindings", freeze.Name, []string{"get", "create", "patch", "delete"}})
+			permission{admissionGroup, "validatingadmissionpolicies", freezeName, []string{"get", "create", "patch"}},
+			permission{admissionGroup, "validatingadmissionpolicybindings", freezeName, []string{"get", "create", "patch", "delete"}})
 	} else {
-		all = append(all, permission{admissionGroup, "validatingwebhookconfigurations", freeze.Name, []string{"get", "create", "delete"}})
+		all = append(all, permission{admissionGroup, "validatingwebhookconfigurations", freezeName, []string{"get", "create", "delete"}})
 	}
 	if f.snapshots {
 		all = append(all,

@@ -19,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/cluster/freeze"
 )
 
 // Kinds of configurations of webhooks.
@@ -117,7 +116,7 @@ func (c *Connection) webhooks(ctx context.Context) ([]entry, error) {
 		return nil, c.failed("list mutatingwebhookconfigurations", err)
 	}
 	entries := slices.Concat(slices.Concat(validating...), slices.Concat(mutating...))
-	return slices.DeleteFunc(entries, func(e entry) bool { return e.config == freeze.Name }), nil
+	return slices.DeleteFunc(entries, func(e entry) bool { return e.config == freezeName }), nil
 }
 
 // is reports whether an entry is a webhook that the API server could not reach.

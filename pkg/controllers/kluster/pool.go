@@ -1,0 +1,152 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kluster
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// perCloud is how many run at a time at one cloud.
+const perCloud = 8
+
+// CloudPool returns a pool for what has to wait for clouds.
+func CloudPool[T any](timeout time.Duration) *Pool[T] {
+	return &Pool[T]{Limit: perCloud, Timeout: timeout}
+}
+
+// ClusterPool returns a pool for what has to wait for workload clusters, each of which is a dedicated place.
+func ClusterPool[T any](timeout time.Duration) *Pool[T] {
+	return &Pool[T]{Limit: 1, Timeout: timeout}
+}
+
+// Pool runs what has to wait for other systems, a cloud or a workload cluster, beside the workers of a controller: a worker begins it and
+// continues, and the object is queued again when it is done. A few run at a time for each place, so that one that does not respond blocks no
+// work elsewhere, and at most one for each object. It is a source of its controller: Start has to come before Begin.
+type Pool[T any] struct {
+	// Limit is how many run at a time for each place.
+	Limit int
+	// Timeout ends one that runs too long.
+	Timeout time.Duration
+
+	mu     sync.Mutex
+	ctx    context.Context
+	queue  workqueue.TypedRateLimitingInterface[reconcile.Request]
+	tasks  map[types.NamespacedName]*task[T]
+	places map[string]*place
+}
+
+// task is the work for one object.
+type task[T any] struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	run    func()
+	done   bool
+	result T
+}
+
+// place has what runs and what waits for its turn.
+type place struct {
+	running int
+	waiting []func()
+}
+
+// Start implements source.Source: objects whose work is done go into the queue. The context ends all work.
+func (p *Pool[T]) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ctx, p.queue = ctx, queue
+	p.tasks, p.places = map[types.NamespacedName]*task[T]{}, map[string]*place{}
+	return nil
+}
+
+// Begin starts work for an object, as soon as the place has room. There must be none for it.
+func (p *Pool[T]) Begin(object types.NamespacedName, where string, work func(context.Context) T) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t := &task[T]{}
+	t.ctx, t.cancel = context.WithCancel(p.ctx)
+	t.run = func() {
+		defer t.cancel()
+		result := p.limited(t.ctx, work)
+		p.finish(object, where, t, result)
+	}
+	p.tasks[object] = t
+	at := p.places[where]
+	if at == nil {
+		at = &place{}
+		p.places[where] = at
+	}
+	if at.running >= p.Limit {
+		at.waiting = append(at.waiting, t.run)
+		return
+	}
+	at.running++
+	go t.run()
+}
+
+// limited runs the work, unless the object was discarded before its turn came.
+func (p *Pool[T]) limited(ctx context.Context, work func(context.Context) T) (result T) {
+	if ctx.Err() != nil {
+		return result
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
+	defer cancel()
+	return work(ctx)
+}
+
+// finish keeps the result, queues the object, and gives the turn to the next one.
+func (p *Pool[T]) finish(object types.NamespacedName, where string, t *task[T], result T) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t.result, t.done = result, true
+	if p.tasks[object] == t {
+		p.queue.Add(reconcile.Request{NamespacedName: object})
+	}
+	at := p.places[where]
+	if len(at.waiting) > 0 {
+		next := at.waiting[0]
+		at.waiting = at.waiting[1:]
+		go next()
+		return
+	}
+	if at.running--; at.running == 0 {
+		delete(p.places, where)
+	}
+}
+
+// Busy reports whether the work for an object is not done yet.
+func (p *Pool[T]) Busy(object types.NamespacedName) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t := p.tasks[object]
+	return t != nil && !t.done
+}
+
+// Take returns the result of work that is done, once.
+func (p *Pool[T]) Take(object types.NamespacedName) (result T, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t := p.tasks[object]
+	if t == nil || !t.done {
+		return result, false
+	}
+	delete(p.tasks, object)
+	return t.result, true
+}
+
+// Discard ends the work for an object, whose result is no longer wanted.
+func (p *Pool[T]) Discard(object types.NamespacedName) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if t := p.tasks[object]; t != nil {
+		t.cancel()
+		delete(p.tasks, object)
+	}
+}
