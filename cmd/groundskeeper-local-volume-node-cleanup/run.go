@@ -5,10 +5,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -18,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -140,3 +143,32 @@ func newManager(ctx context.Context, config *rest.Config, o *options, ready *rea
 func health(metricsPath string, ready *readiness) http.Handler {
 	return process.Mux(metricsPath, metrics.Registry, process.Readyz(ready.check))
 }
+
+// readiness knows whether the process could work: on a standby replica, too, as soon as its caches are filled.
+type readiness struct {
+	mu      sync.Mutex
+	started bool
+	site    *localvolume.Site
+}
+
+// knows returns which Site has to be synced; nil when there is nothing to watch.
+func (r *readiness) knows(site *localvolume.Site) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.started, r.site = true, site
+}
+
+func (r *readiness) check() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case !r.started:
+		return errors.New("waiting for the API server")
+	case r.site != nil && !r.site.Inventory.Synced():
+		return errors.New("waiting for the caches of volumes, claims and nodes")
+	}
+	return nil
+}
+
+// clusterAt is a cluster of which nothing but the address is known.
+func clusterAt(endpoint string) api.Cluster { return api.Cluster{Server: endpoint} }

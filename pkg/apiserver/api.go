@@ -4,6 +4,7 @@
 package apiserver
 
 import (
+	"context"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/klog/v2"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
@@ -126,4 +128,27 @@ func (a api) projects(options generic.RESTOptionsGetter) (map[string]rest.Storag
 		return nil, err
 	}
 	return storage, a.membership.Restrict(storage)
+}
+
+// resummarize gives the objects that an earlier version stored the conditions Ready, Reconciling and Stalled of this one: without
+// them, a client that waits for Ready would wait for the next change.
+func resummarize(ctx context.Context, groups []*genericapiserver.APIGroupInfo) {
+	for _, group := range groups {
+		for _, storages := range group.VersionedResourcesStorageMap {
+			for resource, storage := range storages {
+				status, ok := storage.(*registry.StatusREST)
+				if !ok {
+					continue
+				}
+				switch written, err := status.Resummarize(ctx); {
+				case ctx.Err() != nil:
+					return
+				case err != nil:
+					klog.FromContext(ctx).Error(err, "Failed to summarize the conditions of all objects, retrying at the next start", "resource", resource)
+				case written > 0:
+					klog.FromContext(ctx).Info("Summarized the conditions of objects of an earlier version", "resource", resource, "objects", written)
+				}
+			}
+		}
+	}
 }

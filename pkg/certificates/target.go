@@ -4,14 +4,18 @@
 package certificates
 
 import (
+	"bytes"
 	"context"
+	"crypto/x509"
 	"encoding/base64"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/retry"
 )
 
@@ -101,4 +105,36 @@ func (k *Keeper) publish(ctx context.Context, target Target, bundle []byte) (wro
 		return false, fmt.Errorf("write the CA of %s to %s %s: %w", k.options.Name, target.resource.Resource, target.name, err)
 	}
 	return wrote, nil
+}
+
+// split returns the certificates of a bundle in PEM. One that cannot be read is an empty bundle.
+func split(bundle []byte) []*x509.Certificate {
+	certificates, err := cert.ParseCertsPEM(bundle)
+	if err != nil {
+		return nil
+	}
+	return certificates
+}
+
+// join returns the bundle of certificates. The same ones in the same order are the same bytes.
+func join(certificates []*x509.Certificate) []byte {
+	var bundle bytes.Buffer
+	for _, certificate := range certificates {
+		bundle.Write(encode(certificate.Raw))
+	}
+	return bundle.Bytes()
+}
+
+// trusts reports whether a bundle has a CA.
+func trusts(bundle, ca []byte) bool {
+	wanted := split(ca)
+	return len(wanted) == 1 && slices.ContainsFunc(split(bundle), wanted[0].Equal)
+}
+
+// trusting returns the bundle with a CA that it may have already.
+func trusting(bundle, ca []byte) []byte {
+	if trusts(bundle, ca) {
+		return bundle
+	}
+	return join(append(split(bundle), split(ca)...))
 }

@@ -6,8 +6,14 @@
 package kit
 
 import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
 )
@@ -35,4 +41,56 @@ func RateLimiterFrom[K comparable](first time.Duration) workqueue.TypedRateLimit
 // AsRead returns preconditions that limit a write to the object that was read, in the state in which it was read.
 func AsRead(object metav1.Object) metav1.Preconditions {
 	return metav1.Preconditions{UID: new(object.GetUID()), ResourceVersion: new(object.GetResourceVersion())}
+}
+
+// ErrChanged reports that an object was deleted or replaced between the read and the write.
+var ErrChanged = errors.New("the object was changed concurrently")
+
+// NotFoundIsChanged marks the error of a write whose object does not exist any more with ErrChanged. The error of a server that
+// does not serve the resource is returned unchanged: nothing is known about the object then.
+func NotFoundIsChanged(err error) error {
+	if apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) {
+		return fmt.Errorf("%w: %w", ErrChanged, err)
+	}
+	return err
+}
+
+// IsConcurrentChange reports whether an error is caused by a concurrent change, which the next reconciliation reads. It is not
+// worth a report to users.
+func IsConcurrentChange(err error) bool {
+	return apierrors.IsConflict(err) || errors.Is(err, ErrChanged) || IsTerminating(err)
+}
+
+// IsTerminating reports whether a write was rejected because its namespace is being deleted.
+func IsTerminating(err error) bool {
+	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+}
+
+// IsUnavailable reports whether a later request may succeed: there was no response, the server is overloaded, or it failed.
+func IsUnavailable(err error) bool {
+	if err == nil {
+		return false
+	}
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return true
+	}
+	code := status.Status().Code
+	return code == http.StatusTooManyRequests || code >= http.StatusInternalServerError
+}
+
+// MaxEventMessage is how many bytes the API server accepts as the message of an event.
+const MaxEventMessage = 1024
+
+const ellipsis = "…"
+
+// Bounded returns a message on one line, in valid UTF-8 and with at most limit bytes: as the API server accepts it in a condition or
+// an event, whatever another server has written into it.
+func Bounded(message string, limit int) string {
+	message = strings.ReplaceAll(strings.ToValidUTF8(message, "?"), "\n", "; ")
+	if len(message) <= limit {
+		return message
+	}
+	// Nothing but the last character, of which a part may be left, is invalid.
+	return strings.ToValidUTF8(message[:limit-len(ellipsis)], "") + ellipsis
 }

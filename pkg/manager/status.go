@@ -4,11 +4,20 @@
 package manager
 
 import (
+	"context"
 	"maps"
+	"net"
+	"net/http"
 	"slices"
+	"strconv"
+	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	"groundskeeper.io/groundskeeper/pkg/process"
 	"groundskeeper.io/groundskeeper/pkg/statusz"
 )
 
@@ -115,4 +124,79 @@ func (o *overview) page() any {
 		page.Loops = append(page.Loops, controllerStatus{Name: name, State: stateRunning, outcomes: done[name]})
 	}
 	return page
+}
+
+// listen opens the port right away, so that a port that is taken ends the process before anything happens.
+func listen(ctx context.Context, address v1alpha1.AddressConfiguration) (net.Listener, error) {
+	return (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(address.BindAddress, strconv.Itoa(int(*address.Port))))
+}
+
+// pages are what is served besides health and metrics, by their paths.
+type pages map[string]http.Handler
+
+// healthHandler serves /healthz and /livez (the process is running), /readyz, /metrics and more pages.
+func healthHandler(ready *readiness, metrics prometheus.Gatherer, more pages) http.Handler {
+	mux := process.Mux("/metrics", metrics, func(w http.ResponseWriter, r *http.Request) {
+		err := ready.check()
+		report := "ok"
+		if r.URL.Query().Has("verbose") {
+			report = ready.report()
+		} else if err != nil {
+			report = err.Error() + "\n"
+		}
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		if err != nil {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		_, _ = w.Write([]byte(report))
+	})
+	mux.HandleFunc("GET /livez", process.Alive)
+	for path, handler := range more {
+		mux.Handle("GET "+path, handler)
+	}
+	return mux
+}
+
+// outcomes are how the reconciles of a controller ended, since the process runs.
+type outcomes struct {
+	Succeeded int64 `json:"succeeded"`
+	Failed    int64 `json:"failed"`
+	// LastSuccess and LastFailure are times, empty for never. What failed is in the log: it has names of objects.
+	LastSuccess string `json:"lastSuccess,omitempty"`
+	LastFailure string `json:"lastFailure,omitempty"`
+}
+
+// tally counts reconciles. It is an observe.Observer.
+type tally struct {
+	now func() time.Time
+
+	mu   sync.Mutex
+	done map[string]outcomes
+}
+
+func newTally(now func() time.Time) *tally {
+	return &tally{now: now, done: map[string]outcomes{}}
+}
+
+// Begin implements observe.Observer.
+func (a *tally) Begin(ctx context.Context, controller, _ string) (context.Context, func(reconcile.Result, error)) {
+	return ctx, func(_ reconcile.Result, err error) {
+		at := a.now().UTC().Format(time.RFC3339)
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		o := a.done[controller]
+		if err != nil {
+			o.Failed, o.LastFailure = o.Failed+1, at
+		} else {
+			o.Succeeded, o.LastSuccess = o.Succeeded+1, at
+		}
+		a.done[controller] = o
+	}
+}
+
+func (a *tally) snapshot() map[string]outcomes {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return maps.Clone(a.done)
 }

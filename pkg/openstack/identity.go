@@ -4,10 +4,15 @@
 package openstack
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack"
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 )
 
 // Project is a project of Keystone.
@@ -62,3 +67,41 @@ func identityList[T any](ctx context.Context, c *Client, op, collection string, 
 	})
 	return all, err
 }
+
+// regional are the types of the services that Groundskeeper uses in the catalog, by all of their names. Keystone itself may be in a
+// dedicated region, and what Groundskeeper does not use may be anywhere. Source:
+// https://service-types.openstack.org/service-types.json
+var regional = []string{"compute", "network", "load-balancer", "block-storage", "block-store", "volume", "volumev2", "volumev3"}
+
+// regionOf is the one region that all services are used of: that of the credentials, or the only one of the catalog. Without
+// it each service would be used of the region that its first endpoint happens to be in, Nova perhaps of another than
+// Neutron, and what lives in one would be missing in the other.
+func regionOf(catalog []tokens.CatalogEntry, credentials Credentials) (string, error) {
+	var regions []string
+	availability := cmp.Or(credentials.availability(), gophercloud.AvailabilityPublic)
+	for _, service := range catalog {
+		for _, endpoint := range service.Endpoints {
+			if slices.Contains(regional, service.Type) && endpoint.Interface == string(availability) {
+				regions = append(regions, cmp.Or(endpoint.RegionID, endpoint.Region))
+			}
+		}
+	}
+	slices.Sort(regions)
+	regions = slices.Compact(regions)
+	switch {
+	case credentials.Region == "" && len(regions) > 1:
+		return "", fmt.Errorf("the cloud has several regions (%s): name one in the Secret, as region_name in clouds.yaml", strings.Join(regions, ", "))
+	case credentials.Region == "" && len(regions) == 1:
+		return regions[0], nil
+	case len(regions) > 0 && !slices.Contains(regions, credentials.Region):
+		return "", fmt.Errorf("the cloud has no region %q: name one of its regions in the Secret: %s", credentials.Region, strings.Join(regions, ", "))
+	default:
+		return credentials.Region, nil
+	}
+}
+
+// Region is the region that all services are used of.
+func (c *Client) Region() string { return c.region }
+
+// AuthHost is the host and port of the cloud's Keystone.
+func (c *Client) AuthHost() string { return c.credentials.Host() }

@@ -6,10 +6,20 @@
 package process
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"runtime/debug"
+	"time"
 
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 )
@@ -44,4 +54,89 @@ func RESTConfig(path, options string) (*rest.Config, error) {
 		return nil, fmt.Errorf("kubeconfig %s (%s): %w", path, options, err)
 	}
 	return config, nil
+}
+
+// Exit codes of a command. A process that succeeds returns 0.
+const (
+	ExitFailed = 1
+	ExitUsage  = 2
+)
+
+var errUsage = errors.New("bad usage")
+
+// UsageError marks an error of flags or arguments, for which a command exits with ExitUsage. It returns nil for nil.
+func UsageError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", errUsage, err)
+}
+
+// NoArgs rejects arguments of a command, as a usage error.
+func NoArgs(cmd *cobra.Command, args []string) error { return UsageError(cobra.NoArgs(cmd, args)) }
+
+// Execute executes a command with its arguments, writes its error to problems, and returns the exit code.
+func Execute(ctx context.Context, cmd *cobra.Command, args []string, out, problems io.Writer) int {
+	cmd.SilenceUsage, cmd.SilenceErrors = true, true
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return UsageError(err) })
+	cmd.SetArgs(args)
+	cmd.SetOut(out)
+	cmd.SetErr(problems)
+	err := cmd.ExecuteContext(ctx)
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errUsage):
+		fmt.Fprintf(problems, "error: %v\nSee %s --help.\n", err, cmd.Name())
+		return ExitUsage
+	default:
+		fmt.Fprintln(problems, "error:", err)
+		return ExitFailed
+	}
+}
+
+// shutdownTimeout is how long pending requests may take when the server stops.
+const shutdownTimeout = 5 * time.Second
+
+// Mux serves the metrics of a registry, /healthz (the process is running), and /readyz.
+func Mux(metricsPath string, metrics prometheus.Gatherer, readyz http.HandlerFunc) *http.ServeMux {
+	mux := http.NewServeMux()
+	mux.Handle("GET "+metricsPath, promhttp.HandlerFor(metrics, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError}))
+	mux.HandleFunc("GET /healthz", Alive)
+	mux.HandleFunc("GET /readyz", readyz)
+	return mux
+}
+
+// Alive responds that the process is running.
+func Alive(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok")) }
+
+// Readyz responds with the error of a check, if there is one.
+func Readyz(check func() error) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		if err := check(); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		_, _ = w.Write([]byte("ok"))
+	}
+}
+
+// Serve serves health and metrics over plain HTTP. The returned function stops it.
+func Serve(logger logr.Logger, listener net.Listener, handler http.Handler) (stop func()) {
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 90 * time.Second}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			logger.Error(err, "Failed to serve health and metrics", "address", listener.Addr().String())
+		}
+	}()
+	return func() {
+		ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
+		defer cancel()
+		if err := server.Shutdown(ctx); err != nil {
+			_ = server.Close()
+		}
+		<-ended
+	}
 }

@@ -7,6 +7,7 @@ package traces
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"sync"
 
 	"github.com/go-logr/logr"
@@ -15,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
 	"go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/sdk/resource"
+	"go.opentelemetry.io/otel/trace"
 	"k8s.io/component-base/tracing"
 	tracingapi "k8s.io/component-base/tracing/api/v1"
 
@@ -68,4 +70,49 @@ func (l *errorLog) Handle(err error) {
 		l.last = text
 		l.logger.Error(err, "Spans are lost: they cannot be sent to the collector")
 	}
+}
+
+// The library begins a new trace for a request of anybody but an administrator, so that users cannot decide what is
+// sampled, and links it to theirs. Behind the aggregator that would cut each request of a user in two: what it hands on
+// is a span of kube-apiserver, which has taken this decision already.
+
+type fromAggregatorKey struct{}
+
+// FromAggregator returns a handler that marks requests for which trusted is true: their spans continue the trace that
+// the request names. Only the origin of requests that name one is verified.
+func FromAggregator(next http.Handler, trusted func(*http.Request) bool) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("traceparent") != "" && trusted(r) {
+			r = r.WithContext(context.WithValue(r.Context(), fromAggregatorKey{}, true))
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// Continuing returns a provider whose spans continue the trace of the requests that FromAggregator marks.
+func Continuing(provider tracing.TracerProvider) tracing.TracerProvider {
+	return continuing{provider}
+}
+
+type continuing struct{ tracing.TracerProvider }
+
+// Tracer implements trace.TracerProvider.
+func (c continuing) Tracer(name string, options ...trace.TracerOption) trace.Tracer {
+	return continuingTracer{c.TracerProvider.Tracer(name, options...)}
+}
+
+type continuingTracer struct{ trace.Tracer }
+
+// Start implements trace.Tracer.
+func (t continuingTracer) Start(ctx context.Context, name string, options ...trace.SpanStartOption) (context.Context, trace.Span) {
+	config := trace.NewSpanStartConfig(options...)
+	if marked, _ := ctx.Value(fromAggregatorKey{}).(bool); !marked || !config.NewRoot() {
+		return t.Tracer.Start(ctx, name, options...)
+	}
+	// All options except WithNewRoot and its link.
+	same := []trace.SpanStartOption{trace.WithAttributes(config.Attributes()...), trace.WithSpanKind(config.SpanKind())}
+	if at := config.Timestamp(); !at.IsZero() {
+		same = append(same, trace.WithTimestamp(at))
+	}
+	return t.Tracer.Start(ctx, name, same...)
 }

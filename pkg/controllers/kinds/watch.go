@@ -13,9 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
 // Source is where objects come from: as metadata, or, for kinds with a Value, whole.
@@ -167,4 +169,36 @@ func (w *watch) problem() error {
 		return fmt.Errorf("not all %s are known yet", w.resource.GroupResource())
 	}
 	return nil
+}
+
+// Connect returns a Finder and a Source that speak with the API server of a manager.
+func Connect(mgr manager.Manager) (Finder, Source, error) {
+	discoverer, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return nil, Source{}, fmt.Errorf("create a client for discovery: %w", err)
+	}
+	metadataClient, err := metadata.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return nil, Source{}, fmt.Errorf("create a client for metadata: %w", err)
+	}
+	dynamicClient, err := dynamic.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return nil, Source{}, fmt.Errorf("create a client for any kind: %w", err)
+	}
+	return NewFinder(discoverer), Source{Metadata: metadataClient, Dynamic: dynamicClient}, nil
+}
+
+// Idle reports about each kind whose objects are not followed why they are not, for users.
+func (s *Set) Idle() []string {
+	var idle []string
+	for _, kind := range s.kinds {
+		if err := s.problem(kind.GroupResource); err != nil {
+			idle = append(idle, kind.String()+": "+err.Error())
+			continue
+		}
+		if _, watch := s.watchOf(kind.GroupResource); watch == nil {
+			idle = append(idle, kind.String()+" is not served, or of no use here")
+		}
+	}
+	return idle
 }

@@ -4,11 +4,14 @@
 package kluster
 
 import (
+	"context"
 	"fmt"
 
 	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -40,4 +43,47 @@ func Complete(b *builder.Builder, name string, r reconcile.Reconciler) error {
 		return fmt.Errorf("make controller %s: %w", name, err)
 	}
 	return nil
+}
+
+// bySecret finds Klusters in the cache by the name of the Secret they use.
+const bySecret = "kluster/secret"
+
+// IndexBySecret makes a cache find Klusters by their Secret, which their controllers need: it is called once, before the
+// first of them is added.
+func IndexBySecret(indexer client.FieldIndexer) error {
+	// The context would end a wait for the cache, but before the start of the manager there is none.
+	if err := indexer.IndexField(context.Background(), &kubernikusv1.Kluster{}, bySecret, secretKeys); err != nil {
+		return fmt.Errorf("index klusters by their secret: %w", err)
+	}
+	return nil
+}
+
+// secretKeys are the keys of a Kluster in bySecret.
+func secretKeys(object client.Object) []string {
+	if k, ok := object.(*kubernikusv1.Kluster); ok {
+		return k.SecretNames()
+	}
+	return nil
+}
+
+// UsersOf maps a Secret to the Klusters that use it and are concerned, as an indexed cache knows them; nil as concerned
+// is all of them.
+func UsersOf(cache client.Reader, concerned func(*kubernikusv1.Kluster) bool) handler.MapFunc {
+	return func(ctx context.Context, secret client.Object) []reconcile.Request {
+		users := &kubernikusv1.KlusterList{}
+		// Without the index each Secret would cost as much as there are Klusters. Objects of a cache are read only here, so
+		// that they need not be copied.
+		err := cache.List(ctx, users, client.InNamespace(secret.GetNamespace()), client.MatchingFields{bySecret: secret.GetName()}, client.UnsafeDisableDeepCopy)
+		if err != nil {
+			log.FromContext(ctx).Error(err, "Could not find the Klusters of a Secret", "secret", client.ObjectKeyFromObject(secret))
+			return nil
+		}
+		var requests []reconcile.Request
+		for i := range users.Items {
+			if k := &users.Items[i]; concerned == nil || concerned(k) {
+				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(k)})
+			}
+		}
+		return requests
+	}
 }

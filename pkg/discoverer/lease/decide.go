@@ -4,11 +4,18 @@
 package lease
 
 import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"groundskeeper.io/groundskeeper/pkg/remote/client"
 )
 
 // sight is a Lease as last seen.
@@ -78,4 +85,42 @@ func holderOf(lease *coordinationv1.Lease) string {
 		return ""
 	}
 	return *lease.Spec.HolderIdentity
+}
+
+// Adopt makes the Lease of a backend, which exists, go with its owner. It writes nothing when that is so already.
+func Adopt(ctx context.Context, leases client.Leases, namespace, backend string, owner metav1.OwnerReference) error {
+	name := Name(backend)
+	lease, err := leases.Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("get lease %s/%s: %w", namespace, name, err)
+	}
+	if slices.ContainsFunc(lease.OwnerReferences, func(other metav1.OwnerReference) bool { return other.UID == owner.UID }) {
+		return nil
+	}
+	// With the uid, no Lease that came meanwhile is patched.
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": lease.UID, "ownerReferences": []metav1.OwnerReference{owner}}})
+	if err != nil {
+		return err
+	}
+	if _, err := leases.Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		return fmt.Errorf("give lease %s/%s its owner: %w", namespace, name, err)
+	}
+	return nil
+}
+
+// Observation is what a process knows of the Lease of a backend that it does not hold itself. The zero value is nothing.
+type Observation struct{ seen sight }
+
+// Then returns what is known after the Lease was read at a time; nil means that there is none.
+func (o Observation) Then(lease *coordinationv1.Lease, now time.Time) Observation {
+	return Observation{o.seen.then(lease, now)}
+}
+
+// Holder returns the identity of the discoverer that may still write, "" when there is none: the Lease was released, or its
+// holder was silent for as long as it may be.
+func (o Observation) Holder(now time.Time) string {
+	if o.seen.free("", now) {
+		return ""
+	}
+	return holderOf(o.seen.lease)
 }

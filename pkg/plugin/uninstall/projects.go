@@ -6,11 +6,14 @@ package uninstall
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
@@ -64,4 +67,48 @@ func (u *Uninstaller) keepNamespace(ctx context.Context, project client.Object) 
 		return nil // too late for one that is being deleted
 	}
 	return u.annotate(ctx, namespace, gardenerv1beta1.AnnotationKeepNamespace)
+}
+
+// deleteNamespaces deletes the namespaces of the installation with all that is in them.
+func (u *Uninstaller) deleteNamespaces(ctx context.Context) (string, error) {
+	var deleted []string
+	err := u.until(ctx, "namespaces", func(ctx context.Context) (left, error) {
+		namespaces, err := u.metadataOf(ctx, namespaceResource, metav1.NamespaceAll, partOf+"="+product)
+		if err != nil {
+			return left{}, err
+		}
+		var l left
+		for i := range namespaces {
+			n := &namespaces[i]
+			if n.DeletionTimestamp.IsZero() {
+				deleted = append(deleted, n.Name)
+				if err := u.remove(ctx, namespaceResource, "", n.Name, string(n.UID), metav1.DeletePropagationBackground); err != nil {
+					return left{}, err
+				}
+			}
+			l.names = append(l.names, "namespace "+n.Name)
+			if l.why == "" {
+				l.why = u.whyNamespace(ctx, n.Name)
+			}
+		}
+		return l, nil
+	})
+	if err != nil || len(deleted) == 0 {
+		return "", err
+	}
+	return fmt.Sprintf("namespaces %s have been deleted", strings.Join(deleted, ", ")), nil
+}
+
+// whyNamespace is what the namespace controller reports that it waits for.
+func (u *Uninstaller) whyNamespace(ctx context.Context, name string) string {
+	namespace := &corev1.Namespace{}
+	if err := u.Client.Get(ctx, client.ObjectKey{Name: name}, namespace); err != nil {
+		return ""
+	}
+	for _, c := range namespace.Status.Conditions {
+		if c.Status == corev1.ConditionTrue {
+			return c.Message
+		}
+	}
+	return ""
 }

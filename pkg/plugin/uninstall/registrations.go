@@ -6,12 +6,18 @@ package uninstall
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
 
 // registration routes requests of the whole cluster to Groundskeeper's servers.
@@ -111,4 +117,105 @@ func (u *Uninstaller) deleteRegistrations(ctx context.Context) (string, error) {
 		}
 		return l, err
 	})
+}
+
+// storeName is the ConfigMap in SystemNamespace in which the API server records its store before it serves for the first time
+// (package storeidentity).
+const storeName = "groundskeeper-store"
+
+// servedBefore returns the evidence that the API was served at some time, or that this cannot be excluded; "" when it never
+// was, as after a first installation whose pods never started. Such an installation has no objects, and can be removed
+// although its API is unavailable. The record of the store alone does not prove that: it is deleted with its namespace.
+func (u *Uninstaller) servedBefore(ctx context.Context, registrations []registration) (string, error) {
+	namespace, err := u.Metadata.Resource(namespaceResource).Get(ctx, SystemNamespace, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return fmt.Sprintf("namespace %s does not exist, in which it records its store", SystemNamespace), nil
+	case err != nil:
+		return "", fmt.Errorf("get namespace %s: %w", SystemNamespace, err)
+	case !namespace.DeletionTimestamp.IsZero():
+		return fmt.Sprintf("namespace %s is being deleted, in which it records its store", SystemNamespace), nil
+	}
+	for _, r := range registrations {
+		if r.group == "" {
+			continue
+		}
+		if r.unavailable == "" {
+			return fmt.Sprintf("APIService %s is available", r.name), nil
+		}
+		if r.created.Before(&namespace.CreationTimestamp) {
+			return fmt.Sprintf("APIService %s is older than namespace %s, so that an earlier record of its store may be lost", r.name, SystemNamespace), nil
+		}
+	}
+	_, err = u.Metadata.Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace(SystemNamespace).Get(ctx, storeName, metav1.GetOptions{})
+	if err == nil {
+		return fmt.Sprintf("ConfigMap %s/%s records its store", SystemNamespace, storeName), nil
+	}
+	if !apierrors.IsNotFound(err) {
+		return "", fmt.Errorf("get ConfigMap %s/%s: %w", SystemNamespace, storeName, err)
+	}
+	return u.traces(ctx)
+}
+
+// traces returns an object that only Groundskeeper's controllers create or mark, "" when there is none.
+func (u *Uninstaller) traces(ctx context.Context) (string, error) {
+	namespaces, err := u.metadataOf(ctx, namespaceResource, metav1.NamespaceAll, "")
+	if err != nil {
+		return "", err
+	}
+	for i := range namespaces {
+		if namespaces[i].Annotations[gardenerv1beta1.AnnotationProjectUID] != "" {
+			return fmt.Sprintf("namespace %s belongs to a Project", namespaces[i].Name), nil
+		}
+	}
+	owned, err := u.ownedBy(ctx, groups())
+	if err != nil {
+		return "", err
+	}
+	roles, err := u.rolesOfProjects(ctx)
+	if err != nil {
+		return "", err
+	}
+	if names := slices.Concat(owned, roles); len(names) > 0 {
+		return names[0] + " belongs to one of its objects", nil
+	}
+	secrets, err := u.metadataOf(ctx, corev1.SchemeGroupVersion.WithResource("secrets"), metav1.NamespaceAll, "")
+	if err != nil {
+		return "", err
+	}
+	for i := range secrets {
+		if s := &secrets[i]; s.Labels[labelKluster] != "" || slices.Contains(s.Finalizers, kubernikusv1.SecretInUseFinalizer) {
+			return fmt.Sprintf("Secret %s is used by a Kluster", nameOf(s)), nil
+		}
+	}
+	return "", nil
+}
+
+// mustNeverHaveServed fails when the API server started after the plan was made: there may be objects by now.
+func (u *Uninstaller) mustNeverHaveServed(ctx context.Context) (string, error) {
+	registrations, err := u.registrations(ctx)
+	if err != nil {
+		return "", err
+	}
+	reason, err := u.servedBefore(ctx, registrations)
+	if err != nil {
+		return "", err
+	}
+	if reason != "" {
+		return "", fmt.Errorf("the API server started after the plan was made: %s. Run the same command again", reason)
+	}
+	return "", nil
+}
+
+// stepsWithoutObjects removes an installation that never served. What runs is removed first, so that the API server cannot
+// start and accept objects after the last check.
+func (u *Uninstaller) stepsWithoutObjects() []step {
+	check := step{"check that the API was never served", false, u.mustNeverHaveServed}
+	return []step{
+		check,
+		{"remove what runs", false, u.deleteParts},
+		check,
+		{"remove what is registered", false, u.deleteRegistrations},
+		{"remove the namespaces of the installation", u.KeepData, u.deleteNamespaces},
+	}
 }

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
@@ -114,4 +115,25 @@ func (c *Client) Leases(namespace string) Leases {
 // DiscoveryBackends returns the client of the DiscoveryBackends of a namespace.
 func (c *Client) DiscoveryBackends(namespace string) DiscoveryBackends {
 	return typed[gimbalv1.DiscoveryBackend, gimbalv1.DiscoveryBackendList](c.gimbal, "discoverybackends", namespace)
+}
+
+// These do not change after startup.
+var (
+	scheme     = newScheme()
+	codecs     = serializer.NewCodecFactory(scheme)
+	parameters = runtime.NewParameterCodec(scheme)
+)
+
+// newScheme returns a scheme with the kinds of this package and no other.
+func newScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	scheme.AddKnownTypes(corev1.SchemeGroupVersion, &corev1.Service{}, &corev1.ServiceList{}, &corev1.Namespace{}, &corev1.NamespaceList{})
+	scheme.AddKnownTypes(discoveryv1.SchemeGroupVersion, &discoveryv1.EndpointSlice{}, &discoveryv1.EndpointSliceList{})
+	scheme.AddKnownTypes(coordinationv1.SchemeGroupVersion, &coordinationv1.Lease{}, &coordinationv1.LeaseList{})
+	scheme.AddKnownTypes(gimbalv1.SchemeGroupVersion, &gimbalv1.DiscoveryBackend{}, &gimbalv1.DiscoveryBackendList{})
+	metav1.AddToGroupVersion(scheme, corev1.SchemeGroupVersion)
+	metav1.AddToGroupVersion(scheme, discoveryv1.SchemeGroupVersion)
+	metav1.AddToGroupVersion(scheme, coordinationv1.SchemeGroupVersion)
+	metav1.AddToGroupVersion(scheme, gimbalv1.SchemeGroupVersion)
+	return scheme
 }

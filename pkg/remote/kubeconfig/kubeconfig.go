@@ -13,7 +13,9 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net/url"
 	"regexp"
+	"slices"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -184,4 +186,12 @@ func checkUser(path string, user *clientcmdv1.AuthInfo) error {
 		return fmt.Errorf("%s has no credentials: use a token or a client certificate", path)
 	}
 	return nil
+}
+
+// isURL reports whether a text is an absolute URL of one of the schemes, with a host and without what does not belong into
+// the address of a server. It rules out unix sockets and credentials that would end up in logs.
+func isURL(text string, schemes ...string) bool {
+	parsed, err := url.Parse(text)
+	return err == nil && slices.Contains(schemes, parsed.Scheme) && parsed.Hostname() != "" && parsed.Opaque == "" &&
+		parsed.User == nil && parsed.RawQuery == "" && !parsed.ForceQuery && parsed.Fragment == ""
 }

@@ -4,6 +4,7 @@
 package validation
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -135,4 +136,69 @@ func validateQuota(config *v1alpha1.QuotaConfiguration, path *field.Path) field.
 		invalid = field.ErrorList{field.Invalid(selector, config.ProjectSelector, err.Error())}
 	}
 	return append(errs, invalid...)
+}
+
+func validateKluster(config *v1alpha1.KlusterConfiguration, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	errs = append(errs, validateWorkers(*config.ConcurrentSyncs, path.Child("concurrentSyncs"))...)
+	deorbit, deorbitPath := &config.Deorbit, path.Child("deorbit")
+	for _, period := range []struct {
+		name    string
+		value   time.Duration
+		minimum time.Duration
+	}{
+		{"timeout", deorbit.Timeout.Duration, time.Second}, {"stageTimeout", deorbit.StageTimeout.Duration, time.Second},
+		{"apiUnavailableTimeout", deorbit.APIUnavailableTimeout.Duration, time.Second},
+		{"serviceGracePeriod", deorbit.ServiceGracePeriod.Duration, 0}, {"pollInterval", deorbit.PollInterval.Duration, time.Second},
+	} {
+		if period.value < period.minimum {
+			errs = append(errs, field.Invalid(deorbitPath.Child(period.name), period.value.String(), "must be at least "+period.minimum.String()))
+		}
+	}
+	gc, gcPath := &config.RouteGC, path.Child("routeGC")
+	if interval := gc.Interval.Duration; interval < time.Second {
+		errs = append(errs, field.Invalid(gcPath.Child("interval"), interval.String(), "must be at least 1s"))
+	}
+	if confirm := gc.ConfirmAfter.Duration; confirm < 0 {
+		errs = append(errs, field.Invalid(gcPath.Child("confirmAfter"), confirm.String(), "must be greater than or equal to 0s"))
+	}
+	if fraction := *gc.MaxRemovalFraction; !(fraction >= 0 && fraction <= 1) {
+		errs = append(errs, field.Invalid(gcPath.Child("maxRemovalFraction"), fraction, "must be at least 0 (each removal waits) and at most 1 (none is suspicious)"))
+	}
+	openstack, openstackPath := &config.OpenStack, path.Child("openstack")
+	if !(*openstack.QPS > 0) {
+		errs = append(errs, field.Invalid(openstackPath.Child("qps"), *openstack.QPS, "must be greater than 0"))
+	}
+	if *openstack.Burst <= 0 {
+		errs = append(errs, field.Invalid(openstackPath.Child("burst"), *openstack.Burst, "must be greater than 0"))
+	}
+	if timeout := openstack.Timeout.Duration; timeout <= 0 {
+		errs = append(errs, field.Invalid(openstackPath.Child("timeout"), timeout.String(), "must be greater than 0s"))
+	}
+	return errs
+}
+
+// MaxObjectMetrics is the highest limit of the objects of a kind that have metrics. Each has about four series.
+const MaxObjectMetrics int32 = 100000
+
+// ObjectKinds returns the kinds whose objects can have metrics.
+func ObjectKinds() []string { return []string{"DiscoveryBackend", "Kluster", "Project", "Translation"} }
+
+func validateObjectMetrics(config *v1alpha1.ObjectMetricsConfiguration, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, kind := range config.Kinds {
+		switch {
+		case !slices.Contains(ObjectKinds(), kind):
+			errs = append(errs, field.NotSupported(path.Child("kinds").Index(i), kind, ObjectKinds()))
+		case slices.Contains(config.Kinds[:i], kind):
+			errs = append(errs, field.Duplicate(path.Child("kinds").Index(i), kind))
+		}
+	}
+	switch {
+	case *config.Limit < 1:
+		errs = append(errs, field.Invalid(path.Child("limit"), *config.Limit, "must be greater than 0; an empty list of kinds disables the metrics"))
+	case *config.Limit > MaxObjectMetrics:
+		errs = append(errs, field.Invalid(path.Child("limit"), *config.Limit, fmt.Sprintf("must be at most %d", MaxObjectMetrics)))
+	}
+	return errs
 }

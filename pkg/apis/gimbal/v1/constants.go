@@ -3,7 +3,14 @@
 
 package v1
 
-import "time"
+import (
+	"errors"
+	"net/netip"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
 
 // FinalizerName keeps a DiscoveryBackend until no route refers to its Services and the Services have been deleted.
 const FinalizerName = "gimbal.heptio.com/discovery-backend"
@@ -107,3 +114,41 @@ const (
 	// MaxNameLength is how long the name of a DiscoveryBackend may be. It starts the name of everything discovered.
 	MaxNameLength = 40
 )
+
+// IsReservedKey reports whether a label or annotation with this key has a meaning for Groundskeeper, so that only Groundskeeper
+// may write it on copies.
+func IsReservedKey(key string) bool {
+	domain, _, _ := strings.Cut(key, "/")
+	return key == "app.kubernetes.io/managed-by" || domain+"/" == LabelPrefix || domain+"/" == LegacyLabelPrefix ||
+		domain == "groundskeeper.io" || strings.HasSuffix(domain, ".groundskeeper.io")
+}
+
+// IsLabelKey reports whether a text is the key of a label, or a prefix of keys that ends with a slash.
+func IsLabelKey(key string) bool {
+	if domain, ok := strings.CutSuffix(key, "/"); ok {
+		return len(validation.IsDNS1123Subdomain(domain)) == 0
+	}
+	return len(validation.IsQualifiedName(key)) == 0
+}
+
+// SecretName is the name of the Secret with what is needed to connect, whichever of its two fields gives it.
+func (c *Cluster) SecretName() string {
+	if c.Secret != "" {
+		return c.Secret
+	}
+	return c.Credentials
+}
+
+// ParseNetwork reads a network of addresses in CIDR notation, for instance 10.1.0.0/16.
+func ParseNetwork(text string) (netip.Prefix, error) {
+	network, err := netip.ParsePrefix(text)
+	switch {
+	case err != nil:
+		return netip.Prefix{}, errors.New("must be a network in CIDR notation, for instance 10.1.0.0/16 or 2001:db8::/32")
+	case network.Addr().Is4In6():
+		return netip.Prefix{}, errors.New("must not contain IPv4 addresses in the form of IPv6 ones, write them as IPv4")
+	case network != network.Masked():
+		return netip.Prefix{}, errors.New("must begin with the first address of the network: write " + network.Masked().String())
+	}
+	return network, nil
+}

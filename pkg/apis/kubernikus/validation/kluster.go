@@ -12,8 +12,11 @@ import (
 	"strings"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apimachinery/pkg/util/version"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
@@ -113,4 +116,82 @@ func invalidIfAny(path *field.Path, value string, findings []string) field.Error
 		return nil
 	}
 	return field.ErrorList{field.Invalid(path, value, strings.Join(findings, "; "))}
+}
+
+// ValidateKlusterStatusUpdate checks a change of the status. The old Kluster takes no part in any rule of today.
+func ValidateKlusterStatusUpdate(kluster, _ *kubernikusv1.Kluster) field.ErrorList {
+	status, path := &kluster.Status, field.NewPath("status")
+	var errs field.ErrorList
+	if status.ObservedGeneration < 0 {
+		errs = append(errs, field.Invalid(path.Child("observedGeneration"), status.ObservedGeneration, "must not be negative"))
+	}
+	errs = append(errs, metav1validation.ValidateConditions(status.Conditions, path.Child("conditions"))...)
+	if deorbit := status.Deorbit; deorbit != nil {
+		path := path.Child("deorbit")
+		errs = append(errs, uniqueKeys(deorbit.SeenVolumes, path.Child("seenVolumes"), "id",
+			func(volume kubernikusv1.SeenVolume) string { return volume.ID })...)
+		errs = append(errs, uniqueKeys(deorbit.SeenSnapshots, path.Child("seenSnapshots"), "id",
+			func(snapshot kubernikusv1.SeenSnapshot) string { return snapshot.ID })...)
+		errs = append(errs, uniqueKeys(deorbit.SeenServices, path.Child("seenServices"), "uid",
+			func(service kubernikusv1.SeenService) string { return service.UID })...)
+	}
+	return errs
+}
+
+// uniqueKeys checks a list that may have thousands of entries. The generated check would compare each with each.
+func uniqueKeys[T any](list []T, path *field.Path, name string, key func(T) string) field.ErrorList {
+	var errs field.ErrorList
+	seen := sets.New[string]()
+	for i, entry := range list {
+		if seen.Has(key(entry)) {
+			errs = append(errs, field.Duplicate(path.Index(i).Child(name), key(entry)))
+		}
+		seen.Insert(key(entry))
+	}
+	return errs
+}
+
+func validateVersion(text string, path *field.Path) field.ErrorList {
+	if text == "" {
+		return nil
+	}
+	if _, err := parseVersion(text); err != nil {
+		return field.ErrorList{field.Invalid(path, text, err.Error())}
+	}
+	return nil
+}
+
+// validateVersionChange rejects what an upgrade of Kubernetes cannot do. A version that does not parse is reported
+// elsewhere, and may be replaced by any other.
+func validateVersionChange(text, oldText string, path *field.Path) field.ErrorList {
+	old, err := parseVersion(oldText)
+	if err != nil {
+		return nil
+	}
+	if text == "" {
+		return field.ErrorList{field.Required(path, fmt.Sprintf("cannot be removed: keep %s, or set a later version", oldText))}
+	}
+	wanted, err := parseVersion(text)
+	if err != nil {
+		return nil
+	}
+	switch {
+	case wanted.LessThan(old):
+		return field.ErrorList{field.Invalid(path, text, fmt.Sprintf("must not be before %s: a cluster cannot be downgraded", oldText))}
+	case wanted.Major() != old.Major():
+		return field.ErrorList{field.Invalid(path, text, fmt.Sprintf("must have the major version of %s", oldText))}
+	case wanted.Minor() > old.Minor()+1:
+		return field.ErrorList{field.Invalid(path, text, fmt.Sprintf(
+			"must not skip a minor version: upgrade from %s to %d.%d first", oldText, old.Major(), old.Minor()+1))}
+	}
+	return nil
+}
+
+// parseVersion reads a semantic version. The parser of apimachinery also takes a leading v and blanks around it.
+func parseVersion(text string) (*version.Version, error) {
+	parsed, err := version.ParseSemantic(text)
+	if err != nil || parsed.String() != text {
+		return nil, fmt.Errorf("must be a semantic version such as 1.36.3")
+	}
+	return parsed, nil
 }

@@ -13,15 +13,25 @@
 package announce
 
 import (
+	"context"
 	"fmt"
+	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 )
@@ -59,4 +69,72 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguratio
 	b := kluster.Builder(mgr, ControllerName, config, changed(), r.usersOf).
 		WatchesRawSource(source.Func(r.follow(set)))
 	return kluster.Complete(b, ControllerName, r)
+}
+
+// changed drops updates that change nothing here, such as those of the status. A resync passes.
+func changed() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, wasKluster := e.ObjectOld.(*kubernikusv1.Kluster)
+		after, isKluster := e.ObjectNew.(*kubernikusv1.Kluster)
+		return wasKluster && isKluster && (before.ResourceVersion == after.ResourceVersion || before.Generation != after.Generation ||
+			!equality.Semantic.DeepEqual(before.Annotations, after.Annotations) || before.HasDeorbiter() != after.HasDeorbiter() ||
+			before.Status.Apiserver != after.Status.Apiserver)
+	}}
+}
+
+// usersOf are the Klusters that a Secret concerns: those whose credentials it has, and those whose announcement it is
+// part of. There are many Secrets, so that all Klusters are looked through only for one that can be part of one.
+func (r *reconciler) usersOf(ctx context.Context, secret client.Object) []reconcile.Request {
+	requests := kluster.UsersOf(r.client, concerned)(ctx, secret)
+	if !strings.HasSuffix(secret.GetName(), secretSuffix) {
+		return requests
+	}
+	return append(requests, r.find(ctx, func(k *kubernikusv1.Kluster) bool {
+		return secretName(k) == secret.GetName() && wanted(k) && k.Spec.Discovery.Namespace == secret.GetNamespace()
+	})...)
+}
+
+// find are the Klusters with an announcement, to be made or there, for which something is true.
+func (r *reconciler) find(ctx context.Context, is func(*kubernikusv1.Kluster) bool) []reconcile.Request {
+	klusters := &kubernikusv1.KlusterList{}
+	// Objects of a cache are read only here, so that they need not be copied.
+	if err := r.client.List(ctx, klusters, client.UnsafeDisableDeepCopy); err != nil {
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range klusters.Items {
+		if k := &klusters.Items[i]; concerned(k) && is(k) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(k)})
+		}
+	}
+	return requests
+}
+
+// backendKind is DiscoveryBackends, of which only metadata is kept: a reconciliation reads the backend itself.
+func backendKind() kinds.Kind {
+	return kinds.Kind{
+		GroupResource: gimbalv1.Resource("discoverybackends"), Versions: []string{gimbalv1.SchemeGroupVersion.Version},
+		Metadata: func(object metav1.Object) any { return object.GetLabels()[LabelUID] },
+	}
+}
+
+// follow makes requests of the events of backends.
+func (r *reconciler) follow(set *kinds.Set) func(context.Context, workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	return func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		set.Subscribe(func(e kinds.Event) {
+			for _, request := range r.concernedBy(ctx, e) {
+				queue.Add(request)
+			}
+		}, backendKind().GroupResource)
+		return nil
+	}
+}
+
+// concernedBy are the Klusters that an event of a backend concerns: theirs was changed, or another client's has been deleted, for
+// whose name they wait. Every Kluster is checked when this process begins, and what a status reports matters to none.
+func (r *reconciler) concernedBy(ctx context.Context, e kinds.Event) []reconcile.Request {
+	if e.Initial || e.Old != nil && e.New != nil && e.Old.Generation == e.New.Generation && e.Old.Value == e.New.Value {
+		return nil
+	}
+	return r.find(ctx, func(k *kubernikusv1.Kluster) bool { return k.Name == e.Object().Name })
 }

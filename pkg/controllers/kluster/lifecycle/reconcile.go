@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -188,4 +189,19 @@ func (r *reconciler) writeStatus(ctx context.Context, k *kubernikusv1.Kluster, f
 	}
 	r.announce(ctx, k, next)
 	return nil
+}
+
+// isReleased reports that a Kluster that is being deleted needs nothing any more, though others may still keep the object.
+func isReleased(k *kubernikusv1.Kluster) bool {
+	return !k.DeletionTimestamp.IsZero() && !k.HasDeorbiter()
+}
+
+// complete adds the finalizer to a Kluster that came another way than by Groundskeeper's API server.
+func (r *reconciler) complete(ctx context.Context, k *kubernikusv1.Kluster) error {
+	if k.HasDeorbiter() || !k.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	after := k.DeepCopy()
+	controllerutil.AddFinalizer(after, kubernikusv1.DeorbiterFinalizer)
+	return r.patchMetadata(ctx, k, after)
 }

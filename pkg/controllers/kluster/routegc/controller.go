@@ -8,14 +8,18 @@ import (
 	"fmt"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
@@ -99,4 +103,44 @@ func (r *reconciler) siblingsOf(ctx context.Context, object client.Object) []rec
 		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(s)})
 	}
 	return requests
+}
+
+// changed drops updates that change nothing here, such as the controller's own of the status. A resync passes.
+func changed() predicate.Predicate {
+	return updates(func(before, after *kubernikusv1.Kluster) bool {
+		return before.ResourceVersion == after.ResourceVersion || basisOf(before) != basisOf(after) ||
+			!equality.Semantic.DeepEqual(before.Annotations, after.Annotations) ||
+			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero()
+	})
+}
+
+// rangeChanged admits what changes which addresses of which router are whose.
+func rangeChanged() predicate.Predicate {
+	return updates(func(before, after *kubernikusv1.Kluster) bool {
+		return before.RouterID() != after.RouterID() || before.PodRanges() != after.PodRanges() || before.UsesRouter() != after.UsesRouter()
+	})
+}
+
+func updates(passes func(before, after *kubernikusv1.Kluster) bool) predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, wasKluster := e.ObjectOld.(*kubernikusv1.Kluster)
+		after, isKluster := e.ObjectNew.(*kubernikusv1.Kluster)
+		return wasKluster && isKluster && passes(before, after)
+	}}
+}
+
+// basis is what reconciles once worth making before its time.
+type basis struct {
+	generation int64
+	router     string
+	// reachable is whether OpenStack is, in the words of the condition: credentials may have been repaired.
+	reachable string
+}
+
+func basisOf(k *kubernikusv1.Kluster) basis {
+	b := basis{generation: k.Generation, router: k.RouterID()}
+	if c := meta.FindStatusCondition(k.Status.Conditions, kubernikusv1.ConditionOpenStackReachable); c != nil {
+		b.reachable = string(c.Status)
+	}
+	return b
 }

@@ -12,6 +12,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
@@ -118,4 +120,33 @@ func (r *reconciler) wait(ctx context.Context) error {
 	r.mu.Unlock()
 	group.Wait()
 	return nil
+}
+
+// inbox is a source of the controller: what sessions report. It has the context in which they live.
+type inbox struct {
+	mu    sync.Mutex
+	ctx   context.Context
+	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
+}
+
+// Start implements source.Source. The context ends all sessions.
+func (i *inbox) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.ctx, i.queue = ctx, queue
+	return nil
+}
+
+// news queues a Kluster.
+func (i *inbox) news(key types.NamespacedName) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.queue.Add(reconcile.Request{NamespacedName: key})
+}
+
+// life is the context in which sessions live.
+func (i *inbox) life() context.Context {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.ctx
 }

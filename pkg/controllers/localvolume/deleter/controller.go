@@ -8,10 +8,13 @@ package deleter
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
 	"groundskeeper.io/groundskeeper/pkg/controllers/observe"
@@ -63,4 +66,41 @@ func newReconciler(site *localvolume.Site) *reconciler {
 		Deleted: func(s *localvolume.Subject) { site.Metrics.VolumesDeleted.WithLabelValues(phase(s)).Inc() },
 		Failed:  func(s *localvolume.Subject) { site.Metrics.VolumesFailed.WithLabelValues(phase(s)).Inc() },
 	})}
+}
+
+// Reconcile reconciles everything that is stale.
+func (r *reconciler) Reconcile(ctx context.Context, _ localvolume.Pass) (reconcile.Result, error) {
+	if rest := r.pace.Begin(); rest > 0 {
+		return reconcile.Result{RequeueAfter: rest}, nil
+	}
+	defer r.pace.End()
+	if !r.site.Inventory.Synced() {
+		return reconcile.Result{}, errors.New("the volumes, claims and nodes of the cluster are not loaded yet")
+	}
+	subjects, err := r.site.Survey(ctx)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	r.report(subjects)
+	if err := r.deletions.Act(ctx, subjects); err != nil {
+		return reconcile.Result{}, err
+	}
+	next, ok := r.deletions.Next(subjects)
+	if !ok {
+		return reconcile.Result{}, nil
+	}
+	return reconcile.Result{RequeueAfter: next}, nil
+}
+
+// report reports to volumes why they stay.
+func (r *reconciler) report(subjects []localvolume.Subject) {
+	stale := make(map[types.UID]bool, len(subjects))
+	for i := range subjects {
+		volume, decision := subjects[i].Volume, subjects[i].VolumeDecision
+		stale[volume.UID] = true
+		if decision.Skipped != "" && !r.deletions.Has(volume.UID) {
+			r.deletions.Skip(&subjects[i], decision.Skipped)
+		}
+	}
+	r.deletions.Keep(stale)
 }

@@ -5,9 +5,11 @@
 package project
 
 import (
+	"fmt"
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -15,6 +17,7 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	"groundskeeper.io/groundskeeper/pkg/conditions"
 	"groundskeeper.io/groundskeeper/pkg/registry"
+	"groundskeeper.io/groundskeeper/pkg/registry/claims"
 )
 
 // Kind describes Projects to the registry.
@@ -76,4 +79,28 @@ func subjectName(s *rbacv1.Subject) string {
 		return ""
 	}
 	return s.Name
+}
+
+// ClaimRule lets one Project hold a namespace.
+func ClaimRule() claims.Rule {
+	return claims.Rule{
+		Separator: "/", // in no namespace: only equal names exclude each other
+		Name: func(obj runtime.Object) string {
+			if project, ok := obj.(*gardenerv1beta1.Project); ok {
+				return project.NamespaceName()
+			}
+			return ""
+		},
+		Rejection: rejection,
+	}
+}
+
+// rejection is the error for a Project whose namespace another one holds.
+func rejection(obj runtime.Object, held string) error {
+	project, ok := obj.(*gardenerv1beta1.Project)
+	if !ok {
+		return apierrors.NewInternalError(fmt.Errorf("a %T claims no namespace", obj))
+	}
+	return apierrors.NewForbidden(gardenerv1beta1.Resource("projects"), project.Name,
+		fmt.Errorf("spec.namespace: namespace %q is already in-use by another project: choose another one", held))
 }

@@ -5,6 +5,10 @@
 package discoverybackend
 
 import (
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -13,6 +17,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/apis/gimbal/validation"
 	"groundskeeper.io/groundskeeper/pkg/conditions"
 	"groundskeeper.io/groundskeeper/pkg/registry"
+	"groundskeeper.io/groundskeeper/pkg/registry/claims"
 )
 
 // Kind describes DiscoveryBackends to the registry.
@@ -87,4 +92,60 @@ func (rules) ValidateUpdate(b, old *gimbalv1.DiscoveryBackend) field.ErrorList {
 
 func (rules) ValidateStatusUpdate(b, old *gimbalv1.DiscoveryBackend) field.ErrorList {
 	return validation.ValidateDiscoveryBackendStatusUpdate(b, old)
+}
+
+// ClaimRule makes names of DiscoveryBackends unique over all namespaces, and lets none be a dash-prefix of another:
+// what is discovered is called <backend>-<service>, so "us" and "us-east" could want one name.
+func ClaimRule() claims.Rule {
+	return claims.Rule{
+		Separator: "-",
+		Name: func(obj runtime.Object) string {
+			if backend, ok := obj.(*gimbalv1.DiscoveryBackend); ok {
+				return backend.Name
+			}
+			return ""
+		},
+		Rejection: rejection,
+	}
+}
+
+// rejection is the error for a name that is not free.
+func rejection(obj runtime.Object, held string) error {
+	backend, ok := obj.(*gimbalv1.DiscoveryBackend)
+	if !ok {
+		return apierrors.NewInternalError(fmt.Errorf("a %T claims no name", obj))
+	}
+	if backend.Name == held {
+		return apierrors.NewForbidden(gimbalv1.Resource("discoverybackends"), backend.Name,
+			fmt.Errorf("metadata.name: a DiscoveryBackend %q exists in another namespace: choose a name that no other one has", held))
+	}
+	return apierrors.NewForbidden(gimbalv1.Resource("discoverybackends"), backend.Name,
+		fmt.Errorf("metadata.name: DiscoveryBackend %q exists, and services of the two could have the same name: choose a name that neither starts with %q nor is a prefix of it", held, held+"-"))
+}
+
+// maintenanceWarnings name the routes that have no other backend, to a user that begins maintenance, or changes while it lasts what
+// becomes of such routes.
+func maintenanceWarnings(b, old *gimbalv1.DiscoveryBackend) []string {
+	if b.Cluster.ClusterStatus != gimbalv1.ClusterMaintenance || b.Status.Routes == nil {
+		return nil
+	}
+	if old.Cluster.ClusterStatus == gimbalv1.ClusterMaintenance && old.Cluster.DrainPolicy == b.Cluster.DrainPolicy {
+		return nil
+	}
+	routes := b.Status.Routes.WithoutAlternative
+	if routes == nil || routes.Count == 0 {
+		return nil
+	}
+	named := strings.Join(routes.Names, ", ")
+	if more := int(routes.Count) - len(routes.Names); more > 0 {
+		named += fmt.Sprintf(" and %d more", more)
+	}
+	which := "1 route that has"
+	if routes.Count > 1 {
+		which = fmt.Sprintf("%d routes that have", routes.Count)
+	}
+	if b.Cluster.DrainPolicy == gimbalv1.DrainKeepSole {
+		return []string{fmt.Sprintf("with drainPolicy KeepSole, maintenance leaves the traffic of %s no other backend: %s", which, named)}
+	}
+	return []string{fmt.Sprintf("with drainPolicy Strict, maintenance leaves no backend for the requests of %s no other backend: %s", which, named)}
 }
