@@ -4,6 +4,9 @@
 package engine
 
 import (
+	"cmp"
+	"slices"
+
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -65,4 +68,141 @@ type sight struct {
 	same     bool
 	readings []reading
 	reported []report
+}
+
+// observe brings the index up to date with a Claim.
+func (x *index) observe(s sight, mode Mode) {
+	c := x.claims[s.Name]
+	if c != nil && c.uid != s.uid {
+		x.removeClaim(c)
+		c = nil
+	}
+	isNew := c == nil
+	if isNew {
+		c = &claim{name: s.Name, uid: s.uid, work: &work{}}
+		x.claims[s.Name] = c
+	}
+	changed := isNew || !s.same || c.deleting != s.Deleting || c.current != s.Current || c.owner != s.owner || c.created != s.Created.UnixMicro()
+	known := !changed && c.pushed
+	if !known {
+		x.load(c)
+	}
+	// What is kept elsewhere is not kept twice.
+	c.wanted = s.Items
+	if known {
+		return
+	}
+	turned := c.deleting != s.Deleting
+	c.owner, c.created, c.current, c.deleting, c.content = s.owner, s.Created.UnixMicro(), s.Current, s.Deleting, s.content
+	if changed {
+		c.gen++
+		c.retry = nil
+		c.blocked = 0
+	}
+	if turned {
+		// What blocked the creation of a resource does not block its deletion.
+		for i := range c.items {
+			if c.items[i].node != nil {
+				c.items[i].trouble = nil
+			}
+		}
+	}
+	if !s.same {
+		x.relist(c, s.readings)
+		c.seen, c.wrote, c.synced = 0, false, false
+	}
+	for i := range c.items {
+		if n := c.items[i].node; n != nil {
+			x.reown(n)
+		}
+	}
+	if !c.pushed {
+		x.believe(c, s.reported, mode)
+	}
+	x.rest(c)
+}
+
+// relist replaces what c lists. What it listed before and does not any more has to be deleted.
+func (x *index) relist(c *claim, readings []reading) {
+	old := c.items
+	items := make([]item, len(readings))
+	for i := range readings {
+		items[i] = x.link(c, &readings[i])
+		if n := items[i].node; n != nil {
+			if before := find(old, n); before != nil && before.want == items[i].want {
+				items[i].trouble = before.trouble
+			}
+		}
+	}
+	c.items = items
+	tail := c.tail
+	c.tail = nil
+	for _, it := range slices.Concat(tail, old) {
+		switch {
+		case it.node == nil:
+		case find(items, it.node) != nil || !c.pushed:
+			x.unlink(c, &it)
+		default:
+			it.trouble = nil
+			c.tail = append(c.tail, it)
+			x.reown(it.node)
+		}
+	}
+}
+
+// believed is what a report reports about the backend. One that is not in sync has to be verified: a call may have been under way
+// when it was written. What is pending and never was accepted does not exist.
+func believed(p Pushed, mode Mode) knowledge {
+	switch hash := parseDigest(p.Hash); {
+	case hash != digest{} && (p.State == Synced || p.State == Drifted && mode == Observe):
+		return landed
+	case p.Hash == "" && (p.State == Pending || p.State == NotApplicable):
+		return absent
+	default:
+		return unknown
+	}
+}
+
+// believe takes over what was reported of c: what the backend has, unless the engine knows better, and what is not listed and has
+// to be deleted.
+func (x *index) believe(c *claim, reports []report, mode Mode) {
+	old := c.tail
+	c.tail = nil
+	var counted tally
+	counted[stateNumber(Pending)] = int32(len(c.items))
+	for _, r := range reports {
+		n := x.node(r.Key)
+		it := c.listed(n)
+		if it == nil {
+			c.tail = append(c.tail, item{node: n, parent: r.Ref.Parent})
+			x.refer(c, n)
+		} else {
+			counted[stateNumber(Pending)]--
+		}
+		counted[stateNumber(r.State)]++
+		x.believeOne(c, n, r, mode)
+		if it != nil && it.more != nil && n.own == c && (n.know == landed || n.know == unknown) {
+			x.hold(n, it.more.slots)
+		}
+	}
+	for _, it := range old {
+		x.unlink(c, &it)
+	}
+	x.count(c, counted)
+}
+
+// believeOne takes over one report. That of the owner counts more than that of another, and any more than none.
+func (x *index) believeOne(c *claim, n *node, r report, mode Mode) {
+	know := believed(r.Pushed, mode)
+	if n.proven || n.busy || know == absent || n.own != c && n.know != absent && n.refs.size() > 1 {
+		return
+	}
+	n.know, n.hash = know, parseDigest(r.Hash)
+	n.lies(r.Ref.Parent)
+	n.copied = r.State != Synced && r.State != Drifted
+	n.seq++
+	n.setDrift("")
+	if r.State == Drifted {
+		n.setDrift(cmp.Or(r.Message, "it was changed in the backend"))
+	}
 }

@@ -4,7 +4,9 @@
 package engine
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
@@ -72,4 +74,160 @@ func (p *push) reportOf(it *item, wanted backend.Item, v verdict) Pushed {
 		}
 	}
 	return out
+}
+
+// namedResources is how many resources the message of an Outcome names.
+const namedResources = 3
+
+// verdict is what came of one resource in one push.
+type verdict struct {
+	state  State
+	reason Reason
+	// key names the resource in the Outcome's message; empty when the message does automatically.
+	key     string
+	code    int
+	message string
+	// retry is when to push again; 0: something wakes the Claim, or nothing has to.
+	retry time.Duration
+	// coming: it waits for nothing but what other live Claims bring.
+	coming bool
+	// away: nothing is left of it.
+	away bool
+}
+
+// gravity orders the reasons: the Outcome has that of the gravest.
+func gravity(r Reason) int {
+	switch r {
+	case ReasonInvalid:
+		return 8
+	case ReasonUnknownKind:
+		return 7
+	case ReasonConflict:
+		return 6
+	case ReasonRefused:
+		return 5
+	case ReasonRetrying:
+		return 4
+	case ReasonDrifted:
+		return 3
+	case ReasonWaiting:
+		return 2
+	case ReasonPlanned:
+		return 1
+	default:
+		return 0
+	}
+}
+
+// stalls reports whether a user must act.
+func stalls(r Reason) bool {
+	return r == ReasonInvalid || r == ReasonUnknownKind || r == ReasonConflict || r == ReasonRefused
+}
+
+// summarize joins the outcome of each resource into an Outcome without its Pushed and Deleted. Age is how long ago the Claim's
+// content was first pushed.
+func summarize(verdicts []verdict, age time.Duration) Outcome {
+	o := Outcome{Reason: ReasonSynced}
+	coming := 0
+	for _, v := range verdicts {
+		if gravity(v.reason) > gravity(o.Reason) {
+			o.Reason = v.reason
+		}
+		o.Stalled = o.Stalled || stalls(v.reason)
+		if v.retry > 0 && (o.RetryAfter == 0 || v.retry < o.RetryAfter) {
+			o.RetryAfter = v.retry
+		}
+		if v.coming {
+			coming++
+		}
+	}
+	o.Message = messageFor(verdicts, o.Reason)
+	if o.Reason == ReasonWaiting && coming > 0 && age < settleTime && allComing(verdicts) {
+		o.Settling = true
+		if rest := settleTime - age; o.RetryAfter == 0 || rest < o.RetryAfter {
+			o.RetryAfter = rest
+		}
+	}
+	return o
+}
+
+// allComing reports whether nothing but what other Claims bring is missing.
+func allComing(verdicts []verdict) bool {
+	for _, v := range verdicts {
+		if v.reason != ReasonSynced && !v.coming {
+			return false
+		}
+	}
+	return true
+}
+
+// messageFor names the first resources that have a reason.
+func messageFor(verdicts []verdict, reason Reason) string {
+	if reason == ReasonSynced {
+		return ""
+	}
+	var parts []string
+	more := 0
+	for _, v := range verdicts {
+		switch {
+		case v.reason != reason:
+		case len(parts) == namedResources:
+			more++
+		case v.key == "":
+			parts = append(parts, v.message)
+		default:
+			parts = append(parts, v.key+": "+v.message)
+		}
+	}
+	if more > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// tally is how many resources are in each state, in the order of stateNumber.
+type tally [6]int32
+
+// byState is the tally with the states' names. Each state is in it.
+func (t tally) byState() map[State]int {
+	counts := make(map[State]int, len(t))
+	for _, s := range []State{Pending, Synced, Drifted, Failed, Deleting, NotApplicable} {
+		counts[s] = int(t[stateNumber(s)])
+	}
+	return counts
+}
+
+// stateNumber is the place of a state in a tally. A word that is no state is taken for Pending.
+func stateNumber(s State) int {
+	switch s {
+	case Synced:
+		return 1
+	case Drifted:
+		return 2
+	case Failed:
+		return 3
+	case Deleting:
+		return 4
+	case NotApplicable:
+		return 5
+	default:
+		return 0
+	}
+}
+
+// tallyOf counts what is reported of a Claim.
+func tallyOf(pushed []Pushed) tally {
+	var t tally
+	for _, p := range pushed {
+		t[stateNumber(p.State)]++
+	}
+	return t
+}
+
+// count replaces what the counts have of c.
+func (x *index) count(c *claim, t tally) {
+	for i := range t {
+		x.counts[i] += t[i] - c.counted[i]
+	}
+	c.counted = t
 }
