@@ -19,7 +19,7 @@ import (
 
 const (
 	// goalManager is the most memory of Groundskeeper's controller manager, in MiB.
-	goalManager = 250.0
+	goalManager = 400.0
 	// resourcesEach is how many backend resources newTranslation lists.
 	resourcesEach = 2
 )

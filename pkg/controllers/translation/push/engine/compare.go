@@ -133,7 +133,7 @@ func (e *Engine) enter(findings []finding, r *Report) {
 	e.with(func(x *index) {
 		for i := range findings {
 			f := &findings[i]
-			if f.n = x.found(f); f.n == nil {
+			if !x.current(f) {
 				continue
 			}
 			if f.kind != asWanted {
@@ -152,31 +152,10 @@ func (e *Engine) enter(findings []finding, r *Report) {
 	})
 }
 
-// found is the node that a finding is about; nil when something happened to it since the reconciliation began, and when it is as
-// wanted and its Claim at rest, which need not be loaded for that.
-func (x *index) found(f *finding) *node {
-	n, c := f.n, f.c
-	if n == nil || x.nodes.get(n.key) != n {
-		// The Claim was at rest then, or was since.
-		if x.claims[c.name] != c || c.gen != f.gen {
-			return nil
-		}
-		if c.work == nil {
-			if c.seq != f.seq {
-				return nil
-			}
-			if f.kind == asWanted {
-				c.see(int(f.place))
-				return nil
-			}
-			x.load(c)
-		}
-		n = c.items[f.place].node
-	}
-	if n == nil || n.busy || n.seq != f.seq || n.own != c {
-		return nil
-	}
-	return n
+// current reports whether nothing has happened to the resource of a finding since the reconciliation began.
+func (x *index) current(f *finding) bool {
+	n := f.n
+	return x.nodes.get(n.key) == n && !n.busy && n.seq == f.seq && n.own == f.c
 }
 
 // repair marks what the next push has to repair, and reports whether there is anything.

@@ -89,7 +89,7 @@ func New(b backend.Backend, o Options) *Engine {
 	}
 	o.Concurrency = max(o.Concurrency, 1)
 	e := &Engine{b: b, o: o, locks: locks{held: map[string]*lock{}}, listing: mostListed}
-	e.x = newIndex(e.read)
+	e.x = newIndex()
 	return e
 }
 

@@ -22,9 +22,6 @@ type index struct {
 	// doubling are the kinds of which some resource doubles.
 	doubling map[string]struct{}
 	counts   tally
-	// resting are the Claims at rest, by the traces of what they list. read understands the items of one that is loaded.
-	resting map[uint64]*claim
-	read    func([]backend.Item) []reading
 	// woken are the Claims that the current use of the index concerns, now its time.
 	woken map[types.NamespacedName]struct{}
 	now   time.Time
@@ -32,14 +29,12 @@ type index struct {
 	buried map[backend.Key]struct{}
 }
 
-func newIndex(read func([]backend.Item) []reading) index {
+func newIndex() index {
 	return index{
 		claims:   map[types.NamespacedName]*claim{},
 		nodes:    newNodes(),
 		slots:    occupants{},
 		doubling: map[string]struct{}{},
-		resting:  map[uint64]*claim{},
-		read:     read,
 	}
 }
 
@@ -89,8 +84,6 @@ type rare struct {
 	providers set[node]
 	// waiters are the Claims to wake when it is created or deleted.
 	waiters set[claim]
-	// resters are the Claims at rest that list something that needs it.
-	resters set[claim]
 	// held are the slots that it holds.
 	held []slot
 	// drift reports how the backend has it otherwise; empty: it does not.
@@ -114,23 +107,12 @@ type claim struct {
 	wanted  Items
 	content id
 	// current and deleting as the Claim specifies. pushed: it was pushed by this process, which thereby knows better than what was
-	// reported. wrote: something was written for the content. synced: it was in sync since. pushing: it is pushed now.
-	current, deleting, pushed, wrote, synced, pushing bool
-	// landed, proven and seq are, while it is at rest, those of all its nodes. unseen are the places of the items that no
-	// drift pass has seen since.
-	landed, proven bool
-	seq            uint32
-	unseen         places
+	// reported. wrote: something was written for the content. synced: it was in sync since.
+	current, deleting, pushed, wrote, synced bool
 	// gen changes with everything that a push depends on.
 	gen uint32
 	// seen is when the content was first pushed.
-	seen moment
-	// work is nil while it is at rest: see loads.
-	*work
-}
-
-// work is what a Claim has while there is something to do for it, or another client has to do with what it lists.
-type work struct {
+	seen  moment
 	items []item
 	// tail are the resources that are no longer listed and not known to have been deleted, in the order they were listed in.
 	tail []item

@@ -111,7 +111,6 @@ func (n *node) referred(fn func(*item) bool) bool {
 
 // removeClaim drops c and everything that only it referred to.
 func (x *index) removeClaim(c *claim) {
-	x.load(c)
 	items := slices.Concat(c.items, c.tail)
 	c.items, c.tail = nil, nil
 	c.gen++
@@ -125,7 +124,7 @@ func (x *index) removeClaim(c *claim) {
 
 // node is the node of a key, made when there is none.
 func (x *index) node(key backend.Key) *node {
-	n := x.nodeOf(key)
+	n := x.nodes.get(key)
 	if n == nil {
 		n = &node{key: key, unlisted: momentOf(x.now)}
 		x.nodes.add(n)
@@ -147,7 +146,7 @@ func (x *index) drop(n *node) {
 	if n.needers.size() > 0 {
 		return
 	}
-	if r := n.rare; r != nil && (r.providers.size() > 0 || r.waiters.size() > 0 || r.resters.size() > 0) {
+	if r := n.rare; r != nil && (r.providers.size() > 0 || r.waiters.size() > 0) {
 		return
 	}
 	x.nodes.remove(n)
@@ -247,7 +246,6 @@ func (x *index) release(n *node) {
 // holder is a node, other than it has, that holds a slot which it needs, and the slot; nil when all are free.
 func (x *index) holder(it *item) (*node, slot) {
 	for _, s := range it.slots() {
-		x.loadAt(s.trace())
 		holders := x.slots[s]
 		for n := range holders.all() {
 			if n != it.node {

@@ -79,17 +79,13 @@ func (x *index) observe(s sight, mode Mode) {
 	}
 	isNew := c == nil
 	if isNew {
-		c = &claim{name: s.Name, uid: s.uid, work: &work{}}
+		c = &claim{name: s.Name, uid: s.uid}
 		x.claims[s.Name] = c
 	}
 	changed := isNew || !s.same || c.deleting != s.Deleting || c.current != s.Current || c.owner != s.owner || c.created != s.Created.UnixMicro()
-	known := !changed && c.pushed
-	if !known {
-		x.load(c)
-	}
 	// What is kept elsewhere is not kept twice.
 	c.wanted = s.Items
-	if known {
+	if !changed && c.pushed {
 		return
 	}
 	turned := c.deleting != s.Deleting
@@ -119,7 +115,6 @@ func (x *index) observe(s sight, mode Mode) {
 	if !c.pushed {
 		x.believe(c, s.reported, mode)
 	}
-	x.rest(c)
 }
 
 // relist replaces what c lists. What it listed before and does not any more has to be deleted.

@@ -115,8 +115,8 @@ func TestConcurrentUse(t *testing.T) {
 	}
 	queue.ShutDown()
 	wg.Wait()
-	if len(b.objects) > 0 || e.x.left() > 0 {
-		t.Fatalf("left: %v, %d nodes", b.objects, e.x.left())
+	if len(b.objects) > 0 || e.x.nodes.count > 0 {
+		t.Fatalf("left: %v, %d nodes", b.objects, e.x.nodes.count)
 	}
 }
 

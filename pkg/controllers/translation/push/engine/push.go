@@ -26,7 +26,6 @@ func (e *Engine) Push(ctx context.Context, name types.NamespacedName) (Outcome, 
 	if p == nil {
 		return Outcome{}, fmt.Errorf("claim %s: %w", name, ErrUnknownClaim)
 	}
-	defer p.end()
 	var err error
 	switch {
 	case e.o.Mode == Plan:
@@ -70,9 +69,8 @@ func (e *Engine) begin(name types.NamespacedName) *push {
 		if c == nil {
 			return
 		}
-		x.load(c)
 		x.stopWaiting(c)
-		c.pushed, c.pushing = true, true
+		c.pushed = true
 		if c.seen == 0 {
 			c.seen = momentOf(x.now)
 		}
@@ -86,14 +84,6 @@ func (e *Engine) begin(name types.NamespacedName) *push {
 		p.wanted = wanted.List()
 	}
 	return p
-}
-
-// end lets the Claim rest if nothing is left to do.
-func (p *push) end() {
-	p.e.with(func(x *index) {
-		p.c.pushing = false
-		x.rest(p.c)
-	})
 }
 
 // bringAll brings about one item after the other. What one needs stands before it.

@@ -45,7 +45,7 @@ func TestDeletingInAnyOrderLeavesNothing(t *testing.T) {
 	expect(t, "claims left", len(w.claims), 0)
 	expect(t, "objects left", len(w.backend.objects), 0)
 	expect(t, "requests", len(w.backend.log), 9)
-	expect(t, "nodes left in the index", w.engine.x.left(), 0)
+	expect(t, "nodes left in the index", w.engine.x.nodes.count, 0)
 	expect(t, "objects that went before their time", len(w.backend.cascaded), 0)
 }
 

@@ -158,7 +158,6 @@ func (x *index) invalidate(n *node) {
 				queue = append(queue, a)
 			}
 		}
-		x.loadEvicted(m)
 		for d := range m.needers.all() {
 			if _, done := seen[d]; done {
 				continue

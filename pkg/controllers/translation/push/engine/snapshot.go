@@ -17,20 +17,13 @@ const snapshotClaims = 500
 // entry is a resource as the index had it when a drift pass began. A reconciliation has those of all resources at the same time.
 type entry struct {
 	c *claim
-	// n is nil when the Claim was at rest.
 	n *node
-	// wanted are the items of the Claim, place is that of the item among them, gen and seq those of Claim and node.
-	wanted          Items
-	gen, place, seq uint32
-	ordered         bool
+	// wanted are the items of the Claim, place is that of the item among them, seq that of the node.
+	wanted     Items
+	place, seq uint32
+	ordered    bool
 	// check: it should be in the backend as wanted. Otherwise only its copy is of interest.
 	check bool
-}
-
-// member is an item of a Claim, by its place.
-type member struct {
-	c     *claim
-	place uint32
 }
 
 // lister gives the items of entries. Those of one Claim mostly come one after the other, and its list is requested once.
@@ -53,25 +46,11 @@ func (l *lister) item(en *entry) backend.Item {
 type snapshot struct {
 	listed map[backend.Collection][]entry
 	alone  []entry
-	// tops are the keys of resources of Claims at rest under which collections of the same Claim lie. Those of others do
-	// not, or it would not have been at rest.
-	tops map[member]backend.Key
-}
-
-// above is the key of a resource, nil when no collections can lie under it.
-func (s *snapshot) above(en *entry) *backend.Key {
-	if en.n != nil {
-		return &en.n.key
-	}
-	if key, ok := s.tops[member{en.c, en.place}]; ok {
-		return &key
-	}
-	return nil
 }
 
 // snapshot records what the backend should have. Entries of one Claim in a collection stand together.
 func (e *Engine) snapshot() snapshot {
-	s := snapshot{listed: map[backend.Collection][]entry{}, tops: map[member]backend.Key{}}
+	s := snapshot{listed: map[backend.Collection][]entry{}}
 	var claims []*claim
 	e.with(func(x *index) {
 		x.buried = map[backend.Key]struct{}{}
@@ -82,19 +61,11 @@ func (e *Engine) snapshot() snapshot {
 	for len(claims) > 0 {
 		part := claims[:min(snapshotClaims, len(claims))]
 		claims = claims[len(part):]
-		var resting []resting
 		e.with(func(*index) {
 			for _, c := range part {
-				if c.work != nil {
-					s.add(c, e.o.Mode)
-				} else {
-					resting = append(resting, restingOf(c))
-				}
+				s.add(c, e.o.Mode)
 			}
 		})
-		for i := range resting {
-			s.addResting(&resting[i], e.resolve(resting[i].wanted.List()))
-		}
 	}
 	return s
 }
@@ -110,38 +81,9 @@ func (s *snapshot) add(c *claim, mode Mode) {
 		// What is to be repaired is left to that. What is only observed may be as wanted again.
 		known := n.know == landed || n.drift() != "" && mode == Observe
 		s.enter(entry{
-			n: n, c: c, wanted: c.wanted, gen: c.gen, place: uint32(i), seq: n.seq, ordered: it.ordered,
+			n: n, c: c, wanted: c.wanted, place: uint32(i), seq: n.seq, ordered: it.ordered,
 			check: known && !n.busy && n.hash == it.want,
 		}, it.in)
-	}
-}
-
-// resting is a Claim that was at rest.
-type resting struct {
-	c      *claim
-	wanted Items
-	gen    uint32
-	seq    uint32
-	landed bool
-}
-
-func restingOf(c *claim) resting {
-	return resting{c: c, wanted: c.wanted, gen: c.gen, seq: c.seq, landed: c.landed}
-}
-
-// addResting enters what a Claim at rest has, whose items read so.
-func (s *snapshot) addResting(r *resting, readings []reading) {
-	under := map[backend.Key]struct{}{}
-	for i := range readings {
-		under[parentOf(readings[i].in)] = struct{}{}
-	}
-	for i := range readings {
-		read := &readings[i]
-		en := entry{c: r.c, wanted: r.wanted, gen: r.gen, place: uint32(i), seq: r.seq, ordered: read.Ordered, check: r.landed}
-		if _, ok := under[read.Key]; ok {
-			s.tops[member{en.c, en.place}] = read.Key
-		}
-		s.enter(en, read.collection())
 	}
 }
 
@@ -172,17 +114,20 @@ const (
 // may need all the rest; and after that what lies under something that could not be read.
 func (p *pass) walk(ctx context.Context) {
 	waiting := map[backend.Collection]struct{}{}
+	above := map[backend.Key]struct{}{}
+	for c := range p.listed {
+		above[parentOf(c)] = struct{}{}
+	}
 	for c, entries := range p.listed {
 		for _, en := range entries {
-			if key := p.above(&en); key != nil {
-				p.parents[*key] = parentElsewhere
+			if _, ok := above[en.n.key]; ok {
+				p.parents[en.n.key] = parentAwaited
 			}
 			if en.check {
 				waiting[c] = struct{}{}
 			}
 		}
 	}
-	p.awaitParents()
 	wave := p.e.b.Roots()
 	for turn := parentThere; turn <= parentAwaited && ctx.Err() == nil; {
 		for c := range waiting {
@@ -207,17 +152,6 @@ func (p *pass) walk(ctx context.Context) {
 	}
 }
 
-// awaitParents keeps, of all entries, those that collections lie under.
-func (p *pass) awaitParents() {
-	keep := map[backend.Key]parentState{}
-	for c := range p.listed {
-		if _, ok := p.parents[parentOf(c)]; ok {
-			keep[parentOf(c)] = parentAwaited
-		}
-	}
-	p.parents = keep
-}
-
 // parentOf is the key of what a collection lies under.
 func parentOf(c backend.Collection) backend.Key {
 	return backend.Key{Kind: c.ParentKind, ID: c.Parent}
@@ -238,12 +172,8 @@ func (p *pass) fresh(collections []backend.Collection) []backend.Collection {
 // noteParents enters which of the parents among the entries of a list are there and which are missing.
 func (p *pass) noteParents(list []backend.Observed, entries []entry) {
 	for _, en := range entries {
-		key := p.above(&en)
-		if key == nil {
-			continue
-		}
-		if _, ok := p.parents[*key]; ok {
-			p.parents[*key] = parentMissing
+		if _, ok := p.parents[en.n.key]; ok {
+			p.parents[en.n.key] = parentMissing
 		}
 	}
 	for i := range list {
