@@ -22,7 +22,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
+	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 )
 
 // cacheOptions puts together what the controllers require of the cache they share.
@@ -34,7 +34,7 @@ func cacheOptions(controllers []controller, scheme *runtime.Scheme) (cache.Optio
 		ByObject:                    map[client.Object]cache.ByObject{},
 	}
 	by := map[schema.GroupVersionKind]string{}
-	var whole []*kinds.Cached
+	var whole []*resourcewatch.Cached
 	for _, c := range controllers {
 		if c.whole != nil {
 			whole = append(whole, c.whole)
@@ -59,7 +59,7 @@ func cacheOptions(controllers []controller, scheme *runtime.Scheme) (cache.Optio
 			options.ByObject[object] = restriction
 		}
 	}
-	options.NewInformer = kinds.NewInformer(whole...)
+	options.NewInformer = resourcewatch.NewInformer(whole...)
 	return options, nil
 }
 

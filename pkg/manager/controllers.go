@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
+	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 )
 
 // controller is an entry of the list of controllers.
@@ -36,7 +36,7 @@ type controller struct {
 	// own is the cache that this controller has beside the shared one; nil: it has none.
 	own *ownCache
 	// whole is what the shared cache has all of for this controller, so that others can follow it there. nil: nothing.
-	whole *kinds.Cached
+	whole *resourcewatch.Cached
 	// add puts it into the manager. nil: it does not run there (run starts it).
 	add addFunc
 }

@@ -21,7 +21,7 @@ import (
 
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	groundskeeperscheme "groundskeeper.io/groundskeeper/pkg/apis/scheme"
-	"groundskeeper.io/groundskeeper/pkg/controllers/observe"
+	"groundskeeper.io/groundskeeper/pkg/controllers/instrument"
 	"groundskeeper.io/groundskeeper/pkg/process"
 	"groundskeeper.io/groundskeeper/pkg/statusz"
 	"groundskeeper.io/groundskeeper/pkg/version"
@@ -54,7 +54,7 @@ func run(ctx context.Context, config *v1alpha1.ControllerManagerConfiguration, l
 	ready.begin(apiServer)
 	enabled := dropOff(logger, selectEnabled(controllers, config.Controllers.Enabled), &config.Controllers)
 	overview := newOverview(&config.Controllers, fence, ready, controllers, enabled)
-	ctx = observe.With(ctx, overview.activity)
+	ctx = instrument.With(ctx, overview.activity)
 	stop := process.Serve(logger, listener, healthHandler(ready, metrics.Registry, pages{
 		"/statusz": statusz.Handler(overview.page),
 		"/configz": statusz.Handler(func() any { return config }), // it has no credentials, only paths of them

@@ -17,7 +17,6 @@ import (
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/maintenance"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/operator"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
 	klustersetup "groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/announce"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit"
@@ -31,6 +30,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/project/lifecycle"
 	"groundskeeper.io/groundskeeper/pkg/controllers/project/stale"
 	"groundskeeper.io/groundskeeper/pkg/controllers/project/usage"
+	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/annotate"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/converter"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/packed"
@@ -49,8 +49,8 @@ func controllers(fence *Fence) []controller {
 	clouds := &openStack{fence: fence.Check}
 	wakes := &routegc.Wakes{}
 	backends := &ownCache{}
-	translations := kinds.NewCached(usage.Translations, &midonetv1.Translation{}, packed.Metadata)
-	projects := &usage.Shared{Cached: []*kinds.Cached{translations}}
+	translations := resourcewatch.NewCached(usage.Translations, &midonetv1.Translation{}, packed.Metadata)
+	projects := &usage.Shared{Cached: []*resourcewatch.Cached{translations}}
 	// using makes the controllers of Projects share what they know of who uses one.
 	using := func(add func(ctrl.Manager, *v1alpha1.ControllersConfiguration, *usage.Usage) error) addFunc {
 		return func(_ context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {

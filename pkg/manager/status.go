@@ -167,7 +167,7 @@ type outcomes struct {
 	LastFailure string `json:"lastFailure,omitempty"`
 }
 
-// tally counts reconciles. It is an observe.Observer.
+// tally counts reconciles. It is an instrument.Observer.
 type tally struct {
 	now func() time.Time
 
@@ -179,7 +179,7 @@ func newTally(now func() time.Time) *tally {
 	return &tally{now: now, done: map[string]outcomes{}}
 }
 
-// Begin implements observe.Observer.
+// Begin implements instrument.Observer.
 func (a *tally) Begin(ctx context.Context, controller, _ string) (context.Context, func(reconcile.Result, error)) {
 	return ctx, func(_ reconcile.Result, err error) {
 		at := a.now().UTC().Format(time.RFC3339)

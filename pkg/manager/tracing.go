@@ -14,7 +14,7 @@ import (
 	tracingapi "k8s.io/component-base/tracing/api/v1"
 
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/observe"
+	"groundskeeper.io/groundskeeper/pkg/controllers/instrument"
 	"groundskeeper.io/groundskeeper/pkg/traces"
 )
 
@@ -36,9 +36,9 @@ func trace(ctx context.Context, restConfig *rest.Config, config v1alpha1.Tracing
 	if err != nil {
 		return nil, nil, err
 	}
-	restConfig.Wrap(observe.Requests(tracing.WrapperFor(provider)))
+	restConfig.Wrap(instrument.Requests(tracing.WrapperFor(provider)))
 	logger.Info("Sending traces", "collector", config.Endpoint, "samplingRatePerMillion", *config.SamplingRatePerMillion)
-	return observe.With(ctx, observe.Spans(provider)), func() {
+	return instrument.With(ctx, instrument.Spans(provider)), func() {
 		last, done := context.WithTimeout(context.WithoutCancel(ctx), traceFlush)
 		defer done()
 		if err := provider.Shutdown(last); err != nil {

@@ -15,7 +15,7 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/release"
-	served "groundskeeper.io/groundskeeper/pkg/controllers/kinds"
+	served "groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 )
 
 func newRestore(c *command) *cobra.Command {

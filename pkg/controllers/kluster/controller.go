@@ -18,7 +18,7 @@ import (
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/observe"
+	"groundskeeper.io/groundskeeper/pkg/controllers/instrument"
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
@@ -39,7 +39,7 @@ func Builder(
 
 // Complete adds the controller of that name to the manager of its builder. An error means that it was added twice.
 func Complete(b *builder.Builder, name string, r reconcile.Reconciler) error {
-	if err := b.Complete(observe.Reconciler(name, r)); err != nil {
+	if err := b.Complete(instrument.Reconciler(name, r)); err != nil {
 		return fmt.Errorf("make controller %s: %w", name, err)
 	}
 	return nil

@@ -17,7 +17,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/readiness"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/status"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
+	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 )
 
 const (
@@ -25,7 +25,7 @@ const (
 	statusPeriod = time.Second
 	// checkPeriod is how often a backend is checked when nothing is heard: a kind that appears or disappears with its objects is no
 	// event of an object.
-	checkPeriod = kinds.DiscoveryPeriod
+	checkPeriod = resourcewatch.DiscoveryPeriod
 )
 
 // Readiness withholds the endpoints of a backend, whatever the backend reports about them, and lets them be ready again.

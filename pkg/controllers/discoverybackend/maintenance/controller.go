@@ -31,8 +31,8 @@ import (
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/readiness"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
-	"groundskeeper.io/groundskeeper/pkg/controllers/observe"
+	"groundskeeper.io/groundskeeper/pkg/controllers/instrument"
+	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
@@ -56,7 +56,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.DiscoveryConfigurat
 	if err != nil {
 		return err
 	}
-	find, source, err := kinds.Connect(mgr)
+	find, source, err := resourcewatch.Connect(mgr)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.DiscoveryConfigurat
 		routeKinds = without(routeKinds, ingressRouteResource)
 	}
 	others := otherKinds(config.OtherKinds)
-	set := kinds.NewSet(find, source, clock, kinds.DiscoveryPeriod, followed(routeKinds, others)...)
+	set := resourcewatch.NewSet(find, source, clock, resourcewatch.DiscoveryPeriod, followed(routeKinds, others)...)
 	if err := mgr.Add(set); err != nil {
 		return fmt.Errorf("add the watches of controller %s: %w", ControllerName, err)
 	}
@@ -115,7 +115,7 @@ func addRoutes(mgr manager.Manager, routes *routes, watches *watches, concurrenc
 			return logger.WithValues("route", key.String())
 		}).
 		WatchesRawSource(source.TypedFunc[routeKey](watches.followRoutes)).
-		Complete(observe.Reconciler(routesName, routes))
+		Complete(instrument.Reconciler(routesName, routes))
 }
 
 func addBackends(mgr manager.Manager, backends *backends, watches *watches) error {
@@ -126,7 +126,7 @@ func addBackends(mgr manager.Manager, backends *backends, watches *watches) erro
 			RateLimiter:             kit.RateLimiter[reconcile.Request](),
 		}).
 		WatchesRawSource(source.Func(watches.followBackends)).
-		Complete(observe.Reconciler(ControllerName, backends))
+		Complete(instrument.Reconciler(ControllerName, backends))
 }
 
 // byResource makes kinds found by their resources.

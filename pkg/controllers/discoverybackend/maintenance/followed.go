@@ -14,7 +14,7 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
+	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 )
 
 // Indexes of what is followed.
@@ -63,27 +63,27 @@ func routeOf(kind *drain.Kind, content map[string]any) *route {
 }
 
 // followed are the kinds that maintenance follows. Where there are no DiscoveryBackends nothing else is watched.
-func followed(routes []*drain.Kind, others []*otherKind) []kinds.Kind {
+func followed(routes []*drain.Kind, others []*otherKind) []resourcewatch.Kind {
 	while := []schema.GroupResource{backendsResource()}
-	all := []kinds.Kind{
+	all := []resourcewatch.Kind{
 		{GroupResource: backendsResource(), Versions: []string{gimbalv1.SchemeGroupVersion.Version}, Value: backendOf},
 		{
 			GroupResource: servicesResource(), Versions: []string{"v1"}, While: while, Value: serviceOf,
-			Indexes: map[string]func(*kinds.Object) []string{byBackend: labelled},
+			Indexes: map[string]func(*resourcewatch.Object) []string{byBackend: labelled},
 		},
 		{
 			GroupResource: slicesResource(), Versions: []string{"v1"}, While: while, Value: sliceOf,
-			Indexes: map[string]func(*kinds.Object) []string{byService: serviceOfSlice},
+			Indexes: map[string]func(*resourcewatch.Object) []string{byService: serviceOfSlice},
 		},
 		{GroupResource: definitionsResource(), While: while},
 	}
 	for _, kind := range routes {
-		all = append(all, kinds.Kind{
+		all = append(all, resourcewatch.Kind{
 			GroupResource: routeResource(kind), Versions: kind.Versions, While: while,
 			Value: func(content map[string]any) any {
 				return routeOf(kind, content)
 			},
-			Indexes: map[string]func(*kinds.Object) []string{byService: servicesOf, byBackend: recordedBackends},
+			Indexes: map[string]func(*resourcewatch.Object) []string{byService: servicesOf, byBackend: recordedBackends},
 		})
 	}
 	for _, kind := range others {
@@ -102,7 +102,7 @@ func backendOf(content map[string]any) any {
 }
 
 // label is the backend that the labels of a Service name, "" when they name none.
-func label(object *kinds.Object) string {
+func label(object *resourcewatch.Object) string {
 	if kept := serviceIn(object); kept != nil {
 		return kept.backend
 	}
@@ -110,21 +110,21 @@ func label(object *kinds.Object) string {
 }
 
 // serviceOfSlice is the Service that an EndpointSlice belongs to.
-func serviceOfSlice(object *kinds.Object) []string {
+func serviceOfSlice(object *resourcewatch.Object) []string {
 	if kept := sliceIn(object); kept != nil && kept.service != "" {
 		return []string{object.Namespace + "/" + kept.service}
 	}
 	return nil
 }
 
-func labelled(service *kinds.Object) []string {
+func labelled(service *resourcewatch.Object) []string {
 	if backend := label(service); backend != "" {
 		return []string{backend}
 	}
 	return nil
 }
 
-func servicesOf(object *kinds.Object) []string {
+func servicesOf(object *resourcewatch.Object) []string {
 	kept, ok := object.Value.(*route)
 	if !ok {
 		return nil
@@ -137,7 +137,7 @@ func servicesOf(object *kinds.Object) []string {
 }
 
 // recordedBackends are the backends whose weights the record of a route has.
-func recordedBackends(object *kinds.Object) []string {
+func recordedBackends(object *resourcewatch.Object) []string {
 	kept, ok := object.Value.(*route)
 	if !ok || kept.record == "" {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
+	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 )
 
 const (
@@ -81,7 +81,7 @@ func (l *ledger) discard(key routeKey) {
 }
 
 // ahead reports whether a cached route is older than what Groundskeeper wrote: its event is on the way.
-func (l *ledger) ahead(key routeKey, cached *kinds.Object, now time.Time) bool {
+func (l *ledger) ahead(key routeKey, cached *resourcewatch.Object, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.of(key, cached.UID)
@@ -101,7 +101,7 @@ func (l *ledger) missing(key routeKey, uid types.UID, record string, stays func(
 }
 
 // agrees notes that nothing is to be done about a route that has a record, or none.
-func (l *ledger) agrees(key routeKey, cached *kinds.Object, record string) (news bool) {
+func (l *ledger) agrees(key routeKey, cached *resourcewatch.Object, record string) (news bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.of(key, cached.UID)
@@ -142,7 +142,7 @@ func (l *ledger) pause(key routeKey, uid types.UID, now time.Time) time.Duration
 }
 
 // wrote notes the state of a route after a write by Groundskeeper.
-func (l *ledger) wrote(key routeKey, written *kinds.Object, record string, now time.Time) {
+func (l *ledger) wrote(key routeKey, written *resourcewatch.Object, record string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.ensure(key, written.UID)

@@ -14,13 +14,13 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/status"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
+	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 )
 
 // cluster is what the caches know.
 type cluster struct {
-	set    *kinds.Set
-	reader kinds.Reader
+	set    *resourcewatch.Set
+	reader resourcewatch.Reader
 	// admins are the namespaces whose backends reach every namespace.
 	admins []string
 	// restored has the backends whose endpoints are known not to be withheld.
@@ -38,7 +38,7 @@ func (c *cluster) backends(ctx context.Context) (map[string]*gimbalv1.DiscoveryB
 	if err != nil {
 		return nil, err
 	}
-	found, err := c.reader.Find(ctx, backendsResource(), kinds.Query{})
+	found, err := c.reader.Find(ctx, backendsResource(), resourcewatch.Query{})
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ type membership struct {
 
 // membership looks up the Services of a route and their endpoints. It is an error when not all are known: one that is
 // missing would be taken for one without a backend, or without an endpoint.
-func (c *cluster) membership(ctx context.Context, backends map[string]*gimbalv1.DiscoveryBackend, object *kinds.Object) (*membership, error) {
+func (c *cluster) membership(ctx context.Context, backends map[string]*gimbalv1.DiscoveryBackend, object *resourcewatch.Object) (*membership, error) {
 	m := &membership{admins: c.admins, backends: backends, restored: c.restored, recorded: recordedBackends(object)}
 	kept, ok := object.Value.(*route)
 	if !ok {
@@ -103,7 +103,7 @@ func (c *cluster) membership(ctx context.Context, backends map[string]*gimbalv1.
 
 // target returns a Service with its EndpointSlices, nil when there is no such Service.
 func (c *cluster) target(ctx context.Context, name types.NamespacedName) (*target, error) {
-	services, err := c.reader.Find(ctx, servicesResource(), kinds.Query{Namespace: name.Namespace, Name: name.Name})
+	services, err := c.reader.Find(ctx, servicesResource(), resourcewatch.Query{Namespace: name.Namespace, Name: name.Name})
 	if err != nil || len(services) == 0 {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func (c *cluster) target(ctx context.Context, name types.NamespacedName) (*targe
 	if found.service == nil {
 		return nil, errors.New("Service " + name.String() + " cannot be read")
 	}
-	endpoints, err := c.reader.Find(ctx, slicesResource(), kinds.Query{Index: byService, Value: name.String()})
+	endpoints, err := c.reader.Find(ctx, slicesResource(), resourcewatch.Query{Index: byService, Value: name.String()})
 	if err != nil {
 		return nil, err
 	}

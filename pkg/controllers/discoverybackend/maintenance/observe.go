@@ -14,7 +14,7 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
+	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 )
 
 // facts are what the routes of a backend are like.
@@ -64,7 +64,7 @@ func (o *observer) observe(ctx context.Context, backend *gimbalv1.DiscoveryBacke
 	if err != nil {
 		return f, err
 	}
-	services, err := o.cluster.reader.Find(ctx, servicesResource(), kinds.Query{Index: byBackend, Value: backend.Name})
+	services, err := o.cluster.reader.Find(ctx, servicesResource(), resourcewatch.Query{Index: byBackend, Value: backend.Name})
 	if err != nil {
 		return f, err
 	}
@@ -97,12 +97,12 @@ func (o *observer) observe(ctx context.Context, backend *gimbalv1.DiscoveryBacke
 }
 
 // routesOf finds the routes of a kind that name one of the Services, or have the backend in their record.
-func (o *observer) routesOf(ctx context.Context, kind *drain.Kind, services []*kinds.Object, backend string) (map[types.NamespacedName]*kinds.Object, error) {
-	queries := []kinds.Query{{Index: byBackend, Value: backend}}
+func (o *observer) routesOf(ctx context.Context, kind *drain.Kind, services []*resourcewatch.Object, backend string) (map[types.NamespacedName]*resourcewatch.Object, error) {
+	queries := []resourcewatch.Query{{Index: byBackend, Value: backend}}
 	for _, service := range services {
-		queries = append(queries, kinds.Query{Index: byService, Value: service.Namespace + "/" + service.Name})
+		queries = append(queries, resourcewatch.Query{Index: byService, Value: service.Namespace + "/" + service.Name})
 	}
-	routes := map[types.NamespacedName]*kinds.Object{}
+	routes := map[types.NamespacedName]*resourcewatch.Object{}
 	for _, query := range queries {
 		found, err := o.cluster.reader.Find(ctx, routeResource(kind), query)
 		if err != nil {

@@ -14,7 +14,7 @@ import (
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
+	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 )
 
 // otherKind is a kind whose objects refer to Services and are not changed. The endpoints of the Services are withheld.
@@ -46,11 +46,11 @@ func (k *otherKind) groupResource() schema.GroupResource {
 type other struct{ services []types.NamespacedName }
 
 // followed is how the kind is followed.
-func (k *otherKind) followed(while []schema.GroupResource) kinds.Kind {
-	return kinds.Kind{
+func (k *otherKind) followed(while []schema.GroupResource) resourcewatch.Kind {
+	return resourcewatch.Kind{
 		GroupResource: k.groupResource(), Versions: k.versions, While: while,
 		Value:   func(content map[string]any) any { return otherOf(content, k.paths) },
-		Indexes: map[string]func(*kinds.Object) []string{byService: servicesOfOther},
+		Indexes: map[string]func(*resourcewatch.Object) []string{byService: servicesOfOther},
 	}
 }
 
@@ -101,7 +101,7 @@ func serviceNamed(value, namespace string) (types.NamespacedName, bool) {
 	return types.NamespacedName{}, false
 }
 
-func servicesOfOther(object *kinds.Object) []string {
+func servicesOfOther(object *resourcewatch.Object) []string {
 	kept, ok := object.Value.(*other)
 	if !ok {
 		return nil
@@ -114,11 +114,11 @@ func servicesOfOther(object *kinds.Object) []string {
 }
 
 // observeOthers adds the objects that refer to Services of a backend. It is an error when not all are known.
-func (o *observer) observeOthers(ctx context.Context, f *facts, backend *gimbalv1.DiscoveryBackend, services []*kinds.Object) error {
+func (o *observer) observeOthers(ctx context.Context, f *facts, backend *gimbalv1.DiscoveryBackend, services []*resourcewatch.Object) error {
 	for _, kind := range o.others {
 		for _, service := range services {
 			name := types.NamespacedName{Namespace: service.Namespace, Name: service.Name}
-			found, err := o.cluster.reader.Find(ctx, kind.groupResource(), kinds.Query{Index: byService, Value: name.String()})
+			found, err := o.cluster.reader.Find(ctx, kind.groupResource(), resourcewatch.Query{Index: byService, Value: name.String()})
 			if err != nil {
 				return fmt.Errorf("%s: %w", kind.GroupKind, err)
 			}
@@ -155,16 +155,16 @@ func (f *facts) countOther(name string, service types.NamespacedName, found *tar
 // followOthers enqueues the backends of the Services that objects refer to when the objects change.
 func (w *watches) followOthers(ctx context.Context) {
 	for _, kind := range w.others {
-		w.cluster.set.Subscribe(func(e kinds.Event) {
+		w.cluster.set.Subscribe(func(e resourcewatch.Event) {
 			names := map[string]bool{}
-			for _, object := range []*kinds.Object{e.Old, e.New} {
+			for _, object := range []*resourcewatch.Object{e.Old, e.New} {
 				if object == nil {
 					continue
 				}
 				for _, service := range servicesOfOther(object) {
 					namespace, name, _ := strings.Cut(service, "/")
 					// A Service that is not in the cache yet has a separate event later.
-					found, _ := w.cluster.reader.Find(ctx, servicesResource(), kinds.Query{Namespace: namespace, Name: name})
+					found, _ := w.cluster.reader.Find(ctx, servicesResource(), resourcewatch.Query{Namespace: namespace, Name: name})
 					for _, service := range found {
 						names[label(service)] = true
 					}

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
+	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 )
 
 const (
@@ -99,8 +99,8 @@ func (r *routes) Reconcile(ctx context.Context, key routeKey) (reconcile.Result,
 }
 
 // find returns a route from the cache, nil when there is none.
-func (r *routes) find(ctx context.Context, key routeKey) (*kinds.Object, error) {
-	found, err := r.cluster.reader.Find(ctx, key.resource, kinds.Query{Namespace: key.name.Namespace, Name: key.name.Name})
+func (r *routes) find(ctx context.Context, key routeKey) (*resourcewatch.Object, error) {
+	found, err := r.cluster.reader.Find(ctx, key.resource, resourcewatch.Query{Namespace: key.name.Namespace, Name: key.name.Name})
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
+	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 )
 
 // A route is drained by one write and restored by another, and costs nothing in between.
@@ -253,7 +253,7 @@ func TestOldEvents(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.mustCheck("us")
 		w.cluster("us", "clusterStatus", "Maintenance")
-		w.routes.ledger.wrote(webKey(), &kinds.Object{Identity: kinds.Identity{UID: w.web().GetUID(), ResourceVersion: "9999"}}, "", time.Now())
+		w.routes.ledger.wrote(webKey(), &resourcewatch.Object{Identity: resourcewatch.Identity{UID: w.web().GetUID(), ResourceVersion: "9999"}}, "", time.Now())
 		w.mustCorrect(0)
 		time.Sleep(quietPeriod)
 		w.mustCorrect(1)

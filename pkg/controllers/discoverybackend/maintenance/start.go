@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
+	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 )
 
 // start is what was there when this process began to write. A record that is removed later is put back from the ledger; one that was
@@ -70,7 +70,7 @@ func drainedSince(backend *gimbalv1.DiscoveryBackend) *time.Time {
 }
 
 // follow notes routes that were there at the start, and discards those that a user has changed since.
-func (s *start) follow(key routeKey, e kinds.Event) {
+func (s *start) follow(key routeKey, e resourcewatch.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !e.Initial {

@@ -14,7 +14,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/readiness"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
+	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 )
 
 // service is what is kept of a Service.
@@ -78,7 +78,7 @@ func sameTarget(a, b *service) bool {
 }
 
 // serviceIn and sliceIn are what was kept, nil for nothing.
-func serviceIn(object *kinds.Object) *service {
+func serviceIn(object *resourcewatch.Object) *service {
 	if object == nil {
 		return nil
 	}
@@ -86,7 +86,7 @@ func serviceIn(object *kinds.Object) *service {
 	return kept
 }
 
-func sliceIn(object *kinds.Object) *slice {
+func sliceIn(object *resourcewatch.Object) *slice {
 	if object == nil {
 		return nil
 	}

@@ -19,7 +19,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/status"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
+	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 )
 
 // gatherPeriod is how long events of routes are gathered before their backends are checked.
@@ -50,23 +50,23 @@ func (w *watches) followRoutes(ctx context.Context, queue workqueue.TypedRateLim
 	w.routes = queue
 	w.mu.Unlock()
 	w.cluster.start.begin()
-	w.cluster.set.Subscribe(func(e kinds.Event) {
+	w.cluster.set.Subscribe(func(e resourcewatch.Event) {
 		object := e.Object()
 		key := routeKey{e.Resource, types.NamespacedName{Namespace: object.Namespace, Name: object.Name}}
 		w.cluster.start.follow(key, e)
 		queue.Add(key)
 	}, w.routeResources()...)
-	w.cluster.set.Subscribe(func(e kinds.Event) {
+	w.cluster.set.Subscribe(func(e resourcewatch.Event) {
 		if targetChanged(e) {
 			w.addRoutes(ctx, byService, e.Object().Namespace+"/"+e.Object().Name)
 		}
 	}, servicesResource())
-	w.cluster.set.Subscribe(func(e kinds.Event) {
+	w.cluster.set.Subscribe(func(e resourcewatch.Event) {
 		for _, service := range servicesOfSlices(e) {
 			w.addRoutes(ctx, byService, service)
 		}
 	}, slicesResource())
-	w.cluster.set.Subscribe(func(e kinds.Event) {
+	w.cluster.set.Subscribe(func(e resourcewatch.Event) {
 		before, after := backendIn(e.Old), backendIn(e.New)
 		if before == nil || after == nil || drainChanged(before, after) {
 			w.addRoutesOf(ctx, e.Object().Name)
@@ -81,14 +81,14 @@ func (w *watches) followBackends(ctx context.Context, queue workqueue.TypedRateL
 	w.backends = queue
 	w.mu.Unlock()
 	w.cluster.start.begin()
-	w.cluster.set.Subscribe(func(e kinds.Event) {
+	w.cluster.set.Subscribe(func(e resourcewatch.Event) {
 		object := e.Object()
 		queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: object.Namespace, Name: object.Name}})
 		w.notifyBackends(ctx, w.held(ctx)...) // another backend may serve now, or leave automatic maintenance
 	}, backendsResource())
-	w.cluster.set.Subscribe(func(e kinds.Event) {
+	w.cluster.set.Subscribe(func(e resourcewatch.Event) {
 		names := map[string]bool{}
-		for _, object := range []*kinds.Object{e.Old, e.New} {
+		for _, object := range []*resourcewatch.Object{e.Old, e.New} {
 			if object != nil {
 				names[label(object)] = true
 			}
@@ -98,15 +98,15 @@ func (w *watches) followBackends(ctx context.Context, queue workqueue.TypedRateL
 			w.notifyBackendsOf(ctx, e.Object().Namespace+"/"+e.Object().Name)
 		}
 	}, servicesResource())
-	w.cluster.set.Subscribe(func(e kinds.Event) {
+	w.cluster.set.Subscribe(func(e resourcewatch.Event) {
 		for _, service := range servicesOfSlices(e) {
 			w.notifyBackendsOf(ctx, service)
 		}
 	}, slicesResource())
-	w.cluster.set.Subscribe(func(e kinds.Event) { w.notifyBackends(ctx, w.concerned(ctx, e)...) }, w.routeResources()...)
+	w.cluster.set.Subscribe(func(e resourcewatch.Event) { w.notifyBackends(ctx, w.concerned(ctx, e)...) }, w.routeResources()...)
 	w.followOthers(ctx)
 	// Creating or deleting a CustomResourceDefinition adds or removes a kind of route.
-	w.cluster.set.Subscribe(func(e kinds.Event) {
+	w.cluster.set.Subscribe(func(e resourcewatch.Event) {
 		if resource := schema.ParseGroupResource(e.Object().Name); !e.Initial && slices.Contains(w.routeResources(), resource) {
 			w.cluster.set.Recheck()
 		}
@@ -130,19 +130,19 @@ func (w *watches) held(ctx context.Context) []string {
 }
 
 // targetChanged reports whether a Service came, went, or changed in what decides who receives.
-func targetChanged(e kinds.Event) bool {
+func targetChanged(e resourcewatch.Event) bool {
 	before, after := serviceIn(e.Old), serviceIn(e.New)
 	return before == nil || after == nil || !sameTarget(before, after)
 }
 
 // servicesOfSlices are the Services, as namespace/name, for which a change of an EndpointSlice matters. Before the first
 // listing is complete nothing was decided.
-func servicesOfSlices(e kinds.Event) []string {
+func servicesOfSlices(e resourcewatch.Event) []string {
 	if e.Initial || !sliceChanged(sliceIn(e.Old), sliceIn(e.New)) {
 		return nil
 	}
 	var all []string
-	for _, object := range []*kinds.Object{e.Old, e.New} {
+	for _, object := range []*resourcewatch.Object{e.Old, e.New} {
 		if object != nil {
 			all = append(all, serviceOfSlice(object)...)
 		}
@@ -155,9 +155,9 @@ func (w *watches) notifyBackendsOf(ctx context.Context, service string) {
 	names := map[string]bool{}
 	for _, resource := range w.routeResources() {
 		// Routes of a kind that is not known yet have dedicated events to come.
-		found, _ := w.cluster.reader.Find(ctx, resource, kinds.Query{Index: byService, Value: service})
+		found, _ := w.cluster.reader.Find(ctx, resource, resourcewatch.Query{Index: byService, Value: service})
 		for _, object := range found {
-			for _, name := range w.concerned(ctx, kinds.Event{New: object}) {
+			for _, name := range w.concerned(ctx, resourcewatch.Event{New: object}) {
 				names[name] = true
 			}
 		}
@@ -166,9 +166,9 @@ func (w *watches) notifyBackendsOf(ctx context.Context, service string) {
 }
 
 // concerned are the backends that a route refers to, or did.
-func (w *watches) concerned(ctx context.Context, e kinds.Event) []string {
+func (w *watches) concerned(ctx context.Context, e resourcewatch.Event) []string {
 	names := map[string]bool{}
-	for _, object := range []*kinds.Object{e.Old, e.New} {
+	for _, object := range []*resourcewatch.Object{e.Old, e.New} {
 		if object == nil {
 			continue
 		}
@@ -181,7 +181,7 @@ func (w *watches) concerned(ctx context.Context, e kinds.Event) []string {
 		}
 		for _, service := range kept.view.Services() {
 			// What is not known yet has a dedicated event to come.
-			found, _ := w.cluster.reader.Find(ctx, servicesResource(), kinds.Query{Namespace: service.Namespace, Name: service.Name})
+			found, _ := w.cluster.reader.Find(ctx, servicesResource(), resourcewatch.Query{Namespace: service.Namespace, Name: service.Name})
 			for _, object := range found {
 				names[label(object)] = true
 			}
@@ -221,7 +221,7 @@ func (w *watches) endpointsChanged(name string) {
 // addRoutesOf requests a check of all routes of a backend.
 func (w *watches) addRoutesOf(ctx context.Context, backend string) {
 	w.addRoutes(ctx, byBackend, backend)
-	services, err := w.cluster.reader.Find(ctx, servicesResource(), kinds.Query{Index: byBackend, Value: backend})
+	services, err := w.cluster.reader.Find(ctx, servicesResource(), resourcewatch.Query{Index: byBackend, Value: backend})
 	if err != nil {
 		log.FromContext(ctx).V(1).Info("Waiting for the cache of Services", "err", err) // each new Service enqueues its routes
 	}
@@ -239,7 +239,7 @@ func (w *watches) addRoutes(ctx context.Context, index, value string) {
 		return
 	}
 	for _, resource := range w.routeResources() {
-		found, err := w.cluster.reader.Find(ctx, resource, kinds.Query{Index: index, Value: value})
+		found, err := w.cluster.reader.Find(ctx, resource, resourcewatch.Query{Index: index, Value: value})
 		if err != nil {
 			log.FromContext(ctx).V(1).Info("Waiting for the caches of routes", "err", err)
 		}
@@ -250,7 +250,7 @@ func (w *watches) addRoutes(ctx context.Context, index, value string) {
 }
 
 // backendIn is the backend that was kept, nil when there is none.
-func backendIn(object *kinds.Object) *gimbalv1.DiscoveryBackend {
+func backendIn(object *resourcewatch.Object) *gimbalv1.DiscoveryBackend {
 	if object == nil {
 		return nil
 	}

@@ -38,7 +38,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/readiness"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
+	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
 	gimbalapply "groundskeeper.io/groundskeeper/pkg/generated/applyconfiguration/gimbal/v1"
 )
@@ -49,7 +49,7 @@ const adminNamespace = "gimbal-discovery"
 // passes only when everybody waits. Reconciles are called by the tests.
 type world struct {
 	*testing.T
-	set      *kinds.Set
+	set      *resourcewatch.Set
 	dynamic  *dynamicfake.FakeDynamicClient
 	metadata *metadatafake.FakeMetadataClient
 	watches  *watches
@@ -105,7 +105,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	all, others := drain.Kinds(), otherKinds(nil)
-	w.set = kinds.NewSet(w.find, kinds.Source{Metadata: w.metadata, Dynamic: w.dynamic}, clock.RealClock{}, time.Hour, followed(all, others)...)
+	w.set = resourcewatch.NewSet(w.find, resourcewatch.Source{Metadata: w.metadata, Dynamic: w.dynamic}, clock.RealClock{}, time.Hour, followed(all, others)...)
 	cluster := &cluster{set: w.set, reader: w.set.Watched(), admins: []string{adminNamespace}, restored: &marks{}}
 	ledger := &ledger{}
 	w.watches = &watches{cluster: cluster, kinds: all, others: others}
@@ -133,7 +133,7 @@ func (w *world) start() {
 }
 
 // find is the discovery of the fake API server.
-func (w *world) find(_ context.Context, kind *kinds.Kind) (*schema.GroupVersionResource, error) {
+func (w *world) find(_ context.Context, kind *resourcewatch.Kind) (*schema.GroupVersionResource, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err, missing := w.unserved[kind.GroupResource]; missing {

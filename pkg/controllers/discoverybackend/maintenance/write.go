@@ -19,7 +19,7 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
+	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 )
 
 // correct reads a route from the API server and writes it as it should be: values and record first, and then, without a change of
@@ -70,7 +70,7 @@ func (r *routes) rewrite(ctx context.Context, key routeKey, object *unstructured
 		object.SetAnnotations(annotations)
 	}
 	kind := r.kinds[key.resource]
-	live := &kinds.Object{Value: &route{view: kind.View(object.Object), record: record}}
+	live := &resourcewatch.Object{Value: &route{view: kind.View(object.Object), record: record}}
 	membership, err := r.cluster.membership(ctx, backends, live)
 	if err != nil {
 		return drain.Decision{}, false, err
@@ -99,8 +99,8 @@ func (r *routes) update(ctx context.Context, client dynamic.ResourceInterface, k
 	}
 	r.meters.writes.WithLabelValues(what).Inc()
 	record := updated.GetAnnotations()[gimbalv1.AnnotationSavedWeights]
-	r.ledger.wrote(key, &kinds.Object{
-		Identity: kinds.Identity{UID: updated.GetUID(), ResourceVersion: updated.GetResourceVersion()},
+	r.ledger.wrote(key, &resourcewatch.Object{
+		Identity: resourcewatch.Identity{UID: updated.GetUID(), ResourceVersion: updated.GetResourceVersion()},
 		Value:    routeOf(r.kinds[key.resource], updated.Object),
 	}, record, r.clock.Now())
 	return updated, nil

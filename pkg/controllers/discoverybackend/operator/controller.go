@@ -33,7 +33,7 @@ import (
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/observe"
+	"groundskeeper.io/groundskeeper/pkg/controllers/instrument"
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
@@ -117,7 +117,7 @@ func (r *reconciler) watch(mgr manager.Manager, parts cache.Cache) error {
 		WatchesRawSource(source.Kind[client.Object](parts, &corev1.ServiceAccount{}, owner)).
 		WatchesRawSource(source.Kind[client.Object](parts, &rbacv1.RoleBinding{}, owner)).
 		WatchesRawSource(source.Kind[client.Object](parts, &rbacv1.ClusterRoleBinding{}, handler.EnqueueRequestsFromMapFunc(to.ofClusterBinding))).
-		Complete(observe.Reconciler(ControllerName, r))
+		Complete(instrument.Reconciler(ControllerName, r))
 }
 
 func newBuilder(mgr manager.Manager) *builder.Builder {

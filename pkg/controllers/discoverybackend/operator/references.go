@@ -21,7 +21,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/release"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/status"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
+	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 )
 
 // maxNamed is how many routes a message or an event names.
@@ -46,7 +46,7 @@ func newReferences(mgr manager.Manager, config configv1alpha1.DiscoveryConfigura
 		return nil, fmt.Errorf("make the discovery client of controller %s: %w", ControllerName, err)
 	}
 	return &release.References{
-		Live: mgr.GetAPIReader(), Routes: routes, Find: kinds.NewFinder(served), AdminNamespaces: config.AdminNamespaces,
+		Live: mgr.GetAPIReader(), Routes: routes, Find: resourcewatch.NewFinder(served), AdminNamespaces: config.AdminNamespaces,
 		Record: config.KeepRemovedReferences.Duration > 0, Clock: clock,
 	}, nil
 }

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
-	"groundskeeper.io/groundskeeper/pkg/controllers/observe"
+	"groundskeeper.io/groundskeeper/pkg/controllers/instrument"
+	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 )
 
 // messageNoImage does not report that no discoverer runs: a user may run one manually, or a former one may continue.
@@ -25,26 +25,26 @@ const messageNoImage = "no discoverer is started or managed: set controllers.dis
 // watchWithoutImage adds the controller without an image. It waits for DiscoveryBackends to be served, and watches
 // nothing else.
 func (r *reconciler) watchWithoutImage(mgr manager.Manager) error {
-	find, from, err := kinds.Connect(mgr)
+	find, from, err := resourcewatch.Connect(mgr)
 	if err != nil {
 		return err
 	}
-	set := kinds.NewSet(find, from, r.clock, kinds.DiscoveryPeriod, backendKind())
+	set := resourcewatch.NewSet(find, from, r.clock, resourcewatch.DiscoveryPeriod, backendKind())
 	if err := mgr.Add(set); err != nil {
 		return fmt.Errorf("add the watch of controller %s: %w", ControllerName, err)
 	}
-	return newBuilder(mgr).WatchesRawSource(source.Func(follow(set))).Complete(observe.Reconciler(ControllerName, r))
+	return newBuilder(mgr).WatchesRawSource(source.Func(follow(set))).Complete(instrument.Reconciler(ControllerName, r))
 }
 
 // backendKind is DiscoveryBackends, of which only metadata is kept: a reconciliation reads the backend itself.
-func backendKind() kinds.Kind {
-	return kinds.Kind{GroupResource: gimbalv1.Resource("discoverybackends"), Versions: []string{gimbalv1.SchemeGroupVersion.Version}}
+func backendKind() resourcewatch.Kind {
+	return resourcewatch.Kind{GroupResource: gimbalv1.Resource("discoverybackends"), Versions: []string{gimbalv1.SchemeGroupVersion.Version}}
 }
 
 // follow makes a request of each event of a backend.
-func follow(set *kinds.Set) func(context.Context, workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+func follow(set *resourcewatch.Set) func(context.Context, workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	return func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		set.Subscribe(func(e kinds.Event) {
+		set.Subscribe(func(e resourcewatch.Event) {
 			backend := e.Object()
 			queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: backend.Namespace, Name: backend.Name}})
 		}, backendKind().GroupResource)

@@ -25,7 +25,7 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/release"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
+	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 )
 
 // takeImage makes the operator one without an image, which reads all from the API server.
@@ -142,14 +142,14 @@ func TestFollow(t *testing.T) {
 	backend.SetGroupVersionKind(gimbalv1.SchemeGroupVersion.WithKind("DiscoveryBackend"))
 	synctest.Test(t, func(t *testing.T) {
 		var served atomic.Bool
-		find := func(_ context.Context, kind *kinds.Kind) (*schema.GroupVersionResource, error) {
+		find := func(_ context.Context, kind *resourcewatch.Kind) (*schema.GroupVersionResource, error) {
 			if !served.Load() {
 				return nil, nil
 			}
 			return new(kind.WithVersion(kind.Versions[0])), nil
 		}
 		server := fake.NewSimpleMetadataClient(scheme, []runtime.Object{backend}...)
-		set := kinds.NewSet(find, kinds.Source{Metadata: server}, clock.RealClock{}, kinds.DiscoveryPeriod, backendKind())
+		set := resourcewatch.NewSet(find, resourcewatch.Source{Metadata: server}, clock.RealClock{}, resourcewatch.DiscoveryPeriod, backendKind())
 		queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 		defer queue.ShutDown()
 		if err := follow(set)(t.Context(), queue); err != nil {
@@ -160,7 +160,7 @@ func TestFollow(t *testing.T) {
 		go func() { ended <- set.Start(ctx) }()
 		expectRequest := func(when, want string) {
 			t.Helper()
-			time.Sleep(2 * kinds.DiscoveryPeriod) // in which the Set rechecks what is served
+			time.Sleep(2 * resourcewatch.DiscoveryPeriod) // in which the Set rechecks what is served
 			synctest.Wait()
 			got := ""
 			if queue.Len() > 0 {

@@ -22,7 +22,7 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
+	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
@@ -42,7 +42,7 @@ type References struct {
 	// Routes reads and writes routes.
 	Routes dynamic.Interface
 	// Find reports in which version a kind of route is served.
-	Find kinds.Finder
+	Find resourcewatch.Finder
 	// AdminNamespaces are those whose backends reach every namespace.
 	AdminNamespaces []string
 	// Record is whether removed references are recorded in their routes, so that Restore can put them back.
@@ -119,7 +119,7 @@ func (r *route) String() string {
 // list returns all routes of a kind, none when the kind is not served. Either they are complete, or there is an error.
 func (r *References) list(ctx context.Context, kind *drain.Kind, namespace string) ([]*route, error) {
 	resource := schema.GroupResource{Group: kind.Group, Resource: kind.Resource}
-	served, err := r.Find(ctx, &kinds.Kind{GroupResource: resource, Versions: kind.Versions})
+	served, err := r.Find(ctx, &resourcewatch.Kind{GroupResource: resource, Versions: kind.Versions})
 	if err != nil || served == nil {
 		return nil, err
 	}

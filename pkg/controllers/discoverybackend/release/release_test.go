@@ -31,7 +31,7 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
+	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
 )
 
@@ -108,7 +108,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 			},
 		}),
 		Routes: w.routes,
-		Find: func(_ context.Context, kind *kinds.Kind) (*schema.GroupVersionResource, error) {
+		Find: func(_ context.Context, kind *resourcewatch.Kind) (*schema.GroupVersionResource, error) {
 			if err := w.intercept("find " + kind.Resource); err != nil || !slices.Contains(w.served, kind.Resource) {
 				return nil, err
 			}

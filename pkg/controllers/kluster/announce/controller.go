@@ -32,8 +32,8 @@ import (
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
+	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 )
 
 const (
@@ -57,11 +57,11 @@ type reconciler struct {
 // waits for DiscoveryBackends automatically: there may be none. An error means that the controller was added twice, or that no
 // client can be made.
 func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguration, clock clock.PassiveClock) error {
-	find, from, err := kinds.Connect(mgr)
+	find, from, err := resourcewatch.Connect(mgr)
 	if err != nil {
 		return err
 	}
-	set := kinds.NewSet(find, from, clock, kinds.DiscoveryPeriod, backendKind())
+	set := resourcewatch.NewSet(find, from, clock, resourcewatch.DiscoveryPeriod, backendKind())
 	if err := mgr.Add(set); err != nil {
 		return fmt.Errorf("add the watch of controller %s: %w", ControllerName, err)
 	}
@@ -111,17 +111,17 @@ func (r *reconciler) find(ctx context.Context, is func(*kubernikusv1.Kluster) bo
 }
 
 // backendKind is DiscoveryBackends, of which only metadata is kept: a reconciliation reads the backend itself.
-func backendKind() kinds.Kind {
-	return kinds.Kind{
+func backendKind() resourcewatch.Kind {
+	return resourcewatch.Kind{
 		GroupResource: gimbalv1.Resource("discoverybackends"), Versions: []string{gimbalv1.SchemeGroupVersion.Version},
 		Metadata: func(object metav1.Object) any { return object.GetLabels()[LabelUID] },
 	}
 }
 
 // follow makes requests of the events of backends.
-func (r *reconciler) follow(set *kinds.Set) func(context.Context, workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+func (r *reconciler) follow(set *resourcewatch.Set) func(context.Context, workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	return func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		set.Subscribe(func(e kinds.Event) {
+		set.Subscribe(func(e resourcewatch.Event) {
 			for _, request := range r.concernedBy(ctx, e) {
 				queue.Add(request)
 			}
@@ -132,7 +132,7 @@ func (r *reconciler) follow(set *kinds.Set) func(context.Context, workqueue.Type
 
 // concernedBy are the Klusters that an event of a backend concerns: theirs was changed, or another client's has been deleted, for
 // whose name they wait. Every Kluster is checked when this process begins, and what a status reports matters to none.
-func (r *reconciler) concernedBy(ctx context.Context, e kinds.Event) []reconcile.Request {
+func (r *reconciler) concernedBy(ctx context.Context, e resourcewatch.Event) []reconcile.Request {
 	if e.Initial || e.Old != nil && e.New != nil && e.Old.Generation == e.New.Generation && e.Old.Value == e.New.Value {
 		return nil
 	}

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
+	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 	"groundskeeper.io/groundskeeper/test/support/klustertest"
 )
 
@@ -75,23 +75,23 @@ func TestUsersOf(t *testing.T) {
 
 func TestConcernedBy(t *testing.T) {
 	f := newFlow(t, klustertest.Kluster("k", toBeAnnounced), klustertest.Kluster("other", toBeAnnounced))
-	backend := func(name string, generation int64, owner string) *kinds.Object {
-		object := &kinds.Object{Value: owner}
+	backend := func(name string, generation int64, owner string) *resourcewatch.Object {
+		object := &resourcewatch.Object{Value: owner}
 		object.Namespace, object.Name, object.Generation = discoveryNamespace, name, generation
 		return object
 	}
 	for name, tc := range map[string]struct {
-		event kinds.Event
+		event resourcewatch.Event
 		want  string
 	}{
-		"it was there before":     {kinds.Event{New: backend("k", 1, "k-uid"), Initial: true}, ""},
-		"own one created":         {kinds.Event{New: backend("k", 1, "k-uid")}, "garden-shop/k "},
-		"own one deleted":         {kinds.Event{Old: backend("k", 1, "k-uid")}, "garden-shop/k "},
-		"own one changed":         {kinds.Event{Old: backend("k", 1, "k-uid"), New: backend("k", 2, "k-uid")}, "garden-shop/k "},
-		"its label was changed":   {kinds.Event{Old: backend("k", 1, "k-uid"), New: backend("k", 1, "")}, "garden-shop/k "},
-		"its status was changed":  {kinds.Event{Old: backend("k", 1, "k-uid"), New: backend("k", 1, "k-uid")}, ""},
-		"another owner's deleted": {kinds.Event{Old: backend("k", 1, "")}, "garden-shop/k "},
-		"another one":             {kinds.Event{Old: backend("z", 1, "")}, ""},
+		"it was there before":     {resourcewatch.Event{New: backend("k", 1, "k-uid"), Initial: true}, ""},
+		"own one created":         {resourcewatch.Event{New: backend("k", 1, "k-uid")}, "garden-shop/k "},
+		"own one deleted":         {resourcewatch.Event{Old: backend("k", 1, "k-uid")}, "garden-shop/k "},
+		"own one changed":         {resourcewatch.Event{Old: backend("k", 1, "k-uid"), New: backend("k", 2, "k-uid")}, "garden-shop/k "},
+		"its label was changed":   {resourcewatch.Event{Old: backend("k", 1, "k-uid"), New: backend("k", 1, "")}, "garden-shop/k "},
+		"its status was changed":  {resourcewatch.Event{Old: backend("k", 1, "k-uid"), New: backend("k", 1, "k-uid")}, ""},
+		"another owner's deleted": {resourcewatch.Event{Old: backend("k", 1, "")}, "garden-shop/k "},
+		"another one":             {resourcewatch.Event{Old: backend("z", 1, "")}, ""},
 	} {
 		if got := names(f.r.concernedBy(t.Context(), tc.event)); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)

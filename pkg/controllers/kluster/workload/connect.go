@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
-	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/elsewhere"
+	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/remotecleanup"
 	"groundskeeper.io/groundskeeper/pkg/remote"
 )
 
@@ -73,7 +73,7 @@ func (c connector) open(ctx context.Context, b blueprint, news func()) (reporter
 	if b.volumes != nil {
 		group.Go(func() {
 			defer c.meters.runs(purposeVolumes)()
-			c.clean(ctx, b, v, elsewhere.Cluster{
+			c.clean(ctx, b, v, remotecleanup.Cluster{
 				Name: b.key.String(), Config: config, HTTPClient: client, Settings: *b.volumes, Metrics: c.volumes, Clock: c.options.Clock,
 				Running: v.running, Braked: v.braked,
 			})
@@ -86,16 +86,16 @@ func (c connector) open(ctx context.Context, b blueprint, news func()) (reporter
 }
 
 // clean runs the local volume cleanup, and starts over when it could not begin, or ended.
-func (c connector) clean(ctx context.Context, b blueprint, v *view, cluster elsewhere.Cluster) {
+func (c connector) clean(ctx context.Context, b blueprint, v *view, cluster remotecleanup.Cluster) {
 	pauses := c.pauses
 	for ctx.Err() == nil {
 		began := c.options.Clock.Now()
-		err := elsewhere.Run(ctx, cluster)
+		err := remotecleanup.Run(ctx, cluster)
 		if ctx.Err() != nil {
 			return
 		}
 		v.stopped(err)
-		if _, forbidden := errors.AsType[*elsewhere.ForbiddenError](err); err != nil && !forbidden {
+		if _, forbidden := errors.AsType[*remotecleanup.ForbiddenError](err); err != nil && !forbidden {
 			log.FromContext(ctx).V(1).Info("Restarting the local volume cleanup in a workload cluster", "kluster", b.key, "err", err)
 		}
 		if c.options.Clock.Since(began) > steady {

@@ -21,7 +21,7 @@ import (
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/elsewhere"
+	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/remotecleanup"
 	"groundskeeper.io/groundskeeper/pkg/remote"
 )
 
@@ -86,7 +86,7 @@ func (v *view) stopped(err error) {
 			return
 		}
 		v.failure = err.Error()
-		if lacks, ok := errors.AsType[*elsewhere.ForbiddenError](err); ok {
+		if lacks, ok := errors.AsType[*remotecleanup.ForbiddenError](err); ok {
 			v.forbidden, v.failure = true, lacking(lacks.Missing)
 		}
 	})

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"groundskeeper.io/groundskeeper/pkg/controllers/instrument"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
-	"groundskeeper.io/groundskeeper/pkg/controllers/observe"
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
@@ -79,7 +79,7 @@ func newReconciler(site *localvolume.Site) *reconciler {
 // have a name check, warm-up and logger; what it reconciles is set here.
 func New(site *localvolume.Site, options controller.TypedOptions[localvolume.Pass]) (controller.TypedController[localvolume.Pass], error) {
 	r := newReconciler(site)
-	options.Reconciler = observe.Reconciler(ControllerName, r)
+	options.Reconciler = instrument.Reconciler(ControllerName, r)
 	options.MaxConcurrentReconciles = 1 // its deletions are parallel, its decisions are one
 	options.RateLimiter = kit.RateLimiterFrom[localvolume.Pass](localvolume.PassInterval)
 	c, err := controller.NewTypedUnmanaged(ControllerName, options)

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"groundskeeper.io/groundskeeper/pkg/controllers/instrument"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
-	"groundskeeper.io/groundskeeper/pkg/controllers/observe"
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
@@ -42,7 +42,7 @@ type reconciler struct {
 // New returns the controller of a Site whose CleanupController runs, too. options may have a name check, warm-up and
 // logger; what it reconciles is set here.
 func New(site *localvolume.Site, options controller.TypedOptions[localvolume.Pass]) (controller.TypedController[localvolume.Pass], error) {
-	options.Reconciler = observe.Reconciler(ControllerName, newReconciler(site))
+	options.Reconciler = instrument.Reconciler(ControllerName, newReconciler(site))
 	options.MaxConcurrentReconciles = 1 // its deletions are parallel, its decisions are one
 	options.RateLimiter = kit.RateLimiterFrom[localvolume.Pass](localvolume.PassInterval)
 	c, err := controller.NewTypedUnmanaged(ControllerName, options)

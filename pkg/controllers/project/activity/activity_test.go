@@ -17,14 +17,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
+	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 var noon = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 
-func object(created time.Time, generation int64) *kinds.Object {
-	return &kinds.Object{Identity: kinds.Identity{UID: "1", Generation: generation, CreationTimestamp: metav1.NewTime(created)}}
+func object(created time.Time, generation int64) *resourcewatch.Object {
+	return &resourcewatch.Object{Identity: resourcewatch.Identity{UID: "1", Generation: generation, CreationTimestamp: metav1.NewTime(created)}}
 }
 
 func TestHappened(t *testing.T) {
@@ -32,18 +32,18 @@ func TestHappened(t *testing.T) {
 	other.UID = "2"
 	old := noon.Add(-youth - time.Second)
 	for name, test := range map[string]struct {
-		event kinds.Event
+		event resourcewatch.Event
 		want  time.Time
 	}{
-		"created":                            {kinds.Event{New: object(noon, 1)}, noon},
-		"created while the manager was down": {kinds.Event{New: object(noon.Add(-youth), 1)}, noon},
-		"too old to be created":              {kinds.Event{New: object(old, 1)}, time.Time{}},
-		"there before, and young":            {kinds.Event{New: object(noon.Add(-time.Minute), 1), Initial: true}, noon.Add(-time.Minute)},
-		"there before, and old":              {kinds.Event{New: object(old, 1), Initial: true}, time.Time{}},
-		"changed":                            {kinds.Event{Old: object(old, 1), New: object(old, 2)}, noon},
-		"touched, but not its spec":          {kinds.Event{Old: object(old, 1), New: object(old, 1)}, time.Time{}},
-		"another one of the same name":       {kinds.Event{Old: object(old, 1), New: other}, noon},
-		"deleted":                            {kinds.Event{Old: object(old, 1)}, noon},
+		"created":                            {resourcewatch.Event{New: object(noon, 1)}, noon},
+		"created while the manager was down": {resourcewatch.Event{New: object(noon.Add(-youth), 1)}, noon},
+		"too old to be created":              {resourcewatch.Event{New: object(old, 1)}, time.Time{}},
+		"there before, and young":            {resourcewatch.Event{New: object(noon.Add(-time.Minute), 1), Initial: true}, noon.Add(-time.Minute)},
+		"there before, and old":              {resourcewatch.Event{New: object(old, 1), Initial: true}, time.Time{}},
+		"changed":                            {resourcewatch.Event{Old: object(old, 1), New: object(old, 2)}, noon},
+		"touched, but not its spec":          {resourcewatch.Event{Old: object(old, 1), New: object(old, 1)}, time.Time{}},
+		"another one of the same name":       {resourcewatch.Event{Old: object(old, 1), New: other}, noon},
+		"deleted":                            {resourcewatch.Event{Old: object(old, 1)}, noon},
 	} {
 		if at, active := happened(test.event, noon); active == test.want.IsZero() || active && !at.Equal(test.want) {
 			t.Errorf("%s: %s, %t", name, at, active)

@@ -29,9 +29,9 @@ import (
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
-	"groundskeeper.io/groundskeeper/pkg/controllers/observe"
+	"groundskeeper.io/groundskeeper/pkg/controllers/instrument"
 	"groundskeeper.io/groundskeeper/pkg/controllers/project/usage"
+	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
@@ -62,12 +62,12 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.ProjectControllerCo
 		Watches(&corev1.Namespace{}, &handler.EnqueueRequestForObject{}, never).
 		Watches(&gardenerv1beta1.Project{}, &handler.EnqueueRequestForObject{}, never).
 		WatchesRawSource(source.Func(r.follow)).
-		Complete(observe.Reconciler(ControllerName, r))
+		Complete(instrument.Reconciler(ControllerName, r))
 }
 
 // follow records the events of objects that count as use.
 func (r *reconciler) follow(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	r.usage.Kinds.Subscribe(func(e kinds.Event) {
+	r.usage.Kinds.Subscribe(func(e resourcewatch.Event) {
 		at, active := happened(e, r.clock.Now())
 		if !active {
 			return

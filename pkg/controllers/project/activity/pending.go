@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
+	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 )
 
 const (
@@ -20,7 +20,7 @@ const (
 
 // happened returns the time of an activity, and false if an event is none. Objects that existed before the watch started were
 // active when they were created, so that a restarted manager neither counts them twice nor misses one.
-func happened(e kinds.Event, now time.Time) (time.Time, bool) {
+func happened(e resourcewatch.Event, now time.Time) (time.Time, bool) {
 	switch {
 	case e.Old == nil:
 		created := e.New.CreationTimestamp.Time

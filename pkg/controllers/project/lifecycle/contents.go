@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
 	"groundskeeper.io/groundskeeper/pkg/controllers/project/usage"
+	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 )
 
 // blockingKind is a kind whose objects block the deletion of a project namespace: they manage external resources that have to
@@ -38,12 +38,12 @@ func blockingResources() []schema.GroupResource {
 	return resources
 }
 
-// follower follows the blocking kinds. It is implemented by *kinds.Set.
+// follower follows the blocking kinds. It is implemented by *resourcewatch.Set.
 type follower interface {
-	Known(resource schema.GroupResource, namespace string) ([]*kinds.Object, error)
-	Live(patience time.Duration) kinds.Reader
+	Known(resource schema.GroupResource, namespace string) ([]*resourcewatch.Object, error)
+	Live(patience time.Duration) resourcewatch.Reader
 	Settled(ctx context.Context, resources ...schema.GroupResource) error
-	Subscribe(handle func(kinds.Event), resources ...schema.GroupResource)
+	Subscribe(handle func(resourcewatch.Event), resources ...schema.GroupResource)
 }
 
 // contents finds the objects that block the deletion of a namespace.
@@ -69,7 +69,7 @@ func (c contents) current(ctx context.Context, namespace string) ([]string, erro
 	var occupants []string
 	reader := c.Live(0)
 	for _, kind := range blockingKinds() {
-		found, err := reader.Find(ctx, kind.resource, kinds.Query{Namespace: namespace})
+		found, err := reader.Find(ctx, kind.resource, resourcewatch.Query{Namespace: namespace})
 		if err != nil {
 			return nil, fmt.Errorf("find the objects that block the deletion of namespace %q: %w", namespace, err)
 		}
@@ -78,7 +78,7 @@ func (c contents) current(ctx context.Context, namespace string) ([]string, erro
 	return occupants, nil
 }
 
-func names(kind string, objects []*kinds.Object) []string {
+func names(kind string, objects []*resourcewatch.Object) []string {
 	found := make([]string, 0, len(objects))
 	for _, object := range objects {
 		found = append(found, kind+" "+object.Name)
@@ -109,7 +109,7 @@ type contentSource struct {
 
 // Start enqueues the Projects of created and deleted objects. Their contents do not matter.
 func (s contentSource) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	s.contents.Subscribe(func(e kinds.Event) {
+	s.contents.Subscribe(func(e resourcewatch.Event) {
 		if e.Old != nil && e.New != nil {
 			return
 		}

@@ -22,8 +22,8 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
 	"groundskeeper.io/groundskeeper/pkg/controllers/project/usage"
+	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 )
 
 func kluster(namespace, name string) *kubernikusv1.Kluster {
@@ -38,22 +38,22 @@ func backend(namespace, name string) *gimbalv1.DiscoveryBackend {
 type followed struct {
 	*cluster
 	known, live client.Reader
-	handlers    []func(kinds.Event)
+	handlers    []func(resourcewatch.Event)
 	settledErr  error
 }
 
-func (f *followed) Known(resource schema.GroupResource, namespace string) ([]*kinds.Object, error) {
+func (f *followed) Known(resource schema.GroupResource, namespace string) ([]*resourcewatch.Object, error) {
 	return f.list(context.Background(), f.known, resource, namespace)
 }
 
-func (f *followed) Live(patience time.Duration) kinds.Reader {
+func (f *followed) Live(patience time.Duration) resourcewatch.Reader {
 	if patience != 0 {
 		f.t.Error("a kind that kept namespaces is discarded after a while")
 	}
 	return f
 }
 
-func (f *followed) Find(ctx context.Context, resource schema.GroupResource, query kinds.Query) ([]*kinds.Object, error) {
+func (f *followed) Find(ctx context.Context, resource schema.GroupResource, query resourcewatch.Query) ([]*resourcewatch.Object, error) {
 	if f.servedErr != nil {
 		return nil, f.servedErr
 	}
@@ -66,11 +66,11 @@ func (f *followed) Serves(_ context.Context, resource schema.GroupResource) (boo
 
 func (f *followed) Settled(context.Context, ...schema.GroupResource) error { return f.settledErr }
 
-func (f *followed) Subscribe(handle func(kinds.Event), _ ...schema.GroupResource) {
+func (f *followed) Subscribe(handle func(resourcewatch.Event), _ ...schema.GroupResource) {
 	f.handlers = append(f.handlers, handle)
 }
 
-func (f *followed) list(ctx context.Context, from client.Reader, resource schema.GroupResource, namespace string) ([]*kinds.Object, error) {
+func (f *followed) list(ctx context.Context, from client.Reader, resource schema.GroupResource, namespace string) ([]*resourcewatch.Object, error) {
 	if !f.served[resource] {
 		return nil, nil
 	}
@@ -84,10 +84,10 @@ func (f *followed) list(ctx context.Context, from client.Reader, resource schema
 	if err := from.List(ctx, list, client.InNamespace(namespace)); err != nil {
 		return nil, err
 	}
-	var objects []*kinds.Object
+	var objects []*resourcewatch.Object
 	for i := range list.Items {
 		meta := &list.Items[i].ObjectMeta
-		objects = append(objects, &kinds.Object{Identity: kinds.Identity{Namespace: meta.Namespace, Name: meta.Name, UID: meta.UID}})
+		objects = append(objects, &resourcewatch.Object{Identity: resourcewatch.Identity{Namespace: meta.Namespace, Name: meta.Name, UID: meta.UID}})
 	}
 	return objects, nil
 }
@@ -114,16 +114,16 @@ func TestContentSource(t *testing.T) {
 	if err := s.Start(t.Context(), queue); err != nil {
 		t.Fatal(err)
 	}
-	inside := &kinds.Object{Identity: kinds.Identity{Namespace: *dev.Spec.Namespace, Name: "a"}}
-	outside := &kinds.Object{Identity: kinds.Identity{Namespace: "default", Name: "a"}}
+	inside := &resourcewatch.Object{Identity: resourcewatch.Identity{Namespace: *dev.Spec.Namespace, Name: "a"}}
+	outside := &resourcewatch.Object{Identity: resourcewatch.Identity{Namespace: "default", Name: "a"}}
 	for name, test := range map[string]struct {
-		event kinds.Event
+		event resourcewatch.Event
 		want  int
 	}{
-		"created":   {kinds.Event{New: inside}, 1},
-		"deleted":   {kinds.Event{Old: inside}, 1},
-		"changed":   {kinds.Event{Old: inside, New: inside}, 0},
-		"elsewhere": {kinds.Event{New: outside}, 0},
+		"created":   {resourcewatch.Event{New: inside}, 1},
+		"deleted":   {resourcewatch.Event{Old: inside}, 1},
+		"changed":   {resourcewatch.Event{Old: inside, New: inside}, 0},
+		"elsewhere": {resourcewatch.Event{New: outside}, 0},
 	} {
 		c.followed.handlers[0](test.event)
 		if got := queue.Len(); got != test.want {

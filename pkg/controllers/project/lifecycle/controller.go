@@ -28,7 +28,7 @@ import (
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/observe"
+	"groundskeeper.io/groundskeeper/pkg/controllers/instrument"
 	"groundskeeper.io/groundskeeper/pkg/controllers/project/usage"
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
@@ -119,7 +119,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.ProjectControllerCo
 		Watches(&rbacv1.ClusterRoleBinding{}, byLabel, builder.WithPredicates(changedOrDeleted())).
 		// Blocking objects, so that a deletion continues when the last of them has been deleted.
 		WatchesRawSource(contentSource{contents: r.contents, toProject: toProject}).
-		Complete(observe.Reconciler(ControllerName, r))
+		Complete(instrument.Reconciler(ControllerName, r))
 }
 
 // extensionRoleIndex finds the extension roles of a Project in the cache.

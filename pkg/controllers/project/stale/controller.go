@@ -31,9 +31,9 @@ import (
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
-	"groundskeeper.io/groundskeeper/pkg/controllers/observe"
+	"groundskeeper.io/groundskeeper/pkg/controllers/instrument"
 	"groundskeeper.io/groundskeeper/pkg/controllers/project/usage"
+	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
@@ -87,7 +87,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.ProjectControllerCo
 		// For the annotation that exempts a project.
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(ofNamespace), builder.WithPredicates(predicate.AnnotationChangedPredicate{})).
 		WatchesRawSource(source.Func(wake{client: mgr.GetClient(), usage: usage}.start)).
-		Complete(observe.Reconciler(ControllerName, r))
+		Complete(instrument.Reconciler(ControllerName, r))
 }
 
 // wake enqueues the Projects whose use may have changed, so that Projects that are used again are not delayed.
@@ -97,7 +97,7 @@ type wake struct {
 }
 
 func (w wake) start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	w.usage.Kinds.Subscribe(func(e kinds.Event) {
+	w.usage.Kinds.Subscribe(func(e resourcewatch.Event) {
 		namespaces, err := w.usage.Touched(ctx, w.usage.Kinds.Watched(), e)
 		if err != nil {
 			// The next check of those Projects detects it.

@@ -14,7 +14,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
+	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 )
 
 // Names of resources. Gardener's are served by its API server, or as custom resources, or not at all.
@@ -69,14 +69,14 @@ func referred() []schema.GroupResource {
 }
 
 // followed returns the kinds to watch when objects of the resources count as use, including these resources, each once.
-func followed(resources []string) (all []kinds.Kind, direct []schema.GroupResource) {
-	known := []kinds.Kind{
+func followed(resources []string) (all []resourcewatch.Kind, direct []schema.GroupResource) {
+	known := []resourcewatch.Kind{
 		{GroupResource: Klusters, Versions: []string{kubernikusv1.SchemeGroupVersion.Version}},
 		{GroupResource: DiscoveryBackends, Versions: []string{gimbalv1.SchemeGroupVersion.Version}},
 		{GroupResource: Translations, Versions: []string{midonetv1.SchemeGroupVersion.Version}},
 		{
 			GroupResource: Shoots, Versions: []string{gardenerv1beta1.SchemeGroupVersion.Version}, Value: bindingsOfShoot,
-			Indexes: map[string]func(*kinds.Object) []string{byBinding: usedBindings, byBindingKind: usedBindingKinds},
+			Indexes: map[string]func(*resourcewatch.Object) []string{byBinding: usedBindings, byBindingKind: usedBindingKinds},
 		},
 		{GroupResource: Plants, Versions: []string{gardenerv1beta1.SchemeGroupVersion.Version}},
 		{GroupResource: BackupEntries, Versions: []string{gardenerv1beta1.SchemeGroupVersion.Version}},
@@ -110,8 +110,8 @@ func followed(resources []string) (all []kinds.Kind, direct []schema.GroupResour
 		}
 	}
 	for _, resource := range direct {
-		if !slices.ContainsFunc(all, func(kind kinds.Kind) bool { return kind.GroupResource == resource }) {
-			all = append(all, kinds.Kind{GroupResource: resource})
+		if !slices.ContainsFunc(all, func(kind resourcewatch.Kind) bool { return kind.GroupResource == resource }) {
+			all = append(all, resourcewatch.Kind{GroupResource: resource})
 		}
 	}
 	return all, direct
@@ -123,8 +123,8 @@ func bindings() []schema.GroupResource {
 }
 
 // binding returns the kind of a binding, with its credentials in a field and a function that returns their kind.
-func binding(resource schema.GroupResource, version, field string, kindOf func(ref map[string]any) (schema.GroupKind, error)) kinds.Kind {
-	return kinds.Kind{
+func binding(resource schema.GroupResource, version, field string, kindOf func(ref map[string]any) (schema.GroupKind, error)) resourcewatch.Kind {
+	return resourcewatch.Kind{
 		GroupResource: resource, Versions: []string{version}, While: []schema.GroupResource{Shoots},
 		Value: func(content map[string]any) any {
 			own, _, _ := unstructured.NestedString(content, "metadata", "namespace")
@@ -138,7 +138,7 @@ func binding(resource schema.GroupResource, version, field string, kindOf func(r
 			}
 			return references
 		},
-		Indexes: map[string]func(*kinds.Object) []string{byTarget: targets},
+		Indexes: map[string]func(*resourcewatch.Object) []string{byTarget: targets},
 	}
 }
 
@@ -186,7 +186,7 @@ func bindingsOfShoot(content map[string]any) any {
 }
 
 // usedBindings returns the keys of the bindings that a Shoot uses, in its namespace.
-func usedBindings(shoot *kinds.Object) []string {
+func usedBindings(shoot *resourcewatch.Object) []string {
 	var keys []string
 	used, _ := shoot.Value.(map[schema.GroupResource]string)
 	for resource, name := range used {
@@ -196,7 +196,7 @@ func usedBindings(shoot *kinds.Object) []string {
 }
 
 // usedBindingKinds returns the resources of the bindings that a Shoot uses.
-func usedBindingKinds(shoot *kinds.Object) []string {
+func usedBindingKinds(shoot *resourcewatch.Object) []string {
 	var resources []string
 	used, _ := shoot.Value.(map[schema.GroupResource]string)
 	for resource := range used {
@@ -210,7 +210,7 @@ func bindingKey(resource schema.GroupResource, namespace, name string) string {
 }
 
 // targets returns the namespaces that a binding refers to.
-func targets(binding *kinds.Object) []string {
+func targets(binding *resourcewatch.Object) []string {
 	var namespaces []string
 	references, _ := binding.Value.([]reference)
 	for _, reference := range references {

@@ -21,29 +21,29 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
+	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 )
 
 // Usage determines what uses a project.
 type Usage struct {
 	// Kinds are the watched kinds. They include those that block the deletion of a namespace.
-	Kinds *kinds.Set
+	Kinds *resourcewatch.Set
 	// direct are the resources whose objects always count.
 	direct []schema.GroupResource
 }
 
 // New returns a Usage for the resources, each as plural.group, and those of Gardener.
-func New(find kinds.Finder, source kinds.Source, clock clock.PassiveClock, period time.Duration, resources []string) *Usage {
+func New(find resourcewatch.Finder, source resourcewatch.Source, clock clock.PassiveClock, period time.Duration, resources []string) *Usage {
 	all, direct := followed(resources)
-	return &Usage{Kinds: kinds.NewSet(find, source, clock, period, all...), direct: direct}
+	return &Usage{Kinds: resourcewatch.NewSet(find, source, clock, period, all...), direct: direct}
 }
 
 // Shared is the one Usage of all controllers of a manager. Its zero value is ready.
 type Shared struct {
-	// Period is the time between two checks of the served kinds. 0: kinds.DiscoveryPeriod.
+	// Period is the time between two checks of the served kinds. 0: resourcewatch.DiscoveryPeriod.
 	Period time.Duration
 	// Cached are resources that are in the cache of the manager already.
-	Cached []*kinds.Cached
+	Cached []*resourcewatch.Cached
 
 	once  sync.Once
 	usage *Usage
@@ -54,7 +54,7 @@ type Shared struct {
 func (s *Shared) For(mgr manager.Manager, clock clock.PassiveClock, resources []string) (*Usage, error) {
 	s.once.Do(func() {
 		if s.Period == 0 {
-			s.Period = kinds.DiscoveryPeriod
+			s.Period = resourcewatch.DiscoveryPeriod
 		}
 		s.usage, s.err = s.forManager(mgr, clock, resources)
 	})
@@ -62,7 +62,7 @@ func (s *Shared) For(mgr manager.Manager, clock clock.PassiveClock, resources []
 }
 
 func (s *Shared) forManager(mgr manager.Manager, clock clock.PassiveClock, resources []string) (*Usage, error) {
-	find, source, err := kinds.Connect(mgr)
+	find, source, err := resourcewatch.Connect(mgr)
 	if err != nil {
 		return nil, err
 	}
@@ -72,9 +72,9 @@ func (s *Shared) forManager(mgr manager.Manager, clock clock.PassiveClock, resou
 }
 
 // Of returns the resource of an object that uses the project of a namespace, "" if it is unused. After an error it is unknown.
-func (u *Usage) Of(ctx context.Context, reader kinds.Reader, namespace string) (string, error) {
+func (u *Usage) Of(ctx context.Context, reader resourcewatch.Reader, namespace string) (string, error) {
 	for _, resource := range u.direct {
-		found, err := reader.Find(ctx, resource, kinds.Query{Namespace: namespace, Any: true})
+		found, err := reader.Find(ctx, resource, resourcewatch.Query{Namespace: namespace, Any: true})
 		if err != nil {
 			return "", err
 		}
@@ -101,7 +101,7 @@ func (u *Usage) Of(ctx context.Context, reader kinds.Reader, namespace string) (
 }
 
 // resolve reports whether the object of a reference exists. After an error it is unknown.
-func resolve(ctx context.Context, reader kinds.Reader, to reference) (bool, error) {
+func resolve(ctx context.Context, reader resourcewatch.Reader, to reference) (bool, error) {
 	if to.unknown != "" {
 		return false, fmt.Errorf("a binding in use refers to an object of an unknown kind in namespace %q: %s", to.namespace, to.unknown)
 	}
@@ -112,13 +112,13 @@ func resolve(ctx context.Context, reader kinds.Reader, to reference) (bool, erro
 	if !served {
 		return false, fmt.Errorf("a binding in use refers to %q in namespace %q of %s, which is not served", to.name, to.namespace, to.resource)
 	}
-	found, err := reader.Find(ctx, to.resource, kinds.Query{Namespace: to.namespace, Name: to.name})
+	found, err := reader.Find(ctx, to.resource, resourcewatch.Query{Namespace: to.namespace, Name: to.name})
 	return len(found) > 0, err
 }
 
 // unreadable returns an error if Shoots use bindings of a kind that is not served: the references of these are unknown, and may
 // be to any namespace.
-func unreadable(ctx context.Context, reader kinds.Reader) error {
+func unreadable(ctx context.Context, reader resourcewatch.Reader) error {
 	for _, resource := range bindings() {
 		served, err := reader.Serves(ctx, resource)
 		if err != nil {
@@ -127,7 +127,7 @@ func unreadable(ctx context.Context, reader kinds.Reader) error {
 		if served {
 			continue
 		}
-		users, err := reader.Find(ctx, Shoots, kinds.Query{Index: byBindingKind, Value: resource.String(), Any: true})
+		users, err := reader.Find(ctx, Shoots, resourcewatch.Query{Index: byBindingKind, Value: resource.String(), Any: true})
 		if err != nil {
 			return err
 		}
@@ -140,7 +140,7 @@ func unreadable(ctx context.Context, reader kinds.Reader) error {
 
 // Counts reports whether an object counts as use: one of a direct resource always does, credentials or a Quota if an object in
 // use refers to it.
-func (u *Usage) Counts(ctx context.Context, reader kinds.Reader, resource schema.GroupResource, object *kinds.Object) (bool, error) {
+func (u *Usage) Counts(ctx context.Context, reader resourcewatch.Reader, resource schema.GroupResource, object *resourcewatch.Object) (bool, error) {
 	if slices.Contains(u.direct, resource) {
 		return true, nil
 	}
@@ -151,10 +151,10 @@ func (u *Usage) Counts(ctx context.Context, reader kinds.Reader, resource schema
 }
 
 // references returns the references into a namespace that match, of bindings that a Shoot uses.
-func references(ctx context.Context, reader kinds.Reader, wanted func(reference) bool, namespace string) ([]reference, error) {
+func references(ctx context.Context, reader resourcewatch.Reader, wanted func(reference) bool, namespace string) ([]reference, error) {
 	var all []reference
 	for _, resource := range bindings() {
-		bindings, err := reader.Find(ctx, resource, kinds.Query{Index: byTarget, Value: namespace})
+		bindings, err := reader.Find(ctx, resource, resourcewatch.Query{Index: byTarget, Value: namespace})
 		if err != nil {
 			return nil, err
 		}
@@ -164,7 +164,7 @@ func references(ctx context.Context, reader kinds.Reader, wanted func(reference)
 			if len(references) == 0 {
 				continue
 			}
-			users, err := reader.Find(ctx, Shoots, kinds.Query{Namespace: binding.Namespace, Any: true,
+			users, err := reader.Find(ctx, Shoots, resourcewatch.Query{Namespace: binding.Namespace, Any: true,
 				Index: byBinding, Value: bindingKey(resource, binding.Namespace, binding.Name)})
 			if err != nil {
 				return nil, err
@@ -195,9 +195,9 @@ func (u *Usage) Counting() []schema.GroupResource {
 
 // Touched returns the namespaces whose use may have changed by an event: that of the object, and those that it refers to or
 // referred to before.
-func (u *Usage) Touched(ctx context.Context, reader kinds.Reader, event kinds.Event) ([]string, error) {
+func (u *Usage) Touched(ctx context.Context, reader resourcewatch.Reader, event resourcewatch.Event) ([]string, error) {
 	namespaces := []string{event.Object().Namespace}
-	for _, object := range []*kinds.Object{event.Old, event.New} {
+	for _, object := range []*resourcewatch.Object{event.Old, event.New} {
 		if object == nil {
 			continue
 		}
@@ -207,7 +207,7 @@ func (u *Usage) Touched(ctx context.Context, reader kinds.Reader, event kinds.Ev
 		case event.Resource == Shoots:
 			used, _ := object.Value.(map[schema.GroupResource]string)
 			for resource, name := range used {
-				found, err := reader.Find(ctx, resource, kinds.Query{Namespace: object.Namespace, Name: name})
+				found, err := reader.Find(ctx, resource, resourcewatch.Query{Namespace: object.Namespace, Name: name})
 				if err != nil {
 					return namespaces, err
 				}

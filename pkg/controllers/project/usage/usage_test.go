@@ -13,12 +13,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
+	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 )
 
 // store is a Reader of objects by their resource. It finds by the indexes of the kinds that are followed.
 type store struct {
-	objects  map[schema.GroupResource][]*kinds.Object
+	objects  map[schema.GroupResource][]*resourcewatch.Object
 	failing  map[schema.GroupResource]error
 	absent   []schema.GroupResource
 	requests []string
@@ -28,14 +28,14 @@ func (s *store) Serves(_ context.Context, resource schema.GroupResource) (bool, 
 	return !slices.Contains(s.absent, resource), s.failing[resource]
 }
 
-func (s *store) Find(_ context.Context, resource schema.GroupResource, query kinds.Query) ([]*kinds.Object, error) {
+func (s *store) Find(_ context.Context, resource schema.GroupResource, query resourcewatch.Query) ([]*resourcewatch.Object, error) {
 	s.requests = append(s.requests, resource.Resource)
 	if err := s.failing[resource]; err != nil {
 		return nil, err
 	}
 	all, _ := followed(defaults())
-	i := slices.IndexFunc(all, func(kind kinds.Kind) bool { return kind.GroupResource == resource })
-	var found []*kinds.Object
+	i := slices.IndexFunc(all, func(kind resourcewatch.Kind) bool { return kind.GroupResource == resource })
+	var found []*resourcewatch.Object
 	for _, object := range s.objects[resource] {
 		if query.Namespace != "" && object.Namespace != query.Namespace || query.Name != "" && object.Name != query.Name {
 			continue
@@ -50,8 +50,8 @@ func (s *store) Find(_ context.Context, resource schema.GroupResource, query kin
 // add adds the stored form of an object with this content.
 func (s *store) add(resource schema.GroupResource, namespace, name string, content map[string]any) {
 	all, _ := followed(defaults())
-	object := &kinds.Object{Identity: kinds.Identity{Namespace: namespace, Name: name}}
-	i := slices.IndexFunc(all, func(kind kinds.Kind) bool { return kind.GroupResource == resource })
+	object := &resourcewatch.Object{Identity: resourcewatch.Identity{Namespace: namespace, Name: name}}
+	i := slices.IndexFunc(all, func(kind resourcewatch.Kind) bool { return kind.GroupResource == resource })
 	if content == nil {
 		content = map[string]any{}
 	}
@@ -67,7 +67,7 @@ func defaults() []string {
 }
 
 func usageOf(resources ...string) *Usage {
-	return New(nil, kinds.Source{}, nil, 0, append(defaults(), resources...))
+	return New(nil, resourcewatch.Source{}, nil, 0, append(defaults(), resources...))
 }
 
 func ref(namespace, name string) map[string]any {
@@ -135,7 +135,7 @@ func TestOf(t *testing.T) {
 		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &store{objects: map[schema.GroupResource][]*kinds.Object{}}
+			s := &store{objects: map[schema.GroupResource][]*resourcewatch.Object{}}
 			test.prepare(s)
 			got, err := usageOf().Of(t.Context(), s, "a")
 			if err != nil || got != test.want {
@@ -168,7 +168,7 @@ func TestOfUnknown(t *testing.T) {
 			[]schema.GroupResource{CredentialsBindings}, `shoot "shoot" in namespace "b" uses one of credentialsbindings.security.gardener.cloud, which is not served`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &store{objects: map[schema.GroupResource][]*kinds.Object{}, absent: test.absent}
+			s := &store{objects: map[schema.GroupResource][]*resourcewatch.Object{}, absent: test.absent}
 			test.prepare(s)
 			got, err := usageOf().Of(t.Context(), s, "a")
 			if err == nil || err.Error() != test.want {
@@ -191,7 +191,7 @@ func used(binding schema.GroupResource, content map[string]any, of schema.GroupR
 // error.
 func TestOfFails(t *testing.T) {
 	prepared := func() *store {
-		s := &store{objects: map[schema.GroupResource][]*kinds.Object{}}
+		s := &store{objects: map[schema.GroupResource][]*resourcewatch.Object{}}
 		used(SecretBindings, secretBinding(ref("a", "missing"), ref("a", "missing")), Secrets, shoot("secretBindingName", "sb"))(s)
 		for kind, version := range map[string]string{"WorkloadIdentity": "security.gardener.cloud/v1alpha1", "InternalSecret": "core.gardener.cloud/v1beta1"} {
 			s.add(CredentialsBindings, "b", kind, credentialsBinding(version, kind, ref("a", "missing")))
@@ -211,7 +211,7 @@ func TestOfFails(t *testing.T) {
 }
 
 func TestCounts(t *testing.T) {
-	s := &store{objects: map[schema.GroupResource][]*kinds.Object{}}
+	s := &store{objects: map[schema.GroupResource][]*resourcewatch.Object{}}
 	used(SecretBindings, secretBinding(ref("a", "s"), ref("a", "q")), Secrets, shoot("secretBindingName", "sb"))(s)
 	for binding, credentials := range map[string]map[string]any{
 		"identity": credentialsBinding("security.gardener.cloud/v1alpha1", "WorkloadIdentity", ref("a", "w")),
@@ -225,20 +225,20 @@ func TestCounts(t *testing.T) {
 		name     string
 		want     bool
 	}{{Klusters, "any", true}, {Shoots, "any", true}, {Secrets, "s", true}, {Quotas, "q", true}, {WorkloadIdentities, "w", true}, {InternalSecrets, "i", true}, {WorkloadIdentities, "s", false}, {Secrets, "q", false}, {Secrets, "other", false}} {
-		got, err := usageOf().Counts(t.Context(), s, test.resource, &kinds.Object{Identity: kinds.Identity{Namespace: "a", Name: test.name}})
+		got, err := usageOf().Counts(t.Context(), s, test.resource, &resourcewatch.Object{Identity: resourcewatch.Identity{Namespace: "a", Name: test.name}})
 		if err != nil || got != test.want {
 			t.Errorf("%s %s: %t, %v", test.resource, test.name, got, err)
 		}
 	}
 	s.failing = map[schema.GroupResource]error{SecretBindings: errors.New("refused")}
-	if _, err := usageOf().Counts(t.Context(), s, Secrets, &kinds.Object{}); err == nil {
+	if _, err := usageOf().Counts(t.Context(), s, Secrets, &resourcewatch.Object{}); err == nil {
 		t.Error("what cannot be known is known")
 	}
 }
 
 // Whose use may have changed: the namespaces that a binding refers to, or did, and those of what a Shoot uses, or did.
 func TestTouched(t *testing.T) {
-	s := &store{objects: map[schema.GroupResource][]*kinds.Object{}}
+	s := &store{objects: map[schema.GroupResource][]*resourcewatch.Object{}}
 	s.add(SecretBindings, "b", "one", secretBinding(ref("a", "s"), ref("q", "q")))
 	s.add(CredentialsBindings, "b", "two", credentialsBinding("v1", "Secret", ref("c", "s")))
 	s.add(SecretBindings, "b", "three", secretBinding(ref("d", "s")))
@@ -246,15 +246,15 @@ func TestTouched(t *testing.T) {
 	s.add(Shoots, "b", "new", shoot("credentialsBindingName", "two"))
 	before, after := s.objects[Shoots][0], s.objects[Shoots][1]
 	for name, test := range map[string]struct {
-		event kinds.Event
+		event resourcewatch.Event
 		want  string
 	}{
-		"a plant":            {kinds.Event{Resource: Plants, New: &kinds.Object{Identity: kinds.Identity{Namespace: "z"}}}, "z"},
-		"a shoot comes":      {kinds.Event{Resource: Shoots, New: after}, "b c"},
-		"a shoot is deleted": {kinds.Event{Resource: Shoots, Old: before}, "a b q"},
-		"a shoot changes":    {kinds.Event{Resource: Shoots, Old: before, New: after}, "a b c q"},
-		"a binding moves":    {kinds.Event{Resource: SecretBindings, Old: s.objects[SecretBindings][0], New: s.objects[SecretBindings][1]}, "a b d q"},
-		"a binding leaves":   {kinds.Event{Resource: CredentialsBindings, Old: s.objects[CredentialsBindings][0]}, "b c"},
+		"a plant":            {resourcewatch.Event{Resource: Plants, New: &resourcewatch.Object{Identity: resourcewatch.Identity{Namespace: "z"}}}, "z"},
+		"a shoot comes":      {resourcewatch.Event{Resource: Shoots, New: after}, "b c"},
+		"a shoot is deleted": {resourcewatch.Event{Resource: Shoots, Old: before}, "a b q"},
+		"a shoot changes":    {resourcewatch.Event{Resource: Shoots, Old: before, New: after}, "a b c q"},
+		"a binding moves":    {resourcewatch.Event{Resource: SecretBindings, Old: s.objects[SecretBindings][0], New: s.objects[SecretBindings][1]}, "a b d q"},
+		"a binding leaves":   {resourcewatch.Event{Resource: CredentialsBindings, Old: s.objects[CredentialsBindings][0]}, "b c"},
 	} {
 		got, err := usageOf().Touched(t.Context(), s, test.event)
 		if err != nil || strings.Join(got, " ") != test.want {
@@ -262,7 +262,7 @@ func TestTouched(t *testing.T) {
 		}
 	}
 	s.failing = map[schema.GroupResource]error{CredentialsBindings: errors.New("refused")}
-	if got, err := usageOf().Touched(t.Context(), s, kinds.Event{Resource: Shoots, New: after}); err == nil || len(got) == 0 || got[0] != "b" {
+	if got, err := usageOf().Touched(t.Context(), s, resourcewatch.Event{Resource: Shoots, New: after}); err == nil || len(got) == 0 || got[0] != "b" {
 		t.Errorf("of a shoot whose bindings are not known: %q, %v", got, err)
 	}
 }

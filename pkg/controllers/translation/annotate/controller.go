@@ -28,7 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"groundskeeper.io/groundskeeper/pkg/controllers/observe"
+	"groundskeeper.io/groundskeeper/pkg/controllers/instrument"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
 	"groundskeeper.io/groundskeeper/pkg/kit"
 	"groundskeeper.io/groundskeeper/pkg/midonet"
@@ -80,7 +80,7 @@ func AddToManager(mgr manager.Manager, hosts Hosts, clock clock.PassiveClock) er
 			RateLimiter:             kit.RateLimiter[reconcile.Request](),
 		}).
 		For(&corev1.Node{}, builder.WithPredicates(changed())).
-		Complete(observe.Reconciler(ControllerName, r))
+		Complete(instrument.Reconciler(ControllerName, r))
 }
 
 // newReconciler makes a reconciler without its connections.

@@ -31,7 +31,7 @@ import (
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/observe"
+	"groundskeeper.io/groundskeeper/pkg/controllers/instrument"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
@@ -132,7 +132,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.TranslationConfigur
 		// What Groundskeeper wrote, so that a manual edit is corrected, and one that was waited for is noticed when it has been
 		// deleted.
 		Watches(&midonetv1.Translation{}, enqueue(ofTranslation), builder.WithPredicates(translationChanged())).
-		Complete(observe.Reconciler(ControllerName, r))
+		Complete(instrument.Reconciler(ControllerName, r))
 }
 
 // emitterOf makes the emitter of the configured backend.

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/readonly"
+	"groundskeeper.io/groundskeeper/pkg/controllers/objectmeta"
 	"groundskeeper.io/groundskeeper/pkg/intern"
 )
 
@@ -24,7 +24,7 @@ import (
 // protobuf. To a cache it is an object like any other, whose deep copy is the Translation itself, so that readers of the cache get
 // that. It cannot be changed.
 type Translation struct {
-	readonly.Object
+	objectmeta.ReadOnly
 	namespace, name, version, text string
 }
 

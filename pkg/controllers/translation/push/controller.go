@@ -33,7 +33,7 @@ import (
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/observe"
+	"groundskeeper.io/groundskeeper/pkg/controllers/instrument"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
 	"groundskeeper.io/groundskeeper/pkg/kit"
@@ -104,7 +104,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.TranslationConfigur
 		}).
 		WatchesRawSource(source.Func(r.useQueue)).
 		WatchesRawSource(all).
-		Complete(observe.Reconciler(ControllerName, r))
+		Complete(instrument.Reconciler(ControllerName, r))
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-logr/logr"
 
-	"groundskeeper.io/groundskeeper/pkg/controllers/observe"
+	"groundskeeper.io/groundskeeper/pkg/controllers/instrument"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
 )
@@ -80,7 +80,7 @@ func (l *driftLoop) elapses(ctx context.Context, pause time.Duration) bool {
 // pass compares once, reports what it found, and reports how long to wait for the next reconciliation.
 func (l *driftLoop) pass(ctx context.Context) time.Duration {
 	started := time.Now()
-	observed, end := observe.Pass(ctx, ControllerName+" comparison")
+	observed, end := instrument.Task(ctx, ControllerName+" comparison")
 	report, err := l.engine.Drift(observed)
 	end(err)
 	if ctx.Err() != nil {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-package kinds
+package resourcewatch
 
 import (
 	"reflect"
@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Cached is a resource all of whose objects a cache of this process may have even so. Where there are 100,000, a Set need not watch
-// and keep them a second time: it follows them in the informer of that cache.
+// Cached is a resource that another cache of this process may contain completely. A Set then uses the informer of that cache instead of
+// watching and storing the objects, of which there may be 100,000, a second time.
 type Cached struct {
 	example  reflect.Type
 	metadata func(object any) metav1.Object
@@ -25,15 +25,15 @@ type Cached struct {
 	informer cache.SharedIndexInformer
 }
 
-// NewCached returns a resource whose objects are read from the cache as the example is. The function returns the metadata of an
-// object as the cache keeps it, nil when it is no such object. A Set follows the resource in the cache when that has its informer
-// before the Set starts; otherwise, and when a kind requests a Value or has Indexes, automatically.
+// NewCached returns a Cached resource. The example has the type with which the cache creates its informer. The metadata function returns
+// the metadata of an object in the form in which the cache stores it, or nil for other objects. A Set uses the informer of the cache if
+// that exists when the Set starts. Otherwise, and for kinds with Value or Indexes, the Set creates an informer.
 func NewCached(resource schema.GroupResource, example runtime.Object, metadata func(object any) metav1.Object) *Cached {
 	return &Cached{example: reflect.TypeOf(example), metadata: metadata, requests: requests{resource: resource}}
 }
 
-// NewInformer returns a function that makes the informers of a cache as cache.NewSharedIndexInformer does, and those of
-// the resources so that Sets can follow them. That cache must have all objects of those, in all namespaces.
+// NewInformer returns a replacement for cache.NewSharedIndexInformer that also registers the informers of the given resources, so that
+// Sets can use them. The cache must contain all objects of these resources, in all namespaces.
 func NewInformer(all ...*Cached) func(from cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
 	return func(from cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
 		for _, c := range all {
@@ -59,7 +59,7 @@ func (c *Cached) get() cache.SharedIndexInformer {
 	return c.informer
 }
 
-// cached returns where a kind is in a cache, and the informer; nil when it is in none.
+// cached returns the Cached resource of a kind and its informer, or nil.
 func (s Source) cached(kind *Kind) (*Cached, cache.SharedIndexInformer) {
 	if kind.Value != nil || len(kind.Indexes) > 0 {
 		return nil, nil

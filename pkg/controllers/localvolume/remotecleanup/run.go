@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-package elsewhere
+package remotecleanup
 
 import (
 	"context"
@@ -22,17 +22,16 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/deleter"
 )
 
-// passTimeout ends a reconciliation that blocks; it is tried again. One that deletes a thousand objects takes seconds.
+// passTimeout cancels a reconcile that blocks; it is retried. One that deletes a thousand objects takes seconds.
 const passTimeout = 2 * time.Minute
 
-// runnable is a part that runs until a context is done.
+// runnable is a component that runs until a context is done.
 type runnable interface {
 	Start(ctx context.Context) error
 }
 
-// Run cleans up the local volumes of a cluster until ctx is done, and leaves nothing behind: no goroutine, no gauge. An error means
-// that it could not begin, or could not continue, and may be tried again: it wraps a ForbiddenError when the credentials lack
-// permissions.
+// Run cleans up the local volumes of a cluster until ctx is done. When it returns, its goroutines have ended and its gauges are removed.
+// It may be retried after an error, which wraps a ForbiddenError if the credentials lack permissions.
 func Run(ctx context.Context, c Cluster) error {
 	scheme, err := sharedScheme()
 	if err != nil {
@@ -70,7 +69,7 @@ func Run(ctx context.Context, c Cluster) error {
 	objects, err := cache.New(c.Config, cache.Options{
 		HTTPClient: c.HTTPClient, Scheme: scheme, Mapper: known, ByObject: byObject, DefaultTransform: cache.TransformStripManagedFields(),
 		ReaderFailOnMissingInformer: true, NewInformer: newInformer,
-		// The HTTP client sees what fails; a line for each retry of each cluster would report nothing more.
+		// The HTTP client reports failures; a log line for each retry of each cluster would add nothing.
 		DefaultWatchErrorHandler: func(context.Context, *toolscache.Reflector, error) {},
 	})
 	if err != nil {
@@ -89,12 +88,12 @@ func Run(ctx context.Context, c Cluster) error {
 	return start(ctx, c, site, sender, append(controllers, objects)...)
 }
 
-// controllersOf are the CleanupController and the Deleter of a Site.
+// controllersOf returns the CleanupController and the Deleter of a Site.
 func controllersOf(site *localvolume.Site, logger logr.Logger) ([]runnable, error) {
 	options := controller.TypedOptions[localvolume.Pass]{
-		SkipNameValidation: new(true), // each cluster has one of the name
+		SkipNameValidation: new(true), // each cluster has a controller of this name
 		Logger:             logr.Discard(),
-		// What a controller reports its start and its end is not worth a line for each cluster.
+		// The start and the end of a controller are not logged for each cluster.
 		LogConstructor: func(pass *localvolume.Pass) logr.Logger {
 			if pass == nil {
 				return logr.Discard()
@@ -114,7 +113,7 @@ func controllersOf(site *localvolume.Site, logger logr.Logger) ([]runnable, erro
 	return []runnable{first, second}, nil
 }
 
-// start runs all parts until ctx is done or one of them fails, and the sender a little longer, for the last events.
+// start runs all parts until ctx is done or one of them fails. The sender is stopped after them, so that it sends the last events.
 func start(ctx context.Context, c Cluster, site *localvolume.Site, sender *localvolume.EventSender, parts ...runnable) error {
 	sending, stopSending := context.WithCancel(context.WithoutCancel(ctx))
 	var senders, group sync.WaitGroup

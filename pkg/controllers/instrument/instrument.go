@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package observe notifies observers of each reconcile: one that creates spans, one that records the last result. They
-// come with the context of the manager, so that controllers know nothing of them.
-package observe
+// Package instrument reports each reconcile to observers, which create spans or record the last result. Observers are stored in the
+// context of the manager, so that controllers do not depend on them.
+package instrument
 
 import (
 	"context"
@@ -14,13 +14,13 @@ import (
 
 // Observer is notified of reconciles.
 type Observer interface {
-	// Begin is called before a reconcile, end after it, with its outcome. The reconcile gets the context.
+	// Begin is called before a reconcile and returns the context of the reconcile; end is called with its result.
 	Begin(ctx context.Context, controller, object string) (_ context.Context, end func(reconcile.Result, error))
 }
 
 type observersKey struct{}
 
-// With returns a context whose reconciles are observed, by those of the given context first.
+// With returns a context with an additional observer, which is called after those of ctx.
 func With(ctx context.Context, observer Observer) context.Context {
 	before := observers(ctx)
 	return context.WithValue(ctx, observersKey{}, append(before[:len(before):len(before)], observer))
@@ -44,7 +44,7 @@ func begin(ctx context.Context, all []Observer, controller, object string) (cont
 	}
 }
 
-// Reconciler returns a reconciler of a controller whose reconciles are observed.
+// Reconciler wraps the reconciler of a controller, so that its reconciles are reported to the observers of the context.
 func Reconciler[request comparable](controller string, next reconcile.TypedReconciler[request]) reconcile.TypedReconciler[request] {
 	return reconcile.TypedFunc[request](func(ctx context.Context, r request) (reconcile.Result, error) {
 		all := observers(ctx)
@@ -58,8 +58,8 @@ func Reconciler[request comparable](controller string, next reconcile.TypedRecon
 	})
 }
 
-// Pass notifies the observers of a run of a background task that is no controller. It is over when end is called.
-func Pass(ctx context.Context, loop string) (_ context.Context, end func(error)) {
-	ctx, over := begin(ctx, observers(ctx), loop, "")
+// Task reports one run of a background task that is not a controller. The caller calls end when the run is complete.
+func Task(ctx context.Context, name string) (_ context.Context, end func(error)) {
+	ctx, over := begin(ctx, observers(ctx), name, "")
 	return ctx, func(err error) { over(reconcile.Result{}, err) }
 }

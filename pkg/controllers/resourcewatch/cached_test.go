@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-package kinds
+package resourcewatch
 
 import (
 	"context"
@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// leaf is a tree as the cache of these tests keeps it.
+// leaf is a tree in the form in which the cache of these tests stores it.
 type leaf struct{ metav1.ObjectMeta }
 
 func leafMetadata(object any) metav1.Object {
@@ -31,16 +31,16 @@ func leafMetadata(object any) metav1.Object {
 	return nil
 }
 
-// grove is a cache that has all trees.
+// grove is a cache of all trees.
 type grove struct {
 	*Cached
 	informer cache.SharedIndexInformer
 	lists    atomic.Int32
-	// fault, if not nil, is why lists fail.
+	// fault, if not nil, is the error of lists.
 	fault atomic.Pointer[error]
 }
 
-// newGrove makes the cache of a cluster, which does not run.
+// newGrove creates a cache of a cluster and does not start it.
 func newGrove(t *testing.T, c *cluster) *grove {
 	t.Helper()
 	g := &grove{Cached: NewCached(trees, &metav1.PartialObjectMetadata{}, leafMetadata)}
@@ -70,7 +70,7 @@ func newGrove(t *testing.T, c *cluster) *grove {
 	return g
 }
 
-// run starts the cache and ends it with the test.
+// run starts the cache and stops it when the test ends.
 func (g *grove) run(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -82,8 +82,8 @@ func (g *grove) run(t *testing.T) {
 	t.Cleanup(func() { cancel(); <-ended })
 }
 
-// What a cache has is found there, as it would be by a watch of the Set's own, and is not requested again.
-func TestFindCached(t *testing.T) {
+// A resource of a cache is read from that cache, with the same results as from a dedicated watch, and is not listed again.
+func TestFindReadsCachedResources(t *testing.T) {
 	c := newCluster(t, tree("a", "oak"), tree("a", "elm"), tree("b", "oak"))
 	g := newGrove(t, c)
 	g.run(t)
@@ -106,7 +106,7 @@ func TestFindCached(t *testing.T) {
 		}
 	}
 	if got := names(t, reader, trees, Query{Any: true}); len(got) != 1 {
-		t.Errorf("to know whether there are any, it takes %q", got)
+		t.Errorf("objects of a query with Any = %q, want one", got)
 	}
 	found, err := reader.Find(t.Context(), trees, Query{Namespace: "b"})
 	if err != nil || len(found) != 1 {
@@ -125,12 +125,12 @@ func TestFindCached(t *testing.T) {
 	}
 	watches := slices.DeleteFunc(c.metadata.Actions(), func(action clientgotesting.Action) bool { return !action.Matches("watch", trees.Resource) })
 	if len(watches) != 1 {
-		t.Errorf("they are watched %d times", len(watches))
+		t.Errorf("the Set watches %d resources", len(watches))
 	}
 }
 
-// Of objects that are in a cache the same is reported as of others.
-func TestNotifyOfCachedObjects(t *testing.T) {
+// Subscribers get the same events for cached resources as for others.
+func TestSubscribeToCachedResources(t *testing.T) {
 	c := newCluster(t, tree("a", "oak"))
 	g := newGrove(t, c)
 	g.run(t)
@@ -166,7 +166,7 @@ func TestNotifyOfCachedObjects(t *testing.T) {
 	}
 	next(" -> a/elm@7 false")
 	same := elm.DeepCopy()
-	if err := tracker.Update(resource, same, "a"); err != nil { // nothing happens
+	if err := tracker.Update(resource, same, "a"); err != nil { // an unchanged object
 		t.Fatal(err)
 	}
 	changed := elm.DeepCopy()
@@ -180,14 +180,14 @@ func TestNotifyOfCachedObjects(t *testing.T) {
 	}
 	next("a/elm@8 ->  false")
 
-	// While the kind is not served nothing is notified, regardless of the cache.
+	// While the kind is not served, no events are reported, regardless of the cache.
 	c.serve(trees, false)
 	if got := names(t, c.Watched(), trees, Query{}); got != nil {
-		t.Errorf("a kind that has been deleted has %q", got)
+		t.Errorf("objects of a kind that is no longer served = %q, want none", got)
 	}
 	g.requests.mu.Lock()
 	if g.requests.failed != nil {
-		t.Error("who has ended is notified of failures")
+		t.Error("a stopped Set is notified of failures")
 	}
 	g.requests.mu.Unlock()
 	ash := tree("a", "ash")
@@ -204,8 +204,8 @@ func TestNotifyOfCachedObjects(t *testing.T) {
 	}
 }
 
-// What a cache does not know, or not any more, is not known.
-func TestCacheFails(t *testing.T) {
+// A reader returns an error before the cache has synced and after its list or watch failed.
+func TestFindFailsWithTheCache(t *testing.T) {
 	c := newCluster(t, tree("a", "oak"))
 	g := newGrove(t, c)
 	problem := func(want string) {
@@ -222,7 +222,7 @@ func TestCacheFails(t *testing.T) {
 	g.run(t)
 	problem("list trees.example.com: trees is forbidden")
 	if pause := <-c.checks; pause != retryPeriod {
-		t.Errorf("the next check comes after %s", pause)
+		t.Errorf("interval until the next check = %s, want %s", pause, retryPeriod)
 	}
 	g.fault.Store(nil)
 	c.settled(t)
@@ -231,8 +231,8 @@ func TestCacheFails(t *testing.T) {
 	}
 }
 
-// A request of a cache that fails is noticed, and has the Set look which kinds are served.
-func TestRequestsOfACache(t *testing.T) {
+// A failed request of a cache is reported, and triggers a check of discovery.
+func TestFailedRequestOfACacheTriggersDiscovery(t *testing.T) {
 	c := newCluster(t)
 	g := newGrove(t, c)
 	g.run(t)
@@ -253,26 +253,26 @@ func TestRequestsOfACache(t *testing.T) {
 			return apiwatch.NewFake(), test.err
 		}})
 		if _, err := from.WatchWithContext(test.ctx, metav1.ListOptions{}); !errors.Is(err, test.err) {
-			t.Errorf("the request ends with %v", err)
+			t.Errorf("error of the request = %v", err)
 		}
 		got := ""
 		if err := g.requests.problem(); err != nil {
 			got = err.Error()
 		}
 		if got != test.want {
-			t.Errorf("after %v the problem is %q", test.err, got)
+			t.Errorf("problem after error %v = %q", test.err, got)
 		}
 	}
 	eventually(t, func() bool { return <-c.checks == retryPeriod })
-	// The end of a request reports nothing.
+	// A canceled request is not a failure.
 	cancel()
 	if err := g.requests.note(watching, "list", errors.New("canceled")); err == nil || g.requests.problem() != nil {
-		t.Errorf("the end is a failure: %v", g.requests.problem())
+		t.Errorf("problem after a canceled request: %v, want none", g.requests.problem())
 	}
 }
 
-// A Set follows automatically what the cache has no informer of.
-func TestNotCached(t *testing.T) {
+// A Set creates an informer if the cache has none for the resource.
+func TestSetWatchesUncachedResources(t *testing.T) {
 	c := newCluster(t, tree("a", "oak"))
 	c.source.Cached = []*Cached{NewCached(trees, &metav1.PartialObjectMetadata{}, leafMetadata)}
 	c.run(t)
@@ -282,8 +282,8 @@ func TestNotCached(t *testing.T) {
 	}
 }
 
-// Of what is in a cache a Set follows there what it can know from there.
-func TestWhatIsFollowedInACache(t *testing.T) {
+// Kinds with Value or Indexes are not read from a cache.
+func TestSourceCached(t *testing.T) {
 	inCache := func(resource schema.GroupResource) *Cached {
 		c := NewCached(resource, &metav1.PartialObjectMetadata{}, leafMetadata)
 		NewInformer(c)(&cache.ListWatch{}, &metav1.PartialObjectMetadata{}, 0, nil)
@@ -298,8 +298,8 @@ func TestWhatIsFollowedInACache(t *testing.T) {
 		"metadata":    {Kind{GroupResource: trees, Metadata: func(metav1.Object) any { return nil }}, true},
 		"a value":     {Kind{GroupResource: trees, Value: func(map[string]any) any { return nil }}, false},
 		"an index":    {Kind{GroupResource: trees, Indexes: map[string]func(*Object) []string{"tree": nil}}, false},
-		"not in it":   {Kind{GroupResource: hedges}, false},
-		"the other":   {Kind{GroupResource: gardens}, true},
+		"not cached":  {Kind{GroupResource: hedges}, false},
+		"another one": {Kind{GroupResource: gardens}, true},
 		"other group": {Kind{GroupResource: schema.GroupResource{Group: "example.org", Resource: trees.Resource}}, false},
 	} {
 		cached, informer := source.cached(&test.kind)
@@ -309,16 +309,16 @@ func TestWhatIsFollowedInACache(t *testing.T) {
 	}
 }
 
-// Of all informers of a cache those of the resource are known.
+// NewInformer registers only the informers of the given resources.
 func TestNewInformer(t *testing.T) {
 	c := NewCached(trees, &metav1.PartialObjectMetadata{}, leafMetadata)
 	newInformer := NewInformer(c)
 	newInformer(&cache.ListWatch{}, &metav1.PartialObjectMetadataList{}, 0, nil)
 	if c.get() != nil {
-		t.Error("an informer of something else is taken for that of trees")
+		t.Error("an informer of another type is registered for trees")
 	}
 	indexers := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
 	if informer := newInformer(&cache.ListWatch{}, &metav1.PartialObjectMetadata{}, 0, indexers); c.get() != informer || len(informer.GetIndexer().GetIndexers()) != 1 {
-		t.Error("the informer of trees is not known")
+		t.Error("the informer of trees is not registered")
 	}
 }

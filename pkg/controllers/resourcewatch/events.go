@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-package kinds
+package resourcewatch
 
 import (
 	"slices"
@@ -11,16 +11,15 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Event is something that happened to an object. Which of Old and New are there reports what: New alone, it was created; Old alone,
-// it was deleted; both, it was changed.
+// Event is a change of an object: a creation if only New is set, a deletion if only Old is set, otherwise an update.
 type Event struct {
 	Resource schema.GroupResource
 	Old, New *Object
-	// Initial is true for an object that was there before anybody looked.
+	// Initial is true for an object of the initial list.
 	Initial bool
 }
 
-// Object is the current object, or its last state.
+// Object returns the current object, or the last state of a deleted one.
 func (e *Event) Object() *Object {
 	if e.New != nil {
 		return e.New
@@ -36,8 +35,8 @@ type handler struct {
 
 func (h *handler) wants(kind *Kind) bool { return slices.Contains(h.resources, kind.GroupResource) }
 
-// Subscribe calls a function for each event of the resources from now on, those of kinds that appear later included.
-// Objects that are there already come first, as initial ones. The function must not block.
+// Subscribe calls a function for each event of the resources, also if their watch starts later. Existing objects are reported first, as
+// initial events. The function must not block.
 func (s *Set) Subscribe(handle func(Event), resources ...schema.GroupResource) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,7 +49,7 @@ func (s *Set) Subscribe(handle func(Event), resources ...schema.GroupResource) {
 	}
 }
 
-// notify adds a function that is notified of the events of the watch.
+// notify calls a function for each event of the watch.
 func (w *watch) notify(handle func(Event)) {
 	event := func(before, after any, initial bool) {
 		e := Event{Resource: w.kind.GroupResource, Old: w.object(before), New: w.object(after), Initial: initial}
@@ -58,7 +57,7 @@ func (w *watch) notify(handle func(Event)) {
 			handle(e)
 		}
 	}
-	// It fails only for an informer that has ended, of which there are no events.
+	// This fails only if the informer was stopped, which sends no events.
 	registration, err := w.informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(object any, initial bool) { event(nil, object, initial) },
 		UpdateFunc: func(before, after any) {
@@ -78,7 +77,7 @@ func (w *watch) notify(handle func(Event)) {
 	}
 }
 
-// isSameVersion reports that nothing happened to an object.
+// isSameVersion reports whether two states of an object have the same resource version.
 func isSameVersion(before, after any) bool {
 	old, isOld := before.(metav1.Object)
 	now, isNow := after.(metav1.Object)

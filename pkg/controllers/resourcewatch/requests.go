@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-package kinds
+package resourcewatch
 
 import (
 	"context"
@@ -15,17 +15,17 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// requests are those by which an informer follows the objects of a resource. They remember how the last one went.
+// requests wraps the list and watch requests of an informer, and records the result of the last one.
 type requests struct {
 	resource schema.GroupResource
 
 	mu  sync.Mutex
 	err error
-	// failed, if not nil, is notified of each failure.
+	// failed, if not nil, is called after each failure.
 	failed func()
 }
 
-// noted returns a ListerWatcher whose requests these are.
+// noted returns a ListerWatcher whose requests are recorded.
 func (r *requests) noted(from cache.ListerWatcherWithContext) *cache.ListWatch {
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -39,7 +39,7 @@ func (r *requests) noted(from cache.ListerWatcherWithContext) *cache.ListWatch {
 	}
 }
 
-// note remembers how a request went. One that was cut off because the informer ends reports nothing.
+// note records the result of a request, unless the informer was stopped meanwhile.
 func (r *requests) note(ctx context.Context, verb string, err error) error {
 	if ctx.Err() != nil {
 		return err
@@ -56,14 +56,14 @@ func (r *requests) note(ctx context.Context, verb string, err error) error {
 	return err
 }
 
-// notify has a function notified of each failure from now on; nil: none. It must not block.
+// notify sets the function to call after each failure; nil removes it. It must not block.
 func (r *requests) notify(failed func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.failed = failed
 }
 
-// problem is why the last request failed.
+// problem returns the error of the last request.
 func (r *requests) problem() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-package kinds
+package resourcewatch
 
 import (
 	"context"
@@ -16,30 +16,27 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// pageSize is how many objects a live list requests at a time.
+// pageSize is the limit of a page of a live list.
 const pageSize = 500
 
-// Reader finds objects. A kind that is not served has none. An error means that it is unknown what exists, so that nothing may be
-// concluded from what is missing.
+// Reader finds objects. A kind that is not served has none. An error means that the existing objects are unknown, so callers must not
+// treat a missing object as deleted.
 type Reader interface {
 	Find(ctx context.Context, resource schema.GroupResource, query Query) ([]*Object, error)
-	// Serves reports whether a resource is there to be read at all: for a reference to one that cannot be read, nothing is known
-	// about its target.
+	// Serves reports whether a resource is served. The target of a reference to a resource that is not served is unknown.
 	Serves(ctx context.Context, resource schema.GroupResource) (bool, error)
 }
 
-// Watched returns a Reader of what the watches know. It sends the API server no request, and fails while a watch, or the question
-// whether there is to be one, is not settled.
+// Watched returns a Reader of the watches. It sends no requests, and returns an error until discovery and the watch have succeeded.
 func (s *Set) Watched() Reader { return watched{set: s} }
 
-// Known lists what the watches know of the objects in a namespace, be it late or not complete: good enough to inform users, and not
-// to decide by.
+// Known lists the cached objects of a namespace, which may be outdated or incomplete: it is for messages to users, not for decisions.
 func (s *Set) Known(resource schema.GroupResource, namespace string) ([]*Object, error) {
 	return watched{set: s, lenient: true}.Find(context.Background(), resource, Query{Namespace: namespace})
 }
 
-// Served returns the version in which the objects of a resource are watched, nil when it is not served. An error means that it is
-// unknown, or that not all of its objects are known.
+// Served returns the version in which a resource is watched, or nil if it is not served. An error means that this is unknown, or that
+// the watch has not synced.
 func (s *Set) Served(resource schema.GroupResource) (*schema.GroupVersionResource, error) {
 	if err := s.problem(resource); err != nil {
 		return nil, err
@@ -71,8 +68,8 @@ func (w watched) Find(_ context.Context, resource schema.GroupResource, query Qu
 	case query.Index != "":
 		found, err = store.ByIndex(query.Index, query.Value)
 	case query.Namespace != "" && query.Name != "":
-		object, there, getErr := store.GetByKey(query.Namespace + "/" + query.Name)
-		if err = getErr; there {
+		object, exists, getErr := store.GetByKey(query.Namespace + "/" + query.Name)
+		if err = getErr; exists {
 			found = []any{object}
 		}
 	case query.Namespace != "":
@@ -100,7 +97,7 @@ func (w watched) Serves(_ context.Context, resource schema.GroupResource) (bool,
 	return served != nil, err
 }
 
-// watchOf returns a kind and what follows it, if anything does.
+// watchOf returns a kind and its watch, which may be nil.
 func (s *Set) watchOf(resource schema.GroupResource) (*Kind, *watch) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -112,14 +109,13 @@ func (s *Set) watchOf(resource schema.GroupResource) (*Kind, *watch) {
 	return nil, nil
 }
 
-// Live returns a Reader that queries the API server, discovery included. Deletions are decided by it. A kind that was served and is
-// not any more is an error for the time of patience, indefinitely when that is 0: its server may be away for a moment, and its
-// objects with it.
+// Live returns a Reader that queries the API server, including discovery. Use it before a deletion. A kind that is no longer served is an
+// error for the duration of patience, or indefinitely if that is 0, because its API server may only be unavailable.
 func (s *Set) Live(patience time.Duration) Reader {
 	return &live{set: s, patience: patience, served: map[schema.GroupResource]*schema.GroupVersionResource{}}
 }
 
-// live determines once for each kind whether it is served: it lives for one decision only.
+// live caches the discovery of each kind: it is for a single decision.
 type live struct {
 	set      *Set
 	patience time.Duration
@@ -177,11 +173,11 @@ func (l *live) Serves(ctx context.Context, resource schema.GroupResource) (bool,
 	return served != nil, err
 }
 
-// find finds out once whether a resource is served, nil when it is not and has not been lately.
+// find returns the version in which a resource is served, or nil if it is not served and was not lost within patience.
 func (l *live) find(ctx context.Context, resource schema.GroupResource) (*Kind, *schema.GroupVersionResource, error) {
 	kind, _ := l.set.watchOf(resource)
 	if kind == nil {
-		return nil, nil, fmt.Errorf("%s is not followed", resource)
+		return nil, nil, fmt.Errorf("%s is not watched", resource)
 	}
 	served, known := l.served[resource]
 	if !known {
@@ -197,18 +193,18 @@ func (l *live) find(ctx context.Context, resource schema.GroupResource) (*Kind, 
 	return kind, served, nil
 }
 
-// missing is an error when a kind that is not served now was there until lately.
+// missing returns an error if a kind that is not served was lost within patience.
 func (s *Set) missing(kind *Kind, patience time.Duration) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	state := s.states[kind.GroupResource]
 	switch {
 	case state.watch == nil && state.lost.IsZero():
-		return nil // it never was, as far as anybody here knows
+		return nil // not served since this process started
 	case state.watch == nil && patience > 0 && s.clock.Since(state.lost) >= patience:
 		return nil
 	case patience > 0:
-		return fmt.Errorf("%s is not served any more: bring it back, or wait %s after it was removed permanently", kind.GroupResource, patience)
+		return fmt.Errorf("%s is no longer served: restore it, or wait %s if it was removed permanently", kind.GroupResource, patience)
 	}
-	return fmt.Errorf("%s is not served any more: restore it, or restart the controller manager if it was removed permanently", kind.GroupResource)
+	return fmt.Errorf("%s is no longer served: restore it, or restart the controller manager if it was removed permanently", kind.GroupResource)
 }

@@ -1,24 +1,26 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-package kinds
+package resourcewatch
 
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgotesting "k8s.io/client-go/testing"
 )
 
-// As long as that is unknown what exists, nothing may be decided by it.
-func TestNothingIsKnownAtFirst(t *testing.T) {
+// Readers return an error until the existing objects are known.
+func TestFindFailsBeforeSync(t *testing.T) {
 	c := newCluster(t)
 	if _, err := c.Watched().Find(t.Context(), trees, Query{}); err == nil {
-		t.Error("a Set that does not run reports that there is nothing")
+		t.Error("Find of a Set that was not started: no error")
 	}
 	block := make(chan struct{})
 	c.metadata.PrependReactor("list", "trees", func(clientgotesting.Action) (bool, runtime.Object, error) {
@@ -40,14 +42,14 @@ func TestNothingIsKnownAtFirst(t *testing.T) {
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
 	if err := c.Settled(stopped, trees); err != nil {
-		t.Errorf("the end of the process is an error: %v", err)
+		t.Errorf("Settled with a canceled context: %v, want no error", err)
 	}
 	close(block)
 	c.settled(t)
 }
 
-// Kinds come and go. While one that was there is unavailable, nothing may be deleted for some time, or indefinitely.
-func TestKindsComeAndGo(t *testing.T) {
+// Kinds are installed and removed. A kind that is no longer served is an error for the duration of patience.
+func TestKindsAreInstalledAndRemoved(t *testing.T) {
 	c := newCluster(t, tree("a", "oak"))
 	c.served = map[schema.GroupResource]any{trees: false, gardens: false, hedges: true}
 	c.run(t)
@@ -58,37 +60,41 @@ func TestKindsComeAndGo(t *testing.T) {
 		}
 	}
 	if _, watch := c.watchOf(hedges); watch != nil {
-		t.Error("hedges are watched, though there are no gardens")
+		t.Error("hedges are watched while gardens are not served")
+	}
+	idle := []string{"gardens.example.com is not served", "hedges.example.com is not watched, because the cluster does not serve gardens.example.com", "trees.example.com is not served"}
+	if diff := cmp.Diff(idle, slices.Sorted(slices.Values(c.Idle()))); diff != "" {
+		t.Errorf("Idle (-want +got):\n%s", diff)
 	}
 	c.serve(trees, true)
 	c.serve(gardens, true)
 	c.settled(t)
 	if got := names(t, c.Watched(), trees, Query{}); len(got) != 1 {
-		t.Errorf("a kind that came has %q", got)
+		t.Errorf("objects of the installed kind = %q", got)
 	}
 	if _, watch := c.watchOf(hedges); watch == nil {
-		t.Error("hedges are not watched, though there are gardens")
+		t.Error("hedges are not watched while gardens are served")
 	}
 
-	// The API server knows it first.
+	// Discovery reports it before the watch ends.
 	c.mu.Lock()
 	c.served[trees] = false
 	c.mu.Unlock()
 	if _, err := c.Live(time.Hour).Find(t.Context(), trees, Query{}); err == nil {
-		t.Error("a kind that has just been deleted has no objects")
+		t.Error("Find of a kind that was just removed: no error")
 	}
 	c.serve(trees, false)
 	c.serve(gardens, false)
 	c.settled(t)
 	if got := names(t, c.Watched(), trees, Query{}); got != nil {
-		t.Errorf("a kind that has been deleted has %q", got)
+		t.Errorf("objects of a removed kind = %q, want none", got)
 	}
 	if _, watch := c.watchOf(hedges); watch != nil {
 		t.Error("hedges are still watched")
 	}
 	for patience, want := range map[time.Duration]string{
-		time.Hour: "trees.example.com is not served any more: bring it back, or wait 1h0m0s after it was removed permanently",
-		0:         "trees.example.com is not served any more: restore it, or restart the controller manager if it was removed permanently",
+		time.Hour: "trees.example.com is no longer served: restore it, or wait 1h0m0s if it was removed permanently",
+		0:         "trees.example.com is no longer served: restore it, or restart the controller manager if it was removed permanently",
 	} {
 		if _, err := c.Live(patience).Find(t.Context(), trees, Query{}); err == nil || err.Error() != want {
 			t.Errorf("patience %s: %v", patience, err)
@@ -99,17 +105,17 @@ func TestKindsComeAndGo(t *testing.T) {
 		t.Errorf("after an hour: %v", err)
 	}
 	if _, err := c.Live(0).Find(t.Context(), trees, Query{}); err == nil {
-		t.Error("a kind that is never discarded is discarded after an hour")
+		t.Error("without patience, Find succeeds after an hour")
 	}
 	c.serve(trees, true)
 	c.settled(t)
 	if _, err := c.Live(0).Find(t.Context(), trees, Query{}); err != nil {
-		t.Errorf("it is back: %v", err)
+		t.Errorf("Find of the kind after it was installed again: %v", err)
 	}
 }
 
-// A watch that fails is noticed, and managed soon.
-func TestWatchFails(t *testing.T) {
+// A failed watch triggers a check of discovery soon.
+func TestFailedWatchTriggersDiscovery(t *testing.T) {
 	c := newCluster(t)
 	c.metadata.PrependReactor("list", "trees", func(clientgotesting.Action) (bool, runtime.Object, error) {
 		return true, nil, errors.New("trees is forbidden")
@@ -120,11 +126,11 @@ func TestWatchFails(t *testing.T) {
 		return err != nil && err.Error() == "list trees.example.com: trees is forbidden"
 	})
 	if pause := <-c.checks; pause != retryPeriod {
-		t.Errorf("the next check comes after %s", pause)
+		t.Errorf("interval until the next check = %s, want %s", pause, retryPeriod)
 	}
 }
 
-func TestPauses(t *testing.T) {
+func TestCheckIntervals(t *testing.T) {
 	c := newCluster(t)
 	c.run(t)
 	c.settled(t)
@@ -132,12 +138,12 @@ func TestPauses(t *testing.T) {
 	eventually(t, func() bool { return <-c.checks == time.Minute })
 	c.serve(trees, errors.New("503"))
 	if pause := <-c.checks; pause != retryPeriod {
-		t.Errorf("after a failure the next check comes after %s", pause)
+		t.Errorf("interval after a failed check = %s, want %s", pause, retryPeriod)
 	}
 }
 
-// Who knows that kinds came or went need not wait for the next check.
-func TestCheck(t *testing.T) {
+// Recheck starts a check before the interval is over.
+func TestRecheck(t *testing.T) {
 	c := newCluster(t)
 	c.run(t)
 	c.settled(t)
@@ -149,7 +155,7 @@ func TestCheck(t *testing.T) {
 func TestServed(t *testing.T) {
 	c := newCluster(t)
 	if _, err := c.Served(gardens); err == nil {
-		t.Error("before the first check it is known what is served")
+		t.Error("Served before the first check: no error")
 	}
 	c.run(t)
 	c.settled(t)
@@ -158,10 +164,10 @@ func TestServed(t *testing.T) {
 	}
 	c.serve(gardens, errors.New("503"))
 	if _, err := c.Served(gardens); err == nil {
-		t.Error("it is known what is served while discovery fails")
+		t.Error("Served while discovery fails: no error")
 	}
 	c.serve(gardens, false)
 	if served, err := c.Served(gardens); err != nil || served != nil {
-		t.Errorf("what is not served is %v, %v", served, err)
+		t.Errorf("Served of a kind that is not served = %v, %v, want nil", served, err)
 	}
 }

@@ -1,10 +1,9 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package elsewhere runs the two controllers of local volumes in another cluster than the one that the process runs for: with
-// clients and caches that live as long as a context. Nothing of one cluster is shared with another, except for the counters of
-// deletions.
-package elsewhere
+// Package remotecleanup runs the two controllers of local volumes in a remote cluster, with dedicated clients and caches that exist until
+// a context is done. Clusters share nothing except the counters of deletions.
+package remotecleanup
 
 import (
 	"context"
@@ -28,30 +27,30 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
 )
 
-// RecordNamespace is the namespace in the remote cluster that has the record of missing nodes: one that every cluster has.
+// RecordNamespace is the namespace of the record of missing nodes in the remote cluster. Every cluster has it.
 const RecordNamespace = "kube-system"
 
-// eventQueue is how many events may wait in each cluster. There may be a thousand clusters.
+// eventQueue is the maximum number of queued events per cluster. There may be a thousand clusters.
 const eventQueue = 2000
 
-// Cluster is another cluster, and how its local volumes are cleaned up.
+// Cluster is a remote cluster, and how its local volumes are cleaned up.
 type Cluster struct {
 	// Name distinguishes clusters in metrics and logs.
 	Name string
-	// Config specifies where the API server is, and the limits of all requests but events. HTTPClient sends them.
+	// Config has the address of the API server, and the rate limits of all requests except events. HTTPClient sends them.
 	Config     *rest.Config
 	HTTPClient *http.Client
 	// Settings have to be defaulted and valid, with at least one storage class.
 	Settings configv1alpha1.LocalVolumeConfiguration
 	Metrics  *localvolume.Metrics
 	Clock    clock.PassiveClock
-	// Running is called when everything that exists is known, and passes begin.
+	// Running is called when the caches have synced and the controllers start to reconcile.
 	Running func()
-	// Braked is called with the reason why the brake keeps everything, and with "" when that is over. It returns immediately.
+	// Braked is called with the reason when the brake stops all deletions, and with "" when it is released. It must not block.
 	Braked func(reason string)
 }
 
-// sharedScheme has the kinds that are read and written. It is never changed.
+// sharedScheme has the kinds that are read and written. It is immutable.
 var sharedScheme = sync.OnceValues(func() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, authorizationv1.AddToScheme} {
@@ -62,7 +61,7 @@ var sharedScheme = sync.OnceValues(func() (*runtime.Scheme, error) {
 	return scheme, nil
 })
 
-// mapper knows these kinds without querying the API server for all that it serves.
+// mapper maps these kinds without discovery requests.
 func mapper() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper([]schema.GroupVersion{corev1.SchemeGroupVersion, authorizationv1.SchemeGroupVersion})
 	for kind, scope := range map[string]meta.RESTScope{
@@ -75,7 +74,7 @@ func mapper() meta.RESTMapper {
 	return m
 }
 
-// watchful passes events on, and hears of the brake.
+// watchful forwards events, and reports those of the brake.
 type watchful struct {
 	localvolume.Recorder
 	braked func(reason string)
@@ -92,9 +91,9 @@ func (w watchful) Event(object client.Object, eventType, reason, message string)
 	w.Recorder.Event(object, eventType, reason, message)
 }
 
-// newInformer is an informer whose watches leave no goroutine behind. A cache passes the events of a watch of metadata through a
-// goroutine that waits indefinitely when the watch ends and no client takes its last event. In a process that ends with its caches
-// that does not matter; here clusters come and go.
+// newInformer returns an informer whose watches leak no goroutine. The cache of controller-runtime forwards the events of a metadata
+// watch in a goroutine that blocks indefinitely if the watch is stopped before its last event was received. That matters here, because
+// clusters are added and removed while the process runs.
 func newInformer(source toolscache.ListerWatcher, example runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
 	whole := toolscache.ToListerWatcherWithContext(source)
 	return toolscache.NewSharedIndexInformer(&toolscache.ListWatch{
@@ -109,7 +108,7 @@ func newInformer(source toolscache.ListerWatcher, example runtime.Object, resync
 	}, example, resync, indexers)
 }
 
-// drained is a watch of which a user takes the last events.
+// drained is a watch whose remaining events are received after it was stopped.
 type drained struct {
 	watch.Interface
 	once sync.Once

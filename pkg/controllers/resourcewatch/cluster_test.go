@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-package kinds
+package resourcewatch
 
 import (
 	"context"
@@ -19,8 +19,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 )
 
-// The kinds of these tests: of trees a label is kept, of gardens the tree in them, and hedges matter where there are
-// gardens.
+// The kinds of these tests: a label of trees is cached, the tree of gardens, and hedges are watched while gardens are.
 var (
 	trees   = schema.GroupResource{Group: "example.com", Resource: "trees"}
 	gardens = schema.GroupResource{Group: "example.com", Resource: "gardens"}
@@ -42,13 +41,13 @@ func testKinds() []Kind {
 	}
 }
 
-// cluster is a Set on an API server that serves what it is instructed to.
+// cluster is a Set with a fake API server that serves the configured resources.
 type cluster struct {
 	*Set
 	metadata *metadatafake.FakeMetadataClient
 	dynamic  *fake.FakeDynamicClient
 	time     *testclock.FakePassiveClock
-	// checks receives the pause after each check of discovery; the next check comes when it is taken.
+	// checks receives the interval after each check of discovery; receiving it starts the next check.
 	checks chan time.Duration
 
 	mu          sync.Mutex
@@ -106,17 +105,17 @@ func (c *cluster) find(_ context.Context, kind *Kind) (*schema.GroupVersionResou
 	return nil, nil
 }
 
-// serve reports whether a kind is served, or why that is unknown, and has the Set look.
+// serve configures whether a kind is served, or the error of its discovery, and waits for a check.
 func (c *cluster) serve(resource schema.GroupResource, response any) {
 	c.mu.Lock()
 	c.served[resource] = response
 	c.mu.Unlock()
-	// Of two checks, the second began after the response.
+	// The second of two checks started after the change.
 	<-c.checks
 	<-c.checks
 }
 
-// run starts the Set and ends it with the test.
+// run starts the Set and stops it when the test ends.
 func (c *cluster) run(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -129,7 +128,7 @@ func (c *cluster) run(t *testing.T) {
 	t.Cleanup(func() { cancel(); group.Wait() })
 }
 
-// settled waits until all kinds are settled.
+// settled waits until the state of all kinds is known.
 func (c *cluster) settled(t *testing.T) {
 	t.Helper()
 	if err := c.Settled(t.Context(), trees, gardens, hedges); err != nil {
@@ -154,7 +153,7 @@ func garden(namespace, name, tree string) *unstructured.Unstructured {
 	return object
 }
 
-// names are the names of what a reader finds.
+// names returns the names of the objects that a reader finds.
 func names(t *testing.T, reader Reader, resource schema.GroupResource, query Query) []string {
 	t.Helper()
 	found, err := reader.Find(t.Context(), resource, query)
@@ -178,7 +177,7 @@ func eventually(t *testing.T, holds func() bool) {
 		select {
 		case <-tick.C:
 		case <-limit:
-			t.Fatal("it never came about")
+			t.Fatal("timed out")
 		}
 	}
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-package kinds
+package resourcewatch
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A subscriber is notified of what exists and what happens, of the kinds that appear later too.
-func TestNotify(t *testing.T) {
+// A subscriber is notified of existing objects and of changes, also for kinds that are served later.
+func TestSubscribe(t *testing.T) {
 	c := newCluster(t, tree("a", "oak"))
 	c.served[gardens] = false
 	notify := func(e Event) {
@@ -58,7 +58,7 @@ func TestNotify(t *testing.T) {
 	}
 	c.serve(gardens, true)
 	subscribers("created gardens g initial=true")
-	// A late subscriber is notified of what exists.
+	// A later subscriber is notified of the existing objects.
 	late := make(chan string, 10)
 	c.Subscribe(func(e Event) { late <- e.Object().Name + fmt.Sprint(e.Initial) }, trees)
 	if got := <-late; got != "oaktrue" {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-package elsewhere
+package remotecleanup
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
 )
 
-// ForbiddenError reports which permissions in the cluster are missing that nothing can be done without.
+// ForbiddenError reports required permissions that are missing in the cluster.
 type ForbiddenError struct {
 	// Missing has entries such as "list nodes".
 	Missing []string
@@ -26,7 +26,7 @@ func (e *ForbiddenError) Error() string {
 	return "the credentials lack the permission to " + strings.Join(e.Missing, ", ")
 }
 
-// need is something to be requested, of the core group.
+// need is a required permission for a resource of the core group.
 type need struct{ verb, resource, namespace, name string }
 
 func (n need) String() string {
@@ -37,12 +37,12 @@ func (n need) String() string {
 	return text
 }
 
-// permissions are the things that the cleanup can do without. record: a restart keeps the times, and the brake can be
-// acknowledged. namespaces: their annotation is seen.
+// permissions are the optional permissions. With record, times survive a restart and the brake can be acknowledged; with namespaces,
+// the annotation of namespaces is honored.
 type permissions struct{ record, namespaces bool }
 
-// indispensable is what nothing can be done without.
-func indispensable(settings *configv1alpha1.LocalVolumeConfiguration) []need {
+// required returns the permissions without which the cleanup cannot run.
+func required(settings *configv1alpha1.LocalVolumeConfiguration) []need {
 	needs := []need{
 		{verb: "list", resource: "nodes"}, {verb: "watch", resource: "nodes"},
 		{verb: "list", resource: "persistentvolumes"}, {verb: "watch", resource: "persistentvolumes"}, {verb: "delete", resource: "persistentvolumes"},
@@ -57,12 +57,12 @@ func indispensable(settings *configv1alpha1.LocalVolumeConfiguration) []need {
 	return needs
 }
 
-// findPermissions checks with the API server what its credentials are allowed to do. It wraps a ForbiddenError when something indispensable
-// is missing.
+// findPermissions queries the API server for the permissions of the credentials. It returns a ForbiddenError when a required one is
+// missing.
 func findPermissions(ctx context.Context, c client.Client, settings *configv1alpha1.LocalVolumeConfiguration) (permissions, error) {
 	var forbidden ForbiddenError
-	for _, n := range indispensable(settings) {
-		ok, err := may(ctx, c, n)
+	for _, n := range required(settings) {
+		ok, err := isAllowed(ctx, c, n)
 		if err != nil {
 			return permissions{}, err
 		}
@@ -77,23 +77,23 @@ func findPermissions(ctx context.Context, c client.Client, settings *configv1alp
 		return need{verb: verb, resource: "configmaps", namespace: RecordNamespace, name: name}
 	}
 	var found permissions
-	for right, needs := range map[*bool][]need{
+	for granted, needs := range map[*bool][]need{
 		&found.record:     {record("get", localvolume.RecordName), record("patch", localvolume.RecordName), record("create", "")},
 		&found.namespaces: {{verb: "list", resource: "namespaces"}, {verb: "watch", resource: "namespaces"}},
 	} {
-		*right = true
+		*granted = true
 		for _, n := range needs {
-			ok, err := may(ctx, c, n)
+			ok, err := isAllowed(ctx, c, n)
 			if err != nil {
 				return permissions{}, err
 			}
-			*right = *right && ok
+			*granted = *granted && ok
 		}
 	}
 	return found, nil
 }
 
-func may(ctx context.Context, c client.Client, n need) (bool, error) {
+func isAllowed(ctx context.Context, c client.Client, n need) (bool, error) {
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: n.verb, Resource: n.resource, Namespace: n.namespace, Name: n.name}}}
 	if err := c.Create(ctx, review); err != nil {

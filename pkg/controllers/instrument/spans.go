@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-package observe
+package instrument
 
 import (
 	"context"
@@ -14,10 +14,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// scope is what the spans name as their maker.
+// scope is the instrumentation scope of the spans.
 const scope = "groundskeeper.io/groundskeeper/pkg/controllers"
 
-// Spans returns an observer that makes a span of each reconcile.
+// Spans returns an observer that creates a span for each reconcile.
 func Spans(provider trace.TracerProvider) Observer { return spans{provider.Tracer(scope)} }
 
 type spans struct{ tracer trace.Tracer }
@@ -41,8 +41,8 @@ func (s spans) Begin(ctx context.Context, name, object string) (context.Context,
 	}
 }
 
-// Requests returns a wrapper of transports that uses traced for requests of a reconcile. What else a manager sends,
-// its watches and the renewal of its Lease, would be traces without an end, or without a cause.
+// Requests returns a wrapper of transports that uses traced for the requests of a reconcile only. Other requests of a manager, its
+// watches and the renewal of its Lease, would create traces that never end or have no parent.
 func Requests(traced func(http.RoundTripper) http.RoundTripper) func(http.RoundTripper) http.RoundTripper {
 	return func(plain http.RoundTripper) http.RoundTripper {
 		return &requests{plain: plain, traced: traced(plain)}
@@ -59,5 +59,5 @@ func (r *requests) RoundTrip(request *http.Request) (*http.Response, error) {
 	return r.plain.RoundTrip(request)
 }
 
-// WrappedRoundTripper lets client-go find what is below.
+// WrappedRoundTripper returns the wrapped transport, as client-go requires.
 func (r *requests) WrappedRoundTripper() http.RoundTripper { return r.plain }

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kinds follows objects of kinds that the API server may or may not serve: a kind that appears is watched, one that is
-// deleted is discarded, and while the objects that exist are unknown, readers get an error instead of an incomplete list.
+// Package resourcewatch watches resources that the API server may not serve. A watch starts when discovery reports the resource and ends
+// when the resource is no longer served. While the existing objects are unknown, readers get an error instead of an incomplete list.
 //
-// Of each object only its identity is kept, and what a kind requests by Value. The controllers of one manager share a Set, so that
-// each kind is watched once.
-package kinds
+// Only the identity of an object is cached, and the value that its kind selects. The controllers of a manager share one Set, so that
+// each resource is watched once.
+package resourcewatch
 
 import (
 	"slices"
@@ -15,38 +15,38 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"groundskeeper.io/groundskeeper/pkg/controllers/readonly"
+	"groundskeeper.io/groundskeeper/pkg/controllers/objectmeta"
 	"groundskeeper.io/groundskeeper/pkg/intern"
 )
 
-// Kind is a kind to follow. The zero value of all except GroupResource is a kind of which only metadata is read.
+// Kind is a kind to watch. With only GroupResource set, its metadata is watched.
 type Kind struct {
 	schema.GroupResource
-	// Versions are those that can be read, the best first. Empty: whatever the server prefers.
+	// Versions are the supported versions in order of preference. If empty, the version that the server prefers is used.
 	Versions []string
-	// OnlyVersions makes it an error that the server has the resource in other versions than Versions only: its objects
-	// are there and cannot be read, which is not the same as none.
+	// OnlyVersions makes it an error if the server serves the resource only in versions that are not in Versions: objects exist that
+	// cannot be read, so the result must not be an empty list.
 	OnlyVersions bool
-	// Value picks from the content of an object what is kept beyond its identity. nil: nothing.
+	// Value returns the part of the content of an object to cache with its identity. It may be nil.
 	Value func(content map[string]any) any
-	// Metadata does so for a kind without Value, of which only metadata is read.
+	// Metadata is the equivalent of Value for kinds whose metadata is sufficient. It may be nil.
 	Metadata func(object metav1.Object) any
-	// Indexes specify by which values an object is found, by the name of the index.
+	// Indexes are index functions by name.
 	Indexes map[string]func(*Object) []string
-	// While names kinds of the same Set, before this one: without any of them this one is not watched. Empty: always.
+	// While lists kinds that precede this one in the Set. This one is watched only while one of them is. If empty, it is always watched.
 	While []schema.GroupResource
 }
 
-// Object is what is kept of an object: its identity, and what its kind requests.
+// Object is a cached object: its identity, and the value that its kind selects.
 type Object struct {
 	Identity
 	// Value is what Kind.Value returned.
 	Value any
 }
 
-// Identity is the metadata that is kept: there may be 100,000 objects, and all metadata takes three times as much.
+// Identity is the cached metadata. There may be 100,000 objects, and complete metadata needs three times the memory.
 type Identity struct {
-	readonly.Object
+	objectmeta.ReadOnly
 	Namespace, Name   string
 	UID               types.UID
 	ResourceVersion   string
@@ -72,16 +72,16 @@ func (i *Identity) GetGeneration() int64 { return i.Generation }
 // GetCreationTimestamp implements metav1.Object.
 func (i *Identity) GetCreationTimestamp() metav1.Time { return i.CreationTimestamp }
 
-// Query selects objects of a kind. What is empty does not restrict.
+// Query selects objects of a kind. Empty fields match all objects.
 type Query struct {
 	Namespace, Name string
 	// Index and Value select by an index of the kind.
 	Index, Value string
-	// Any is for who wants to know whether there are any: not all need be returned.
+	// Any allows the reader to return only one of the objects, for callers that check whether one exists.
 	Any bool
 }
 
-// object makes of a decoded object what is kept of it. The content is nil when only the metadata was read.
+// object returns the cached form of a decoded object. The content is nil if only the metadata was read.
 func (k *Kind) object(meta metav1.Object, content map[string]any) *Object {
 	kept := &Object{Identity: Identity{
 		Namespace: intern.String(meta.GetNamespace()), Name: meta.GetName(), UID: meta.GetUID(), ResourceVersion: meta.GetResourceVersion(),

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-package kinds
+package resourcewatch
 
 import (
 	"context"
@@ -19,50 +19,50 @@ import (
 )
 
 const (
-	// retryPeriod is the pause after discovery failed, or while a watch does not work.
+	// retryPeriod is the interval after discovery failed, or while a watch fails.
 	retryPeriod = 2 * time.Second
-	// settlePeriod is how often Settled looks.
+	// settlePeriod is the polling interval of Settled.
 	settlePeriod = 50 * time.Millisecond
-	// discoveryTimeout bounds the questions about one kind, so that a server that blocks does not block the others.
+	// discoveryTimeout limits the discovery of one kind, so that an unresponsive API server does not delay the other kinds.
 	discoveryTimeout = 10 * time.Second
 )
 
-// DiscoveryPeriod is how often a Set looks which kinds are served, while all is well.
+// DiscoveryPeriod is the default interval between two checks of discovery.
 const DiscoveryPeriod = time.Minute
 
-// Set follows kinds. Its zero value is of no use: call NewSet.
+// Set watches kinds. Create it with NewSet.
 type Set struct {
 	kinds  []*Kind
 	find   Finder
 	source Source
 	clock  clock.PassiveClock
-	// after makes the pauses between two checks discovery.
+	// after is time.After; tests replace it.
 	after func(time.Duration) <-chan time.Time
-	// period is the pause between two checks while all is well.
+	// period is the interval between two checks if none failed.
 	period time.Duration
-	// hurry ends a pause early.
+	// hurry requests the next check before the interval is over.
 	hurry chan struct{}
 
 	mu       sync.RWMutex
 	states   map[schema.GroupResource]*state
 	handlers []handler
-	// ended are watches that were stopped, and may not have come to their end.
+	// ended are watches that were stopped, and whose goroutines may still run.
 	ended []*watch
 }
 
-// state is what is known of a kind.
+// state is the state of a kind.
 type state struct {
-	// known is true once it was found out whether the kind is served.
+	// known is true after discovery has succeeded once.
 	known bool
-	// err is why the last check failed.
+	// err is the error of the last check.
 	err error
-	// watch follows the objects. nil: the kind is not served, or not worth it.
+	// watch is nil if the kind is not served, or if none of its While is watched.
 	watch *watch
-	// lost is when the kind went away after it was served.
+	// lost is the time at which the kind was no longer served.
 	lost time.Time
 }
 
-// NewSet returns a Set of kinds, none of them twice. It follows them from Start on.
+// NewSet returns a Set of distinct kinds. Start starts the watches.
 func NewSet(find Finder, source Source, clock clock.PassiveClock, period time.Duration, kinds ...Kind) *Set {
 	s := &Set{find: find, source: source, clock: clock, after: time.After, period: period, hurry: make(chan struct{}, 1),
 		states: map[schema.GroupResource]*state{}}
@@ -73,10 +73,10 @@ func NewSet(find Finder, source Source, clock clock.PassiveClock, period time.Du
 	return s
 }
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable: a replica that waits knows all that it will need.
+// NeedLeaderElection implements manager.LeaderElectionRunnable. Replicas that are not the leader have synced watches as well.
 func (s *Set) NeedLeaderElection() bool { return false }
 
-// Start follows the kinds until the context ends, and returns when all watches have ended.
+// Start watches the kinds until the context is done, and returns when all watches have stopped.
 func (s *Set) Start(ctx context.Context) error {
 	for {
 		pause := s.period
@@ -88,7 +88,7 @@ func (s *Set) Start(ctx context.Context) error {
 			s.stop()
 			return nil
 		case <-s.hurry:
-			// Not faster than the pause after a failure: a watch that cannot work would request one manage the other.
+			// A watch that fails repeatedly requests a check each time: limit their rate.
 			select {
 			case <-ctx.Done():
 			case <-s.after(retryPeriod):
@@ -98,7 +98,7 @@ func (s *Set) Start(ctx context.Context) error {
 	}
 }
 
-// check finds out which kinds are served, and begins and ends watches accordingly. It reports whether all is well.
+// check discovers which kinds are served, and starts and stops watches accordingly. It reports whether everything succeeded.
 func (s *Set) check(ctx context.Context) bool {
 	found, errs := make([]*schema.GroupVersionResource, len(s.kinds)), make([]error, len(s.kinds))
 	var group sync.WaitGroup
@@ -120,7 +120,7 @@ func (s *Set) check(ctx context.Context) bool {
 	return well
 }
 
-// settle takes note of what was found out about a kind.
+// settle applies the result of the discovery of a kind.
 func (s *Set) settle(ctx context.Context, kind *Kind, found *schema.GroupVersionResource, err error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,8 +137,8 @@ func (s *Set) settle(ctx context.Context, kind *Kind, found *schema.GroupVersion
 	case found == nil && state.watch != nil:
 		state.lost = s.clock.Now()
 		s.end(state)
-		logger.Info("a resource is not served any more")
-	case !s.worthIt(kind):
+		logger.Info("A resource is no longer served")
+	case !s.isNeeded(kind):
 		s.end(state)
 	case found != nil && (state.watch == nil || state.watch.resource != *found):
 		s.end(state)
@@ -149,22 +149,22 @@ func (s *Set) settle(ctx context.Context, kind *Kind, found *schema.GroupVersion
 			}
 		}
 		state.watch.start(ctx, s.urge)
-		logger.Info("watching a resource", "version", found.Version)
+		logger.Info("Watching a resource", "version", found.Version)
 	}
 	return state.watch == nil || state.watch.problem() == nil
 }
 
-// worthIt reports whether what a kind is watched for is there. The lock is held.
-func (s *Set) worthIt(kind *Kind) bool {
+// isNeeded reports whether one of the kinds in While is watched. The caller holds the lock.
+func (s *Set) isNeeded(kind *Kind) bool {
 	return len(kind.While) == 0 || slices.ContainsFunc(kind.While, func(other schema.GroupResource) bool {
 		return s.states[other] != nil && s.states[other].watch != nil
 	})
 }
 
-// Recheck requests a check of discovery soon, by another client who knows that kinds came or went.
+// Recheck requests a check of discovery. Callers use it when they know that a CustomResourceDefinition or APIService changed.
 func (s *Set) Recheck() { s.urge() }
 
-// urge requests a check of discovery: a watch has failed, perhaps because its kind has been deleted.
+// urge requests a check of discovery after a watch failed, because its kind may no longer be served.
 func (s *Set) urge() {
 	select {
 	case s.hurry <- struct{}{}:
@@ -172,7 +172,7 @@ func (s *Set) urge() {
 	}
 }
 
-// end ends the watch of a kind, if there is one. The lock is held, so it does not wait: a handler may wait for the lock.
+// end stops the watch of a kind, if any. The caller holds the lock, so it must not wait for handlers, which may wait for the lock.
 func (s *Set) end(state *state) {
 	if state.watch != nil {
 		state.watch.stop()
@@ -180,7 +180,7 @@ func (s *Set) end(state *state) {
 	}
 }
 
-// stop ends all watches and waits for their end.
+// stop stops all watches and waits until they have stopped.
 func (s *Set) stop() {
 	s.mu.Lock()
 	for _, state := range s.states {
@@ -193,8 +193,8 @@ func (s *Set) stop() {
 	}
 }
 
-// Settled waits until it is known of each of the resources whether it is served, and what objects it has. An error
-// names those that are not when the context ends by its deadline; its cancellation is no error.
+// Settled waits until each of the resources is either not served or has synced. If the deadline of the context is exceeded, the error
+// names the others; cancellation is not an error.
 func (s *Set) Settled(ctx context.Context, resources ...schema.GroupResource) error {
 	var missing []string
 	err := wait.PollUntilContextCancel(ctx, settlePeriod, true, func(context.Context) (bool, error) {
@@ -212,14 +212,14 @@ func (s *Set) Settled(ctx context.Context, resources ...schema.GroupResource) er
 	return fmt.Errorf("the API server does not respond for %s", strings.Join(missing, ", "))
 }
 
-// problem is why it is not known what objects a resource has.
+// problem returns the reason why the objects of a resource are unknown, or nil.
 func (s *Set) problem(resource schema.GroupResource) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	state := s.states[resource]
 	switch {
 	case state == nil:
-		return fmt.Errorf("%s is not followed", resource)
+		return fmt.Errorf("%s is not watched", resource)
 	case state.err != nil:
 		return state.err
 	case !state.known:

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-package kinds
+package resourcewatch
 
 import (
 	"context"
@@ -15,11 +15,11 @@ import (
 	"k8s.io/client-go/discovery"
 )
 
-// Finder finds the version in which the API server serves a kind; nil means that it does not. An error means that it is unknown.
+// Finder returns the version in which the API server serves a kind, or nil if it does not serve it. An error means that this is unknown.
 type Finder func(ctx context.Context, kind *Kind) (*schema.GroupVersionResource, error)
 
-// NewFinder returns a Finder that queries the API server for the very group. A RESTMapper, or the list of all groups, will not do:
-// they take a group whose server does not respond for one that does not exist, and here that would let go what is in use.
+// NewFinder returns a Finder that queries the API server for the group of the kind. A RESTMapper, or the list of all groups, cannot be
+// used: both treat a group whose server does not respond as one that does not exist, and objects in use would be deleted.
 func NewFinder(client discovery.DiscoveryInterfaceWithContext) Finder {
 	return func(ctx context.Context, kind *Kind) (*schema.GroupVersionResource, error) {
 		versions := kind.Versions

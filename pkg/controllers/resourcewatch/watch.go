@@ -1,11 +1,12 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-package kinds
+package resourcewatch
 
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,11 +21,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// Source is where objects come from: as metadata, or, for kinds with a Value, whole.
+// Source has the clients that list and watch: metadata, or complete objects for kinds with a Value.
 type Source struct {
 	Metadata metadata.Interface
 	Dynamic  dynamic.Interface
-	// Cached are resources that a cache of this process has even so.
+	// Cached are resources that another cache of this process contains.
 	Cached []*Cached
 }
 
@@ -63,17 +64,17 @@ func (l wholeLister) watch(ctx context.Context, options metav1.ListOptions) (api
 	return l.Watch(ctx, options)
 }
 
-// watch follows the objects of one kind in one version, by a dedicated informer or one of a cache.
+// watch watches one kind in one version, with a dedicated informer or that of a cache.
 type watch struct {
 	kind     *Kind
 	resource schema.GroupVersionResource
 	requests *requests
 	informer cache.SharedIndexInformer
 
-	// subscribers are who is notified of events. The lock of the Set guards it.
+	// subscribers are the event handlers. The lock of the Set protects it.
 	subscribers []cache.ResourceEventHandlerRegistration
 
-	// cached is where the informer is from, nil when it is the watch's own. Then the others end it.
+	// cached owns the informer. If it is nil, the watch owns it, and cancel and ended stop it.
 	cached *Cached
 	cancel context.CancelFunc
 	ended  sync.WaitGroup
@@ -94,7 +95,7 @@ func newWatch(kind *Kind, resource schema.GroupVersionResource, source Source) *
 		indexers[name] = func(object any) ([]string, error) {
 			kept, ok := object.(*Object)
 			if !ok {
-				return nil, fmt.Errorf("%T is not what is kept of an object", object)
+				return nil, fmt.Errorf("%T is not a cached object", object)
 			}
 			return values(kept), nil
 		}
@@ -110,20 +111,20 @@ func newWatch(kind *Kind, resource schema.GroupVersionResource, source Source) *
 	return w
 }
 
-// start follows the objects until the context ends or stop is called. A failure is notified.
+// start watches until the context is done or stop is called. It calls failed after each failure.
 func (w *watch) start(ctx context.Context, failed func()) {
 	if w.cached != nil {
 		w.requests.notify(failed)
 		return
 	}
 	ctx, w.cancel = context.WithCancel(ctx)
-	// Neither can fail before the informer runs.
+	// Both fail only if the informer was started.
 	_ = w.informer.SetTransform(w.transform)
 	_ = w.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, _ error) { failed() })
 	w.ended.Go(func() { w.informer.RunWithContext(ctx) })
 }
 
-// stop ends the watch, but not an informer of a cache; wait waits for that.
+// stop stops the watch, but not the informer of a cache; wait waits until it has stopped.
 func (w *watch) stop() {
 	if w.cached == nil {
 		w.cancel()
@@ -131,13 +132,13 @@ func (w *watch) stop() {
 	}
 	w.requests.notify(nil)
 	for _, registration := range w.subscribers {
-		_ = w.informer.RemoveEventHandler(registration) // it knows what it gave
+		_ = w.informer.RemoveEventHandler(registration) // fails only for a foreign registration
 	}
 }
 
 func (w *watch) wait() { w.ended.Wait() }
 
-// transform makes of an object what is kept of it. It may see one that was transformed before.
+// transform returns the cached form of an object. It may be called with an object that was already transformed.
 func (w *watch) transform(object any) (any, error) {
 	switch object := object.(type) {
 	case *metav1.PartialObjectMetadata:
@@ -148,7 +149,7 @@ func (w *watch) transform(object any) (any, error) {
 	return object, nil
 }
 
-// object is what is kept of an object of the informer, nil when that is something else.
+// object returns the cached form of an object of the informer, or nil for other types.
 func (w *watch) object(from any) *Object {
 	if w.cached == nil {
 		kept, _ := from.(*Object)
@@ -160,7 +161,7 @@ func (w *watch) object(from any) *Object {
 	return nil
 }
 
-// problem is why it is not known what objects there are.
+// problem returns the reason why the existing objects are unknown, or nil.
 func (w *watch) problem() error {
 	if err := w.requests.problem(); err != nil {
 		return err
@@ -171,7 +172,7 @@ func (w *watch) problem() error {
 	return nil
 }
 
-// Connect returns a Finder and a Source that speak with the API server of a manager.
+// Connect returns a Finder and a Source for the API server of a manager.
 func Connect(mgr manager.Manager) (Finder, Source, error) {
 	discoverer, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
@@ -188,7 +189,7 @@ func Connect(mgr manager.Manager) (Finder, Source, error) {
 	return NewFinder(discoverer), Source{Metadata: metadataClient, Dynamic: dynamicClient}, nil
 }
 
-// Idle reports about each kind whose objects are not followed why they are not, for users.
+// Idle lists the kinds that are not watched, each with its reason in words for users.
 func (s *Set) Idle() []string {
 	var idle []string
 	for _, kind := range s.kinds {
@@ -197,8 +198,21 @@ func (s *Set) Idle() []string {
 			continue
 		}
 		if _, watch := s.watchOf(kind.GroupResource); watch == nil {
-			idle = append(idle, kind.String()+" is not served, or of no use here")
+			idle = append(idle, kind.String()+s.reasonNotWatched(kind))
 		}
 	}
 	return idle
+}
+
+func (s *Set) reasonNotWatched(kind *Kind) string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.isNeeded(kind) {
+		return " is not served"
+	}
+	var needed []string
+	for _, other := range kind.While {
+		needed = append(needed, other.String())
+	}
+	return " is not watched, because the cluster does not serve " + strings.Join(needed, " or ")
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-package kinds
+package resourcewatch
 
 import (
 	"errors"
@@ -17,7 +17,7 @@ import (
 	clientgotesting "k8s.io/client-go/testing"
 )
 
-// Watches and the API server find the same.
+// The readers of the watches and of the API server return the same objects.
 func TestFind(t *testing.T) {
 	c := newCluster(t, tree("a", "oak"), tree("a", "elm"), tree("b", "oak"), garden("a", "g", "oak"), garden("b", "h", "oak"), garden("b", "i", "elm"))
 	c.run(t)
@@ -43,7 +43,7 @@ func TestFind(t *testing.T) {
 			}
 		}
 		if _, err := reader.Find(t.Context(), schema.GroupResource{Resource: "weeds"}, Query{}); err == nil {
-			t.Errorf("%s: a kind that no controller follows is no error", name)
+			t.Errorf("%s: no error for a kind that is not in the Set", name)
 		}
 		found, err := reader.Find(t.Context(), gardens, Query{Namespace: "a"})
 		if err != nil || len(found) != 1 || found[0].Value != "oak" {
@@ -69,7 +69,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// A listing that fails anywhere is no listing.
+// No part of a list is returned when one of its pages fails.
 func TestFindFails(t *testing.T) {
 	c := newCluster(t, tree("a", "oak"))
 	c.run(t)
@@ -86,14 +86,14 @@ func TestFindFails(t *testing.T) {
 		}
 	}
 	if known, err := c.Known(trees, "a"); err != nil || len(known) != 1 {
-		t.Errorf("what is known is not returned: %v, %v", known, err)
+		t.Errorf("Known = %v, %v, want the cached objects", known, err)
 	}
 	c.serve(gardens, true)
 	c.settled(t)
 }
 
-// All pages are read, unless one object is enough.
-func TestPages(t *testing.T) {
+// All pages are read, unless the query has Any.
+func TestFindReadsAllPages(t *testing.T) {
 	c := newCluster(t)
 	count := 0
 	c.dynamic.PrependReactor("list", "gardens", func(clientgotesting.Action) (bool, runtime.Object, error) {
@@ -115,8 +115,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// What a kind requests of the metadata is kept, by the watch and by a live list.
-func TestMetadata(t *testing.T) {
+// The Metadata function of a kind is applied by the watch and by a live list.
+func TestMetadataValue(t *testing.T) {
 	c := newCluster(t, tree("a", "oak"))
 	c.run(t)
 	c.settled(t)
