@@ -23,7 +23,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/version"
 )
 
-// gcPercent is how much garbage there may be beside what is in use. Requests leave much of it, and a server with few objects
+// gcPercent is the default of GOGC. Requests leave much of it, and a server with few objects
 // would collect it several times a second. The environment variable GOGC takes precedence.
 const gcPercent = 150
 

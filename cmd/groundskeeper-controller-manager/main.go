@@ -16,7 +16,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/version"
 )
 
-// gcPercent is how much garbage there may be beside what is in use. All Translations are in memory, up to 100,000, and most
+// gcPercent is the default of GOGC. All Translations are in memory, up to 100,000, and most
 // of the time little happens to them: memory matters more than CPU time. The environment variable GOGC takes precedence.
 const gcPercent = 25
 

@@ -13,7 +13,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/discoverer/replica"
 )
 
-// backend is what speaks to a backend of one type.
+// backend is implemented for each type of backend.
 type backend interface {
 	replica.Upstream
 	// Unknown reports whether it is unknown that a service does not exist.

@@ -22,7 +22,7 @@ import (
 // name is the name of the binary.
 const name = "groundskeeper-discoverer"
 
-// gcPercent is how much garbage there may be beside what is in use. There is a discoverer for each backend and most of
+// gcPercent is the default of GOGC. There is a discoverer for each backend and most of
 // them have little to do: memory matters more than CPU time here. The environment variable GOGC takes precedence.
 const gcPercent = 25
 

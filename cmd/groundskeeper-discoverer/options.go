@@ -46,7 +46,7 @@ type options struct {
 	// selected is the parsed selector; validate sets it.
 	selected labels.Selector
 	identity string
-	// What follows is for OpenStack.
+	// The following options are for OpenStack.
 	getenv         func(string) string
 	caFile         string
 	watchlist      []string

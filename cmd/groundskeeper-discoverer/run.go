@@ -121,8 +121,8 @@ func (d *discoverer) run(ctx context.Context) error {
 	var group sync.WaitGroup
 	defer group.Wait()
 	defer cancel()
-	// The process does not wait for these on shutdown: they only read, and while a cluster is unavailable they pause without
-	// looking whether they are to end.
+	// The process does not wait for these on shutdown: they only read, and while a cluster is unavailable they sleep without
+	// observing the context.
 	go d.there.watch(ctx)
 	go d.replica.Watch(ctx)
 	go d.maintenance.follow(ctx)
@@ -181,7 +181,7 @@ func (d *discoverer) hold(ctx context.Context) error {
 	})
 }
 
-// adoptLease makes the Lease go with the DiscoveryBackend. A discoverer without one works, too.
+// adoptLease sets the DiscoveryBackend, if it exists, as the owner of the Lease.
 func (d *discoverer) adoptLease(ctx context.Context) {
 	backend, err := d.backends.Get(ctx, d.backend, metav1.GetOptions{})
 	if err == nil {

@@ -26,7 +26,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/logging"
 )
 
-// options are the flags. Those of the original keep their names, types and defaults.
+// options has the values of the flags. Flags of the original command have the same names, types and defaults.
 type options struct {
 	kubeconfig, endpoint       string
 	resync                     time.Duration
@@ -139,7 +139,7 @@ func (d *duration) String() string {
 // Type implements pflag.Value.
 func (d *duration) Type() string { return "duration" }
 
-// config is the configuration of the two controllers, in the form of the controller manager's.
+// config returns the configuration of the two controllers, in the format of the controller manager.
 func (o *options) config() *v1alpha1.ControllerManagerConfiguration {
 	config := &v1alpha1.ControllerManagerConfiguration{}
 	config.ClientConnection = v1alpha1.ClientConnectionConfiguration{Kubeconfig: o.kubeconfig, QPS: new(o.qps), Burst: new(int32(max(math.MinInt32, min(o.burst, math.MaxInt32))))}
@@ -172,7 +172,7 @@ func (o *options) config() *v1alpha1.ControllerManagerConfiguration {
 	return config
 }
 
-// listOf is a list without blanks and repetitions, as a person writes it.
+// listOf returns the values without surrounding space, empty values and duplicates.
 func listOf(values []string) []string {
 	list := []string{}
 	for _, value := range values {
@@ -183,7 +183,7 @@ func listOf(values []string) []string {
 	return list
 }
 
-// flagOf names the flag behind a field of the configuration.
+// flagOf maps fields of the configuration to flags.
 var flagOf = map[string]string{
 	"clientConnection.qps":                             "kube-api-qps",
 	"clientConnection.burst":                           "kube-api-burst",
@@ -199,7 +199,7 @@ var flagOf = map[string]string{
 	"controllers.localVolume.driverGracePeriod":        "driver-grace-period",
 }
 
-// validate returns all problems of the options.
+// validate returns all errors of the options.
 func (o *options) validate() error {
 	var errs []error
 	for _, err := range configvalidation.ValidateControllerManagerConfiguration(o.config(), nil) {
@@ -221,7 +221,7 @@ func (o *options) validate() error {
 	if o.resync < 0 {
 		errs = append(errs, fmt.Errorf("--resync: %s is negative", o.resync))
 	}
-	if o.resync > configvalidation.MaxDuration { // a tenth is added to it as jitter
+	if o.resync > configvalidation.MaxDuration { // up to a tenth is added as jitter
 		errs = append(errs, fmt.Errorf("--resync: %s is more than %s", o.resync, configvalidation.MaxDuration))
 	}
 	if o.listenAddress == "" {

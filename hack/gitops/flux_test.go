@@ -41,7 +41,7 @@ func healthChecks(t *testing.T) map[string]healthCheck {
 	return checks
 }
 
-// Flux waits for each kind as its summary has it.
+// The health checks of Flux evaluate each kind in each state as expected.
 func TestFluxHealthChecks(t *testing.T) {
 	checks := healthChecks(t)
 	for _, s := range states(t) {
@@ -58,7 +58,7 @@ func TestFluxHealthChecks(t *testing.T) {
 	}
 }
 
-// An object that has no status yet is in progress, and no expression fails.
+// An object without status is in progress, and no expression returns an error.
 func TestFluxHealthChecksOfManifests(t *testing.T) {
 	checks := healthChecks(t)
 	for _, object := range examples(t) {
@@ -71,7 +71,7 @@ func TestFluxHealthChecksOfManifests(t *testing.T) {
 	}
 }
 
-// statusOf evaluates the expressions in the order of Flux, which is in progress when none of them is true.
+// statusOf evaluates the expressions in the order of Flux, whose default is InProgress.
 func statusOf(t *testing.T, c healthCheck, object map[string]any) string {
 	t.Helper()
 	for _, step := range []struct{ status, expression string }{{"InProgress", c.InProgress}, {"Failed", c.Failed}, {"Current", c.Current}} {

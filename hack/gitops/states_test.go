@@ -21,12 +21,12 @@ import (
 
 const artifacts = "../../artifacts/gitops"
 
-// state is an object of a kind as the API server stores it, and what tools have to make of it.
+// state is an object as the API server stores it, and how tools have to evaluate it.
 type state struct {
 	kind, name string
-	// health is the result of Argo CD, status that of Flux.
+	// health is the expected result of Argo CD, status that of Flux.
 	health, status string
-	// message is a part of what Argo CD shows.
+	// message is a part of the message of Argo CD.
 	message string
 	object  map[string]any
 }
@@ -108,7 +108,7 @@ func parse(list string) []metav1.Condition {
 
 var noon = time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// builders returns a function per kind that makes an object with the given conditions.
+// builders returns a function per kind that creates an object with the given conditions.
 func builders() map[string]func(observed int64, list []metav1.Condition) any {
 	meta := metav1.ObjectMeta{Name: "it", Namespace: "somewhere", Generation: 2}
 	kindOf := func(version, kind string) metav1.TypeMeta { return metav1.TypeMeta{APIVersion: version, Kind: kind} }

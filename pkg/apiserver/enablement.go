@@ -32,8 +32,8 @@ func known() []schema.GroupVersion {
 // served are the group versions that --runtime-config leaves.
 func (o *Options) served() ([]schema.GroupVersion, error) { return Served(o.APIEnablement) }
 
-// Served are the group versions that --runtime-config leaves, by default all. What another server of the cluster serves is not
-// Groundskeeper's: neither its kinds, nor its APIService, nor the namespaces that its Projects own.
+// Served returns the group versions that --runtime-config enables, by default all. Kinds of the others, their APIService and the namespaces
+// of their Projects belong to another server of the cluster.
 func Served(enablement *genericoptions.APIEnablementOptions) ([]schema.GroupVersion, error) {
 	scheme, err := newScheme()
 	if err != nil {

@@ -67,8 +67,8 @@ func (a *clientCAs) known() bool {
 	return true
 }
 
-// before returns next for requests that wait until the CAs are known. When that takes too long, next judges even so: without a CA
-// it trusts no client.
+// before returns next for requests that wait until the CAs are known. After a timeout, next is called without them, and rejects
+// client certificates.
 func (a *clientCAs) before(next authenticator.Request) authenticator.Request {
 	return authenticator.RequestFunc(func(request *http.Request) (*authenticator.Response, bool, error) {
 		if !a.known() {

@@ -111,8 +111,7 @@ func (i *Issuer) pass(ctx context.Context) (time.Duration, error) {
 	return 0, fmt.Errorf("secrets of the CA %s/%s: another client writes them all the time", i.options.Namespace, i.options.Name)
 }
 
-// read reads all Secrets, to the last one whatever is wrong with another: when each ends is to be known. What cannot be
-// used is as good as nothing.
+// read reads all Secrets, even if one is invalid, because the expiry of each is needed. An invalid certificate is treated as missing.
 func (i *Issuer) read(ctx context.Context) (issuance, error) {
 	v := issuance{name: i.options.Name, now: time.Now(), timing: i.options.Timing}
 	secret, err := i.secret(ctx, i.options.Name)
@@ -131,7 +130,7 @@ func (i *Issuer) read(ctx context.Context) (issuance, error) {
 		}
 		kept := keptLeaf{Leaf: leaf, keptSecret: keptSecret{secret: secret}}
 		if err == nil && secret != nil {
-			// What is wrong with it shows in what is missing: it is issued again.
+			// An invalid pair is treated as missing, and issued again.
 			kept.pair, _ = parsePair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey], secret.Data[bundleKey])
 			kept.bundle = secret.Data[bundleKey]
 		}
@@ -140,7 +139,7 @@ func (i *Issuer) read(ctx context.Context) (issuance, error) {
 	return v, errors.Join(errs...)
 }
 
-// secret reads one Secret, nil when there is none. One of another client's comes with an error.
+// secret reads one Secret, or nil. It returns an error for a Secret of another owner.
 func (i *Issuer) secret(ctx context.Context, name string) (*corev1.Secret, error) {
 	secret, err := i.secrets.CoreV1().Secrets(i.options.Namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
@@ -154,7 +153,7 @@ func (i *Issuer) secret(ctx context.Context, name string) (*corev1.Secret, error
 	return secret, nil
 }
 
-// write makes what is to be made and writes its Secret. That another client was first is no error: the next step reads again.
+// write issues the certificate and writes its Secret. A conflict with another client is not an error: the next step reads again.
 func (i *Issuer) write(ctx context.Context, v issuance, todo *issuing) error {
 	data, err := todo.make(v)
 	if err != nil {

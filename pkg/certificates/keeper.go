@@ -194,9 +194,9 @@ func (k *Keeper) serve(p *pair) {
 	}
 }
 
-// watch reports every change of the Secret and of the targets. Only their metadata is watched, one object each, so that neither
-// keys nor anybody else's objects are kept in memory. The watches end some time after ctx is done: one that waits for a server that
-// does not respond sleeps on, and no client has to wait for it.
+// watch reports every change of the Secret and of the targets. It watches only the metadata of single objects, so that neither keys nor
+// other objects are in memory. The watches end some time after ctx is done, because one that waits for an unresponsive server cannot be
+// interrupted. Callers do not wait for that.
 func (k *Keeper) watch(ctx context.Context) <-chan struct{} {
 	changed := make(chan struct{}, 1)
 	notify := func() {

@@ -30,7 +30,7 @@ const backdated = time.Hour
 // pair is a serving certificate with its private key and the CA that signed it.
 type pair struct {
 	certificate, key []byte // in PEM
-	ca               []byte // the authority's certificate, in PEM
+	ca               []byte // the certificate of the CA, in PEM
 	tls              *tls.Certificate
 }
 
@@ -51,7 +51,7 @@ func issue(name string, hosts []string, validity time.Duration) (*pair, error) {
 			BasicConstraintsValid: true,
 		}
 	}
-	// Clients look for the CA by its name, so no two may have the same.
+	// Clients select the CA by its name, so names must be unique.
 	ca := template(fmt.Sprintf("%s CA %x", name, serial[1:9]), 0)
 	ca.IsCA, ca.MaxPathLenZero, ca.KeyUsage = true, true, x509.KeyUsageCertSign
 	leaf := template(name, 1)
@@ -70,7 +70,7 @@ func issue(name string, hosts []string, validity time.Duration) (*pair, error) {
 	return parsePair(leafPEM, keyPEM, caPEM)
 }
 
-// sign makes two keys, signs the CA automatically and the leaf by the CA, and returns all except the key of the CA.
+// sign generates two keys, a self-signed CA and a leaf that the CA signs. It discards the key of the CA.
 func sign(ca, leaf *x509.Certificate) (caPEM, leafPEM, keyPEM []byte, err error) {
 	signer, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -141,7 +141,7 @@ func (p *pair) covers(hosts []string) bool {
 // managedLabel marks the Secrets that a Keeper made. It touches no other.
 const managedLabel = "groundskeeper.io/self-managed-certificate"
 
-// Keys of the Secret, beside those of every Secret of type kubernetes.io/tls. There is no key of a CA.
+// Keys of the Secret, in addition to those of the type kubernetes.io/tls. There is no key of a CA.
 const (
 	bundleKey          = "ca.crt"
 	nextCertificateKey = "next.crt"

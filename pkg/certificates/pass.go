@@ -86,7 +86,7 @@ func (k *Keeper) read(ctx context.Context) (*corev1.Secret, *state, error) {
 	return secret, stored, nil
 }
 
-// write does an action. That another client was first is no error: the next step reads again.
+// write does an action. A conflict with another client is not an error: the next step reads again.
 func (k *Keeper) write(ctx context.Context, secret *corev1.Secret, v view, todo action) error {
 	next, err := v.after(todo, func() (*pair, error) { return issue(k.options.Name, k.options.Hosts, k.options.Timing.Validity) })
 	if err != nil {

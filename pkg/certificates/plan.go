@@ -13,11 +13,11 @@ type Timing struct {
 	Validity time.Duration
 	// RenewBefore is how long before its end a certificate is replaced, by default 30 days.
 	RenewBefore time.Duration
-	// Settle is how long every client must have had a CA before its certificate is served, by default 10 s: the replicas of
-	// kube-apiserver learn of it by a watch.
+	// Settle is the time for which every client must have had a CA before its certificate is served, by default 10 s: the replicas of
+	// kube-apiserver receive it by a watch.
 	Settle time.Duration
-	// Drain is how long a certificate must have been served before the CA of the one before is discarded, by default 30 s: the
-	// other replicas of the server learn of it by a watch.
+	// Drain is the time for which a certificate must have been served before the previous CA is removed, by default 30 s: the other
+	// replicas of the server receive the certificate by a watch.
 	Drain time.Duration
 }
 
@@ -45,7 +45,7 @@ const (
 	restore action = "restore"
 	// remember: what is served here is not in the bundle.
 	remember action = "remember"
-	// stage: make the next pair, so that clients learn of its CA.
+	// stage generates the next pair and adds its CA to the bundle.
 	stage action = "stage"
 	// promote: every client trusts the next pair, so serve it.
 	promote action = "promote"

@@ -59,7 +59,7 @@ func (i *issuing) make(v issuance) (map[string][]byte, error) {
 	template := &x509.Certificate{
 		SerialNumber: serial, NotBefore: v.now.Add(-backdated), NotAfter: v.now.Add(caValidity), BasicConstraintsValid: true,
 		IsCA: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
-		// Clients look for a CA by its name, so no two may have the same.
+		// Clients select the CA by its name, so names must be unique.
 		Subject: pkix.Name{CommonName: fmt.Sprintf("%s %x", i.secret, serial)},
 	}
 	parent, signs := template, crypto.Signer(key)

@@ -46,7 +46,7 @@ func setInAPIService(object map[string]any, bundle string) (bool, error) {
 	if err != nil || spec["service"] == nil || spec["caBundle"] == bundle {
 		return false, err
 	}
-	// The server rejects it beside a bundle.
+	// The API server rejects it in combination with a caBundle.
 	delete(spec, "insecureSkipTLSVerify")
 	spec["caBundle"] = bundle
 	return true, unstructured.SetNestedMap(object, spec, "spec")
@@ -80,7 +80,7 @@ func setInWebhooks(object map[string]any, bundle string) (bool, error) {
 	return true, unstructured.SetNestedSlice(object, webhooks, "webhooks")
 }
 
-// publish makes the target have the bundle. It does not write when it has; a target that does not exist has no clients.
+// publish sets the bundle of a target, unless it is up to date. A target that does not exist has no clients.
 func (k *Keeper) publish(ctx context.Context, target Target, bundle []byte) (wrote bool, err error) {
 	objects, encoded := k.objects.Resource(target.resource), base64.StdEncoding.EncodeToString(bundle)
 	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {

@@ -58,7 +58,7 @@ func backendAspects(b *gimbalv1.DiscoveryBackend) []aspect {
 	}
 	drained := aspect{kind: gimbalv1.ConditionDrained, required: true, stalled: []string{"Refused", "StillReceiving"}}
 	if b.Cluster.ClusterStatus != gimbalv1.ClusterMaintenance {
-		// What maintenance changed has to be restored, if it changed anything.
+		// Changes of an earlier maintenance have to be restored.
 		last := meta.FindStatusCondition(b.Status.Conditions, gimbalv1.ConditionDrained)
 		drained.required = last != nil && last.Reason != reasonEnabled
 		drained.fine, drained.pending = []string{reasonEnabled}, []string{"Drained"}

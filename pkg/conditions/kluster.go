@@ -33,7 +33,7 @@ func SetKluster(k, old *kubernikusv1.Kluster, now time.Time) {
 }
 
 // klusterAspects are the conditions that a Kluster is ready by. NoCredentials is fine where nothing but the cloud was
-// registered; what Route GC does automatically, or does not do because the spec disables it, is fine.
+// registered; reasons of normal operation of Route GC, and a disabled Route GC, are fine.
 func klusterAspects(k *kubernikusv1.Kluster) []aspect {
 	return []aspect{
 		{

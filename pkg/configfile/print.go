@@ -12,8 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Print writes object as YAML: apiVersion and kind, then its fields in the order of the type. What it writes,
-// Decode reads.
+// Print writes object as YAML: apiVersion and kind, then its fields in the order of the type. Decode can read the output.
 func Print(w io.Writer, object any) error {
 	data, err := json.Marshal(object)
 	if err != nil {

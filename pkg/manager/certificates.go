@@ -74,8 +74,8 @@ func (s selfManaged) run(ctx context.Context, loaded func()) {
 // certificates (--peer-cert-allowed-cn).
 const etcdName = "groundskeeper-etcd"
 
-// etcdCertificates are what etcd and its clients prove themselves with. The clients have no names that etcd could look
-// for in DNS: it would compare them with where a client comes from.
+// etcdCertificates returns the certificates of etcd and its clients. Those of clients have no DNS names, because etcd would compare them
+// with the address of the client.
 func etcdCertificates() certificates.IssuerOptions {
 	server, client := x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth
 	service := etcdName + "." + systemNamespace + ".svc"

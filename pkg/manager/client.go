@@ -38,7 +38,7 @@ func restConfig(connection v1alpha1.ClientConnectionConfiguration) (*rest.Config
 }
 
 // waitForAPIs waits until the API server responds and serves the given group versions. It queries every interval and gives up after
-// timeout: a manager that is stuck without reporting so is of no use, and the supervisor of the process restarts it. A server whose
+// timeout, so that the supervisor of the process restarts it and the problem becomes visible. A server whose
 // certificate is rejected is not waited for.
 func waitForAPIs(ctx context.Context, config *rest.Config, apis []schema.GroupVersion, interval, timeout time.Duration) error {
 	config = rest.CopyConfig(config)

@@ -26,14 +26,14 @@ type controller struct {
 	off func(config *v1alpha1.ControllersConfiguration) (why string)
 	// apis are the group versions it cannot start without.
 	apis []schema.GroupVersion
-	// waits reports that with this configuration it waits for its apis automatically. nil: it never does.
+	// waits reports whether, with this configuration, the controller itself waits for its APIs. nil: it never does.
 	waits func(config *v1alpha1.ControllersConfiguration) bool
 	// needs are permissions that not every installation grants, with this configuration; it waits for them, and the others do
 	// not. nil: none.
 	needs func(config *v1alpha1.ControllersConfiguration) *grant
 	// cache restricts what the shared cache holds of some kinds, for every controller. nil: nothing.
 	cache func() (map[client.Object]cache.ByObject, error)
-	// own is the cache that this controller has beside the shared one; nil: it has none.
+	// own is an additional cache of this controller, or nil.
 	own *ownCache
 	// whole is what the shared cache has all of for this controller, so that others can follow it there. nil: nothing.
 	whole *resourcewatch.Cached
@@ -101,7 +101,7 @@ func requiredAPIs(controllers []controller, config *v1alpha1.ControllersConfigur
 	return apis
 }
 
-// addControllers puts the controllers into the manager; readiness learns of each when its caches are filled.
+// addControllers adds the controllers to the manager. Each reports to readiness when its caches have synced.
 func addControllers(ctx context.Context, mgr ctrl.Manager, controllers []controller, config *v1alpha1.ControllersConfiguration, ready *readiness) error {
 	for _, c := range controllers {
 		if c.add == nil {

@@ -25,12 +25,12 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/ovnbackend"
 )
 
-// Fence reports whether this process may still write as the leader to something that knows nothing of the Lease. The elector alone
-// is too late for that: it gives up a retry period after the renew deadline, and a machine that was suspended continues working
-// before it checks the time.
+// Fence reports whether this process is still allowed to write as the leader to a system that does not check the Lease. Leader election
+// alone reacts too late: it stops a retry period after the renew deadline, and a suspended machine resumes its work before it checks
+// the time.
 //
-// Another replica takes the Lease leaseDuration after the last renewal at the earliest. A write that starts while the
-// fence is open and ends within leaseDuration less renewDeadline has therefore landed by then.
+// Another replica acquires the Lease leaseDuration after the last renewal at the earliest. A write that starts while the fence is open
+// and takes less than leaseDuration - renewDeadline is therefore complete by then.
 type Fence struct {
 	// lease is the name of the Lease, for messages.
 	lease string

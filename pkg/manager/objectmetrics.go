@@ -31,7 +31,7 @@ func registerObjectMetrics(shared cache.Cache, controllers []controller, config 
 	return objectstate.Register(metrics.Registry, int(*config.Limit), kinds...)
 }
 
-// ownCache is the cache of a controller that has one beside the shared one, once it has been added to a manager.
+// ownCache is the additional cache of a controller, which is set when the controller is added to a manager.
 type ownCache struct{ cache atomic.Pointer[cache.Cache] }
 
 // set notes the cache; nil: there is none.

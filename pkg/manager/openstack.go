@@ -34,8 +34,8 @@ func (o *openStack) clients(config v1alpha1.OpenStackConfiguration) (*openstack.
 	return o.shared, err
 }
 
-// noKlusters reports that the controllers of Klusters are off: they read Secrets, which takes permissions that no client has by
-// default.
+// noKlusters returns the reason if the controllers of Klusters are disabled, which is the default, because they need permissions to read
+// Secrets.
 func noKlusters(config *v1alpha1.ControllersConfiguration) string {
 	if config.Kluster.Enabled == nil || !*config.Kluster.Enabled {
 		return "controllers.kluster.enabled is false"

@@ -41,8 +41,8 @@ import (
 // systemNamespace is where controllers keep what they have to remember.
 const systemNamespace = "groundskeeper-system"
 
-// controllers is the list of all controllers, in the order they are added. Those that write to something that knows nothing of the
-// Lease check the fence first; for the list alone it may be nil.
+// controllers returns all controllers, in the order in which they are added. Those that write to systems that do not check the Lease use
+// the fence. It may be nil if only the list is needed.
 func controllers(fence *Fence) []controller {
 	now := clock.RealClock{}
 	network := &midoNet{fence: fence}
@@ -110,7 +110,7 @@ func controllers(fence *Fence) []controller {
 			},
 		},
 		{
-			// It waits for DiscoveryBackends automatically: a host may have its own discoverers, or no backends at all.
+			// It waits for DiscoveryBackends itself: the cluster may have other discoverers, or no backends.
 			name: maintenance.ControllerName,
 			add: func(_ context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
 				return maintenance.AddToManager(mgr, config.Discovery, now)
@@ -210,7 +210,7 @@ func controllers(fence *Fence) []controller {
 			}),
 		},
 		{
-			// It waits for DiscoveryBackends automatically: a host may have none.
+			// It waits for DiscoveryBackends itself: the cluster may not serve them.
 			name:  announce.ControllerName,
 			off:   noKlusters,
 			needs: klusterGrant,

@@ -158,11 +158,11 @@ func healthHandler(ready *readiness, metrics prometheus.Gatherer, more pages) ht
 	return mux
 }
 
-// outcomes are how the reconciles of a controller ended, since the process runs.
+// outcomes counts the reconciles of a controller since the process started.
 type outcomes struct {
 	Succeeded int64 `json:"succeeded"`
 	Failed    int64 `json:"failed"`
-	// LastSuccess and LastFailure are times, empty for never. What failed is in the log: it has names of objects.
+	// LastSuccess and LastFailure are times, or empty. Errors are in the log only, because they contain names of objects.
 	LastSuccess string `json:"lastSuccess,omitempty"`
 	LastFailure string `json:"lastFailure,omitempty"`
 }

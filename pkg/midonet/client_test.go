@@ -63,7 +63,7 @@ func resource(t *testing.T, kind, parent, body string) Resource {
 	return r
 }
 
-// A node's resources as the converters write them, of every kind, go in, can be read and go away again.
+// The resources of a node, of every kind that the converters write, can be created, read and deleted.
 func TestEveryKind(t *testing.T) {
 	host := fake.HostID("node-a")
 	server, c, _ := connect(t, fake.Options{Username: "admin", Password: "open"}, Options{Credentials: Credentials{Username: "admin", Password: "open"}})

@@ -16,8 +16,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 )
 
-// Client is an authenticated user of one project of a cloud. It is for many goroutines at a time, and gets a new token
-// automatically when the one it has ends.
+// Client is an authenticated client of one project of a cloud. It is safe for concurrent use, and renews its token.
 type Client struct {
 	provider    *gophercloud.ProviderClient
 	credentials Credentials
@@ -54,7 +53,7 @@ func connect(ctx context.Context, credentials Credentials, transport http.Client
 	}
 	again := provider.ReauthFunc
 	provider.ReauthFunc = func(ctx context.Context) error {
-		// Others wait for this token, too: it must not fail because the first who noticed went away.
+		// Other requests wait for this token, too: it must not fail because the first request is canceled.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(toService(ctx, identityService)), turnWait+o.Timeout)
 		defer cancel()
 		// Classified here: later, a response of Keystone would be taken for one of the service.

@@ -75,7 +75,7 @@ func (c *Clients) Get(ctx context.Context, secret *corev1.Secret) (*Client, erro
 	return e.client, nil
 }
 
-// Remove lets go of the client of a Secret that no client uses any more. Requests that are on their way continue.
+// Remove removes the client of a Secret that is no longer used. Its current requests continue.
 func (c *Clients) Remove(uid types.UID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,7 +104,7 @@ func (c *Clients) entryOf(secret *corev1.Secret) (*entry, error) {
 	e := &entry{version: secret.ResourceVersion, credentials: credentials, ready: make(chan struct{})}
 	c.secrets[secret.UID] = e
 	transport := httpClient(c.dialers.take(credentials.trust()), c.turns.take(hostOf(credentials.AuthURL)), c.options)
-	// Nobody's context ends it, because others wait for it, too; its requests end automatically.
+	// The context of a caller does not cancel it, because others wait for it, too. Its requests have timeouts.
 	go e.connect(transport, c.options)
 	return e, nil
 }

@@ -25,7 +25,7 @@ type LoadBalancer struct {
 	// ProvisioningStatus is ACTIVE, ERROR or one that begins with PENDING_, in which it cannot be changed; OperatingStatus is the
 	// result of its health checks, as ONLINE, DEGRADED, OFFLINE or NO_MONITOR.
 	ProvisioningStatus, OperatingStatus string
-	// VIP is the address clients speak to, and VIPPortID its port in Neutron; the zero Addr: it has none yet.
+	// VIP is the virtual IP address, the zero Addr if there is none yet. VIPPortID is its port in Neutron.
 	VIP       netip.Addr
 	VIPPortID string
 	AdminUp   bool

@@ -155,7 +155,7 @@ func (e Environment) one(names []string) (string, error) {
 	return found, nil
 }
 
-// completeDomains fills in the domains that no client names: the project is where its user is, who is in the default one.
+// completeDomains sets defaults for the domains: that of the project is the one of the user, whose default is "default".
 func (c *Credentials) completeDomains(e Environment) {
 	if c.UserDomainName == "" && c.UserDomainID == "" {
 		c.UserDomainName, c.UserDomainID = strings.TrimSpace(e.Getenv("OS_DOMAIN_NAME")), strings.TrimSpace(e.Getenv("OS_DOMAIN_ID"))

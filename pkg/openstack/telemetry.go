@@ -37,7 +37,7 @@ func NewTelemetry() *Telemetry {
 	}
 }
 
-// RegisterMetrics registers each of the metrics automatically, for callers that describe them.
+// RegisterMetrics registers the metrics without a client, for callers that document them.
 func RegisterMetrics(registry prometheus.Registerer) error {
 	t := NewTelemetry()
 	return errors.Join(registry.Register(t.requests), registry.Register(t.duration), registry.Register(t.authentications))

@@ -26,7 +26,7 @@ var errNoTurn = errors.New("no turn within the limit of requests to this cloud: 
 // errLongResponse means that a response was cut.
 var errLongResponse = fmt.Errorf("the response is longer than %d bytes", responseLimit)
 
-// fencedError means that Options.BeforeWrite did not let a request go.
+// fencedError means that Options.BeforeWrite rejected a request.
 type fencedError struct{ error }
 
 // Unwrap is why.

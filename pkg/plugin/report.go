@@ -57,7 +57,7 @@ func result(r *report.Report) error {
 // output is the value of the flag --output.
 type output string
 
-// outputs are the formats beside text.
+// outputs are the formats other than text.
 var outputs = []string{"json", "yaml"}
 
 func (o *output) addTo(cmd *cobra.Command) {

@@ -52,7 +52,7 @@ func FromSecret(secret *corev1.Secret, key string, options Options) (*rest.Confi
 	return config, nil
 }
 
-// Limited returns a copy of a config with the options, which speaks protobuf where the server does.
+// Limited returns a copy of a config with the options, which uses protobuf if the server supports it.
 func Limited(config *rest.Config, options Options) *rest.Config {
 	limited := rest.CopyConfig(config)
 	limited.QPS, limited.Burst, limited.Timeout, limited.UserAgent = options.QPS, options.Burst, options.Timeout, options.UserAgent

@@ -28,7 +28,7 @@ import (
 const (
 	benchmarkEngineName = "translations-engine"
 	// goalGrowth is how much more a resource of the largest network may cost than one of the smallest, which is a tenth
-	// of it: a square would be 10. A larger heap, the fake's above all, costs more misses of the processor's caches and
+	// of it: a square would be 10. A larger heap, the fake's above all, costs more cache misses of the CPU and
 	// more help for the garbage collector.
 	goalGrowth = 2.0
 )

@@ -55,7 +55,7 @@ func samplePolicies(t *testing.T) map[string]string {
 	return marked
 }
 
-// soon waits until a request, a dry run, is rejected with the words: admission learns of policies by watching them.
+// soon waits until a request, a dry run, is rejected with the words: admission receives policies by a watch.
 func soon(t *testing.T, words string, request func(context.Context) error) {
 	t.Helper()
 	eventually(t, func(ctx context.Context) error {

@@ -205,7 +205,7 @@ func (d *descent) gated(t *testing.T) gates {
 	return g
 }
 
-// Makes in the cloud what the cluster left there and knows nothing of any more: one of each kind.
+// It creates one leftover of each kind in the cloud, which the cluster does not know.
 func (d *descent) leftovers(t *testing.T) {
 	t.Helper()
 	d.edit(t, d.k, func() { d.k.Spec.Deorbit.UnseenVolumes = kubernikusv1.DeletionPolicyDelete })

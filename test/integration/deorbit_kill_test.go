@@ -62,7 +62,7 @@ const (
 	never moment = iota
 	// beforehand: the server never sees the write.
 	beforehand
-	// afterwards: the server has done the write, and the manager never learns of it.
+	// afterwards: the server has performed the write, and the manager gets no response.
 	afterwards
 )
 

@@ -228,7 +228,7 @@ func (l *losses) rejection(t *testing.T, message string, flags ...string) (accep
 	return accept
 }
 
-// nothingIsCollected makes the garbage collector show that it works, and looks for the namespaces meanwhile.
+// nothingIsCollected waits until the garbage collector has processed another object, and checks the namespaces meanwhile.
 func (l *losses) nothingIsCollected(t *testing.T) {
 	t.Helper()
 	for range 3 {

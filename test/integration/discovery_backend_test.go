@@ -57,7 +57,7 @@ func (v *discovered) binding(account *corev1.ServiceAccount) *rbacv1.ClusterRole
 	}
 }
 
-// expired: credentials that are not valid any more are reported, and the copies stay; new ones put it right.
+// expired: credentials that are no longer valid are reported, and the copies stay; new ones put it right.
 func (d *clusters) expired(t *testing.T) {
 	v := d.discover(t, false)
 	v.create(v.b, v.service("web"), v.slice("web", "a", "10.1.0.1"))
@@ -69,7 +69,7 @@ func (d *clusters) expired(t *testing.T) {
 	v.delete(v.b, account)
 	v.status(gimbalv1.ErrorAuthentication, gimbalv1.ErrorAuthentication)
 	first.terminate()
-	// One that starts with them knows nothing of the backend, and leaves everything unchanged.
+	// A discoverer that starts with them cannot list the backend, and changes nothing.
 	stale := v.run()
 	eventually(t, func(context.Context) error {
 		page, err := stale.read("/metrics")

@@ -24,7 +24,7 @@ import (
 )
 
 // newAggregatedGardener is a cluster whose Projects another aggregated server serves. It takes a server of Groundskeeper, which
-// stands alone and knows nothing of the cluster, for Gardener's.
+// runs standalone without the cluster, in place of Gardener's.
 func newAggregatedGardener(t *testing.T) *gardener {
 	t.Helper()
 	g := &gardener{log: filepath.Join(t.TempDir(), "audit.log")}

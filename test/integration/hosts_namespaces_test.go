@@ -27,7 +27,7 @@ func TestQuotaCountsKlusters(t *testing.T) {
 	}
 	inTheCluster(t, quota)
 	c := admin(t)
-	// Groundskeeper's server hears of the quota, and of its limit, a moment later than a client that reads it.
+	// The API server of Groundskeeper receives the quota by a watch, later than a client that reads it.
 	early := klusterIn(namespace, "early", "1.36.3")
 	rejectedSoon(t, early, "exceeded quota: klusters")
 	change(t, quota, func(q *corev1.ResourceQuota) {

@@ -134,8 +134,7 @@ func inTheCluster(t *testing.T, object client.Object) {
 	})
 }
 
-// rejectedSoon waits until the creation of an object is rejected with the words: admission learns of the host's objects by watching
-// them.
+// rejectedSoon waits until the creation of an object is rejected with the words: admission receives the objects of the host by a watch.
 func rejectedSoon(t *testing.T, object client.Object, words string) {
 	t.Helper()
 	c := admin(t)

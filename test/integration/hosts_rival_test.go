@@ -17,7 +17,7 @@ import (
 )
 
 // rejectsRival puts a CustomResourceDefinition of one of Groundskeeper's group versions into a host: Groundskeeper's server is not
-// ready any more, and the commands that install Groundskeeper fail. The plane is of no use afterwards.
+// ready any more, and the commands that install Groundskeeper fail. The plane cannot be used afterwards.
 func rejectsRival(t *testing.T, p *plane.Plane, options plane.Options) {
 	t.Helper()
 	const name = "hosts.midonet.org"

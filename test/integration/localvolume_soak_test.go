@@ -253,7 +253,7 @@ func (l *nodeLife) whileAway() {
 	defer l.mu.Unlock()
 	for i, m := range l.machines {
 		if m.node == nil && before[i] > 0 && !m.here[before[i]-1].to.Before(since) {
-			continue // it was there when the process went away
+			continue // it existed when the process exited
 		}
 		if m.node == nil {
 			m.here = m.here[:before[i]]

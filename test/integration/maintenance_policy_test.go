@@ -139,7 +139,7 @@ func TestMaintenanceWeightsPolicy(t *testing.T) {
 				forced.SetResourceVersion(route.GetResourceVersion())
 				return forced, c.Update(ctx, forced, options...)
 			}
-			// Admission learns of policies by watching them.
+			// Admission receives policies by a watch.
 			eventually(t, func(ctx context.Context) error {
 				forced, err := force(ctx, client.DryRunAll)
 				if err == nil && forced.GetAnnotations() == nil {

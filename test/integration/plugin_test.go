@@ -25,7 +25,7 @@ func (s *shop) plugin(response string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// prints runs the plugin and looks for texts in what it prints.
+// prints runs the plugin and checks that its output contains texts.
 func (s *shop) prints(response string, args []string, texts ...string) {
 	s.Helper()
 	out, err := s.plugin(response, args...)

@@ -111,7 +111,7 @@ func TestRolesOfAProject(t *testing.T) {
 // mayOnly sends all requests and complains about every one that a role may send and cannot, or the other way round.
 func mayOnly(t *testing.T, c client.WithWatch, role string, permissions []right) {
 	t.Helper()
-	// What is allowed comes first: a server learns of roles by watching them, and remembers a rejection for a while.
+	// What is allowed comes first: a server receives roles by a watch, and caches denials for a while.
 	for _, right := range permissions {
 		if slices.Contains(right.who, role) {
 			eventually(t, func(ctx context.Context) error {

@@ -32,7 +32,7 @@ func TestOddTranslations(t *testing.T) {
 	})
 	ns := n.namespace("odd")
 	for _, name := range []string{"bare", "six", "two", "late"} {
-		n.host(name) // hosts that do not exist when they are looked for are looked for again after a while
+		n.host(name) // the annotator retries hosts that do not exist
 	}
 	n.node("node-a", "10.1.0.0/24", "192.0.2.1")
 	n.node("node-b", "10.1.1.0/24", "192.0.2.2")

@@ -67,7 +67,7 @@ func (h *hooked) projectNamespaces(t *testing.T) {
 	project := h.project(t)
 	namespace := project.NamespaceName()
 	want := fmt.Sprintf("direct deletion of namespace %q is not permitted (you must delete the corresponding project %q)", namespace, project.Name)
-	eventually(t, func(ctx context.Context) error { // kube-apiserver learns of webhooks after a moment
+	eventually(t, func(ctx context.Context) error { // kube-apiserver receives webhooks by a watch
 		if err := h.client.Delete(ctx, namespaceNamed(namespace), client.DryRunAll); err == nil || !strings.Contains(err.Error(), want) {
 			return fmt.Errorf("not rejected yet: %w", err)
 		}

@@ -103,7 +103,7 @@ func testStuckLoadBalancer(t *testing.T, o *orbit) {
 	d.reports("Leftover", balancer)
 }
 
-// guest makes another user of the project. The result changes his password, and the services that manage load balancers learn of
+// guest makes another user of the project. The result changes his password, and the services that manage load balancers are notified of
 // that immediately: they continue to accept a token that they know for minutes otherwise.
 func (o *orbit) guest(t *testing.T) (user *api, revoke func()) {
 	t.Helper()

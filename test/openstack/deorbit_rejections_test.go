@@ -51,7 +51,7 @@ func testPolicyThatRejects(t *testing.T, o *orbit) {
 				t.Error(err)
 			}
 		}
-		within(t, "the policy is discarded", func() error { // the API server learns of it after a moment
+		within(t, "the policy is discarded", func() error { // the API server receives the change by a watch
 			err := d.inside.Delete(context.Background(), d.pending("data", "cinder"), client.DryRunAll)
 			return client.IgnoreNotFound(err)
 		})

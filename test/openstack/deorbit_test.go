@@ -137,7 +137,7 @@ func testHappyPath(t *testing.T, o *orbit) {
 	}
 }
 
-// A volume at a server waits until it no longer exists, and one with somebody's snapshot stays.
+// A volume that is attached to a server waits until the server is deleted, and a volume with a snapshot of a user is retained.
 func testVolumesThatStay(t *testing.T, o *orbit) {
 	d := o.launch(t, "volumes", func(d *craft) { d.k.Spec.Deorbit.StageTimeout = during(3 * time.Second) })
 	attached, snapped := d.claim("attached", "cinder"), d.claim("snapped", "cinder")

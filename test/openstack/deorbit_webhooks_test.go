@@ -65,7 +65,7 @@ func testWebhooks(t *testing.T, o *orbit) {
 			t.Error(err)
 		}
 	})
-	within(t, "the webhooks are called", func() error { // the API server learns of them after a moment
+	within(t, "the webhooks are called", func() error { // the API server receives them by a watch
 		claim := d.pending("data", "cinder")
 		if err := d.inside.Delete(t.Context(), claim, client.DryRunAll); !apierrors.IsInternalError(err) {
 			return fmt.Errorf("not yet: %w", err)

@@ -139,7 +139,7 @@ func TestVolumeInUse(t *testing.T) {
 	wantReason(t, "a volume whose deletion failed", cinder.DeleteVolume(ctx, failed), openstack.ReasonRefused)
 	reset("available")
 	nova := a.client(options()).Compute()
-	for range 2 { // a volume that is not attached any more is fine
+	for range 2 { // a volume that is no longer attached is fine
 		if err := nova.DetachVolume(ctx, server, id); err != nil {
 			t.Error(err)
 		}

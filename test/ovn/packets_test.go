@@ -144,7 +144,7 @@ func TestPackets(t *testing.T) {
 	}
 }
 
-// reachable waits until a Pod responds: chassis learn of each other's tunnels when packets are sent.
+// reachable waits until a Pod responds: chassis create tunnels to each other when packets are sent.
 func reachable(t *testing.T, from guest, address, want string) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {

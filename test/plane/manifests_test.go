@@ -91,7 +91,7 @@ func TestManifestsAreThoseOfKustomize(t *testing.T) {
 	}
 }
 
-// Everything that lies in the directories is listed in them: a file that no client applies is of no use.
+// Everything that lies in the directories is listed in them: a file that no kustomization applies has no effect.
 func TestAllManifestsAreListed(t *testing.T) {
 	for _, dir := range []string{"rbac", "apiservice"} {
 		objects, err := manifests(filepath.Join(artifacts, dir))

@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// testComesBack kills processes, starts the plane again on its directory and looks for what changed.
+// testComesBack kills processes, starts the plane again in its directory, and checks for changes.
 func testComesBack(t *testing.T, p *Plane) {
 	pids := func(p *Plane) []int { return []int{p.Etcd.PID(), p.KubeAPIServer.PID(), p.KubeControllerManager.PID()} }
 	before, kubeconfig := pids(p), read(t, p.AdminKubeconfig())

@@ -62,7 +62,7 @@ func (p *Plane) await(ctx context.Context, b *beginning) error {
 	ready, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("gave up after %s", startTimeout))
 	defer cancel()
 	if err := process.Ready(ready); err != nil {
-		// What is not ready now is of no use later: the next start begins afresh.
+		// A plane that is not ready now is discarded: the next start creates a new one.
 		if p.options.Detached {
 			process.Stop(context.WithoutCancel(ctx)) //nolint:errcheck // the first error is the one to report
 		}

@@ -7,7 +7,7 @@
 // leaves behind, but it does not do the work behind them: there are no members, and no volume is attached. It is instructed to be
 // slow, to fail or to be dead.
 //
-// It watches Kubernetes by any clientset and speaks to OpenStack by HTTP, the real one or a fake; it shares no code with
+// It watches Kubernetes with a clientset and sends HTTP requests to OpenStack, the real one or a fake; it shares no code with
 // Groundskeeper's client. OpenStack has nothing to watch: while an object of it is on its way, it is requested again and again.
 // Volumes are bound to claims by the controller of Kubernetes that always does that.
 //

@@ -56,7 +56,7 @@ func nameOfGroup(service *corev1.Service) string {
 
 func cut(name string) string { return name[:min(len(name), mostOfName)] }
 
-// findLoadBalancer looks for the load balancer of a Service, the one that it names or the one with its name; nil: it has
+// findLoadBalancer returns the load balancer of a Service, by its annotation or by its name; nil: it has
 // none.
 func (s *Standin) findLoadBalancer(ctx context.Context, service *corev1.Service) (*loadBalancer, error) {
 	if id := service.Annotations[annotationLoadBalancerID]; id != "" {
@@ -79,7 +79,7 @@ func (s *Standin) findLoadBalancer(ctx context.Context, service *corev1.Service)
 }
 
 // ensureLoadBalancer makes what a Service needs, one after the other: the load balancer, the floating address, the
-// security group. It returns the address that clients speak to.
+// security group. It returns the virtual IP address.
 func (s *Standin) ensureLoadBalancer(ctx context.Context, service *corev1.Service) (*loadBalancer, string, error) {
 	balancer, err := s.findLoadBalancer(ctx, service)
 	if err != nil {

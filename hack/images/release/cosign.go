@@ -70,7 +70,7 @@ func imageDigest(archive string) (name, digest string, err error) {
 }
 
 // signImages writes the signature of each image as an archive: an image that belongs in the repository of the signed one, under the
-// tag that it is named by, where cosign and admission controllers look for it.
+// tag that it is named by, where cosign and admission controllers expect it.
 func (r release) signImages(k key) error {
 	images, err := r.images()
 	if err != nil {

@@ -19,7 +19,7 @@ type Outcome string
 
 // The outcomes.
 const (
-	// Allowed: nothing speaks against the request.
+	// Allowed means that no rule denies the request.
 	Allowed Outcome = "allowed"
 	// Denied: the request is rejected.
 	Denied Outcome = "denied"

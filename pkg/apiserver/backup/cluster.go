@@ -64,7 +64,7 @@ func Compare(served []schema.GroupVersion, objects []Object, namespaces []corev1
 	for _, namespace := range namespaces {
 		exists[namespace.Name] = true
 		if !namespace.DeletionTimestamp.IsZero() {
-			continue // it is deleted even so
+			continue // it is deleted in any case
 		}
 		for _, owner := range namespace.OwnerReferences {
 			if isProject(owner) && projects[owner.Name] != owner.UID {

@@ -21,7 +21,7 @@ const partial = ".partial"
 // fileMode lets no other client read what users wrote: members of projects, logins of routers, and what may come.
 const fileMode = 0o600
 
-// WriteFile makes a file that is whole or not there: it is written beside, flushed to the disk and renamed.
+// WriteFile writes a file atomically: it writes a temporary file in the same directory, syncs it and renames it.
 func WriteFile(path string, write func(io.Writer) error) (err error) {
 	file, err := os.OpenFile(path+partial, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, fileMode)
 	if err != nil {
@@ -70,7 +70,7 @@ var (
 	ownPartial = regexp.MustCompile(`^groundskeeper-\d{8}T\d{6}Z\.jsonl\.partial$`)
 )
 
-// abandoned is how long nothing was written to a file that no client writes any more.
+// abandoned is the age after which a temporary file is considered abandoned.
 const abandoned = time.Hour
 
 // NameAt is the name of a file in a directory of backups.
@@ -94,8 +94,8 @@ func Expire(directory string, keep int) ([]string, error) {
 	return expired, nil
 }
 
-// Tidy removes from a directory of backups what exports that were killed had written, and returns the names: Expire does not see
-// them, and a volume that they fill takes no backup any more. What another export may be writing stays.
+// Tidy removes temporary files of killed exports from a directory of backups, and returns their names. Expire does not remove them, and
+// they would fill the volume. Files that another export may be writing are retained.
 func Tidy(directory string, now time.Time) ([]string, error) {
 	files, err := filesIn(directory, ownPartial)
 	var removed []string

@@ -20,7 +20,7 @@ const keysPage = 10000
 
 // Rewritten reports how far a rewrite has come.
 type Rewritten struct {
-	// Total is how many objects there were when it looked.
+	// Total is the number of objects at the start of the rewrite.
 	Total int
 	// Written were in another encoding, or encrypted with another key than new objects would be. Current were not, and Deleted were
 	// deleted meanwhile: neither was written.

@@ -95,7 +95,7 @@ func (o *exportOptions) run(ctx context.Context, command *cobra.Command, path st
 	return err
 }
 
-// tidy makes room. What stays is no reason to have no backup.
+// tidy removes abandoned files. A failure does not prevent the backup.
 func (o *exportOptions) tidy(command *cobra.Command) {
 	removed, err := backup.Tidy(o.directory, time.Now())
 	if len(removed) > 0 {

@@ -86,7 +86,7 @@ func Start(ctx context.Context, config Config) (*Server, error) {
 // Endpoint returns the address for etcd clients in this process (--etcd-servers).
 func (s *Server) Endpoint() string { return s.dir.endpoint() }
 
-// Failed returns a channel that receives one error when etcd ends automatically, for example because the disk is full. The API
+// Failed returns a channel that receives one error when etcd stops on its own, for example because the disk is full. The API
 // server cannot continue then.
 func (s *Server) Failed() <-chan error { return s.failed }
 

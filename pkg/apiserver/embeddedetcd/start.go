@@ -51,8 +51,8 @@ func start(ctx context.Context, config Config, dir *directory, level zapcore.Lev
 		go func() { etcd.Close(); dir.close() }() // it may block
 		return nil, err
 	}
-	// A new store reports which version its files have only with its first commit. etcd may look for that before, logs an error and
-	// rechecks: an alarm for nothing.
+	// A new store records the version of its files in its first commit. etcd may check the version before, log a misleading error and
+	// retry.
 	etcd.Server.KV().Commit()
 	setLevel(level)
 	s := &Server{etcd: etcd, dir: dir, failed: make(chan error, 1), stopping: make(chan struct{})}

@@ -1,17 +1,17 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package membership decides who is allowed what on a Project by the members of the Project, without a role for each of them
+// Package membership authorizes requests for Projects by the members of the Project, without ClusterRoles for each Project
 // (--project-authorization=membership).
 //
-// # What it is
+// # Overview
 //
-// kube-apiserver authorizes a request before it passes it on. In this mode one ClusterRoleBinding lets every authenticated user
-// through to Projects, and Groundskeeper's API server restricts what RBAC allows:
+// kube-apiserver authorizes a request before it forwards it. In this mode, one ClusterRoleBinding allows every authenticated user to access
+// Projects, and Groundskeeper's API server restricts these permissions:
 //
-//   - A Project is read and changed by those whose role in it allows that, verb for verb as the ClusterRoles do that the controller
-//     writes in the other mode.
-//   - A list or a watch has the Projects that the user may get, and no other.
+//   - The role of a member in a Project determines the allowed verbs. They are those of the ClusterRoles that the controller writes in the
+//     other mode.
+//   - A list or a watch has only the Projects that the user is allowed to get.
 //   - A request for Projects of which the user is not a member needs the same verb on projects/any, which RBAC decides. No such
 //     subresource is served. A rule for all resources of the group includes it, as it includes projects.
 //   - Everything else is decided by RBAC alone: the creation of Projects, their status, and the custom verbs that no member has.
@@ -24,8 +24,7 @@
 // deleted, so that a server whose watch cache is behind allows nothing that the stored Project does not allow. Lists and
 // watches are filtered by the storage: a change of the members is an ADDED or a DELETED in the order of all changes.
 //
-// What is not known is not absent: when RBAC is unavailable, a list fails. From a list with fewer Projects a client would conclude that
-// the others have been deleted.
+// If RBAC is unavailable, a list fails, because a client would treat the Projects that are missing in a partial list as deleted.
 package membership
 
 import (

@@ -19,7 +19,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/registry"
 )
 
-// Server connects the two halves of a server: the authorizer, which is made first, and the storage that it looks Projects up in.
+// Server connects the authorizer, which is created first, with the storage in which it looks up Projects.
 type Server struct {
 	authorizer atomic.Pointer[Authorizer]
 	projects   atomic.Pointer[registry.REST[*gardenerv1beta1.Project]]

@@ -25,8 +25,8 @@ import (
 // AllowsAny reports whether RBAC lets a user do something with Projects of which the user is not a member.
 type AllowsAny func(ctx context.Context, request authorizer.Attributes) (bool, error)
 
-// Storage serves Projects to those who may see and change them. What it does not override is for all who are authorized: the
-// creation, and what is known of the kind.
+// Storage serves Projects to users who are allowed to read and change them. Methods that it does not override, such as Create, are
+// restricted by the authorizer only.
 type Storage struct {
 	*registry.REST[*gardenerv1beta1.Project]
 	allowsAny AllowsAny

@@ -31,7 +31,7 @@ import (
 // definitions is where CustomResourceDefinitions are.
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-// Finder looks for rivals in one cluster.
+// Finder finds conflicting CustomResourceDefinitions in a cluster.
 type Finder struct {
 	names    metadata.Interface
 	contents dynamic.Interface

@@ -1,18 +1,17 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package storeidentity keeps a server from serving a store that is not the one the cluster knows.
+// Package storeidentity prevents a server from serving a store other than the one that the management cluster has recorded.
 //
-// Kubernetes' garbage collector deletes an object whose owner responds "not found", or has another uid. Every project namespace is
-// owned by a Project. A server that comes back with an empty store, or with an older state of it, would therefore lose them all
-// within seconds. So each store has a random id, and the management cluster remembers it together with the last revision written; a
-// server whose store does not match ends before it listens, as the garbage collector needs no more than discovery to begin.
+// The garbage collector of Kubernetes deletes an object whose owner is "not found" or has another UID. Every project namespace is owned
+// by a Project. A server that starts with an empty store, or with an older state of its store, would therefore cause the deletion of all
+// of them within seconds. Each store has a random ID, which the management cluster records together with the last written revision. A
+// server whose store does not match exits before it listens, because the garbage collector starts as soon as discovery succeeds.
 //
-// The state of the store is the key <prefix>/store, a JSON object {id, revision}. The revision is that of the last recorded write,
-// not etcd's current one: a state that was restored with etcdutl snapshot restore --bump-revision, or into an etcd that others use
-// too, has a current revision that reports nothing. A write is recorded in the store first and then in the cluster, so that the
-// store is never behind the cluster, unless it was put back. What was written in the last seconds before a crash (see Recorder) is
-// unrecorded until a server runs again: the loss of exactly that is not noticed.
+// The state of the store is the key <prefix>/store, a JSON object {id, revision}. The revision is that of the last recorded write, not
+// the current revision of etcd, which is meaningless after etcdutl snapshot restore --bump-revision and in a shared etcd. A write is
+// recorded in the store first and then in the cluster, so that the store is behind the cluster only if it was restored. Writes of the
+// last seconds before a crash (see Recorder) are not recorded until a server runs again: the loss of exactly these is not detected.
 package storeidentity
 
 import (

@@ -58,7 +58,7 @@ func TestImport(t *testing.T) {
 	}
 }
 
-// The end of an import was cut off after the cluster was notified: it is taken up, and no client serves until then.
+// An import that was interrupted after its completion was recorded in the cluster is completed, and no server serves before that.
 func TestImportInterruptedAtItsEnd(t *testing.T) {
 	w := newWorld(t)
 	importing, err := BeginImport(t.Context(), w.config(), "sum")

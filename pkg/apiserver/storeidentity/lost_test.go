@@ -64,8 +64,8 @@ func TestLostStoreIsRejected(t *testing.T) {
 	})
 }
 
-// A copy that was accepted is another store from then on: what it was copied from does not pass for it any more, nor
-// does the copy itself, and the flag is of no use again even if the revisions come to be the same.
+// An accepted copy is a new store: neither its origin nor the copy under its former identity is accepted afterwards, and the flag has no
+// effect a second time, even if the revisions are equal.
 func TestAcceptedCopyIsAnotherStore(t *testing.T) {
 	w := newWorld(t)
 	first := verified(t, w.config())

@@ -104,7 +104,7 @@ func (r *Recorder) record(ctx context.Context) error {
 	defer cancel()
 	store := store{kv: r.config.KV, prefix: r.config.Prefix}
 	if r.recorded == 0 {
-		// What an earlier process wrote and did not record before it crashed.
+		// Record the writes of an earlier process that crashed before it recorded them.
 		revision, err := store.revision(ctx)
 		if err != nil {
 			return err

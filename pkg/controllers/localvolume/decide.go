@@ -38,7 +38,7 @@ type Decision struct {
 	Action Action
 	// Until is when a Wait is over, or when what is kept is rechecked.
 	Until time.Time
-	// Skipped reports to users why an object that looks as if it should be deleted is not; empty when that is as usual.
+	// Skipped is the reason, for users, why an object that appears to qualify for deletion is retained. It is empty for usual cases.
 	Skipped string
 }
 

@@ -27,7 +27,7 @@ const (
 	EventCancelled = "LocalVolumeCleanupCancelled"
 	// EventDeleting, on a claim or a volume: it is deleted now.
 	EventDeleting = "LocalVolumeCleanupDeleting"
-	// EventSkipped, on a claim or a volume: it looks as if it should be deleted, and stays.
+	// EventSkipped is an event of a claim or a volume that appears to qualify for deletion and is retained.
 	EventSkipped = "LocalVolumeCleanupSkipped"
 	// EventNotNodeBound, on a volume: it does not report which nodes it is on, so that it is never touched.
 	EventNotNodeBound = "LocalVolumeNotNodeBound"
@@ -119,7 +119,7 @@ func (s *EventSender) event(object client.Object, eventType, reason, message str
 	}
 }
 
-// Start sends events until ctx is done, and then what is left, for a few seconds.
+// Start sends events until ctx is done, and then the queued ones, for a few seconds.
 func (s *EventSender) Start(ctx context.Context) error {
 	var group sync.WaitGroup
 	for range eventSenders {

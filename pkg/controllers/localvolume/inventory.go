@@ -70,8 +70,8 @@ type Stale struct {
 	PhaseSince time.Time
 }
 
-// NewInventory returns an inventory that knows nothing yet. Of the configuration, it takes the classes and the sources of
-// volumes, and the labels by which a volume can name its nodes.
+// NewInventory returns an empty inventory. It uses the storage classes, the sources of volumes, and the node labels of the
+// configuration.
 func NewInventory(config configv1alpha1.LocalVolumeConfiguration, clock clock.PassiveClock) *Inventory {
 	sources := volumeSourcesOf(&config)
 	return &Inventory{

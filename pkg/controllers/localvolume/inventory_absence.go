@@ -32,10 +32,10 @@ func (i *Inventory) Memory() Memory {
 	return m
 }
 
-// Restore takes over what an earlier process knew. Which Nodes responded to a name counts always. The time since a node is missing
-// counts only for nodes that were missing already when Groundskeeper came, and only when it was confirmed less than a lease ago: in
-// a longer gap the node may have been back. What the other observed is then added to what Groundskeeper does, so that neither a gap
-// nor a clock that differs makes an absence look longer than it is.
+// Restore restores the record of an earlier process. The Nodes of each name are always restored. The duration of an absence is restored
+// only for nodes that were missing when this process started, and only if it was confirmed within the duration of a Lease: the node may
+// have existed during a longer gap. It is added to the absence that this process observes, so that neither a gap nor a clock skew makes
+// an absence appear longer than it is.
 func (i *Inventory) Restore(m Memory) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

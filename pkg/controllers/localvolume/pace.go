@@ -85,7 +85,7 @@ func later(a, b time.Time) time.Time {
 }
 
 const (
-	// What failed is tried again after a pause that doubles.
+	// Failures are retried with exponential backoff.
 	minRetry = PassInterval
 	maxRetry = 5 * time.Minute
 )

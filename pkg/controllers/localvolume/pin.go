@@ -19,12 +19,11 @@ const nodeNameField = "metadata.name"
 type pin struct{ key, name string }
 
 // pinsOf returns the pins of the nodes that a volume can be used on, sorted: values of one of the topology keys, or names of Node
-// objects. There are none unless every term of the required node affinity names nodes: a zone, NotIn, Exists or an unknown key in
-// place of it, an empty term, or no term at all, does not report which nodes have to have been deleted before the volume is of no
-// use.
+// objects. There are none unless every term of the required node affinity names nodes. With a zone, NotIn, Exists, an unknown key, an empty
+// term or no term at all, the nodes whose deletion makes the volume unusable are unknown.
 //
-// Terms are OR-ed and expressions AND-ed: In [1,2] and In [2,3] of one key is node 2. A term that names nodes by two keys names
-// those of either: it is the careful reading, as all of them have to have been deleted.
+// Terms are ORed and expressions ANDed: In [1,2] and In [2,3] of one key result in node 2. A term that names nodes by two keys results in
+// the nodes of both, which is the conservative interpretation, because all of them have to be deleted.
 func pinsOf(volume *corev1.PersistentVolume, topologyKeys []string) []pin {
 	var pins []pin
 	for _, term := range pinnedTerms(volume, topologyKeys) {

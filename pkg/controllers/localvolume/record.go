@@ -175,7 +175,7 @@ func recordData(memory Memory) map[string]string {
 // RecordedMissing returns since when nodes are missing, from the ConfigMap of the record.
 func RecordedMissing(object *corev1.ConfigMap) map[string]time.Time { return memoryOf(object).Missing }
 
-// memoryOf reads the record. What is no time reports nothing, and is overwritten.
+// memoryOf reads the record. Values that are not timestamps are ignored and overwritten.
 func memoryOf(object *corev1.ConfigMap) *Memory {
 	memory := &Memory{Missing: map[string]time.Time{}, Seen: map[string][]string{}}
 	for key, value := range object.Data {

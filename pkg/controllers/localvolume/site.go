@@ -82,7 +82,7 @@ type Site struct {
 	confirmed time.Time
 }
 
-// NewSite returns a Site that knows nothing yet: its Source makes it learn.
+// NewSite returns an empty Site, which its Source fills.
 func NewSite(d Dependencies) *Site {
 	d.Metrics.Brake.WithLabelValues(d.Name).Set(0)
 	return &Site{

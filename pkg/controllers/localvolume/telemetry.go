@@ -53,7 +53,7 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	)
 }
 
-// Drop removes the gauges of a cluster that is not checked any more.
+// Drop removes the gauges of a cluster that is no longer checked.
 func (m *Metrics) Drop(cluster string) {
 	for _, gauge := range []*prometheus.GaugeVec{m.Missing, m.NotNodeBound, m.Unsupported, m.Brake} {
 		gauge.DeleteLabelValues(cluster)

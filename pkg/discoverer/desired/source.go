@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package desired reports what the copy of a discovered service looks like, and how it is recognised. It knows nothing of where the
-// service came from: each mode of the discoverer turns what its backend has into Sources.
+// Package desired computes the copy of a discovered service, and recognizes copies. It is independent of the type of the backend: each
+// type converts its objects into Sources.
 package desired
 
 import (

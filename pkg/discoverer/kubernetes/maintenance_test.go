@@ -124,7 +124,7 @@ func (m *maintained) queries(err error) int {
 	return requests
 }
 
-// It changes the DiscoveryBackend. The discoverer hears of it later, when the test notifies it.
+// announce changes the DiscoveryBackend. The discoverer is notified later, by the test.
 func (m *maintained) announce(withheld bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -186,8 +186,8 @@ func (m *maintained) expect(what string, ready, writes int) {
 	}
 }
 
-// Discoverer and controller never fight: with both at work, each slice is written once, whichever learns of maintenance first, and
-// nothing is written afterwards.
+// Discoverer and controller do not overwrite each other: each slice is written once, whichever receives the change first, and nothing is
+// written afterwards.
 func TestMaintenanceOfBoth(t *testing.T) {
 	for name, lag := range map[string]time.Duration{"the discoverer hears immediately": 0, "after a second": time.Second, "after nine": 9 * time.Second} {
 		t.Run(name, func(t *testing.T) {

@@ -60,7 +60,7 @@ type Upstream struct {
 	synced   []func() bool
 }
 
-// New returns an Upstream that knows nothing yet. An error is a programming error.
+// New returns an Upstream whose caches are empty. An error is a programming error.
 func New(options Options) (*Upstream, error) {
 	u := &Upstream{Options: options}
 	var err error

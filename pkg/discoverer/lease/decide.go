@@ -87,7 +87,7 @@ func holderOf(lease *coordinationv1.Lease) string {
 	return *lease.Spec.HolderIdentity
 }
 
-// Adopt makes the Lease of a backend, which exists, go with its owner. It writes nothing when that is so already.
+// Adopt adds an owner reference to the Lease of a backend, which must exist. It writes nothing if the reference exists.
 func Adopt(ctx context.Context, leases client.Leases, namespace, backend string, owner metav1.OwnerReference) error {
 	name := Name(backend)
 	lease, err := leases.Get(ctx, name, metav1.GetOptions{})

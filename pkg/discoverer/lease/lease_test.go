@@ -82,7 +82,7 @@ func TestStopWhileWaiting(t *testing.T) {
 	})
 }
 
-// Without a response the work ends early enough for its last write, and the Lease is not touched any more.
+// Without a response the work ends early enough for its last write, and the Lease is no longer touched.
 func TestNoResponse(t *testing.T) {
 	for name, test := range map[string]struct {
 		slow      time.Duration

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A Lease is held until it is released, or its holder was not seen to renew it for its duration, regardless of its times.
+// A Lease is held until it is released, or until no renewal was observed for its duration. The times in the Lease are ignored.
 func TestObservation(t *testing.T) {
 	now := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 	held := taken(nil, metav1.ObjectMeta{UID: "a"}, "by-hand", now.Add(-time.Hour))

@@ -30,7 +30,7 @@ type Cloud interface {
 	LoadBalancing(ctx context.Context, project string) (LoadBalancing, error)
 	// Retain discards the clients of all projects that are not to be kept.
 	Retain(kept func(project string) bool)
-	// Renew lets go of the token for a project: roles that are given after it was made are not in it.
+	// Renew discards the token for a project, because it does not include roles that were assigned later.
 	Renew(project string)
 }
 

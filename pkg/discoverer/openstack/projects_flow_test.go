@@ -83,7 +83,7 @@ func TestRenamedProject(t *testing.T) {
 	})
 }
 
-// A disabled project is not requested, and keeps what it has. When there is nothing to keep, it is nobody's problem.
+// A disabled project is not requested, and keeps what it has. If it has no copies, this is not reported as a problem.
 func TestDisabledProject(t *testing.T) {
 	s := newSky("1 shop", "2 bank", "3 blog")
 	s.add("1", "a", "10.0.0.1:8080")

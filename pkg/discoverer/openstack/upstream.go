@@ -68,7 +68,7 @@ type Upstream struct {
 	partial bool
 }
 
-// New returns an Upstream that knows nothing yet.
+// New returns an Upstream whose caches are empty.
 func New(options Options) *Upstream {
 	return &Upstream{Options: options, tenants: map[string]*tenant{}, sources: map[types.NamespacedName]*desired.Source{}, partial: true, reported: sets.New[string]()}
 }

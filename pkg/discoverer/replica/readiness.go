@@ -15,8 +15,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
 )
 
-// settlePeriod is how long a difference in readiness is left to maintenance, which changes all copies automatically when it begins
-// and ends: only what remains after that is changed here. Without maintenance nothing is left to it.
+// settlePeriod is how long a difference in readiness is left to maintenance, which changes all copies when it starts and
+// ends. Only differences that remain are changed here. Without maintenance, there is no such delay.
 const settlePeriod = 5 * time.Second
 
 // calmPeriod is how long after maintenance a difference in readiness may still come from it: what remains is checked after one

@@ -159,7 +159,7 @@ func (r *Replica) Touch(key types.NamespacedName) {
 	r.mu.Lock()
 	working := r.working
 	r.mu.Unlock()
-	// Before the work begins everything will be checked even so.
+	// Everything is checked when the work starts.
 	if working {
 		r.queue.Add(key)
 	}

@@ -22,7 +22,7 @@ func (r *Replica) poke() {
 	}
 }
 
-// sweepUntil decides about deletions for which only a listing speaks.
+// sweepUntil decides about copies whose source is missing in a list, without a deletion event.
 func (r *Replica) sweepUntil(ctx context.Context) {
 	for {
 		select {
@@ -36,7 +36,7 @@ func (r *Replica) sweepUntil(ctx context.Context) {
 	}
 }
 
-// clear lets those copies be deleted that the guard lets go.
+// clear deletes the copies that the guard permits to delete.
 func (r *Replica) clear(ctx context.Context) error {
 	keys, count := r.copies()
 	missing := map[desired.Ref]types.NamespacedName{}

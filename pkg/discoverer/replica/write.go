@@ -21,8 +21,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
-// carryOut does operations in their order. Deletions for which only a listing speaks wait for the guard. After an error the rest is
-// left: without its Service a copy has no slices, and what is stale is not removed before what is new is there.
+// carryOut performs operations in order. Deletions that are based on a list only wait for the guard. After an error the rest is skipped:
+// a copy has no slices without its Service, and stale slices are not removed before the new ones exist.
 func (r *Replica) carryOut(ctx context.Context, key types.NamespacedName, operations []operation) error {
 	held := false
 	for _, op := range operations {

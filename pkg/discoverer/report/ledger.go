@@ -25,7 +25,7 @@ const maxMessage = 512
 type Problem struct {
 	// Type is one of the Error constants of gimbal/v1.
 	Type string
-	// Message reports what is wrong, with which object, and what to do. It has nothing in it that changes automatically.
+	// Message reports what is wrong, with which object, and what to do. It contains no values that change constantly, such as ages.
 	Message string
 }
 

@@ -178,8 +178,8 @@ type Client interface {
 	Patch(ctx context.Context, name string, kind types.PatchType, patch []byte, options metav1.PatchOptions, subresources ...string) (*gimbalv1.DiscoveryBackend, error)
 }
 
-// status is the part of the status of a DiscoveryBackend that discoverers write. What is left out is another manager's,
-// or nobody's any more.
+// status is the part of the status of a DiscoveryBackend that discoverers write. Unset fields belong to another manager,
+// or are removed.
 type status struct {
 	Errors       []gimbalv1.DiscoveryError `json:"errors,omitempty"`
 	Conditions   []metav1.Condition        `json:"conditions,omitempty"`

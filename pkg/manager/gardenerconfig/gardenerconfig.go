@@ -38,8 +38,8 @@ type File struct {
 // rename maps a field of Groundskeeper to one of Gardener.
 type rename struct{ own, theirs string }
 
-// Decode reads a file. What a part that counts does not know is an error that names it and its line; the sections of
-// other controllers are not looked into.
+// Decode parses a file. An unknown field in a supported section is an error with its name and line; sections of other controllers are
+// ignored.
 func Decode(data []byte) (*File, error) {
 	theirs, lines, err := configfile.Decode[configuration](data, Kind())
 	if err != nil {

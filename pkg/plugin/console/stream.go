@@ -25,7 +25,7 @@ const (
 // subscription is what a page does not know yet. It contains keys and no data, so that a slow page costs little memory, and gets
 // only the last state.
 type subscription struct {
-	// all reports that the page knows nothing.
+	// all is true if the page needs the complete state.
 	all   bool
 	dirty map[string]bool
 	wake  chan struct{}

@@ -191,7 +191,7 @@ type Found struct {
 	// it, if none of them responds.
 	NeverServed  bool
 	ServedBefore string
-	// Stranded are objects whose owner is not served any more.
+	// Stranded are objects whose owner is no longer served.
 	Stranded []string
 	Manager  Manager
 

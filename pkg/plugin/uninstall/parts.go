@@ -235,8 +235,8 @@ func (u *Uninstaller) waitForDependents(ctx context.Context, served sets.Set[str
 	return "", u.cleanSecrets(ctx)
 }
 
-// cleanSecrets deletes the Secrets that announced Klusters, and lets those go that Klusters used. Where the controllers of
-// Klusters run there are none.
+// cleanSecrets deletes the Secrets of announced Klusters, and removes the finalizers of those that Klusters used. If the controllers of
+// Klusters run, there are none.
 func (u *Uninstaller) cleanSecrets(ctx context.Context) error {
 	secrets := corev1.SchemeGroupVersion.WithResource("secrets")
 	found, err := u.metadataOf(ctx, secrets, metav1.NamespaceAll, "")

@@ -60,7 +60,7 @@ func (u *Uninstaller) keepNamespace(ctx context.Context, project client.Object) 
 		return nil
 	}
 	if err != nil || namespace.Annotations[gardenerv1beta1.AnnotationProjectUID] != string(p.UID) {
-		return err // what is not its own does not go with it
+		return err // a foreign namespace is not deleted
 	}
 	kept, err := strconv.ParseBool(namespace.Annotations[gardenerv1beta1.AnnotationKeepNamespace])
 	if err == nil && kept || !namespace.DeletionTimestamp.IsZero() {

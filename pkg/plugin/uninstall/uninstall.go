@@ -3,7 +3,7 @@
 
 // Package uninstall removes an installation in the only safe order: backends back in service, then the objects while their
 // controllers run, then registrations, then workloads, then the namespaces. A registered API that is unavailable blocks the
-// deletion of every namespace of a cluster, and an owner that is not served any more keeps the garbage collector from deleting
+// deletion of every namespace of a cluster, and an owner that is no longer served keeps the garbage collector from deleting
 // what belongs to it.
 //
 // Look reads what there is, NewPlan decides (a pure function), and Run does it. Each step reads again what is left to do,
@@ -112,7 +112,7 @@ func groups() sets.Set[string] {
 	return sets.New(gardenerv1beta1.GroupName, kubernikusv1.GroupName, midonetv1.GroupName, gimbalv1.GroupName)
 }
 
-// Run takes all steps. When it is interrupted or fails, it is to be called again with a new look.
+// Run performs all steps. After an interruption or a failure, the caller inspects the cluster again and calls Run with the result.
 func (u *Uninstaller) Run(ctx context.Context, found *Found) error {
 	if u.poll == 0 {
 		u.poll = time.Second

@@ -110,7 +110,7 @@ func TestOneOfManyUpdatesToOneName(t *testing.T) {
 }
 
 // TestAbandonedRequests ends requests at any moment: responses are lost, what was sent may be done or not, and object and claim
-// agree even so.
+// agree nevertheless.
 func TestAbandonedRequests(t *testing.T) {
 	c := newCluster(t)
 	servers := []*server{c.server(t, byNode()), c.server(t, byNode())}

@@ -15,17 +15,17 @@ import (
 	"groundskeeper.io/groundskeeper/test/plane"
 )
 
-// run is what one round of one operation took.
+// run has the measurements of one round of an operation.
 type run struct {
-	// operations is how many were made in elapsed, latencies how long each of them took, sorted.
+	// operations is the number of operations in elapsed, latencies are their sorted durations.
 	operations int
 	elapsed    time.Duration
 	latencies  []time.Duration
-	// cpu is what each process used, by its name.
+	// cpu is the CPU time of each process by name.
 	cpu map[string]time.Duration
 }
 
-// each makes n operations by all clients together, each by the next client that is free, and returns the time of each.
+// each performs n operations, each with the next free client, and returns their durations.
 func each[C any](ctx context.Context, clients []C, n int, operation func(ctx context.Context, client C, i int) error) ([]time.Duration, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -54,7 +54,7 @@ func each[C any](ctx context.Context, clients []C, n int, operation func(ctx con
 	return latencies, errors.Join(failures...)
 }
 
-// measured makes n operations, of which the first ones to warm up are not counted.
+// measured performs n operations and measures all except the first warmUp ones.
 func measured[C any](ctx context.Context, clients []C, warmUp, n int, processes []*plane.Process, operation func(ctx context.Context, client C, i int) error) (run, error) {
 	if _, err := each(ctx, clients, warmUp, operation); err != nil {
 		return run{}, err
@@ -92,7 +92,7 @@ func cpuOf(processes []*plane.Process) (map[string]time.Duration, error) {
 	return used, nil
 }
 
-// percentile returns the latency that a share of all operations did not exceed.
+// percentile returns the latency that the given share of all operations did not exceed.
 func (r run) percentile(share float64) time.Duration {
 	if len(r.latencies) == 0 {
 		return 0
@@ -100,7 +100,7 @@ func (r run) percentile(share float64) time.Duration {
 	return r.latencies[min(int(share*float64(len(r.latencies))), len(r.latencies)-1)]
 }
 
-// spread are the least, the middle and the most of several rounds.
+// spread has the minimum, median and maximum of several rounds.
 type spread struct{ least, median, most float64 }
 
 func spreadOf(values []float64) spread {

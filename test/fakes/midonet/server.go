@@ -30,7 +30,7 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Server is the fake. Its zero value is of no use; see New.
+// Server is the fake. Create it with New.
 type Server struct {
 	options Options
 	api     *http.ServeMux
@@ -76,7 +76,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.admin.ServeHTTP(w, r)
 		return
 	}
-	// net/http sees that a client went away only when the body is read.
+	// net/http detects a closed connection only when the body is read.
 	data, _ := io.ReadAll(io.LimitReader(r.Body, bodyLimit+1))
 	r.Body = io.NopCloser(bytes.NewReader(data))
 	fault := s.faults.next(r.Method, path)

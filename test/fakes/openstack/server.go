@@ -61,7 +61,7 @@ type Request struct {
 	Status int
 }
 
-// Server is the fake. Its zero value is of no use; see New.
+// Server is the fake. Create it with New.
 type Server struct {
 	options Options
 	mux     *http.ServeMux
@@ -130,7 +130,7 @@ func (s *Server) Requests() []Request {
 
 // ServeHTTP responds to a request, or fails as a fault specifies.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	// net/http sees that a client went away only when the body is read.
+	// net/http detects a closed connection only when the body is read.
 	data, _ := io.ReadAll(io.LimitReader(r.Body, bodyLimit))
 	r.Body = io.NopCloser(bytes.NewReader(data))
 	r.URL.Path = canonical(r.URL.Path)

@@ -19,7 +19,7 @@ const (
 	containerdSocket = "/run/containerd/containerd.sock"
 	// patience is how long containerd may take until it listens.
 	patience = 30 * time.Second
-	// pollInterval is how often a server is looked for.
+	// pollInterval is the interval of the checks whether a server is ready.
 	pollInterval = 50 * time.Millisecond
 )
 

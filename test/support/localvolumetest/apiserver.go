@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// APIServer speaks as much of the core group at the wire as clients that watch and delete need: lists, watches, gets, creations,
-// deletions, and reviews of permissions. It speaks JSON, and knows no streaming lists.
+// APIServer is an HTTP server for the core group that supports lists, watches, gets, creations, deletions, and access reviews, in JSON
+// and without streaming lists.
 type APIServer struct {
 	http *httptest.Server
 

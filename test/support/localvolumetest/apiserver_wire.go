@@ -32,7 +32,7 @@ func (s *APIServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		return // the client went away
+		return // the client closed the connection
 	}
 	s.mu.Lock()
 	s.requests = append(s.requests, verb+" "+resource+" "+strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))

@@ -1,12 +1,11 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package backendresources is the admission plugin that lets a backend resource belong to one Translation: two bodies
-// for one resource would be pushed alternately, indefinitely, and the deletion of one Translation would take the resource from
-// the other.
+// Package backendresources is the admission plugin that ensures that a backend resource belongs to one Translation only. Two bodies of
+// one resource would be pushed alternately and indefinitely, and the deletion of one Translation would remove the resource of the other.
 //
-// It looks into an index that follows the writes of all replicas a moment later. Two Translations that are written at
-// that same moment may both pass; the pusher settles it, the older one wins.
+// It uses an index that is updated by a watch. Two Translations that are written concurrently may both be admitted; the pusher then
+// uses the older one.
 package backendresources
 
 import (

@@ -76,8 +76,8 @@ type claim struct {
 	digest
 }
 
-// claims returns the backend resources that a Translation has and an old one, nil for none, has not. What an update
-// leaves alone is not judged again: a conflict that is there already must not block its resolution.
+// claims returns the backend resources of a Translation that are not in the old one, which may be nil. Resources that an update does not
+// change are not checked again, because an existing conflict must not block its resolution.
 func claims(t, old *midonetv1.Translation) []claim {
 	if old != nil && slices.Equal(t.Resources, old.Resources) { // as for most updates: bodies are not parsed for nothing
 		return nil

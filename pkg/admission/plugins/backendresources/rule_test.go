@@ -54,7 +54,7 @@ func TestIdentify(t *testing.T) {
 	}
 }
 
-// Whatever is in a body, it is one resource or none, and looking twice gives the same.
+// Any body identifies at most one resource, and repeated calls return the same result.
 func FuzzIdentify(f *testing.F) {
 	for _, kind := range midonet.Kinds() {
 		f.Add(kind.Name, idA, `{"id":"`+idA+`","type":"Bridge","hostId":"`+idA+`","portId":"`+idB+`","macAddr":"ac:ca:ba:fa:69:0b","mac":"ac:ca:ba:fa:69:0b","ip":"1.2.3.4","peerId":"`+idB+`"}`)

@@ -86,10 +86,10 @@ func (p *Plugin) Admit(_ context.Context, a admission.Attributes, _ admission.Ob
 	return nil
 }
 
-// Validate rejects a deletion that is not confirmed. It sees each object that a DELETE or a DELETECOLLECTION is about
-// to delete, within the transaction that does it: the storage shows the object of its cache first, and when that one
-// is rejected the one in etcd. So who confirms and deletes immediately is not rejected because a cache is late.
-// What is being deleted already passes: another DELETE changes nothing.
+// Validate rejects a deletion that is not confirmed. The storage calls it for each object of a DELETE or a DELETECOLLECTION within the
+// transaction, with the object of its cache first, and if that is rejected, with the one in etcd. A deletion immediately after the
+// confirmation is therefore not rejected because of an outdated cache. Objects that are already being deleted are admitted, because
+// another DELETE has no effect.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if !guards(a) || a.GetOperation() != admission.Delete {
 		return nil

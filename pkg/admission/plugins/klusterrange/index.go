@@ -14,8 +14,8 @@ import (
 // name is the name of a Kluster.
 type name struct{ namespace, name string }
 
-// place are the ranges of pods on a router. Without a router it is of no cluster: none is known, the cluster has no routes on it,
-// or nothing is looked for in OpenStack. A Kluster that is being deleted keeps its place until its routes no longer exist.
+// place is the pod range of a Kluster on a router. The router is empty if it is unknown, or if the cluster has no routes in OpenStack.
+// A Kluster that is being deleted retains its place until its routes are deleted.
 type place struct {
 	router string
 	pods   [2]netip.Prefix

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package klusterrange is the admission plugin that keeps the pod ranges of Klusters on one router apart: a route into a
-// range of two clusters belongs to neither, so that orphans could not be distinguished from routes in use.
+// Package klusterrange is the admission plugin that rejects overlapping pod ranges of Klusters on one router. The owner of a route into
+// a shared range is unknown, so orphaned routes could not be distinguished from routes in use.
 //
-// It looks into an index that follows the writes of all replicas a moment later. Two Klusters that are written at that
-// same moment may both pass, and a router that is found in OpenStack is known only after the Kluster was created: Route GC
-// finds these, and stands still for both.
+// It uses an index that is updated by a watch. Two Klusters that are written concurrently may both be admitted, and a router that is
+// discovered in OpenStack is known only after the creation of the Kluster. Route GC detects such conflicts, and removes no routes of
+// either Kluster.
 package klusterrange
 
 import (
@@ -76,7 +76,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if err := p.Known(ctx); err != nil {
 		return err
 	}
-	// The namespace of the request counts, and a name that the server makes up is nobody's yet.
+	// The namespace is that of the request. A generated name is empty here and cannot be that of an existing Kluster.
 	self := name{a.GetNamespace(), kluster.Name}
 	sibling, err := p.findSibling(ctx, self, now)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 )
 
-// ownerLabels are the labels by which Groundskeeper's controllers find the owner of an object. What has them is deleted with that
-// owner, as the garbage collector does it by owner references. The second result is false when the kind is not Groundskeeper's.
+// ownerLabels returns the labels by which Groundskeeper's controllers find the owner of an object. An object with these labels is deleted
+// with its owner, like an object with an owner reference. The second result is false for kinds of other API servers.
 func ownerLabels(resource schema.GroupResource) ([]string, bool) {
 	switch resource {
 	case gardenerv1beta1.Resource("projects"), kubernikusv1.Resource("klusters"):

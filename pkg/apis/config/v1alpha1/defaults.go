@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// SetDefaults_ClientConnectionConfiguration fills in what is left out.
+// SetDefaults_ClientConnectionConfiguration sets defaults for unset fields.
 func SetDefaults_ClientConnectionConfiguration(obj *ClientConnectionConfiguration) {
 	if obj.QPS == nil {
 		obj.QPS = new(float32(500))
@@ -21,7 +21,7 @@ func SetDefaults_ClientConnectionConfiguration(obj *ClientConnectionConfiguratio
 	}
 }
 
-// SetDefaults_LeaderElectionConfiguration fills in what is left out.
+// SetDefaults_LeaderElectionConfiguration sets defaults for unset fields.
 func SetDefaults_LeaderElectionConfiguration(obj *LeaderElectionConfiguration) {
 	if obj.LeaderElect == nil {
 		obj.LeaderElect = new(true)
@@ -43,7 +43,7 @@ func SetDefaults_LeaderElectionConfiguration(obj *LeaderElectionConfiguration) {
 	}
 }
 
-// SetDefaults_LogConfiguration fills in what is left out.
+// SetDefaults_LogConfiguration sets defaults for unset fields.
 func SetDefaults_LogConfiguration(obj *LogConfiguration) {
 	if obj.Level == "" {
 		obj.Level = LogLevelInfo
@@ -53,14 +53,14 @@ func SetDefaults_LogConfiguration(obj *LogConfiguration) {
 	}
 }
 
-// SetDefaults_TracingConfiguration fills in what is left out.
+// SetDefaults_TracingConfiguration sets defaults for unset fields.
 func SetDefaults_TracingConfiguration(obj *TracingConfiguration) {
 	if obj.SamplingRatePerMillion == nil {
 		obj.SamplingRatePerMillion = new(int32(10000))
 	}
 }
 
-// SetDefaults_DebuggingConfiguration fills in what is left out.
+// SetDefaults_DebuggingConfiguration sets defaults for unset fields.
 func SetDefaults_DebuggingConfiguration(obj *DebuggingConfiguration) {
 	if obj.Enabled == nil {
 		obj.Enabled = new(false)
@@ -73,7 +73,7 @@ func SetDefaults_DebuggingConfiguration(obj *DebuggingConfiguration) {
 	}
 }
 
-// SetDefaults_ServerConfiguration fills in what is left out.
+// SetDefaults_ServerConfiguration sets defaults for unset fields.
 func SetDefaults_ServerConfiguration(obj *ServerConfiguration) {
 	if obj.Health.Port == nil {
 		obj.Health.Port = new(int32(2718))
@@ -83,7 +83,7 @@ func SetDefaults_ServerConfiguration(obj *ServerConfiguration) {
 	}
 }
 
-// SetDefaults_ObjectMetricsConfiguration fills in what is left out.
+// SetDefaults_ObjectMetricsConfiguration sets defaults for unset fields.
 func SetDefaults_ObjectMetricsConfiguration(obj *ObjectMetricsConfiguration) {
 	if obj.Kinds == nil {
 		obj.Kinds = []string{}
@@ -93,14 +93,14 @@ func SetDefaults_ObjectMetricsConfiguration(obj *ObjectMetricsConfiguration) {
 	}
 }
 
-// SetDefaults_CertificatesConfiguration fills in what is left out.
+// SetDefaults_CertificatesConfiguration sets defaults for unset fields.
 func SetDefaults_CertificatesConfiguration(obj *CertificatesConfiguration) {
 	if obj.Mode == "" {
 		obj.Mode = CertificatesSelfManaged
 	}
 }
 
-// SetDefaults_ResourceSizeConfiguration fills in what is left out.
+// SetDefaults_ResourceSizeConfiguration sets defaults for unset fields.
 func SetDefaults_ResourceSizeConfiguration(obj *ResourceSizeConfiguration) {
 	if obj.Mode == "" {
 		obj.Mode = ResourceSizeBlock
@@ -113,21 +113,21 @@ func SetDefaults_ResourceSizeConfiguration(obj *ResourceSizeConfiguration) {
 	}
 }
 
-// SetDefaults_ResourceLimit fills in what is left out.
+// SetDefaults_ResourceLimit sets defaults for unset fields.
 func SetDefaults_ResourceLimit(obj *ResourceLimit) {
 	if len(obj.APIVersions) == 0 {
 		obj.APIVersions = []string{"*"}
 	}
 }
 
-// SetDefaults_ControllersConfiguration fills in what is left out.
+// SetDefaults_ControllersConfiguration sets defaults for unset fields.
 func SetDefaults_ControllersConfiguration(obj *ControllersConfiguration) {
 	if obj.Enabled == nil {
 		obj.Enabled = []string{"*"}
 	}
 }
 
-// SetDefaults_ProjectControllerConfiguration fills in what is left out.
+// SetDefaults_ProjectControllerConfiguration sets defaults for unset fields.
 func SetDefaults_ProjectControllerConfiguration(obj *ProjectControllerConfiguration) {
 	if obj.Authorization == "" {
 		obj.Authorization = ProjectAuthorizationRoles
@@ -158,14 +158,14 @@ func SetDefaults_ProjectControllerConfiguration(obj *ProjectControllerConfigurat
 	}
 }
 
-// SetDefaults_QuotaConfiguration fills in what is left out.
+// SetDefaults_QuotaConfiguration sets defaults for unset fields.
 func SetDefaults_QuotaConfiguration(obj *QuotaConfiguration) {
 	if obj.ProjectSelector == nil {
 		obj.ProjectSelector = &metav1.LabelSelector{}
 	}
 }
 
-// SetDefaults_TranslationConfiguration fills in what is left out.
+// SetDefaults_TranslationConfiguration sets defaults for unset fields.
 func SetDefaults_TranslationConfiguration(obj *TranslationConfiguration) {
 	if obj.Tenant == "" {
 		obj.Tenant = "midonetkube"
@@ -181,7 +181,7 @@ func SetDefaults_TranslationConfiguration(obj *TranslationConfiguration) {
 	}
 }
 
-// SetDefaults_PushConfiguration fills in what is left out.
+// SetDefaults_PushConfiguration sets defaults for unset fields.
 func SetDefaults_PushConfiguration(obj *PushConfiguration) {
 	if obj.Mode == "" {
 		obj.Mode = PushModeRepair
@@ -197,14 +197,14 @@ func SetDefaults_PushConfiguration(obj *PushConfiguration) {
 	}
 }
 
-// SetDefaults_MidoNetConfiguration fills in what is left out.
+// SetDefaults_MidoNetConfiguration sets defaults for unset fields.
 func SetDefaults_MidoNetConfiguration(obj *MidoNetConfiguration) {
 	if obj.Timeout == nil {
 		obj.Timeout = &metav1.Duration{Duration: 4 * time.Second}
 	}
 }
 
-// SetDefaults_OVNConfiguration fills in what is left out.
+// SetDefaults_OVNConfiguration sets defaults for unset fields.
 func SetDefaults_OVNConfiguration(obj *OVNConfiguration) {
 	if obj.Endpoints == nil {
 		obj.Endpoints = []string{}
@@ -217,7 +217,7 @@ func SetDefaults_OVNConfiguration(obj *OVNConfiguration) {
 	}
 }
 
-// SetDefaults_DiscoveryConfiguration fills in what is left out.
+// SetDefaults_DiscoveryConfiguration sets defaults for unset fields.
 func SetDefaults_DiscoveryConfiguration(obj *DiscoveryConfiguration) {
 	if obj.AdminNamespaces == nil {
 		obj.AdminNamespaces = []string{"gimbal-discovery"}
@@ -239,7 +239,7 @@ func SetDefaults_DiscoveryConfiguration(obj *DiscoveryConfiguration) {
 	}
 }
 
-// SetDefaults_KlusterConfiguration fills in what is left out.
+// SetDefaults_KlusterConfiguration sets defaults for unset fields.
 func SetDefaults_KlusterConfiguration(obj *KlusterConfiguration) {
 	if obj.Enabled == nil {
 		obj.Enabled = new(false)
@@ -285,7 +285,7 @@ func SetDefaults_KlusterConfiguration(obj *KlusterConfiguration) {
 	}
 }
 
-// SetDefaults_LocalVolumeConfiguration fills in what is left out.
+// SetDefaults_LocalVolumeConfiguration sets defaults for unset fields.
 func SetDefaults_LocalVolumeConfiguration(obj *LocalVolumeConfiguration) {
 	if obj.StorageClassNames == nil {
 		obj.StorageClassNames = []string{}

@@ -13,8 +13,8 @@ func SetDefaults_Kluster(kluster *Kluster) {
 	NormalizeKluster(kluster)
 }
 
-// NormalizeKluster writes the defaults that need nothing but the spec. It is idempotent. What the metadata decides is
-// DefaultNames', and what is found in OpenStack or configured in the controller manager stays unset.
+// NormalizeKluster sets the defaults that depend on the spec only. It is idempotent. DefaultNames sets those that depend on the metadata;
+// fields that are discovered in OpenStack or configured in the controller manager remain unset.
 func NormalizeKluster(kluster *Kluster) {
 	spec := &kluster.Spec
 	defaultTo(&spec.Openstack.SecurityGroupName, DefaultSecurityGroupName)

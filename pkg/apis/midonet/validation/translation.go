@@ -21,8 +21,8 @@ func ValidateTranslation(translation *midonetv1.Translation) field.ErrorList {
 	return append(errs, validateResources(translation.Resources, field.NewPath("resources"))...)
 }
 
-// ValidateTranslationUpdate checks a change of a Translation. What it leaves alone is not judged again: thousands of
-// bodies need not be parsed because a label changed, and the finalizer of any stored object can be removed.
+// ValidateTranslationUpdate checks an update of a Translation. Unchanged resources are not validated again, so that thousands of bodies are
+// not parsed because a label changed, and the finalizer of any stored object can be removed.
 func ValidateTranslationUpdate(translation, old *midonetv1.Translation) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&translation.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
 	if !equality.Semantic.DeepEqual(translation.OwnerReferences, old.OwnerReferences) || isGlobal(translation) != isGlobal(old) {

@@ -13,7 +13,7 @@ import (
 // do not have the port. When all weights of the others are zero or unset, all get the same; else those without a weight get
 // nothing. So the only service of a rule gets everything, whatever its weight.
 type contour struct {
-	// proxy is set for the HTTPProxy, whose routes can have mirrors, and can respond automatically. A tcpproxy has no mirrors:
+	// proxy is set for the HTTPProxy, whose routes can have mirrors and direct responses. A tcpproxy has no mirrors:
 	// Contour ignores the field there.
 	proxy bool
 }
@@ -107,8 +107,8 @@ func (contour) elements() []string { return []string{listRoutes, listTCPProxy} }
 
 func (contour) lacks(map[string]any) string { return "" }
 
-// strip leaves a route that would have no service, and would make the whole virtual host invalid, to respond with 503. A tcpproxy
-// is dropped. An IngressRoute cannot respond automatically: there the service stays.
+// strip sets a direct response with status 503 in a route that would have no services, which would make the whole virtual host invalid.
+// A tcpproxy is removed. An IngressRoute has no direct responses, so its service is retained.
 func (c contour) strip(field string, element map[string]any, namespace string, deleted func(types.NamespacedName) bool) (map[string]any, string) {
 	left, taken := sift(element[listServices], func(item map[string]any) bool {
 		found, _, ok := c.reference(field, item, namespace)

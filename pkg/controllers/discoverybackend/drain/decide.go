@@ -75,8 +75,8 @@ func backendOf(backends Backends, ref *ref, recorded string) string {
 	return backend
 }
 
-// account notes what the backends of a rule get by the weights that are set. What an implementation may leave out is no
-// receiver when it is a question of who else receives, and one when it is a question of who still does.
+// account records which backends of a rule receive traffic with the given weights. A reference that implementations may ignore does not
+// count as an alternative for others, but does count as still receiving traffic.
 func (d *Decision) account(flavor flavor, rule *rule, s *standing, set []*int64) {
 	wanted, wantedLeft := flavor.receives(s.wanted, s.missing), flavor.receives(s.wanted, s.left)
 	got, gotLeft := flavor.receives(set, s.missing), flavor.receives(set, s.left)

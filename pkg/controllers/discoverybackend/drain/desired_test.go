@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The state that users last specified for a route: its rules, in order. It knows nothing of drains.
+// desired is the state that users last specified for a route: its rules in order, independent of drains.
 type desired []desiredRule
 
 type desiredRule struct {

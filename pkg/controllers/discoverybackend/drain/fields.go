@@ -10,7 +10,7 @@ import (
 	"strconv"
 )
 
-// objects are the objects in a list, with their positions. What is no list has none.
+// objects returns the objects in a list with their positions. Other values have none.
 func objects(list any) iter.Seq2[int, map[string]any] {
 	return func(yield func(int, map[string]any) bool) {
 		items, _ := list.([]any)
@@ -76,7 +76,7 @@ func remains(receives, drained []bool) bool {
 	return false
 }
 
-// sift divides a list into what is left and the objects that were taken.
+// sift divides a list into the remaining elements and the objects that take selects.
 func sift(list any, take func(map[string]any) bool) (left, taken []any) {
 	items, _ := list.([]any)
 	for _, item := range items {

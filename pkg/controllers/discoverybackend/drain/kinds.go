@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package drain decides the content of a route object while backends are in maintenance: nothing is sent to their Services, and
-// what the user wanted is kept in an annotation of the route. It is pure: it knows neither clients nor clocks.
+// Package drain computes the content of a route while backends are in maintenance: no traffic is sent to their Services, and the desired
+// state of the user is stored in an annotation of the route. It consists of pure functions, without clients and clocks.
 //
-// The decision is out = f(wanted, drained backends). What is wanted are the weights that the annotation has, or else
-// those of the route; so neither the order in which backends go and come, nor doing it twice, makes a difference.
+// The result is a function of the desired weights and the drained backends. The desired weights are those of the annotation, or else of
+// the route. The result is therefore idempotent, and independent of the order in which backends are drained and restored.
 package drain
 
 import (
@@ -101,8 +101,8 @@ type flavor interface {
 	drain(wanted []*int64, shares []int, missing []bool) (set []*int64, scale int64)
 	// elements are the fields of the spec with rules: lists of them, or a single one.
 	elements() []string
-	// strip removes the references that the predicate selects from an element of one of these fields. It returns what is left of
-	// the element, nil for nothing, and why a reference had to stay, "" when none had to.
+	// strip removes the references that the predicate selects from an element of one of these fields. It returns the remaining element,
+	// or nil, and the reason why a reference was retained, or "".
 	strip(field string, element map[string]any, namespace string, deleted func(types.NamespacedName) bool) (left map[string]any, kept string)
 	// lacks returns what a spec without rules would lack, "" when it is valid.
 	lacks(spec map[string]any) string

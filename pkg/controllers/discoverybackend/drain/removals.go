@@ -28,8 +28,8 @@ const (
 	longRemovals = 16 << 10
 )
 
-// removal is an element of a spec before references were removed from it. What the removal left of it is not in the record: it
-// follows from the rest.
+// removal is an element of a spec before references were removed from it. The element after the removal is not recorded, because it can be
+// computed.
 type removal struct {
 	// Field and Index are where the element was. Single is set when it is no item of a list.
 	Field  string `json:"field"`

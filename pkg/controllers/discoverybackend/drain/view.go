@@ -79,7 +79,7 @@ func serviceRef(service types.NamespacedName, port string) ref {
 	return ref{service: service, port: port, key: service.Namespace + "/" + service.Name + ":" + port}
 }
 
-// View reads a route, whatever its content. What has an unknown shape is passed over.
+// View reads a route with any content. Elements of an unknown structure are skipped.
 func (k *Kind) View(object map[string]any) *View {
 	v := k.parse(object)
 	for i := range v.rules {

@@ -1,16 +1,16 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package maintenance takes the traffic away from backends in maintenance, and gives it back afterwards.
+// Package maintenance moves traffic away from backends in maintenance, and restores it afterwards.
 //
-// It follows DiscoveryBackends, Services and every kind of route that the API server serves, and keeps of a route only what package
-// drain reads of it. There are two loops. One checks single routes and rewrites those whose weights are not what users and backends
-// want together (membership.go, route.go, write.go). The other one counts the routes of each backend, reports in its status how far
-// they are, and has the endpoints withheld where weights are of no help (observe.go, plan.go, status.go). A route that no backend
-// in maintenance concerns costs no request.
+// It watches DiscoveryBackends, Services and every kind of route that the API server serves, and caches only the parts of a route that
+// package drain uses. It has two controllers. One reconciles single routes, and rewrites those whose weights differ from the result of
+// the users' weights and the state of the backends (membership.go, route.go, write.go). The other one counts the routes of each
+// backend, reports the progress in its status, and withholds endpoints where weights are not sufficient (observe.go, plan.go,
+// status.go). A route without a backend in maintenance causes no requests.
 //
-// Nothing is written while the backends, the Services or the kind of the route are not known completely: what is missing in a cache
-// would look like what has been deleted.
+// Nothing is written until the backends, the Services and the kind of the route are known completely: an object that is missing in a
+// cache would be treated as deleted.
 package maintenance
 
 import (

@@ -28,8 +28,8 @@ type cluster struct {
 	start    start
 }
 
-// backends are all DiscoveryBackends by their names, which are unique in all namespaces. It is an error when not all are known, or
-// none can be: then every backend would look as if it had been deleted, and so its weights would be restored.
+// backends returns all DiscoveryBackends by name. Names are unique across namespaces. It returns an error if not all are known:
+// otherwise the weights of a missing backend would be restored as if it had been deleted.
 func (c *cluster) backends(ctx context.Context) (map[string]*gimbalv1.DiscoveryBackend, error) {
 	served, err := c.set.Served(backendsResource())
 	if err == nil && served == nil {
@@ -68,8 +68,8 @@ type membership struct {
 	removed map[string]bool
 }
 
-// membership looks up the Services of a route and their endpoints. It is an error when not all are known: one that is
-// missing would be taken for one without a backend, or without an endpoint.
+// membership returns the Services of a route and their endpoints. It returns an error if not all are known: a missing one would be
+// treated as a Service without a backend or endpoint.
 func (c *cluster) membership(ctx context.Context, backends map[string]*gimbalv1.DiscoveryBackend, object *resourcewatch.Object) (*membership, error) {
 	m := &membership{admins: c.admins, backends: backends, restored: c.restored, recorded: recordedBackends(object)}
 	kept, ok := object.Value.(*route)

@@ -147,7 +147,7 @@ func (f *facts) count(backend *gimbalv1.DiscoveryBackend, m *membership, decisio
 			f.unwritten = inserted(f.unwritten, m.servicesOf(backend.Name))
 		}
 	} else {
-		// What is written for another backend that is being deleted does not concern this one.
+		// Pending writes for another backend that is being deleted do not affect this one.
 		due = slices.Contains(m.recorded, backend.Name) || decision.HandBack && !isEnabled(backend) && !m.draining(decision)
 	}
 	switch {

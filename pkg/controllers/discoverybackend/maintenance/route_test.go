@@ -156,7 +156,7 @@ func TestHandBack(t *testing.T) {
 			Manager: drain.Manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "projectcontour.io/v1",
 			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:annotations":{"f:gimbal.heptio.com/saved-weights":{}}},"f:spec":{"f:routes":{}}}`),
 		}}
-		// The store does not manage fields: the first write takes them, as an API server has it, and dies after it.
+		// The fake store has no managed fields: the first write takes the ownership, as in an API server, and then fails.
 		count := 0
 		w.fault = func(object *unstructured.Unstructured) error {
 			if count++; count == 1 {

@@ -83,8 +83,7 @@ func routesApplied(routes *gimbalv1.RouteStatus) *gimbalapply.RouteStatusApplyCo
 	return applied
 }
 
-// reportUnknown is for a backend whose routes are unknown. What was drained stays so; of anything else the status reports that it is
-// not known.
+// reportUnknown writes the status of a backend whose routes are unknown. A drained backend remains drained; otherwise Drained is Unknown.
 func (b *backends) reportUnknown(ctx context.Context, backend *gimbalv1.DiscoveryBackend, problem error) (reconcile.Result, error) {
 	last := meta.FindStatusCondition(backend.Status.Conditions, gimbalv1.ConditionDrained)
 	if last == nil || last.ObservedGeneration == backend.Generation && last.Status != metav1.ConditionUnknown {

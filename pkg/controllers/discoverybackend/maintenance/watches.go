@@ -180,7 +180,7 @@ func (w *watches) concerned(ctx context.Context, e resourcewatch.Event) []string
 			continue
 		}
 		for _, service := range kept.view.Services() {
-			// What is not known yet has a dedicated event to come.
+			// A slice whose Service is not cached yet is processed with the event of the Service.
 			found, _ := w.cluster.reader.Find(ctx, servicesResource(), resourcewatch.Query{Namespace: service.Namespace, Name: service.Name})
 			for _, object := range found {
 				names[label(object)] = true

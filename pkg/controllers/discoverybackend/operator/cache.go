@@ -21,8 +21,8 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 )
 
-// newCache is a cache beside the manager's: of bindings that one has only those of Projects, and this one keeps the managed fields,
-// by which Groundskeeper sees whether what Groundskeeper wrote is still there. Of Secrets it has names and versions.
+// newCache returns a cache in addition to that of the manager, which has only the bindings of Projects. This one has managed fields, which
+// show whether the fields that Groundskeeper wrote were changed, and only the metadata of Secrets.
 func newCache(mgr manager.Manager) (cache.Cache, error) {
 	own := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{labelName: discovererName})}
 	parts, err := cache.New(mgr.GetConfig(), cache.Options{

@@ -112,7 +112,7 @@ func (r *reconciler) watch(mgr manager.Manager, parts cache.Cache) error {
 	return newBuilder(mgr).
 		WatchesRawSource(source.Kind[client.Object](parts, &gimbalv1.DiscoveryBackend{}, &handler.EnqueueRequestForObject{})).
 		WatchesRawSource(source.Kind[client.Object](parts, secretMetadata(), handler.EnqueueRequestsFromMapFunc(to.ofSecret))).
-		// What Groundskeeper wrote, so that drift is corrected.
+		// Reconcile changes of the objects that this controller wrote.
 		WatchesRawSource(source.Kind[client.Object](parts, &appsv1.Deployment{}, owner)).
 		WatchesRawSource(source.Kind[client.Object](parts, &corev1.ServiceAccount{}, owner)).
 		WatchesRawSource(source.Kind[client.Object](parts, &rbacv1.RoleBinding{}, owner)).
@@ -129,7 +129,7 @@ func newBuilder(mgr manager.Manager) *builder.Builder {
 		})
 }
 
-// sweepAtStart looks for orphans once, when this process begins to lead.
+// sweepAtStart deletes orphaned copies once, when this process becomes the leader.
 func (r *reconciler) sweepAtStart(ctx context.Context) error {
 	r.sweep(ctx)
 	return nil

@@ -25,8 +25,7 @@ const (
 	parallelDeletions = 16
 )
 
-// copyKinds are the kinds of what a discoverer writes, in the order in which they go: without its Service no client requests a
-// slice.
+// copyKinds returns the kinds that a discoverer writes, in the order of their deletion: the Service is deleted before its slices.
 func copyKinds() []schema.GroupVersionKind {
 	return []schema.GroupVersionKind{
 		corev1.SchemeGroupVersion.WithKind("Service"),

@@ -159,7 +159,7 @@ func probe(path string, failures int32) *coreapply.ProbeApplyConfiguration {
 		WithFailureThreshold(failures)
 }
 
-// ownerReference makes a part go with its backend.
+// ownerReference is the owner reference to the backend.
 func ownerReference(backend *gimbalv1.DiscoveryBackend) *metaapply.OwnerReferenceApplyConfiguration {
 	return metaapply.OwnerReference().
 		WithAPIVersion(gimbalv1.SchemeGroupVersion.String()).

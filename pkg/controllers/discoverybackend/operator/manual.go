@@ -31,7 +31,7 @@ func (o *observations) discard(backend types.UID) {
 }
 
 // awaitDiscoverer waits for every other discoverer, such as one that was started manually: as long as one holds the Lease of the
-// backend, it would create the copies again. A discoverer stops automatically when its backend is being deleted.
+// backend, it would create the copies again. A discoverer stops when its backend is being deleted.
 func (r *reconciler) awaitDiscoverer(ctx context.Context, backend *gimbalv1.DiscoveryBackend) (string, error) {
 	key := client.ObjectKey{Namespace: backend.Namespace, Name: lease.Name(backend.Name)}
 	current := &coordinationv1.Lease{}

@@ -17,7 +17,7 @@ const (
 	labelPartOf    = "app.kubernetes.io/part-of"
 	labelManagedBy = "app.kubernetes.io/managed-by"
 
-	// discovererName is the program. What it copies is managed by it: that is Groundskeeper's mark on Services and EndpointSlices.
+	// discovererName is the name of the program, and the value of the label app.kubernetes.io/managed-by of its Services and EndpointSlices.
 	discovererName = "groundskeeper-discoverer"
 	// operatorName manages the parts of a discoverer.
 	operatorName = "groundskeeper-controller-manager"

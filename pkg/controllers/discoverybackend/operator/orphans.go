@@ -38,9 +38,9 @@ func orphans(objects []metav1.PartialObjectMetadata, exists map[string]bool) (ma
 	return marked, unmarked
 }
 
-// sweep reports the Services and EndpointSlices of backends that do not exist, and deletes those that carry Groundskeeper's mark.
-// What cannot be read in full is left alone until the next start. So is everything when there is no backend at all: that is how an
-// API server looks that has lost its store.
+// sweep reports the Services and EndpointSlices of backends that do not exist, and deletes those with the label of the discoverer. If a
+// list fails, its objects are retained until the next start. If there is no backend at all, everything is retained, because the API
+// server may have lost its store.
 func (r *reconciler) sweep(ctx context.Context) {
 	logger := log.FromContext(ctx).WithValues("controller", ControllerName)
 	deleted, err := r.removeOrphans(log.IntoContext(ctx, logger))

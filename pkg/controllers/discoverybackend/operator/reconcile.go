@@ -83,7 +83,7 @@ func (r *reconciler) provide(ctx context.Context, backend *gimbalv1.DiscoveryBac
 		wrote, err = r.ensureAll(ctx, backend, parts)
 		r.announceWrites(ctx, backend, wrote)
 	}
-	// What another client has to repair is reported in the status, and checked again later.
+	// A conflict that another client has to resolve is reported in the status, and checked again later.
 	if conflict := (conflictError{}); errors.As(err, &conflict) {
 		found.conflict, err = conflict.Error(), nil
 	}

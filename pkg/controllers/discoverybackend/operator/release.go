@@ -19,7 +19,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/status"
 )
 
-// waitPeriod is how often a deletion looks whether what it waits for has been deleted.
+// waitPeriod is the polling interval of a deletion that waits.
 const waitPeriod = 2 * time.Second
 
 // releaseStep is a step of the deletion of a backend. It reports what it waits for, "" when it is done. Each step may be taken
@@ -32,8 +32,8 @@ func (r *reconciler) releaseSteps() []releaseStep {
 	return []releaseStep{r.stopDiscoverer, r.awaitDiscoverer, r.removeReferences, r.withdrawAll, r.removeCopies}
 }
 
-// release takes everything away that was made for a backend, and lets the backend go last. All it decides by is read
-// from the API server.
+// release deletes everything that was created for a backend, and then removes its finalizer. It reads from the API server, not from the
+// cache.
 func (r *reconciler) release(ctx context.Context, backend *gimbalv1.DiscoveryBackend) (outcome, reconcile.Result, error) {
 	for _, step := range r.releaseSteps() {
 		waiting, err := step(ctx, backend)
@@ -83,7 +83,7 @@ func (r *reconciler) stopDiscoverer(ctx context.Context, backend *gimbalv1.Disco
 	return "", nil
 }
 
-// withdrawAll removes the permissions that do not go with the backend automatically.
+// withdrawAll removes the permissions that the garbage collector does not delete with the backend.
 func (r *reconciler) withdrawAll(ctx context.Context, backend *gimbalv1.DiscoveryBackend) (string, error) {
 	return "", r.withdraw(ctx, backend, grants{})
 }

@@ -190,7 +190,7 @@ func nextStatus(backend *gimbalv1.DiscoveryBackend, found findings, own []gimbal
 		!equality.Semantic.DeepEqual(backend.Status.DiscovererRef, next.DiscovererRef)
 }
 
-// statusApplied is the patch that writes it. What the discoverer and maintenance write is not in it.
+// statusApplied returns the apply configuration, without the fields that the discoverer and maintenance write.
 func statusApplied(backend *gimbalv1.DiscoveryBackend, next *gimbalv1.DiscoveryBackendStatus) *gimbalapply.DiscoveryBackendApplyConfiguration {
 	applied := status.Apply(backend, next.Conditions, next.Errors)
 	applied.Status.WithObservedGeneration(next.ObservedGeneration)

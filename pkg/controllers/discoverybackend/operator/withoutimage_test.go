@@ -33,7 +33,7 @@ func (w *world) takeImage() {
 	w.reconciler.image, w.reconciler.cache = "", w.reconciler.live
 }
 
-// A backend that lives is notified that no client runs its discoverer, once. Its Secret is not read, and nothing is made.
+// Without an image, a backend gets the condition NoImage once. Its Secret is not read, and nothing is created.
 func TestWithoutImage(t *testing.T) {
 	backend := testBackend(adminNamespace, "east")
 	backend.Finalizers = nil
@@ -53,7 +53,8 @@ func TestWithoutImage(t *testing.T) {
 	}
 }
 
-// A discoverer that ran before the image was removed continues, but the status reports nothing of it that no client keeps true.
+// A discoverer that ran before the image was removed continues, but its former state is removed from the status, because it is no longer
+// updated.
 func TestImageIsRemoved(t *testing.T) {
 	backend := testBackend(adminNamespace, "east")
 	w := newWorld(t, backend, testSecret(adminNamespace, "broken"))

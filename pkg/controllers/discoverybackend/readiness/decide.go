@@ -19,8 +19,8 @@ import (
 // way is what is done to a slice, whose endpoints and annotations it may change.
 type way func(*discoveryv1.EndpointSlice)
 
-// IsCopy reports whether a discoverer of Groundskeeper wrote an EndpointSlice. What others made of it, for instance Kubernetes when
-// it mirrors Endpoints, is theirs.
+// IsCopy reports whether a discoverer of Groundskeeper wrote an EndpointSlice, in contrast to slices of other controllers, such as those
+// that Kubernetes mirrors from Endpoints.
 func IsCopy(slice *discoveryv1.EndpointSlice) bool {
 	return slice.Labels[discoveryv1.LabelManagedBy] == desired.Manager || slice.Labels[desired.LabelManagedBy] == desired.Manager
 }

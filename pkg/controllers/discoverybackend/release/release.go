@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package release takes the references to the Services of a backend out of all routes, before these Services go with
-// their backend. All it decides by is read from the API server: a route that is overlooked would point to nothing.
+// Package release removes the references to the Services of a backend from all routes, before these Services are deleted with their
+// backend. It reads from the API server instead of a cache, because a missed route would refer to a deleted Service.
 package release
 
 import (
@@ -219,9 +219,8 @@ func (p *pass) remove(ctx context.Context, route *route) error {
 	return nil
 }
 
-// write updates a route, and then gives the fields that it took from others back, without a change of values. A process
-// that ends in between leaves the second write to maintenance, as one does that finds the route changed by another client, such as by
-// maintenance itself.
+// write updates a route, and then returns the ownership of the changed fields to their former managers in a second write. If the process
+// exits in between, or the second write conflicts with another client, package maintenance performs it.
 func (r *References) write(ctx context.Context, route *route) error {
 	routes := r.Routes.Resource(route.resource).Namespace(route.object.GetNamespace())
 	options := metav1.UpdateOptions{FieldManager: drain.Manager}

@@ -9,8 +9,8 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 )
 
-// IsAutomatic reports whether a backend is in automatic maintenance. What its owner specifies wins: neither a backend in maintenance nor
-// one for which automatic maintenance is disabled is.
+// IsAutomatic reports whether a backend is in automatic maintenance. The spec takes precedence: it is false for a backend in
+// maintenance, and if automatic maintenance is disabled.
 func IsAutomatic(backend *gimbalv1.DiscoveryBackend) bool {
 	return backend.Cluster.ClusterStatus != gimbalv1.ClusterMaintenance && backend.Cluster.Maintenance.Automatic &&
 		meta.IsStatusConditionTrue(backend.Status.Conditions, gimbalv1.ConditionAutomaticMaintenance)

@@ -1,15 +1,17 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package announce announces workload clusters: for a Kluster with spec.discovery.enabled it keeps a DiscoveryBackend of
-// type kubernetes and, next to it, a Secret with the way into the cluster, so that its services are discovered.
+// Package announce announces workload clusters: for a Kluster with spec.discovery.enabled, it creates a DiscoveryBackend of type
+// kubernetes and a Secret with the kubeconfig of the cluster, so that its services are discovered.
 //
-// Both may be in another namespace than the Kluster, so that no owner reference can bind them: labels with its namespace,
-// name and uid do, and the finalizer of Deorbit. What lacks these labels is never touched. What is not wanted any more is
-// withdrawn: traffic is moved away first (withdraw.go). Of a Kluster that is being deleted Deorbit does so.
+// Both can be in another namespace than the Kluster, so owner references cannot be used. Labels with the namespace, name and UID of the
+// Kluster identify them, and the finalizer of Deorbit ensures their deletion. Objects without these labels are never changed. An
+// announcement that is no longer enabled is withdrawn after its traffic was moved away (withdraw.go). Deorbit withdraws the announcement
+// of a Kluster that is being deleted.
 //
-// A reconciliation reads from the API server, decides by pure functions (plan.go, step.go) and writes only what differs. Before the
-// first object is made the condition Announced is there, and it is deleted after the last one: a Kluster without it has none.
+// A reconcile reads from the API server, decides with pure functions (plan.go, step.go) and writes only differences. The condition
+// Announced is set before the first object is created, and removed after the last one is deleted: a Kluster without the condition has no
+// objects.
 package announce
 
 import (
@@ -54,7 +56,7 @@ type reconciler struct {
 }
 
 // AddToManager adds the controller to a manager, whose scheme has to know Klusters, DiscoveryBackends and Kubernetes' own kinds. It
-// waits for DiscoveryBackends automatically: there may be none. An error means that the controller was added twice, or that no
+// does not require that the cluster serves DiscoveryBackends: it waits for them. An error means that the controller was added twice, or that no
 // client can be made.
 func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguration, clock clock.PassiveClock) error {
 	find, from, err := resourcewatch.Connect(mgr)
@@ -82,8 +84,8 @@ func changed() predicate.Predicate {
 	}}
 }
 
-// usersOf are the Klusters that a Secret concerns: those whose credentials it has, and those whose announcement it is
-// part of. There are many Secrets, so that all Klusters are looked through only for one that can be part of one.
+// usersOf returns the Klusters whose credentials are in a Secret, and those whose announcement it belongs to. There are many Secrets, so
+// the Klusters are searched only for a Secret that can belong to an announcement.
 func (r *reconciler) usersOf(ctx context.Context, secret client.Object) []reconcile.Request {
 	requests := kluster.UsersOf(r.client, concerned)(ctx, secret)
 	if !strings.HasSuffix(secret.GetName(), secretSuffix) {

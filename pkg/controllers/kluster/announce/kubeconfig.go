@@ -51,7 +51,7 @@ func rendered(config *rest.Config) ([]byte, error) {
 	return text, nil
 }
 
-// unusable is the condition of a Kluster whose Secret leads nowhere. What was announced before remains unchanged.
+// unusable returns the condition of a Kluster whose Secret cannot be used. An existing announcement remains unchanged.
 func unusable(k *kubernikusv1.Kluster, err error) *metav1.Condition {
 	secret := kluster.SecretKey(k)
 	switch {

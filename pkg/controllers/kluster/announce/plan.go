@@ -113,33 +113,32 @@ func neighbour(name string, all []metav1.PartialObjectMetadata) *metav1.PartialO
 
 func isPrefix(a, b string) bool { return a == b || len(b) > len(a) && b[:len(a)+1] == a+"-" }
 
-// Labels that specify for which Kluster a DiscoveryBackend and its Secret were made. All three together are Groundskeeper's mark:
-// what lacks one of them is another client's.
+// Labels of the DiscoveryBackend and the Secret that were created for a Kluster. Objects without all three are owned by another client.
 const (
 	// LabelNamespace is the namespace of the Kluster.
 	LabelNamespace = "groundskeeper.io/kluster-namespace"
 	// LabelName is the metadata.name of the Kluster.
 	LabelName = "groundskeeper.io/kluster-name"
-	// LabelUID is the uid of the Kluster.
+	// LabelUID is the UID of the Kluster.
 	LabelUID = "groundskeeper.io/kluster-uid"
 )
 
 const (
-	// secretSuffix behind the name of a Kluster is the name of the Secret of its DiscoveryBackend.
+	// secretSuffix is appended to the name of the Kluster to get the name of the Secret.
 	secretSuffix = "-discovery"
-	// keyConfig is the key of that Secret, with a kubeconfig: what a discoverer of type kubernetes reads.
+	// keyConfig is the key of the Secret with the kubeconfig, as discoverers of type kubernetes read it.
 	keyConfig = "config"
 )
 
-// secretName is the name of the Secret next to the DiscoveryBackend of a Kluster.
+// secretName returns the name of the Secret for the DiscoveryBackend of a Kluster.
 func secretName(k *kubernikusv1.Kluster) string { return k.Name + secretSuffix }
 
-// labelsOf are the labels of what is made for a Kluster.
+// labelsOf returns the labels of objects that are created for a Kluster.
 func labelsOf(k *kubernikusv1.Kluster) map[string]string {
 	return map[string]string{LabelNamespace: k.Namespace, LabelName: k.Name, LabelUID: string(k.UID)}
 }
 
-// isOwn reports whether an object was made for this very Kluster.
+// isOwn reports whether an object was created for this Kluster.
 func isOwn(k *kubernikusv1.Kluster, object metav1.Object) bool {
 	own := labelsOf(k)
 	found := maps.Clone(object.GetLabels())
@@ -147,19 +146,18 @@ func isOwn(k *kubernikusv1.Kluster, object metav1.Object) bool {
 	return maps.Equal(found, own)
 }
 
-// isNamesakes reports whether an object was made for a Kluster of this name. When it is not owned by Groundskeeper, that one has
-// been deleted.
+// isNamesakes reports whether an object was created for a Kluster with this name: this one, or a deleted one with another UID.
 func isNamesakes(k *kubernikusv1.Kluster, object metav1.Object) bool {
 	labels := object.GetLabels()
 	return labels[LabelNamespace] == k.Namespace && labels[LabelName] == k.Name && labels[LabelUID] != ""
 }
 
-// wanted reports whether a Kluster is to be announced.
+// wanted reports whether the spec of a Kluster enables its announcement.
 func wanted(k *kubernikusv1.Kluster) bool {
 	return k.Spec.Discovery != nil && k.Spec.Discovery.Enabled
 }
 
-// drainPolicyOf is the policy that a Kluster requests, "" when it requests none.
+// drainPolicyOf returns the policy in the spec of a Kluster, or "".
 func drainPolicyOf(k *kubernikusv1.Kluster) gimbalv1.DrainPolicy {
 	if k.Spec.Discovery == nil {
 		return ""

@@ -24,9 +24,9 @@ import (
 )
 
 const (
-	// conflictPause is the pause after another client was quicker.
+	// conflictPause is the delay of a retry after a conflict with another client.
 	conflictPause = time.Second
-	// withdrawPause is how often a withdrawal looks whether what it waits for has happened.
+	// withdrawPause is the polling interval of a withdrawal that waits.
 	withdrawPause = 2 * time.Second
 	// blockedPause is how often a problem that another client has to repair is rechecked, where no watch reports it.
 	blockedPause = time.Minute

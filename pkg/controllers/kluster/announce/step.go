@@ -20,7 +20,7 @@ import (
 type step int
 
 const (
-	// stepWait: nothing, another client is at work.
+	// stepWait does nothing, because another client is changing the objects.
 	stepWait step = iota
 	// stepMaintain: traffic is to go elsewhere.
 	stepMaintain

@@ -95,7 +95,7 @@ func withdraw(ctx context.Context, c client.Client, live client.Reader, k *kuber
 	return report, nil
 }
 
-// reasonChanged is why something is left that another client changed at the same moment.
+// reasonChanged is the reason of an object that was changed concurrently.
 const reasonChanged = "it was changed meanwhile, and is rechecked"
 
 // take does the next step of the withdrawal of a backend, and reports why it is still there.

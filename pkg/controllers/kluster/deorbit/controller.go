@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package deorbit is the controller that tears down a cluster without leaving resources behind: it removes what a workload cluster
-// made in OpenStack, and then releases the Kluster.
+// Package deorbit is the controller that tears down a cluster without leaving resources behind: it deletes the resources that a workload
+// cluster created in OpenStack, and then removes the finalizer of the Kluster.
 //
-// It passes through stages, one at a time. A check of a stage runs beside the workers, so that a cluster or a cloud that does not
-// respond blocks no other. What a check showed leads to the next step by a pure function (machine.go), whose result is written to
-// the status before anything is done in the stage that it names: a process that ends in between loses nothing. What the stages do
-// is in the packages below this one, cluster and cloud.
+// A Deorbit is a sequence of stages. The checks of a stage run asynchronously, so that an unresponsive cluster or cloud does not block
+// others. A pure function (machine.go) computes the next step from the result of a check. The step is written to the status before any
+// action of its stage, so that nothing is lost if the process exits in between. The stages are implemented in the packages cluster and
+// cloud.
 package deorbit
 
 import (

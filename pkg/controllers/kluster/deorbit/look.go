@@ -19,13 +19,13 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
-// probed is what a check brought: what it showed, and what it learned of the workload cluster.
+// probed is the result of a check, with the state of the workload cluster.
 type probed struct {
 	outcome
 	identified, requested bool
 }
 
-// probe is one check of a stage. It runs beside the workers.
+// probe is one check of a stage. It runs asynchronously.
 type probe struct {
 	*reconciler
 	key      types.NamespacedName
@@ -113,7 +113,7 @@ func (l probe) run(ctx context.Context) probed {
 	case err != nil:
 		return failed(internalFailure(err))
 	case k == nil:
-		return probed{} // the cache learns of it soon
+		return probed{} // the cache will receive the change
 	}
 	if l.identify && l.connection != nil {
 		id, err := l.id(ctx)

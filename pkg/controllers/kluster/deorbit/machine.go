@@ -58,7 +58,7 @@ func (p *step) absorb(o outcome) {
 	}
 	left := o.remains()
 	if p.settleRoutes(o); o.stage == kubernikusv1.DeorbitRelease {
-		left = o.remains() // stage Routes does not wait for what Release looks immediately more
+		left = o.remains() // stage Routes does not wait for the final check of Release
 	}
 	recorded := p.record(o)
 	if isInCluster(o.stage) {
@@ -95,8 +95,8 @@ func (p *step) absorb(o outcome) {
 	}
 }
 
-// record records what the parts of a check saw that could look. One that ended when it deleted saw what remains, too. It reports
-// whether anything has to be looked for in OpenStack that was not known before.
+// record records the objects that the successful parts of a check observed. A part that was aborted while it deleted has observed the
+// remaining objects as well. It returns whether there are new objects to find in OpenStack.
 func (p *step) record(o outcome) (recorded bool) {
 	for _, part := range o.parts {
 		if part.failure == nil || !isInCluster(part.stage) && len(part.report.Remaining) > 0 {
@@ -161,7 +161,7 @@ func (p *step) leaveIfStuck(o outcome) {
 	p.enter(p.after(p.Stage, anyStage))
 }
 
-// enter begins a stage. What remains of the one before is kept until a check specifies otherwise.
+// enter starts a stage. The remaining objects of the previous stage are retained until a check replaces them.
 func (p *step) enter(which kubernikusv1.DeorbitStage) {
 	p.Stage, p.StageStartedAt, p.LastProgressAt = which, p.stamp(), p.stamp()
 	p.memory, p.failure = memory{}, nil

@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// conflictPause is the pause after another client was quicker.
+	// conflictPause is the delay of a retry after a conflict with another client.
 	conflictPause = time.Second
 	// failurePolls is how many poll intervals lie between two tries of credentials, or of a cloud that fails.
 	failurePolls = 4

@@ -37,9 +37,9 @@ func keyOf(o kubernikusv1.DeorbitObject) objectKey {
 	return objectKey{kind: o.Kind, namespace: o.Namespace, name: o.Name, id: o.ID}
 }
 
-// recordSeen adds what was seen to the record, and reports whether anything has to be written before something is deleted: not what
-// blocks it now. What was seen before stays; what is reported about it now counts. Of two that name the same volume or snapshot,
-// the one that keeps it counts.
+// recordSeen adds observed objects to the record, and reports whether the record must be written before objects are deleted, which is not
+// the case for changes of Standing only. Earlier objects are retained, with their latest state. If two refer to the same volume or
+// snapshot, the one that retains it takes precedence.
 func recordSeen(status *kubernikusv1.DeorbitStatus, seen stage.Seen) bool {
 	volumes := upsert(&status.SeenVolumes, seen.Volumes, func(v kubernikusv1.SeenVolume) string { return v.ID },
 		func(v kubernikusv1.SeenVolume) bool {
@@ -110,8 +110,8 @@ func upsert[T comparable](record *[]T, seen []T, id func(T) string, keeps func(T
 	return changed
 }
 
-// recordRemaining replaces what the last check of a stage reported to remain. What other stages reported stays as long as theirs is
-// the last word: on the announcement it is Drain's, on routes that of Routes, and on all else that of Verify, once it could look.
+// recordRemaining replaces the remaining objects that the last check of a stage reported. Those of other stages are retained while
+// that stage is decisive: Drain for the announcement, Routes for routes, and Verify for all others after its first check.
 func recordRemaining(status *kubernikusv1.DeorbitStatus, p part) {
 	replaced := func(o kubernikusv1.DeorbitObject) bool {
 		last := kubernikusv1.DeorbitVerify
@@ -207,7 +207,8 @@ func (m *memory) requests(o outcome) (first []kubernikusv1.DeorbitObject) {
 	return first
 }
 
-// shrinks reports whether a check shows less of any kind than the ones before it. What comes back under another name is no progress.
+// shrinks reports whether a check found fewer objects of any kind than all earlier ones. An object that is recreated with another name is
+// not progress.
 func (m *memory) shrinks(o outcome) (progress bool) {
 	counts := map[string]int{}
 	for kind := range m.least {

@@ -53,7 +53,7 @@ func settingsOf(k *kubernikusv1.Kluster, config configv1alpha1.DeorbitConfigurat
 	}
 }
 
-// policiesOf report what becomes of which objects of a Kluster. What is unset is as the API server defaults it.
+// policiesOf returns the deletion policies of a Kluster. Unset fields have the defaults of the API server.
 func policiesOf(k *kubernikusv1.Kluster, config configv1alpha1.DeorbitConfiguration) stage.Policies {
 	own := &k.Spec.Deorbit
 	return stage.Policies{
@@ -132,7 +132,7 @@ type workload interface {
 
 // project is an OpenStack project. An error means that it could not be checked, and then nothing was deleted by the check.
 type project interface {
-	// verify looks for what the cluster left, with all Klusters to know what is theirs.
+	// verify deletes the leftovers of the cluster. It needs all Klusters to recognize the objects of others.
 	verify(ctx context.Context, w stage.Work, all []kubernikusv1.Kluster) (stage.Report, error)
 	// routes removes the routes of the cluster.
 	routes(ctx context.Context, w stage.Work, all []kubernikusv1.Kluster) (stage.Report, error)

@@ -216,7 +216,7 @@ func (f *flow) reconcile(k *kubernikusv1.Kluster) reconcile.Result {
 	return result
 }
 
-// turn reconciles until nothing is due now, and no look is under way. It returns when the next one is.
+// turn reconciles until nothing is due and no check is running. It returns the time until the next reconcile.
 func (f *flow) turn(k *kubernikusv1.Kluster) time.Duration {
 	f.t.Helper()
 	key := client.ObjectKeyFromObject(k)
@@ -229,7 +229,7 @@ func (f *flow) turn(k *kubernikusv1.Kluster) time.Duration {
 	return result.RequeueAfter
 }
 
-// after lets time go by before a turn.
+// after advances the clock before a turn.
 func (f *flow) after(d time.Duration, k *kubernikusv1.Kluster) time.Duration {
 	f.t.Helper()
 	f.clock.SetTime(f.clock.Now().Add(d))

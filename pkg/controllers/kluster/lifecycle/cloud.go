@@ -70,8 +70,8 @@ type network interface {
 	SubnetIDs(ctx context.Context, networkID string) ([]string, error)
 }
 
-// probeCloud makes a call with the credentials, and finds the router, the network and the subnet that the spec leaves open. What
-// was found before stays; a router that has been deleted is looked for again. One request when all is known.
+// probeCloud sends a request with the credentials, and determines the router, the network and the subnet if the spec does not set them.
+// Earlier results are retained; a router that has been deleted is determined again. If everything is known, it sends one request.
 func probeCloud(ctx context.Context, neutron network, spec kubernikusv1.OpenstackSpec, before kubernikusv1.OpenstackStatus) cloudView {
 	found := kubernikusv1.OpenstackStatus{RouterID: before.RouterID, NetworkID: before.NetworkID, LBSubnetID: before.LBSubnetID}
 	if spec.RouterID != "" {

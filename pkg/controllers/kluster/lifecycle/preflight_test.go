@@ -107,7 +107,7 @@ func TestPreflight(t *testing.T) {
 	f.Inject(fake.Fault{Method: http.MethodGet, Path: "/load-balancer", Status: http.StatusForbidden})
 	f.update(secret, func() { secret.Labels = map[string]string{"rotated": "true"} })
 	wants("a changed Secret", "False/PermissionsMissing", "False/Forbidden")
-	// What responds no more is not known any more, when there is another Secret.
+	// What responds no more is no longer known, when there is another Secret.
 	f.update(secret, func() {
 		secret.Data["kubeconfig"], secret.Data["openstack-password"] = []byte("no"), []byte("wrong")
 	})

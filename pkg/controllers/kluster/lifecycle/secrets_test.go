@@ -41,7 +41,7 @@ func TestCredentialsInTwoSecrets(t *testing.T) {
 	wantConditions(t, f.settled(k), "True/Reachable", "True/Reachable")
 	f.update(kubeconfig, func() { kubeconfig.Data["value"] = []byte("broken") })
 	wantConditions(t, f.settled(k), "False/SecretInvalid", "True/Reachable")
-	// A Kluster that uses other Secrets lets these go.
+	// The finalizers of Secrets that a Kluster no longer uses are removed.
 	f.update(k, func() { k.Spec.SecretRef, k.Generation = kubernikusv1.SecretReference{Name: "k-secret"}, 2 })
 	f.settled(k)
 	for _, s := range []*corev1.Secret{kubeconfig, cloud} {

@@ -182,7 +182,7 @@ func phaseOf(k *kubernikusv1.Kluster, responded, expected bool, version string) 
 // releaseNumber is the part of a version that the builds of all vendors have in common.
 var releaseNumber = regexp.MustCompile(`^v?([0-9]+\.[0-9]+\.[0-9]+)`)
 
-// differs reports whether a cluster runs another version than the wanted one. What cannot be read is no difference.
+// differs reports whether a cluster runs another version than the desired one. A version that cannot be parsed is not a difference.
 func differs(wanted, runs string) bool {
 	a, b := releaseNumber.FindStringSubmatch(wanted), releaseNumber.FindStringSubmatch(runs)
 	return a != nil && b != nil && a[1] != b[1]

@@ -105,7 +105,7 @@ func servedBy(t *testing.T, handler http.Handler) []byte {
 	return text
 }
 
-// secret holds both ways in.
+// secret returns a Secret with the credentials of the cloud and of the cluster.
 func (f *flow) secret(name string) *corev1.Secret {
 	return klustertest.Secret(name, f.AuthURL(), "gardener", "password", "garden", map[string][]byte{"kubeconfig": f.kubeconfig})
 }
@@ -128,7 +128,7 @@ func (f *flow) reconcile(name string) reconcile.Result {
 	return result
 }
 
-// settled reconciles a Kluster until both looks are over, and reads it.
+// settled reconciles a Kluster until both probes are complete, and reads it.
 func (f *flow) settled(k *kubernikusv1.Kluster) *kubernikusv1.Kluster {
 	f.t.Helper()
 	key := client.ObjectKeyFromObject(k)

@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package routegc removes the routes that a cloud controller left on the router of a cluster when a node went away while
-// it was not looking. A route is removed only if all of this holds:
+// Package routegc removes orphaned routes from the router of a cluster. A cloud controller leaves them behind if a node is deleted
+// while it does not run. A route is removed only if all of these conditions are met:
 //
-//   - its destination is an IPv4 network within the cluster's own range, and in no sibling's (Scope);
-//   - Nova listed all servers, and none has its next hop as an address (candidates);
-//   - Neutron has no port and no floating IP at its next hop that anything could be behind (evidence);
-//   - it was seen so twice, some time apart, and for a whole interval when that would remove suspiciously much (Memory).
+//   - its destination is an IPv4 network within the pod CIDR of the cluster and of no sibling (Scope);
+//   - Nova returned a complete list of servers, and none of them has the next hop as an address (candidates);
+//   - Neutron has no port and no floating IP at the next hop that could be in use (evidence);
+//   - two reconciles at a minimum interval observed this, or a complete interval if the fraction of removed routes is suspicious (Memory).
 //
-// A reconciliation looks once. It removes routes one by one, even if other clients change the router at the same time.
+// A reconcile reads the router once, and removes routes one by one, so that concurrent changes of the router are retained.
 package routegc

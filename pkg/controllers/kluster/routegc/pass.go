@@ -39,8 +39,8 @@ type Target struct {
 	Limits   Limits
 	// DryRun reports what would be removed, and removes nothing.
 	DryRun bool
-	// Shared is a Kluster on the router that has a part of the range and Route GC disabled; "": there is none. It may have routes
-	// even so, so that only those are removed whose next hop is no port any more.
+	// Shared is a Kluster on the router that has a part of the range and Route GC disabled; "": there is none. It may still have
+	// routes, so only those are removed whose next hop is no longer a port.
 	Shared string
 }
 

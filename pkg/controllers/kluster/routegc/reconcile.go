@@ -24,7 +24,7 @@ import (
 const (
 	// failurePause is the longest pause after a reconciliation that failed, unless the cloud requests a longer one.
 	failurePause = time.Minute
-	// conflictPause is the pause after another client was quicker.
+	// conflictPause is the delay of a retry after a conflict with another client.
 	conflictPause = time.Second
 	// jitter is the part of an interval that is added at most, so that passes spread.
 	jitter = 0.1
@@ -45,13 +45,13 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	p := planFor(k, neighbours, r.config)
 	if p.target == nil {
-		// What was seen before is not counted on after a break.
+		// Earlier observations are discarded after an interruption.
 		r.drop(request.NamespacedName)
 		return r.settle(r.writeCondition(ctx, k, p.why), 0)
 	}
 	s := r.stateOf(k)
 	if now := basisOf(k); now != s.basis {
-		// What is on its way began with what was there before, and what was seen is not of this generation.
+		// Running probes use the former spec or Secret, and earlier results are not of this generation.
 		r.passes.Discard(request.NamespacedName)
 		s.condition = nil
 		if now.router != s.basis.router {
@@ -64,7 +64,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		s.over(done, r.clock.Now(), pause(done, p.target.Limits.Interval))
 		r.report(ctx, k, s, done)
 	}
-	// What could not be written, or was changed by another client, is written again.
+	// Write the condition again if the write failed, or another client changed it.
 	if s.condition != nil {
 		if err := r.writeCondition(ctx, k, s.condition); err != nil {
 			return r.settle(err, 0)

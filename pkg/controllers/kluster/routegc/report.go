@@ -23,8 +23,8 @@ const (
 	ReasonDryRun = "DryRun"
 )
 
-// Condition is a reconciliation as the condition RoutesClean, without its time and generation. Its status is Unknown when the
-// reconciliation could not look, False while there are orphans.
+// Condition returns the condition RoutesClean for the result of a reconcile, without time and generation. Its status is Unknown if the
+// routes could not be checked, and False while there are orphans.
 func Condition(r Result, err error) metav1.Condition {
 	c := metav1.Condition{Type: kubernikusv1.ConditionRoutesClean, Status: metav1.ConditionFalse}
 	switch {

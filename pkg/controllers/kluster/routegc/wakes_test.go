@@ -99,7 +99,7 @@ func TestNodesDeleted(t *testing.T) {
 	f.wantRoutes(4)
 }
 
-// A node that is deleted while a reconciliation is on its way leads to another one: the first may have looked before.
+// A node that is deleted during a reconcile triggers another one, because the first may have listed the servers before.
 func TestNodeDeletedMeanwhile(t *testing.T) {
 	k := klustertest.Kluster("k")
 	f := newFlow(t, k)

@@ -116,7 +116,7 @@ func (f *flow) reconcile(k *kubernikusv1.Kluster) reconcile.Result {
 	return result
 }
 
-// pass lets time go by and reconciles once to its end. It returns the condition.
+// pass advances the clock and reconciles once. It returns the condition.
 func (f *flow) pass(k *kubernikusv1.Kluster, after time.Duration) string {
 	f.t.Helper()
 	f.clock.SetTime(f.clock.Now().Add(after))

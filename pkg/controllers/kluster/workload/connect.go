@@ -123,7 +123,7 @@ func httpClient(config *rest.Config, health *health, fence func() error) (*http.
 	if err != nil {
 		return nil, nil, errors.New("the credentials of the cluster cannot be used")
 	}
-	// What is not set here is as in any client of Kubernetes, proxies by the environment and probes of connections too.
+	// Other settings are the defaults of Kubernetes clients, including proxies from the environment and connection health checks.
 	base := utilnet.SetTransportDefaults(&http.Transport{
 		TLSClientConfig: tlsConfig, Proxy: config.Proxy, TLSHandshakeTimeout: handshakeTimeout,
 		DialContext: (&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext,
@@ -141,7 +141,7 @@ func httpClient(config *rest.Config, health *health, fence func() error) (*http.
 type observed struct {
 	next   http.RoundTripper
 	health *health
-	// fence has to allow each write: the workload cluster knows nothing of the Lease of this process.
+	// fence has to allow each write, because the workload cluster cannot check the Lease of this process.
 	fence func() error
 }
 

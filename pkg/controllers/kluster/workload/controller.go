@@ -1,13 +1,12 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package workload keeps a connection to the workload cluster of each Kluster that needs one, for two purposes: to learn
-// immediately of nodes that disappear, so that Route GC need not wait for its interval, and to clean up local volumes there when
-// spec.localVolumeCleanup requests it.
+// Package workload maintains connections to workload clusters, for two purposes: to notify Route GC of deleted nodes immediately, instead
+// of after its interval, and to clean up local volumes if spec.localVolumeCleanup is set.
 //
-// A reconciliation decides by a pure function (plan.go) what a Kluster needs, and reads its Secret. A session (session.go) is all
-// that runs for one Kluster: it ends, and another one may begin, when the Kluster, its Secret or the plan is another. It runs
-// beside the workers; one whose cluster does not respond blocks no other.
+// A reconcile reads the Secret of a Kluster, and a pure function (plan.go) decides which connection it needs. A session (session.go) has
+// all goroutines of one Kluster. It is replaced when the Kluster, its Secret or the plan changes. Sessions run asynchronously, so that an
+// unresponsive cluster does not block others.
 package workload
 
 import (
@@ -32,7 +31,7 @@ const (
 	fieldOwner = "kluster-workload-controller"
 )
 
-// NodeDeleted hears of nodes that disappeared from the workload cluster of a Kluster. It returns immediately.
+// NodeDeleted is called when a node disappeared from the workload cluster of a Kluster. It must not block.
 type NodeDeleted func(kluster types.NamespacedName, uid types.UID)
 
 // Options specify how the controller fits into a process.

@@ -21,7 +21,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
-// conflictPause is the pause after another client was quicker.
+// conflictPause is the delay of a retry after a conflict with another client.
 const conflictPause = time.Second
 
 // Reconcile makes a Kluster have the session that it should have, and records its state.
@@ -100,7 +100,7 @@ func (p *plan) reject(message string) {
 
 // plan is what a Kluster needs of its workload cluster.
 type plan struct {
-	// nodes reports that Route GC wants to hear of nodes that disappear.
+	// nodes is true if Route GC is to be notified of nodes that disappear.
 	nodes bool
 	// volumes are the settings of the local volume cleanup; nil: it does not run.
 	volumes *configv1alpha1.LocalVolumeConfiguration

@@ -143,8 +143,7 @@ func (f *flow) last(n int) *noted {
 	return f.opened[n-1]
 }
 
-// replaced checks that a session is instructed to go, that none begins before it has been deleted, and that its end leads to a new
-// look.
+// replaced checks that a session is stopped, that no other one starts before it has ended, and that its end triggers a reconcile.
 func (f *flow) replaced(k *kubernikusv1.Kluster, old *noted) {
 	f.t.Helper()
 	before := len(f.opened)

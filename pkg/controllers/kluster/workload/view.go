@@ -141,7 +141,7 @@ func watchNodes(ctx context.Context, config *rest.Config, client *http.Client, n
 	if err != nil {
 		return err
 	}
-	// What fails is seen by the HTTP client. A line for each retry of each cluster would report nothing more.
+	// The HTTP client reports failures; a log line for each retry of each cluster would add nothing.
 	informers.Run(klog.NewContext(ctx, logr.Discard()))
 	return nil
 }

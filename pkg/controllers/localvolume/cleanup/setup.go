@@ -21,9 +21,8 @@ import (
 const (
 	// EventQPS is the limit of the client that sends events, in requests per second.
 	EventQPS = 20
-	// EventBurst is how many of them may be sent concurrently: it is for the news that a claim will be deleted, of all claims of
-	// lost nodes. What comes later, with the deletions, can take its time: it has the time at which it happened, and the API server
-	// has the deletions to do.
+	// EventBurst is the burst of the rate limit of events. It is sufficient for the announcements of all claims of lost nodes. Later
+	// events can be sent slowly, because they have timestamps and the API server is busy with the deletions.
 	EventBurst = 1000
 )
 
@@ -91,8 +90,8 @@ func addControllers(mgr manager.Manager, site *localvolume.Site, withDeleter boo
 	return nil
 }
 
-// newClient returns a client that knows nothing of the cache. The manager's own one waits to see its own writes, and
-// a deletion of a thousand claims needs none of that.
+// newClient returns a client without the cache. The client of the manager waits until the cache has its own writes, which would slow the
+// deletion of a thousand claims.
 func newClient(mgr manager.Manager, config *rest.Config) (client.Client, error) {
 	c, err := client.New(config, client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
 	if err != nil {

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package deleter is the Deleter: it deletes local volumes whose node has been deleted and that no claim uses: Available ones, and
-// Released ones with the reclaim policy Delete. CSI volumes it leaves to their driver, unless it is to release them. It runs beside
-// the CleanupController of the same Site and depends on what that one knows.
+// Package deleter is the Deleter. It deletes local volumes without a claim whose node has been deleted: Available ones, and Released ones
+// with the reclaim policy Delete. CSI volumes are left to their driver, unless their release is enabled. It shares a Site with the
+// CleanupController and uses the inventory of that controller.
 package deleter
 
 import (

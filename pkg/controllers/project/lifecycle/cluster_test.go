@@ -55,7 +55,7 @@ type cluster struct {
 	fault func(number int, write string) error
 	// unseen are the names of objects that the cache does not have yet.
 	unseen map[string]bool
-	// lost makes a faulty write happen even so, as when only the response is lost.
+	// lost lets a write that returns an error succeed, as if only the response was lost.
 	lost bool
 
 	faults sync.Mutex

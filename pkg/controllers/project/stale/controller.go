@@ -50,7 +50,7 @@ const (
 type reconciler struct {
 	// client reads from the caches and writes to the API server.
 	client client.Client
-	// live reads from the API server. It is used before a Project is deleted.
+	// live reads from the API server, before a Project is deleted.
 	live client.Reader
 	// watchedUse and liveUse return what uses the project of a namespace, from the watches and from the API server: "" if it is
 	// unused; an error if that is unknown.
@@ -90,7 +90,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.ProjectControllerCo
 		Complete(instrument.Reconciler(ControllerName, r))
 }
 
-// wake enqueues the Projects whose use may have changed, so that Projects that are used again are not delayed.
+// wake enqueues the Projects whose use may have changed, so that the marks of Projects that are used again are removed immediately.
 type wake struct {
 	client client.Reader
 	usage  *usage.Usage

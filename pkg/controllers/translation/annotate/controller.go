@@ -39,7 +39,7 @@ const (
 	ControllerName = "translation-annotate"
 	// fieldOwner is the manager of the fields Groundskeeper writes, and the source of Groundskeeper's events.
 	fieldOwner = "translation-annotate-controller"
-	// A host that does not exist yet is looked for more patiently: it comes when its agent runs.
+	// Retries for a host that does not exist have longer intervals: its agent has to create it.
 	minPatience = listingPause
 	maxPatience = 5 * time.Minute
 )

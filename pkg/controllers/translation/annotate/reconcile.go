@@ -26,7 +26,7 @@ import (
 // retryPeriod is the pause after the Node changed under a reconciliation.
 const retryPeriod = time.Second
 
-// Reconcile fills in what one Node lacks, all of it in one write: without a host the rest is of no use.
+// Reconcile sets the missing annotations of a Node in one write, because the others have no effect without the host.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	node := &corev1.Node{}
 	switch err := r.client.Get(ctx, request.NamespacedName, node); {

@@ -29,7 +29,7 @@ import (
 	fakemidonet "groundskeeper.io/groundskeeper/test/fakes/midonet"
 )
 
-// world is a reconciler on a store of Nodes and a MidoNet that speaks HTTP. It counts the writes of Nodes.
+// world is a reconciler with a store of Nodes and an HTTP fake of MidoNet. It counts the writes of Nodes.
 type world struct {
 	t          *testing.T
 	store      client.WithWatch

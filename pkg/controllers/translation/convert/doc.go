@@ -1,15 +1,14 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package convert reports which backend resources a Kubernetes object becomes. Globals, Node, Pod, Service and Endpoints are pure
-// functions: the same objects and the same Config make the same Translations, byte for byte, in whatever order maps, addresses and
-// slices come. Ids, names, bodies and their order are those of midonet-kube-controllers, so that a deployment it made can be taken
-// over in place.
+// Package convert converts Kubernetes objects to Translations. Globals, Node, Pod, Service and Endpoints are pure functions: equal objects
+// and an equal Config produce equal Translations, byte for byte, independent of the order of maps, addresses and slices. IDs, names,
+// bodies and their order are those of midonet-kube-controllers, so that an existing deployment can be taken over in place.
 //
-// MidoNet joins them for the controller, with what MidoNet cannot do: that is for each backend to report. OVN makes the rows of OVN's
-// Northbound database of the same objects (ovn*.go). Both share what is not of a backend: which objects and endpoints count, how
-// addresses are read, and how ids and names are derived.
+// MidoNet combines these functions for the controller, and reports unsupported features, which depend on the backend. OVN converts the
+// same objects to rows of the Northbound database of OVN (ovn*.go). Both share the decisions that do not depend on a backend: which
+// objects and endpoints are converted, how addresses are parsed, and how IDs and names are derived.
 //
-// Service and Endpoints make Translations of one owner, the Service: what is stale is reported from both results together (Join).
-// What is written is up to the caller; a Result with Waiting set must not delete anything immediately.
+// Service and Endpoints create Translations of one owner, the Service, so that both results are required to determine stale Translations
+// (Join). The caller writes the result. If Waiting is set, it must not delete anything immediately.
 package convert

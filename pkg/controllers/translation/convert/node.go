@@ -13,7 +13,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/midonet"
 )
 
-// Kinds of the Translations of a Node, beside its own.
+// Kinds of the Translations of a Node, in addition to its own.
 const (
 	kindNodeAddress        = "Node-Address"
 	kindNodeTunnelEndpoint = "Node-Tunnel-Endpoint"
@@ -79,7 +79,7 @@ func (n nodeView) network(config Config) []midonetv1.BackendResource {
 		config.chain(n.chain, "KUBE-NODE-"+n.Name),
 		resource("Port", n.bridge, &midonet.Port{ID: n.port.String(), Type: midonet.BridgePort, OutboundFilterID: n.chain.String()}),
 		binding(n.host, n.port, nodeInterface),
-		// What the Node sends to itself by way of a Service has to come back through the bridge, to be translated back.
+		// Traffic from the Node to itself through a Service has to return through the bridge, to be translated back.
 		snat(n.chain, SubID(n.bridge, "Node Port SNAT Rule"), n.subnet.node, n.subnet.gateway),
 	}
 }

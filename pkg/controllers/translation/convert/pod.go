@@ -9,7 +9,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/midonet"
 )
 
-// Kinds of the Translations of a Pod, beside its own.
+// Kinds of the Translations of a Pod, in addition to its own.
 const (
 	kindPodMAC = "Pod-MAC"
 	kindPodARP = "Pod-ARP"

@@ -23,7 +23,7 @@ type Holdings struct {
 	Addresses []netip.Addr
 }
 
-// HoldingsOf returns what a Node has. What cannot be read is left out: that is reported when the Node is converted.
+// HoldingsOf returns the ranges and addresses of a Node. Invalid ones are skipped; they are reported when the Node is converted.
 func HoldingsOf(node *corev1.Node) Holdings {
 	var h Holdings
 	if pods, missing := subnetOf(node); missing == nil {

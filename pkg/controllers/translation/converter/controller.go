@@ -1,13 +1,12 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package converter writes Translations: it keeps those of every Node, Pod and Service, and those of the whole cluster, as package
-// convert specifies them.
+// Package converter reconciles the Translations of Nodes, Pods, Services and the cluster with the result of package convert.
 //
-// A reconciliation is about one owner. It reads from caches, decides by pure functions (claim.go, plan.go) and writes only what
-// differs: a new Translation costs one request, one that is as it should be none. Everything that is wanted is written before
-// anything stale is deleted, so that the pusher can hand backend resources over from one Translation to another. What an owner that
-// has been deleted leaves behind is left to Kubernetes' garbage collector.
+// A reconcile processes one owner. It reads from caches, decides with pure functions (claim.go, plan.go) and writes only differences: a new
+// Translation requires one request, an unchanged one none. Desired Translations are written before stale ones are deleted, so that the
+// pusher can move backend resources from one Translation to another. The garbage collector of Kubernetes deletes the Translations of
+// deleted owners.
 package converter
 
 import (
@@ -44,12 +43,12 @@ const (
 
 	// workers is how many passes there are at the same time.
 	workers = 8
-	// What a user has to repair first is tried again more patiently.
+	// Problems that a user has to resolve are retried with longer intervals.
 	minPatience = 5 * time.Second
 	maxPatience = 5 * time.Minute
 )
 
-// emitter turns objects into the Translations of one backend. What that backend cannot do, it skips and reports.
+// emitter converts objects to the Translations of one backend. It skips and reports unsupported features.
 type emitter interface {
 	// Globals returns what there is once per cluster.
 	Globals() convert.Result
@@ -129,8 +128,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.TranslationConfigur
 		Watches(&corev1.Pod{}, enqueue(ofPod), builder.WithPredicates(changed())).
 		Watches(&corev1.Service{}, enqueue(ofService), builder.WithPredicates(changed(), r.atStart(ofService))).
 		Watches(&discoveryv1.EndpointSlice{}, enqueue(ofSlice), builder.WithPredicates(changed())).
-		// What Groundskeeper wrote, so that a manual edit is corrected, and one that was waited for is noticed when it has been
-		// deleted.
+		// Reconcile changes of Translations, to revert manual edits and to continue when an awaited deletion is complete.
 		Watches(&midonetv1.Translation{}, enqueue(ofTranslation), builder.WithPredicates(translationChanged())).
 		Complete(instrument.Reconciler(ControllerName, r))
 }

@@ -189,7 +189,7 @@ func TestNoPassBeforeCachesAreFilled(t *testing.T) {
 	}
 }
 
-// The events of every kind bring the right owner: above all those of a Node its Pods, which do not try again automatically.
+// The events of every kind bring the right owner: in particular those of a Node its Pods, which are not retried otherwise.
 func TestEventsBringOwners(t *testing.T) {
 	without := testNode("a")
 	without.Annotations = nil

@@ -64,8 +64,7 @@ func (h *holders) yields(unwanted *midonetv1.Translation) bool {
 	return true
 }
 
-// refsOf are the backend resources of a Translation, as the backend notifies them apart. What no backend can have belongs to no
-// Translation.
+// refsOf returns the references of the backend resources of a Translation. Invalid resources have none.
 func refsOf(translation *midonetv1.Translation) []backendresource.Ref {
 	refs := make([]backendresource.Ref, 0, len(translation.Resources))
 	for _, listed := range translation.Resources {

@@ -25,8 +25,8 @@ type plan struct {
 	taken []*midonetv1.Translation
 	// waiting conflict with a wanted one and are being deleted.
 	waiting []*midonetv1.Translation
-	// obstacles are stale and list a resource of a wanted one that the API server lets only one of them have. They go when
-	// everything else is written, and the wanted one follows when they have been deleted.
+	// obstacles are stale Translations with a resource of a desired one, which the API server allows in one Translation only. They are
+	// deleted after all other writes, and the desired one is created when they no longer exist.
 	obstacles []*midonetv1.Translation
 	// stale are of the version that is written now. Nothing that is wanted takes their resources over, so they are deleted after
 	// the writes, whatever became of those: what is dead must not get traffic because something else conflicts.
@@ -116,8 +116,8 @@ func isFormer(translation *midonetv1.Translation) bool {
 	return version != midonetv1.TranslationVersion
 }
 
-// unwantedOf are the Translations of an owner that it does not want, sorted by name. One with a name that no converter
-// makes is somebody's own, whatever its label.
+// unwantedOf returns the Translations of an owner that are not desired, sorted by name. A Translation with a name that no converter
+// creates belongs to a user, whatever its label is.
 func unwantedOf(owner convert.Owner, wanted map[string]bool, existing map[string]*midonetv1.Translation) []*midonetv1.Translation {
 	var unwanted []*midonetv1.Translation
 	for _, name := range slices.Sorted(maps.Keys(existing)) {

@@ -119,8 +119,7 @@ func (r *reconciler) slicesOf(ctx context.Context, service *corev1.Service) ([]*
 func (r *reconciler) existing(ctx context.Context, owner convert.Owner, wanted []midonetv1.Translation) (map[string]*midonetv1.Translation, error) {
 	found := map[string]*midonetv1.Translation{}
 	for _, key := range keysOf(owner) {
-		// This does not wait for the controller's own writes. What is found here to be in need of one is read again by its name
-		// before.
+		// The cache may lack the last writes of this controller. An object is read again by name before it is written.
 		translations, err := r.owned(key)
 		if err != nil {
 			return nil, fmt.Errorf("list the translations of %s: %w", describe(owner), err)

@@ -76,8 +76,8 @@ func content(object client.Object) client.Object {
 	return kept
 }
 
-// hostIDChanged lets Nodes through whose Pods have something to learn. The Pods that a Node has at the start come automatically,
-// and when a Node is deleted nothing is to be done about them.
+// hostIDChanged admits Nodes whose Pods must be reconciled. At startup, Pods are reconciled by their own events, and the deletion of a
+// Node does not affect its Pods.
 func hostIDChanged() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList },
@@ -90,8 +90,8 @@ func hostIDChanged() predicate.Predicate {
 	}
 }
 
-// translationChanged drops what the pusher does: it writes the status. The Translations that are there at the start need no pass,
-// because their owners come automatically.
+// translationChanged drops status updates, which the pusher writes. At startup, Translations are reconciled by the events of their
+// owners.
 func translationChanged() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList },

@@ -49,9 +49,9 @@ func judged(err error) error {
 	}
 }
 
-// carryOut writes what is wanted, and then deletes what is not. What holds resources that another Translation is to have
-// is deleted only when all the writes succeeded: the pusher learns of both in this order, and hands the resources over
-// instead of deleting and making them again.
+// carryOut writes the desired Translations, and then deletes the others. A Translation whose resources move to another one is deleted
+// only after all writes have succeeded: the pusher receives both in this order, and moves the resources instead of deleting and
+// recreating them.
 func (r *reconciler) carryOut(ctx context.Context, owner convert.Owner, p *plan) error {
 	err := each(p.create, func(translation *midonetv1.Translation) error { return r.create(ctx, translation) })
 	err = worst(err, each(p.update, func(u update) error { return r.patch(ctx, u) }))

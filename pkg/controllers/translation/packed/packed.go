@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package packed has Translations in a form that is small: a cache has up to 100,000 of them, and most of the time no client
-// requests any.
+// Package packed stores Translations in a compact form: a cache has up to 100,000 of them, and they are rarely read.
 package packed
 
 import (
@@ -43,8 +42,8 @@ func Pack(translation *midonetv1.Translation) (*Translation, error) {
 	}, nil
 }
 
-// Transform is the transform of a cache of Translations. What is none it leaves unchanged: what is packed already, and what a cache
-// reports for an object that was deleted while there was no watch.
+// Transform is the transform function of a cache of Translations. Other values are returned unchanged: packed Translations, and the
+// DeletedFinalStateUnknown of the cache.
 func Transform(object any) (any, error) {
 	if translation, ok := object.(*midonetv1.Translation); ok {
 		return Pack(translation)
@@ -181,7 +180,7 @@ func (t *Translation) Key() types.NamespacedName {
 // DeepCopyObject implements runtime.Object: it is the Translation.
 func (t *Translation) DeepCopyObject() runtime.Object { return t.Unpack() }
 
-// What follows implements client.Object. Caches request the first three, of each object and often.
+// The following methods implement client.Object. Caches call the first three frequently.
 
 // GetNamespace implements metav1.Object.
 func (t *Translation) GetNamespace() string { return t.namespace }

@@ -98,8 +98,8 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.TranslationConfigur
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: options.Concurrency,
 			RateLimiter:             kit.RateLimiter[reconcile.Request](),
-			// What a standby saw while another process pushed would be old by the time it leads. The cache, which takes longest,
-			// may be warm even so.
+			// The state that a standby observed while another process pushed would be outdated when it becomes the leader. The cache,
+			// whose sync takes longest, is warmed up in any case.
 			EnableWarmup: new(false),
 		}).
 		WatchesRawSource(source.Func(r.useQueue)).
@@ -126,7 +126,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.TranslationConfigur
 // engineOptions are the engine's options as far as configured.
 func engineOptions(config configv1alpha1.PushConfiguration) engine.Options {
 	options := engine.Options{
-		// An unknown mode must not write; the configuration is validated even so.
+		// An unknown mode must not write, although the configuration is validated.
 		Mode:          engine.Plan,
 		DeleteOrphans: config.Orphans == configv1alpha1.OrphanPolicyDelete,
 		Concurrency:   1,
@@ -167,7 +167,7 @@ func (b *backlog) waits() bool {
 	return len(b.requests) > 0
 }
 
-// moveTo fills up a queue. What is in the queue already and more urgent stays so.
+// moveTo fills a queue. Elements of the queue with a higher priority retain it.
 func (b *backlog) moveTo(queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -55,8 +55,8 @@ func (l *driftLoop) Start(ctx context.Context) error {
 	}
 	for ctx.Err() == nil {
 		pause := l.pass(ctx)
-		// What waits for its first push is compared by the push. A reconciliation beside thousands of those delays them, and its
-		// lists come on top of the memory they take. It comes twice as late at most: what was pushed may drift.
+		// Translations that wait for their first push are compared by the push. A concurrent comparison would delay thousands of them and
+		// use additional memory. At most every other comparison is skipped, because pushed resources may drift.
 		if l.elapses(ctx, pause) && l.backlog.waits() {
 			l.elapses(ctx, pause)
 		}

@@ -25,7 +25,7 @@ import (
 )
 
 const (
-	// conflictPause is the pause after another client was quicker. The watch mostly reports it sooner.
+	// conflictPause is the delay of a retry after a conflict with another client. The watch mostly reports it sooner.
 	conflictPause = 50 * time.Millisecond
 	// fencedPause is the pause after a write that was not allowed. Either the Lease is renewed in a moment, or this
 	// process ends.

@@ -148,7 +148,7 @@ func annotated(value string) func(*midonetv1.Translation) {
 	return func(tr *midonetv1.Translation) { tr.Annotations = map[string]string{checkDriftAnnotation: value} }
 }
 
-// The engine learns of every change before it is queued; only what Groundskeeper wrote ourselves is not queued.
+// The engine receives every change before it is queued. Only own writes are not queued.
 func TestHandler(t *testing.T) {
 	create := func(initial bool, tr *midonetv1.Translation) func(handler.EventHandler, *added) {
 		return func(h handler.EventHandler, q *added) {

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cloud has the stages of Deorbit that check OpenStack: Verify removes what the workload cluster left there,
-// Routes the routes to its pods.
+// Package cloud has the stages of Deorbit in OpenStack: Verify deletes the leftovers of the workload cluster, Routes the routes to its
+// pods.
 //
-// A check has three parts. It lists everything that could be concerned, and ends when one list is not whole. It decides
-// about each object without a request (decide). Then it deletes, with a question before each whether it still may.
+// A check has three parts. It lists all objects that can be affected, and aborts if a list is incomplete. It decides about each object
+// without further requests (decide). Then it deletes, and checks the fence before each deletion.
 //
-// An object is the cluster's only by what it reports about itself: a tag, a name and a description that agree, or an id that was
-// seen in the cluster. What is in doubt stays, and is reported.
+// An object belongs to the cluster only if it has evidence for that: a tag, a matching name and description, or an ID that was recorded in
+// the cluster. In case of doubt, the object is retained and reported.
 package cloud

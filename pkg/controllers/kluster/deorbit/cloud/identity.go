@@ -77,8 +77,8 @@ type rival struct {
 	text string
 }
 
-// ConflictsOf looks for conflicts among all Klusters. One that is being deleted counts until it is released. Names by
-// which nothing is deleted make none. Which of the conflicts are in the project is found out in the check.
+// ConflictsOf returns the conflicts with all other Klusters. A Kluster that is being deleted counts until its finalizer is removed.
+// Names by which nothing is deleted cause no conflicts. The check selects the conflicts within its project.
 func ConflictsOf(w stage.Work, all []kubernikusv1.Kluster) Conflicts {
 	var c Conflicts
 	k, own := w.Kluster, identityOf(w)

@@ -33,8 +33,8 @@ type inventory struct {
 	deletedServers, liveServers map[string]bool
 }
 
-// unseenKinds is why services could not be checked, by the kind of object; "": they could. What is not seen is neither deleted nor
-// absent.
+// unseenKinds has the reasons why kinds of objects could not be listed, or "". Objects that were not listed are neither deleted nor treated
+// as absent.
 type unseenKinds struct{ balancers, network, volumes, snapshots string }
 
 // list reads everything that a plan for a cluster is made from; mine selects its security groups. It is whole, or there is an

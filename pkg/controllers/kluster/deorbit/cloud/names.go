@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// What cloud-provider-openstack calls things.
+// Names that cloud-provider-openstack uses.
 // Source: https://github.com/kubernetes/cloud-provider-openstack/blob/master/pkg/openstack/loadbalancer.go and
 // loadbalancer_sg.go, and pkg/ingress for load balancers of an Ingress.
 const (

@@ -16,7 +16,7 @@ import (
 const serverOwner = "compute:"
 
 // addresses decides about the floating IPs that were made for the cluster's Services and Ingresses. One that leads to a
-// port which does not go with a load balancer of the cluster was given to something else.
+// port that does not belong to a load balancer of the cluster was assigned to another resource.
 func (d *decision) addresses(ports vips) {
 	for _, f := range d.floatingIPs {
 		by, mine := holder{}, false

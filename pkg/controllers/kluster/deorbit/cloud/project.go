@@ -53,7 +53,7 @@ type Compute interface {
 
 // Project is a project of OpenStack, as the credentials of a Kluster open it. It is for many goroutines.
 type Project struct {
-	// ID is the project's. What lies in another one is not touched.
+	// ID is the ID of the project. Objects in other projects are not changed.
 	ID            string
 	Volumes       BlockStorage
 	LoadBalancers LoadBalancing

@@ -14,11 +14,10 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
-// Routes looks once at the router and removes all routes into the clusterCIDR that are in no sibling's range, wherever they lead:
-// the cluster is being deleted, and nothing would remove them later. The target is routegc.TargetFor's; nil: there is none. Nothing
-// is removed when there is a why: routes then remain when it begins with CIDRConflict, RouterUnknown, or a reason of
-// Conflicts.Hold, and are retained otherwise. An error means that nothing was removed, or that the response of OpenStack to the
-// removal did not come.
+// Routes reads the router once, and removes all routes into the clusterCIDR that are in no sibling's range, whatever their next hop is:
+// the cluster is being deleted, and no controller would remove them later. The target is that of routegc.TargetFor, or nil. If why is not
+// empty, nothing is removed: routes are reported as remaining if it begins with CIDRConflict, RouterUnknown, or a reason of
+// Conflicts.Hold, and as retained otherwise. An error means that nothing was removed, or that the outcome of the removal is unknown.
 func (p Project) Routes(ctx context.Context, w stage.Work, target *routegc.Target, why string) (stage.Report, error) {
 	if target == nil && why == "" {
 		return stage.Report{}, nil

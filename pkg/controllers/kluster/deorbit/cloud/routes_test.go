@@ -82,7 +82,7 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
-// Whatever speaks against it keeps all routes, and is reported for each.
+// Each reason against a removal retains all routes, and is reported for each of them.
 func TestRoutesStay(t *testing.T) {
 	const all = live + ", " + dead + ": "
 	for name, c := range map[string]struct {

@@ -136,7 +136,7 @@ func (s *site) verify(w stage.Work) stage.Report {
 	return report
 }
 
-// until looks until nothing remains, and lets OpenStack work between looks. It returns how often.
+// until repeats the check until nothing remains, and lets the fake make progress in between. It returns the number of checks.
 func (s *site) until(w stage.Work) int {
 	s.t.Helper()
 	for n := range 20 {

@@ -16,12 +16,13 @@ import (
 // changesPerProbe is how many objects a check deletes at most, so that it comes to its end before its deadline. The rest comes next.
 const changesPerProbe = 100
 
-// Verify looks once at the project: it lists, decides, and deletes what may go now. What OpenStack deletes in the background
-// remains until a check does not find it any more. A deletion that OpenStack rejects is what the object remains for.
-//
-// An error means that a listing was not whole, and then nothing was deleted; or that the check ended early because the fence is
-// closed, the credentials are not accepted any more or no response comes: then the report has what was deleted before, and what
+// Verify checks the project once: it lists the objects, decides, and deletes those that can be deleted now. An object that OpenStack
+// deletes asynchronously remains until a check no longer finds it. If OpenStack rejects a deletion, this is the reason why the object
 // remains.
+//
+// An error means that a list was incomplete, in which case nothing was deleted, or that the check was aborted because the fence is closed,
+// the credentials are no longer accepted or OpenStack does not respond. The report then has the objects that were deleted before, and
+// those that remain.
 func (p Project) Verify(ctx context.Context, w stage.Work, conflicts Conflicts) (stage.Report, error) {
 	found, err := p.list(ctx, w, groupsOf(w))
 	if err != nil {

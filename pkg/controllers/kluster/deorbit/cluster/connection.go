@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cluster does the stages of Deorbit that are done inside the workload cluster: it freezes the cluster, deletes
-// claims and their pods, snapshots and Services, and waits until the cluster has cleaned up behind them.
+// Package cluster performs the stages of Deorbit inside the workload cluster: it freezes the cluster, deletes claims and their pods,
+// snapshots and Services, and waits until the controllers of the cluster have cleaned up.
 //
-// Each call is one short look: it reads what is there, does what can be done now, and reports what remains.
+// Each call is one short check: it lists the objects, performs the actions that are possible now, and reports what remains.
 package cluster
 
 import (
@@ -41,7 +41,7 @@ const (
 // fieldManager is the manager of the fields Groundskeeper writes, and the user agent.
 const fieldManager = "groundskeeper-deorbit"
 
-// Connection is a workload cluster. It is for many looks, one at a time.
+// Connection is the connection to a workload cluster. It is used for many checks, and not concurrently.
 type Connection struct {
 	kube      kubernetes.Interface
 	dynamic   dynamic.Interface
@@ -52,7 +52,7 @@ type Connection struct {
 	mu sync.Mutex
 	// finalized are the uids of Services that were seen with the finalizer of a cloud provider.
 	finalized map[types.UID]bool
-	// unreachable is in how many looks in a row a webhook rejected something because it could not be reached.
+	// unreachable is the number of consecutive checks in which a webhook could not be reached.
 	unreachable map[webhook]int
 }
 

@@ -125,7 +125,7 @@ func ensure[A any, O metav1.Object](ctx context.Context, wanted A, api configura
 	exists := err == nil
 	switch {
 	case exists:
-		// What Groundskeeper owns of it is what Groundskeeper wrote, unless another client changed it since.
+		// The managed fields show whether another client has changed the object since the last write.
 		if own, err := extract(live, fieldManager); err == nil && equality.Semantic.DeepEqual(own, wanted) {
 			return live, nil
 		}
@@ -137,7 +137,7 @@ func ensure[A any, O metav1.Object](ctx context.Context, wanted A, api configura
 	if !exists || !apierrors.IsInvalid(err) {
 		return written, err
 	}
-	// What another client has put into it does not go with what Groundskeeper wants.
+	// Changes of another client are in conflict with the desired state: replace the object.
 	if err := api.Delete(ctx, freezeName, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: new(live.GetUID())}}); err != nil {
 		return live, err
 	}

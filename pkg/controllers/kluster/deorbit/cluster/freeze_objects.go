@@ -35,8 +35,8 @@ func freezeLabels() map[string]string {
 	return map[string]string{"app.kubernetes.io/part-of": "groundskeeper", "app.kubernetes.io/managed-by": "groundskeeper"}
 }
 
-// intoLoadBalancer is when a write makes a Service one of type LoadBalancer. What was one before may still be written:
-// its cloud provider takes its finalizer off.
+// intoLoadBalancer matches writes that change a Service to type LoadBalancer. Existing ones can still be written, because the cloud
+// provider removes their finalizer.
 const intoLoadBalancer = "has(dyn(object).spec.type) && dyn(object).spec.type == 'LoadBalancer' && " +
 	"!(oldObject != null && has(dyn(oldObject).spec.type) && dyn(oldObject).spec.type == 'LoadBalancer')"
 

@@ -14,10 +14,9 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 )
 
-// Run does one check of a stage: Freeze, Pods, Snapshots, Claims, Services or Wait. An error means that the API server does not do
-// what it has to: it cannot be reached, rejects Groundskeeper's credentials, or fails. The report has then only what was done
-// before. What one object rejects is no error: the object remains, with the reason. A kind of objects that the cluster does not
-// have is none either.
+// Run performs one check of a stage: Freeze, Pods, Snapshots, Claims, Services or Wait. An error means that the API server is
+// unreachable, rejects the credentials, or fails. The report then has only the actions before the error. A rejected request for a single
+// object is not an error: the object remains, with the reason. A kind that the cluster does not serve is not an error either.
 func (c *Connection) Run(ctx context.Context, s kubernikusv1.DeorbitStage, w stage.Work) (stage.Report, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -27,7 +27,7 @@ const (
 	kindMutating   = "MutatingWebhookConfiguration"
 )
 
-// probesToRemove is in how many looks in a row a webhook must be unreachable to be removed: one may just be restarting.
+// probesToRemove is the number of consecutive checks in which a webhook must be unreachable to be removed, because it may be restarting.
 const probesToRemove = 2
 
 // removeUnreachable counts the webhooks that could not be reached in this check, and removes those for which it was not the first

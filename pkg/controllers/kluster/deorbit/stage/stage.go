@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stage has what the stages of Deorbit share: what a stage is notified, and what it reports. A stage looks once and does
-// what can be done now; it never waits. It comes again until it reports nothing that remains.
+// Package stage has the types that the stages of Deorbit share: their input and their reports. A stage checks once and performs the
+// actions that are possible now, without waiting. It is repeated until it reports no remaining objects.
 package stage
 
 import (
@@ -40,7 +40,7 @@ type Policies struct {
 	ServiceGracePeriod time.Duration
 }
 
-// Seen is what was seen in the workload cluster and is looked for in OpenStack later.
+// Seen has the objects that were observed in the workload cluster, to find their counterparts in OpenStack later.
 type Seen struct {
 	Volumes   []kubernikusv1.SeenVolume
 	Snapshots []kubernikusv1.SeenSnapshot

@@ -24,8 +24,8 @@ type Backend interface {
 	Get(ctx context.Context, r Resource) (Observed, bool, error)
 	// Collection reports which list has the resource, and false for a kind that is in none and has to be read by Get.
 	Collection(r Resource) (Collection, bool)
-	// List reads a collection: all of it, ordered resources in their order, or an error. A parent that has been deleted is
-	// NotFound. What the driver does not understand is in it as Invalid, and hides none of the others.
+	// List returns a complete collection, ordered resources in their order, or an error. It returns NotFound if the parent does not
+	// exist. Elements that the driver cannot parse are returned as Invalid.
 	List(ctx context.Context, c Collection) ([]Observed, error)
 	// Roots are the collections of what stands alone and belongs to the tenant.
 	Roots() []Collection

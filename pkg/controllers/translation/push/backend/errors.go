@@ -21,7 +21,7 @@ const (
 	NotFound
 	// Conflict means that something else is in that place, or that a race was lost.
 	Conflict
-	// Transient means that no response came, or the backend was busy or broken. The write may have been done even so.
+	// Transient means that no response came, or the backend was busy or broken. The write may have succeeded.
 	Transient
 	// Fenced means that nothing was sent, because this process may no longer write.
 	Fenced

@@ -47,8 +47,8 @@ type Resource struct {
 	// Aliases are further keys that others may need and that this resource satisfies, for instance "some place of that
 	// machine in a zone". Several resources may have one alias.
 	Aliases []Key
-	// Needs are the keys, or aliases, of resources that must be in the backend before this one. They go after it.
-	// What is not for a Translation to make (a machine) is not listed.
+	// Needs are the keys, or aliases, of resources that must exist in the backend before this one, and that are deleted after it. Resources
+	// that Translations do not create, such as hosts, are not listed.
 	Needs []Key
 	// Slots name what only one resource can have at a time, beside the key: the binding of a port, the end of a link.
 	Slots []string

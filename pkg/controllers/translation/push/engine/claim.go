@@ -21,7 +21,7 @@ type Claim struct {
 	UID types.UID
 	// Created decides who owns a resource that two Claims want: the older one.
 	Created time.Time
-	// Owner is the same for Claims that were made of one object. Empty: unknown, it is nobody's.
+	// Owner is equal for the Claims of one object. Empty means unknown: the Claim shares its owner with no other one.
 	Owner string
 	// Current reports that the Claim has the version that is written now. Of two Claims of one owner that want a resource the
 	// current one has it, whatever their age.

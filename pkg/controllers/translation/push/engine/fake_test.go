@@ -61,7 +61,7 @@ type fakeBackend struct {
 	objects map[backend.Key]*fakeObject
 	// lists are the keys of each collection, in order.
 	lists map[backend.Collection][]backend.Key
-	// quiet keeps no log, and looks for no slots: for benchmarks.
+	// quiet disables the log and the check of slots, for benchmarks.
 	quiet bool
 	// calls counts by operation, rejected has each call that was not a success and no injected fault.
 	calls    map[string]int

@@ -163,7 +163,7 @@ func (p *push) look(i int) outlook {
 	return l
 }
 
-// overtaken is the verdict on what is not checked any more because the Claim changed. The change woke the Claim.
+// overtaken is the verdict on what is no longer checked because the Claim changed. The change woke the Claim.
 func overtaken(n *node) verdict {
 	s := situation{know: n.know, hashed: n.hash != digest{}, copied: n.copied, drift: n.drift()}
 	return verdict{

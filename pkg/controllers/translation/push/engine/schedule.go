@@ -106,7 +106,7 @@ type shortage struct {
 	wait     time.Duration
 }
 
-// shortageOf looks for what it needs.
+// shortageOf determines which dependencies are missing.
 func (x *index) shortageOf(it *item) shortage {
 	var s shortage
 	for _, m := range it.needs {

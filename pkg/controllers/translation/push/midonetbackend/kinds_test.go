@@ -188,7 +188,7 @@ func TestPosition(t *testing.T) {
 	wantReason(t, n.Create(t.Context(), rule(bPortID), 9), backend.Refused, http.StatusBadRequest, "position 9")
 }
 
-// What carries another tenant is not in the lists, and must not be looked for there.
+// Resources of another tenant are not in the lists, and must not be expected there.
 func TestCollectionOfAnotherTenant(t *testing.T) {
 	b := New(nil, tenant)
 	for body, listed := range map[string]bool{

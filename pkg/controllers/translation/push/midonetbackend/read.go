@@ -47,8 +47,8 @@ func linkOf(ref backend.Ref, port json.RawMessage) (backend.Observed, bool, erro
 	return backend.Observed{Ref: ref, Body: link}, err == nil, failure(err)
 }
 
-// parentIn is the parent that a resource reports it is under. A kind with separate ids can be under another one than the one it is
-// looked for.
+// parentIn returns the parent in the content of a resource. A kind with separate IDs can have another parent than the one in the
+// request.
 func parentIn(r midonet.Resource, wanted string) string {
 	var body struct {
 		DeviceID string `json:"deviceId"`
@@ -89,7 +89,7 @@ func (b *Backend) Collection(r backend.Resource) (backend.Collection, bool) {
 	return c, true
 }
 
-// List reads a collection. What belongs to a tenant is listed by tenant.
+// List reads a collection. Resources of a tenant are listed by tenant.
 func (b *Backend) List(ctx context.Context, c backend.Collection) ([]backend.Observed, error) {
 	query := midonet.Query{Kind: c.Kind, ParentKind: c.ParentKind, Parent: c.Parent}
 	if isTenantsKind(c.Kind) {

@@ -95,7 +95,7 @@ type Reference struct {
 // Listed are kinds that a check has listed.
 type Listed struct{ Claims, Volumes, Snapshots, Services bool }
 
-// World is what was seen in one check. What a stage does not need is not in it.
+// World has the objects that one check has listed. It contains only the kinds that the stage needs.
 type World struct {
 	Volumes []Volume
 	Claims  []Claim

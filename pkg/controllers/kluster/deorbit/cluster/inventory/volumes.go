@@ -101,8 +101,8 @@ type CinderClaim struct {
 	ID string
 }
 
-// CinderClaims are the claims that Cinder backs, or will back. What a volume reports about its claim counts before the claim itself
-// reports it: it is written first.
+// CinderClaims returns the claims that Cinder backs, or will back. The reference of a volume to its claim takes precedence, because
+// Kubernetes writes it first.
 func (w *World) CinderClaims() []CinderClaim {
 	byName, byClaim := map[string]*Volume{}, map[types.UID]*Volume{}
 	for i := range w.Volumes {

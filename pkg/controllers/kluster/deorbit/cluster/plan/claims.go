@@ -60,8 +60,8 @@ type users struct {
 	of map[types.NamespacedName]going
 }
 
-// newUsers knows the claims that have been deleted although their volumes are not: a user took their protection away, and their
-// pods hold the volumes even so.
+// newUsers knows the claims that have been deleted although their volumes are not: a user removed their protection, and their
+// pods still use the volumes.
 func newUsers(w *inventory.World) users {
 	there := map[types.NamespacedName]bool{}
 	for _, claim := range w.Claims {

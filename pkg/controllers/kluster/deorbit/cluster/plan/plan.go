@@ -95,7 +95,7 @@ func (p *Plan) retains(kind string, object inventory.Meta, id, reason string) {
 	p.Retained = append(p.Retained, Reported(kind, object, id, reason))
 }
 
-// deletes reports whether a policy deletes. What is not known keeps.
+// deletes reports whether a policy deletes objects. Unknown values retain them.
 func deletes(policy kubernikusv1.DeletionPolicy) bool {
 	return policy == kubernikusv1.DeletionPolicyDelete
 }

@@ -57,7 +57,7 @@ func seen(w *inventory.World, recorded stage.Seen) stage.Seen {
 	return s
 }
 
-// records reports about what was seen whether the status has it already, by id or uid. What does not exist was not seen.
+// records has the IDs and UIDs of the objects that are recorded in the status.
 type records map[string]bool
 
 func volumeRecords(seen, recorded stage.Seen) records {

@@ -59,7 +59,7 @@ func Services(w *inventory.World, work stage.Work) Plan {
 	return p
 }
 
-// Wait waits until the cluster has cleaned up behind what was deleted: for the volumes that go with their claims, and for
+// Wait waits until the cluster has cleaned up after the deletions: for the volumes that are deleted with their claims, and for
 // the Services that have load balancers.
 func Wait(w *inventory.World, work stage.Work) Plan {
 	p := Record(w, work.Recorded)
@@ -77,7 +77,7 @@ func Wait(w *inventory.World, work stage.Work) Plan {
 // waitForVolumes waits for the volumes that go, which those do not that have one of the kept snapshots.
 func (p *Plan) waitForVolumes(w *inventory.World, kept map[string]string) {
 	for _, v := range w.Volumes {
-		// Kubernetes has given up on one that is Failed: its volume is looked for in OpenStack.
+		// Kubernetes does not retry the deletion of a Failed volume: Verify finds its volume in OpenStack.
 		if v.ID == "" || v.Policy() == keep || v.Phase == corev1.VolumeFailed {
 			continue
 		}

@@ -14,8 +14,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 )
 
-// Finalizers of Kubernetes and of the OpenStack provider. They hold an object until a controller has done its part; when
-// that is dead, OpenStack is cleaned up in its place. Any other finalizer is somebody's who wants the object to stay.
+// Finalizers of Kubernetes and of the OpenStack provider. They retain an object until a controller has cleaned up. If that controller does
+// not run, Deorbit cleans up in OpenStack instead. With any other finalizer, the object is retained.
 var (
 	claimFinalizers  = []string{"kubernetes.io/pvc-protection", "snapshot.storage.kubernetes.io/pvc-as-source-protection"}
 	volumeFinalizers = []string{
@@ -166,7 +166,7 @@ func servicesStand(w *inventory.World, recorded stage.Seen, s *stage.Seen) {
 	for i := range s.Services {
 		service := &s.Services[i]
 		last := before[service.UID]
-		// What the cloud controller wrote once reports what it made, even when a user removes it.
+		// The finalizer of the cloud controller proves that it created a load balancer, even if a user removed the finalizer later.
 		service.Finalized = service.Finalized || last.Finalized
 		if service.LoadBalancerID == "" {
 			service.LoadBalancerID = last.LoadBalancerID
