@@ -177,7 +177,7 @@ func waiting(ctx context.Context, page string) []string {
 	var status struct {
 		Controllers []struct {
 			Name, State string
-			Why         []string
+			Reasons     []string
 		}
 	}
 	if json.NewDecoder(response.Body).Decode(&status) != nil {
@@ -186,13 +186,13 @@ func waiting(ctx context.Context, page string) []string {
 	names := map[string][]string{}
 	for _, c := range status.Controllers {
 		if c.State == "waiting" {
-			reason := strings.Join(c.Why, "; ")
+			reason := strings.Join(c.Reasons, "; ")
 			names[reason] = append(names[reason], c.Name)
 		}
 	}
 	var lines []string
 	for _, reason := range slices.Sorted(maps.Keys(names)) {
-		lines = append(lines, fmt.Sprintf("%-32s off: %s (%s)", "Controllers", reason, strings.Join(names[reason], ", ")))
+		lines = append(lines, fmt.Sprintf("%-32s waiting: %s (%s)", "Controllers", reason, strings.Join(names[reason], ", ")))
 	}
 	return lines
 }

@@ -20,8 +20,8 @@ func TestWaiting(t *testing.T) {
 		page string
 		want []string
 	}{
-		"one waits": {`{"controllers": [{"name": "project", "state": "running"}, {"name": "kluster", "state": "waiting", "why": ["not allowed to list secrets"]}, {"name": "kluster-deorbit", "state": "waiting", "why": ["not allowed to list secrets"]}]}`,
-			[]string{"Controllers                      off: not allowed to list secrets (kluster, kluster-deorbit)"}},
+		"one waits": {`{"controllers": [{"name": "project", "state": "running"}, {"name": "kluster", "state": "waiting", "reasons": ["not allowed to list secrets"]}, {"name": "kluster-deorbit", "state": "waiting", "reasons": ["not allowed to list secrets"]}]}`,
+			[]string{"Controllers                      waiting: not allowed to list secrets (kluster, kluster-deorbit)"}},
 		"no JSON": {"controllers: none", nil},
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, test.page) }))
@@ -42,7 +42,7 @@ func TestBuildNamesTheCause(t *testing.T) {
 		"anything else":    {"x.go:1: syntax error", "go failed; its last lines:\nx.go:1: syntax error"},
 		"no Go":            {"", "error: go is not on the PATH: install Go"},
 	} {
-		dir := filepath.Join(t.TempDir(), "with spaces")
+		dir := filepath.Join(t.TempDir(), "path with spaces")
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}

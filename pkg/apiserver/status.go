@@ -28,25 +28,25 @@ const statusPath = "/statusz/groundskeeper"
 // policiesTimeout bounds how long the page waits for the kube-apiserver.
 const policiesTimeout = 5 * time.Second
 
-// status is that page. It has no names of objects and no credentials.
+// status is the content of the page. It has no names of objects and no credentials.
 type status struct {
 	statusz.Component
 	Kubernetes  kubernetesStatus  `json:"kubernetes"`
 	Store       storeStatus       `json:"store"`
 	Certificate certificateStatus `json:"certificate"`
 	Admission   admissionStatus   `json:"admission"`
-	// Off are other parts that are off, and why.
-	Off []disabledStatus `json:"off"`
+	// DisabledFeatures are other features that are disabled, and why.
+	DisabledFeatures []disabledStatus `json:"disabledFeatures"`
 }
 
-// kubernetesStatus are the versions that feature gates go by.
+// kubernetesStatus has the versions that determine the feature gates.
 type kubernetesStatus struct {
 	BinaryVersion    string `json:"binaryVersion"`
 	EmulationVersion string `json:"emulationVersion"`
 }
 
 type storeStatus struct {
-	// ID and Revision are what the cluster knows the store by, without a host they are empty.
+	// ID and Revision are the identity that the cluster recorded. They are empty without a management cluster.
 	ID       string `json:"id,omitempty"`
 	Revision int64  `json:"revision,omitempty"`
 	// Etcd are the servers, or the directory of the one in this process.
@@ -57,33 +57,33 @@ type storeStatus struct {
 }
 
 type certificateStatus struct {
-	// From reports who provides it: self-managed, files or made at the start.
-	From  string   `json:"from"`
-	Names []string `json:"names,omitempty"`
-	Ends  string   `json:"ends,omitempty"`
+	// Source is self-managed, the path of a file, or generated at startup.
+	Source   string   `json:"source"`
+	Names    []string `json:"names,omitempty"`
+	NotAfter string   `json:"notAfter,omitempty"`
 }
 
 type admissionStatus struct {
-	On  []string         `json:"on"`
-	Off []disabledStatus `json:"off"`
-	// Policies are those that reject every request, as this server is not allowed to read their parameters.
+	Enabled  []string         `json:"enabled"`
+	Disabled []disabledStatus `json:"disabled"`
+	// Policies are those that reject every request, because this server is not allowed to read their parameters.
 	Policies []policyparams.Problem `json:"policies,omitempty"`
 }
 
 type disabledStatus struct {
-	Name string `json:"name"`
-	Why  string `json:"why"`
+	Name   string `json:"name"`
+	Reason string `json:"reason"`
 }
 
-// diagnosis is what the page reports of, gathered while the server starts.
+// diagnosis has the data of the page, which is collected while the server starts.
 type diagnosis struct {
 	started  time.Time
 	now      func() time.Time
 	options  *Options
 	disabled []hostprobe.Disabled
-	// recorder knows the store, nil without a host.
+	// recorder has the identity of the store. It is nil without a management cluster.
 	recorder *storeidentity.Recorder
-	// host is the kube-apiserver, nil without one.
+	// host is the kube-apiserver of the management cluster, or nil.
 	host kubernetes.Interface
 }
 
@@ -93,25 +93,25 @@ func (d *diagnosis) serve(server *genericapiserver.GenericAPIServer) {
 }
 
 func (d *diagnosis) page(server *genericapiserver.GenericAPIServer) any {
-	page := status{Component: statusz.NewComponent(componentName, d.started, d.now()), Store: d.store(), Off: []disabledStatus{}}
+	page := status{Component: statusz.NewComponent(componentName, d.started, d.now()), Store: d.store(), DisabledFeatures: []disabledStatus{}}
 	page.Kubernetes = kubernetesStatus{BinaryVersion: server.EffectiveVersion.BinaryVersion().String(), EmulationVersion: server.EffectiveVersion.EmulationVersion().String()}
 	if cert := server.SecureServingInfo.Cert; cert != nil {
-		page.Certificate.Names, page.Certificate.Ends = describe(cert.CurrentCertKeyContent())
+		page.Certificate.Names, page.Certificate.NotAfter = describe(cert.CurrentCertKeyContent())
 	}
 	o := d.options
 	switch {
 	case o.SelfManagedCertificates:
-		page.Certificate.From = "self-managed"
+		page.Certificate.Source = "self-managed"
 	case o.SecureServing.ServerCert.CertKey.CertFile != "":
-		page.Certificate.From = o.SecureServing.ServerCert.CertKey.CertFile
+		page.Certificate.Source = o.SecureServing.ServerCert.CertKey.CertFile
 	default:
-		page.Certificate.From = "made at the start"
+		page.Certificate.Source = "generated at startup"
 	}
 	page.Admission = d.admission()
 	page.Admission.Policies = d.policies()
 	for _, feature := range d.disabled {
 		if feature.Name == hostprobe.PriorityAndFairness {
-			page.Off = append(page.Off, disabledStatus{feature.Name, feature.Reason})
+			page.DisabledFeatures = append(page.DisabledFeatures, disabledStatus{feature.Name, feature.Reason})
 		}
 	}
 	return page
@@ -136,30 +136,30 @@ func (d *diagnosis) store() storeStatus {
 	return s
 }
 
-// admission reports which plugins are on, and why one is not.
+// admission reports which plugins are enabled, and why the others are not.
 func (d *diagnosis) admission() admissionStatus {
-	page := admissionStatus{On: []string{}, Off: []disabledStatus{}}
+	page := admissionStatus{Enabled: []string{}, Disabled: []disabledStatus{}}
 	o := d.options
 	for _, name := range o.Admission.RecommendedPluginOrder {
-		why := ""
+		reason := ""
 		switch i := slices.IndexFunc(d.disabled, func(f hostprobe.Disabled) bool { return f.Name == name }); {
 		case i >= 0:
-			why = d.disabled[i].Reason
+			reason = d.disabled[i].Reason
 		case o.Standalone:
-			why = "--standalone"
+			reason = "--standalone"
 		case slices.Contains(o.Admission.DisablePlugins, name) && !slices.Contains(o.Admission.EnablePlugins, name):
-			why = "--disable-admission-plugins"
+			reason = "--disable-admission-plugins"
 		}
-		if why != "" {
-			page.Off = append(page.Off, disabledStatus{name, why})
+		if reason != "" {
+			page.Disabled = append(page.Disabled, disabledStatus{name, reason})
 			continue
 		}
-		page.On = append(page.On, name)
+		page.Enabled = append(page.Enabled, name)
 	}
 	return page
 }
 
-// policies returns the policies whose parameters this server cannot read. When that cannot be found out, it reports so.
+// policies returns the policies whose parameters this server cannot read, or a problem that explains why this is unknown.
 func (d *diagnosis) policies() []policyparams.Problem {
 	if d.host == nil {
 		return nil
@@ -174,8 +174,8 @@ func (d *diagnosis) policies() []policyparams.Problem {
 	return problems
 }
 
-// describe reports the names in a certificate and its expiry.
-func describe(certificate, _ []byte) (names []string, ends string) {
+// describe returns the names in a certificate and its expiry.
+func describe(certificate, _ []byte) (names []string, notAfter string) {
 	block, _ := pem.Decode(certificate)
 	if block == nil {
 		return nil, ""

@@ -28,21 +28,21 @@ func TestAdmissionStatus(t *testing.T) {
 		disabled []hostprobe.Disabled
 		want     admissionStatus
 	}{
-		"all": {func(*Options) {}, nil, admissionStatus{On: order, Off: []disabledStatus{}}},
-		// What the host lacks is put into the flag's list, too.
+		"all": {func(*Options) {}, nil, admissionStatus{Enabled: order, Disabled: []disabledStatus{}}},
+		// Plugins that the management cluster does not support are added to the list of the flag.
 		"some": {
 			func(o *Options) { o.Admission.DisablePlugins = []string{"Second", "Third"} }, []hostprobe.Disabled{missing},
-			admissionStatus{On: []string{"First", "Fourth"}, Off: []disabledStatus{{"Second", "--disable-admission-plugins"}, {"Third", missing.Reason}}},
+			admissionStatus{Enabled: []string{"First", "Fourth"}, Disabled: []disabledStatus{{"Second", "--disable-admission-plugins"}, {"Third", missing.Reason}}},
 		},
-		"off and on": {
+		"disabled and enabled": {
 			func(o *Options) {
 				o.Admission.DisablePlugins, o.Admission.EnablePlugins = []string{"Second"}, []string{"Second"}
 			}, nil,
-			admissionStatus{On: order, Off: []disabledStatus{}},
+			admissionStatus{Enabled: order, Disabled: []disabledStatus{}},
 		},
 		"standalone": {
 			func(o *Options) { o.Standalone, o.Admission.RecommendedPluginOrder = true, order[:1] }, nil,
-			admissionStatus{On: []string{}, Off: []disabledStatus{{"First", "--standalone"}}},
+			admissionStatus{Enabled: []string{}, Disabled: []disabledStatus{{"First", "--standalone"}}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -56,7 +56,7 @@ func TestAdmissionStatus(t *testing.T) {
 	}
 }
 
-// The page names policies whose parameters the server cannot read, and reports so when it cannot find out.
+// The page lists policies whose parameters the server cannot read, or the reason why they are unknown.
 func TestPoliciesStatus(t *testing.T) {
 	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "limits"},
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{ParamKind: &admissionregistrationv1.ParamKind{APIVersion: "v1", Kind: "ConfigMap"}}}

@@ -30,71 +30,71 @@ const (
 
 // States of a controller.
 const (
-	stateOff      = "off"
+	stateDisabled = "disabled"
 	stateStarting = "starting"
-	// stateWaiting: it waits for permissions.
+	// stateWaiting means that the controller lacks permissions.
 	stateWaiting = "waiting"
 	stateStandby = "standby"
 	stateRunning = "running"
 )
 
-// statusPage is the page /statusz. It has no names of objects and nothing that a reader of the metrics is not allowed to know.
+// statusPage is the page /statusz. It has no names of objects, because readers of the metrics can read it.
 type statusPage struct {
 	statusz.Component
 	Role        string             `json:"role"`
 	Lease       *leaseStatus       `json:"lease,omitempty"`
 	WaitingFor  []string           `json:"waitingFor"`
 	Controllers []controllerStatus `json:"controllers"`
-	// Loops are what works in passes without being a controller.
-	Loops []controllerStatus `json:"loops"`
+	// BackgroundTasks are periodic tasks that are not controllers.
+	BackgroundTasks []controllerStatus `json:"backgroundTasks"`
 }
 
 type leaseStatus struct {
 	Name string `json:"name"`
-	// Renewed is how long ago this replica renewed it, when it holds it.
+	// Renewed is the time since this replica, if it is the holder, renewed the Lease.
 	Renewed string `json:"renewed,omitempty"`
 }
 
 type controllerStatus struct {
 	Name  string `json:"name"`
 	State string `json:"state"`
-	// Why is why it is off, which permissions it waits for, or which kinds it does not follow.
-	Why []string `json:"why,omitempty"`
+	// Reasons explain why it is disabled, which permissions it lacks, or which kinds it does not watch.
+	Reasons []string `json:"reasons,omitempty"`
 	outcomes
 }
 
-// overview has what the page reports.
+// overview has the data of the page.
 type overview struct {
 	started  time.Time
 	now      func() time.Time
 	fence    *Fence
 	ready    *readiness
 	activity *tally
-	// all are the controllers in their order; off reports why one does not run.
-	all []string
-	off map[string]string
+	// all are the names of the controllers in their order; disabled has the reasons of those that do not run.
+	all      []string
+	disabled map[string]string
 }
 
-// newOverview takes note of the controllers that do not run. enabled are those that do.
+// newOverview records the reasons of the controllers that are not among the enabled ones.
 func newOverview(config *v1alpha1.ControllersConfiguration, fence *Fence, ready *readiness, all, enabled []controller) *overview {
-	o := &overview{started: time.Now(), now: time.Now, fence: fence, ready: ready, all: names(all), off: map[string]string{}}
+	o := &overview{started: time.Now(), now: time.Now, fence: fence, ready: ready, all: names(all), disabled: map[string]string{}}
 	o.activity = newTally(o.now)
 	runs := names(enabled)
 	for _, c := range all {
 		switch {
 		case slices.Contains(runs, c.name):
 		case !isEnabled(c.name, config.Enabled):
-			o.off[c.name] = "not in controllers.enabled"
+			o.disabled[c.name] = "not in controllers.enabled"
 		default:
-			o.off[c.name] = c.off(config)
+			o.disabled[c.name] = c.off(config)
 		}
 	}
 	return o
 }
 
-// page is the status at this moment.
+// page returns the current status.
 func (o *overview) page() any {
-	page := statusPage{Component: statusz.NewComponent(Name, o.started, o.now()), Role: roleAlone, WaitingFor: o.ready.waitingFor(), Loops: []controllerStatus{}}
+	page := statusPage{Component: statusz.NewComponent(Name, o.started, o.now()), Role: roleAlone, WaitingFor: o.ready.waitingFor(), BackgroundTasks: []controllerStatus{}}
 	if lease, held, renewed := o.fence.holder(); lease != "" {
 		page.Role, page.Lease = roleStandby, &leaseStatus{Name: lease}
 		if held {
@@ -105,23 +105,23 @@ func (o *overview) page() any {
 	for _, name := range o.all {
 		c := controllerStatus{Name: name, State: stateRunning, outcomes: done[name]}
 		delete(done, name)
-		switch why, off := o.off[name]; {
-		case off:
-			c.State, c.Why = stateOff, []string{why}
+		switch reason, disabled := o.disabled[name]; {
+		case disabled:
+			c.State, c.Reasons = stateDisabled, []string{reason}
 		case o.ready.heldBack(name) != "":
-			c.State, c.Why = stateWaiting, []string{o.ready.heldBack(name)}
+			c.State, c.Reasons = stateWaiting, []string{o.ready.heldBack(name)}
 		case slices.Contains(page.WaitingFor, cachesOf(name)):
 			c.State = stateStarting
 		case page.Role == roleStandby && name != webhooksName:
 			c.State = stateStandby
 		}
-		if c.State != stateOff && c.State != stateWaiting {
-			c.Why = o.ready.idle(name)
+		if c.State != stateDisabled && c.State != stateWaiting {
+			c.Reasons = o.ready.idle(name)
 		}
 		page.Controllers = append(page.Controllers, c)
 	}
 	for _, name := range slices.Sorted(maps.Keys(done)) {
-		page.Loops = append(page.Loops, controllerStatus{Name: name, State: stateRunning, outcomes: done[name]})
+		page.BackgroundTasks = append(page.BackgroundTasks, controllerStatus{Name: name, State: stateRunning, outcomes: done[name]})
 	}
 	return page
 }

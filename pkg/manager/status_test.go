@@ -28,7 +28,7 @@ import (
 type idleSet struct{ manager.RunnableFunc }
 
 func (idleSet) Idle() []string {
-	return []string{"shoots.core.gardener.cloud is not served, or of no use here"}
+	return []string{"shoots.core.gardener.cloud is not served"}
 }
 
 func TestStatusPage(t *testing.T) {
@@ -64,14 +64,14 @@ func TestStatusPage(t *testing.T) {
 		Component: statusz.NewComponent(Name, o.started, now), Role: roleStandby, Lease: &leaseStatus{Name: "groundskeeper-system/" + Name},
 		WaitingFor: []string{"the caches of controller filling"},
 		Controllers: []controllerStatus{
-			{Name: "busy", State: stateStandby, Why: idleSet{}.Idle(), outcomes: done},
-			{Name: "left-out", State: stateOff, Why: []string{"not in controllers.enabled"}},
-			{Name: "useless", State: stateOff, Why: []string{"controllers.x.url is empty"}},
+			{Name: "busy", State: stateStandby, Reasons: idleSet{}.Idle(), outcomes: done},
+			{Name: "left-out", State: stateDisabled, Reasons: []string{"not in controllers.enabled"}},
+			{Name: "useless", State: stateDisabled, Reasons: []string{"controllers.x.url is empty"}},
 			{Name: "filling", State: stateStarting},
 			{Name: webhooksName, State: stateRunning},
-			{Name: "forbidden", State: stateWaiting, Why: []string{"not allowed to list secrets"}},
+			{Name: "forbidden", State: stateWaiting, Reasons: []string{"not allowed to list secrets"}},
 		},
-		Loops: []controllerStatus{{Name: "comparison", State: stateRunning, outcomes: outcomes{Succeeded: 1, LastSuccess: at}}},
+		BackgroundTasks: []controllerStatus{{Name: "comparison", State: stateRunning, outcomes: outcomes{Succeeded: 1, LastSuccess: at}}},
 	}
 	compare := func() {
 		t.Helper()

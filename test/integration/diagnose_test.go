@@ -177,21 +177,21 @@ func (l *looked) apiserverPages(t *testing.T) {
 			Embedded bool
 		}
 		Certificate struct {
-			From, Ends string
-			Names      []string
+			Source, NotAfter string
+			Names            []string
 		}
 		Admission struct {
-			On  []string
-			Off []struct{ Name, Why string }
+			Enabled  []string
+			Disabled []struct{ Name, Reason string }
 		}
 	}
 	if err := json.Unmarshal([]byte(page), &status); err != nil {
 		t.Fatalf("%v: %s", err, page)
 	}
 	if status.Name != apiserver || status.Version == "" || status.Started == "" || status.Store.ID == "" || status.Store.Revision == 0 || !status.Store.Embedded ||
-		status.Store.Etcd != l.EmbeddedEtcdDir(0) || status.Certificate.Ends == "" || !slices.Contains(status.Certificate.Names, apiserver+".groundskeeper-system.svc") ||
-		!slices.Contains(status.Admission.On, "ProjectMutator") || len(status.Admission.Off) != 1 ||
-		status.Admission.Off[0].Name != "BackendResources" || status.Admission.Off[0].Why != "--disable-admission-plugins" {
+		status.Store.Etcd != l.EmbeddedEtcdDir(0) || status.Certificate.Source == "" || status.Certificate.NotAfter == "" || !slices.Contains(status.Certificate.Names, apiserver+".groundskeeper-system.svc") ||
+		!slices.Contains(status.Admission.Enabled, "ProjectMutator") || len(status.Admission.Disabled) != 1 ||
+		status.Admission.Disabled[0].Name != "BackendResources" || status.Admission.Disabled[0].Reason != "--disable-admission-plugins" {
 		t.Errorf("the status is %s", page)
 	}
 	for path, want := range map[string]string{
@@ -248,7 +248,7 @@ func (l *looked) managerPages(t *testing.T) {
 	at := "http://" + l.Managers[0].Address()
 	type work struct {
 		Name, State, LastSuccess string
-		Why                      []string
+		Reasons                  []string
 		Succeeded                int64
 	}
 	eventually(t, func(context.Context) error {
@@ -268,11 +268,11 @@ func (l *looked) managerPages(t *testing.T) {
 		if status.Name != manager || status.Role != "leader" || status.Lease.Name != "groundskeeper-system/"+manager || !strings.HasSuffix(status.Lease.Renewed, " ago") ||
 			len(status.WaitingFor) != 0 ||
 			!is("project", "running", func(w work) bool { return w.Succeeded > 0 && w.LastSuccess != "" }) ||
-			!is("translation-push", "off", func(w work) bool {
-				return slices.Equal(w.Why, []string{"controllers.translation.midonet.url and controllers.translation.ovn.endpoints are empty"})
+			!is("translation-push", "disabled", func(w work) bool {
+				return slices.Equal(w.Reasons, []string{"controllers.translation.midonet.url and controllers.translation.ovn.endpoints are empty"})
 			}) ||
-			!is("local-volume-cleanup", "off", func(w work) bool { return slices.Equal(w.Why, []string{"not in controllers.enabled"}) }) ||
-			!is("discovery-maintenance", "running", func(w work) bool { return len(w.Why) > 0 }) { // the routes are not served here
+			!is("local-volume-cleanup", "disabled", func(w work) bool { return slices.Equal(w.Reasons, []string{"not in controllers.enabled"}) }) ||
+			!is("discovery-maintenance", "running", func(w work) bool { return len(w.Reasons) > 0 }) { // the routes are not served here
 			return fmt.Errorf("the status is %s", body)
 		}
 		return nil
