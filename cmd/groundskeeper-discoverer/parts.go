@@ -26,21 +26,21 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/remote/client"
 )
 
-// backendSubject is under what the ledger has problems with the backend as a whole.
+// backendSubject is the key of the ledger for problems with the backend as a whole.
 const backendSubject = "backend"
 
-// newLogger returns the log of the process.
+// newLogger returns the logger of the process.
 func newLogger(debug bool, format *logging.Format) logr.Logger {
 	flags := flag.NewFlagSet(name, flag.ContinueOnError)
 	klog.InitFlags(flags)
 	if debug {
-		_ = flags.Set("v", "1") // a number is always taken
+		_ = flags.Set("v", "1") // a number is always valid
 	}
 	format.Install(os.Stderr)
 	return klog.Background()
 }
 
-// connect makes the parts that speak to this cluster, beside those that speak to the backend.
+// connect creates the clients of this cluster and the replica that copies from the backend.
 func (d *discoverer) connect(here *rest.Config, queue workqueue.TypedRateLimitingInterface[types.NamespacedName], there backend) error {
 	querying, err := client.New(here)
 	if err != nil {
@@ -69,19 +69,19 @@ func (d *discoverer) connect(here *rest.Config, queue workqueue.TypedRateLimitin
 	return there.listen(d.replica)
 }
 
-// recognize returns an error unless the cluster with this identity is the one that is copied.
+// recognize returns an error unless the observed identity is that of the recorded cluster.
 func (d *discoverer) recognize(ctx context.Context, observed []gimbalv1.ClusterIdentity) error {
 	return d.keeper.Check(ctx, observed)
 }
 
-// work writes copies until ctx is done. When it cannot begin, it tries again.
+// work writes copies until ctx is done. It retries if it cannot start.
 func (d *discoverer) work(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := d.replica.Work(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		logr.FromContextOrDiscard(ctx).Error(err, "The work cannot begin, trying again")
+		logr.FromContextOrDiscard(ctx).Error(err, "Failed to start the replication, retrying")
 		d.meters.Error("StartFailed")
 		select {
 		case <-ctx.Done():
@@ -90,7 +90,7 @@ func (d *discoverer) work(ctx context.Context) {
 	}
 }
 
-// handle returns the function that processes responses of the backend.
+// handle returns the function that records problems with the backend; nil means that it responds as expected.
 func (d *discoverer) handle(ctx context.Context) func(*report.Problem) {
 	return func(problem *report.Problem) {
 		if problem == nil {
@@ -99,12 +99,12 @@ func (d *discoverer) handle(ctx context.Context) func(*report.Problem) {
 		}
 		d.meters.Error(problem.Type)
 		for _, news := range d.ledger.Set(backendSubject, *problem) {
-			logr.FromContextOrDiscard(ctx).Info("The backend does not respond as expected, its copies remain unchanged", "type", news.Type, "problem", news.Message)
+			logr.FromContextOrDiscard(ctx).Info("The backend does not respond as expected, retaining its copies unchanged", "type", news.Type, "problem", news.Message)
 		}
 	}
 }
 
-// state is the status of the DiscoveryBackend without its errors.
+// state returns the status of the DiscoveryBackend without errors.
 func (d *discoverer) state() report.State {
 	last := d.replica.LastSync()
 	copied, endpoints, services := d.meters.Totals()
@@ -113,7 +113,7 @@ func (d *discoverer) state() report.State {
 	return state
 }
 
-// discovered reports whether everything is copied.
+// discovered returns the condition Discovered.
 func discovered(entries []report.Entry, copied, services int, last time.Time) report.Discovered {
 	for _, entry := range entries {
 		if isAboutBackend(entry.Type) {

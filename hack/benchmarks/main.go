@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command benchmarks runs the Go benchmarks of recorded.txt and fails when one allocates more than is recorded there. Time is
-// not compared: it is the machine's. With -record it writes what it measured, for a change that is worth it.
+// Command benchmarks runs the Go benchmarks that are listed in recorded.txt, and fails if one allocates more than recorded. Times are
+// not compared, because they depend on the machine. With -record it updates the record, for changes that justify more allocations.
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 )
 
 func main() {
-	record := flag.Bool("record", false, "write what was measured into recorded.txt")
+	record := flag.Bool("record", false, "write the measured allocations into recorded.txt")
 	flag.Parse()
 	if err := run(filepath.Join("hack", "benchmarks", "recorded.txt"), *record); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
@@ -48,7 +48,7 @@ func run(file string, record bool) error {
 	}
 	problems := compare(recorded, measured)
 	if len(problems) > 0 {
-		return errors.New("benchmarks allocate more than is recorded (go run ./hack/benchmarks -record, if that is right):\n" + strings.Join(problems, "\n"))
+		return errors.New("benchmarks allocate more than is recorded (if this is intended, run go run ./hack/benchmarks -record):\n" + strings.Join(problems, "\n"))
 	}
 	fmt.Printf("%d benchmarks allocate no more than is recorded\n", len(measured))
 	return nil

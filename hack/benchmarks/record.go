@@ -11,20 +11,20 @@ import (
 	"strings"
 )
 
-// result is what one benchmark allocates for an operation.
+// result has the allocations of a benchmark per operation.
 type result struct {
-	// directory is its package, below the root of the repository; name is without the number of CPUs.
+	// directory is the path of the package in the repository; name has no suffix with the number of CPUs.
 	directory, name string
 	bytes, objects  int64
 }
 
-// A run differs a little from the next one: maps grow at random, pools are emptied.
+// Tolerances. The allocations of runs differ, because maps grow at random and pools are emptied.
 const (
 	moreBytes, someBytes     = 0.05, 64
 	moreObjects, someObjects = 0.01, 1
 )
 
-// parseRecord reads lines of a directory, a name, bytes and allocations for an operation; those with # are comments.
+// parseRecord parses lines with a directory, a name, and the bytes and allocations per operation. Lines with # are comments.
 func parseRecord(content string) ([]result, error) {
 	var all []result
 	for n, line := range strings.Split(content, "\n") {
@@ -50,7 +50,7 @@ func parseRecord(content string) ([]result, error) {
 
 func printRecord(all []result) string {
 	var out strings.Builder
-	out.WriteString("# What the benchmarks of hot code allocate for an operation: package, benchmark, bytes, allocations.\n" +
+	out.WriteString("# Allocations of the benchmarks of hot code per operation: package, benchmark, bytes, allocations.\n" +
 		"# go run ./hack/benchmarks compares, go run ./hack/benchmarks -record updates the record.\n")
 	for _, r := range all {
 		fmt.Fprintln(&out, r.directory, r.name, r.bytes, r.objects)
@@ -58,7 +58,7 @@ func printRecord(all []result) string {
 	return out.String()
 }
 
-// directories are the packages of the record, in its order.
+// directories returns the packages of the record, in its order.
 func directories(recorded []result) []string {
 	var all []string
 	for _, r := range recorded {
@@ -69,7 +69,7 @@ func directories(recorded []result) []string {
 	return all
 }
 
-// pattern matches the benchmarks of a package, as go test -bench takes it: without their parts behind a slash.
+// pattern returns the argument of go test -bench for the benchmarks of a package, without the names of sub-benchmarks.
 func pattern(directory string, recorded []result) string {
 	var names []string
 	for _, r := range recorded {
@@ -83,7 +83,7 @@ func pattern(directory string, recorded []result) string {
 
 var outputLine = regexp.MustCompile(`(?m)^(Benchmark\S+?)(?:-\d+)?\s.*?(\d+) B/op\s+(\d+) allocs/op`)
 
-// parseOutput reads what go test -benchmem prints.
+// parseOutput parses the output of go test -benchmem.
 func parseOutput(directory, output string) ([]result, error) {
 	var all []result
 	for _, match := range outputLine.FindAllStringSubmatch(output, -1) {
@@ -109,10 +109,10 @@ func compare(recorded, measured []result) []string {
 		}
 		m := measured[i]
 		if limit := int64(float64(r.bytes)*(1+moreBytes)) + someBytes; m.bytes > limit {
-			problems = append(problems, fmt.Sprintf("%s %s: %d bytes, recorded are %d", r.directory, r.name, m.bytes, r.bytes))
+			problems = append(problems, fmt.Sprintf("%s %s: %d bytes, want at most %d", r.directory, r.name, m.bytes, r.bytes))
 		}
 		if limit := int64(float64(r.objects)*(1+moreObjects)) + someObjects; m.objects > limit {
-			problems = append(problems, fmt.Sprintf("%s %s: %d allocations, recorded are %d", r.directory, r.name, m.objects, r.objects))
+			problems = append(problems, fmt.Sprintf("%s %s: %d allocations, want at most %d", r.directory, r.name, m.objects, r.objects))
 		}
 	}
 	for _, m := range measured {

@@ -185,7 +185,7 @@ func TestEachFeatureHasTheObjectsOfItsDirectory(t *testing.T) {
 	}
 }
 
-func TestTheNamespacesCanBeThereBefore(t *testing.T) {
+func TestNamespacesMayExist(t *testing.T) {
 	objects, err := render(t, "namespaces: {create: false}", systemNamespace)
 	if err != nil {
 		t.Fatal(err)
@@ -213,7 +213,7 @@ func TestTheAPIServicesCanBeRegisteredLater(t *testing.T) {
 }
 
 // Objects that values remove from the installation must not delete the data.
-func TestWhatHoldsDataIsKept(t *testing.T) {
+func TestObjectsWithDataAreRetained(t *testing.T) {
 	kept := 0
 	for id, o := range mustTemplate(t, "") {
 		keeps := o.at("metadata", "annotations", "helm.sh/resource-policy") == "keep"

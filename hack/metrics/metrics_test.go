@@ -121,7 +121,7 @@ func wrong(f family) string {
 	return ""
 }
 
-func TestDescribeNamesWhatHasNoSample(t *testing.T) {
+func TestDescribeListsMetricsWithoutSamples(t *testing.T) {
 	if wrong(family{name: "groundskeeper_x_total", kind: "gauge", help: "A sentence that is long."}) == "" {
 		t.Error("a gauge may end in _total")
 	}

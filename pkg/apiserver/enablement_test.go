@@ -62,7 +62,7 @@ func TestServedRejects(t *testing.T) {
 }
 
 // A server leaves alone what another one serves: its registration, and the namespaces that belong to its objects.
-func TestWhatIsNotServedIsNotTouched(t *testing.T) {
+func TestUnservedKindsAreNotChanged(t *testing.T) {
 	o := NewOptions()
 	if err := parse(o, "core.gardener.cloud/v1beta1=false"); err != nil {
 		t.Fatal(err)

@@ -78,7 +78,7 @@ func TestRequestsWaitForCAs(t *testing.T) {
 	leave()
 	request(canceled)
 	if saw := <-judged; saw != "clients" {
-		t.Errorf("a client that went away was judged with %q", saw)
+		t.Errorf("a canceled request was authenticated with %q", saw)
 	}
 	loaded.Store("clients\nproxy")
 	<-done

@@ -59,7 +59,7 @@ type Options struct {
 	ServerRun *genericoptions.ServerRunOptions
 	// APIEnablement reports which group versions are served.
 	APIEnablement *genericoptions.APIEnablementOptions
-	// LogFormat is how log lines look (InstallLog).
+	// LogFormat is the format of log lines (InstallLog).
 	LogFormat logging.Format
 	// EmbeddedEtcdDir is the directory of an etcd inside this process, for those who run none. It is used when no --etcd-servers
 	// are given.
@@ -135,8 +135,8 @@ func componentGlobals() basecompatibility.ComponentGlobalsRegistry {
 	return registry
 }
 
-// Watches are not compressed unless a flag enables it. The library would compress each event automatically, which hardly reduces
-// small objects, and the kube-apiserver would decompress it to pass it on.
+// Watches are not compressed unless a flag enables it. The library would compress each event separately, which hardly reduces
+// small objects, and the kube-apiserver would have to decompress it.
 func init() {
 	utilruntime.Must(utilfeature.DefaultMutableFeatureGate.OverrideDefault(features.WatchListCompression, false))
 }
@@ -211,7 +211,7 @@ func (o *Options) validateSelfManaged() []error {
 		errs = append(errs, errors.New("--self-managed-certificates and --tls-cert-file, --tls-private-key-file exclude each other: give one of them"))
 	}
 	if o.Standalone {
-		errs = append(errs, errors.New("--self-managed-certificates needs a kube-apiserver to keep them: it does not go with --standalone"))
+		errs = append(errs, errors.New("--self-managed-certificates stores them in the kube-apiserver: it cannot be used with --standalone"))
 	}
 	return errs
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // Lines that cannot be imported are named with line, object and field.
-func TestDecodeNamesWhatIsWrong(t *testing.T) {
+func TestDecodeErrorsNameFieldAndLine(t *testing.T) {
 	resources, err := Resources()
 	must(t, err)
 	good, err := runtime.Encode(resources[0].Codec, aProject("good", "garden-good"))

@@ -42,7 +42,7 @@ func (s testStore) rewritten(t *testing.T, want int, prefix string) {
 	s.begins(t, prefix)
 }
 
-// begins looks into etcd: every value but those of claims begins with the prefix.
+// begins checks that every value in etcd, except those of claims, begins with the prefix.
 func (s testStore) begins(t *testing.T, prefix string) {
 	t.Helper()
 	for key, value := range s.values(t) {
@@ -81,7 +81,7 @@ func TestRewrite(t *testing.T) {
 }
 
 // A key that is only second writes nothing.
-func TestRewriteLeavesWhatIsCurrent(t *testing.T) {
+func TestRewriteSkipsCurrentObjects(t *testing.T) {
 	s := newStore(t, encrypted(t, oldKey))
 	must(t, s.create(t, "Project", aProject("p", "garden-p")))
 	before := s.values(t)
@@ -166,7 +166,7 @@ func (l *limit) Wait(ctx context.Context) error {
 }
 
 // Objects that cannot be read are named, and do not keep the others from being written.
-func TestRewriteNamesWhatItCannotRead(t *testing.T) {
+func TestRewriteNamesUnreadableObjects(t *testing.T) {
 	s := newStore(t, encrypted(t, oldKey))
 	must(t, s.create(t, "Project", aProject("lost", "garden-lost")))
 	mixed := openStore(t, s.etcd)

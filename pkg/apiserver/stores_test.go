@@ -161,8 +161,8 @@ func TestExportOfALaterVersion(t *testing.T) {
 	}
 }
 
-// An object that cannot be read ends the export: a backup that lacks it would look whole.
-func TestExportOfWhatCannotBeRead(t *testing.T) {
+// An object that cannot be read aborts the export: a backup without it would appear to be complete.
+func TestExportFailsForUnreadableObjects(t *testing.T) {
 	etcd := newStore(t, encrypted(t, secretbox))
 	must(t, etcd.create(t, "Project", aProject("p", "garden-p")))
 	s := openStore(t, etcd.etcd)

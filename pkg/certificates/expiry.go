@@ -15,14 +15,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Expiry is the metric of when a certificate expires, wherever it comes from: a Keeper, an Issuer, or files that another client
-// replaces. It is queried with each scrape. Without a certificate there is no sample.
+// Expiry is the metric of the expiry of a certificate, which a Keeper, an Issuer or files provide. The certificate is read in each scrape.
+// Without a certificate, there is no sample.
 type Expiry struct {
 	current func() (*x509.Certificate, error)
 	desc    *prometheus.Desc
 }
 
-// NewExpiry returns the metric of a server, by a function for tls.Config.
+// NewExpiry returns the metric of a server. get is its tls.Config.GetCertificate.
 func NewExpiry(server string, get func(*tls.ClientHelloInfo) (*tls.Certificate, error)) *Expiry {
 	return newExpiry(server, func() (*x509.Certificate, error) {
 		served, err := get(&tls.ClientHelloInfo{})
@@ -30,19 +30,19 @@ func NewExpiry(server string, get func(*tls.ClientHelloInfo) (*tls.Certificate, 
 			return nil, err
 		}
 		if served == nil || len(served.Certificate) == 0 {
-			return nil, errors.New("there is no certificate yet")
+			return nil, errors.New("no certificate yet")
 		}
 		return x509.ParseCertificate(served.Certificate[0])
 	})
 }
 
-// NewExpiryPEM returns the metric of a server, by a function that returns its certificate and key in PEM.
+// NewExpiryPEM returns the metric of a server. current returns its PEM-encoded certificate and key.
 func NewExpiryPEM(server string, current func() (certificate, key []byte)) *Expiry {
 	return newExpiry(server, func() (*x509.Certificate, error) {
 		certificate, _ := current()
 		block, _ := pem.Decode(certificate)
 		if block == nil {
-			return nil, errors.New("there is no certificate yet")
+			return nil, errors.New("no certificate yet")
 		}
 		return x509.ParseCertificate(block.Bytes)
 	})
@@ -50,10 +50,10 @@ func NewExpiryPEM(server string, current func() (certificate, key []byte)) *Expi
 
 func newExpiry(server string, current func() (*x509.Certificate, error)) *Expiry {
 	return &Expiry{current: current, desc: prometheus.NewDesc("groundskeeper_serving_certificate_expiration_timestamp_seconds",
-		"When the certificate of a server ends, in seconds since 1970: of apiserver, webhooks, etcd, or etcd-client (the API servers, to etcd).", nil, prometheus.Labels{"server": server})}
+		"When the certificate of a server expires, in seconds since 1970: apiserver, webhooks, etcd, or etcd-client (of the API servers, for etcd).", nil, prometheus.Labels{"server": server})}
 }
 
-// Register adds the metric to a registry. It takes the place of that of an earlier server of this process.
+// Register adds the metric to a registry. It replaces that of an earlier server of this process.
 func (e *Expiry) Register(registry prometheus.Registerer) error {
 	err := registry.Register(e)
 	if registered := (prometheus.AlreadyRegisteredError{}); errors.As(err, &registered) {

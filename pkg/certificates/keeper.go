@@ -1,17 +1,17 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package certificates keeps the serving certificate of a server that was given none: it makes a pair and the CA that signs it,
-// keeps them in a Secret that all replicas share, publishes the CA to clients (caBundle of APIServices and webhooks), and replaces
-// all of it before it ends, without a request that fails.
+// Package certificates manages the serving certificate of a server without a configured one. A Keeper generates a key pair and the CA
+// that signs it, stores them in a Secret that all replicas share, publishes the CA to clients (caBundle of APIServices and webhooks),
+// and replaces everything before it expires, without failed requests.
 //
-// A certificate is replaced in steps, each of which is one write of the Secret: the next pair is *staged*, so that the bundle has
-// its CA beside the old one; when every client has had the bundle for a while it is *promoted*, and all replicas serve it; when
-// that was a while ago the bundle is *pruned* of the old CA. The decision (plan.go) is a pure function of what a replica knows.
-// Replicas do not elect a leader: updates are optimistic, the first wins.
+// A certificate is replaced in steps, each of which is one write of the Secret. The next pair is *staged*: the bundle contains its CA in
+// addition to the current one. When every client has had this bundle for a while, the pair is *promoted*, and all replicas serve it.
+// After another while, the old CA is *pruned* from the bundle. The decision (plan.go) is a pure function of the state that a replica has
+// observed. There is no leader election: updates use optimistic locking.
 //
-// A CA signs one certificate, and its key is never stored: the Secret has nothing that could sign another. An Issuer is for
-// programs that would not learn of the next CA before it signs, such as etcd: there one CA stays.
+// A CA signs one certificate, and its key is never stored, so that a stolen Secret cannot be used to sign others. An Issuer is for
+// programs that read the CA bundle only at startup, such as etcd: its CA is long-lived.
 package certificates
 
 import (
@@ -114,7 +114,7 @@ func New(config *rest.Config, options Options) (*Keeper, error) {
 	return k, nil
 }
 
-// Prepare returns when there is a certificate to serve. What fails is tried again until ctx is done.
+// Prepare returns when a certificate is available. It retries after errors until ctx is done.
 func (k *Keeper) Prepare(ctx context.Context) error {
 	var problem error
 	pause := minPause
@@ -166,7 +166,7 @@ func (k *Keeper) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) 
 	if p := k.served.Load(); p != nil {
 		return p.tls, nil
 	}
-	return nil, errors.New("there is no certificate yet")
+	return nil, errors.New("no certificate yet")
 }
 
 // Current returns the certificate and its key, in PEM; nothing before Prepare returned.

@@ -78,8 +78,8 @@ func TestRotation(t *testing.T) {
 				t.Errorf("replica %d serves another one", i)
 			}
 		}
-		// Staged, promoted, pruned; the targets hear of two bundles, from one replica or from both, and once more from one that
-		// read the Secret before the other wrote it.
+		// Staged, promoted, pruned. Each target is written for two bundles, by one replica or by both, and once more by a replica that
+		// read the Secret before the other one wrote it.
 		if secret, targets := c.writes(); secret != 4 || targets < 9 || targets > 21 {
 			t.Errorf("the rotation took %d writes of the Secret and %d of targets", secret-1, targets-3)
 		}
@@ -90,7 +90,7 @@ func TestRotation(t *testing.T) {
 	})
 }
 
-// A client that is slow to learn of the other's certificate is still accepted.
+// A client that receives the new certificate late is still accepted.
 func TestRotationStepByStep(t *testing.T) {
 	run(t, 1, func(t *testing.T, c *cluster) {
 		old := c.current().current
@@ -181,7 +181,7 @@ func TestSecretIsTampered(t *testing.T) {
 	}
 }
 
-// A Secret that another client keeps is neither served nor written.
+// A Secret of another owner is neither served nor written.
 func TestForeignSecret(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
@@ -204,7 +204,7 @@ func TestLateReplica(t *testing.T) {
 		late := c.keeper()
 		late.serve(foreignOnce(t))
 		if err := c.accepted(); err == nil {
-			t.Fatal("the test is of no use")
+			t.Fatal("the fixture has no effect")
 		}
 		if _, err := late.pass(t.Context()); err != nil {
 			t.Fatal(err)
@@ -246,7 +246,7 @@ func TestManualEditsAreCorrected(t *testing.T) {
 }
 
 // While the bundle of a client cannot be written, the old certificate is served.
-func TestNothingIsServedThatClientsDoNotKnow(t *testing.T) {
+func TestServedResourcesAreInTheClient(t *testing.T) {
 	run(t, 1, func(t *testing.T, c *cluster) {
 		old := c.current().current
 		c.mu.Lock()

@@ -206,7 +206,7 @@ func TestTranslation(t *testing.T) {
 }
 
 // The pusher writes Stalled as it wants it, and compares: changed by the server, it would be written again and again.
-func TestStalledOfThePusherStays(t *testing.T) {
+func TestStalledOfThePusherIsRetained(t *testing.T) {
 	tr := &midonetv1.Translation{ObjectMeta: objectMeta(false)}
 	tr.Status.ObservedGeneration, tr.Status.Conditions = 2, reported(t, "Synced=False/Refused", "Stalled=True/Refused")
 	before := tr.Status.Conditions[1]

@@ -120,7 +120,7 @@ func libraryRoutes(routes []Route) *[]routers.Route {
 // InvalidRoutes names the routes that make Neutron reject every change of a router's routes: their next hop is in no network of the
 // router, or is the router itself. Neutron's own message quotes all routes.
 func (n Network) InvalidRoutes(ctx context.Context, router Router) ([]Route, error) {
-	op := "look for invalid routes of router " + router.ID
+	op := "find invalid routes of router " + router.ID
 	ports, err := n.ports(ctx, op, url.Values{"device_id": {router.ID}})
 	if err != nil {
 		return nil, err

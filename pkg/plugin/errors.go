@@ -60,7 +60,7 @@ func explained(err error) error {
 	if failed, ok := errors.AsType[*apiutil.ErrResourceDiscoveryFailed](err); ok {
 		for version := range *failed {
 			if isOwn(version.Group) {
-				return fmt.Errorf("%w: %s", err, whereToLook(version.Version, version.Group))
+				return fmt.Errorf("%w: %s", err, whatToCheck(version.Version, version.Group))
 			}
 		}
 		return err
@@ -74,7 +74,7 @@ func explained(err error) error {
 	return err
 }
 
-// kubeconfigError explains why no client can be made of the kubeconfig and the flags.
+// kubeconfigError explains why the kubeconfig and the flags are not usable.
 func kubeconfigError(err error) error {
 	if clientcmd.IsEmptyConfig(err) {
 		return errors.New("there is no kubeconfig: set KUBECONFIG, or pass --kubeconfig")
@@ -90,11 +90,11 @@ func unavailable(err error) error {
 		return err
 	}
 	group := status.Status().Details.Group
-	return fmt.Errorf("%w: %s", err, whereToLook(newScheme().PrioritizedVersionsForGroup(group)[0].Version, group))
+	return fmt.Errorf("%w: %s", err, whatToCheck(newScheme().PrioritizedVersionsForGroup(group)[0].Version, group))
 }
 
-// whereToLook names what shows why Groundskeeper's API server is unavailable.
-func whereToLook(version, group string) string {
+// whatToCheck names the objects that show why Groundskeeper's API server is unavailable.
+func whatToCheck(version, group string) string {
 	return fmt.Sprintf("groundskeeper-apiserver is unavailable: see its log, and kubectl describe apiservice %s.%s", version, group)
 }
 

@@ -33,10 +33,10 @@ func newUninstall(c *command) *cobra.Command {
 	flags := cmd.Flags()
 	flags.BoolVarP(&yes, "yes", "y", false, "skip the confirmation")
 	flags.BoolVar(&preview, "dry-run", false, "show the plan, and change nothing")
-	flags.StringVar(&o.Projects, "projects", o.Projects, "keep: the namespaces of Projects stay; delete: they go with all that is in them")
-	flags.StringVar(&o.Klusters, "klusters", o.Klusters, "detach: nothing of their clusters is touched; deorbit: what these made in OpenStack is deleted")
-	flags.StringSliceVar(&o.Abandon, "abandon", nil, "`kinds` whose finalizers are removed without a cleanup: translations, klusters")
-	flags.BoolVar(&o.KeepData, "keep-data", false, "keep the namespaces of the installation, with the volumes in them")
+	flags.StringVar(&o.Projects, "projects", o.Projects, "keep: retain the namespaces of Projects; delete: delete them with their contents")
+	flags.StringVar(&o.Klusters, "klusters", o.Klusters, "detach: retain clusters and their resources in OpenStack; deorbit: delete the resources that clusters created in OpenStack")
+	flags.StringSliceVar(&o.Abandon, "abandon", nil, "`kinds` whose finalizers are removed without cleanup: translations, klusters")
+	flags.BoolVar(&o.KeepData, "keep-data", false, "retain the namespaces of the installation, including volumes")
 	flags.StringVar(&o.ConfigFile, "config", "", "configuration `file` of the controller manager, if it does not run as the Deployment of the manifests")
 	flags.DurationVar(&o.Timeout, "timeout", o.Timeout, "how long a step may wait without any progress")
 	return cmd
@@ -53,7 +53,7 @@ func (c *command) uninstall(ctx context.Context, o uninstall.Options, yes, previ
 	if err != nil {
 		return err
 	}
-	found, err := u.Look(ctx)
+	found, err := u.Inspect(ctx)
 	if err != nil {
 		return err
 	}

@@ -1,9 +1,8 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package registry stores and serves kinds. What all kinds have in common is here, once: the store, the status subresource, the
-// strategy around creation and update, and the table that kubectl prints. What differs from kind to kind is a Kind, in a dedicated
-// package below this one.
+// Package registry stores and serves kinds. It has the code that all kinds share: the store, the status subresource, the strategy for
+// creation and update, and the table that kubectl prints. Kind-specific code is in a Kind, in one package per kind below this one.
 package registry
 
 import (
@@ -27,61 +26,60 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/registry/claims"
 )
 
-// Object is what every kind is.
+// Object is implemented by every kind.
 type Object interface {
 	runtime.Object
 	metav1.Object
 }
 
-// Kind describes a kind to NewStorage: its names, its columns and the rules that only it has.
+// Kind describes a kind for NewStorage: its names, columns and kind-specific rules.
 type Kind[T Object] struct {
-	// GroupVersion is the one version that is served and stored.
+	// GroupVersion is the only version that is served and stored.
 	GroupVersion schema.GroupVersion
 	// Resource is the plural, Singular the singular name in paths and on the command line.
 	Resource, Singular string
-	// ShortNames are further names on the command line, Categories the groups it belongs to there.
+	// ShortNames and Categories are those of kubectl.
 	ShortNames, Categories []string
-	// Namespaced reports whether objects live in namespaces.
+	// Namespaced reports whether the kind is namespaced.
 	Namespaced bool
-	// Finalizer is on every object from its creation to its deletion; "" for none.
+	// Finalizer is set at the creation of each object, unless it is empty.
 	Finalizer string
 	// AllOrNone makes a DELETECOLLECTION delete nothing when admission rejects the deletion of one of the objects.
 	AllOrNone bool
-	// DesiredFields are the top-level JSON fields that users write: neither metadata nor status.
+	// DesiredFields are the top-level JSON fields with the desired state: all except metadata and status.
 	DesiredFields []string
 
 	// New and NewList return an empty object and an empty list.
 	New     func() T
 	NewList func() runtime.Object
-	// Desired returns what DesiredFields hold, to compare; a change raises the generation.
+	// Desired returns the values of DesiredFields. If they change, the generation is incremented.
 	Desired func(T) any
-	// CopyStatus copies the status from one object to another, Assign copies all of it: *to = *from.
+	// CopyStatus copies the status of an object, Assign the complete object: *to = *from.
 	CopyStatus, Assign func(to, from T)
-	// Normalize brings an object to the one form in which it is stored. It is idempotent. It may be nil.
+	// Normalize converts an object to the canonical form in which it is stored. It is idempotent. It may be nil.
 	Normalize func(T)
-	// Summarize writes the conditions that summarize the others. It is called before each write of an object, when all else of
-	// it is known, with the object before the write, an empty one for a new object. It does not change lists that another
-	// object may share. It may be nil.
+	// Summarize sets the conditions that summarize the others. It is the last step before each write of an object. The old object is
+	// empty for a creation. It must not modify slices that other objects may share. It may be nil.
 	Summarize func(obj, old T, now time.Time)
-	// Warn returns the warnings for a user that makes a valid change, dry runs included. It may be nil.
+	// Warn returns the warnings of a valid request, including dry runs. It may be nil.
 	Warn func(obj, old T) []string
-	// SelectableFields are what field selectors can request beside name and namespace. It may be nil.
+	// SelectableFields returns the fields for field selectors in addition to name and namespace. It may be nil.
 	SelectableFields func(T) fields.Set
-	// IndexedFields are the selectable fields that the watch cache keeps an index of.
+	// IndexedFields are the selectable fields for which the watch cache has an index.
 	IndexedFields []string
-	// Columns are what kubectl prints between name and age.
+	// Columns are the columns that kubectl prints between name and age.
 	Columns []Column[T]
 
-	// Rules are the steps of creation and update that only this kind has.
+	// Rules are the kind-specific steps of creation and update.
 	Rules Rules[T]
 }
 
-// Rules are the steps of creation and update that differ from kind to kind. They see the object before it is
-// normalised, and validate it after.
+// Rules are the kind-specific steps of creation and update. The Prepare methods are called before an object is normalized, the Validate
+// methods afterwards.
 type Rules[T Object] interface {
-	// PrepareForCreate sets what the server decides. Name, namespace and uid are known. It is idempotent.
+	// PrepareForCreate sets the fields that the server determines. Name, namespace and UID are set. It is idempotent.
 	PrepareForCreate(obj T)
-	// PrepareForUpdate carries over what a new version of an object lacks but cannot lose.
+	// PrepareForUpdate copies fields from the old object that a new version must not remove.
 	PrepareForUpdate(obj, old T)
 	// Validate checks a new object.
 	Validate(obj T) field.ErrorList
@@ -119,7 +117,7 @@ func NewStorage[T Object](kind Kind[T], scheme *runtime.Scheme, options generic.
 		}
 	}
 	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: options, AttrFunc: attrs, Indexers: &indexers}); err != nil {
-		return nil, fmt.Errorf("cannot store %s.%s: %w", kind.Resource, kind.GroupVersion.Group, err)
+		return nil, fmt.Errorf("create the store of %s.%s: %w", kind.Resource, kind.GroupVersion.Group, err)
 	}
 	status := *store
 	status.UpdateStrategy, status.ResetFieldsStrategy = statusStrategy[T]{s}, statusStrategy[T]{s}
@@ -132,7 +130,7 @@ func NewStorage[T Object](kind Kind[T], scheme *runtime.Scheme, options generic.
 	}, nil
 }
 
-// attributes returns what label and field selectors see of an object.
+// attributes returns the labels and fields of an object for selectors.
 func (k Kind[T]) attributes() storage.AttrFunc {
 	return func(obj runtime.Object) (labels.Set, fields.Set, error) {
 		o, ok := obj.(T)

@@ -199,7 +199,7 @@ func (noOptions) GetRESTOptions(schema.GroupResource, runtime.Object) (generic.R
 
 func TestStorageFails(t *testing.T) {
 	_, err := registry.NewStorage(project.Kind(), newScheme(t), noOptions{})
-	if want := "cannot store projects.core.gardener.cloud: etcd is unavailable"; err == nil || err.Error() != want {
+	if want := "create the store of projects.core.gardener.cloud: etcd is unavailable"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

@@ -187,7 +187,7 @@ func TestTableOfAList(t *testing.T) {
 }
 
 // kubectl and dashboards iterate over the rows: no rows must be an empty list, not null.
-func TestTableOfNothing(t *testing.T) {
+func TestEmptyTable(t *testing.T) {
 	forEach(t, func(t *testing.T, kind served) {
 		table, err := kind.store.ConvertToTable(t.Context(), kind.list, nil)
 		if err != nil {

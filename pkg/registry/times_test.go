@@ -15,8 +15,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/registry"
 )
 
-// An apply that changes nothing but its own time, and with it the order of the managers, writes nothing.
-func TestTimeOfAnApplyAlone(t *testing.T) {
+// A server-side apply that changes only its time, and with it the order of the managers, writes nothing.
+func TestApplyThatChangesOnlyItsTime(t *testing.T) {
 	at := func(second int64) *metav1.Time { return new(metav1.Unix(second, 0)) }
 	entry := func(manager, fields string, second int64) metav1.ManagedFieldsEntry {
 		return metav1.ManagedFieldsEntry{
@@ -32,7 +32,7 @@ func TestTimeOfAnApplyAlone(t *testing.T) {
 	}{
 		"the time alone":                 {entries: later},
 		"the time and a label":           {later, func(_ served, o registry.Object) { o.SetLabels(map[string]string{"a": "b"}) }, true},
-		"the time and what is wanted":    {later, func(s served, o registry.Object) { s.change(o) }, true},
+		"the time and the desired state": {later, func(s served, o registry.Object) { s.change(o) }, true},
 		"another field becomes owned":    {[]metav1.ManagedFieldsEntry{entry("gitops", "{a,c}", 1), entry("other", "{b}", 2)}, nil, true},
 		"another client owns":            {append(slices.Clone(stored), entry("third", "{c}", 3)), nil, true},
 		"a manager owns nothing anymore": {later[:1], nil, true},

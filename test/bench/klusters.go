@@ -109,12 +109,12 @@ func (k *klusters) idle(ctx context.Context) error {
 		return err
 	}
 	// Right behind a reconciliation, nothing that is counted as one of two figures is missing in the other.
-	passes, looks, err := k.passes(ctx, passes+1)
+	passes, checks, err := k.passes(ctx, passes+1)
 	if err != nil {
 		return err
 	}
 	cloud.Requests()
-	morePasses, moreLooks, err := k.passes(ctx, passes+idlePassesOfKluster)
+	morePasses, moreChecks, err := k.passes(ctx, passes+idlePassesOfKluster)
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (k *klusters) idle(ctx context.Context) error {
 		return err
 	}
 	// A check reads the router once, too.
-	reads -= moreLooks - looks
+	reads -= moreChecks - checks
 	return errors.Join(
 		k.add("", "reads of the router for each run over one without routes", reads/(morePasses-passes), "1", new(goalIdlePass)),
 		k.add("", "other requests of these runs", others, "1", new(goalNone)),

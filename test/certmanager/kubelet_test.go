@@ -44,7 +44,7 @@ func (w *world) mount(name string) (dir string) {
 				secret, isSecret := event.Object.(*corev1.Secret)
 				if !ok || !isSecret {
 					if w.ctx.Err() == nil {
-						w.Errorf("Secret %s is not followed any more: %v", name, event.Object)
+						w.Errorf("Secret %s is no longer followed: %v", name, event.Object)
 					}
 					return
 				}

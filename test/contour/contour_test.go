@@ -130,7 +130,7 @@ func (w *world) receive(what string, services map[string]bool) dump {
 
 // While a backend is in maintenance no route sends it anything, and everything else continues; afterwards Contour serves exactly
 // what it served before; and when the backend has been deleted, every route is valid without it.
-func TestWhatContourServes(t *testing.T) {
+func TestContourConfiguration(t *testing.T) {
 	w, all := newWorld(t), examples()
 	var backends []*gimbalv1.DiscoveryBackend
 	for i, each := range all {

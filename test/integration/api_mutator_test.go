@@ -101,7 +101,7 @@ func TestAgreeingManagersOfAProject(t *testing.T) {
 }
 
 // Server-side apply creates under the same rules, and later writes change neither the creator nor take the owner away.
-func TestProjectStaysItsCreators(t *testing.T) {
+func TestProjectRemainsOwnedByItsCreator(t *testing.T) {
 	t.Parallel()
 	c := as(t, "carla", groupWith(t, "gardener.cloud:admin")) // to apply is to patch
 	project := &gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: name(t, "whose")}}

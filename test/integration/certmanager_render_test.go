@@ -76,7 +76,7 @@ func TestInstallationsWithCertManager(t *testing.T) {
 		}
 		for _, name := range m.names("Role") {
 			if content := fmt.Sprint(m["Role "+name].Object["rules"]); strings.Contains(content, apiserver+"-tls") || strings.Contains(content, manager+"-tls") {
-				t.Errorf("%s: Role %s is of no use: %s", what, name, content)
+				t.Errorf("%s: Role %s grants access to an unused Secret: %s", what, name, content)
 			}
 		}
 	}

@@ -167,7 +167,7 @@ func testDeorbitFreezeByWebhooks(t *testing.T, o *orbit) {
 	if after := get(); after != before {
 		t.Error("it was written again")
 	}
-	// What another client made of it does not go with what Groundskeeper wants: it is recreated.
+	// An object that another client changed in conflict with the desired state is recreated.
 	first := config.UID
 	service := `{"service":{"namespace":"frozen2","name":"web"}}`
 	if err := o.c.Patch(t.Context(), config, client.RawPatch("application/json-patch+json", []byte(`[{"op":"replace","path":"/webhooks/0/clientConfig","value":`+service+`}]`))); err != nil {
@@ -245,7 +245,7 @@ func testDeorbitWebhooks(t *testing.T, o *orbit) {
 		return nil
 	})
 	o.create(mutating)
-	eventually(t, func(ctx context.Context) error { // the API server learns of webhooks after a moment
+	eventually(t, func(ctx context.Context) error { // the API server receives webhooks by a watch
 		if err := o.c.Delete(ctx, web, client.DryRunAll); !apierrors.IsInternalError(err) {
 			return fmt.Errorf("not yet: %w", err)
 		}
@@ -258,7 +258,7 @@ func testDeorbitWebhooks(t *testing.T, o *orbit) {
 	// The API server queries all others concurrently and reports what came first: the one that responds hides the other one, now
 	// and then.
 	eventually(t, func(ctx context.Context) error {
-		if _, _, err := o.look(ctx, kubernikusv1.DeorbitServices); err != nil {
+		if _, _, err := o.check(ctx, kubernikusv1.DeorbitServices); err != nil {
 			return err
 		}
 		if err := o.c.Get(ctx, client.ObjectKeyFromObject(config), config); err != nil {
@@ -336,7 +336,7 @@ func testDeorbitKills(t *testing.T, o *orbit) {
 	over := func(s kubernikusv1.DeorbitStage) {
 		t.Helper()
 		eventually(t, func(ctx context.Context) error {
-			report, over, err := o.look(ctx, s)
+			report, over, err := o.check(ctx, s)
 			if err == nil && !over {
 				err = fmt.Errorf("%+v remain", report.Remaining)
 			}
@@ -403,7 +403,7 @@ func testDeorbitRejections(t *testing.T, o *orbit) {
 		connection := o.open(config)
 		o.connect = func() *cluster.Connection { return connection }
 		for _, s := range []kubernikusv1.DeorbitStage{kubernikusv1.DeorbitFreeze, kubernikusv1.DeorbitPods, kubernikusv1.DeorbitSnapshots, kubernikusv1.DeorbitClaims, kubernikusv1.DeorbitServices, kubernikusv1.DeorbitWait} {
-			if report, _, err := o.look(t.Context(), s); err == nil || strings.Contains(err.Error(), anonymous.BearerToken) {
+			if report, _, err := o.check(t.Context(), s); err == nil || strings.Contains(err.Error(), anonymous.BearerToken) {
 				t.Errorf("%s, %s: %+v, %v", name, s, report, err)
 			}
 		}

@@ -98,8 +98,8 @@ func (o *orbit) open(config *rest.Config) *cluster.Connection {
 	return connection
 }
 
-// look does one check of a stage, and records what it saw. over reports that the stage is.
-func (o *orbit) look(ctx context.Context, s kubernikusv1.DeorbitStage) (report stage.Report, over bool, err error) {
+// check runs a stage once, and records what it observed. over reports that the stage is complete.
+func (o *orbit) check(ctx context.Context, s kubernikusv1.DeorbitStage) (report stage.Report, over bool, err error) {
 	report, err = o.connect().Run(ctx, s, stage.Work{Policies: o.policies, Recorded: o.seen, Began: time.Now(), Now: time.Now()})
 	o.deleted = append(o.deleted, report.Deleted...)
 	before := stage.Seen{Volumes: slices.Clone(o.seen.Volumes), Snapshots: slices.Clone(o.seen.Snapshots), Services: slices.Clone(o.seen.Services)}
@@ -124,7 +124,7 @@ func put[T any](records *[]T, seen []T, id func(T) string) {
 // must does one check, which must not fail.
 func (o *orbit) must(s kubernikusv1.DeorbitStage) stage.Report {
 	o.t.Helper()
-	report, _, err := o.look(o.t.Context(), s)
+	report, _, err := o.check(o.t.Context(), s)
 	if err != nil {
 		o.t.Fatalf("%s: %v", s, err)
 	}
@@ -135,7 +135,7 @@ func (o *orbit) must(s kubernikusv1.DeorbitStage) stage.Report {
 func (o *orbit) finish(s kubernikusv1.DeorbitStage) (last stage.Report) {
 	o.t.Helper()
 	eventually(o.t, func(ctx context.Context) error {
-		report, over, err := o.look(ctx, s)
+		report, over, err := o.check(ctx, s)
 		if last = report; err == nil && !over {
 			err = fmt.Errorf("%s: %+v remain", s, report.Remaining)
 		}
@@ -148,7 +148,7 @@ func (o *orbit) finish(s kubernikusv1.DeorbitStage) (last stage.Report) {
 func (o *orbit) remains(s kubernikusv1.DeorbitStage, kind, name, words string) {
 	o.t.Helper()
 	eventually(o.t, func(ctx context.Context) error {
-		report, _, err := o.look(ctx, s)
+		report, _, err := o.check(ctx, s)
 		if err != nil {
 			return err
 		}
@@ -165,7 +165,7 @@ func (o *orbit) remains(s kubernikusv1.DeorbitStage, kind, name, words string) {
 func (o *orbit) removes(s kubernikusv1.DeorbitStage, objects ...client.Object) {
 	o.t.Helper()
 	eventually(o.t, func(ctx context.Context) error {
-		_, _, err := o.look(ctx, s)
+		_, _, err := o.check(ctx, s)
 		for _, object := range objects {
 			err = errors.Join(err, confirmDeleted(ctx, o.c, object))
 		}

@@ -23,9 +23,9 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 )
 
-// The shared plane runs no discoverers. A backend reports so, and can be deleted even so: the copies of a discoverer that was run
-// manually go with it, and so do the references to them and what is left of a Deployment.
-func TestBackendsGoWithoutAnImage(t *testing.T) {
+// Without an image for discoverers, a backend reports NoImage and can be deleted. The copies of a discoverer that was started manually,
+// the references to them and a leftover Deployment are deleted with it.
+func TestDeleteBackendWithoutImage(t *testing.T) {
 	t.Parallel()
 	c, shop := admin(t), freshNamespace(t, "shop")
 	made := backend(metav1.ObjectMeta{Namespace: discoveryNamespace, Name: name(t, "hand")})
@@ -45,7 +45,7 @@ func TestBackendsGoWithoutAnImage(t *testing.T) {
 		available := meta.FindStatusCondition(made.Status.Conditions, gimbalv1.ConditionAvailable)
 		if available == nil || available.Status != metav1.ConditionFalse || available.Reason != "NoImage" ||
 			!strings.Contains(available.Message, "set controllers.discovery.image") {
-			return fmt.Errorf("conditions: %+v", made.Status.Conditions)
+			return fmt.Errorf("conditions = %+v, want Available=False/NoImage", made.Status.Conditions)
 		}
 		return nil
 	})
@@ -82,17 +82,17 @@ func TestBackendsGoWithoutAnImage(t *testing.T) {
 	}
 	absent(t, made, web, slice, deployment)
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign); err != nil {
-		t.Errorf("a Service without Groundskeeper's mark: %v", err)
+		t.Errorf("get a Service without the label of the discoverer: %v", err)
 	}
 	get(t, ingress)
 	if paths := ingress.Spec.Rules[0].HTTP.Paths; len(paths) != 1 || paths[0].Backend.Service.Name != "other" {
-		t.Errorf("the Ingress refers to %+v", paths)
+		t.Errorf("paths of the Ingress = %+v, want only that to Service other", paths)
 	}
 	if ingress.Annotations[gimbalv1.AnnotationRemovedReferences] == "" {
-		t.Error("the Ingress has no record of what was removed")
+		t.Error("the Ingress has no record of the removed reference")
 	}
 
-	// A backend of the same name, whose Service exists again, gets the reference back.
+	// The reference is restored for a new backend of the same name whose Service exists again.
 	again := backend(metav1.ObjectMeta{Namespace: discoveryNamespace, Name: made.Name})
 	web.ResourceVersion, web.UID = "", ""
 	create(again, web)
@@ -107,14 +107,14 @@ func TestBackendsGoWithoutAnImage(t *testing.T) {
 	}
 	get(t, ingress)
 	if paths := ingress.Spec.Rules[0].HTTP.Paths; len(paths) != 2 || paths[0].Backend.Service.Name != web.Name {
-		t.Errorf("after the restoration the Ingress refers to %+v", paths)
+		t.Errorf("paths of the restored Ingress = %+v, want both", paths)
 	}
 	if record := ingress.Annotations[gimbalv1.AnnotationRemovedReferences]; record != "" {
 		t.Errorf("record = %s, want none", record)
 	}
 }
 
-// ingressTo is an Ingress with a path to each of the Services.
+// ingressTo returns an Ingress with one path per Service.
 func ingressTo(namespace string, services ...string) *networkingv1.Ingress {
 	var paths []networkingv1.HTTPIngressPath
 	for _, service := range services {
@@ -131,7 +131,7 @@ func ingressTo(namespace string, services ...string) *networkingv1.Ingress {
 	}
 }
 
-// formerDeployment is what is left of a discoverer that ran before the image was removed. It requests no pod.
+// formerDeployment returns the Deployment of a discoverer that ran before the image was removed, without replicas.
 func formerDeployment(backend *gimbalv1.DiscoveryBackend) *appsv1.Deployment {
 	labels := map[string]string{"app.kubernetes.io/name": discoverer, "app.kubernetes.io/instance": backend.Name}
 	return &appsv1.Deployment{

@@ -16,9 +16,9 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
 
-// The members have their roles as long as the Project is there, and the roles go with it, whatever the propagation of the
+// The members have their roles as long as the Project exists. The roles are deleted with it, whatever the propagation policy of the
 // deletion: the garbage collector neither deletes them early nor leaves them.
-func TestRolesStayWhateverThePropagation(t *testing.T) {
+func TestRolesAreRetainedWithEveryPropagationPolicy(t *testing.T) {
 	t.Parallel()
 	for policy, finalizer := range map[metav1.DeletionPropagation]string{
 		metav1.DeletePropagationBackground: "",

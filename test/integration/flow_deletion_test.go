@@ -19,7 +19,7 @@ import (
 )
 
 // A Project whose namespace is in use waits, reports for what, and continues automatically when the last one has been deleted.
-func TestDeletionWaitsForWhatIsInUse(t *testing.T) {
+func TestDeletionWaitsForObjectsInUse(t *testing.T) {
 	t.Parallel()
 	for kind, object := range map[string]client.Object{
 		"Kluster": &kubernikusv1.Kluster{Spec: kubernikusv1.KlusterSpec{Name: "short", Version: "1.36.3"}},

@@ -18,7 +18,7 @@ import (
 )
 
 // Labels and annotations that others put on what the controller makes stay, through its own writes too.
-func TestEditsOfOthersStay(t *testing.T) {
+func TestEditsOfOthersAreRetained(t *testing.T) {
 	t.Parallel()
 	project := newProject(t, "others", olivia(), member("User", "vera", "viewer"))
 	ready(t, project)

@@ -212,7 +212,7 @@ func TestInstallationsBesideGardener(t *testing.T) {
 			t.Errorf("the configuration is\n%s\nwithout %s", m.config(t), test.enabled)
 		}
 		if m["ClusterRole "+manager+"-gardener"] == nil {
-			t.Error("the controller manager may not look for what uses a Gardener's Project")
+			t.Error("the controller manager is not allowed to list the objects that use a Gardener's Project")
 		}
 		if slices.Contains(test.deployments, apiserver) != slices.Contains(m.names("ServiceAccount"), apiserver) {
 			t.Error("what is there of the API server is not all or nothing")

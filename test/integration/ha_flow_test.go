@@ -55,7 +55,7 @@ func TestHighAvailability(t *testing.T) {
 	end := sync.OnceFunc(h.load.end)
 	defer func() { end(); h.deletions.Wait() }()
 	h.load.continues(t, 10)
-	if writes, reads := h.load.looked(); len(writes) > 0 || reads > 0 {
+	if writes, reads := h.load.takeRepeated(); len(writes) > 0 || reads > 0 {
 		t.Errorf("before anything happened, %d reads and these writes were repeated: %v", reads, writes)
 	}
 
@@ -67,12 +67,12 @@ func TestHighAvailability(t *testing.T) {
 
 	h.deletions.Wait()
 	end()
-	for _, hand := range h.load.hands {
-		t.Logf("%s: %d writes, %d objects live, %d have been deleted", hand.kind.kind, hand.writes.Load(), len(hand.living), len(hand.dead))
-		if err := within(t, 3*time.Minute, hand.complete); err != nil {
+	for _, worker := range h.load.workers {
+		t.Logf("%s: %d writes, %d objects exist, %d were deleted", worker.kind.kind, worker.writes.Load(), len(worker.existing), len(worker.deleted))
+		if err := within(t, 3*time.Minute, worker.complete); err != nil {
 			t.Error(err)
 		}
-		if err := within(t, time.Minute, func(context.Context) error { return watches.sees(hand) }); err != nil {
+		if err := within(t, time.Minute, func(context.Context) error { return watches.sees(worker) }); err != nil {
 			t.Error(err)
 		}
 	}
@@ -108,7 +108,7 @@ func (h *ha) during(t *testing.T, what string, do func(t *testing.T)) {
 		do(t)
 		h.load.continues(t, 3)
 		t.Logf("done after %s", time.Since(began).Round(100*time.Millisecond))
-		writes, reads := h.load.looked()
+		writes, reads := h.load.takeRepeated()
 		t.Logf("%d reads were repeated, and these writes: %v", reads, writes)
 	})
 }
@@ -157,7 +157,7 @@ func (h *ha) apiserversRestart(t *testing.T) {
 		h.isEndpoint(t, server)
 		t.Logf("%s drained for %s and was back after %s", server.Name(), drained.Round(100*time.Millisecond), time.Since(began).Round(100*time.Millisecond))
 	}
-	writes, reads := h.load.looked()
+	writes, reads := h.load.takeRepeated()
 	if len(writes) > 0 || reads > 0 {
 		t.Errorf("%d reads and these writes were repeated: %v", reads, writes)
 	}

@@ -24,95 +24,95 @@ import (
 )
 
 const (
-	// loadKey is the annotation whose value a hand counts up.
+	// loadKey is the annotation whose value a worker increments.
 	loadKey = "groundskeeper.io/load"
-	// loadAlive is how many objects a hand has at most.
+	// loadAlive is the maximum number of objects of a worker.
 	loadAlive = 4
-	// loadTimeout is how long a client waits for a response.
+	// loadTimeout is the timeout of a request.
 	loadTimeout = 30 * time.Second
 )
 
-// retriable reports whether an error is one that clients repeat a request after: the server could not be reached, was too busy, or
-// did not respond before the deadline. Whether it did what the request specifies is unknown then.
+// retriable reports whether clients retry a request after an error: the server was unreachable, too busy, or did not respond before the
+// deadline. Whether it performed the request is unknown.
 func retriable(err error) bool {
 	return apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) ||
 		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err) ||
 		isCutOff(err)
 }
 
-// isCutOff reports whether kube-apiserver ended a request in the middle of the response: Groundskeeper's server was killed between
-// its headers and its body.
+// isCutOff reports whether kube-apiserver aborted a response, because the API server of Groundskeeper was killed after it had sent the
+// headers.
 func isCutOff(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "INTERNAL_ERROR; received from peer")
 }
 
-// haLoad is what users do all the time, through the aggregator: hands create, read, change, list and delete objects of all
-// four kinds. Whatever a server confirmed is remembered.
+// haLoad is the load of users: workers create, read, change, list and delete objects of all four kinds through the aggregator, and
+// record the acknowledged writes.
 type haLoad struct {
-	t      *testing.T
-	client client.WithWatch
-	hands  []*hand
-	stop   context.CancelFunc
-	group  sync.WaitGroup
+	t       *testing.T
+	client  client.WithWatch
+	workers []*worker
+	stop    context.CancelFunc
+	group   sync.WaitGroup
 
 	mu sync.Mutex
-	// repeated are the retriable errors of writes since the last check, by their text, and of reads.
+	// repeated counts the retriable errors of writes since the last check by message, reads those of reads.
 	repeated map[string]int
 	reads    int
 }
 
-// hand has objects of one kind. Its fields but the counter are its own while it works.
-type hand struct {
+// worker has the objects of one kind. Only its goroutine uses its fields, except the counter.
+type worker struct {
 	*haLoad
 	kind
 	namespace string
-	// pace ticks when the hand is allowed to do the next thing.
-	pace *time.Ticker
-	made int
-	// living are the objects that must be there, with the last value that a server confirmed; dead are those that must not.
-	living map[string]int
-	dead   []string
-	order  []string
-	// writes counts those that were confirmed.
+	// pace limits the rate of requests.
+	pace    *time.Ticker
+	created int
+	// existing are the objects that must exist, with the last acknowledged value; deleted are those that must not.
+	existing map[string]int
+	deleted  []string
+	order    []string
+	// writes counts the acknowledged writes.
 	writes atomic.Int64
 }
 
-// newLoad begins the load; end ends it.
+// newLoad starts the load; end stops it.
 func newLoad(t *testing.T, c client.WithWatch, namespace string) *haLoad {
 	ctx, stop := context.WithCancel(t.Context())
 	l := &haLoad{t: t, client: c, stop: stop, repeated: map[string]int{}}
 	for _, k := range kinds() {
-		h := &hand{haLoad: l, kind: k, living: map[string]int{}}
+		h := &worker{haLoad: l, kind: k, existing: map[string]int{}}
 		if k.namespaced {
 			h.namespace, h.pace = namespace, time.NewTicker(20*time.Millisecond)
 		} else {
-			h.pace = time.NewTicker(100 * time.Millisecond) // each is a namespace, its roles and more
+			h.pace = time.NewTicker(100 * time.Millisecond) // a Project creates a namespace, roles and more
 		}
-		l.hands = append(l.hands, h)
+		l.workers = append(l.workers, h)
 	}
-	for _, h := range l.hands {
+	for _, h := range l.workers {
 		l.group.Go(func() { h.work(ctx) })
 	}
 	return l
 }
 
-// end lets every hand finish what it does.
+// end waits until every worker has completed its request.
 func (l *haLoad) end() {
 	l.stop()
 	l.group.Wait()
 }
 
-// continues waits until every hand has had that many further writes confirmed.
+// continues waits until each worker has this number of further acknowledged writes.
 func (l *haLoad) continues(t *testing.T, writes int64) {
 	t.Helper()
 	var wanted []int64
-	for _, h := range l.hands {
+	for _, h := range l.workers {
 		wanted = append(wanted, h.writes.Load()+writes)
 	}
 	eventually(t, func(context.Context) error {
-		for i, h := range l.hands {
+		for i, h := range l.workers {
 			if n := h.writes.Load(); n < wanted[i] && !l.t.Failed() {
-				return fmt.Errorf("%s: %d writes are missing", h.kind.kind, wanted[i]-n)
+				return fmt.Errorf("%s: %d more writes expected", h.kind.kind, wanted[i]-n)
 			}
 		}
 		return nil
@@ -122,8 +122,8 @@ func (l *haLoad) continues(t *testing.T, writes int64) {
 	}
 }
 
-// looked returns how many writes were repeated since the last check, for each error.
-func (l *haLoad) looked() (writes map[string]int, reads int) {
+// takeRepeated returns how many writes were repeated since the last check, for each error.
+func (l *haLoad) takeRepeated() (writes map[string]int, reads int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	writes, reads = l.repeated, l.reads
@@ -131,8 +131,8 @@ func (l *haLoad) looked() (writes map[string]int, reads int) {
 	return writes, reads
 }
 
-// turn waits for the next tick, false when the context is done.
-func (h *hand) turn(ctx context.Context) bool {
+// turn waits for the next tick. It returns false when the context is done.
+func (h *worker) turn(ctx context.Context) bool {
 	select {
 	case <-ctx.Done():
 		return false
@@ -141,7 +141,7 @@ func (h *hand) turn(ctx context.Context) bool {
 	}
 }
 
-func (h *hand) work(ctx context.Context) {
+func (h *worker) work(ctx context.Context) {
 	defer h.pace.Stop()
 	for step := 0; !h.t.Failed() && h.turn(ctx); step++ {
 		switch {
@@ -157,15 +157,15 @@ func (h *hand) work(ctx context.Context) {
 	}
 }
 
-// write repeats a write until a server confirmed it. When it is open what became of an earlier attempt, done reports whether an
-// error means that it arrived.
-func (h *hand) write(what string, send func(ctx context.Context) error, done func(error) bool) {
-	open := false
+// write repeats a write until a server acknowledges it. If the outcome of an earlier attempt is unknown, done reports whether an error
+// means that it succeeded.
+func (h *worker) write(what string, send func(ctx context.Context) error, done func(error) bool) {
+	unknown := false
 	for !h.t.Failed() {
 		ctx, cancel := context.WithTimeout(h.t.Context(), loadTimeout)
 		err := send(ctx)
 		cancel()
-		if err == nil || open && done(err) {
+		if err == nil || unknown && done(err) {
 			h.writes.Add(1)
 			return
 		}
@@ -173,7 +173,7 @@ func (h *hand) write(what string, send func(ctx context.Context) error, done fun
 			h.t.Errorf("%s of a %s failed: %T: %v", what, h.kind.kind, err, err)
 			return
 		}
-		open = true
+		unknown = true
 		h.mu.Lock()
 		h.repeated[reason(err)]++
 		h.mu.Unlock()
@@ -184,7 +184,7 @@ func (h *hand) write(what string, send func(ctx context.Context) error, done fun
 }
 
 // read repeats a read until it gets a response.
-func (h *hand) read(what string, send func(ctx context.Context) error) {
+func (h *worker) read(what string, send func(ctx context.Context) error) {
 	for !h.t.Failed() {
 		ctx, cancel := context.WithTimeout(h.t.Context(), loadTimeout)
 		err := send(ctx)
@@ -205,27 +205,27 @@ func (h *hand) read(what string, send func(ctx context.Context) error) {
 	}
 }
 
-func (h *hand) create() {
-	h.made++
-	name := fmt.Sprintf("ha-%s-%d", strings.ToLower(h.short), h.made)
+func (h *worker) create() {
+	h.created++
+	name := fmt.Sprintf("ha-%s-%d", strings.ToLower(h.short), h.created)
 	h.write("creation", func(ctx context.Context) error {
 		return h.client.Create(ctx, h.object(name))
 	}, apierrors.IsAlreadyExists)
-	h.living[name], h.order = 0, append(h.order, name)
+	h.existing[name], h.order = 0, append(h.order, name)
 	h.check(name)
 }
 
-func (h *hand) change(name string) {
-	value := h.living[name] + 1
+func (h *worker) change(name string) {
+	value := h.existing[name] + 1
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"%d"}}}`, loadKey, value)
 	h.write("change", func(ctx context.Context) error {
 		return h.client.Patch(ctx, h.object(name), client.RawPatch(types.MergePatchType, patch))
 	}, func(error) bool { return false })
-	h.living[name] = value
+	h.existing[name] = value
 	h.check(name)
 }
 
-func (h *hand) delete(name string) {
+func (h *worker) delete(name string) {
 	if h.confirmed {
 		h.write("confirmation", func(ctx context.Context) error {
 			return confirm(ctx, h.client, h.object(name))
@@ -234,42 +234,42 @@ func (h *hand) delete(name string) {
 	h.write("deletion", func(ctx context.Context) error {
 		return h.client.Delete(ctx, h.object(name))
 	}, apierrors.IsNotFound)
-	if h.settled == nil { // there is no controller here that lets it go
+	if h.settled == nil { // no controller on this plane removes the finalizer
 		release := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
 		h.write("release", func(ctx context.Context) error {
 			return h.client.Patch(ctx, h.object(name), release)
 		}, apierrors.IsNotFound)
 	}
-	delete(h.living, name)
-	h.dead, h.order = append(h.dead, name), slices.DeleteFunc(h.order, func(n string) bool { return n == name })
+	delete(h.existing, name)
+	h.deleted, h.order = append(h.deleted, name), slices.DeleteFunc(h.order, func(n string) bool { return n == name })
 }
 
-// check reads an object: every server knows of every write that another one confirmed.
-func (h *hand) check(name string) {
+// check reads an object: every server returns the writes that another one acknowledged.
+func (h *worker) check(name string) {
 	object := h.object(name)
 	h.read("reading", func(ctx context.Context) error { return h.client.Get(ctx, client.ObjectKeyFromObject(object), object) })
-	if value := loadOf(object); value != h.living[name] && !h.t.Failed() {
-		h.t.Errorf("%s %s has the value %d after %d was confirmed", h.kind.kind, name, value, h.living[name])
+	if value := loadOf(object); value != h.existing[name] && !h.t.Failed() {
+		h.t.Errorf("value of %s %s = %d, want %d, which was acknowledged", h.kind.kind, name, value, h.existing[name])
 	}
 }
 
-func (h *hand) list() {
+func (h *worker) list() {
 	h.read("list", func(ctx context.Context) error {
 		found, err := h.names(ctx)
 		if err != nil {
 			return err
 		}
-		for name := range h.living {
+		for name := range h.existing {
 			if _, ok := found[name]; !ok {
-				h.t.Errorf("%s %s is not in a list after its creation was confirmed", h.kind.kind, name)
+				h.t.Errorf("%s %s is not in a list after its creation was acknowledged", h.kind.kind, name)
 			}
 		}
 		return nil
 	})
 }
 
-// names lists the objects of the hand that are not being deleted, with their values.
-func (h *hand) names(ctx context.Context) (map[string]int, error) {
+// names lists the objects of the worker with their values.
+func (h *worker) names(ctx context.Context) (map[string]int, error) {
 	list := &unstructured.UnstructuredList{}
 	object := h.object("any-0")
 	list.SetGroupVersionKind(object.GroupVersionKind())
@@ -285,26 +285,26 @@ func (h *hand) names(ctx context.Context) (map[string]int, error) {
 	return found, nil
 }
 
-// complete complains unless there is what servers confirmed, and nothing else.
-func (h *hand) complete(ctx context.Context) error {
+// complete returns an error unless exactly the acknowledged objects exist.
+func (h *worker) complete(ctx context.Context) error {
 	found, err := h.names(ctx)
 	if err != nil {
 		return err
 	}
-	if !maps.Equal(found, h.living) {
-		return fmt.Errorf("%s: there are %v, and there should be %v", h.resource, found, h.living)
+	if !maps.Equal(found, h.existing) {
+		return fmt.Errorf("%s = %v, want %v", h.resource, found, h.existing)
 	}
 	return nil
 }
 
-// object is the manifest of the kind under a name.
-func (h *hand) object(name string) *unstructured.Unstructured {
+// object returns the manifest of the kind with a name.
+func (h *worker) object(name string) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte(strings.ReplaceAll(h.manifest, "NAME", name)), &object.Object); err != nil {
 		h.t.Errorf("%s: %v", h.kind.kind, err)
 	}
 	object.SetNamespace(h.namespace)
-	if h.kind.kind == "Kluster" { // two on one router must not overlap
+	if h.kind.kind == "Kluster" { // the ranges of two Klusters on one router must not overlap
 		number, _ := strconv.Atoi(name[strings.LastIndex(name, "-")+1:])
 		router := fmt.Sprintf("0f6d6a5e-2d4a-4f60-9a43-%012d", number)
 		if err := unstructured.SetNestedField(object.Object, router, "spec", "openstack", "routerID"); err != nil {
@@ -321,7 +321,7 @@ func loadValue(annotations map[string]string) int {
 	return value
 }
 
-// reason is the text of an error without what differs each time.
+// reason returns the message of an error, normalized so that equal errors are counted together.
 func reason(err error) string {
 	return fmt.Sprintf("%s: %.150s", apierrors.ReasonForError(err), strings.Join(strings.Fields(err.Error()), " "))
 }

@@ -48,8 +48,8 @@ func newWatches(t *testing.T, config *rest.Config) watches {
 	return w
 }
 
-// sees complains unless a watcher knows exactly the objects of a hand, with their last values. The hand rests.
-func (w watches) sees(h *hand) error {
+// sees returns an error unless a watcher has exactly the objects of a worker, with their last values. The worker must be stopped.
+func (w watches) sees(h *worker) error {
 	seen := map[string]int{}
 	for _, item := range w[h.kind.kind].GetStore().List() {
 		object, err := meta.Accessor(item)
@@ -60,8 +60,8 @@ func (w watches) sees(h *hand) error {
 			seen[object.GetName()] = loadValue(object.GetAnnotations())
 		}
 	}
-	if !maps.Equal(seen, h.living) {
-		return fmt.Errorf("a watcher of %s knows %v, and there are %v", h.resource, seen, h.living)
+	if !maps.Equal(seen, h.existing) {
+		return fmt.Errorf("objects of the watcher of %s = %v, want %v", h.resource, seen, h.existing)
 	}
 	return nil
 }

@@ -65,7 +65,7 @@ func TestEarlierHosts(t *testing.T) {
 }
 
 // On the host of this version nothing is disabled.
-func TestNothingIsDisabledOnTodaysHost(t *testing.T) {
+func TestNothingIsDisabledOnCurrentKubernetes(t *testing.T) {
 	t.Parallel()
 	for _, server := range shared.APIServers {
 		if lines := disabledBy(t, server); len(lines) > 0 {

@@ -13,7 +13,7 @@ import (
 
 // A rule names objects that Groundskeeper's processes make. kustomize takes the name of a ConfigMap that it generates for a
 // reference wherever a rule has it, and would make the rule mention the generated name.
-func TestRulesNameWhatProcessesMake(t *testing.T) {
+func TestRulesNameObjectsThatProcessesCreate(t *testing.T) {
 	t.Parallel()
 	for _, installation := range []manifests{
 		rendered(t, "install/single-replica"), rendered(t, "install/controllers-only"), rendered(t, "install/single-replica", "install/beside-gardener"),

@@ -65,7 +65,7 @@ func TestTranslationsAreTakenOver(t *testing.T) {
 	n.export(old)
 	n.clearRequests()
 
-	t.Log("look first")
+	t.Log("plan first")
 	n.startManager("--config=" + n.configWith("plan", "controllers", "translation", "push", "mode"))
 	eventually(t, func(ctx context.Context) error { return n.planned(ctx, broken) })
 	if seen := n.requests(); seen.by(http.MethodPost, http.MethodPut, http.MethodDelete) > 0 {

@@ -31,8 +31,8 @@ var collections = map[string]string{
 	"compute/servers/detail?all_tenants=1": "servers",
 }
 
-// look lists collections.
-func (a *api) look(collections map[string]string) inventory {
+// list lists collections.
+func (a *api) list(collections map[string]string) inventory {
 	a.t.Helper()
 	found := inventory{}
 	for path, key := range collections {
@@ -94,13 +94,13 @@ func (o outside) Fatal(args ...any) { o.Fatalf("%s", fmt.Sprint(args...)) }
 // runBetweenInventories runs all tests, and fails if the cloud then contains an object that it did not contain before them: each
 // object that the tests created must have been deleted, or listed as left over and then deleted by the test (see craft.sweep).
 func runBetweenInventories(run func() int) int {
-	before := realUser(outside{}, "admin").look(collections)
+	before := realUser(outside{}, "admin").list(collections)
 	code := run()
 	var left []string
 	after := realUser(outside{}, "admin")
 	// Cinder and Octavia delete asynchronously, after they have responded.
 	comesToHold(2*time.Second, func() bool {
-		left = before.leftovers(after.look(collections))
+		left = before.leftovers(after.list(collections))
 		return len(left) == 0
 	})
 	fmt.Printf("inventory: %d objects before the tests, %d of them swept as left over or retained, %d not accounted for\n", len(before), swept.Load(), len(left))
@@ -121,12 +121,12 @@ func TestInventoryFindsLeftovers(t *testing.T) {
 	a := &api{t: t, authURL: s.AuthURL(), user: "demo", password: "testbed", project: "demo"}
 	a.login()
 	some := map[string]string{"block-storage/volumes/detail": "volumes", "network/v2.0/security-groups": "security_groups"}
-	before := a.look(some)
-	if left := before.leftovers(a.look(some)); len(left) != 0 {
+	before := a.list(some)
+	if left := before.leftovers(a.list(some)); len(left) != 0 {
 		t.Errorf("nothing was made, and %q is left", left)
 	}
 	id := a.must(http.MethodPost, "block-storage/volumes", wrap("volume", "size", 1))["id"].(string)
-	if left := before.leftovers(a.look(some)); len(left) != 1 || !strings.HasPrefix(left[0], "volumes "+id) {
+	if left := before.leftovers(a.list(some)); len(left) != 1 || !strings.HasPrefix(left[0], "volumes "+id) {
 		t.Errorf("left: %q, want volume %s", left, id)
 	}
 	group := inventory{"security_groups 1": `{"name":"default","project_id":"p"}`}

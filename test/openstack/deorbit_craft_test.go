@@ -184,7 +184,7 @@ func (d *craft) landed(reason string, left ...string) {
 func (o *orbit) inventory(t *testing.T) {
 	t.Helper()
 	a := o.home.in(t)
-	for _, object := range o.before.leftovers(a.look(projectCollections(a.projectID))) {
+	for _, object := range o.before.leftovers(a.list(projectCollections(a.projectID))) {
 		t.Error("the deorbited clusters left behind", object)
 	}
 	for _, port := range a.portsOf(o.nodeID) {
@@ -346,7 +346,7 @@ func (d *craft) sweep() {
 	}
 	seen := map[string]bool{}
 	eventually(d.t, "nothing of "+d.k.Name+" is left", func() bool {
-		left := slices.DeleteFunc(d.things(), func(t thing) bool { return t.path == "" }) // routes go with the router
+		left := slices.DeleteFunc(d.things(), func(t thing) bool { return t.path == "" }) // routes are deleted with the router
 		for _, thing := range left {
 			if !seen[thing.path] {
 				seen[thing.path] = true

@@ -115,7 +115,7 @@ func newOrbit(t *testing.T) *orbit {
 	o.neighbour.outfit()
 	o.neighbour.paths()
 	o.neighbour.had = o.neighbour.things()
-	o.before = o.home.look(projectCollections(o.home.projectID))
+	o.before = o.home.list(projectCollections(o.home.projectID))
 	return o
 }
 

@@ -23,7 +23,7 @@ func load(t *testing.T) *Roles {
 	return all
 }
 
-// A manifest documents what each role is for, and why Groundskeeper's processes have each of its rules.
+// Each role in the manifests has a comment, and so has each rule of the roles of Groundskeeper's processes.
 func TestRolesDocumentReasons(t *testing.T) {
 	all := load(t)
 	if _, err := NewUse(all); err != nil {
@@ -46,7 +46,7 @@ func TestRolesDocumentReasons(t *testing.T) {
 	}
 }
 
-// An installation that has less of something has less permissions, and none that the whole has not.
+// Installations with fewer components only remove permissions.
 func TestPatchesOnlyRevokePermissions(t *testing.T) {
 	all := load(t)
 	for file, id := range map[string]string{
@@ -69,15 +69,15 @@ func TestPatchesOnlyRevokePermissions(t *testing.T) {
 		for _, rule := range patch[0].Value {
 			less.Rules = append(less.Rules, Rule{PolicyRule: rule})
 		}
-		for _, right := range permissionsOf(t, less) {
-			if !slices.Contains(permissionsOf(t, whole), right) {
-				t.Errorf("%s: %s", file, right)
+		for _, permission := range permissionsOf(t, less) {
+			if !slices.Contains(permissionsOf(t, whole), permission) {
+				t.Errorf("%s adds the permission %s", file, permission)
 			}
 		}
 	}
 }
 
-// permissionsOf returns the permissions of a role without the rules that they are of.
+// permissionsOf returns the permissions of a role, without the numbers of their rules.
 func permissionsOf(t *testing.T, role Role) []Right {
 	t.Helper()
 	permissions, err := role.Permissions()
@@ -90,12 +90,12 @@ func permissionsOf(t *testing.T, role Role) []Right {
 	return permissions
 }
 
-func TestPageIsThatOfTheManifests(t *testing.T) {
+func TestPermissionsPageIsCurrent(t *testing.T) {
 	page, err := os.ReadFile("../../docs/permissions.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(Page(load(t)), string(page)); diff != "" {
-		t.Errorf("\"go run ./hack/permissions\" writes docs/permissions.md (-want +got):\n%s", diff)
+		t.Errorf("docs/permissions.md is stale, run \"go run ./hack/permissions\" (-want +got):\n%s", diff)
 	}
 }

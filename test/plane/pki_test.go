@@ -90,7 +90,7 @@ func TestIssue(t *testing.T) {
 	}
 }
 
-func TestEnsureReplacesOnlyWhatIsNotGood(t *testing.T) {
+func TestEnsureReplacesOnlyInvalidCertificates(t *testing.T) {
 	dir := t.TempDir()
 	a := testCA(t, dir)
 	base := subject{name: "api", groups: []string{"z", "a"}, server: true, hosts: []string{"api.system.svc"}}

@@ -189,7 +189,7 @@ func TestSharedLoadBalancer(t *testing.T) {
 	}
 }
 
-func TestGroupThatStays(t *testing.T) {
+func TestGroupIsRetained(t *testing.T) {
 	w := newWorld(t, service("web"))
 	s := w.served("web")
 	w.cloud.RemoveLoadBalancer(w.cloud.LoadBalancers("demo")[0].ID)

@@ -127,7 +127,7 @@ func (s *Standin) next(ctx context.Context) bool {
 		return true // it is set aside
 	}
 	if err == nil && pause(ctx, wait) == nil {
-		err = s.look(ctx, k)
+		err = s.handle(ctx, k)
 	}
 	if err == nil || ctx.Err() != nil {
 		s.queue.Forget(k)
@@ -138,8 +138,8 @@ func (s *Standin) next(ctx context.Context) bool {
 	return true
 }
 
-// look does what is to do for an object.
-func (s *Standin) look(ctx context.Context, k key) error {
+// handle reconciles an object.
+func (s *Standin) handle(ctx context.Context, k key) error {
 	switch k.kind {
 	case Services:
 		return s.service(ctx, k)

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Resources of the snapshots of volumes.
+// Resources of volume snapshots.
 var (
 	snapshotVersion = schema.GroupVersion{Group: "snapshot.storage.k8s.io", Version: "v1"}
 	snapshots       = snapshotVersion.WithResource("volumesnapshots")
@@ -24,7 +24,7 @@ var (
 	snapshotClasses = snapshotVersion.WithResource("volumesnapshotclasses")
 )
 
-// watch begins to see what happens in the cluster, and waits until it has seen all that is there.
+// watch starts the informers of the cluster, and waits until they have synced.
 func (s *Standin) watch(ctx context.Context) error {
 	typed := informers.NewSharedInformerFactory(s.config.Kubernetes, 0)
 	watched := map[cache.SharedIndexInformer]func(object any){
@@ -36,7 +36,7 @@ func (s *Standin) watch(ctx context.Context) error {
 	if s.config.Dynamic != nil {
 		_, err := s.config.Kubernetes.Discovery().ServerResourcesForGroupVersion(snapshotVersion.String())
 		if err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("look for snapshots: %w", err)
+			return fmt.Errorf("discover snapshots: %w", err)
 		}
 		if err == nil {
 			untyped := dynamicinformer.NewDynamicSharedInformerFactory(s.config.Dynamic, 0)
@@ -50,7 +50,7 @@ func (s *Standin) watch(ctx context.Context) error {
 	s.unwatch = stop
 	classes := typed.Storage().V1().StorageClasses().Informer()
 	claims := typed.Core().V1().PersistentVolumeClaims().Informer().GetStore()
-	watched[classes] = func(any) { // claims may have waited for it
+	watched[classes] = func(any) { // claims may wait for a StorageClass
 		for _, claim := range claims.List() {
 			s.enqueue(Claims)(claim)
 		}
@@ -70,7 +70,7 @@ func (s *Standin) watch(ctx context.Context) error {
 	return nil
 }
 
-// enqueue requests a check of an object that changed, and of those that wait for it.
+// enqueue enqueues an object that changed, and the objects that wait for it.
 func (s *Standin) enqueue(kind Kind) func(any) {
 	return func(object any) {
 		name, err := cache.DeletionHandlingObjectToName(object)
@@ -83,7 +83,7 @@ func (s *Standin) enqueue(kind Kind) func(any) {
 		}
 		switch object := object.(type) {
 		case *corev1.PersistentVolumeClaim:
-			s.againSnapshots(object)
+			s.enqueueSnapshots(object)
 		case *unstructured.Unstructured:
 			if kind == Contents {
 				s.queue.Add(key{kind: Snapshots, namespace: text(object, "spec", "volumeSnapshotRef", "namespace"), name: text(object, "spec", "volumeSnapshotRef", "name")})
@@ -92,8 +92,8 @@ func (s *Standin) enqueue(kind Kind) func(any) {
 	}
 }
 
-// againSnapshots checks the snapshots of a claim: they wait until it is bound.
-func (s *Standin) againSnapshots(claim *corev1.PersistentVolumeClaim) {
+// enqueueSnapshots enqueues the snapshots of a claim, which wait until it is bound.
+func (s *Standin) enqueueSnapshots(claim *corev1.PersistentVolumeClaim) {
 	if s.snapshots == nil {
 		return
 	}
@@ -105,7 +105,7 @@ func (s *Standin) againSnapshots(claim *corev1.PersistentVolumeClaim) {
 	}
 }
 
-// text is a field of an object, "" when it does not exist.
+// text returns a string field of an object, or "".
 func text(object *unstructured.Unstructured, path ...string) string {
 	value, _, _ := unstructured.NestedString(object.Object, path...)
 	return value

@@ -13,11 +13,11 @@ import (
 	"io"
 )
 
-// blob returns what a descriptor leads to.
+// blob returns the content of a descriptor.
 func (a archive) blob(from descriptor) ([]byte, error) {
 	content, ok := a.blobs[from.Digest]
 	if !ok {
-		return nil, fmt.Errorf("there is no blob %s", from.Digest)
+		return nil, fmt.Errorf("blob %s does not exist", from.Digest)
 	}
 	if int64(len(content)) != from.Size {
 		return nil, fmt.Errorf("blob %s has %d bytes, not %d", from.Digest, len(content), from.Size)
@@ -52,7 +52,7 @@ func eachFile(content io.Reader, visit func(file) error) error {
 			continue
 		}
 		if entry.Typeflag != tar.TypeReg {
-			return fmt.Errorf("%s is no regular file", entry.Name)
+			return fmt.Errorf("%s is not a regular file", entry.Name)
 		}
 		content, err := io.ReadAll(entries)
 		if err != nil {

@@ -136,7 +136,7 @@ func (a archive) read(top map[string][]byte) (string, []image, error) {
 	}
 	for digest := range a.blobs {
 		if !a.seen[digest] {
-			return "", nil, fmt.Errorf("nothing leads to blob %s", digest)
+			return "", nil, fmt.Errorf("blob %s is not referenced", digest)
 		}
 	}
 	return reference, images, nil

@@ -20,7 +20,7 @@ import (
 
 const demo = "groundskeeper-demo"
 
-// compile makes a program of the platform, as hack/images/build.sh does.
+// compile builds a program for a platform, as hack/images/build.sh does.
 func compile(t *testing.T, architecture string, flags ...string) []byte {
 	t.Helper()
 	directory := t.TempDir()
@@ -46,7 +46,7 @@ func write(t *testing.T, name string, content []byte) {
 	}
 }
 
-// pack makes a tar, with all files of one mode.
+// pack returns a tar archive in which all files have the same mode.
 func pack(t *testing.T, files map[string][]byte, mode int64) []byte {
 	t.Helper()
 	var packed bytes.Buffer
@@ -65,7 +65,7 @@ func pack(t *testing.T, files map[string][]byte, mode int64) []byte {
 	return packed.Bytes()
 }
 
-// layout is an OCI layout in the making.
+// layout is an OCI layout under construction.
 type layout struct {
 	t     *testing.T
 	files map[string][]byte
@@ -85,7 +85,7 @@ func (l layout) addJSON(value any) map[string]any {
 	return l.add(content)
 }
 
-// labels are those of all images.
+// labels returns the labels of all images.
 func labels() map[string]string {
 	return map[string]string{
 		"org.opencontainers.image.title": demo, "org.opencontainers.image.version": "v1", "org.opencontainers.image.revision": "abc",
@@ -93,7 +93,7 @@ func labels() map[string]string {
 	}
 }
 
-// part is what the image of a platform is made of.
+// part describes the image for one platform.
 type part struct {
 	architecture string
 	files        map[string][]byte
@@ -128,7 +128,7 @@ func (l layout) image(p part) map[string]any {
 	return manifest
 }
 
-// write writes the archive of the parts into a directory.
+// write writes an archive of the parts into a directory.
 func (l layout) write(directory string, parts ...part) string {
 	l.t.Helper()
 	var manifests []any
@@ -148,17 +148,17 @@ func (l layout) write(directory string, parts ...part) string {
 	return name
 }
 
-func TestAnArchiveThatWasTamperedWith(t *testing.T) {
+func TestReadArchiveDetectsTampering(t *testing.T) {
 	for name, c := range map[string]struct {
 		tamper func(files map[string][]byte)
 		want   string
 	}{
-		"unchanged":           {func(map[string][]byte) {}, ""},
-		"no version":          {func(f map[string][]byte) { delete(f, "oci-layout") }, "oci-layout"},
-		"no index":            {func(f map[string][]byte) { f["index.json"] = []byte("{}") }, "not one image"},
-		"a blob more":         {func(f map[string][]byte) { layout{t, f}.add([]byte("more")) }, "nothing leads to"},
-		"a blob less":         {func(f map[string][]byte) { delete(f, largest(f)) }, "there is no blob"},
-		"a blob that differs": {func(f map[string][]byte) { f[largest(f)] = []byte("other") }, "has the digest"},
+		"unchanged":     {func(map[string][]byte) {}, ""},
+		"no version":    {func(f map[string][]byte) { delete(f, "oci-layout") }, "oci-layout"},
+		"no index":      {func(f map[string][]byte) { f["index.json"] = []byte("{}") }, "not one image"},
+		"extra blob":    {func(f map[string][]byte) { layout{t, f}.add([]byte("more")) }, "is not referenced"},
+		"missing blob":  {func(f map[string][]byte) { delete(f, largest(f)) }, "does not exist"},
+		"modified blob": {func(f map[string][]byte) { f[largest(f)] = []byte("other") }, "has the digest"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := layout{t, map[string][]byte{}}
@@ -168,12 +168,12 @@ func TestAnArchiveThatWasTamperedWith(t *testing.T) {
 			_, images, err := readArchive(archive)
 			if c.want == "" {
 				if err != nil || len(images) != 2 || string(images[1].files["/"+demo].content) != "another program" {
-					t.Fatalf("images %v, error %v", images, err)
+					t.Fatalf("images = %v, error = %v", images, err)
 				}
 				return
 			}
 			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Fatalf("error %v does not contain %q", err, c.want)
+				t.Fatalf("error = %v, want one that contains %q", err, c.want)
 			}
 		})
 	}

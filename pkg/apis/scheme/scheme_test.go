@@ -17,7 +17,7 @@ import (
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 )
 
-// kinds are the four kinds, in the order of their groups.
+// kinds returns the four kinds, sorted by group.
 func kinds() []schema.GroupVersionKind {
 	return []schema.GroupVersionKind{
 		gardenerv1beta1.SchemeGroupVersion.WithKind("Project"),
@@ -37,7 +37,7 @@ func newScheme(t testing.TB) *runtime.Scheme {
 	return scheme
 }
 
-// newServerScheme has every type as its own hub too, as the server's scheme has.
+// newServerScheme returns the scheme of the API server, in which each type is also its internal version.
 func newServerScheme(t testing.TB) *runtime.Scheme {
 	t.Helper()
 	scheme := newScheme(t)
@@ -45,7 +45,7 @@ func newServerScheme(t testing.TB) *runtime.Scheme {
 	return scheme
 }
 
-// Clients depend on these names. Groups, versions and kinds are those of the four known systems.
+// Groups, versions and kinds are part of the API and equal to those of the upstream systems.
 func TestNames(t *testing.T) {
 	want := []string{
 		"core.gardener.cloud/v1beta1, Kind=Project", "gimbal.heptio.com/v1, Kind=DiscoveryBackend",
@@ -53,7 +53,7 @@ func TestNames(t *testing.T) {
 	}
 	for i, kind := range kinds() {
 		if kind.String() != want[i] {
-			t.Errorf("%s, want %s", kind, want[i])
+			t.Errorf("kind = %s, want %s", kind, want[i])
 		}
 	}
 }
@@ -64,21 +64,21 @@ func TestHub(t *testing.T) {
 		for _, name := range []string{kind.Kind, kind.Kind + "List"} {
 			version, hub := kind.GroupVersion().WithKind(name), schema.GroupVersionKind{Group: kind.Group, Version: runtime.APIVersionInternal, Kind: name}
 			if !versions.Recognizes(version) || versions.Recognizes(hub) {
-				t.Errorf("the scheme of clients: %s is there: %v, its hub: %v", version, versions.Recognizes(version), versions.Recognizes(hub))
+				t.Errorf("scheme of clients: recognizes %s = %v, its internal version = %v, want true, false", version, versions.Recognizes(version), versions.Recognizes(hub))
 			}
 			if !server.Recognizes(version) || !server.Recognizes(hub) {
-				t.Errorf("the scheme of the server: %s is there: %v, its hub: %v", version, server.Recognizes(version), server.Recognizes(hub))
+				t.Errorf("scheme of the server: recognizes %s = %v, its internal version = %v, want true, true", version, server.Recognizes(version), server.Recognizes(hub))
 				continue
 			}
 			if got, want := server.AllKnownTypes()[hub], server.AllKnownTypes()[version]; got != want {
-				t.Errorf("the hub of %s is %v, want %v", version, got, want)
+				t.Errorf("internal version of %s = %v, want %v", version, got, want)
 			}
 		}
 	}
 }
 
-// A kind that is added to the versions and missing in the hub, or in this test, cannot be served.
-func TestNothingIsMissing(t *testing.T) {
+// All registered kinds are covered by the tests of this file.
+func TestAllKindsAreTested(t *testing.T) {
 	known := map[schema.GroupVersionKind]bool{}
 	for _, kind := range kinds() {
 		known[kind] = true
@@ -89,7 +89,7 @@ func TestNothingIsMissing(t *testing.T) {
 			continue
 		}
 		if _, isObject := object.(metav1.Object); isObject && !known[kind] {
-			t.Errorf("%s is registered, and not one of the kinds of this test", kind)
+			t.Errorf("%s is registered, but is not in kinds()", kind)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // What is applied is compared with what is stored: the same manifest has the same members and owner in both.
-func TestNormalizedIsWhatIsStored(t *testing.T) {
+func TestNormalizedFormIsStored(t *testing.T) {
 	user := func(fields ...any) map[string]any {
 		member := map[string]any{"kind": "User", "name": "anna"}
 		for i := 0; i < len(fields); i += 2 {

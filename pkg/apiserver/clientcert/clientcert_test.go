@@ -208,7 +208,7 @@ func TestRespondsLikeTheLibrary(t *testing.T) {
 	}
 }
 
-func TestVerifiesOnceInAWhile(t *testing.T) {
+func TestCachesVerification(t *testing.T) {
 	w := newWorld(t)
 	later := time.Now().Add(time.Hour)
 	alice, aggregator := w.clients.client(t, "alice", later), w.proxies.client(t, "aggregator", later)
@@ -218,7 +218,7 @@ func TestVerifiesOnceInAWhile(t *testing.T) {
 		w.want(bob, "bob", 0, 1, aggregator)
 		for range 3 {
 			w.want(nil, "alice", 0, 0, alice)
-			w.want(bob, "alice", 0, 0, alice) // the header of a client is nobody's word
+			w.want(bob, "alice", 0, 0, alice) // the header of a client that is not the front proxy is ignored
 			w.want(bob, "bob", 0, 0, aggregator)
 			w.want(eve, "eve", 0, 0, aggregator)
 		}

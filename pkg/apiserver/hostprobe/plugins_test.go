@@ -50,9 +50,9 @@ func describe(resource schema.GroupVersionResource) string {
 	return strings.Join([]string{resource.Group, resource.Version, resource.Resource}, "/")
 }
 
-// TestFeaturesAreWhatTheLibraryWatches runs every admission plugin of the library, and priority and
+// TestFeaturesMatchTheLibrary runs every admission plugin of the library, and priority and
 // fairness. It fails when another version of the library watches something else.
-func TestFeaturesAreWhatTheLibraryWatches(t *testing.T) {
+func TestFeaturesMatchTheLibrary(t *testing.T) {
 	plugins := admission.NewPlugins()
 	genericapiserver.RegisterAllAdmissionPlugins(plugins)
 	resourcequota.Register(plugins)

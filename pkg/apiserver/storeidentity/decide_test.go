@@ -63,8 +63,8 @@ func TestDecide(t *testing.T) {
 
 var acceptFlag = regexp.MustCompile(`--accept-store=(\S+)$`)
 
-// TestAcceptIsPrintedAndGoodForOnce takes the flag from the rejection, uses it, and leaves it there when the store is lost again.
-func TestAcceptIsPrintedAndGoodForOnce(t *testing.T) {
+// TestAcceptIsPrintedAndValidOnce takes the flag from the rejection, uses it, and leaves it there when the store is lost again.
+func TestAcceptIsPrintedAndValidOnce(t *testing.T) {
 	for name, facts := range map[string]Facts{
 		"wiped": {Recorded: &Record{"a", 9}},
 		"other": {Recorded: &Record{"a", 9}, Stored: &Record{"b", 3}},

@@ -216,7 +216,7 @@ func TestRelabelIsReported(t *testing.T) {
 }
 
 // The same absence is needed to the end: a node that was back while a batch was under way began another one.
-func TestStillStale(t *testing.T) {
+func TestRemainsStale(t *testing.T) {
 	i, clock := newTestInventory(t, "a")
 	i.SetVolume(on("v", "a"))
 	i.RemoveNode("a")

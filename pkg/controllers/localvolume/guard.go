@@ -17,9 +17,9 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
-// look lists the nodes live: the metadata of all of them in one request, because a volume may name a node by a label. The API
-// server responds such a list from a state no older than the request.
-func (s *Site) look(ctx context.Context) (*nodeSet, error) {
+// liveNodes lists the metadata of all nodes from the API server in one request, because a volume may refer to a node by a label. The
+// list is not older than the request.
+func (s *Site) liveNodes(ctx context.Context) (*nodeSet, error) {
 	list := nodeMetadataList()
 	if err := s.Client.List(ctx, list); err != nil {
 		return nil, fmt.Errorf("list the nodes before a deletion: %w", err)
@@ -59,7 +59,7 @@ func (s *Site) Clear(ctx context.Context, subjects []Subject, isDue func(*Subjec
 	if len(due) == 0 {
 		return nil, nil, nil
 	}
-	live, err := s.look(ctx)
+	live, err := s.liveNodes(ctx)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -80,7 +80,7 @@ func TestWithheldSliceChanges(t *testing.T) {
 }
 
 // A slice that was never withheld stays as the backend reports it, and so does one whose annotation cannot be read.
-func TestRestoreLeavesTheRest(t *testing.T) {
+func TestRestoreRetainsOtherReferences(t *testing.T) {
 	for _, letters := range []string{"---", "y--", "n--", "yyn", "nnn", "nyy", "yyy", "nn-", "nyn"} {
 		slice := sliceOf(t, letters)
 		Restore(slice)

@@ -52,5 +52,5 @@ func TestSelector(t *testing.T) {
 	update(t, w.there, labelled(api, published))
 	w.until("what is selected later is here", func() bool { return slices.Equal(w.names(), []string{"shop/us-api", "shop/us-web"}) })
 	update(t, w.there, labelled(web, nil))
-	w.until("what is not selected any more is deleted", func() bool { return slices.Equal(w.names(), []string{"shop/us-api"}) })
+	w.until("what is no longer selected is deleted", func() bool { return slices.Equal(w.names(), []string{"shop/us-api"}) })
 }

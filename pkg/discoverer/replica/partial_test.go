@@ -28,7 +28,7 @@ func TestUnknown(t *testing.T) {
 		w.Touch(keyOf("old0"))
 		w.Deleted(keyOf("old1"), refTo("old1")) // as after a second listing
 		w.after(time.Minute)
-		w.expect("looked immediately more", map[string]int{})
+		w.expect("after another event", map[string]int{})
 		known.Store(true)
 		w.Touch(keyOf("old1"))
 		w.after(time.Second)
@@ -37,7 +37,7 @@ func TestUnknown(t *testing.T) {
 }
 
 // A source that is there is copied, whatever is not known.
-func TestUnknownAndThere(t *testing.T) {
+func TestExistingSourceIsCopiedWhileOthersAreUnknown(t *testing.T) {
 	inWorld(t, []string{"web"}, nil, func(w *world) {
 		w.Unknown = func(types.NamespacedName) bool { return true }
 		w.start()

@@ -110,7 +110,7 @@ func TestPlanCopy(t *testing.T) {
 			},
 			want: []string{},
 		},
-		"people's annotations stay": {
+		"annotations of users are retained": {
 			have: func(have *existing) {
 				have.Service.Annotations = map[string]string{"projectcontour.io/upstream-protocol.tls": "443", "copied": "yes"}
 			},

@@ -46,7 +46,7 @@ func TestStart(t *testing.T) {
 			w.after(time.Minute)
 			w.expect("without "+step.missing, map[string]int{})
 			if w.queue.Len() > 0 {
-				t.Error("services wait that all will be compared with even so")
+				t.Error("services are queued although all will be compared")
 			}
 			if err := w.Check(); err == nil || !strings.Contains(err.Error(), step.missing) || !w.LastSync().IsZero() {
 				t.Errorf("readiness reports %v, not %s", err, step.missing)
@@ -61,8 +61,8 @@ func TestStart(t *testing.T) {
 	})
 }
 
-// What only a user can repair is tried again after pauses that double up to a minute; what may pass automatically is tried more
-// often; when it works, everything starts over.
+// Errors that only a user can resolve are retried with intervals that double up to a minute, temporary errors more often. A success
+// resets the interval.
 func TestRetry(t *testing.T) {
 	rejected := apierrors.NewForbidden(corev1.Resource("services"), "us-web", errors.New("a policy"))
 	for name, test := range map[string]struct {

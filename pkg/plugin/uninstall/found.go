@@ -22,8 +22,8 @@ import (
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 )
 
-// Look reads what there is.
-func (u *Uninstaller) Look(ctx context.Context) (*Found, error) {
+// Inspect reads the state of the installation.
+func (u *Uninstaller) Inspect(ctx context.Context) (*Found, error) {
 	f := &Found{Contents: map[string]Content{}}
 	registrations, err := u.registrations(ctx)
 	if err != nil {
@@ -124,7 +124,7 @@ func (u *Uninstaller) inspectParts(ctx context.Context, f *Found) error {
 
 var namespaceResource = corev1.SchemeGroupVersion.WithResource("namespaces")
 
-// stranded are the objects whose owner is an object of Groundskeeper that is not served any more: neither the garbage collector
+// stranded are the objects whose owner is an object of Groundskeeper that is no longer served: neither the garbage collector
 // nor a controller can resolve the owner, and they remain.
 func (u *Uninstaller) stranded(ctx context.Context) ([]string, error) {
 	services := &metav1.PartialObjectMetadataList{}

@@ -116,7 +116,7 @@ func (u *Uninstaller) withdrawKlusters(ctx context.Context) (string, error) {
 	if err != nil || count == 0 {
 		return "", err
 	}
-	return fmt.Sprintf("%d Klusters are not announced any more", count), nil
+	return fmt.Sprintf("%d Klusters are no longer announced", count), nil
 }
 
 // isWithdrawn reports whether the removal waits for the announcement of a Kluster to be withdrawn.

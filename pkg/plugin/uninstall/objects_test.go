@@ -145,7 +145,7 @@ func testAbandonedKlusters(t *testing.T) {
 }
 
 // The finalizer of another owner remains, and is waited for.
-func TestFinalizersOfOthersStay(t *testing.T) { synctest.Test(t, testFinalizersOfOthersStay) }
+func TestFinalizersOfOthersAreRetained(t *testing.T) { synctest.Test(t, testFinalizersOfOthersStay) }
 
 func testFinalizersOfOthersStay(t *testing.T) {
 	w := newWorld(t, &kubernikusv1.Kluster{ObjectMeta: named("a", "web", func(m *metav1.ObjectMeta) {

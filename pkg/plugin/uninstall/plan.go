@@ -55,7 +55,7 @@ func NewPlan(f *Found, o Options) Plan {
 		add(title, []string{fmt.Sprintf("%d Translations", n)})
 	}
 	if o.Projects == Delete {
-		add("Projects are deleted, and their namespaces WITH ALL THAT IS IN THEM", projects(f))
+		add("Projects are deleted, and their namespaces WITH ALL THEIR CONTENTS", projects(f))
 	} else {
 		add("Projects are deleted; their namespaces stay, without the roles of members", projects(f))
 	}
@@ -64,7 +64,7 @@ func NewPlan(f *Found, o Options) Plan {
 	if o.KeepData {
 		add("Namespaces of the installation stay, with their volumes (--keep-data)", spaces(f))
 	} else {
-		add("Namespaces of the installation go WITH ALL THAT IS IN THEM, volumes too", spaces(f))
+		add("Namespaces of the installation are deleted WITH ALL THEIR CONTENTS, including volumes", spaces(f))
 	}
 	p.Warnings = warnings(f)
 	return p
@@ -193,7 +193,7 @@ func blockers(f *Found, o Options) (all []string) {
 		all = append(all, fmt.Sprintf("the API may have objects, because it was or may have been served before: %s", f.ServedBefore))
 	}
 	if len(f.Stranded) > 0 {
-		all = append(all, fmt.Sprintf("the owners of %s are not served any more, so that Kubernetes does not delete them (%s). Apply the manifests again, and then give this command",
+		all = append(all, fmt.Sprintf("the owners of %s are no longer served, so that Kubernetes does not delete them (%s). Apply the manifests again, and then repeat this command",
 			plural(len(f.Stranded), "object"), strings.Join(short(f.Stranded), ", ")))
 	}
 	if len(f.Unavailable) > 0 || f.Served.Len() == 0 {

@@ -58,7 +58,7 @@ func TestBlockers(t *testing.T) {
 		"an API is unavailable": {func(f *Found) { f.Unavailable = []string{"v1.midonet.org: no endpoints"} }, nil,
 			"APIService v1.midonet.org: no endpoints. Restore the API server"},
 		"owners are not served": {func(f *Found) { f.Stranded = []string{"namespaces garden-shop"} }, nil,
-			"the owners of 1 object are not served any more, so that Kubernetes does not delete them (namespaces garden-shop). Apply the manifests again"},
+			"the owners of 1 object are no longer served, so that Kubernetes does not delete them (namespaces garden-shop). Apply the manifests again"},
 		"no manager":       {func(f *Found) { f.Manager.Silent = "no manager renews Lease a/b" }, nil, "does not work (no manager renews Lease a/b)"},
 		"nothing to do":    {func(f *Found) { *f = Found{Served: groups(), Manager: Manager{Silent: "no Lease"}} }, nil, ""},
 		"no configuration": {func(f *Found) { f.Manager.Config, f.Manager.Unknown = nil, "no Deployment" }, nil, "(no Deployment). Pass its file with --config"},
@@ -134,21 +134,21 @@ func TestPlan(t *testing.T) {
      apiservices v1.midonet.org
 8. Objects of the installation are deleted:
      deployments groundskeeper-system/groundskeeper-apiserver
-9. Namespaces of the installation go WITH ALL THAT IS IN THEM, volumes too:
+9. Namespaces of the installation are deleted WITH ALL THEIR CONTENTS, including volumes:
      groundskeeper-system with 2 pods, 1 claim and 2 Secrets
 `
 	if got := NewPlan(f, defaults).String(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	worst := NewPlan(f, Options{Projects: Delete, Klusters: Deorbit, Abandon: []string{Translations}, KeepData: true}).String()
-	for _, want := range []string{"Klusters are DEORBITED", "namespaces WITH ALL THAT IS IN THEM", "their resources are NOT CLEANED UP (--abandon=translations)", "stay, with their volumes"} {
+	for _, want := range []string{"Klusters are DEORBITED", "namespaces WITH ALL THEIR CONTENTS", "their resources are NOT CLEANED UP (--abandon=translations)", "stay, with their volumes"} {
 		if !strings.Contains(worst, want) {
 			t.Errorf("it does not contain %q:\n%s", want, worst)
 		}
 	}
 }
 
-func TestNothingIsThere(t *testing.T) {
+func TestEmptyCluster(t *testing.T) {
 	if p := NewPlan(&Found{Served: sets.New[string]()}, defaults); !p.Nothing || len(p.Blockers)+len(p.Sections) > 0 {
 		t.Errorf("got %+v", p)
 	}

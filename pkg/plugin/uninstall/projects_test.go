@@ -48,11 +48,11 @@ func TestNamespacesAreKept(t *testing.T) {
 		projects, uid string
 		marked        bool
 	}{
-		"its own":              {Keep, "shop", true},
-		"another owner":        {Keep, "another", false},
-		"it is to be deleted":  {Delete, "shop", false},
-		"nobody's any more":    {Keep, "", false},
-		"it is marked already": {Keep, "shop", true},
+		"its own":               {Keep, "shop", true},
+		"another owner":         {Keep, "another", false},
+		"it is to be deleted":   {Delete, "shop", false},
+		"no longer a Project's": {Keep, "", false},
+		"it is marked already":  {Keep, "shop", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -194,11 +194,11 @@ var errDenied = errors.New("denied")
 
 // until polls until nothing is left. It fails when there was no progress for the timeout, and reports what blocks it.
 // A failure that may pass is no end: it is shown, and counts as no progress.
-func (u *Uninstaller) until(ctx context.Context, what string, look func(context.Context) (left, error)) error {
+func (u *Uninstaller) until(ctx context.Context, what string, list func(context.Context) (left, error)) error {
 	progress := time.Now()
 	var last left
 	for first := true; ; first = false {
-		now, err := look(ctx)
+		now, err := list(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -215,7 +215,7 @@ func (u *Uninstaller) until(ctx context.Context, what string, look func(context.
 		last = now
 		u.Show(fmt.Sprintf("%s: %s", what, last))
 		if time.Since(progress) >= u.Timeout {
-			return fmt.Errorf("no progress for %s (%s): see to it, and give the same command again", u.Timeout, last)
+			return fmt.Errorf("no progress for %s (%s): resolve the cause, and repeat this command", u.Timeout, last)
 		}
 		if err := pause(ctx, u.poll); err != nil {
 			return err

@@ -18,7 +18,7 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 )
 
-// failing is a storage that fails.
+// failing is a storage whose methods return an error.
 type failing struct {
 	storage.Interface
 	err error
@@ -44,11 +44,11 @@ func (r failing) GetList(context.Context, string, storage.ListOptions, runtime.O
 	return r.err
 }
 
-// Clients repeat reads automatically while etcd does not respond, and learn that the outcome of a write is unknown.
-func TestResponding(t *testing.T) {
+// While etcd does not respond, reads return 503 with Retry-After, and writes 504, because their outcome is unknown.
+func TestErrorsOfUnavailableEtcd(t *testing.T) {
 	for name, test := range map[string]struct {
-		err  error
-		away bool
+		err         error
+		unavailable bool
 	}{
 		"nothing":                   {nil, false},
 		"no leader":                 {rpctypes.ErrNoLeader, true},
@@ -73,7 +73,7 @@ func TestResponding(t *testing.T) {
 				"get":    s.Get(ctx, "", storage.GetOptions{}, nil),
 				"list":   s.GetList(ctx, "", storage.ListOptions{}, nil),
 			} {
-				if !test.away {
+				if !test.unavailable {
 					if !errors.Is(err, test.err) {
 						t.Errorf("%s: %v became %v", what, test.err, err)
 					}

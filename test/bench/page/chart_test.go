@@ -110,7 +110,7 @@ func TestColours(t *testing.T) {
 	}
 }
 
-func TestChartOfNothing(t *testing.T) {
+func TestEmptyChart(t *testing.T) {
 	if drawing := chart("none", "ms", "less", nil); drawing != "" {
 		t.Errorf("no groups make %s", drawing)
 	}

@@ -110,7 +110,7 @@ func TestLists(t *testing.T) {
 }
 
 // A filter is deleted with its chain; the bridge stays.
-func TestFiltersGoWithTheirChain(t *testing.T) {
+func TestFiltersAreDeletedWithTheirChain(t *testing.T) {
 	s, url := start(t, Options{}, append(world(), step{method: "DELETE", path: "/chains/" + chain, code: 204})...)
 	if b := read[map[string]any](t, url, "/bridges/"+bridge); b["inboundFilterId"] != nil {
 		t.Errorf("bridge is %v, want no filter", b)

@@ -127,7 +127,7 @@ func TestRules(t *testing.T) {
 		{"a dnat needs targets and an action", []step{{"POST", "/chains/" + chain + "/rules", `{"type":"dnat","flowAction":"accept"}`, 400, ""}, {"POST", "/chains/" + chain + "/rules", `{"type":"rev_dnat"}`, 400, ""}}},
 		{"a target has all of its fields", []step{{"POST", "/chains/" + chain + "/rules", `{"type":"dnat","flowAction":"accept","natTargets":[{"addressFrom":"10.1.0.7"}]}`, 400, ""}}},
 		{"a range has an end", []step{{"POST", "/chains/" + chain + "/rules", jump + `,"tpDst":{"start":53}}`, 400, ""}}},
-		{"ports do not go with any fragment", []step{{"POST", "/chains/" + chain + "/rules", jump + `,"tpDst":{"start":53,"end":53},"fragmentPolicy":"any"}`, 400, ""}}},
+		{"ports require a fragment policy other than any", []step{{"POST", "/chains/" + chain + "/rules", jump + `,"tpDst":{"start":53,"end":53},"fragmentPolicy":"any"}`, 400, ""}}},
 		{"dlType has bounds", []step{{"POST", "/chains/" + chain + "/rules", jump + `,"dlType":8}`, 400, ""}}},
 
 		// Tables.

@@ -78,7 +78,7 @@ func checkRule(f fields) *problem {
 		return p
 	}
 	if policy := f.text("fragmentPolicy"); (f["tpDst"] != nil || f["tpSrc"] != nil) && (policy == "any" || policy == "nonheader") {
-		return reject(http.StatusBadRequest, "fragmentPolicy %s does not go with ports", policy)
+		return reject(http.StatusBadRequest, "fragmentPolicy %s cannot be combined with ports", policy)
 	}
 	switch f.text("type") {
 	case "jump":

@@ -24,7 +24,7 @@ SPDX-License-Identifier: Apache-2.0
 {{- fail "controllerManager.config has controllers.kluster.enabled, which needs permissions: set features.kluster.enabled" -}}
 {{- end -}}
 {{- if and .Values.features.resourceSize.enabled (not $limits) -}}
-{{- fail "features.resourceSize.enabled is of no use: controllerManager.config has no server.webhooks.resourceSize.limits" -}}
+{{- fail "features.resourceSize.enabled has no effect: controllerManager.config has no server.webhooks.resourceSize.limits" -}}
 {{- end -}}
 {{- $add := dict -}}
 {{- if and .Values.features.discovery.enabled (not $discovery) -}}

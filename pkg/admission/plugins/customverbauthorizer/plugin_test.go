@@ -148,7 +148,7 @@ func TestValidateLeavesOthersAlone(t *testing.T) {
 	}
 }
 
-func TestValidateWhatIsNoProject(t *testing.T) {
+func TestValidateInvalidObject(t *testing.T) {
 	for name, request := range map[string]admission.Attributes{
 		"new": update(&gardenerv1beta1.ProjectList{}, stored(), projects, ""), "old": update(stored(), &gardenerv1beta1.ProjectList{}, projects, ""),
 	} {

@@ -115,7 +115,7 @@ func TestAdmitRecordsWhoConfirms(t *testing.T) {
 	}
 }
 
-func TestAdmitLeavesOthersAlone(t *testing.T) {
+func TestAdmitIgnoresOtherResources(t *testing.T) {
 	forged := func() *kubernikusv1.Kluster {
 		return &kubernikusv1.Kluster{ObjectMeta: metav1.ObjectMeta{Annotations: annotations(confirm, "true", by, "alice")}}
 	}
@@ -136,7 +136,7 @@ func TestAdmitLeavesOthersAlone(t *testing.T) {
 	}
 }
 
-func TestAdmitWhatIsNoObject(t *testing.T) {
+func TestAdmitInvalidObject(t *testing.T) {
 	kluster, list := &kubernikusv1.Kluster{}, &midonetv1.TranslationList{}
 	for name, request := range map[string]admission.Attributes{
 		"new": write(list, kluster, "klusters", ""), "old": write(kluster, list, "klusters", ""), "created": write(list, nil, "klusters", ""),

@@ -24,7 +24,7 @@ import (
 
 const first, second = "7d1f9b3e-0c55-4d3c-a0d4-9d3f1c0a4b11", "7d1f9b3e-0c55-4d3c-a0d4-9d3f1c0a4b12"
 
-// kluster is a Kluster in its own namespace, with a router in its spec, changed as the test wants it.
+// kluster returns a Kluster in a dedicated namespace with a router in its spec.
 func kluster(namespace, router, pods string, changes ...func(*kubernikusv1.Kluster)) *kubernikusv1.Kluster {
 	k := &kubernikusv1.Kluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"}}
 	k.Spec.ClusterCIDR, k.Spec.Openstack.RouterID = new(pods), router
@@ -42,11 +42,11 @@ func found(k *kubernikusv1.Kluster) {
 
 func noCloud(k *kubernikusv1.Kluster) { k.Spec.NoCloud = true }
 
-func going(k *kubernikusv1.Kluster) {
+func deleting(k *kubernikusv1.Kluster) {
 	k.DeletionTimestamp, k.Finalizers = new(metav1.Now()), []string{kubernikusv1.DeorbiterFinalizer}
 }
 
-// write is a request that creates a Kluster, or updates an old one.
+// write returns a request that creates a Kluster, or updates an old one.
 func write(object, old runtime.Object, subresource string) admission.Attributes {
 	operation := admission.Update
 	if old == nil {
@@ -56,7 +56,7 @@ func write(object, old runtime.Object, subresource string) admission.Attributes 
 	return admission.NewAttributesRecord(object, old, gv.WithKind("Kluster"), "shop", "", gv.WithResource("klusters"), subresource, operation, nil, false, nil)
 }
 
-// serving is the plugin in a server that has these Klusters.
+// serving returns the plugin of a server with these Klusters.
 func serving(t *testing.T, klusters ...runtime.Object) (*Plugin, *fake.Clientset) {
 	t.Helper()
 	client := fake.NewClientset(klusters...)
@@ -91,20 +91,20 @@ func TestValidate(t *testing.T) {
 		"no other":                             {nil, mine(first), nil, ""},
 		"overlapping":                          {[]runtime.Object{bank()}, mine(first), nil, rejection},
 		"within":                               {[]runtime.Object{bank()}, elsewhere("100.100.129.0/24"), nil, "overlaps 100.100.128.0/17 of Kluster bank/web"},
-		"beside":                               {[]runtime.Object{bank()}, elsewhere("100.100.0.0/17"), nil, ""},
+		"adjacent":                             {[]runtime.Object{bank()}, elsewhere("100.100.0.0/17"), nil, ""},
 		"host bits":                            {[]runtime.Object{bank()}, elsewhere("100.100.200.7/16"), nil, "100.100.0.0/16 overlaps"},
 		"another router":                       {[]runtime.Object{bank()}, mine(second), nil, ""},
 		"no router yet":                        {[]runtime.Object{bank()}, mine(""), nil, ""},
 		"its router was found":                 {[]runtime.Object{bank(found)}, mine(first), nil, rejection},
-		"it is being deleted, with its routes": {[]runtime.Object{bank(going)}, mine(first), nil, rejection},
+		"it is being deleted, with its routes": {[]runtime.Object{bank(deleting)}, mine(first), nil, rejection},
 		"it has no cloud":                      {[]runtime.Object{bank(noCloud)}, mine(first), nil, ""},
 		"no cloud":                             {[]runtime.Object{bank()}, mine(first, noCloud), nil, ""},
 		"no range":                             {[]runtime.Object{bank()}, mine(first, noCloud, func(k *kubernikusv1.Kluster) { k.Spec.ClusterCIDR = new("") }), nil, ""},
 		"the router is set later":              {[]runtime.Object{bank(), mine("")}, mine(first), mine(""), rejection},
 		"the router is the one found":          {[]runtime.Object{bank(), mine(first, found)}, mine(first), mine(first, found), ""},
 		"another one than found":               {[]runtime.Object{bank(), mine(second, found)}, mine(first), mine(second, found), rejection},
-		"the cloud comes later":                {[]runtime.Object{bank(), mine(first, noCloud)}, mine(first), mine(first, noCloud), rejection},
-		"a conflict that is there":             {[]runtime.Object{bank(), mine(first)}, mine(first, func(k *kubernikusv1.Kluster) { k.Spec.Version = "1.36.3" }), mine(first), ""},
+		"a cloud is added later":               {[]runtime.Object{bank(), mine(first, noCloud)}, mine(first), mine(first, noCloud), rejection},
+		"an existing conflict":                 {[]runtime.Object{bank(), mine(first)}, mine(first, func(k *kubernikusv1.Kluster) { k.Spec.Version = "1.36.3" }), mine(first), ""},
 		"out of a conflict":                    {[]runtime.Object{bank(), mine(first)}, mine(second), mine(first), ""},
 		"itself":                               {[]runtime.Object{mine(first)}, mine(first), mine(""), ""},
 		"its name in another namespace":        {[]runtime.Object{kluster("bank", first, "100.100.0.0/16")}, mine(first), nil, "Kluster bank/web"},
@@ -128,16 +128,16 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// A Kluster whose name the server makes up is no other than one that has none.
+// A Kluster with generateName is checked against Klusters of all names.
 func TestGenerateName(t *testing.T) {
 	p, _ := serving(t, kluster("shop", first, "100.100.0.0/16"))
 	unnamed := kluster("shop", first, "100.100.0.0/16", func(k *kubernikusv1.Kluster) { k.Name = "" })
 	if err := p.Validate(t.Context(), write(unnamed, nil, ""), nil); !apierrors.IsForbidden(err) {
-		t.Errorf("got %v", err)
+		t.Errorf("error = %v, want Forbidden", err)
 	}
 }
 
-// The index follows what others write.
+// The index is updated by watch events.
 func TestValidateFollows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
@@ -152,24 +152,24 @@ func TestValidateFollows(t *testing.T) {
 		if err := p.ValidateInitialization(); err != nil {
 			t.Fatal(err)
 		}
-		judge := func(what string, rejected bool) {
+		check := func(what string, rejected bool) {
 			t.Helper()
 			synctest.Wait()
 			if err := p.Validate(ctx, write(kluster("shop", first, "100.100.0.0/16"), nil, ""), nil); (err != nil) != rejected {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
-		judge("at first", false)
+		check("at first", false)
 		events.Add(kluster("bank", "", "100.100.0.0/16"))
-		judge("without a router", false)
+		check("without a router", false)
 		events.Modify(current)
-		judge("the router is known", true)
+		check("the router is known", true)
 		events.Modify(kluster("bank", second, "100.100.0.0/16"))
-		judge("moved", false)
+		check("moved", false)
 		events.Modify(current)
-		judge("moved back", true)
+		check("moved back", true)
 		events.Delete(current)
-		judge("deleted", false)
+		check("deleted", false)
 		p.Read(func(x *index) {
 			if len(x.places)+len(x.routers) > 0 {
 				t.Errorf("left %v, %v", x.places, x.routers)
@@ -178,7 +178,7 @@ func TestValidateFollows(t *testing.T) {
 	})
 }
 
-// No request is rejected because of an outdated index, and none is allowed when the state is unknown.
+// A request is not rejected because of an outdated index, and not allowed if the current state is unknown.
 func TestValidateReadsCurrentState(t *testing.T) {
 	sibling := kluster("bank", first, "100.100.0.0/16")
 	p, client := serving(t, sibling)
@@ -190,7 +190,7 @@ func TestValidateReadsCurrentState(t *testing.T) {
 		failure  error
 		is       func(error) bool
 	}{
-		"it is so":            {sibling, nil, apierrors.IsForbidden},
+		"it is current":       {sibling, nil, apierrors.IsForbidden},
 		"it moved":            {kluster("bank", second, "100.100.0.0/16"), nil, func(err error) bool { return err == nil }},
 		"it no longer exists": {nil, apierrors.NewNotFound(kubernikusv1.Resource("klusters"), "web"), func(err error) bool { return err == nil }},
 		"it is unknown": {nil, errors.New("etcd is unavailable"), func(err error) bool {
@@ -204,8 +204,8 @@ func TestValidateReadsCurrentState(t *testing.T) {
 	}
 }
 
-// A server that does not know the Klusters yet rejects requests that it cannot validate, and no others.
-func TestValidateAtTheStart(t *testing.T) {
+// Before the index has synced, requests that need it are rejected as unavailable.
+func TestValidateBeforeSync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := New()
 		for name, harmless := range map[string]admission.Attributes{
@@ -223,12 +223,12 @@ func TestValidateAtTheStart(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if err := p.Validate(ctx, write(kluster("shop", first, "100.100.0.0/16"), nil, ""), nil); !apierrors.IsServiceUnavailable(err) {
-			t.Errorf("a client that went away: %v", err)
+			t.Errorf("canceled request: %v", err)
 		}
 	})
 }
 
-func TestValidateLeavesOthersAlone(t *testing.T) {
+func TestValidateIgnoresOtherRequests(t *testing.T) {
 	p := New()
 	gv := kubernikusv1.SchemeGroupVersion
 	other := admission.NewAttributesRecord(kluster("shop", first, "100.100.0.0/16"), nil, gv.WithKind("Kluster"), "shop", "", gv.WithResource("others"), "", admission.Create, nil, false, nil)
@@ -252,10 +252,10 @@ func TestValidateLeavesOthersAlone(t *testing.T) {
 func TestValidateInitialization(t *testing.T) {
 	p := New()
 	if err := p.ValidateInitialization(); err == nil {
-		t.Error("it is content without a client")
+		t.Error("ValidateInitialization without a client: no error")
 	}
 	p.SetClient(fake.NewClientset())
 	if err := p.ValidateInitialization(); err == nil {
-		t.Error("it is content without knowing when the server ends")
+		t.Error("ValidateInitialization without a drained notification: no error")
 	}
 }

@@ -129,7 +129,7 @@ func TestUpdate(t *testing.T) {
 	}
 }
 
-func TestLeavesOthersAlone(t *testing.T) {
+func TestIgnoresOtherRequests(t *testing.T) {
 	for _, tc := range []struct {
 		name        string
 		object      runtime.Object

@@ -111,7 +111,7 @@ func TestAKindThatDisappears(t *testing.T) {
 		t.Fatal(err)
 	}
 	delete(a, kubernikus)
-	if _, err := contents.Occupants(t.Context(), "n", false, 1); err == nil || !strings.Contains(err.Error(), "not served any more") {
+	if _, err := contents.Occupants(t.Context(), "n", false, 1); err == nil || !strings.Contains(err.Error(), "no longer served") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -139,8 +139,8 @@ func TestProject(t *testing.T) {
 		"not selectable, deleted":         {api{gardener: resources("projects"), gardener + "/projects": 500, byField: 400}, marked, "", ""},
 		"not selectable, no label":        {api{gardener: resources("projects"), gardener + "/projects": 500, byField: 400}, namespace(), "", ""},
 		"not selectable, no response":     {api{gardener: resources("projects"), gardener + "/projects": 500, byField: 400, gardener + "/projects/x": 503}, marked, "", "project \"x\""},
-		"not served, but somebody's":      {api{}, marked, "", "core.gardener.cloud/v1beta1 is not served"},
-		"not served, and nobody's":        {api{}, namespace(), "", ""},
+		"not served, namespace labeled":   {api{}, marked, "", "core.gardener.cloud/v1beta1 is not served"},
+		"not served, namespace unlabeled": {api{}, namespace(), "", ""},
 		"whether it is served is unknown": {api{gardener: 503}, namespace(), "", "core.gardener.cloud/v1beta1 is unavailable"},
 	} {
 		got, err := contentsOf(t, tc.responses).Project(t.Context(), tc.namespace)

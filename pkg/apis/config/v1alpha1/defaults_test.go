@@ -64,7 +64,7 @@ func TestDefaultsLeaveNothingNil(t *testing.T) {
 	walk("", reflect.ValueOf(*config))
 }
 
-func TestDefaultsKeepWhatIsSet(t *testing.T) {
+func TestDefaultsRetainSetFields(t *testing.T) {
 	config := defaulted(t)
 	config.LeaderElection.LeaderElect = new(false)
 	config.ClientConnection.Burst = new(int32(0))

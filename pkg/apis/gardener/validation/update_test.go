@@ -46,7 +46,7 @@ func TestValidateProjectUpdateOfAnImport(t *testing.T) {
 }
 
 // A Project that an older server or an import stored may break a rule. It must be possible to take its finalizer.
-func TestValidateProjectUpdateLeavesStoredObjectsAlone(t *testing.T) {
+func TestValidateProjectUpdateAcceptsStoredObjects(t *testing.T) {
 	stored := goodProject()
 	stored.Finalizers = []string{gardenerv1beta1.FinalizerName}
 	stored.Spec.Description = new("")

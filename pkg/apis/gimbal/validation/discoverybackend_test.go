@@ -182,7 +182,7 @@ func TestValidateDiscoveryBackendUpdate(t *testing.T) {
 }
 
 // An object that an older server or an import stored may break a rule. A change that does not touch the cluster is valid.
-func TestValidateDiscoveryBackendUpdateLeavesStoredObjectsAlone(t *testing.T) {
+func TestValidateDiscoveryBackendUpdateAcceptsStoredObjects(t *testing.T) {
 	stored := goodBackend()
 	stored.Name = "1us"
 	stored.Cluster.Credentials = "other"

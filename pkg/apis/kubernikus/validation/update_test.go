@@ -44,7 +44,7 @@ func TestMutableFields(t *testing.T) {
 	expect(t, newRules(t).update(changed, kluster()))
 }
 
-func TestCloudComesBackWithoutPodNetwork(t *testing.T) {
+func TestCloudIsEnabledAgainWithoutPodNetwork(t *testing.T) {
 	old := kluster(with(func(s *kubernikusv1.KlusterSpec) { s.NoCloud, s.ClusterCIDR = true, new("") }))
 	changed := old.DeepCopy()
 	changed.Spec.NoCloud = false

@@ -142,7 +142,7 @@ func TestValidateTranslationUpdate(t *testing.T) {
 }
 
 // An object that an older server or an import stored may break a rule. A change that does not touch the invalid field is valid.
-func TestValidateTranslationUpdateLeavesStoredObjectsAlone(t *testing.T) {
+func TestValidateTranslationUpdateAcceptsStoredObjects(t *testing.T) {
 	stored := goodTranslation()
 	stored.OwnerReferences = append(stored.OwnerReferences, pod("web-1"))
 	stored.Resources = append(stored.Resources, midonetv1.BackendResource{Kind: "port", Parent: "x", Body: "x"})

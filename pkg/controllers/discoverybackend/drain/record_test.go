@@ -37,7 +37,7 @@ func TestRecordFormat(t *testing.T) {
 	}
 }
 
-// A record of an earlier release has neither frames nor positions: its content is restored even so.
+// A record of an earlier release has neither frames nor positions: its content is restored nevertheless.
 func TestRecordOfAnEarlierRelease(t *testing.T) {
 	kind := kindOf(t, "HTTPProxy")
 	object := route(kind, "us-web=5 web=1", "web us-api")
@@ -91,7 +91,7 @@ func TestDamagedRecord(t *testing.T) {
 	}
 }
 
-// A route that is restored from a backup, or copied, has another UID; what its record reports was wanted even so.
+// A route that is restored from a backup, or copied, has another UID; its record is used nevertheless.
 func TestCopiedRoute(t *testing.T) {
 	kind := kindOf(t, "HTTPProxy")
 	object := route(kind, "us-web=50 web=50")
@@ -195,7 +195,7 @@ func TestRecordTooLong(t *testing.T) {
 		t.Error(err)
 	}
 	if !cmp.Equal(before.Object, object.Object) {
-		t.Error("it was changed even so")
+		t.Error("the route was changed")
 	}
 }
 

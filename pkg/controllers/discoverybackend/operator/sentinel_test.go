@@ -80,7 +80,7 @@ func mutations(text []byte) [][]byte {
 }
 
 // Whatever is wrong with a Secret, the message does not repeat the credentials.
-func TestJudgeRepeatsNothing(t *testing.T) {
+func TestJudgeDoesNotRepeatReports(t *testing.T) {
 	failures := 0
 	for name, document := range documents() {
 		for key, value := range document.data {
@@ -101,7 +101,7 @@ func TestJudgeRepeatsNothing(t *testing.T) {
 }
 
 // Neither the status, an event, a log nor an error of the operator has credentials, whatever is wrong and whatever fails.
-func TestOperatorRepeatsNothing(t *testing.T) {
+func TestOperatorDoesNotRepeatWrites(t *testing.T) {
 	for name, document := range documents() {
 		for what, fault := range map[string]string{"nothing fails": "", "the Secret": "get Secret", "an apply": "apply", "the status": "apply status of"} {
 			for key, value := range document.data {

@@ -91,7 +91,7 @@ func TestConditions(t *testing.T) {
 }
 
 // The entries of the discoverer stay when those of the operator come and go, and are taken for no others.
-func TestErrorsOfOthersStay(t *testing.T) {
+func TestErrorsOfOthersAreRetained(t *testing.T) {
 	backend, secret := testBackend(adminNamespace, "east"), testSecret(adminNamespace, testKubeconfig)
 	w := newWorld(t, backend)
 	w.mustReconcile(backend)

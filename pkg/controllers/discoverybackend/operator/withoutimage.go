@@ -20,7 +20,7 @@ import (
 
 // messageNoImage does not report that no discoverer runs: a user may run one manually, or a former one may continue.
 const messageNoImage = "no discoverer is started or managed: set controllers.discovery.image, see docs/backend-add.md; " +
-	"one that runs even so is left alone"
+	"a discoverer that is started manually is not affected"
 
 // watchWithoutImage adds the controller without an image. It waits for DiscoveryBackends to be served, and watches
 // nothing else.
@@ -52,8 +52,7 @@ func follow(set *resourcewatch.Set) func(context.Context, workqueue.TypedRateLim
 	}
 }
 
-// reportNoImage reports in the status of a backend that lives that no discoverer is run for it. What the status reported about a
-// former one is removed.
+// reportNoImage reports NoImage in the status of a backend that is not being deleted, and removes the state of a former discoverer.
 func (r *reconciler) reportNoImage(ctx context.Context, backend *gimbalv1.DiscoveryBackend) (outcome, error) {
 	if err := r.writeStatus(ctx, backend, findings{noImage: true}); err != nil {
 		return outcomeFailed, err

@@ -247,7 +247,7 @@ func TestWithholdAndRestore(t *testing.T) {
 }
 
 // Nothing of anybody else is touched, nor anything beyond the reach of the backend.
-func TestLeavesTheRest(t *testing.T) {
+func TestRetainsOtherElements(t *testing.T) {
 	others := []*discoveryv1.EndpointSlice{
 		labelled(slice("shop", "of-another", "yyn"), map[string]string{gimbalv1.LabelBackend: "eu"}),
 		labelled(slice("shop", "of-another-by-the-newer-label", "yyn"), map[string]string{gimbalv1.LabelBackend: "eu", gimbalv1.LegacyLabelBackend: "us"}),

@@ -358,7 +358,7 @@ func TestWritesThatFail(t *testing.T) {
 }
 
 // A route that is drained for another backend stays so, and one that is not is not drained here.
-func TestOthersStayDrained(t *testing.T) {
+func TestOtherBackendsRemainDrained(t *testing.T) {
 	eu := backend(adminNamespace, "eu", gimbalv1.ClusterMaintenance)
 	w := newWorld(t, us(adminNamespace), eu, service("shop", "us-web", "us"), service("shop", "eu-web", "eu"), service("shop", "own", ""))
 	w.proxy("shop", "a", "us-web", "eu-web", "own")

@@ -119,7 +119,7 @@ func TestRestoreFaults(t *testing.T) {
 }
 
 // Maintenance may hand the fields of a restored route back first: the restoration is no failure.
-func TestRestoreBesideMaintenance(t *testing.T) {
+func TestRestoreDuringMaintenanceOfAnotherBackend(t *testing.T) {
 	w := newWorld(t, us(adminNamespace), service("shop", "us-web", "us"), service("shop", "own", ""))
 	w.proxy("shop", "a", "us-web", "own")
 	if _, err := w.references.Remove(t.Context(), us(adminNamespace)); err != nil {

@@ -142,7 +142,7 @@ func TestCredentialsField(t *testing.T) {
 }
 
 // What became another client's between the check and the write is not overwritten.
-func TestWriteMeetsOthers(t *testing.T) {
+func TestWriteWithConcurrentChanges(t *testing.T) {
 	f, k := newAnnounced(t)
 	backend, secret := f.there(k, discoveryNamespace)
 	source := credentials("k-secret", "")

@@ -74,9 +74,9 @@ func TestPlan(t *testing.T) {
 		"no credentials": {change: func(_ *kubernikusv1.Kluster, there *seen) { *there = seen{} }, unusable: notAnnounced(ReasonSecretInvalid, "broken"),
 			reason: ReasonSecretInvalid, message: "broken"},
 		"no credentials any more": {unusable: notAnnounced(ReasonSecretMissing, "gone"), reason: ReasonSecretMissing},
-		"somebody's backend": {change: func(_ *kubernikusv1.Kluster, there *seen) { there.backend.Labels = nil }, unusable: notAnnounced(ReasonSecretMissing, "gone"),
+		"foreign backend": {change: func(_ *kubernikusv1.Kluster, there *seen) { there.backend.Labels = nil }, unusable: notAnnounced(ReasonSecretMissing, "gone"),
 			reason: ReasonNameTaken, message: "DiscoveryBackend gimbal-discovery/k is another client's"},
-		"somebody's Secret": {change: func(_ *kubernikusv1.Kluster, there *seen) {
+		"foreign Secret": {change: func(_ *kubernikusv1.Kluster, there *seen) {
 			there.backend, there.secret.Labels = nil, map[string]string{LabelName: "k"}
 		},
 			reason: ReasonNameTaken, message: "Secret gimbal-discovery/k-discovery is another client's"},

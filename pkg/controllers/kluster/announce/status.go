@@ -93,8 +93,8 @@ func (r *reconciler) writeCondition(ctx context.Context, k *kubernikusv1.Kluster
 // record reports a condition whose reason is new. A warning is what a user has to repair.
 func (r *reconciler) record(ctx context.Context, k *kubernikusv1.Kluster, last, condition *metav1.Condition) {
 	if condition == nil {
-		log.FromContext(ctx).Info("A Kluster is not announced any more")
-		r.recorder.Eventf(k, nil, corev1.EventTypeNormal, eventWithdrawn, actionAnnounce, "the cluster is not announced any more: nothing of its announcement is left")
+		log.FromContext(ctx).Info("A Kluster is no longer announced")
+		r.recorder.Eventf(k, nil, corev1.EventTypeNormal, eventWithdrawn, actionAnnounce, "the cluster is no longer announced: nothing of its announcement is left")
 		return
 	}
 	if last != nil && last.Status == condition.Status && last.Reason == condition.Reason {

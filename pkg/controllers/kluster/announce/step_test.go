@@ -82,7 +82,7 @@ func TestNextStep(t *testing.T) {
 
 // The maintenance that a user began stays the user's when the deletion is confirmed: a Kluster that is announced again must
 // not end it.
-func TestConfirmLeavesMaintenanceOfUsers(t *testing.T) {
+func TestConfirmRetainsMaintenanceOfUsers(t *testing.T) {
 	k := klustertest.Kluster("k", toBeAnnounced)
 	backend := backendOf(k)
 	for _, status := range []gimbalv1.ClusterStatus{gimbalv1.ClusterEnabled, gimbalv1.ClusterMaintenance} {

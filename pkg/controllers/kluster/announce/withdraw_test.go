@@ -110,7 +110,7 @@ func TestWithdraw(t *testing.T) {
 }
 
 // What was changed since it was checked is rechecked.
-func TestWithdrawMeetsOthers(t *testing.T) {
+func TestWithdrawWithConcurrentChanges(t *testing.T) {
 	f, k := newAnnounced(t)
 	backend, secret := f.there(k, discoveryNamespace)
 	conflict := apierrors.NewConflict(gimbalv1.Resource("discoverybackends"), "k", errors.New("changed"))
@@ -147,7 +147,7 @@ func TestWithdrawMeetsOthers(t *testing.T) {
 }
 
 // Nothing is concluded from a list that failed or is not whole.
-func TestWithdrawNeedsWholeLists(t *testing.T) {
+func TestWithdrawNeedsCompleteLists(t *testing.T) {
 	f, k := newAnnounced(t)
 	for name, read := range map[string]func(any) error{
 		"backends fail": func(object any) error {

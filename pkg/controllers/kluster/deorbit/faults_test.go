@@ -15,7 +15,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 )
 
-// walk is a Deorbit over time, of one manage another.
+// walk is a Deorbit over time, probe by probe.
 type walk struct {
 	t *testing.T
 	progress
@@ -28,7 +28,7 @@ func newWalk(t *testing.T, before progress) *walk {
 	return &walk{t: t, progress: before, settings: usual(), now: epoch}
 }
 
-// probe lets time go by, and takes in a check.
+// probe advances the clock and applies the outcome of a check.
 func (w *walk) probe(after time.Duration, o *outcome) {
 	w.now = w.now.Add(after)
 	w.progress, w.last = advance(w.progress, o, w.settings, w.now)
@@ -42,7 +42,7 @@ func (w *walk) in(which kubernikusv1.DeorbitStage) {
 }
 
 // Known fault: one 5xx later than 2 min after deletion gave up on everything.
-func TestOneFailureGivesNothingUp(t *testing.T) {
+func TestOneFailureDoesNotStopRetrying(t *testing.T) {
 	w := newWalk(t, in(pods))
 	for range 100 {
 		w.probe(time.Minute, failed(pods, clusterFailure(errDown)))
@@ -56,7 +56,7 @@ func TestOneFailureGivesNothingUp(t *testing.T) {
 }
 
 // Known faults: rejected connections and DNS errors never gave up; a restart with an unreachable API stuck indefinitely.
-func TestEachClassOfFailureGivesUp(t *testing.T) {
+func TestEachClassOfFailureStopsRetrying(t *testing.T) {
 	for _, message := range []string{"connection refused", "no such host", "x509: unknown authority", "i/o timeout", "Unauthorized", "Forbidden", "500"} {
 		w := newWalk(t, in(claims))
 		w.probe(time.Second, failed(claims, clusterFailure(fmt.Errorf("%s", message))))
@@ -90,8 +90,8 @@ func TestRetainedIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// Known fault: a missing snapshot CRD released the finalizer with nothing deleted. No look in the cluster releases, and a
-// failure never counts as the end of a stage.
+// Regression: a missing snapshot CRD led to the removal of the finalizer with nothing deleted. No check inside the cluster removes the
+// finalizer, and a failure never completes a stage.
 func TestOnlyACleanReleaseReleases(t *testing.T) {
 	for _, which := range kubernikusv1.DeorbitStages() {
 		for _, f := range []*failure{nil, clusterFailure(errDown), cloudFailure(errDown), internalFailure(errDown)} {

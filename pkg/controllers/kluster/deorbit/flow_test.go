@@ -162,11 +162,11 @@ func TestWriteFirst(t *testing.T) {
 		t.Errorf("a former leader writes: %v", err)
 	}
 	if f.stages() != "" || f.reported() != "" {
-		t.Errorf("looks %s", f.stages())
+		t.Errorf("stages = %s", f.stages())
 	}
 	f.lost = nil
 	if f.turn(k); f.stages() != allStages {
-		t.Errorf("looks %s", f.stages())
+		t.Errorf("stages = %s", f.stages())
 	}
 	if text := f.reported(); strings.Count(text, eventStarted) != 1 {
 		t.Errorf("events: %s", text)
@@ -290,7 +290,7 @@ func TestLeftovers(t *testing.T) {
 }
 
 // A Kluster without a cloud to which nothing leads has nothing to clean up, and is deleted immediately.
-func TestNothingThere(t *testing.T) {
+func TestNothingInstalled(t *testing.T) {
 	for name, secrets := range map[string]bool{"without a Secret": false, "with one that leads nowhere": true} {
 		k := deleted("k", func(k *kubernikusv1.Kluster) { k.Spec.NoCloud = true })
 		f := newFlow(t, k)

@@ -116,7 +116,7 @@ func TestPartialListing(t *testing.T) {
 	}})
 	f.turn(k)
 	if f.is(k, verify, "False/Failed"); strings.Contains(f.stages(), "Verify") {
-		t.Errorf("looks %s", f.stages())
+		t.Errorf("stages = %s", f.stages())
 	}
 }
 
@@ -180,7 +180,7 @@ func TestOwnCluster(t *testing.T) {
 	f.after(time.Minute, k)
 	f.after(time.Hour, k)
 	if f.is(k, drain, "False/OwnCluster"); f.stages() != "" {
-		t.Fatalf("looks %s", f.stages())
+		t.Fatalf("stages = %s", f.stages())
 	}
 	f.annotate(k, "")
 	f.id = func(context.Context) (types.UID, error) { return otherUID, nil }
@@ -203,7 +203,7 @@ func TestOwnClusterBehindRestart(t *testing.T) {
 	f.id = func(context.Context) (types.UID, error) { return ownUID, nil }
 	f.after(time.Minute, k)
 	if f.is(k, verify, "False/OwnCluster"); f.stages() != "" {
-		t.Errorf("looks %s", f.stages())
+		t.Errorf("stages = %s", f.stages())
 	}
 }
 
@@ -232,7 +232,7 @@ func TestRechecksBeforeDeletion(t *testing.T) {
 			f.after(time.Minute, k)
 			s := f.r.states[client.ObjectKeyFromObject(k)]
 			if f.stages() != "" || s == nil {
-				t.Fatalf("looks %s", f.stages())
+				t.Fatalf("stages = %s", f.stages())
 			}
 			if name == "no cloud" {
 				return // that keeps no Kluster
@@ -254,7 +254,7 @@ func TestStaleCache(t *testing.T) {
 	f := newFlow(t, k, secretOf("k-secret"))
 	f.r.live = klustertest.NewStore(t, secretOf("k-secret"), deleted("k", func(k *kubernikusv1.Kluster) { k.Finalizers = []string{"somebody/else"} }))
 	if f.turn(k); f.stages() != "" || f.writes != 0 || len(f.r.states) != 0 {
-		t.Errorf("looks %s, %d writes", f.stages(), f.writes)
+		t.Errorf("stages = %s, %d writes", f.stages(), f.writes)
 	}
 	// One that was detached on its way is not reported to be clean.
 	detached := deleted("d", klustertest.Annotated(kubernikusv1.DetachAnnotation), func(k *kubernikusv1.Kluster) {

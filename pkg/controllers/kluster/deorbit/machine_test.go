@@ -310,7 +310,7 @@ func TestRejectedAndLost(t *testing.T) {
 }
 
 // What stands in the cluster stays among what remains, whatever Verify finds in OpenStack.
-func TestWhatStandsRemains(t *testing.T) {
+func TestExistingObjectsRemain(t *testing.T) {
 	status := kubernikusv1.DeorbitStatus{SeenVolumes: []kubernikusv1.SeenVolume{{ID: "v", Standing: kubernikusv1.StandingRefused}, {ID: "w"}}}
 	status.Remaining = []kubernikusv1.DeorbitObject{
 		{Kind: "PersistentVolumeClaim", Name: "gone", ID: "w"}, {Kind: "PersistentVolumeClaim", Name: "pending"}, {Kind: "PersistentVolumeClaim", Name: "stands", ID: "v"},

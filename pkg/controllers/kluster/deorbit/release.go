@@ -29,7 +29,7 @@ func (r *reconciler) release(ctx context.Context, k *kubernikusv1.Kluster, s *st
 		return client.IgnoreNotFound(err)
 	}
 	if !releasable(current, s) {
-		s.ends, s.listed = "", false // the cache learns of it soon, and then it is rechecked
+		s.ends, s.listed = "", false // the cache will receive the change, which triggers another check
 		return nil
 	}
 	if err := r.fence(); err != nil {
@@ -83,7 +83,7 @@ func (r *reconciler) finished(ctx context.Context, k *kubernikusv1.Kluster, s *s
 	r.meters.finished.WithLabelValues(string(s.ends)).Inc()
 	logger := log.FromContext(ctx)
 	if s.ends == endsDetached {
-		logger.Info("Released a Kluster unchanged", "why", "annotation "+kubernikusv1.DetachAnnotation)
+		logger.Info("Detached a Kluster without changes to its cluster", "annotation", kubernikusv1.DetachAnnotation)
 		r.recorder.Eventf(k, nil, corev1.EventTypeNormal, eventReleased, actionRelease,
 			"released without any clean-up: the annotation %s requests to leave everything unchanged", kubernikusv1.DetachAnnotation)
 		return

@@ -62,7 +62,7 @@ func routed(f *flow, runs bool) *router {
 	return r
 }
 
-// Routes have to stay away for several periods of a cloud controller manager, however often Deorbit looks.
+// Routes have to be absent for several sync periods of a cloud controller manager, whatever the poll interval of Deorbit is.
 func TestRoutesResync(t *testing.T) {
 	for poll, want := range map[time.Duration]time.Duration{time.Second: 30 * time.Second, 15 * time.Second: 30 * time.Second, time.Minute: 2 * time.Minute} {
 		if got := routesResync(poll); got != want {
@@ -71,8 +71,8 @@ func TestRoutesResync(t *testing.T) {
 	}
 }
 
-// A removed route is looked for once more after a full resync, also by a process that did not remove it.
-func TestRoutesAreLookedForAfterAResync(t *testing.T) {
+// Whether a removed route has returned is checked once more after a full resync, also by a process that did not remove it.
+func TestRemovedRoutesAreCheckedAgainAfterAResync(t *testing.T) {
 	resync := routesResync(config().PollInterval.Duration)
 	for _, restarts := range []bool{false, true} {
 		k := deleted("k")

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lifecycle is the main controller of Klusters: it checks the API server and the OpenStack project of each workload
-// cluster, finds the router, the network and the subnet that the spec leaves open, reports all that in the status, and keeps the
-// Secret from being deleted too early. Package deorbit tears down clusters.
+// Package lifecycle is the main controller of Klusters. It probes the API server and the OpenStack project of each workload cluster,
+// determines the router, the network and the subnet if the spec does not set them, reports the results in the status, and protects the
+// Secret with a finalizer while it is needed. Package deorbit tears down clusters.
 //
-// A reconciliation reads from caches and the Secret, decides by pure functions (phase.go, status.go) and writes only what differs.
-// Checks of other systems run beside the workers, so that one that does not respond blocks no other.
+// A reconcile reads from caches and the Secret, decides with pure functions (phase.go, status.go) and writes only differences. Probes of
+// other systems run asynchronously, so that an unresponsive one does not block others.
 package lifecycle
 
 import (
@@ -40,9 +40,9 @@ const (
 	fieldOwner = "kluster-controller"
 
 	// cloudTimeouts is how long a check of a cloud may take with its preflight, in timeouts of a single attempt at a request.
-	// lookTimeout is how long one at an API server may take with its preflight, workloadTimeout how long that may take to respond.
+	// probeTimeout limits a probe of a workload cluster including its preflight, workloadTimeout each of its requests.
 	cloudTimeouts   = 15
-	lookTimeout     = time.Minute
+	probeTimeout    = time.Minute
 	workloadTimeout = 10 * time.Second
 )
 
@@ -75,7 +75,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguratio
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), clients: clients, clock: clock,
 		recorder: mgr.GetEventRecorder(fieldOwner), meters: meters,
 		clouds:    kluster.CloudPool[cloudView](cloudTimeouts * config.OpenStack.Timeout.Duration),
-		workloads: kluster.ClusterPool[workloadView](lookTimeout),
+		workloads: kluster.ClusterPool[workloadView](probeTimeout),
 		states:    map[types.NamespacedName]*state{},
 	}
 	b := kluster.Builder(mgr, ControllerName, config, changed(), r.usersOf).

@@ -81,7 +81,7 @@ func TestReleaseRechecks(t *testing.T) {
 	secret.Finalizers = []string{kubernikusv1.SecretInUseFinalizer}
 	f.create(secret)
 	f.r.live = klustertest.NewStore(t, klustertest.Kluster("k"), secret.DeepCopy())
-	if err := f.r.letGo(t.Context(), klustertest.Namespace); err != nil {
+	if err := f.r.releaseSecrets(t.Context(), klustertest.Namespace); err != nil {
 		t.Fatal(err)
 	}
 	if f.get(secret); !isHeld(secret) {
@@ -98,8 +98,7 @@ func TestReleaseRechecks(t *testing.T) {
 	}
 }
 
-// A Secret that leads to another project changes nothing until a user accepts that. What was found in one project is then not
-// looked for in the other.
+// A Secret for another OpenStack project has no effect until a user accepts it. Results of the former project are then discarded.
 func TestAnotherProject(t *testing.T) {
 	k := klustertest.Kluster("k")
 	f := newFlow(t, k)

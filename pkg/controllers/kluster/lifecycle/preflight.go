@@ -89,7 +89,7 @@ func servicesOf(ctx context.Context, client *openstack.Client, spec kubernikusv1
 	case err != nil:
 		return notChecked(kind, err.Error())
 	case len(obstacles) == 0:
-		return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reasonUsable, Message: "the user of the Secret may list what Deorbit looks for"}
+		return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reasonUsable, Message: "the user of the Secret is allowed to list the resources that Deorbit checks"}
 	}
 	var messages []string
 	for _, o := range obstacles {

@@ -22,7 +22,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
-// conflictPause is the pause after another client was quicker.
+// conflictPause is the delay of a retry after a conflict with another client.
 const conflictPause = time.Second
 
 // Reconcile brings the status of one Kluster up to date, and manages the Secrets of its namespace.
@@ -37,10 +37,10 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		r.drop(request.NamespacedName)
 		err = nil
 	} else {
-		wait, err = r.look(ctx, k)
+		wait, err = r.refresh(ctx, k)
 	}
 	if err == nil {
-		err = r.letGo(ctx, request.Namespace)
+		err = r.releaseSecrets(ctx, request.Namespace)
 	}
 	if apierrors.IsConflict(err) {
 		log.FromContext(ctx).V(1).Info("An object changed meanwhile, retrying", "err", err)
@@ -52,8 +52,8 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{RequeueAfter: wait}, nil
 }
 
-// look brings together what is known of a Kluster, and begins what is due. It returns when the next check is.
-func (r *reconciler) look(ctx context.Context, k *kubernikusv1.Kluster) (time.Duration, error) {
+// refresh starts the probes that are due, and writes the latest results into the status. It returns the time until the next probe.
+func (r *reconciler) refresh(ctx context.Context, k *kubernikusv1.Kluster) (time.Duration, error) {
 	if kit.IsPaused(k) {
 		r.drop(client.ObjectKeyFromObject(k))
 		return 0, r.writeStatus(ctx, k, findings{paused: true})
@@ -96,7 +96,7 @@ func (r *reconciler) look(ctx context.Context, k *kubernikusv1.Kluster) (time.Du
 	return s.wait(r.clock.Now()), r.writeStatus(ctx, k, found)
 }
 
-// probeWorkload takes what the last check of the workload cluster showed, and begins the next one when it is due.
+// probeWorkload stores the result of the last probe of the workload cluster, and starts the next one if it is due.
 func (r *reconciler) probeWorkload(k *kubernikusv1.Kluster, secret *corev1.Secret, s *state) {
 	key := client.ObjectKeyFromObject(k)
 	if view, ok := r.workloads.Take(key); ok {

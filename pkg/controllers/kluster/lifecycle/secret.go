@@ -38,9 +38,9 @@ func (r *reconciler) hold(ctx context.Context, secret *corev1.Secret) error {
 	return nil
 }
 
-// letGo releases the Secrets of a namespace that are held and that no Kluster uses any more: it was released, or uses
+// releaseSecrets releases the Secrets of a namespace that are held and that no Kluster uses any more: it was released, or uses
 // another one. The API server has the last word on who uses what.
-func (r *reconciler) letGo(ctx context.Context, namespace string) error {
+func (r *reconciler) releaseSecrets(ctx context.Context, namespace string) error {
 	secrets := &metav1.PartialObjectMetadataList{}
 	secrets.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
 	if err := r.client.List(ctx, secrets, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {

@@ -19,14 +19,14 @@ import (
 )
 
 const (
-	// interval is the time between two checks, and retryPause after one that failed. A tenth is added at most, so that
-	// looks spread.
+	// interval is the time between two probes, and retryPause after one that failed. Up to a tenth is added, so that probes
+	// are distributed.
 	interval   = 5 * time.Minute
 	retryPause = time.Minute
 	jitter     = 0.1
 )
 
-// pause is how long to wait after a check.
+// pause returns the time until the next probe.
 func pause(good bool) time.Duration {
 	d := retryPause
 	if good {
@@ -35,15 +35,15 @@ func pause(good bool) time.Duration {
 	return d + time.Duration(rand.Float64()*jitter*float64(d))
 }
 
-// looked is the last check of a system, and when the next one is due; zero: now.
-type looked[T any] struct {
+// probed is the result of the last probe of a system, and the time of the next one; zero: now.
+type probed[T any] struct {
 	latest *T
 	next   time.Time
 }
 
-func (l *looked[T]) set(view T, next time.Time) { l.latest, l.next = &view, next }
+func (l *probed[T]) set(view T, next time.Time) { l.latest, l.next = &view, next }
 
-func (l *looked[T]) due(now time.Time) bool { return !l.next.After(now) }
+func (l *probed[T]) due(now time.Time) bool { return !l.next.After(now) }
 
 // version is an object in one of its versions.
 type version struct {
@@ -58,10 +58,10 @@ type state struct {
 	apiserver  string
 	accepted   string
 	secret     version
-	cloud      looked[cloudView]
-	workload   looked[workloadView]
+	cloud      probed[cloudView]
+	workload   probed[workloadView]
 	// permissions and services are the last preflights.
-	permissions, services looked[metav1.Condition]
+	permissions, services probed[metav1.Condition]
 }
 
 // wait is how long it is until the next check; what is on its way triggers its own reconciliation.
@@ -75,7 +75,7 @@ func (s *state) wait(now time.Time) time.Duration {
 	return wait
 }
 
-// stateOf finds what is known of a Kluster. When the Kluster or its Secret is another one, both looks are due.
+// stateOf returns the state of a Kluster. If the Kluster or its Secret was recreated or changed, both probes are due.
 func (r *reconciler) stateOf(k *kubernikusv1.Kluster, secret *corev1.Secret) *state {
 	key := client.ObjectKeyFromObject(k)
 	var held version
@@ -99,11 +99,11 @@ func (r *reconciler) stateOf(k *kubernikusv1.Kluster, secret *corev1.Secret) *st
 	accepted := k.Annotations[kubernikusv1.AcceptCloudAnnotation]
 	if s.generation != k.Generation || s.apiserver != k.Status.Apiserver || s.accepted != accepted || s.secret.version != held.version {
 		s.generation, s.apiserver, s.accepted, s.secret.version = k.Generation, k.Status.Apiserver, accepted, held.version
-		// What is on its way began with what was there before, and what was seen is not of this generation.
+		// Running probes use the former spec or Secret, and earlier results are not of this generation.
 		r.clouds.Discard(key)
 		r.workloads.Discard(key)
-		s.cloud, s.workload = looked[cloudView]{}, looked[workloadView]{}
-		s.permissions, s.services = looked[metav1.Condition]{}, looked[metav1.Condition]{}
+		s.cloud, s.workload = probed[cloudView]{}, probed[workloadView]{}
+		s.permissions, s.services = probed[metav1.Condition]{}, probed[metav1.Condition]{}
 	}
 	return s
 }

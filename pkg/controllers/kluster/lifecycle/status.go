@@ -60,13 +60,13 @@ func conditionsOf(k *kubernikusv1.Kluster, found findings) (reported, stay []met
 	case !k.Spec.NoCloud:
 		keep(kubernikusv1.ConditionOpenStackReachable)
 	}
-	// A preflight follows a good look immediately. Behind one that failed, an earlier preflight may have been of another Secret.
-	preflight := func(kind string, last *metav1.Condition, failed bool, look string) {
+	// A preflight follows each successful probe. After a failed probe, the last preflight may be that of another Secret.
+	preflight := func(kind string, last *metav1.Condition, failed bool, probe string) {
 		switch {
 		case last != nil:
 			reported = append(reported, *last)
 		case failed:
-			reported = append(reported, notChecked(kind, "could not be checked: see condition "+look))
+			reported = append(reported, notChecked(kind, "could not be checked: see condition "+probe))
 		default:
 			keep(kind)
 		}

@@ -77,7 +77,7 @@ func TestConditions(t *testing.T) {
 }
 
 // What nothing new is known of stays in the status, as after a restart.
-func TestStatusStays(t *testing.T) {
+func TestStatusIsRetained(t *testing.T) {
 	now := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	k := klustertest.Kluster("k")
 	good := findings{

@@ -17,8 +17,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/telemetry"
 )
 
-// actionLook is the action of all events, whose reason is that of a condition.
-const actionLook = "Look"
+// actionProbe is the action of all events, whose reason is that of a condition.
+const actionProbe = "Probe"
 
 // meters are the metrics of this controller.
 type meters struct{ looks *prometheus.CounterVec }
@@ -61,9 +61,9 @@ func (r *reconciler) announce(ctx context.Context, k *kubernikusv1.Kluster, next
 		switch {
 		case c.Type == kubernikusv1.ConditionPaused:
 		case c.Status == metav1.ConditionFalse, slices.Contains([]string{reasonUnclear, reasonInsecure, reasonIgnored}, c.Reason):
-			r.recorder.Eventf(k, nil, corev1.EventTypeWarning, c.Reason, actionLook, "%s", c.Message)
+			r.recorder.Eventf(k, nil, corev1.EventTypeWarning, c.Reason, actionProbe, "%s", c.Message)
 		case c.Status == metav1.ConditionTrue && last != nil && last.Status == metav1.ConditionFalse:
-			r.recorder.Eventf(k, nil, corev1.EventTypeNormal, c.Reason, actionLook, "%s", c.Message)
+			r.recorder.Eventf(k, nil, corev1.EventTypeNormal, c.Reason, actionProbe, "%s", c.Message)
 		}
 	}
 }

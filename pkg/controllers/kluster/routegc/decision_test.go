@@ -155,7 +155,7 @@ func TestJudge(t *testing.T) {
 			{10 * time.Minute, most, 3, nil, TooManyOrphans, 5 * time.Minute},
 			{15 * time.Minute, most, 3, most, TooManyOrphans, 0},
 		},
-		"a suspicion that went away starts over": {
+		"a cleared suspicion starts over": {
 			{0, most, 3, nil, TooManyOrphans, 5 * time.Minute},
 			{time.Minute, nil, 3, nil, "", 0},
 			{6 * time.Minute, most, 3, nil, TooManyOrphans, 5 * time.Minute},
@@ -172,7 +172,7 @@ func TestJudge(t *testing.T) {
 			for i, l := range probes {
 				next, v := m.judge(start.Add(l.after), all, l.orphans, l.servers, limits)
 				if !slices.Equal(v.remove, l.remove) || v.suspicion != l.suspicion || v.again != l.again || len(v.remove)+len(v.wait) != len(l.orphans) {
-					t.Errorf("look %d: removes %v, waits for %v, suspicion %q, again after %s", i, v.remove, v.wait, v.suspicion, v.again)
+					t.Errorf("check %d: removes %v, waits for %v, suspicion %q, again after %s", i, v.remove, v.wait, v.suspicion, v.again)
 				}
 				m = next
 			}

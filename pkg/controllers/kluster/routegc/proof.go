@@ -17,9 +17,9 @@ import (
 // ReasonNoProof means that the servers that Nova lists may not be those that the router leads to.
 const ReasonNoProof openstack.Reason = "NoProof"
 
-// unproven is the error of a reconciliation that cannot report whether servers have been deleted, or only elsewhere.
+// unproven is the error of a reconcile that cannot determine whether the servers of next hops have been deleted.
 func unproven(router, format string, args ...any) error {
-	return &openstack.Error{Op: "look for the servers behind router " + router, Reason: ReasonNoProof, Err: fmt.Errorf(format, args...)}
+	return &openstack.Error{Op: "find the servers behind router " + router, Reason: ReasonNoProof, Err: fmt.Errorf(format, args...)}
 }
 
 // prove queries Neutron about the next hops of the candidates, and Nova about the devices of their ports.
@@ -32,8 +32,8 @@ func (p Pass) prove(ctx context.Context, routerID string, candidates []openstack
 		return nil, err
 	}
 	if len(networks) == 0 {
-		// A router with routes has a network. Without the networks no port can speak for a next hop.
-		return nil, &openstack.Error{Op: "look for ports at next hops of router " + routerID, Reason: openstack.ReasonIncomplete,
+		// A router with routes has a network. Without its networks, the ports of next hops are unknown.
+		return nil, &openstack.Error{Op: "list ports at next hops of router " + routerID, Reason: openstack.ReasonIncomplete,
 			Err: errors.New("no network of the router can be seen: the user of the Secret needs to be in the router's project")}
 	}
 	hops := nextHops(candidates)

@@ -85,7 +85,7 @@ func TestDeletion(t *testing.T) {
 	}
 }
 
-func TestDeletionWaitsForWhatIsInTheNamespace(t *testing.T) {
+func TestDeletionWaitsForObjectsInNamespace(t *testing.T) {
 	for name, object := range map[string]client.Object{"a Kluster": kluster("", "x"), "a DiscoveryBackend": backend("", "x")} {
 		for _, cached := range []bool{true, false} {
 			t.Run(name, func(t *testing.T) {
@@ -225,7 +225,7 @@ func TestDeletionHasPreconditions(t *testing.T) {
 	}
 }
 
-func TestNamespaceThatStays(t *testing.T) {
+func TestNamespaceIsRetained(t *testing.T) {
 	unmarked := func(ns *corev1.Namespace) {
 		ns.Labels, ns.Annotations, ns.OwnerReferences = map[string]string{"team": "a"}, map[string]string{"b": "c"}, nil
 	}

@@ -157,7 +157,7 @@ func TestMembersAreRevokedFromBindingsOutsideTheCache(t *testing.T) {
 }
 
 // When the namespace is no longer this Project's, Groundskeeper's bindings in it are deleted, and nothing else there.
-func TestBindingsLeaveANamespaceThatWasTakenBack(t *testing.T) {
+func TestBindingsAreDeletedFromDetachedNamespace(t *testing.T) {
 	c := newCluster(t)
 	project := c.project("dev", withMembers(member("bob", "viewer", "extension:x")))
 	c.settle("dev")

@@ -105,7 +105,7 @@ func TestDecideNamespace(t *testing.T) {
 			namespace: namespaceOf(project, beingDeleted),
 			want:      waitForNamespace, reason: "NamespaceTerminating", message: `namespace "` + *project.Spec.Namespace + `" is being deleted`,
 		},
-		"somebody's, being deleted": {
+		"foreign, being deleted": {
 			namespace: namespaceOf(project, beingDeleted, func(ns *corev1.Namespace) { ns.Labels, ns.Annotations = nil, nil }),
 			want:      waitForNamespace, reason: "NamespaceTerminating",
 		},

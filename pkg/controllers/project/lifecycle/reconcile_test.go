@@ -96,7 +96,7 @@ func TestReadyEventAfterRestart(t *testing.T) {
 	}
 }
 
-func TestSpecChangeWritesWhatDiffers(t *testing.T) {
+func TestSpecChangeWritesDifferences(t *testing.T) {
 	c := newCluster(t)
 	project := c.project("dev")
 	c.settle("dev")

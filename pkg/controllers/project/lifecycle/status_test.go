@@ -111,7 +111,7 @@ func TestNextStatus(t *testing.T) {
 	}
 }
 
-func TestStatusLeavesCodesAlone(t *testing.T) {
+func TestStatusRetainsCodes(t *testing.T) {
 	before := conditionOf(gardenerv1beta1.ProjectRBACReady, "True", "A", "a", early, early)
 	before.Codes = []gardenerv1beta1.ErrorCode{"ERR_X"}
 	current := gardenerv1beta1.ProjectStatus{Conditions: []gardenerv1beta1.Condition{before}}

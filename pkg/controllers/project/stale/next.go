@@ -15,8 +15,8 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// lookTimeout limits the wait for the sync of a cache. Without a list, there is temporarily no metric.
-const lookTimeout = time.Second
+// listTimeout limits the wait for the sync of a cache. Without a list, there is temporarily no metric.
+const listTimeout = time.Second
 
 // nextDeletion exposes when the next stale Project will be deleted. Without one, there is no sample.
 type nextDeletion struct {
@@ -44,7 +44,7 @@ func (n *nextDeletion) Describe(descs chan<- *prometheus.Desc) { descs <- n.desc
 
 // Collect implements prometheus.Collector.
 func (n *nextDeletion) Collect(metrics chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), lookTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), listTimeout)
 	defer cancel()
 	projects := &gardenerv1beta1.ProjectList{}
 	if err := n.cache.List(ctx, projects, client.UnsafeDisableDeepCopy); err != nil {

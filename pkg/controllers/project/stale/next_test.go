@@ -24,17 +24,17 @@ func TestNextDeletion(t *testing.T) {
 		}
 		return p
 	}
-	going := project("going", 100)
-	going.DeletionTimestamp, going.Finalizers = new(metav1.Now()), []string{"gardener"}
+	deleting := project("deleting", 100)
+	deleting.DeletionTimestamp, deleting.Finalizers = new(metav1.Now()), []string{"gardener"}
 	registry := prometheus.NewRegistry()
-	if err := registerNext(registry, newCluster(t, project("used", 0), going).store); err != nil {
+	if err := registerNext(registry, newCluster(t, project("used", 0), deleting).store); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := testutil.GatherAndCount(registry, name); n != 0 || err != nil {
-		t.Errorf("%d samples while nothing is to be deleted: %v", n, err)
+		t.Errorf("samples = %d, %v, want none while no deletion is planned", n, err)
 	}
-	// A second manager of this process takes the place of the first.
-	if err := registerNext(registry, newCluster(t, project("used", 0), going, project("late", 300), project("soon", 200)).store); err != nil {
+	// A second manager of this process replaces the first one.
+	if err := registerNext(registry, newCluster(t, project("used", 0), deleting, project("late", 300), project("soon", 200)).store); err != nil {
 		t.Fatal(err)
 	}
 	want := "# HELP " + name + " When the next stale Project will be deleted, in seconds since 1970. There is no sample if none is planned.\n" +

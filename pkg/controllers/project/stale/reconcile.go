@@ -33,7 +33,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if !isConcerned(project, namespace) {
 		return reconcile.Result{RequeueAfter: r.policy.syncPeriod}, nil
 	}
-	d, err := r.look(ctx, r.watchedUse, project, namespace)
+	d, err := r.evaluate(ctx, r.watchedUse, project, namespace)
 	if err != nil {
 		return r.unknown(ctx, err)
 	}
@@ -47,9 +47,9 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{RequeueAfter: d.after}, nil
 }
 
-// look decides about a Project. The use of a Project that is spared for another reason is not determined, so that a kind that
+// evaluate decides about a Project. The use of a Project that is spared for another reason is not determined, so that a kind that
 // cannot be listed does not retain the marks of a Project that is not stale.
-func (r *reconciler) look(ctx context.Context, uses func(context.Context, string) (string, error), project *gardenerv1beta1.Project, namespace *corev1.Namespace) (decision, error) {
+func (r *reconciler) evaluate(ctx context.Context, uses func(context.Context, string) (string, error), project *gardenerv1beta1.Project, namespace *corev1.Namespace) (decision, error) {
 	now := r.clock.Now()
 	if spared := r.policy.spare(project, namespace, now); spared != nil {
 		return *spared, nil

@@ -238,7 +238,7 @@ func TestDryRunDeletesNothing(t *testing.T) {
 	}
 }
 
-func TestUseTakesTheMarksBack(t *testing.T) {
+func TestUseRemovesTheMarks(t *testing.T) {
 	for name, come := range map[string]func(*cluster){
 		"used":   func(c *cluster) { c.use = "shoots" },
 		"active": func(c *cluster) { c.change(active(on(100))) },

@@ -36,12 +36,12 @@ func (r *reconciler) remove(ctx context.Context, seen *gardenerv1beta1.Project) 
 	if project.UID != seen.UID || !isConcerned(project, namespace) {
 		return reconcile.Result{RequeueAfter: soon}, nil
 	}
-	d, err := r.look(ctx, r.liveUse, project, namespace)
+	d, err := r.evaluate(ctx, r.liveUse, project, namespace)
 	if err != nil {
 		return r.unknown(ctx, err)
 	}
 	if !d.delete {
-		log.FromContext(ctx).Info("Retained a project that is not stale any more", "reason", d.reason)
+		log.FromContext(ctx).Info("Retained a project that is no longer stale", "reason", d.reason)
 		return retried(ctx, r.mark(ctx, project, &d))
 	}
 	if err := r.confirm(ctx, project); err != nil {

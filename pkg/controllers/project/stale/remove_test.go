@@ -108,7 +108,7 @@ func TestDeletionIsOfWhatWasSeen(t *testing.T) {
 		t.Errorf("next after %s, project %v", after, c.project())
 	}
 	c.cache, c.fault = c.store, nil
-	// It is not stale any more, and no user has confirmed that it may go.
+	// It is no longer stale, and no user has confirmed that it may go.
 	c.must(121)
 	if project := c.project(); c.marks() != "- - RecentlyActive" || project.Annotations[gardenerv1beta1.AnnotationConfirmDeletion] != "" {
 		t.Errorf("%s, annotations %v", c.marks(), project.Annotations)
@@ -138,7 +138,7 @@ func TestDeletionIsTriedAgain(t *testing.T) {
 }
 
 // A confirmation that a user gave stays his as long as the project's time is not over.
-func TestConfirmationOfOthersStays(t *testing.T) {
+func TestConfirmationOfUsersIsRetained(t *testing.T) {
 	c := newCluster(t, testProject(marked(on(30), on(120)), func(p *gardenerv1beta1.Project) {
 		p.Annotations = map[string]string{gardenerv1beta1.AnnotationConfirmDeletion: "true"}
 	}), testNamespace())

@@ -86,7 +86,7 @@ func announce(current, next *gardenerv1beta1.ProjectStatus) *announcement {
 		}
 		return &announcement{corev1.EventTypeWarning, eventStale, after.Reason, after.Message}
 	case isMarked(current):
-		return &announcement{corev1.EventTypeNormal, eventNotStale, after.Reason, "the project is not stale any more: " + after.Message}
+		return &announcement{corev1.EventTypeNormal, eventNotStale, after.Reason, "the project is no longer stale: " + after.Message}
 	}
 	return nil
 }

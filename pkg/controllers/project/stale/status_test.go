@@ -64,11 +64,11 @@ func TestNextStatus(t *testing.T) {
 		},
 		"not stale any more": {
 			status(on(40), on(130), condition("True", "DeletionPlanned", "a", on(40), on(40))), decision{reason: "InUse", message: "b"},
-			status(nil, nil, condition("False", "InUse", "b", on(50), on(50))), &announcement{"Normal", "ProjectNotStale", "InUse", "the project is not stale any more: b"},
+			status(nil, nil, condition("False", "InUse", "b", on(50), on(50))), &announcement{"Normal", "ProjectNotStale", "InUse", "the project is no longer stale: b"},
 		},
 		"marks without a condition are taken back": {
 			status(on(40), nil), decision{reason: "TooYoung", message: "b"},
-			status(nil, nil, condition("False", "TooYoung", "b", on(50), on(50))), &announcement{"Normal", "ProjectNotStale", "TooYoung", "the project is not stale any more: b"},
+			status(nil, nil, condition("False", "TooYoung", "b", on(50), on(50))), &announcement{"Normal", "ProjectNotStale", "TooYoung", "the project is no longer stale: b"},
 		},
 		"still not stale, for another reason": {
 			status(nil, nil, condition("False", "InUse", "a", on(40), on(40))), decision{reason: "RecentlyActive", message: "b"},

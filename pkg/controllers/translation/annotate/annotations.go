@@ -74,12 +74,12 @@ func internalAddresses(node *corev1.Node) []netip.Addr {
 	return internal
 }
 
-// changes are the annotations to write to a Node whose host has the given id; nil removes one. Beside what is missing these are the
-// address of its tunnels, if that is the one that the annotator wrote and the Node has it no more, and the record of having written
-// it, which ends when another client set another address.
+// changes returns the annotations to write to a Node whose host has the given ID; nil removes one. In addition to missing annotations,
+// this is the tunnel endpoint, if the annotator wrote it and the Node no longer has the address, and the record of the written address,
+// which is removed when another client has set another address.
 func changes(node *corev1.Node, host string) map[string]*string {
 	set := map[string]*string{}
-	if node.DeletionTimestamp.IsZero() { // else its network is about to be deleted with it
+	if node.DeletionTimestamp.IsZero() { // the network of a Node that is being deleted will be deleted
 		for name, value := range missing(node, host) {
 			set[name] = &value
 		}
@@ -92,28 +92,28 @@ func changes(node *corev1.Node, host string) map[string]*string {
 	case !recorded:
 	case written != current:
 		set[midonetv1.AnnotationWrittenTunnelEndpointIP] = nil
-	case isElsewhere(node, current):
+	case isForeign(node, current):
 		address := tunnelEndpoint(node)
 		set[midonetv1.AnnotationTunnelEndpointIP], set[midonetv1.AnnotationWrittenTunnelEndpointIP] = &address, &address
 	}
 	return set
 }
 
-// isElsewhere reports whether a Node has addresses, and a given one is not among them.
-func isElsewhere(node *corev1.Node, text string) bool {
+// isForeign reports whether a Node has addresses, and the given one is not among them.
+func isForeign(node *corev1.Node, text string) bool {
 	internal := internalAddresses(node)
 	address, err := netip.ParseAddr(text)
 	return err == nil && len(internal) > 0 && !slices.Contains(internal, address)
 }
 
-// differing is the problem of a Node whose tunnels end at an address that is not the Node's, and that is not to be changed
-// (changes); nil when it has none. What is no address is reported when the Node is converted.
+// differing returns a problem if the tunnel endpoint of a Node is not one of its addresses and is not updated by the annotator (changes).
+// An invalid address is reported when the Node is converted.
 func differing(node *corev1.Node) *convert.Problem {
 	current := node.Annotations[midonetv1.AnnotationTunnelEndpointIP]
-	if !isElsewhere(node, current) {
+	if !isForeign(node, current) {
 		return nil
 	}
 	return &convert.Problem{Reason: reasonDiffers, Message: fmt.Sprintf(
-		"annotation %s is %s, and the InternalIP of the node is %s: correct the annotation, or remove it and it follows the address",
+		"annotation %s is %s, and the InternalIP of the node is %s: correct the annotation, or remove it to have it updated automatically",
 		midonetv1.AnnotationTunnelEndpointIP, current, tunnelEndpoint(node))}
 }

@@ -96,7 +96,7 @@ func TestTunnelEndpointDiffersNoMore(t *testing.T) {
 	differing := func() float64 { return testutil.ToFloat64(w.meters.differing.WithLabelValues(reasonDiffers)) }
 	w.pass("a", 0)
 	want := "Warning TunnelEndpointDiffers annotation midonet.org/tunnel-endpoint-ip is 192.0.2.1, and the InternalIP of the node is 192.0.2.2: " +
-		"correct the annotation, or remove it and it follows the address"
+		"correct the annotation, or remove it to have it updated automatically"
 	if got := w.events(); len(got) != 1 || got[0] != want {
 		t.Errorf("events = %q, want %q", got, want)
 	}

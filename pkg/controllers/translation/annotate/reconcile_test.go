@@ -107,7 +107,7 @@ func TestNothingIsOverwritten(t *testing.T) {
 }
 
 // An address that comes later is added later.
-func TestAddressComesLater(t *testing.T) {
+func TestAddressIsAssignedLater(t *testing.T) {
 	w := newWorld(t, testNode("a"))
 	w.midonet.AddHost("a")
 	w.pass("a", 1)

@@ -32,17 +32,17 @@ func TestEndpointsTranslations(t *testing.T) {
 		"unchanged": {nil, whole, nil},
 		"no slices": {func(p *pair) { p.EndpointSlices = nil }, nil, nil},
 		"not ready": {ready(new(false)), first, nil},
-		// Which means yes, by the API.
+		// The API defines nil as ready.
 		"ready is not reported": {ready(nil), whole, nil},
-		"serving to the end": {func(p *pair) {
+		"serving while terminating": {func(p *pair) {
 			p.EndpointSlices[1].Endpoints[0].Conditions = discoveryv1.EndpointConditions{Ready: new(false), Serving: new(true), Terminating: new(true)}
 		}, first, nil},
-		"all terminating and serving":     {conditioned(dying, dying), whole, nil},
-		"one terminating and serving":     {conditioned(starting, dying), second, nil},
-		"one ready, one terminating":      {conditioned(good, dying), first, nil},
-		"serving is not reported":         {conditioned(ending, starting), first, nil},
-		"terminating and no more serving": {conditioned(dead, dead), nil, nil},
-		"serving and not yet ready":       {conditioned(starting, starting), nil, nil},
+		"all terminating and serving": {conditioned(dying, dying), whole, nil},
+		"one terminating and serving": {conditioned(starting, dying), second, nil},
+		"one ready, one terminating":  {conditioned(good, dying), first, nil},
+		"serving is not reported":     {conditioned(ending, starting), first, nil},
+		"terminating and not serving": {conditioned(dead, dead), nil, nil},
+		"serving and not yet ready":   {conditioned(starting, starting), nil, nil},
 		"one port has a ready endpoint": {func(p *pair) {
 			conditioned(good, dying)(p)
 			p.EndpointSlices[0].Ports = p.EndpointSlices[0].Ports[1:]
@@ -97,7 +97,7 @@ func TestEndpointsTranslations(t *testing.T) {
 	}
 }
 
-// conditioned gives the endpoints of each slice conditions.
+// conditioned sets the conditions of the endpoints of each slice.
 func conditioned(conditions ...discoveryv1.EndpointConditions) func(*pair) {
 	return func(p *pair) {
 		for i := range conditions {
@@ -108,7 +108,7 @@ func conditioned(conditions ...discoveryv1.EndpointConditions) func(*pair) {
 	}
 }
 
-// moved puts all endpoints into the first slice, as Kubernetes does when it rebalances.
+// moved moves all endpoints into the first slice, as Kubernetes does when it rebalances.
 func moved(p *pair) {
 	for _, slice := range p.EndpointSlices[1:] {
 		p.EndpointSlices[0].Endpoints = append(p.EndpointSlices[0].Endpoints, slice.Endpoints...)
@@ -116,7 +116,7 @@ func moved(p *pair) {
 	}
 }
 
-// TestEndpointsOwnTarget has every chain translate to its own endpoint. midonet-kube-controllers gave all of them the
+// TestEndpointsOwnTarget checks that each chain translates to its own endpoint. midonet-kube-controllers gives all of them the
 // target of the last one.
 func TestEndpointsOwnTarget(t *testing.T) {
 	pair := load(t, "endpoints")
@@ -132,7 +132,7 @@ func TestEndpointsOwnTarget(t *testing.T) {
 	}
 }
 
-// TestEndpointsTargetPort translates to the port of the slice, which is not that of the Service.
+// TestEndpointsTargetPort checks that the target is the port of the slice, which can differ from that of the Service.
 func TestEndpointsTargetPort(t *testing.T) {
 	pair := load(t, "endpoints")
 	for _, slice := range pair.EndpointSlices {
@@ -144,7 +144,7 @@ func TestEndpointsTargetPort(t *testing.T) {
 	expect(t, made[1].Parent, NewIDs("midonetkube").ForKey("ServicePort", "kube-system/kube-dns/metrics").String())
 }
 
-// TestEndpointsJumpFromServiceChains has each jump start at a chain that Service makes of the same object.
+// TestEndpointsJumpFromServiceChains checks that each jump starts at a chain that Service creates.
 func TestEndpointsJumpFromServiceChains(t *testing.T) {
 	for name, edit := range map[string]func(*pair){
 		"named": nil,
@@ -170,7 +170,7 @@ func TestEndpointsJumpFromServiceChains(t *testing.T) {
 			}
 			for _, translation := range result.Translations {
 				if !chains[translation.Resources[1].Parent] {
-					t.Errorf("%s jumps from %s, a chain that no client makes", translation.Name, translation.Resources[1].Parent)
+					t.Errorf("%s jumps from %s, which is not a chain of the Service", translation.Name, translation.Resources[1].Parent)
 				}
 			}
 		})

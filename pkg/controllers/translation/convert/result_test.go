@@ -63,8 +63,8 @@ func shuffle[T any](random *rand.Rand, list []T) {
 	random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 }
 
-// TestConvertLeavesObjectsAlone guards the cache that the objects are from.
-func TestConvertLeavesObjectsAlone(t *testing.T) {
+// TestConvertDoesNotModifyObjects guards the cache that the objects are from.
+func TestConvertDoesNotModifyObjects(t *testing.T) {
 	node, pod, service := load(t, "node"), load(t, "pod"), load(t, "endpoints")
 	config := settings()
 	node.Node.Spec.PodCIDRs = append(make([]string, 0, 8), "10.1.0.0/24")

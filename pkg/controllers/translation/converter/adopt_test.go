@@ -213,7 +213,7 @@ func TestAnotherVersion(t *testing.T) {
 }
 
 // While the new version cannot be written, the old one stays.
-func TestAnotherVersionStaysUntilReplaced(t *testing.T) {
+func TestAnotherVersionIsRetainedUntilReplaced(t *testing.T) {
 	w := newWorld(t, testNode("a"), testPod("web-0", "a"))
 	w.settle(podWeb)
 	going := w.one("shop", "pod.4.web-0").DeepCopy()

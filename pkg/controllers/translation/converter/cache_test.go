@@ -35,7 +35,7 @@ func reduced[T client.Object](t *testing.T, object T) T {
 }
 
 // What the cache keeps is enough: each pair of the oracle is converted from it as from the whole object.
-func TestCacheKeepsWhatIsConverted(t *testing.T) {
+func TestCacheRetainsConvertedFields(t *testing.T) {
 	files, err := filepath.Glob("../convert/testdata/*.json")
 	if err != nil || len(files) < 4 {
 		t.Fatalf("%q %v", files, err)
@@ -126,7 +126,7 @@ func TestCacheKeepsRequestedFieldsOfServices(t *testing.T) {
 }
 
 // The annotator reads the same cache.
-func TestCacheKeepsWhatIsAnnotated(t *testing.T) {
+func TestCacheRetainsAnnotatedFields(t *testing.T) {
 	node := testNode("a")
 	node.Annotations = map[string]string{}
 	for _, name := range []string{midonetv1.AnnotationHostID, midonetv1.AnnotationTunnelZoneID, midonetv1.AnnotationTunnelEndpointIP,
@@ -139,7 +139,7 @@ func TestCacheKeepsWhatIsAnnotated(t *testing.T) {
 }
 
 // What is not read is not kept.
-func TestCacheDropsTheRest(t *testing.T) {
+func TestCacheDropsOtherFields(t *testing.T) {
 	meta := metav1.ObjectMeta{
 		Name: "x", Namespace: "shop", UID: "u", ResourceVersion: "1", Labels: map[string]string{"app": "x"}, Annotations: map[string]string{"long": "text"},
 		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}}, OwnerReferences: []metav1.OwnerReference{{Name: "o"}}, Finalizers: []string{"f/f"},

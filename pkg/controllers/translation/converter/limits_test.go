@@ -38,7 +38,7 @@ func TestServiceLimits(t *testing.T) {
 }
 
 // A restart writes no event about what was in place before: it was reported when it was written. What is new is.
-func TestRestartReportsNothingAgain(t *testing.T) {
+func TestRestartDoesNotRepeatReports(t *testing.T) {
 	service := testService("front")
 	service.Spec.SessionAffinity = corev1.ServiceAffinityClientIP
 	other := testService("other")
@@ -74,7 +74,7 @@ func TestRestartReportsNothingAgain(t *testing.T) {
 }
 
 // What keeps Translations from being written, and what two Nodes share, is reported after each restart.
-func TestRestartReportsWhatIsBlocked(t *testing.T) {
+func TestRestartReportsBlockedObjects(t *testing.T) {
 	w, node := losing(t, nil)
 	w.reconciler.atStart(ofNode).Create(event.CreateEvent{Object: node, IsInInitialList: true})
 	w.expectRequests(nodeA)

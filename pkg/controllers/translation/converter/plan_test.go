@@ -76,7 +76,7 @@ func TestClaim(t *testing.T) {
 		"endpoints of the name, unlabelled": {service, []func(*midonetv1.Translation){ownedBy("Endpoints", "front", "old"), unlabelled}, inherited},
 		"other endpoints":                   {service, []func(*midonetv1.Translation){ownedBy("Endpoints", "back", "old")}, foreign},
 		"endpoints are not of a pod":        {pod, []func(*midonetv1.Translation){ownedBy("Endpoints", "front", "old")}, foreign},
-		"somebody's label, nobody's owner":  {service, []func(*midonetv1.Translation){ownedBy("", "", "old"), unowned}, foreign},
+		"foreign label, no owner":           {service, []func(*midonetv1.Translation){ownedBy("", "", "old"), unowned}, foreign},
 		"empty label":                       {service, []func(*midonetv1.Translation){labelled(midonetv1.LabelOwnerUID, "")}, foreign},
 		"own owner, another label":          {service, []func(*midonetv1.Translation){labelled(midonetv1.LabelOwnerUID, "other")}, foreign},
 		"label and owner disagree": {service, []func(*midonetv1.Translation){ownedBy("Service", "front", "old"),
@@ -84,10 +84,10 @@ func TestClaim(t *testing.T) {
 		"two owners": {service, []func(*midonetv1.Translation){ownedBy("Service", "front", "old"), func(t *midonetv1.Translation) {
 			t.OwnerReferences = append(t.OwnerReferences, t.OwnerReferences[0])
 		}}, foreign},
-		"global for an owner":  {service, []func(*midonetv1.Translation){labelled(midonetv1.LabelGlobal, "")}, foreign},
-		"global for globals":   {globals, []func(*midonetv1.Translation){labelled(midonetv1.LabelGlobal, ""), unowned}, own},
-		"owned for globals":    {globals, nil, foreign},
-		"nobody's for globals": {globals, []func(*midonetv1.Translation){unlabelled, unowned}, foreign},
+		"global for an owner": {service, []func(*midonetv1.Translation){labelled(midonetv1.LabelGlobal, "")}, foreign},
+		"global for globals":  {globals, []func(*midonetv1.Translation){labelled(midonetv1.LabelGlobal, ""), unowned}, own},
+		"owned for globals":   {globals, nil, foreign},
+		"unowned for globals": {globals, []func(*midonetv1.Translation){unlabelled, unowned}, foreign},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := claimOf(tc.owner, made("x.4.y", tc.edits...)); got != tc.want {
@@ -132,31 +132,31 @@ func TestPlan(t *testing.T) {
 		want     summary
 		complete bool
 	}{
-		"nothing is there":        {nil, summary{Create: []string{"x.4.a", "x.4.b"}}, true},
-		"all is there":            {both(), summary{}, true},
-		"one is there":            {[]*midonetv1.Translation{&want[0]}, summary{Create: []string{"x.4.b"}}, true},
-		"other resources":         {onlyB(made("x.4.a", unrelated)), summary{Update: []string{"x.4.a"}}, true},
-		"no owner":                {onlyB(made("x.4.a", unowned)), summary{Update: []string{"x.4.a"}}, true},
-		"no label":                {onlyB(made("x.4.a", unlabelled)), summary{Update: []string{"x.4.a"}}, true},
-		"no finalizer":            {onlyB(made("x.4.a", func(t *midonetv1.Translation) { t.Finalizers = nil })), summary{Update: []string{"x.4.a"}}, true},
-		"more labels":             {onlyB(made("x.4.a", func(t *midonetv1.Translation) { t.Labels["app"] = "x" })), summary{}, true},
-		"flags of the owner":      {onlyB(made("x.4.a", func(t *midonetv1.Translation) { t.OwnerReferences[0].Controller = new(true) })), summary{}, true},
-		"a status":                {onlyB(made("x.4.a", func(t *midonetv1.Translation) { t.Status.ObservedGeneration = 7 })), summary{}, true},
-		"recreated owner":         {onlyB(made("x.4.a", ownedBy("Service", "front", "old"))), summary{Adopt: []string{"x.4.a"}}, true},
-		"endpoints":               {onlyB(made("x.4.a", ownedBy("Endpoints", "front", "old"))), summary{Adopt: []string{"x.4.a"}}, true},
-		"another client's":        {onlyB(made("x.4.a", ownedBy("Service", "back", "other"))), summary{Taken: []string{"x.4.a"}}, false},
-		"nobody's":                {onlyB(made("x.4.a", unlabelled, unowned)), summary{Taken: []string{"x.4.a"}}, false},
-		"terminating":             {onlyB(made("x.4.a", going)), summary{Waiting: []string{"x.4.a"}}, false},
-		"somebody's, terminating": {onlyB(made("x.4.a", unlabelled, unowned, going)), summary{Waiting: []string{"x.4.a"}}, false},
+		"nothing is there":     {nil, summary{Create: []string{"x.4.a", "x.4.b"}}, true},
+		"all is there":         {both(), summary{}, true},
+		"one is there":         {[]*midonetv1.Translation{&want[0]}, summary{Create: []string{"x.4.b"}}, true},
+		"other resources":      {onlyB(made("x.4.a", unrelated)), summary{Update: []string{"x.4.a"}}, true},
+		"no owner":             {onlyB(made("x.4.a", unowned)), summary{Update: []string{"x.4.a"}}, true},
+		"no label":             {onlyB(made("x.4.a", unlabelled)), summary{Update: []string{"x.4.a"}}, true},
+		"no finalizer":         {onlyB(made("x.4.a", func(t *midonetv1.Translation) { t.Finalizers = nil })), summary{Update: []string{"x.4.a"}}, true},
+		"more labels":          {onlyB(made("x.4.a", func(t *midonetv1.Translation) { t.Labels["app"] = "x" })), summary{}, true},
+		"flags of the owner":   {onlyB(made("x.4.a", func(t *midonetv1.Translation) { t.OwnerReferences[0].Controller = new(true) })), summary{}, true},
+		"a status":             {onlyB(made("x.4.a", func(t *midonetv1.Translation) { t.Status.ObservedGeneration = 7 })), summary{}, true},
+		"recreated owner":      {onlyB(made("x.4.a", ownedBy("Service", "front", "old"))), summary{Adopt: []string{"x.4.a"}}, true},
+		"endpoints":            {onlyB(made("x.4.a", ownedBy("Endpoints", "front", "old"))), summary{Adopt: []string{"x.4.a"}}, true},
+		"another client's":     {onlyB(made("x.4.a", ownedBy("Service", "back", "other"))), summary{Taken: []string{"x.4.a"}}, false},
+		"nobody's":             {onlyB(made("x.4.a", unlabelled, unowned)), summary{Taken: []string{"x.4.a"}}, false},
+		"terminating":          {onlyB(made("x.4.a", going)), summary{Waiting: []string{"x.4.a"}}, false},
+		"unowned, terminating": {onlyB(made("x.4.a", unlabelled, unowned, going)), summary{Waiting: []string{"x.4.a"}}, false},
 
-		"not wanted":                       {both(made("x.4.c", unrelated)), summary{Stale: []string{"x.4.c"}}, true},
-		"not wanted, terminating":          {both(made("x.4.c", unrelated, going)), summary{}, true},
-		"not wanted, of the endpoints":     {both(made("x.4.c", unrelated, ownedBy("Endpoints", "front", "old"))), summary{Stale: []string{"x.4.c"}}, true},
-		"not wanted, another client's":     {both(made("x.4.c", unrelated, ownedBy("Service", "back", "other"))), summary{}, true},
-		"not wanted, of other endpoints":   {both(made("x.4.c", unrelated, ownedBy("Endpoints", "back", "old"))), summary{}, true},
-		"not wanted, a name of somebody's": {both(made("my-own", unrelated)), summary{}, true},
-		"another version":                  {both(made("x.3.a"), made("x.5.b")), summary{Former: []string{"x.3.a", "x.5.b"}}, true},
-		"another version, to be replaced":  {[]*midonetv1.Translation{made("x.3.a"), &want[1]}, summary{Create: []string{"x.4.a"}, Former: []string{"x.3.a"}}, true},
+		"not wanted":                      {both(made("x.4.c", unrelated)), summary{Stale: []string{"x.4.c"}}, true},
+		"not wanted, terminating":         {both(made("x.4.c", unrelated, going)), summary{}, true},
+		"not wanted, of the endpoints":    {both(made("x.4.c", unrelated, ownedBy("Endpoints", "front", "old"))), summary{Stale: []string{"x.4.c"}}, true},
+		"not wanted, another client's":    {both(made("x.4.c", unrelated, ownedBy("Service", "back", "other"))), summary{}, true},
+		"not wanted, of other endpoints":  {both(made("x.4.c", unrelated, ownedBy("Endpoints", "back", "old"))), summary{}, true},
+		"not wanted, a name of a user":    {both(made("my-own", unrelated)), summary{}, true},
+		"another version":                 {both(made("x.3.a"), made("x.5.b")), summary{Former: []string{"x.3.a", "x.5.b"}}, true},
+		"another version, to be replaced": {[]*midonetv1.Translation{made("x.3.a"), &want[1]}, summary{Create: []string{"x.4.a"}, Former: []string{"x.3.a"}}, true},
 		"another version, still needed": {[]*midonetv1.Translation{made("x.3.a"), made("x.4.a", going), &want[1]},
 			summary{Waiting: []string{"x.4.a"}, Former: []string{"x.3.a"}}, false},
 
@@ -230,7 +230,7 @@ func TestPatch(t *testing.T) {
 	}
 }
 
-// What an owner looks for is what the index keeps.
+// The keys of an owner are those of the index.
 func TestKeys(t *testing.T) {
 	for name, tc := range map[string]struct {
 		translation *midonetv1.Translation
@@ -253,7 +253,7 @@ func TestKeys(t *testing.T) {
 			keys := translationKeys(tc.translation)
 			found := slices.ContainsFunc(keysOf(tc.owner), func(key string) bool { return slices.Contains(keys, key) })
 			if found != tc.found {
-				t.Errorf("%q looks for %q", keys, keysOf(tc.owner))
+				t.Errorf("match of keys %q and %q = %t, want %t", keys, keysOf(tc.owner), found, tc.found)
 			}
 		})
 	}

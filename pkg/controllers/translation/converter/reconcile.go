@@ -26,7 +26,7 @@ const (
 
 // Reconcile brings the Translations of one owner to what they should be.
 func (r *reconciler) Reconcile(ctx context.Context, u unit) (reconcile.Result, error) {
-	o, result, err := r.look(ctx, u)
+	o, result, err := r.convert(ctx, u)
 	switch {
 	case kit.IsTerminating(err):
 		// The namespace takes no new object any more. The owner is about to be deleted, too, which is an event.
@@ -43,8 +43,8 @@ func (r *reconciler) Reconcile(ctx context.Context, u unit) (reconcile.Result, e
 	return result, err
 }
 
-// look reads an owner and acts by what it finds.
-func (r *reconciler) look(ctx context.Context, u unit) (outcome, reconcile.Result, error) {
+// convert reads an owner and reconciles its Translations.
+func (r *reconciler) convert(ctx context.Context, u unit) (outcome, reconcile.Result, error) {
 	s, err := r.read(ctx, u)
 	if err != nil {
 		return "", reconcile.Result{}, err
@@ -105,8 +105,8 @@ func (r *reconciler) provide(ctx context.Context, u unit, s *subject) (outcome, 
 	}
 }
 
-// failed ends a reconciliation that did not get its writes through. What the API server rejects must be repaired by a user, who
-// gets the server's message.
+// failed ends a reconcile whose writes failed. If the API server rejected them, a user has to resolve the cause, and gets the message of
+// the server.
 func (r *reconciler) failed(ctx context.Context, u unit, s *subject, problems []problem, err error) (outcome, reconcile.Result, error) {
 	rejected := (*rejection)(nil)
 	if !errors.As(err, &rejected) {

@@ -36,7 +36,7 @@ func TestEngineOptions(t *testing.T) {
 }
 
 // A name of a metric that is taken is an error, and no panic.
-func TestMetricsThatAreTaken(t *testing.T) {
+func TestMetricsWithRegisteredNames(t *testing.T) {
 	for _, name := range []string{"push_duration_seconds", "drift_found_total", "drift_repaired_total", "orphans"} {
 		registry := prometheus.NewRegistry()
 		registry.MustRegister(prometheus.NewCounterVec(prometheus.CounterOpts{Name: "groundskeeper_translation_" + name, Help: "another"}, []string{"x"}))

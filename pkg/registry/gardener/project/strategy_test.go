@@ -36,7 +36,7 @@ func newProject(spec gardenerv1beta1.ProjectSpec) *gardenerv1beta1.Project {
 	return &gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: "dev", UID: uid}, Spec: spec}
 }
 
-func TestCreateChoosesTheNamespace(t *testing.T) {
+func TestPrepareForCreateDefaultsNamespace(t *testing.T) {
 	for _, tc := range []struct {
 		name, project string
 		given         *string
@@ -61,8 +61,8 @@ func TestCreateChoosesTheNamespace(t *testing.T) {
 	}
 }
 
-// kubectl replace sends the manifest as written, without what the server decided.
-func TestUpdateCarriesOver(t *testing.T) {
+// kubectl replace sends the manifest without the fields that the server has set.
+func TestPrepareForUpdateRetainsServerFields(t *testing.T) {
 	alice, bob := user("alice"), user("bob")
 	old := newProject(gardenerv1beta1.ProjectSpec{
 		CreatedBy: new(bob), Owner: new(alice), Namespace: new("garden-dev-a3a8e"),
@@ -75,12 +75,12 @@ func TestUpdateCarriesOver(t *testing.T) {
 	}{
 		{"all", old.Spec, gardenerv1beta1.ProjectSpec{Members: members{member(bob, "uam")}}, old.Spec},
 		{"an empty namespace", old.Spec, gardenerv1beta1.ProjectSpec{Namespace: new(""), Members: members{member(bob, "uam")}}, old.Spec},
-		{"the members that the manifest has", old.Spec, gardenerv1beta1.ProjectSpec{Members: members{member(alice, "uam")}},
+		{"members of the manifest", old.Spec, gardenerv1beta1.ProjectSpec{Members: members{member(alice, "uam")}},
 			gardenerv1beta1.ProjectSpec{CreatedBy: new(bob), Owner: new(alice), Namespace: old.Spec.Namespace, Members: members{member(alice, "uam", "owner")}}},
-		{"not what the manifest specifies", old.Spec, gardenerv1beta1.ProjectSpec{CreatedBy: new(alice), Owner: new(bob), Namespace: new("garden-other"), Members: members{member(bob, "viewer")}},
+		{"fields of the manifest take precedence", old.Spec, gardenerv1beta1.ProjectSpec{CreatedBy: new(alice), Owner: new(bob), Namespace: new("garden-other"), Members: members{member(bob, "viewer")}},
 			gardenerv1beta1.ProjectSpec{CreatedBy: new(alice), Owner: new(bob), Namespace: new("garden-other"), Members: members{member(bob, "viewer", "owner")}}},
-		{"an owner who never was a member", gardenerv1beta1.ProjectSpec{Owner: new(alice)}, gardenerv1beta1.ProjectSpec{}, gardenerv1beta1.ProjectSpec{Owner: new(alice)}},
-		{"nothing from an import that lacks it", gardenerv1beta1.ProjectSpec{}, gardenerv1beta1.ProjectSpec{}, gardenerv1beta1.ProjectSpec{}},
+		{"an owner who is not a member", gardenerv1beta1.ProjectSpec{Owner: new(alice)}, gardenerv1beta1.ProjectSpec{}, gardenerv1beta1.ProjectSpec{Owner: new(alice)}},
+		{"an imported Project without these fields", gardenerv1beta1.ProjectSpec{}, gardenerv1beta1.ProjectSpec{}, gardenerv1beta1.ProjectSpec{}},
 		{"the defaults of the garden project", gardenerv1beta1.ProjectSpec{Namespace: new("garden")}, gardenerv1beta1.ProjectSpec{},
 			gardenerv1beta1.ProjectSpec{Namespace: new("garden"), Tolerations: &gardenerv1beta1.ProjectTolerations{
 				Defaults: []gardenerv1beta1.Toleration{{Key: gardenerv1beta1.SeedProtectedTaint}}, Whitelist: []gardenerv1beta1.Toleration{{Key: gardenerv1beta1.SeedProtectedTaint}}}}},
@@ -99,8 +99,8 @@ func TestUpdateCarriesOver(t *testing.T) {
 	}
 }
 
-// The old object may be the one that the watch cache shares, and one that was stored before a default existed.
-func TestUpdateDoesNotWriteToTheOldObject(t *testing.T) {
+// The old object may be shared by the watch cache, or may have been stored before a default existed.
+func TestPrepareForUpdateDoesNotChangeOldObject(t *testing.T) {
 	spec := gardenerv1beta1.ProjectSpec{
 		CreatedBy: &rbacv1.Subject{Kind: "User", Name: "alice"}, Owner: &rbacv1.Subject{Kind: "User", Name: "alice"},
 		Members: members{{Subject: rbacv1.Subject{Kind: "User", Name: "alice"}, Roles: []string{"owner", "admin"}}},
@@ -113,7 +113,7 @@ func TestUpdateDoesNotWriteToTheOldObject(t *testing.T) {
 	}
 }
 
-func TestCreateGivesTheOwnerTheRole(t *testing.T) {
+func TestPrepareForCreateAddsOwnerRole(t *testing.T) {
 	alice, bob := user("alice"), user("bob")
 	for _, tc := range []struct {
 		name      string
@@ -148,7 +148,7 @@ func TestCreateGivesTheOwnerTheRole(t *testing.T) {
 	}
 }
 
-func TestHandOver(t *testing.T) {
+func TestOwnerTransfer(t *testing.T) {
 	alice, bob, ops := user("alice"), user("bob"), rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "ops"}
 	for _, tc := range []struct {
 		name      string
@@ -161,7 +161,7 @@ func TestHandOver(t *testing.T) {
 			members{member(alice, "admin"), member(bob, "viewer", "owner")}, ""},
 		{"to a member, with the role moved too", bob, members{member(alice, "admin"), member(bob, "owner")},
 			members{member(alice, "admin"), member(bob, "owner")}, ""},
-		{"to one who is not a member", ops, members{member(alice, "admin", "owner")}, members{member(alice, "admin")}, ""},
+		{"to a user who is not a member", ops, members{member(alice, "admin", "owner")}, members{member(alice, "admin")}, ""},
 		{"to a new member", ops, members{member(alice, "admin", "owner"), member(ops, "admin", "owner")},
 			members{member(alice, "admin"), member(ops, "admin", "owner")}, ""},
 		{"the old owner has no other role", bob, members{member(alice, "owner"), member(bob, "admin")},
@@ -170,8 +170,8 @@ func TestHandOver(t *testing.T) {
 			members{member(alice, "viewer", "uam", "admin"), member(bob, "admin", "owner")}, ""},
 		{"the old owner was made a viewer in the same update", bob, members{member(alice, "viewer"), member(bob, "admin")},
 			members{member(alice, "viewer"), member(bob, "admin", "owner")}, ""},
-		{"the old owner leaves", bob, members{member(bob, "admin")}, members{member(bob, "admin", "owner")}, ""},
-		{"a third one has the role", bob, members{member(alice, "admin", "owner"), member(bob, "viewer"), member(ops, "owner")},
+		{"the old owner is removed from the members", bob, members{member(bob, "admin")}, members{member(bob, "admin", "owner")}, ""},
+		{"a third member has the role", bob, members{member(alice, "admin", "owner"), member(bob, "viewer"), member(ops, "owner")},
 			members{member(alice, "admin"), member(bob, "viewer", "owner"), member(ops, "owner")}, "spec.members[2].roles: Forbidden: there can only be one owner"},
 		{"only the role is moved", alice, members{member(alice, "admin"), member(bob, "owner")},
 			members{member(alice, "admin", "owner"), member(bob, "owner")}, "spec.members[1].roles: Forbidden: there can only be one owner, the one in spec.owner: to hand the project over, change spec.owner"},
@@ -194,10 +194,10 @@ func TestHandOver(t *testing.T) {
 	}
 }
 
-// A user that stays the owner keeps the roles as written.
-func TestSameOwner(t *testing.T) {
+// The roles of an owner who does not change are stored as written.
+func TestUnchangedOwner(t *testing.T) {
 	robot, token := account("garden", "robot"), user("system:serviceaccount:garden:robot")
-	for name, owners := range map[string][2]rbacv1.Subject{"untouched": {robot, robot}, "spelled another way": {robot, token}} {
+	for name, owners := range map[string][2]rbacv1.Subject{"untouched": {robot, robot}, "another spelling": {robot, token}} {
 		old := newProject(gardenerv1beta1.ProjectSpec{Owner: new(owners[0]), Members: members{member(robot, "owner", "uam")}})
 		p := old.DeepCopy()
 		p.Spec.Owner = new(owners[1])
@@ -208,7 +208,7 @@ func TestSameOwner(t *testing.T) {
 	}
 }
 
-// An owner without an old one: a Project that was imported before it had one.
+// A Project that was imported without an owner gets one.
 func TestFirstOwner(t *testing.T) {
 	alice, bob := user("alice"), user("bob")
 	old := newProject(gardenerv1beta1.ProjectSpec{Members: members{member(alice, "owner")}})
@@ -225,13 +225,13 @@ func TestValidateStatus(t *testing.T) {
 	verdict(t, rules{}.ValidateStatusUpdate(old, old).ToAggregate(), "")
 }
 
-// verdict compares the error of validation with the start of what it should report; "" when it should accept.
+// verdict compares the error of validation with a prefix of the expected one; "" means that validation succeeds.
 func verdict(t *testing.T, err error, want string) {
 	t.Helper()
 	switch {
 	case want == "" && err != nil:
-		t.Errorf("rejected: %v", err)
+		t.Errorf("error = %v, want none", err)
 	case want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)):
-		t.Errorf("got %v, want it rejected with %q", err, want)
+		t.Errorf("error = %v, want %q", err, want)
 	}
 }

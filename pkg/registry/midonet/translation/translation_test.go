@@ -12,7 +12,7 @@ import (
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 )
 
-// The library's steps around these rules are tested with those of all kinds.
+// The steps that all kinds share are tested in the package registry.
 func TestRules(t *testing.T) {
 	good := func() *midonetv1.Translation {
 		return &midonetv1.Translation{
@@ -24,7 +24,7 @@ func TestRules(t *testing.T) {
 	rules{}.PrepareForCreate(prepared)
 	rules{}.PrepareForUpdate(prepared, good())
 	if diff := cmp.Diff(good(), prepared); diff != "" {
-		t.Errorf("the server decides something of a Translation (-want +got):\n%s", diff)
+		t.Errorf("PrepareForCreate and PrepareForUpdate changed the Translation (-want +got):\n%s", diff)
 	}
 	bad, unreasoned := good(), good()
 	bad.Resources[0].Body = "x"
@@ -35,7 +35,7 @@ func TestRules(t *testing.T) {
 		"update of status": {len(rules{}.ValidateStatusUpdate(good(), good())), len(rules{}.ValidateStatusUpdate(unreasoned, good()))},
 	} {
 		if tc.accepted != 0 || tc.rejected == 0 {
-			t.Errorf("%s: %d mistakes in a good Translation, %d in a bad one", name, tc.accepted, tc.rejected)
+			t.Errorf("%s: %d errors for a valid Translation, %d for an invalid one, want none and some", name, tc.accepted, tc.rejected)
 		}
 	}
 }

@@ -15,12 +15,12 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
-// unnamed is a Kluster web-t in namespace t for which no client set a name, with its short name web.
+// unnamed sets a Kluster t/web-t with the short name web, without spec.cloudProvider.
 func unnamed(w *stage.Work) {
 	w.Kluster = &kubernikusv1.Kluster{ObjectMeta: metav1.ObjectMeta{Namespace: "t", Name: "web-t", UID: "k-uid"}, Spec: kubernikusv1.KlusterSpec{Name: "web"}}
 }
 
-// formerly has the names that the API server defaulted once.
+// formerly sets the names that earlier versions of the API server defaulted.
 func formerly(w *stage.Work) {
 	unnamed(w)
 	w.Kluster.Spec.CloudProvider = kubernikusv1.CloudProvider{ClusterName: new("web"), CSIClusterID: new("web-t")}
@@ -37,7 +37,7 @@ func sawNames(cluster, tag string) func(*stage.Work) {
 	return func(w *stage.Work) { w.Recorded.ClusterName, w.Recorded.CSIClusterID = cluster, tag }
 }
 
-// Nothing is deleted by a name that follows from the name of the Kluster: it may be that of a living cluster.
+// Nothing is deleted by a name that is derived from the name of the Kluster: it may be that of another cluster in use.
 func TestNamesAreNeverDerived(t *testing.T) {
 	made := madeBy("web", "shop", "web", "u")
 	alive := inventory{
@@ -70,7 +70,7 @@ func TestNamesAreNeverDerived(t *testing.T) {
 	})
 }
 
-// Of another Kluster every name counts that it may have: more names protect more.
+// All names that another Kluster may have are protected.
 func TestDerivedNamesProtect(t *testing.T) {
 	w, other := work(), work(unnamed).Kluster
 	w.Kluster.Spec.CloudProvider = kubernikusv1.CloudProvider{ClusterName: new("web"), CSIClusterID: new("mine")}
@@ -80,7 +80,7 @@ func TestDerivedNamesProtect(t *testing.T) {
 	}
 }
 
-// served is a Service that was seen with a dedicated load balancer.
+// served records a Service that had a dedicated load balancer.
 func served(change ...func(*kubernikusv1.SeenService)) func(*stage.Work) {
 	return func(w *stage.Work) {
 		s := kubernikusv1.SeenService{UID: "u", Namespace: "shop", Name: "web", LoadBalancerID: "b", Address: "1.2.3.4", Finalized: true}
@@ -93,8 +93,8 @@ func served(change ...func(*kubernikusv1.SeenService)) func(*stage.Work) {
 
 func cleaned(s *kubernikusv1.SeenService) { s.Gone = true }
 
-// Where the name of the cluster reports nothing, what the Services of the cluster recorded of themselves does.
-func TestByRecordedIDs(t *testing.T) {
+// Without a usable name of the cluster, objects are found by the IDs that its Services recorded.
+func TestDeleteByRecordedIDs(t *testing.T) {
 	made := madeBy("kubernetes", "shop", "web", "u")
 	withPort := func(changes ...func(*openstack.LoadBalancer)) inventory {
 		b := balancer("b", "kubernetes")
@@ -131,7 +131,7 @@ func TestByRecordedIDs(t *testing.T) {
 		"another address":         {work: nameless(served(func(s *kubernikusv1.SeenService) { s.Address = "1.2.3.5" })), found: withPort()},
 		"no address":              {work: nameless(served(func(s *kubernikusv1.SeenService) { s.Address = "" })), found: withPort()},
 		"of another Service":      {work: nameless(served(func(s *kubernikusv1.SeenService) { s.Name = "api" })), found: withPort()},
-		"somebody's own":          {work: nameless(served()), found: withPort(func(b *openstack.LoadBalancer) { b.Name, b.Description, b.Tags = "front", "", nil })},
+		"a user's load balancer":  {work: nameless(served()), found: withPort(func(b *openstack.LoadBalancer) { b.Name, b.Description, b.Tags = "front", "", nil })},
 		"renamed":                 {work: nameless(served()), found: withPort(func(b *openstack.LoadBalancer) { b.Description = "" })},
 		"of a registered cluster": {work: nameless(served()), found: withPort(), rival: Conflicts{clusters: []rival{{kluster: "ns/o", project: "p", text: "kubernetes"}}}},
 		"others use it":           {work: nameless(served()), found: shared(withPort(), "kube_service_kubernetes_shop_other")},
@@ -156,36 +156,36 @@ func TestByRecordedIDs(t *testing.T) {
 	}
 }
 
-// A Service that was seen is left over until something shows that what it made has been deleted.
-func TestSeenServices(t *testing.T) {
+// A recorded Service remains until its load balancer is known to be deleted.
+func TestRecordedServicesRemain(t *testing.T) {
 	const unknown = "remain Service : its load balancer is not known: it has no annotation with its id, and clusterName is kubernetes, which many clusters share: nothing is deleted by it"
 	anonymous := func(s *kubernikusv1.SeenService) { s.LoadBalancerID = "" }
 	shared := named("kubernetes", "t")
 	check(t, map[string]choice{
-		"its id is not in Octavia":               {work: work(shared, served()), want: nil},
-		"deleted behind its finalizer":           {work: work(shared, served(anonymous, cleaned)), want: nil},
-		"never seen to go":                       {work: work(shared, served(anonymous)), want: []string{unknown}},
-		"deleted without a finalizer":            {work: work(shared, served(anonymous, cleaned, func(s *kubernikusv1.SeenService) { s.Finalized = false })), want: []string{unknown}},
-		"never served":                           {work: work(shared, sawService("u", "shop", "web", false)), want: nil},
-		"by a name that can be used":             {work: work(served(anonymous)), want: nil},
-		"load balancers are kept":                {work: work(shared, served(anonymous), policies(func(p *stage.Policies) { p.LoadBalancers = keep })), want: nil},
-		"a doubt about one that never went":      {work: work(shared, served()), found: inventory{loadBalancers: []openstack.LoadBalancer{{ID: "b", Name: "front", ProjectID: "p"}}}, want: []string{"remain LoadBalancer b: Service shop/web names it in its annotation, but name and description are not those of a load balancer of this Service"}},
-		"the same of one that went as it should": {work: work(shared, served(cleaned)), found: inventory{loadBalancers: []openstack.LoadBalancer{{ID: "b", Name: "front", ProjectID: "p"}}}, want: []string{"retain LoadBalancer b: Service shop/web names it in its annotation, but name and description are not those of a load balancer of this Service"}},
+		"its id is not in Octavia":        {work: work(shared, served()), want: nil},
+		"deleted behind its finalizer":    {work: work(shared, served(anonymous, cleaned)), want: nil},
+		"deletion not seen":               {work: work(shared, served(anonymous)), want: []string{unknown}},
+		"deleted without a finalizer":     {work: work(shared, served(anonymous, cleaned, func(s *kubernikusv1.SeenService) { s.Finalized = false })), want: []string{unknown}},
+		"never served":                    {work: work(shared, sawService("u", "shop", "web", false)), want: nil},
+		"by a name that can be used":      {work: work(served(anonymous)), want: nil},
+		"load balancers are kept":         {work: work(shared, served(anonymous), policies(func(p *stage.Policies) { p.LoadBalancers = keep })), want: nil},
+		"a mismatch, Service not deleted": {work: work(shared, served()), found: inventory{loadBalancers: []openstack.LoadBalancer{{ID: "b", Name: "front", ProjectID: "p"}}}, want: []string{"remain LoadBalancer b: Service shop/web names it in its annotation, but name and description are not those of a load balancer of this Service"}},
+		"a mismatch, Service deleted":     {work: work(shared, served(cleaned)), found: inventory{loadBalancers: []openstack.LoadBalancer{{ID: "b", Name: "front", ProjectID: "p"}}}, want: []string{"retain LoadBalancer b: Service shop/web names it in its annotation, but name and description are not those of a load balancer of this Service"}},
 	})
 }
 
-// A cluster that rejects Groundskeeper may be alive: nothing of it is deleted.
-func TestNothingIsDeletedOfARejectingCluster(t *testing.T) {
+// A cluster that rejects the credentials may still run: nothing of it is deleted.
+func TestClusterThatRejectsCredentialsIsRetained(t *testing.T) {
 	rejecting := func(w *stage.Work) { w.ClusterRejected = "401" }
 	found := inventory{loadBalancers: []openstack.LoadBalancer{balancer("b", "prod")}, volumes: []openstack.Volume{volume("v", "available", "-")}}
 	check(t, map[string]choice{
-		"refuses": {work: work(rejecting, sawVolume("v", "Delete")), found: found, want: []string{"remain LoadBalancer b: ClusterRefused: 401", "remain Volume v: ClusterRefused: 401"}},
-		"answers": {work: work(sawVolume("v", "Delete")), found: found, want: []string{"delete LoadBalancer b", "delete Volume v"}},
+		"rejects": {work: work(rejecting, sawVolume("v", "Delete")), found: found, want: []string{"remain LoadBalancer b: ClusterRefused: 401", "remain Volume v: ClusterRefused: 401"}},
+		"accepts": {work: work(sawVolume("v", "Delete")), found: found, want: []string{"delete LoadBalancer b", "delete Volume v"}},
 	})
 }
 
-// What stands in the cluster is never touched in OpenStack.
-func TestWhatStandsStays(t *testing.T) {
+// An object that still exists in the cluster is never deleted in OpenStack.
+func TestObjectsThatExistInTheClusterAreRetained(t *testing.T) {
 	made := madeBy("prod", "shop", "web", "u")
 	standing := func(why kubernikusv1.Standing) func(*stage.Work) {
 		return func(w *stage.Work) {
@@ -210,7 +210,7 @@ func TestWhatStandsStays(t *testing.T) {
 		"present":   {work: work(standing(kubernikusv1.StandingPresent)), found: found, want: left(" and is not deleted")},
 		"refused":   {work: work(standing(kubernikusv1.StandingRefused)), found: found, want: left(", which rejected its deletion")},
 		"finalizer": {work: work(standing(kubernikusv1.StandingFinalizer)), found: found, want: left(", where a finalizer holds it")},
-		"going": {work: work(standing("")), found: found,
+		"deleted": {work: work(standing("")), found: found,
 			want: []string{"delete LoadBalancer b", "delete FloatingIP f", "delete Snapshot s", "delete Volume v", "remain SecurityGroup g: waits for the load balancers"}},
 	})
 }

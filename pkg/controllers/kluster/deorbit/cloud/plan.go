@@ -26,43 +26,43 @@ const (
 	kindIngress       = "Ingress"
 )
 
-// reasonDeleting is why something remains that was deleted a moment ago.
+// reasonDeleting is the reason of an object whose deletion OpenStack has accepted and not completed.
 const reasonDeleting = "being deleted"
 
-// removal is something to delete, or tags to remove.
+// removal is the deletion of an object, or the removal of tags from it.
 type removal struct {
 	object kubernikusv1.DeorbitObject
-	// before are the changes to other objects without which OpenStack would reject it, in their order.
+	// before are changes to other objects, in order, without which OpenStack would reject the request.
 	before []func(ctx context.Context, p Project) error
 	// do sends the request to OpenStack.
 	do func(ctx context.Context, p Project, id string) error
-	// immediately reports that the object has been deleted when OpenStack accepts the request. Others still exist for a while.
+	// immediately is true if the object is deleted when OpenStack accepts the request. Other objects are deleted asynchronously.
 	immediately bool
-	// again reports that an earlier request failed: to repeat it is no progress.
+	// again is true if an earlier request failed, so that a repetition is not progress.
 	again bool
-	// change reports that the object itself stays.
+	// change is true if the object itself is retained.
 	change bool
 }
 
-// plan is what to do in a check, in its order, and what to report about the rest.
+// plan has the removals of a check in order, and the objects to report.
 type plan struct {
 	removals            []removal
 	remaining, retained []kubernikusv1.DeorbitObject
 }
 
-// decision is what a plan is made from, and the plan.
+// decision has the input of a plan, and the plan.
 type decision struct {
 	plan
 	identity
 	project   string
 	conflicts Conflicts
-	// busy reports that load balancers of the cluster go, so that their security groups have to wait.
+	// busy is true if load balancers of the cluster are being deleted, so that their security groups have to wait.
 	busy bool
 	stage.Work
 	inventory
 }
 
-// decide makes the plan of one check of a project. It requests nothing.
+// decide returns the plan of one check of a project. It sends no requests.
 func decide(project string, w stage.Work, conflicts Conflicts, found inventory) plan {
 	d := &decision{identity: identityOf(w), project: project, conflicts: conflicts, Work: w, inventory: found}
 	d.reportUnseen()
@@ -73,13 +73,13 @@ func decide(project string, w stage.Work, conflicts Conflicts, found inventory) 
 	}
 	d.services()
 	d.volumesOf(d.snapshotsOf())
-	if why := conflicts.Hold(w, project); why != "" {
-		d.hold(why)
+	if reason := conflicts.Hold(w, project); reason != "" {
+		d.hold(reason)
 	}
 	return d.plan
 }
 
-// reportUnseen leaves over what could not be checked. What a policy keeps would not have been deleted.
+// reportUnseen reports the kinds that could not be checked as remaining, unless a policy retains them.
 func (d *decision) reportUnseen() {
 	p, u := d.Policies, d.unseen
 	for _, kind := range []struct {
@@ -116,21 +116,21 @@ func (d *decision) retain(o kubernikusv1.DeorbitObject, reason string) {
 	d.retained = append(d.retained, o)
 }
 
-// hold makes all that would go remain, for one reason.
-func (d *decision) hold(why string) {
+// hold replaces all removals by remaining objects, for one reason.
+func (d *decision) hold(reason string) {
 	for i := range d.remaining {
-		d.remaining[i].Reason = why
+		d.remaining[i].Reason = reason
 	}
 	for _, r := range d.removals {
-		d.remain(r.object, why)
+		d.remain(r.object, reason)
 	}
 	d.removals = nil
 }
 
-// deletes reports whether a policy lets things go. What is not known keeps them.
+// deletes reports whether a policy deletes objects. Unknown values retain them.
 func deletes(policy kubernikusv1.DeletionPolicy) bool {
 	return policy == kubernikusv1.DeletionPolicyDelete
 }
 
-// isRetain is the reason of what a field of the spec keeps.
+// isRetain returns the reason of an object that a field of the spec retains.
 func isRetain(field string) string { return "spec.deorbit." + field + " is Retain" }

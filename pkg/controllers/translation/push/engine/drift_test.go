@@ -216,7 +216,7 @@ func TestLongListsAreComparedOneAfterTheOther(t *testing.T) {
 	}
 }
 
-func TestWhatIsObservedIsReadAgainThoughItIsInDoubt(t *testing.T) {
+func TestUncertainResourcesAreReadAgain(t *testing.T) {
 	w := newWorld(t, Options{Mode: Observe})
 	w.put("a", table("t", 1))
 	w.put("b", rule("t", "r", 1))
@@ -232,7 +232,7 @@ func TestWhatIsObservedIsReadAgainThoughItIsInDoubt(t *testing.T) {
 	w.expectSynced()
 }
 
-func TestDriftOfAParentTakesTheChildrenAlong(t *testing.T) {
+func TestDriftOfParentIncludesChildren(t *testing.T) {
 	for _, mode := range []Mode{Repair, Observe} {
 		w := newWorld(t, Options{Mode: mode})
 		small(w)
@@ -296,7 +296,7 @@ func TestDriftPassDuringChanges(t *testing.T) {
 	expect(t, "orphans", r.Orphans, 0)
 }
 
-func TestNothingIsConcludedFromAListThatFails(t *testing.T) {
+func TestFailedListHasNoEffect(t *testing.T) {
 	for _, list := range []string{"Box ", "Port b", "Zone z"} {
 		w := newWorld(t, Options{DeleteOrphans: true})
 		small(w)
@@ -389,7 +389,7 @@ func TestOrphansAreReportedThenDeleted(t *testing.T) {
 	}
 }
 
-func TestOrphansThatAClaimComesToListStay(t *testing.T) {
+func TestOrphansAreRetainedWhenAClaimListsThem(t *testing.T) {
 	w := newWorld(t, Options{DeleteOrphans: true})
 	padding(w)
 	w.run(time.Minute)

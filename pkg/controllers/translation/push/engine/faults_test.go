@@ -191,7 +191,7 @@ func TestAConflictIsReadAndEndsWell(t *testing.T) {
 	w.checkBackend(map[backend.Key]bool{{Kind: "Rule", ID: "x"}: true})
 }
 
-func TestAConflictWithNothingIsRetriedThenStalls(t *testing.T) {
+func TestConflictWithoutOwnerIsRetriedThenStalls(t *testing.T) {
 	w := newWorld(t, Options{})
 	on := true
 	w.backend.before = failOp(&on, "create", "Box b", backend.Conflict)

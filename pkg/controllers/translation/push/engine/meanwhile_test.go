@@ -22,7 +22,7 @@ func (w *world) once(op, name string, fn func()) {
 	}
 }
 
-func TestWhatItNeedsIsReplacedWhileItIsMade(t *testing.T) {
+func TestDependencyIsReplacedDuringCreation(t *testing.T) {
 	w := newWorld(t, Options{})
 	w.put("global", table("t", 1))
 	w.put("node", box("b", 1))
@@ -164,7 +164,7 @@ func TestAnOrphanIsListedBeforeItIsDeleted(t *testing.T) {
 	}
 }
 
-func TestPlanOfWhatIsShared(t *testing.T) {
+func TestPlanOfSharedResources(t *testing.T) {
 	w := newWorld(t, Options{Mode: Plan})
 	w.put("a", box("b", 1))
 	w.clock.SetTime(w.clock.Now().Add(time.Second))

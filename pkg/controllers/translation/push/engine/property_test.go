@@ -200,9 +200,9 @@ func (w *world) drift() Report {
 	return r
 }
 
-// TestTheBackendComesToHoldWhatIsWanted is the property that all is about: whatever happened, in the end the backend
+// TestBackendConvergesToDesiredState is the property that all is about: whatever happened, in the end the backend
 // holds what is wanted and nothing else.
-func TestTheBackendComesToHoldWhatIsWanted(t *testing.T) {
+func TestBackendConvergesToDesiredState(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t, Options{DeleteOrphans: true, Concurrency: 1})
 		padding(w)

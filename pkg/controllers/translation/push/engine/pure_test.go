@@ -164,8 +164,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestReplacementNeverLeavesNothing passes through a replacement from each state that there can be.
-func TestReplacementNeverLeavesNothing(t *testing.T) {
+// TestReplacementHasNoGap passes through a replacement from each state that there can be.
+func TestReplacementHasNoGap(t *testing.T) {
 	for bits := range 16 {
 		r := replacement{there: bits&1 > 0, right: bits&3 == 3, copied: bits&4 > 0, copyRight: bits&12 == 12}
 		had := r.there || r.copied

@@ -49,7 +49,7 @@ func TestDeletingInAnyOrderLeavesNothing(t *testing.T) {
 	expect(t, "objects that went before their time", len(w.backend.cascaded), 0)
 }
 
-func TestWhatIsListedNoMoreIsDeletedLast(t *testing.T) {
+func TestUnlistedResourcesAreDeletedLast(t *testing.T) {
 	w := newWorld(t, Options{})
 	w.put("a", box("b", 1), port("b", "p1", 1), port("b", "p2", 1))
 	w.run(time.Minute)
@@ -61,7 +61,7 @@ func TestWhatIsListedNoMoreIsDeletedLast(t *testing.T) {
 	expect(t, "reported", len(w.outcome("a").Pushed), 2)
 }
 
-func TestWhatWasPushedAndIsListedNoMoreIsDeletedAfterARestart(t *testing.T) {
+func TestUnlistedResourcesAreDeletedAfterARestart(t *testing.T) {
 	w := newWorld(t, Options{})
 	w.put("a", box("b", 1), port("b", "p1", 1))
 	w.run(time.Minute)

@@ -111,9 +111,9 @@ func (j *job) replace(ctx context.Context) error {
 	return nil
 }
 
-// lookForCopy finds out whether a copy is there at all. Mostly none is, and the list of the collection, which may be
+// findCopy finds out whether a copy is there at all. Mostly none is, and the list of the collection, which may be
 // long, need not be read.
-func (j *job) lookForCopy(ctx context.Context) error {
+func (j *job) findCopy(ctx context.Context) error {
 	_, there, err := j.b.Get(ctx, j.b.Copy(j.want))
 	if err = ignoreDeleted(err); err != nil {
 		return err

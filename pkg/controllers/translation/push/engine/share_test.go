@@ -43,7 +43,7 @@ func TestTheOlderClaimHasAResource(t *testing.T) {
 	expectList(t, "calls", w.backend.log, "update Box b")
 }
 
-func TestTheNextVersionTakesOverWhatIsTheSame(t *testing.T) {
+func TestNextVersionTakesOverEqualResources(t *testing.T) {
 	w := newWorld(t, Options{})
 	w.put("v4", box("b1", 1), box("b2", 1), box("b3", 1))
 	w.change("v4", func(c *Claim) { c.Owner, c.Current = "o", true })

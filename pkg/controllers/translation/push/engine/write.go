@@ -108,7 +108,7 @@ func (j *job) make(ctx context.Context) error {
 		case j.done:
 			return nil
 		case j.copied && !j.looked:
-			err = j.lookForCopy(ctx)
+			err = j.findCopy(ctx)
 		case j.copied:
 			err = j.replace(ctx)
 		case j.know == unknown:

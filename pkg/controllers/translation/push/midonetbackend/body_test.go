@@ -53,7 +53,7 @@ func TestCopy(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(resolved, copied); diff != "" {
-			t.Errorf("%s: the body does not go with the copy: %s", kind, diff)
+			t.Errorf("%s: the body does not match the copy: %s", kind, diff)
 		}
 		if got := b.Differences(original, backend.Observed{Ref: copied.Ref, Body: copied.Body}); !cmp.Equal(got, []string{"id"}) {
 			t.Errorf("%s: the copy differs in %v", kind, got)

@@ -59,7 +59,7 @@ func (b *Backend) Update(ctx context.Context, r backend.Resource) error {
 
 // zoneKeepsName reports why the update of a tunnel zone is not even tried.
 const zoneKeepsName = "MidoNet rejects every update of a tunnel zone that keeps its name, and the zone is not deleted for that, " +
-	"since all tunnels and bindings would go with it: change it manually, or give it another name"
+	"since all tunnels and bindings would be deleted with it: change it manually, or give it another name"
 
 // updateZone renames a zone. The server takes the name of a zone for one in use even if it is the zone's own, so there
 // is no way to change anything else. Deleting the zone would cut off all its hosts.
