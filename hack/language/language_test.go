@@ -34,6 +34,7 @@ func TestFind(t *testing.T) {
 		"part of a word":             {path: "a.md", content: "widgetry and mywidget\n"},
 		"part of a name":             {path: "a.md", content: "widget-7, x/widget.md, widget_count\n"},
 		"end of a sentence":          {path: "a.md", content: "a widget.\n", want: []string{`a.md:1: "widget": write: gadget`}},
+		"possessive":                 {path: "a.md", content: "a widget's size\n", want: []string{`a.md:1: "widget": write: gadget`}},
 		"expression and longer one":  {path: "a.md", content: "it spins off\n", want: []string{`a.md:1: "spins": write: turns`, `a.md:1: "spins off": write: turns`}},
 		"expression across lines":    {path: "a.md", content: "text with\nall that\n", want: []string{`a.md:1: "with all that": write: including`}},
 		"expression across comments": {path: "a.go", content: "package a\n\n// text with all\n// that\n", want: []string{`a.go:3: "with all that": write: including`}},

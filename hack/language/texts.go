@@ -48,7 +48,12 @@ func wordsOf(text string) []word {
 	var words []word
 	end := 0
 	for _, at := range wordPattern.FindAllStringIndex(text, -1) {
-		words = append(words, word{strings.ToLower(text[at[0]:at[1]]), at[0], at[1], strings.TrimSpace(text[end:at[0]]) == ""})
+		found, possessive := strings.CutSuffix(strings.ToLower(text[at[0]:at[1]]), "'s")
+		to := at[1]
+		if possessive {
+			to -= len("'s")
+		}
+		words = append(words, word{found, at[0], to, strings.TrimSpace(text[end:at[0]]) == ""})
 		end = at[1]
 	}
 	return words
