@@ -21,5 +21,5 @@ if ! command -v ovsdb-server >/dev/null || ! command -v ovn-northd >/dev/null ||
   fi
   export OVN_ROOT=$root
 fi
-go test -count 1 -timeout 10m ./pkg/ovsdb ./pkg/ovn ./pkg/controllers/translation/push/ovnbackend ./test/ovn
-go test -count 1 -timeout 10m -run '^TestTranslationsOnOVN$' ./test/integration
+go test -count 1 -timeout 30m ./pkg/ovsdb ./pkg/ovn ./pkg/controllers/translation/push/ovnbackend ./test/ovn
+go test -count 1 -timeout 30m -run '^TestTranslationsOnOVN$' ./test/integration

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
@@ -26,7 +27,7 @@ import (
 )
 
 // cacheOptions puts together what the controllers require of the cache they share.
-func cacheOptions(controllers []controller, scheme *runtime.Scheme) (cache.Options, error) {
+func cacheOptions(controllers []controller, config *v1alpha1.ControllersConfiguration, scheme *runtime.Scheme) (cache.Options, error) {
 	options := cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
 		// A read of objects without a watch is a mistake that would fill the cache with a whole kind.
@@ -42,7 +43,7 @@ func cacheOptions(controllers []controller, scheme *runtime.Scheme) (cache.Optio
 		if c.cache == nil {
 			continue
 		}
-		restricted, err := c.cache()
+		restricted, err := c.cache(config)
 		if err != nil {
 			return cache.Options{}, fmt.Errorf("controller %s: %w", c.name, err)
 		}

@@ -31,14 +31,22 @@ type controller struct {
 	// needs are permissions that not every installation grants, with this configuration; it waits for them, and the others do
 	// not. nil: none.
 	needs func(config *v1alpha1.ControllersConfiguration) *grant
-	// cache restricts what the shared cache holds of some kinds, for every controller. nil: nothing.
-	cache func() (map[client.Object]cache.ByObject, error)
+	// cache restricts what the shared cache holds of some kinds, for every controller, with this configuration. nil: nothing.
+	cache func(config *v1alpha1.ControllersConfiguration) (restrictions, error)
 	// own is an additional cache of this controller, or nil.
 	own *ownCache
 	// whole is what the shared cache has all of for this controller, so that others can follow it there. nil: nothing.
 	whole *resourcewatch.Cached
 	// add puts it into the manager. nil: it does not run there (run starts it).
 	add addFunc
+}
+
+// restrictions are what a cache holds of some kinds.
+type restrictions = map[client.Object]cache.ByObject
+
+// always are restrictions with any configuration.
+func always(options func() (restrictions, error)) func(*v1alpha1.ControllersConfiguration) (restrictions, error) {
+	return func(*v1alpha1.ControllersConfiguration) (restrictions, error) { return options() }
 }
 
 // addFunc puts a controller into the manager.

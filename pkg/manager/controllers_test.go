@@ -22,7 +22,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -65,7 +64,7 @@ func TestControllers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	options, err := cacheOptions(all, scheme)
+	options, err := cacheOptions(all, &v1alpha1.ControllersConfiguration{}, scheme)
 	if err != nil {
 		t.Error(err)
 	}
@@ -99,12 +98,11 @@ func TestControllers(t *testing.T) {
 }
 
 func TestCacheOptions(t *testing.T) {
-	restrict := func(object client.Object) func() (map[client.Object]cache.ByObject, error) {
-		return func() (map[client.Object]cache.ByObject, error) {
-			return map[client.Object]cache.ByObject{object: {Label: labels.Nothing()}}, nil
-		}
+	type restrict = func(*v1alpha1.ControllersConfiguration) (restrictions, error)
+	only := func(object client.Object) restrict {
+		return always(func() (restrictions, error) { return restrictions{object: {Label: labels.Nothing()}}, nil })
 	}
-	options, err := cacheOptions([]controller{{name: "a", cache: restrict(&rbacv1.Role{})}, {name: "b"}, {name: "c", cache: restrict(&corev1.Secret{})}}, clientgoscheme.Scheme)
+	options, err := cacheOptions([]controller{{name: "a", cache: only(&rbacv1.Role{})}, {name: "b"}, {name: "c", cache: only(&corev1.Secret{})}}, nil, clientgoscheme.Scheme)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,13 +110,13 @@ func TestCacheOptions(t *testing.T) {
 		t.Errorf("got %+v", options)
 	}
 	for name, tc := range map[string]struct {
-		cache func() (map[client.Object]cache.ByObject, error)
+		cache restrict
 		want  string
 	}{
-		"the same kind": {restrict(&corev1.Secret{Type: "x"}), "controllers a and b both restrict the cache of Secret"},
-		"an error":      {func() (map[client.Object]cache.ByObject, error) { return nil, errors.New("no") }, "controller b: no"},
+		"the same kind": {only(&corev1.Secret{Type: "x"}), "controllers a and b both restrict the cache of Secret"},
+		"an error":      {always(func() (restrictions, error) { return nil, errors.New("no") }), "controller b: no"},
 	} {
-		_, err := cacheOptions([]controller{{name: "a", cache: restrict(&corev1.Secret{})}, {name: "b", cache: tc.cache}}, clientgoscheme.Scheme)
+		_, err := cacheOptions([]controller{{name: "a", cache: only(&corev1.Secret{})}, {name: "b", cache: tc.cache}}, nil, clientgoscheme.Scheme)
 		if err == nil || err.Error() != tc.want {
 			t.Errorf("%s: got %v, want %s", name, err, tc.want)
 		}

@@ -97,7 +97,7 @@ func newManager(ctx context.Context, restConfig *rest.Config, config *v1alpha1.C
 	if err := useProtobuf(ctx, restConfig); err != nil {
 		return nil, err
 	}
-	cacheOptions, err := cacheOptions(controllers, scheme)
+	cacheOptions, err := cacheOptions(controllers, &config.Controllers, scheme)
 	if err != nil {
 		return nil, err
 	}

@@ -78,7 +78,7 @@ func controllers(fence *Fence) []controller {
 		{
 			name:  lifecycle.ControllerName,
 			apis:  []schema.GroupVersion{gardenerv1beta1.SchemeGroupVersion},
-			cache: lifecycle.CacheOptions,
+			cache: always(lifecycle.CacheOptions),
 			add: using(func(mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration, use *usage.Usage) error {
 				return lifecycle.AddToManager(mgr, config.Project, use)
 			}),
@@ -117,10 +117,12 @@ func controllers(fence *Fence) []controller {
 			},
 		},
 		{
-			name:  converter.ControllerName,
-			off:   noBackend,
-			apis:  []schema.GroupVersion{midonetv1.SchemeGroupVersion},
-			cache: converter.CacheOptions,
+			name: converter.ControllerName,
+			off:  noBackend,
+			apis: []schema.GroupVersion{midonetv1.SchemeGroupVersion},
+			cache: func(config *v1alpha1.ControllersConfiguration) (restrictions, error) {
+				return converter.CacheOptions(config.Translation), nil
+			},
 			whole: translations,
 			add: func(_ context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
 				return converter.AddToManager(mgr, config.Translation, now)
@@ -161,7 +163,7 @@ func controllers(fence *Fence) []controller {
 			off:   noKlusters,
 			needs: klusterGrant,
 			apis:  []schema.GroupVersion{kubernikusv1.SchemeGroupVersion},
-			cache: klusterlifecycle.CacheOptions,
+			cache: always(klusterlifecycle.CacheOptions),
 			add: indexed(func(_ context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
 				clients, err := clouds.clients(config.Kluster.OpenStack)
 				if err != nil {
@@ -221,7 +223,7 @@ func controllers(fence *Fence) []controller {
 		},
 		{
 			name:  cleanup.ControllerName,
-			cache: localvolume.CacheOptions,
+			cache: always(localvolume.CacheOptions),
 			add: func(_ context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
 				_, err := cleanup.AddToManager(mgr, config.LocalVolume, cleanup.Options{
 					RecordNamespace: systemNamespace,

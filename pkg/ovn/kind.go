@@ -32,6 +32,8 @@ type Column struct {
 	Many bool
 	// Refers is the kind of the rows that a Reference is to.
 	Refers string
+	// ListedIn is the column of these rows that lists the row, if the reference is the other way round in the database.
+	ListedIn string
 
 	single bool
 	// exact reports that pairs that the body does not list are a difference. In other columns they may be another client's.
@@ -87,7 +89,27 @@ func (k Kind) Column(name string) (Column, bool) {
 	return k.Columns[i], true
 }
 
-// names are the names of the columns.
+// Listing finds the column that is not one of the table: what the row is in is listed by rows of another table.
+func (k Kind) Listing() (Column, bool) {
+	i := slices.IndexFunc(k.Columns, func(c Column) bool { return c.ListedIn != "" })
+	if i < 0 {
+		return Column{}, false
+	}
+	return k.Columns[i], true
+}
+
+// Stored are the names of the columns that the table has.
+func (k Kind) Stored() []string {
+	var names []string
+	for _, column := range k.Columns {
+		if column.ListedIn == "" {
+			names = append(names, column.Name)
+		}
+	}
+	return names
+}
+
+// names are the names of all columns.
 func (k Kind) names() []string {
 	names := make([]string, len(k.Columns))
 	for i, column := range k.Columns {

@@ -5,7 +5,8 @@ package ovn
 
 // kinds are the tables as far as Groundskeeper uses them, in the order of references. It is never written to. Columns that ovn-northd
 // or ovn-controller sets are not listed, and neither are those that refer to rows below a row: the parent of a row is a field of the
-// Translation.
+// Translation. The groups of a port are a column of the port and not of the group, so that a port is in them from its first moment, and
+// a change of one port is not one of a list of thousands.
 var kinds = []Kind{
 	{
 		Name: "LoadBalancerGroup", Table: "Load_Balancer_Group", Root: true, Unique: "name",
@@ -36,16 +37,16 @@ var kinds = []Kind{
 		Columns: []Column{text("name"), references("load_balancer_group", "LoadBalancerGroup"), pairs("other_config"), pairs(tagged)},
 	},
 	{
+		Name: "PortGroup", Table: "Port_Group", Root: true, Unique: "name",
+		Columns: []Column{text("name"), pairs(tagged)},
+	},
+	{
 		Name: "LogicalSwitchPort", Table: "Logical_Switch_Port", Parent: "LogicalSwitch", Link: "ports", Unique: "name",
-		Columns: []Column{text("name"), text("type"), texts("addresses"), texts("port_security"), optionalFlag("enabled"), optional("parent_name"), optionalNumber("tag_request"), pairs("options"), pairs(tagged)},
+		Columns: []Column{text("name"), text("type"), texts("addresses"), texts("port_security"), optionalFlag("enabled"), optional("parent_name"), optionalNumber("tag_request"), pairs("options"), pairs(tagged), listedIn("port_groups", "PortGroup", "ports")},
 	},
 	{
 		Name: "AddressSet", Table: "Address_Set", Root: true, Unique: "name",
 		Columns: []Column{text("name"), texts("addresses"), pairs(tagged)},
-	},
-	{
-		Name: "PortGroup", Table: "Port_Group", Root: true, Unique: "name",
-		Columns: []Column{text("name"), references("ports", "LogicalSwitchPort"), pairs(tagged)},
 	},
 	{
 		Name: "ACL", Table: "ACL", Parent: "PortGroup", Link: "acls",
@@ -72,4 +73,9 @@ func exactPairs(name string) Column { return Column{Name: name, Type: Pairs, exa
 
 func references(name, kind string) Column {
 	return Column{Name: name, Type: Reference, Many: true, Refers: kind}
+}
+
+// listedIn is a column that the table does not have: the rows of a kind whose column lists the row.
+func listedIn(name, kind, column string) Column {
+	return Column{Name: name, Type: Reference, Many: true, Refers: kind, ListedIn: column}
 }

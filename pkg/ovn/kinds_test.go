@@ -61,6 +61,13 @@ func TestKindsMatchSchema(t *testing.T) {
 			t.Errorf("%s: unique column %q, want one of %v", k.Name, k.Unique, table.Indexes)
 		}
 		for _, column := range k.Columns {
+			if column.ListedIn != "" {
+				lister, _ := KindNamed(column.Refers)
+				if list := typeOf(t, schema.Tables[lister.Table].Columns[column.ListedIn].Type); list.Key.RefTable != k.Table || list.Key.RefType != "weak" {
+					t.Errorf("%s.%s: the column %s of %s is %+v", k.Name, column.Name, column.ListedIn, lister.Table, list)
+				}
+				continue
+			}
 			matches(t, schema, k.Name, column, table.Columns[column.Name].Type)
 		}
 		if k.Parent == "" {

@@ -127,14 +127,22 @@ func (r Resource) Text(column string) string {
 	return value
 }
 
+// Lists are the ids in a column.
+func (r Resource) Lists(column string) []string {
+	values, _ := r.Values[column].([]any)
+	ids := make([]string, 0, len(values))
+	for _, id := range values {
+		ids = append(ids, fmt.Sprint(id))
+	}
+	return ids
+}
+
 // References are the rows that a resource refers to, by the kind.
 func (r Resource) References() map[string][]string {
 	found := map[string][]string{}
 	for _, column := range r.Kind.Columns {
-		if ids, ok := r.Values[column.Name].([]any); ok && column.Type == Reference {
-			for _, id := range ids {
-				found[column.Refers] = append(found[column.Refers], fmt.Sprint(id))
-			}
+		if column.Type == Reference {
+			found[column.Refers] = append(found[column.Refers], r.Lists(column.Name)...)
 		}
 	}
 	return found

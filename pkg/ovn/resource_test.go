@@ -42,7 +42,7 @@ func TestParse(t *testing.T) {
 		"fraction":               {"ACL", derived, `{"id":"` + random + `","priority":1.5}`, nil, "priority: must be an integer"},
 		"text for a list":        {"LogicalSwitchPort", derived, `{"id":"` + random + `","name":"p","addresses":"a"}`, nil, "addresses: must be a list"},
 		"two for an optional":    {"LoadBalancer", derived, `{"id":"` + random + `","protocol":["tcp","udp"]}`, nil, "protocol: must be one value"},
-		"no reference":           {"PortGroup", "", `{"id":"` + random + `","name":"g","ports":["p"]}`, nil, `ports: "p" is not a lower-case UUID`},
+		"no reference":           {"LogicalSwitchPort", derived, `{"id":"` + random + `","name":"p","port_groups":["g"]}`, nil, `port_groups: "g" is not a lower-case UUID`},
 		"number in pairs":        {"LogicalSwitch", "", `{"id":"` + random + `","other_config":{"x":1}}`, nil, "other_config: x: must be a string"},
 		"list for pairs":         {"LogicalSwitch", "", `{"id":"` + random + `","other_config":[]}`, nil, "other_config: must be an object of strings"},
 	} {
@@ -77,6 +77,8 @@ func TestDifferences(t *testing.T) {
 		"other pair":                 {"LogicalSwitchPort", `"options":{"x":"1"}`, `"options":{"x":"2"}`, []string{"options"}},
 		"missing pair":               {"LogicalSwitchPort", `"options":{"x":""},"type":""`, `"options":{},"type":"vtep"`, []string{"options", "type"}},
 		"more addresses of services": {"LoadBalancer", `"vips":{"10.0.0.1:80":"10.1.0.1:80"}`, `"vips":{"10.0.0.1:80":"10.1.0.1:80","10.0.0.2:80":""}`, []string{"vips"}},
+		"other groups":               {"LogicalSwitchPort", `"port_groups":["` + derived + `"]`, `"port_groups":[]`, []string{"port_groups"}},
+		"groups that do not matter":  {"LogicalSwitchPort", `"type":""`, `"type":"","port_groups":["` + derived + `"]`, nil},
 		"order of endpoints":         {"LoadBalancer", `"vips":{"10.0.0.1:80":"10.1.0.1:80,10.1.0.2:80"}`, `"vips":{"10.0.0.1:80":"10.1.0.2:80,10.1.0.1:80"}`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -195,22 +195,25 @@ func (c Column) samePair(want, have string) bool {
 }
 
 // Row returns the columns of a resource in the notation of the database. With all, those that the body does not set are reset, except
-// external_ids, where others may have written something.
+// external_ids, where others may have written something. What other rows list is not part of it.
 func (r Resource) Row(all bool) map[string]any {
 	row := map[string]any{}
 	for _, column := range r.Kind.Columns {
 		value, set := r.Values[column.Name]
-		if set || all && column.Name != tagged {
+		if column.ListedIn == "" && (set || all && column.Name != tagged) {
 			row[column.Name] = column.encode(value)
 		}
 	}
 	return row
 }
 
-// Read reads a row of the kind: its id, and the values of its columns.
+// Read reads a row of the kind: its id, and the values of the columns that the table has.
 func (k Kind) Read(row ovsdb.Row) (id string, values map[string]Value, err error) {
 	id, values = row.UUID(), map[string]Value{}
 	for _, column := range k.Columns {
+		if column.ListedIn != "" {
+			continue
+		}
 		if values[column.Name], err = column.decode(row); err != nil {
 			return id, nil, fmt.Errorf("%s %s: %w", k.Name, id, err)
 		}
@@ -219,4 +222,4 @@ func (k Kind) Read(row ovsdb.Row) (id string, values map[string]Value, err error
 }
 
 // Selected are the columns to select for Read.
-func (k Kind) Selected() []string { return append([]string{"_uuid"}, k.names()...) }
+func (k Kind) Selected() []string { return append([]string{"_uuid"}, k.Stored()...) }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,7 +25,15 @@ import (
 
 // unaudited are the permissions that kube-apiserver, or Groundskeeper's admission, requests while it serves a request for something
 // else, and that therefore are in no audit log; TestPermissionsOutsideTheAuditLog, TestManagerRemovesFinalizers and TestProjectMembership need them.
-var unaudited = slices.Concat(finalizing, outsideTheLog, ofOthers)
+// Those of the backend OVN are in the log of TestTranslationsOnOVN, which runs where OVN is installed.
+var unaudited = slices.Concat(finalizing, outsideTheLog, ofOthers, ofOVN)
+
+// ofOVN are those that the controller manager needs with OVN only.
+var ofOVN = []permissions.Right{
+	{Verb: "get", Group: networkingv1.GroupName, Resource: "networkpolicies"},
+	{Verb: "list", Group: networkingv1.GroupName, Resource: "networkpolicies"},
+	{Verb: "watch", Group: networkingv1.GroupName, Resource: "networkpolicies"},
+}
 
 // ofOthers are those that the API server requests about Projects of which a user is no member; TestProjectMembership needs them.
 var ofOthers = []permissions.Right{

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"groundskeeper.io/groundskeeper/test/ovnserver"
@@ -65,8 +66,8 @@ controllers:
 				return err
 			}
 		}
-		// Two of the cluster, the Node, its address, the Pod, the Service, and that of Service kubernetes.
-		if len(translations) < 7 {
+		// Five of the cluster, those of at least five namespaces, the Node, its address, the Pod, the Service, and that of Service kubernetes.
+		if len(translations) < 15 {
 			return fmt.Errorf("%d translations", len(translations))
 		}
 		return nil
@@ -91,6 +92,34 @@ controllers:
 			return nil
 		})
 	}
+
+	// A policy isolates the Pod and allows its own namespace; a recreated one takes over what there is of it.
+	policy := func() *networkingv1.NetworkPolicy {
+		policy := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "np"}}
+		policy.Spec.Ingress = []networkingv1.NetworkPolicyIngressRule{{From: []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{}}}}}
+		return policy
+	}
+	expectGroups := func(when string, want int) {
+		t.Helper()
+		eventually(t, func(context.Context) error {
+			port := server.Nbctl(t, "--bare", "--columns=_uuid", "find", "Logical_Switch_Port", "name="+ns+"_web-0")
+			groups := strings.Fields(server.Nbctl(t, "--bare", "--columns=_uuid", "find", "Port_Group", "ports{>=}"+port))
+			if len(groups) != want {
+				return fmt.Errorf("%s the port is in %d groups, want %d", when, len(groups), want)
+			}
+			return nil
+		})
+	}
+	expectGroups("without a policy", 2)
+	first := policy()
+	n.create(first)
+	expectGroups("with a policy", 4)
+	n.delete(first)
+	second := policy()
+	n.create(second)
+	expectGroups("with another policy", 4)
+	n.delete(second)
+	expectGroups("after its deletion", 2)
 
 	slice.Endpoints = nil
 	if err := n.c.Update(t.Context(), slice); err != nil {

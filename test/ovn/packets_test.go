@@ -14,6 +14,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
 	"groundskeeper.io/groundskeeper/test/ovnserver"
@@ -136,12 +138,75 @@ func TestPackets(t *testing.T) {
 	}
 
 	// A Pod whose port is deleted is cut off.
-	w.put("Pod web-1", convert.Result{})
+	w.put("Pod default/web-1", convert.Result{})
 	w.settle()
 	w.server.Nbctl(t, "--wait=hv", "sync")
 	if got, err := from.dial(t, "10.1.1.11:8080"); err == nil {
 		t.Errorf("client to a deleted Pod: %q, want no connection", got)
 	}
+}
+
+// TestPolicyPackets has Pods connect whose connections policies allow and deny, in both directions and families.
+func TestPolicyPackets(t *testing.T) {
+	w := newWorld(t)
+	chassis := w.server.StartChassis(t, [2]string{"node-a", "node-b"})
+	client, other, web0, web1 := pod("client", "node-a", "0", "99"), pod("other", "node-b", "1", "98"), pod("web-0", "node-a", "0", "10"), pod("web-1", "node-b", "1", "11")
+	client.Labels, web0.Labels, web1.Labels = map[string]string{"app": "client"}, map[string]string{"app": "web"}, map[string]string{"app": "web"}
+	web := service("web", "10.0.0.50")
+	policy := func(spec spec) *networkingv1.NetworkPolicy {
+		return &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "np", UID: "np"}, Spec: spec}
+	}
+	isolated := ingress(labelled("app", "web"), from(ports{at(corev1.ProtocolTCP, 8080)}, peer{PodSelector: labelled("app", "client")}))
+	isolated.PolicyTypes = append(isolated.PolicyTypes, networkingv1.PolicyTypeEgress)
+	objects := cluster{
+		nodes: []*corev1.Node{node("node-a", "0"), node("node-b", "1")}, pods: []*corev1.Pod{client, other, web0, web1},
+		services: map[*corev1.Service][]*discoveryv1.EndpointSlice{web: {slice(discoveryv1.AddressTypeIPv4, "10.1.0.10")}},
+	}
+	w.apply(objects)
+	guests := map[string]guest{}
+	for _, p := range objects.pods {
+		guests[p.Name] = w.run(chassis[map[string]int{"node-a": 0, "node-b": 1}[p.Spec.NodeName]], p)
+	}
+	for name := range guests {
+		w.server.Nbctl(t, "wait-until", "Logical_Switch_Port", "default_"+name, "up=true")
+	}
+	w.server.Nbctl(t, "--wait=hv", "sync")
+	reachable(t, guests["client"], "10.1.1.11:8080", "web-1")
+
+	expect := func(when, source, address, want string) {
+		t.Helper()
+		got, err := guests[source].dial(t, address)
+		if got != want || (err == nil) != (want != "") {
+			t.Errorf("%s, %s to %s: %q, %v; want %q", when, source, address, got, err, want)
+		}
+	}
+	objects.policies = []*networkingv1.NetworkPolicy{policy(isolated)}
+	w.apply(objects)
+	w.server.Nbctl(t, "--wait=hv", "sync")
+	for address, want := range map[string]string{"10.1.0.10:8080": "web-0", "10.1.1.11:8080": "web-1", "[fd01::10]:8080": "web-0", "[fd01:0:0:1::11]:8080": "web-1", "10.0.0.50:80": "web-0"} {
+		expect("allowed ingress", "client", address, want)
+	}
+	for _, address := range []string{"10.1.0.10:8080", "10.1.1.11:8080", "[fd01::10]:8080", "10.0.0.50:80"} {
+		expect("denied ingress", "other", address, "")
+	}
+	expect("denied egress", "web-0", "10.1.1.98:8080", "")
+	expect("denied egress", "web-0", "[fd01:0:0:1::98]:8080", "")
+	expect("isolated, to itself", "web-0", "10.0.0.50:80", "web-0")
+
+	outward := egress(labelled("app", "web"), to(ports{at(corev1.ProtocolTCP, 8080)}, block("10.1.1.0/24", "10.1.1.11/32")))
+	objects.policies = []*networkingv1.NetworkPolicy{policy(outward)}
+	w.apply(objects)
+	w.server.Nbctl(t, "--wait=hv", "sync")
+	expect("allowed egress", "web-0", "10.1.1.98:8080", "other")
+	expect("denied egress", "web-0", "10.1.1.11:8080", "")
+	expect("denied egress", "web-0", "10.1.0.99:8080", "")
+	expect("ingress without a policy", "other", "10.1.0.10:8080", "web-0")
+
+	objects.policies = nil
+	w.apply(objects)
+	w.server.Nbctl(t, "--wait=hv", "sync")
+	expect("without a policy", "other", "10.1.0.10:8080", "web-0")
+	expect("without a policy", "web-0", "10.1.0.99:8080", "client")
 }
 
 // reachable waits until a Pod responds: chassis create tunnels to each other when packets are sent.

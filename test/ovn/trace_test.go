@@ -23,6 +23,7 @@ type packet struct {
 	destination   string
 	port          int
 	balanced, via string // the endpoint that the load balancer chooses, and further arguments
+	protocol      string // tcp if it is empty
 }
 
 // trace reports what becomes of a packet.
@@ -41,14 +42,18 @@ func (w *world) trace(p packet) string {
 	}
 	first := netip.MustParseAddr(p.pod.Status.PodIP).As4()
 	mac := fmt.Sprintf("0a:58:%02x:%02x:%02x:%02x", first[0], first[1], first[2], first[3])
-	flow := fmt.Sprintf(`inport=="default_%s" && eth.src==%s && eth.dst==%s && %s.src==%s && %s.dst==%s && ip.ttl==64 && tcp && tcp.src==40000 && tcp.dst==%d`,
-		p.pod.Name, mac, convert.MACForKey(p.pod.Spec.NodeName), protocol, source, protocol, destination, p.port)
+	transport := "tcp"
+	if p.protocol != "" {
+		transport = strings.ToLower(p.protocol)
+	}
+	flow := fmt.Sprintf(`inport=="%s_%s" && eth.src==%s && eth.dst==%s && %s.src==%s && %s.dst==%s && ip.ttl==64 && %s && %s.src==40000 && %s.dst==%d`,
+		p.pod.Namespace, p.pod.Name, mac, convert.MACForKey(p.pod.Spec.NodeName), protocol, source, protocol, destination, transport, transport, transport, p.port)
 	var arguments []string
 	if p.balanced != "" {
 		arguments = append(arguments, "--lb-dst="+p.balanced)
 	}
 	if p.via != "" {
-		arguments = append(arguments, p.via)
+		arguments = append(arguments, strings.Fields(p.via)...)
 	}
 	var lines []string
 	for line := range strings.Lines(w.server.Trace(w.t, append(arguments, p.pod.Spec.NodeName, flow)...)) {

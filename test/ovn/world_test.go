@@ -6,13 +6,17 @@ package ovn
 import (
 	"context"
 	"errors"
+	"maps"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -160,9 +164,11 @@ func (w *world) push() map[types.NamespacedName]string {
 
 // cluster are objects.
 type cluster struct {
-	nodes    []*corev1.Node
-	pods     []*corev1.Pod
-	services map[*corev1.Service][]*discoveryv1.EndpointSlice
+	nodes      []*corev1.Node
+	pods       []*corev1.Pod
+	services   map[*corev1.Service][]*discoveryv1.EndpointSlice
+	namespaces []*corev1.Namespace
+	policies   []*networkingv1.NetworkPolicy
 }
 
 // apply converts and pushes all objects.
@@ -170,16 +176,35 @@ func (w *world) apply(c cluster) {
 	w.t.Helper()
 	emitter := convert.OVN{Config: convert.Config{Tenant: tenant, ServiceTypes: []corev1.ServiceType{corev1.ServiceTypeClusterIP}}}
 	w.put("globals", emitter.Globals())
+	namespaces := map[string]*corev1.Namespace{}
+	for _, namespace := range append([]*corev1.Namespace{{ObjectMeta: metav1.ObjectMeta{Name: "default"}}}, c.namespaces...) {
+		namespaces[namespace.Name] = namespace
+		w.put("Namespace "+namespace.Name, emitter.Namespace(namespace))
+	}
+	scope := convert.Scope{Translated: func(*convert.Policy, string) bool { return true }}
+	present := map[string]bool{}
+	for _, policy := range c.policies {
+		read := convert.ReadPolicy(policy)
+		scope.Policies = append(scope.Policies, read)
+		present["NetworkPolicy "+policy.Name] = true
+		w.put("NetworkPolicy "+policy.Name, emitter.NetworkPolicy(read, slices.Collect(maps.Values(namespaces)), c.pods))
+	}
+	for _, claim := range w.claims {
+		if strings.HasPrefix(claim.Owner, "NetworkPolicy ") && !present[claim.Owner] {
+			w.put(claim.Owner, convert.Result{})
+		}
+	}
 	byName := map[string]*corev1.Node{}
 	for _, node := range c.nodes {
 		byName[node.Name] = node
 		w.put("Node "+node.Name, emitter.Node(node))
 	}
 	for _, pod := range c.pods {
-		w.put("Pod "+pod.Name, emitter.Pod(pod, byName[pod.Spec.NodeName]))
+		scope.Namespace = namespaces[pod.Namespace].Labels
+		w.put("Pod "+pod.Namespace+"/"+pod.Name, emitter.Pod(pod, byName[pod.Spec.NodeName], scope))
 	}
-	for service, slices := range c.services {
-		w.put("Service "+service.Name, emitter.Service(service, slices))
+	for service, endpoints := range c.services {
+		w.put("Service "+service.Name, emitter.Service(service, endpoints))
 	}
 	w.settle()
 }

@@ -7,7 +7,8 @@
 //
 // MidoNet combines these functions for the controller, and reports unsupported features, which depend on the backend. OVN converts the
 // same objects to rows of the Northbound database of OVN (ovn*.go). Both share the decisions that do not depend on a backend: which
-// objects and endpoints are converted, how addresses are parsed, and how IDs and names are derived.
+// objects and endpoints are converted, how addresses are parsed, how IDs and names are derived, and which Pods a NetworkPolicy isolates and
+// selects (policy.go).
 //
 // Service and Endpoints create Translations of one owner, the Service, so that both results are required to determine stale Translations
 // (Join). The caller writes the result. If Waiting is set, it must not delete anything immediately.

@@ -41,8 +41,10 @@ func (m MidoNet) Globals() Result { return Globals(m.Config) }
 // Node returns what a Node becomes.
 func (m MidoNet) Node(node *corev1.Node) Result { return Node(node, m.Config) }
 
-// Pod returns what a Pod becomes on a Node.
-func (m MidoNet) Pod(pod *corev1.Pod, node *corev1.Node) Result { return Pod(pod, node, m.Config) }
+// Pod returns what a Pod becomes on a Node. MidoNet does not have policies.
+func (m MidoNet) Pod(pod *corev1.Pod, node *corev1.Node, _ Scope) Result {
+	return Pod(pod, node, m.Config)
+}
 
 // Service returns what a Service with its endpoints becomes, and what of it MidoNet does not have.
 func (m MidoNet) Service(service *corev1.Service, slices []*discoveryv1.EndpointSlice) Result {

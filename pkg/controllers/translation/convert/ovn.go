@@ -4,6 +4,7 @@
 package convert
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -19,7 +20,8 @@ import (
 const kindOVNGlobal = "ovn-global"
 
 // OVN makes the Translations of OVN, and knows what is not translated to it. A Node is a logical switch behind the cluster's router, a
-// Pod is a port of it, and a Service has a load balancer for each protocol, in the group that all switches use.
+// Pod is a port of it, a Service has a load balancer for each protocol, in the group that all switches use, and a NetworkPolicy is a
+// group of ports with ACLs.
 type OVN struct {
 	Config Config
 }
@@ -30,11 +32,14 @@ func (o OVN) ids() IDs { return NewIDs(o.Config.Tenant) }
 func (o OVN) router() uuid.UUID        { return o.ids().ForKey(kindOVNGlobal, "router") }
 func (o OVN) loadBalancers() uuid.UUID { return o.ids().ForKey(kindOVNGlobal, "load-balancers") }
 
-// Globals returns what there is once per cluster: the router between the Nodes, and the group of the load balancers.
+// Globals returns what there is once per cluster: the router between the Nodes, the group of the load balancers, and the groups of all
+// Pods and of the isolated ones.
 func (o OVN) Globals() Result {
 	c := newCollector(Owner{})
 	c.add(kindOVNGlobal, "router", row("LogicalRouter", uuid.Nil, o.router(), columns{"name": o.Config.Tenant + "-router"}))
 	c.add(kindOVNGlobal, "load-balancers", row("LoadBalancerGroup", uuid.Nil, o.loadBalancers(), columns{"name": o.Config.Tenant + "-services"}))
+	c.add(kindOVNGlobal, "pods", group(o.allPods(), "all Pods"))
+	o.isolation(c)
 	return c.done()
 }
 
@@ -68,14 +73,17 @@ func (o OVN) limits(service *corev1.Service) []Problem {
 	return found
 }
 
-// columns are those of a row that a body sets.
+// columns are those of a row that a body sets: strings, numbers, lists, and maps of strings.
 type columns map[string]any
 
 // row returns a row below a parent, or on its own with uuid.Nil. Its fields are in the order of their names.
 func row(kind string, parent, id uuid.UUID, body columns) midonetv1.BackendResource {
 	body["id"] = id.String()
-	encoded, _ := json.Marshal(body) // the columns hold strings, lists and maps of them: they cannot fail
-	made := midonetv1.BackendResource{Kind: kind, Body: string(encoded)}
+	var encoded bytes.Buffer
+	encoder := json.NewEncoder(&encoded)
+	encoder.SetEscapeHTML(false) // matches stay readable
+	_ = encoder.Encode(body)     // the columns hold nothing that can fail
+	made := midonetv1.BackendResource{Kind: kind, Body: strings.TrimSuffix(encoded.String(), "\n")}
 	if parent != uuid.Nil {
 		made.Parent = parent.String()
 	}

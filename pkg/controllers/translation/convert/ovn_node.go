@@ -17,7 +17,7 @@ import (
 )
 
 // Node returns what a Node becomes: a switch for its Pods behind a port of the cluster's router, a port on it for the Node itself, and
-// routes to the Node's addresses. It waits for a range of pod addresses.
+// routes to the Node's addresses, and access to its Pods in spite of policies. It waits for a range of pod addresses.
 func (o OVN) Node(node *corev1.Node) Result {
 	subnets := subnetsOf(node)
 	if len(subnets) == 0 {
@@ -35,7 +35,10 @@ func (o OVN) Node(node *corev1.Node) Result {
 		c.skip(*failed)
 	}
 	at := o.ids().bridge(node.Name)
-	c.add(KindNode, node.Name,
+	access := SubID(at, "Node Group")
+	port := o.port("k8s-"+node.Name, node, interfaceMAC, own, false, "Node "+node.Name)
+	port["port_groups"] = []string{access.String()}
+	c.add(KindNode, node.Name, append(nodeAccess(access, node, own),
 		row("LogicalSwitch", uuid.Nil, at, columns{"name": node.Name, "load_balancer_group": []string{o.loadBalancers().String()}}),
 		row("LogicalRouterPort", o.router(), SubID(at, "Router Port"), columns{
 			"name": routerPortName(node.Name), "mac": MACForKey(node.Name).String(), "networks": networks,
@@ -43,7 +46,7 @@ func (o OVN) Node(node *corev1.Node) Result {
 		row("LogicalSwitchPort", at, SubID(at, "Switch Port"), columns{
 			"name": "stor-" + node.Name, "type": "router", "addresses": []string{"router"}, "options": map[string]string{"router-port": routerPortName(node.Name)},
 		}),
-		row("LogicalSwitchPort", at, SubID(at, "Node Port"), o.port("k8s-"+node.Name, node, interfaceMAC, own, false, "Node "+node.Name)))
+		row("LogicalSwitchPort", at, SubID(at, "Node Port"), port))...)
 	o.addresses(c, node, subnets)
 	return c.done()
 }
@@ -98,9 +101,9 @@ func (o OVN) addresses(c *collector, node *corev1.Node, subnets []subnet) {
 	}
 }
 
-// Pod returns what a Pod becomes: a port on the switch of its Node, with its addresses. Node is the one that the Pod runs on, nil when
+// Pod returns what a Pod becomes: a port on the switch of its Node, with its addresses, in the groups of the policies. Node is the one that the Pod runs on, nil when
 // it is not known. A Pod that runs nowhere, has ended, has no address yet, or uses the network of its host becomes nothing.
-func (o OVN) Pod(pod *corev1.Pod, node *corev1.Node) Result {
+func (o OVN) Pod(pod *corev1.Pod, node *corev1.Node, scope Scope) Result {
 	if !hasOwnNetwork(pod) || pod.Status.PodIP == "" {
 		return Result{}
 	}
@@ -117,8 +120,9 @@ func (o OVN) Pod(pod *corev1.Pod, node *corev1.Node) Result {
 		c.skip(*failed)
 	}
 	id := o.ids().ForKey(KindPod, pod.Namespace+"/"+pod.Name)
-	c.add(KindPod, pod.Name, row("LogicalSwitchPort", o.ids().bridge(node.Name), id,
-		o.port(pod.Namespace+"_"+pod.Name, node, mac, addresses, true, "Pod "+pod.Namespace+"/"+pod.Name)))
+	port := o.port(pod.Namespace+"_"+pod.Name, node, mac, addresses, true, "Pod "+pod.Namespace+"/"+pod.Name)
+	port["port_groups"] = o.groupsOf(pod, scope)
+	c.add(KindPod, pod.Name, row("LogicalSwitchPort", o.ids().bridge(node.Name), id, port))
 	return c.done()
 }
 

@@ -35,7 +35,7 @@ func (o OVN) balancers(service *corev1.Service, addresses []netip.Addr, endpoint
 		if len(vips) == 0 {
 			continue
 		}
-		options := map[string]string{"reject": "true"}
+		options := map[string]string{"reject": "true", "hairpin_snat_ip": hairpin4 + " " + hairpin6}
 		if service.Spec.SessionAffinity == corev1.ServiceAffinityClientIP {
 			options["affinity_timeout"] = strconv.Itoa(affinityOf(service))
 		}

@@ -92,9 +92,14 @@ func bodies(t *testing.T, result Result, ids map[string]string) []string {
 
 // known are the ids that others refer to.
 func known(o OVN) map[string]string {
-	at := o.ids().bridge("node-a")
+	at, access := o.ids().bridge("node-a"), SubID(o.ids().bridge("node-a"), "Node Group")
+	to, from := o.isolated(false), o.isolated(true)
 	return map[string]string{
-		o.router().String(): "ROUTER", o.loadBalancers().String(): "GROUP", at.String(): "SWITCH",
+		to.String(): "TO", from.String(): "FROM", groupName(to): "gTO", groupName(from): "gFROM", SubID(to, "Deny").String(): "TO-DENY",
+		SubID(from, "Deny").String(): "FROM-DENY", SubID(to, "Hairpin").String(): "HAIRPIN", o.allPods().String(): "PODS", groupName(o.allPods()): "gPODS",
+		access.String(): "ACCESS", groupName(access): "gACCESS", SubID(access, "From Node").String(): "FROM-NODE", SubID(access, "To Node").String(): "TO-NODE",
+		o.namespaceGroup("default").String(): "NAMESPACE",
+		o.router().String():                  "ROUTER", o.loadBalancers().String(): "GROUP", at.String(): "SWITCH",
 		SubID(at, "Router Port").String(): "RP", SubID(at, "Switch Port").String(): "SP", SubID(at, "Node Port").String(): "NP",
 		o.ids().ForKey(KindPod, "default/web-0").String(): "POD",
 	}
@@ -103,7 +108,13 @@ func known(o OVN) map[string]string {
 func TestOVNGlobals(t *testing.T) {
 	result := ovnEmitter().Globals()
 	expect(t, bodies(t, result, known(ovnEmitter())), []string{
+		`ovn-global.4.isolated-egress: PortGroup in : {"external_ids":{"owner":"isolated Pods"},"id":"FROM","name":"gFROM"}`,
+		`ovn-global.4.isolated-egress: ACL in FROM: {"action":"drop","direction":"from-lport","id":"FROM-DENY","match":"inport == @gFROM && ip","options":{"apply-after-lb":"true"},"priority":1000}`,
+		`ovn-global.4.isolated-ingress: PortGroup in : {"external_ids":{"owner":"isolated Pods"},"id":"TO","name":"gTO"}`,
+		`ovn-global.4.isolated-ingress: ACL in TO: {"action":"drop","direction":"to-lport","id":"TO-DENY","match":"outport == @gTO && ip","priority":1000}`,
+		`ovn-global.4.isolated-ingress: ACL in TO: {"action":"allow-related","direction":"to-lport","id":"HAIRPIN","match":"outport == @gTO && (ip4.src == 169.254.0.5 || ip6.src == fd69::5)","priority":1001}`,
 		`ovn-global.4.load-balancers: LoadBalancerGroup in : {"id":"GROUP","name":"midonetkube-services"}`,
+		`ovn-global.4.pods: PortGroup in : {"external_ids":{"owner":"all Pods"},"id":"PODS","name":"gPODS"}`,
 		`ovn-global.4.router: LogicalRouter in : {"id":"ROUTER","name":"midonetkube-router"}`,
 	})
 	expect(t, result.Translations[0].Namespace, metav1.NamespaceSystem)
@@ -121,11 +132,14 @@ func TestOVNNode(t *testing.T) {
 		}
 	}
 	expect(t, got[2:], []string{
+		`node.4.node-a: PortGroup in : {"external_ids":{"owner":"Node node-a"},"id":"ACCESS","name":"gACCESS"}`,
+		`node.4.node-a: ACL in ACCESS: {"action":"allow-related","direction":"to-lport","id":"FROM-NODE","match":"ip4.src == {10.1.0.2, 192.0.2.1} || ip6.src == {2001:db8::1, fd01::2}","priority":1001}`,
+		`node.4.node-a: ACL in ACCESS: {"action":"allow-related","direction":"from-lport","id":"TO-NODE","match":"ip4.dst == {10.1.0.2, 192.0.2.1} || ip6.dst == {2001:db8::1, fd01::2}","options":{"apply-after-lb":"true"},"priority":1001}`,
 		`node.4.node-a: LogicalSwitch in : {"id":"SWITCH","load_balancer_group":["GROUP"],"name":"node-a"}`,
 		`node.4.node-a: LogicalRouterPort in ROUTER: {"id":"RP","mac":"` + MACForKey("node-a").String() + `","name":"rtos-node-a","networks":["10.1.0.1/24","fd01::1/64"]}`,
 		`node.4.node-a: LogicalSwitchPort in SWITCH: {"addresses":["router"],"id":"SP","name":"stor-node-a","options":{"router-port":"rtos-node-a"},"type":"router"}`,
 		`node.4.node-a: LogicalSwitchPort in SWITCH: {"addresses":["0a:58:0a:01:00:02 10.1.0.2 fd01::2"],"external_ids":{"owner":"Node node-a"},"id":"NP","name":"k8s-node-a",` +
-			`"options":{"requested-chassis":"node-a"},"port_security":[],"type":""}`,
+			`"options":{"requested-chassis":"node-a"},"port_groups":["ACCESS"],"port_security":[],"type":""}`,
 	})
 	for i, want := range []string{`"ip_prefix":"192.0.2.1/32","nexthop":"10.1.0.2","output_port":"rtos-node-a"}`, `"ip_prefix":"2001:db8::1/128","nexthop":"fd01::2","output_port":"rtos-node-a"}`} {
 		if !strings.HasSuffix(got[i], want) {
@@ -146,8 +160,8 @@ func TestOVNNodeVariants(t *testing.T) {
 		}, []string{`"requested-chassis":"a.example.com"`, `"addresses":["02:00:00:00:00:01 10.1.0.2 fd01::2"]`}, nil, nil},
 		"MAC that is none": {func(n *corev1.Node) { n.Annotations = map[string]string{midonetv1.AnnotationMACAddress: "x"} },
 			[]string{`"addresses":["0a:58:0a:01:00:02 10.1.0.2 fd01::2"]`}, nil, []string{ReasonInvalidAddress}},
-		"IPv4 only":            {func(n *corev1.Node) { n.Spec.PodCIDRs = nil }, []string{`"networks":["10.1.0.1/24"]`}, []string{"2001:db8::1", "fd01::"}, nil},
-		"IPv6 only":            {func(n *corev1.Node) { n.Spec.PodCIDR, n.Spec.PodCIDRs = "fd01::/64", nil }, []string{`"networks":["fd01::1/64"]`, `"0a:58:`}, []string{"192.0.2.1", "10.1.0."}, nil},
+		"IPv4 only":            {func(n *corev1.Node) { n.Spec.PodCIDRs = nil }, []string{`"networks":["10.1.0.1/24"]`}, []string{"2001:db8::1/128", "fd01::"}, nil},
+		"IPv6 only":            {func(n *corev1.Node) { n.Spec.PodCIDR, n.Spec.PodCIDRs = "fd01::/64", nil }, []string{`"networks":["fd01::1/64"]`, `"0a:58:`}, []string{"192.0.2.1/32", "10.1.0."}, nil},
 		"no range":             {func(n *corev1.Node) { n.Spec.PodCIDR, n.Spec.PodCIDRs = "10.1.0.0/32", nil }, nil, nil, []string{"waiting: " + ReasonPodCIDRMissing}},
 		"address that is none": {func(n *corev1.Node) { n.Status.Addresses[0].Address = "x" }, nil, []string{"192.0.2.1"}, []string{ReasonInvalidAddress}},
 	} {
@@ -171,8 +185,11 @@ func TestOVNNodeVariants(t *testing.T) {
 
 func TestOVNPod(t *testing.T) {
 	o := ovnEmitter()
-	const port = `pod.4.web-0: LogicalSwitchPort in SWITCH: {"addresses":["A"],"external_ids":{"owner":"Pod default/web-0"},"id":"POD","name":"default_web-0","options":{"requested-chassis":"node-a"},"port_security":["A"],"type":""}`
-	with := func(address string) []string { return []string{strings.ReplaceAll(port, `"A"`, `"`+address+`"`)} }
+	const port = `pod.4.web-0: LogicalSwitchPort in SWITCH: {"addresses":["A"],"external_ids":{"owner":"Pod default/web-0"},"id":"POD","name":"default_web-0","options":{"requested-chassis":"node-a"},"port_groups":[GROUPS],"port_security":["A"],"type":""}`
+	groups := strings.NewReplacer(o.allPods().String(), "PODS", o.namespaceGroup("default").String(), "NAMESPACE").Replace(`"` + strings.Join(o.groupsOf(ovnPod(), Scope{}), `","`) + `"`)
+	with := func(address string) []string {
+		return []string{strings.NewReplacer(`"A"`, `"`+address+`"`, "GROUPS", groups).Replace(port)}
+	}
 	for name, tc := range map[string]struct {
 		edit     func(*corev1.Pod)
 		node     *corev1.Node
@@ -196,7 +213,7 @@ func TestOVNPod(t *testing.T) {
 		"no node":     {func(*corev1.Pod) {}, nil, nil, []string{"waiting: " + ReasonNodeMissing}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			result := o.Pod(ovnPod(tc.edit), tc.node)
+			result := o.Pod(ovnPod(tc.edit), tc.node, Scope{})
 			expect(t, bodies(t, result, known(o)), tc.want)
 			expect(t, problems(result), tc.problems)
 		})

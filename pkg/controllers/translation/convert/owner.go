@@ -4,7 +4,10 @@
 package convert
 
 import (
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
@@ -15,7 +18,18 @@ const (
 	KindNode    = "Node"
 	KindPod     = "Pod"
 	KindService = "Service"
+	// KindNamespace and KindNetworkPolicy are of backends with NetworkPolicies.
+	KindNamespace     = "Namespace"
+	KindNetworkPolicy = "NetworkPolicy"
 )
+
+// GroupVersionOf is the API of a kind of owners.
+func GroupVersionOf(kind string) schema.GroupVersion {
+	if kind == KindNetworkPolicy {
+		return networkingv1.SchemeGroupVersion
+	}
+	return corev1.SchemeGroupVersion
+}
 
 // Owner is the object that a Translation is made of. The zero Owner is that of the globals: none.
 type Owner struct {
@@ -31,8 +45,8 @@ func OwnerOf(kind string, object metav1.Object) Owner {
 	return Owner{Kind: kind, Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID()}
 }
 
-// TranslationNamespace returns the namespace of the Translations of the owner: its own, default for that of a Node,
-// kube-system for the globals.
+// TranslationNamespace returns the namespace of the Translations of the owner: its own, default for that of a Node or a
+// Namespace, kube-system for the globals.
 func (o Owner) TranslationNamespace() string {
 	switch {
 	case o.Kind == "":
@@ -58,7 +72,7 @@ func (o Owner) References() []metav1.OwnerReference {
 	if o.Kind == "" {
 		return nil
 	}
-	return []metav1.OwnerReference{{APIVersion: "v1", Kind: o.Kind, Name: o.Name, UID: o.UID}}
+	return []metav1.OwnerReference{{APIVersion: GroupVersionOf(o.Kind).String(), Kind: o.Kind, Name: o.Name, UID: o.UID}}
 }
 
 // Translation returns a Translation of the owner as it must be created. Kind and key name it, see TranslationName.

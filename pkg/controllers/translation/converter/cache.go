@@ -8,10 +8,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/packed"
@@ -20,15 +22,21 @@ import (
 
 // CacheOptions makes a cache keep of Nodes, Pods, Services and EndpointSlices only what is read here. Other readers of these kinds
 // in that cache do not see the rest. Of Translations it keeps all except the managed fields, packed.
-func CacheOptions() (map[client.Object]cache.ByObject, error) {
+func CacheOptions(config configv1alpha1.TranslationConfiguration) map[client.Object]cache.ByObject {
 	reduced := cache.ByObject{Transform: reduce}
-	return map[client.Object]cache.ByObject{
+	options := map[client.Object]cache.ByObject{
 		&corev1.Node{}:               reduced,
-		&corev1.Pod{}:                reduced,
 		&corev1.Service{}:            reduced,
 		&discoveryv1.EndpointSlice{}: reduced,
 		&midonetv1.Translation{}:     {Transform: packed.Transform},
-	}, nil
+	}
+	pods := reduced
+	if _, ok := emitterOf(config).(isolator); ok {
+		pods.Transform = reduceSelected
+		options[&networkingv1.NetworkPolicy{}] = reduced
+	}
+	options[&corev1.Pod{}] = pods
+	return options
 }
 
 // reduce is the transform of the cache. Metadata of these kinds alone keeps what it has.
@@ -37,6 +45,41 @@ func reduce(object any) (any, error) {
 		return trimmed(object), nil
 	}
 	return object, nil // the last known state of what was deleted while there was no watch
+}
+
+// reduceSelected is reduce for a cache of Pods that NetworkPolicies select: by their labels, and by the names of their ports.
+func reduceSelected(object any) (any, error) {
+	if pod, ok := object.(*corev1.Pod); ok {
+		return selectedPod(pod), nil
+	}
+	return reduce(object)
+}
+
+// selectedPod is a copy of a Pod with what is read of it where NetworkPolicies select Pods.
+func selectedPod(full *corev1.Pod) *corev1.Pod {
+	kept := trimmedPod(full)
+	for key, value := range full.Labels {
+		metav1.SetMetaDataLabel(&kept.ObjectMeta, intern.String(key), intern.String(value))
+	}
+	kept.Spec.Containers, kept.Spec.InitContainers = withNamedPorts(full.Spec.Containers), withNamedPorts(full.Spec.InitContainers)
+	return kept
+}
+
+// withNamedPorts are the containers with named ports, with these alone.
+func withNamedPorts(containers []corev1.Container) []corev1.Container {
+	var kept []corev1.Container
+	for _, container := range containers {
+		var ports []corev1.ContainerPort
+		for _, port := range container.Ports {
+			if port.Name != "" {
+				ports = append(ports, corev1.ContainerPort{Name: intern.String(port.Name), ContainerPort: port.ContainerPort, Protocol: port.Protocol})
+			}
+		}
+		if len(ports) > 0 {
+			kept = append(kept, corev1.Container{Ports: ports})
+		}
+	}
+	return kept
 }
 
 // trimmed is a copy of an object with what is read of it.
@@ -50,6 +93,8 @@ func trimmed(object client.Object) client.Object {
 		return trimmedService(full)
 	case *discoveryv1.EndpointSlice:
 		return trimmedSlice(full)
+	case *networkingv1.NetworkPolicy:
+		return &networkingv1.NetworkPolicy{ObjectMeta: trimmedMeta(full), Spec: full.Spec}
 	default:
 		kept, ok := object.DeepCopyObject().(client.Object)
 		if !ok {

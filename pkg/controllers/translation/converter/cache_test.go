@@ -16,6 +16,7 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
 )
@@ -168,13 +169,18 @@ func TestCacheDropsOtherFields(t *testing.T) {
 
 // Only kinds that no other client needs whole are restricted.
 func TestRestrictedKinds(t *testing.T) {
-	options, err := CacheOptions()
-	if err != nil || len(options) != 5 {
-		t.Fatalf("%v %v", options, err)
-	}
-	for object, by := range options {
-		if by.Transform == nil || by.Label != nil || by.Field != nil || by.Namespaces != nil {
-			t.Errorf("%T: objects are left out", object)
+	for _, tc := range []struct {
+		config configv1alpha1.TranslationConfiguration
+		kinds  int
+	}{{testConfig(), 5}, {ovnConfig(), 6}} {
+		options := CacheOptions(tc.config)
+		if len(options) != tc.kinds {
+			t.Errorf("%d kinds, want %d", len(options), tc.kinds)
+		}
+		for object, by := range options {
+			if by.Transform == nil || by.Label != nil || by.Field != nil || by.Namespaces != nil {
+				t.Errorf("%T: objects are left out", object)
+			}
 		}
 	}
 }

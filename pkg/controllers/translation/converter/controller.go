@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package converter reconciles the Translations of Nodes, Pods, Services and the cluster with the result of package convert.
+// Package converter reconciles the Translations of Nodes, Pods, Services and the cluster with the result of package convert, and those of
+// NetworkPolicies if the backend has them (policies.go).
 //
 // A reconcile processes one owner. It reads from caches, decides with pure functions (claim.go, plan.go) and writes only differences: a new
 // Translation requires one request, an unchanged one none. Desired Translations are written before stale ones are deleted, so that the
@@ -55,7 +56,7 @@ type emitter interface {
 	// Node returns what a Node becomes.
 	Node(node *corev1.Node) convert.Result
 	// Pod returns what a Pod becomes on a Node, which is nil when it is not known.
-	Pod(pod *corev1.Pod, node *corev1.Node) convert.Result
+	Pod(pod *corev1.Pod, node *corev1.Node, scope convert.Scope) convert.Result
 	// Service returns what a Service becomes with the endpoints of all its slices.
 	Service(service *corev1.Service, slices []*discoveryv1.EndpointSlice) convert.Result
 }
@@ -68,8 +69,11 @@ type reconciler struct {
 	// loses its network.
 	live client.Reader
 	// owned finds Translations in the cache by a key of translationsByOwner, in all namespaces.
-	owned       func(key string) ([]*midonetv1.Translation, error)
-	emitter     emitter
+	owned   func(key string) ([]*midonetv1.Translation, error)
+	emitter emitter
+	// isolator is the emitter, if its backend has NetworkPolicies; else nil.
+	isolator    isolator
+	policies    policies
 	gracePeriod time.Duration
 	clock       clock.PassiveClock
 	recorder    events.EventRecorder
@@ -89,7 +93,7 @@ type reconciler struct {
 }
 
 // AddToManager adds the controller to a manager, whose scheme has to know Translations and Kubernetes' own kinds. The manager's
-// cache should be built with CacheOptions. An error means that the controller was added twice, or that the API server does not
+// cache has to be built with CacheOptions. An error means that the controller was added twice, or that the API server does not
 // respond or does not serve Translations.
 func AddToManager(mgr manager.Manager, config configv1alpha1.TranslationConfiguration, clock clock.PassiveClock) error {
 	meters, err := newMeters(metrics.Registry)
@@ -97,19 +101,18 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.TranslationConfigur
 		return err
 	}
 	// The context would end a wait for the cache, but before the start of the manager there is none.
-	if err := addIndexes(context.Background(), mgr.GetFieldIndexer()); err != nil {
+	r := newReconciler(config, clock, meters)
+	if err := addIndexes(context.Background(), mgr.GetFieldIndexer(), r.isolator != nil); err != nil {
 		return err
 	}
 	owned, err := indexTranslations(context.Background(), mgr.GetCache())
 	if err != nil {
 		return err
 	}
-	r := newReconciler(config, clock, meters)
 	r.owned = owned
 	r.client, r.live, r.recorder = mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(fieldOwner)
-	to := mapper{cache: mgr.GetCache()}
-	enqueue := handler.TypedEnqueueRequestsFromMapFunc[client.Object, unit]
-	return builder.TypedControllerManagedBy[unit](mgr).
+	to := mapper{cache: mgr.GetCache(), policies: &r.policies}
+	watches := builder.TypedControllerManagedBy[unit](mgr).
 		Named(ControllerName).
 		WithOptions(controller.TypedOptions[unit]{
 			MaxConcurrentReconciles: workers,
@@ -129,8 +132,16 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.TranslationConfigur
 		Watches(&corev1.Service{}, enqueue(ofService), builder.WithPredicates(changed(), r.atStart(ofService))).
 		Watches(&discoveryv1.EndpointSlice{}, enqueue(ofSlice), builder.WithPredicates(changed())).
 		// Reconcile changes of Translations, to revert manual edits and to continue when an awaited deletion is complete.
-		Watches(&midonetv1.Translation{}, enqueue(ofTranslation), builder.WithPredicates(translationChanged())).
-		Complete(instrument.Reconciler(ControllerName, r))
+		Watches(&midonetv1.Translation{}, enqueue(ofTranslation), builder.WithPredicates(translationChanged()))
+	if r.isolator != nil {
+		watches = to.watchPolicies(watches)
+	}
+	return watches.Complete(instrument.Reconciler(ControllerName, r))
+}
+
+// enqueue requests a reconciliation of what a function finds.
+func enqueue(find func(context.Context, client.Object) []unit) handler.TypedEventHandler[client.Object, unit] {
+	return handler.TypedEnqueueRequestsFromMapFunc[client.Object, unit](find)
 }
 
 // emitterOf makes the emitter of the configured backend.
@@ -144,8 +155,11 @@ func emitterOf(config configv1alpha1.TranslationConfiguration) emitter {
 
 // newReconciler makes a reconciler without its connections.
 func newReconciler(config configv1alpha1.TranslationConfiguration, clock clock.PassiveClock, meters *meters) *reconciler {
+	emitter := emitterOf(config)
+	isolator, _ := emitter.(isolator)
 	return &reconciler{
-		emitter:     emitterOf(config),
+		emitter:     emitter,
+		isolator:    isolator,
 		gracePeriod: config.NodeGracePeriod.Duration,
 		clock:       clock,
 		ledger:      newLedger(meters),

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -59,7 +60,13 @@ func (r *reconciler) read(ctx context.Context, u unit) (*subject, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &subject{object: pod, owner: convert.OwnerOf(u.kind, pod), result: r.emitter.Pod(pod, node)}, nil
+		scope, err := r.policyScope(ctx, pod)
+		if err != nil {
+			return nil, err
+		}
+		return &subject{object: pod, owner: convert.OwnerOf(u.kind, pod), result: r.emitter.Pod(pod, node, scope)}, nil
+	case convert.KindNamespace, convert.KindNetworkPolicy:
+		return r.readIsolation(ctx, u)
 	case convert.KindService:
 		service := &corev1.Service{}
 		if there, err := r.find(ctx, u, service); !there {
@@ -74,6 +81,30 @@ func (r *reconciler) read(ctx context.Context, u unit) (*subject, error) {
 		result := r.emitter.Globals()
 		return &subject{object: result.Translations[0].DeepCopy(), result: result}, nil
 	}
+}
+
+// readIsolation reads what a backend has that has NetworkPolicies. Without them, there is nothing to reconcile: the Translations of
+// another backend's policies are left to their owners.
+func (r *reconciler) readIsolation(ctx context.Context, u unit) (*subject, error) {
+	if r.isolator == nil {
+		return nil, nil
+	}
+	if u.kind == convert.KindNamespace {
+		namespace := &corev1.Namespace{}
+		if there, err := r.find(ctx, u, namespace); !there {
+			return nil, err
+		}
+		return &subject{object: namespace, owner: convert.OwnerOf(u.kind, namespace), result: r.isolator.Namespace(namespace)}, nil
+	}
+	policy := &networkingv1.NetworkPolicy{}
+	if there, err := r.find(ctx, u, policy); !there {
+		return nil, err
+	}
+	result, err := r.translatePolicy(ctx, policy)
+	if err != nil {
+		return nil, err
+	}
+	return &subject{object: policy, owner: convert.OwnerOf(u.kind, policy), result: result}, nil
 }
 
 // find reads the object of a unit and reports whether it exists.

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
@@ -70,6 +71,9 @@ func (r *reconciler) drop(u unit) {
 	r.initial.take(u)
 	r.ledger.set(u, nil)
 	r.patience.Forget(u)
+	if u.kind == convert.KindNetworkPolicy {
+		r.policies.discard(u)
+	}
 }
 
 // provide writes what an owner wants and deletes what it does not.

@@ -77,13 +77,13 @@ func ofTranslation(_ context.Context, translation client.Object) []unit {
 	}
 	var units []unit
 	for _, ref := range translation.GetOwnerReferences() {
-		if ref.APIVersion != "v1" {
+		if ref.APIVersion != convert.GroupVersionOf(ref.Kind).String() {
 			continue
 		}
 		switch ref.Kind {
-		case convert.KindNode:
+		case convert.KindNode, convert.KindNamespace:
 			units = append(units, unit{kind: ref.Kind, name: ref.Name})
-		case convert.KindPod, convert.KindService:
+		case convert.KindPod, convert.KindService, convert.KindNetworkPolicy:
 			units = append(units, unit{kind: ref.Kind, namespace: translation.GetNamespace(), name: ref.Name})
 		case kindEndpoints:
 			units = append(units, unit{kind: convert.KindService, namespace: translation.GetNamespace(), name: ref.Name})
@@ -94,7 +94,8 @@ func ofTranslation(_ context.Context, translation client.Object) []unit {
 
 // mapper finds what an object does not name.
 type mapper struct {
-	cache client.Reader
+	cache    client.Reader
+	policies *policies
 }
 
 // podsOf finds the Pods that run on a Node: they wait for its host-id.
@@ -113,5 +114,5 @@ func (m mapper) podsOf(ctx context.Context, node client.Object) []unit {
 
 // ownsAs reports whether a reference is to an object of that kind and name, whatever its uid.
 func ownsAs(ref metav1.OwnerReference, kind, name string) bool {
-	return ref.APIVersion == "v1" && ref.Kind == kind && ref.Name == name
+	return ref.APIVersion == convert.GroupVersionOf(kind).String() && ref.Kind == kind && ref.Name == name
 }

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -28,15 +29,18 @@ const (
 	slicesByService = ControllerName + "/service"
 )
 
-func addIndexes(ctx context.Context, indexer client.FieldIndexer) error {
-	for _, index := range []struct {
+// addIndexes adds the indexes to the caches, and with policies those for NetworkPolicies.
+func addIndexes(ctx context.Context, indexer client.FieldIndexer, policies bool) error {
+	type index struct {
 		object client.Object
 		name   string
 		keys   client.IndexerFunc
-	}{
-		{&corev1.Pod{}, podsByNode, nodeKey},
-		{&discoveryv1.EndpointSlice{}, slicesByService, serviceKey},
-	} {
+	}
+	indexes := []index{{&corev1.Pod{}, podsByNode, nodeKey}, {&discoveryv1.EndpointSlice{}, slicesByService, serviceKey}}
+	if policies {
+		indexes = append(indexes, index{&networkingv1.NetworkPolicy{}, policiesAcross, indexAcross})
+	}
+	for _, index := range indexes {
 		if err := indexer.IndexField(ctx, index.object, index.name, index.keys); err != nil {
 			return fmt.Errorf("index %T for controller %s: %w", index.object, ControllerName, err)
 		}
@@ -69,9 +73,12 @@ func changed() predicate.Predicate {
 	}
 }
 
-// content is what is read of an object.
+// content is what is read of an object. Of a Pod, a cache has its labels and ports only if they are read.
 func content(object client.Object) client.Object {
 	kept := trimmed(object)
+	if pod, ok := object.(*corev1.Pod); ok {
+		kept = selectedPod(pod)
+	}
 	kept.SetResourceVersion("")
 	return kept
 }

@@ -98,9 +98,16 @@ func TestChanged(t *testing.T) {
 		"address": {testNode("a"), func(o client.Object) {
 			o.(*corev1.Node).Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.1"}}
 		}, true},
-		"pod address":         {testPod("p", "a"), func(o client.Object) { o.(*corev1.Pod).Status.PodIP = "10.1.0.9" }, true},
-		"pod ends":            {testPod("p", "a"), func(o client.Object) { o.(*corev1.Pod).Status.Phase = corev1.PodSucceeded }, true},
-		"pod is ready":        {testPod("p", "a"), func(o client.Object) { o.(*corev1.Pod).Status.Conditions = []corev1.PodCondition{{}} }, false},
+		"pod address":  {testPod("p", "a"), func(o client.Object) { o.(*corev1.Pod).Status.PodIP = "10.1.0.9" }, true},
+		"pod ends":     {testPod("p", "a"), func(o client.Object) { o.(*corev1.Pod).Status.Phase = corev1.PodSucceeded }, true},
+		"pod is ready": {testPod("p", "a"), func(o client.Object) { o.(*corev1.Pod).Status.Conditions = []corev1.PodCondition{{}} }, false},
+		"pod label":    {testPod("p", "a"), label, true},
+		"port without a name": {testPod("p", "a"), func(o client.Object) {
+			o.(*corev1.Pod).Spec.Containers = []corev1.Container{{Image: "x", Ports: []corev1.ContainerPort{{ContainerPort: 80}}}}
+		}, false},
+		"port with a name": {testPod("p", "a"), func(o client.Object) {
+			o.(*corev1.Pod).Spec.Containers = []corev1.Container{{Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 80}}}}
+		}, true},
 		"deletion":            {testPod("p", "a"), func(o client.Object) { o.SetDeletionTimestamp(new(metav1.Unix(1, 0))) }, true},
 		"label of a service":  {testService("s"), label, false},
 		"port":                {testService("s"), func(o client.Object) { o.(*corev1.Service).Spec.Ports[0].Port = 81 }, true},
@@ -178,15 +185,15 @@ func TestTranslationChanged(t *testing.T) {
 // The indexes are those that the reconciler lists by.
 func TestIndexes(t *testing.T) {
 	indexer := &indexes{}
-	if err := addIndexes(t.Context(), indexer); err != nil {
+	if err := addIndexes(t.Context(), indexer, true); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"*v1.EndpointSlice translation-convert/service", "*v1.Pod translation-convert/node"}
+	want := []string{"*v1.EndpointSlice translation-convert/service", "*v1.NetworkPolicy translation-convert/across", "*v1.Pod translation-convert/node"}
 	slices.Sort(indexer.added)
 	if diff := cmp.Diff(want, indexer.added); diff != "" {
 		t.Error(diff)
 	}
-	if err := addIndexes(t.Context(), &indexes{err: errors.New("there already")}); err == nil {
+	if err := addIndexes(t.Context(), &indexes{err: errors.New("there already")}, false); err == nil {
 		t.Error("an index that cannot be added is no error")
 	}
 }

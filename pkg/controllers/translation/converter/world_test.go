@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -55,6 +56,9 @@ type world struct {
 	// fault may fail the write with the given number, counted from 0 since the last call of reset.
 	fault func(number int, write string) error
 
+	// config is that of the reconciler.
+	config configv1alpha1.TranslationConfiguration
+
 	mu       sync.Mutex
 	requests []string
 	uids     int
@@ -69,10 +73,17 @@ func testConfig() configv1alpha1.TranslationConfiguration {
 	return config
 }
 
+// ovnConfig is a configuration with another backend, which has NetworkPolicies.
+func ovnConfig() configv1alpha1.TranslationConfiguration {
+	config := testConfig()
+	config.MidoNet.URL, config.OVN.Endpoints = "", []string{"tcp:127.0.0.1:6641"}
+	return config
+}
+
 func testScheme(t *testing.T) *runtime.Scheme {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, discoveryv1.AddToScheme, midonetv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, discoveryv1.AddToScheme, networkingv1.AddToScheme, midonetv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
@@ -87,9 +98,10 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		WithStatusSubresource(&midonetv1.Translation{}).
 		WithIndex(&corev1.Pod{}, podsByNode, nodeKey).
 		WithIndex(&discoveryv1.EndpointSlice{}, slicesByService, serviceKey).
+		WithIndex(&networkingv1.NetworkPolicy{}, policiesAcross, indexAcross).
 		Build()
 	w := &world{
-		t: t, store: store, recorder: events.NewFakeRecorder(1000), registry: prometheus.NewRegistry(),
+		t: t, store: store, config: testConfig(), recorder: events.NewFakeRecorder(1000), registry: prometheus.NewRegistry(),
 		clock: testingclock.NewFakePassiveClock(time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)),
 	}
 	w.restart()
@@ -102,7 +114,7 @@ func (w *world) restart() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.reconciler = newReconciler(testConfig(), w.clock, meters)
+	w.reconciler = newReconciler(w.config, w.clock, meters)
 	w.reconciler.recorder = w.recorder
 	w.reconciler.owned = w.owned
 	w.reconciler.live = interceptor.NewClient(w.store.(client.WithWatch), interceptor.Funcs{Get: w.getLive})
@@ -152,10 +164,10 @@ func (w *world) owned(key string) ([]*midonetv1.Translation, error) {
 	return found, nil
 }
 
-// list reads as the cache lists, which needs an index.
+// list reads as the cache lists, which needs an index, except for what policies select.
 func (w *world) list(ctx context.Context, store client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
 	applied := (&client.ListOptions{}).ApplyOptions(options)
-	if applied.FieldSelector == nil || applied.Namespace == "" {
+	if w.reconciler.isolator == nil && (applied.FieldSelector == nil || applied.Namespace == "") {
 		return fmt.Errorf("a list of the whole cluster: %T", list)
 	}
 	if w.unread != nil {

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -108,7 +107,7 @@ func (r *reconciler) remove(ctx context.Context, translation *midonetv1.Translat
 // owner that has been deleted, and garbage collection would delete it; or that began to be deleted since.
 func (r *reconciler) confirm(ctx context.Context, s *subject) error {
 	current := &metav1.PartialObjectMetadata{}
-	current.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(s.owner.Kind))
+	current.SetGroupVersionKind(convert.GroupVersionOf(s.owner.Kind).WithKind(s.owner.Kind))
 	err := r.live.Get(ctx, client.ObjectKeyFromObject(s.object), current)
 	switch {
 	case client.IgnoreNotFound(err) != nil:

@@ -29,9 +29,11 @@ type Backend struct {
 
 	mu sync.Mutex
 	// writing counts the transactions that are under way by the rows that they write. What a monitor reports of these is no change
-	// by another client. purging counts those that delete rows with all that is below.
+	// by another client. purging counts those that delete rows with all that is below, and joining those that change which rows
+	// list a row.
 	writing map[string]int
 	purging int
+	joining int
 }
 
 var (

@@ -24,6 +24,10 @@ func (b *Backend) Get(ctx context.Context, r backend.Resource) (backend.Observed
 		parent, _ := ovn.KindNamed(k.Parent)
 		operations = append(operations, ovsdb.Select(parent.Table, []ovsdb.Condition{refersTo(k, r.ID)}, "_uuid"))
 	}
+	listing, listed := k.Listing()
+	if listed {
+		operations = append(operations, b.selectListing(listing, r.ID))
+	}
 	results, err := b.client.Transact(ctx, operations...)
 	if err != nil {
 		return backend.Observed{}, false, failure(err)
@@ -38,7 +42,11 @@ func (b *Backend) Get(ctx context.Context, r backend.Resource) (backend.Observed
 			parent = parents[0].UUID()
 		}
 	}
-	have := b.observed(k, results[0].Rows[0], parent)
+	var listers []ovsdb.Row
+	if listed {
+		listers = results[len(results)-1].Rows
+	}
+	have := b.observed(k, results[0].Rows[0], parent, listers)
 	if have.Invalid != nil {
 		return backend.Observed{}, false, &backend.Error{Reason: backend.Transient, Message: have.Invalid.Error(), Err: fmt.Errorf("%w: %w", backend.ErrInvalid, have.Invalid)}
 	}
@@ -50,10 +58,28 @@ func refersTo(k ovn.Kind, id string) ovsdb.Condition {
 	return ovsdb.Condition{k.Link, "includes", ovsdb.Set{ovsdb.UUID(id)}}
 }
 
-// observed is a row as the engine sees it.
-func (b *Backend) observed(k ovn.Kind, row ovsdb.Row, parent string) backend.Observed {
+// selectListing selects the rows of the tenant that list a row. Those of other clients may list it as they like.
+func (b *Backend) selectListing(c ovn.Column, id string) ovsdb.Operation {
+	lister, _ := ovn.KindNamed(c.Refers)
+	return ovsdb.Select(lister.Table, b.listing(c, id), "_uuid")
+}
+
+// listing matches the rows of the tenant that list a row.
+func (b *Backend) listing(c ovn.Column, id string) []ovsdb.Condition {
+	return []ovsdb.Condition{{c.ListedIn, "includes", ovsdb.Set{ovsdb.UUID(id)}}, b.tagged()}
+}
+
+// observed is a row as the engine sees it, with the rows that list it.
+func (b *Backend) observed(k ovn.Kind, row ovsdb.Row, parent string, listers []ovsdb.Row) backend.Observed {
 	id, values, err := k.Read(row)
 	have := backend.Observed{Ref: refOf(k, id, parent)}
+	if listing, ok := k.Listing(); ok && err == nil {
+		ids := make([]any, len(listers))
+		for i, lister := range listers {
+			ids[i] = lister.UUID()
+		}
+		values[listing.Name] = ids
+	}
 	if err == nil {
 		have.Body, err = json.Marshal(values)
 	}
@@ -106,7 +132,7 @@ func (b *Backend) List(ctx context.Context, c backend.Collection) ([]backend.Obs
 		if err != nil {
 			return nil, failure(err)
 		}
-		return b.rows(k, results[0].Rows, "", nil), nil
+		return b.rows(k, results[0].Rows, "", nil, nil), nil
 	}
 	parent, _ := ovn.KindNamed(c.ParentKind)
 	results, err := b.client.Transact(ctx, ovsdb.Select(parent.Table, []ovsdb.Condition{ovsdb.ByID(c.Parent)}, k.Link))
@@ -139,23 +165,33 @@ func (b *Backend) children(ctx context.Context, k ovn.Kind, parent string, ids [
 	if len(ids) > fewRows {
 		operations = append(operations, ovsdb.Select(k.Table, nil, k.Selected()...))
 	}
+	selects := len(operations)
+	if listing, ok := k.Listing(); ok {
+		for _, id := range ids {
+			operations = append(operations, b.selectListing(listing, id))
+		}
+	}
 	results, err := b.client.Transact(ctx, operations...)
 	if err != nil {
 		return nil, failure(err)
 	}
+	listers := make(map[string][]ovsdb.Row, len(results)-selects)
+	for i, result := range results[selects:] {
+		listers[ids[i]] = result.Rows
+	}
 	var all []backend.Observed
-	for _, result := range results {
-		all = append(all, b.rows(k, result.Rows, parent, wanted)...)
+	for _, result := range results[:selects] {
+		all = append(all, b.rows(k, result.Rows, parent, wanted, listers)...)
 	}
 	return all, nil
 }
 
-// rows are those with the ids, or all without ids.
-func (b *Backend) rows(k ovn.Kind, rows []ovsdb.Row, parent string, ids map[string]bool) []backend.Observed {
+// rows are those with the ids, or all without ids. What lists each of them is given by its id.
+func (b *Backend) rows(k ovn.Kind, rows []ovsdb.Row, parent string, ids map[string]bool, listers map[string][]ovsdb.Row) []backend.Observed {
 	all := make([]backend.Observed, 0, len(rows))
 	for _, row := range rows {
 		if ids == nil || ids[row.UUID()] {
-			all = append(all, b.observed(k, row, parent))
+			all = append(all, b.observed(k, row, parent, listers[row.UUID()]))
 		}
 	}
 	return all

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -132,6 +133,56 @@ func TestRowsOfServer(t *testing.T) {
 	expectReason(t, "an update of nothing", b.Update(t.Context(), child), backend.NotFound)
 }
 
+// A port is in its groups from the transaction that creates it, and in those of other clients as these like.
+func TestGroupsOfPorts(t *testing.T) {
+	server := ovnserver.Start(t, ovnserver.Options{})
+	b := dial(t, server, holds(1, "a"))
+	first, second := "00000000-0000-5000-8000-00000000000a", "00000000-0000-5000-8000-00000000000b"
+	in := func(groups string) backend.Resource {
+		return resolve(t, b, "LogicalSwitchPort", zone, `{"id":%q,"name":"p","port_groups":[`+groups+`]}`, port)
+	}
+	expectGroups := func(when string, want ...string) {
+		t.Helper()
+		if got := strings.Fields(server.Nbctl(t, "--bare", "--columns=name", "find", "Port_Group", "ports{>=}"+port)); !slices.Equal(slices.Sorted(slices.Values(got)), want) {
+			t.Errorf("%s the port is in %v, want %v", when, got, want)
+		}
+	}
+	mustCreate(t, b, resolve(t, b, "LogicalSwitch", "", `{"id":%q,"name":"a"}`, zone))
+	mustCreate(t, b, resolve(t, b, "PortGroup", "", `{"id":%q,"name":"first"}`, first))
+	both := in(`"` + first + `","` + second + `"`)
+	expectReason(t, "a port of a group that is missing", b.Create(t.Context(), both, 0), backend.NotFound)
+	if ports := server.Nbctl(t, "lsp-list", "a"); ports != "" {
+		t.Errorf("without the group there is the port %s", ports)
+	}
+	mustCreate(t, b, resolve(t, b, "PortGroup", "", `{"id":%q,"name":"second"}`, second))
+	mustCreate(t, b, both)
+	expectGroups("after its creation", "first", "second")
+	server.Nbctl(t, "pg-add", "theirs", "p")
+	have, _, err := b.Get(t.Context(), both)
+	if err != nil || len(b.Differences(both, have)) != 0 {
+		t.Errorf("differences = %v, %v; want none by a group of another client", b.Differences(both, have), err)
+	}
+	server.Nbctl(t, "clear", "Port_Group", "second", "ports")
+	list, err := b.List(t.Context(), backend.Collection{Kind: "LogicalSwitchPort", ParentKind: "LogicalSwitch", Parent: zone})
+	if err != nil || len(list) != 1 || !slices.Equal(b.Differences(both, list[0]), []string{"port_groups"}) {
+		t.Errorf("list = %+v, %v; want a port that is not in its groups", list, err)
+	}
+	theirs := server.Nbctl(t, "--bare", "--columns=_uuid", "find", "Port_Group", "name=theirs")
+	expectReason(t, "a group of another client", b.Update(t.Context(), in(`"`+theirs+`"`)), backend.NotFound)
+	if err := b.Update(t.Context(), in(`"`+second+`"`)); err != nil {
+		t.Fatal(err)
+	}
+	expectGroups("after an update", "second", "theirs")
+	if err := b.Update(t.Context(), resolve(t, b, "PortGroup", "", `{"id":%q,"name":"renamed"}`, second)); err != nil {
+		t.Fatal(err)
+	}
+	expectGroups("after an update of the group", "renamed", "theirs")
+	if err := b.Delete(t.Context(), both.Ref); err != nil {
+		t.Fatal(err)
+	}
+	expectGroups("after its deletion")
+}
+
 // Rows without the tenant's tag are not changed, unless their id shows that they are the tenant's.
 func TestRowsOfOthers(t *testing.T) {
 	server := ovnserver.Start(t, ovnserver.Options{})
@@ -245,8 +296,17 @@ func TestWatchOfServer(t *testing.T) {
 		b.Delete(t.Context(), backend.Ref{Key: backend.Key{Kind: "LogicalSwitch", ID: zone}})); err != nil {
 		t.Fatal(err)
 	}
+	mustCreate(t, b, resolve(t, b, "PortGroup", "", `{"id":%q,"name":"g"}`, group))
+	mustCreate(t, b, resolve(t, b, "LogicalSwitch", "", `{"id":%q,"name":"a"}`, zone))
+	mustCreate(t, b, resolve(t, b, "LogicalSwitchPort", zone, `{"id":%q,"name":"p","port_groups":[%q]}`, port, group))
 	if len(changed) > 0 {
 		t.Error("the driver's own changes were reported")
+	}
+	server.Nbctl(t, "clear", "Port_Group", "g", "ports")
+	select {
+	case <-changed:
+	case <-time.After(30 * time.Second):
+		t.Error("a port that another client removed from its group was not reported")
 	}
 	server.Nbctl(t, "lr-del", router)
 	select {

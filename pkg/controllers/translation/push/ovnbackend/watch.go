@@ -15,11 +15,11 @@ import (
 func (b *Backend) Watch(ctx context.Context, changed func()) error {
 	watched := ovsdb.Watched{}
 	for _, k := range ovn.Kinds() {
-		var columns []string
-		for _, column := range k.Columns {
-			columns = append(columns, column.Name)
+		watched[k.Table] = append(watched[k.Table], k.Stored()...)
+		if listing, ok := k.Listing(); ok {
+			lister, _ := ovn.KindNamed(listing.Refers)
+			watched[lister.Table] = append(watched[lister.Table], listing.ListedIn)
 		}
-		watched[k.Table] = columns
 	}
 	var connected atomic.Bool
 	return b.client.Monitor(ctx, watched, func(changes []ovsdb.Change) {
@@ -41,8 +41,23 @@ func (b *Backend) Watch(ctx context.Context, changed func()) error {
 func (b *Backend) concerns(change ovsdb.Change) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	own := b.writing[change.Table+"/"+change.ID] > 0 || change.Deleted && b.purging > 0
+	own := b.writing[change.Table+"/"+change.ID] > 0 || change.Deleted && b.purging > 0 || isListing(change) && b.joining+b.purging > 0
 	return !own && ovn.IsDerived(change.ID)
+}
+
+// isListing reports whether a change is only one of the rows that a row lists, such as the ports of a group.
+func isListing(change ovsdb.Change) bool {
+	for _, k := range ovn.Kinds() {
+		listing, ok := k.Listing()
+		if !ok {
+			continue
+		}
+		lister, _ := ovn.KindNamed(listing.Refers)
+		if _, found := change.Row[listing.ListedIn]; found && lister.Table == change.Table && len(change.Row) == 1 {
+			return true
+		}
+	}
+	return false
 }
 
 // writes notes that a row is being written, until the returned function is called. The server reports a change before it responds to
@@ -62,13 +77,24 @@ func (b *Backend) writes(table, id string) func() {
 }
 
 // purges notes that a row is being deleted with those below it.
-func (b *Backend) purges() func() {
+func (b *Backend) purges() func() { return b.counts(&b.purging) }
+
+// joins notes that rows begin or cease to list a row of the kind.
+func (b *Backend) joins(k ovn.Kind) func() {
+	if _, ok := k.Listing(); !ok {
+		return func() {}
+	}
+	return b.counts(&b.joining)
+}
+
+// counts increases a counter until the returned function is called.
+func (b *Backend) counts(counter *int) func() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.purging++
+	*counter++
 	return func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		b.purging--
+		*counter--
 	}
 }

@@ -13,29 +13,59 @@ import (
 
 // Create makes a row, and has its parent refer to it.
 func (b *Backend) Create(ctx context.Context, r backend.Resource, _ int) error {
-	row, k, err := b.row(r, false)
+	wanted, err := parsed(r)
 	if err != nil {
 		return err
 	}
-	create := ovsdb.Insert(k.Table, r.ID, row)
+	k, create := wanted.Kind, ovsdb.Insert(wanted.Kind.Table, r.ID, b.row(wanted, false))
 	if k.Parent == "" {
 		return failure(b.write(ctx, k, r.ID, create))
 	}
 	parent, _ := ovn.KindNamed(k.Parent)
 	at := []ovsdb.Condition{ovsdb.ByID(r.Parent)}
-	err = b.write(ctx, k, r.ID, ovsdb.Require(parent.Table, at...), create, ovsdb.Mutate(parent.Table, at, ovsdb.Including(k.Link, ovsdb.Set{ovsdb.UUID(r.ID)})))
+	operations := []ovsdb.Operation{ovsdb.Require(parent.Table, at...), create, ovsdb.Mutate(parent.Table, at, ovsdb.Including(k.Link, ovsdb.Set{ovsdb.UUID(r.ID)}))}
+	err = b.write(ctx, k, r.ID, append(operations, b.listed(wanted)...)...)
 	if failedAt(err) == 0 {
 		return &backend.Error{Reason: backend.NotFound, Message: k.Parent + " " + r.Parent + " does not exist", Err: err}
 	}
-	return failure(err)
+	return unlisted(wanted, err)
+}
+
+// parsed reads what is to be written.
+func parsed(r backend.Resource) (ovn.Resource, error) {
+	wanted, err := ovn.Parse(r.Kind, r.Parent, string(r.Body))
+	if err != nil {
+		return ovn.Resource{}, &backend.Error{Reason: backend.Refused, Message: err.Error(), Err: err}
+	}
+	return wanted, nil
+}
+
+// listed has other rows of the tenant list a row. Each has to exist: a port must not do without a group that isolates it.
+func (b *Backend) listed(wanted ovn.Resource) []ovsdb.Operation {
+	listing, ok := wanted.Kind.Listing()
+	if !ok {
+		return nil
+	}
+	lister, _ := ovn.KindNamed(listing.Refers)
+	var operations []ovsdb.Operation
+	for _, id := range wanted.Lists(listing.Name) {
+		at := []ovsdb.Condition{ovsdb.ByID(id), b.tagged()}
+		operations = append(operations, ovsdb.Require(lister.Table, at...), ovsdb.Mutate(lister.Table, at, ovsdb.Including(listing.ListedIn, ovsdb.Set{ovsdb.UUID(wanted.ID)})))
+	}
+	return operations
+}
+
+// unlisted reports what an error of a transaction means that ends with the operations of listed.
+func unlisted(wanted ovn.Resource, err error) error {
+	listing, _ := wanted.Kind.Listing()
+	if failedAt(err) < 0 || listing.Refers == "" {
+		return failure(err)
+	}
+	return &backend.Error{Reason: backend.NotFound, Message: "a " + listing.Refers + " of " + listing.Name + " does not exist, or belongs to another client", Err: err}
 }
 
 // row is what is written of a resource. Its tags are part of a new row, but not of an update.
-func (b *Backend) row(r backend.Resource, update bool) (map[string]any, ovn.Kind, error) {
-	wanted, err := ovn.Parse(r.Kind, r.Parent, string(r.Body))
-	if err != nil {
-		return nil, ovn.Kind{}, &backend.Error{Reason: backend.Refused, Message: err.Error(), Err: err}
-	}
+func (b *Backend) row(wanted ovn.Resource, update bool) map[string]any {
 	row := wanted.Row(update)
 	switch {
 	case update:
@@ -43,7 +73,7 @@ func (b *Backend) row(r backend.Resource, update bool) (map[string]any, ovn.Kind
 	case wanted.Kind.IsTagged():
 		row[tagColumn] = b.tags(wanted)
 	}
-	return row, wanted.Kind, nil
+	return row
 }
 
 // tagColumn is the column with the tags.
@@ -62,14 +92,14 @@ func (b *Backend) tags(wanted ovn.Resource) ovsdb.Map {
 
 // Update sets all columns of a row that a body can have. Other pairs of external_ids are left.
 func (b *Backend) Update(ctx context.Context, r backend.Resource) error {
-	row, k, err := b.row(r, true)
+	wanted, err := parsed(r)
 	if err != nil {
 		return err
 	}
+	k := wanted.Kind
 	at := b.owned(k, r.ID)
-	operations := []ovsdb.Operation{ovsdb.Require(k.Table, at...), ovsdb.Update(k.Table, at, row)}
+	operations := []ovsdb.Operation{ovsdb.Require(k.Table, at...), ovsdb.Update(k.Table, at, b.row(wanted, true))}
 	if k.IsTagged() {
-		wanted, _ := ovn.Parse(r.Kind, r.Parent, string(r.Body)) // which row has read
 		tags := b.tags(wanted)
 		keys := ovsdb.Set{}
 		for key := range tags {
@@ -77,11 +107,16 @@ func (b *Backend) Update(ctx context.Context, r backend.Resource) error {
 		}
 		operations = append(operations, ovsdb.Mutate(k.Table, at, ovsdb.Excluding(tagColumn, keys), ovsdb.Including(tagColumn, tags)))
 	}
+	if listing, ok := k.Listing(); ok {
+		lister, _ := ovn.KindNamed(listing.Refers)
+		operations = append(operations, ovsdb.Mutate(lister.Table, b.listing(listing, r.ID), ovsdb.Excluding(listing.ListedIn, ovsdb.Set{ovsdb.UUID(r.ID)})))
+		operations = append(operations, b.listed(wanted)...)
+	}
 	err = b.write(ctx, k, r.ID, operations...)
 	if failedAt(err) == 0 {
 		return b.explain(ctx, k, r.ID, err)
 	}
-	return failure(err)
+	return unlisted(wanted, err)
 }
 
 // explain reports why a row cannot be updated: it does not exist, or belongs to another client.
@@ -102,9 +137,14 @@ func (b *Backend) explain(ctx context.Context, k ovn.Kind, id string, cause erro
 func (b *Backend) owned(k ovn.Kind, id string) []ovsdb.Condition {
 	at := []ovsdb.Condition{ovsdb.ByID(id)}
 	if k.IsTagged() && !ovn.IsDerived(id) {
-		at = append(at, ovsdb.Condition{tagColumn, "includes", ovsdb.Map{TenantKey: b.tenant}})
+		at = append(at, b.tagged())
 	}
 	return at
+}
+
+// tagged matches rows with the tenant's tag.
+func (b *Backend) tagged() ovsdb.Condition {
+	return ovsdb.Condition{tagColumn, "includes", ovsdb.Map{TenantKey: b.tenant}}
 }
 
 // Delete removes a row and the reference of its parent. A row of another client is left, and is no error: none is of this tenant.
@@ -135,5 +175,6 @@ func (b *Backend) Delete(ctx context.Context, ref backend.Ref) error {
 // write carries out a transaction about a row, if this process may write. The index in an error is that of the given operations.
 func (b *Backend) write(ctx context.Context, k ovn.Kind, id string, operations ...ovsdb.Operation) error {
 	defer b.writes(k.Table, id)()
+	defer b.joins(k)()
 	return b.fence.transact(ctx, operations)
 }
