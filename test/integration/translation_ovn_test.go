@@ -13,8 +13,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	"groundskeeper.io/groundskeeper/test/ovnserver"
 	"groundskeeper.io/groundskeeper/test/plane"
 )
@@ -23,7 +26,7 @@ import (
 // due every ten minutes. make test-ovn runs it.
 func TestTranslationsOnOVN(t *testing.T) {
 	t.Parallel()
-	server := ovnserver.Start(t, ovnserver.Options{})
+	server := ovnserver.Start(t, ovnserver.Options{Northd: true})
 	n := newNetwork(t, func(o *plane.Options) {
 		o.MidoNet, o.ManagerConfig = false, filepath.Join(t.TempDir(), "manager.yaml")
 		config := fmt.Sprintf(`
@@ -88,6 +91,20 @@ controllers:
 			addresses := server.Nbctl(t, "--bare", "--columns=addresses", "find", "Logical_Switch_Port", "name="+ns+"_web-0")
 			if got := vips(); got != address || addresses != "0a:58:0a:01:00:0a 10.1.0.10" {
 				return fmt.Errorf("after %v: addresses %q, vips %q", change, addresses, got)
+			}
+			return nil
+		})
+	}
+
+	// Without chassis, everything is confirmed that needs none.
+	for name, want := range map[string]string{"pod.4.web-0": "NotConnected", "service.4.web": "Realized"} {
+		eventually(t, func(ctx context.Context) error {
+			translation := &midonetv1.Translation{}
+			if err := n.c.Get(ctx, client.ObjectKey{Namespace: ns, Name: name}, translation); err != nil {
+				return err
+			}
+			if c := meta.FindStatusCondition(translation.Status.Conditions, midonetv1.ConditionRealized); c == nil || c.Reason != want {
+				return fmt.Errorf("condition of %s = %v, want the reason %s", name, c, want)
 			}
 			return nil
 		})

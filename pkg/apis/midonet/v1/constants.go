@@ -39,6 +39,8 @@ const (
 const (
 	// ConditionSynced is true when the backend has every resource of the Translation, and no resource that was removed from it.
 	ConditionSynced = "Synced"
+	// ConditionRealized is true when the network itself has applied what the backend has. It is set where the backend reports that.
+	ConditionRealized = "Realized"
 	// ConditionStalled is true when a user must act before the remaining resources can be pushed.
 	ConditionStalled = "Stalled"
 )

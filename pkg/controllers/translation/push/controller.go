@@ -67,6 +67,8 @@ type reconciler struct {
 	// queue is where the engine's wakes go, once the controller has one, and the backlog bit by bit.
 	queue   atomic.Pointer[workqueue.TypedRateLimitingInterface[reconcile.Request]]
 	backlog backlog
+	// realization follows what the network has applied; nil where that is not reported.
+	realization *realization
 	// checks requests drift passes.
 	checks demand
 	now    func() time.Time
@@ -86,6 +88,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.TranslationConfigur
 	options.Clock, options.Log, options.Wake = clock.RealClock{}, log, r.wake
 	options.Pushed = func(took time.Duration) { meters.pushed.Observe(took.Seconds()) }
 	r.engine = engine.New(b, options)
+	r.realization = newRealization(b, r.wake)
 	if err := registerCounts(metrics.Registry, r.engine); err != nil {
 		return err
 	}
@@ -114,6 +117,11 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.TranslationConfigur
 	})
 	if err != nil {
 		return fmt.Errorf("the drift loop of controller %s: %w", ControllerName, err)
+	}
+	if r.realization != nil {
+		if err := mgr.Add(&realizeLoop{realization: r.realization, log: log}); err != nil {
+			return fmt.Errorf("the loop of controller %s that follows the network: %w", ControllerName, err)
+		}
 	}
 	if watcher, ok := b.(backend.Watcher); ok {
 		if err := mgr.Add(&changeLoop{watcher: watcher, checks: r.checks, log: log}); err != nil {

@@ -93,6 +93,7 @@ func (r *reconciler) isLeaving(translation *midonetv1.Translation, outcome engin
 // the server itself notes in the status what an update removes, and that must not be lost.
 func (r *reconciler) report(ctx context.Context, kept *packed.Translation, translation *midonetv1.Translation, outcome engine.Outcome) error {
 	status := nextStatus(translation, outcome, r.now())
+	r.realization.set(translation, &status, outcome, r.now())
 	if equality.Semantic.DeepEqual(translation.Status, status) {
 		return nil
 	}

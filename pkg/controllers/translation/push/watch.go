@@ -85,6 +85,7 @@ func (r *reconciler) observe(kept *packed.Translation, translation *midonetv1.Tr
 
 func (r *reconciler) discard(name types.NamespacedName) {
 	r.engine.Discard(name)
+	r.realization.discard(name)
 	r.written.drop(name)
 }
 

@@ -108,6 +108,8 @@ type Outcome struct {
 	Message string
 	// Stalled reports that a user must act: trying again soon makes no sense.
 	Stalled bool
+	// Wrote reports that something was written by this push.
+	Wrote bool
 	// Deleted reports that nothing of a Claim that is Deleting is left in the backend, except what belongs to another Claim.
 	Deleted bool
 	// Settling reports that what is missing is expected in a moment (a resource in progress for another Claim): there is no need to

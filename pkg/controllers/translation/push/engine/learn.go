@@ -68,6 +68,7 @@ func (p *push) settle(ctx context.Context, i int, j *job, err error) verdict {
 	var v verdict
 	p.e.with(func(x *index) {
 		it := &p.items[i]
+		p.wrote = p.wrote || j.wrote
 		p.c.wrote = p.c.wrote || j.wrote
 		x.learn(it.node, fact{know: j.know, hash: j.hash, parent: j.at.Parent, copied: j.copied, misplaced: j.misplaced, lost: j.lost, seq: j.seq, by: p.c})
 		switch {
@@ -211,6 +212,7 @@ func (p *push) settleAway(ctx context.Context, it *item, t *taking, err error) v
 		x.learn(n, f)
 		current := c.item(n)
 		if err == nil {
+			p.wrote = true
 			c.retry = nil
 			if current != nil {
 				current.trouble = nil

@@ -35,7 +35,7 @@ func (p *push) finish() Outcome {
 			pushed = append(pushed, p.reportOf(it, backend.Item{}, v))
 		}
 		o = summarize(all, x.now.Sub(c.seen.time()))
-		o.Pushed = pushed
+		o.Pushed, o.Wrote = pushed, p.wrote
 		if c.gen != p.gen {
 			o.Settling, o.RetryAfter = true, recheck
 			return

@@ -56,6 +56,8 @@ type push struct {
 	// verdicts are those of the items, swept those of what has to go.
 	verdicts []verdict
 	swept    map[*node]verdict
+	// wrote: something was written.
+	wrote bool
 	// age is how long ago the content was first pushed.
 	age time.Duration
 }

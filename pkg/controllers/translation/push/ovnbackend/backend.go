@@ -26,6 +26,8 @@ type Backend struct {
 	client *ovsdb.Client
 	tenant string
 	fence  *fence
+	// realization is the progress of the chassis.
+	realization *realization
 
 	mu sync.Mutex
 	// writing counts the transactions that are under way by the rows that they write. What a monitor reports of these is no change
@@ -37,13 +39,14 @@ type Backend struct {
 }
 
 var (
-	_ backend.Backend = (*Backend)(nil)
-	_ backend.Watcher = (*Backend)(nil)
+	_ backend.Backend  = (*Backend)(nil)
+	_ backend.Watcher  = (*Backend)(nil)
+	_ backend.Realizer = (*Backend)(nil)
 )
 
 // New makes the driver.
 func New(client *ovsdb.Client, tenant string, lease Lease) *Backend {
-	return &Backend{client: client, tenant: tenant, fence: newFence(client, tenant, lease), writing: map[string]int{}}
+	return &Backend{client: client, tenant: tenant, fence: newFence(client, tenant, lease), realization: newRealization(), writing: map[string]int{}}
 }
 
 // Resolve understands a resource of a Translation.

@@ -1,0 +1,180 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package push
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
+	"groundskeeper.io/groundskeeper/pkg/kit"
+)
+
+// Reasons of the condition Realized.
+const (
+	reasonRealized     = "Realized"
+	reasonApplying     = "Applying"
+	reasonNotConnected = "NotConnected"
+	reasonNotSynced    = "NotSynced"
+)
+
+// realization follows what the network has applied of what the backend has. A nil one is of a backend that does not report it.
+type realization struct {
+	realizer backend.Realizer
+	wake     func(types.NamespacedName)
+
+	mu sync.Mutex
+	// points are those before which the Translations were written that are not known to be applied.
+	points map[types.NamespacedName]int64
+	// owners are the Translations of the resources that something has to be connected to, and owned the resources of each.
+	owners map[backend.Key]types.NamespacedName
+	owned  map[types.NamespacedName][]backend.Key
+}
+
+// newRealization makes one for a backend that reports what is applied.
+func newRealization(b backend.Backend, wake func(types.NamespacedName)) *realization {
+	realizer, ok := b.(backend.Realizer)
+	if !ok {
+		return nil
+	}
+	return &realization{realizer: realizer, wake: wake, points: map[types.NamespacedName]int64{}, owners: map[backend.Key]types.NamespacedName{}, owned: map[types.NamespacedName][]backend.Key{}}
+}
+
+// set sets the condition Realized in a status that is about to be written.
+func (r *realization) set(translation *midonetv1.Translation, status *midonetv1.TranslationStatus, outcome engine.Outcome, now time.Time) {
+	if r == nil {
+		return
+	}
+	name := types.NamespacedName{Namespace: translation.Namespace, Name: translation.Name}
+	condition := metav1.Condition{
+		Type: midonetv1.ConditionRealized, Status: metav1.ConditionFalse, ObservedGeneration: translation.Generation, LastTransitionTime: metav1.NewTime(now).Rfc3339Copy(),
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	missing := r.connections(name, outcome)
+	switch {
+	case outcome.Reason != engine.ReasonSynced:
+		condition.Reason, condition.Message = reasonNotSynced, "The backend does not have all resources."
+		delete(r.points, name)
+	case r.isApplying(name, translation, outcome):
+		condition.Reason, condition.Message = reasonApplying, "Some chassis has not confirmed it yet."
+	case len(missing) > 0:
+		condition.Reason = reasonNotConnected
+		condition.Message = kit.Bounded(fmt.Sprintf("No interface of a chassis is connected to %s.", missing[0]), maxMessage)
+	default:
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, reasonRealized, "Every chassis has applied it."
+	}
+	meta.SetStatusCondition(&status.Conditions, condition)
+}
+
+// isApplying reports whether the network may lack something that was written. What an earlier process found applied stays so.
+func (r *realization) isApplying(name types.NamespacedName, translation *midonetv1.Translation, outcome engine.Outcome) bool {
+	point, waits := r.points[name]
+	before := meta.FindStatusCondition(translation.Status.Conditions, midonetv1.ConditionRealized)
+	known := before != nil && before.ObservedGeneration == translation.Generation && (before.Reason == reasonRealized || before.Reason == reasonNotConnected)
+	switch {
+	case outcome.Wrote, !waits && !known:
+		r.points[name] = r.realizer.Written()
+		return true
+	case waits && !r.realizer.Realized(point):
+		return true
+	default:
+		delete(r.points, name)
+		return false
+	}
+}
+
+// connections notes the resources of a Translation that something has to be connected to, and returns those without it.
+func (r *realization) connections(name types.NamespacedName, outcome engine.Outcome) []backend.Key {
+	r.disown(name)
+	var missing []backend.Key
+	for _, pushed := range outcome.Pushed {
+		ref := backend.Ref{Key: backend.Key{Kind: pushed.Kind, ID: pushed.ID}, Parent: pushed.Parent}
+		if !r.realizer.Connects(ref) {
+			continue
+		}
+		r.owners[ref.Key], r.owned[name] = name, append(r.owned[name], ref.Key)
+		if !r.realizer.Connected(ref) {
+			missing = append(missing, ref.Key)
+		}
+	}
+	return missing
+}
+
+// discard drops what is known of a Translation that has been deleted.
+func (r *realization) discard(name types.NamespacedName) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.points, name)
+	r.disown(name)
+}
+
+// disown drops the resources of a Translation.
+func (r *realization) disown(name types.NamespacedName) {
+	for _, key := range r.owned[name] {
+		if r.owners[key] == name {
+			delete(r.owners, key)
+		}
+	}
+	delete(r.owned, name)
+}
+
+// changed wakes the Translations whose condition may have changed.
+func (r *realization) changed(keys []backend.Key) {
+	r.mu.Lock()
+	names := map[types.NamespacedName]bool{}
+	for _, key := range keys {
+		if owner, ok := r.owners[key]; ok {
+			names[owner] = true
+		}
+	}
+	if len(keys) == 0 {
+		for name, point := range r.points {
+			if r.realizer.Realized(point) {
+				names[name] = true
+			}
+		}
+	}
+	r.mu.Unlock()
+	for name := range names {
+		r.wake(name)
+	}
+}
+
+// realizeLoop follows the network. It runs on the leader only.
+type realizeLoop struct {
+	*realization
+	log logr.Logger
+}
+
+// Start implements manager.Runnable.
+func (l *realizeLoop) Start(ctx context.Context) error {
+	for ctx.Err() == nil {
+		err := l.realizer.Realize(ctx, l.changed)
+		if ctx.Err() != nil {
+			break
+		}
+		l.log.Error(err, "What the network has applied is not reported", "retryAfter", realizeRetry.String())
+		select {
+		case <-time.After(realizeRetry):
+		case <-ctx.Done():
+		}
+	}
+	return nil //nolint:nilerr // only the end of ctx ends it
+}
+
+// realizeRetry is the pause after the network could not be followed.
+const realizeRetry = 5 * time.Second

@@ -1,0 +1,127 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package push
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
+)
+
+// network is a backend whose network applies what a test specifies.
+type network struct {
+	backend.Backend
+	written, applied int64
+	connected        bool
+}
+
+func (n *network) Written() int64                { n.written++; return n.written }
+func (n *network) Realized(point int64) bool     { return point <= n.applied }
+func (n *network) Connects(ref backend.Ref) bool { return ref.Kind == "Chain" }
+func (n *network) Connected(backend.Ref) bool    { return n.connected }
+func (n *network) Realize(ctx context.Context, _ func([]backend.Key)) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func TestRealized(t *testing.T) {
+	s, responses := scriptedStore(t, engine.Outcome{Reason: engine.ReasonWaiting, Message: "waits"}, nil)
+	n := &network{connected: true}
+	var woken []string
+	newProcess := func() {
+		s.realization = newRealization(n, func(name types.NamespacedName) { woken = append(woken, name.Name) })
+	}
+	newProcess()
+	wrote := isSynced
+	wrote.Wrote = true
+	for _, step := range []struct {
+		name    string
+		before  func()
+		outcome engine.Outcome
+		want    string
+		writes  int
+	}{
+		{"not in the backend", func() {}, engine.Outcome{Reason: engine.ReasonWaiting, Message: "waits"}, "False NotSynced", 1},
+		{"in the backend", func() {}, wrote, "False Applying", 1},
+		{"not applied", func() {}, isSynced, "False Applying", 0},
+		{"another process", newProcess, isSynced, "False Applying", 0},
+		{"an earlier point", func() { n.applied = n.written - 1 }, isSynced, "False Applying", 0},
+		{"applied", func() { n.applied = n.written }, isSynced, "True Realized", 1},
+		{"nothing new", func() {}, isSynced, "True Realized", 0},
+		{"yet another process", newProcess, isSynced, "True Realized", 0},
+		{"disconnected", func() { n.connected = false }, isSynced, "False NotConnected", 1},
+		{"repaired", func() {}, wrote, "False Applying", 1},
+		{"connected", func() { n.applied, n.connected = n.written, true }, isSynced, "True Realized", 1},
+	} {
+		t.Run(step.name, func(t *testing.T) {
+			step.before()
+			s.writes, responses.outcome = nil, step.outcome
+			if _, err := s.Reconcile(t.Context(), requestA); err != nil {
+				t.Fatal(err)
+			}
+			tr := &midonetv1.Translation{}
+			if err := s.Get(t.Context(), requestA.NamespacedName, tr); err != nil {
+				t.Fatal(err)
+			}
+			c := meta.FindStatusCondition(tr.Status.Conditions, midonetv1.ConditionRealized)
+			if got := string(c.Status) + " " + c.Reason; got != step.want || len(s.writes) != step.writes {
+				t.Errorf("condition = %s, %d writes; want %s, %d writes", got, len(s.writes), step.want, step.writes)
+			}
+		})
+	}
+
+	// What may have changed is woken.
+	responses.outcome = wrote
+	if _, err := s.Reconcile(t.Context(), requestA); err != nil {
+		t.Fatal(err)
+	}
+	s.realization.changed(nil)
+	if len(woken) > 0 {
+		t.Errorf("woken = %v before it is applied", woken)
+	}
+	n.applied = n.written
+	s.realization.changed(nil)
+	s.realization.changed([]backend.Key{{Kind: "Chain", ID: chainID}, {Kind: "Chain", ID: preID}})
+	if got := strings.Join(woken, " "); got != "a a" {
+		t.Errorf("woken = %q, want a by what is applied and by what is connected", got)
+	}
+	s.realization.discard(requestA.NamespacedName)
+	s.realization.changed([]backend.Key{{Kind: "Chain", ID: chainID}})
+	if len(woken) != 2 || len(s.realization.owned)+len(s.realization.points) > 0 {
+		t.Errorf("a deleted Translation is remembered: %+v", s.realization)
+	}
+}
+
+// A backend that does not report what is applied has no such condition.
+func TestNotRealized(t *testing.T) {
+	s, _ := scriptedStore(t, isSynced, nil)
+	s.realization = newRealization(struct{ backend.Backend }{}, nil)
+	if _, err := s.Reconcile(t.Context(), requestA); err != nil {
+		t.Fatal(err)
+	}
+	tr := &midonetv1.Translation{}
+	if err := s.Get(t.Context(), requestA.NamespacedName, tr); err != nil {
+		t.Fatal(err)
+	}
+	if c := meta.FindStatusCondition(tr.Status.Conditions, midonetv1.ConditionRealized); c != nil {
+		t.Errorf("condition = %+v, want none", c)
+	}
+}
+
+func TestRealizeLoopEnds(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	loop := &realizeLoop{realization: newRealization(&network{}, nil)}
+	cancel()
+	if err := loop.Start(ctx); err != nil {
+		t.Error(err)
+	}
+}
