@@ -93,7 +93,7 @@ func parse(args []string) (kind, string, error) {
 	// The group may follow, as kubectl prints it.
 	typed, _, _ := strings.Cut(strings.ToLower(words[0]), ".")
 	var known []string
-	for _, k := range append(kinds(), namespaceKind()) {
+	for _, k := range whyKinds() {
 		if slices.Contains(k.names, typed) {
 			return k, name, nil
 		}

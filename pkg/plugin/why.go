@@ -24,12 +24,13 @@ func newWhy(c *command) *cobra.Command {
 	var format output
 	cmd := &cobra.Command{
 		Use:   "why KIND/NAME",
-		Short: "Show what blocks an object, or the deletion of a namespace",
-		Long: "Show what blocks an object, or the deletion of a namespace.\n\n" +
+		Short: "Show what blocks an object, or the deletion of a namespace, and the way of a Service",
+		Long: "Show what blocks an object, or the deletion of a namespace. Of a Service on OVN, show the way of connections as well: its load\n" +
+			"balancers, and the port, the switch and the chassis of each endpoint.\n\n" +
 			"It exits with 0 when nothing does, with 1 when there are findings, and with 2 when the object could not be read.",
-		Example:           "  kubectl groundskeeper why kluster/web -n garden-shop\n  kubectl groundskeeper why namespace/garden-shop",
+		Example:           "  kubectl groundskeeper why kluster/web -n garden-shop\n  kubectl groundskeeper why namespace/garden-shop\n  kubectl groundskeeper why service/web -n shop",
 		Args:              cobra.RangeArgs(1, 2),
-		ValidArgsFunction: c.completeObjects(append(kinds(), namespaceKind())...),
+		ValidArgsFunction: c.completeObjects(whyKinds()...),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := format.check(); err != nil {
 				return err
@@ -65,6 +66,11 @@ func (c *command) why(ctx context.Context, k kind, name string, format output) e
 			return err
 		}
 	}
+	if service, ok := object.(*corev1.Service); ok {
+		if err := c.ways(ctx, service, r); err != nil {
+			return err
+		}
+	}
 	if err := format.write(c.out, r, func() { c.printWhy(nameOf(object), r) }); err != nil {
 		return err
 	}
@@ -83,7 +89,11 @@ func (c *command) printWhy(name string, r *report.Report) {
 	if len(r.Findings) == 0 {
 		c.out.print("%s: %s\n", name, c.out.in(green, "nothing blocks it"))
 	}
+	c.printWays(r.Ways)
 }
+
+// whyKinds are the kinds that "why" knows something about: Groundskeeper's, and some of Kubernetes.
+func whyKinds() []kind { return append(kinds(), namespaceKind(), serviceKind()) }
 
 // keepers are Groundskeeper's finalizers, and which controller removes them.
 var keepers = map[string]string{

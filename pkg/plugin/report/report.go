@@ -19,6 +19,30 @@ type Report struct {
 	Checked []Checked `json:"checked"`
 	// Findings are what is worth reporting.
 	Findings []Finding `json:"findings"`
+	// Ways are how connections to a Service go through the backend network.
+	Ways []Way `json:"ways,omitempty"`
+}
+
+// Way is that of connections to an address of a Service.
+type Way struct {
+	// Address is the address and the port, Protocol for instance tcp.
+	Address  string `json:"address"`
+	Protocol string `json:"protocol"`
+	// LoadBalancer is the one that distributes connections to the endpoints.
+	LoadBalancer string   `json:"loadBalancer"`
+	Endpoints    []WayEnd `json:"endpoints"`
+}
+
+// WayEnd is an endpoint of a Service. Of one that is no Pod's, only the address is known.
+type WayEnd struct {
+	// Address is the address and the port.
+	Address string `json:"address"`
+	// Object has the address, for instance Pod shop/web-0.
+	Object string `json:"object,omitempty"`
+	// Port is the logical port of the object, Switch the one that it is on, Chassis where the object runs.
+	Port    string `json:"port,omitempty"`
+	Switch  string `json:"switch,omitempty"`
+	Chassis string `json:"chassis,omitempty"`
 }
 
 // Checked is a kind of object, or a part of the installation.

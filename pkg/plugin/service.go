@@ -1,0 +1,149 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/plugin/report"
+)
+
+// serviceKind is the kind of Services, of which "why" shows the way through the backend network.
+func serviceKind() kind {
+	return kindOf("Services", []string{"service", "services", "svc"}, false, func() *corev1.Service { return &corev1.Service{} },
+		func() client.ObjectList { return &corev1.ServiceList{} }, func(*corev1.Service, time.Time) []finding { return nil })
+}
+
+// ways adds how connections to a Service go through the backend network, and what is wrong with its Translations.
+func (c *command) ways(ctx context.Context, service *corev1.Service, r *report.Report) error {
+	var translations []midonetv1.Translation
+	for _, namespace := range slices.Compact([]string{service.Namespace, metav1.NamespaceDefault}) { // those of Nodes are in default
+		list := &midonetv1.TranslationList{}
+		err := c.client.List(ctx, list, client.InNamespace(namespace))
+		if meta.IsNoMatchError(err) || apierrors.IsForbidden(err) {
+			r.Checked = append(r.Checked, report.Checked{Name: "Translations", Problem: err.Error()})
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("list Translations in namespace %s: %w", namespace, err)
+		}
+		r.Checked = append(r.Checked, report.Checked{Name: "Translations", Count: len(list.Items)})
+		translations = append(translations, list.Items...)
+	}
+	own := 0
+	for i := range translations {
+		t := &translations[i]
+		if isOf(t, service) {
+			own++
+			addFindings(r, "Translations", t, append(translationFindings(t, c.clock.Now()), details(t)...))
+		}
+	}
+	if own == 0 && service.Spec.ClusterIP != corev1.ClusterIPNone && service.Spec.Type != corev1.ServiceTypeExternalName {
+		addFindings(r, "Services", service, []finding{found(warning, "has no Translation: see its events; controllers.translation.serviceTypes may not have the type %s", service.Spec.Type)})
+	}
+	r.Ways = waysOf(service, translations)
+	for _, way := range r.Ways {
+		for _, e := range way.Endpoints {
+			if e.Port == "" {
+				addFindings(r, "Services", service, []finding{found(warning, "endpoint %s of %s is not the address of a translated Pod", e.Address, way.Address)})
+			}
+		}
+	}
+	return nil
+}
+
+func isOf(t *midonetv1.Translation, service *corev1.Service) bool {
+	return t.Namespace == service.Namespace && t.Labels[midonetv1.LabelOwnerUID] == string(service.UID)
+}
+
+// row has the columns of OVN's rows that a way consists of.
+type row struct {
+	ID        string
+	Name      string
+	Protocol  string
+	Vips      map[string]string
+	Addresses []string
+	Options   map[string]string
+	Owners    struct {
+		Owner string
+	} `json:"external_ids"`
+}
+
+// waysOf are the ways of a Service through the load balancers of OVN, by the Translations.
+func waysOf(service *corev1.Service, translations []midonetv1.Translation) []report.Way {
+	switches, ports := map[string]string{}, map[string]report.WayEnd{}
+	balancers := []row(nil)
+	for i := range translations {
+		for _, listed := range translations[i].Resources {
+			var body row
+			if json.Unmarshal([]byte(listed.Body), &body) != nil {
+				continue
+			}
+			switch listed.Kind {
+			case "LogicalSwitch":
+				switches[body.ID] = body.Name
+			case "LogicalSwitchPort":
+				for _, addresses := range body.Addresses {
+					for _, address := range strings.Fields(addresses) {
+						ports[address] = report.WayEnd{Port: body.Name, Object: body.Owners.Owner, Switch: listed.Parent, Chassis: body.Options["requested-chassis"]}
+					}
+				}
+			case "LoadBalancer":
+				if isOf(&translations[i], service) {
+					balancers = append(balancers, body)
+				}
+			}
+		}
+	}
+	var ways []report.Way
+	for _, balancer := range balancers {
+		for _, address := range slices.Sorted(maps.Keys(balancer.Vips)) {
+			way := report.Way{Address: address, Protocol: balancer.Protocol, LoadBalancer: balancer.Name, Endpoints: []report.WayEnd{}}
+			for text := range strings.SplitSeq(balancer.Vips[address], ",") {
+				endpoint, err := netip.ParseAddrPort(text)
+				if err != nil {
+					continue // it has none
+				}
+				end := ports[endpoint.Addr().String()]
+				if end.Address = text; switches[end.Switch] != "" {
+					end.Switch = switches[end.Switch]
+				}
+				way.Endpoints = append(way.Endpoints, end)
+			}
+			ways = append(ways, way)
+		}
+	}
+	return ways
+}
+
+// printWays prints the ways of a Service.
+func (c *command) printWays(ways []report.Way) {
+	for _, way := range ways {
+		c.out.print("%s/%s, load balancer %s:\n", way.Address, way.Protocol, way.LoadBalancer)
+		if len(way.Endpoints) == 0 {
+			c.out.print("  no endpoint: connections are rejected\n")
+		}
+		for _, e := range way.Endpoints {
+			if e.Port == "" {
+				c.out.print("  %s\n", e.Address)
+				continue
+			}
+			c.out.print("  %s  %s, port %s of switch %s, chassis %s\n", e.Address, e.Object, e.Port, e.Switch, e.Chassis)
+		}
+	}
+}
