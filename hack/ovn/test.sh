@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Runs the tests that need OVN's own servers. Requires _output/bin (make build kubernetes). If ovsdb-server and ovn-northd are not installed, Debian's packages, and the libraries
-# that are missing, are unpacked below _output; no service is started.
+# that are missing, are unpacked below _output; no service is started. With BENCH=1 it runs the benchmarks instead, with SOAK=50 the
+# random test with 50 rounds.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -20,6 +21,12 @@ if ! command -v ovsdb-server >/dev/null || ! command -v ovn-northd >/dev/null ||
     rm -rf "$root.archives"
   fi
   export OVN_ROOT=$root
+fi
+if [[ ${BENCH:-} ]]; then
+  exec go test -count 1 -timeout 60m -run '^$' -bench . -benchtime 1x ./test/ovn
+fi
+if [[ ${SOAK:-} ]]; then
+  exec go test -v -count 1 -timeout 120m -run Soak ./test/ovn
 fi
 go test -count 1 -timeout 30m ./pkg/ovsdb ./pkg/ovn ./pkg/controllers/translation/push/ovnbackend ./test/ovn
 go test -count 1 -timeout 30m -run '^TestTranslationsOnOVN$' ./test/integration

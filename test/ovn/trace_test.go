@@ -108,15 +108,15 @@ func TestTrace(t *testing.T) {
 	// Another process finds everything in place.
 	w.restart()
 	w.settle()
-	if w.driver.writes != 0 {
-		t.Errorf("%d writes after a restart, want none", w.driver.writes)
+	if w.driver.count.Load() != 0 {
+		t.Errorf("%d writes after a restart, want none", w.driver.count.Load())
 	}
 
 	// One changed endpoint is one write.
 	objects.services[web] = []*discoveryv1.EndpointSlice{slice(discoveryv1.AddressTypeIPv4, "10.1.0.10")}
 	w.apply(objects)
-	if w.driver.writes != 1 {
-		t.Errorf("%d writes for an endpoint, want 1", w.driver.writes)
+	if w.driver.count.Load() != 1 {
+		t.Errorf("%d writes for an endpoint, want 1", w.driver.count.Load())
 	}
 	vips := w.server.Nbctl(t, "--bare", "--columns=vips", "find", "Load_Balancer", "name=default/web/tcp")
 	if !strings.Contains(vips, "10.0.0.50:80=10.1.0.10:8080") || strings.Contains(vips, "11:8080") {
@@ -184,6 +184,7 @@ func (w *world) rows() string {
 	for table, columns := range map[string]string{
 		"Logical_Switch": "name,load_balancer_group", "Logical_Router": "name", "Logical_Switch_Port": "name,type,addresses,port_security,options", "Logical_Router_Port": "name,mac,networks",
 		"Logical_Router_Static_Route": "ip_prefix,nexthop,output_port", "Load_Balancer": "name,vips,options",
+		"Port_Group": "name,ports,acls", "ACL": "direction,priority,match,action,options",
 	} {
 		listed := w.server.Nbctl(w.t, "--format=csv", "--no-headings", "--columns=_uuid,"+columns, "find", table, "external_ids:"+"groundskeeper-tenant="+tenant)
 		for line := range strings.Lines(listed) {

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -39,7 +40,7 @@ func (alone) Term() ovnbackend.Term { return ovnbackend.Term{} }
 
 // world is a cluster on a real OVN: the objects, their Translations, and the engine that pushes these.
 type world struct {
-	t      *testing.T
+	t      testing.TB
 	server *ovnserver.Server
 	driver *counting
 	engine *engine.Engine
@@ -49,30 +50,36 @@ type world struct {
 // counting counts the writes that succeed. What a new process does not know to exist it tries to create.
 type counting struct {
 	backend.Backend
-	writes int
+	count atomic.Int64
 }
 
 func (c *counting) Create(ctx context.Context, r backend.Resource, position int) error {
-	return c.count(c.Backend.Create(ctx, r, position))
+	return c.counted(c.Backend.Create(ctx, r, position))
 }
 
 func (c *counting) Update(ctx context.Context, r backend.Resource) error {
-	return c.count(c.Backend.Update(ctx, r))
+	return c.counted(c.Backend.Update(ctx, r))
 }
 
 func (c *counting) Delete(ctx context.Context, ref backend.Ref) error {
-	return c.count(c.Backend.Delete(ctx, ref))
+	return c.counted(c.Backend.Delete(ctx, ref))
 }
 
-func (c *counting) count(err error) error {
+func (c *counting) counted(err error) error {
 	if err == nil {
-		c.writes++
+		c.count.Add(1)
 	}
 	return err
 }
 
-func newWorld(t *testing.T) *world {
-	w := &world{t: t, server: ovnserver.Start(t, ovnserver.Options{Northd: true}), claims: map[types.NamespacedName]engine.Claim{}}
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	return newWorldWith(t, ovnserver.Options{Northd: true})
+}
+
+func newWorldWith(t testing.TB, o ovnserver.Options) *world {
+	t.Helper()
+	w := &world{t: t, server: ovnserver.Start(t, o), claims: map[types.NamespacedName]engine.Claim{}}
 	w.restart()
 	return w
 }
@@ -80,13 +87,13 @@ func newWorld(t *testing.T) *world {
 // restart is another process, which knows of the backend what the Translations report.
 func (w *world) restart() {
 	w.t.Helper()
-	client, err := ovnbackend.NewClient(configv1alpha1.OVNConfiguration{Endpoints: []string{w.server.Endpoint()}, Timeout: &metav1.Duration{Duration: 30 * time.Second}}, prometheus.NewRegistry())
+	client, err := ovnbackend.NewClient(configv1alpha1.OVNConfiguration{Endpoints: w.server.Endpoints(), Timeout: &metav1.Duration{Duration: 30 * time.Second}}, prometheus.NewRegistry())
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(client.Close)
 	w.driver = &counting{Backend: ovnbackend.New(client, tenant, alone{})}
-	w.engine = engine.New(w.driver, engine.Options{Mode: engine.Repair, DeleteOrphans: true, Concurrency: 1})
+	w.engine = engine.New(w.driver, engine.Options{Mode: engine.Repair, DeleteOrphans: true, Concurrency: 16})
 	for _, claim := range w.claims {
 		w.engine.Observe(claim)
 	}
@@ -171,10 +178,23 @@ type cluster struct {
 	policies   []*networkingv1.NetworkPolicy
 }
 
+// emitter converts objects.
+func (w *world) emitter() convert.OVN {
+	return convert.OVN{Config: convert.Config{Tenant: tenant, ServiceTypes: []corev1.ServiceType{corev1.ServiceTypeClusterIP}}}
+}
+
 // apply converts and pushes all objects.
 func (w *world) apply(c cluster) {
 	w.t.Helper()
-	emitter := convert.OVN{Config: convert.Config{Tenant: tenant, ServiceTypes: []corev1.ServiceType{corev1.ServiceTypeClusterIP}}}
+	w.convert(c)
+	w.settle()
+}
+
+// convert has the Translations be those of the objects.
+func (w *world) convert(c cluster) {
+	w.t.Helper()
+	emitter := w.emitter()
+	present := map[string]bool{}
 	w.put("globals", emitter.Globals())
 	namespaces := map[string]*corev1.Namespace{}
 	for _, namespace := range append([]*corev1.Namespace{{ObjectMeta: metav1.ObjectMeta{Name: "default"}}}, c.namespaces...) {
@@ -182,17 +202,11 @@ func (w *world) apply(c cluster) {
 		w.put("Namespace "+namespace.Name, emitter.Namespace(namespace))
 	}
 	scope := convert.Scope{Translated: func(*convert.Policy, string) bool { return true }}
-	present := map[string]bool{}
 	for _, policy := range c.policies {
 		read := convert.ReadPolicy(policy)
 		scope.Policies = append(scope.Policies, read)
 		present["NetworkPolicy "+policy.Name] = true
 		w.put("NetworkPolicy "+policy.Name, emitter.NetworkPolicy(read, slices.Collect(maps.Values(namespaces)), c.pods))
-	}
-	for _, claim := range w.claims {
-		if strings.HasPrefix(claim.Owner, "NetworkPolicy ") && !present[claim.Owner] {
-			w.put(claim.Owner, convert.Result{})
-		}
 	}
 	byName := map[string]*corev1.Node{}
 	for _, node := range c.nodes {
@@ -201,12 +215,17 @@ func (w *world) apply(c cluster) {
 	}
 	for _, pod := range c.pods {
 		scope.Namespace = namespaces[pod.Namespace].Labels
+		present["Pod "+pod.Namespace+"/"+pod.Name] = true
 		w.put("Pod "+pod.Namespace+"/"+pod.Name, emitter.Pod(pod, byName[pod.Spec.NodeName], scope))
 	}
 	for service, endpoints := range c.services {
 		w.put("Service "+service.Name, emitter.Service(service, endpoints))
 	}
-	w.settle()
+	for _, claim := range w.claims {
+		if kind, _, _ := strings.Cut(claim.Owner, " "); (kind == "NetworkPolicy" || kind == "Pod") && !present[claim.Owner] {
+			w.put(claim.Owner, convert.Result{})
+		}
+	}
 }
 
 func node(name, number string) *corev1.Node {

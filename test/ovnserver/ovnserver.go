@@ -22,12 +22,16 @@ const RootVariable = "OVN_ROOT"
 type Options struct {
 	// Northd runs ovn-northd and the Southbound database as well.
 	Northd bool
+	// Members is the number of servers that the Northbound database is replicated to; 0: it is on one, without replication.
+	Members int
 }
 
 // Server is a running OVN.
 type Server struct {
-	directory, root string
-	northbound      *exec.Cmd
+	directory, root    string
+	northbound, northd *exec.Cmd
+	// members are the servers of a replicated Northbound database, nil while one does not run.
+	members []*exec.Cmd
 }
 
 // Start runs the servers until the test ends. It skips the test if they are not installed.
@@ -52,22 +56,37 @@ func Start(t testing.TB, o Options) *Server {
 		}
 		_ = os.RemoveAll(directory)
 	})
-	databases := []string{"nb"}
-	if o.Northd {
-		databases = append(databases, "sb")
+	if o.Members > 0 {
+		s.startMembers(t, o.Members)
+	} else {
+		s.create(t, "nb")
+		s.Restart(t)
 	}
-	for _, name := range databases {
-		s.run(t, "ovsdb-tool", "create", s.path(name+".db"), filepath.Join(s.root, "/usr/share/ovn/ovn-"+name+".ovsschema"))
-	}
-	s.Restart(t)
 	s.Nbctl(t, "init")
 	if o.Northd {
+		s.create(t, "sb")
 		s.start(t, "ovsdb-server", s.path("sb.db"), "--remote=punix:"+s.path("sb.sock"), "--unixctl="+s.path("sb.ctl"), "--log-file="+s.path("sb.log"))
 		waitFor(t, s.path("sb.sock"))
-		s.start(t, "ovn-northd", "--ovnnb-db="+s.remote("nb"), "--ovnsb-db="+s.remote("sb"), "--unixctl="+s.path("northd.ctl"), "--log-file="+s.path("northd.log"))
+		s.RestartNorthd(t)
 		s.Nbctl(t, "--wait=sb", "sync") // an ovn-controller that is earlier than the first rows crashes
 	}
 	return s
+}
+
+// create makes a database that is not replicated.
+func (s *Server) create(t testing.TB, name string) {
+	t.Helper()
+	s.run(t, "ovsdb-tool", "create", s.path(name+".db"), filepath.Join(s.root, "/usr/share/ovn/ovn-"+name+".ovsschema"))
+}
+
+// RestartNorthd starts ovn-northd, again if it runs.
+func (s *Server) RestartNorthd(t testing.TB) {
+	t.Helper()
+	if s.northd != nil {
+		_ = s.northd.Process.Kill()
+		_ = s.northd.Wait()
+	}
+	s.northd = s.start(t, "ovn-northd", "--ovnnb-db="+s.remote("nb"), "--ovnsb-db="+s.remote("sb"), "--unixctl="+s.path("northd.ctl"), "--log-file="+s.path("northd.log"))
 }
 
 // Restart starts the server of the Northbound database, again if it runs.
@@ -97,8 +116,11 @@ func (s *Server) logs(t testing.TB) {
 	}
 }
 
-// Endpoint is that of the Northbound database.
+// Endpoint is that of the Northbound database, which is not replicated.
 func (s *Server) Endpoint() string { return s.remote("nb") }
+
+// Endpoints are those of the Northbound database.
+func (s *Server) Endpoints() []string { return strings.Split(s.remote("nb"), ",") }
 
 // Schema is the file with the schema of the Northbound database.
 func (s *Server) Schema() string { return filepath.Join(s.root, "/usr/share/ovn/ovn-nb.ovsschema") }
@@ -106,7 +128,7 @@ func (s *Server) Schema() string { return filepath.Join(s.root, "/usr/share/ovn/
 // Nbctl runs ovn-nbctl and returns its output.
 func (s *Server) Nbctl(t testing.TB, arguments ...string) string {
 	t.Helper()
-	return s.run(t, "ovn-nbctl", append([]string{"--db=" + s.remote("nb"), "--timeout=30"}, arguments...)...)
+	return s.run(t, "ovn-nbctl", append([]string{"--db=" + s.remote("nb"), "--timeout=300"}, arguments...)...)
 }
 
 // Trace returns what OVN does with a packet, in the short form of ovn-trace.
@@ -115,8 +137,19 @@ func (s *Server) Trace(t testing.TB, arguments ...string) string {
 	return s.run(t, "ovn-trace", append([]string{"--db=" + s.remote("sb"), "--minimal"}, arguments...)...)
 }
 
-func (s *Server) path(name string) string   { return filepath.Join(s.directory, name) }
-func (s *Server) remote(name string) string { return "unix:" + s.path(name+".sock") }
+func (s *Server) path(name string) string { return filepath.Join(s.directory, name) }
+
+// remote is how clients connect to a database: to one of the members, if it has some.
+func (s *Server) remote(name string) string {
+	if name != "nb" || s.members == nil {
+		return "unix:" + s.path(name+".sock")
+	}
+	var all []string
+	for i := range s.members {
+		all = append(all, "unix:"+s.path(member(i)+".sock"))
+	}
+	return strings.Join(all, ",")
+}
 
 // program is where a program is installed.
 func (s *Server) program(name string) string {
