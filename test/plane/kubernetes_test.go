@@ -32,3 +32,84 @@ func TestKubeControllers(t *testing.T) {
 		t.Errorf("it runs %v", names)
 	}
 }
+
+// What Groundskeeper's programs reject is found before anything that runs is stopped.
+func TestCheckSettings(t *testing.T) {
+	dir := t.TempDir()
+	// Programs that reject the flag --wrong, and report so as Groundskeeper's do.
+	const program = "#!/bin/sh\nfor flag; do [ \"$flag\" != --wrong ] || { echo 'error: unknown flag: --wrong' >&2; exit 1; }; done\n"
+	for _, name := range []string{apiserverName, managerName} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(program), 0o700); err != nil { //nolint:gosec // it is run
+			t.Fatal(err)
+		}
+	}
+	config := filepath.Join(dir, "config.yaml")
+	if err := os.WriteFile(config, []byte("apiVersion: config.groundskeeper.io/v1alpha1\nkind: ControllerManagerConfiguration\ncontrollers: {translation: {midonet: {url: http://x}}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		options Options
+		want    string
+	}{
+		"fine":                     {Options{APIServers: 1, Managers: 1, APIServerFlags: []string{"--v=2"}}, ""},
+		"flag of the manager":      {Options{APIServers: 1, Managers: 1, ManagerFlags: []string{"--wrong"}}, "the settings are rejected, and nothing was changed: unknown flag: --wrong"},
+		"flag of the API server":   {Options{APIServers: 1, APIServerFlags: []string{"--wrong"}}, "unknown flag: --wrong"},
+		"configuration with a URL": {Options{APIServers: 1, Managers: 1, MidoNet: true, ManagerConfig: config}, "controllers.translation.midonet.url is set"},
+	} {
+		test.options.BinDir = dir
+		err := (&Plane{options: test.options, dir: dir, ports: map[string]int{}}).checkSettings(t.Context())
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: error = %v, want %q", name, err, test.want)
+		}
+	}
+}
+
+// A directory that no plane made is neither used for one nor deleted.
+func TestForeignDirectoriesAreRejected(t *testing.T) {
+	tests := map[string]struct {
+		files map[string]string // nil: the directory does not exist
+		owned bool
+	}{
+		"absent":                        {owned: true},
+		"empty":                         {files: map[string]string{}, owned: true},
+		"of a plane":                    {files: map[string]string{"state.json": `{"ports": {"etcd": 1}, "processes": null}`, "data": ""}, owned: true},
+		"of a plane that never started": {files: map[string]string{"state.json": `{"ports": {}, "processes": null}`}, owned: true},
+		"with files of another program": {files: map[string]string{"thesis.txt": "chapter 1"}},
+		"with another program's state":  {files: map[string]string{"state.json": `{"version": 4, "serial": 12}`, "thesis.txt": "chapter 1"}},
+		"with a state that is no JSON":  {files: map[string]string{"state.json": "chapter 1"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "dir")
+			if test.files != nil {
+				if err := os.Mkdir(dir, 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for file, content := range test.files {
+				if err := os.WriteFile(filepath.Join(dir, file), []byte(content), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			p := &Plane{dir: dir}
+			started := p.prepare()
+			removed := Remove(t.Context(), dir, func(string) {})
+			for action, err := range map[string]error{"prepare": started, "Remove": removed} {
+				if test.owned && err != nil {
+					t.Errorf("%s: %v", action, err)
+				}
+				if !test.owned && (err == nil || !strings.Contains(err.Error(), dir)) {
+					t.Errorf("%s: error = %v, want one that names %s", action, err, dir)
+				}
+			}
+			for file, content := range test.files {
+				if got, err := os.ReadFile(filepath.Join(dir, file)); !test.owned && (err != nil || string(got) != content) {
+					t.Errorf("%s = %q (%v), want %q", file, got, err, content)
+				}
+			}
+			if _, err := os.Stat(dir); test.owned && !os.IsNotExist(err) {
+				t.Errorf("%s exists after Remove: %v", dir, err)
+			}
+		})
+	}
+}

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
 )
 
 func held(by string, renewed time.Time) *coordinationv1.Lease {
@@ -95,5 +97,69 @@ func TestTaken(t *testing.T) {
 		if got.Name != "us-discoverer" || test.lease != nil && (got.ResourceVersion != "7" || got.UID != "1") {
 			t.Errorf("%s: %+v", name, got.ObjectMeta)
 		}
+	}
+}
+
+func TestAdopt(t *testing.T) {
+	owner := metav1.OwnerReference{APIVersion: "gimbal.heptio.com/v1", Kind: "DiscoveryBackend", Name: "east", UID: "1"}
+	other := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "x", UID: "2"}
+	for name, test := range map[string]struct {
+		before []metav1.OwnerReference
+		after  int
+		writes int
+	}{
+		"new":            {nil, 1, 1},
+		"it has another": {[]metav1.OwnerReference{other}, 2, 1},
+		"it has it":      {[]metav1.OwnerReference{owner}, 1, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			meta := metav1.ObjectMeta{Namespace: "n", Name: Name("east"), UID: "3", OwnerReferences: test.before}
+			client := fake.NewClientset(&coordinationv1.Lease{ObjectMeta: meta})
+			if err := Adopt(t.Context(), client.CoordinationV1().Leases("n"), "n", "east", owner); err != nil {
+				t.Fatal(err)
+			}
+			lease, err := client.CoordinationV1().Leases("n").Get(t.Context(), meta.Name, metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(lease.OwnerReferences) != test.after {
+				t.Errorf("its owners are %+v", lease.OwnerReferences)
+			}
+			writes := 0
+			for _, action := range client.Actions() {
+				if action.GetVerb() != "get" {
+					writes++
+				}
+			}
+			if writes != test.writes {
+				t.Errorf("%d writes, want %d", writes, test.writes)
+			}
+		})
+	}
+	if err := Adopt(t.Context(), fake.NewClientset().CoordinationV1().Leases("n"), "n", "east", owner); !apierrors.IsNotFound(err) {
+		t.Errorf("without a Lease: %v", err)
+	}
+}
+
+// A Lease is held until it is released, or its holder was not seen to renew it for its duration, regardless of its times.
+func TestObservation(t *testing.T) {
+	now := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
+	held := taken(nil, metav1.ObjectMeta{UID: "a"}, "by-hand", now.Add(-time.Hour))
+	renewed := taken(held, metav1.ObjectMeta{}, "by-hand", now.Add(time.Minute))
+	var o Observation
+	if got := o.Then(nil, now).Holder(now); got != "" {
+		t.Errorf("without a Lease the holder = %q", got)
+	}
+	o = o.Then(held, now)
+	for after, want := range map[time.Duration]string{0: "by-hand", duration - 1: "by-hand", duration: ""} {
+		if got := o.Then(held, now.Add(after)).Holder(now.Add(after)); got != want {
+			t.Errorf("after %s the holder = %q, want %q", after, got, want)
+		}
+	}
+	if got := o.Then(renewed, now.Add(duration)).Holder(now.Add(duration)); got != "by-hand" {
+		t.Errorf("once renewed the holder = %q, want by-hand", got)
+	}
+	if got := o.Then(released(held, now), now).Holder(now); got != "" {
+		t.Errorf("once released the holder = %q, want none", got)
 	}
 }
