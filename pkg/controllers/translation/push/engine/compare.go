@@ -155,7 +155,7 @@ func (e *Engine) enter(findings []finding, r *Report) {
 // current reports whether nothing has happened to the resource of a finding since the reconciliation began.
 func (x *index) current(f *finding) bool {
 	n := f.n
-	return x.nodes.get(n.key) == n && !n.busy && n.seq == f.seq && n.own == f.c
+	return x.nodes[n.key] == n && !n.busy && n.seq == f.seq && n.own == f.c
 }
 
 // repair marks what the next push has to repair, and reports whether there is anything.

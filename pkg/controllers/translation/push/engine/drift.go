@@ -194,7 +194,7 @@ func (p *pass) orphans(ctx context.Context) error {
 	var before map[backend.Key]struct{}
 	p.e.with(func(x *index) {
 		for _, s := range p.strangers {
-			n := x.nodes.get(s.Key)
+			n := x.nodes[s.Key]
 			if _, buried := x.buried[s.Key]; !buried && (n == nil || n.refs.size() == 0) {
 				orphans = append(orphans, s)
 			}

@@ -225,7 +225,7 @@ func TestUncertainResourcesAreReadAgain(t *testing.T) {
 	w.drift()
 	w.run(time.Minute)
 	expect(t, "state", w.stateOf("b", "Rule", "r").State, Drifted)
-	w.engine.with(func(x *index) { x.invalidate(x.nodes.get(backend.Key{Kind: "Table", ID: "t"})) })
+	w.engine.with(func(x *index) { x.invalidate(x.nodes[backend.Key{Kind: "Table", ID: "t"}]) })
 	w.backend.objects[backend.Key{Kind: "Rule", ID: "r"}].Body = json.RawMessage(rule("t", "r", 1).Body)
 	w.drift()
 	w.run(time.Minute)

@@ -59,7 +59,7 @@ func FuzzPush(f *testing.F) {
 		if len(w.claims) > 0 {
 			t.Fatalf("left: %s", w.dump())
 		}
-		if n := w.engine.x.nodes.count; n > 0 {
+		if n := len(w.engine.x.nodes); n > 0 {
 			t.Fatalf("%d nodes are left in the index", n)
 		}
 	})

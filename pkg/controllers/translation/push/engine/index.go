@@ -17,7 +17,7 @@ import (
 // index is what is known of Claims and of the backend, in memory. The engine's mutex guards it.
 type index struct {
 	claims map[types.NamespacedName]*claim
-	nodes  nodes
+	nodes  map[backend.Key]*node
 	slots  occupants
 	// doubling are the kinds of which some resource doubles.
 	doubling map[string]struct{}
@@ -32,7 +32,7 @@ type index struct {
 func newIndex() index {
 	return index{
 		claims:   map[types.NamespacedName]*claim{},
-		nodes:    newNodes(),
+		nodes:    map[backend.Key]*node{},
 		slots:    occupants{},
 		doubling: map[string]struct{}{},
 	}
@@ -74,8 +74,6 @@ type node struct {
 	// needers are the nodes that need it.
 	needers set[node]
 	rare    *rare
-	// next is another node in the same place of the index.
-	next *node
 }
 
 // rare is what most nodes do not have.

@@ -124,17 +124,17 @@ func (x *index) removeClaim(c *claim) {
 
 // node is the node of a key, made when there is none.
 func (x *index) node(key backend.Key) *node {
-	n := x.nodes.get(key)
+	n := x.nodes[key]
 	if n == nil {
 		n = &node{key: key, unlisted: momentOf(x.now)}
-		x.nodes.add(n)
+		x.nodes[n.key] = n
 	}
 	return n
 }
 
 // drop discards what is known of a node that no Claim lists or has to delete any more, and the node if nothing needs it.
 func (x *index) drop(n *node) {
-	if n.refs.size() > 0 || n.busy || x.nodes.get(n.key) != n {
+	if n.refs.size() > 0 || n.busy || x.nodes[n.key] != n {
 		return
 	}
 	// Its outcome is no longer reported.
@@ -149,7 +149,7 @@ func (x *index) drop(n *node) {
 	if r := n.rare; r != nil && (r.providers.size() > 0 || r.waiters.size() > 0) {
 		return
 	}
-	x.nodes.remove(n)
+	delete(x.nodes, n.key)
 	if x.buried != nil {
 		x.buried[n.key] = struct{}{}
 	}

@@ -64,7 +64,7 @@ func TestClaimIsDiscardedWhilePushed(t *testing.T) {
 	if _, err := w.push(named("a")); err != nil {
 		t.Fatal(err)
 	}
-	expect(t, "nodes", w.engine.x.nodes.count, 0)
+	expect(t, "nodes", len(w.engine.x.nodes), 0)
 	expect(t, "calls", len(w.backend.log), 1)
 }
 
@@ -130,7 +130,7 @@ func TestAnOrphanThatCannotBeDeleted(t *testing.T) {
 	w := newWorld(t, Options{DeleteOrphans: true})
 	padding(w)
 	w.run(time.Minute)
-	nodes := w.engine.x.nodes.count
+	nodes := len(w.engine.x.nodes)
 	w.stray(box("x", 1), box("y", 1))
 	w.drift()
 	on := true
@@ -142,7 +142,7 @@ func TestAnOrphanThatCannotBeDeleted(t *testing.T) {
 	}
 	on = false
 	expect(t, "deleted", w.drift().Deleted, 1)
-	expect(t, "nodes without those of orphans", w.engine.x.nodes.count, nodes)
+	expect(t, "nodes without those of orphans", len(w.engine.x.nodes), nodes)
 }
 
 // What a Claim comes to list while orphans are deleted stays, though the Claim is pushed later.

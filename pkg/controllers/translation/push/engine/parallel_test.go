@@ -96,7 +96,7 @@ func TestConcurrentUse(t *testing.T) {
 	}
 	if r, err := e.Drift(context.Background()); err != nil || r.Drifted > 0 || r.Orphans > 0 {
 		e.with(func(x *index) {
-			for n := range x.nodes.all() {
+			for _, n := range x.nodes {
 				if n.drift() != "" {
 					t.Logf("%s: %s", n.key, n.drift())
 				}
@@ -115,8 +115,8 @@ func TestConcurrentUse(t *testing.T) {
 	}
 	queue.ShutDown()
 	wg.Wait()
-	if len(b.objects) > 0 || e.x.nodes.count > 0 {
-		t.Fatalf("left: %v, %d nodes", b.objects, e.x.nodes.count)
+	if len(b.objects) > 0 || len(e.x.nodes) > 0 {
+		t.Fatalf("left: %v, %d nodes", b.objects, len(e.x.nodes))
 	}
 }
 

@@ -159,7 +159,7 @@ func (w *world) checkOrder(want map[backend.Key]backend.Resource) {
 }
 
 func (w *world) owns(c *Claim, key backend.Key) bool {
-	n := w.engine.x.nodes.get(key)
+	n := w.engine.x.nodes[key]
 	return n != nil && n.own != nil && n.own.name == c.Name
 }
 
@@ -180,7 +180,7 @@ func (w *world) dump() string {
 		}
 	}
 	for key, o := range w.backend.objects {
-		if n := w.engine.x.nodes.get(key); key.Kind != "Pad" && n != nil {
+		if n := w.engine.x.nodes[key]; key.Kind != "Pad" && n != nil {
 			fmt.Fprintf(&s, "%s of %s %s know %d busy %v drift %q\n", key, o.Parent, o.Body, n.know, n.busy, n.drift())
 		}
 	}
@@ -392,7 +392,7 @@ func TestEachResourceCostsOneRequest(t *testing.T) {
 			w.delete(name.Name)
 		}
 		w.run(time.Minute)
-		if len(w.backend.objects) > 0 || w.engine.x.nodes.count > 0 || len(w.backend.rejected) > 0 || len(w.backend.cascaded) > 0 {
+		if len(w.backend.objects) > 0 || len(w.engine.x.nodes) > 0 || len(w.backend.rejected) > 0 || len(w.backend.cascaded) > 0 {
 			t.Fatalf("left %v, rejected %v, cascaded %v\n%s", w.backend.objects, w.backend.rejected, w.backend.cascaded, w.dump())
 		}
 	})

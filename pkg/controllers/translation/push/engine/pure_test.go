@@ -301,34 +301,6 @@ func TestSet(t *testing.T) {
 	})
 }
 
-func TestNodesThatShareAHash(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		s := newNodes()
-		s.hash = func(key backend.Key) uint64 { return uint64(key.ID[0] % 3) }
-		model := map[backend.Key]*node{}
-		for range rapid.IntRange(0, 60).Draw(t, "steps") {
-			key := backend.Key{Kind: "Box", ID: string(rune('a' + rapid.IntRange(0, 9).Draw(t, "key")))}
-			if n := model[key]; n != nil {
-				s.remove(n)
-				s.remove(n) // it no longer exists
-				delete(model, key)
-			} else {
-				model[key] = &node{key: key}
-				s.add(model[key])
-			}
-			for i := range 10 {
-				key := backend.Key{Kind: "Box", ID: string(rune('a' + i))}
-				if s.get(key) != model[key] {
-					t.Fatalf("%s: have %p, want %p", key, s.get(key), model[key])
-				}
-			}
-			if all := slices.Collect(s.all()); len(all) != len(model) || s.count != len(model) {
-				t.Fatalf("have %d nodes, count %d, want %d", len(all), s.count, len(model))
-			}
-		}
-	})
-}
-
 func TestIDs(t *testing.T) {
 	const low, high = "00000000-0000-5000-8000-000000000001", "ffffffff-0000-5000-8000-000000000000"
 	itself := idOf(high)

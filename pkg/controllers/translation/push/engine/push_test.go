@@ -6,6 +6,8 @@ package engine
 import (
 	"testing"
 	"time"
+
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 )
 
 // small is a network of three Claims that need each other.
@@ -45,7 +47,7 @@ func TestDeletingInAnyOrderLeavesNothing(t *testing.T) {
 	expect(t, "claims left", len(w.claims), 0)
 	expect(t, "objects left", len(w.backend.objects), 0)
 	expect(t, "requests", len(w.backend.log), 9)
-	expect(t, "nodes left in the index", w.engine.x.nodes.count, 0)
+	expect(t, "nodes left in the index", len(w.engine.x.nodes), 0)
 	expect(t, "objects that went before their time", len(w.backend.cascaded), 0)
 }
 
@@ -108,5 +110,35 @@ func TestWithoutAModeNothingIsWritten(t *testing.T) {
 	expectList(t, "calls", f.log, "get Box b")
 	for state, n := range e.Counts() {
 		expect(t, string(state), n, map[State]int{Pending: 1}[state])
+	}
+}
+
+// What was tried without something that it needs, and rejected regardless of the message, is tried again when that is there: it
+// does not wait for the time that a rejection waits.
+func TestRejectionForAMissingResourceEndsWithIt(t *testing.T) {
+	for name, reason := range map[string]backend.Reason{
+		"not found": backend.NotFound, "refused": backend.Refused, "in conflict": backend.Conflict,
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, late := range []backend.Item{wanted("Seat", "z", fakeBody{ID: "h", Alias: "seat of h"}), box("b", 1)} {
+				w := newWorld(t, Options{})
+				w.put("zone", wanted("Zone", "", fakeBody{ID: "z"}))
+				need := "Box/b"
+				if late.Kind == "Seat" {
+					need = "seat of h"
+				}
+				on := true
+				w.backend.before = failOp(&on, "create", "Plug p", reason)
+				w.put("a", plug("h", "p", []string{need}, nil))
+				w.run(graceUnlisted + 20*time.Second)
+				if o := w.outcome("a"); o.Reason == ReasonSynced || w.backend.calls["create"] < 2 {
+					t.Fatalf("it was not tried: %+v", o)
+				}
+				on = false
+				w.put("late", late)
+				w.run(0)
+				w.expectSynced()
+			}
+		})
 	}
 }

@@ -271,7 +271,7 @@ func TestANewClaimOfTheSameNameIsAnother(t *testing.T) {
 	w.expectSynced()
 	expect(t, "objects", len(w.backend.objects), 1)
 	w.engine.Discard(named("a"))
-	expect(t, "nodes", w.engine.x.nodes.count, 0)
+	expect(t, "nodes", len(w.engine.x.nodes), 0)
 	w.engine.Discard(named("a"))
 	expect(t, "counts", w.engine.Counts()[Synced], 0)
 }
