@@ -7,9 +7,11 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -35,6 +37,26 @@ func Builder(
 		}).
 		For(&kubernikusv1.Kluster{}, builder.WithPredicates(changed)).
 		Watches(SecretMetadata(), handler.EnqueueRequestsFromMapFunc(concerned), builder.OnlyMetadata)
+}
+
+// Updates admits the updates of Klusters for which a function is true.
+func Updates(admitted func(before, after *kubernikusv1.Kluster) bool) predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, wasKluster := e.ObjectOld.(*kubernikusv1.Kluster)
+		after, isKluster := e.ObjectNew.(*kubernikusv1.Kluster)
+		return wasKluster && isKluster && admitted(before, after)
+	}}
+}
+
+// Changed drops updates of Klusters that only write what their controllers report, such as conditions. A resync passes.
+func Changed() predicate.Predicate {
+	return Updates(func(before, after *kubernikusv1.Kluster) bool {
+		return before.ResourceVersion == after.ResourceVersion || before.UID != after.UID || before.Generation != after.Generation ||
+			!equality.Semantic.DeepEqual(before.Annotations, after.Annotations) ||
+			!equality.Semantic.DeepEqual(before.Finalizers, after.Finalizers) ||
+			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
+			before.Status.Apiserver != after.Status.Apiserver
+	})
 }
 
 // Complete adds the controller of that name to the manager of its builder. An error means that it was added twice.

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package klustertest has what the tests of the controllers of Klusters share: a store that behaves like an API server,
-// and a Kluster on a fake cloud.
+// Package klustertest has what the tests of the controllers of Klusters share: an API server with their index, and a Kluster on a fake
+// cloud.
 package klustertest
 
 import (
@@ -13,50 +13,38 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/managedfields"
-	clientgoapply "k8s.io/client-go/applyconfigurations"
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/kube-openapi/pkg/builder3"
-	"k8s.io/kube-openapi/pkg/common"
-	"k8s.io/kube-openapi/pkg/validation/spec"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
-	"groundskeeper.io/groundskeeper/pkg/generated/openapi"
+	"groundskeeper.io/groundskeeper/test/support/kubetest"
 )
 
 // Namespace is where all Klusters are.
 const Namespace = "garden-shop"
 
-// NewStore is a store that merges what is applied as an API server does, and finds Klusters as an indexed cache does.
-func NewStore(t *testing.T, objects ...client.Object) client.WithWatch {
+// NewStore is an API server whose cache finds Klusters by their Secrets.
+func NewStore(t *testing.T, objects ...client.Object) *kubetest.Server {
 	t.Helper()
-	return StoreBuilder(t).WithObjects(objects...).Build()
+	return BuildStore(t, nil, objects...)
 }
 
-// StoreBuilder builds what NewStore does, without objects.
-func StoreBuilder(t *testing.T) *fake.ClientBuilder {
+// BuildStore is NewStore after the store's builder was changed.
+func BuildStore(t *testing.T, change func(*fake.ClientBuilder), objects ...client.Object) *kubetest.Server {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, kubernikusv1.AddToScheme, gimbalv1.AddToScheme} {
-		if err := add(scheme); err != nil {
+	return kubetest.Build(t, func(builder *fake.ClientBuilder) {
+		builder.WithReturnManagedFields()
+		if err := kluster.IndexBySecret(indexer{builder}); err != nil {
 			t.Fatal(err)
 		}
-	}
-	builder := fake.NewClientBuilder().WithScheme(scheme)
-	if err := kluster.IndexBySecret(indexer{builder}); err != nil {
-		t.Fatal(err)
-	}
-	return builder.
-		WithStatusSubresource(&kubernikusv1.Kluster{}, &gimbalv1.DiscoveryBackend{}).
-		WithReturnManagedFields().
-		WithTypeConverters(converter(t), clientgoapply.NewTypeConverter(scheme), managedfields.NewDeducedTypeConverter())
+		if change != nil {
+			change(builder)
+		}
+	}, objects...)
 }
 
 // indexer adds indexes to a store that is being built.
@@ -66,33 +54,6 @@ type indexer struct{ builder *fake.ClientBuilder }
 func (i indexer) IndexField(_ context.Context, object client.Object, field string, keys client.IndexerFunc) error {
 	i.builder.WithIndex(object, field, keys)
 	return nil
-}
-
-// converter merges Klusters by the types of their lists.
-func converter(t *testing.T) managedfields.TypeConverter {
-	t.Helper()
-	model := kubernikusv1.Kluster{}.OpenAPIModelName()
-	schemas, err := builder3.BuildOpenAPIDefinitionsForResources(&common.OpenAPIV3Config{
-		Info:           &spec.Info{},
-		GetDefinitions: openapi.GetOpenAPIDefinitions,
-		GetDefinitionName: func(name string) (string, spec.Extensions) {
-			if name != model {
-				return name, nil
-			}
-			version := kubernikusv1.SchemeGroupVersion
-			return name, spec.Extensions{"x-kubernetes-group-version-kind": []any{
-				map[any]any{"group": version.Group, "version": version.Version, "kind": "Kluster"},
-			}}
-		},
-	}, model)
-	if err != nil {
-		t.Fatal(err)
-	}
-	types, err := managedfields.NewTypeConverter(schemas, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return types
 }
 
 // Kluster is a Kluster as the API server creates it, changed as the test wants it.

@@ -14,17 +14,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	appsv1 "k8s.io/api/apps/v1"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/managedfields"
-	clientgoapply "k8s.io/client-go/applyconfigurations"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -34,6 +29,7 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/release"
+	"groundskeeper.io/groundskeeper/test/support/kubetest"
 )
 
 const (
@@ -49,7 +45,7 @@ const (
 type world struct {
 	t *testing.T
 	// store is the truth, past the counting.
-	store      client.WithWatch
+	store      *kubetest.Server
 	reconciler *reconciler
 	recorder   *events.FakeRecorder
 	clock      *clocktesting.FakePassiveClock
@@ -67,20 +63,8 @@ type world struct {
 
 func newWorld(t *testing.T, objects ...client.Object) *world {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, appsv1.AddToScheme, rbacv1.AddToScheme, discoveryv1.AddToScheme, coordinationv1.AddToScheme, gimbalv1.AddToScheme,
-	} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
 	w := &world{t: t, recorder: events.NewFakeRecorder(100), clock: clocktesting.NewFakePassiveClock(time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC))}
-	w.store = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
-		WithStatusSubresource(&gimbalv1.DiscoveryBackend{}, &appsv1.Deployment{}).
-		WithReturnManagedFields().
-		WithTypeConverters(backendConverter(t), clientgoapply.NewTypeConverter(scheme), managedfields.NewDeducedTypeConverter()).
-		Build()
+	w.store = kubetest.Build(t, func(builder *fake.ClientBuilder) { builder.WithReturnManagedFields() }, objects...)
 	meters, err := newMeters(prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)

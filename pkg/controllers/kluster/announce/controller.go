@@ -25,7 +25,6 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -75,13 +74,10 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguratio
 
 // changed drops updates that change nothing here, such as those of the status. A resync passes.
 func changed() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, wasKluster := e.ObjectOld.(*kubernikusv1.Kluster)
-		after, isKluster := e.ObjectNew.(*kubernikusv1.Kluster)
-		return wasKluster && isKluster && (before.ResourceVersion == after.ResourceVersion || before.Generation != after.Generation ||
-			!equality.Semantic.DeepEqual(before.Annotations, after.Annotations) || before.HasDeorbiter() != after.HasDeorbiter() ||
-			before.Status.Apiserver != after.Status.Apiserver)
-	}}
+	return kluster.Updates(func(before, after *kubernikusv1.Kluster) bool {
+		return before.ResourceVersion == after.ResourceVersion || before.Generation != after.Generation || !equality.Semantic.DeepEqual(before.Annotations, after.Annotations) ||
+			before.HasDeorbiter() != after.HasDeorbiter() || before.Status.Apiserver != after.Status.Apiserver
+	})
 }
 
 // usersOf returns the Klusters whose credentials are in a Secret, and those whose announcement it belongs to. There are many Secrets, so

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -20,6 +21,7 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/test/support/klustertest"
+	"groundskeeper.io/groundskeeper/test/support/kubetest"
 )
 
 func TestAnnounce(t *testing.T) {
@@ -27,8 +29,8 @@ func TestAnnounce(t *testing.T) {
 	f := newFlow(t, k, credentials("k-secret", "https://a.example"))
 	f.want(k, "True/Announced")
 	// What is made is recorded first, and the credentials are there before who needs them.
-	if want := []string{"status", "create", "create", "status"}; !slices.Equal(f.writes, want) {
-		t.Errorf("writes %v, want %v", f.writes, want)
+	if want := []string{"apply status", "create", "create", "apply status"}; !slices.Equal(f.store.Verbs(), want) {
+		t.Errorf("writes %v, want %v", f.store.Writes(), want)
 	}
 	backend, secret := f.there(k, discoveryNamespace)
 	if backend == nil || !isOwn(k, backend) || backend.Cluster.Type != gimbalv1.BackendKubernetes ||
@@ -45,8 +47,8 @@ func TestAnnounce(t *testing.T) {
 
 	// A Kluster that is not announced costs nothing.
 	other := klustertest.Kluster("other")
-	f.create(other)
-	f.read = func(object any) error { t.Errorf("it requests a %T", object); return nil }
+	f.store.Add(other)
+	f.store.Read = func(_ string, object runtime.Object) error { t.Errorf("it requests a %T", object); return nil }
 	f.quiet(other)
 }
 
@@ -54,8 +56,8 @@ func TestAnnounce(t *testing.T) {
 func TestRecordComesFirst(t *testing.T) {
 	k := klustertest.Kluster("k", toBeAnnounced)
 	f := newFlow(t, k, credentials("k-secret", "https://a.example"))
-	f.intercept = func(verb string, object any) error {
-		if _, backend := object.(*gimbalv1.DiscoveryBackend); backend && verb == "create" {
+	f.store.Fault = func(_ int, w kubetest.Write) error {
+		if _, backend := w.Object.(*gimbalv1.DiscoveryBackend); backend && w.Verb == "create" {
 			return errors.New("the process ends")
 		}
 		return nil
@@ -63,12 +65,12 @@ func TestRecordComesFirst(t *testing.T) {
 	if _, err := f.r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(k)}); err == nil {
 		t.Fatal("a failure is no error")
 	}
-	if f.get(k); klustertest.Condition(k, kubernikusv1.ConditionAnnounced) != "False/Announcing" {
+	if f.store.Find(k); klustertest.Condition(k, kubernikusv1.ConditionAnnounced) != "False/Announcing" {
 		t.Errorf("got %+v", k.Status.Conditions)
 	}
 	// Disabled now, the Secret does not stay behind.
-	f.intercept = nil
-	f.change(k, func() { k.Spec.Discovery = nil })
+	f.store.Fault = nil
+	f.store.Change(k, func() { k.Spec.Discovery = nil })
 	f.want(k, "")
 	if backend, secret := f.there(k, discoveryNamespace); backend != nil || secret != nil {
 		t.Errorf("left %v, %v", backend, secret)
@@ -83,14 +85,14 @@ func TestStep(t *testing.T) {
 	source := credentials("k-secret", "")
 	step := func(what string, object client.Object, how func(), writes ...string) {
 		t.Helper()
-		f.writes = nil
-		f.change(object, how)
+		f.store.ResetLog()
+		f.store.Change(object, how)
 		f.want(k, "True/Announced")
-		if !slices.Equal(f.writes, writes) {
-			t.Errorf("%s: writes %v, want %v", what, f.writes, writes)
+		if !slices.Equal(f.store.Verbs(), writes) {
+			t.Errorf("%s: writes %v, want %v", what, f.store.Writes(), writes)
 		}
-		f.get(backend)
-		f.get(secret)
+		f.store.Find(backend)
+		f.store.Find(secret)
 		f.quiet(k)
 	}
 	step("new credentials", source, func() { source.Data[kluster.KeyKubeconfig] = kubeconfigFor("https://b.example") }, "apply")
@@ -109,14 +111,12 @@ func TestStep(t *testing.T) {
 	step("the user's fields", backend, func() {
 		backend.Cluster.ClusterStatus, backend.Cluster.RefreshInterval = gimbalv1.ClusterMaintenance, new(int32(5))
 	})
-	step("another policy", k, func() { k.Spec.Discovery.DrainPolicy = kubernikusv1.DrainKeepSole }, "apply", "status")
+	step("another policy", k, func() { k.Spec.Discovery.DrainPolicy = kubernikusv1.DrainKeepSole }, "apply", "apply status")
 	if backend.Cluster.DrainPolicy != gimbalv1.DrainKeepSole || backend.Cluster.ClusterStatus != gimbalv1.ClusterMaintenance || *backend.Cluster.RefreshInterval != 5 {
 		t.Errorf("backend %+v", backend.Cluster)
 	}
 	for _, object := range []client.Object{backend, secret} {
-		if err := f.store.Delete(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
+		f.store.Remove(object)
 	}
 	f.want(k, "True/Announced")
 	if backend, secret := f.there(k, discoveryNamespace); backend == nil || secret == nil {
@@ -128,15 +128,15 @@ func TestStep(t *testing.T) {
 func TestCredentialsField(t *testing.T) {
 	f, k := newAnnounced(t)
 	backend, _ := f.there(k, discoveryNamespace)
-	f.change(backend, func() { backend.Cluster.Secret, backend.Cluster.Credentials = "", "k-discovery" })
+	f.store.Change(backend, func() { backend.Cluster.Secret, backend.Cluster.Credentials = "", "k-discovery" })
 	f.quiet(k)
-	f.change(k, func() { k.Spec.Discovery.DrainPolicy = kubernikusv1.DrainKeepSole })
+	f.store.Change(k, func() { k.Spec.Discovery.DrainPolicy = kubernikusv1.DrainKeepSole })
 	f.want(k, "True/Announced")
-	if f.get(backend); backend.Cluster.DrainPolicy != gimbalv1.DrainKeepSole || backend.Cluster.Secret != "" {
+	if f.store.Find(backend); backend.Cluster.DrainPolicy != gimbalv1.DrainKeepSole || backend.Cluster.Secret != "" {
 		t.Errorf("backend %+v", backend.Cluster)
 	}
 	f.withdraw(k, "moved away", "apply")
-	if f.get(backend); backend.Cluster.ClusterStatus != gimbalv1.ClusterMaintenance || backend.Cluster.Secret != "" || backend.Cluster.Credentials != "k-discovery" {
+	if f.store.Find(backend); backend.Cluster.ClusterStatus != gimbalv1.ClusterMaintenance || backend.Cluster.Secret != "" || backend.Cluster.Credentials != "k-discovery" {
 		t.Errorf("backend %+v", backend.Cluster)
 	}
 }
@@ -147,25 +147,25 @@ func TestWriteWithConcurrentChanges(t *testing.T) {
 	backend, secret := f.there(k, discoveryNamespace)
 	source := credentials("k-secret", "")
 	for _, object := range []client.Object{secret, backend} {
-		f.intercept = func(string, any) error {
-			f.intercept = nil
-			f.change(object, func() { object.SetLabels(nil) })
+		f.store.Fault = func(int, kubetest.Write) error {
+			f.store.Fault = nil
+			f.store.Change(object, func() { object.SetLabels(nil) })
 			return nil
 		}
 		if object == client.Object(secret) {
-			f.change(source, func() { source.Data[kluster.KeyKubeconfig] = kubeconfigFor("https://b.example") })
+			f.store.Change(source, func() { source.Data[kluster.KeyKubeconfig] = kubeconfigFor("https://b.example") })
 		} else {
-			f.change(k, func() { k.Spec.Discovery.DrainPolicy = kubernikusv1.DrainKeepSole })
+			f.store.Change(k, func() { k.Spec.Discovery.DrainPolicy = kubernikusv1.DrainKeepSole })
 		}
 		if _, result := f.reconcile(k); result.RequeueAfter != conflictPause {
 			t.Errorf("%T: it comes back after %s", object, result.RequeueAfter)
 		}
-		if f.get(object); len(object.GetLabels()) > 0 || string(secret.Data["config"]) != string(kubeconfigFor("https://a.example")) {
+		if f.store.Find(object); len(object.GetLabels()) > 0 || string(secret.Data["config"]) != string(kubeconfigFor("https://a.example")) {
 			t.Errorf("%T is overwritten", object)
 		}
 		f.want(k, "False/NameTaken")
-		f.change(object, func() { object.SetLabels(labelsOf(k)) })
-		f.change(source, func() { source.Data[kluster.KeyKubeconfig] = kubeconfigFor("https://a.example") })
+		f.store.Change(object, func() { object.SetLabels(labelsOf(k)) })
+		f.store.Change(source, func() { source.Data[kluster.KeyKubeconfig] = kubeconfigFor("https://a.example") })
 	}
 }
 
@@ -181,13 +181,11 @@ func TestCredentialsThatFail(t *testing.T) {
 		{func() { delete(source.Data, kluster.KeyKubeconfig) }, "False/NoCredentials"},
 		{func() { source.Data[kluster.KeyKubeconfig] = kubeconfigFor("https://a.example") }, "True/Announced"},
 	} {
-		f.change(source, tc.how)
+		f.store.Change(source, tc.how)
 		f.want(k, tc.want)
 		f.quiet(k)
 	}
-	if err := f.store.Delete(t.Context(), source); err != nil {
-		t.Fatal(err)
-	}
+	f.store.Remove(source)
 	f.want(k, "False/SecretMissing")
 	if backend, secret := f.there(k, discoveryNamespace); backend == nil || secret == nil || !bytes.Equal(secret.Data["config"], kubeconfigFor("https://a.example")) {
 		t.Error("what was announced did not stay")
@@ -210,12 +208,10 @@ func TestNameTaken(t *testing.T) {
 			t.Errorf("it comes back after %s", result.RequeueAfter)
 		}
 		before := object.DeepCopyObject().(client.Object)
-		if f.get(object); before.GetResourceVersion() != object.GetResourceVersion() {
+		if f.store.Find(object); before.GetResourceVersion() != object.GetResourceVersion() {
 			t.Errorf("it is touched: %+v", object)
 		}
-		if err := f.store.Delete(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
+		f.store.Remove(object)
 	}
 	f.want(k, "True/Announced")
 
@@ -224,9 +220,9 @@ func TestNameTaken(t *testing.T) {
 		k.Spec.Discovery.Namespace, k.Spec.SecretRef.Name = k.Namespace, "own-discovery"
 	})
 	source := credentials("own-discovery", "https://a.example")
-	f.create(own, source)
+	f.store.Add(own, source)
 	f.want(own, "False/NameTaken")
-	if f.get(source); source.Data[keyConfig] != nil {
+	if f.store.Find(source); source.Data[keyConfig] != nil {
 		t.Error("the Secret of the Kluster was overwritten")
 	}
 }
@@ -243,7 +239,7 @@ func TestLeftAlone(t *testing.T) {
 			t.Errorf("%s: %+v", name, current(k))
 		}
 		// The cache may be behind.
-		f.stale = klustertest.Kluster("k", toBeAnnounced)
+		f.store.Stale(klustertest.Kluster("k", toBeAnnounced))
 		if f.quiet(k); current(k) != nil {
 			t.Errorf("%s, and the cache does not know: %+v", name, current(k))
 		}
@@ -270,10 +266,10 @@ func TestRejected(t *testing.T) {
 			k := klustertest.Kluster("k", toBeAnnounced)
 			f := newFlow(t, k, credentials("k-secret", "https://a.example"))
 			if tc.neighbour != "" {
-				f.create(&gimbalv1.DiscoveryBackend{ObjectMeta: metav1.ObjectMeta{Namespace: "elsewhere", Name: tc.neighbour}})
+				f.store.Add(&gimbalv1.DiscoveryBackend{ObjectMeta: metav1.ObjectMeta{Namespace: "elsewhere", Name: tc.neighbour}})
 			}
-			f.intercept = func(_ string, object any) error {
-				switch object.(type) {
+			f.store.Fault = func(_ int, w kubetest.Write) error {
+				switch w.Object.(type) {
 				case *corev1.Secret:
 					return tc.secret
 				case *gimbalv1.DiscoveryBackend:
@@ -289,16 +285,16 @@ func TestRejected(t *testing.T) {
 			if tc.want == "False/Refused" && tc.backend != nil {
 				mine := backendOf(k)
 				mine.UID, mine.Cluster.DrainPolicy = "", gimbalv1.DrainKeepSole
-				f.create(mine)
-				f.intercept = func(verb string, _ any) error {
-					if verb == "apply" {
+				f.store.Add(mine)
+				f.store.Fault = func(_ int, w kubetest.Write) error {
+					if w.Verb == "apply" {
 						return tc.backend
 					}
 					return nil
 				}
 				f.want(k, tc.want)
 			}
-			f.intercept = nil
+			f.store.Fault = nil
 			if tc.neighbour == "" {
 				f.want(k, "True/Announced")
 			}

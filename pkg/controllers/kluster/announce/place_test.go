@@ -4,6 +4,7 @@
 package announce
 
 import (
+	"bytes"
 	"testing"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,7 +20,7 @@ func TestAnotherCloudIsNotAnnounced(t *testing.T) {
 	})
 	f := newFlow(t, k, credentials("k-secret", "https://a.example"))
 	f.want(k, "False/"+kubernikusv1.ReasonCloudChanged)
-	if f.get(backendOf(k)) || f.get(secretOf(k)) {
+	if f.store.Find(backendOf(k)) || f.store.Find(secretOf(k)) {
 		t.Error("what leads elsewhere was announced")
 	}
 	if err := f.store.Get(t.Context(), client.ObjectKeyFromObject(k), k); err != nil {
@@ -30,4 +31,40 @@ func TestAnotherCloudIsNotAnnounced(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.want(k, "True/Announced")
+}
+
+// Of two clusters in one namespace, each has a dedicated announcement: the credentials of one follow its own Secret, and the other
+// one is announced still when the first is withdrawn.
+func TestTwoClusters(t *testing.T) {
+	east, west := klustertest.Kluster("east", toBeAnnounced), klustertest.Kluster("west", toBeAnnounced)
+	source := credentials("east-secret", "https://east.example")
+	f := newFlow(t, east, west, source, credentials("west-secret", "https://west.example"))
+	f.want(east, "True/Announced")
+	f.want(west, "True/Announced")
+	before, credentialsBefore := f.there(west, discoveryNamespace)
+	if before == nil || credentialsBefore == nil || !isOwn(west, before) || !bytes.Equal(credentialsBefore.Data[keyConfig], kubeconfigFor("https://west.example")) {
+		t.Fatalf("west is announced as %+v with %+v", before, credentialsBefore)
+	}
+	f.store.Change(source, func() { source.Data["kubeconfig"] = kubeconfigFor("https://east-2.example") })
+	f.want(east, "True/Announced")
+	if _, secret := f.there(east, discoveryNamespace); !bytes.Equal(secret.Data[keyConfig], kubeconfigFor("https://east-2.example")) {
+		t.Errorf("east has credentials %s, want the new ones", secret.Data[keyConfig])
+	}
+	f.quiet(west)
+
+	backend, _ := f.there(east, discoveryNamespace)
+	f.store.Change(east, func() { east.Spec.Discovery.Enabled = false })
+	f.want(east, "False/Withdrawing")
+	f.drain(backend)
+	f.want(east, "False/Withdrawing")
+	f.want(east, "")
+	if backend, secret := f.there(east, discoveryNamespace); backend != nil || secret != nil {
+		t.Errorf("of east, %v and %v are left", backend, secret)
+	}
+	after, credentialsAfter := f.there(west, discoveryNamespace)
+	if after == nil || after.ResourceVersion != before.ResourceVersion || credentialsAfter == nil || credentialsAfter.ResourceVersion != credentialsBefore.ResourceVersion {
+		t.Errorf("the announcement of west changed to %+v with %+v", after, credentialsAfter)
+	}
+	f.quiet(west)
+	f.want(west, "True/Announced")
 }

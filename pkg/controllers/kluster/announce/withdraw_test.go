@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -20,12 +21,13 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 	"groundskeeper.io/groundskeeper/test/support/klustertest"
+	"groundskeeper.io/groundskeeper/test/support/kubetest"
 )
 
 // withdraw takes one step of Deorbit's, and checks what remains and what was written.
 func (f *flow) withdraw(k *kubernikusv1.Kluster, remaining string, writes ...string) stage.Report {
 	f.t.Helper()
-	f.writes = nil
+	f.store.ResetLog()
 	report, err := Withdraw(f.t.Context(), f.r.client, f.r.live, k)
 	if err != nil {
 		f.t.Fatal(err)
@@ -37,8 +39,8 @@ func (f *flow) withdraw(k *kubernikusv1.Kluster, remaining string, writes ...str
 	if got := strings.Join(text, "; "); remaining == "" && got != "" || !strings.Contains(got, remaining) {
 		f.t.Errorf("remaining %q, want %q", got, remaining)
 	}
-	if !slices.Equal(f.writes, writes) {
-		f.t.Errorf("writes %v, want %v", f.writes, writes)
+	if !slices.Equal(f.store.Verbs(), writes) {
+		f.t.Errorf("writes %v, want %v", f.store.Writes(), writes)
 	}
 	return report
 }
@@ -46,7 +48,7 @@ func (f *flow) withdraw(k *kubernikusv1.Kluster, remaining string, writes ...str
 // held keeps a backend until the operator has released it.
 func (f *flow) held(backend *gimbalv1.DiscoveryBackend) {
 	f.t.Helper()
-	f.get(backend)
+	f.store.Find(backend)
 	backend.Finalizers = []string{gimbalv1.FinalizerName}
 	if err := f.store.Update(f.t.Context(), backend); err != nil {
 		f.t.Fatal(err)
@@ -55,7 +57,7 @@ func (f *flow) held(backend *gimbalv1.DiscoveryBackend) {
 
 func (f *flow) release(backend *gimbalv1.DiscoveryBackend) {
 	f.t.Helper()
-	f.get(backend)
+	f.store.Find(backend)
 	backend.Finalizers = nil
 	if err := f.store.Update(f.t.Context(), backend); err != nil {
 		f.t.Fatal(err)
@@ -68,7 +70,7 @@ func TestWithdraw(t *testing.T) {
 	backend, _ := f.there(k, discoveryNamespace)
 	f.held(backend)
 	// What was corrected before is kept as well.
-	f.change(backend, func() { backend.Cluster.Secret = "mine" })
+	f.store.Change(backend, func() { backend.Cluster.Secret = "mine" })
 	f.want(k, "True/Announced")
 	// What has not all of Groundskeeper's labels, or another name, belongs to another owner.
 	sameName, otherName, sameSecret, otherSecret := backendOf(k), backendOf(k), secretOf(k), secretOf(k)
@@ -77,9 +79,9 @@ func TestWithdraw(t *testing.T) {
 	sameSecret.Labels = sameName.Labels
 	otherName.Name, otherSecret.Name = "joke", "joke"
 	stay := []client.Object{sameName, otherName, sameSecret, otherSecret, backendOf(klustertest.Kluster("other"))}
-	f.create(stay...)
+	f.store.Add(stay...)
 	f.withdraw(k, "DiscoveryBackend gimbal-discovery/k: its traffic is being moved away", "apply")
-	if f.get(backend); backend.Cluster.ClusterStatus != gimbalv1.ClusterMaintenance || backend.Cluster.Secret != "k-discovery" || !isOwn(k, backend) {
+	if f.store.Find(backend); backend.Cluster.ClusterStatus != gimbalv1.ClusterMaintenance || backend.Cluster.Secret != "k-discovery" || !isOwn(k, backend) {
 		t.Errorf("backend %+v", backend)
 	}
 	f.withdraw(k, "not Drained yet")
@@ -100,11 +102,11 @@ func TestWithdraw(t *testing.T) {
 		t.Errorf("left %v, %v", backend, secret)
 	}
 	for _, object := range stay {
-		if !f.get(object) {
+		if !f.store.Find(object) {
 			t.Errorf("another client's %s/%s has been deleted", object.GetNamespace(), object.GetName())
 		}
 	}
-	if source := credentials("k-secret", ""); !f.get(source) {
+	if source := credentials("k-secret", ""); !f.store.Find(source) {
 		t.Error("the Secret of the Kluster has been deleted")
 	}
 }
@@ -114,34 +116,34 @@ func TestWithdrawWithConcurrentChanges(t *testing.T) {
 	f, k := newAnnounced(t)
 	backend, secret := f.there(k, discoveryNamespace)
 	conflict := apierrors.NewConflict(gimbalv1.Resource("discoverybackends"), "k", errors.New("changed"))
-	f.intercept = func(string, any) error { return conflict }
+	f.store.Fault = func(int, kubetest.Write) error { return conflict }
 	f.withdraw(k, reasonChanged, "apply")
-	f.intercept = nil
+	f.store.Fault = nil
 	f.withdraw(k, "moved away", "apply")
 	f.drain(backend)
 	// Between the check and the deletion a user changes it.
-	f.intercept = func(string, any) error {
-		f.intercept = nil
-		f.change(backend, func() { backend.Cluster.Debug = true })
+	f.store.Fault = func(int, kubetest.Write) error {
+		f.store.Fault = nil
+		f.store.Change(backend, func() { backend.Cluster.Debug = true })
 		return nil
 	}
 	f.withdraw(k, reasonChanged, "delete")
-	if !f.get(backend) {
+	if !f.store.Find(backend) {
 		t.Fatal("what was changed is deleted")
 	}
 	f.drain(backend)
 	f.withdraw(k, "being deleted", "delete")
-	f.intercept = func(string, any) error {
-		f.intercept = nil
-		f.change(secret, func() { secret.Data["more"] = nil })
+	f.store.Fault = func(int, kubetest.Write) error {
+		f.store.Fault = nil
+		f.store.Change(secret, func() { secret.Data["more"] = nil })
 		return nil
 	}
 	f.withdraw(k, "Secret gimbal-discovery/k-discovery: "+reasonChanged, "delete")
 	// A Secret that is being deleted already is not waited for, regardless of its finalizers.
-	f.change(secret, func() { secret.Finalizers = []string{"somebody/else"} })
+	f.store.Change(secret, func() { secret.Finalizers = []string{"somebody/else"} })
 	f.withdraw(k, "", "delete")
 	f.withdraw(k, "")
-	if !f.get(secret) || secret.DeletionTimestamp.IsZero() {
+	if !f.store.Find(secret) || secret.DeletionTimestamp.IsZero() {
 		t.Error("the finalizer of another client was ignored")
 	}
 }
@@ -149,30 +151,28 @@ func TestWithdrawWithConcurrentChanges(t *testing.T) {
 // Nothing is concluded from a list that failed or is not whole.
 func TestWithdrawNeedsCompleteLists(t *testing.T) {
 	f, k := newAnnounced(t)
-	for name, read := range map[string]func(any) error{
-		"backends fail": func(object any) error {
+	for name, read := range map[string]func(string, runtime.Object) error{
+		"backends fail": func(_ string, object runtime.Object) error {
 			if _, ok := object.(*gimbalv1.DiscoveryBackendList); ok {
 				return apierrors.NewServiceUnavailable("away")
 			}
 			return nil
 		},
 	} {
-		f.read = read
-		if report, err := Withdraw(t.Context(), f.r.client, f.r.live, k); err == nil || len(f.writes) > 0 {
-			t.Errorf("%s: %+v, writes %v", name, report, f.writes)
+		f.store.Read = read
+		if report, err := Withdraw(t.Context(), f.r.client, f.r.live, k); err == nil || f.store.Count() > 0 {
+			t.Errorf("%s: %+v, writes %v", name, report, f.store.Writes())
 		}
 	}
-	f.read = nil
+	f.store.Read = nil
 	for _, kind := range []string{"DiscoveryBackends", "Secrets"} {
 		if kind == "Secrets" {
 			backend, _ := f.there(k, discoveryNamespace)
-			if err := f.store.Delete(t.Context(), backend); err != nil {
-				t.Fatal(err)
-			}
+			f.store.Remove(backend)
 		}
 		_, err := Withdraw(t.Context(), f.r.client, partial{f.store}, k)
-		if err == nil || !strings.Contains(err.Error(), kind) || !strings.Contains(err.Error(), "is not whole") || len(f.writes) > 0 {
-			t.Errorf("a part of the %s: %v, writes %v", kind, err, f.writes)
+		if err == nil || !strings.Contains(err.Error(), kind) || !strings.Contains(err.Error(), "is not whole") || f.store.Count() > 0 {
+			t.Errorf("a part of the %s: %v, writes %v", kind, err, f.store.Writes())
 		}
 	}
 }
@@ -192,7 +192,7 @@ func (p partial) List(ctx context.Context, list client.ObjectList, options ...cl
 
 // Where DiscoveryBackends are not served a Kluster that was never announced is free to go.
 func TestNotServed(t *testing.T) {
-	unserved := func(object any) error {
+	unserved := func(_ string, object runtime.Object) error {
 		switch object.(type) {
 		case *gimbalv1.DiscoveryBackend, *gimbalv1.DiscoveryBackendList:
 			return &meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: gimbalv1.GroupName, Kind: "DiscoveryBackend"}}
@@ -200,21 +200,21 @@ func TestNotServed(t *testing.T) {
 		return nil
 	}
 	f, k := newAnnounced(t)
-	f.read = unserved
+	f.store.Read = unserved
 	f.withdraw(k, "DiscoveryBackend /k: it is unknown")
 	f.withdraw(klustertest.Kluster("never"), "")
-	f.change(k, func() { k.Spec.Discovery.Enabled = false })
+	f.store.Change(k, func() { k.Spec.Discovery.Enabled = false })
 	f.want(k, "False/NotServed")
 	f.quiet(k)
 
 	fresh := klustertest.Kluster("fresh", toBeAnnounced)
-	f.create(fresh, credentials("fresh-secret", "https://a.example"))
+	f.store.Add(fresh, credentials("fresh-secret", "https://a.example"))
 	f.want(fresh, "False/NotServed")
 	f.quiet(fresh)
 	if backend, secret := f.there(fresh, discoveryNamespace); backend != nil || secret != nil {
 		t.Errorf("made %v, %v", backend, secret)
 	}
-	f.read = nil
+	f.store.Read = nil
 	f.want(fresh, "True/Announced")
 }
 
@@ -222,7 +222,7 @@ func TestNotServed(t *testing.T) {
 func TestDisable(t *testing.T) {
 	f, k := newAnnounced(t)
 	backend, _ := f.there(k, discoveryNamespace)
-	f.change(k, func() { k.Spec.Discovery.Enabled = false })
+	f.store.Change(k, func() { k.Spec.Discovery.Enabled = false })
 	f.want(k, "False/Withdrawing")
 	if _, result := f.reconcile(k); result.RequeueAfter != withdrawPause {
 		t.Errorf("it comes back after %s", result.RequeueAfter)
@@ -246,16 +246,16 @@ func TestReEnable(t *testing.T) {
 		f, k := newAnnounced(t)
 		backend, _ := f.there(k, discoveryNamespace)
 		if maintained {
-			f.change(backend, func() { backend.Cluster.ClusterStatus = gimbalv1.ClusterMaintenance })
+			f.store.Change(backend, func() { backend.Cluster.ClusterStatus = gimbalv1.ClusterMaintenance })
 		}
-		f.change(k, func() { k.Spec.Discovery.Enabled = false })
+		f.store.Change(k, func() { k.Spec.Discovery.Enabled = false })
 		f.want(k, "False/Withdrawing")
-		if f.get(backend); backend.Cluster.ClusterStatus != gimbalv1.ClusterMaintenance {
+		if f.store.Find(backend); backend.Cluster.ClusterStatus != gimbalv1.ClusterMaintenance {
 			t.Fatalf("backend %+v", backend.Cluster)
 		}
-		f.change(k, func() { k.Spec.Discovery.Enabled = true })
+		f.store.Change(k, func() { k.Spec.Discovery.Enabled = true })
 		f.want(k, "True/Announced")
-		if f.get(backend); (backend.Cluster.ClusterStatus == gimbalv1.ClusterMaintenance) != maintained || backend.Cluster.Secret != "k-discovery" {
+		if f.store.Find(backend); (backend.Cluster.ClusterStatus == gimbalv1.ClusterMaintenance) != maintained || backend.Cluster.Secret != "k-discovery" {
 			t.Errorf("backend %+v, maintained by the user: %t", backend.Cluster, maintained)
 		}
 		f.quiet(k)
@@ -266,7 +266,7 @@ func TestReEnable(t *testing.T) {
 func TestMove(t *testing.T) {
 	f, k := newAnnounced(t)
 	backend, _ := f.there(k, discoveryNamespace)
-	f.change(k, func() { k.Spec.Discovery.Namespace = "elsewhere" })
+	f.store.Change(k, func() { k.Spec.Discovery.Namespace = "elsewhere" })
 	f.want(k, "False/Withdrawing")
 	if there, secret := f.there(k, "elsewhere"); there != nil || secret != nil {
 		t.Errorf("made %v, %v", there, secret)

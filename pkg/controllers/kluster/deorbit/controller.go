@@ -14,15 +14,12 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
@@ -84,7 +81,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguratio
 		clouds:   kluster.CloudPool[probed](cloudTimeouts * config.OpenStack.Timeout.Duration),
 		states:   map[types.NamespacedName]*state{},
 	}
-	b := kluster.Builder(mgr, ControllerName, config, changed(), kluster.UsersOf(r.client, isGoing)).
+	b := kluster.Builder(mgr, ControllerName, config, kluster.Changed(), kluster.UsersOf(r.client, isGoing)).
 		WatchesRawSource(r.clusters).
 		WatchesRawSource(r.clouds)
 	return kluster.Complete(b, ControllerName, r)
@@ -92,19 +89,3 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguratio
 
 // isGoing reports whether a Kluster is being deleted: the others are no business of Deorbit.
 func isGoing(k *kubernikusv1.Kluster) bool { return !k.DeletionTimestamp.IsZero() }
-
-// changed drops updates that change nothing here, such as those of the status. A resync passes.
-func changed() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, wasKluster := e.ObjectOld.(*kubernikusv1.Kluster)
-		after, isKluster := e.ObjectNew.(*kubernikusv1.Kluster)
-		if !wasKluster || !isKluster {
-			return false
-		}
-		return before.ResourceVersion == after.ResourceVersion || before.Generation != after.Generation ||
-			!equality.Semantic.DeepEqual(before.Annotations, after.Annotations) ||
-			!equality.Semantic.DeepEqual(before.Finalizers, after.Finalizers) ||
-			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
-			before.Status.Apiserver != after.Status.Apiserver
-	}}
-}

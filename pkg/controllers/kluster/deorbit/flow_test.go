@@ -17,6 +17,7 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 	"groundskeeper.io/groundskeeper/test/support/klustertest"
+	"groundskeeper.io/groundskeeper/test/support/kubetest"
 )
 
 const allStages = "Drain Freeze Pods Snapshots Claims Services Wait Verify Routes Verify Routes Drain"
@@ -28,7 +29,7 @@ func TestCleanDeorbit(t *testing.T) {
 	if got := f.stages(); got != allStages {
 		t.Errorf("the stages are %s", got)
 	}
-	if f.get(k) {
+	if f.store.Find(k) {
 		t.Fatalf("it is not released: %+v", k.Status)
 	}
 	if text := f.reported(); !strings.Contains(text, "Normal DeorbitStarted") || !strings.Contains(text, "Normal Deorbited") || strings.Contains(text, "Warning") {
@@ -69,17 +70,18 @@ func TestWaiting(t *testing.T) {
 	if len(k.Status.Deorbit.Remaining) != 2 || testutil.ToFloat64(f.r.meters.klusters.WithLabelValues("Claims")) != 1 {
 		t.Errorf("got %+v", k.Status.Deorbit)
 	}
-	f.writes, f.calls = 0, nil
+	f.store.ResetLog()
+	f.calls = nil
 	if f.turn(k); f.stages() != "" {
 		t.Errorf("it is checked before its time: %s", f.stages())
 	}
 	f.after(20*time.Second, k)
-	if f.stages() != "Claims" || f.writes != 0 {
-		t.Errorf("%d writes, looks %s", f.writes, f.stages())
+	if f.stages() != "Claims" || f.store.Count() != 0 {
+		t.Errorf("%d writes, looks %s", f.store.Count(), f.stages())
 	}
 	f.remains(claims, thing("PersistentVolumeClaim", "b"))
-	if f.after(20*time.Second, k); f.writes != 1 {
-		t.Errorf("%d writes", f.writes)
+	if f.after(20*time.Second, k); f.store.Count() != 1 {
+		t.Errorf("%d writes", f.store.Count())
 	}
 	if f.is(k, claims, "False/Claims"); !k.Status.Deorbit.LastProgressAt.Time.Equal(f.clock.Now()) {
 		t.Errorf("the progress was at %s", k.Status.Deorbit.LastProgressAt)
@@ -90,7 +92,7 @@ func TestWaiting(t *testing.T) {
 	if text := f.reported(); !strings.Contains(text, "Warning StageLeft Claims: no progress for 1h0m0s, continuing without it: 1 remains: PersistentVolumeClaim shop/b") {
 		t.Errorf("events: %s", text)
 	}
-	if f.get(k) {
+	if f.store.Find(k) {
 		t.Errorf("it is not released: %+v", k.Status.Deorbit)
 	}
 }
@@ -138,7 +140,7 @@ func TestRestart(t *testing.T) {
 			}
 			f.respond(nil)
 			f.restart()
-			if f.turn(k); f.get(k) {
+			if f.turn(k); f.store.Find(k) {
 				t.Errorf("it is not released: %+v", k.Status.Deorbit)
 			}
 		})
@@ -149,14 +151,14 @@ func TestRestart(t *testing.T) {
 func TestWriteFirst(t *testing.T) {
 	k := deleted("k")
 	f := newFlow(t, k, secretOf("k-secret"))
-	f.rejects = errDown
+	f.store.Fault = func(int, kubetest.Write) error { return errDown }
 	request := func() error { _, err := f.r.Reconcile(t.Context(), requestFor(k)); return err }
 	for range 3 {
 		if err := request(); err == nil {
 			t.Fatal("the rejected write is no error")
 		}
 	}
-	f.rejects = nil
+	f.store.Fault = nil
 	f.lost = errDown
 	if err := request(); err == nil || !strings.Contains(err.Error(), "connection refused") {
 		t.Errorf("a former leader writes: %v", err)
@@ -192,7 +194,7 @@ func TestUnreachable(t *testing.T) {
 		}, "Unreachable"},
 		"no kubeconfig": {func(f *flow) {
 			s := secretOf("k-secret")
-			f.change(s, func() { delete(s.Data, "kubeconfig") })
+			f.store.Change(s, func() { delete(s.Data, "kubeconfig") })
 		}, "NoCredentials"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -206,7 +208,7 @@ func TestUnreachable(t *testing.T) {
 			}
 			f.after(time.Minute, k)
 			f.is(k, freeze, "False/"+c.reason)
-			if f.after(time.Minute, k); f.get(k) {
+			if f.after(time.Minute, k); f.store.Find(k) {
 				t.Errorf("it is not released: %+v", k.Status.Deorbit)
 			}
 			if text := f.reported(); !strings.Contains(text, "Warning ClusterUnreachable") || !strings.Contains(text, "Warning "+c.reason) || strings.Contains(f.stages(), "Pods") {
@@ -230,12 +232,12 @@ func TestCloudRejectsCredentials(t *testing.T) {
 	}
 	f.openErr = nil
 	f.remains(verify, kubernikusv1.DeorbitObject{Kind: "Volume", ID: "v", Reason: "attached"})
-	f.change(secret, func() { secret.Data["openstack-password"] = []byte("new") })
+	f.store.Change(secret, func() { secret.Data["openstack-password"] = []byte("new") })
 	f.turn(k)
 	f.is(k, verify, "False/Verify")
 	f.openErr = cloudRejection()
-	f.change(k, func() { k.Annotations = map[string]string{kubernikusv1.SelfDestructAnnotation: "now"} })
-	if f.turn(k); f.get(k) {
+	f.store.Change(k, func() { k.Annotations = map[string]string{kubernikusv1.SelfDestructAnnotation: "now"} })
+	if f.turn(k); f.store.Find(k) {
 		t.Fatalf("it is not released: %+v", k.Status.Deorbit)
 	}
 	text := f.reported()
@@ -283,8 +285,8 @@ func TestLeftovers(t *testing.T) {
 	if counted != 25 || ended != 1 {
 		t.Errorf("%v leftovers of %v klusters", counted, ended)
 	}
-	f.writes = 0
-	if f.turn(k); f.writes != 0 || f.reported() != "" {
+	f.store.ResetLog()
+	if f.turn(k); f.store.Count() != 0 || f.reported() != "" {
 		t.Error("it is not left alone")
 	}
 }
@@ -300,13 +302,13 @@ func TestNothingInstalled(t *testing.T) {
 			}
 		}
 		once, again := string(drain), string(drain) // in its own stage, and in Release
-		if f.turn(k); f.get(k) || f.stages() != once+" "+again {
+		if f.turn(k); f.store.Find(k) || f.stages() != once+" "+again {
 			t.Errorf("%s: looks %s, %+v", name, f.stages(), k.Status.Deorbit)
 		}
 	}
 	k := deleted("k", func(k *kubernikusv1.Kluster) { k.Spec.NoCloud = true })
 	f := newFlow(t, k, secretOf("k-secret"))
-	if f.turn(k); f.get(k) || f.stages() != "Drain Freeze Pods Snapshots Claims Services Wait Drain" {
+	if f.turn(k); f.store.Find(k) || f.stages() != "Drain Freeze Pods Snapshots Claims Services Wait Drain" {
 		t.Errorf("with a workload cluster: looks %s", f.stages())
 	}
 }
@@ -332,7 +334,7 @@ func TestAnnouncedLate(t *testing.T) {
 			if !slices.Equal(k.Status.Deorbit.Remaining, things("DiscoveryBackend", "b")) {
 				t.Errorf("it waits for %+v", k.Status.Deorbit.Remaining)
 			}
-			if f.after(20*time.Second, k); f.get(k) || drains != 3 {
+			if f.after(20*time.Second, k); f.store.Find(k) || drains != 3 {
 				t.Errorf("%d withdrawals: %+v", drains, k.Status.Deorbit)
 			}
 		})

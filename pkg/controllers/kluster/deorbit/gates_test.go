@@ -14,10 +14,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -39,7 +39,7 @@ func cloudRejection() error {
 // annotate sets an annotation of a Kluster to "true", "" takes all away.
 func (f *flow) annotate(k *kubernikusv1.Kluster, name string) {
 	f.t.Helper()
-	f.change(k, func() {
+	f.store.Change(k, func() {
 		k.Annotations = nil
 		if name != "" {
 			klustertest.Annotated(name)(k)
@@ -70,7 +70,7 @@ func TestPause(t *testing.T) {
 				t.Errorf("it began at %s, looks %s", got, f.stages())
 			}
 			f.turn(k)
-			if f.get(k); !k.Status.Deorbit.StartedAt.Time.Equal(epoch.Add(72 * time.Hour)) {
+			if f.store.Find(k); !k.Status.Deorbit.StartedAt.Time.Equal(epoch.Add(72 * time.Hour)) {
 				t.Error("a pause counts twice")
 			}
 		})
@@ -87,18 +87,18 @@ func TestPauseCountsOnce(t *testing.T) {
 	f.turn(k)
 	f.clock.SetTime(epoch.Add(time.Hour))
 	f.annotate(k, "")
-	f.r.live = interceptor.NewClient(f.store, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	f.store.Read = func(_ string, object runtime.Object) error {
 		if _, isSecret := object.(*corev1.Secret); isSecret {
 			return errDown
 		}
-		return c.Get(ctx, key, object, options...)
-	}})
+		return nil
+	}
 	for range 3 {
 		if _, err := f.r.Reconcile(t.Context(), requestFor(k)); err == nil {
 			t.Fatal("a Secret that cannot be read is no error")
 		}
 	}
-	f.r.live = f.store
+	f.store.Read = nil
 	f.turn(k)
 	if f.is(k, claims, "False/Claims"); !k.Status.Deorbit.StartedAt.Time.Equal(epoch.Add(time.Hour)) {
 		t.Errorf("it began at %s", k.Status.Deorbit.StartedAt)
@@ -109,11 +109,7 @@ func TestPauseCountsOnce(t *testing.T) {
 func TestPartialListing(t *testing.T) {
 	k := deleted("k")
 	f := newFlow(t, k, secretOf("k-secret"))
-	f.r.live = interceptor.NewClient(f.store, interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
-		err := c.List(ctx, list, options...)
-		list.SetContinue("more")
-		return err
-	}})
+	f.store.Partial = true
 	f.turn(k)
 	if f.is(k, verify, "False/Failed"); strings.Contains(f.stages(), "Verify") {
 		t.Errorf("stages = %s", f.stages())
@@ -125,11 +121,11 @@ func TestPausedFirst(t *testing.T) {
 	k := deleted("k", klustertest.Annotated("groundskeeper.io/paused"))
 	f := newFlow(t, k, secretOf("k-secret"))
 	f.turn(k)
-	if f.get(k); k.Status.Deorbit != nil || klustertest.Condition(k, kubernikusv1.ConditionDeorbited) != "Unknown/Paused" || f.stages() != "" {
+	if f.store.Find(k); k.Status.Deorbit != nil || klustertest.Condition(k, kubernikusv1.ConditionDeorbited) != "Unknown/Paused" || f.stages() != "" {
 		t.Errorf("got %+v", k.Status)
 	}
 	f.annotate(k, "")
-	if f.after(time.Hour, k); f.get(k) {
+	if f.after(time.Hour, k); f.store.Find(k) {
 		t.Error("it is not released")
 	}
 }
@@ -152,7 +148,7 @@ func TestDetach(t *testing.T) {
 			first(f, k)
 			f.annotate(k, kubernikusv1.DetachAnnotation)
 			f.calls = nil
-			if f.turn(k); f.get(k) || f.stages() != "" {
+			if f.turn(k); f.store.Find(k) || f.stages() != "" {
 				t.Errorf("it is not released unchanged: %+v, looks %s", k.Finalizers, f.stages())
 			}
 			if text := f.reported(); !strings.Contains(text, "Normal Released") || testutil.ToFloat64(f.r.meters.finished.WithLabelValues("detached")) != 1 {
@@ -173,7 +169,7 @@ func TestOwnCluster(t *testing.T) {
 	f.is(k, drain, "False/OwnCluster")
 	f.after(time.Minute, k)
 	f.annotate(k, "")
-	f.change(k, func() { k.Annotations = map[string]string{kubernikusv1.SelfDestructAnnotation: "now"} })
+	f.store.Change(k, func() { k.Annotations = map[string]string{kubernikusv1.SelfDestructAnnotation: "now"} })
 	f.after(48*time.Hour, k)
 	f.restart()
 	f.id = func(context.Context) (types.UID, error) { return "", errDown }
@@ -184,9 +180,9 @@ func TestOwnCluster(t *testing.T) {
 	}
 	f.annotate(k, "")
 	f.id = func(context.Context) (types.UID, error) { return otherUID, nil }
-	f.change(secret, func() { secret.Data["other"] = []byte("x") })
-	f.change(k, func() { k.Spec.Deorbit.Timeout = &metav1.Duration{Duration: 1000 * time.Hour}; k.Generation++ })
-	if f.turn(k); f.get(k) || f.stages() != allStages {
+	f.store.Change(secret, func() { secret.Data["other"] = []byte("x") })
+	f.store.Change(k, func() { k.Spec.Deorbit.Timeout = &metav1.Duration{Duration: 1000 * time.Hour}; k.Generation++ })
+	if f.turn(k); f.store.Find(k) || f.stages() != allStages {
 		t.Errorf("with the right Secret: looks %s", f.stages())
 	}
 }
@@ -241,7 +237,7 @@ func TestRechecksBeforeDeletion(t *testing.T) {
 			if err := f.r.release(t.Context(), k, s); err != nil {
 				t.Fatal(err)
 			}
-			if f.get(k); !k.HasDeorbiter() {
+			if f.store.Find(k); !k.HasDeorbiter() {
 				t.Error("it is released")
 			}
 		})
@@ -253,16 +249,16 @@ func TestStaleCache(t *testing.T) {
 	k := deleted("k")
 	f := newFlow(t, k, secretOf("k-secret"))
 	f.r.live = klustertest.NewStore(t, secretOf("k-secret"), deleted("k", func(k *kubernikusv1.Kluster) { k.Finalizers = []string{"somebody/else"} }))
-	if f.turn(k); f.stages() != "" || f.writes != 0 || len(f.r.states) != 0 {
-		t.Errorf("stages = %s, %d writes", f.stages(), f.writes)
+	if f.turn(k); f.stages() != "" || f.store.Count() != 0 || len(f.r.states) != 0 {
+		t.Errorf("looks %s, %d writes", f.stages(), f.store.Count())
 	}
 	// One that was detached on its way is not reported to be clean.
 	detached := deleted("d", klustertest.Annotated(kubernikusv1.DetachAnnotation), func(k *kubernikusv1.Kluster) {
 		k.Finalizers, k.Status.Deorbit = []string{"somebody/else"}, &kubernikusv1.DeorbitStatus{Stage: claims}
 	})
 	f = newFlow(t, detached)
-	if f.turn(detached); f.writes != 0 {
-		t.Errorf("%d writes", f.writes)
+	if f.turn(detached); f.store.Count() != 0 {
+		t.Errorf("%d writes", f.store.Count())
 	}
 }
 
@@ -284,9 +280,7 @@ func TestStuckKlusters(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := f.store.Delete(t.Context(), k); err != nil {
-				t.Fatal(err)
-			}
+			f.store.Remove(k)
 			return k
 		}
 		living := func(k *kubernikusv1.Kluster) { k.DeletionTimestamp = nil }
@@ -304,7 +298,7 @@ func TestStuckKlusters(t *testing.T) {
 			f.reconcile(good)
 			synctest.Wait()
 		}
-		if f.get(good) || time.Since(start) != 0 {
+		if f.store.Find(good) || time.Since(start) != 0 {
 			t.Errorf("it waits for the others: %+v, %s", good.Status.Deorbit, time.Since(start))
 		}
 	})
@@ -380,7 +374,7 @@ func TestWakes(t *testing.T) {
 	} {
 		before, after := klustertest.Kluster("k"), klustertest.Kluster("k")
 		before.ResourceVersion, after.ResourceVersion = "1", "2"
-		if c.change(after); changed().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}) != c.want {
+		if c.change(after); kluster.Changed().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}) != c.want {
 			t.Errorf("%s: not %t", name, c.want)
 		}
 	}

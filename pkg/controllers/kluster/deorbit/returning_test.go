@@ -91,7 +91,7 @@ func TestRemovedRoutesAreCheckedAgainAfterAResync(t *testing.T) {
 			f.is(k, release, "False/Release")
 		}
 		f.after(resync, k)
-		if f.get(k) && k.HasDeorbiter() {
+		if f.store.Find(k) && k.HasDeorbiter() {
 			t.Errorf("restarts %t: it is not released: %+v", restarts, k.Status.Deorbit)
 		}
 		if reported := f.reported(); strings.Contains(reported, eventRoutesCameBack) || !strings.Contains(reported, "0 things are left over") {
@@ -128,7 +128,7 @@ func TestRoutesComeBack(t *testing.T) {
 			for range 40 {
 				f.after(2*time.Minute, k)
 			}
-			if f.get(k) && k.HasDeorbiter() {
+			if f.store.Find(k) && k.HasDeorbiter() {
 				t.Fatalf("it is not released: %+v", k.Status.Deorbit)
 			}
 			reported := f.reported()
@@ -150,7 +150,7 @@ func TestOnlyTheRouteThatComesBackIsLeftOver(t *testing.T) {
 	back := ""
 	for range 40 {
 		f.after(2*time.Second, k)
-		if !f.get(k) || !k.HasDeorbiter() {
+		if !f.store.Find(k) || !k.HasDeorbiter() {
 			break
 		}
 		for _, o := range k.Status.Deorbit.Remaining {
@@ -159,7 +159,7 @@ func TestOnlyTheRouteThatComesBackIsLeftOver(t *testing.T) {
 			}
 		}
 	}
-	if f.get(k) && k.HasDeorbiter() {
+	if f.store.Find(k) && k.HasDeorbiter() {
 		t.Fatalf("it is not released: %+v", k.Status.Deorbit)
 	}
 	if reported := f.reported(); strings.Contains(back, orphan) || back == "" || strings.Contains(reported, orphan) || !strings.Contains(reported, "1 things are left over") {

@@ -13,14 +13,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
@@ -28,6 +26,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 	"groundskeeper.io/groundskeeper/test/support/klustertest"
+	"groundskeeper.io/groundskeeper/test/support/kubetest"
 )
 
 const (
@@ -145,15 +144,14 @@ func (s *script) respond(response func(ctx context.Context, c call) (stage.Repor
 type flow struct {
 	*script
 	t        *testing.T
-	store    client.WithWatch
+	store    *kubetest.Server
 	r        *reconciler
 	clock    *clocktesting.FakePassiveClock
 	recorder *events.FakeRecorder
 	queue    workqueue.TypedRateLimitingInterface[reconcile.Request]
 	registry *prometheus.Registry
-	writes   int
-	// lost is the response of the fence, and rejects that of the store to a status.
-	lost, rejects error
+	// lost is the response of the fence.
+	lost error
 }
 
 const kubeconfig = `{kind: Config, apiVersion: v1, current-context: c, clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}],
@@ -176,22 +174,13 @@ func newFlow(t *testing.T, objects ...client.Object) *flow {
 // restart is a new process on the same store.
 func (f *flow) restart() {
 	f.t.Helper()
-	counted := interceptor.NewClient(f.store, interceptor.Funcs{
-		SubResourceApply: func(ctx context.Context, c client.Client, name string, object runtime.ApplyConfiguration, options ...client.SubResourceApplyOption) error {
-			f.writes++
-			if f.rejects != nil {
-				return f.rejects
-			}
-			return c.SubResource(name).Apply(ctx, object, options...)
-		},
-	})
 	f.registry = prometheus.NewRegistry()
 	meters, err := newMeters(f.registry)
 	if err != nil {
 		f.t.Fatal(err)
 	}
 	f.r = &reconciler{
-		client: counted, live: f.store, systems: f.script, config: config(), fence: func() error { return f.lost }, clock: f.clock, recorder: f.recorder, meters: meters,
+		client: f.store.Client(), live: f.store.Live(), systems: f.script, config: config(), fence: func() error { return f.lost }, clock: f.clock, recorder: f.recorder, meters: meters,
 		clusters: kluster.ClusterPool[probed](time.Minute), clouds: kluster.CloudPool[probed](time.Minute),
 		states: map[types.NamespacedName]*state{},
 	}
@@ -236,32 +225,10 @@ func (f *flow) after(d time.Duration, k *kubernikusv1.Kluster) time.Duration {
 	return f.turn(k)
 }
 
-// get reads a Kluster, and reports whether it is there.
-func (f *flow) get(k *kubernikusv1.Kluster) bool {
-	f.t.Helper()
-	err := f.store.Get(f.t.Context(), client.ObjectKeyFromObject(k), k)
-	if client.IgnoreNotFound(err) != nil {
-		f.t.Fatal(err)
-	}
-	return err == nil
-}
-
-// change edits an object as its user.
-func (f *flow) change(object client.Object, how func()) {
-	f.t.Helper()
-	if err := f.store.Get(f.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
-		f.t.Fatal(err)
-	}
-	how()
-	if err := f.store.Update(f.t.Context(), object); err != nil {
-		f.t.Fatal(err)
-	}
-}
-
 // is checks stage and condition of a Kluster.
 func (f *flow) is(k *kubernikusv1.Kluster, which kubernikusv1.DeorbitStage, condition string) {
 	f.t.Helper()
-	if !f.get(k) {
+	if !f.store.Find(k) {
 		f.t.Fatal("the Kluster has been deleted")
 	}
 	got := klustertest.Condition(k, kubernikusv1.ConditionDeorbited)
@@ -271,10 +238,4 @@ func (f *flow) is(k *kubernikusv1.Kluster, which kubernikusv1.DeorbitStage, cond
 }
 
 // The events since the last call.
-func (f *flow) reported() string {
-	var all strings.Builder
-	for len(f.recorder.Events) > 0 {
-		all.WriteString(<-f.recorder.Events + "\n")
-	}
-	return all.String()
-}
+func (f *flow) reported() string { return strings.Join(kubetest.Events(f.recorder), "\n") }

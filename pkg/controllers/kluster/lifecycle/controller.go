@@ -14,17 +14,14 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
@@ -78,7 +75,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguratio
 		workloads: kluster.ClusterPool[workloadView](probeTimeout),
 		states:    map[types.NamespacedName]*state{},
 	}
-	b := kluster.Builder(mgr, ControllerName, config, changed(), r.usersOf).
+	b := kluster.Builder(mgr, ControllerName, config, kluster.Changed(), r.usersOf).
 		WatchesRawSource(r.clouds).
 		WatchesRawSource(r.workloads)
 	return kluster.Complete(b, ControllerName, r)
@@ -121,20 +118,4 @@ func (r *reconciler) usersOf(ctx context.Context, secret client.Object) []reconc
 		requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: secret.GetNamespace(), Name: secret.GetName()}})
 	}
 	return requests
-}
-
-// changed drops updates that change nothing here, such as the controller's own of the status. A resync passes.
-func changed() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, wasKluster := e.ObjectOld.(*kubernikusv1.Kluster)
-		after, isKluster := e.ObjectNew.(*kubernikusv1.Kluster)
-		if !wasKluster || !isKluster {
-			return false
-		}
-		return before.ResourceVersion == after.ResourceVersion || before.Generation != after.Generation ||
-			!equality.Semantic.DeepEqual(before.Annotations, after.Annotations) ||
-			!equality.Semantic.DeepEqual(before.Finalizers, after.Finalizers) ||
-			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
-			before.Status.Apiserver != after.Status.Apiserver
-	}}
 }

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
 	"groundskeeper.io/groundskeeper/test/support/klustertest"
 )
@@ -23,28 +24,26 @@ func TestDeletion(t *testing.T) {
 	f := newFlow(t, k)
 	secret, stays := f.secret("k-secret"), f.secret("other-secret")
 	stays.Finalizers = []string{"somebody/else"}
-	f.create(secret, stays)
+	f.store.Add(secret, stays)
 	f.settled(k)
 	for _, object := range []client.Object{secret, k} {
-		if err := f.store.Delete(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
+		f.store.Remove(object)
 	}
 	f.settled(k)
 	if k.Status.Phase != kubernikusv1.KlusterTerminating || klustertest.Condition(k, kubernikusv1.ConditionDeorbited) != "" {
 		t.Errorf("got %+v", k.Status)
 	}
 	wantConditions(t, k, "True/Reachable", "True/Reachable")
-	if !f.get(secret) {
+	if !f.store.Find(secret) {
 		t.Fatal("the Secret has been deleted before the Kluster")
 	}
 	f.Requests()
-	f.update(k, func() { k.Finalizers = []string{"somebody/else"} })
+	f.store.Change(k, func() { k.Finalizers = []string{"somebody/else"} })
 	f.reconcile("k")
-	if f.get(secret) {
+	if f.store.Find(secret) {
 		t.Errorf("the Secret stays: %v", secret.Finalizers)
 	}
-	if !f.get(stays) || len(f.Requests()) > 0 || len(f.r.states) != 0 {
+	if !f.store.Find(stays) || len(f.Requests()) > 0 || len(f.r.states) != 0 {
 		t.Errorf("something else was touched, or checked: %v", f.r.states)
 	}
 }
@@ -54,19 +53,19 @@ func TestSecretOfAnother(t *testing.T) {
 	k, sibling := klustertest.Kluster("k"), klustertest.Kluster("s", func(k *kubernikusv1.Kluster) { k.Spec.SecretRef.Name = "k-secret" })
 	f := newFlow(t, k, sibling)
 	first, second := f.secret("k-secret"), f.secret("new-secret")
-	f.create(first, second)
+	f.store.Add(first, second)
 	f.settled(k)
-	f.update(k, func() { k.Spec.SecretRef.Name, k.Generation = "new-secret", 2 })
+	f.store.Change(k, func() { k.Spec.SecretRef.Name, k.Generation = "new-secret", 2 })
 	f.settled(k)
-	if f.get(first); !isHeld(first) {
+	if f.store.Find(first); !isHeld(first) {
 		t.Error("the sibling's Secret is let go")
 	}
-	f.update(sibling, func() { sibling.Spec.SecretRef.Name, sibling.Generation = "new-secret", 2 })
+	f.store.Change(sibling, func() { sibling.Spec.SecretRef.Name, sibling.Generation = "new-secret", 2 })
 	f.settled(sibling)
-	if f.get(first); isHeld(first) {
+	if f.store.Find(first); isHeld(first) {
 		t.Error("a Secret that no client uses is held")
 	}
-	if f.get(second); !isHeld(second) {
+	if f.store.Find(second); !isHeld(second) {
 		t.Error("the new Secret is not held")
 	}
 	if requests := f.r.usersOf(t.Context(), second); len(requests) != 2 {
@@ -79,12 +78,12 @@ func TestReleaseRechecks(t *testing.T) {
 	f := newFlow(t)
 	secret := f.secret("k-secret")
 	secret.Finalizers = []string{kubernikusv1.SecretInUseFinalizer}
-	f.create(secret)
+	f.store.Add(secret)
 	f.r.live = klustertest.NewStore(t, klustertest.Kluster("k"), secret.DeepCopy())
 	if err := f.r.releaseSecrets(t.Context(), klustertest.Namespace); err != nil {
 		t.Fatal(err)
 	}
-	if f.get(secret); !isHeld(secret) {
+	if f.store.Find(secret); !isHeld(secret) {
 		t.Error("the Secret of a new Kluster is let go")
 	}
 	// A request with the Secret's name manages one that no client uses.
@@ -93,7 +92,7 @@ func TestReleaseRechecks(t *testing.T) {
 	}
 	f.r.live = f.store
 	f.reconcile("k-secret")
-	if f.get(secret); isHeld(secret) {
+	if f.store.Find(secret); isHeld(secret) {
 		t.Error("it is held indefinitely")
 	}
 }
@@ -104,13 +103,13 @@ func TestAnotherProject(t *testing.T) {
 	f := newFlow(t, k)
 	f.AddRouter("garden", f.network) // a second one: the network is found, and no router
 	secret := f.secret("k-secret")
-	f.create(secret)
+	f.store.Add(secret)
 	if found := f.settled(k).Status.Openstack; found.RouterID != "" || found.NetworkID != f.network {
 		t.Errorf("first %+v", found)
 	}
 	f.AddUser("mover", "password", "elsewhere")
 	f.AddRouter("elsewhere", f.AddNetwork("10.9.0.0/24"))
-	f.update(secret, func() {
+	f.store.Change(secret, func() {
 		secret.Data["openstack-username"], secret.Data["openstack-project-id"] = []byte("mover"), []byte("elsewhere")
 	})
 	registered := f.settled(k).Status
@@ -119,7 +118,7 @@ func TestAnotherProject(t *testing.T) {
 		t.Errorf("not accepted: %+v, condition %+v", found, c)
 	}
 	_, accepted, _ := strings.Cut(c.Message, kubernikusv1.AcceptCloudAnnotation+"=")
-	f.update(k, func() {
+	f.store.Change(k, func() {
 		k.Annotations = map[string]string{kubernikusv1.AcceptCloudAnnotation: strings.TrimSpace(strings.TrimSuffix(accepted, ")"))}
 	})
 	if found := f.settled(k).Status.Openstack; found.ProjectID != "elsewhere" || found.RouterID == "" || found.NetworkID == f.network {
@@ -143,7 +142,7 @@ func TestChanged(t *testing.T) {
 	} {
 		before, after := klustertest.Kluster("k"), klustertest.Kluster("k")
 		before.ResourceVersion, after.ResourceVersion = "1", "2"
-		if c.change(after); changed().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}) != c.want {
+		if c.change(after); kluster.Changed().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}) != c.want {
 			t.Errorf("%s: not %t", name, c.want)
 		}
 	}
@@ -153,7 +152,7 @@ func TestChanged(t *testing.T) {
 func TestNoCloud(t *testing.T) {
 	k := klustertest.Kluster("k", func(k *kubernikusv1.Kluster) { k.Spec.NoCloud = true })
 	f := newFlow(t, k)
-	f.create(f.secret("k-secret"))
+	f.store.Add(f.secret("k-secret"))
 	wantConditions(t, f.settled(k), "True/Reachable", "")
 	if requests := f.Requests(); len(requests) > 0 || k.Status.Phase != kubernikusv1.KlusterRunning {
 		t.Errorf("%v, %s", requests, k.Status.Phase)
@@ -164,14 +163,14 @@ func TestNoCloud(t *testing.T) {
 func TestGeneration(t *testing.T) {
 	k := klustertest.Kluster("k")
 	f := newFlow(t, k)
-	f.create(f.secret("k-secret"))
+	f.store.Add(f.secret("k-secret"))
 	f.settled(k)
-	f.update(k, func() { k.Generation = 2 })
+	f.store.Change(k, func() { k.Generation = 2 })
 	free := make(chan struct{})
 	f.Inject(fake.Fault{Path: "/network", Times: 1, Do: func() { <-free }})
 	f.reconcile("k")
 	observed := func() int64 {
-		f.get(k)
+		f.store.Find(k)
 		return meta.FindStatusCondition(k.Status.Conditions, kubernikusv1.ConditionOpenStackReachable).ObservedGeneration
 	}
 	if got := observed(); got != 1 {
@@ -188,14 +187,14 @@ func TestGeneration(t *testing.T) {
 func TestStuckCloud(t *testing.T) {
 	k := klustertest.Kluster("k")
 	f := newFlow(t, k)
-	f.create(f.secret("k-secret"))
+	f.store.Add(f.secret("k-secret"))
 	free := make(chan struct{})
 	f.Inject(fake.Fault{Path: "/identity", Times: 1, Do: func() { <-free }})
 	f.reconcile("k")
 	request, _ := f.queue.Get()
 	f.queue.Done(request)
 	f.reconcile(request.Name)
-	f.get(k)
+	f.store.Find(k)
 	wantConditions(t, k, "True/Reachable", "")
 	close(free)
 	wantConditions(t, f.settled(k), "True/Reachable", "True/Reachable")

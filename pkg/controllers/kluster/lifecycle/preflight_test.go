@@ -69,7 +69,7 @@ func TestPreflight(t *testing.T) {
 	api.denied.Store("persistentvolumeclaims")
 	f.kubeconfig = servedBy(t, api)
 	secret := f.secret("k-secret")
-	f.create(secret)
+	f.store.Add(secret)
 	f.Inject(fake.Fault{Method: http.MethodGet, Path: "/volume", Status: http.StatusForbidden})
 	wants := func(step, permissions, services string) {
 		t.Helper()
@@ -105,10 +105,10 @@ func TestPreflight(t *testing.T) {
 	}
 	api.denied.Store("pods")
 	f.Inject(fake.Fault{Method: http.MethodGet, Path: "/load-balancer", Status: http.StatusForbidden})
-	f.update(secret, func() { secret.Labels = map[string]string{"rotated": "true"} })
+	f.store.Change(secret, func() { secret.Labels = map[string]string{"rotated": "true"} })
 	wants("a changed Secret", "False/PermissionsMissing", "False/Forbidden")
-	// What responds no more is no longer known, when there is another Secret.
-	f.update(secret, func() {
+	// What responds no more is not known any more, when there is another Secret.
+	f.store.Change(secret, func() {
 		secret.Data["kubeconfig"], secret.Data["openstack-password"] = []byte("no"), []byte("wrong")
 	})
 	wants("a broken Secret", "Unknown/NotChecked", "Unknown/NotChecked")
@@ -132,7 +132,7 @@ func TestPreflightUnknownUser(t *testing.T) {
 			api := &reviewing{message: c.message}
 			api.code.Store(c.code)
 			f.kubeconfig = servedBy(t, api)
-			f.create(f.secret("k-secret"))
+			f.store.Add(f.secret("k-secret"))
 			wantConditions(t, f.settled(k), c.reachable, "True/Reachable")
 			if got := klustertest.Condition(k, kubernikusv1.ConditionClusterPermissionsGranted); got != "Unknown/NotChecked" {
 				t.Errorf("ClusterPermissionsGranted = %s, want Unknown", got)

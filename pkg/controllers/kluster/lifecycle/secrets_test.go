@@ -28,24 +28,24 @@ func TestCredentialsInTwoSecrets(t *testing.T) {
 	}
 	kubeconfig := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: klustertest.Namespace, Name: "web-kubeconfig", UID: "kc"}, Data: map[string][]byte{"value": f.kubeconfig}}
 	cloud := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: klustertest.Namespace, Name: "web-cloud-config", UID: "cc"}, Data: map[string][]byte{"clouds.yaml": clouds("password"), "cacert": []byte("\n")}}
-	f.create(kubeconfig, cloud)
+	f.store.Add(kubeconfig, cloud)
 	wantConditions(t, f.settled(k), "True/Reachable", "True/Reachable")
 	for _, s := range []*corev1.Secret{kubeconfig, cloud} {
-		if f.get(s); !isHeld(s) {
+		if f.store.Find(s); !isHeld(s) {
 			t.Errorf("Secret %s is not held", s.Name)
 		}
 	}
 	f.AddUser("gardener", "rotated", "garden")
 	f.RevokeTokens()
-	f.update(cloud, func() { cloud.Data["clouds.yaml"] = clouds("rotated") })
+	f.store.Change(cloud, func() { cloud.Data["clouds.yaml"] = clouds("rotated") })
 	wantConditions(t, f.settled(k), "True/Reachable", "True/Reachable")
-	f.update(kubeconfig, func() { kubeconfig.Data["value"] = []byte("broken") })
+	f.store.Change(kubeconfig, func() { kubeconfig.Data["value"] = []byte("broken") })
 	wantConditions(t, f.settled(k), "False/SecretInvalid", "True/Reachable")
-	// The finalizers of Secrets that a Kluster no longer uses are removed.
-	f.update(k, func() { k.Spec.SecretRef, k.Generation = kubernikusv1.SecretReference{Name: "k-secret"}, 2 })
+	// A Kluster that uses other Secrets lets these go.
+	f.store.Change(k, func() { k.Spec.SecretRef, k.Generation = kubernikusv1.SecretReference{Name: "k-secret"}, 2 })
 	f.settled(k)
 	for _, s := range []*corev1.Secret{kubeconfig, cloud} {
-		if f.get(s); isHeld(s) {
+		if f.store.Find(s); isHeld(s) {
 			t.Errorf("Secret %s is held, and no Kluster uses it", s.Name)
 		}
 	}

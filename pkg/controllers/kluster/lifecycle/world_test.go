@@ -13,14 +13,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/yaml"
 
@@ -29,13 +26,14 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
 	"groundskeeper.io/groundskeeper/test/support/klustertest"
+	"groundskeeper.io/groundskeeper/test/support/kubetest"
 )
 
 // flow is the controller on a store, a fake cloud and an API server.
 type flow struct {
 	*fake.Server
 	t        *testing.T
-	store    client.WithWatch
+	store    *kubetest.Server
 	r        *reconciler
 	clock    *clocktesting.FakePassiveClock
 	recorder *events.FakeRecorder
@@ -44,7 +42,6 @@ type flow struct {
 	kubeconfig []byte
 	network    string
 	router     string
-	writes     int
 }
 
 func newFlow(t *testing.T, objects ...client.Object) *flow {
@@ -56,16 +53,6 @@ func newFlow(t *testing.T, objects ...client.Object) *flow {
 	f.router = f.AddRouter("garden", f.network)
 	f.kubeconfig = servedBy(t, http.HandlerFunc(version136))
 	f.store = klustertest.NewStore(t, objects...)
-	counted := interceptor.NewClient(f.store, interceptor.Funcs{
-		SubResourceApply: func(ctx context.Context, c client.Client, name string, object runtime.ApplyConfiguration, options ...client.SubResourceApplyOption) error {
-			f.writes++
-			return c.SubResource(name).Apply(ctx, object, options...)
-		},
-		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
-			f.writes++
-			return c.Patch(ctx, object, patch, options...)
-		},
-	})
 	clients, err := openstack.NewClients(openstack.Options{QPS: 1e6, Burst: 1e6, MinBackoff: time.Nanosecond, Attempts: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +62,7 @@ func newFlow(t *testing.T, objects ...client.Object) *flow {
 		t.Fatal(err)
 	}
 	f.r = &reconciler{
-		client: counted, live: f.store, clients: clients, clock: f.clock, recorder: f.recorder, meters: meters,
+		client: f.store.Client(), live: f.store.Live(), clients: clients, clock: f.clock, recorder: f.recorder, meters: meters,
 		clouds: &kluster.Pool[cloudView]{Limit: 2, Timeout: time.Minute}, workloads: &kluster.Pool[workloadView]{Limit: 1, Timeout: time.Minute},
 		states: map[types.NamespacedName]*state{},
 	}
@@ -110,15 +97,6 @@ func (f *flow) secret(name string) *corev1.Secret {
 	return klustertest.Secret(name, f.AuthURL(), "gardener", "password", "garden", map[string][]byte{"kubeconfig": f.kubeconfig})
 }
 
-func (f *flow) create(objects ...client.Object) {
-	f.t.Helper()
-	for _, object := range objects {
-		if err := f.store.Create(f.t.Context(), object); err != nil {
-			f.t.Fatal(err)
-		}
-	}
-}
-
 func (f *flow) reconcile(name string) reconcile.Result {
 	f.t.Helper()
 	result, err := f.r.Reconcile(f.t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Namespace: klustertest.Namespace, Name: name}})
@@ -138,26 +116,8 @@ func (f *flow) settled(k *kubernikusv1.Kluster) *kubernikusv1.Kluster {
 		f.queue.Done(request)
 		f.reconcile(request.Name)
 	}
-	f.get(k)
+	f.store.Find(k)
 	return k
-}
-
-func (f *flow) get(object client.Object) bool {
-	f.t.Helper()
-	err := f.store.Get(f.t.Context(), client.ObjectKeyFromObject(object), object)
-	if err != nil && !apierrors.IsNotFound(err) {
-		f.t.Fatal(err)
-	}
-	return err == nil
-}
-
-func (f *flow) update(object client.Object, how func()) {
-	f.t.Helper()
-	f.get(object)
-	how()
-	if err := f.store.Update(f.t.Context(), object); err != nil {
-		f.t.Fatal(err)
-	}
 }
 
 func wantConditions(t *testing.T, k *kubernikusv1.Kluster, apiserver, openstack string) {

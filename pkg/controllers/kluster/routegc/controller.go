@@ -15,7 +15,6 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -107,7 +106,7 @@ func (r *reconciler) siblingsOf(ctx context.Context, object client.Object) []rec
 
 // changed drops updates that change nothing here, such as the controller's own of the status. A resync passes.
 func changed() predicate.Predicate {
-	return updates(func(before, after *kubernikusv1.Kluster) bool {
+	return kluster.Updates(func(before, after *kubernikusv1.Kluster) bool {
 		return before.ResourceVersion == after.ResourceVersion || basisOf(before) != basisOf(after) ||
 			!equality.Semantic.DeepEqual(before.Annotations, after.Annotations) ||
 			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero()
@@ -116,17 +115,9 @@ func changed() predicate.Predicate {
 
 // rangeChanged admits what changes which addresses of which router are whose.
 func rangeChanged() predicate.Predicate {
-	return updates(func(before, after *kubernikusv1.Kluster) bool {
+	return kluster.Updates(func(before, after *kubernikusv1.Kluster) bool {
 		return before.RouterID() != after.RouterID() || before.PodRanges() != after.PodRanges() || before.UsesRouter() != after.UsesRouter()
 	})
-}
-
-func updates(passes func(before, after *kubernikusv1.Kluster) bool) predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, wasKluster := e.ObjectOld.(*kubernikusv1.Kluster)
-		after, isKluster := e.ObjectNew.(*kubernikusv1.Kluster)
-		return wasKluster && isKluster && passes(before, after)
-	}}
 }
 
 // basis is what reconciles once worth making before its time.

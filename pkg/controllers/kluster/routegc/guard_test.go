@@ -37,3 +37,47 @@ func TestFinalCheckOfThePlace(t *testing.T) {
 		})
 	}
 }
+
+// A Kluster that is being deleted has a target whenever there is a router to check, and the reason why its routes are left alone.
+func TestTargetFor(t *testing.T) {
+	type changes = []func(*kubernikusv1.Kluster)
+	noCloud := func(k *kubernikusv1.Kluster) { k.Spec.NoCloud = true }
+	off, dry := gc(kubernikusv1.RouteGCSpec{Enabled: new(false)}), gc(kubernikusv1.RouteGCSpec{DryRun: new(true)})
+	other, rival := klustertest.Kluster("s", routed, pods("100.101.0.0/16")), klustertest.Kluster("s", routed, pods("100.100.128.0/17"))
+	for name, c := range map[string]struct {
+		kluster  changes
+		sibling  *kubernikusv1.Kluster
+		router   string // "-": no target
+		why      string
+		siblings int
+		dryRun   bool
+	}{
+		"going":          {changes{routed, klustertest.Going}, nil, routerID, "", 0, false},
+		"sibling":        {changes{routed}, other, routerID, "", 1, false},
+		"dry run":        {changes{routed, dry}, other, routerID, "", 1, true},
+		"off":            {changes{routed, off}, other, routerID, ReasonDisabled, 1, false},
+		"conflict":       {changes{routed}, rival, routerID, kubernikusv1.ReasonCIDRConflict, 0, false},
+		"off, conflict":  {changes{routed, off}, rival, routerID, ReasonDisabled, 0, false},
+		"unknown router": {nil, nil, "", ReasonRouterUnknown, 0, false},
+		"unknown, off":   {changes{off}, nil, "", ReasonDisabled, 0, false},
+		"no cloud":       {changes{routed, noCloud}, other, "-", "", 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := klustertest.Kluster("k", c.kluster...)
+			all := []kubernikusv1.Kluster{*k}
+			if c.sibling != nil {
+				all = append(all, *c.sibling)
+			}
+			target, why := TargetFor(k, all, defaults().RouteGC)
+			if reason, _, _ := strings.Cut(why, ":"); reason != c.why {
+				t.Errorf("why: %q", why)
+			}
+			if target == nil {
+				target = &Target{RouterID: "-"}
+			}
+			if target.RouterID != c.router || len(target.Scope.Siblings) != c.siblings || target.DryRun != c.dryRun {
+				t.Errorf("got %+v", target)
+			}
+		})
+	}
+}

@@ -4,19 +4,17 @@
 package routegc
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	clientfake "sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
@@ -24,6 +22,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
 	"groundskeeper.io/groundskeeper/test/support/klustertest"
+	"groundskeeper.io/groundskeeper/test/support/kubetest"
 )
 
 var errFailed = errors.New("failed")
@@ -32,13 +31,12 @@ var errFailed = errors.New("failed")
 type flow struct {
 	*fake.Server
 	t        *testing.T
-	store    client.WithWatch
+	store    *kubetest.Server
 	r        *reconciler
 	clock    *clocktesting.FakePassiveClock
 	recorder *events.FakeRecorder
 	network  string
 	router   string
-	writes   int
 	// lost is the response of the fence.
 	lost  error
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -52,14 +50,10 @@ func newFlow(t *testing.T, objects ...client.Object) *flow {
 	f.network = f.AddNetwork("10.0.0.0/24")
 	f.router = f.AddRouter("garden", f.network)
 	f.AddServer("garden", f.network, "10.0.0.5", "ACTIVE")
-	f.store = klustertest.StoreBuilder(t).WithIndex(&kubernikusv1.Kluster{}, byRouter, routerKeys).
-		WithObjects(append(objects, klustertest.Secret("k-secret", f.AuthURL(), "gardener", "password", "garden", nil))...).Build()
-	counted := interceptor.NewClient(f.store, interceptor.Funcs{
-		SubResourceApply: func(ctx context.Context, c client.Client, name string, object runtime.ApplyConfiguration, options ...client.SubResourceApplyOption) error {
-			f.writes++
-			return c.SubResource(name).Apply(ctx, object, options...)
-		},
-	})
+	f.store = klustertest.BuildStore(t, func(builder *clientfake.ClientBuilder) {
+		builder.WithIndex(&kubernikusv1.Kluster{}, byRouter, routerKeys)
+	},
+		append(objects, klustertest.Secret("k-secret", f.AuthURL(), "gardener", "password", "garden", nil))...)
 	clients, err := openstack.NewClients(openstack.Options{QPS: 1e6, Burst: 1e6, MinBackoff: time.Nanosecond, Attempts: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +63,7 @@ func newFlow(t *testing.T, objects ...client.Object) *flow {
 		t.Fatal(err)
 	}
 	f.r = &reconciler{
-		client: counted, live: f.store, clients: clients, config: defaults().RouteGC, fence: func() error { return f.lost }, clock: f.clock,
+		client: f.store.Client(), live: f.store.Live(), clients: clients, config: defaults().RouteGC, fence: func() error { return f.lost }, clock: f.clock,
 		recorder: f.recorder, meters: meters, passes: &kluster.Pool[passed]{Limit: 2, Timeout: time.Minute}, wakes: &Wakes{}, states: map[types.NamespacedName]*state{},
 	}
 	f.queue = klustertest.Queue(t)
@@ -91,12 +85,7 @@ func routedBy(id string) func(*kubernikusv1.Kluster) {
 // change edits a Kluster as its user.
 func (f *flow) change(k *kubernikusv1.Kluster, how func(*kubernikusv1.Kluster)) {
 	f.t.Helper()
-	f.get(k)
-	how(k)
-	k.Generation++
-	if err := f.store.Update(f.t.Context(), k); err != nil {
-		f.t.Fatal(err)
-	}
+	f.store.Change(k, func() { how(k) })
 }
 
 func (f *flow) get(k *kubernikusv1.Kluster) *kubernikusv1.Kluster {

@@ -70,7 +70,7 @@ func TestConnection(t *testing.T) {
 	cluster := f.cluster
 	cluster.Put("nodes", "{metadata: {name: a}}")
 	cluster.Deny("delete persistentvolumes", true)
-	f.create(f.secret("k-secret", "first"))
+	f.store.Add(f.secret("k-secret", "first"))
 	f.settle(k, "False/"+ReasonForbidden)
 	cluster.Deny("delete persistentvolumes", false)
 	f.settle(k, "True/"+ReasonRunning)
@@ -86,7 +86,7 @@ func TestConnection(t *testing.T) {
 
 	// New credentials: nothing continues with the old ones.
 	secret := f.secret("k-secret", "first")
-	f.update(secret, func() { secret.Data = f.secret("", "second").Data })
+	f.store.Change(secret, func() { secret.Data = f.secret("", "second").Data })
 	var requests []string // the cluster reports each of them once
 	eventually(t, "the new session watches", func() bool {
 		f.reconcile(k)
@@ -102,7 +102,7 @@ func TestConnection(t *testing.T) {
 	}
 
 	// Paused: no watch, no gauge, no series of the cluster.
-	f.update(k, func() { klustertest.Annotated("groundskeeper.io/paused")(k) })
+	f.store.Change(k, func() { klustertest.Annotated("groundskeeper.io/paused")(k) })
 	f.settle(k, "Unknown/"+ReasonPaused)
 	eventually(t, "nothing runs", func() bool {
 		n, err := testutil.GatherAndCount(registry, "groundskeeper_local_volume_brake_engaged")
@@ -118,7 +118,7 @@ func TestNoLeak(t *testing.T) {
 	f.real()
 	f.cluster.Put("nodes", "{metadata: {name: a}}")
 	secret := f.secret("k-secret", "first")
-	f.create(secret)
+	f.store.Add(secret)
 	before := runtime.NumGoroutine()
 	annotated := false
 	for i := range 20 {
@@ -126,7 +126,7 @@ func TestNoLeak(t *testing.T) {
 		if i%2 == 0 {
 			f.settle(k, "True/"+ReasonRunning)
 		}
-		f.update(k, func() {
+		f.store.Change(k, func() {
 			if annotated = !annotated; annotated {
 				klustertest.Annotated("groundskeeper.io/paused")(k)
 			} else {
@@ -135,15 +135,13 @@ func TestNoLeak(t *testing.T) {
 		})
 		if annotated {
 			f.settle(k, "Unknown/"+ReasonPaused)
-			f.update(k, func() { k.Annotations = nil })
+			f.store.Change(k, func() { k.Annotations = nil })
 			annotated = false
 		}
-		f.update(secret, func() { secret.Data = f.secret("", "token"+string(rune('a'+i))).Data })
+		f.store.Change(secret, func() { secret.Data = f.secret("", "token"+string(rune('a'+i))).Data })
 	}
-	f.update(k, func() { k.Finalizers = nil })
-	if err := f.store.Delete(t.Context(), k); err != nil {
-		t.Fatal(err)
-	}
+	f.store.Change(k, func() { k.Finalizers = nil })
+	f.store.Remove(k)
 	eventually(t, "all sessions end", func() bool {
 		f.reconcile(k)
 		return len(f.r.sessions) == 0
@@ -173,7 +171,7 @@ func TestUnreachable(t *testing.T) {
 	second := newFlow(t)
 	second.cluster.Break(http.StatusServiceUnavailable)
 	secret := second.secret("k-secret", "first")
-	f.create(secret, f.secret("other-secret", "first"))
+	f.store.Add(secret, f.secret("other-secret", "first"))
 	f.reconcile(k)
 	f.settle(other, "True/"+ReasonRunning)
 	if got := f.condition(k); got != "" {
@@ -197,7 +195,7 @@ func must[T any](value T, err error) T {
 func TestWait(t *testing.T) {
 	k := klustertest.Kluster("k")
 	f := newFlow(t, k)
-	f.create(f.secret("k-secret", "first"))
+	f.store.Add(f.secret("k-secret", "first"))
 	f.reconcile(k)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)

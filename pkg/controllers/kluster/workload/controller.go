@@ -74,7 +74,7 @@ func AddToManager(mgr manager.Manager, config *configv1alpha1.ControllersConfigu
 		inbox: &inbox{}, sessions: map[types.NamespacedName]*session{},
 		open: connector{options: options, meters: meters, volumes: volumes, pauses: realPauses()}.open,
 	}
-	b := kluster.Builder(mgr, ControllerName, config.Kluster, changed(), kluster.UsersOf(r.client, nil)).
+	b := kluster.Builder(mgr, ControllerName, config.Kluster, kluster.Changed(), kluster.UsersOf(r.client, nil)).
 		WatchesRawSource(r.inbox)
 	if err := kluster.Complete(b, ControllerName, r); err != nil {
 		return err

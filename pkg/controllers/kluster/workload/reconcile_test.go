@@ -12,32 +12,30 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/test/support/klustertest"
+	"groundskeeper.io/groundskeeper/test/support/kubetest"
 	"groundskeeper.io/groundskeeper/test/support/localvolumetest"
 )
 
 // flow is the controller on a store, whose sessions are only noted, or real.
 type flow struct {
 	t         *testing.T
-	store     client.WithWatch
+	store     *kubetest.Server
 	r         *reconciler
 	clock     *clocktesting.FakePassiveClock
 	queue     workqueue.TypedRateLimitingInterface[reconcile.Request]
 	recorder  *events.FakeRecorder
 	cluster   *localvolumetest.APIServer
-	writes    int
 	opened    []*noted
 	rejection error
 }
@@ -60,14 +58,8 @@ func newFlow(t *testing.T, objects ...client.Object) *flow {
 	f := &flow{t: t, clock: clocktesting.NewFakePassiveClock(time.Now()), queue: klustertest.Queue(t), recorder: events.NewFakeRecorder(100)}
 	f.cluster = localvolumetest.NewAPIServer(t)
 	f.store = klustertest.NewStore(t, objects...)
-	counted := interceptor.NewClient(f.store, interceptor.Funcs{
-		SubResourceApply: func(ctx context.Context, c client.Client, name string, object runtime.ApplyConfiguration, options ...client.SubResourceApplyOption) error {
-			f.writes++
-			return c.SubResource(name).Apply(ctx, object, options...)
-		},
-	})
 	f.r = &reconciler{
-		client: counted, live: f.store, config: defaults(), recorder: f.recorder, inbox: &inbox{}, sessions: map[types.NamespacedName]*session{},
+		client: f.store.Client(), live: f.store.Live(), config: defaults(), recorder: f.recorder, inbox: &inbox{}, sessions: map[types.NamespacedName]*session{},
 		options: Options{NodeDeleted: func(types.NamespacedName, types.UID) {}, Fence: func() error { return nil }, Clock: f.clock},
 	}
 	f.r.open = func(ctx context.Context, b blueprint, _ func()) (reporter, func(), error) {
@@ -101,26 +93,6 @@ func (f *flow) reconcile(k *kubernikusv1.Kluster) reconcile.Result {
 // secret leads to the cluster.
 func (f *flow) secret(name, token string) *corev1.Secret {
 	return klustertest.Secret(name, "http://cloud", "u", "p", "project", map[string][]byte{kluster.KeyKubeconfig: f.cluster.Kubeconfig(token)})
-}
-
-func (f *flow) create(objects ...client.Object) {
-	f.t.Helper()
-	for _, object := range objects {
-		if err := f.store.Create(f.t.Context(), object); err != nil {
-			f.t.Fatal(err)
-		}
-	}
-}
-
-func (f *flow) update(object client.Object, how func()) {
-	f.t.Helper()
-	if err := f.store.Get(f.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
-		f.t.Fatal(err)
-	}
-	how()
-	if err := f.store.Update(f.t.Context(), object); err != nil {
-		f.t.Fatal(err)
-	}
 }
 
 func (f *flow) condition(k *kubernikusv1.Kluster) string {
@@ -170,7 +142,7 @@ func TestSessions(t *testing.T) {
 	f := newFlow(t, k)
 	f.reconcile(k)
 	f.last(0)
-	f.create(f.secret("k-secret", "first"))
+	f.store.Add(f.secret("k-secret", "first"))
 	f.reconcile(k)
 	first := f.last(1)
 	if first.uid != k.UID || !first.nodes || first.volumes != nil || first.again || first.config.BearerToken != "first" {
@@ -179,62 +151,58 @@ func TestSessions(t *testing.T) {
 
 	// What does not matter to it.
 	secret := f.secret("k-secret", "first")
-	f.update(secret, func() { secret.Data["openstack-password"] = []byte("another") })
-	f.update(k, func() { k.Spec.Version = "1.36.3"; k.Generation++ })
+	f.store.Change(secret, func() { secret.Data["openstack-password"] = []byte("another") })
+	f.store.Change(k, func() { k.Spec.Version = "1.36.3"; k.Generation++ })
 	f.reconcile(k)
 	f.last(1)
 
 	// A new way into the cluster.
-	f.update(secret, func() { secret.Data = f.secret("", "second").Data })
+	f.store.Change(secret, func() { secret.Data = f.secret("", "second").Data })
 	f.replaced(k, first)
 	second := f.last(2)
 	if second.config.BearerToken != "second" || !second.again {
 		t.Errorf("the session is of %+v", second.blueprint)
 	}
 	// Another plan.
-	f.update(k, func() { cleaned("local")(k) })
+	f.store.Change(k, func() { cleaned("local")(k) })
 	f.replaced(k, second)
 	third := f.last(3)
-	f.update(k, func() { k.Spec.LocalVolumeCleanup.PVCDeletionDelay = &metav1.Duration{Duration: time.Second} })
+	f.store.Change(k, func() { k.Spec.LocalVolumeCleanup.PVCDeletionDelay = &metav1.Duration{Duration: time.Second} })
 	f.replaced(k, third)
 	fourth := f.last(4)
 	// Paused, and on again.
-	f.update(k, func() { klustertest.Annotated("groundskeeper.io/paused")(k) })
+	f.store.Change(k, func() { klustertest.Annotated("groundskeeper.io/paused")(k) })
 	f.replaced(k, fourth)
 	f.last(4)
 	if got := f.condition(k); got != "Unknown/"+ReasonPaused {
 		t.Error(got)
 	}
-	f.update(k, func() { k.Annotations = nil })
+	f.store.Change(k, func() { k.Annotations = nil })
 	f.reconcile(k)
 	fifth := f.last(5)
 	// A Secret without a kubeconfig.
-	f.update(secret, func() { delete(secret.Data, kluster.KeyKubeconfig) })
+	f.store.Change(secret, func() { delete(secret.Data, kluster.KeyKubeconfig) })
 	f.replaced(k, fifth)
 	f.last(5)
 	if got := f.condition(k); got != "False/"+ReasonNotConfigured {
 		t.Error(got)
 	}
-	f.update(secret, func() { secret.Data = f.secret("", "third").Data })
+	f.store.Change(secret, func() { secret.Data = f.secret("", "third").Data })
 	f.reconcile(k)
 	sixth := f.last(6)
 	// Another Kluster of the same name.
-	f.update(k, func() { k.Finalizers = nil })
-	if err := f.store.Delete(t.Context(), k); err != nil {
-		t.Fatal(err)
-	}
+	f.store.Change(k, func() { k.Finalizers = nil })
+	f.store.Remove(k)
 	another := klustertest.Kluster("k", func(other *kubernikusv1.Kluster) { other.UID, other.Spec = "another", k.Spec })
-	f.create(another)
+	f.store.Add(another)
 	f.replaced(another, sixth)
 	seventh := f.last(7)
 	if seventh.uid != "another" || seventh.again {
 		t.Errorf("the session is of %+v", seventh.blueprint)
 	}
 	// And then none.
-	f.update(another, func() { another.Finalizers = nil })
-	if err := f.store.Delete(t.Context(), another); err != nil {
-		t.Fatal(err)
-	}
+	f.store.Change(another, func() { another.Finalizers = nil })
+	f.store.Remove(another)
 	f.replaced(another, seventh)
 	f.last(7)
 	if len(f.r.sessions) != 0 {
@@ -246,13 +214,13 @@ func TestSessions(t *testing.T) {
 func TestCondition(t *testing.T) {
 	k := klustertest.Kluster("k", cleaned("local"))
 	f := newFlow(t, k)
-	f.create(f.secret("k-secret", "first"))
+	f.store.Add(f.secret("k-secret", "first"))
 	report := func(status metav1.ConditionStatus, reason string) {
 		f.opened[0].reported = &metav1.Condition{Type: kubernikusv1.ConditionLocalVolumeCleanup, Status: status, Reason: reason, Message: "m"}
 	}
 	f.reconcile(k)
-	if got := f.condition(k); got != "" || f.writes != 0 {
-		t.Errorf("nothing is known: %q, %d writes", got, f.writes)
+	if got := f.condition(k); got != "" || f.store.Count() != 0 {
+		t.Errorf("nothing is known: %q, %d writes", got, f.store.Count())
 	}
 	for step, want := range []struct {
 		status metav1.ConditionStatus
@@ -266,8 +234,8 @@ func TestCondition(t *testing.T) {
 		for range 3 {
 			f.reconcile(k)
 		}
-		if got := f.condition(k); got != string(want.status)+"/"+want.reason || f.writes != step+1 {
-			t.Errorf("%+v: %s, %d writes", want, got, f.writes)
+		if got := f.condition(k); got != string(want.status)+"/"+want.reason || f.store.Count() != step+1 {
+			t.Errorf("%+v: %s, %d writes", want, got, f.store.Count())
 		}
 		if got := len(f.recorder.Events); got != want.events {
 			t.Errorf("%+v: %d events", want, got)
@@ -280,7 +248,7 @@ func TestCondition(t *testing.T) {
 	if got := f.reconcile(k).RequeueAfter; got != 7*time.Second {
 		t.Errorf("the next check is in %s", got)
 	}
-	f.update(k, func() { k.Spec.LocalVolumeCleanup = nil })
+	f.store.Change(k, func() { k.Spec.LocalVolumeCleanup = nil })
 	f.replaced(k, f.opened[0])
 	if got := f.condition(k); got != "" {
 		t.Errorf("not requested any more: %s", got)
@@ -291,13 +259,13 @@ func TestCondition(t *testing.T) {
 func TestUnusable(t *testing.T) {
 	k := klustertest.Kluster("k", cleaned("local"))
 	f := newFlow(t, k)
-	f.create(klustertest.Secret("k-secret", "http://cloud", "u", "p", "project", map[string][]byte{kluster.KeyKubeconfig: []byte("token: hunter2")}))
+	f.store.Add(klustertest.Secret("k-secret", "http://cloud", "u", "p", "project", map[string][]byte{kluster.KeyKubeconfig: []byte("token: hunter2")}))
 	f.reconcile(k)
 	if got := f.condition(k); got != "False/"+ReasonNotConfigured {
 		t.Error(got)
 	}
 	secret := f.secret("k-secret", "first")
-	f.update(secret, func() { secret.Data = f.secret("", "first").Data })
+	f.store.Change(secret, func() { secret.Data = f.secret("", "first").Data })
 	f.rejection = errors.New("the credentials of the cluster cannot be used")
 	f.reconcile(k)
 	if got := f.condition(k); got != "False/"+ReasonNotConfigured || !strings.Contains(k.Status.Conditions[0].Message, "cannot be used") {

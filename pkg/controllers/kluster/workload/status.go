@@ -10,13 +10,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
@@ -103,20 +100,4 @@ func (r *reconciler) announce(k *kubernikusv1.Kluster, condition, last *metav1.C
 		return
 	}
 	r.recorder.Eventf(k, nil, kind, "LocalVolumeCleanup"+condition.Reason, actionClean, "%s", kluster.Bounded(condition.Message))
-}
-
-// changed drops updates that change nothing here, such as the controller's own of the status. A resync passes.
-func changed() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, wasKluster := e.ObjectOld.(*kubernikusv1.Kluster)
-		after, isKluster := e.ObjectNew.(*kubernikusv1.Kluster)
-		if !wasKluster || !isKluster {
-			return false
-		}
-		return before.ResourceVersion == after.ResourceVersion || before.UID != after.UID || before.Generation != after.Generation ||
-			!equality.Semantic.DeepEqual(before.Annotations, after.Annotations) ||
-			!equality.Semantic.DeepEqual(before.Finalizers, after.Finalizers) ||
-			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
-			before.Status.Apiserver != after.Status.Apiserver
-	}}
 }

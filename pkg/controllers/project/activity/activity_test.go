@@ -4,21 +4,18 @@
 package activity
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 	"groundskeeper.io/groundskeeper/pkg/kit"
+	"groundskeeper.io/groundskeeper/test/support/kubetest"
 )
 
 var noon = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -54,36 +51,23 @@ func TestHappened(t *testing.T) {
 // cluster is a reconciler with the Project dev on a store that counts writes.
 type cluster struct {
 	*reconciler
-	t      *testing.T
-	store  client.WithWatch
-	writes int
-	err    error
+	t     *testing.T
+	store *kubetest.Server
+	// err fails each write.
+	err error
 }
 
 func newCluster(t *testing.T, change ...func(*gardenerv1beta1.Project, *corev1.Namespace)) *cluster {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, gardenerv1beta1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
 	project := &gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: "dev", UID: "1"}}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "garden-dev",
 		Labels: map[string]string{gardenerv1beta1.LabelProjectName: "dev"}, Annotations: map[string]string{gardenerv1beta1.AnnotationProjectUID: "1"}}}
 	for _, f := range change {
 		f(project, namespace)
 	}
-	c := &cluster{t: t, store: fake.NewClientBuilder().WithScheme(scheme).WithObjects(project, namespace).WithStatusSubresource(project).Build()}
-	c.reconciler = &reconciler{client: interceptor.NewClient(c.store, interceptor.Funcs{
-		SubResourcePatch: func(ctx context.Context, _ client.Client, name string, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
-			c.writes++
-			if c.err != nil {
-				return c.err
-			}
-			return c.store.SubResource(name).Patch(ctx, object, patch, options...)
-		},
-	})}
+	c := &cluster{t: t, store: kubetest.New(t, project, namespace)}
+	c.store.Fault = func(int, kubetest.Write) error { return c.err }
+	c.reconciler = &reconciler{client: c.store.Client()}
 	return c
 }
 
@@ -115,11 +99,11 @@ func TestActivityIsCoalesced(t *testing.T) {
 		if err := c.happens(noon.Add(step.at)); err != nil {
 			t.Fatal(err)
 		}
-		if last := c.last(); last == nil || !last.Time.Equal(noon.Add(step.last)) || c.writes != step.writes {
-			t.Errorf("after %s: %s, %d writes", step.at, last, c.writes)
+		if last := c.last(); last == nil || !last.Time.Equal(noon.Add(step.last)) || c.store.Count() != step.writes {
+			t.Errorf("after %s: %s, %d writes", step.at, last, c.store.Count())
 		}
 	}
-	if _, err := c.Reconcile(t.Context(), requestFor("garden-dev")); err != nil || c.writes != 3 {
+	if _, err := c.Reconcile(t.Context(), requestFor("garden-dev")); err != nil || c.store.Count() != 3 {
 		t.Errorf("without an activity it wrote: %v", err)
 	}
 }
@@ -175,8 +159,8 @@ func TestWhoseActivityIsNotWritten(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, change)
-			if err := c.happens(noon); err != nil || c.writes > 0 || len(c.pending.at) > 0 {
-				t.Errorf("%d writes, %v", c.writes, err)
+			if err := c.happens(noon); err != nil || c.store.Count() > 0 || len(c.pending.at) > 0 {
+				t.Errorf("%d writes, %v", c.store.Count(), err)
 			}
 		})
 	}

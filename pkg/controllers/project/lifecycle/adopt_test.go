@@ -14,6 +14,7 @@ import (
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	"groundskeeper.io/groundskeeper/pkg/kit"
+	"groundskeeper.io/groundskeeper/test/support/kubetest"
 )
 
 // existing is a namespace that was there before its Project.
@@ -33,7 +34,7 @@ func TestAdoption(t *testing.T) {
 	c := newCluster(t)
 	labels := projectLabelled("dev")
 	labels["team"] = "a"
-	c.add(existing("garden-dev", labels, map[string]string{"b": "c"}))
+	c.store.Add(existing("garden-dev", labels, map[string]string{"b": "c"}))
 	c.project("dev", wanting("garden-dev"))
 	c.settle("dev")
 	namespace := &corev1.Namespace{}
@@ -68,8 +69,8 @@ func TestRejection(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				c := newCluster(t)
 				c.unseen = map[string]bool{test.namespace.Name: unseen}
-				c.add(test.namespace.DeepCopy())
-				c.add(kluster(test.namespace.Name, "secret"))
+				c.store.Add(test.namespace.DeepCopy())
+				c.store.Add(kluster(test.namespace.Name, "secret"))
 				before := &corev1.Namespace{}
 				c.read("", test.namespace.Name, before)
 				c.project("dev", wanting(test.namespace.Name))
@@ -95,10 +96,10 @@ func TestRejection(t *testing.T) {
 				if c.exists("", "gardener.cloud:system:project:dev", &rbacv1.ClusterRole{}) {
 					t.Error("roles for a namespace that was rejected")
 				}
-				c.reset()
+				c.store.Reset()
 				_, _ = c.reconcile("dev")
-				if status := c.writes[min(1, len(c.writes)):]; !unseen && len(c.writes) > 0 || len(status) > 0 || c.events() != nil {
-					t.Errorf("it is reported again: %q", c.writes)
+				if status := c.store.Writes()[min(1, c.store.Count()):]; !unseen && c.store.Count() > 0 || len(status) > 0 || c.events() != nil {
+					t.Errorf("it is reported again: %q", c.store.Writes())
 				}
 			})
 		}
@@ -107,7 +108,7 @@ func TestRejection(t *testing.T) {
 
 func TestRejectionEndsWithTheLabels(t *testing.T) {
 	c := newCluster(t)
-	c.add(existing("garden-x", nil, nil))
+	c.store.Add(existing("garden-x", nil, nil))
 	c.project("dev", wanting("garden-x"))
 	c.settle("dev")
 	change(c, existing("garden-x", nil, nil), func(ns *corev1.Namespace) { ns.Labels = projectLabelled("dev") })
@@ -120,15 +121,15 @@ func TestTerminatingNamespaceIsWaitedFor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t)
 			namespace := existing("garden-x", labels, nil)
-			c.add(namespace)
-			c.remove(namespace)
+			c.store.Add(namespace)
+			c.store.Remove(namespace)
 			c.project("dev", wanting("garden-x"))
 			result, err := c.reconcile("dev")
 			if err != nil || result.RequeueAfter != waitPeriod {
 				t.Errorf("%+v, %v", result, err)
 			}
 			if wrote := c.settle("dev"); wrote != 0 {
-				t.Errorf("waiting writes: %q", c.writes)
+				t.Errorf("waiting writes: %q", c.store.Writes())
 			}
 			hasPrefix(t, "NamespaceReady", c.condition("dev", gardenerv1beta1.ProjectNamespaceReady), "False NamespaceTerminating: ")
 			if phase := c.current("dev").Status.Phase; phase != gardenerv1beta1.ProjectPending {
@@ -148,12 +149,12 @@ func TestDeletedNamespaceComesBack(t *testing.T) {
 	c.settle("dev")
 	namespace := &corev1.Namespace{}
 	c.read("", *project.Spec.Namespace, namespace)
-	c.remove(namespace)
+	c.store.Remove(namespace)
 	c.settle("dev")
 	hasPrefix(t, "NamespaceReady", c.condition("dev", gardenerv1beta1.ProjectNamespaceReady), "False NamespaceTerminating: ")
 	c.finishDeletion(namespace.Name)
 	if wrote := c.settle("dev"); wrote != 6 { // namespace, 3+1 role bindings, status
-		t.Errorf("%d writes: %q", wrote, c.writes)
+		t.Errorf("%d writes: %q", wrote, c.store.Writes())
 	}
 	if c.current("dev").Status.Phase != gardenerv1beta1.ProjectReady {
 		t.Error("not Ready")
@@ -164,9 +165,10 @@ func TestDeletedNamespaceComesBack(t *testing.T) {
 func TestNamespaceDeletedDuringReconcile(t *testing.T) {
 	c := newCluster(t)
 	c.project("dev")
-	c.fault = func(_ int, write string) error {
+	c.store.Fault = func(_ int, w kubetest.Write) error {
+		write := w.String()
 		if strings.HasPrefix(write, "create role binding") {
-			return terminating("garden-dev")
+			return kubetest.Terminating("garden-dev")
 		}
 		return nil
 	}
@@ -190,11 +192,11 @@ func TestLateCache(t *testing.T) {
 	c.settle("dev")
 	c.events()
 	c.unseen = map[string]bool{*project.Spec.Namespace: true, "gardener.cloud:system:project:dev": true}
-	c.reset()
+	c.store.Reset()
 	if _, err := c.reconcile("dev"); err != nil {
 		t.Fatal(err)
 	}
-	for _, write := range c.writes {
+	for _, write := range c.store.Writes() {
 		if !strings.HasPrefix(write, "create ") {
 			t.Errorf("%s", write)
 		}
@@ -216,8 +218,8 @@ func TestReconcileRemovesOwnerReferencesOfEarlierVersions(t *testing.T) {
 			change(c, namespace, func(ns *corev1.Namespace) { ns.Labels = nil })
 		},
 		"blocked": func(c *cluster, project *gardenerv1beta1.Project, namespace *corev1.Namespace) {
-			c.add(kluster(namespace.Name, "a"))
-			c.remove(project)
+			c.store.Add(kluster(namespace.Name, "a"))
+			c.store.Remove(project)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -259,6 +261,6 @@ func TestReconcileMigratesRoles(t *testing.T) {
 		}
 	}
 	if wrote := c.settle("dev"); wrote != 0 {
-		t.Errorf("writes = %q, want none", c.writes)
+		t.Errorf("writes = %q, want none", c.store.Writes())
 	}
 }

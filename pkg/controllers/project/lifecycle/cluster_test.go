@@ -4,46 +4,34 @@
 package lifecycle
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/managedfields"
-	clientgoapply "k8s.io/client-go/applyconfigurations"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
-	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
-	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/test/support/kubetest"
 )
 
 // namespaceFinalizer stands for the work that Kubernetes does before a deleted namespace has been deleted.
 const namespaceFinalizer = "test/contents"
 
-// cluster is a reconciler on a store that behaves like an API server where the reconciler depends on it: uids,
-// preconditions, namespaces that terminate, and a cache that holds the labelled objects only. It counts writes and
-// can fail each of them.
+// cluster is a reconciler on an API server, whose cache has the labelled objects only.
 type cluster struct {
-	t *testing.T
-	// store is the truth, past the cache and the counting.
-	store      client.Client
+	t          *testing.T
+	store      *kubetest.Server
 	reconciler *reconciler
 	recorder   *events.FakeRecorder
 	time       time.Time
@@ -51,34 +39,15 @@ type cluster struct {
 	served     map[schema.GroupResource]bool
 	// servedErr is the response of a discovery that fails.
 	servedErr error
-	// fault may fail the write with the given number, counted from 0 since the last call of reset.
-	fault func(number int, write string) error
 	// unseen are the names of objects that the cache does not have yet.
 	unseen map[string]bool
-	// lost lets a write that returns an error succeed, as if only the response was lost.
-	lost bool
-
-	faults sync.Mutex
-	mu     sync.Mutex
-	writes []string
-	uids   int
 }
 
 func newCluster(t *testing.T, objects ...client.Object) *cluster {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, rbacv1.AddToScheme, gardenerv1beta1.AddToScheme, kubernikusv1.AddToScheme, gimbalv1.AddToScheme,
-	} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
-	store := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
-		WithStatusSubresource(&gardenerv1beta1.Project{}).
-		WithTypeConverters(projectConverter(t), clientgoapply.NewTypeConverter(scheme), managedfields.NewDeducedTypeConverter()).
-		WithIndex(&rbacv1.ClusterRole{}, extensionRoleIndex, indexExtensionRole).
-		Build()
+	store := kubetest.Build(t, func(builder *fake.ClientBuilder) {
+		builder.WithIndex(&rbacv1.ClusterRole{}, extensionRoleIndex, indexExtensionRole)
+	}, objects...)
 	outcomes, err := registerOutcomes(prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
@@ -89,14 +58,15 @@ func newCluster(t *testing.T, objects ...client.Object) *cluster {
 	}
 	c := &cluster{t: t, store: store, recorder: events.NewFakeRecorder(100), served: map[schema.GroupResource]bool{}}
 	c.time = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
-	cached := interceptor.NewClient(store, interceptor.Funcs{
-		Get: c.get, Create: c.create, Patch: c.patch, Delete: c.delete, SubResourceApply: c.applyStatus,
-		Update: func(context.Context, client.WithWatch, client.Object, ...client.UpdateOption) error {
-			return errors.New("the reconciler patches, it does not update")
-		},
-	})
-	c.followed = &followed{cluster: c, known: store, live: store}
-	c.reconciler = &reconciler{client: cached, live: store, contents: contents{c.followed}, recorder: c.recorder, outcomes: outcomes, timeToReady: timeToReady,
+	store.Cached, store.Admit = c.cached, terminates
+	store.Describe = func(w kubetest.Write) string {
+		if object, ok := w.Object.(client.Object); ok {
+			return w.Verb + " " + describe(object)
+		}
+		return w.Verb + " of " + describe(&gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: w.Name}})
+	}
+	c.followed = &followed{cluster: c, known: store, live: store.Live()}
+	c.reconciler = &reconciler{client: store.Client(), live: store.Live(), contents: contents{c.followed}, recorder: c.recorder, outcomes: outcomes, timeToReady: timeToReady,
 		now: func() time.Time { return c.time }}
 	for _, resource := range blockingResources()[:2] {
 		c.served[resource] = true
@@ -104,128 +74,26 @@ func newCluster(t *testing.T, objects ...client.Object) *cluster {
 	return c
 }
 
-// get reads as from a cache that was built with CacheOptions.
-func (c *cluster) get(ctx context.Context, store client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
-	if err := store.Get(ctx, key, object, options...); err != nil {
-		return err
-	}
-	if c.unseen[key.Name] {
-		return apierrors.NewNotFound(schema.GroupResource{Resource: fmt.Sprintf("%T", object)}, key.Name)
-	}
+// cached reports whether a cache that was built with CacheOptions has an object.
+func (c *cluster) cached(object client.Object) bool {
+	c.t.Helper()
 	restricted, err := CacheOptions()
 	if err != nil {
-		return err
+		c.t.Fatal(err)
 	}
 	for like, by := range restricted {
 		if fmt.Sprintf("%T", like) == fmt.Sprintf("%T", object) && !by.Label.Matches(labels.Set(object.GetLabels())) {
-			return apierrors.NewNotFound(schema.GroupResource{Resource: fmt.Sprintf("%T", object)}, key.Name)
+			return false
 		}
 	}
-	return nil
+	return !c.unseen[object.GetName()]
 }
 
-func (c *cluster) create(ctx context.Context, store client.WithWatch, object client.Object, options ...client.CreateOption) error {
-	return c.write("create", object, func() error {
-		if object.GetNamespace() != "" {
-			namespace := &corev1.Namespace{}
-			if err := store.Get(ctx, client.ObjectKey{Name: object.GetNamespace()}, namespace); err != nil {
-				return err
-			}
-			if !namespace.DeletionTimestamp.IsZero() {
-				return terminating(namespace.Name)
-			}
-		}
-		c.prepare(object)
-		return store.Create(ctx, object, options...)
-	})
-}
-
-// prepare gives an object what the API server gives it.
-func (c *cluster) prepare(object client.Object) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.uids++
-	object.SetUID(types.UID(fmt.Sprintf("uid-%d", c.uids)))
+// terminates has a namespace stay until finishDeletion when it is deleted.
+func terminates(object client.Object) {
 	if _, ok := object.(*corev1.Namespace); ok {
 		object.SetFinalizers(append(object.GetFinalizers(), namespaceFinalizer))
 	}
-}
-
-func terminating(namespace string) error {
-	err := apierrors.NewForbidden(schema.GroupResource{Resource: "rolebindings"}, "x", errors.New("namespace is being terminated"))
-	err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{
-		Type: corev1.NamespaceTerminatingCause, Message: "namespace " + namespace + " is being terminated", Field: "metadata.namespace"})
-	return err
-}
-
-func (c *cluster) patch(ctx context.Context, store client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
-	return c.write("patch", object, func() error {
-		data, err := patch.Data(object)
-		if err != nil {
-			return err
-		}
-		if !strings.Contains(string(data), `"resourceVersion"`) {
-			return fmt.Errorf("a patch of %s has no resourceVersion: %s", describe(object), data)
-		}
-		return store.Patch(ctx, object, patch, options...)
-	})
-}
-
-func (c *cluster) delete(ctx context.Context, store client.WithWatch, object client.Object, options ...client.DeleteOption) error {
-	return c.write("delete", object, func() error {
-		parsed := (&client.DeleteOptions{}).ApplyOptions(options)
-		if parsed.Preconditions == nil || parsed.Preconditions.UID == nil || parsed.Preconditions.ResourceVersion == nil {
-			return fmt.Errorf("a deletion of %s has no preconditions", describe(object))
-		}
-		found := object.DeepCopyObject().(client.Object)
-		if err := store.Get(ctx, client.ObjectKeyFromObject(object), found); err != nil {
-			return err
-		}
-		if found.GetUID() != *parsed.Preconditions.UID {
-			return apierrors.NewConflict(schema.GroupResource{Resource: "objects"}, object.GetName(), errors.New("the uid differs"))
-		}
-		return store.Delete(ctx, object, options...)
-	})
-}
-
-func (c *cluster) applyStatus(ctx context.Context, store client.Client, sub string, applied runtime.ApplyConfiguration, options ...client.SubResourceApplyOption) error {
-	project := &gardenerv1beta1.Project{}
-	project.Name = *applied.(interface{ GetName() *string }).GetName()
-	return c.write("apply "+sub+" of", project, func() error {
-		if err := store.Get(ctx, client.ObjectKeyFromObject(project), project); err != nil {
-			return err // the store would create it
-		}
-		return store.SubResource(sub).Apply(ctx, applied, options...)
-	})
-}
-
-// write counts a write, and fails it when it is to fail.
-func (c *cluster) write(verb string, object client.Object, do func() error) error {
-	c.mu.Lock()
-	number, name := len(c.writes), verb+" "+describe(object)
-	c.writes = append(c.writes, name)
-	c.mu.Unlock()
-	if err := c.failing(number, name); err != nil {
-		if c.lost {
-			_ = do()
-		}
-		return err
-	}
-	return do()
-}
-
-func (c *cluster) failing(number int, write string) error {
-	c.faults.Lock()
-	defer c.faults.Unlock()
-	if c.fault == nil {
-		return nil
-	}
-	return c.fault(number, write)
-}
-
-// reset discards the writes and faults so far.
-func (c *cluster) reset() {
-	c.writes, c.fault, c.lost = nil, nil, false
 }
 
 // project makes a Project as the API server would.
@@ -249,14 +117,14 @@ func (c *cluster) reconcile(project string) (reconcile.Result, error) {
 // settle passes until nothing is written any more, and returns how many writes that took.
 func (c *cluster) settle(project string) int {
 	c.t.Helper()
-	c.reset()
+	c.store.Reset()
 	for range 20 {
-		before := len(c.writes)
-		if _, err := c.reconcile(project); err == nil && len(c.writes) == before {
+		before := c.store.Count()
+		if _, err := c.reconcile(project); err == nil && c.store.Count() == before {
 			return before
 		}
 	}
-	c.t.Fatalf("the reconciler never stops to write: %q", c.writes)
+	c.t.Fatalf("the reconciler never stops to write: %q", c.store.Writes())
 	return 0
 }
 
@@ -295,23 +163,6 @@ func change[T client.Object](c *cluster, object T, edit func(T)) {
 	}
 }
 
-// add puts an object into the store manually.
-func (c *cluster) add(object client.Object) {
-	c.t.Helper()
-	c.prepare(object)
-	if err := c.store.Create(c.t.Context(), object); err != nil {
-		c.t.Fatal(err)
-	}
-}
-
-// remove takes an object out of the store manually.
-func (c *cluster) remove(object client.Object) {
-	c.t.Helper()
-	if err := c.store.Delete(c.t.Context(), object); err != nil {
-		c.t.Fatal(err)
-	}
-}
-
 // finishDeletion ends the termination of a namespace, with what is in it.
 func (c *cluster) finishDeletion(name string) {
 	c.t.Helper()
@@ -322,11 +173,11 @@ func (c *cluster) finishDeletion(name string) {
 		switch list := list.(type) {
 		case *rbacv1.RoleBindingList:
 			for i := range list.Items {
-				c.remove(&list.Items[i])
+				c.store.Remove(&list.Items[i])
 			}
 		case *corev1.ResourceQuotaList:
 			for i := range list.Items {
-				c.remove(&list.Items[i])
+				c.store.Remove(&list.Items[i])
 			}
 		}
 	}
@@ -334,17 +185,7 @@ func (c *cluster) finishDeletion(name string) {
 }
 
 // events are the events since the last call, as "Type Reason Message".
-func (c *cluster) events() []string {
-	var all []string
-	for {
-		select {
-		case event := <-c.recorder.Events:
-			all = append(all, event)
-		default:
-			return all
-		}
-	}
-}
+func (c *cluster) events() []string { return kubetest.Events(c.recorder) }
 
 // condition is a condition of a Project, as "Status Reason: Message".
 func (c *cluster) condition(project string, kind gardenerv1beta1.ConditionType) string {

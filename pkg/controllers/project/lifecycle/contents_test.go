@@ -179,7 +179,7 @@ func TestCurrentContentsAreKnownOrAnError(t *testing.T) {
 		"a kind that is not served": {func(c *cluster) { c.served[shoot] = false }, ""},
 		"discovery fails":           {func(c *cluster) { c.servedErr = rejected }, `find the objects that block the deletion of namespace "garden-a": rejected`},
 		"listing fails": {func(c *cluster) {
-			c.followed.live = interceptor.NewClient(c.store.(client.WithWatch), interceptor.Funcs{
+			c.followed.live = interceptor.NewClient(c.store, interceptor.Funcs{
 				List: func(ctx context.Context, store client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
 					if list.GetObjectKind().GroupVersionKind().Kind == "DiscoveryBackendList" {
 						return rejected

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/test/support/kubetest"
 )
 
 // deleting is a cluster with a Project that was ready and is being deleted.
@@ -31,8 +32,8 @@ func deleting(t *testing.T, prepare ...func(*cluster, string)) (*cluster, *garde
 	for _, f := range prepare {
 		f(c, *project.Spec.Namespace)
 	}
-	c.remove(c.current("dev"))
-	c.reset()
+	c.store.Remove(c.current("dev"))
+	c.store.Reset()
 	c.events()
 	return c, project
 }
@@ -50,7 +51,7 @@ func TestDeletion(t *testing.T) {
 		t.Errorf("%+v, %v", result, err)
 	}
 	want := []string{`delete namespace "` + *project.Spec.Namespace + `"`, `apply status of project "dev"`}
-	if diff := cmp.Diff(want, c.writes); diff != "" {
+	if diff := cmp.Diff(want, c.store.Writes()); diff != "" {
 		t.Error(diff)
 	}
 	if events := c.events(); len(events) != 1 || !strings.HasPrefix(events[0], "Normal NamespaceMarkedForDeletion ") {
@@ -62,16 +63,16 @@ func TestDeletion(t *testing.T) {
 	hasPrefix(t, "NamespaceReady", c.condition("dev", gardenerv1beta1.ProjectNamespaceReady), "False NamespaceTerminating: ")
 	// As long as it exists, the Project does, too.
 	if wrote := c.settle("dev"); wrote != 0 || !c.hasProject() {
-		t.Errorf("waiting writes: %q", c.writes)
+		t.Errorf("waiting writes: %q", c.store.Writes())
 	}
 	c.finishDeletion(*project.Spec.Namespace)
-	c.reset()
+	c.store.Reset()
 	if result, err := c.reconcile("dev"); err != nil || !result.IsZero() {
 		t.Errorf("%+v, %v", result, err)
 	}
 	// The roles go before the finalizer, bindings first.
 	var kinds []string
-	for _, write := range c.writes {
+	for _, write := range c.store.Writes() {
 		kind, _, _ := strings.Cut(write, ` "`)
 		if len(kinds) == 0 || kinds[len(kinds)-1] != kind {
 			kinds = append(kinds, kind)
@@ -81,7 +82,7 @@ func TestDeletion(t *testing.T) {
 		t.Error(diff)
 	}
 	if wrote := c.settle("dev"); wrote != 0 {
-		t.Errorf("a Project that has been deleted is written: %q", c.writes)
+		t.Errorf("a Project that has been deleted is written: %q", c.store.Writes())
 	}
 }
 
@@ -92,7 +93,7 @@ func TestDeletionWaitsForObjectsInNamespace(t *testing.T) {
 				c, project := deleting(t, func(c *cluster, namespace string) {
 					object := object.DeepCopyObject().(client.Object)
 					object.SetNamespace(namespace)
-					c.add(object)
+					c.store.Add(object)
 				})
 				if !cached { // only the API server knows
 					c.followed.known = newCluster(t).store
@@ -101,7 +102,7 @@ func TestDeletionWaitsForObjectsInNamespace(t *testing.T) {
 				if err != nil || result.RequeueAfter != waitPeriod {
 					t.Errorf("%+v, %v", result, err)
 				}
-				if diff := cmp.Diff([]string{`apply status of project "dev"`}, c.writes); diff != "" {
+				if diff := cmp.Diff([]string{`apply status of project "dev"`}, c.store.Writes()); diff != "" {
 					t.Error(diff)
 				}
 				if events := c.events(); len(events) != 1 || !strings.HasPrefix(events[0], "Warning NamespaceNotEmpty ") {
@@ -112,11 +113,11 @@ func TestDeletionWaitsForObjectsInNamespace(t *testing.T) {
 					t.Errorf("phase %s", phase)
 				}
 				if wrote := c.settle("dev"); wrote != 0 || c.events() != nil {
-					t.Errorf("it is reported again: %q", c.writes)
+					t.Errorf("it is reported again: %q", c.store.Writes())
 				}
 				finishDeletion := object.DeepCopyObject().(client.Object)
 				finishDeletion.SetNamespace(*project.Spec.Namespace)
-				c.remove(finishDeletion)
+				c.store.Remove(finishDeletion)
 				c.settle("dev")
 				c.finishDeletion(*project.Spec.Namespace)
 				c.settle("dev")
@@ -133,13 +134,13 @@ func TestDeletionIsNotAllowedWithoutKnowing(t *testing.T) {
 	for name, prepare := range map[string]func(*cluster){
 		"discovery fails": func(c *cluster) { c.servedErr = rejected },
 		"a listing fails": func(c *cluster) {
-			c.followed.live = interceptor.NewClient(c.store.(client.WithWatch), interceptor.Funcs{
+			c.followed.live = interceptor.NewClient(c.store, interceptor.Funcs{
 				List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
 					return rejected
 				}})
 		},
 		"the namespace cannot be read": func(c *cluster) {
-			c.reconciler.live = interceptor.NewClient(c.store.(client.WithWatch), interceptor.Funcs{
+			c.reconciler.live = interceptor.NewClient(c.store, interceptor.Funcs{
 				Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
 					return rejected
 				}})
@@ -153,7 +154,7 @@ func TestDeletionIsNotAllowedWithoutKnowing(t *testing.T) {
 					t.Errorf("got %v", err)
 				}
 			}
-			if diff := cmp.Diff([]string{`apply status of project "dev"`}, c.writes); diff != "" {
+			if diff := cmp.Diff([]string{`apply status of project "dev"`}, c.store.Writes()); diff != "" {
 				t.Error(diff)
 			}
 			hasPrefix(t, "Deletable", c.condition("dev", gardenerv1beta1.ProjectDeletable), "Unknown ContentsUnknown: ")
@@ -171,7 +172,8 @@ func TestDeletionIsNotAllowedWithoutKnowing(t *testing.T) {
 
 func TestRejectedDeletion(t *testing.T) {
 	c, _ := deleting(t)
-	c.fault = func(_ int, write string) error {
+	c.store.Fault = func(_ int, w kubetest.Write) error {
+		write := w.String()
 		if strings.HasPrefix(write, "delete namespace") {
 			return apierrors.NewForbidden(schema.GroupResource{Resource: "namespaces"}, "x", errors.New("a webhook denies it"))
 		}
@@ -197,16 +199,17 @@ func TestDeletionHasPreconditions(t *testing.T) {
 		"recreated meanwhile": func(c *cluster, name string) {
 			namespace := &corev1.Namespace{}
 			c.read("", name, namespace)
-			c.remove(namespace)
+			c.store.Remove(namespace)
 			c.finishDeletion(name)
-			c.add(existing(name, nil, nil))
+			c.store.Add(existing(name, nil, nil))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, project := deleting(t)
-			c.fault = func(_ int, write string) error {
+			c.store.Fault = func(_ int, w kubetest.Write) error {
+				write := w.String()
 				if strings.HasPrefix(write, "delete namespace") {
-					c.fault = nil
+					c.store.Fault = nil
 					meanwhile(c, *project.Spec.Namespace)
 				}
 				return nil
@@ -257,7 +260,7 @@ func TestNamespaceIsRetained(t *testing.T) {
 			test.after(want)
 			c.settle("dev")
 			// Roles and bindings leave a namespace that is not owned by Groundskeeper, which members_test.go is about.
-			wrote := slices.DeleteFunc(c.writes, func(write string) bool { return strings.Contains(write, " role ") })
+			wrote := slices.DeleteFunc(c.store.Writes(), func(write string) bool { return strings.Contains(write, " role ") })
 			if len(wrote) != test.wrote || c.hasProject() {
 				t.Errorf("%d writes: %q", len(wrote), wrote)
 			}
@@ -274,15 +277,15 @@ func TestNamespaceIsRetained(t *testing.T) {
 // A Project that was rejected a namespace is deleted immediately, regardless of what others have there, known or not.
 func TestDeletionOfARejectedProject(t *testing.T) {
 	c := newCluster(t)
-	c.add(existing("garden-x", nil, nil))
-	c.add(kluster("garden-x", "a"))
+	c.store.Add(existing("garden-x", nil, nil))
+	c.store.Add(kluster("garden-x", "a"))
 	project := c.project("dev", wanting("garden-x"))
 	c.settle("dev")
 	c.servedErr = errors.New("no response")
 	c.followed.known = newCluster(t).store
-	c.remove(project)
+	c.store.Remove(project)
 	if wrote := c.settle("dev"); wrote != 1 || c.hasProject() {
-		t.Errorf("%q", c.writes)
+		t.Errorf("%q", c.store.Writes())
 	}
 	namespace := &corev1.Namespace{}
 	c.read("", "garden-x", namespace)
@@ -296,9 +299,9 @@ func TestDeletionWithoutFinalizerIsIgnored(t *testing.T) {
 	project := c.project("dev")
 	c.settle("dev")
 	change(c, project, func(p *gardenerv1beta1.Project) { p.Finalizers = []string{"somebody/else"} })
-	c.remove(project)
+	c.store.Remove(project)
 	if wrote := c.settle("dev"); wrote != 0 {
-		t.Errorf("%q", c.writes)
+		t.Errorf("%q", c.store.Writes())
 	}
 	if _, err := c.reconcile("never-there"); err != nil {
 		t.Error(err)
@@ -310,7 +313,7 @@ func TestRolesStayAsLongAsTheProject(t *testing.T) {
 	c := newCluster(t)
 	project := c.project("dev", func(p *gardenerv1beta1.Project) { p.Finalizers = append(p.Finalizers, "somebody/else") })
 	c.settle("dev")
-	c.remove(c.current("dev"))
+	c.store.Remove(c.current("dev"))
 	c.settle("dev")
 	c.finishDeletion(*project.Spec.Namespace)
 	c.settle("dev")
@@ -369,7 +372,8 @@ func TestProjectWaitsForItsRoles(t *testing.T) {
 	c, project := deleting(t)
 	c.settle("dev")
 	c.finishDeletion(*project.Spec.Namespace)
-	c.fault = func(_ int, write string) error {
+	c.store.Fault = func(_ int, w kubetest.Write) error {
+		write := w.String()
 		if strings.HasPrefix(write, "delete cluster role ") {
 			return apierrors.NewForbidden(schema.GroupResource{Resource: "clusterroles"}, "x", errors.New("no"))
 		}
@@ -379,7 +383,7 @@ func TestProjectWaitsForItsRoles(t *testing.T) {
 		t.Errorf("error = %v, project is there = %t", err, c.hasProject())
 	}
 	hasPrefix(t, "Deletable", c.condition("dev", gardenerv1beta1.ProjectDeletable), "False RolesFailed: ")
-	c.fault = nil
+	c.store.Fault = nil
 	c.settle("dev")
 	if c.hasProject() {
 		t.Error("the Project is still there")

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/test/support/kubetest"
 )
 
 // Each write of a life, from creation to deletion, fails once: rejected, with a conflict, or done with the response lost, as when
@@ -54,9 +55,10 @@ func liveAndDie(t *testing.T, number int, fault error, lost bool) bool {
 		t.Helper()
 		for range 10 {
 			before := count
-			c.reset()
-			c.lost = lost
-			c.fault = func(_ int, write string) error {
+			c.store.Reset()
+			c.store.Lost = lost
+			c.store.Fault = func(_ int, w kubetest.Write) error {
+				write := w.String()
 				count++
 				if count-1 == number {
 					failed = write
@@ -92,7 +94,7 @@ func liveAndDie(t *testing.T, number int, fault error, lost bool) bool {
 		t.Errorf("after %q failed an extension role is left", failed)
 	}
 
-	c.remove(project)
+	c.store.Remove(project)
 	settle()
 	namespace := &corev1.Namespace{}
 	c.read("", *project.Spec.Namespace, namespace)

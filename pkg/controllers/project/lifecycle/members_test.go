@@ -16,6 +16,7 @@ import (
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	"groundskeeper.io/groundskeeper/pkg/kit"
+	"groundskeeper.io/groundskeeper/test/support/kubetest"
 )
 
 const foreignFinalizer = "example.com/foreign"
@@ -55,8 +56,8 @@ func phases() map[string]func(*cluster, *gardenerv1beta1.Project) {
 		}
 	}
 	occupied := func(c *cluster, p *gardenerv1beta1.Project) {
-		c.add(kluster(*p.Spec.Namespace, "x"))
-		c.remove(c.current("dev"))
+		c.store.Add(kluster(*p.Spec.Namespace, "x"))
+		c.store.Remove(c.current("dev"))
 	}
 	return map[string]func(*cluster, *gardenerv1beta1.Project){
 		"ready": func(*cluster, *gardenerv1beta1.Project) {},
@@ -69,32 +70,32 @@ func phases() map[string]func(*cluster, *gardenerv1beta1.Project) {
 			occupied(c, p)
 		},
 		"terminating, the contents are unknown": func(c *cluster, p *gardenerv1beta1.Project) {
-			c.remove(c.current("dev"))
+			c.store.Remove(c.current("dev"))
 			c.servedErr = errors.New("discovery fails")
 		},
 		"terminating, the namespace is deleted": func(c *cluster, _ *gardenerv1beta1.Project) {
-			c.remove(c.current("dev"))
+			c.store.Remove(c.current("dev"))
 			c.settle("dev")
 		},
 		"terminating, another client's finalizer keeps it": func(c *cluster, p *gardenerv1beta1.Project) {
 			change(c, p, func(p *gardenerv1beta1.Project) { p.Finalizers = append(p.Finalizers, foreignFinalizer) })
-			c.remove(c.current("dev"))
+			c.store.Remove(c.current("dev"))
 			c.settle("dev")
 			c.finishDeletion(*p.Spec.Namespace)
 			c.settle("dev")
 		},
 		"failed, the quota is rejected": func(c *cluster, _ *gardenerv1beta1.Project) {
 			c.reconciler.quotas = mustRules(c.t, quotaConfig(limits("pods", "5"), nil))
-			c.fault = failing("resource quota")
+			c.store.Fault = failing("resource quota")
 		},
 		"failed, the namespace cannot be written": func(c *cluster, p *gardenerv1beta1.Project) {
 			namespace(func(ns *corev1.Namespace) {
 				ns.OwnerReferences, ns.Annotations[gardenerv1beta1.AnnotationProjectUID] = nil, ""
 			})(c, p)
 			change(c, existing(*p.Spec.Namespace, nil, nil), func(ns *corev1.Namespace) { delete(ns.Annotations, gardenerv1beta1.AnnotationProjectUID) })
-			c.fault = failing("patch namespace")
+			c.store.Fault = failing("patch namespace")
 		},
-		"waits for its namespace":      func(c *cluster, p *gardenerv1beta1.Project) { c.remove(existing(*p.Spec.Namespace, nil, nil)) },
+		"waits for its namespace":      func(c *cluster, p *gardenerv1beta1.Project) { c.store.Remove(existing(*p.Spec.Namespace, nil, nil)) },
 		"the namespace was taken back": namespace(func(ns *corev1.Namespace) { delete(ns.Labels, gardenerv1beta1.LabelProjectName) }),
 		"the namespace was given to another": namespace(func(ns *corev1.Namespace) {
 			ns.Annotations[gardenerv1beta1.AnnotationProjectUID] = "another"
@@ -106,8 +107,9 @@ func phases() map[string]func(*cluster, *gardenerv1beta1.Project) {
 	}
 }
 
-func failing(part string) func(int, string) error {
-	return func(_ int, write string) error {
+func failing(part string) func(int, kubetest.Write) error {
+	return func(_ int, w kubetest.Write) error {
+		write := w.String()
 		if strings.Contains(write, part) {
 			return errors.New("refused")
 		}
@@ -163,7 +165,7 @@ func TestBindingsAreDeletedFromDetachedNamespace(t *testing.T) {
 	c.settle("dev")
 	namespace := *project.Spec.Namespace
 	own := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "made-by-a-member", Labels: map[string]string{gardenerv1beta1.LabelProjectName: "dev"}}}
-	c.add(own)
+	c.store.Add(own)
 	viewer := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: namespaceRoleViewer}}
 	change(c, viewer, func(b *rbacv1.RoleBinding) { b.Labels[gardenerv1beta1.LabelProjectName] = "another" })
 	accounts := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: namespaceRoleServiceAccountManager}}
@@ -244,12 +246,12 @@ func TestBindingsStayWhenTheCacheIsStale(t *testing.T) {
 	c.read("", late.Name, late)
 	late.Labels = nil
 	p := &pass{reconciler: c.reconciler, project: c.current("dev")}
-	c.reset()
+	c.store.Reset()
 	if err := p.withdrawBindings(t.Context(), late); !kit.IsConcurrentChange(err) {
 		t.Errorf("error = %v, want one that requests another try", err)
 	}
-	if len(c.writes) > 0 {
-		t.Errorf("writes = %q, want none", c.writes)
+	if c.store.Count() > 0 {
+		t.Errorf("writes = %q, want none", c.store.Writes())
 	}
 }
 
@@ -258,14 +260,14 @@ func TestPauseCreatesNothing(t *testing.T) {
 	c := newCluster(t)
 	project := c.project("dev")
 	c.settle("dev")
-	c.remove(&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: *project.Spec.Namespace, Name: namespaceRoleMember}})
+	c.store.Remove(&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: *project.Spec.Namespace, Name: namespaceRoleMember}})
 	change(c, project, func(p *gardenerv1beta1.Project) {
 		p.Annotations = map[string]string{kit.AnnotationPaused: "true"}
 		withMembers(member("bob", "extension:x"))(p)
 	})
 	c.settle("dev")
 	if c.exists(*project.Spec.Namespace, namespaceRoleMember, &rbacv1.RoleBinding{}) || len(c.subjectsIn("bob")) > 0 {
-		t.Errorf("a pause created bindings: %q", c.writes)
+		t.Errorf("a pause created bindings: %q", c.store.Writes())
 	}
 	if got := c.subjectsIn("alice"); len(got) != 3 {
 		t.Errorf("bindings of the owner = %q, want 3", got)
@@ -282,7 +284,7 @@ func TestObservedGenerationWaitsForTheRoles(t *testing.T) {
 			enter(c, project)
 			before := c.current("dev").Status.ObservedGeneration
 			change(c, project, func(p *gardenerv1beta1.Project) { p.Spec.Members, p.Generation = p.Spec.Members[:1], 2 })
-			c.fault = failing("role binding")
+			c.store.Fault = failing("role binding")
 			for range 3 {
 				_, _ = c.reconcile("dev")
 			}

@@ -133,8 +133,8 @@ func TestNewProjectByMembership(t *testing.T) {
 	if _, err := c.reconcile("dev"); err != nil {
 		t.Fatal(err)
 	}
-	if requests := len(c.writes) + len(c.events()); requests > 7 {
-		t.Errorf("%d writes with the event: %q", requests, c.writes)
+	if requests := c.store.Count() + len(c.events()); requests > 7 {
+		t.Errorf("%d writes with the event: %q", requests, c.store.Writes())
 	}
 	if found := c.clusterScoped(); len(found) > 0 {
 		t.Errorf("cluster-scoped objects: %q", found)
@@ -148,7 +148,7 @@ func TestNewProjectByMembership(t *testing.T) {
 		}
 	}
 	if wrote := c.settle("dev"); wrote != 0 {
-		t.Errorf("%d writes when nothing changed: %q", wrote, c.writes)
+		t.Errorf("%d writes when nothing changed: %q", wrote, c.store.Writes())
 	}
 }
 
@@ -194,8 +194,8 @@ func TestChangeOfAuthorization(t *testing.T) {
 	other := slices.DeleteFunc(slices.Clone(before), func(name string) bool { return !strings.Contains(name, ":other\"") })
 	binding := &rbacv1.ClusterRoleBinding{}
 	c.read("", stranger.Name, binding)
-	c.remove(binding)
-	c.add(stranger)
+	c.store.Remove(binding)
+	c.store.Add(stranger)
 
 	c.reconciler.byMembership = true
 	c.settle("dev")
@@ -205,7 +205,7 @@ func TestChangeOfAuthorization(t *testing.T) {
 		t.Errorf("by membership: %q, want %q", found, want)
 	}
 
-	c.remove(stranger)
+	c.store.Remove(stranger)
 	c.reconciler.byMembership = false
 	c.settle("dev")
 	want = append(slices.Clone(before), `cluster role "gardener.cloud:extension:project-role:deploy"`)

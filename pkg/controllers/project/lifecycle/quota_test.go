@@ -158,7 +158,7 @@ func TestQuotaFollowsLabels(t *testing.T) {
 	label("small")
 	expect("small again", limits("pods", "50", "secrets", "3"))
 	if wrote := c.settle("dev"); wrote != 0 {
-		t.Errorf("writes = %q, want none", c.writes)
+		t.Errorf("writes = %q, want none", c.store.Writes())
 	}
 }
 

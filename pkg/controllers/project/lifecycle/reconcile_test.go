@@ -19,6 +19,7 @@ import (
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	"groundskeeper.io/groundskeeper/pkg/kit"
+	"groundskeeper.io/groundskeeper/test/support/kubetest"
 )
 
 const ready = "Normal NamespaceReconcileSuccessful "
@@ -34,11 +35,11 @@ func TestNewProject(t *testing.T) {
 	if len(events) != 1 || !strings.HasPrefix(events[0], ready) {
 		t.Errorf("events %q", events)
 	}
-	if requests := len(c.writes) + len(events); requests != 15 {
-		t.Errorf("%d writes with the event: %q", requests, c.writes)
+	if requests := c.store.Count() + len(events); requests != 15 {
+		t.Errorf("%d writes with the event: %q", requests, c.store.Writes())
 	}
-	if first, last := c.writes[0], c.writes[len(c.writes)-1]; first != `create namespace "`+*project.Spec.Namespace+`"` || last != `apply status of project "dev"` {
-		t.Errorf("the namespace is not first or the status not last: %q", c.writes)
+	if first, last := c.store.Writes()[0], c.store.Writes()[c.store.Count()-1]; first != `create namespace "`+*project.Spec.Namespace+`"` || last != `apply status of project "dev"` {
+		t.Errorf("the namespace is not first or the status not last: %q", c.store.Writes())
 	}
 	status := c.current("dev").Status
 	if status.Phase != gardenerv1beta1.ProjectReady || status.ObservedGeneration != 1 {
@@ -72,7 +73,7 @@ func TestSteadyStateWritesNothing(t *testing.T) {
 	c.events()
 	c.time = c.time.Add(time.Hour)
 	if wrote := c.settle("dev"); wrote != 0 {
-		t.Errorf("%d writes when nothing changed: %q", wrote, c.writes)
+		t.Errorf("%d writes when nothing changed: %q", wrote, c.store.Writes())
 	}
 	if events := c.events(); events != nil {
 		t.Errorf("events when nothing changed: %q", events)
@@ -92,7 +93,7 @@ func TestReadyEventAfterRestart(t *testing.T) {
 	}
 	wrote, events := c.settle("dev"), c.events()
 	if wrote != 1 || len(events) != 1 || !strings.HasPrefix(events[0], ready) {
-		t.Errorf("writes %q, events %q", c.writes, events)
+		t.Errorf("writes %q, events %q", c.store.Writes(), events)
 	}
 }
 
@@ -105,17 +106,18 @@ func TestSpecChangeWritesDifferences(t *testing.T) {
 		withMembers(member("bob", "viewer"))(p)
 		p.Generation = 2
 	})
-	c.reset()
+	c.store.Reset()
 	if _, err := c.reconcile("dev"); err != nil {
 		t.Fatal(err)
 	}
-	slices.Sort(c.writes)
+	writes := c.store.Writes()
+	slices.Sort(writes)
 	want := []string{
 		`apply status of project "dev"`,
 		`patch cluster role binding "gardener.cloud:system:project-viewer:dev"`,
 		`patch role binding "gardener.cloud:system:project-viewer" in namespace "` + *project.Spec.Namespace + `"`,
 	}
-	if diff := cmp.Diff(want, c.writes); diff != "" {
+	if diff := cmp.Diff(want, writes); diff != "" {
 		t.Error(diff)
 	}
 	if c.current("dev").Status.ObservedGeneration != 2 {
@@ -170,7 +172,7 @@ func TestManualEditsAreCorrected(t *testing.T) {
 			change(c, &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: member}}, func(b *rbacv1.RoleBinding) { b.Labels, b.RoleRef.Name = nil, "cluster-admin" })
 		}, 3},
 		"an object is deleted": {func(c *cluster, namespace string) {
-			c.remove(&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: member}})
+			c.store.Remove(&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: member}})
 		}, 1},
 		"the quota is lowered": {func(c *cluster, namespace string) {
 			change(c, &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: quotaName}}, func(q *corev1.ResourceQuota) { q.Spec.Hard = limits("pods", "1") })
@@ -184,7 +186,7 @@ func TestManualEditsAreCorrected(t *testing.T) {
 			test.edit(c, *project.Spec.Namespace)
 			c.events()
 			if wrote := c.settle("dev"); wrote != test.wrote {
-				t.Errorf("%d writes, want %d: %q", wrote, test.wrote, c.writes)
+				t.Errorf("%d writes, want %d: %q", wrote, test.wrote, c.store.Writes())
 			}
 			if events := c.events(); len(events) != 1 || !strings.HasPrefix(events[0], ready) {
 				t.Errorf("events %q", events)
@@ -208,7 +210,7 @@ func TestRaisedQuotaAndForeignLabelsStay(t *testing.T) {
 	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: *project.Spec.Namespace, Name: quotaName}}
 	change(c, quota, func(q *corev1.ResourceQuota) { q.Spec.Hard, q.Labels["team"] = limits("pods", "9"), "a" })
 	if wrote := c.settle("dev"); wrote != 0 {
-		t.Errorf("%d writes: %q", wrote, c.writes)
+		t.Errorf("%d writes: %q", wrote, c.store.Writes())
 	}
 }
 
@@ -219,7 +221,7 @@ func TestAggregatedRulesAreKubernetes(t *testing.T) {
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "gardener.cloud:extension:project:dev:a"}}
 	change(c, role, func(r *rbacv1.ClusterRole) { r.Rules = []rbacv1.PolicyRule{rule("x", "y", "z", "get")} })
 	if wrote := c.settle("dev"); wrote != 0 {
-		t.Errorf("%d writes: %q", wrote, c.writes)
+		t.Errorf("%d writes: %q", wrote, c.store.Writes())
 	}
 }
 
@@ -230,9 +232,9 @@ func TestUnusedExtensionRoleIsDeleted(t *testing.T) {
 	c.settle("dev-2")
 	c.settle("dev")
 	misplaced := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "misplaced", Labels: extensionLabels(project)}}
-	c.add(misplaced)
+	c.store.Add(misplaced)
 	change(c, project, func(p *gardenerv1beta1.Project) { p.Spec.Members[1] = member("bob", "extension:b") })
-	c.reset()
+	c.store.Reset()
 	if _, err := c.reconcile("dev"); err != nil {
 		t.Fatal(err)
 	}
@@ -240,7 +242,7 @@ func TestUnusedExtensionRoleIsDeleted(t *testing.T) {
 		`delete role binding "gardener.cloud:extension:project:dev:a" in namespace "` + *project.Spec.Namespace + `"`,
 		`delete cluster role "gardener.cloud:extension:project:dev:a"`,
 	}
-	if diff := cmp.Diff(want, c.writes); diff != "" {
+	if diff := cmp.Diff(want, c.store.Writes()); diff != "" {
 		t.Error(diff)
 	}
 	if !c.exists("", "gardener.cloud:extension:project:dev:b", &rbacv1.ClusterRole{}) ||
@@ -268,7 +270,7 @@ func TestPaused(t *testing.T) {
 	c := newCluster(t)
 	project := c.project("dev", func(p *gardenerv1beta1.Project) { p.Annotations = map[string]string{kit.AnnotationPaused: "true"} })
 	if wrote := c.settle("dev"); wrote != 1 {
-		t.Errorf("%d writes: %q", wrote, c.writes)
+		t.Errorf("%d writes: %q", wrote, c.store.Writes())
 	}
 	hasPrefix(t, "Paused", c.condition("dev", projectPaused), "True PausedByAnnotation: ")
 	if status := c.current("dev").Status; status.Phase != gardenerv1beta1.ProjectPending || status.ObservedGeneration != 0 {
@@ -281,9 +283,9 @@ func TestPaused(t *testing.T) {
 	}
 	// A Project that was ready stays so, and its namespace is safe from a deletion that is paused.
 	change(c, project, func(p *gardenerv1beta1.Project) { p.Annotations = map[string]string{kit.AnnotationPaused: "true"} })
-	c.remove(project)
+	c.store.Remove(project)
 	if wrote := c.settle("dev"); wrote != 1 || c.current("dev").Status.Phase != gardenerv1beta1.ProjectReady {
-		t.Errorf("%q", c.writes)
+		t.Errorf("%q", c.store.Writes())
 	}
 }
 
@@ -293,15 +295,15 @@ func TestDeletableListsRemainingObjects(t *testing.T) {
 	project := c.project("dev")
 	c.settle("dev")
 	c.events()
-	c.add(kluster(*project.Spec.Namespace, "a"))
+	c.store.Add(kluster(*project.Spec.Namespace, "a"))
 	if wrote := c.settle("dev"); wrote != 1 {
-		t.Errorf("%d writes: %q", wrote, c.writes)
+		t.Errorf("%d writes: %q", wrote, c.store.Writes())
 	}
 	hasPrefix(t, "Deletable", c.condition("dev", gardenerv1beta1.ProjectDeletable), "False NamespaceNotEmpty: ")
 	if events := c.events(); events != nil || c.current("dev").Status.Phase != gardenerv1beta1.ProjectReady {
 		t.Errorf("a Kluster makes a noise: %q", events)
 	}
-	c.remove(kluster(*project.Spec.Namespace, "a"))
+	c.store.Remove(kluster(*project.Spec.Namespace, "a"))
 	c.settle("dev")
 	hasPrefix(t, "Deletable", c.condition("dev", gardenerv1beta1.ProjectDeletable), "True NamespaceEmpty: ")
 }
@@ -309,15 +311,16 @@ func TestDeletableListsRemainingObjects(t *testing.T) {
 func TestFailureIsReportedOnce(t *testing.T) {
 	c := newCluster(t)
 	c.project("dev")
-	fail := func(_ int, write string) error {
+	fail := func(_ int, w kubetest.Write) error {
+		write := w.String()
 		if strings.Contains(write, "project-viewer:dev") {
 			return errors.New("no room")
 		}
 		return nil
 	}
 	for pass := range 3 {
-		c.reset()
-		c.fault = fail
+		c.store.Reset()
+		c.store.Fault = fail
 		if _, err := c.reconcile("dev"); err == nil || !strings.Contains(err.Error(), "no room") {
 			t.Fatalf("the error is lost: %v", err)
 		}
@@ -326,7 +329,7 @@ func TestFailureIsReportedOnce(t *testing.T) {
 			wantStatus, wantEvents = 1, 1
 		}
 		status := 0
-		for _, write := range c.writes {
+		for _, write := range c.store.Writes() {
 			if strings.HasPrefix(write, "apply status") {
 				status++
 			}
@@ -350,7 +353,8 @@ func TestQuotaFailure(t *testing.T) {
 	c := newCluster(t)
 	c.reconciler.quotas = mustRules(t, quotaConfig(limits("pods", "5"), nil))
 	c.project("dev")
-	c.fault = func(_ int, write string) error {
+	c.store.Fault = func(_ int, w kubetest.Write) error {
+		write := w.String()
 		if strings.Contains(write, "resource quota") {
 			return errors.New("no room")
 		}

@@ -50,7 +50,7 @@ func TestMapping(t *testing.T) {
 	dev := c.project("dev")
 	c.project("waiting", func(p *gardenerv1beta1.Project) { p.Spec.Namespace = new("garden-x") })
 	c.project("generated", func(p *gardenerv1beta1.Project) { p.Spec.Namespace = nil })
-	c.add(newNamespace(dev))
+	c.store.Add(newNamespace(dev))
 	m := mapper{cache: c.store}
 	namespace := func(name string, labels map[string]string) *corev1.Namespace {
 		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}

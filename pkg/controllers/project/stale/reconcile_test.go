@@ -14,108 +14,58 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	"groundskeeper.io/groundskeeper/pkg/kit"
+	"groundskeeper.io/groundskeeper/test/support/kubetest"
 )
 
-// cluster is a reconciler on a store, with a cache that may be behind it. It counts writes and can fail them.
+// cluster is a reconciler on an API server.
 type cluster struct {
 	*reconciler
-	t *testing.T
-	// store is the truth; the cache is the same until it is replaced.
-	store    client.WithWatch
-	cache    client.Reader
+	t        *testing.T
+	store    *kubetest.Server
 	time     *testclock.FakePassiveClock
 	recorder *events.FakeRecorder
 	// use and useErr are the responses about what uses the project, of the watches and of the API server.
 	use, liveUse       string
 	useErr, liveUseErr error
-	writes             []string
-	fault              func(write string) error
 }
 
 func newCluster(t *testing.T, objects ...client.Object) *cluster {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, gardenerv1beta1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
-	store := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&gardenerv1beta1.Project{}).Build()
+	store := kubetest.New(t, objects...)
 	passes, deletions, err := register(prometheus.NewRegistry(), store)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &cluster{t: t, store: store, cache: store, time: testclock.NewFakePassiveClock(birth), recorder: events.NewFakeRecorder(100)}
-	writes := interceptor.NewClient(store, interceptor.Funcs{
-		Get: func(ctx context.Context, _ client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
-			return c.cache.Get(ctx, key, object, options...)
-		},
-		Patch: func(ctx context.Context, store client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
-			return c.write("patch", func() error { return store.Patch(ctx, object, patch, options...) })
-		},
-		SubResourcePatch: func(ctx context.Context, _ client.Client, name string, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
-			return c.write("patch "+name, func() error { return store.SubResource(name).Patch(ctx, object, patch, options...) })
-		},
-		Delete: func(ctx context.Context, store client.WithWatch, object client.Object, options ...client.DeleteOption) error {
-			return c.write("delete", func() error { return c.delete(ctx, store, object, options...) })
-		},
-	})
+	c := &cluster{t: t, store: store, time: testclock.NewFakePassiveClock(birth), recorder: events.NewFakeRecorder(100)}
+	store.Describe = func(w kubetest.Write) string { return w.Verb }
+	store.Reject = func(w kubetest.Write) error {
+		if project := c.project(); w.Verb == "delete" && project != nil && project.Annotations[gardenerv1beta1.AnnotationConfirmDeletion] != "true" {
+			return apierrors.NewForbidden(gardenerv1beta1.Resource("projects"), w.Name, errors.New("not confirmed"))
+		}
+		return nil
+	}
 	c.reconciler = &reconciler{
-		client: writes, live: store, policy: testPolicy(), clock: c.time, recorder: c.recorder, passes: passes, deletions: deletions,
+		client: store.Client(), live: store.Live(), policy: testPolicy(), clock: c.time, recorder: c.recorder, passes: passes, deletions: deletions,
 		watchedUse: func(context.Context, string) (string, error) { return c.use, c.useErr },
 		liveUse:    func(context.Context, string) (string, error) { return c.liveUse, c.liveUseErr },
 	}
 	return c
 }
 
-func (c *cluster) write(what string, do func() error) error {
-	c.writes = append(c.writes, what)
-	if c.fault != nil {
-		if err := c.fault(what); err != nil {
-			return err
-		}
-	}
-	return do()
-}
-
-// delete checks the preconditions, which the store does not.
-func (c *cluster) delete(ctx context.Context, store client.WithWatch, object client.Object, options ...client.DeleteOption) error {
-	given := (&client.DeleteOptions{}).ApplyOptions(options).Preconditions
-	if given == nil || given.UID == nil || given.ResourceVersion == nil {
-		c.t.Error("a deletion without a precondition")
-		return errors.New("no precondition")
-	}
-	current := &gardenerv1beta1.Project{}
-	if err := store.Get(ctx, client.ObjectKeyFromObject(object), current); err != nil {
-		return err
-	}
-	if *given.UID != current.UID || *given.ResourceVersion != current.ResourceVersion {
-		return apierrors.NewConflict(gardenerv1beta1.Resource("projects"), object.GetName(), errors.New("precondition"))
-	}
-	if current.Annotations[gardenerv1beta1.AnnotationConfirmDeletion] != "true" {
-		return apierrors.NewForbidden(gardenerv1beta1.Resource("projects"), object.GetName(), errors.New("not confirmed"))
-	}
-	return store.Delete(ctx, object)
-}
-
 // pass reconciles once so many days after the birth.
 func (c *cluster) pass(days float64) (reconcile.Result, error) {
 	c.time.SetTime(at(days))
-	c.writes = nil
+	c.store.ResetLog()
 	return c.Reconcile(c.t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Name: "dev"}})
 }
 
@@ -200,8 +150,8 @@ func TestWayOut(t *testing.T) {
 			if c.marks() != step.marks || after.Round(time.Second) != step.after {
 				t.Errorf("day %v: %s, next after %s", step.day, c.marks(), after)
 			}
-			if writes := step.writes * (1 - i); len(c.writes) != writes {
-				t.Errorf("day %v, pass %d: it wrote %q", step.day, i, c.writes)
+			if writes := step.writes * (1 - i); c.store.Count() != writes {
+				t.Errorf("day %v, pass %d: it wrote %q", step.day, i, c.store.Writes())
 			}
 			if announced := c.announced(); i == 0 && announced != step.event || i == 1 && announced != "" {
 				t.Errorf("day %v, pass %d: events %q", step.day, i, announced)
@@ -209,7 +159,7 @@ func TestWayOut(t *testing.T) {
 		}
 	}
 	c.must(120)
-	if diff := cmp.Diff([]string{"patch", "delete"}, c.writes); diff != "" || c.marks() != "gone" {
+	if diff := cmp.Diff([]string{"patch", "delete"}, c.store.Writes()); diff != "" || c.marks() != "gone" {
 		t.Errorf("%s, %s", c.marks(), diff)
 	}
 	if announced := c.announced(); announced != warning {
@@ -218,8 +168,8 @@ func TestWayOut(t *testing.T) {
 	if got := testutil.ToFloat64(c.deletions); got != 1 {
 		t.Errorf("%v deletions are counted", got)
 	}
-	if after := c.must(121); after != 0 || len(c.writes) > 0 {
-		t.Errorf("a project that has been deleted: next after %s, writes %q", after, c.writes)
+	if after := c.must(121); after != 0 || c.store.Count() > 0 {
+		t.Errorf("a project that has been deleted: next after %s, writes %q", after, c.store.Writes())
 	}
 }
 
@@ -254,8 +204,8 @@ func TestUseRemovesTheMarks(t *testing.T) {
 				t.Errorf("%s", c.marks())
 			}
 			c.must(102)
-			if len(c.writes) > 0 {
-				t.Errorf("it writes again: %q", c.writes)
+			if c.store.Count() > 0 {
+				t.Errorf("it writes again: %q", c.store.Writes())
 			}
 		})
 	}
@@ -296,8 +246,8 @@ func TestUnknownUseChangesNothing(t *testing.T) {
 			if after := c.must(300); after != unknownPeriod {
 				t.Errorf("it is tried again after %s", after)
 			}
-			if diff := cmp.Diff(before, c.project()); diff != "" || len(c.writes) > 0 || c.announced() != "" {
-				t.Errorf("%q %s", c.writes, diff)
+			if diff := cmp.Diff(before, c.project()); diff != "" || c.store.Count() > 0 || c.announced() != "" {
+				t.Errorf("%q %s", c.store.Writes(), diff)
 			}
 			if got := testutil.ToFloat64(c.passes.WithLabelValues(outcomeUnknown)); got != 1 {
 				t.Errorf("%v passes are counted as unknown", got)
@@ -320,8 +270,8 @@ func TestWhoIsNotConcernedIsLeftAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, objects...)
-			if after := c.must(300); after != 12*time.Hour || len(c.writes) > 0 {
-				t.Errorf("next after %s, writes %q", after, c.writes)
+			if after := c.must(300); after != 12*time.Hour || c.store.Count() > 0 {
+				t.Errorf("next after %s, writes %q", after, c.store.Writes())
 			}
 		})
 	}

@@ -4,17 +4,18 @@
 package stale
 
 import (
-	"context"
 	"errors"
+	"reflect"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	"groundskeeper.io/groundskeeper/pkg/kit"
+	"groundskeeper.io/groundskeeper/test/support/kubetest"
 )
 
 // due is a cluster whose project is to be deleted, as far as the cache knows: it remains unchanged now.
@@ -25,7 +26,7 @@ func due(t *testing.T) *cluster {
 	c.must(44)
 	c.must(119)
 	c.announced()
-	c.cache = newCluster(t, c.project(), testNamespace()).store
+	c.store.Hold(c.project(), testNamespace())
 	return c
 }
 
@@ -42,17 +43,13 @@ func TestFinalCheckKeepsTheProject(t *testing.T) {
 		},
 		"exempt":             func(c *cluster) { c.annotate(gardenerv1beta1.AnnotationSkipStaleCheck, "true") },
 		"another's":          func(c *cluster) { c.annotate(gardenerv1beta1.AnnotationProjectUID, "2") },
-		"a namespace unseen": func(c *cluster) { c.live = failing(c, &corev1.Namespace{}) },
-		"a project unseen":   func(c *cluster) { c.live = failing(c, &gardenerv1beta1.Project{}) },
+		"a namespace unseen": func(c *cluster) { c.store.Read = failing(&corev1.Namespace{}) },
+		"a project unseen":   func(c *cluster) { c.store.Read = failing(&gardenerv1beta1.Project{}) },
 		"recreated": func(c *cluster) {
 			project := c.project()
-			if err := c.store.Delete(c.t.Context(), project); err != nil {
-				c.t.Fatal(err)
-			}
+			c.store.Remove(project)
 			project.UID, project.ResourceVersion = "2", ""
-			if err := c.store.Create(c.t.Context(), project); err != nil {
-				c.t.Fatal(err)
-			}
+			c.store.Add(project)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -66,7 +63,7 @@ func TestFinalCheckKeepsTheProject(t *testing.T) {
 			if project.Annotations[gardenerv1beta1.AnnotationConfirmDeletion] != "" {
 				t.Error("its deletion is confirmed")
 			}
-			for _, write := range c.writes {
+			for _, write := range c.store.Writes() {
 				if write == "delete" {
 					t.Error("a deletion was tried")
 				}
@@ -84,22 +81,20 @@ func (c *cluster) annotate(key, value string) {
 }
 
 // failing fails to read objects of the type of one.
-func failing(c *cluster, like client.Object) client.Reader {
-	return interceptor.NewClient(c.store, interceptor.Funcs{
-		Get: func(ctx context.Context, store client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
-			_, isProject := object.(*gardenerv1beta1.Project)
-			if _, wanted := like.(*gardenerv1beta1.Project); wanted == isProject {
-				return errors.New("no response")
-			}
-			return store.Get(ctx, key, object, options...)
-		}})
+func failing(like client.Object) func(string, runtime.Object) error {
+	return func(_ string, object runtime.Object) error {
+		if reflect.TypeOf(object) == reflect.TypeOf(like) {
+			return errors.New("no response")
+		}
+		return nil
+	}
 }
 
 // A change of the project between the last check and the deletion prevents the deletion.
 func TestDeletionIsOfWhatWasSeen(t *testing.T) {
 	c := due(t)
-	c.fault = func(write string) error {
-		if write == "delete" {
+	c.store.Fault = func(_ int, w kubetest.Write) error {
+		if w.Verb == "delete" {
 			c.change(active(on(120.5)))
 		}
 		return nil
@@ -107,8 +102,9 @@ func TestDeletionIsOfWhatWasSeen(t *testing.T) {
 	if after := c.must(121); after != soon || c.project() == nil {
 		t.Errorf("next after %s, project %v", after, c.project())
 	}
-	c.cache, c.fault = c.store, nil
-	// It is no longer stale, and no user has confirmed that it may go.
+	c.store.CatchUp()
+	c.store.Fault = nil
+	// It is not stale any more, and no user has confirmed that it may go.
 	c.must(121)
 	if project := c.project(); c.marks() != "- - RecentlyActive" || project.Annotations[gardenerv1beta1.AnnotationConfirmDeletion] != "" {
 		t.Errorf("%s, annotations %v", c.marks(), project.Annotations)
@@ -119,8 +115,8 @@ func TestDeletionIsOfWhatWasSeen(t *testing.T) {
 func TestDeletionIsTriedAgain(t *testing.T) {
 	c := due(t)
 	rejected := apierrors.NewForbidden(gardenerv1beta1.Resource("projects"), "dev", errors.New("no"))
-	c.fault = func(write string) error {
-		if write == "delete" {
+	c.store.Fault = func(_ int, w kubetest.Write) error {
+		if w.Verb == "delete" {
 			return rejected
 		}
 		return nil
@@ -130,7 +126,7 @@ func TestDeletionIsTriedAgain(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	}
-	c.fault = nil
+	c.store.Fault = nil
 	c.must(121)
 	if c.project() != nil || c.announced() != "Warning ProjectStale" {
 		t.Error("the project is still there")

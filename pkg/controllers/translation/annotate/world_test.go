@@ -27,6 +27,7 @@ import (
 
 	"groundskeeper.io/groundskeeper/pkg/midonet"
 	fakemidonet "groundskeeper.io/groundskeeper/test/fakes/midonet"
+	"groundskeeper.io/groundskeeper/test/support/kubetest"
 )
 
 // world is a reconciler with a store of Nodes and an HTTP fake of MidoNet. It counts the writes of Nodes.
@@ -140,17 +141,7 @@ func (w *world) listings() int {
 func (w *world) step(by time.Duration) { w.clock.SetTime(w.clock.Now().Add(by)) }
 
 // events are the events since the last call, as "Type Reason Message".
-func (w *world) events() []string {
-	var all []string
-	for {
-		select {
-		case event := <-w.recorder.Events:
-			all = append(all, event)
-		default:
-			return all
-		}
-	}
-}
+func (w *world) events() []string { return kubetest.Events(w.recorder) }
 
 func (w *world) waiting(reason string) float64 {
 	return testutil.ToFloat64(w.meters.waiting.WithLabelValues(reason))

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/test/support/kubetest"
 )
 
 // store is an API server with Translations, and a reconciler that writes to it. Everything but a status and a finalizer is
@@ -129,10 +130,4 @@ func (s *store) change(name string, edit func(*midonetv1.Translation)) {
 }
 
 // newEvents are the events since the last call.
-func (s *store) newEvents() []string {
-	var lines []string
-	for len(s.recorder.Events) > 0 {
-		lines = append(lines, <-s.recorder.Events)
-	}
-	return lines
-}
+func (s *store) newEvents() []string { return kubetest.Events(s.recorder) }

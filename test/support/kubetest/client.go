@@ -1,0 +1,383 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kubetest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+)
+
+// Write is one write of a controller.
+type Write struct {
+	// Verb is "create", "apply", "patch status" and the like.
+	Verb, Kind, Namespace, Name string
+	// Object is what was written, or the apply configuration.
+	Object any
+	text   string
+}
+
+// String is the write as the log has it.
+func (w Write) String() string { return w.text }
+
+// Writes are those of Client since Reset.
+func (s *Server) Writes() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []string
+	for _, w := range s.log {
+		all = append(all, w.String())
+	}
+	return all
+}
+
+// Verbs are the verbs of Writes.
+func (s *Server) Verbs() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []string
+	for _, w := range s.log {
+		all = append(all, w.Verb)
+	}
+	return all
+}
+
+// Count is how many Writes there are.
+func (s *Server) Count() int { return len(s.Verbs()) }
+
+// ResetLog discards the log.
+func (s *Server) ResetLog() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.log = nil
+}
+
+// Reset discards the log and the faults.
+func (s *Server) Reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.log, s.Fault, s.Lost = nil, nil, false
+}
+
+// handle makes a client comparable: controllers compare the reader that they are given with the clients that they have.
+type handle struct{ client.WithWatch }
+
+// Live is the client that a controller reads with past its cache.
+func (s *Server) Live() client.WithWatch {
+	return &handle{interceptor.NewClient(s.WithWatch, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+			if err := failed(s.Read, "get", object); err != nil {
+				return err
+			}
+			return c.Get(ctx, key, object, options...)
+		},
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			if err := failed(s.Read, "list", list); err != nil {
+				return err
+			}
+			err := c.List(ctx, list, options...)
+			if s.Partial {
+				list.SetContinue("more")
+			}
+			return err
+		},
+	})}
+}
+
+// Client is the client of a controller: it reads the cache, and its writes are logged. A deletion needs the uid and the
+// resourceVersion as preconditions, a merge patch the resourceVersion; an update in place of a patch is an error.
+func (s *Server) Client() client.WithWatch {
+	return &handle{interceptor.NewClient(s.WithWatch, interceptor.Funcs{
+		Get: s.get, List: s.list,
+		Create: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
+			return s.write("create", object, func() error {
+				if err := s.admit(ctx, object.GetNamespace()); err != nil {
+					return err
+				}
+				s.identify(object)
+				return c.Create(ctx, object, options...)
+			})
+		},
+		Update: func(_ context.Context, _ client.WithWatch, object client.Object, _ ...client.UpdateOption) error {
+			return fmt.Errorf("%T %s is updated: apply or patch it", object, object.GetName())
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+			return s.write("patch", object, func() error {
+				if err := guarded(object, patch); err != nil {
+					return err
+				}
+				return c.Patch(ctx, object, patch, options...)
+			})
+		},
+		Delete: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.DeleteOption) error {
+			return s.write("delete", object, func() error {
+				if err := s.same(ctx, object, options); err != nil {
+					return err
+				}
+				return c.Delete(ctx, object, options...)
+			})
+		},
+		Apply: func(ctx context.Context, c client.WithWatch, applied runtime.ApplyConfiguration, options ...client.ApplyOption) error {
+			return s.write("apply", applied, func() error { return s.apply(ctx, c, applied, options) })
+		},
+		SubResourceUpdate: func(ctx context.Context, c client.Client, name string, object client.Object, options ...client.SubResourceUpdateOption) error {
+			return s.write("update "+name, object, func() error {
+				if object.GetUID() == "" || object.GetResourceVersion() == "" {
+					return fmt.Errorf("an update of the %s of %s with version %q and uid %q", name, object.GetName(), object.GetResourceVersion(), object.GetUID())
+				}
+				return c.SubResource(name).Update(ctx, object, options...)
+			})
+		},
+		SubResourcePatch: func(ctx context.Context, c client.Client, name string, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
+			return s.write("patch "+name, object, func() error { return c.SubResource(name).Patch(ctx, object, patch, options...) })
+		},
+		SubResourceApply: func(ctx context.Context, c client.Client, name string, applied runtime.ApplyConfiguration, options ...client.SubResourceApplyOption) error {
+			return s.write("apply "+name, applied, func() error {
+				if err := s.present(ctx, applied); err != nil {
+					return err
+				}
+				return c.SubResource(name).Apply(ctx, applied, options...)
+			})
+		},
+	})}
+}
+
+// write logs a write and does it, unless it is to fail.
+func (s *Server) write(verb string, object any, do func() error) error {
+	w := Write{Verb: verb, Object: object}
+	applied, err := metadataOf(object)
+	if err != nil {
+		return err
+	}
+	w.Kind, w.Namespace, w.Name = applied.Kind, applied.Namespace, applied.Name
+	w.text = w.Verb + " " + w.Kind + " " + w.Name
+	if s.Describe != nil {
+		w.text = s.Describe(w)
+	}
+	s.mu.Lock()
+	number, fault := len(s.log), s.Fault
+	s.log = append(s.log, w)
+	s.mu.Unlock()
+	if err := s.failed(fault, number, w); err != nil {
+		if s.Lost {
+			_ = do()
+		}
+		return err
+	}
+	if s.Reject != nil {
+		if err := s.Reject(w); err != nil {
+			return err
+		}
+	}
+	return do()
+}
+
+func (s *Server) failed(fault func(int, Write) error, number int, w Write) error {
+	s.faults.Lock()
+	defer s.faults.Unlock()
+	if fault == nil {
+		return nil
+	}
+	return fault(number, w)
+}
+
+// metadataOf is the metadata of an object, or of an apply configuration. Its kind is the name of the type where it has none.
+func metadataOf(object any) (*metav1.PartialObjectMetadata, error) {
+	text, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	m := &metav1.PartialObjectMetadata{}
+	if err := json.Unmarshal(text, m); err != nil {
+		return nil, err
+	}
+	if m.Kind == "" {
+		m.Kind = reflect.TypeOf(object).Elem().Name()
+	}
+	return m, nil
+}
+
+// identify gives a new object what the API server gives it.
+func (s *Server) identify(object client.Object) {
+	if s.Admit != nil {
+		s.Admit(object)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if object.GetUID() == "" {
+		s.named++
+		object.SetUID(types.UID(fmt.Sprintf("uid-%d", s.named)))
+	}
+	if object.GetGeneration() == 0 {
+		object.SetGeneration(1)
+	}
+}
+
+// admit rejects a new object in a namespace that terminates.
+func (s *Server) admit(ctx context.Context, name string) error {
+	namespace := &corev1.Namespace{}
+	if err := s.WithWatch.Get(ctx, client.ObjectKey{Name: name}, namespace); name == "" || err != nil || namespace.DeletionTimestamp.IsZero() {
+		return nil //nolint:nilerr // tests need not make the namespaces of their objects
+	}
+	return Terminating(name)
+}
+
+// Terminating is the rejection of a new object in a namespace that terminates.
+func Terminating(namespace string) error {
+	err := apierrors.NewForbidden(schema.GroupResource{Resource: "objects"}, "", errors.New("namespace is being terminated"))
+	err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{
+		Type: corev1.NamespaceTerminatingCause, Message: "namespace " + namespace + " is being terminated", Field: "metadata.namespace"})
+	return err
+}
+
+// guarded rejects a merge patch that could overwrite what was not read.
+func guarded(object client.Object, patch client.Patch) error {
+	data, err := patch.Data(object)
+	if err != nil || patch.Type() != types.MergePatchType {
+		return err
+	}
+	m := &metav1.PartialObjectMetadata{}
+	if err := json.Unmarshal(data, m); err != nil {
+		return err
+	}
+	if m.ResourceVersion == "" {
+		return fmt.Errorf("a patch of %s has no resourceVersion: %s", object.GetName(), data)
+	}
+	return nil
+}
+
+// same enforces the preconditions of a deletion.
+func (s *Server) same(ctx context.Context, object client.Object, options []client.DeleteOption) error {
+	given := (&client.DeleteOptions{}).ApplyOptions(options).Preconditions
+	if given == nil || given.UID == nil || given.ResourceVersion == nil {
+		return fmt.Errorf("a deletion of %s without the uid and the resourceVersion", object.GetName())
+	}
+	found := object.DeepCopyObject().(client.Object)
+	if err := s.WithWatch.Get(ctx, client.ObjectKeyFromObject(object), found); err != nil {
+		return err
+	}
+	if found.GetUID() != *given.UID || found.GetResourceVersion() != *given.ResourceVersion {
+		return apierrors.NewConflict(schema.GroupResource{Resource: "objects"}, object.GetName(), errors.New("precondition failed"))
+	}
+	return nil
+}
+
+// apply gives an object that it creates a uid.
+func (s *Server) apply(ctx context.Context, c client.WithWatch, applied runtime.ApplyConfiguration, options []client.ApplyOption) error {
+	m, err := metadataOf(applied)
+	if err != nil {
+		return err
+	}
+	if err := c.Apply(ctx, applied, options...); err != nil {
+		return err
+	}
+	object, err := s.Scheme().New(m.GroupVersionKind())
+	if err != nil {
+		return err
+	}
+	created := object.(client.Object)
+	if err := c.Get(ctx, client.ObjectKeyFromObject(m), created); err != nil || created.GetUID() != "" {
+		return err
+	}
+	s.identify(created)
+	return c.Update(ctx, created, client.FieldOwner("apiserver"))
+}
+
+// present rejects the status of an object that does not exist, or is another one, which the store would create.
+func (s *Server) present(ctx context.Context, applied runtime.ApplyConfiguration) error {
+	m, err := metadataOf(applied)
+	if err != nil {
+		return err
+	}
+	object, err := s.Scheme().New(m.GroupVersionKind())
+	if err != nil {
+		return err
+	}
+	found := object.(client.Object)
+	if err := s.WithWatch.Get(ctx, client.ObjectKeyFromObject(m), found); err != nil {
+		return err
+	}
+	if m.UID != "" && m.UID != found.GetUID() {
+		return apierrors.NewConflict(schema.GroupResource{Resource: "objects"}, m.Name, errors.New("precondition failed: the uid differs"))
+	}
+	return nil
+}
+
+func failed(read func(string, runtime.Object) error, verb string, object runtime.Object) error {
+	if read == nil {
+		return nil
+	}
+	return read(verb, object)
+}
+
+// get reads the cache.
+func (s *Server) get(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	if err := failed(s.ReadCache, "get", object); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	seen, held := s.held[refOf(object, key)]
+	s.mu.Unlock()
+	if !held {
+		if err := c.Get(ctx, key, object, options...); err != nil {
+			return err
+		}
+		if s.Cached == nil || s.Cached(object) {
+			return nil
+		}
+	}
+	if seen == nil {
+		return apierrors.NewNotFound(schema.GroupResource{Resource: reflect.TypeOf(object).Elem().Name()}, key.Name)
+	}
+	reflect.ValueOf(object).Elem().Set(reflect.ValueOf(seen.DeepCopyObject()).Elem())
+	return nil
+}
+
+// list reads the cache. Of what the cache still has, the selectors of fields are not evaluated.
+func (s *Server) list(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+	if err := failed(s.ReadCache, "list", list); err != nil {
+		return err
+	}
+	if err := c.List(ctx, list, options...); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.held) == 0 {
+		return nil
+	}
+	found, err := meta.ExtractList(list)
+	if err != nil {
+		return err
+	}
+	known := slices.DeleteFunc(found, func(item runtime.Object) bool {
+		object := item.(client.Object)
+		_, held := s.held[refOf(object, client.ObjectKeyFromObject(object))]
+		return held
+	})
+	given := (&client.ListOptions{}).ApplyOptions(options)
+	items, _ := reflect.TypeOf(list).Elem().FieldByName("Items")
+	for of, seen := range s.held {
+		if seen == nil || of.kind != reflect.PointerTo(items.Type.Elem()) || given.Namespace != "" && given.Namespace != of.key.Namespace ||
+			given.LabelSelector != nil && !given.LabelSelector.Matches(labels.Set(seen.GetLabels())) {
+			continue
+		}
+		known = append(known, seen.DeepCopyObject())
+	}
+	return meta.SetList(list, known)
+}
