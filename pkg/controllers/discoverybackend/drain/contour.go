@@ -60,6 +60,8 @@ func (contour) receives(weights []*int64, missing []bool) []bool {
 	return got
 }
 
+func (contour) fails() bool { return false }
+
 // uncertain: Contour leaves Services of type ExternalName out unless its configuration allows them.
 func (contour) uncertain(target Target) bool { return target.ExternalName }
 

@@ -89,10 +89,9 @@ func (d *Decision) account(flavor flavor, rule *rule, s *standing, set []*int64)
 		if receives {
 			outcome.Drained = false
 		}
-		if (wanted[i] || wantedLeft[i]) && !alternative(backend, s, s.serves(wantedLeft)) {
-			outcome.NoAlternative = true
-		}
-		if (wanted[i] || wantedLeft[i]) && !alternative(backend, s, wantedLeft) {
+		noAlternative, withhold := s.isSole(i, wanted, wantedLeft)
+		outcome.NoAlternative = outcome.NoAlternative || noAlternative
+		if withhold {
 			if service := rule.refs[i].service; !slices.Contains(outcome.Withhold, service) {
 				outcome.Withhold = append(outcome.Withhold, service)
 			}
@@ -100,6 +99,15 @@ func (d *Decision) account(flavor flavor, rule *rule, s *standing, set []*int64)
 		}
 		d.Backends[backend] = outcome
 	}
+}
+
+// isSole reports whether no other target can respond when the backend of a reference is drained, and whether no other one gets requests,
+// so that only endpoints that are not ready keep them away.
+func (s *standing) isSole(i int, wanted, wantedLeft []bool) (noAlternative, withhold bool) {
+	if s.backends[i] == "" || !wanted[i] && !wantedLeft[i] {
+		return false, false
+	}
+	return !alternative(s.backends[i], s, s.serves(wantedLeft)), !alternative(s.backends[i], s, wantedLeft)
 }
 
 // alternative reports whether one of the receivers is neither drained nor of a backend.

@@ -63,6 +63,8 @@ func (gateway) receives(weights []*int64, missing []bool) []bool {
 	return got
 }
 
+func (gateway) fails() bool { return true }
+
 // uncertain: implementations may reject Services of type ExternalName.
 func (gateway) uncertain(target Target) bool { return target.ExternalName }
 

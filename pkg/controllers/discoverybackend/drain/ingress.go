@@ -50,6 +50,8 @@ func (ingress) receives(_ []*int64, missing []bool) []bool {
 	return got
 }
 
+func (ingress) fails() bool { return true }
+
 func (ingress) uncertain(Target) bool { return false }
 
 func (ingress) drain(wanted []*int64, _ []int, _ []bool) ([]*int64, int64) { return wanted, 0 }

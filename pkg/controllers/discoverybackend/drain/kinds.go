@@ -93,6 +93,8 @@ type flavor interface {
 	reference(list string, item map[string]any, namespace string) (found ref, mirror, ok bool)
 	// receives reports which references of a rule get requests by these weights. Those without a target get none.
 	receives(weights []*int64, missing []bool) []bool
+	// fails reports whether requests for a target that is missing get errors. Otherwise the other targets get them.
+	fails() bool
 	// uncertain reports whether an implementation may treat a target as if it were missing.
 	uncertain(target Target) bool
 	// drain returns the weights by which references get their shares, those of share 0 nothing, or as little as weights can
