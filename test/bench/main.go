@@ -30,7 +30,8 @@ func run() error {
 	projects := flag.Int("projects", projectsOfTheGoals, "how many Projects to create")
 	workers := flag.Int("workers", 16, "number of concurrent clients")
 	services := flag.Int("services", servicesOfTheGoals, "how many Services to translate, with as many Pods, or to discover")
-	only := flag.String("only", "", "the one benchmark to run: projects, localvolume, translations, translations-engine, discoverer, maintenance, klusters or sidebyside; empty: all")
+	drained := flag.Int("drained-services", servicesOfMaintenance, "how many Services without an alternative to drain")
+	only := flag.String("only", "", "the one benchmark to run: projects, localvolume, translations, translations-engine, discoverer, maintenance, maintenance-services, klusters or sidebyside; empty: all")
 	compared := sidebyside.Defaults()
 	comparisonFlags(flag.CommandLine, &compared)
 	lenient := flag.Bool("lenient", false, "do not fail when a figure misses its goal")
@@ -51,6 +52,7 @@ func run() error {
 		{benchmarkTranslationsName, func() error { return benchmarkTranslations(ctx, reporter, *services) }},
 		{benchmarkDiscovererName, func() error { return benchmarkDiscoverer(ctx, reporter, *services) }},
 		{benchmarkMaintenanceName, func() error { return benchmarkMaintenance(ctx, reporter, *workers) }},
+		{benchmarkWithheldName, func() error { return benchmarkWithheld(ctx, reporter, *drained, *workers) }},
 		{benchmarkKlustersName, func() error { return benchmarkKlusters(ctx, reporter) }},
 		{"sidebyside", func() error { return sidebyside.Run(ctx, reporter, compared) }},
 		{benchmarkEngineName, func() error { return benchmarkEngine(ctx, reporter, *services) }},

@@ -37,8 +37,17 @@ const (
 	goalStatusWrites = 1.0
 )
 
-// benchmarkMaintenance drains one of two backends that all routes refer to, and enables it again.
+// benchmarkMaintenance drains one of two backends that all routes refer to, and enables it again. Each route takes two writes.
 func benchmarkMaintenance(ctx context.Context, reporter *report.Reporter, workers int) error {
+	m := &maintained{
+		reporter: reporter, benchmark: benchmarkMaintenanceName, objects: proxiesOfMaintenance + routesOfMaintenance, routes: proxiesOfMaintenance + routesOfMaintenance,
+		unit: "route", goalWrites: goalWritesPerRoute, written: []string{"groundskeeper_maintenance_route_writes_total"},
+	}
+	return m.run(ctx, func(m *maintained) error { return m.loadRoutes(ctx, workers) })
+}
+
+// run starts a plane and loads it, drains the backend and enables it again.
+func (m *maintained) run(ctx context.Context, load func(*maintained) error) error {
 	dir, err := os.MkdirTemp("", "bench")
 	if err != nil {
 		return err
@@ -49,8 +58,8 @@ func benchmarkMaintenance(ctx context.Context, reporter *report.Reporter, worker
 		return err
 	}
 	defer func() { _ = p.Stop(context.WithoutCancel(ctx)) }()
-	m := &maintained{Plane: p, reporter: reporter}
-	if err := m.load(ctx, workers); err != nil {
+	m.Plane = p
+	if err := load(m); err != nil {
 		return err
 	}
 	client, err := versioned.NewForConfig(p.Config())
@@ -82,24 +91,31 @@ func benchmarkMaintenance(ctx context.Context, reporter *report.Reporter, worker
 // maintained is a plane with routes to two backends.
 type maintained struct {
 	*plane.Plane
-	reporter *report.Reporter
-	backends typedgimbalv1.DiscoveryBackendInterface
+	reporter  *report.Reporter
+	backends  typedgimbalv1.DiscoveryBackendInterface
+	benchmark string
+	// objects is how many objects are drained, each of which is a unit; routes is how many routes refer to the backend.
+	objects, routes int
+	unit            string
+	// written are the metrics that count the writes to drain them, with the labels of methods if they have such.
+	written []string
+	// goalWrites is how many writes one takes, goalTime how many seconds all of them take; 0 is no goal.
+	goalWrites, goalTime float64
 }
 
 func (m *maintained) add(process, name string, value float64, unit string, goal *float64) error {
 	return m.reporter.Add(report.Figure{
-		Benchmark: benchmarkMaintenanceName, Process: process, Name: name, Value: value, Unit: unit,
-		Objects: proxiesOfMaintenance + routesOfMaintenance, Goal: goal,
+		Benchmark: m.benchmark, Process: process, Name: name, Value: value, Unit: unit, Objects: m.objects, Goal: goal,
 	})
 }
 
 // until changes the backend, waits until its condition Drained follows, and reports what that took, unless what is "".
 func (m *maintained) until(ctx context.Context, want gimbalv1.ClusterStatus, status metav1.ConditionStatus, reason, what string) error {
-	before, err := m.routeWrites(ctx)
+	before, err := m.writes(ctx)
 	if err != nil {
 		return err
 	}
-	usedBefore, err := probe.UsageOf(m.Managers[0].PID())
+	usedBefore, err := m.usage()
 	if err != nil {
 		return err
 	}
@@ -115,7 +131,7 @@ func (m *maintained) until(ctx context.Context, want gimbalv1.ClusterStatus, sta
 	}
 	defer events.Stop()
 	statusWrites := 0
-	for backend := changed; !drainedAs(backend, status, reason); {
+	for backend := changed; !m.isDrained(backend, status, reason); {
 		event, open := <-events.ResultChan()
 		if !open || event.Type == watch.Error {
 			return errors.Join(fmt.Errorf("the watch of the backend ended before it was %s", reason), context.Cause(ctx))
@@ -127,38 +143,62 @@ func (m *maintained) until(ctx context.Context, want gimbalv1.ClusterStatus, sta
 		statusWrites++
 	}
 	elapsed := time.Since(start)
-	after, err := m.routeWrites(ctx)
+	after, err := m.writes(ctx)
 	if err != nil || what == "" {
 		return err
 	}
-	used, err := probe.UsageOf(m.Managers[0].PID())
+	used, err := m.usage()
 	if err != nil {
 		return err
 	}
-	return errors.Join(
-		m.add("", "time to "+what+" all routes", elapsed.Seconds(), "s", nil),
-		m.add("", "writes per route to "+what, (after-before)/(proxiesOfMaintenance+routesOfMaintenance), "1", new(goalWritesPerRoute)),
+	goalTime := (*float64)(nil)
+	if m.goalTime > 0 {
+		goalTime = new(m.goalTime)
+	}
+	errs := []error{
+		m.add("", "time to "+what+" all "+m.unit+"s", elapsed.Seconds(), "s", goalTime),
+		m.add("", "writes per "+m.unit+" to "+what, (after-before)/float64(m.objects), "1", new(m.goalWrites)),
 		m.add("", "status writes per second to "+what, float64(max(statusWrites-1, 0))/elapsed.Seconds(), "1", new(goalStatusWrites)),
-		m.add(m.Managers[0].Name(), "CPU to "+what, (used.CPU-usedBefore.CPU).Seconds(), "CPU-s", nil),
-	)
+	}
+	for name, cpu := range used {
+		errs = append(errs, m.add(name, "CPU to "+what, (cpu-usedBefore[name]).Seconds(), "CPU-s", nil))
+	}
+	return errors.Join(errs...)
 }
 
-// drainedAs reports whether the condition Drained of a backend, at present, has a status and a reason.
-func drainedAs(backend *gimbalv1.DiscoveryBackend, status metav1.ConditionStatus, reason string) bool {
+// usage is the CPU time of the processes that take part.
+func (m *maintained) usage() (map[string]time.Duration, error) {
+	used := map[string]time.Duration{}
+	for _, process := range []*plane.Process{m.Managers[0], m.KubeAPIServer, m.Etcd} {
+		usage, err := probe.UsageOf(process.PID())
+		if err != nil {
+			return nil, err
+		}
+		used[process.Name()] = usage.CPU
+	}
+	return used, nil
+}
+
+// isDrained reports whether the condition Drained of a backend, at present, has a status and a reason.
+func (m *maintained) isDrained(backend *gimbalv1.DiscoveryBackend, status metav1.ConditionStatus, reason string) bool {
 	c := meta.FindStatusCondition(backend.Status.Conditions, gimbalv1.ConditionDrained)
 	return c != nil && c.ObservedGeneration == backend.Generation && c.Status == status && c.Reason == reason &&
-		backend.Status.Routes != nil && backend.Status.Routes.Matching == proxiesOfMaintenance+routesOfMaintenance
+		backend.Status.Routes != nil && int(backend.Status.Routes.Matching) == m.routes
 }
 
-// routeWrites is how many writes of routes the manager has sent.
-func (m *maintained) routeWrites(ctx context.Context) (float64, error) {
-	samples, err := probe.Scrape(ctx, http.DefaultClient, "http://"+m.Managers[0].Address()+"/metrics", "groundskeeper_maintenance_route_writes_total")
-	if err != nil {
-		return 0, err
-	}
+// writes is how many writes the manager has sent.
+func (m *maintained) writes(ctx context.Context) (float64, error) {
 	sum := 0.0
-	for _, s := range samples {
-		sum += s.Value
+	for _, metric := range m.written {
+		samples, err := probe.Scrape(ctx, http.DefaultClient, "http://"+m.Managers[0].Address()+"/metrics", metric)
+		if err != nil {
+			return 0, err
+		}
+		for _, s := range samples {
+			if method := s.Labels["method"]; method != http.MethodGet {
+				sum += s.Value
+			}
+		}
 	}
 	return sum, nil
 }

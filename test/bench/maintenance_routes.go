@@ -33,72 +33,102 @@ const (
 	servicesPerBackend = 200
 )
 
-// load makes the definitions, the backends, their Services and the routes.
-func (m *maintained) load(ctx context.Context, workers int) error {
+// clients create the load of maintenance.
+type clients struct {
+	core   kubernetes.Interface
+	own    versioned.Interface
+	routes dynamic.Interface
+}
+
+// prepare makes the definitions, the namespace and the backends.
+func (m *maintained) prepare(ctx context.Context) (*clients, error) {
 	config := rest.CopyConfig(m.Config())
 	config.QPS = -1
 	for _, file := range []string{"contour.yaml", "gateway.networking.k8s.io_httproutes.yaml"} {
 		apply := exec.CommandContext(ctx, m.Kubectl(), "--kubeconfig", m.AdminKubeconfig(), "apply", "--server-side", "-f", filepath.Join("test/integration/testdata/crds", file))
 		if out, err := apply.CombinedOutput(); err != nil {
-			return fmt.Errorf("apply %s: %w: %s", file, err, out)
+			return nil, fmt.Errorf("apply %s: %w: %s", file, err, out)
 		}
 	}
 	wait := exec.CommandContext(ctx, m.Kubectl(), "--kubeconfig", m.AdminKubeconfig(), "wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
 	if out, err := wait.CombinedOutput(); err != nil {
-		return fmt.Errorf("wait for the definitions: %w: %s", err, out)
+		return nil, fmt.Errorf("wait for the definitions: %w: %s", err, out)
 	}
-	core, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return err
+	c := &clients{}
+	var err error
+	if c.core, err = kubernetes.NewForConfig(config); err != nil {
+		return nil, err
 	}
-	own, err := versioned.NewForConfig(config)
-	if err != nil {
-		return err
+	if c.own, err = versioned.NewForConfig(config); err != nil {
+		return nil, err
 	}
-	routes, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return err
+	if c.routes, err = dynamic.NewForConfig(config); err != nil {
+		return nil, err
 	}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: routeNamespace}}
-	if _, err := core.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
-		return err
+	if _, err := c.core.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
+		return nil, err
 	}
 	for _, name := range []string{drainedBackend, otherBackend} {
 		backend := &gimbalv1.DiscoveryBackend{ObjectMeta: metav1.ObjectMeta{Name: name}, Cluster: gimbalv1.Cluster{Type: gimbalv1.BackendKubernetes, Secret: "none"}}
-		if _, err := own.GimbalV1().DiscoveryBackends(backendNamespace).Create(ctx, backend, metav1.CreateOptions{}); err != nil {
-			return err
+		if _, err := c.own.GimbalV1().DiscoveryBackends(backendNamespace).Create(ctx, backend, metav1.CreateOptions{}); err != nil {
+			return nil, err
 		}
-		err := parallel(workers, servicesPerBackend, func(i int) error {
-			service := &corev1.Service{
-				ObjectMeta: metav1.ObjectMeta{Name: serviceName(name, i), Labels: map[string]string{gimbalv1.LabelBackend: name}},
-				Spec:       corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, Ports: []corev1.ServicePort{{Port: 80}}},
-			}
-			if _, err := core.CoreV1().Services(routeNamespace).Create(ctx, service, metav1.CreateOptions{}); err != nil {
-				return err
-			}
-			_, err := core.DiscoveryV1().EndpointSlices(routeNamespace).Create(ctx, &discoveryv1.EndpointSlice{
-				ObjectMeta: metav1.ObjectMeta{Name: service.Name, Labels: map[string]string{
-					gimbalv1.LabelBackend: name, discoveryv1.LabelServiceName: service.Name, discoveryv1.LabelManagedBy: desired.Manager,
-				}},
-				AddressType: discoveryv1.AddressTypeIPv4,
-				Ports:       []discoveryv1.EndpointPort{{Name: new(""), Port: new(int32(8080))}},
-				Endpoints: []discoveryv1.Endpoint{{
-					Addresses: []string{"10.1.2.3"}, Conditions: discoveryv1.EndpointConditions{Ready: new(true), Serving: new(true), Terminating: new(false)},
-				}},
-			}, metav1.CreateOptions{})
-			return err
-		})
+	}
+	return c, nil
+}
+
+// service makes a Service of a backend with an endpoint, as a discoverer does.
+func (c *clients) service(ctx context.Context, backend, name string) error {
+	service := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{gimbalv1.LabelBackend: backend}},
+		Spec:       corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, Ports: []corev1.ServicePort{{Port: 80}}},
+	}
+	if _, err := c.core.CoreV1().Services(routeNamespace).Create(ctx, service, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	_, err := c.core.DiscoveryV1().EndpointSlices(routeNamespace).Create(ctx, &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
+			gimbalv1.LabelBackend: backend, discoveryv1.LabelServiceName: name, discoveryv1.LabelManagedBy: desired.Manager,
+		}},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Ports:       []discoveryv1.EndpointPort{{Name: new(""), Port: new(int32(8080))}},
+		Endpoints: []discoveryv1.Endpoint{{
+			Addresses: []string{"10.1.2.3"}, Conditions: discoveryv1.EndpointConditions{Ready: new(true), Serving: new(true), Terminating: new(false)},
+		}},
+	}, metav1.CreateOptions{})
+	return err
+}
+
+var (
+	proxyResource   = schema.GroupVersionResource{Group: "projectcontour.io", Version: "v1", Resource: "httpproxies"}
+	routeResource   = schema.GroupVersionResource{Group: "gateway.networking.k8s.io", Version: "v1", Resource: "httproutes"}
+	ingressResource = schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "ingresses"}
+)
+
+// route applies a route as a user.
+func (c *clients) route(ctx context.Context, resource schema.GroupVersionResource, object *unstructured.Unstructured) error {
+	_, err := c.routes.Resource(resource).Namespace(routeNamespace).Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: "user"})
+	return err
+}
+
+// loadRoutes makes Services of both backends, and routes in which each has the other as an alternative.
+func (m *maintained) loadRoutes(ctx context.Context, workers int) error {
+	c, err := m.prepare(ctx)
+	if err != nil {
+		return err
+	}
+	for _, backend := range []string{drainedBackend, otherBackend} {
+		err := parallel(workers, servicesPerBackend, func(i int) error { return c.service(ctx, backend, serviceName(backend, i)) })
 		if err != nil {
 			return err
 		}
 	}
 	return parallel(workers, proxiesOfMaintenance+routesOfMaintenance, func(i int) error {
-		object, resource := newHTTPProxy(i), schema.GroupVersionResource{Group: "projectcontour.io", Version: "v1", Resource: "httpproxies"}
-		if i >= proxiesOfMaintenance {
-			object, resource = newHTTPRoute(i), schema.GroupVersionResource{Group: "gateway.networking.k8s.io", Version: "v1", Resource: "httproutes"}
+		if i < proxiesOfMaintenance {
+			return c.route(ctx, proxyResource, newHTTPProxy(i))
 		}
-		_, err := routes.Resource(resource).Namespace(routeNamespace).Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: "user"})
-		return err
+		return c.route(ctx, routeResource, newHTTPRoute(i))
 	})
 }
 

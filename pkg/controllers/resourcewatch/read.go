@@ -80,6 +80,7 @@ func (w watched) Find(_ context.Context, resource schema.GroupResource, query Qu
 	if err != nil {
 		return nil, fmt.Errorf("find %s: %w", resource, err)
 	}
+	query.Index = "" // the store has selected by it, and an index may be expensive to compute
 	var objects []*Object
 	for _, each := range found {
 		if object := watch.object(each); object != nil && kind.selects(query, object) {

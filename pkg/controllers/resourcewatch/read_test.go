@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -66,6 +67,23 @@ func TestFind(t *testing.T) {
 			subscribers.GetResourceVersion() != whole.ResourceVersion || subscribers.GetGeneration() != whole.Generation || subscribers.GetCreationTimestamp() != whole.CreationTimestamp {
 			t.Errorf("%s reports of %+v, error %v", name, subscribers, err)
 		}
+	}
+}
+
+// What an index finds is not compared with the index again: one of a large object may be expensive.
+func TestFindUsesIndex(t *testing.T) {
+	c := newCluster(t, garden("a", "g", "oak"))
+	var calls atomic.Int64
+	tree := c.kinds[1].Indexes["tree"]
+	c.kinds[1].Indexes["tree"] = func(object *Object) []string {
+		calls.Add(1)
+		return tree(object)
+	}
+	c.run(t)
+	c.settled(t)
+	before := calls.Load()
+	if got := names(t, c.Watched(), gardens, Query{Index: "tree", Value: "oak"}); len(got) != 1 || calls.Load() != before {
+		t.Errorf("found %q, and computed the index %d times", got, calls.Load()-before)
 	}
 }
 

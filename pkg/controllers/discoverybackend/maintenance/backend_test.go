@@ -317,11 +317,11 @@ func TestWatches(t *testing.T) {
 		noted(func(service *unstructured.Unstructured) {
 			_ = unstructured.SetNestedField(service.Object, "ExternalName", "spec", "type")
 		})
-		expect("a Service gets another type", web, "eu us")
+		expect("a Service gets another type", web, "eu")
 		w.setReady("eu-web", true)
 		expect("a slice that is as ready as before", "", "")
 		w.setReady("eu-web", false)
-		expect("an alternative has no ready endpoint any more", web, "eu us")
+		expect("an alternative has no ready endpoint any more", web, "")
 		relabel("us-web", "eu")
 		expect("a Service changes sides", web, "eu us")
 		w.cluster("eu", "clusterStatus", "Maintenance")

@@ -4,6 +4,7 @@
 package maintenance
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -45,6 +46,10 @@ func routeResource(kind *drain.Kind) schema.GroupResource {
 // route is what is kept of a route.
 type route struct {
 	view *drain.View
+	// services are those that it refers to, recorded the backends that its record names. They are needed often, and a route may
+	// have 1000 rules.
+	services []types.NamespacedName
+	recorded []string
 	// record is the annotation with the saved weights, "" when there is none.
 	record string
 	// removed is since when references have been removed that the route has a record of; nil when it has none.
@@ -54,10 +59,18 @@ type route struct {
 // routeOf keeps of a route what its view needs, and of its records what they report about time.
 func routeOf(kind *drain.Kind, content map[string]any) *route {
 	record, _, _ := unstructured.NestedString(content, "metadata", "annotations", gimbalv1.AnnotationSavedWeights)
-	kept := &route{view: kind.View(content), record: record}
+	kept := newRoute(kind.View(content), record)
 	removed, _, _ := unstructured.NestedString(content, "metadata", "annotations", gimbalv1.AnnotationRemovedReferences)
 	if since, recorded := drain.RemovedSince(removed); recorded {
 		kept.removed = &since
+	}
+	return kept
+}
+
+func newRoute(view *drain.View, record string) *route {
+	kept := &route{view: view, services: view.Services(), record: record}
+	if record != "" {
+		kept.recorded = slices.Sorted(maps.Keys(view.Decide(noBackends{}).Backends))
 	}
 	return kept
 }
@@ -130,7 +143,7 @@ func servicesOf(object *resourcewatch.Object) []string {
 		return nil
 	}
 	var keys []string
-	for _, service := range kept.view.Services() {
+	for _, service := range kept.services {
 		keys = append(keys, service.String())
 	}
 	return keys
@@ -139,15 +152,10 @@ func servicesOf(object *resourcewatch.Object) []string {
 // recordedBackends are the backends whose weights the record of a route has.
 func recordedBackends(object *resourcewatch.Object) []string {
 	kept, ok := object.Value.(*route)
-	if !ok || kept.record == "" {
+	if !ok {
 		return nil
 	}
-	var names []string
-	for name := range kept.view.Decide(noBackends{}).Backends {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return kept.recorded
 }
 
 // It has no Service, so that a slot is of the backend that its record names, if any.

@@ -101,26 +101,24 @@ func (l *ledger) missing(key routeKey, uid types.UID, record string, stays func(
 }
 
 // agrees notes that nothing is to be done about a route that has a record, or none.
-func (l *ledger) agrees(key routeKey, cached *resourcewatch.Object, record string) (news bool) {
+func (l *ledger) agrees(key routeKey, cached *resourcewatch.Object, record string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.of(key, cached.UID)
 	if e == nil && record == "" {
-		return false
+		return
 	}
 	if e == nil {
 		e = l.ensure(key, cached.UID)
 	}
 	e.record, e.recorded = record, recordedBackends(cached)
-	news = e.rejected != ""
 	e.rejected = ""
 	if e.lost != nil && e.lostGeneration != cached.Generation {
-		e.lost, e.lostOf, news = nil, nil, true
+		e.lost, e.lostOf = nil, nil
 	}
 	if record == "" && e.lost == nil && e.rewrites == 0 {
 		delete(l.entries, key)
 	}
-	return news
 }
 
 // pause is how long a rewrite has to wait.

@@ -85,7 +85,7 @@ func (c *cluster) membership(ctx context.Context, backends map[string]*gimbalv1.
 			return nil, err
 		}
 	}
-	for _, name := range kept.view.Services() {
+	for _, name := range kept.services {
 		found, err := c.target(ctx, name)
 		if err != nil {
 			return nil, err

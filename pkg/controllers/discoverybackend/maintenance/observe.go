@@ -98,6 +98,10 @@ func (o *observer) observe(ctx context.Context, backend *gimbalv1.DiscoveryBacke
 
 // routesOf finds the routes of a kind that name one of the Services, or have the backend in their record.
 func (o *observer) routesOf(ctx context.Context, kind *drain.Kind, services []*resourcewatch.Object, backend string) (map[types.NamespacedName]*resourcewatch.Object, error) {
+	// A backend may have 10,000 Services, and most kinds have no routes.
+	if some, err := o.cluster.reader.Find(ctx, routeResource(kind), resourcewatch.Query{Any: true}); err != nil || len(some) == 0 {
+		return nil, err
+	}
 	queries := []resourcewatch.Query{{Index: byBackend, Value: backend}}
 	for _, service := range services {
 		queries = append(queries, resourcewatch.Query{Index: byService, Value: service.Namespace + "/" + service.Name})

@@ -116,6 +116,11 @@ func servicesOfOther(object *resourcewatch.Object) []string {
 // observeOthers adds the objects that refer to Services of a backend. It is an error when not all are known.
 func (o *observer) observeOthers(ctx context.Context, f *facts, backend *gimbalv1.DiscoveryBackend, services []*resourcewatch.Object) error {
 	for _, kind := range o.others {
+		if some, err := o.cluster.reader.Find(ctx, kind.groupResource(), resourcewatch.Query{Any: true}); err != nil {
+			return fmt.Errorf("%s: %w", kind.GroupKind, err)
+		} else if len(some) == 0 {
+			continue
+		}
 		for _, service := range services {
 			name := types.NamespacedName{Namespace: service.Namespace, Name: service.Name}
 			found, err := o.cluster.reader.Find(ctx, kind.groupResource(), resourcewatch.Query{Index: byService, Value: name.String()})

@@ -87,9 +87,9 @@ func (r *routes) Reconcile(ctx context.Context, key routeKey) (reconcile.Result,
 	decision := kept.view.Decide(membership)
 	if !decision.Write && !decision.HandBack && r.ledger.missing(key, cached.UID, kept.record, staying(backends)) == "" {
 		r.cluster.start.settled(key)
-		if r.ledger.agrees(key, cached, kept.record) {
-			r.notify(slices.Collect(maps.Keys(decision.Backends))...)
-		}
+		r.ledger.agrees(key, cached, kept.record)
+		// Who receives may have changed, although there is nothing to write.
+		r.notify(slices.Collect(maps.Keys(decision.Backends))...)
 		return r.discardRemovals(ctx, key, kept.removed)
 	}
 	if pause := r.ledger.pause(key, cached.UID, r.clock.Now()); pause > 0 {

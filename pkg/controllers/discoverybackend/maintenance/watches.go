@@ -22,7 +22,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 )
 
-// gatherPeriod is how long events of routes are gathered before their backends are checked.
+// gatherPeriod is how long events are gathered: those of routes before their backends are checked, and those of Services and their
+// endpoints before their routes are. A route may refer to 1000 Services, all of which change within seconds in maintenance.
 const gatherPeriod = 200 * time.Millisecond
 
 // watches turn events of what is followed into requests.
@@ -58,12 +59,12 @@ func (w *watches) followRoutes(ctx context.Context, queue workqueue.TypedRateLim
 	}, w.routeResources()...)
 	w.cluster.set.Subscribe(func(e resourcewatch.Event) {
 		if targetChanged(e) {
-			w.addRoutes(ctx, byService, e.Object().Namespace+"/"+e.Object().Name)
+			w.addRoutes(ctx, byService, e.Object().Namespace+"/"+e.Object().Name, gatherPeriod)
 		}
 	}, servicesResource())
 	w.cluster.set.Subscribe(func(e resourcewatch.Event) {
 		for _, service := range servicesOfSlices(e) {
-			w.addRoutes(ctx, byService, service)
+			w.addRoutes(ctx, byService, service, gatherPeriod)
 		}
 	}, slicesResource())
 	w.cluster.set.Subscribe(func(e resourcewatch.Event) {
@@ -94,15 +95,7 @@ func (w *watches) followBackends(ctx context.Context, queue workqueue.TypedRateL
 			}
 		}
 		w.notifyBackends(ctx, slices.Collect(maps.Keys(names))...)
-		if targetChanged(e) && !e.Initial {
-			w.notifyBackendsOf(ctx, e.Object().Namespace+"/"+e.Object().Name)
-		}
 	}, servicesResource())
-	w.cluster.set.Subscribe(func(e resourcewatch.Event) {
-		for _, service := range servicesOfSlices(e) {
-			w.notifyBackendsOf(ctx, service)
-		}
-	}, slicesResource())
 	w.cluster.set.Subscribe(func(e resourcewatch.Event) { w.notifyBackends(ctx, w.concerned(ctx, e)...) }, w.routeResources()...)
 	w.followOthers(ctx)
 	// Creating or deleting a CustomResourceDefinition adds or removes a kind of route.
@@ -150,21 +143,6 @@ func servicesOfSlices(e resourcewatch.Event) []string {
 	return slices.Compact(all)
 }
 
-// notifyBackendsOf requests a check of the backends of all routes that name a Service: it may be an alternative to them.
-func (w *watches) notifyBackendsOf(ctx context.Context, service string) {
-	names := map[string]bool{}
-	for _, resource := range w.routeResources() {
-		// Routes of a kind that is not known yet have dedicated events to come.
-		found, _ := w.cluster.reader.Find(ctx, resource, resourcewatch.Query{Index: byService, Value: service})
-		for _, object := range found {
-			for _, name := range w.concerned(ctx, resourcewatch.Event{New: object}) {
-				names[name] = true
-			}
-		}
-	}
-	w.notifyBackends(ctx, slices.Collect(maps.Keys(names))...)
-}
-
 // concerned are the backends that a route refers to, or did.
 func (w *watches) concerned(ctx context.Context, e resourcewatch.Event) []string {
 	names := map[string]bool{}
@@ -179,8 +157,8 @@ func (w *watches) concerned(ctx context.Context, e resourcewatch.Event) []string
 		if !ok {
 			continue
 		}
-		for _, service := range kept.view.Services() {
-			// A slice whose Service is not cached yet is processed with the event of the Service.
+		for _, service := range kept.services {
+			// What is not known yet has a dedicated event to come.
 			found, _ := w.cluster.reader.Find(ctx, servicesResource(), resourcewatch.Query{Namespace: service.Namespace, Name: service.Name})
 			for _, object := range found {
 				names[label(object)] = true
@@ -220,18 +198,19 @@ func (w *watches) endpointsChanged(name string) {
 
 // addRoutesOf requests a check of all routes of a backend.
 func (w *watches) addRoutesOf(ctx context.Context, backend string) {
-	w.addRoutes(ctx, byBackend, backend)
+	w.addRoutes(ctx, byBackend, backend, 0)
 	services, err := w.cluster.reader.Find(ctx, servicesResource(), resourcewatch.Query{Index: byBackend, Value: backend})
 	if err != nil {
 		log.FromContext(ctx).V(1).Info("Waiting for the cache of Services", "err", err) // each new Service enqueues its routes
 	}
 	for _, service := range services {
-		w.addRoutes(ctx, byService, service.Namespace+"/"+service.Name)
+		w.addRoutes(ctx, byService, service.Namespace+"/"+service.Name, 0)
 	}
 }
 
-// addRoutes requests a check of the routes that an index finds. Those of a kind that is not known yet come with it.
-func (w *watches) addRoutes(ctx context.Context, index, value string) {
+// addRoutes requests a check of the routes that an index finds, after a pause, in which it gathers further requests for the same
+// route. Those of a kind that is not known yet come with it.
+func (w *watches) addRoutes(ctx context.Context, index, value string, pause time.Duration) {
 	w.mu.Lock()
 	queue := w.routes
 	w.mu.Unlock()
@@ -244,7 +223,7 @@ func (w *watches) addRoutes(ctx context.Context, index, value string) {
 			log.FromContext(ctx).V(1).Info("Waiting for the caches of routes", "err", err)
 		}
 		for _, object := range found {
-			queue.Add(routeKey{resource, types.NamespacedName{Namespace: object.Namespace, Name: object.Name}})
+			queue.AddAfter(routeKey{resource, types.NamespacedName{Namespace: object.Namespace, Name: object.Name}}, pause)
 		}
 	}
 }

@@ -48,7 +48,7 @@ const adminNamespace = "gimbal-discovery"
 // world is both loops on a fake API server with HTTPProxies and HTTPRoutes. It lives in a bubble of synctest, so time
 // passes only when everybody waits. Reconciles are called by the tests.
 type world struct {
-	*testing.T
+	testing.TB
 	set      *resourcewatch.Set
 	dynamic  *dynamicfake.FakeDynamicClient
 	metadata *metadatafake.FakeMetadataClient
@@ -84,9 +84,9 @@ func inWorld(t *testing.T, test func(*world), more ...string) {
 	})
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{T: t, unserved: map[schema.GroupResource]error{}, ready: &endpointsFake{}, version: 100}
+	w := &world{TB: t, unserved: map[schema.GroupResource]error{}, ready: &endpointsFake{}, version: 100}
 	w.ready.withheld = func(backend string, withheld bool) { w.setReady(backend+"-web", !withheld) }
 	lists := map[schema.GroupVersionResource]string{servicesV1: "ServiceList", slicesV1: "EndpointSliceList", gimbalv1.SchemeGroupVersion.WithResource("discoverybackends"): "DiscoveryBackendList"}
 	for _, kind := range drain.Kinds() {

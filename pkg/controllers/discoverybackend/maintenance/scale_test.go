@@ -1,0 +1,148 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package maintenance
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
+)
+
+// countingReader counts reads of the caches.
+type countingReader struct {
+	resourcewatch.Reader
+	finds atomic.Int64
+}
+
+func (r *countingReader) Find(ctx context.Context, resource schema.GroupResource, query resourcewatch.Query) ([]*resourcewatch.Object, error) {
+	r.finds.Add(1)
+	return r.Reader.Find(ctx, resource, query)
+}
+
+// largeProxy is an HTTPProxy of which each route has one Service of backend us: us-0, us-1 and so on.
+func largeProxy(name string, first, services int) *unstructured.Unstructured {
+	var routes []any
+	for i := range services {
+		routes = append(routes, map[string]any{
+			"conditions": []any{map[string]any{"prefix": fmt.Sprintf("/%d", i)}},
+			"services":   []any{map[string]any{"name": fmt.Sprintf("us-%d", first+i), "port": int64(80)}},
+		})
+	}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "projectcontour.io/v1", "kind": "HTTPProxy", "metadata": map[string]any{"namespace": "shop", "name": name},
+		"spec": map[string]any{"routes": routes},
+	}}
+}
+
+func smallIngress(i int) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": map[string]any{"namespace": "shop", "name": fmt.Sprintf("ingress-%d", i)},
+		"spec": map[string]any{"defaultBackend": map[string]any{"service": map[string]any{"name": fmt.Sprintf("us-%d", i), "port": map[string]any{"number": int64(80)}}}},
+	}}
+}
+
+var ingresses = schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "ingresses"}
+
+// A route with many Services gets an event for each of them in maintenance. An event costs the same whatever the size of the route,
+// and the route is checked once for all events of a moment.
+func TestEventsOfLargeRoutes(t *testing.T) {
+	finds := map[int]int64{}
+	for _, services := range []int{1, 40} {
+		inWorld(t, func(w *world) {
+			for i := range services {
+				w.service("shop", fmt.Sprintf("us-%d", i), "us")
+			}
+			w.add(proxies, largeProxy("web", 0, services))
+			synctest.Wait()
+			reader := &countingReader{Reader: w.watches.cluster.reader}
+			w.watches.cluster.reader = reader
+			routes := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[routeKey]())
+			backends := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+			defer routes.ShutDown()
+			defer backends.ShutDown()
+			if err := w.watches.followRoutes(w.Context(), routes); err != nil {
+				w.Fatal(err)
+			}
+			if err := w.watches.followBackends(w.Context(), backends); err != nil {
+				w.Fatal(err)
+			}
+			time.Sleep(2 * gatherPeriod)
+			synctest.Wait()
+			drainQueue(routes, routeKey.String)
+			reader.finds.Store(0)
+			w.setReady("us-0", false)
+			finds[services] = reader.finds.Load()
+			if n := routes.Len(); n > 0 {
+				w.Errorf("with %d Services: %d routes are checked immediately", services, n)
+			}
+			for i := range services {
+				w.setReady(fmt.Sprintf("us-%d", i), i%2 == 0)
+			}
+			time.Sleep(2 * gatherPeriod)
+			synctest.Wait()
+			if got := drainQueue(routes, routeKey.String); got != webKey().String() {
+				w.Errorf("with %d Services: %q are checked", services, got)
+			}
+		})
+	}
+	if finds[1] != finds[40] {
+		t.Errorf("an event of a slice takes %d reads of the caches for a route with one Service, and %d for one with 40", finds[1], finds[40])
+	}
+}
+
+// A check of a route requests one of its backends, also when there is nothing to write: who receives may have changed.
+func TestCheckedRouteNotifiesBackends(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var notified []string
+		w.routes.notify = func(names ...string) { notified = append(notified, names...) }
+		w.mustCorrect(0)
+		if got := fmt.Sprint(len(notified)); got != "2" {
+			t.Errorf("%q were notified", notified)
+		}
+	}, shared)
+}
+
+// BenchmarkObserve counts the routes of a backend with 10,000 Services that have no alternative.
+func BenchmarkObserve(b *testing.B) {
+	const services = 10000
+	for _, perRoute := range []int{1, 1000} {
+		b.Run(fmt.Sprintf("services per route=%d", perRoute), func(b *testing.B) {
+			w := newWorld(b)
+			w.backend(adminNamespace, "us")
+			for i := range services {
+				w.service("shop", fmt.Sprintf("us-%d", i), "us")
+				switch {
+				case perRoute == 1:
+					w.add(ingresses, smallIngress(i))
+				case i%perRoute == 0:
+					w.add(proxies, largeProxy(fmt.Sprintf("proxy-%d", i), i, perRoute))
+				}
+			}
+			go func() { _ = w.set.Start(b.Context()) }()
+			if err := w.set.Settled(b.Context(), backendsResource(), servicesResource(), slicesResource(), proxies.GroupResource(), ingresses.GroupResource()); err != nil {
+				b.Fatal(err)
+			}
+			backend := w.stored("us")
+			backend.Cluster.ClusterStatus = gimbalv1.ClusterMaintenance
+			b.ReportAllocs()
+			for b.Loop() {
+				found, err := w.backends.observer.observe(b.Context(), backend)
+				if err != nil || found.matching != services/perRoute {
+					b.Fatal(found.matching, err)
+				}
+			}
+		})
+	}
+}
