@@ -107,6 +107,7 @@ func TestMaintenance(t *testing.T) {
 			"one after the other":        (*shop).oneAfterTheOther,
 			"sole backend":               (*shop).soleBackend,
 			"sole backend is kept":       (*shop).soleBackendIsKept,
+			"ServiceImports":             (*shop).serviceImports,
 			"blue and green":             (*shop).blueAndGreen,
 			"routes come, change and go": (*shop).routesMeanwhile,
 			"odd shapes":                 (*shop).oddShapes,
@@ -393,6 +394,36 @@ func (s *shop) soleBackendIsKept() {
 	s.enable(s.us)
 	s.unchanged(proxy)
 	s.unchanged(route)
+}
+
+// serviceImports: a ServiceImport with the copied endpoints of a backend behind it is drained as a Service is, and its endpoints are
+// withheld where it has no alternative.
+func (s *shop) serviceImports() {
+	slice := s.endpoints(s.us, "us-web", "us-web-imported", true)
+	slice.Labels["multicluster.kubernetes.io/service-name"] = "us-web"
+	if err := s.c.Update(s.Context(), slice); err != nil {
+		s.Fatal(err)
+	}
+	s.apply("mcs", "apiVersion: multicluster.x-k8s.io/v1beta1\nkind: ServiceImport\nmetadata: {name: us-web}\nspec: {type: ClusterSetIP, ports: [{name: a, port: 80}]}\n")
+	const manifest = "apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {name: %s}\nspec: {rules: [{backendRefs: [{group: multicluster.x-k8s.io, kind: ServiceImport, name: us-web, port: 80, weight: 7}%s]}]}\n"
+	both := s.read(s.apply("user", fmt.Sprintf(manifest, "both", ", {name: eu-web, port: 80, weight: 3}")))
+	sole := s.read(s.apply("user", fmt.Sprintf(manifest, "sole", "")))
+	s.reports(s.us, func(status *gimbalv1.DiscoveryBackendStatus) bool {
+		got := status.Routes
+		return got.Matching == 2 && got.WithoutAlternative != nil && got.WithoutAlternative.Count == 1
+	})
+	s.drain(s.us)
+	s.weights(both, "[0 3]")
+	s.weights(sole, "[0]")
+	if got := s.ready(slice); got != "false" {
+		s.Errorf("the endpoints of a ServiceImport without an alternative are ready: %s", got)
+	}
+	s.enable(s.us)
+	s.unchanged(both)
+	s.unchanged(sole)
+	if got := s.ready(slice); got != "true" {
+		s.Errorf("afterwards the endpoints are ready: %s", got)
+	}
 }
 
 // blueAndGreen: who has no weight by the user's spec gets none, even when no other client is left.

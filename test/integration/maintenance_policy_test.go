@@ -31,6 +31,10 @@ func (drainedBackend) Of(service types.NamespacedName) (string, bool) {
 	backend, _, _ := strings.Cut(service.Name, "-")
 	return backend, true
 }
+func (b drainedBackend) OfImport(name types.NamespacedName) (string, bool) { return b.Of(name) }
+
+func (drainedBackend) ImportTarget(types.NamespacedName, string) drain.Target { return drain.Target{} }
+
 func (drainedBackend) Share(backend, _ string) int {
 	if backend == "us" {
 		return 0
@@ -102,6 +106,10 @@ func TestMaintenanceWeightsPolicy(t *testing.T) {
 		"http-route": {
 			gateway + "rules: [{backendRefs: [{name: us-web, port: 80, weight: 7}, {name: eu-web, port: 80, weight: 3}]}]}", "",
 			[]string{"spec", "rules", "backendRefs"}, "0 3",
+		},
+		"http-route-import": {
+			gateway + "rules: [{backendRefs: [{group: multicluster.x-k8s.io, kind: ServiceImport, name: us-web, port: 80, weight: 7}, {name: us-other, port: 80, weight: 3}, {name: eu-web, port: 80}]}]}", "",
+			[]string{"spec", "rules", "backendRefs"}, "0 0 -",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

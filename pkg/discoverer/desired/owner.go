@@ -18,6 +18,8 @@ const (
 	LabelManagedBy = "app.kubernetes.io/managed-by"
 	// Manager is who writes the copies: the value of LabelManagedBy, the manager of the slices, and the field manager.
 	Manager = "groundskeeper-discoverer"
+	// LabelImport is the label of an EndpointSlice by which those of a ServiceImport are found: its name.
+	LabelImport = "multicluster.kubernetes.io/service-name"
 )
 
 // BackendOf returns the backend that a label of either prefix names, "" when there is none.

@@ -31,8 +31,8 @@ type Outcome struct {
 	// NoAlternative is set when a rule has no other target that can respond, or would have none if the backend were drained.
 	NoAlternative bool
 	// Withhold are Services of the backend in rules without another target: weights may not keep requests away from them,
-	// only endpoints that are not ready do.
-	Withhold []types.NamespacedName
+	// only endpoints that are not ready do. WithholdImports are ServiceImports in the same position.
+	Withhold, WithholdImports []types.NamespacedName
 	// ExternalName is set when one of them has that type and gets requests by the weights: nothing keeps them away.
 	ExternalName bool
 }
@@ -65,18 +65,35 @@ func (v *View) refersToBackends(backends Backends) bool {
 
 // backendOf is the backend of a reference. That of a Service that does not exist is the one recorded.
 func backendOf(backends Backends, ref *ref, recorded string) string {
+	of := backends.Of
 	if ref.foreign {
-		return ""
+		importer, ok := backends.(Importer)
+		if !ok || !ref.imported {
+			return ""
+		}
+		of = importer.OfImport
 	}
-	backend, known := backends.Of(ref.service)
+	backend, known := of(ref.service)
 	if !known {
 		return recorded
 	}
 	return backend
 }
 
-// account records which backends of a rule receive traffic with the given weights. A reference that implementations may ignore does not
-// count as an alternative for others, but does count as still receiving traffic.
+// targetOf is what is behind a reference. Of what is neither a Service nor a ServiceImport nothing is known.
+func targetOf(backends Backends, ref *ref) Target {
+	importer, ok := backends.(Importer)
+	switch {
+	case !ref.foreign:
+		return backends.Target(ref.service, ref.port)
+	case ref.imported && ok:
+		return importer.ImportTarget(ref.service, ref.port)
+	}
+	return Target{}
+}
+
+// account notes what the backends of a rule get by the weights that are set. What an implementation may leave out is no
+// receiver when it is a question of who else receives, and one when it is a question of who still does.
 func (d *Decision) account(flavor flavor, rule *rule, s *standing, set []*int64) {
 	wanted, wantedLeft := flavor.receives(s.wanted, s.missing), flavor.receives(s.wanted, s.left)
 	got, gotLeft := flavor.receives(set, s.missing), flavor.receives(set, s.left)
@@ -89,11 +106,16 @@ func (d *Decision) account(flavor flavor, rule *rule, s *standing, set []*int64)
 		if receives {
 			outcome.Drained = false
 		}
-		noAlternative, withhold := s.isSole(i, wanted, wantedLeft)
-		outcome.NoAlternative = outcome.NoAlternative || noAlternative
-		if withhold {
-			if service := rule.refs[i].service; !slices.Contains(outcome.Withhold, service) {
-				outcome.Withhold = append(outcome.Withhold, service)
+		if (wanted[i] || wantedLeft[i]) && !alternative(backend, s, s.serves(wantedLeft)) {
+			outcome.NoAlternative = true
+		}
+		if (wanted[i] || wantedLeft[i]) && !alternative(backend, s, wantedLeft) {
+			withhold := &outcome.Withhold
+			if rule.refs[i].imported {
+				withhold = &outcome.WithholdImports
+			}
+			if service := rule.refs[i].service; !slices.Contains(*withhold, service) {
+				*withhold = append(*withhold, service)
 			}
 			outcome.ExternalName = outcome.ExternalName || receives && s.targets[i].ExternalName
 		}

@@ -22,6 +22,13 @@ const (
 	listFilters     = "filters"
 )
 
+// A ServiceImport of the Multi-Cluster Services API is a backendRef as a Service is. importPrefix precedes its name in a record.
+const (
+	importGroup  = "multicluster.x-k8s.io"
+	importKind   = "ServiceImport"
+	importPrefix = importKind + "." + importGroup + "/"
+)
+
 func (g gateway) rules(spec map[string]any) []source {
 	var found []source
 	for i, content := range objects(spec[listRules]) {
@@ -50,7 +57,7 @@ func objectRef(item map[string]any, namespace string) (ref, bool) {
 	found := serviceRef(object, port)
 	if group, kind := text(item["group"], ""), text(item["kind"], "Service"); group != "" || kind != "Service" {
 		found.key = kind + "." + group + "/" + found.key
-		found.foreign = true
+		found.foreign, found.imported = true, group == importGroup && kind == importKind
 	}
 	return found, true
 }

@@ -49,6 +49,14 @@ type Backends interface {
 	Target(service types.NamespacedName, port string) Target
 }
 
+// Importer is implemented by Backends that know ServiceImports. For others a ServiceImport is of no backend, and can take requests.
+type Importer interface {
+	// OfImport is Of for a ServiceImport.
+	OfImport(name types.NamespacedName) (backend string, known bool)
+	// ImportTarget is Target for a ServiceImport.
+	ImportTarget(name types.NamespacedName, port string) Target
+}
+
 // Recorder is implemented by Backends for which a 0 is recorded even if it is wanted, so that a record that was removed is missed.
 type Recorder interface {
 	// Records reports whether that is so for a backend.

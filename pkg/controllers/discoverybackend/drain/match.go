@@ -46,9 +46,14 @@ func (v *View) match() []*ruleRecord {
 // common reports whether a rule still has a reference that it had, be it with another port.
 func (r *ruleRecord) common(rule *rule) bool {
 	return slices.ContainsFunc(r.Refs, func(key string) bool {
-		service, ok := recordedService(key)
-		return slices.ContainsFunc(rule.refs, func(ref ref) bool { return ref.key == key || ok && !ref.foreign && ref.service == service })
+		recorded := recordedRef(key)
+		return slices.ContainsFunc(rule.refs, func(ref ref) bool { return ref.key == key || ref.isPortOf(recorded) })
 	})
+}
+
+// isPortOf reports whether two references are of one Service or ServiceImport, be it with other ports.
+func (r ref) isPortOf(other ref) bool {
+	return r.service == other.service && r.imported == other.imported && (r.imported || !r.foreign && !other.foreign)
 }
 
 // framed reports whether the rest of a rule is what it was, whatever became of its references. There is one tcpproxy.
@@ -87,8 +92,7 @@ func (r *ruleRecord) slots(rule *rule) []*slotRecord {
 	}
 	nth := func(slot *slotRecord, i int) bool { return same(slot, i) && slot.Ordinal == rule.refs[i].ordinal }
 	otherPort := func(slot *slotRecord, i int) bool {
-		service, ok := recordedService(slot.Service)
-		return ok && !rule.refs[i].foreign && service == rule.refs[i].service
+		return rule.refs[i].isPortOf(recordedRef(slot.Service))
 	}
 	renamed := func(slot *slotRecord, i int) bool { return slot.At == i && r.lacks(rule, rule.refs[i].key) }
 	for _, test := range []struct {

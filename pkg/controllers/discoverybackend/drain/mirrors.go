@@ -66,8 +66,8 @@ func (v *View) planList(p *plan, list *mirrors, saved *ruleRecord, backends Back
 // when it is removed.
 func (v *View) mirrorOf(list *mirrors, item listItem, saved *ruleRecord, backends Backends) (string, mirrorRecord) {
 	if item.saved != nil {
-		service, _ := recordedService(item.saved.Service)
-		return backendOf(backends, &ref{service: service}, item.saved.Backend), *item.saved
+		recorded := recordedRef(item.saved.Service)
+		return backendOf(backends, &recorded, item.saved.Backend), *item.saved
 	}
 	i := slices.IndexFunc(list.found, func(m mirror) bool { return m.at == item.at })
 	if i < 0 {

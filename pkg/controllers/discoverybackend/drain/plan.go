@@ -82,9 +82,7 @@ func (v *View) stand(rule *rule, saved *ruleRecord, backends Backends) standing 
 			}
 		}
 		s.backends[i] = backendOf(backends, ref, recorded)
-		if !ref.foreign {
-			s.targets[i] = backends.Target(ref.service, ref.port)
-		}
+		s.targets[i] = targetOf(backends, ref)
 		s.missing[i] = s.targets[i].Missing
 		s.left[i] = s.missing[i] || v.kind.flavor.uncertain(s.targets[i])
 		s.lost = s.lost || v.damaged && s.backends[i] != "" && equal(ref.weight, new(int64(0)))

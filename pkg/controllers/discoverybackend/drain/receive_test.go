@@ -82,6 +82,9 @@ func gets(outcome Outcome) string {
 	for _, service := range outcome.Withhold {
 		words = append(words, service.Name)
 	}
+	for _, name := range outcome.WithholdImports {
+		words = append(words, "import", name.Name)
+	}
 	if outcome.ExternalName {
 		words = append(words, "external")
 	}

@@ -194,35 +194,37 @@ func equalRules(a, b []ruleRecord) bool {
 	return len(a) == len(b) && (len(a) == 0 || reflect.DeepEqual(a, b))
 }
 
-// services are the Services that a record names; without a record there are none.
-func (r *record) services() []types.NamespacedName {
+// refs are what a record names; without a record there are none.
+func (r *record) refs() []ref {
 	if r == nil {
 		return nil
 	}
-	var all []types.NamespacedName
+	var all []ref
 	for _, rule := range r.Rules {
 		for _, slot := range rule.Slots {
-			if service, ok := recordedService(slot.Service); ok {
-				all = append(all, service)
-			}
+			all = append(all, recordedRef(slot.Service))
 		}
 		for _, mirror := range rule.Mirrors {
-			if service, ok := recordedService(mirror.Service); ok {
-				all = append(all, service)
-			}
+			all = append(all, recordedRef(mirror.Service))
 		}
 	}
 	return all
 }
 
-// recordedService reads namespace/name:port. Only Services are recorded so.
-func recordedService(key string) (types.NamespacedName, bool) {
+// recordedRef reads namespace/name:port, as Services are recorded, and kind.group/namespace/name:port. What has another form is
+// foreign.
+func recordedRef(key string) ref {
+	found := ref{key: key}
 	if end := strings.LastIndexByte(key, ':'); end >= 0 {
-		key = key[:end]
+		key, found.port = key[:end], key[end+1:]
+	}
+	if name, imported := strings.CutPrefix(key, importPrefix); imported {
+		key, found.foreign, found.imported = name, true, true
 	}
 	namespace, name, ok := strings.Cut(key, "/")
-	if strings.Contains(name, "/") {
-		return types.NamespacedName{}, false
+	if !ok || strings.Contains(name, "/") {
+		return ref{key: found.key, foreign: true}
 	}
-	return types.NamespacedName{Namespace: namespace, Name: name}, ok
+	found.service = types.NamespacedName{Namespace: namespace, Name: name}
+	return found
 }

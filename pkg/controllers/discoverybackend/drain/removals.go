@@ -61,8 +61,8 @@ func (r *removal) others(backend string) []removedFrom {
 func (r *removal) missing(backend string, exists func(types.NamespacedName) bool) string {
 	for _, from := range r.Backends {
 		for _, service := range from.Services {
-			key, ok := recordedService(service)
-			if from.Backend == backend && (!ok || !exists(key)) {
+			recorded := recordedRef(service)
+			if from.Backend == backend && (recorded.foreign || !exists(recorded.service)) {
 				return fmt.Sprintf("Service %s is not a copy from backend %s, or does not exist", service, backend)
 			}
 		}

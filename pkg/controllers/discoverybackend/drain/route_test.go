@@ -146,11 +146,14 @@ func addRule(kind *Kind, spec map[string]any, i int, name string, refs []string)
 	}
 }
 
-// serviceItem is a reference: web, web=50, web:8080=50, other/web=50 or mirror:web.
+// serviceItem is a reference: web, web=50, web:8080=50, other/web=50, mirror:web, or import:web for a ServiceImport.
 func serviceItem(ref string) map[string]any {
 	item := map[string]any{"port": int64(80)}
 	if rest, ok := strings.CutPrefix(ref, "mirror:"); ok {
 		item["mirror"], ref = true, rest
+	}
+	if rest, ok := strings.CutPrefix(ref, "import:"); ok {
+		item["group"], item["kind"], ref = importGroup, importKind, rest
 	}
 	name, weight, ok := strings.Cut(ref, "=")
 	if ok {
@@ -222,6 +225,9 @@ func refText(item map[string]any) string {
 	}
 	if item["port"] != int64(80) {
 		ref += fmt.Sprintf(":%v", item["port"])
+	}
+	if item["kind"] == importKind {
+		ref = "import:" + ref
 	}
 	if item["mirror"] == true {
 		ref = "mirror:" + ref

@@ -4,6 +4,8 @@
 package drain
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -49,8 +51,8 @@ type ref struct {
 	key     string
 	ordinal int
 	weight  *int64
-	// foreign is set when it is no Service: then it is of no backend.
-	foreign bool
+	// foreign is set when it is no Service. Then it is of no backend, unless imported is set: it is a ServiceImport.
+	foreign, imported bool
 }
 
 // mirrors is a list of a rule in which mirrors can be.
@@ -184,27 +186,78 @@ func (v *View) HasZero() bool {
 
 // Services returns the names of all Services that the route refers to, or did before they were removed; sorted, each once.
 func (v *View) Services() []types.NamespacedName {
-	var all []types.NamespacedName
-	for _, rule := range v.rules {
-		for _, ref := range rule.refs {
-			if !ref.foreign {
-				all = append(all, ref.service)
+	return v.targets(func(ref ref) bool { return !ref.foreign })
+}
+
+// Imports returns the names of all ServiceImports, in the same way.
+func (v *View) Imports() []types.NamespacedName {
+	return v.targets(func(ref ref) bool { return ref.imported })
+}
+
+// Recorded returns the backends whose weights or mirrors the record of the route has; sorted.
+func (v *View) Recorded() []string {
+	return slices.Sorted(maps.Keys(v.Decide(none{}).Backends))
+}
+
+// RecordedImports returns the backends of the ServiceImports in the record.
+func (v *View) RecordedImports() map[types.NamespacedName]string {
+	found := map[types.NamespacedName]string{}
+	if v.saved == nil {
+		return found
+	}
+	for _, rule := range v.saved.Rules {
+		for _, slot := range rule.Slots {
+			if ref := recordedRef(slot.Service); ref.imported && slot.Backend != "" {
+				found[ref.service] = slot.Backend
 			}
 		}
-		for _, list := range rule.lists {
-			for _, mirror := range list.found {
-				if !mirror.ref.foreign {
-					all = append(all, mirror.ref.service)
-				}
+		for _, mirror := range rule.Mirrors {
+			if ref := recordedRef(mirror.Service); ref.imported {
+				found[ref.service] = mirror.Backend
 			}
 		}
 	}
-	all = append(all, v.saved.services()...)
-	slices.SortFunc(all, func(a, b types.NamespacedName) int {
-		if c := strings.Compare(a.Namespace, b.Namespace); c != 0 {
-			return c
+	return found
+}
+
+// none has no Service, so that a reference is of the backend that the record names, if any.
+type none struct{}
+
+func (none) Of(types.NamespacedName) (string, bool) { return "", false }
+
+func (none) Share(string, string) int { return whole }
+
+func (none) KeepsSole(string) bool { return false }
+
+func (none) Target(types.NamespacedName, string) Target { return Target{} }
+
+func (none) OfImport(types.NamespacedName) (string, bool) { return "", false }
+
+func (none) ImportTarget(types.NamespacedName, string) Target { return Target{} }
+
+// targets returns the names of what the route refers to, or did, where the predicate holds.
+func (v *View) targets(of func(ref) bool) []types.NamespacedName {
+	var all []types.NamespacedName
+	add := func(ref ref) {
+		if of(ref) {
+			all = append(all, ref.service)
 		}
-		return strings.Compare(a.Name, b.Name)
+	}
+	for _, rule := range v.rules {
+		for _, ref := range rule.refs {
+			add(ref)
+		}
+		for _, list := range rule.lists {
+			for _, mirror := range list.found {
+				add(mirror.ref)
+			}
+		}
+	}
+	for _, ref := range v.saved.refs() {
+		add(ref)
+	}
+	slices.SortFunc(all, func(a, b types.NamespacedName) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 	})
 	return slices.Compact(all)
 }

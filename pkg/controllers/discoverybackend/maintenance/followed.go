@@ -4,8 +4,6 @@
 package maintenance
 
 import (
-	"maps"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,8 +20,10 @@ import (
 const (
 	// byBackend finds Services by the backend that their label names, and routes by the backends in their records.
 	byBackend = "backend"
-	// byService finds routes by the Services that they name, and EndpointSlices by the Service that they belong to.
+	// byService finds routes by the Services that they name, and EndpointSlices by the Service that they belong to. byImport does the
+	// same with ServiceImports.
 	byService = "service"
+	byImport  = "import"
 )
 
 func backendsResource() schema.GroupResource { return gimbalv1.Resource("discoverybackends") }
@@ -32,6 +32,10 @@ func servicesResource() schema.GroupResource { return schema.GroupResource{Resou
 
 func slicesResource() schema.GroupResource {
 	return schema.GroupResource{Group: "discovery.k8s.io", Resource: "endpointslices"}
+}
+
+func importsResource() schema.GroupResource {
+	return schema.GroupResource{Group: "multicluster.x-k8s.io", Resource: "serviceimports"}
 }
 
 func definitionsResource() schema.GroupResource {
@@ -46,10 +50,10 @@ func routeResource(kind *drain.Kind) schema.GroupResource {
 // route is what is kept of a route.
 type route struct {
 	view *drain.View
-	// services are those that it refers to, recorded the backends that its record names. They are needed often, and a route may
-	// have 1000 rules.
-	services []types.NamespacedName
-	recorded []string
+	// services and imports are the Services and ServiceImports that it refers to, recorded the backends that its record names. They
+	// are needed often, and a route may have 1000 rules.
+	services, imports []types.NamespacedName
+	recorded          []string
 	// record is the annotation with the saved weights, "" when there is none.
 	record string
 	// removed is since when references have been removed that the route has a record of; nil when it has none.
@@ -68,9 +72,9 @@ func routeOf(kind *drain.Kind, content map[string]any) *route {
 }
 
 func newRoute(view *drain.View, record string) *route {
-	kept := &route{view: view, services: view.Services(), record: record}
+	kept := &route{view: view, services: view.Services(), imports: view.Imports(), record: record}
 	if record != "" {
-		kept.recorded = slices.Sorted(maps.Keys(view.Decide(noBackends{}).Backends))
+		kept.recorded = view.Recorded()
 	}
 	return kept
 }
@@ -86,8 +90,9 @@ func followed(routes []*drain.Kind, others []*otherKind) []resourcewatch.Kind {
 		},
 		{
 			GroupResource: slicesResource(), Versions: []string{"v1"}, While: while, Value: sliceOf,
-			Indexes: map[string]func(*resourcewatch.Object) []string{byService: serviceOfSlice},
+			Indexes: map[string]func(*resourcewatch.Object) []string{byService: serviceOfSlice, byImport: importOfSlice},
 		},
+		{GroupResource: importsResource(), Versions: []string{"v1beta1", "v1alpha1"}, While: while, Value: importOf},
 		{GroupResource: definitionsResource(), While: while},
 	}
 	for _, kind := range routes {
@@ -96,7 +101,7 @@ func followed(routes []*drain.Kind, others []*otherKind) []resourcewatch.Kind {
 			Value: func(content map[string]any) any {
 				return routeOf(kind, content)
 			},
-			Indexes: map[string]func(*resourcewatch.Object) []string{byService: servicesOf, byBackend: recordedBackends},
+			Indexes: map[string]func(*resourcewatch.Object) []string{byService: servicesOf, byImport: importsOf, byBackend: recordedBackends},
 		})
 	}
 	for _, kind := range others {
@@ -130,6 +135,14 @@ func serviceOfSlice(object *resourcewatch.Object) []string {
 	return nil
 }
 
+// importOfSlice is the ServiceImport that an EndpointSlice belongs to.
+func importOfSlice(object *resourcewatch.Object) []string {
+	if kept := sliceIn(object); kept != nil && kept.imported != "" {
+		return []string{object.Namespace + "/" + kept.imported}
+	}
+	return nil
+}
+
 func labelled(service *resourcewatch.Object) []string {
 	if backend := label(service); backend != "" {
 		return []string{backend}
@@ -138,13 +151,23 @@ func labelled(service *resourcewatch.Object) []string {
 }
 
 func servicesOf(object *resourcewatch.Object) []string {
-	kept, ok := object.Value.(*route)
-	if !ok {
-		return nil
+	if kept, ok := object.Value.(*route); ok {
+		return keysOf(kept.services)
 	}
+	return nil
+}
+
+func importsOf(object *resourcewatch.Object) []string {
+	if kept, ok := object.Value.(*route); ok {
+		return keysOf(kept.imports)
+	}
+	return nil
+}
+
+func keysOf(names []types.NamespacedName) []string {
 	var keys []string
-	for _, service := range kept.services {
-		keys = append(keys, service.String())
+	for _, name := range names {
+		keys = append(keys, name.String())
 	}
 	return keys
 }
@@ -157,18 +180,3 @@ func recordedBackends(object *resourcewatch.Object) []string {
 	}
 	return kept.recorded
 }
-
-// It has no Service, so that a slot is of the backend that its record names, if any.
-type noBackends struct{}
-
-// Of implements drain.Backends.
-func (noBackends) Of(types.NamespacedName) (string, bool) { return "", false }
-
-// Share implements drain.Backends.
-func (noBackends) Share(string, string) int { return whole }
-
-// KeepsSole implements drain.Backends.
-func (noBackends) KeepsSole(string) bool { return false }
-
-// Target implements drain.Backends.
-func (noBackends) Target(types.NamespacedName, string) drain.Target { return drain.Target{} }

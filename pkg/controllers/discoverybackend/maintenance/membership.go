@@ -6,6 +6,7 @@ package maintenance
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -54,14 +55,33 @@ func (c *cluster) backends(ctx context.Context) (map[string]*gimbalv1.DiscoveryB
 	return backends, nil
 }
 
+// importsOfBackend finds the ServiceImports of a backend.
+func (c *cluster) importsOfBackend(ctx context.Context, backend string) ([]*resourcewatch.Object, error) {
+	all, err := c.reader.Find(ctx, importsResource(), resourcewatch.Query{})
+	if err != nil {
+		return nil, err
+	}
+	var found []*resourcewatch.Object
+	for _, object := range all {
+		target, err := c.importTarget(ctx, types.NamespacedName{Namespace: object.Namespace, Name: object.Name})
+		if err != nil {
+			return nil, err
+		}
+		if target != nil && target.backendOfImport() == backend {
+			found = append(found, object)
+		}
+	}
+	return found, nil
+}
+
 // membership reports for one route which of its Services are of which backend, and which of them are drained. It implements
 // drain.Backends.
 type membership struct {
 	admins   []string
 	backends map[string]*gimbalv1.DiscoveryBackend
 	restored *marks
-	// targets has each Service that exists, with its EndpointSlices.
-	targets map[types.NamespacedName]*target
+	// targets has each Service that exists, with its EndpointSlices, imports each ServiceImport.
+	targets, imports map[types.NamespacedName]*target
 	// recorded are the backends in the record of the route.
 	recorded []string
 	// removed are those that were in a record that was removed before this process started.
@@ -85,33 +105,55 @@ func (c *cluster) membership(ctx context.Context, backends map[string]*gimbalv1.
 			return nil, err
 		}
 	}
-	for _, name := range kept.services {
-		found, err := c.target(ctx, name)
+	var err error
+	if m.targets, err = all(ctx, kept.services, c.target); err != nil {
+		return nil, err
+	}
+	if m.imports, err = all(ctx, kept.imports, c.importTarget); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// all returns the targets with these names that exist, nil for none.
+func all(ctx context.Context, names []types.NamespacedName, find func(context.Context, types.NamespacedName) (*target, error)) (map[types.NamespacedName]*target, error) {
+	var targets map[types.NamespacedName]*target
+	for _, name := range names {
+		found, err := find(ctx, name)
 		if err != nil {
 			return nil, err
 		}
 		if found == nil {
 			continue
 		}
-		if m.targets == nil {
-			m.targets = map[types.NamespacedName]*target{}
+		if targets == nil {
+			targets = make(map[types.NamespacedName]*target, len(names))
 		}
-		m.targets[name] = found
+		targets[name] = found
 	}
-	return m, nil
+	return targets, nil
 }
 
 // target returns a Service with its EndpointSlices, nil when there is no such Service.
 func (c *cluster) target(ctx context.Context, name types.NamespacedName) (*target, error) {
-	services, err := c.reader.Find(ctx, servicesResource(), resourcewatch.Query{Namespace: name.Namespace, Name: name.Name})
+	return c.targetOf(ctx, servicesResource(), byService, name)
+}
+
+// importTarget returns a ServiceImport with its EndpointSlices, nil when there is no such ServiceImport.
+func (c *cluster) importTarget(ctx context.Context, name types.NamespacedName) (*target, error) {
+	return c.targetOf(ctx, importsResource(), byImport, name)
+}
+
+func (c *cluster) targetOf(ctx context.Context, resource schema.GroupResource, index string, name types.NamespacedName) (*target, error) {
+	services, err := c.reader.Find(ctx, resource, resourcewatch.Query{Namespace: name.Namespace, Name: name.Name})
 	if err != nil || len(services) == 0 {
 		return nil, err
 	}
 	found := &target{service: serviceIn(services[0])}
 	if found.service == nil {
-		return nil, errors.New("Service " + name.String() + " cannot be read")
+		return nil, fmt.Errorf("%s of %s cannot be read", name, resource)
 	}
-	endpoints, err := c.reader.Find(ctx, slicesResource(), resourcewatch.Query{Index: byService, Value: name.String()})
+	endpoints, err := c.reader.Find(ctx, slicesResource(), resourcewatch.Query{Index: index, Value: name.String()})
 	if err != nil {
 		return nil, err
 	}
@@ -130,11 +172,24 @@ func (m *membership) Of(service types.NamespacedName) (string, bool) {
 	if !known {
 		return "", false
 	}
-	name := found.service.backend
-	if backend := m.backends[name]; backend != nil && !reaches(backend, m.admins, service.Namespace) {
-		name = ""
+	return m.reaching(found.service.backend, service.Namespace), true
+}
+
+// OfImport implements drain.Importer.
+func (m *membership) OfImport(name types.NamespacedName) (string, bool) {
+	found, known := m.imports[name]
+	if !known {
+		return "", false
 	}
-	return name, true
+	return m.reaching(found.backendOfImport(), name.Namespace), true
+}
+
+// reaching returns the name of a backend, "" when it does not reach a namespace.
+func (m *membership) reaching(name, namespace string) string {
+	if backend := m.backends[name]; backend != nil && !reaches(backend, m.admins, namespace) {
+		return ""
+	}
+	return name
 }
 
 // Share implements drain.Backends. A backend that has been deleted is drained nowhere.
@@ -158,6 +213,11 @@ func (m *membership) HadRecord(name string) bool { return m.removed[name] }
 // Target implements drain.Backends.
 func (m *membership) Target(service types.NamespacedName, port string) drain.Target {
 	return m.targets[service].of(port)
+}
+
+// ImportTarget implements drain.Importer.
+func (m *membership) ImportTarget(name types.NamespacedName, port string) drain.Target {
+	return m.imports[name].of(port)
 }
 
 // KeepsSole implements drain.Backends.

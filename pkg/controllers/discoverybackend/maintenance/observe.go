@@ -68,9 +68,13 @@ func (o *observer) observe(ctx context.Context, backend *gimbalv1.DiscoveryBacke
 	if err != nil {
 		return f, err
 	}
+	imports, err := o.cluster.importsOfBackend(ctx, backend.Name)
+	if err != nil {
+		return f, err
+	}
 	lost := o.ledger.lost(backend.Name)
 	for _, kind := range o.kinds {
-		found, err := o.routesOf(ctx, kind, services, backend.Name)
+		found, err := o.routesOf(ctx, kind, services, imports, backend.Name)
 		if err != nil {
 			return f, err
 		}
@@ -96,8 +100,8 @@ func (o *observer) observe(ctx context.Context, backend *gimbalv1.DiscoveryBacke
 	return f, nil
 }
 
-// routesOf finds the routes of a kind that name one of the Services, or have the backend in their record.
-func (o *observer) routesOf(ctx context.Context, kind *drain.Kind, services []*resourcewatch.Object, backend string) (map[types.NamespacedName]*resourcewatch.Object, error) {
+// routesOf finds the routes of a kind that name one of the Services or ServiceImports, or have the backend in their record.
+func (o *observer) routesOf(ctx context.Context, kind *drain.Kind, services, imports []*resourcewatch.Object, backend string) (map[types.NamespacedName]*resourcewatch.Object, error) {
 	// A backend may have 10,000 Services, and most kinds have no routes.
 	if some, err := o.cluster.reader.Find(ctx, routeResource(kind), resourcewatch.Query{Any: true}); err != nil || len(some) == 0 {
 		return nil, err
@@ -105,6 +109,9 @@ func (o *observer) routesOf(ctx context.Context, kind *drain.Kind, services []*r
 	queries := []resourcewatch.Query{{Index: byBackend, Value: backend}}
 	for _, service := range services {
 		queries = append(queries, resourcewatch.Query{Index: byService, Value: service.Namespace + "/" + service.Name})
+	}
+	for _, imported := range imports {
+		queries = append(queries, resourcewatch.Query{Index: byImport, Value: imported.Namespace + "/" + imported.Name})
 	}
 	routes := map[types.NamespacedName]*resourcewatch.Object{}
 	for _, query := range queries {
@@ -135,8 +142,13 @@ func (f *facts) count(backend *gimbalv1.DiscoveryBackend, m *membership, decisio
 	if outcome.NoAlternative {
 		f.sole = append(f.sole, route.name)
 	}
-	if len(outcome.Withhold) > 0 {
+	if len(outcome.Withhold)+len(outcome.WithholdImports) > 0 {
 		f.withhold = inserted(f.withhold, outcome.Withhold)
+		for _, name := range outcome.WithholdImports {
+			if found := m.imports[name]; found != nil {
+				f.withhold = inserted(f.withhold, found.copiedServices(name.Namespace))
+			}
+		}
 		f.countWithheld(m, outcome, route.name)
 	}
 	if route.lost != "" {
@@ -166,13 +178,17 @@ func (f *facts) count(backend *gimbalv1.DiscoveryBackend, m *membership, decisio
 // withheld when none is ready.
 func (f *facts) countWithheld(m *membership, outcome drain.Outcome, name string) {
 	why, settled := "", true
-	for _, service := range outcome.Withhold {
-		found := m.targets[service]
-		settled = settled && !found.ready(true)
-		if found.ready(false) {
-			why = "endpoints of Service " + service.String() + " are not copies of a discoverer, so they stay ready"
+	check := func(kind string, names []types.NamespacedName, targets map[types.NamespacedName]*target) {
+		for _, name := range names {
+			found := targets[name]
+			settled = settled && !found.ready(true)
+			if found.ready(false) {
+				why = "endpoints of " + kind + " " + name.String() + " are not copies of a discoverer, so they stay ready"
+			}
 		}
 	}
+	check("Service", outcome.Withhold, m.targets)
+	check("ServiceImport", outcome.WithholdImports, m.imports)
 	if outcome.ExternalName {
 		why = "a Service of type ExternalName has no endpoints that could be withheld"
 	}
@@ -188,12 +204,17 @@ func (f *facts) countWithheld(m *membership, outcome drain.Outcome, name string)
 	f.serving++
 }
 
-// servicesOf are the Services of a route that are of a backend.
+// servicesOf are the Services of a route that are of a backend, and those behind its ServiceImports.
 func (m *membership) servicesOf(backend string) []types.NamespacedName {
 	var all []types.NamespacedName
 	for name := range m.targets {
 		if of, _ := m.Of(name); of == backend {
 			all = append(all, name)
+		}
+	}
+	for name, found := range m.imports {
+		if of, _ := m.OfImport(name); of == backend {
+			all = append(all, found.copiedServices(name.Namespace)...)
 		}
 	}
 	return all

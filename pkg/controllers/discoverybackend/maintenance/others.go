@@ -102,15 +102,10 @@ func serviceNamed(value, namespace string) (types.NamespacedName, bool) {
 }
 
 func servicesOfOther(object *resourcewatch.Object) []string {
-	kept, ok := object.Value.(*other)
-	if !ok {
-		return nil
+	if kept, ok := object.Value.(*other); ok {
+		return keysOf(kept.services)
 	}
-	var keys []string
-	for _, service := range kept.services {
-		keys = append(keys, service.String())
-	}
-	return keys
+	return nil
 }
 
 // observeOthers adds the objects that refer to Services of a backend. It is an error when not all are known.

@@ -26,7 +26,7 @@ func TestExpiredRemovalsAreDiscarded(t *testing.T) {
 		w.edit(webKey().resource.WithVersion("v1"), "shop", "web", func(route *unstructured.Unstructured) {
 			services := route.Object["spec"].(map[string]any)["routes"].([]any)[0].(map[string]any)
 			services["services"] = append(services["services"].([]any), map[string]any{"name": "gone-web", "port": int64(80)})
-			if removed, err := drain.Kinds()[0].Remove(route, removal, noBackends{}); err != nil || !removed.Changed {
+			if removed, err := drain.Kinds()[0].Remove(route, removal, &membership{}); err != nil || !removed.Changed {
 				w.Fatalf("removed %+v, %v", removed, err)
 			}
 		})

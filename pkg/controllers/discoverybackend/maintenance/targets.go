@@ -9,28 +9,35 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/readiness"
 	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
 )
 
-// service is what is kept of a Service.
+// service is what is kept of a Service or a ServiceImport.
 type service struct {
 	// backend is the one that its labels name, "" when they name none.
 	backend      string
 	externalName bool
-	ports        []servicePort
+	// withoutSlices is set for a ServiceImport whose controller reports that it writes no EndpointSlices: its endpoints are unknown.
+	withoutSlices bool
+	ports         []servicePort
 }
 
 type servicePort struct{ number, name string }
 
 // slice is what is kept of an EndpointSlice.
 type slice struct {
-	// service is the Service that it belongs to, in its namespace.
-	service string
+	// service and imported are the Service and the ServiceImport that it belongs to, in its namespace.
+	service, imported string
+	// backend is the one that its labels name.
+	backend string
 	// ready is set when an endpoint is, copied when a discoverer wrote the slice.
 	ready, copied bool
 	// ports are the names of its ports.
@@ -53,13 +60,32 @@ func serviceOf(content map[string]any) any {
 	return kept
 }
 
+// importOf keeps of a ServiceImport what decides who receives.
+func importOf(content map[string]any) any {
+	object := &unstructured.Unstructured{Object: content}
+	kept := &service{backend: desired.BackendOf(object.GetLabels())}
+	slices, _, _ := unstructured.NestedString(content, "status", "endpointSliceObjects")
+	kept.withoutSlices = slices == "Absent"
+	ports, _, _ := unstructured.NestedSlice(content, "spec", "ports")
+	for _, port := range ports {
+		port, _ := port.(map[string]any)
+		number, _ := port["port"].(int64)
+		name, _ := port["name"].(string)
+		kept.ports = append(kept.ports, servicePort{strconv.FormatInt(number, 10), name})
+	}
+	return kept
+}
+
 // sliceOf keeps of an EndpointSlice whether an endpoint responds.
 func sliceOf(content map[string]any) any {
 	object := &discoveryv1.EndpointSlice{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, object); err != nil {
 		return nil
 	}
-	kept := &slice{service: object.Labels[discoveryv1.LabelServiceName], copied: readiness.IsCopy(object)}
+	kept := &slice{
+		service: object.Labels[discoveryv1.LabelServiceName], imported: object.Labels[desired.LabelImport], backend: desired.BackendOf(object.Labels),
+		copied: readiness.IsCopy(object),
+	}
 	kept.ready = slices.ContainsFunc(object.Endpoints, func(endpoint discoveryv1.Endpoint) bool {
 		return endpoint.Conditions.Ready == nil || *endpoint.Conditions.Ready // unset means ready
 	})
@@ -74,7 +100,7 @@ func sliceOf(content map[string]any) any {
 }
 
 func sameTarget(a, b *service) bool {
-	return a.backend == b.backend && a.externalName == b.externalName && slices.Equal(a.ports, b.ports)
+	return a.backend == b.backend && a.externalName == b.externalName && a.withoutSlices == b.withoutSlices && slices.Equal(a.ports, b.ports)
 }
 
 // serviceIn and sliceIn are what was kept, nil for nothing.
@@ -104,10 +130,10 @@ func sliceChanged(before, after *slice) bool {
 	case after == nil:
 		return before.ready
 	}
-	return before.service != after.service || before.ready != after.ready || before.copied != after.copied || !slices.Equal(before.ports, after.ports)
+	return before.service != after.service || before.imported != after.imported || before.backend != after.backend || before.ready != after.ready || before.copied != after.copied || !slices.Equal(before.ports, after.ports)
 }
 
-// target is what is behind a port of a Service.
+// target is what is behind the ports of a Service or a ServiceImport.
 type target struct {
 	service *service
 	slices  []*slice
@@ -126,7 +152,32 @@ func (t *target) of(port string) drain.Target {
 		return drain.Target{ExternalName: true}
 	}
 	name := t.service.ports[i].name
-	return drain.Target{Empty: !slices.ContainsFunc(t.slices, func(s *slice) bool { return s.ready && slices.Contains(s.ports, name) })}
+	return drain.Target{Empty: !t.service.withoutSlices && !slices.ContainsFunc(t.slices, func(s *slice) bool { return s.ready && slices.Contains(s.ports, name) })}
+}
+
+// backendOfImport is the backend of a ServiceImport: the one that its labels name, else the one whose copied endpoints are behind it.
+func (t *target) backendOfImport() string {
+	if t.service.backend != "" {
+		return t.service.backend
+	}
+	backend := ""
+	for _, s := range t.slices {
+		if s.copied && (backend == "" || s.backend < backend) {
+			backend = s.backend
+		}
+	}
+	return backend
+}
+
+// copiedServices are the Services in a namespace whose copied endpoints are behind a ServiceImport.
+func (t *target) copiedServices(namespace string) []types.NamespacedName {
+	var all []types.NamespacedName
+	for _, s := range t.slices {
+		if s.copied && s.service != "" {
+			all = append(all, types.NamespacedName{Namespace: namespace, Name: s.service})
+		}
+	}
+	return all
 }
 
 // ready reports whether an endpoint of the Service is ready, of those that a discoverer copied or of the others.

@@ -63,8 +63,16 @@ func (w *watches) followRoutes(ctx context.Context, queue workqueue.TypedRateLim
 		}
 	}, servicesResource())
 	w.cluster.set.Subscribe(func(e resourcewatch.Event) {
-		for _, service := range servicesOfSlices(e) {
+		if targetChanged(e) {
+			w.addRoutes(ctx, byImport, e.Object().Namespace+"/"+e.Object().Name, gatherPeriod)
+		}
+	}, importsResource())
+	w.cluster.set.Subscribe(func(e resourcewatch.Event) {
+		for _, service := range ofSlices(e, serviceOfSlice) {
 			w.addRoutes(ctx, byService, service, gatherPeriod)
+		}
+		for _, name := range ofSlices(e, importOfSlice) {
+			w.addRoutes(ctx, byImport, name, gatherPeriod)
 		}
 	}, slicesResource())
 	w.cluster.set.Subscribe(func(e resourcewatch.Event) {
@@ -98,9 +106,10 @@ func (w *watches) followBackends(ctx context.Context, queue workqueue.TypedRateL
 	}, servicesResource())
 	w.cluster.set.Subscribe(func(e resourcewatch.Event) { w.notifyBackends(ctx, w.concerned(ctx, e)...) }, w.routeResources()...)
 	w.followOthers(ctx)
-	// Creating or deleting a CustomResourceDefinition adds or removes a kind of route.
+	// Creating or deleting a CustomResourceDefinition adds or removes a kind of route, or ServiceImports.
 	w.cluster.set.Subscribe(func(e resourcewatch.Event) {
-		if resource := schema.ParseGroupResource(e.Object().Name); !e.Initial && slices.Contains(w.routeResources(), resource) {
+		resource := schema.ParseGroupResource(e.Object().Name)
+		if !e.Initial && (resource == importsResource() || slices.Contains(w.routeResources(), resource)) {
 			w.cluster.set.Recheck()
 		}
 	}, definitionsResource())
@@ -128,16 +137,16 @@ func targetChanged(e resourcewatch.Event) bool {
 	return before == nil || after == nil || !sameTarget(before, after)
 }
 
-// servicesOfSlices are the Services, as namespace/name, for which a change of an EndpointSlice matters. Before the first
+// ofSlices are the Services or ServiceImports, as namespace/name, for which a change of an EndpointSlice matters. Before the first
 // listing is complete nothing was decided.
-func servicesOfSlices(e resourcewatch.Event) []string {
+func ofSlices(e resourcewatch.Event, of func(*resourcewatch.Object) []string) []string {
 	if e.Initial || !sliceChanged(sliceIn(e.Old), sliceIn(e.New)) {
 		return nil
 	}
 	var all []string
 	for _, object := range []*resourcewatch.Object{e.Old, e.New} {
 		if object != nil {
-			all = append(all, serviceOfSlice(object)...)
+			all = append(all, of(object)...)
 		}
 	}
 	return slices.Compact(all)
@@ -162,6 +171,11 @@ func (w *watches) concerned(ctx context.Context, e resourcewatch.Event) []string
 			found, _ := w.cluster.reader.Find(ctx, servicesResource(), resourcewatch.Query{Namespace: service.Namespace, Name: service.Name})
 			for _, object := range found {
 				names[label(object)] = true
+			}
+		}
+		for _, name := range kept.imports {
+			if found, _ := w.cluster.importTarget(ctx, name); found != nil {
+				names[found.backendOfImport()] = true
 			}
 		}
 	}
@@ -205,6 +219,13 @@ func (w *watches) addRoutesOf(ctx context.Context, backend string) {
 	}
 	for _, service := range services {
 		w.addRoutes(ctx, byService, service.Namespace+"/"+service.Name, 0)
+	}
+	imports, err := w.cluster.importsOfBackend(ctx, backend)
+	if err != nil {
+		log.FromContext(ctx).V(1).Info("Waiting for the cache of ServiceImports", "err", err) // each new one enqueues its routes
+	}
+	for _, imported := range imports {
+		w.addRoutes(ctx, byImport, imported.Namespace+"/"+imported.Name, 0)
 	}
 }
 

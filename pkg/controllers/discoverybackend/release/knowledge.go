@@ -92,8 +92,9 @@ func reachesAll(backend *gimbalv1.DiscoveryBackend, admins []string) bool {
 // backends for which it is: to drain it for more, or for less, is the matter of maintenance.
 type present struct {
 	*knowledge
-	// drained are the backends that the record of the route names.
-	drained map[string]drain.Outcome
+	// drained are the backends that the record of the route names, imports those of its ServiceImports.
+	drained sets.Set[string]
+	imports map[name]string
 	// others are Services that name no backend.
 	others sets.Set[name]
 }
@@ -101,7 +102,7 @@ type present struct {
 // backendsFor returns what is true of the backends of a route. Only one with a record can have Services that no longer exist.
 func (r *References) backendsFor(ctx context.Context, known *knowledge, route *route) (*present, error) {
 	view := route.kind.View(route.object.Object)
-	found := &present{knowledge: known, drained: view.Decide(noBackends{}).Backends, others: sets.New[name]()}
+	found := &present{knowledge: known, drained: sets.New(view.Recorded()...), imports: view.RecordedImports(), others: sets.New[name]()}
 	if len(found.drained) == 0 {
 		return found, nil
 	}
@@ -132,7 +133,7 @@ func (p *present) Of(service name) (backend string, known bool) {
 
 // Share implements drain.Backends.
 func (p *present) Share(backend, _ string) int {
-	if _, recorded := p.drained[backend]; !recorded {
+	if !p.drained.Has(backend) {
 		return 100
 	}
 	if found := p.backends[backend]; found != nil && found.Status.Ramp != nil {
@@ -150,17 +151,10 @@ func (p *present) KeepsSole(backend string) bool {
 // Target implements drain.Backends. Which Services can take requests is for maintenance to find out.
 func (*present) Target(name, string) drain.Target { return drain.Target{} }
 
-// It has no Service, so that a reference is of the backend that the record names, if any.
-type noBackends struct{}
+// OfImport implements drain.Importer. A ServiceImport is not deleted with a backend, so that only the record counts.
+func (p *present) OfImport(service name) (backend string, known bool) {
+	return p.imports[service], true
+}
 
-// Of implements drain.Backends.
-func (noBackends) Of(name) (string, bool) { return "", false }
-
-// Share implements drain.Backends.
-func (noBackends) Share(string, string) int { return 100 }
-
-// KeepsSole implements drain.Backends.
-func (noBackends) KeepsSole(string) bool { return false }
-
-// Target implements drain.Backends.
-func (noBackends) Target(name, string) drain.Target { return drain.Target{} }
+// ImportTarget implements drain.Importer.
+func (*present) ImportTarget(name, string) drain.Target { return drain.Target{} }
