@@ -143,7 +143,7 @@ performance: build kubernetes ## Measure everything, well over an hour, and writ
 	mv _output/performance.jsonl.part _output/performance.jsonl
 	go run ./test/bench/page <_output/performance.jsonl
 
-soak: build kubernetes ## Run the random tests with their full number of rounds
+soak: build kubernetes contour ## Run the random tests with their full number of rounds
 	SOAK=1000 go test -p 1 -timeout 120m -run Soak ./...
 
 up: build kubernetes ## Start a local control plane; CONFIG=file APISERVER_FLAGS= MANAGER_FLAGS= MIDONET=fake
