@@ -109,7 +109,7 @@ func TestMaintenanceWeightsPolicy(t *testing.T) {
 		},
 		"http-route-import": {
 			gateway + "rules: [{backendRefs: [{group: multicluster.x-k8s.io, kind: ServiceImport, name: us-web, port: 80, weight: 7}, {name: us-other, port: 80, weight: 3}, {name: eu-web, port: 80}]}]}", "",
-			[]string{"spec", "rules", "backendRefs"}, "0 0 -",
+			[]string{"spec", "rules", "backendRefs"}, "0 0 1",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
