@@ -44,6 +44,8 @@ func TestLocalVolumes(t *testing.T) {
 			"volumes before their node":              testUnknownNodes,
 			"volumes of other sources":               testOtherSources,
 			"a driver that never responds":           testDriverNeverResponds,
+			"an old view of nodes":                   testOldViewOfNodes,
+			"an old view of volumes and claims":      testOldViewOfVolumes,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

@@ -281,10 +281,21 @@ func (v *volumes) cleanAs(user string, flags ...string) *cleaner {
 
 func (v *volumes) startAs(user string, flags ...string) *cleaner {
 	v.t.Helper()
+	return v.startWith(v.kubeconfigOf(user), flags...)
+}
+
+// kubeconfigOf writes a kubeconfig of a ServiceAccount.
+func (v *volumes) kubeconfigOf(user string) string {
+	v.t.Helper()
 	kubeconfig := filepath.Join(v.t.TempDir(), "kubeconfig")
 	if err := v.plane.KubeconfigFor(kubeconfig, user, "system:serviceaccounts", "system:serviceaccounts:groundskeeper-system"); err != nil {
 		v.t.Fatal(err)
 	}
+	return kubeconfig
+}
+
+func (v *volumes) startWith(kubeconfig string, flags ...string) *cleaner {
+	v.t.Helper()
 	address := "127.0.0.1:" + freePort(v.t)
 	args := append([]string{"--kubeconfig=" + kubeconfig, "--storageclass-names=" + v.class, "--pvc-deletion-delay=2", "--namespace=" + v.ns, "--listen-address=" + address}, flags...)
 	return &cleaner{child: start(v.t, v.t.Context(), dropIn, args...), t: v.t, address: address}
