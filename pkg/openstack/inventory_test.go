@@ -62,7 +62,7 @@ func TestFollowing(t *testing.T) {
 	}
 }
 
-// FuzzFollowing looks for links that lead a token elsewhere.
+// FuzzFollowing tries to find links that lead a token elsewhere.
 func FuzzFollowing(f *testing.F) {
 	const address = "https://cloud.example:8776/v3/volumes/detail"
 	for _, link := range []string{"?marker=a", "//other.example", "https://cloud.example@other.example/", `https:\\other.example`, "mailto:cloud.example", "https:opaque"} {
