@@ -21,17 +21,17 @@ import (
 type Kind int
 
 const (
-	// RequestLost: the connection ends before the API server gets the request.
+	// RequestLost ends the connection before the API server gets the request.
 	RequestLost Kind = iota
-	// ResponseLost: the API server does it, and the connection ends before the client knows.
+	// ResponseLost ends the connection after the API server has done it, and before the client knows.
 	ResponseLost
-	// HalfResponse: the connection ends in the middle of the response.
+	// HalfResponse ends the connection in the middle of the response.
 	HalfResponse
-	// TooManyRequests: status 429, with a second to wait.
+	// TooManyRequests is status 429, with a second to wait.
 	TooManyRequests
-	// InternalError: status 500.
+	// InternalError is status 500.
 	InternalError
-	// GatewayTimeout: status 504.
+	// GatewayTimeout is status 504.
 	GatewayTimeout
 )
 

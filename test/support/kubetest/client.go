@@ -231,7 +231,7 @@ func (s *Server) identify(object client.Object) {
 // admit rejects a new object in a namespace that terminates.
 func (s *Server) admit(ctx context.Context, name string) error {
 	namespace := &corev1.Namespace{}
-	if err := s.WithWatch.Get(ctx, client.ObjectKey{Name: name}, namespace); name == "" || err != nil || namespace.DeletionTimestamp.IsZero() {
+	if err := s.Get(ctx, client.ObjectKey{Name: name}, namespace); name == "" || err != nil || namespace.DeletionTimestamp.IsZero() {
 		return nil //nolint:nilerr // tests need not make the namespaces of their objects
 	}
 	return Terminating(name)
@@ -268,7 +268,7 @@ func (s *Server) same(ctx context.Context, object client.Object, options []clien
 		return fmt.Errorf("a deletion of %s without the uid and the resourceVersion", object.GetName())
 	}
 	found := object.DeepCopyObject().(client.Object)
-	if err := s.WithWatch.Get(ctx, client.ObjectKeyFromObject(object), found); err != nil {
+	if err := s.Get(ctx, client.ObjectKeyFromObject(object), found); err != nil {
 		return err
 	}
 	if found.GetUID() != *given.UID || found.GetResourceVersion() != *given.ResourceVersion {
@@ -309,7 +309,7 @@ func (s *Server) present(ctx context.Context, applied runtime.ApplyConfiguration
 		return err
 	}
 	found := object.(client.Object)
-	if err := s.WithWatch.Get(ctx, client.ObjectKeyFromObject(m), found); err != nil {
+	if err := s.Get(ctx, client.ObjectKeyFromObject(m), found); err != nil {
 		return err
 	}
 	if m.UID != "" && m.UID != found.GetUID() {

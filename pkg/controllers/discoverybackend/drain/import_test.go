@@ -36,7 +36,7 @@ func TestServiceImports(t *testing.T) {
 		"without weights":              {"import:us-web import:eu-web", fleet{}, "import:us-web=0 import:eu-web", "drained"},
 		"in another namespace":         {"import:bank/us-web=1 eu-web=1", fleet{}, "import:bank/us-web=0 eu-web=1", "drained"},
 		"beside its Service":           {"import:us-web=1 us-web=2 eu-web=3", fleet{}, "import:us-web=0 us-web=0 eu-web=3", "drained"},
-		"twice":                        {"import:us-web=1 import:us-web=2 eu-web=3", fleet{}, "import:us-web=0 import:us-web=0 eu-web=3", "drained"},
+		"twice":                        {"import:us-web=1 import:us-web=2 eu-web=3", fleet{}, "import:us-web=0 " + "import:us-web=0 eu-web=3", "drained"},
 		"sole":                         {"import:us-web", fleet{}, "import:us-web=0", "drained sole import us-web"},
 		"a missing alternative":        {"us-web import:eu-web", fleet{missing: []string{"eu-web"}}, "us-web=0 import:eu-web", "drained sole us-web"},
 		"an alternative without port":  {"us-web import:eu-web:99", fleet{}, "us-web=0 import:eu-web:99", "drained sole us-web"},

@@ -306,7 +306,7 @@ func peersMatch(side string, groups []uuid.UUID, blocks []addressBlock) string {
 				plain = append(plain, address(block.Prefix))
 			}
 		}
-		if all := append(sets, plain...); len(all) > 0 {
+		if all := slices.Concat(sets, plain); len(all) > 0 {
 			parts = append(parts, fmt.Sprintf("ip%s.%s == {%s}", family, side, strings.Join(all, ", ")))
 		}
 		parts = append(parts, excluding...)
@@ -340,10 +340,10 @@ func portsMatch(ranges []portRange) string {
 	var parts []string
 	for _, r := range ranges {
 		protocol := strings.ToLower(string(r.protocol))
-		switch {
-		case r.first == 0:
+		switch r.first {
+		case 0:
 			parts = append(parts, protocol)
-		case r.first == r.last:
+		case r.last:
 			parts = append(parts, fmt.Sprintf("%s.dst == %d", protocol, r.first))
 		default:
 			parts = append(parts, fmt.Sprintf("%d <= %s.dst <= %d", r.first, protocol, r.last))

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// ReasonInvalidSelector: a selector of a NetworkPolicy cannot be read, so that it selects nothing.
+// ReasonInvalidSelector is the reason for a selector of a NetworkPolicy that cannot be read and selects nothing.
 const ReasonInvalidSelector = "InvalidSelector"
 
 // Policy is a NetworkPolicy, read once: everything of it that does not depend on other objects. It is not changed any more.
