@@ -51,8 +51,8 @@ func TestCompare(t *testing.T) {
 		"the same":         {result{"pkg/a", "BenchmarkOne", 1000, 100}, ""},
 		"less":             {result{"pkg/a", "BenchmarkOne", 10, 1}, ""},
 		"noise":            {result{"pkg/a", "BenchmarkOne", 1060, 101}, ""},
-		"more bytes":       {result{"pkg/a", "BenchmarkOne", 1200, 100}, "1200 bytes, recorded are 1000"},
-		"more allocations": {result{"pkg/a", "BenchmarkOne", 1000, 110}, "110 allocations, recorded are 100"},
+		"more bytes":       {result{"pkg/a", "BenchmarkOne", 1200, 100}, "1200 bytes, want at most 1000"},
+		"more allocations": {result{"pkg/a", "BenchmarkOne", 1000, 110}, "110 allocations, want at most 100"},
 		"another":          {result{"pkg/a", "BenchmarkTwo", 1000, 100}, "BenchmarkOne is recorded, but did not run; pkg/a BenchmarkTwo runs, but is not recorded"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -215,12 +215,12 @@ func TestServices(t *testing.T) {
 // References to what is no Service count, but are of no backend, whatever their name.
 func TestForeignReferences(t *testing.T) {
 	kind := kindOf(t, "HTTPRoute")
-	object := route(kind, "us-web us-import")
+	object := route(kind, "us-web us-bucket")
 	for _, rule := range objects(object.Object["spec"].(map[string]any)["rules"]) {
-		rule["backendRefs"].([]any)[1].(map[string]any)["kind"] = "ServiceImport"
+		rule["backendRefs"].([]any)[1].(map[string]any)["kind"] = "Bucket"
 	}
 	decision := rewrite(t, kind, object, drained("us"))
-	if diff := cmp.Diff([]string{"us-web=0 us-import"}, rulesOf(kind, object)); diff != "" {
+	if diff := cmp.Diff([]string{"us-web=0 us-bucket"}, rulesOf(kind, object)); diff != "" {
 		t.Error(diff)
 	}
 	if decision.Backends["us"].NoAlternative {
