@@ -108,7 +108,7 @@ func TestMaintenanceWeightsPolicy(t *testing.T) {
 			[]string{"spec", "rules", "backendRefs"}, "0 3",
 		},
 		"http-route-import": {
-			gateway + "rules: [{backendRefs: [{group: multicluster.x-k8s.io, kind: ServiceImport, name: us-web, port: 80, weight: 7}, {name: us-other, port: 80, weight: 3}, {name: eu-web, port: 80}]}]}", "",
+			gateway + "rules: [{backendRefs: [{group: multicluster.x-k8s.io, kind: ServiceImport, name: us-web, port: 80, weight: 7}, {name: us-other, port: 80, weight: 3}, {name: eu-web, port: 80, weight: 1}]}]}", "",
 			[]string{"spec", "rules", "backendRefs"}, "0 0 1",
 		},
 	} {
