@@ -141,7 +141,7 @@ func (p *pair) covers(hosts []string) bool {
 // managedLabel marks the Secrets that a Keeper made. It touches no other.
 const managedLabel = "groundskeeper.io/self-managed-certificate"
 
-// Keys of the Secret, in addition to those of the type kubernetes.io/tls. There is no key of a CA.
+// Keys of the Secret, in addition to those of the type kubernetes.io/tls. It does not contain the key of a CA.
 const (
 	bundleKey          = "ca.crt"
 	nextCertificateKey = "next.crt"

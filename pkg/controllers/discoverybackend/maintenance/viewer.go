@@ -48,7 +48,7 @@ func (v *Viewer) Start(ctx context.Context) error { return v.cluster.set.Start(c
 // Settled waits until all objects are known, or the context ends.
 func (v *Viewer) Settled(ctx context.Context) { _ = v.cluster.set.Settled(ctx, v.needed...) }
 
-// ErrNoBackend means that there is no backend of the name of an assumption.
+// ErrNoBackend is the error for an Assumption about a backend that does not exist.
 var ErrNoBackend = errors.New("there is no such backend")
 
 // Assumption is a backend as if its cluster.clusterStatus had a value, and all routes were written.
