@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// serviceClaims are Claims in the shape of Services of 10 endpoints each: a Table and a Rule in the common Table for
-// the Service, and for each endpoint a Claim with a Table, a Rule in the Service's and two in its own.
+// serviceClaims returns Claims like those of Services with 10 endpoints each: a Table and a Rule in the common Table for the
+// Service, and for each endpoint a Claim with a Table, a Rule in the Service's Table and two in its own.
 func serviceClaims(services int) []Claim {
 	claims := []Claim{{Name: named("global"), UID: "global", Items: Listed{table("services", 1)}}}
 	for i := range services {
@@ -47,7 +47,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// BenchmarkPush pushes 2,000 Services of 10 endpoints, one after the other.
+// BenchmarkPush pushes 2,000 Services with 10 endpoints each, serially.
 func BenchmarkPush(b *testing.B) {
 	for _, services := range []int{2000, 20000} {
 		b.Run(fmt.Sprint(services), func(b *testing.B) {
@@ -108,7 +108,7 @@ func BenchmarkRestart(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N), "ms/restart")
 }
 
-// BenchmarkDrift is a reconciliation over 2,000 Services that are in sync.
+// BenchmarkDrift checks 2,000 Services that are in sync.
 func BenchmarkDrift(b *testing.B) {
 	claims := serviceClaims(2000)
 	f := newFake()

@@ -13,41 +13,41 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 )
 
-// Claim is an ordered list of wanted resources, and what is known of them from before.
+// Claim is an ordered list of desired resources with the state that was last reported for them.
 type Claim struct {
-	// Name is unique among the Claims that there are.
+	// Name is unique among all Claims.
 	Name types.NamespacedName
-	// UID notifies it from another one that had the name before.
+	// UID distinguishes the Claim from an earlier one with the same name.
 	UID types.UID
-	// Created decides who owns a resource that two Claims want: the older one.
+	// Created decides which Claim wins a resource that two Claims list: the older one.
 	Created time.Time
-	// Owner is equal for the Claims of one object. Empty means unknown: the Claim shares its owner with no other one.
+	// Owner is equal for all Claims of one object. Empty means unknown: such a Claim shares its owner with no other Claim.
 	Owner string
-	// Current reports that the Claim has the version that is written now. Of two Claims of one owner that want a resource the
-	// current one has it, whatever their age.
+	// Current reports whether the Claim has the version that is currently written. If two Claims of one owner list a resource, the
+	// current one wins it, regardless of age.
 	Current bool
-	// Deleting reports that nothing is wanted any more.
+	// Deleting reports whether the Claim is being deleted: nothing is desired any more.
 	Deleting bool
-	// Items are the wanted resources.
+	// Items are the desired resources.
 	Items Items
-	// Pushed is what was reported of the Claim last.
+	// Pushed is the last reported state of each resource.
 	Pushed []Pushed
 }
 
-// Items give the wanted resources of a Claim, each behind those it needs: the same ones whenever they are requested, from any
-// goroutine. The engine requests them when it has something to do for the Claim and does not keep them, so that they can be kept in
-// a form that is small. List must not call the engine, which may be locked.
+// Items returns the desired resources of a Claim, each behind its dependencies. It returns the same ones on every call, from any
+// goroutine. The engine calls it when it pushes the Claim and does not store the result, so that the caller can store the items in
+// a compact form. List must not call the engine, which may be locked.
 type Items interface {
 	List() []backend.Item
 }
 
-// Listed are Items that are kept unchanged.
+// Listed are Items that are stored unpacked.
 type Listed []backend.Item
 
 // List implements Items.
 func (l Listed) List() []backend.Item { return l }
 
-// State reports how one resource in the backend relates to the one that is wanted.
+// State is the state of a resource in the backend relative to the desired one.
 type State string
 
 // The states.
@@ -62,64 +62,66 @@ const (
 
 // Pushed is the state of one resource of a Claim.
 type Pushed struct {
-	// Kind, Parent and ID name the resource; Ref of a backend can be had of them.
+	// Kind, Parent and ID identify the resource; a backend derives its Ref from them.
 	Kind, Parent, ID string
 	State            State
-	// Hash is that of the body that the backend accepted last, and of the parent; empty: none is known.
+	// Hash is the hash of the body that the backend accepted last, together with the parent; empty if none is known.
 	Hash string
-	// Code is the status code of the backend's last response that was not a success; 0 when there is none.
+	// Code is the status code of the backend's last response that was an error; 0 if there was none.
 	Code int
-	// Message reports why the resource is not in sync.
+	// Message explains why the resource is not in sync.
 	Message string
 }
 
-// Reason reports why a Claim is not in sync, or why it needs a user. It is a word for a condition.
+// Reason is the reason why a Claim is not in sync, in the form of a condition reason.
 type Reason string
 
 // The reasons.
 const (
-	// ReasonSynced: the backend has everything.
+	// ReasonSynced means that the backend has all resources of the Claim.
 	ReasonSynced Reason = "Synced"
-	// ReasonWaiting: a resource that another Claim has to bring does not exist yet, or one has to go first.
+	// ReasonWaiting means that a resource of another Claim does not exist yet, or has to be deleted first.
 	ReasonWaiting Reason = "Waiting"
-	// ReasonRetrying: the backend did not respond or was busy; it is tried again automatically.
+	// ReasonRetrying means that the backend did not respond or was busy; the push is retried automatically.
 	ReasonRetrying Reason = "Retrying"
-	// ReasonDrifted: another client changed the backend, and the mode is not to repair it.
+	// ReasonDrifted means that another client changed the backend, and that the mode does not allow repairs.
 	ReasonDrifted Reason = "Drifted"
-	// ReasonPlanned: the mode is to write nothing.
+	// ReasonPlanned means that the mode does not allow writes.
 	ReasonPlanned Reason = "Planned"
-	// ReasonConflict: another Claim has a resource, or something that only one can have. It stalls.
+	// ReasonConflict means that another Claim has won a resource, or occupies a slot that only one resource can have. The Claim
+	// stalls.
 	ReasonConflict Reason = "Conflict"
-	// ReasonRefused: the backend does not take a resource. It stalls.
+	// ReasonRefused means that the backend rejects a resource. The Claim stalls.
 	ReasonRefused Reason = "Refused"
-	// ReasonUnknownKind: the backend has no resources of a kind. It stalls.
+	// ReasonUnknownKind means that the backend has no resources of a kind. The Claim stalls.
 	ReasonUnknownKind Reason = "UnknownKind"
-	// ReasonInvalid: an item cannot be understood. It stalls.
+	// ReasonInvalid means that an item cannot be parsed. The Claim stalls.
 	ReasonInvalid Reason = "Invalid"
 )
 
-// Outcome is what came of one push of a Claim.
+// Outcome is the result of one push of a Claim.
 type Outcome struct {
-	// Pushed is the new state of each wanted resource, in the order of the Claim, and behind them of each that is no longer wanted
-	// and not known to have been deleted.
+	// Pushed is the new state of each desired resource, in the order of the Claim, followed by the resources that are no longer
+	// desired and not known to have been deleted.
 	Pushed []Pushed
-	// Reason is ReasonSynced, or the gravest one why it is not. Message is for users and names the resources.
+	// Reason is ReasonSynced, or the most severe reason of all resources. Message is written for users and names the resources.
 	Reason  Reason
 	Message string
-	// Stalled reports that a user must act: trying again soon makes no sense.
+	// Stalled reports whether a user must act: a retry would fail as well.
 	Stalled bool
-	// Wrote reports that something was written by this push.
+	// Wrote reports whether the push wrote to the backend.
 	Wrote bool
-	// Deleted reports that nothing of a Claim that is Deleting is left in the backend, except what belongs to another Claim.
+	// Deleted reports whether a Claim that is Deleting has no resources left in the backend, except those that belong to another
+	// Claim.
 	Deleted bool
-	// Settling reports that what is missing is expected in a moment (a resource in progress for another Claim): there is no need to
-	// report yet, RetryAfter is when there is.
+	// Settling reports whether everything that is missing is expected shortly, for instance a resource of another Claim that is
+	// being pushed. The caller need not report the state before RetryAfter.
 	Settling bool
-	// RetryAfter is when to push again if nothing wakes the Claim before; 0: there is no need.
+	// RetryAfter is the time until the next push if nothing wakes the Claim before; 0 if none is necessary.
 	RetryAfter time.Duration
 }
 
-// reading is an item, understood, or why it cannot be.
+// reading is a parsed item, or the reason why it cannot be parsed.
 type reading struct {
 	backend.Resource
 	digest  digest
@@ -129,7 +131,7 @@ type reading struct {
 	trouble *trouble
 }
 
-// collection is the collection that has it, zero if none has.
+// collection returns the collection that contains the resource, or zero if none does.
 func (r *reading) collection() unique.Handle[backend.Collection] {
 	if !r.listed {
 		return unique.Handle[backend.Collection]{}
@@ -137,13 +139,13 @@ func (r *reading) collection() unique.Handle[backend.Collection] {
 	return unique.Make(r.in)
 }
 
-// report is what was reported of a resource, and where that is.
+// report is the reported state of a resource, with its location.
 type report struct {
 	backend.Ref
 	Pushed
 }
 
-// read understands items. It keeps nothing of their bodies but what notifies them from others.
+// read parses items. Of their bodies it stores only the digests.
 func (e *Engine) read(items []backend.Item) []reading {
 	readings := e.resolve(items)
 	for i := range readings {
@@ -155,7 +157,7 @@ func (e *Engine) read(items []backend.Item) []reading {
 	return readings
 }
 
-// resolve understands items as far as to report where they are.
+// resolve parses items as far as their location requires.
 func (e *Engine) resolve(items []backend.Item) []reading {
 	readings := make([]reading, len(items))
 	seen := make(map[backend.Key]struct{}, len(items))
@@ -176,7 +178,7 @@ func (e *Engine) resolve(items []backend.Item) []reading {
 	return readings
 }
 
-// misunderstood is the trouble with an item that the backend does not understand.
+// misunderstood returns the failure of an item that the backend cannot parse.
 func misunderstood(err error) *trouble {
 	if errors.Is(err, backend.ErrUnknownKind) {
 		return &trouble{verdict: verdict{state: NotApplicable, reason: ReasonUnknownKind, message: err.Error()}}
@@ -184,7 +186,8 @@ func misunderstood(err error) *trouble {
 	return &trouble{verdict: verdict{state: Failed, reason: ReasonInvalid, message: err.Error()}}
 }
 
-// locate finds what was reported. Where the backend cannot have it, it never was pushed. A resource counts once.
+// locate finds the location of each reported resource. Resources that the backend cannot have are omitted, because they were never
+// pushed, and so are duplicates.
 func (e *Engine) locate(pushed []Pushed) []report {
 	reports := make([]report, 0, len(pushed))
 	seen := make(map[backend.Key]struct{}, len(pushed))

@@ -11,13 +11,13 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 )
 
-// finding is what a drift pass found out about a resource.
+// finding is the result of a drift check of one resource.
 type finding struct {
 	entry
 	kind findingKind
-	// at is its place in the list of its collection, -1 when it does not exist.
+	// at is the index of the resource in the list of its collection, or -1 if it does not exist.
 	at int
-	// message reports how the backend has it otherwise.
+	// message describes how the resource differs from the desired one.
 	message string
 }
 
@@ -28,16 +28,16 @@ const (
 	isMissing
 	isDifferent
 	isMisplaced
-	// isDoubled: a copy of it was left.
+	// isDoubled means that a copy of the resource was left.
 	isDoubled
 )
 
-// missingFrom is the finding that nothing is there.
+// missingFrom returns the finding that a resource does not exist.
 func missingFrom(en entry) finding {
 	return finding{entry: en, kind: isMissing, message: "it was deleted in the backend"}
 }
 
-// differing is the finding about a resource that is there.
+// differing returns the finding for a resource that exists.
 func differing(b backend.Backend, en entry, want backend.Resource, have backend.Observed) finding {
 	fields := b.Differences(want, have)
 	if have.Parent != want.Parent {
@@ -49,8 +49,8 @@ func differing(b backend.Backend, en entry, want backend.Resource, have backend.
 	return finding{entry: en, kind: isDifferent, message: "it was changed in the backend: " + strings.Join(fields, ", ")}
 }
 
-// compare holds the entries of a collection against its list. Strangers are those of the list that are neither an
-// entry nor the copy of one.
+// compare compares the entries of a collection with its list. Strangers are the elements of the list that are neither an entry nor
+// the copy of one.
 func compare(b backend.Backend, entries []entry, list []backend.Observed) (findings []finding, strangers []backend.Observed) {
 	at := make(map[backend.Key]int, len(list))
 	for i := range list {
@@ -75,7 +75,7 @@ func compare(b backend.Backend, entries []entry, list []backend.Observed) (findi
 		}
 		i, there := at[want.Key]
 		if there && list[i].Invalid != nil {
-			continue // it is there, and that is all that is known
+			continue // it exists, but its content is unknown
 		}
 		var f finding
 		switch {
@@ -100,8 +100,7 @@ func compare(b backend.Backend, entries []entry, list []backend.Observed) (findi
 	return findings, strangers
 }
 
-// markMisplaced finds, among those that are as wanted otherwise, the ordered ones that do not stand in the order of
-// their Claim.
+// markMisplaced finds the ordered resources that are in sync otherwise but are not in the order of their Claim.
 func markMisplaced(findings []finding) {
 	for start := 0; start < len(findings); {
 		end := start + 1
@@ -128,7 +127,7 @@ func markMisplaced(findings []finding) {
 	}
 }
 
-// enter takes over findings, as far as nothing happened to the resources since the reconciliation began, and counts them.
+// enter records the findings for resources that did not change since the drift check began, and counts them.
 func (e *Engine) enter(findings []finding, r *Report) {
 	e.with(func(x *index) {
 		for i := range findings {
@@ -152,13 +151,13 @@ func (e *Engine) enter(findings []finding, r *Report) {
 	})
 }
 
-// current reports whether nothing has happened to the resource of a finding since the reconciliation began.
+// current reports whether the resource did not change since the drift check began.
 func (x *index) current(f *finding) bool {
 	n := f.n
 	return x.nodes[n.key] == n && !n.busy && n.seq == f.seq && n.own == f.c
 }
 
-// repair marks what the next push has to repair, and reports whether there is anything.
+// repair marks what the next push has to repair, and reports whether there is anything to repair.
 func (x *index) repair(f *finding) bool {
 	n := f.n
 	n.proven = true
@@ -183,7 +182,8 @@ func (x *index) repair(f *finding) bool {
 	return true
 }
 
-// note enters what is only reported. What a Claim wanted last is kept: the report ends when it wants something else.
+// note records a difference that is only reported. The hash remains that of the body that was desired, so the report ends when the
+// Claim changes.
 func (x *index) note(f *finding) {
 	n := f.n
 	know := landed

@@ -9,55 +9,55 @@ import (
 	"time"
 )
 
-// action is what a push does about one wanted resource next.
+// action is the next action of a push for one desired resource.
 type action int
 
 const (
-	// actReport: nothing, the verdict reports why.
+	// actReport does nothing; the verdict has the reason.
 	actReport action = iota
-	// actWait: nothing, and the Claim is woken when the node in question changes.
+	// actWait does nothing; the Claim is woken when the node in question changes.
 	actWait
-	// actEvict: something of the same Claim that no client wants has to go first.
+	// actEvict first deletes a resource of the same Claim that is no longer listed.
 	actEvict
-	// actWrite: bring it about.
+	// actWrite creates, updates or replaces the resource.
 	actWrite
 )
 
-// situation is all that decides on the next action about a wanted resource.
+// situation is the input of decide: everything that the next action for a desired resource depends on.
 type situation struct {
-	// key is the resource as messages name it.
+	// key names the resource in messages.
 	key  string
 	mode Mode
 	now  time.Time
 	know knowledge
-	// same: the backend accepted the wanted body last. hashed: it accepted some body. copied: a copy may be there.
+	// same: the backend accepted the desired body last. hashed: it accepted some body. copied: a copy may exist.
 	same, hashed, copied, misplaced, busy bool
 	drift                                 string
-	// winner is the name of the Claim that has the resource, when it is another one.
+	// winner is the name of the Claim that has won the resource, if it is another one.
 	winner string
-	// retry and trouble are those of the Claim and of the resource, or nil.
+	// retry is the failure that blocks the Claim, trouble the failure of the resource; nil if there is none.
 	retry, trouble *trouble
-	// short is what it needs and does not exist, missing its name.
+	// short is the missing dependency, missing its name in messages.
 	short   shortage
 	missing string
-	// slot reports who is in a slot that it needs.
+	// slot describes the occupant of a slot that the resource needs; slotter is the occupant's name in messages.
 	slot    slotState
 	slotter string
 }
 
-// slotState reports who is in a slot that a resource needs.
+// slotState describes the occupant of a slot that a resource needs. The zero value means that all slots are free.
 type slotState int
 
 const (
-	// slotOwn: a resource of the same Claim that no client wants. Zero: none.
+	// slotOwn: a resource that the same Claim no longer lists.
 	slotOwn slotState = iota + 1
-	// slotLeaving: a resource of another Claim, which has to go.
+	// slotLeaving: a resource of another Claim, to be deleted.
 	slotLeaving
-	// slotTaken: a resource that another Claim, or this one itself, wants.
+	// slotTaken: a resource that another Claim, or the same one, lists.
 	slotTaken
 )
 
-// decide is what to do next about a wanted resource.
+// decide returns the next action for a desired resource.
 func decide(s situation) (action, verdict) {
 	if s.winner != "" {
 		return actReport, verdict{state: Failed, reason: ReasonConflict, message: "it belongs to " + s.winner + ": list it in one of them only"}
@@ -103,8 +103,8 @@ func decide(s situation) (action, verdict) {
 	return actWrite, verdict{}
 }
 
-// waiting is the state of a resource that is not tried now. One that may be there, for all that is known, or its copy,
-// must not be taken for absent after a restart.
+// waiting returns the state of a resource that is not tried now. Failed records that the resource or its copy may exist, so that a
+// restarted engine does not assume its absence.
 func (s *situation) waiting() State {
 	switch {
 	case s.drift != "":
@@ -116,7 +116,7 @@ func (s *situation) waiting() State {
 	}
 }
 
-// plan finds out what a push would do, and writes nothing. What is known to be in sync is not read.
+// plan determines the result of a push without writes. Resources that are known to be in sync are not read.
 func (p *push) plan(ctx context.Context) error {
 	for i := range p.items {
 		v, known := p.foresee(&p.items[i])
@@ -140,7 +140,7 @@ func (p *push) plan(ctx context.Context) error {
 	return nil
 }
 
-// foresee is the verdict on an item that needs no read.
+// foresee returns the verdict on an item if it can be determined without a read.
 func (p *push) foresee(it *item) (v verdict, known bool) {
 	p.e.with(func(*index) {
 		n := it.node
@@ -169,7 +169,7 @@ func (p *push) foresee(it *item) (v verdict, known bool) {
 	return v, known
 }
 
-// compareOne reads what the backend has of an item, and reports what would be done about it.
+// compareOne reads a resource from the backend and returns the verdict: what a push would do.
 func (p *push) compareOne(ctx context.Context, i int) (verdict, error) {
 	it := &p.items[i]
 	want, err := p.e.b.Resolve(p.wanted[i])

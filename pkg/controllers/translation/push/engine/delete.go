@@ -10,7 +10,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 )
 
-// take deletes one resource that the Claim does not want any more, unless another one does.
+// take deletes a resource that the Claim no longer lists, unless another Claim lists it.
 func (p *push) take(ctx context.Context, it *item, wanted *backend.Item) (verdict, error) {
 	t, v := p.lookAway(it)
 	if t == nil {
@@ -34,7 +34,7 @@ func (p *push) take(ctx context.Context, it *item, wanted *backend.Item) (verdic
 	return v, nil
 }
 
-// ignoreDeleted is err, or nil if it reports that there was nothing to delete.
+// ignoreDeleted returns err, or nil if the resource did not exist.
 func ignoreDeleted(err error) error {
 	if err != nil && backend.ReasonOf(err) == backend.NotFound {
 		return nil
@@ -45,13 +45,13 @@ func ignoreDeleted(err error) error {
 // taking is the deletion of a resource.
 type taking struct {
 	ref backend.Ref
-	// double: its copy may be there, too. copied is where.
+	// double: its copy may exist, too. copied is the location of the copy.
 	double bool
 	copied *backend.Ref
 	seq    uint32
 }
 
-// lookAway decides whether a resource can be deleted now. If so its node is busy from here on.
+// lookAway decides whether a resource can be deleted now. If so, it marks the node busy.
 func (p *push) lookAway(it *item) (*taking, verdict) {
 	var t *taking
 	var v verdict
@@ -66,7 +66,7 @@ func (p *push) lookAway(it *item) (*taking, verdict) {
 		case c.gen != p.gen:
 			v = overtaken(n)
 		case n.own != nil:
-			// It is handed over unchanged.
+			// The winner takes over the resource unchanged.
 			x.wake(n.own)
 			v = p.away(x, n)
 		case n.know == deleted && !n.copied && !n.busy, x.displaced(it):
@@ -98,7 +98,8 @@ func (p *push) lookAway(it *item) (*taking, verdict) {
 	return t, v
 }
 
-// patient reports whether the Claim has waited long enough for dependents to go. The backend may delete them as well.
+// patient reports whether the Claim has waited long enough for the deletion of dependents. The backend may delete them together
+// with the resource.
 func (p *push) patient(x *index) bool {
 	if p.c.blocked == 0 {
 		p.c.blocked = momentOf(x.now)
@@ -106,7 +107,7 @@ func (p *push) patient(x *index) bool {
 	return x.now.Sub(p.c.blocked.time()) >= graceDependents
 }
 
-// dependent is a resource that needs n and has to go, too, by a Claim other than c; nil when there is none.
+// dependent returns a resource that needs n and that another Claim than c has to delete; nil if there is none.
 func (x *index) dependent(n *node, c *claim) *node {
 	leaves := func(m *node) bool {
 		return m != n && m.own == nil && (m.know == landed || m.know == unknown) && m.refs.size() > 0 && !m.refs.has(c)
@@ -126,7 +127,7 @@ func (x *index) dependent(n *node, c *claim) *node {
 	return nil
 }
 
-// copyOf is where the copy of a resource is that is being deleted. The body is of no account for that.
+// copyOf returns the location of the copy of a resource that is being deleted. The location does not depend on the body.
 func (p *push) copyOf(it *item, ref backend.Ref, wanted *backend.Item) *backend.Ref {
 	r := backend.Resource{Ref: ref, Body: []byte("{}")}
 	if wanted != nil {
@@ -143,8 +144,8 @@ func (p *push) copyOf(it *item, ref backend.Ref, wanted *backend.Item) *backend.
 	return nil
 }
 
-// clear deletes all that a Claim has, or may have, in the backend. What was never reported may have been made just
-// before a process died.
+// clear deletes everything that a Claim has, or may have, in the backend. Items that were never reported are included: a process
+// may have created them just before it exited.
 func (p *push) clear(ctx context.Context) error {
 	var list []leaving
 	p.e.with(func(*index) {
@@ -168,14 +169,14 @@ func (p *push) clear(ctx context.Context) error {
 	return nil
 }
 
-// leaving is a resource that has to go, with the Claim's text of it if there still is one.
+// leaving is a resource that has to be deleted, with the Claim's item if there still is one.
 type leaving struct {
 	item
 	wanted *backend.Item
 }
 
-// sweep deletes the resources of a list in the reverse order, but none before those of the list that need it, for a
-// time. A circle of needs is broken anywhere.
+// sweep deletes the resources of a list in the reverse order, dependents first. It waits for dependents for a limited time, and
+// breaks cycles at an arbitrary resource.
 func (p *push) sweep(ctx context.Context, list []leaving) error {
 	slices.Reverse(list)
 	list = slices.DeleteFunc(list, func(l leaving) bool { return l.node == nil })
@@ -209,7 +210,8 @@ func (p *push) sweep(ctx context.Context, list []leaving) error {
 	return nil
 }
 
-// waitForOwn has the rest of a list wait for those of it that could not be deleted yet, and reports whether it may.
+// waitForOwn makes the remaining resources of a list wait for their dependents in the list, and reports whether they may still
+// wait.
 func (p *push) waitForOwn(list []leaving) (waits bool) {
 	p.e.with(func(x *index) {
 		if waits = !p.patient(x); !waits {
@@ -225,7 +227,7 @@ func (p *push) waitForOwn(list []leaving) (waits bool) {
 	return waits
 }
 
-// needed reports whether something needs the resource or an alias that it satisfies.
+// needed reports whether another resource needs this one, or an alias that it satisfies.
 func (l *leaving) needed(counts map[*node]int) bool {
 	if counts[l.node] > 0 {
 		return true
@@ -233,8 +235,8 @@ func (l *leaving) needed(counts map[*node]int) bool {
 	return l.more != nil && slices.ContainsFunc(l.more.aliases, func(a *node) bool { return counts[a] > 0 })
 }
 
-// shrink deletes what the Claim does not list any more, once what it lists instead is there. It does not wait indefinitely: another
-// Claim's resource may wait for the place of one of these.
+// shrink deletes the resources that the Claim no longer lists, once those that it lists now exist. The wait is limited, because a
+// resource of another Claim may need the slot of one of them.
 func (p *push) shrink(ctx context.Context) error {
 	var list []leaving
 	p.e.with(func(x *index) {
@@ -263,8 +265,8 @@ func (p *push) shrink(ctx context.Context) error {
 	return p.sweep(ctx, list)
 }
 
-// invalidKinds are the kinds of the items that cannot be understood: which resource such an item is about is not known, so none of
-// its kind can be reported not to be wanted.
+// invalidKinds returns the kinds of the items that cannot be parsed. Such an item may be about any resource of its kind, so none of
+// that kind is deleted.
 func (p *push) invalidKinds() map[string]struct{} {
 	kinds := map[string]struct{}{}
 	for i := range p.items {
@@ -275,7 +277,7 @@ func (p *push) invalidKinds() map[string]struct{} {
 	return kinds
 }
 
-// unsettled reports whether something is still to be made that may soon be.
+// unsettled reports whether a resource is missing that may be created soon.
 func (p *push) unsettled() bool {
 	for _, v := range p.verdicts {
 		if v.reason == ReasonWaiting || v.reason == ReasonRetrying {

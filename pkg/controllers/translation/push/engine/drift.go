@@ -15,13 +15,13 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 )
 
-// mostListed is how many resources the lists that are compared at the same time should have together; a longer one is alone. One
-// takes some 2 KB meanwhile.
+// mostListed limits the total number of resources in the lists that are compared concurrently; a longer list is compared alone. A
+// resource takes about 2 KB meanwhile.
 const mostListed = 5_000
 
-// Drift reads all that the backend has of what Claims want and of what belongs to the tenant, each collection once, and compares.
-// What the backend has otherwise is repaired by the pushes that it wakes, or reported, depending on the mode. The error reports
-// that something could not be read: nothing was concluded about that.
+// Drift reads everything in the backend that Claims want or that belongs to the tenant, each collection once, and compares it with
+// the desired state. Depending on the mode, differences are repaired by the pushes that it wakes, or reported. An error means that
+// a read failed; nothing was concluded about the affected resources.
 func (e *Engine) Drift(ctx context.Context) (Report, error) {
 	e.drifting.Lock()
 	defer e.drifting.Unlock()
@@ -51,24 +51,25 @@ type pass struct {
 	snapshot
 	wanted  lister
 	visited map[backend.Collection]struct{}
-	// room bounds the memory of lists that are compared at the same time, by the entries they should have.
+	// room limits the memory of lists that are compared concurrently, by the number of entries that they should have.
 	room *semaphore.Weighted
 
-	// mu guards what follows.
+	// mu guards the fields below.
 	mu     sync.Mutex
 	report Report
-	// parents are what collections lie under, and what the reconciliation found of them.
+	// parents are the parents of collections, with the state that the drift check found.
 	parents map[backend.Key]parentState
-	// found are the collections under what was read last.
+	// found are the child collections of the lists that were read last.
 	found []backend.Collection
-	// strangers are what belongs to the tenant and to no Claim, parents before children. observed counts all that may.
+	// strangers are the resources that belong to the tenant but to no Claim, parents before children. observed counts all resources
+	// that could belong to a Claim.
 	strangers []backend.Observed
 	observed  int
 	failed    error
 	failures  int
 }
 
-// each calls fn with 0 to n-1, Concurrency of them at a time, until ctx ends.
+// each calls fn with 0 to n-1, with Concurrency calls at the same time, until ctx ends.
 func (p *pass) each(ctx context.Context, n int, fn func(int)) {
 	next := make(chan int)
 	var wg sync.WaitGroup
@@ -89,7 +90,7 @@ func (p *pass) each(ctx context.Context, n int, fn func(int)) {
 	wg.Wait()
 }
 
-// readList reads a collection and records its content.
+// readList reads a collection and compares it with its entries.
 func (p *pass) readList(ctx context.Context, c backend.Collection) {
 	entries := p.listed[c]
 	size := min(int64(len(entries))+1, p.e.listing)
@@ -129,7 +130,7 @@ func (p *pass) readList(ctx context.Context, c backend.Collection) {
 	p.e.enter(findings, &p.report)
 }
 
-// readOne reads a resource that is in no list.
+// readOne reads and compares a resource that is in no list.
 func (p *pass) readOne(ctx context.Context, en entry) {
 	want, err := p.e.b.Resolve(p.wanted.item(&en))
 	if err != nil {
@@ -157,7 +158,7 @@ func (p *pass) readOne(ctx context.Context, en entry) {
 	p.e.enter([]finding{f}, &p.report)
 }
 
-// fail notes a read that failed.
+// fail records a failed read.
 func (p *pass) fail(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -166,28 +167,28 @@ func (p *pass) fail(err error) {
 	p.failed = err
 }
 
-// maxNames is how many orphans a Report names.
+// maxNames is the number of orphans that a Report names.
 const maxNames = 20
 
-// orphanage is what decides on whether orphans may be deleted.
+// orphanage is the input of the decision on deleting orphans.
 type orphanage struct {
 	mode    Mode
 	deletes bool
-	// complete: the reconciliation read everything.
+	// complete: no read failed.
 	complete bool
 	claims   int
-	// orphans of all that was observed and that may be a Claim's.
+	// orphans is the number of orphans, observed that of all resources that could belong to a Claim.
 	orphans, observed int
 }
 
-// mayDelete reports whether orphans may be deleted at all. Where they are most of what there is, or there is no Claim, something is
-// wrong with what Groundskeeper knows rather than with the backend.
+// mayDelete reports whether orphans may be deleted at all. If they are the majority, or if there is no Claim, it is more likely
+// that Claims are missing than that the backend has so many orphans.
 func (o orphanage) mayDelete() bool {
 	return o.mode == Repair && o.deletes && o.complete && o.claims > 0 && 2*o.orphans <= o.observed
 }
 
-// orphans finds, among the strangers of the reconciliation, those that no client lists or has to delete, and deletes those that
-// were orphans in the last reconciliation already, if that is allowed.
+// orphans finds the strangers that no Claim lists or has to delete. If deletion is allowed, it deletes those that the previous
+// drift check found as well.
 func (p *pass) orphans(ctx context.Context) error {
 	o := orphanage{mode: p.e.o.Mode, deletes: p.e.o.DeleteOrphans, complete: p.failed == nil, observed: p.observed}
 	var orphans []backend.Observed
@@ -214,7 +215,7 @@ func (p *pass) orphans(ctx context.Context) error {
 	if !o.mayDelete() {
 		return nil
 	}
-	// Children were found behind their parents.
+	// Children follow their parents in the list.
 	for _, s := range slices.Backward(orphans) {
 		if _, again := before[s.Key]; !again {
 			continue
@@ -226,8 +227,8 @@ func (p *pass) orphans(ctx context.Context) error {
 	return nil
 }
 
-// deleteOrphan deletes an orphan, unless a Claim came to list it. One that comes to while the call is under way waits for that. The
-// error is that of ctx or of a fenced write: whatever else fails is tried again by the next reconciliation.
+// deleteOrphan deletes an orphan, unless a Claim has listed it meanwhile. A Claim that lists it during the call waits for the
+// result. The error is that of ctx or of a fenced write; after any other failure the next drift check retries.
 func (p *pass) deleteOrphan(ctx context.Context, s backend.Observed) error {
 	var n *node
 	f := fact{know: deleted, lost: true}
@@ -257,25 +258,25 @@ func (p *pass) deleteOrphan(ctx context.Context, s backend.Observed) error {
 	return nil
 }
 
-// Report is what one drift pass found and did.
+// Report is the result of one drift check.
 type Report struct {
-	// Drifted is how many resources the backend had otherwise than they were pushed, or not at all, or out of order.
+	// Drifted is the number of resources that were missing, misplaced, or different from what was pushed.
 	Drifted int
-	// Repaired is how many of them were scheduled to be repaired.
+	// Repaired is the number of them that were scheduled for repair.
 	Repaired int
-	// Orphans is how many resources of the tenant no Claim lists, Deleted how many of them were deleted.
+	// Orphans is the number of resources of the tenant that no Claim lists, Deleted the number of them that were deleted.
 	Orphans, Deleted int
-	// Reads is how many lists and single resources were read.
+	// Reads is the number of lists and single resources that were read.
 	Reads int
-	// Names are the orphans as messages name them, the first maxNames.
+	// Names are the names of the first maxNames orphans.
 	Names []string
-	// Invalid is how many resources the driver does not understand. They were not compared. InvalidNames are the first
+	// Invalid is the number of resources that the driver cannot parse. They were not compared. InvalidNames names the first
 	// maxNames of them, each with the reason.
 	Invalid      int
 	InvalidNames []string
 }
 
-// addInvalid counts a resource that the driver does not understand.
+// addInvalid counts a resource that the driver cannot parse.
 func (r *Report) addInvalid(ref backend.Ref, reason error) {
 	r.Invalid++
 	if len(r.InvalidNames) < maxNames {

@@ -20,7 +20,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 )
 
-// edit changes the content of something in the backend manually.
+// edit changes the content of a resource in the backend, as another client would.
 func (w *world) edit(kind, scope, id string) {
 	o := w.backend.objects[backend.Key{Kind: kind, Scope: scope, ID: id}]
 	var body fakeBody
@@ -29,7 +29,7 @@ func (w *world) edit(kind, scope, id string) {
 	o.Body, _ = json.Marshal(body)
 }
 
-// drifting is a network that another client changed in every way, in 6 resources.
+// drifting creates a network in which another client changed 6 resources, each in another way.
 func drifting(w *world) {
 	small(w)
 	w.put("more", rule("t", "m1", 1), rule("t", "m2", 1), rule("t", "m3", 1), wanted("Link", "p", fakeBody{V: 1, Needs: []string{"Port/p"}}),
@@ -40,7 +40,7 @@ func drifting(w *world) {
 	w.edit("Link", "p", "")
 	w.backend.remove(backend.Key{Kind: "Route", ID: "o"})
 	w.backend.remove(backend.Key{Kind: "Plug", Scope: "h", ID: "p"})
-	// m1 is sent to the head, before m3 and m2.
+	// m1 is moved to the head, before m3 and m2.
 	list := w.backend.lists[backend.Collection{Kind: "Rule", ParentKind: "Table", Parent: "t"}]
 	i := slices.Index(list, backend.Key{Kind: "Rule", ID: "m1"})
 	list = slices.Insert(slices.Delete(list, i, i+1), 0, backend.Key{Kind: "Rule", ID: "m1"})
@@ -69,8 +69,8 @@ func TestDriftIsFoundAndRepaired(t *testing.T) {
 	expect(t, "writes after the repair", w.writes(), 0)
 }
 
-// What the driver does not understand is left alone, whether it is in a list or has to be read automatically. The rest is compared
-// even so.
+// TestDriftBesideInvalid checks that resources that the driver cannot parse are left alone, in lists and single reads, and that all
+// others are compared.
 func TestDriftBesideInvalid(t *testing.T) {
 	w := newWorld(t, Options{})
 	drifting(w)
@@ -98,7 +98,7 @@ func TestDriftBesideInvalid(t *testing.T) {
 	expect(t, "invalid after the repair", r.Invalid, 3)
 }
 
-// A replacement does not continue when what is to be replaced, or its copy, is not understood.
+// TestInvalidIsNotReplaced checks that a replacement stops if the resource to replace, or its copy, cannot be parsed.
 func TestInvalidIsNotReplaced(t *testing.T) {
 	w := newWorld(t, Options{})
 	small(w)
@@ -141,7 +141,7 @@ func TestDriftIsOnlyObserved(t *testing.T) {
 	expect(t, "moved", w.stateOf("more", "Rule", "m1").Message, "it was moved among its siblings in the backend")
 	expect(t, "drifted resources", w.engine.Counts()[Drifted], 6)
 
-	// It stays so after a restart, until a reconciliation finds it as wanted, or something else is wanted.
+	// The state survives a restart, until a drift check finds the resource in sync, or the Claim changes.
 	w.restart()
 	w.run(time.Hour)
 	expect(t, "writes", w.writes(), 0)
@@ -168,7 +168,7 @@ func TestFindingsOutliveReports(t *testing.T) {
 	w.edit("Box", "", "b1")
 	w.backend.remove(backend.Key{Kind: "Box", ID: "b2"})
 	w.drift()
-	// The Claims come again before they are pushed for the first time.
+	// The Claims are observed again before their first push.
 	for _, name := range w.names() {
 		w.engine.Observe(*w.claims[name])
 	}
@@ -177,7 +177,7 @@ func TestFindingsOutliveReports(t *testing.T) {
 	w.checkBackend(nil)
 }
 
-// However many lists may be read concurrently, long ones are not.
+// TestLongListsAreComparedOneAfterTheOther checks that long lists are read serially, whatever the concurrency.
 func TestLongListsAreComparedOneAfterTheOther(t *testing.T) {
 	for listing, want := range map[int64]int{6: 1, 11: 1, 12: 2, 18: 3, 1: 1} {
 		synctest.Test(t, func(t *testing.T) {
@@ -278,7 +278,7 @@ func TestDriftPassDuringChanges(t *testing.T) {
 	expect(t, "drifted", r.Drifted, 0)
 	expect(t, "orphans", r.Orphans, 0)
 
-	// The same with a list that is older than the change.
+	// The list is older than the change.
 	changed = false
 	w.backend.before = nil
 	w.backend.after = func(op string, key backend.Key) error {
@@ -352,7 +352,7 @@ func TestALeftCopyIsRemoved(t *testing.T) {
 	expectList(t, "rules", w.list("Rule", "t"), "r2", "r1")
 }
 
-// stray makes resources in the backend manually.
+// stray creates resources in the backend, as another client would.
 func (w *world) stray(items ...backend.Item) {
 	for _, item := range items {
 		r, _ := w.backend.Resolve(item)
@@ -396,7 +396,7 @@ func TestOrphansAreRetainedWhenAClaimListsThem(t *testing.T) {
 	w.stray(box("x", 1), box("y", 1))
 	w.drift()
 	w.put("a", box("x", 1))
-	// y is claimed while it is being deleted.
+	// A Claim lists y while y is being deleted.
 	w.backend.before = func(op string, key backend.Key) error {
 		if op == "delete" && key.ID == "y" {
 			w.put("b", box("y", 1))
@@ -476,7 +476,8 @@ func TestPlanReadsNothingThatIsInSync(t *testing.T) {
 	w.change("pod", func(c *Claim) { c.UID = types.UID("x") })
 }
 
-// What was never pushed is under nothing that is there: a reconciliation that overlaps the first pushes requests none of it.
+// TestNoRequestsBelowUnpushedParents checks that a drift check that overlaps the first pushes does not read collections of parents
+// that were not pushed yet.
 func TestNoRequestsBelowUnpushedParents(t *testing.T) {
 	w := newWorld(t, Options{})
 	small(w)

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package engine makes a backend hold what Claims want. It knows which resources need which across all Claims, pushes each as soon
-// as what it needs is there, independent ones in parallel and those under one parent one after the other, removes what no Claim
-// wants any more in the reverse order, and finds and repairs what another client changed.
+// Package engine reconciles a backend with Claims. It tracks dependencies across all Claims, pushes each resource once its
+// dependencies exist, pushes independent resources in parallel and those under one parent serially, deletes resources that no Claim
+// wants any more in the reverse order, and finds and repairs changes by other clients.
 //
-// It drives a backend.Backend and knows none of its kinds. It knows no API server either: who calls it reports which Claims there
-// are, stores what it reports, and calls again when it requests to.
+// It drives a backend.Backend and is independent of its kinds. It is independent of the API server, too: the caller passes the
+// Claims, stores what the engine reports, and pushes a Claim again when the engine requests it.
 package engine
 
 import (
@@ -28,55 +28,55 @@ type Mode string
 
 // The modes.
 const (
-	// Repair pushes, and repairs what another client changed.
+	// Repair pushes, and repairs changes by other clients.
 	Repair Mode = "repair"
-	// Observe pushes, and reports what another client changed.
+	// Observe pushes, and reports changes by other clients.
 	Observe Mode = "observe"
-	// Plan writes nothing and reports what it would.
+	// Plan writes nothing and reports what a push would write.
 	Plan Mode = "plan"
 )
 
-// ErrUnknownClaim means that a Claim that is to be pushed was not observed, or is discarded.
+// ErrUnknownClaim means that a Claim that is to be pushed was not observed, or was discarded.
 var ErrUnknownClaim = errors.New("unknown claim")
 
 // Options specify how an engine works.
 type Options struct {
 	// Mode is Plan unless it is Repair or Observe.
 	Mode Mode
-	// DeleteOrphans deletes what belongs to the tenant and no Claim lists. Otherwise it is reported.
+	// DeleteOrphans deletes resources that belong to the tenant and that no Claim lists. Otherwise they are only reported.
 	DeleteOrphans bool
-	// Concurrency is how many reads of one drift pass are under way concurrently. Less than 1 is taken for 1.
+	// Concurrency is the number of concurrent reads of a drift check. Values below 1 mean 1.
 	Concurrency int
-	// Clock is the real clock when it is nil.
+	// Clock defaults to the real clock.
 	Clock clock.PassiveClock
 	Log   logr.Logger
-	// Wake is called when a Claim should be pushed again now. It must not block and may be called from any goroutine.
+	// Wake is called when a Claim should be pushed now. It must not block and may be called from any goroutine.
 	Wake func(types.NamespacedName)
-	// Pushed, if not nil, is called with the time that it took from the first Push that saw a Claim's content until it was in sync.
+	// Pushed, if not nil, is called with the time from the first Push of a Claim's content until it was in sync.
 	Pushed func(took time.Duration)
 }
 
-// Engine makes a backend hold what Claims want. All Claims that there are must have been observed before the first Push.
+// Engine reconciles a backend with Claims. All existing Claims must have been observed before the first Push.
 type Engine struct {
 	b backend.Backend
 	o Options
 
-	// observing keeps calls of Observe in order, whose work is partly done without mu.
+	// observing serializes calls of Observe, which do part of their work without mu.
 	observing sync.Mutex
-	// drifting keeps passes apart.
+	// drifting serializes drift checks.
 	drifting sync.Mutex
 	locks    locks
-	// listing is mostListed but in tests.
+	// listing is mostListed, except in tests.
 	listing int64
 
-	// mu guards what follows. It is never held during a call of the backend that takes a context.
+	// mu guards the fields below. It is never held during a call of the backend that takes a context.
 	mu sync.Mutex
 	x  index
-	// suspects are the orphans that the last drift pass saw.
+	// suspects are the orphans that the last drift check found.
 	suspects map[backend.Key]struct{}
 }
 
-// New returns an engine that knows no Claims.
+// New returns an engine without Claims.
 func New(b backend.Backend, o Options) *Engine {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -93,15 +93,15 @@ func New(b backend.Backend, o Options) *Engine {
 	return e
 }
 
-// Counts returns how many resources are in each state, those that are no longer wanted included. It costs next to
-// nothing.
+// Counts returns the number of resources in each state, including those that are no longer desired. It reads counters and does not
+// iterate over resources.
 func (e *Engine) Counts() map[State]int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.x.counts.byState()
 }
 
-// with runs fn on the index and then wakes whom fn concerned.
+// with runs fn on the index, then wakes the Claims that fn marked.
 func (e *Engine) with(fn func(x *index)) {
 	e.mu.Lock()
 	e.x.now = e.o.Clock.Now()
@@ -114,19 +114,19 @@ func (e *Engine) with(fn func(x *index)) {
 	}
 }
 
-// locks are locks by name. No goroutine takes one while it has another, so they cannot block each other.
+// locks are locks by name. A goroutine holds at most one of them, so they cannot deadlock.
 type locks struct {
 	mu   sync.Mutex
 	held map[string]*lock
 }
 
-// lock is a lock that a goroutine has or waits for: the channel has one place, taken by who has it.
+// lock is a lock that goroutines hold or wait for. The capacity of the channel is one; its element represents the holder.
 type lock struct {
 	place chan struct{}
 	users int
 }
 
-// do calls fn while it has the lock. It returns fn's error, or that of ctx when that ended before fn was called.
+// do calls fn while it holds the lock. It returns the error of fn, or that of ctx if it ended before fn was called.
 func (l *locks) do(ctx context.Context, name string, fn func() error) error {
 	l.mu.Lock()
 	k := l.held[name]
@@ -156,5 +156,6 @@ func (l *locks) do(ctx context.Context, name string, fn func() error) error {
 	return fn()
 }
 
-// lockOf is the lock for writes to a resource: those under one parent are serial, and so is a parent with its children.
+// lockOf returns the name of the lock for writes to a resource: writes under one parent are serial, and so are those to a parent
+// and its children.
 func lockOf(ref backend.Ref) string { return cmp.Or(ref.Parent, ref.ID, ref.Kind) }

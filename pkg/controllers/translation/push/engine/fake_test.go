@@ -14,14 +14,15 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 )
 
-// fakeKind is what the fake network does with a kind.
+// fakeKind describes how the fake network treats a kind.
 type fakeKind struct {
 	parent                              string
 	scoped, single                      bool
 	updatable, ordered, doubles, listed bool
 }
 
-// fakeKinds: a Box is a bridge, a Table a chain, a Seat the place of a host in a zone, a Plug the binding of a port.
+// fakeKinds returns the kinds: a Box is like a bridge, a Table like a chain, a Seat like the place of a host in a tunnel zone, a
+// Plug like the binding of a port.
 func fakeKinds() map[string]fakeKind {
 	return map[string]fakeKind{
 		"Zone":  {updatable: true},
@@ -37,7 +38,7 @@ func fakeKinds() map[string]fakeKind {
 	}
 }
 
-// fakeBody is the body of every kind. Needs are written Kind/id, or an alias.
+// fakeBody is the body of every kind. Needs are keys in the form Kind/id, or aliases.
 type fakeBody struct {
 	ID    string   `json:"id,omitempty"`
 	V     int      `json:"v"`
@@ -53,7 +54,8 @@ type fakeObject struct {
 	slots   []string
 }
 
-// fakeBackend is a network in memory. It rejects what a real one rejects, and deletes all that needs what is deleted.
+// fakeBackend is a network in memory. Like a real one, it rejects invalid requests, and deletes the dependents of a deleted
+// resource.
 type fakeBackend struct {
 	kinds map[string]fakeKind
 
@@ -63,13 +65,14 @@ type fakeBackend struct {
 	lists map[backend.Collection][]backend.Key
 	// quiet disables the log and the check of slots, for benchmarks.
 	quiet bool
-	// calls counts by operation, rejected has each call that was not a success and no injected fault.
+	// calls counts by operation; rejected has each call that failed without an injected fault.
 	calls    map[string]int
 	log      []string
 	rejected []string
-	// cascaded are the objects that went because something they needed did.
+	// cascaded are the objects that were deleted together with a dependency.
 	cascaded []string
-	// before and after are called at each call, outside of mu: an error of before stops it, one of after replaces its response.
+	// before and after are called with each call, outside of mu: an error of before prevents it, one of after replaces its
+	// response.
 	before, after func(op string, key backend.Key) error
 }
 
@@ -137,7 +140,7 @@ func (f *fakeBackend) Locate(kind, parent, id string) (backend.Ref, error) {
 	return f.ref(kind, parent, id), nil
 }
 
-// call counts a call, runs fn unless a fault is injected before, and notes a rejection.
+// call counts a call, runs fn unless a fault is injected before, and records a rejection.
 func (f *fakeBackend) call(ctx context.Context, op string, key backend.Key, fn func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -199,7 +202,7 @@ func (f *fakeBackend) create(r backend.Resource, position int) error {
 	return nil
 }
 
-// admit rejects a resource of which something is missing or a slot is taken.
+// admit rejects a resource with a missing dependency or an occupied slot.
 func (f *fakeBackend) admit(r backend.Resource) error {
 	for _, need := range r.Needs {
 		if !f.present(need) {
@@ -261,7 +264,7 @@ func (f *fakeBackend) Delete(ctx context.Context, ref backend.Ref) error {
 	return f.call(ctx, "delete", ref.Key, func() error { f.remove(ref.Key); return nil })
 }
 
-// remove deletes an object and all that needs it.
+// remove deletes an object and its dependents.
 func (f *fakeBackend) remove(key backend.Key) {
 	o := f.objects[key]
 	if o == nil {

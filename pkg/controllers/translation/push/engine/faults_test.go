@@ -13,7 +13,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 )
 
-// failOp fails each call of an operation on a resource, named as messages name it, while *on.
+// failOp returns a function that fails each call of an operation on a named resource while *on is true.
 func failOp(on *bool, op, name string, reason backend.Reason) func(string, backend.Key) error {
 	return func(o string, key backend.Key) error {
 		if *on && o == op && key.String() == name {
@@ -23,7 +23,7 @@ func failOp(on *bool, op, name string, reason backend.Reason) func(string, backe
 	}
 }
 
-// stateOf is the state and the message of one resource as reported last.
+// stateOf returns the last report of one resource.
 func (w *world) stateOf(claim, kind, id string) Pushed {
 	for _, p := range w.outcome(claim).Pushed {
 		if p.Kind == kind && p.ID == id {
@@ -64,7 +64,7 @@ func TestLostResponseIsVerifiedBeforeRetry(t *testing.T) {
 			}
 			expect(t, "code", o.Pushed[0].Code, 403)
 
-			// A new process verifies, too.
+			// A new process reads it, too.
 			on = false
 			w.restart()
 			w.run(time.Minute)
@@ -136,7 +136,7 @@ func TestAFencedWriteEndsThePush(t *testing.T) {
 		t.Fatalf("error: %v", err)
 	}
 	expect(t, "calls", len(w.backend.log), 1)
-	// Nothing was sent, so there is nothing to verify and nothing to wait for.
+	// Nothing was sent, so the state of the resource is known.
 	on = false
 	if o, err := w.push(named("a")); err != nil || o.Reason != ReasonSynced {
 		t.Fatalf("outcome %+v, error %v", o, err)
@@ -233,7 +233,7 @@ func TestUpdateOfADeletedResourceCreatesIt(t *testing.T) {
 	w.put("a", box("b", 2))
 	w.run(time.Minute)
 	w.expectSynced()
-	// What needs it was verified.
+	// Its dependents were read.
 	expectList(t, "ports", w.list("Port", "b"), "p")
 }
 

@@ -13,9 +13,9 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 )
 
-// FuzzPush reads Claims off a text and pushes them: nothing that anybody writes ends the process or never ends.
+// FuzzPush parses Claims from text and pushes them, to check that no content ends the process or makes it loop indefinitely.
 //
-// Each line is a command, a Claim, and for items kind, parent and body.
+// Each line has a command, a Claim, and for items kind, parent and body.
 func FuzzPush(f *testing.F) {
 	f.Add("put a Box  {\"id\":\"b\",\"v\":1}\nput a Port b {\"id\":\"p\",\"needs\":[\"Port/p\",\"Link/\"],\"slots\":[\"s\",\"s\"]}\ndelete a\ndrift\n")
 	f.Add("put a Rule t {\"id\":\"r\"}\nput b Table  {\"id\":\"t\",\"needs\":[\"Rule/r\"]}\nput b Table  {\"id\":\"t\"}\nrestart\ndrift\ndelete b\n")

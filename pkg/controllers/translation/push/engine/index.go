@@ -14,18 +14,18 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 )
 
-// index is what is known of Claims and of the backend, in memory. The engine's mutex guards it.
+// index is the cached state of Claims and of the backend. The engine's mutex guards it.
 type index struct {
 	claims map[types.NamespacedName]*claim
 	nodes  map[backend.Key]*node
 	slots  occupants
-	// doubling are the kinds of which some resource doubles.
+	// doubling are the kinds that have resources with Doubles.
 	doubling map[string]struct{}
 	counts   tally
-	// woken are the Claims that the current use of the index concerns, now its time.
+	// woken are the Claims to wake after the current use of the index, now is the time of that use.
 	woken map[types.NamespacedName]struct{}
 	now   time.Time
-	// buried, while a drift pass runs, are the keys that were dropped since it began.
+	// buried are the keys that were dropped since the current drift check began; nil if none is running.
 	buried map[backend.Key]struct{}
 }
 
@@ -38,124 +38,127 @@ func newIndex() index {
 	}
 }
 
-// knowledge is what is known of a resource in the backend.
+// knowledge is the cached state of a resource in the backend.
 type knowledge uint8
 
 const (
-	// absent: nothing reports that it is there.
+	// absent: there is no record that the resource exists. It is the zero state.
 	absent knowledge = iota
-	// absent: it was seen not to be there.
+	// deleted: a response showed that the resource does not exist.
 	deleted
-	// landed: it is there, with the body of the node's hash.
+	// landed: the resource exists, with the body that the node's hash is of.
 	landed
-	// unknown: it must be read before it is written.
+	// unknown: the resource must be read before it is written.
 	unknown
 )
 
 // node is a key that Claims list, have to delete, or need; or an alias that they need.
 type node struct {
-	// key does not change: it is read without the lock.
+	// key is immutable, so it is read without the lock.
 	key backend.Key
-	// parent is where the resource lies, if it exists. hash is that of the body that the backend accepted last.
+	// parent is the parent of the resource in the backend, if it exists. hash is the digest of the body that the backend accepted
+	// last.
 	parent string
 	hash   digest
 	know   knowledge
-	// busy: a call for it is under way. proven: this process knows better than what was reported by one before.
+	// busy: a call for the resource is in progress. proven: this process has observed the resource, so earlier reports no longer
+	// apply.
 	busy, proven bool
-	// copied: a copy of it may be there. misplaced: it does not stand where it should among its siblings.
+	// copied: a copy may exist. misplaced: the resource is not in the desired order among its siblings.
 	copied, misplaced bool
-	// seq changes whenever what is known does.
+	// seq is incremented with every change of the fields above.
 	seq uint32
-	// unlisted is since when no live Claim brings it.
+	// unlisted is the time since which no live Claim lists the resource.
 	unlisted moment
-	// own is the live Claim that has it, nil when no live one lists it. refs are all that list it or have to delete it.
+	// own is the Claim that has won the resource, nil if no live Claim lists it. refs are all Claims that list it or have to delete
+	// it.
 	own  *claim
 	refs set[claim]
-	// needers are the nodes that need it.
+	// needers are the nodes that need this one.
 	needers set[node]
 	rare    *rare
 }
 
-// rare is what most nodes do not have.
+// rare has the fields that are zero in most nodes.
 type rare struct {
-	// providers are the nodes that satisfy an alias.
+	// providers are the nodes that satisfy this alias.
 	providers set[node]
-	// waiters are the Claims to wake when it is created or deleted.
+	// waiters are the Claims to wake when the resource is created or deleted.
 	waiters set[claim]
-	// held are the slots that it holds.
+	// held are the slots that the node occupies.
 	held []slot
-	// drift reports how the backend has it otherwise; empty: it does not.
+	// drift describes how the resource differs from the pushed one; empty if it does not.
 	drift string
 }
 
-// moment is a time in nanoseconds of Unix time, a third as long as a time.Time; 0: never.
+// moment is a Unix time in nanoseconds, a third of the size of a time.Time; 0 is no time.
 type moment int64
 
 func momentOf(t time.Time) moment { return moment(t.UnixNano()) }
 
 func (m moment) time() time.Time { return time.Unix(0, int64(m)) }
 
-// claim is a Claim and what is known of it.
+// claim is the cached state of a Claim.
 type claim struct {
 	name types.NamespacedName
-	// uid and owner are zero where a Claim has none, created is in microseconds of Unix time.
+	// uid and owner are zero if the Claim has none; created is a Unix time in microseconds.
 	uid, owner id
 	created    int64
-	// wanted gives the items whenever they are needed: their text is most of a Claim. content notifies them from others.
+	// wanted returns the items when they are needed; storing them would be most of the memory of a claim. content is their digest.
 	wanted  Items
 	content id
-	// current and deleting as the Claim specifies. pushed: it was pushed by this process, which thereby knows better than what was
-	// reported. wrote: something was written for the content. synced: it was in sync since.
+	// current and deleting are those of the Claim. pushed: this process has pushed it, so earlier reports no longer apply. wrote: a
+	// push wrote to the backend since the content changed. synced: it was in sync since then.
 	current, deleting, pushed, wrote, synced bool
-	// gen changes with everything that a push depends on.
+	// gen is incremented with every change that a push depends on.
 	gen uint32
-	// seen is when the content was first pushed.
+	// seen is the time of the first push of the content.
 	seen  moment
 	items []item
-	// tail are the resources that are no longer listed and not known to have been deleted, in the order they were listed in.
+	// tail are the resources that are no longer listed and not known to have been deleted, in their former order.
 	tail []item
-	// waits are the nodes that it waits for.
+	// waits are the nodes that the Claim waits for.
 	waits set[node]
-	// retry is the trouble that blocks the whole Claim: the backend did not respond.
+	// retry is the failure that blocks the whole Claim: the backend did not respond.
 	retry *trouble
-	// blocked is since when a delete waits for dependents.
+	// blocked is the time since which a deletion waits for dependents.
 	blocked moment
-	// counted is what the counts have of it.
+	// counted is the part of the counts that is due to this Claim.
 	counted tally
 }
 
 // item is one resource of a claim.
 type item struct {
-	// node is nil when the item cannot be understood, trouble reports why.
+	// node is nil if the item cannot be parsed; trouble then has the reason.
 	node   *node
 	parent string
 	want   digest
-	// in is the collection that has it, zero if none has.
+	// in is the collection that contains the resource, zero if none does.
 	in    unique.Handle[backend.Collection]
 	needs []*node
 	more  *extras
-	// trouble is why it is not tried now.
+	// trouble is the failure because of which the resource is not tried now.
 	trouble *trouble
 	ordered bool
 	doubles bool
 }
 
-// extras are what few resources have.
+// extras has the fields that are empty for most items.
 type extras struct {
 	aliases []*node
 	slots   []slot
 }
 
-// trouble is a failure that is not tried again before its time.
+// trouble is a failure with the time of the next try.
 type trouble struct {
 	verdict
 	tries int
 	until time.Time
-	// missing: something that no client lists is needed. It ends when that lands.
+	// missing: a dependency that no Claim lists is missing. The trouble ends once it exists.
 	missing bool
 }
 
-// rarely is n's rare part, made when there is none.
+// rarely returns n's rare part, and creates it if there is none.
 func (n *node) rarely() *rare {
 	if n.rare == nil {
 		n.rare = &rare{}
@@ -163,7 +166,7 @@ func (n *node) rarely() *rare {
 	return n.rare
 }
 
-// drift reports how the backend has n otherwise than it was pushed.
+// drift describes how the resource differs from the pushed one.
 func (n *node) drift() string {
 	if n.rare == nil {
 		return ""
@@ -180,10 +183,10 @@ func (n *node) setDrift(message string) {
 // brings reports whether c is live and lists n.
 func (c *claim) brings(n *node) bool { return !c.deleting && c.listed(n) != nil }
 
-// listed is the item with which c lists n, or nil.
+// listed returns the item with which c lists n, or nil.
 func (c *claim) listed(n *node) *item { return find(c.items, n) }
 
-// item is the item with which c lists n or has to delete it, or nil.
+// item returns the item with which c lists n or has to delete it, or nil.
 func (c *claim) item(n *node) *item {
 	if it := find(c.items, n); it != nil {
 		return it
@@ -200,7 +203,7 @@ func find(items []item, n *node) *item {
 	return nil
 }
 
-// older orders Claims by their age, and those of one age somehow.
+// older orders Claims by age; the order of Claims of the same age is arbitrary but stable.
 func older(a, b *claim) int {
 	return cmp.Or(
 		cmp.Compare(a.created, b.created),
@@ -210,8 +213,8 @@ func older(a, b *claim) int {
 	)
 }
 
-// ownerOf is the one that has a resource, of all live Claims that list it: the oldest, or, when another one of the same
-// owner has the version that is written now, that one. It is nil of none.
+// ownerOf returns the Claim that wins a resource, of all live Claims that list it: the oldest, or the current one if it has the
+// same owner as the oldest. It returns nil if there are none.
 func ownerOf(claims []*claim) *claim {
 	if len(claims) == 0 {
 		return nil
@@ -229,7 +232,7 @@ func ownerOf(claims []*claim) *claim {
 	return best
 }
 
-// reown decides again who has n, and wakes all whom a change concerns.
+// reown determines the winner of n again, and wakes all Claims that a change affects.
 func (x *index) reown(n *node) {
 	var live []*claim
 	for c := range n.refs.all() {
@@ -247,7 +250,7 @@ func (x *index) reown(n *node) {
 	x.wakeWaiters(n)
 }
 
-// touchUnlisted notes since when no Claim brings n, and what it is an alias's provider of.
+// touchUnlisted records the time at which n, and the aliases that it satisfies, became unlisted.
 func (x *index) touchUnlisted(n *node) {
 	if n.own != nil {
 		return

@@ -12,21 +12,21 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 )
 
-// fact is what one or several calls reported about a resource.
+// fact is the result of one or several calls for a resource.
 type fact struct {
 	know              knowledge
 	hash              digest
 	parent            string
 	copied, misplaced bool
-	// lost: it went, and the backend may have deleted or cleared what needs it.
+	// lost: the resource was deleted, and the backend may have deleted or cleared its dependents.
 	lost bool
-	// seq is that of the node when the calls began, by the Claim that they were made for, nil if for none.
+	// seq is that of the node when the calls began, by the Claim that made them, or nil.
 	seq uint32
 	by  *claim
 }
 
-// learn enters a fact about a node that was busy. Where something happened meanwhile that the calls may not have seen,
-// it has to be verified.
+// learn records a fact about a busy node and ends the busy state. If the node changed meanwhile, the fact may be outdated, so a
+// resource that exists has to be read again.
 func (x *index) learn(n *node, f fact) {
 	before := n.know
 	overtaken := n.seq != f.seq
@@ -63,7 +63,7 @@ func (x *index) learn(n *node, f fact) {
 	x.drop(n)
 }
 
-// settle enters what came of a job, and reports what that means for the item.
+// settle records the result of a job and returns the verdict on the item.
 func (p *push) settle(ctx context.Context, i int, j *job, err error) verdict {
 	var v verdict
 	p.e.with(func(x *index) {
@@ -87,12 +87,12 @@ func (p *push) settle(ctx context.Context, i int, j *job, err error) verdict {
 	return v
 }
 
-// failed enters why a job failed, and when it is to be tried again.
+// failed records why a job failed, and the time of the next try.
 func (p *push) failed(x *index, it *item, err error) verdict {
 	s := situation{know: it.node.know, hashed: it.node.hash != digest{}, copied: it.node.copied, drift: it.node.drift()}
 	v := verdict{state: s.waiting(), key: it.node.key.String(), code: codeOf(err), message: err.Error()}
 	first, last := retryFirst, retryLast
-	// It was tried although no Claim lists that. It may be why the backend rejects, regardless of the message.
+	// A dependency that no Claim lists may be the cause of the rejection, regardless of the message.
 	short := x.shortageOf(it).node
 	switch reason := backend.ReasonOf(err); {
 	case reason == backend.Transient:
@@ -122,19 +122,19 @@ func (p *push) failed(x *index, it *item, err error) verdict {
 	return it.trouble.verdict
 }
 
-// ends reports whether an error ends the whole push: it is not the resource's.
+// ends reports whether an error ends the whole push, because it is not specific to the resource.
 func ends(ctx context.Context, err error) bool {
 	return err != nil && (ctx.Err() != nil || backend.ReasonOf(err) == backend.Fenced)
 }
 
-// block has the whole Claim wait: the backend does not respond, and the next resource would fare no better.
+// block makes the whole Claim wait: the backend does not respond, so the next resource would fail as well.
 func (p *push) block(x *index, v verdict) verdict {
 	p.c.retry = p.c.retry.again(v, x.now, retryFirst, retryLast)
 	return p.c.retry.verdict
 }
 
-// blocked is the verdict on the resource with a key while t blocks its whole Claim: the backend's message is reported for the
-// resource that it applies to.
+// blocked returns the verdict on the resource with a key while t blocks its whole Claim. Only the resource that failed has the
+// backend's message.
 func (t *trouble) blocked(key string, now time.Time) verdict {
 	v := t.verdict
 	v.retry = until(t.until, now)
@@ -144,7 +144,7 @@ func (t *trouble) blocked(key string, now time.Time) verdict {
 	return v
 }
 
-// next is the number of the try that failed now, after t.
+// next is the number of the current try, which follows t.
 func (t *trouble) next() int {
 	if t == nil {
 		return 1
@@ -152,13 +152,13 @@ func (t *trouble) next() int {
 	return t.tries + 1
 }
 
-// again is the trouble after t, if any, of which v reports.
+// again returns the failure that follows t, which may be nil, with the verdict v.
 func (t *trouble) again(v verdict, now time.Time, first, last time.Duration) *trouble {
 	v.retry = jittered(t.next(), first, last)
 	return &trouble{verdict: v, tries: t.next(), until: now.Add(v.retry)}
 }
 
-// codeOf is the code of the response that an error is about; 0 when there was none.
+// codeOf returns the status code of the response that caused an error; 0 if there was none.
 func codeOf(err error) int {
 	if e, ok := errors.AsType[*backend.Error](err); ok {
 		return e.Code
@@ -166,8 +166,8 @@ func codeOf(err error) int {
 	return 0
 }
 
-// doubtNeeds has it verified whether what an item needs is there, for the backend reports that something is missing. c is woken
-// when it is.
+// doubtNeeds marks the dependencies of an item for verification, because the backend reports that one is missing. c is woken when
+// they exist.
 func (x *index) doubtNeeds(c *claim, it *item) {
 	for _, m := range it.needs {
 		x.doubt(m)
@@ -182,13 +182,13 @@ func (x *index) doubtNeeds(c *claim, it *item) {
 	}
 }
 
-// away notes that the Claim has nothing more to do with a resource.
+// away removes a resource from the Claim's tail and returns the verdict that nothing is left of it.
 func (p *push) away(x *index, n *node) verdict {
 	x.untail(p.c, n)
 	return verdict{reason: ReasonSynced, away: true}
 }
 
-// untail takes a resource from the end of the list of c, where it waited for its deletion.
+// untail removes a resource from the tail of c.
 func (x *index) untail(c *claim, n *node) {
 	if i := slices.IndexFunc(c.tail, func(it item) bool { return it.node == n }); i >= 0 {
 		it := c.tail[i]
@@ -199,7 +199,7 @@ func (x *index) untail(c *claim, n *node) {
 	}
 }
 
-// settleAway enters what came of a deletion.
+// settleAway records the result of a deletion and returns the verdict.
 func (p *push) settleAway(ctx context.Context, it *item, t *taking, err error) verdict {
 	v := verdict{state: Deleting, reason: ReasonRetrying, key: it.node.key.String()}
 	p.e.with(func(x *index) {

@@ -9,7 +9,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 )
 
-// link enters an item of c.
+// link adds an item of c to the index.
 func (x *index) link(c *claim, r *reading) item {
 	if r.trouble != nil {
 		return item{trouble: r.trouble}
@@ -46,7 +46,7 @@ func (x *index) link(c *claim, r *reading) item {
 	return it
 }
 
-// same is a text, in the memory of n's id if that is the same: what a resource lies under it needs as a rule.
+// same returns text, backed by the memory of n's id if they are equal: the parent of a resource is usually one of its dependencies.
 func (n *node) same(text string) string {
 	if text == n.key.ID {
 		return n.key.ID
@@ -54,7 +54,7 @@ func (n *node) same(text string) string {
 	return text
 }
 
-// lies enters under which parent n is in the backend: mostly the one that its owner specifies, whose text need not be kept twice.
+// lies records the parent of n in the backend. If it is the one in the item, as usual, the two share memory.
 func (n *node) lies(parent string) {
 	n.parent = parent
 	if n.own == nil {
@@ -65,12 +65,12 @@ func (n *node) lies(parent string) {
 	}
 }
 
-// refer enters that c lists n or has to delete it.
+// refer records that c lists n or has to delete it.
 func (x *index) refer(c *claim, n *node) {
 	n.refs.add(c)
 }
 
-// unlink takes back an item that is no longer among c's. Other items of the same resource keep what they share.
+// unlink removes an item that c no longer has. References that other items of the same resource share remain.
 func (x *index) unlink(c *claim, it *item) {
 	n := it.node
 	if n == nil {
@@ -99,7 +99,7 @@ func (x *index) unlink(c *claim, it *item) {
 	x.drop(n)
 }
 
-// referred reports whether some item of n satisfies fn.
+// referred reports whether fn is true for an item of n.
 func (n *node) referred(fn func(*item) bool) bool {
 	for c := range n.refs.all() {
 		if it := c.item(n); it != nil && fn(it) {
@@ -109,7 +109,7 @@ func (n *node) referred(fn func(*item) bool) bool {
 	return false
 }
 
-// removeClaim drops c and everything that only it referred to.
+// removeClaim removes c and everything that only c referred to.
 func (x *index) removeClaim(c *claim) {
 	items := slices.Concat(c.items, c.tail)
 	c.items, c.tail = nil, nil
@@ -122,7 +122,7 @@ func (x *index) removeClaim(c *claim) {
 	delete(x.claims, c.name)
 }
 
-// node is the node of a key, made when there is none.
+// node returns the node of a key, and creates it if there is none.
 func (x *index) node(key backend.Key) *node {
 	n := x.nodes[key]
 	if n == nil {
@@ -132,12 +132,12 @@ func (x *index) node(key backend.Key) *node {
 	return n
 }
 
-// drop discards what is known of a node that no Claim lists or has to delete any more, and the node if nothing needs it.
+// drop resets a node that no Claim lists or has to delete any more, and removes it if no other node needs it.
 func (x *index) drop(n *node) {
 	if n.refs.size() > 0 || n.busy || x.nodes[n.key] != n {
 		return
 	}
-	// Its outcome is no longer reported.
+	// No Claim reports the resource any more.
 	x.release(n)
 	n.know, n.hash, n.parent = absent, digest{}, ""
 	n.copied, n.misplaced, n.proven = false, false, false
@@ -158,7 +158,7 @@ func (x *index) drop(n *node) {
 // slot is something that only one resource can have at a time.
 type slot = id
 
-// slotsOf are the slots that a backend names.
+// slotsOf returns the slots with the names that a backend uses.
 func slotsOf(names []string) []slot {
 	if len(names) == 0 {
 		return nil
@@ -170,7 +170,7 @@ func slotsOf(names []string) []slot {
 	return slots
 }
 
-// occupants are who holds slots in the backend or is about to: one as a rule, more while slots change hands.
+// occupants are the nodes that occupy slots in the backend or are about to: usually one per slot, more while a slot changes hands.
 type occupants map[slot]set[node]
 
 func (o occupants) add(s slot, n *node) {
@@ -188,7 +188,7 @@ func (o occupants) remove(s slot, n *node) {
 	o[s] = holders
 }
 
-// hold enters that n has slots, or is about to, and no others.
+// hold makes slots the only slots of n.
 func (x *index) hold(n *node, slots []slot) {
 	if n.rare == nil && len(slots) == 0 || n.rare != nil && slices.Equal(n.rare.held, slots) {
 		return
@@ -200,7 +200,7 @@ func (x *index) hold(n *node, slots []slot) {
 	}
 }
 
-// reserve has n hold further slots. Those that it has it keeps: until they are free in the backend no other client may try.
+// reserve adds slots to those of n. It keeps the previous ones, because they are not free in the backend yet.
 func (x *index) reserve(n *node, slots []slot) {
 	if n.rare == nil || len(n.rare.held) == 0 {
 		x.hold(n, slots)
@@ -215,7 +215,7 @@ func (x *index) reserve(n *node, slots []slot) {
 	x.hold(n, all)
 }
 
-// vacate has n, which landed, hold no more than it should, and wakes those who wait for the rest.
+// vacate reduces the slots of n, which has landed, to those that it should have, and wakes the Claims that wait for the others.
 func (x *index) vacate(n *node, slots []slot) {
 	if n.rare == nil || len(n.rare.held) == len(slots) {
 		return
@@ -224,7 +224,7 @@ func (x *index) vacate(n *node, slots []slot) {
 	x.wakeWaiters(n)
 }
 
-// slots are those that the item is to have.
+// slots returns the slots that the item needs.
 func (it *item) slots() []slot {
 	if it.more == nil {
 		return nil
@@ -232,7 +232,7 @@ func (it *item) slots() []slot {
 	return it.more.slots
 }
 
-// release gives back the slots of n.
+// release removes all slots of n.
 func (x *index) release(n *node) {
 	if n.rare == nil {
 		return
@@ -243,7 +243,7 @@ func (x *index) release(n *node) {
 	n.rare.held = nil
 }
 
-// holder is a node, other than it has, that holds a slot which it needs, and the slot; nil when all are free.
+// holder returns another node that occupies a slot of the item, and the slot; nil if all are free.
 func (x *index) holder(it *item) (*node, slot) {
 	for _, s := range it.slots() {
 		holders := x.slots[s]
@@ -256,8 +256,8 @@ func (x *index) holder(it *item) (*node, slot) {
 	return nil, slot{}
 }
 
-// displaced reports whether another resource is where it would be, so that it does not exist, for all that is known of it
-// otherwise. Deleting it even so could clear the place of the other one.
+// displaced reports whether another resource occupies a slot of the item, so that the item's own resource does not exist even if
+// its state is unknown. Deleting it could clear the slot of the other resource.
 func (x *index) displaced(it *item) bool {
 	if it.node.know == landed || it.node.busy {
 		return false
@@ -266,7 +266,7 @@ func (x *index) displaced(it *item) bool {
 	return holder != nil && (holder.know == landed || holder.busy)
 }
 
-// wants reports whether the item is to have a slot.
+// wants reports whether the item needs a slot.
 func (it *item) wants(s slot) bool {
 	return it != nil && slices.Contains(it.slots(), s)
 }

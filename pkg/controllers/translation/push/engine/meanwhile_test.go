@@ -10,7 +10,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 )
 
-// once has fn called at the first call of an operation on a resource, after it was done.
+// once calls fn after the first call of an operation on a resource.
 func (w *world) once(op, name string, fn func()) {
 	called := false
 	w.backend.after = func(o string, key backend.Key) error {
@@ -145,7 +145,8 @@ func TestAnOrphanThatCannotBeDeleted(t *testing.T) {
 	expect(t, "nodes without those of orphans", len(w.engine.x.nodes), nodes)
 }
 
-// What a Claim comes to list while orphans are deleted stays, though the Claim is pushed later.
+// TestAnOrphanIsListedBeforeItIsDeleted checks that a resource that a Claim lists while orphans are being deleted is not deleted,
+// even if the Claim is pushed later.
 func TestAnOrphanIsListedBeforeItIsDeleted(t *testing.T) {
 	w := newWorld(t, Options{DeleteOrphans: true})
 	padding(w)
@@ -175,14 +176,14 @@ func TestPlanOfSharedResources(t *testing.T) {
 	w.run(time.Minute)
 	expect(t, "claims", len(w.claims), 1)
 
-	// What another Claim lists now is handed over, not deleted.
+	// A resource that another Claim lists now is handed over, not deleted.
 	w.put("y", box("c", 1))
 	w.claims[named("y")].Pushed = []Pushed{{Kind: "Box", ID: "b", State: Synced, Hash: digestOf(nil, "").String()}}
 	w.restart()
 	w.run(time.Minute)
 	expect(t, "message", w.stateOf("y", "Box", "b").Message, "would hand over to default/a")
 
-	// A read that fails is tried again.
+	// A failed read is retried.
 	on := true
 	w.backend.before = failOp(&on, "get", "Box c", backend.Transient)
 	w.restart()
@@ -193,7 +194,7 @@ func TestPlanOfSharedResources(t *testing.T) {
 	w.run(time.Hour)
 	expect(t, "message", w.stateOf("y", "Box", "c").Message, "would create")
 
-	// Broken items of a Claim that is being deleted are nothing to delete.
+	// Invalid items of a Claim that is being deleted need no deletion.
 	w.put("x", backend.Item{Kind: "Box", Body: "{"})
 	w.delete("x")
 	w.run(time.Minute)

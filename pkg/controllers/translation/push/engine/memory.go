@@ -16,8 +16,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 )
 
-// id is what identifies a thing, in a third of the memory of the text of a UUID: the UUID, in the order of the texts, and of any
-// other text a truncated SHA-256. The zero id is that of the empty text.
+// id is a compact identifier, a third of the size of the text of a UUID: the UUID itself, which has the same order, or a truncated
+// SHA-256 of any other text. The zero id stands for the empty text.
 type id [16]byte
 
 func idOf[T ~string](text T) id {
@@ -35,7 +35,7 @@ func idOf[T ~string](text T) id {
 
 func (i id) compare(other id) int { return bytes.Compare(i[:], other[:]) }
 
-// contentOf distinguishes lists of items.
+// contentOf returns a digest of a list of items.
 func contentOf(items []backend.Item) id {
 	hash := sha256.New()
 	var length [8]byte
@@ -51,7 +51,7 @@ func contentOf(items []backend.Item) id {
 // digest is a truncated SHA-256 of a body and its parent. The zero digest means that none is known.
 type digest [16]byte
 
-// String is the digest in hexadecimal digits; empty when none is known.
+// String returns the digest in hexadecimal digits; empty if none is known.
 func (d digest) String() string {
 	if d == (digest{}) {
 		return ""
@@ -59,7 +59,7 @@ func (d digest) String() string {
 	return hex.EncodeToString(d[:])
 }
 
-// parseDigest is the digest that String wrote, and the zero digest for anything else.
+// parseDigest parses the result of String. It returns the zero digest for any other text.
 func parseDigest(s string) digest {
 	var d digest
 	if len(s) != hex.EncodedLen(len(d)) {
@@ -71,8 +71,8 @@ func parseDigest(s string) digest {
 	return d
 }
 
-// digestOf is one digest for all bodies that are equal as JSON values, under one parent. Numbers count as written: one that does
-// not fit a float keeps all its digits.
+// digestOf returns the digest of a body under a parent. Bodies that are equal as JSON values have the same digest. Numbers are
+// compared as written, so those that do not fit a float keep all digits.
 func digestOf(body []byte, parent string) digest {
 	h := sha256.New()
 	h.Write(canonical(body))
@@ -81,7 +81,7 @@ func digestOf(body []byte, parent string) digest {
 	return digest(h.Sum(nil)[:len(digest{})])
 }
 
-// canonical is body with sorted keys and without blanks; what is no JSON remains unchanged.
+// canonical returns body with sorted keys and without whitespace. Text that is not JSON remains unchanged.
 func canonical(body []byte) []byte {
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.UseNumber()
@@ -96,15 +96,15 @@ func canonical(body []byte) []byte {
 	return out
 }
 
-// set is a set of pointers that costs little while it is small: most sets have one member or none, some have as many as
-// there are Claims. The zero set is empty.
+// set is a set of pointers that is optimized for zero or one member, which most sets have; some have as many as there are Claims.
+// The zero value is empty.
 type set[T any] struct {
-	// one is a member, nil only in an empty set.
+	// one is a member; it is nil only if the set is empty.
 	one    *T
 	others map[*T]struct{}
 }
 
-// add puts v, which is not nil, into the set.
+// add adds v, which must not be nil.
 func (s *set[T]) add(v *T) {
 	switch {
 	case s.one == v:
@@ -117,7 +117,7 @@ func (s *set[T]) add(v *T) {
 	}
 }
 
-// remove takes v out of the set.
+// remove removes v.
 func (s *set[T]) remove(v *T) {
 	if s.one != v {
 		s.omit(v)
@@ -146,7 +146,7 @@ func (s *set[T]) has(v *T) bool {
 	return ok
 }
 
-// size is the number of members.
+// size returns the number of members.
 func (s *set[T]) size() int {
 	if s.one == nil {
 		return 0
@@ -154,8 +154,7 @@ func (s *set[T]) size() int {
 	return 1 + len(s.others)
 }
 
-// all are the members, in no order. A member may be removed while they have been deleted through, but only the current one and only
-// as the last thing.
+// all iterates over the members, in no order. The loop may remove the current member, as its last statement.
 func (s *set[T]) all() iter.Seq[*T] {
 	return func(yield func(*T) bool) {
 		if s.one == nil || !yield(s.one) {

@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Observe takes over the current state of a Claim: a new one, a changed one, or one seen at start. It is cheap when nothing
-// changed, and wakes the others whom a change concerns; the Claim itself is to be pushed by who knows that it changed. What was
-// reported of a Claim counts until the Claim is pushed for the first time; after that the engine knows better.
+// Observe updates the cached state of a Claim: a new one, a changed one, or one that existed at startup. It is cheap if nothing
+// changed. It wakes other Claims that a change affects; the caller pushes the Claim itself. The reported state of a Claim is used
+// until its first push; after that the engine's own state takes precedence.
 func (e *Engine) Observe(c Claim) {
 	e.observing.Lock()
 	defer e.observing.Unlock()
@@ -38,8 +38,8 @@ func (e *Engine) Observe(c Claim) {
 	})
 }
 
-// Discard drops a Claim that has been deleted from the API server: its finalizer was removed or it never had one. What it left in
-// the backend has no owner then.
+// Discard removes a Claim that has been deleted from the API server, because its finalizer was removed or it never had one. Its
+// remaining resources in the backend become orphans.
 func (e *Engine) Discard(name types.NamespacedName) {
 	e.observing.Lock()
 	defer e.observing.Unlock()
@@ -50,7 +50,7 @@ func (e *Engine) Discard(name types.NamespacedName) {
 	})
 }
 
-// Items returns what a Claim wants, as observed last; nil when there is no such Claim.
+// Items returns the last observed items of a Claim; nil if there is no such Claim.
 func (e *Engine) Items(name types.NamespacedName) Items {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -60,17 +60,17 @@ func (e *Engine) Items(name types.NamespacedName) Items {
 	return nil
 }
 
-// sight is a Claim as Observe got it, understood.
+// sight is a Claim that Observe received, parsed.
 type sight struct {
 	Claim
 	uid, owner, content id
-	// same: the items are those that the index has.
+	// same: the items are equal to those in the index.
 	same     bool
 	readings []reading
 	reported []report
 }
 
-// observe brings the index up to date with a Claim.
+// observe updates the index with a Claim.
 func (x *index) observe(s sight, mode Mode) {
 	c := x.claims[s.Name]
 	if c != nil && c.uid != s.uid {
@@ -83,7 +83,7 @@ func (x *index) observe(s sight, mode Mode) {
 		x.claims[s.Name] = c
 	}
 	changed := isNew || !s.same || c.deleting != s.Deleting || c.current != s.Current || c.owner != s.owner || c.created != s.Created.UnixMicro()
-	// What is kept elsewhere is not kept twice.
+	// The caller stores the items, so the index refers to the newest ones and does not copy them.
 	c.wanted = s.Items
 	if !changed && c.pushed {
 		return
@@ -96,7 +96,7 @@ func (x *index) observe(s sight, mode Mode) {
 		c.blocked = 0
 	}
 	if turned {
-		// What blocked the creation of a resource does not block its deletion.
+		// A failure to create a resource does not block its deletion.
 		for i := range c.items {
 			if c.items[i].node != nil {
 				c.items[i].trouble = nil
@@ -117,7 +117,7 @@ func (x *index) observe(s sight, mode Mode) {
 	}
 }
 
-// relist replaces what c lists. What it listed before and does not any more has to be deleted.
+// relist replaces the items of c. Resources that are no longer listed have to be deleted.
 func (x *index) relist(c *claim, readings []reading) {
 	old := c.items
 	items := make([]item, len(readings))
@@ -145,8 +145,8 @@ func (x *index) relist(c *claim, readings []reading) {
 	}
 }
 
-// believed is what a report reports about the backend. One that is not in sync has to be verified: a call may have been under way
-// when it was written. What is pending and never was accepted does not exist.
+// believed returns what a report implies about the backend. A resource that is not in sync has to be read, because a call may have
+// been in progress when the report was written. A pending resource that was never accepted does not exist.
 func believed(p Pushed, mode Mode) knowledge {
 	switch hash := parseDigest(p.Hash); {
 	case hash != digest{} && (p.State == Synced || p.State == Drifted && mode == Observe):
@@ -158,8 +158,8 @@ func believed(p Pushed, mode Mode) knowledge {
 	}
 }
 
-// believe takes over what was reported of c: what the backend has, unless the engine knows better, and what is not listed and has
-// to be deleted.
+// believe loads the reported state of c: the state of resources that the engine has not observed itself, and the resources that are
+// not listed any more and have to be deleted.
 func (x *index) believe(c *claim, reports []report, mode Mode) {
 	old := c.tail
 	c.tail = nil
@@ -186,7 +186,7 @@ func (x *index) believe(c *claim, reports []report, mode Mode) {
 	x.count(c, counted)
 }
 
-// believeOne takes over one report. That of the owner counts more than that of another, and any more than none.
+// believeOne loads one report. The report of the Claim that has won the resource takes precedence over others.
 func (x *index) believeOne(c *claim, n *node, r report, mode Mode) {
 	know := believed(r.Pushed, mode)
 	if n.proven || n.busy || know == absent || n.own != c && n.know != absent && n.refs.size() > 1 {

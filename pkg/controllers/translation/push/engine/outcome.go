@@ -12,7 +12,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 )
 
-// finish is the Outcome of the push.
+// finish returns the Outcome of the push.
 func (p *push) finish() Outcome {
 	var o Outcome
 	var took time.Duration
@@ -58,7 +58,7 @@ func (p *push) finish() Outcome {
 	return o
 }
 
-// reportOf is what is reported of one resource.
+// reportOf returns the report of one resource.
 func (p *push) reportOf(it *item, wanted backend.Item, v verdict) Pushed {
 	out := Pushed{Kind: wanted.Kind, Parent: wanted.Parent, State: v.state, Code: v.code}
 	if v.state != Synced {
@@ -76,26 +76,26 @@ func (p *push) reportOf(it *item, wanted backend.Item, v verdict) Pushed {
 	return out
 }
 
-// namedResources is how many resources the message of an Outcome names.
+// namedResources is the number of resources that the message of an Outcome names.
 const namedResources = 3
 
-// verdict is what came of one resource in one push.
+// verdict is the result of one push for one resource.
 type verdict struct {
 	state  State
 	reason Reason
-	// key names the resource in the Outcome's message; empty when the message does automatically.
+	// key names the resource in the Outcome's message; empty if the message names it itself.
 	key     string
 	code    int
 	message string
-	// retry is when to push again; 0: something wakes the Claim, or nothing has to.
+	// retry is the time until the next push; 0 if a change wakes the Claim, or no push is necessary.
 	retry time.Duration
-	// coming: it waits for nothing but what other live Claims bring.
+	// coming: the resource waits only for resources that other live Claims list.
 	coming bool
-	// away: nothing is left of it.
+	// away: nothing is left of the resource.
 	away bool
 }
 
-// gravity orders the reasons: the Outcome has that of the gravest.
+// gravity orders the reasons by severity: the Outcome has the most severe one.
 func gravity(r Reason) int {
 	switch r {
 	case ReasonInvalid:
@@ -124,8 +124,8 @@ func stalls(r Reason) bool {
 	return r == ReasonInvalid || r == ReasonUnknownKind || r == ReasonConflict || r == ReasonRefused
 }
 
-// summarize joins the outcome of each resource into an Outcome without its Pushed and Deleted. Age is how long ago the Claim's
-// content was first pushed.
+// summarize combines verdicts into an Outcome, except for Pushed and Deleted. Age is the time since the first push of the Claim's
+// content.
 func summarize(verdicts []verdict, age time.Duration) Outcome {
 	o := Outcome{Reason: ReasonSynced}
 	coming := 0
@@ -151,7 +151,7 @@ func summarize(verdicts []verdict, age time.Duration) Outcome {
 	return o
 }
 
-// allComing reports whether nothing but what other Claims bring is missing.
+// allComing reports whether everything that is missing waits only for other Claims.
 func allComing(verdicts []verdict) bool {
 	for _, v := range verdicts {
 		if v.reason != ReasonSynced && !v.coming {
@@ -161,7 +161,7 @@ func allComing(verdicts []verdict) bool {
 	return true
 }
 
-// messageFor names the first resources that have a reason.
+// messageFor returns the messages of the first resources with a reason.
 func messageFor(verdicts []verdict, reason Reason) string {
 	if reason == ReasonSynced {
 		return ""
@@ -185,10 +185,10 @@ func messageFor(verdicts []verdict, reason Reason) string {
 	return strings.Join(parts, "; ")
 }
 
-// tally is how many resources are in each state, in the order of stateNumber.
+// tally is the number of resources in each state, indexed by stateNumber.
 type tally [6]int32
 
-// byState is the tally with the states' names. Each state is in it.
+// byState returns the tally by state, including states without resources.
 func (t tally) byState() map[State]int {
 	counts := make(map[State]int, len(t))
 	for _, s := range []State{Pending, Synced, Drifted, Failed, Deleting, NotApplicable} {
@@ -197,7 +197,7 @@ func (t tally) byState() map[State]int {
 	return counts
 }
 
-// stateNumber is the place of a state in a tally. A word that is no state is taken for Pending.
+// stateNumber is the index of a state in a tally. Unknown states count as Pending.
 func stateNumber(s State) int {
 	switch s {
 	case Synced:
@@ -215,7 +215,7 @@ func stateNumber(s State) int {
 	}
 }
 
-// tallyOf counts what is reported of a Claim.
+// tallyOf counts the reported resources of a Claim.
 func tallyOf(pushed []Pushed) tally {
 	var t tally
 	for _, p := range pushed {
@@ -224,7 +224,7 @@ func tallyOf(pushed []Pushed) tally {
 	return t
 }
 
-// count replaces what the counts have of c.
+// count replaces the part of the counts that is due to c.
 func (x *index) count(c *claim, t tally) {
 	for i := range t {
 		x.counts[i] += t[i] - c.counted[i]

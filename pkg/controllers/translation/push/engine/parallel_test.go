@@ -17,14 +17,14 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 )
 
-// TestConcurrentUse pushes many Claims from many goroutines, while they change, drift passes run and calls fail.
+// TestConcurrentUse pushes many Claims from many goroutines while they change, drift checks run and calls fail.
 func TestConcurrentUse(t *testing.T) {
 	const claims, workers, rounds = 30, 8, 15
 	b := newFake()
 	queue := workqueue.NewTypedDelayingQueue[types.NamespacedName]()
 	e := New(b, Options{Mode: Repair, Concurrency: 4, DeleteOrphans: true, Wake: queue.Add})
 
-	// store is what an API server would have.
+	// store stands for an API server.
 	var mu sync.Mutex
 	store := map[types.NamespacedName]Claim{}
 	synced := make(chan types.NamespacedName, 1)
@@ -128,7 +128,7 @@ func sum(counts map[State]int) int {
 	return n
 }
 
-// TestDriftWhileClaimsChange makes passes, which read without the lock, while the same resources are listed again.
+// TestDriftWhileClaimsChange runs drift checks, which read without the lock, while the same resources are listed again.
 func TestDriftWhileClaimsChange(t *testing.T) {
 	e := New(newFake(), Options{Mode: Repair, Concurrency: 2})
 	change := func(v int) {

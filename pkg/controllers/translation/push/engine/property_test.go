@@ -21,8 +21,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 )
 
-// drawItems draws the list of a Claim: any of a small pool of resources, each at most once, in an order in which most
-// stand behind what they need. Other Claims may list the same ones.
+// drawItems draws the items of a Claim from a small pool of resources, each at most once, in an order in which most follow their
+// dependencies. Other Claims may list the same resources.
 func drawItems(t *rapid.T) []backend.Item {
 	v := func() int { return rapid.IntRange(1, 2).Draw(t, "v") }
 	pool := []backend.Item{
@@ -46,7 +46,7 @@ func drawItems(t *rapid.T) []backend.Item {
 	return items
 }
 
-// padding is so much that orphans are never the most of what there is.
+// padding adds so many resources that orphans are never the majority.
 func padding(w *world) {
 	var items []backend.Item
 	for i := range 40 {
@@ -55,8 +55,8 @@ func padding(w *world) {
 	w.put("padding", items...)
 }
 
-// expected is what the backend has to hold: what the winners of each key want, as far as what they need is there. The rest of what
-// is listed may be there in its previous state.
+// expected returns the expected content of the backend: what the winners of all keys list, as far as the dependencies exist. Other
+// listed resources may exist in their previous state.
 func (w *world) expected() (all map[backend.Key]backend.Resource, listed map[backend.Key][]*Claim) {
 	winners := map[backend.Key]*Claim{}
 	all = map[backend.Key]backend.Resource{}
@@ -100,7 +100,7 @@ func (w *world) expected() (all map[backend.Key]backend.Resource, listed map[bac
 	return all, byKey
 }
 
-// satisfied reports whether one of the resources is what is needed, or has it for an alias.
+// satisfied reports whether one of the resources has the key, or has it as an alias.
 func satisfied(all map[backend.Key]backend.Resource, need backend.Key) bool {
 	if _, ok := all[need]; ok {
 		return true
@@ -113,7 +113,7 @@ func satisfied(all map[backend.Key]backend.Resource, need backend.Key) bool {
 	return false
 }
 
-// checkBackend fails unless the backend holds exactly what is expected, in order, except for what is excused.
+// checkBackend fails unless the backend has exactly the expected content, in order, except for excused keys.
 func (w *world) checkBackend(excused map[backend.Key]bool) {
 	w.t.Helper()
 	want, listed := w.expected()
@@ -134,7 +134,7 @@ func (w *world) checkBackend(excused map[backend.Key]bool) {
 	w.checkOrder(want)
 }
 
-// checkOrder fails unless the rules that one Claim has stand in the reverse order of its list.
+// checkOrder fails unless the rules that one Claim has won are in the reverse order of its list.
 func (w *world) checkOrder(want map[backend.Key]backend.Resource) {
 	for _, c := range w.claims {
 		places := map[string][]string{}
@@ -163,7 +163,7 @@ func (w *world) owns(c *Claim, key backend.Key) bool {
 	return n != nil && n.own != nil && n.own.name == c.Name
 }
 
-// dump is all that helps to see what went wrong.
+// dump returns a description of the whole state, for failure messages.
 func (w *world) dump() string {
 	var s strings.Builder
 	for _, name := range w.names() {
@@ -190,7 +190,7 @@ func (w *world) dump() string {
 	return s.String()
 }
 
-// drift reconciles once, and fails unless it can.
+// drift runs a drift check and fails if it cannot.
 func (w *world) drift() Report {
 	w.t.Helper()
 	r, err := w.engine.Drift(context.Background())
@@ -200,8 +200,8 @@ func (w *world) drift() Report {
 	return r
 }
 
-// TestBackendConvergesToDesiredState is the property that all is about: whatever happened, in the end the backend
-// holds what is wanted and nothing else.
+// TestBackendConvergesToDesiredState checks the main property of the engine: after any sequence of changes and faults, the backend
+// finally has the desired content and nothing else.
 func TestBackendConvergesToDesiredState(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t, Options{DeleteOrphans: true, Concurrency: 1})
@@ -248,8 +248,8 @@ func TestBackendConvergesToDesiredState(t *testing.T) {
 	})
 }
 
-// excuse notes what may have been made and not reported before a crash, of what Claims list and of what they listed since they
-// reported. When it is not listed after the crash, it cannot be known.
+// excuse records the resources that may have been created but not reported before a crash. If no Claim lists them after the crash,
+// the engine cannot know them.
 func (w *world) excuse(excused map[backend.Key]bool) {
 	unreported := func(c *Claim, key backend.Key) {
 		if !slices.ContainsFunc(c.Pushed, func(p Pushed) bool { return p.Kind == key.Kind && p.ID == key.ID }) {
@@ -272,7 +272,7 @@ func (w *world) excuse(excused map[backend.Key]bool) {
 	})
 }
 
-// tamper changes the backend manually.
+// tamper changes the backend, as another client would.
 func (w *world) tamper(t *rapid.T) {
 	keys := slices.SortedFunc(maps.Keys(w.backend.objects), func(a, b backend.Key) int { return cmp.Compare(a.String(), b.String()) })
 	keys = slices.DeleteFunc(keys, func(k backend.Key) bool { return k.Kind == "Pad" })
@@ -295,7 +295,7 @@ func (w *world) tamper(t *rapid.T) {
 	}
 }
 
-// pushSome pushes with faults: calls that fail, calls that are done and fail, and the end of the process.
+// pushSome pushes with faults: calls that fail, calls that succeed without a response, and the end of the process.
 func (w *world) pushSome(t *rapid.T, restart func()) {
 	after := rapid.IntRange(0, 6).Draw(t, "calls")
 	kind := rapid.IntRange(0, 6).Draw(t, "fault")
@@ -315,7 +315,7 @@ func (w *world) pushSome(t *rapid.T, restart func()) {
 			return fail(backend.Conflict, "another client was quicker")
 		case 6:
 			if op != "create" {
-				return nil // a backend does not lie about what is there
+				return nil // reads return the actual state
 			}
 			return fail(backend.NotFound, "something is missing")
 		default:
@@ -346,7 +346,7 @@ func (w *world) pushSome(t *rapid.T, restart func()) {
 	}
 }
 
-// closed are those of the items whose needs are among them.
+// closed returns the items whose dependencies are among them.
 func (w *world) closed(items []backend.Item) []backend.Item {
 	for {
 		there := map[backend.Key]backend.Resource{}
@@ -365,8 +365,8 @@ func (w *world) closed(items []backend.Item) []backend.Item {
 	}
 }
 
-// TestEachResourceCostsOneRequest: where nothing conflicts and nothing fails, each resource costs one request, in whatever order Claims
-// come, and the backend never rejects any.
+// TestEachResourceCostsOneRequest checks that, without conflicts and failures, each resource costs one request in whatever order
+// Claims are observed, and that the backend rejects none.
 func TestEachResourceCostsOneRequest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t, Options{})

@@ -164,7 +164,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestReplacementHasNoGap passes through a replacement from each state that there can be.
+// TestReplacementHasNoGap runs a replacement from each possible state.
 func TestReplacementHasNoGap(t *testing.T) {
 	for bits := range 16 {
 		r := replacement{there: bits&1 > 0, right: bits&3 == 3, copied: bits&4 > 0, copyRight: bits&12 == 12}
@@ -230,7 +230,7 @@ func TestMisplaced(t *testing.T) {
 		if !slices.IsSorted(stays) {
 			t.Fatalf("%v without %v is out of order", places, moved)
 		}
-		// No larger part is in order.
+		// No larger subset is in order.
 		for bits := range 1 << n {
 			var part []int
 			for i, place := range places {

@@ -13,11 +13,11 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 )
 
-// evictions is how many resources that conflict with one are deleted in one push.
+// evictions is the maximum number of conflicting resources that one push deletes for a resource.
 const evictions = 8
 
-// Push brings about what a Claim wants, as far as that is possible now, and reports how far that is. Only one call for a Claim may
-// run at a time. The error is that of ctx, one for which backend.ReasonOf returns Fenced, or ErrUnknownClaim.
+// Push creates, updates and deletes what a Claim requires, as far as that is possible now, and reports the result. Only one call
+// for a Claim may run at a time. The error is that of ctx, one for which backend.ReasonOf returns Fenced, or ErrUnknownClaim.
 func (e *Engine) Push(ctx context.Context, name types.NamespacedName) (Outcome, error) {
 	if err := ctx.Err(); err != nil {
 		return Outcome{}, err
@@ -47,22 +47,22 @@ func (e *Engine) Push(ctx context.Context, name types.NamespacedName) (Outcome, 
 type push struct {
 	e *Engine
 	c *claim
-	// gen, deleting, wanted and items are those of the Claim when the push began. While gen is the Claim's still, so
-	// are the others.
+	// gen, deleting, wanted and items are those of the Claim when the push began. They are current as long as gen is equal to that
+	// of the Claim.
 	gen      uint32
 	deleting bool
 	wanted   []backend.Item
 	items    []item
-	// verdicts are those of the items, swept those of what has to go.
+	// verdicts are the results for the items, swept those for the resources that have to be deleted.
 	verdicts []verdict
 	swept    map[*node]verdict
-	// wrote: something was written.
+	// wrote: the push wrote to the backend.
 	wrote bool
-	// age is how long ago the content was first pushed.
+	// age is the time since the first push of the content.
 	age time.Duration
 }
 
-// begin prepares a push; nil when there is no such Claim.
+// begin prepares a push; it returns nil if there is no such Claim.
 func (e *Engine) begin(name types.NamespacedName) *push {
 	var p *push
 	var wanted Items
@@ -88,7 +88,7 @@ func (e *Engine) begin(name types.NamespacedName) *push {
 	return p
 }
 
-// bringAll brings about one item after the other. What one needs stands before it.
+// bringAll pushes the items in their order. Dependencies precede their dependents.
 func (p *push) bringAll(ctx context.Context) error {
 	for i := range p.items {
 		if err := p.bring(ctx, i); err != nil {
@@ -98,7 +98,7 @@ func (p *push) bringAll(ctx context.Context) error {
 	return nil
 }
 
-// bring brings about one item, or reports why that is not possible now.
+// bring pushes one item, or records why that is not possible now.
 func (p *push) bring(ctx context.Context, i int) error {
 	for range evictions {
 		l := p.look(i)
@@ -126,16 +126,16 @@ func (p *push) bring(ctx context.Context, i int) error {
 	return nil
 }
 
-// outlook is what look found.
+// outlook is the result of look.
 type outlook struct {
 	action  action
 	verdict verdict
-	// job is what to do, evict what has to go first.
+	// job is the work to do, evict the resource that has to be deleted first.
 	job   *job
 	evict *item
 }
 
-// look decides on an item by what the index knows now. For actWrite the node is busy from here on.
+// look decides on an item by the current state of the index. For actWrite it marks the node busy.
 func (p *push) look(i int) outlook {
 	var l outlook
 	p.e.with(func(x *index) {
@@ -165,7 +165,7 @@ func (p *push) look(i int) outlook {
 	return l
 }
 
-// overtaken is the verdict on what is no longer checked because the Claim changed. The change woke the Claim.
+// overtaken returns the verdict on a resource that is not pushed because the Claim changed. The change has woken the Claim.
 func overtaken(n *node) verdict {
 	s := situation{know: n.know, hashed: n.hash != digest{}, copied: n.copied, drift: n.drift()}
 	return verdict{
@@ -174,7 +174,7 @@ func overtaken(n *node) verdict {
 	}
 }
 
-// situationOf collects what decides on an item, and the node that it would have to wait for.
+// situationOf returns the input of decide for an item, and the node that the item would have to wait for.
 func (p *push) situationOf(x *index, it *item) (situation, *node) {
 	n := it.node
 	s := situation{

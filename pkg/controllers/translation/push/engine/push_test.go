@@ -10,7 +10,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 )
 
-// small is a network of three Claims that need each other.
+// small creates a network of three Claims that depend on each other.
 func small(w *world) {
 	w.put("pod", port("b", "p", 1), plug("h", "p", []string{"Port/p", "seat of h"}, []string{"eth0 of h"}))
 	w.put("node", box("b", 1, "Table/t"), wanted("Seat", "z", fakeBody{ID: "h", Alias: "seat of h"}))
@@ -27,7 +27,7 @@ func TestEachResourceIsMadeOnce(t *testing.T) {
 	expectList(t, "rules", w.list("Rule", "t"), "r2", "r1")
 	expect(t, "synced", w.engine.Counts()[Synced], 9)
 
-	// Nothing is queried again, by this process or by the next one.
+	// Neither this process nor the next one queries the backend again.
 	w.resetCalls()
 	w.restart()
 	w.run(time.Minute)
@@ -113,8 +113,8 @@ func TestWithoutAModeNothingIsWritten(t *testing.T) {
 	}
 }
 
-// What was tried without something that it needs, and rejected regardless of the message, is tried again when that is there: it
-// does not wait for the time that a rejection waits.
+// TestRejectionForAMissingResourceEndsWithIt checks that a resource that was rejected while a dependency was missing is tried again
+// once the dependency exists, without the delay after a rejection.
 func TestRejectionForAMissingResourceEndsWithIt(t *testing.T) {
 	for name, reason := range map[string]backend.Reason{
 		"not found": backend.NotFound, "refused": backend.Refused, "in conflict": backend.Conflict,

@@ -11,30 +11,31 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 )
 
-// replacement is how far the replacement of a resource by way of a copy is: which of them are there.
+// replacement is the progress of replacing a resource by way of a copy.
 type replacement struct {
-	// there: something has the key. right: it is as wanted.
+	// there: a resource with the key exists. right: it is in sync.
 	there, right bool
-	// copied: the copy is there. copyRight: it is as wanted.
+	// copied: the copy exists. copyRight: it is in sync.
 	copied, copyRight bool
 }
 
-// step is the next thing to do for a replacement.
+// step is the next step of a replacement.
 type step int
 
 const (
 	stepDone step = iota
-	// stepCopy makes the copy in the place of the old one, or of nothing.
+	// stepCopy creates the copy in the position of the old resource.
 	stepCopy
 	// stepDropCopy deletes the copy.
 	stepDropCopy
-	// stepDrop deletes the old one. The copy does its work now.
+	// stepDrop deletes the old resource. The copy serves instead of it.
 	stepDrop
-	// stepMake makes the new one, in the place of the copy if there is one.
+	// stepMake creates the new resource, in the position of the copy if there is one.
 	stepMake
 )
 
-// next is what to do now. It depends on nothing but what is there, so it continues wherever a process before it stopped.
+// next returns the next step. It depends only on which of the resources exist, so a new process continues where the previous one
+// stopped.
 func (r replacement) next() step {
 	switch {
 	case r.right && r.copied:
@@ -52,8 +53,7 @@ func (r replacement) next() step {
 	}
 }
 
-// replace puts the wanted resource in the place of another one with its key, without a moment in which neither it nor
-// a copy of it is there.
+// replace replaces the resource with the desired key so that at any time the resource or its copy exists.
 func (j *job) replace(ctx context.Context) error {
 	list, err := j.b.List(ctx, j.in)
 	if err != nil && backend.ReasonOf(err) != backend.NotFound {
@@ -86,7 +86,7 @@ func (j *job) replace(ctx context.Context) error {
 		case stepMake:
 			if !r.copied {
 				j.copied = false
-				return nil // it is made in the ordinary way
+				return nil // create does it
 			}
 			if err := j.put(ctx, j.want, slices.Index(order, copied.Key)); err != nil {
 				if backend.ReasonOf(err) == backend.Transient {
@@ -111,8 +111,7 @@ func (j *job) replace(ctx context.Context) error {
 	return nil
 }
 
-// findCopy finds out whether a copy is there at all. Mostly none is, and the list of the collection, which may be
-// long, need not be read.
+// findCopy reads whether a copy exists. Usually none does, and the list of the collection, which may be long, need not be read.
 func (j *job) findCopy(ctx context.Context) error {
 	_, there, err := j.b.Get(ctx, j.b.Copy(j.want))
 	if err = ignoreDeleted(err); err != nil {
@@ -122,7 +121,7 @@ func (j *job) findCopy(ctx context.Context) error {
 	return nil
 }
 
-// progress is how far the replacement is, by the list of the collection.
+// progress returns the progress of the replacement according to the list of the collection.
 func (j *job) progress(list []backend.Observed, copied backend.Resource) replacement {
 	var r replacement
 	for _, have := range list {
@@ -143,7 +142,7 @@ func (j *job) progress(list []backend.Observed, copied backend.Resource) replace
 	return r
 }
 
-// put makes a resource at a place, from 0, of the list.
+// put creates a resource at an index of the list.
 func (j *job) put(ctx context.Context, r backend.Resource, place int) error {
 	position := 0
 	if r.Ordered {
@@ -153,8 +152,8 @@ func (j *job) put(ctx context.Context, r backend.Resource, place int) error {
 	return j.b.Create(ctx, r, position)
 }
 
-// position is where to make the resource among its siblings. Each is made at the head, unless one that the Claim lists
-// later is there already: that has to stand before it. Only then is the collection read.
+// position returns the position for the resource among its siblings: the head, unless one that the Claim lists later exists already
+// and has to precede it. Only then is the collection read.
 func (j *job) position(ctx context.Context) (int, error) {
 	switch {
 	case !j.want.Ordered:
@@ -169,8 +168,8 @@ func (j *job) position(ctx context.Context) (int, error) {
 	return placeIn(keysOf(list), j.later, j.earlier), nil
 }
 
-// placeIn is the position, from 1, for a resource in a list: behind the last of those that have to stand before it;
-// when none is there, before the first of those that have to stand behind it; else at the head.
+// placeIn returns the position, from 1, for a resource in a list: behind the last of those that have to precede it; if there is
+// none, before the first of those that have to follow it; otherwise the head.
 func placeIn(list, before, behind []backend.Key) int {
 	for i, key := range slices.Backward(list) {
 		if slices.Contains(before, key) {
@@ -183,7 +182,7 @@ func placeIn(list, before, behind []backend.Key) int {
 	return 1
 }
 
-// keysOf are the keys of a list, in its order.
+// keysOf returns the keys of a list, in its order.
 func keysOf(list []backend.Observed) []backend.Key {
 	keys := make([]backend.Key, len(list))
 	for i := range list {
@@ -192,11 +191,10 @@ func keysOf(list []backend.Observed) []backend.Key {
 	return keys
 }
 
-// misplacedIn are those of a list that have to be moved so that the rest stands in the wanted order: as few as can be.
-// Places are the wanted places of the present ones, all different, in the order that they stand in. The result are
-// indices into it.
+// misplacedIn returns the indices of the elements that have to be moved to obtain the desired order, as few as possible. Places are
+// the desired positions of the existing resources, all different, in their actual order.
 func misplacedIn(places []int) []int {
-	// The longest increasing run stays: tails[n] is where the best run of n+1 elements ends, before[i] what precedes i.
+	// The longest increasing run stays: tails[n] is where the best run of n+1 elements ends, before[i] is the predecessor of i.
 	var tails []int
 	before := make([]int, len(places))
 	for i, place := range places {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// wake has Claims pushed again.
+// wake marks Claims to be pushed again.
 func (x *index) wake(claims ...*claim) {
 	if x.woken == nil {
 		x.woken = map[types.NamespacedName]struct{}{}
@@ -23,20 +23,20 @@ func (x *index) wake(claims ...*claim) {
 	}
 }
 
-// wakeAll has all Claims pushed again that list n or have to delete it.
+// wakeAll wakes all Claims that list n or have to delete it.
 func (x *index) wakeAll(n *node) {
 	for c := range n.refs.all() {
 		x.wake(c)
 	}
 }
 
-// waitFor has c woken when n is created, deleted, or changes its owner.
+// waitFor registers c to be woken when n is created, deleted, or gets another winner.
 func (x *index) waitFor(c *claim, n *node) {
 	n.rarely().waiters.add(c)
 	c.waits.add(n)
 }
 
-// prioritize wakes those who bring n, or what it is an alias of, and were not pushed yet: other Claims wait for them.
+// prioritize wakes the Claims that list n, or a resource that satisfies it, and were not pushed yet: other Claims wait for them.
 func (x *index) prioritize(n *node) {
 	if n.own != nil && !n.own.pushed {
 		x.wake(n.own)
@@ -51,7 +51,7 @@ func (x *index) prioritize(n *node) {
 	}
 }
 
-// stopWaiting takes back all that c waits for. A push begins with it, and waits again where it has to.
+// stopWaiting removes c from all nodes that it waits for. Each push begins with it and registers again where it has to.
 func (x *index) stopWaiting(c *claim) {
 	for n := range c.waits.all() {
 		if n.rare != nil {
@@ -62,7 +62,7 @@ func (x *index) stopWaiting(c *claim) {
 	c.waits = set[node]{}
 }
 
-// wakeWaiters wakes those who wait for n or for an alias that n satisfies.
+// wakeWaiters wakes the Claims that wait for n or for an alias that n satisfies.
 func (x *index) wakeWaiters(n *node) {
 	x.wakeWaitersAt(n)
 	for a := range x.aliasesOf(n) {
@@ -80,7 +80,7 @@ func (x *index) wakeWaitersAt(n *node) {
 	n.rare.waiters = set[claim]{}
 }
 
-// aliasesOf are the aliases that n satisfies, in the view of all that list it. One can come more than once.
+// aliasesOf iterates over the aliases that n satisfies, according to all Claims that list it. An alias can occur more than once.
 func (x *index) aliasesOf(n *node) iter.Seq[*node] {
 	return func(yield func(*node) bool) {
 		for c := range n.refs.all() {
@@ -97,11 +97,11 @@ func (x *index) aliasesOf(n *node) iter.Seq[*node] {
 	}
 }
 
-// shortage is what a resource needs and does not exist.
+// shortage is a missing dependency of a resource.
 type shortage struct {
-	// node is the first that is missing; nil when all are there.
+	// node is the first missing dependency; nil if all exist.
 	node *node
-	// unlisted: no live Claim lists any that is missing. wait is then how much of the grace time is left for them.
+	// unlisted: no live Claim lists a missing dependency. wait is the remaining grace time.
 	unlisted bool
 	wait     time.Duration
 }
@@ -124,20 +124,20 @@ func (x *index) shortageOf(it *item) shortage {
 	return s
 }
 
-// graceLeft is how long to wait for a node that no client lists.
+// graceLeft returns the remaining time to wait for a node that no Claim lists.
 func (x *index) graceLeft(m *node) time.Duration {
 	return max(0, m.unlisted.time().Add(graceUnlisted).Sub(x.now))
 }
 
-// presence reports whether a resource, or one that satisfies an alias, is there, and whether a live Claim lists one that is or will
-// be.
+// presence reports whether a resource, or one that satisfies an alias, exists, and whether a live Claim lists one that exists or
+// will exist.
 func (x *index) presence(m *node) (there, listed bool) {
 	there, listed = m.know == landed, m.own != nil
 	if m.rare == nil || there && listed {
 		return there, listed
 	}
 	for n := range m.rare.providers.all() {
-		// One that is there but has no owner is about to be deleted, and counts as little as one that is still to come.
+		// A resource without a winner is about to be deleted, so it does not count.
 		if n.know == landed && n.own != nil {
 			return true, true
 		}
@@ -147,7 +147,8 @@ func (x *index) presence(m *node) (there, listed bool) {
 	return there && !listed, listed
 }
 
-// invalidate marks all that directly or not needs n: the backend may have deleted or cleared it together with n.
+// invalidate marks all direct and transitive dependents of n for verification: the backend may have deleted or cleared them
+// together with n.
 func (x *index) invalidate(n *node) {
 	seen := map[*node]struct{}{n: {}}
 	for queue := []*node{n}; len(queue) > 0; queue = queue[1:] {
@@ -169,11 +170,11 @@ func (x *index) invalidate(n *node) {
 	}
 }
 
-// doubt notes that it is no longer known what the backend has of n, and wakes who has to find out.
+// doubt marks the state of n as unknown, and wakes the Claims that have to read it.
 func (x *index) doubt(n *node) {
 	switch {
 	case n.busy:
-		// Whatever the call under way comes to, it is not the last word.
+		// The result of the call in progress may be outdated.
 		n.seq++
 		return
 	case n.know != landed:
@@ -184,27 +185,27 @@ func (x *index) doubt(n *node) {
 	x.wakeAll(n)
 }
 
-// The times between tries.
+// The delays between tries.
 const (
 	retryFirst, retryLast       = time.Second, time.Minute
 	rejectedFirst, rejectedLast = time.Minute, 30 * time.Minute
 	missingFirst, missingLast   = 5 * time.Second, 5 * time.Minute
 
-	// graceUnlisted is how long a resource waits for one that no Claim lists before it is tried even so: it may be there without a
-	// Claim.
+	// graceUnlisted is the time that a resource waits for a dependency that no Claim lists before it is tried nevertheless: the
+	// dependency may exist without a Claim.
 	graceUnlisted = 5 * time.Second
-	// graceDependents is how long a delete waits for those that need the resource and have to go, too.
+	// graceDependents is the time that a deletion waits for the deletion of dependents.
 	graceDependents = 15 * time.Second
-	// settleTime is how long after a Claim's content was first pushed waiting for another Claim is not worth a report.
+	// settleTime is the time after the first push of a Claim's content during which waiting for another Claim is not reported.
 	settleTime = 2 * time.Second
-	// recheck is when what blocks a call for a moment is rechecked.
+	// recheck is the delay before a short-lived blocker is checked again.
 	recheck = 10 * time.Millisecond
-	// conflictTries is how often a conflict with something unseen is taken for a lost race.
+	// conflictTries is the number of tries for which a conflict with an unknown resource is considered a lost race.
 	conflictTries = 3
 )
 
-// backoff is how long to wait after the n-th try in a row failed, n from 1: first, doubled with each, at most last, and
-// up to a tenth less by jitter, which is in [0, 1).
+// backoff returns the delay after the n-th consecutive failure, from n = 1: first, doubled with each failure up to last, and
+// reduced by up to a tenth by jitter, which is in [0, 1).
 func backoff(n int, first, last time.Duration, jitter float64) time.Duration {
 	d := first
 	for range n - 1 {
@@ -217,10 +218,10 @@ func backoff(n int, first, last time.Duration, jitter float64) time.Duration {
 	return d - time.Duration(jitter*float64(d)/10)
 }
 
-// jittered is backoff with a random jitter, so that those who failed together do not come back together.
+// jittered is backoff with a random jitter, which spreads retries of concurrent failures.
 func jittered(n int, first, last time.Duration) time.Duration {
 	return backoff(n, first, last, rand.Float64())
 }
 
-// until is how long until t, at least recheck.
+// until returns the time until t, at least recheck.
 func until(t, now time.Time) time.Duration { return max(recheck, t.Sub(now)) }

@@ -28,14 +28,14 @@ func TestTheOlderClaimHasAResource(t *testing.T) {
 	expect(t, "the other resource", w.stateOf("new", "Box", "c").State, Synced)
 	w.resetCalls()
 
-	// The loser is deleted without a request for what it does not have.
+	// Deleting the Claim that did not win needs no request for the resource.
 	w.put("third", box("b", 3))
 	w.run(time.Minute)
 	w.delete("third")
 	w.run(time.Minute)
 	expect(t, "calls", len(w.backend.log), 0)
 
-	// The winner is deleted, and hands it over unchanged.
+	// Deleting the winner hands the resource over unchanged.
 	w.delete("old")
 	w.run(time.Minute)
 	expect(t, "claims", len(w.claims), 1)
@@ -239,7 +239,7 @@ func TestInvalidItems(t *testing.T) {
 	expect(t, "unknown kind", o.Pushed[2].State, NotApplicable)
 	expect(t, "listed twice", o.Pushed[3].Message, "it is listed twice: remove one")
 	expect(t, "the rest", o.Pushed[4].State, Synced)
-	// Maybe the broken one is the port that is there.
+	// The invalid item may be about the existing port.
 	expectList(t, "ports", w.list("Port", "b"), "p")
 	expect(t, "port", o.Pushed[5].State, Deleting)
 
@@ -290,7 +290,7 @@ func TestTimeToSyncIsReportedOnce(t *testing.T) {
 	}
 }
 
-// What others wait for is pushed before what no Claim waits for, at least once.
+// TestAwaitedResourcesArePrioritized checks that resources that Claims wait for are pushed before others, at least once.
 func TestAwaitedResourcesArePrioritized(t *testing.T) {
 	for what, need := range map[string]string{"the resource": "Box/b", "an alias of it": "where"} {
 		t.Run(what, func(t *testing.T) {

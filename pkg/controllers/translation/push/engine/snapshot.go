@@ -11,22 +11,22 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 )
 
-// snapshotClaims is how many Claims are checked without letting go of the index.
+// snapshotClaims is the number of Claims that are recorded per acquisition of the lock.
 const snapshotClaims = 500
 
-// entry is a resource as the index had it when a drift pass began. A reconciliation has those of all resources at the same time.
+// entry is the state of a resource in the index when the drift check began.
 type entry struct {
 	c *claim
 	n *node
-	// wanted are the items of the Claim, place is that of the item among them, seq that of the node.
+	// wanted are the items of the Claim, place is the index of this item among them, seq is that of the node.
 	wanted     Items
 	place, seq uint32
 	ordered    bool
-	// check: it should be in the backend as wanted. Otherwise only its copy is of interest.
+	// check: the resource should be in sync. Otherwise only its copy is compared.
 	check bool
 }
 
-// lister gives the items of entries. Those of one Claim mostly come one after the other, and its list is requested once.
+// lister returns the items of entries. It caches the list of the last Claim, because entries of one Claim are usually adjacent.
 type lister struct {
 	mu    sync.Mutex
 	c     *claim
@@ -42,13 +42,13 @@ func (l *lister) item(en *entry) backend.Item {
 	return l.items[en.place]
 }
 
-// snapshot are the entries by the collection that has them; those in none have to be read one by one.
+// snapshot has the entries by the collection that contains them; alone are those that are in no list and are read one by one.
 type snapshot struct {
 	listed map[backend.Collection][]entry
 	alone  []entry
 }
 
-// snapshot records what the backend should have. Entries of one Claim in a collection stand together.
+// snapshot records the desired content of the backend. Entries of one Claim in a collection are adjacent.
 func (e *Engine) snapshot() snapshot {
 	s := snapshot{listed: map[backend.Collection][]entry{}}
 	var claims []*claim
@@ -70,7 +70,7 @@ func (e *Engine) snapshot() snapshot {
 	return s
 }
 
-// add enters what c has. A resource of another Claim is left to that one.
+// add adds the resources that c has won.
 func (s *snapshot) add(c *claim, mode Mode) {
 	for i := range c.items {
 		it := &c.items[i]
@@ -78,7 +78,8 @@ func (s *snapshot) add(c *claim, mode Mode) {
 		if n == nil || n.own != c {
 			continue
 		}
-		// What is to be repaired is left to that. What is only observed may be as wanted again.
+		// Resources that a push will repair are not checked. In Observe mode no push repairs them, so they are checked: they may be
+		// in sync again.
 		known := n.know == landed || n.drift() != "" && mode == Observe
 		s.enter(entry{
 			n: n, c: c, wanted: c.wanted, place: uint32(i), seq: n.seq, ordered: it.ordered,
@@ -87,7 +88,7 @@ func (s *snapshot) add(c *claim, mode Mode) {
 	}
 }
 
-// enter adds an entry to those of its collection, or to those without.
+// enter adds an entry to those of its collection, or to those without one.
 func (s *snapshot) enter(en entry, in unique.Handle[backend.Collection]) {
 	switch {
 	case in != (unique.Handle[backend.Collection]{}):
@@ -98,20 +99,20 @@ func (s *snapshot) enter(en entry, in unique.Handle[backend.Collection]) {
 	}
 }
 
-// parentState is what a reconciliation knows of a parent.
+// parentState is the state of a parent in a drift check.
 type parentState int
 
 const (
 	parentThere parentState = iota - 1
-	// parentElsewhere: it is in no list of this reconciliation. It is the zero state.
+	// parentElsewhere: no list of this drift check contains it. It is the zero state.
 	parentElsewhere
 	parentAwaited
 	parentMissing
 )
 
-// walk reads collections from the top down: what is under something that is missing is not requested, and a collection with nothing
-// in it that should be there only when its parent was seen to be. What lies under something that no list has comes last, since it
-// may need all the rest; and after that what lies under something that could not be read.
+// walk reads collections from the roots down. Collections under a missing parent are not read; a collection without expected
+// resources is read only once its parent was found. Collections whose parent is in no list come last, since they may need all
+// others, followed by those whose parent could not be read.
 func (p *pass) walk(ctx context.Context) {
 	waiting := map[backend.Collection]struct{}{}
 	above := map[backend.Key]struct{}{}
@@ -152,12 +153,12 @@ func (p *pass) walk(ctx context.Context) {
 	}
 }
 
-// parentOf is the key of what a collection lies under.
+// parentOf returns the key of the parent of a collection.
 func parentOf(c backend.Collection) backend.Key {
 	return backend.Key{Kind: c.ParentKind, ID: c.Parent}
 }
 
-// fresh are those of the collections that were not read yet. They are noted as read.
+// fresh returns the collections that were not read yet, and marks them as read.
 func (p *pass) fresh(collections []backend.Collection) []backend.Collection {
 	var out []backend.Collection
 	for _, c := range collections {
@@ -169,7 +170,7 @@ func (p *pass) fresh(collections []backend.Collection) []backend.Collection {
 	return out
 }
 
-// noteParents enters which of the parents among the entries of a list are there and which are missing.
+// noteParents records which parents among the entries of a list exist and which are missing.
 func (p *pass) noteParents(list []backend.Observed, entries []entry) {
 	for _, en := range entries {
 		if _, ok := p.parents[en.n.key]; ok {
@@ -183,7 +184,7 @@ func (p *pass) noteParents(list []backend.Observed, entries []entry) {
 	}
 }
 
-// skip enters that all of a collection is missing, for what it lies under is.
+// skip records that all resources of a collection are missing, because their parent is.
 func (p *pass) skip(entries []entry) {
 	var findings []finding
 	for _, en := range entries {

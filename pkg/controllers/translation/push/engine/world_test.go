@@ -20,14 +20,14 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 )
 
-// tester is what rapid's T and testing's have in common.
+// tester is the common part of rapid's T and testing's.
 type tester interface {
 	Helper()
 	Fatalf(format string, args ...any)
 }
 
-// world is a backend, an engine, and what stands around the engine: a store of Claims with what was reported of them,
-// and a queue. Time passes when the queue is empty.
+// world is a backend, an engine, and the caller of the engine: a store of Claims with their reports, and a queue. Time advances
+// when the queue is empty.
 type world struct {
 	t       tester
 	backend *fakeBackend
@@ -50,7 +50,7 @@ func newWorld(t tester, o Options) *world {
 	return w
 }
 
-// restart is a new process: all it knows is what was reported.
+// restart starts a new engine, which receives only what was reported.
 func (w *world) restart() {
 	o := w.options
 	o.Mode = cmp.Or(o.Mode, Repair)
@@ -67,7 +67,7 @@ func (w *world) names() []types.NamespacedName {
 	return slices.SortedFunc(maps.Keys(w.claims), func(a, b types.NamespacedName) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// uidOf is a uid, as a server gives them: that of a name.
+// uidOf returns a uid that is derived from a name.
 func uidOf(name string) types.UID {
 	return types.UID(uuid.NewSHA1(uuid.Nil, []byte(name)).String())
 }
@@ -76,13 +76,13 @@ func named(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: "default", Name: name}
 }
 
-// observe notifies the engine of a Claim that changed, and queues it.
+// observe passes a changed Claim to the engine, and queues it.
 func (w *world) observe(c *Claim) {
 	w.engine.Observe(*c)
 	w.queue[c.Name] = true
 }
 
-// put stores a Claim: a new one, or a change to one.
+// put creates or updates a Claim.
 func (w *world) put(name string, items ...backend.Item) *Claim {
 	c := w.claims[named(name)]
 	if c == nil {
@@ -94,7 +94,7 @@ func (w *world) put(name string, items ...backend.Item) *Claim {
 	return c
 }
 
-// change stores another change to a Claim.
+// change updates a Claim in another way.
 func (w *world) change(name string, fn func(c *Claim)) {
 	c := w.claims[named(name)]
 	fn(c)
@@ -103,7 +103,7 @@ func (w *world) change(name string, fn func(c *Claim)) {
 
 func (w *world) delete(name string) { w.change(name, func(c *Claim) { c.Deleting = true }) }
 
-// push pushes one Claim and stores what is reported.
+// push pushes one Claim and stores the report.
 func (w *world) push(name types.NamespacedName) (Outcome, error) {
 	return w.pushWith(context.Background(), name)
 }
@@ -132,7 +132,7 @@ func (w *world) pushWith(ctx context.Context, name types.NamespacedName) (Outcom
 	return o, nil
 }
 
-// run pushes until nothing is left to do for a time, and lets that time pass.
+// run pushes until the queue stays empty for the given time, which passes on the clock.
 func (w *world) run(during time.Duration) {
 	w.t.Helper()
 	end := w.clock.Now().Add(during)
@@ -172,7 +172,7 @@ func (w *world) run(during time.Duration) {
 	w.t.Fatalf("the pushes do not come to an end: %v", w.last)
 }
 
-// item is a wanted resource of the fake network.
+// wanted returns a desired resource of the fake network.
 func wanted(kind, parent string, body fakeBody) backend.Item {
 	text, _ := json.Marshal(body)
 	return backend.Item{Kind: kind, Parent: parent, Body: string(text)}
@@ -192,7 +192,7 @@ func plug(host, id string, needs, slots []string) backend.Item {
 	return wanted("Plug", host, fakeBody{ID: id, Needs: needs, Slots: slots})
 }
 
-// outcome is the last Outcome of a Claim.
+// outcome returns the last Outcome of a Claim.
 func (w *world) outcome(name string) Outcome { return w.last[named(name)] }
 
 // expectSynced fails unless all Claims are in sync.
@@ -205,7 +205,7 @@ func (w *world) expectSynced() {
 	}
 }
 
-// list is the ids of a collection in their order.
+// list returns the ids of a collection in their order.
 func (w *world) list(kind, parent string) []string {
 	var ids []string
 	for _, key := range w.backend.lists[backend.Collection{Kind: kind, ParentKind: w.backend.kinds[kind].parent, Parent: parent}] {
@@ -214,7 +214,7 @@ func (w *world) list(kind, parent string) []string {
 	return ids
 }
 
-// writes is how many calls changed something or tried to.
+// writes returns the number of calls that wrote or tried to.
 func (w *world) writes() int {
 	return w.backend.calls["create"] + w.backend.calls["update"] + w.backend.calls["delete"]
 }

@@ -11,37 +11,37 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 )
 
-// job is the work on one wanted resource, and what comes to be known of it on the way. Its node is busy meanwhile.
+// job is the work on one desired resource, with the state that its calls report. The node is busy meanwhile.
 type job struct {
 	b     backend.Backend
 	locks *locks
 	want  backend.Resource
-	// digest is that of the wanted body, in the collection that has it if listed.
+	// digest is that of the desired body; in is the collection that contains the resource if listed is true.
 	digest digest
 	in     backend.Collection
 	listed bool
-	// know, hash and at are what is known of the resource, as the node has it.
+	// know, hash and at are the state of the resource, initially that of the node.
 	know knowledge
 	hash digest
 	at   backend.Ref
-	// copied, misplaced as the node has it.
+	// copied and misplaced are initially those of the node.
 	copied, misplaced bool
-	// later and earlier are the ordered siblings that the Claim lists behind and before it. later have to stand before
-	// it. crowded: some of later may be there.
+	// later and earlier are the ordered siblings that the Claim lists after and before it; later ones precede it in the backend.
+	// crowded: some of later may exist.
 	later, earlier []backend.Key
 	crowded        bool
 	// seq is that of the node when the job began.
 	seq uint32
-	// done: the backend has it as wanted. wrote: something was written. lost: it went, and with it maybe what needs it.
-	// looked: whether the copy is there was read.
+	// done: the resource is in sync. wrote: the job wrote to the backend. lost: the resource was deleted, and the backend may have
+	// deleted dependents. looked: the job has read whether the copy exists.
 	done, wrote, lost, looked bool
 	conflicts                 int
 }
 
-// errElsewhere means that the resource lies under another parent, and has to go there first.
+// errElsewhere means that the resource has another parent, and has to be deleted there first.
 var errElsewhere = errors.New("it lies under another parent")
 
-// jobFor takes an item in hand: its node is busy until settle. The index is locked.
+// jobFor returns the job for an item, and marks its node busy until settle. The caller holds the lock of the index.
 func (p *push) jobFor(x *index, i int) *job {
 	it := &p.items[i]
 	n := it.node
@@ -71,7 +71,7 @@ func (p *push) jobFor(x *index, i int) *job {
 	return j
 }
 
-// work does a job and enters what came of it.
+// work runs a job and records its result.
 func (p *push) work(ctx context.Context, i int, j *job) (verdict, error) {
 	want, err := p.e.b.Resolve(p.wanted[i])
 	if err == nil {
@@ -86,7 +86,8 @@ func (p *push) work(ctx context.Context, i int, j *job) (verdict, error) {
 	return v, nil
 }
 
-// run brings about what is wanted. Writes under one parent are serial, and two parents are never locked at the same time.
+// run makes the backend match the desired state. Writes under one parent are serial, and two parents are never locked at the same
+// time.
 func (j *job) run(ctx context.Context) error {
 	for range 3 {
 		err := j.locks.do(ctx, lockOf(j.want.Ref), func() error { return j.make(ctx) })
@@ -133,13 +134,13 @@ func (j *job) make(ctx context.Context) error {
 	return errLostRace
 }
 
-// replaceable reports whether the new one can be made before the old one is deleted.
+// replaceable reports whether the new resource can be created before the old one is deleted.
 func (j *job) replaceable() bool { return j.want.Doubles && j.listed && !j.want.Updatable }
 
-// errLostRace is what comes of a job that another client always was ahead of.
+// errLostRace is the error of a job that other clients interfered with on every try.
 var errLostRace error = &backend.Error{Reason: backend.Conflict, Message: "another client changes it at the same time"}
 
-// read finds out what the backend has.
+// read reads the resource from the backend.
 func (j *job) read(ctx context.Context) error {
 	have, there, err := j.b.Get(ctx, j.want)
 	if err = ignoreDeleted(err); err != nil {
@@ -153,7 +154,7 @@ func (j *job) read(ctx context.Context) error {
 	return nil
 }
 
-// found takes over what the backend has.
+// found records the resource that was read.
 func (j *job) found(have backend.Observed) {
 	j.know, j.at, j.hash = landed, have.Ref, digest{}
 	if have.Parent == j.want.Parent && len(j.b.Differences(j.want, have)) == 0 {
@@ -162,13 +163,13 @@ func (j *job) found(have backend.Observed) {
 	}
 }
 
-// vanished notes that the resource does not exist, though it may have been.
+// vanished records that the resource does not exist, although it may have existed.
 func (j *job) vanished() {
 	j.lost = j.lost || j.know == unknown || j.know == landed
 	j.know, j.hash, j.misplaced = deleted, digest{}, false
 }
 
-// create makes the resource. A conflict can mean that it is there already.
+// create creates the resource. A conflict may mean that it exists already.
 func (j *job) create(ctx context.Context) error {
 	position, err := j.position(ctx)
 	if err != nil {
@@ -194,7 +195,7 @@ func (j *job) create(ctx context.Context) error {
 		return readErr
 	}
 	if j.know == deleted {
-		// Nothing was lost: it did not exist before either.
+		// Nothing was lost: the resource did not exist before either.
 		j.lost = false
 		return err
 	}
@@ -224,13 +225,13 @@ func (j *job) update(ctx context.Context) error {
 	return err
 }
 
-// landed notes that the backend has it as wanted.
+// landed records that the resource is in sync.
 func (j *job) landed() {
 	j.know, j.hash, j.done, j.misplaced = landed, j.digest, true, false
 	j.at = j.want.Ref
 }
 
-// remove deletes what blocks the resource: itself, unchanged.
+// remove deletes the existing resource so that the desired one can be created.
 func (j *job) remove(ctx context.Context, ref backend.Ref) error {
 	j.wrote = true
 	err := j.b.Delete(ctx, ref)
