@@ -10,10 +10,10 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
 )
 
-// globalOwner is the owner of the Translations that have none. It is no uid.
+// globalOwner is the owner of Translations without one. It is not a uid.
 const globalOwner = "global"
 
-// resources are those of a Translation, which stays packed until they are needed.
+// resources are the resources of a Translation, which stays packed until they are needed.
 type resources struct{ *packed.Translation }
 
 // List implements engine.Items.
@@ -26,7 +26,7 @@ func (r resources) List() []backend.Item {
 	return items
 }
 
-// claimOf is a Translation, which is given in both forms, as the engine sees it.
+// claimOf converts a Translation, given in both forms, to the engine's Claim.
 func claimOf(kept *packed.Translation, translation *midonetv1.Translation) engine.Claim {
 	claim := engine.Claim{
 		Name:     kept.Key(),
@@ -48,7 +48,8 @@ func claimOf(kept *packed.Translation, translation *midonetv1.Translation) engin
 	return claim
 }
 
-// ownerOf is the same for all Translations of one object, whatever version made them, and empty for one that was not translated.
+// ownerOf returns the owner that all Translations of one object share, whatever version created them; empty for a Translation that
+// no converter created.
 func ownerOf(translation *midonetv1.Translation) string {
 	if _, global := translation.Labels[midonetv1.LabelGlobal]; global {
 		return globalOwner
@@ -56,7 +57,7 @@ func ownerOf(translation *midonetv1.Translation) string {
 	return translation.Labels[midonetv1.LabelOwnerUID]
 }
 
-// isCurrent reports whether a name is of the version that converters write now. A name without a version is of no earlier one.
+// isCurrent reports whether a name has the version that converters currently write. A name without a version counts as current.
 func isCurrent(name string) bool {
 	version, ok := midonetv1.VersionOf(name)
 	return !ok || version == midonetv1.TranslationVersion

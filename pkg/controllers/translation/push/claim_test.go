@@ -56,7 +56,7 @@ func TestClaimOf(t *testing.T) {
 	}
 }
 
-// Every state of the engine is one of the API, by the same word.
+// TestStates checks that each state of the engine is also a state of the API, with the same name.
 func TestStates(t *testing.T) {
 	for own, theirs := range map[engine.State]midonetv1.BackendResourceState{
 		engine.Pending:       midonetv1.BackendResourcePending,

@@ -1,13 +1,12 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package push is the controller that brings Translations to the backend: the Kubernetes side of the push engine. It notifies the
-// engine of which Translations there are, pushes those that changed or that the engine wakes, and writes into the status of each
-// what came of it.
+// Package push is the controller that pushes Translations to the backend: the Kubernetes side of the push engine. It passes all
+// Translations to the engine, pushes those that changed or that the engine wakes, and writes the result into the status of each.
 //
-// The engine's memory is made of the Translations and their statuses when this process becomes the leader, so that a restart
-// sends the backend no request about what is in sync. A new Translation costs one write of its status, one that is deleted the
-// removal of its finalizer, and one that is in sync nothing.
+// The engine builds its state from Translations and their statuses when this process becomes the leader, so a restart sends no
+// request for resources that are in sync. A new Translation costs one status update, a deleted one the removal of its finalizer,
+// and one that is in sync nothing.
 package push
 
 import (
@@ -40,13 +39,13 @@ import (
 )
 
 const (
-	// ControllerName is the name of this controller in the configuration, in logs and in metrics.
+	// ControllerName is the name of the controller in the configuration, in logs and in metrics.
 	ControllerName = "translation-push"
-	// fieldOwner is the manager of the fields Groundskeeper writes, and the source of Groundskeeper's events.
+	// fieldOwner is the field manager of Groundskeeper's writes, and the source of its events.
 	fieldOwner = "translation-push-controller"
 )
 
-// pusher is the engine as this controller uses it.
+// pusher is the part of the engine that the controller uses.
 type pusher interface {
 	Observe(engine.Claim)
 	Discard(types.NamespacedName)
@@ -58,25 +57,25 @@ type pusher interface {
 
 // reconciler pushes Translations.
 type reconciler struct {
-	// client writes to the API server. Translations are read off the watch.
+	// client writes to the API server. Translations are read from the watch.
 	client   client.Client
 	engine   pusher
 	recorder events.EventRecorder
-	// written is what was not reported to the engine yet.
+	// written are the writes that the watch has not shown yet.
 	written writings
-	// queue is where the engine's wakes go, once the controller has one, and the backlog bit by bit.
+	// queue receives the Claims that the engine wakes, once the controller has a queue, and the backlog in parts.
 	queue   atomic.Pointer[workqueue.TypedRateLimitingInterface[reconcile.Request]]
 	backlog backlog
-	// realization follows what the network has applied; nil where that is not reported.
+	// realization tracks what the network has applied; nil if the backend does not report it.
 	realization *realization
-	// checks requests drift passes.
+	// checks requests drift checks.
 	checks demand
 	now    func() time.Time
 }
 
-// AddToManager adds the controller to a manager, whose scheme has to know Translations and whose cache should hold all
-// of them. The backend is that of the configured tenant. An error means that the controller was added twice or that the
-// metrics have names that are taken.
+// AddToManager adds the controller to a manager. The scheme must include Translations, and the cache should have all of them. The
+// backend is that of the configured tenant. An error means that the controller was added twice or that metrics with its names are
+// registered already.
 func AddToManager(mgr manager.Manager, config configv1alpha1.TranslationConfiguration, b backend.Backend) error {
 	meters, err := newMeters(metrics.Registry)
 	if err != nil {
@@ -131,7 +130,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.TranslationConfigur
 	return nil
 }
 
-// engineOptions are the engine's options as far as configured.
+// engineOptions returns the configured options of the engine.
 func engineOptions(config configv1alpha1.PushConfiguration) engine.Options {
 	options := engine.Options{
 		// An unknown mode must not write, although the configuration is validated.
@@ -151,31 +150,31 @@ func engineOptions(config configv1alpha1.PushConfiguration) engine.Options {
 	return options
 }
 
-// mostQueued is how many Translations of a backlog are in the queue at a time: enough for all workers.
+// mostQueued is the number of Translations of the backlog that are queued at a time: enough for all workers.
 const mostQueued = 500
 
-// backlog are Translations that were there at the start and are to be pushed when there is time. A queue takes ten times as much
-// memory for each, and keeps it for as many as it ever had at a time. The zero value is empty.
+// backlog has the Translations that existed at startup and are pushed with low priority. A queue would need ten times as much
+// memory per Translation, and does not release it. The zero value is empty.
 type backlog struct {
 	mu       sync.Mutex
 	requests []reconcile.Request
 }
 
-// add puts one at the end.
+// add appends a Translation.
 func (b *backlog) add(request reconcile.Request) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.requests = append(b.requests, request)
 }
 
-// waits reports whether some are not in the queue yet.
+// waits reports whether some Translations are not queued yet.
 func (b *backlog) waits() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.requests) > 0
 }
 
-// moveTo fills a queue. Elements of the queue with a higher priority retain it.
+// moveTo fills a queue. Queued Translations with a higher priority keep it.
 func (b *backlog) moveTo(queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
 )
 
-// The configuration decides what may be written; what it does not know writes nothing.
+// TestEngineOptions checks that the configuration determines what may be written, and that an unknown mode writes nothing.
 func TestEngineOptions(t *testing.T) {
 	for name, tc := range map[string]struct {
 		config configv1alpha1.PushConfiguration
@@ -35,7 +35,7 @@ func TestEngineOptions(t *testing.T) {
 	}
 }
 
-// A name of a metric that is taken is an error, and no panic.
+// TestMetricsWithRegisteredNames checks that a registered metric of the same name causes an error and no panic.
 func TestMetricsWithRegisteredNames(t *testing.T) {
 	for _, name := range []string{"push_duration_seconds", "drift_found_total", "drift_repaired_total", "orphans"} {
 		registry := prometheus.NewRegistry()
@@ -51,7 +51,7 @@ func TestMetricsWithRegisteredNames(t *testing.T) {
 	}
 }
 
-// A plan is in the log, once as long as it stays the same.
+// TestPlanIsLogged checks that a plan is logged once until it changes.
 func TestPlanIsLogged(t *testing.T) {
 	s, _ := scriptedStore(t, engine.Outcome{Reason: engine.ReasonPlanned, Message: "Chain x: would create"}, nil)
 	var lines []string

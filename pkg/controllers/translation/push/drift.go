@@ -14,10 +14,10 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
 )
 
-// driftRetry is the longest pause after a reconciliation that could not read everything.
+// driftRetry is the maximum pause after a drift check that could not read everything.
 const driftRetry = time.Minute
 
-// demand requests a drift pass. Demands that come before it begins are one.
+// demand requests a drift check. Requests before its start are merged.
 type demand chan struct{}
 
 func newDemand() demand { return make(demand, 1) }
@@ -30,17 +30,17 @@ func (d demand) request() {
 	}
 }
 
-// driftLoop compares the backend with the Translations: at the start, then with a pause between two passes, which is
-// longer while those of the start are pushed, and on demand. It runs on the leader only.
+// driftLoop compares the backend with the Translations: at startup, then at intervals, which are longer while the backlog is
+// pushed, and on demand. It runs on the leader only.
 type driftLoop struct {
 	engine interface {
 		Drift(context.Context) (engine.Report, error)
 	}
-	// ready is closed when the engine knows all Translations.
+	// ready is closed once the engine has all Translations.
 	ready    <-chan struct{}
 	checks   demand
 	interval time.Duration
-	// backlog are Translations of the start that are still to be pushed.
+	// backlog are the Translations of startup that were not pushed yet.
 	backlog *backlog
 	meters  *meters
 	log     logr.Logger
@@ -64,7 +64,7 @@ func (l *driftLoop) Start(ctx context.Context) error {
 	return nil
 }
 
-// elapses waits, and reports whether the time has come: neither a demand nor the end came before it.
+// elapses waits, and reports whether the pause elapsed without a demand and without the end of ctx.
 func (l *driftLoop) elapses(ctx context.Context, pause time.Duration) bool {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -77,7 +77,7 @@ func (l *driftLoop) elapses(ctx context.Context, pause time.Duration) bool {
 	return false
 }
 
-// pass compares once, reports what it found, and reports how long to wait for the next reconciliation.
+// pass runs one drift check, reports its findings, and returns the pause before the next one.
 func (l *driftLoop) pass(ctx context.Context) time.Duration {
 	started := time.Now()
 	observed, end := instrument.Task(ctx, ControllerName+" comparison")
@@ -101,8 +101,8 @@ func (l *driftLoop) pass(ctx context.Context) time.Duration {
 	return l.interval
 }
 
-// changePause is the pause between two comparisons that changes by other clients cause, so that a client that writes all the time
-// does not have everything read all the time.
+// changePause is the minimum interval of comparisons that changes by other clients cause, so that a client that writes continuously
+// does not cause continuous reads.
 const changePause = time.Second
 
 // changeLoop requests a comparison when the backend reports a change by another client. It runs on the leader only.

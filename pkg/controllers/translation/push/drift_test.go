@@ -21,14 +21,15 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
 )
 
-// watcher reports changes as a test has it.
+// watcher reports changes as scripted by a test.
 type watcher struct {
 	watch func(ctx context.Context, changed func()) error
 }
 
 func (w watcher) Watch(ctx context.Context, changed func()) error { return w.watch(ctx, changed) }
 
-// Changes by other clients request a comparison immediately, many of them one per second, and a watch that fails is tried again.
+// TestChangeLoop checks that changes by other clients request a comparison immediately, at most one per second, and that a failed
+// watch is retried.
 func TestChangeLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start, tries := time.Now(), 0
@@ -61,24 +62,24 @@ func TestChangeLoop(t *testing.T) {
 	})
 }
 
-// passes notes when passes begin.
+// passes records the start of each drift check.
 type passes struct {
 	at     []time.Duration
 	from   time.Time
 	report engine.Report
 	err    error
 	takes  time.Duration
-	// backlog is the loop's.
+	// backlog is that of the loop.
 	backlog backlog
 }
 
 func (p *passes) Drift(context.Context) (engine.Report, error) {
 	p.at = append(p.at, time.Since(p.from))
-	time.Sleep(p.takes) // of the bubble's clock
+	time.Sleep(p.takes) // on the clock of the bubble
 	return p.report, p.err
 }
 
-// run runs the loop in a bubble for as long as do takes.
+// run runs the loop in a bubble until do returns.
 func run(t *testing.T, p *passes, interval time.Duration, do func(ready chan struct{}, checks demand)) (log string, registry *prometheus.Registry) {
 	t.Helper()
 	registry = prometheus.NewRegistry()
@@ -121,7 +122,7 @@ func TestDriftLoop(t *testing.T) {
 	t.Run("from the start, with pauses", func(t *testing.T) {
 		p := &passes{takes: time.Minute}
 		log, _ := run(t, p, 10*time.Minute, func(ready chan struct{}, _ demand) {
-			time.Sleep(5 * time.Minute) // nothing happens before all is known
+			time.Sleep(5 * time.Minute) // nothing happens before all Translations are known
 			close(ready)
 			time.Sleep(25 * time.Minute)
 		})
@@ -154,7 +155,7 @@ func TestDriftLoop(t *testing.T) {
 		if !strings.Contains(log, "500") {
 			t.Errorf("the log does not report why: %s", log)
 		}
-		wantMetric(t, registry, "groundskeeper_translation_orphans", 0) // half a check knows no orphans
+		wantMetric(t, registry, "groundskeeper_translation_orphans", 0) // an incomplete check cannot find orphans
 		wantPassesCounted(t, registry, `{outcome="failed"} 3`)
 	})
 	t.Run("every other time while those of the start are pushed", func(t *testing.T) {
@@ -181,7 +182,7 @@ func TestDriftLoop(t *testing.T) {
 	})
 }
 
-// What a reconciliation found is counted and logged.
+// TestDriftIsReported checks that findings are counted and logged.
 func TestDriftIsReported(t *testing.T) {
 	p := &passes{report: engine.Report{Drifted: 3, Repaired: 2, Orphans: 5, Deleted: 1, Names: []string{"Chain x"}, Invalid: 2, InvalidNames: []string{"Port y: no id"}}}
 	log, registry := run(t, p, 10*time.Minute, func(ready chan struct{}, _ demand) {
@@ -228,7 +229,7 @@ func wantMetric(t *testing.T, registry *prometheus.Registry, name string, want f
 	t.Errorf("there is no %s", name)
 }
 
-// The count of resources shows every state, of the latest engine.
+// TestCounts checks that the metric has all states of the newest engine.
 func TestCounts(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	for range 2 {

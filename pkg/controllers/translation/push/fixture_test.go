@@ -25,7 +25,7 @@ const (
 
 var start = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// translation is one with Groundskeeper's finalizer.
+// translation returns a Translation with Groundskeeper's finalizer.
 func translation(name string, resources ...midonetv1.BackendResource) *midonetv1.Translation {
 	return &midonetv1.Translation{
 		ObjectMeta: metav1.ObjectMeta{
@@ -37,7 +37,7 @@ func translation(name string, resources ...midonetv1.BackendResource) *midonetv1
 	}
 }
 
-// pack is a Translation as the cache has it.
+// pack returns a Translation in its cached form.
 func pack(t *testing.T, tr *midonetv1.Translation) *packed.Translation {
 	t.Helper()
 	kept, err := packed.Pack(tr)

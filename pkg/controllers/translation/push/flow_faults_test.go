@@ -16,7 +16,7 @@ import (
 	fake "groundskeeper.io/groundskeeper/test/fakes/midonet"
 )
 
-// A backend that fails is tried again until it does not; nothing is doubled by a response that was lost.
+// TestFaults checks that failed requests are retried until they succeed, and that a lost response duplicates nothing.
 func TestFaults(t *testing.T) {
 	for name, fault := range map[string]fake.Fault{
 		"broken":        {Method: http.MethodPost, Status: 500, Times: 3},
@@ -48,7 +48,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// While the backend is unavailable, statuses report so and are not written again and again.
+// TestOutage checks that statuses report an unavailable backend, and are not rewritten on each try.
 func TestOutage(t *testing.T) {
 	p := newPlane(t)
 	if err := p.server.Inject(fake.Fault{Cut: fake.CutRequest}); err != nil {
@@ -68,7 +68,7 @@ func TestOutage(t *testing.T) {
 	want(t, "chain", p.states("chain"), append([]string{"Chain Synced"}, allSynced...))
 }
 
-// What the backend will never take stalls, is reported once, and blocks nothing else.
+// TestStalled checks that a resource that the backend rejects is reported once and blocks nothing else.
 func TestStalled(t *testing.T) {
 	p := newPlane(t)
 	broken := translation("broken",
@@ -92,7 +92,7 @@ func TestStalled(t *testing.T) {
 	want(t, "backend", p.content(), nil)
 }
 
-// rewrite changes the lists of a path, and nothing below it.
+// rewrite changes the responses for a path, but not for paths below it.
 func (p *plane) rewrite(path string, change func(body []byte) []byte) {
 	p.t.Helper()
 	if err := p.server.Inject(fake.Fault{Method: http.MethodGet, Path: path, Rewrite: change}); err != nil {
@@ -100,8 +100,8 @@ func (p *plane) rewrite(path string, change func(body []byte) []byte) {
 	}
 }
 
-// Beside elements of a list that are not understood the rest is compared and repaired, orphans are deleted, and those
-// elements are counted and left alone.
+// TestDriftBesideInvalidElements checks that elements that cannot be parsed are counted and left alone, while all others are
+// compared and repaired and orphans are deleted.
 func TestDriftBesideInvalidElements(t *testing.T) {
 	p := newPlane(t)
 	p.orphans = true
@@ -125,12 +125,13 @@ func TestDriftBesideInvalidElements(t *testing.T) {
 	if diff := cmp.Diff(before, p.server.Content()); diff != "" {
 		t.Error(diff)
 	}
-	if got := p.server.Writes(); got != 2 { // the rule, and the orphan
+	if got := p.server.Writes(); got != 2 { // the rule and the orphan
 		t.Errorf("writes = %d, want 2", got)
 	}
 }
 
-// Of a wanted resource that is not understood nothing is known: it is neither missing nor different, and nothing is written.
+// TestInvalidElementIsNotMissing checks that a resource that cannot be parsed is considered neither missing nor different, and that
+// nothing is written.
 func TestInvalidElementIsNotMissing(t *testing.T) {
 	p := newPlane(t)
 	p.create(translation("bridge", bridge()), translation("chain", chain(chainID, "main"), rule(ruleID, "accept")))

@@ -14,7 +14,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
 )
 
-// What a user changed or removed manually is repaired, in its place.
+// TestDrift checks that manual changes and deletions are repaired, including the order of rules.
 func TestDrift(t *testing.T) {
 	p := newPlane(t)
 	p.create(translation("chain", chain(chainID, "main"), rule(ruleID, "accept"), rule(rule2ID, "drop")), translation("bridge", bridge()))
@@ -34,7 +34,7 @@ func TestDrift(t *testing.T) {
 	}
 }
 
-// In mode observe drift is reported and left.
+// TestObserve checks that the mode observe reports drift and does not repair it.
 func TestObserve(t *testing.T) {
 	p := newPlane(t)
 	p.mode = engine.Observe
@@ -44,7 +44,7 @@ func TestObserve(t *testing.T) {
 	p.server.ResetRequests()
 	p.manually(http.MethodPut, "/bridges/"+bridgeID, "Bridge-v4", map[string]string{"tenantId": "midonetkube", "name": "mine"})
 	p.drift()
-	if n := p.server.Writes(); n != 1 { // the one manually
+	if n := p.server.Writes(); n != 1 { // the manual one
 		t.Errorf("%d writes", n)
 	}
 	want(t, "bridge", p.states("bridge"), []string{"Bridge Drifted", "Synced=False Drifted"})
@@ -60,7 +60,7 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// In mode plan nothing is written to the backend, and a Translation that is deleted stays.
+// TestPlan checks that the mode plan writes nothing to the backend, and keeps a Translation that is being deleted.
 func TestPlan(t *testing.T) {
 	p := newPlane(t)
 	p.create(translation("old", chain(preID, "pre")))
@@ -87,7 +87,8 @@ func TestPlan(t *testing.T) {
 	want(t, "old", p.states("old"), []string{"gone"})
 }
 
-// What no Translation wants is reported; when that is configured it is deleted, the second time that it is seen.
+// TestOrphans checks that resources of no Translation are reported, and, if configured, deleted when they are found for the second
+// time.
 func TestOrphans(t *testing.T) {
 	p := newPlane(t)
 	p.create(translation("chain", chain(chainID, "main"), rule(ruleID, "accept")), translation("bridge", bridge()))

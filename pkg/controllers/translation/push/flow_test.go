@@ -22,7 +22,7 @@ func want(t *testing.T, what string, got, want []string) {
 	}
 }
 
-// noRejections reports that the backend took everything at the first try.
+// noRejections fails if the backend rejected a request.
 func (p *plane) noRejections() {
 	p.t.Helper()
 	if rejections := p.server.Rejections(); len(rejections) > 0 {
@@ -30,7 +30,7 @@ func (p *plane) noRejections() {
 	}
 }
 
-// What a Translation wants lands, whatever the order in which they come; each costs one write of its status.
+// TestCreate checks that the resources of Translations are created in whatever order they arrive, with one status update each.
 func TestCreate(t *testing.T) {
 	p := newPlane(t)
 	p.create(translation("a-port", port()), translation("b-bridge", bridge()),
@@ -51,7 +51,7 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-// A resource that waits is Pending, and lands when what it needs does.
+// TestWaiting checks that a resource is Pending until its dependencies exist, and is created then.
 func TestWaiting(t *testing.T) {
 	p := newPlane(t)
 	p.create(translation("a-port", port()), translation("b-bridge", bridge()))
@@ -63,7 +63,7 @@ func TestWaiting(t *testing.T) {
 	p.noRejections()
 }
 
-// After a restart nothing is written, neither to the backend nor to the API server, and nothing is read.
+// TestRestart checks that a restart causes no requests to the backend and no writes to the API server.
 func TestRestart(t *testing.T) {
 	p := newPlane(t)
 	p.create(translation("chain", chain(chainID, "main"), rule(ruleID, "accept")), translation("bridge", bridge(), port()))
@@ -78,7 +78,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// A resource that is removed from a Translation is deleted, one that is changed is changed.
+// TestUpdate checks that resources that are removed from a Translation are deleted, and changed ones updated.
 func TestUpdate(t *testing.T) {
 	p := newPlane(t)
 	p.create(translation("chain", chain(chainID, "main"), chain(preID, "pre")), translation("bridge", bridge()))
@@ -97,7 +97,8 @@ func TestUpdate(t *testing.T) {
 	}
 }
 
-// What a Translation brought is deleted before it does, in an order that the backend takes, and the finalizer with it.
+// TestDelete checks that the resources of a deleted Translation are deleted in an order that the backend accepts, before the
+// finalizer is removed.
 func TestDelete(t *testing.T) {
 	p := newPlane(t)
 	p.create(translation("chain", chain(chainID, "main"), rule(ruleID, "accept")), translation("bridge", bridge()), translation("port", port()))
@@ -119,7 +120,8 @@ func TestDelete(t *testing.T) {
 	p.noRejections()
 }
 
-// A Translation that was deleted while no pusher ran, and one whose finalizer a user removed to keep the backend.
+// TestDeleteWhileDown covers a Translation that was deleted while no pusher ran, and one whose finalizer a user removed to keep its
+// resources.
 func TestDeleteWhileDown(t *testing.T) {
 	p := newPlane(t)
 	kept := translation("kept", chain(preID, "pre"))
@@ -135,7 +137,8 @@ func TestDeleteWhileDown(t *testing.T) {
 	want(t, "chain", p.states("chain"), []string{"gone"})
 }
 
-// Of two Translations that want a resource the older one has it; the other reports that, and gets it when the older one is deleted.
+// TestConflict checks that the older of two Translations wins a resource, that the other one reports the conflict, and that it
+// takes over after the deletion of the older one.
 func TestConflict(t *testing.T) {
 	p := newPlane(t)
 	younger := translation("younger", chain(chainID, "theirs"))
@@ -154,7 +157,7 @@ func TestConflict(t *testing.T) {
 	}
 }
 
-// A Translation of a new version takes over, and the old one is deleted without a request.
+// TestVersionChange checks that a Translation of a new version takes over, and that the old one is deleted without a request.
 func TestVersionChange(t *testing.T) {
 	p := newPlane(t)
 	owned := func(name string) *midonetv1.Translation {
@@ -176,7 +179,8 @@ func TestVersionChange(t *testing.T) {
 	}
 }
 
-// A record of a resource of another backend, which the API server made of an update, ends without a request to this one.
+// TestRecordOfAnotherBackend checks that a record of another backend's resource, left in the status by an update, is removed
+// without a request to this backend.
 func TestRecordOfAnotherBackend(t *testing.T) {
 	p := newPlane(t)
 	tr := translation("chain", chain(chainID, "main"))

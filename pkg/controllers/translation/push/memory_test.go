@@ -22,22 +22,22 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/midonetbackend"
 )
 
-// accepting is a backend that takes whatever is made.
+// accepting is a backend that accepts every resource.
 type accepting struct{ *midonetbackend.Backend }
 
 func (accepting) Create(context.Context, backend.Resource, int) error { return nil }
 
-// Of what is pushed little is kept: a network of 100,000 Translations is to fit into 400 MiB.
+// TestMemory checks that the engine's memory for 100,000 Translations stays within 400 MiB.
 func TestMemory(t *testing.T) {
 	const (
 		translations = 4000
-		mostEach     = 2400 // bytes; what of it grows is room in maps
+		mostEach     = 2400 // bytes; mostly the buckets of maps
 	)
 	clock := clocktesting.NewFakePassiveClock(start)
 	r := &reconciler{checks: newDemand(), now: clock.Now}
 	r.engine = engine.New(accepting{midonetbackend.New(nil, "midonetkube")}, engine.Options{Mode: engine.Repair, Clock: clock})
 	store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
-	// A watch shows a Translation in its own memory.
+	// As from a watch, each Translation has its own memory.
 	watch := func(tr *midonetv1.Translation) types.NamespacedName {
 		text, err := tr.Marshal()
 		if err != nil {
@@ -54,12 +54,12 @@ func TestMemory(t *testing.T) {
 		r.observe(kept, kept.Unpack())
 		return kept.Key()
 	}
-	watch(quiet(translations)) // what all have in common
+	watch(quiet(translations)) // fills what all Translations share
 	empty := heap()
 	for i := range translations {
 		tr := quiet(i)
 		name := watch(tr)
-		clock.SetTime(clock.Now().Add(time.Minute)) // no Claim lists its bridge
+		clock.SetTime(clock.Now().Add(time.Minute)) // the grace time for the bridge, which no Claim lists
 		outcome, err := r.engine.Push(t.Context(), name)
 		if err != nil || outcome.Reason != engine.ReasonSynced {
 			t.Fatal(outcome, err)
@@ -78,7 +78,7 @@ func TestMemory(t *testing.T) {
 	runtime.KeepAlive(store)
 }
 
-// heap is what is in use.
+// heap returns the size of the live heap.
 func heap() int64 {
 	runtime.GC()
 	var stats runtime.MemStats
@@ -86,7 +86,7 @@ func heap() int64 {
 	return int64(stats.HeapAlloc)
 }
 
-// quiet is the i-th Translation of a Pod, on one of a few hosts.
+// quiet returns the i-th Translation of a Pod, on one of a few hosts.
 func quiet(i int) *midonetv1.Translation {
 	id := func(kind string, i int) string { return uuid.NewSHA1(uuid.Nil, fmt.Append([]byte(kind), i)).String() }
 	port, bridge, host, owner := id("port", i), id("bridge", i%20), id("host", i%20), id("pod", i)

@@ -25,8 +25,7 @@ import (
 // oracleHost is the host of the oracle's node.
 const oracleHost = "44fb4381-c99d-4389-86c3-fdca765bcbde"
 
-// oracle are the Translations of a node, a pod, a service, its endpoints and the cluster, all in one namespace, those
-// that need others first.
+// oracle returns the Translations of a node, a Pod, a Service, its endpoints and the cluster, in one namespace, dependencies first.
 func oracle(t *testing.T) (translations []*midonetv1.Translation, resources int) {
 	t.Helper()
 	for _, name := range []string{"endpoints", "service", "pod", "node", "globals"} {
@@ -59,8 +58,9 @@ func (p *plane) allSynced(translations []*midonetv1.Translation) {
 	}
 }
 
-// A whole cluster lands without one rejection, with one request per resource and one status per Translation, in the rule order of a
-// working deployment; a restart costs nothing; and when everything is deleted at the same time nothing is left.
+// TestOracle checks that a whole cluster is created without a rejection, with one request per resource and one status update per
+// Translation, in the rule order of a working deployment; that a restart causes no writes; and that a concurrent deletion of
+// everything leaves nothing.
 func TestOracle(t *testing.T) {
 	p := newPlane(t)
 	translations, resources := oracle(t)
@@ -105,8 +105,8 @@ func TestOracle(t *testing.T) {
 	p.noRejections()
 }
 
-// A network that midonet-kube-controllers filled is adopted: what is right remains unchanged, what is wrong (the target that its
-// endpoint bug gives to a rule) is repaired, in its place.
+// TestTakeOver checks that a network that midonet-kube-controllers created is adopted: correct resources are not written, and wrong
+// ones (its endpoint bug sets a wrong target in a rule) are repaired in their position.
 func TestTakeOver(t *testing.T) {
 	p := newPlane(t)
 	translations, _ := oracle(t)
@@ -114,7 +114,7 @@ func TestTakeOver(t *testing.T) {
 	p.settle(time.Minute)
 	right := p.server.Content()
 
-	// The same content, made as the original makes it: in the order of the lists, each at the head.
+	// The content is created in the order of midonet-kube-controllers: that of the lists, each at the head.
 	p.server.Reset()
 	var bugs int
 	connection, err := midonet.New(midonet.Options{URL: p.url, Attempts: 1})
@@ -166,12 +166,12 @@ func TestTakeOver(t *testing.T) {
 			deleted += n
 		}
 	}
-	if bugs != 1 || made != 2 || deleted != 2 { // the copy, and the rule itself
+	if bugs != 1 || made != 2 || deleted != 2 { // the copy and the rule
 		t.Errorf("%d mistakes; %d made and %d deleted", bugs, made, deleted)
 	}
 }
 
-// withoutDefaults leaves out what the server chose itself.
+// withoutDefaults removes the fields that the server chose.
 func withoutDefaults(items []fake.Item) []fake.Item {
 	var kept []fake.Item
 	for _, i := range items {

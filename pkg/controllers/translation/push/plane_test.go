@@ -27,17 +27,17 @@ import (
 	fake "groundskeeper.io/groundskeeper/test/fakes/midonet"
 )
 
-// plane is a store, the engine, and a fake MidoNet: all of a cluster that pushing needs, on a dedicated clock. One thing happens at
-// a time, so that a test is the same each time.
+// plane is a store, the engine, and a fake MidoNet on a fake clock. It is deterministic, because it performs one operation at a
+// time.
 type plane struct {
 	*store
 	server *fake.Server
 	url    string
 	clock  *testclock.FakePassiveClock
 	mode   engine.Mode
-	// orphans has orphans deleted.
+	// orphans enables the deletion of orphans.
 	orphans bool
-	// shown is what the watch has shown, due what comes again and when.
+	// shown has what the watch has shown, due what is requeued, and when.
 	shown map[types.NamespacedName]*midonetv1.Translation
 	due   map[types.NamespacedName]time.Time
 	uids  int
@@ -55,7 +55,7 @@ func newPlane(t *testing.T, objects ...client.Object) *plane {
 	return p
 }
 
-// restart is a new process with the same API server and backend.
+// restart starts a new process with the same API server and backend.
 func (p *plane) restart() {
 	p.t.Helper()
 	connection, err := midonet.New(midonet.Options{URL: p.url, Attempts: 1})
@@ -73,7 +73,7 @@ func (p *plane) restart() {
 	p.server.ResetRequests()
 }
 
-// create makes Translations as a converter does.
+// create creates Translations like a converter.
 func (p *plane) create(translations ...*midonetv1.Translation) {
 	p.t.Helper()
 	for _, tr := range translations {
@@ -92,7 +92,7 @@ func (p *plane) delete(name string) {
 	}
 }
 
-// settle runs the controller until it has nothing to do, for as long as the clock may continue.
+// settle runs the controller until it is idle, for at most the horizon on the clock.
 func (p *plane) settle(horizon time.Duration) {
 	p.t.Helper()
 	end := p.clock.Now().Add(horizon)
@@ -140,7 +140,7 @@ func (p *plane) push(name string) {
 	}
 }
 
-// watch shows what changed since the last call.
+// watch delivers the changes since the last call.
 func (p *plane) watch(q *added) {
 	p.t.Helper()
 	var list midonetv1.TranslationList
@@ -155,7 +155,7 @@ func (p *plane) watch(q *added) {
 		before := p.shown[name]
 		p.shown[name] = now
 		if !now.DeletionTimestamp.IsZero() {
-			// The store has the real time there, and everything else lives on the clock.
+			// The store sets the real time, while everything else uses the clock.
 			now.DeletionTimestamp = new(metav1.NewTime(p.clock.Now()))
 			if before != nil && !before.DeletionTimestamp.IsZero() {
 				now.DeletionTimestamp = before.DeletionTimestamp
@@ -176,7 +176,7 @@ func (p *plane) watch(q *added) {
 	}
 }
 
-// drift is one reconciliation, and what it has repaired.
+// drift runs a drift check and the repairs that follow.
 func (p *plane) drift() engine.Report {
 	p.t.Helper()
 	report, err := p.engine.Drift(p.t.Context())
@@ -187,7 +187,7 @@ func (p *plane) drift() engine.Report {
 	return report
 }
 
-// content is what the backend holds, by kind and id, rules in their order.
+// content returns the content of the backend, by kind and id, rules in their order.
 func (p *plane) content() []string {
 	var lines []string
 	for _, i := range p.server.Content() {
@@ -198,7 +198,7 @@ func (p *plane) content() []string {
 	return lines
 }
 
-// states are the states of a Translation's resources, and then its conditions.
+// states returns the states of a Translation's resources, followed by its conditions.
 func (p *plane) states(name string) []string {
 	p.t.Helper()
 	tr := p.read(name)
@@ -219,7 +219,7 @@ func (p *plane) states(name string) []string {
 	return lines
 }
 
-// manually does what an administrator would do with curl.
+// manually sends a request like an administrator with curl.
 func (p *plane) manually(method, path, mediaType string, body any) {
 	p.t.Helper()
 	data := ""

@@ -28,20 +28,20 @@ const (
 	reasonNotSynced    = "NotSynced"
 )
 
-// realization follows what the network has applied of what the backend has. A nil one is of a backend that does not report it.
+// realization tracks what the network has applied. It is nil for a backend that does not report it.
 type realization struct {
 	realizer backend.Realizer
 	wake     func(types.NamespacedName)
 
 	mu sync.Mutex
-	// points are those before which the Translations were written that are not known to be applied.
+	// points are the points before which Translations were written that are not known to be applied.
 	points map[types.NamespacedName]int64
-	// owners are the Translations of the resources that something has to be connected to, and owned the resources of each.
+	// owners maps the resources that have to be connected to their Translations, and owned is the inverse.
 	owners map[backend.Key]types.NamespacedName
 	owned  map[types.NamespacedName][]backend.Key
 }
 
-// newRealization makes one for a backend that reports what is applied.
+// newRealization returns a realization if the backend reports its progress.
 func newRealization(b backend.Backend, wake func(types.NamespacedName)) *realization {
 	realizer, ok := b.(backend.Realizer)
 	if !ok {
@@ -77,7 +77,8 @@ func (r *realization) set(translation *midonetv1.Translation, status *midonetv1.
 	meta.SetStatusCondition(&status.Conditions, condition)
 }
 
-// isApplying reports whether the network may lack something that was written. What an earlier process found applied stays so.
+// isApplying reports whether the network may not have applied a write yet. The record of an earlier process that a Translation was
+// applied remains valid.
 func (r *realization) isApplying(name types.NamespacedName, translation *midonetv1.Translation, outcome engine.Outcome) bool {
 	point, waits := r.points[name]
 	before := meta.FindStatusCondition(translation.Status.Conditions, midonetv1.ConditionRealized)
@@ -94,7 +95,7 @@ func (r *realization) isApplying(name types.NamespacedName, translation *midonet
 	}
 }
 
-// connections notes the resources of a Translation that something has to be connected to, and returns those without it.
+// connections records the resources of a Translation that have to be connected, and returns those that are not.
 func (r *realization) connections(name types.NamespacedName, outcome engine.Outcome) []backend.Key {
 	r.disown(name)
 	var missing []backend.Key
@@ -111,7 +112,7 @@ func (r *realization) connections(name types.NamespacedName, outcome engine.Outc
 	return missing
 }
 
-// discard drops what is known of a Translation that has been deleted.
+// discard removes a Translation that has been deleted.
 func (r *realization) discard(name types.NamespacedName) {
 	if r == nil {
 		return
@@ -122,7 +123,7 @@ func (r *realization) discard(name types.NamespacedName) {
 	r.disown(name)
 }
 
-// disown drops the resources of a Translation.
+// disown removes the resources of a Translation.
 func (r *realization) disown(name types.NamespacedName) {
 	for _, key := range r.owned[name] {
 		if r.owners[key] == name {
@@ -154,7 +155,7 @@ func (r *realization) changed(keys []backend.Key) {
 	}
 }
 
-// realizeLoop follows the network. It runs on the leader only.
+// realizeLoop tracks the network. It runs on the leader only.
 type realizeLoop struct {
 	*realization
 	log logr.Logger
@@ -176,5 +177,5 @@ func (l *realizeLoop) Start(ctx context.Context) error {
 	return nil //nolint:nilerr // only the end of ctx ends it
 }
 
-// realizeRetry is the pause after the network could not be followed.
+// realizeRetry is the pause after tracking failed.
 const realizeRetry = 5 * time.Second

@@ -17,7 +17,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
 )
 
-// network is a backend whose network applies what a test specifies.
+// network is a backend whose network applies writes as scripted by a test.
 type network struct {
 	backend.Backend
 	written, applied int64
@@ -79,7 +79,7 @@ func TestRealized(t *testing.T) {
 		})
 	}
 
-	// What may have changed is woken.
+	// Translations that may have changed are woken.
 	responses.outcome = wrote
 	if _, err := s.Reconcile(t.Context(), requestA); err != nil {
 		t.Fatal(err)
@@ -101,7 +101,7 @@ func TestRealized(t *testing.T) {
 	}
 }
 
-// A backend that does not report what is applied has no such condition.
+// TestNotRealized checks that a backend that does not report its progress has no such condition.
 func TestNotRealized(t *testing.T) {
 	s, _ := scriptedStore(t, isSynced, nil)
 	s.realization = newRealization(struct{ backend.Backend }{}, nil)

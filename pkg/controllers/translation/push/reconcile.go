@@ -27,11 +27,10 @@ import (
 const (
 	// conflictPause is the delay of a retry after a conflict with another client. The watch mostly reports it sooner.
 	conflictPause = 50 * time.Millisecond
-	// fencedPause is the pause after a write that was not allowed. Either the Lease is renewed in a moment, or this
-	// process ends.
+	// fencedPause is the pause after a write that was not allowed. Meanwhile either the Lease is renewed, or this process exits.
 	fencedPause = time.Second
-	// leaveTime is how long a Translation that is being deleted may wait for others to go before its status reports so: most have
-	// been deleted by then, and a status would be a write for nothing.
+	// leaveTime is the time that a Translation that is being deleted may wait for others before its status reports it. Most are
+	// deleted within it, which saves a write.
 	leaveTime = 2 * time.Second
 )
 
@@ -40,8 +39,8 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if queue := r.queue.Load(); queue != nil {
 		defer r.backlog.moveTo(*queue)
 	}
-	// Before the push, so that its outcome is never older than the Translation it is written to: the other way round is
-	// found out by the API server.
+	// Read before the push, so that the outcome is never older than the Translation it is written to; the API server detects the
+	// opposite case.
 	kept := r.latest(request.NamespacedName)
 	if kept == nil {
 		return reconcile.Result{}, nil
@@ -49,12 +48,12 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	outcome, err := r.engine.Push(ctx, request.NamespacedName)
 	switch {
 	case errors.Is(err, engine.ErrUnknownClaim):
-		return reconcile.Result{}, nil // it went meanwhile
+		return reconcile.Result{}, nil // it was deleted meanwhile
 	case err != nil && backend.ReasonOf(err) == backend.Fenced:
 		log.FromContext(ctx).V(1).Info("Deferred the push of a Translation", "err", err)
 		return reconcile.Result{RequeueAfter: fencedPause}, nil
 	case errors.Is(ctx.Err(), context.Canceled):
-		return reconcile.Result{}, nil // the process ends
+		return reconcile.Result{}, nil // the process exits
 	case err != nil:
 		return reconcile.Result{}, fmt.Errorf("push translation %s: %w", request.NamespacedName, err)
 	}
@@ -80,17 +79,17 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return again, nil
 }
 
-// isLeaving reports whether a Translation was deleted just now and only waits for others that go, too.
+// isLeaving reports whether a Translation was deleted recently and waits only for others that are being deleted, too.
 func (r *reconciler) isLeaving(translation *midonetv1.Translation, outcome engine.Outcome) bool {
 	if translation.DeletionTimestamp.IsZero() || outcome.Reason != engine.ReasonWaiting {
 		return false
 	}
 	age := r.now().Sub(translation.DeletionTimestamp.Time)
-	return age >= 0 && age < leaveTime // the clock of the API server may be ahead owned by Groundskeeper
+	return age >= 0 && age < leaveTime // the API server's clock may be ahead
 }
 
-// report writes the status, if it has anything new. It fails with a conflict when the Translation is not the one that was pushed:
-// the server itself notes in the status what an update removes, and that must not be lost.
+// report writes the status if it changed. It fails with a conflict if the Translation is not the one that was pushed: the API
+// server records in the status which resources an update removes, and that record must not be overwritten.
 func (r *reconciler) report(ctx context.Context, kept *packed.Translation, translation *midonetv1.Translation, outcome engine.Outcome) error {
 	status := nextStatus(translation, outcome, r.now())
 	r.realization.set(translation, &status, outcome, r.now())
@@ -99,7 +98,7 @@ func (r *reconciler) report(ctx context.Context, kept *packed.Translation, trans
 	}
 	next := translation.DeepCopy()
 	next.Status = status
-	// The write is seen through the watch like any other; no read waits for it.
+	// The watch delivers the write like any other; no read waits for it.
 	err := r.client.Status().Update(ctx, next, client.FieldOwner(fieldOwner), client.DisableReadYourWritesConsistency)
 	if err != nil {
 		return fmt.Errorf("update the status of translation %s: %w", client.ObjectKeyFromObject(translation), err)
@@ -113,8 +112,7 @@ func (r *reconciler) report(ctx context.Context, kept *packed.Translation, trans
 	return nil
 }
 
-// release removes Groundskeeper's finalizer from the very object that was pushed, in the state in which it was, and leaves those of
-// others.
+// release removes Groundskeeper's finalizer from exactly the object that was pushed, and leaves other finalizers.
 func (r *reconciler) release(ctx context.Context, translation *midonetv1.Translation) error {
 	finalizers := slices.DeleteFunc(slices.Clone(translation.Finalizers), func(f string) bool { return f == midonetv1.FinalizerName })
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{

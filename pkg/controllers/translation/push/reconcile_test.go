@@ -26,7 +26,7 @@ import (
 
 var requestA = reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "default", Name: "a"}}
 
-// scriptedStore is a store with the Translation a, that was seen, and an engine with a response.
+// scriptedStore returns a store with the observed Translation a, and an engine with a scripted outcome.
 func scriptedStore(t *testing.T, outcome engine.Outcome, err error, edits ...func(*midonetv1.Translation)) (*store, *scripted) {
 	t.Helper()
 	tr := translation("a", chain(chainID, "a"))
@@ -99,7 +99,7 @@ func deletedAt(at time.Time) func(*midonetv1.Translation) {
 	return func(tr *midonetv1.Translation) { tr.DeletionTimestamp = new(metav1.NewTime(at)) }
 }
 
-// What was never seen is not pushed, and the end of the process is no failure.
+// TestReconcileNothing checks that unobserved Translations are not pushed, and that a canceled context is not a failure.
 func TestReconcileNothing(t *testing.T) {
 	s, responses := scriptedStore(t, isSynced, nil)
 	responses.newEvents = nil
@@ -114,7 +114,7 @@ func TestReconcileNothing(t *testing.T) {
 	}
 }
 
-// The same outcome is written once, also before the watch shows the write.
+// TestReconcileWritesOnce checks that an outcome is written once, even before the watch shows the write.
 func TestReconcileWritesOnce(t *testing.T) {
 	s, responses := scriptedStore(t, isSynced, nil)
 	for range 3 {
@@ -135,7 +135,8 @@ func TestReconcileWritesOnce(t *testing.T) {
 	}
 }
 
-// A write that is based on an old Translation is lost: the server notes in the status what an update removes.
+// TestReconcileLosesToAnUpdate checks that a write that is based on an old Translation fails: the API server has recorded in the
+// status which resources the update removes.
 func TestReconcileLosesToAnUpdate(t *testing.T) {
 	noted := midonetv1.BackendResourceStatus{Kind: "Chain", ID: preID, State: midonetv1.BackendResourceDeleting, BodyHash: "old"}
 	s, responses := scriptedStore(t, isSynced, nil)
@@ -156,7 +157,7 @@ func TestReconcileLosesToAnUpdate(t *testing.T) {
 	}
 }
 
-// The finalizers of others stay, and with them the Translation.
+// TestReleaseLeavesForeignFinalizers checks that other finalizers remain, and with them the Translation.
 func TestReleaseLeavesForeignFinalizers(t *testing.T) {
 	s, _ := scriptedStore(t, isDeleted, nil, deleting, func(tr *midonetv1.Translation) {
 		tr.Finalizers = []string{"first", midonetv1.FinalizerName, "last"}
@@ -173,7 +174,7 @@ func TestReleaseLeavesForeignFinalizers(t *testing.T) {
 	}
 }
 
-// Users are notified when a Translation begins to need them, and once.
+// TestEvents checks that one event is sent when a Translation begins to need a user.
 func TestEvents(t *testing.T) {
 	stalled := engine.Outcome{Reason: engine.ReasonRefused, Stalled: true, Message: "Chain x: no\nreally",
 		Pushed: []engine.Pushed{{Kind: "Chain", ID: chainID, State: engine.Failed, Message: "no"}}}

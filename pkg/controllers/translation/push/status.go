@@ -18,14 +18,14 @@ import (
 const (
 	// messageSynced is the message of the condition Synced when it is true.
 	messageSynced = "The backend has all resources."
-	// maxMessage bounds the message of a condition and of an event, in bytes, and maxResourceMessage that of a resource:
-	// a Translation can have thousands.
+	// maxMessage limits the message of a condition and of an event, in bytes, and maxResourceMessage that of a resource, of which a
+	// Translation can have thousands.
 	maxMessage         = 1000
 	maxResourceMessage = 300
 )
 
-// nextStatus is the status of a Translation after a push. Times change only with what they mention, so that a push with nothing new
-// gives the status that is there.
+// nextStatus returns the status of a Translation after a push. A time changes only together with what it refers to, so a push
+// without changes returns an equal status.
 func nextStatus(translation *midonetv1.Translation, outcome engine.Outcome, now time.Time) midonetv1.TranslationStatus {
 	before := &translation.Status
 	next := midonetv1.TranslationStatus{
@@ -51,7 +51,7 @@ func nextStatus(translation *midonetv1.Translation, outcome engine.Outcome, now 
 	return next
 }
 
-// stateName is a resource, as a status knows it, in a state.
+// stateName is a resource in a state, as identified by a status.
 type stateName struct {
 	kind, parent, id string
 	state            midonetv1.BackendResourceState
@@ -61,7 +61,7 @@ func nameOf(s *midonetv1.BackendResourceStatus) stateName {
 	return stateName{s.Kind, s.Parent, s.ID, s.State}
 }
 
-// nextResources are the states of the resources. A state that stays keeps its time.
+// nextResources returns the states of the resources. An unchanged state keeps its time.
 func nextResources(before []midonetv1.BackendResourceStatus, pushed []engine.Pushed, now time.Time) []midonetv1.BackendResourceStatus {
 	if len(pushed) == 0 {
 		return nil

@@ -22,7 +22,7 @@ func inSync(id string) engine.Pushed {
 	return engine.Pushed{Kind: "Chain", ID: id, State: engine.Synced, Hash: "h-" + id}
 }
 
-// summary is a status in a line per condition and resource, with minutes since the start for times.
+// summary returns a status as one line per condition and resource, with times in minutes since the start.
 func summary(status midonetv1.TranslationStatus) []string {
 	since := func(at metav1.Time) string { return at.Sub(start).String() }
 	var lines []string
@@ -85,12 +85,12 @@ func TestNextStatus(t *testing.T) {
 	}
 }
 
-// A status with nothing new is the very one that is there, after a trip through the API, too.
+// TestNextStatusIsStable checks that a push without changes returns an equal status, also after a round trip through the API.
 func TestNextStatusIsStable(t *testing.T) {
 	tr := translation("chains.4.a", chain(chainID, "a"))
 	outcome := engine.Outcome{Reason: engine.ReasonRefused, Stalled: true, Message: "Chain a: no", Pushed: []engine.Pushed{
 		{Kind: "Chain", ID: "a", State: engine.Failed, Code: 400, Message: "no"},
-		// Two that cannot be distinguished.
+		// Two resources with the same key.
 		{Kind: "Chain", ID: "b", State: engine.Synced}, {Kind: "Chain", ID: "b", State: engine.Failed},
 	}}
 	tr.Status = nextStatus(tr, outcome, start)

@@ -23,15 +23,15 @@ import (
 	"groundskeeper.io/groundskeeper/test/support/kubetest"
 )
 
-// store is an API server with Translations, and a reconciler that writes to it. Everything but a status and a finalizer is
-// rejected, and so is a write without the preconditions that it must have.
+// store is an API server with Translations, and a reconciler that writes to it. It rejects all writes except those of a status and
+// of finalizers, and writes without the required preconditions.
 type store struct {
 	client.Client
 	t *testing.T
 	*reconciler
 	recorder *events.FakeRecorder
 	writes   []string
-	// fault may fail the next write.
+	// fault is the error of the next write, if not nil.
 	fault error
 	now   time.Time
 }
@@ -97,7 +97,7 @@ func (s *store) write(what string, do func() error) error {
 	return nil
 }
 
-// read is a Translation as the API server has it, nil when it has been deleted.
+// read returns a Translation from the API server, nil if it does not exist.
 func (s *store) read(name string) *midonetv1.Translation {
 	s.t.Helper()
 	tr := &midonetv1.Translation{}
@@ -111,14 +111,14 @@ func (s *store) read(name string) *midonetv1.Translation {
 	return tr
 }
 
-// watch shows a Translation to the reconciler.
+// watch delivers a Translation to the reconciler.
 func (s *store) watch(name string) {
 	s.t.Helper()
 	tr := s.read(name)
 	s.observe(pack(s.t, tr), tr)
 }
 
-// change writes a Translation as a user does.
+// change updates a Translation like a user.
 func (s *store) change(name string, edit func(*midonetv1.Translation)) {
 	s.t.Helper()
 	tr := s.read(name)
@@ -129,5 +129,5 @@ func (s *store) change(name string, edit func(*midonetv1.Translation)) {
 	}
 }
 
-// newEvents are the events since the last call.
+// newEvents returns the events since the last call.
 func (s *store) newEvents() []string { return kubetest.Events(s.recorder) }

@@ -27,7 +27,7 @@ const (
 	actionCompareDrift = "Compare"
 )
 
-// announce sends events for what a status did not report before, and logs a plan, of which there is nothing else to see.
+// announce sends events for what the previous status did not report, and logs a plan, which causes no other output.
 func (r *reconciler) announce(ctx context.Context, before, after *midonetv1.Translation, outcome engine.Outcome) {
 	message := kit.Bounded(outcome.Message, maxMessage)
 	if isStalled(after) && !isStalled(before) {
@@ -46,7 +46,7 @@ func isStalled(translation *midonetv1.Translation) bool {
 	return meta.IsStatusConditionTrue(translation.Status.Conditions, midonetv1.ConditionStalled)
 }
 
-// firstDrifted is the first resource that another client changed, or nil.
+// firstDrifted returns the first resource that another client changed, or nil.
 func firstDrifted(translation *midonetv1.Translation) *midonetv1.BackendResourceStatus {
 	resources := translation.Status.Resources
 	i := slices.IndexFunc(resources, func(s midonetv1.BackendResourceStatus) bool {
@@ -58,7 +58,7 @@ func firstDrifted(translation *midonetv1.Translation) *midonetv1.BackendResource
 	return &resources[i]
 }
 
-// meters are the metrics of pushes and drift passes.
+// meters are the metrics of pushes and drift checks.
 type meters struct {
 	pushed                    prometheus.Histogram
 	driftPasses               *prometheus.CounterVec
@@ -66,7 +66,7 @@ type meters struct {
 	orphans, invalid          prometheus.Gauge
 }
 
-// newMeters registers the metrics, or finds those of an earlier manager of this process.
+// newMeters registers the metrics, or returns those of an earlier manager in this process.
 func newMeters(registry prometheus.Registerer) (*meters, error) {
 	pushed, errPushed := telemetry.Register(registry, prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name:    "groundskeeper_translation_push_duration_seconds",
@@ -108,10 +108,10 @@ func RegisterMetrics(registry prometheus.Registerer) error {
 // nothing is an engine without resources.
 type nothing struct{}
 
-// Counts is what an engine reports.
+// Counts implements the method of an engine.
 func (nothing) Counts() map[engine.State]int { return nil }
 
-// passed counts a drift pass. One that is not complete does not know the orphans.
+// passed counts a drift check. An incomplete one does not set the number of orphans.
 func (t *meters) passed(report engine.Report, complete bool) {
 	t.driftFound.Add(float64(report.Drifted))
 	t.driftRepaired.Add(float64(report.Repaired))
@@ -124,13 +124,13 @@ func (t *meters) passed(report engine.Report, complete bool) {
 	t.invalid.Set(float64(report.Invalid))
 }
 
-// counts shows the resources of an engine by state.
+// counts is a collector of the resources of an engine by state.
 type counts struct {
 	engine interface{ Counts() map[engine.State]int }
 	desc   *prometheus.Desc
 }
 
-// registerCounts adds the count to a registry. It takes the place of that of an earlier manager of this process.
+// registerCounts registers the collector. It replaces that of an earlier manager in this process.
 func registerCounts(registry prometheus.Registerer, of interface{ Counts() map[engine.State]int }) error {
 	c := &counts{engine: of, desc: prometheus.NewDesc("groundskeeper_translation_resources",
 		"Backend resources of Translations, by state: Pending, Synced, Drifted, Failed, Deleting or NotApplicable.", []string{"state"}, nil)}

@@ -21,10 +21,10 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/packed"
 )
 
-// checkDriftAnnotation, set or changed on any Translation, requests a drift pass now. Its value does not matter.
+// checkDriftAnnotation requests a drift check now when it is set or changed on any Translation. Its value is irrelevant.
 const checkDriftAnnotation = "midonet.org/check-drift"
 
-// handler notifies the engine of each Translation before it is queued.
+// handler passes each Translation to the engine before it is queued.
 func (r *reconciler) handler() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	return handler.Funcs{
@@ -61,8 +61,8 @@ func (r *reconciler) handler() handler.EventHandler {
 	}
 }
 
-// both are an object of the cache in its cached form and unpacked; nil for what is no Translation, which only a mistake in the
-// program brings.
+// both returns an object of the cache in its cached form and unpacked; nil if it is not a Translation, which only a programming
+// error causes.
 func both(ctx context.Context, object client.Object) (*packed.Translation, *midonetv1.Translation) {
 	kept, err := packed.As(object)
 	if err != nil {
@@ -72,8 +72,8 @@ func both(ctx context.Context, object client.Object) (*packed.Translation, *mido
 	return kept, kept.Unpack()
 }
 
-// observe notifies the engine of a Translation. One that is being deleted without Groundskeeper's finalizer no longer belongs to
-// Groundskeeper: a user that removed the finalizer wants to keep what is in the backend.
+// observe passes a Translation to the engine. A Translation that is being deleted without Groundskeeper's finalizer is discarded: a
+// user who removed the finalizer wants to keep its resources in the backend.
 func (r *reconciler) observe(kept *packed.Translation, translation *midonetv1.Translation) {
 	if isReleased(translation) {
 		r.discard(kept.Key())
@@ -89,13 +89,13 @@ func (r *reconciler) discard(name types.NamespacedName) {
 	r.written.drop(name)
 }
 
-// useQueue takes note of the controller's queue.
+// useQueue stores the queue of the controller.
 func (r *reconciler) useQueue(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	r.queue.Store(&queue)
 	return nil
 }
 
-// wake queues a Translation that the engine has news for. It does not block.
+// wake queues a Translation at the request of the engine. It does not block.
 func (r *reconciler) wake(name types.NamespacedName) {
 	if queue := r.queue.Load(); queue != nil {
 		(*queue).Add(reconcile.Request{NamespacedName: name})
@@ -106,8 +106,8 @@ func isReleased(translation *midonetv1.Translation) bool {
 	return !translation.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(translation, midonetv1.FinalizerName)
 }
 
-// latest is a Translation unchanged when the engine was notified of it, or as Groundskeeper wrote it since; nil when the engine
-// knows none of the name.
+// latest returns a Translation as last passed to the engine, or as Groundskeeper wrote it since; nil if the engine has none of this
+// name.
 func (r *reconciler) latest(name types.NamespacedName) *packed.Translation {
 	r.written.mu.Lock()
 	defer r.written.mu.Unlock()
@@ -124,13 +124,13 @@ func (r *reconciler) latestLocked(name types.NamespacedName) *packed.Translation
 	return nil
 }
 
-// isLatest reports whether this very version was seen, or written by Groundskeeper.
+// isLatest reports whether this version was observed, or written by Groundskeeper.
 func (r *reconciler) isLatest(translation *midonetv1.Translation) bool {
 	latest := r.latest(client.ObjectKeyFromObject(translation))
 	return latest != nil && latest.GetResourceVersion() == translation.ResourceVersion && latest.GetUID() == translation.UID
 }
 
-// wrote takes note of what Groundskeeper made of the latest, unless the watch was quicker.
+// wrote records the result of a write, unless the watch has delivered a newer version.
 func (r *reconciler) wrote(before, after *packed.Translation) {
 	r.written.mu.Lock()
 	defer r.written.mu.Unlock()
@@ -144,7 +144,7 @@ func (r *reconciler) wrote(before, after *packed.Translation) {
 	r.written.since[name] = after
 }
 
-// writings are Translations as Groundskeeper wrote them, until the watch shows them. The zero value has none.
+// writings are the Translations that Groundskeeper wrote, until the watch delivers them. The zero value is empty.
 type writings struct {
 	mu    sync.Mutex
 	since map[types.NamespacedName]*packed.Translation
@@ -156,7 +156,7 @@ func (w *writings) drop(name types.NamespacedName) {
 	delete(w.since, name)
 }
 
-// synced closes done when a source has shown all that there was at its start.
+// synced closes done when a source has delivered everything that existed at startup.
 type synced struct {
 	source.SyncingSource
 	once sync.Once

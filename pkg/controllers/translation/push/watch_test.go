@@ -25,7 +25,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
 )
 
-// scripted is an engine that notes what is reported to it and responds as scripted.
+// scripted is an engine that records its calls and returns scripted outcomes.
 type scripted struct {
 	newEvents []string
 	outcome   engine.Outcome
@@ -65,7 +65,7 @@ func (s *scripted) Push(_ context.Context, name types.NamespacedName) (engine.Ou
 func (s *scripted) Drift(context.Context) (engine.Report, error) { return engine.Report{}, nil }
 func (s *scripted) Counts() map[engine.State]int                 { return map[engine.State]int{engine.Synced: 3} }
 
-// added notes what is added to a queue, with its priority.
+// added records what is added to a queue, with its priority.
 type added struct {
 	priorityqueue.PriorityQueue[reconcile.Request]
 	names      []string
@@ -87,7 +87,7 @@ func (a *added) AddWithOpts(o priorityqueue.AddOpts, requests ...reconcile.Reque
 	}
 }
 
-// at is a Translation in a dedicated version.
+// at returns a Translation with the given resource version.
 func at(version string, edits ...func(*midonetv1.Translation)) *midonetv1.Translation {
 	tr := translation("a", chain(chainID, "a"))
 	tr.ResourceVersion = version
@@ -97,7 +97,7 @@ func at(version string, edits ...func(*midonetv1.Translation)) *midonetv1.Transl
 	return tr
 }
 
-// What was there at the start is queued bit by bit, behind what changes meanwhile.
+// TestBacklog checks that what existed at startup is queued in parts, with a lower priority than later changes.
 func TestBacklog(t *testing.T) {
 	const there = 3*mostQueued + 1
 	engine := &scripted{}
@@ -126,7 +126,7 @@ func TestBacklog(t *testing.T) {
 			t.Errorf("%s comes before what changed", request.Name)
 		}
 		seen[request.Name] = true
-		r.discard(request.NamespacedName) // nothing is to be written
+		r.discard(request.NamespacedName) // nothing to write
 		if _, err := r.Reconcile(t.Context(), request); err != nil {
 			t.Fatal(err)
 		}
@@ -148,7 +148,8 @@ func annotated(value string) func(*midonetv1.Translation) {
 	return func(tr *midonetv1.Translation) { tr.Annotations = map[string]string{checkDriftAnnotation: value} }
 }
 
-// The engine receives every change before it is queued. Only own writes are not queued.
+// TestHandler checks that the engine receives every change before it is queued, and that the controller's own writes are not
+// queued.
 func TestHandler(t *testing.T) {
 	create := func(initial bool, tr *midonetv1.Translation) func(handler.EventHandler, *added) {
 		return func(h handler.EventHandler, q *added) {
@@ -213,8 +214,8 @@ func TestHandler(t *testing.T) {
 	}
 }
 
-// Another object of the same name and version is not the one Groundskeeper wrote, and what Groundskeeper wrote counts until the
-// watch shows it or something newer.
+// TestLatest checks that another object with the same name and version is not mistaken for a write by Groundskeeper, whose writes
+// are the latest version until the watch delivers them or a newer one.
 func TestLatest(t *testing.T) {
 	r := &reconciler{engine: &scripted{}}
 	observe := func(tr *midonetv1.Translation) *packed.Translation {
@@ -252,7 +253,7 @@ func TestLatest(t *testing.T) {
 	}
 }
 
-// Wakes go into the queue once there is one, and never wait.
+// TestWake checks that wakes are queued once there is a queue, and never block.
 func TestWake(t *testing.T) {
 	r := &reconciler{}
 	r.wake(types.NamespacedName{Name: "early"})
@@ -266,7 +267,7 @@ func TestWake(t *testing.T) {
 	}
 }
 
-// syncs is a source of which only the sync counts.
+// syncs is a source that implements only the sync.
 type syncs struct {
 	source.SyncingSource
 	err error
@@ -274,7 +275,7 @@ type syncs struct {
 
 func (s syncs) WaitForSync(context.Context) error { return s.err }
 
-// Drift passes wait until all Translations were shown, and indefinitely if that fails.
+// TestSynced checks that drift checks wait until all Translations were delivered, and indefinitely if that fails.
 func TestSynced(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -5,43 +5,43 @@ package backend
 
 import "context"
 
-// Backend is one backend network. Its methods are called from many goroutines. Errors of those with a context are *Error; a method
-// that is not instructed to is not fenced and not retried by the engine within one call.
+// Backend is the part of a backend network that a push engine manages. Methods are called from many goroutines. Those with a
+// context return an *Error. A driver checks the fence before each write, and the engine does not retry within one call.
 type Backend interface {
-	// Resolve understands an item. It does no I/O. An error is for users: what is wrong with which field; one for which
-	// errors.Is(err, ErrUnknownKind) holds reports that the backend has no place for the kind.
+	// Resolve parses an item, without I/O. The error names the field and the mistake for users; errors.Is(err, ErrUnknownKind)
+	// means that the backend has no such kind.
 	Resolve(item Item) (Resource, error)
-	// Locate understands where a resource is of which only kind, parent and id are known, as a status keeps them.
+	// Locate returns the location of a resource from its kind, parent and id, as stored in a status.
 	Locate(kind, parent, id string) (Ref, error)
-	// Create makes a resource. Position is its place among its ordered siblings, 1 is the head; 0 when it is not ordered. A
-	// Conflict reports that the key or a slot is taken, or that a race was lost: only Get determines which.
+	// Create creates a resource. Position is its position among its ordered siblings, 1 is the head; 0 if it is not ordered. A
+	// Conflict means that the key or a slot is occupied, or that a race was lost: only Get determines which.
 	Create(ctx context.Context, r Resource, position int) error
 	// Update replaces the body of a resource that is Updatable.
 	Update(ctx context.Context, r Resource) error
-	// Delete removes a resource; one that has been deleted is no error. The backend may remove what lies under it, too.
+	// Delete deletes a resource; it succeeds if the resource does not exist. The backend may delete child resources, too.
 	Delete(ctx context.Context, ref Ref) error
-	// Get reads a resource, and false when it does not exist. One that the driver does not understand is an ErrInvalid.
+	// Get reads a resource; it returns false if the resource does not exist, and an ErrInvalid if the driver cannot parse it.
 	Get(ctx context.Context, r Resource) (Observed, bool, error)
-	// Collection reports which list has the resource, and false for a kind that is in none and has to be read by Get.
+	// Collection returns the list that contains the resource, and false if no list does and it must be read by Get.
 	Collection(r Resource) (Collection, bool)
 	// List returns a complete collection, ordered resources in their order, or an error. It returns NotFound if the parent does not
 	// exist. Elements that the driver cannot parse are returned as Invalid.
 	List(ctx context.Context, c Collection) ([]Observed, error)
-	// Roots are the collections of what stands alone and belongs to the tenant.
+	// Roots returns the collections of resources without a parent that belong to the tenant.
 	Roots() []Collection
-	// Children are the collections under a resource that a pusher may have filled.
+	// Children returns the collections under a resource that a pusher may have filled.
 	Children(ref Ref) []Collection
-	// Differences are the names of the fields that the body of a wanted resource sets and the backend has otherwise.
-	// Fields that the body does not set do not count, nor does the order among siblings. None: it is as wanted.
+	// Differences returns the names of the fields that the body of a desired resource sets and that differ in the backend. Fields
+	// that the body does not set and the order among siblings are not compared.
 	Differences(want Resource, have Observed) []string
-	// Copy returns the resource under another id, always the same one, for a replacement that is made before the break.
-	// It is called for resources of kinds with Doubles only; the body may be {} when only the place is of interest.
+	// Copy returns the resource with another id, always the same one, for a replacement without interruption. It is called for
+	// kinds with Doubles only; the body may be {} if only the location is needed.
 	Copy(r Resource) Resource
 }
 
-// Watcher is a Backend that notices changes by other clients.
+// Watcher is a Backend that can report changes by other clients.
 type Watcher interface {
-	// Watch calls the function after a change of a resource by another client, and when such a change may have been missed,
-	// until the context ends. The function does not block.
+	// Watch calls the function after a change of a resource by another client, and when it may have missed one, until the context
+	// ends. The function does not block.
 	Watch(ctx context.Context, changed func()) error
 }

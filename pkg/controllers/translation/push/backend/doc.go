@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package backend is what a push engine and the drivers of backend networks have in common: what a resource is, what
-// it needs, and the few things a backend can do. A driver knows one backend's kinds and nothing of Translations; the
-// engine knows Translations and no kind.
+// Package backend defines the interface between the push engine and the drivers of backend networks: resources, their dependencies,
+// and the operations of a backend. A driver implements the kinds of one backend and is independent of Translations; the engine is
+// independent of kinds.
 package backend

@@ -5,18 +5,18 @@ package backend
 
 import "context"
 
-// Realizer is a Backend whose network applies later what is written, and reports when it has. Its methods do not block, except for
+// Realizer is a Backend whose network applies writes asynchronously, and reports its progress. Its methods do not block, except for
 // Realize.
 type Realizer interface {
-	// Written is the point before which everything was written that is written until now. Points are ordered, and of one process.
+	// Written returns the current point in the sequence of writes. Points are ordered, and valid within one process.
 	Written() int64
-	// Realized reports whether the network has applied everything before a point.
+	// Realized reports whether the network has applied all writes before a point.
 	Realized(point int64) bool
-	// Connects reports whether a resource is one that something in the network has to be connected to, such as a port.
+	// Connects reports whether a resource, such as a port, has to be connected to by something in the network.
 	Connects(ref Ref) bool
-	// Connected reports whether something is.
+	// Connected reports whether such a resource is connected.
 	Connected(ref Ref) bool
-	// Realize has the network report until the context ends. It calls the function when it has applied more, with nothing, and with the
-	// resources for which Connected changed. The function does not block.
+	// Realize follows the progress until the context ends. It calls the function without keys after the network has applied more
+	// writes, and with the keys of resources for which Connected changed. The function does not block.
 	Realize(ctx context.Context, changed func([]Key)) error
 }

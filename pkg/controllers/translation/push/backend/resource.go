@@ -5,22 +5,22 @@ package backend
 
 import "encoding/json"
 
-// Item is a resource as desired: the three strings of a Translation.
+// Item is a desired resource: the three strings of a Translation.
 type Item struct {
 	Kind, Parent, Body string
 }
 
-// Key is what a backend knows a resource by. Two items with one key are the same resource. It is a map key.
+// Key identifies a resource in a backend, and can be a map key.
 type Key struct {
 	// Kind is the kind of the resource.
 	Kind string
 	// Scope is the id of the parent for kinds whose ids are unique within a parent only, else empty.
 	Scope string
-	// ID is unique for the kind and the scope. It is empty for a kind of which a parent has one.
+	// ID is unique within the kind and the scope. It is empty for a kind of which a parent has one resource.
 	ID string
 }
 
-// String is the resource as messages name it.
+// String returns the name of the resource in messages.
 func (k Key) String() string {
 	switch {
 	case k.ID == "" && k.Scope == "":
@@ -32,52 +32,51 @@ func (k Key) String() string {
 	}
 }
 
-// Ref is where a resource is: what must be known to delete it.
+// Ref is the location of a resource: everything that is needed to delete it.
 type Ref struct {
 	Key
-	// Parent is the id of the resource that it lies under; empty for a kind that stands alone.
+	// Parent is the id of the parent; empty for a kind without one.
 	Parent string
 }
 
-// Resource is a wanted resource, understood by the driver.
+// Resource is a desired resource, parsed by the driver.
 type Resource struct {
 	Ref
 	// Body is the resource as sent: a JSON object.
 	Body json.RawMessage
-	// Aliases are further keys that others may need and that this resource satisfies, for instance "some place of that
-	// machine in a zone". Several resources may have one alias.
+	// Aliases are further keys that other resources may need and that this one satisfies, for instance "a place of this host in any
+	// tunnel zone". Several resources may have the same alias.
 	Aliases []Key
 	// Needs are the keys, or aliases, of resources that must exist in the backend before this one, and that are deleted after it. Resources
 	// that Translations do not create, such as hosts, are not listed.
 	Needs []Key
-	// Slots name what only one resource can have at a time, beside the key: the binding of a port, the end of a link.
+	// Slots name, in addition to the key, what only one resource can occupy at a time: the binding of a port, the end of a link.
 	Slots []string
-	// Ordered reports that the place among the resources of the kind under the same parent matters. Each is made at the head, so
-	// those that one Translation lists stand in the reverse order of its list.
+	// Ordered reports whether the position among the resources of the kind under the same parent matters. Each is created at the
+	// head, so those of one Translation are in the reverse order of its list.
 	Ordered bool
-	// Updatable reports that the backend can replace the body in place. Otherwise it is deleted and created again.
+	// Updatable reports whether the backend can replace the body in place. Otherwise the resource is deleted and created again.
 	Updatable bool
-	// Doubles reports that a copy under another id does no harm, so that a replacement can be made before the break.
+	// Doubles reports whether a copy with another id is harmless, so that a replacement can be created before the old resource is
+	// deleted.
 	Doubles bool
 }
 
-// Observed is a resource as the backend has it.
+// Observed is a resource as read from the backend.
 type Observed struct {
 	Ref
-	// Body is what the backend reports the resource: a JSON object.
+	// Body is the content that the backend returned: a JSON object.
 	Body json.RawMessage
-	// Foreign reports that the resource is not one of those a pusher makes (the server made it, an agent learned it): one that no
-	// client wants is no orphan.
+	// Foreign reports whether no pusher creates such a resource, because the server or an agent does. It is never an orphan.
 	Foreign bool
-	// Invalid is why the driver does not understand the resource, and nil when it does. Its key is what can be read of it.
-	// It is Foreign, and nothing is known of a wanted resource of its key but that it is there.
+	// Invalid is the reason why the driver cannot parse the resource; nil if it can. Then the key is as complete as possible, the
+	// resource is Foreign, and nothing is known of it except that it exists.
 	Invalid error
 }
 
-// Collection names a list that the backend can give: all resources of a kind under one parent, or, without a parent,
-// all of the tenant.
+// Collection identifies a list: all resources of a kind under one parent, or, without a parent, all of the tenant.
 type Collection struct {
 	Kind string
-	// ParentKind and Parent are empty for what stands alone.
+	// ParentKind and Parent are empty for kinds without a parent.
 	ParentKind, Parent string
 }

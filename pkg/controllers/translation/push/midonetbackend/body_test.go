@@ -13,7 +13,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 )
 
-// A rule's place is the only thing that is added to a body; nothing of the rest is written another way.
+// TestWithPosition checks that only the position is added to the body of a rule, and that everything else remains as written.
 func TestWithPosition(t *testing.T) {
 	for _, tc := range []struct{ body, want string }{
 		{`{"id":"x","b":1.50,"a":9007199254740993}`, `{"id":"x","b":1.50,"a":9007199254740993,"position":7}`},
@@ -33,7 +33,7 @@ func TestWithPosition(t *testing.T) {
 	}
 }
 
-// A copy is the same resource under another id, always the same one, and nothing of the original changes.
+// TestCopy checks that a copy is the same resource with another, stable id, and that the original does not change.
 func TestCopy(t *testing.T) {
 	b := New(nil, tenant)
 	for _, kind := range []string{"Rule", "Route"} {

@@ -43,7 +43,7 @@ func write(t *testing.T, path, content string) {
 	}
 }
 
-// The password is the file's at the time of the login.
+// TestPasswordFile checks that each login reads the password file.
 func TestPasswordFile(t *testing.T) {
 	server, config := serve(t, "open")
 	connect := func() *Backend {
@@ -83,7 +83,7 @@ func TestPasswordFile(t *testing.T) {
 	}
 }
 
-// Requests are counted, the fence is checked, and a client that is made again continues counting.
+// TestNewClient checks that requests are counted, that the fence is checked, and that another client continues the counters.
 func TestNewClient(t *testing.T) {
 	_, config := serve(t, "open")
 	write(t, config.PasswordFile, "open")
@@ -137,7 +137,7 @@ func TestNewClientRejects(t *testing.T) {
 	}
 }
 
-// A server that cannot be reached has no status code.
+// TestUnreachable checks that a server that cannot be reached has no status code.
 func TestUnreachable(t *testing.T) {
 	client, err := midonet.New(midonet.Options{URL: "http://127.0.0.1:1/midonet-api", Attempts: 1})
 	if err != nil {

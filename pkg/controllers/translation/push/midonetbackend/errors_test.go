@@ -17,7 +17,7 @@ import (
 	fake "groundskeeper.io/groundskeeper/test/fakes/midonet"
 )
 
-// What the server's rejections mean.
+// TestRejections checks the classification of the server's rejections.
 func TestRejections(t *testing.T) {
 	at := func(kind string, edit ...string) backend.Item {
 		i := item(kind)
@@ -59,7 +59,7 @@ func TestRejections(t *testing.T) {
 	}
 }
 
-// A server that is broken, busy, away or strict about the user reports nothing of the resource.
+// TestFaults checks that a server that fails, is busy or unavailable, or rejects the user implies nothing about the resource.
 func TestFaults(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fault  fake.Fault
@@ -99,7 +99,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// A process that may not write sends nothing, and reads on.
+// TestFenced checks that a process that is not allowed to write sends no writes, and continues to read.
 func TestFenced(t *testing.T) {
 	lost := errors.New("the Lease is another client's")
 	n := newNetwork(t, midonet.Options{BeforeWrite: func() error { return lost }})
@@ -118,7 +118,8 @@ func TestFenced(t *testing.T) {
 	}
 }
 
-// The binding of a port to another host must not be removed by Groundskeeper, though the server would.
+// TestDeleteBindingOfAnotherHost checks that the binding of a port to another host is not deleted, although the server would allow
+// it.
 func TestDeleteBindingOfAnotherHost(t *testing.T) {
 	n := newNetwork(t, midonet.Options{})
 	n.fill()
@@ -136,7 +137,7 @@ func TestDeleteBindingOfAnotherHost(t *testing.T) {
 	}
 }
 
-// A tunnel zone can be renamed, and nothing else of it be changed. It is not even tried.
+// TestUpdateZone checks that the name of a tunnel zone can be updated, and that other updates are not tried.
 func TestUpdateZone(t *testing.T) {
 	zone := func(name, kind string) backend.Item {
 		return backend.Item{Kind: "TunnelZone", Body: fmt.Sprintf(`{"id":%q,"name":%q,"type":%q}`, zoneID, name, kind)}
@@ -175,7 +176,7 @@ func TestUpdateZone(t *testing.T) {
 	}
 }
 
-// The message of a connection that breaks is the same each time.
+// TestMessagesAreStable checks that the message of a broken connection is the same each time.
 func TestMessagesAreStable(t *testing.T) {
 	broken := func(port int) error {
 		return failure(&midonet.Error{Op: "create", Err: fmt.Errorf("the response broke off: %w", &net.OpError{

@@ -9,8 +9,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 )
 
-// Whatever a Translation lists is understood or rejected. What is understood can be found by its status, is as wanted when the
-// server shows what was sent, and so is its copy and the body with a position.
+// FuzzResolve checks that any content of a Translation is parsed or rejected. What is parsed can be found by its status and is in
+// sync when the server returns what was sent, and so are its copy and the body with a position.
 func FuzzResolve(f *testing.F) {
 	for _, i := range wanted() {
 		f.Add(i.Kind, i.Parent, i.Body)

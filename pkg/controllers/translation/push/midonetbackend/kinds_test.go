@@ -15,7 +15,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/midonet"
 )
 
-// A resource of every kind can be created, read and listed as specified, and is deleted again.
+// TestEveryKind checks that a resource of every kind can be created, read, listed and deleted.
 func TestEveryKind(t *testing.T) {
 	n := newNetwork(t, midonet.Options{})
 	for _, i := range wanted() {
@@ -64,7 +64,7 @@ func TestEveryKind(t *testing.T) {
 	}
 }
 
-// What another client changed is seen, in a Get and in the list, and an update repairs it where there is one.
+// TestManualChanges checks that changes by other clients are found by Get and List, and repaired by an update if the kind has one.
 func TestManualChanges(t *testing.T) {
 	for name, tc := range map[string]struct {
 		kind   string
@@ -130,7 +130,7 @@ func TestManualChanges(t *testing.T) {
 	}
 }
 
-// What the server removes with something else is seen to have been deleted.
+// TestCascades checks that resources that the server deletes together with another one are found to be deleted.
 func TestCascades(t *testing.T) {
 	for name, tc := range map[string]struct {
 		deleted string
@@ -162,7 +162,7 @@ func TestCascades(t *testing.T) {
 	}
 }
 
-// A rule is sent to its place.
+// TestPosition checks that a rule is created in its position.
 func TestPosition(t *testing.T) {
 	n := newNetwork(t, midonet.Options{})
 	n.create(backend.Item{Kind: "Chain", Body: `{"id":"` + chainID + `","tenantId":"midonetkube"}`})
@@ -188,7 +188,7 @@ func TestPosition(t *testing.T) {
 	wantReason(t, n.Create(t.Context(), rule(bPortID), 9), backend.Refused, http.StatusBadRequest, "position 9")
 }
 
-// Resources of another tenant are not in the lists, and must not be expected there.
+// TestCollectionOfAnotherTenant checks that resources of another tenant are not in the lists, and are not expected there.
 func TestCollectionOfAnotherTenant(t *testing.T) {
 	b := New(nil, tenant)
 	for body, listed := range map[string]bool{

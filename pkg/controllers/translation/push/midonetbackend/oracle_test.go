@@ -72,8 +72,8 @@ func byNeeds(t *testing.T, resources []backend.Resource) []backend.Resource {
 	return sorted
 }
 
-// In the order of its needs, the network of the oracle is made without one rejection, is then as wanted to the last field and in
-// the order of a working deployment, has nothing in it that no client wants, and is deleted as smoothly.
+// TestOracle checks that the network of the oracle is created in the order of its dependencies without a rejection, is in sync in
+// every field and in the order of a working deployment, has no orphans, and is deleted without a rejection.
 func TestOracle(t *testing.T) {
 	n := newNetwork(t, midonet.Options{})
 	resources := byNeeds(t, n.oracle())

@@ -30,8 +30,8 @@ func (n *network) found() []string {
 	return keys
 }
 
-// What another client may have made, or the server itself, is never taken for Groundskeeper's; what is owned by Groundskeeper, or
-// lies in a chain owned by Groundskeeper, always is.
+// TestForeign checks that resources that another client or the server may have created are never considered Groundskeeper's, and
+// that resources in a chain owned by Groundskeeper always are.
 func TestForeign(t *testing.T) {
 	n := newNetwork(t, midonet.Options{})
 	n.fill()
@@ -75,14 +75,14 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// A list under what has been deleted reports so.
+// TestListWithoutParent checks that a list of a deleted parent returns NotFound.
 func TestListWithoutParent(t *testing.T) {
 	n := newNetwork(t, midonet.Options{})
 	_, err := n.List(t.Context(), backend.Collection{Kind: "Rule", ParentKind: "Chain", Parent: chainID})
 	wantReason(t, err, backend.NotFound, http.StatusNotFound, chainID)
 }
 
-// A Local route is the server's, whatever its id.
+// TestForeignRoute checks that a Local route belongs to the server, whatever its id.
 func TestForeignRoute(t *testing.T) {
 	for route, want := range map[string]bool{"Normal": false, "Local": true} {
 		r := midonet.Resource{Ref: midonet.Ref{Kind: "Route", ID: routeID}, Body: []byte(`{"type":"` + route + `"}`)}

@@ -19,7 +19,7 @@ func under(scope, kind, id string) backend.Key {
 	return backend.Key{Kind: kind, Scope: scope, ID: id}
 }
 
-// The order as a graph: what each kind needs, satisfies and occupies.
+// TestResolve checks the dependencies, aliases and slots of each kind.
 func TestResolve(t *testing.T) {
 	b := New(nil, tenant)
 	for name, tc := range map[string]struct {

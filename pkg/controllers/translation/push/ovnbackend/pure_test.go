@@ -56,8 +56,8 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// A term is replaced by a later one of the same Lease, and by that of the process that recreated the Lease. A process that was
-// replaced does not return.
+// TestSupersedes checks that a term is replaced by a later one of the same Lease, and by that of the process that recreated the
+// Lease, and that a replaced process does not return.
 func TestSupersedes(t *testing.T) {
 	second := Term{Lease: "ns/lease", Transitions: 2, Holder: "b"}
 	first := Term{Lease: "ns/lease", Transitions: 0, Holder: "c", First: true}
@@ -105,7 +105,7 @@ func TestReasonOf(t *testing.T) {
 	}
 }
 
-// Changes of other clients count if the row may be Groundskeeper's.
+// TestConcerns checks that changes by other clients are reported if the row may be Groundskeeper's.
 func TestConcerns(t *testing.T) {
 	b := New(nil, "t", nil)
 	done, purged := b.writes("Logical_Switch", zone), b.purges()

@@ -70,7 +70,7 @@ func TestConnected(t *testing.T) {
 	}
 }
 
-// The test confirms in place of ovn-northd.
+// TestRealizeOfServer confirms changes in place of ovn-northd.
 func TestRealizeOfServer(t *testing.T) {
 	server := ovnserver.Start(t, ovnserver.Options{})
 	b := dial(t, server, holds(1, "a"))

@@ -133,7 +133,8 @@ func TestRowsOfServer(t *testing.T) {
 	expectReason(t, "an update of nothing", b.Update(t.Context(), child), backend.NotFound)
 }
 
-// A port is in its groups from the transaction that creates it, and in those of other clients as these like.
+// TestGroupsOfPorts checks that the transaction that creates a port adds it to its groups, and that its membership in groups of
+// other clients is not changed.
 func TestGroupsOfPorts(t *testing.T) {
 	server := ovnserver.Start(t, ovnserver.Options{})
 	b := dial(t, server, holds(1, "a"))
@@ -183,7 +184,7 @@ func TestGroupsOfPorts(t *testing.T) {
 	expectGroups("after its deletion")
 }
 
-// Rows without the tenant's tag are not changed, unless their id shows that they are the tenant's.
+// TestRowsOfOthers checks that rows without the tenant's tag are not changed, unless their id shows that they are the tenant's.
 func TestRowsOfOthers(t *testing.T) {
 	server := ovnserver.Start(t, ovnserver.Options{})
 	b := dial(t, server, holds(1, "a"))
@@ -209,7 +210,7 @@ func TestRowsOfOthers(t *testing.T) {
 	}
 }
 
-// A list that is too long to select each row has the same rows.
+// TestLongList checks that a list that is too long for a condition per row returns the same rows.
 func TestLongList(t *testing.T) {
 	server := ovnserver.Start(t, ovnserver.Options{})
 	b := dial(t, server, &lease{})
@@ -228,7 +229,8 @@ func TestLongList(t *testing.T) {
 	}
 }
 
-// Only the leader writes: a process that lost the Lease does not, even if it believes to have it.
+// TestFenceOfServer checks that only the leader writes: a process that lost the Lease does not, even if it considers itself the
+// leader.
 func TestFenceOfServer(t *testing.T) {
 	server := ovnserver.Start(t, ovnserver.Options{})
 	first, second := holds(1, "a"), holds(2, "b")
@@ -261,7 +263,7 @@ func TestFenceOfServer(t *testing.T) {
 	expectReason(t, "a write of the replaced leader", young.Delete(t.Context(), backend.Ref{Key: backend.Key{Kind: "LogicalRouter", ID: router}}), backend.Fenced)
 }
 
-// Changes by other clients are noticed immediately, and the driver's own are none.
+// TestWatchOfServer checks that changes by other clients are reported immediately, and the driver's own changes never.
 func TestWatchOfServer(t *testing.T) {
 	server := ovnserver.Start(t, ovnserver.Options{})
 	b := dial(t, server, holds(1, "a"))
