@@ -14,7 +14,8 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
 
-// Where a Project requests it, another one must delete than the one who confirmed.
+// TestDualApproval checks that, if a Project requires dual approval, the user who deletes an object must not be the one who
+// confirmed its deletion.
 func TestDualApproval(t *testing.T) {
 	t.Parallel()
 	amy, bert, c := name(t, "amy"), name(t, "bert"), admin(t)
@@ -52,10 +53,10 @@ func TestDualApproval(t *testing.T) {
 	rejected(t, asAmy.Delete(t.Context(), guarded), want...)
 	rejected(t, asAmy.Delete(t.Context(), guarded, client.DryRunAll), want...)
 	rejected(t, asAmy.DeleteAllOf(t.Context(), guarded, client.InNamespace(namespace)), want...)
-	rejected(t, clientOf(t, shared.DirectConfig(1)).Delete(t.Context(), kluster("production", c)), want...) // an administrator neither
+	rejected(t, clientOf(t, shared.DirectConfig(1)).Delete(t.Context(), kluster("production", c)), want...) // nor an administrator
 	accepted(t, asAmy.Delete(t.Context(), kluster("development", asAmy)))
 	accepted(t, asBert.Delete(t.Context(), guarded))
-	accepted(t, asAmy.Delete(t.Context(), guarded)) // it is going already
+	accepted(t, asAmy.Delete(t.Context(), guarded)) // it is being deleted already
 
 	rejected(t, asRobot.Delete(t.Context(), kluster("production", asRobot)), want...)
 	rejected(t, asRobot.Delete(t.Context(), kluster("production", asAmy)), want...) // a user that writes Secrets there can impersonate the robot

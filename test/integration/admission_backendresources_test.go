@@ -21,7 +21,8 @@ import (
 	typedmidonetv1 "groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned/typed/midonet/v1"
 )
 
-// A backend resource belongs to one Translation, whichever server is requested to give it to another one.
+// TestBackendResourceBelongsToOneTranslation checks that a backend resource belongs to one Translation, whichever API server
+// receives the requests.
 func TestBackendResourceBelongsToOneTranslation(t *testing.T) {
 	t.Parallel()
 	translations := func(config *rest.Config) typedmidonetv1.TranslationInterface {
@@ -103,7 +104,7 @@ func TestBackendResourceBelongsToOneTranslation(t *testing.T) {
 		t.Errorf("an update that leaves a conflict alone: %v", err)
 	}
 
-	// What is being deleted holds nothing.
+	// A Translation that is being deleted reserves nothing.
 	for _, name := range []string{holder.Name, taker.Name} {
 		if err := first.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)

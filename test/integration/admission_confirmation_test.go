@@ -15,8 +15,8 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
 
-// No user deletes a Project or a Kluster without confirming it, not even an administrator; who confirms and deletes immediately
-// succeeds, though the deletion reaches another replica.
+// TestDeletionNeedsConfirmation checks that no user, not even an administrator, can delete a Project or a Kluster without a
+// confirmation, and that a deletion immediately after the confirmation succeeds even if another replica receives it.
 func TestDeletionNeedsConfirmation(t *testing.T) {
 	t.Parallel()
 	namespace := freshNamespace(t, "confirm")
@@ -62,7 +62,8 @@ func withoutConfirmation(t *testing.T, c client.Client, object client.Object) er
 	return c.Patch(t.Context(), copyOf(object), mergePatch(`{"metadata":{"annotations":{"confirmation.gardener.cloud/deletion":null}}}`))
 }
 
-// DELETECOLLECTION deletes all that it selects, when all are confirmed, or none.
+// TestDeletionOfACollectionNeedsConfirmation checks that DELETECOLLECTION deletes all selected objects if all are confirmed, and
+// none otherwise.
 func TestDeletionOfACollectionNeedsConfirmation(t *testing.T) {
 	t.Parallel()
 	c, namespace := admin(t), freshNamespace(t, "collection")
@@ -105,7 +106,7 @@ func TestDeletionOfACollectionNeedsConfirmation(t *testing.T) {
 			t.Errorf("%s is not being deleted", name)
 		}
 	}
-	rejected(t, everything(), want) // those that are going do not help the one that lives
+	rejected(t, everything(), want) // those that are being deleted do not confirm the live one
 	accepted(t, confirm(t.Context(), c, klusters["k2"]))
 	accepted(t, everything())
 
@@ -129,8 +130,8 @@ func TestDeletionOfACollectionNeedsConfirmation(t *testing.T) {
 	}
 }
 
-// Controllers of Kubernetes have no exemption: a namespace that is going, or an owner that has been deleted, takes no Kluster with
-// it without a confirmation.
+// TestControllersNeedConfirmation checks that neither the namespace controller nor the garbage collector can delete a Kluster
+// without a confirmation.
 func TestControllersNeedConfirmation(t *testing.T) {
 	t.Parallel()
 	namespace := freshNamespace(t, "controllers")
@@ -155,7 +156,7 @@ func TestControllersNeedConfirmation(t *testing.T) {
 	}
 }
 
-// Each of Groundskeeper's plugins can be disabled by its name.
+// TestPluginsCanBeDisabled checks that each admission plugin can be disabled by its name.
 func TestPluginsCanBeDisabled(t *testing.T) {
 	t.Parallel()
 	namespace := freshNamespace(t, "off")

@@ -60,7 +60,8 @@ func registered(t *testing.T, c client.Client, k *kubernikusv1.Kluster) *kuberni
 	return k
 }
 
-// A user that has a cluster announced may create DiscoveryBackends there, regardless of the path of the request.
+// TestAnnouncingNeedsTheRight checks that a user who enables the announcement of a Kluster must be allowed to create
+// DiscoveryBackends in the target namespace, whatever the path of the request.
 func TestAnnouncingNeedsTheRight(t *testing.T) {
 	t.Parallel()
 	namespace, team := freshNamespace(t, "announce"), freshNamespace(t, "team")
@@ -125,11 +126,12 @@ func TestAnnouncingNeedsTheRight(t *testing.T) {
 	rejected(t, patch(anna, `{"namespace":"`+team+`"}`), words("spec.discovery.namespace", team))
 	rejected(t, patch(bert, `{"namespace":"`+team+`"}`), "spec.discovery.namespace", team)
 	allowed(t, team, gimbalv1.GroupName, "discoverybackends", []string{"create"}, anna)
-	eventually(t, func(context.Context) error { return patch(anna, `{"namespace":"`+team+`"}`) }) // a rejection is remembered for a while
+	eventually(t, func(context.Context) error { return patch(anna, `{"namespace":"`+team+`"}`) }) // rejections are cached for a while
 	accepted(t, as(t, anna).Patch(t.Context(), klusterIn(namespace, announced.Name, ""), annotate(), client.DryRunAll))
 }
 
-// Klusters on one router have dedicated ranges, whichever server is queried.
+// TestRangesOnOneRouter checks that Klusters on one router cannot have overlapping ranges, whichever API server receives the
+// requests.
 func TestRangesOnOneRouter(t *testing.T) {
 	t.Parallel()
 	bank, shop, router := freshNamespace(t, "bank"), freshNamespace(t, "shop"), uuid.NewString()

@@ -76,7 +76,7 @@ func updatingInProtobuf(how func(*gardenerv1beta1.Project)) attempt {
 
 func (f firm) attempts() map[string]struct {
 	attempt attempt
-	needs   []string // the verbs that are needed, none for users that may change the Project
+	needs   []string // the required verbs; none if the permission to change the Project suffices
 } {
 	joins := func(m gardenerv1beta1.ProjectMember) func(*gardenerv1beta1.Project) {
 		return func(p *gardenerv1beta1.Project) { p.Spec.Members = append(p.Spec.Members, m) }
@@ -147,7 +147,8 @@ func (f firm) attempts() map[string]struct {
 	}
 }
 
-// Guarded fields change only with the verb for them, however the request is made.
+// TestGuardedFieldsOfAProject checks that guarded fields of a Project can be changed only with the verb for them, by every kind of
+// request.
 func TestGuardedFieldsOfAProject(t *testing.T) {
 	t.Parallel()
 	f := newFirm(t)

@@ -15,7 +15,7 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// The status is no way to the spec, for users that may write it.
+// TestStatusIsNoWayToTheMembers checks that users with permission to write the status cannot change the spec by it.
 func TestStatusIsNoWayToTheMembers(t *testing.T) {
 	t.Parallel()
 	project, stan := newProject(t, "status", olivia()), name(t, "stan")
@@ -31,8 +31,8 @@ func TestStatusIsNoWayToTheMembers(t *testing.T) {
 	mustRemove(t, project)
 }
 
-// An owner hands the project over by right of ownership: the verb that owners usually have is not requested. No other client
-// becomes an owner, and no client comes along.
+// TestOwnersHandOver checks that an owner can transfer the project without the verb that owners usually have, and that the request
+// can neither make another user an owner nor add members.
 func TestOwnersHandOver(t *testing.T) {
 	t.Parallel()
 	oscar, anna, group := name(t, "oscar"), name(t, "anna"), name(t, "owners")
@@ -56,13 +56,13 @@ func TestOwnersHandOver(t *testing.T) {
 			}
 			rejected(t, asAnna.Patch(t.Context(), copyOf(project), owner(anna)), manageMembers, "spec.owner")
 			rejected(t, asOscar.Patch(t.Context(), copyOf(project), mergePatch(`{"spec":{"members":[]}}`)), manageMembers, "spec.members")
-			accepted(t, asOscar.Patch(t.Context(), project, owner("bob"), client.DryRunAll)) // a new user
+			accepted(t, asOscar.Patch(t.Context(), project, owner("bob"), client.DryRunAll)) // a new member
 			accepted(t, asOscar.Patch(t.Context(), project, owner(anna)))
 			want := []string{test.owner.Name + " admin", anna + " viewer owner"}
 			if diff := cmp.Diff(want, membersOf(project)); diff != "" {
 				t.Errorf("members (-want +got):\n%s", diff)
 			}
-			rejected(t, asOscar.Patch(t.Context(), copyOf(project), owner(oscar)), manageMembers, "spec.owner") // no way back
+			rejected(t, asOscar.Patch(t.Context(), copyOf(project), owner(oscar)), manageMembers, "spec.owner") // cannot be reverted
 			accepted(t, asAnna.Patch(t.Context(), project, owner("bob"), client.DryRunAll))
 			accepted(t, admin(t).Patch(t.Context(), project, mergePatch(`{"metadata":{"annotations":{"groundskeeper.io/paused":null}}}`)))
 			mustRemove(t, project)
@@ -70,7 +70,7 @@ func TestOwnersHandOver(t *testing.T) {
 	}
 }
 
-// Who may create Projects reports who belongs to a new one, and who owns it, but not what its clusters tolerate.
+// TestCreatorsOfProjects checks that the creator of a Project can set its members and owner, but not its tolerations.
 func TestCreatorsOfProjects(t *testing.T) {
 	t.Parallel()
 	carla := as(t, "carla", groupWith(t, "gardener.cloud:system:project-creation"))

@@ -72,15 +72,15 @@ rules:
 - {apiGroups: [GROUP], resources: [limits], verbs: [get, list, watch]}
 `
 
-// A policy whose parameters Groundskeeper's server cannot read rejects what it matches. The status page and the plugin report what
-// is missing, and the ClusterRole with the label gives it.
+// TestPoliciesWithParameters checks that a policy rejects the objects it matches if the API server cannot read its parameters, that
+// the status page and the plugin report the missing permission, and that a ClusterRole with the label grants it.
 func TestPoliciesWithParameters(t *testing.T) {
 	t.Parallel()
 	namespace, own := freshNamespace(t, "limits"), name(t, "limited")
 	apply := func(manifest string) {
 		t.Helper()
 		manifest = strings.NewReplacer("NAME", own, "GROUP", audit.WithheldGroup).Replace(manifest)
-		eventually(t, func(context.Context) error { // a kind that is new is not served immediately
+		eventually(t, func(context.Context) error { // a new kind is not served immediately
 			out, err := kubectl(t, manifest, "apply", "-f", "-")
 			if err != nil {
 				return fmt.Errorf("%w: %s", err, out)

@@ -70,7 +70,7 @@ func soon(t *testing.T, words string, request func(context.Context) error) {
 	})
 }
 
-// The samples that ship with Groundskeeper reject what they describe and nothing else.
+// TestSamplePolicies checks that the sample policies reject what they describe and nothing else.
 func TestSamplePolicies(t *testing.T) {
 	t.Parallel()
 	c := admin(t)
@@ -133,7 +133,7 @@ func TestSamplePolicies(t *testing.T) {
 		"the confirmation of a deletion, as usual": {patched(older, anna, `{"metadata":{"annotations":{"confirmation.gardener.cloud/deletion":"true"}}}`), ""},
 	}
 	for what, test := range tests {
-		// What is rejected comes first: then all policies are known, and what is allowed is allowed by them.
+		// Rejections are tested first: after them all policies are in effect, so that an accepted request was accepted by them.
 		if test.rejected != "" {
 			soon(t, test.rejected, test.request)
 			delete(tests, what)

@@ -12,7 +12,8 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
 
-// No request deletes a protected Kluster, confirmed or not, alone or among others.
+// TestTerminationProtection checks that no request deletes a protected Kluster, with or without confirmation, alone or in a
+// collection.
 func TestTerminationProtection(t *testing.T) {
 	t.Parallel()
 	const annotation = "kubernikus.cloud.sap/termination-protection"
@@ -44,7 +45,7 @@ func TestTerminationProtection(t *testing.T) {
 			t.Errorf("%s is being deleted", kluster.Name)
 		}
 	}
-	accepted(t, c.Delete(t.Context(), open)) // no value protects nothing
+	accepted(t, c.Delete(t.Context(), open)) // an empty value does not protect
 	_, err := kubectl(t, "", "annotate", "kluster", "--namespace", namespace, "guarded", annotation+"-")
 	accepted(t, err)
 	accepted(t, all(c))

@@ -101,7 +101,8 @@ func forgeries() map[string]forgery {
 	}
 }
 
-// Who confirmed a deletion is who did, regardless of the content of requests.
+// TestConfirmationCannotBeForged checks that the recorded user of a confirmation is the authenticated one, whatever the request
+// contains.
 func TestConfirmationCannotBeForged(t *testing.T) {
 	t.Parallel()
 	namespace, mallory := freshNamespace(t, "forged"), name(t, "mallory")
@@ -121,7 +122,7 @@ func TestConfirmationCannotBeForged(t *testing.T) {
 			}
 		})
 	}
-	// What another client confirmed stays theirs, and who takes a confirmation back takes the record with it.
+	// A confirmation by another user keeps that user's record, and removing a confirmation removes its record.
 	kluster := klusterIn(namespace, "theirs", "1.36.3")
 	accepted(t, admin(t).Create(t.Context(), kluster))
 	accepted(t, confirm(t.Context(), admin(t), kluster))

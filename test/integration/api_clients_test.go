@@ -34,7 +34,8 @@ type typed[T, L any] interface {
 	Patch(context.Context, string, types.PatchType, []byte, metav1.PatchOptions, ...string) (T, error)
 }
 
-// The generated clients work through the aggregator, in JSON and in protobuf, and read what the other wrote.
+// TestTypedClients checks that the generated clients work through the aggregator in JSON and in protobuf, and that each reads what
+// the other wrote.
 func TestTypedClients(t *testing.T) {
 	t.Parallel()
 	namespace := freshNamespace(t, "typed")

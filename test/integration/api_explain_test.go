@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// kubectl explain knows every field of every kind, and has a sentence for each.
+// TestExplain checks that kubectl explain describes every field of every kind.
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	for _, kind := range kinds() {

@@ -18,7 +18,7 @@ type badObject struct {
 	name string
 }
 
-// A bad object is rejected with one line that names the field, and kubectl fails.
+// TestBadObjects checks that an invalid object is rejected with one line that names the field, and that kubectl fails.
 func TestBadObjects(t *testing.T) {
 	t.Parallel()
 	namespace := freshNamespace(t, "bad")

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Each kind with each of kubectl's verbs, through the aggregator.
+// TestKubectl runs each verb of kubectl on each kind, through the aggregator.
 func TestKubectl(t *testing.T) {
 	t.Parallel()
 	for _, kind := range kinds() {
@@ -117,7 +117,7 @@ func (u user) appliesServerSide() {
 		u.t.Errorf("applying over a rival's field ends with: %v", err)
 	}
 	_, err := u.try(u.kind.manifest, append(apply, "--force-conflicts")...)
-	if u.kind.kind == "Kluster" { // its version cannot go back, by force neither
+	if u.kind.kind == "Kluster" { // its version cannot be decreased, not even with --force
 		u.rejected(err, "spec.version")
 	} else if generation := u.value("{.metadata.generation}"); err != nil || generation != "3" {
 		u.t.Errorf("applying by force: %v, generation %s", err, generation)
@@ -144,7 +144,7 @@ func (u user) deletes() {
 	}
 }
 
-// The examples that ship with Groundskeeper are applied unchanged.
+// TestExamples checks that the examples can be applied unchanged.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	out, err := kubectl(t, "", "apply", "-f", "../../artifacts/examples")

@@ -19,8 +19,8 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// Who created a Project is who requested it, regardless of the content of the request, and there always is an owner, who is a
-// member.
+// TestProjectIsItsCreators checks that the creator of a Project is the authenticated user, whatever the request contains, and that
+// a Project always has an owner, who is a member.
 func TestProjectIsItsCreators(t *testing.T) {
 	t.Parallel()
 	const serviceAccount = "system:serviceaccount:automation:robot"
@@ -70,7 +70,8 @@ func TestProjectIsItsCreators(t *testing.T) {
 	}
 }
 
-// Managers who apply the same manifest do not conflict, although the server adds the owner to its members.
+// TestAgreeingManagersOfAProject checks that field managers that apply the same manifest do not conflict, although the API server
+// adds the owner to the members.
 func TestAgreeingManagersOfAProject(t *testing.T) {
 	t.Parallel()
 	c := as(t, "carla", groupWith(t, "gardener.cloud:admin")) // to apply is to patch
@@ -100,7 +101,8 @@ func TestAgreeingManagersOfAProject(t *testing.T) {
 	}
 }
 
-// Server-side apply creates under the same rules, and later writes change neither the creator nor take the owner away.
+// TestProjectRemainsOwnedByItsCreator checks that server-side apply sets the creator and the owner on creation, and that later
+// writes can neither change the creator nor remove the owner.
 func TestProjectRemainsOwnedByItsCreator(t *testing.T) {
 	t.Parallel()
 	c := as(t, "carla", groupWith(t, "gardener.cloud:admin")) // to apply is to patch

@@ -36,8 +36,8 @@ type backups struct {
 	encryption string
 }
 
-// A store is encrypted and its key rotated while clients write; it is exported while they write, lost, and imported. The server
-// rejects what is not the whole of it. No namespace is lost, and everything continues as before.
+// TestBackup encrypts a store and rotates its key while clients write, exports it, deletes it, and imports the export. It checks
+// that an incomplete import is rejected, that no namespace is lost, and that controllers continue.
 func TestBackup(t *testing.T) {
 	rare(t)
 	t.Parallel()

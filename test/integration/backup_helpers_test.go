@@ -100,7 +100,7 @@ func (b *backups) interrupted(t *testing.T, path string) {
 	args := []string{"import", large, "--without-cluster", b.encryption, "--embedded-etcd-dir=" + dir}
 	c := start(t, ctx, apiserver, args...)
 	eventually(t, func(context.Context) error {
-		if !embeddedetcd.Exists(dir) { // the socket is there before the data
+		if !embeddedetcd.Exists(dir) { // the socket exists before the data
 			return errors.New("the import has no etcd yet")
 		}
 		_, err := os.Stat(filepath.Join(dir, "etcd", "client.sock"))

@@ -23,7 +23,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned"
 )
 
-// What a file configures as encrypted is encrypted in etcd, and read back; the rest is protobuf.
+// TestEncryptionAtRest checks that configured resources are encrypted in etcd and can be read, and that others are stored as
+// protobuf.
 func TestEncryptionAtRest(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -78,7 +79,7 @@ resources:
 	}
 }
 
-// The audit log reports who did what, as the policy requests it.
+// TestAuditLog checks that the audit log records requests according to the policy.
 func TestAuditLog(t *testing.T) {
 	t.Parallel()
 	log := filepath.Join(t.TempDir(), "audit.log")
@@ -124,7 +125,7 @@ rules:
 	})
 }
 
-// With a tracing configuration the server sends its traces to the collector.
+// TestTracing checks that the API server sends traces to the configured collector.
 func TestTracing(t *testing.T) {
 	t.Parallel()
 	collector := listen(t)

@@ -18,7 +18,8 @@ type badInput struct {
 	want []string
 }
 
-// What is wrong on the command line, in a file or with a server ends the process, with a line that reports what and where.
+// TestBadInput checks that mistakes on the command line, in files and with servers end the process with one line that names the
+// mistake and its location.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	in := newBadInputs(t)

@@ -29,7 +29,7 @@ const (
 type child struct {
 	cmd    *exec.Cmd
 	stderr *output
-	ended  chan error // receives how it ended, once
+	ended  chan error // receives the exit status once
 }
 
 // start runs a binary. It is killed when ctx or the test ends.

@@ -15,8 +15,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned"
 )
 
-// An API server that just started knows its clients as soon as it responds. It has their CAs from the management cluster, and would
-// take everybody for anonymous until it does.
+// TestClientsAreKnownFromTheStart checks that an API server authenticates clients as soon as it responds. It reads their CAs from
+// the management cluster, and until then would treat all clients as anonymous.
 func TestClientsAreKnownFromTheStart(t *testing.T) {
 	t.Parallel()
 	config, flags := thirdReplica(t)

@@ -26,8 +26,8 @@ import (
 	clientkubernikusv1 "groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned/typed/kubernikus/v1"
 )
 
-// An API server that is requested to stop takes no new connections, ends what it has begun, and ends well. Whatever it acknowledged
-// is stored.
+// TestAPIServerStopsGracefully checks that, on SIGTERM, an API server rejects new connections, completes requests in progress, and
+// exits with 0. All acknowledged writes are stored.
 func TestAPIServerStopsGracefully(t *testing.T) {
 	t.Parallel()
 	config, flags := thirdReplica(t)
@@ -93,7 +93,7 @@ func TestAPIServerStopsGracefully(t *testing.T) {
 	load.check(t, loaded)
 }
 
-// A controller manager that is requested to stop ends well.
+// TestManagerStopsGracefully checks that a controller manager exits with 0 on SIGTERM.
 func TestManagerStopsGracefully(t *testing.T) {
 	t.Parallel()
 	address := "127.0.0.1:" + freePort(t)
@@ -114,11 +114,11 @@ func TestManagerStopsGracefully(t *testing.T) {
 // load is several clients that create Klusters until the server has been deleted.
 type load struct {
 	wg       sync.WaitGroup
-	underWay chan struct{} // closed when there is some
-	failed   chan error    // what ended the workers
+	underWay chan struct{} // closed after the first one
+	failed   chan error    // the errors that ended the workers
 
 	mu     sync.Mutex
-	stored []string // what was acknowledged
+	stored []string // the acknowledged writes
 }
 
 func startLoad(t *testing.T, klusters clientkubernikusv1.KlusterInterface) *load {

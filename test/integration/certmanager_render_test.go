@@ -32,7 +32,8 @@ func secretsOf(t *testing.T, all manifests) []string {
 // ofEtcd are the Secrets that the controller manager makes for an etcd.
 var ofEtcd = []string{"Secret groundskeeper-etcd-tls", "Secret groundskeeper-etcd-client-tls"}
 
-// The component continues top of every installation that has an API server. test/certmanager proves that what it makes works.
+// TestInstallationsWithCertManager checks that the component can be combined with every installation that has an API server.
+// test/certmanager tests the resulting certificates.
 func TestInstallationsWithCertManager(t *testing.T) {
 	t.Parallel()
 	const signed, own = "install/cert-manager", "install/cert-manager/own-issuer"

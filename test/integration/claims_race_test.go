@@ -29,7 +29,8 @@ const storePrefix = "/registry-groundskeeper"
 // contender is one of those that want the same name at the same time. It returns the name of what it created.
 type contender func(ctx context.Context) (string, error)
 
-// Projects that want one namespace, created immediately through two API servers and in every way there is: one gets it.
+// TestSoakNamespaceIsClaimedOnce creates Projects that specify the same namespace concurrently, through two API servers and with
+// all kinds of requests, and checks that exactly one succeeds.
 func TestSoakNamespaceIsClaimedOnce(t *testing.T) {
 	t.Parallel()
 	ways := []func(*versioned.Clientset, string, string) contender{postProject, applyProject, generateProject}
@@ -53,8 +54,8 @@ func TestSoakNamespaceIsClaimedOnce(t *testing.T) {
 	historyAgrees(t)
 }
 
-// DiscoveryBackends named by region, us-east and us-east-1, in two namespaces at the same time: one of them gets its name. The
-// names are wanted again in every round, so that they are given back too.
+// TestSoakBackendNamesExcludeEachOther creates the DiscoveryBackends us-east and us-east-1 in two namespaces concurrently, and
+// checks that exactly one succeeds. Each round uses the same names, so it also checks that deletion releases them.
 func TestSoakBackendNamesExcludeEachOther(t *testing.T) {
 	t.Parallel()
 	us := name(t, "us")

@@ -65,8 +65,8 @@ func (d *descent) watchStages(t *testing.T) *screen {
 	return out
 }
 
-// A cluster that is announced loses its traffic first, then its announcement; nothing in it is touched before. Columns, events and
-// metrics report how far it is, as kubectl shows them.
+// TestDeorbitAnnounced checks that Deorbit first drains the traffic of an announced cluster, then withdraws the announcement, and
+// only then changes anything in the cluster; and that columns, events and metrics report the progress.
 func TestDeorbitAnnounced(t *testing.T) {
 	t.Parallel()
 	d := newDescent(t)

@@ -93,7 +93,7 @@ func testDeorbitFreeze(t *testing.T, o *orbit) {
 		t.Fatal(err)
 	}
 
-	// What is as it should be is not written, and what a user changed is.
+	// A correct object is not written, and a manual change is reverted.
 	policy, binding := &admissionv1.ValidatingAdmissionPolicy{}, &admissionv1.ValidatingAdmissionPolicyBinding{}
 	key := client.ObjectKey{Name: "groundskeeper-deorbit"}
 	policy.Name, binding.Name = key.Name, key.Name
@@ -132,7 +132,7 @@ func testDeorbitFreeze(t *testing.T, o *orbit) {
 	o.thaw("frozen")
 }
 
-// A cluster before Kubernetes 1.30 has webhooks that lead nowhere.
+// testDeorbitFreezeByWebhooks covers clusters before Kubernetes 1.30, which have webhooks without a backend instead of policies.
 func testDeorbitFreezeByWebhooks(t *testing.T, o *orbit) {
 	o.space("frozen2")
 	o.create(balancer("frozen2", "web"))
@@ -202,7 +202,8 @@ func responded(r *http.Request, object any) *http.Response {
 	return &http.Response{StatusCode: http.StatusOK, Request: r, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(body))}
 }
 
-// A webhook that no client reaches is removed after two checks, one that responds is respected.
+// testDeorbitWebhooks checks that a webhook that cannot be called is deleted after two checks, and that one that responds is
+// respected.
 func testDeorbitWebhooks(t *testing.T, o *orbit) {
 	o.space("hooked")
 	var allows atomic.Bool
@@ -227,7 +228,7 @@ func testDeorbitWebhooks(t *testing.T, o *orbit) {
 	}
 	dear, web := balancer("hooked", "dear"), balancer("hooked", "web")
 	o.create(dear, web)
-	o.policies.FloatingIPs = kubernikusv1.DeletionPolicyRetain // updates have to get through as well
+	o.policies.FloatingIPs = kubernikusv1.DeletionPolicyRetain // updates have to be admitted as well
 	o.must(kubernikusv1.DeorbitServices)
 	const nowhere = "https://127.0.0.1:1/validate"
 	config := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "hooked"}, Webhooks: []admissionv1.ValidatingWebhook{
@@ -285,7 +286,7 @@ func testDeorbitWebhooks(t *testing.T, o *orbit) {
 	if removed := fmt.Sprint(o.deleted); !strings.Contains(removed, "MutatingWebhookConfiguration") || !strings.Contains(removed, "webhook down.example.com blocked deletions") {
 		t.Error(removed)
 	}
-	o.stays(dear, web) // the respondent decides
+	o.stays(dear, web) // the webhook decides
 	allows.Store(true)
 	o.finish(kubernikusv1.DeorbitServices)
 	o.reclaim(dear, web)
@@ -297,7 +298,8 @@ func testDeorbitWebhooks(t *testing.T, o *orbit) {
 	}
 }
 
-// A process that ends between any two writes, before or after the API server got the last one, changes nothing in the end.
+// testDeorbitKills checks that a process that exits between any two writes, before or after the API server received the last one,
+// does not change the result.
 func testDeorbitKills(t *testing.T, o *orbit) {
 	const ns = "kills"
 	o.space(ns)
@@ -390,8 +392,8 @@ func (o *orbit) slips(namespace string) {
 	})
 }
 
-// An API server that does not know Groundskeeper, or denies its requests, is an error in each stage; the cluster's id is queried
-// likewise.
+// testDeorbitRejections checks that an API server that rejects Groundskeeper's credentials or requests is an error in each stage,
+// and when reading the ID of the cluster.
 func testDeorbitRejections(t *testing.T, o *orbit) {
 	anonymous := rest.AnonymousClientConfig(o.config)
 	anonymous.BearerToken = "nobody-knows-it"

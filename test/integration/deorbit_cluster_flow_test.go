@@ -17,8 +17,8 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
 
-// The stages of Deorbit inside a workload cluster, against a real API server with its own controllers. The flows share a cluster
-// and come one after the other; what another driver has is there all the time, and no client touches it.
+// TestDeorbitCluster runs the stages of Deorbit inside a workload cluster, against a real API server with its own controllers. The
+// flows share a cluster and run serially. Resources of other drivers exist all the time, and must not be changed.
 func TestDeorbitCluster(t *testing.T) {
 	t.Parallel()
 	p := newWorkloadPlane(t)
@@ -131,7 +131,7 @@ func testDeorbitClaims(t *testing.T, o *orbit) {
 	o.absent(kept, failing)
 }
 
-// With the policy Retain nothing is deleted, and everything is recorded.
+// testDeorbitRetainedVolumes checks that, with the policy Retain, nothing is deleted and everything is recorded.
 func testDeorbitRetainedVolumes(t *testing.T, o *orbit) {
 	o.space("retained")
 	volume, claim := o.bound("retained", "retained", cinderDriver, corev1.PersistentVolumeReclaimDelete)
@@ -205,7 +205,7 @@ func testDeorbitSnapshots(t *testing.T, o *orbit) {
 		})
 	}
 	o.stays(content, keptContent)
-	o.reclaim(own, kept, aloneContent) // the snapshot controller did its part
+	o.reclaim(own, kept, aloneContent) // the snapshot controller has completed its part
 	o.absent(own, kept, aloneContent)
 	o.remains(kubernikusv1.DeorbitSnapshots, "VolumeSnapshotContent", "ours", "it is being deleted since")
 	o.reclaim(content)
@@ -225,7 +225,7 @@ func testDeorbitServices(t *testing.T, o *orbit) {
 	o.create(web, keeps, was, inside)
 
 	o.policies.LoadBalancers = kubernikusv1.DeletionPolicyRetain
-	if report := o.finish(kubernikusv1.DeorbitServices); len(report.Retained) != 3 || len(report.Seen.Services) != 3 { // one is another provider's
+	if report := o.finish(kubernikusv1.DeorbitServices); len(report.Retained) != 3 || len(report.Seen.Services) != 3 { // one belongs to another provider
 		t.Errorf("%+v", report)
 	}
 	o.stays(web, keeps)

@@ -112,7 +112,7 @@ func newWreck(t *testing.T) *wreck {
 	tag := map[string]string{"cinder.csi.openstack.org/cluster": k.CSIClusterID()}
 	w.server = w.cloud.AddServer("garden", w.network, "10.0.0.5", "ACTIVE")
 	w.cloud.AddVolume("garden", fake.Volume{Name: "pinned", Metadata: tag, AttachedTo: []string{w.server}})
-	for i := range 3 { // more than a page has
+	for i := range 3 { // more than one page
 		litter(w.cloud, k, fmt.Sprint("gone-", i))
 	}
 	w.cloud.AddVolume("garden", fake.Volume{Name: "another's", Metadata: map[string]string{"cinder.csi.openstack.org/cluster": "web-2"}})
@@ -194,8 +194,8 @@ func (w *wreck) has(t *testing.T, want ...string) {
 	})
 }
 
-// A cloud that breaks while Deorbit checks it loses nothing by such a check, neither in Verify nor in Release: not when a listing
-// fails, nor its second page, nor when the credentials end. When it is whole again, what has to be deleted is deleted.
+// TestDeorbitBrokenCloud checks that a cloud that fails during Verify or Release causes no loss, whether a list fails, its second
+// page, or the credentials expire; and that the remaining resources are deleted once the cloud works again.
 func TestDeorbitBrokenCloud(t *testing.T) {
 	t.Parallel()
 	w := newWreck(t)
@@ -244,7 +244,7 @@ func TestDeorbitBrokenCloud(t *testing.T) {
 	w.stands(t, kubernikusv1.DeorbitRelease)
 	all := &breakage{name: "everything", hits: reads("/"), status: http.StatusInternalServerError}
 	w.gate.set(broken(all))
-	w.fails(t, all) // no look that began before sees a part of what comes
+	w.fails(t, all) // no earlier check sees a part of these
 	litter(w.cloud, w.k, "late")
 	last := secondPage()
 	w.spared(t, last, cut())

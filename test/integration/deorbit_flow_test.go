@@ -182,7 +182,7 @@ func (d *descent) landed(t *testing.T) {
 	eventually(t, func(ctx context.Context) error { return confirmDeleted(ctx, d.c, d.secret) })
 }
 
-// A cluster is deleted, and leaves behind only what is to be kept and what is of others.
+// TestDeorbit checks that the deletion of a cluster leaves only retained resources and those of other owners.
 func TestDeorbit(t *testing.T) {
 	t.Parallel()
 	d := newDescent(t)
@@ -191,7 +191,7 @@ func TestDeorbit(t *testing.T) {
 	d.landed(t)
 }
 
-// A manager that is killed in each stage is followed by one that continues, and the end is the same.
+// TestDeorbitKilled kills the manager in each stage, and checks that its successor continues with the same result.
 func TestDeorbitKilled(t *testing.T) {
 	t.Parallel()
 	d := newDescent(t)
@@ -222,7 +222,8 @@ func TestDeorbitKilled(t *testing.T) {
 	d.landed(t)
 }
 
-// With cloud controllers that are dead the stages that wait for them are left, and OpenStack is cleaned up even so.
+// TestDeorbitDeadCloudControllers checks that Deorbit leaves the stages that wait for cloud controllers when those do not run, and
+// still cleans up OpenStack.
 func TestDeorbitDeadCloudControllers(t *testing.T) {
 	t.Parallel()
 	d := newDescent(t)
@@ -231,7 +232,7 @@ func TestDeorbitDeadCloudControllers(t *testing.T) {
 	d.remove(t)
 	d.is(t, d.k, kubernikusv1.ConditionDeorbited, "True/Deorbited")
 	d.standin.SetDead(false)
-	// What the cluster still has is its own business: the volumes behind it have been deleted.
+	// The objects in the cluster do not matter: the volumes behind them have been deleted.
 	eventually(t, func(ctx context.Context) error {
 		kept := &corev1.PersistentVolumeList{}
 		if err := d.o.c.List(ctx, kept); err != nil || len(kept.Items) != 1 {

@@ -80,7 +80,7 @@ func (k *killer) meddle(w http.ResponseWriter, r *http.Request, next http.Handle
 		finish(r, next)
 	}
 	k.kill()
-	panic(http.ErrAbortHandler) // there is no server to respond
+	panic(http.ErrAbortHandler) // the server is not running
 }
 
 // decide reports what becomes of a write.
@@ -157,7 +157,7 @@ type doomed struct {
 	apiGate *gate
 	killer  *killer
 	flags   []string
-	// What has to go from the cloud, and stays what has to stay there, by their ids.
+	// The resources that must be deleted from the cloud, and those that must remain, by ID.
 	deletes, stays map[string]string
 }
 
@@ -269,8 +269,8 @@ func (d *doomed) down(t *testing.T) {
 	eventually(t, func(ctx context.Context) error { return confirmDeleted(ctx, d.c, d.k) })
 }
 
-// At each write of a Deorbit, to the cluster, to the cloud and to the API server, the manager is killed twice: before the
-// write, and when it is done, but the manager does not know. The end is the same.
+// TestDeorbitKilledAtEveryWrite kills the manager twice at each write of a Deorbit to the cluster, the cloud and the API server:
+// before the write, and after it but before the response. The result must be the same.
 func TestDeorbitKilledAtEveryWrite(t *testing.T) {
 	rare(t)
 	t.Parallel()
@@ -310,7 +310,7 @@ func kindOf(write string) string {
 	return method + " " + path.Base(path.Dir(address))
 }
 
-// The manager is killed at random, while the cloud controllers are slow and fail.
+// TestSoakDeorbitKilled kills the manager at random, while the cloud controllers are slow and fail.
 func TestSoakDeorbitKilled(t *testing.T) {
 	t.Parallel()
 	for round := range rounds(t, 0) {

@@ -45,8 +45,8 @@ func newHole(t *testing.T) string {
 // stuckConfig has one worker, so that whatever holds a worker blocks all.
 var stuckConfig = strings.Replace(deorbitConfig, "enabled: true", "enabled: true\n    concurrentSyncs: 1", 1)
 
-// Ten clusters whose API servers accept connections and never respond, and ten more whose cloud does the same, delay no other one:
-// it has been deleted while these are still where they were.
+// TestDeorbitAmongStuckOnes checks that ten clusters whose API servers accept connections and never respond, and ten whose cloud
+// does the same, do not delay the deletion of another cluster.
 func TestDeorbitAmongStuckOnes(t *testing.T) {
 	rare(t)
 	t.Parallel()

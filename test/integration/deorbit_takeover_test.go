@@ -40,7 +40,7 @@ func (o *takeover) freeze(t *testing.T, at *gate, kind string, concurrent int) (
 	t.Helper()
 	leader, _ := leaderOf(t, o.Managers)
 	pid, thawed, stopped := leader.PID(), make(chan struct{}), make(chan struct{})
-	if pid == 0 { // which would be this process itself
+	if pid == 0 { // 0 would be this process
 		t.Fatalf("%s has ended", leader.Name())
 	}
 	var mu sync.Mutex
@@ -50,7 +50,7 @@ func (o *takeover) freeze(t *testing.T, at *gate, kind string, concurrent int) (
 			next.ServeHTTP(w, r)
 			return
 		}
-		body(r) // all of it has to have arrived
+		body(r) // all requests must have arrived
 		mu.Lock()
 		arrived++
 		turn := arrived
@@ -65,7 +65,7 @@ func (o *takeover) freeze(t *testing.T, at *gate, kind string, concurrent int) (
 		}
 		select {
 		case <-stopped:
-		case <-thawed: // too few have arrived, and the test is over
+		case <-thawed: // the test ended before all requests arrived
 		}
 		response := finish(r, next)
 		<-thawed
@@ -124,9 +124,9 @@ func (o *takeover) survives(t *testing.T, at *gate, kind string, concurrent int,
 	}
 }
 
-// A leader is stopped while it deletes claims, the next one while it deletes what is left in the cloud. When they continue, others
-// have done all that, and nothing is written by who was stopped, with as many deletions as it had before it. No process is stopped
-// between the fence and the sending: no check can come so late that this does not happen, and such a write arrives.
+// TestDeorbitTakenOver pauses a leader while it deletes PersistentVolumeClaims, and the next one while it deletes resources in the
+// cloud. When they continue, others have completed both, and the paused leaders must not write. No process is paused between the
+// check of the fence and the request: a write that passed the check arrives.
 func TestDeorbitTakenOver(t *testing.T) {
 	t.Parallel()
 	o := &takeover{descent: newDescent(t, func(p *plane.Options) { p.Managers = 2 }),
@@ -141,7 +141,7 @@ func TestDeorbitTakenOver(t *testing.T) {
 		}
 	}
 	o.standin.SetDead(true)
-	for i := range 4 * cluster.Parallel { // there is more to delete than what is under way
+	for i := range 4 * cluster.Parallel { // more resources have to be deleted than are in progress
 		o.o.create(pending("shop", fmt.Sprint("many-", i), "cinder"))
 	}
 	waits := func() {
@@ -155,7 +155,7 @@ func TestDeorbitTakenOver(t *testing.T) {
 			return nil
 		})
 	}
-	const oneByOne = 1 // how things of a cloud are deleted
+	const oneByOne = 1 // deletions in the cloud
 	o.survives(t, o.clusterGate, "/persistentvolumeclaims/", cluster.Parallel, func() { o.remove(t) }, waits)
 	o.survives(t, o.cloudGate, "/", oneByOne, func() { o.standin.SetDead(false) },
 		func() { o.is(t, o.k, kubernikusv1.ConditionDeorbited, "True/Deorbited") })

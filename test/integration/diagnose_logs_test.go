@@ -17,14 +17,15 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned"
 )
 
-// Every line that a binary writes with --logging-format=json, regardless of its author, is an object with ts, level and msg.
+// TestLogsAreJSON checks that every line that a binary logs with --logging-format=json is an object with ts, level and msg,
+// whatever library wrote it.
 func TestLogsAreJSON(t *testing.T) {
 	t.Parallel()
 	const format = "--logging-format=json"
 	admin := shared.AdminKubeconfig()
 	for name, begin := range map[string]func(t *testing.T) *child{
 		apiserver: func(t *testing.T) *child {
-			s := standalone(t, format, "-v=4", "--embedded-etcd-dir="+t.TempDir(), "--tracing-config-file="+write(t, // Takes the traces
+			s := standalone(t, format, "-v=4", "--embedded-etcd-dir="+t.TempDir(), "--tracing-config-file="+write(t, // Receives the traces
 				"apiVersion: apiserver.config.k8s.io/v1\nkind: TracingConfiguration\nendpoint: 127.0.0.1:"+unusedPort+"\nsamplingRatePerMillion: 1000000\n"))
 			if _, err := versioned.NewForConfigOrDie(s.config).GardenerV1beta1().Projects().List(t.Context(), metav1.ListOptions{}); err != nil {
 				t.Fatal(err)
@@ -60,7 +61,7 @@ func TestLogsAreJSON(t *testing.T) {
 			for _, line := range process.stderr.lines() {
 				var fields struct{ TS, Level, Msg string }
 				if err := json.Unmarshal([]byte(line), &fields); err != nil {
-					if !strings.HasPrefix(line, "error: ") { // the last word of a process that fails is for users
+					if !strings.HasPrefix(line, "error: ") { // the last line of a failed process is written for users
 						t.Errorf("%v: %s", err, line)
 					}
 					continue

@@ -75,7 +75,7 @@ func (l *looked) traceOfRequest(t *testing.T, project string) {
 	if err := l.KubeconfigFor(kubeconfig, "alice"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func(ctx context.Context) error { // until the right is known
+	eventually(t, func(ctx context.Context) error { // until the permission is in effect
 		cmd := exec.CommandContext(ctx, l.Kubectl(), "--kubeconfig="+kubeconfig, "get", "project", project)
 		cmd.Env = append(os.Environ(), "KUBECACHEDIR="+t.TempDir())
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -92,13 +92,13 @@ func (l *looked) traceOfRequest(t *testing.T, project string) {
 		if len(served) == 0 {
 			return errors.New("Groundskeeper's server has no span of the request")
 		}
-		last := served[len(served)-1] // earlier ones may have been rejected
+		last := served[len(served)-1] // earlier requests may have been rejected
 		proxied, err := l.parentOf(last)
 		if err != nil {
 			return err
 		}
 		received := proxied
-		for received.parent != "" { // kube-apiserver has spans of its filters in between
+		for received.parent != "" { // kube-apiserver adds spans of its filters
 			if received, err = l.parentOf(received); err != nil {
 				return err
 			}
@@ -195,7 +195,7 @@ func (l *looked) apiserverPages(t *testing.T) {
 		t.Errorf("the status is %s", page)
 	}
 	for path, want := range map[string]string{
-		"/statusz/groundskeeper": "name: " + apiserver, "/statusz": "apiserver statusz", "/flagz": "[BackendResources]\n", // what is between a flag and its value changes
+		"/statusz/groundskeeper": "name: " + apiserver, "/statusz": "apiserver statusz", "/flagz": "[BackendResources]\n", // the separator between a flag and its value differs
 		"/readyz": "ok", "/livez": "ok",
 	} {
 		if body, err := read(own, path, "text/plain"); err != nil || !strings.Contains(body, want) {

@@ -31,14 +31,14 @@ import (
 	"groundskeeper.io/groundskeeper/test/plane"
 )
 
-// Projects are created, changed and deleted while Groundskeeper's processes are killed at any moment and started again. Whatever a
-// server reported it did is done, and in the end everything is as it should be.
+// TestSoakKilledProcessesConverge creates, changes and deletes Projects while Groundskeeper's processes are killed at random and
+// restarted. It checks that all acknowledged writes are stored and that the final state is the desired one.
 func TestSoakKilledProcessesConverge(t *testing.T) {
 	rare(t)
 	t.Parallel()
 	p := startPlane(t, plane.Options{
 		Dir: filepath.Join(t.TempDir(), "plane"), APIServers: 1, Managers: 1, ManagerConfig: write(t, managerConfig(2*time.Second)),
-		APIServerFlags: []string{"--etcd-compaction-interval=0"}, // the history is evidence
+		APIServerFlags: []string{"--etcd-compaction-interval=0"}, // the history is needed for diagnosis
 	})
 	c := &chaos{Plane: p, client: clientOf(t, p.Config()), living: map[string]*gardenerv1beta1.Project{}, dead: map[string]*gardenerv1beta1.Project{}}
 	for round := range rounds(t, 5) {
@@ -73,7 +73,7 @@ const (
 func (c *chaos) round(t *testing.T, victims []*plane.Process, after int64) {
 	t.Helper()
 	var work sync.WaitGroup
-	for _, project := range c.surplus() { // what was settled long ago is deleted too
+	for _, project := range c.surplus() { // objects that have settled are deleted, too
 		work.Go(func() { c.delete(t, project) })
 	}
 	begin := c.confirmed.Load()

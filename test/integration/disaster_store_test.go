@@ -36,8 +36,9 @@ type losses struct {
 	old, young *gardenerv1beta1.Project
 }
 
-// A server whose store is not the one that the cluster knows does not start, and no namespace is lost; not even while the garbage
-// collector finds and deletes what really has no owner any more. What the server requests lets it start, once.
+// TestLostStore checks that an API server does not start on a store other than the recorded one, and that no namespace is lost
+// meanwhile, even though the garbage collector deletes objects whose owner does not exist. The documented override lets it start
+// once.
 func TestLostStore(t *testing.T) {
 	rare(t)
 	t.Parallel()
@@ -52,7 +53,7 @@ func TestLostStore(t *testing.T) {
 	t.Run("empty, and a new garbage collector", func(t *testing.T) {
 		own := l.replaceStore(t, "")
 		l.rejection(t, "it is empty")
-		restart(t, l.KubeControllerManager) // it has to request every owner that it sees
+		restart(t, l.KubeControllerManager) // it has to get every owner again
 		l.nothingIsCollected(t)
 		l.replaceStore(t, own)
 		restart(t, l.server)

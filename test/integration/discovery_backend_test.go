@@ -170,7 +170,7 @@ func (d *clusters) outage(t *testing.T) {
 	signal := func(s syscall.Signal) {
 		t.Helper()
 		pid := server.PID()
-		if pid == 0 { // which would be this process itself
+		if pid == 0 { // 0 would be this process
 			t.Fatalf("%s has ended", server.Name())
 		}
 		if err := syscall.Kill(pid, s); err != nil {

@@ -20,7 +20,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 )
 
-// A discoverer is a process between two clusters.
+// TestDiscoverer runs discoverers between two clusters.
 func TestDiscoverer(t *testing.T) {
 	t.Parallel()
 	d := newClusters(t)

@@ -220,7 +220,7 @@ func (v *discovered) requests(user string) []requests {
 		return err
 	})
 	var found []requests
-	for line := range bytes.Lines(content[:bytes.LastIndexByte(content, '\n')+1]) { // the last one may be in the making
+	for line := range bytes.Lines(content[:bytes.LastIndexByte(content, '\n')+1]) { // the last line may be incomplete
 		var r requests
 		if err := json.Unmarshal(line, &r); err != nil {
 			v.t.Fatal(err)

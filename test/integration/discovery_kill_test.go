@@ -87,7 +87,7 @@ func (d *clusters) kills(t *testing.T) {
 			t.Errorf("round %d: %d copies", round, len(found))
 		}
 		c.terminate()
-		before, next := v.versions(), v.run() // which finds nothing to do
+		before, next := v.versions(), v.run() // it has nothing to do
 		v.leads(next)
 		if err := diffError(before, v.versions()); err != nil {
 			t.Error(err)

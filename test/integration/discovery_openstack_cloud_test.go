@@ -121,7 +121,7 @@ func (v *clouded) balancer(project string, addresses ...string) (id, pool string
 // has waits until a namespace has these copies, "id address address", where an address with a ! is not ready.
 func (v *clouded) has(namespace string, want ...string) {
 	v.t.Helper()
-	want = slices.Sorted(slices.Values(want)) // a copy: it may be the caller's
+	want = slices.Sorted(slices.Values(want)) // a copy, because the caller may change it
 	finally(v.t, func(ctx context.Context) error {
 		services, parts := &corev1.ServiceList{}, &discoveryv1.EndpointSliceList{}
 		own := []client.ListOption{client.InNamespace(namespace), client.MatchingLabels{gimbalv1.LabelBackend: v.name}}

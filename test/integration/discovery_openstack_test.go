@@ -24,7 +24,7 @@ import (
 
 const octaviaPath = "/load-balancer"
 
-// A discoverer is a process between a cloud and a cluster.
+// TestOpenStackDiscoverer runs discoverers between a cloud and a cluster.
 func TestOpenStackDiscoverer(t *testing.T) {
 	t.Parallel()
 	d := newOpenStackClusters(t)
@@ -191,7 +191,7 @@ func (d *clusters) cloudProjects(t *testing.T) {
 	v.cloud.AddMember(pool, fake.Member{Address: "10.1.0.2", Port: 8080, Weight: 1})
 	v.has(v.ns, id+" 10.1.0.1 10.1.0.2")
 	c.terminate()
-	c = v.run(cloudPassword) // which has never seen what the project has
+	c = v.run(cloudPassword) // it has never listed the resources of the project
 	v.ready(c)
 	v.cloud.RemoveLoadBalancer(late)
 	v.has(blog)
@@ -221,7 +221,7 @@ func (d *clusters) cloudSuspicious(t *testing.T) {
 	before := v.versions()
 	v.cloud.Inject(fake.Fault{Path: octaviaPath + "/v2.0/lbaas/loadbalancers", Status: http.StatusOK, Body: `{"loadbalancers": []}`, Times: 1})
 	c.message("A listing of the backend lacks most services")
-	v.requested(13) // one a second
+	v.requested(13) // one per second
 	v.unchanged("one wrong listing", before)
 	for _, id := range ids[1:] {
 		v.cloud.RemoveLoadBalancer(id)
@@ -251,7 +251,7 @@ func (d *clusters) cloudMaintenance(t *testing.T) {
 	drained := v.cloud.AddMember(pool, fake.Member{Address: "10.1.0.2", Port: 8080})
 	v.has(v.ns, id+" 10.1.0.1! 10.1.0.2!")
 	withhold(false)
-	v.has(v.ns, id+" 10.1.0.1 10.1.0.2!") // which drains automatically
+	v.has(v.ns, id+" 10.1.0.1 10.1.0.2!") // it drains automatically
 	v.cloud.ChangeMember(drained, func(m *fake.Member) { m.Weight = 1 })
 	v.has(v.ns, id+" 10.1.0.1 10.1.0.2")
 }

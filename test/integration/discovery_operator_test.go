@@ -170,7 +170,7 @@ func (d *discoveryPlane) life(t *testing.T) {
 	})
 	d.is(t, backend, gimbalv1.ConditionAvailable, "True/DiscovererRunning")
 
-	// What was written is found again by its managed fields: a correction does not continue indefinitely.
+	// The controller recognizes its writes by their managed fields, so corrections do not continue indefinitely.
 	before := d.writes(t, backend.Name)
 	change(deployment, func() { deployment.Spec.Template.Spec.Containers[0].Image = "other" })
 	is("its image back", func() bool { return deployment.Spec.Template.Spec.Containers[0].Image == "groundskeeper-discoverer" })

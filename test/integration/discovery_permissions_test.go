@@ -21,7 +21,7 @@ import (
 // confined: the discoverer of a backend outside the admin namespaces works in its own, and requests nothing beyond.
 func (d *clusters) confined(t *testing.T) {
 	v := d.discover(t, true)
-	other := d.discover(t, false) // there is something beyond
+	other := d.discover(t, false) // there is another object
 	other.create(other.b, other.service("web"))
 	v.create(v.b, v.service("web"), v.slice("web", "a", "10.1.0.1"))
 	v.leads(v.run())
@@ -79,7 +79,7 @@ func (v *discovered) rejectSlices() {
 		&admissionregistrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: meta, Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
 			PolicyName: v.name, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
 		}})
-	eventually(v.t, func(ctx context.Context) error { // a policy works some time after it is written
+	eventually(v.t, func(ctx context.Context) error { // a policy takes effect some time after it is written
 		slice := v.slice("x", "x")
 		slice.Labels[gimbalv1.LabelService] = "denied"
 		if err := v.c.Create(ctx, slice); apierrors.IsInvalid(err) {

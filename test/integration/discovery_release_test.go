@@ -23,8 +23,8 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 )
 
-// Without an image for discoverers, a backend reports NoImage and can be deleted. The copies of a discoverer that was started manually,
-// the references to them and a leftover Deployment are deleted with it.
+// TestDeleteBackendWithoutImage checks that a backend without an image for discoverers reports NoImage and can be deleted,
+// including the copies of a discoverer that was started manually, the references to them, and a leftover Deployment.
 func TestDeleteBackendWithoutImage(t *testing.T) {
 	t.Parallel()
 	c, shop := admin(t), freshNamespace(t, "shop")

@@ -70,7 +70,7 @@ func (h *hooked) documentation(t *testing.T) {
 				t.Error(problem)
 			}
 		})
-	} // The example is left by the pages that do not delete it.
+	} // Some pages do not delete the example.
 	for _, args := range [][]string{
 		{"annotate", "projects", "--all", "confirmation.gardener.cloud/deletion=true"},
 		{"delete", "project", "example", "--ignore-not-found", "--timeout=60s"},

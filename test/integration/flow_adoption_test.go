@@ -68,8 +68,8 @@ func untouched(t *testing.T, namespace *corev1.Namespace) {
 	}
 }
 
-// A namespace that does not name the Project, or names another one, is rejected, and nothing in it changes. It is taken once it
-// names the Project, and left alone when the Project is deleted before that.
+// TestForeignNamespaceIsRejected checks that a namespace without the name of the Project, or with another name, is rejected and not
+// changed; that it is adopted once it has the name, and left alone if the Project is deleted before.
 func TestForeignNamespaceIsRejected(t *testing.T) {
 	t.Parallel()
 	for what, test := range map[string]struct {
@@ -119,7 +119,7 @@ func TestForeignNamespaceIsRejected(t *testing.T) {
 	}
 }
 
-// A system namespace can not even be requested.
+// TestSystemNamespaceIsRejected checks that a Project cannot specify a system namespace.
 func TestSystemNamespaceIsRejected(t *testing.T) {
 	t.Parallel()
 	for _, namespace := range []string{"kube-system", "default", "groundskeeper-system", "gardens"} {
@@ -130,7 +130,7 @@ func TestSystemNamespaceIsRejected(t *testing.T) {
 	}
 }
 
-// A namespace that is being deleted is waited for, and then recreated.
+// TestTerminatingNamespaceIsWaitedFor checks that a Project waits for the deletion of its namespace, and then recreates it.
 func TestTerminatingNamespaceIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	project := name(t, "waits")
@@ -138,7 +138,7 @@ func TestTerminatingNamespaceIsWaitedFor(t *testing.T) {
 	newNamespace(t, namespace)
 	deleted(t, namespace)
 	c := admin(t)
-	eventually(t, func(ctx context.Context) error { // until Kubernetes is done with it, and only the finalizer is left
+	eventually(t, func(ctx context.Context) error { // until only the finalizer is left
 		if err := c.Get(ctx, client.ObjectKeyFromObject(namespace), namespace); err != nil || len(namespace.Spec.Finalizers) == 0 {
 			return err
 		}
@@ -156,8 +156,8 @@ func TestTerminatingNamespaceIsWaitedFor(t *testing.T) {
 	}
 }
 
-// A namespace with the labels of the Project is adopted. It is not owned, so that nothing that happens to the Project can take it
-// away, and after the Project it is unchanged.
+// TestAdoptedNamespaceOutlivesItsProject checks that a namespace with the labels of the Project is adopted without an owner
+// reference, so that it outlives the Project unchanged.
 func TestAdoptedNamespaceOutlivesItsProject(t *testing.T) {
 	t.Parallel()
 	project := name(t, "adopts")

@@ -39,14 +39,14 @@ func writes(t *testing.T, log string, c client.Client, text string) []string {
 		t.Fatal(err)
 	}
 	var content []byte
-	eventually(t, func(context.Context) (err error) { // what was written before it is in the log when it is
+	eventually(t, func(context.Context) (err error) { // earlier writes precede it in the log
 		if content, err = os.ReadFile(log); err == nil && !bytes.Contains(content, []byte(mark.Name)) {
 			err = fmt.Errorf("%s does not have %s", log, mark.Name)
 		}
 		return err
 	})
 	var found []string
-	for line := range bytes.Lines(content[:bytes.LastIndexByte(content, '\n')+1]) { // the last one may be in the making
+	for line := range bytes.Lines(content[:bytes.LastIndexByte(content, '\n')+1]) { // the last line may be incomplete
 		var record struct {
 			Verb      string
 			User      struct{ Username string }

@@ -16,8 +16,8 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
 
-// The members have their roles as long as the Project exists. The roles are deleted with it, whatever the propagation policy of the
-// deletion: the garbage collector neither deletes them early nor leaves them.
+// TestRolesAreRetainedWithEveryPropagationPolicy checks that the members keep their roles until the Project is deleted, with every
+// propagation policy: the garbage collector neither deletes the roles early nor leaves them.
 func TestRolesAreRetainedWithEveryPropagationPolicy(t *testing.T) {
 	t.Parallel()
 	for policy, finalizer := range map[metav1.DeletionPropagation]string{

@@ -18,7 +18,8 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
 
-// A Project whose namespace is in use waits, reports for what, and continues automatically when the last one has been deleted.
+// TestDeletionWaitsForObjectsInUse checks that the deletion of a Project waits for objects in its namespace, reports them, and
+// continues when the last one has been deleted.
 func TestDeletionWaitsForObjectsInUse(t *testing.T) {
 	t.Parallel()
 	for kind, object := range map[string]client.Object{
@@ -62,7 +63,7 @@ func TestDeletionWaitsForObjectsInUse(t *testing.T) {
 	}
 }
 
-// The Project is deleted last: not before its namespace has been deleted.
+// TestProjectIsDeletedAfterItsNamespace checks that the Project is not deleted before its namespace.
 func TestProjectIsDeletedAfterItsNamespace(t *testing.T) {
 	t.Parallel()
 	project := newProject(t, "last", olivia())
@@ -88,7 +89,8 @@ func TestProjectIsDeletedAfterItsNamespace(t *testing.T) {
 	hasAccess(t, project, nil)
 }
 
-// A namespace that lost the labels of its Project stays when the Project is deleted, and what others did to it too.
+// TestNamespaceWithoutLabelsIsReleased checks that a namespace without the labels of its Project survives the deletion of the
+// Project, including changes by other users.
 func TestNamespaceWithoutLabelsIsReleased(t *testing.T) {
 	t.Parallel()
 	project := newProject(t, "released", olivia())
@@ -98,7 +100,7 @@ func TestNamespaceWithoutLabelsIsReleased(t *testing.T) {
 	contains(t, project, "Failed", "NamespaceReady", "False", "NamespaceNotLabelled", "")
 	mustRemove(t, project)
 	absent(t, project)
-	hasAccess(t, project, nil) // the garbage collector has been there
+	hasAccess(t, project, nil) // the garbage collector has processed it
 	before := namespace.DeepCopy()
 	if get(t, namespace); namespace.UID != before.UID || !namespace.DeletionTimestamp.IsZero() || namespace.Labels["project.gardener.cloud/name"] != "other" {
 		t.Errorf("the namespace was not left alone: %+v", namespace.ObjectMeta)
@@ -108,7 +110,7 @@ func TestNamespaceWithoutLabelsIsReleased(t *testing.T) {
 	}
 }
 
-// A Project that comes back under its old name is another one: it gets another namespace.
+// TestSameNameAgain checks that a Project with the name of a deleted one gets another namespace.
 func TestSameNameAgain(t *testing.T) {
 	t.Parallel()
 	first := newProject(t, "again", olivia())

@@ -15,7 +15,7 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// What a user changes manually in the roles and bindings of a Project is put back.
+// TestEditsOfRolesAreCorrected checks that manual changes to the roles and bindings of a Project are reverted.
 func TestEditsOfRolesAreCorrected(t *testing.T) {
 	t.Parallel()
 	project := newProject(t, "edits", olivia(), member("User", "mara", "admin"), member("User", "vera", "viewer", "extension:deploy"))

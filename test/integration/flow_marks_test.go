@@ -17,7 +17,7 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// Labels and annotations that others put on what the controller makes stay, through its own writes too.
+// TestEditsOfOthersAreRetained checks that the controller keeps the labels and annotations that other clients add to its objects.
 func TestEditsOfOthersAreRetained(t *testing.T) {
 	t.Parallel()
 	project := newProject(t, "others", olivia(), member("User", "vera", "viewer"))
@@ -33,7 +33,7 @@ func TestEditsOfOthersAreRetained(t *testing.T) {
 		change(t, object, func(o client.Object) {
 			o.SetLabels(with(o.GetLabels(), "example.com/team", "garden"))
 			o.SetAnnotations(with(o.GetAnnotations(), "example.com/note", "ours"))
-			switch o := o.(type) { // and something that makes the controller write this very object
+			switch o := o.(type) { // a change that makes the controller write this object
 			case *corev1.Namespace:
 				delete(o.Annotations, "namespace.gardener.cloud/project")
 			case *rbacv1.ClusterRole:
@@ -55,8 +55,9 @@ func TestEditsOfOthersAreRetained(t *testing.T) {
 	}
 }
 
-// The namespace keeps the marks by which its Project is found. One that a user takes the labels from is not the Project's any more:
-// it reports so, and continues when they are back.
+// TestEditsOfTheNamespace checks that the labels and annotations that identify the Project are restored in its namespace. If a user
+// removes the labels, the namespace no longer belongs to the Project: the Project reports this, and continues when the labels are
+// back.
 func TestEditsOfTheNamespace(t *testing.T) {
 	t.Parallel()
 	project := newProject(t, "marks", olivia())

@@ -41,7 +41,7 @@ func (b bindings) access() access {
 	return a
 }
 
-// The roles follow the members.
+// TestMembersChange checks that roles and bindings follow changes of the members.
 func TestMembersChange(t *testing.T) {
 	t.Parallel()
 	project := newProject(t, "members", olivia())
@@ -87,7 +87,8 @@ func TestMembersChange(t *testing.T) {
 	ready(t, project)
 }
 
-// An extension role exists while a member has it. What it allows is Kubernetes' to write, from labelled ClusterRoles.
+// TestExtensionRoleFollowsMembers checks that an extension role exists while a member has it, and that Kubernetes aggregates its
+// rules from labeled ClusterRoles.
 func TestExtensionRoleFollowsMembers(t *testing.T) {
 	t.Parallel()
 	project := newProject(t, "extension", olivia())
@@ -137,7 +138,7 @@ func TestExtensionRoleFollowsMembers(t *testing.T) {
 	change(t, project, func(p *gardenerv1beta1.Project) { p.Spec.Members = p.Spec.Members[:1] })
 	hasAccess(t, project, plain)
 
-	// What another client names the same way is not removed: only Groundskeeper's labels report that it is owned by Groundskeeper.
+	// An object with the same name but without Groundskeeper's labels is not deleted.
 	stranger := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "gardener.cloud:extension:project:" + project.Name + ":theirs"}}
 	if err := admin(t).Create(t.Context(), stranger); err != nil {
 		t.Fatal(err)

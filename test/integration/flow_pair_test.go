@@ -42,7 +42,8 @@ controllers:
 `, lease, lease/2)
 }
 
-// Two API servers and two managers. With a lease that outlasts the test, who takes over did not wait for its end.
+// TestPair runs two API servers and two managers. Its Lease lasts longer than the test, which shows that the successor did not wait
+// for its expiry.
 func TestPair(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -24,7 +24,8 @@ const (
 	klusters   = corev1.ResourceName("count/klusters.kubernikus.sap.cc")
 )
 
-// A Project gets the first quota that is for it. A user may raise a limit manually; everything else is put back.
+// testQuota checks that a Project gets the first quota that applies to it, that a user may raise a limit, and that other changes
+// are reverted.
 func (p *pair) testQuota(t *testing.T) {
 	small := p.project(t, "small", map[string]string{"size": "small"}, olivia())
 	p.hasQuota(t, small, corev1.ResourceList{configMaps: resource.MustParse("10"), klusters: resource.MustParse("1")})
@@ -77,7 +78,7 @@ func (p *pair) testQuota(t *testing.T) {
 		kluster := &kubernikusv1.Kluster{ObjectMeta: metav1.ObjectMeta{Namespace: small.NamespaceName(), Name: fmt.Sprintf("kluster-%d", i)},
 			Spec: kubernikusv1.KlusterSpec{Name: "short", Version: "1.36.3"}}
 		var err error
-		eventually(t, func(ctx context.Context) error { // a conflict reports that the server does not know the last state of the quota yet
+		eventually(t, func(ctx context.Context) error { // a conflict means that the quota was updated concurrently
 			if err = p.client.Create(ctx, kluster.DeepCopy()); apierrors.IsConflict(err) {
 				return err
 			}

@@ -15,7 +15,8 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// A new Project gets its namespace, its roles, its status and an event, all with the names that Gardener's clients know.
+// TestProjectBecomesReady checks that a new Project gets its namespace, its roles, its status and an event, with the names that
+// Gardener's clients expect.
 func TestProjectBecomesReady(t *testing.T) {
 	t.Parallel()
 	project := newProject(t, "ready", olivia(), member("User", "mara", "admin"), member("Group", "auditors", "viewer"),

@@ -17,7 +17,7 @@ import (
 	"groundskeeper.io/groundskeeper/test/plane"
 )
 
-// A leader that is requested to stop hands over: its lease is good for an hour, which no replica waits for here.
+// testLeaderStops checks that a leader releases its Lease on SIGTERM: the Lease is valid for an hour, which no replica waits for.
 func (p *pair) testLeaderStops(t *testing.T) {
 	leader, others := leaderOf(t, p.Managers)
 	if len(others) != 1 {
@@ -33,9 +33,9 @@ func (p *pair) testLeaderStops(t *testing.T) {
 	restart(t, leader)
 }
 
-// A leader that was killed still has its lease: the other takes over when it ends, and not before.
+// testLeaderIsKilled checks that the standby takes over from a killed leader when its Lease expires, and not before.
 func (p *pair) testLeaderIsKilled(t *testing.T) {
-	const duration = 10 * time.Second // half of it is how long a busy machine may keep it from renewing the lease
+	const duration = 10 * time.Second // half of it is the time that a busy machine may delay a renewal
 	config := write(t, managerConfig(duration))
 	for _, manager := range p.Managers {
 		restart(t, manager, "--config="+config)
@@ -73,7 +73,7 @@ func (p *pair) lease(t *testing.T) *coordinationv1.Lease {
 	return lease
 }
 
-// One of two API servers is enough to serve, whichever it is, and both return the same.
+// testAPIServersStop checks that either of two API servers suffices, and that both return the same.
 func (p *pair) testAPIServersStop(t *testing.T) {
 	direct := []client.WithWatch{clientOf(t, p.DirectConfig(0)), clientOf(t, p.DirectConfig(1))}
 	var made []*gardenerv1beta1.Project
@@ -86,7 +86,7 @@ func (p *pair) testAPIServersStop(t *testing.T) {
 		if err := c.Create(t.Context(), project); err != nil {
 			t.Fatalf("without %s: %v", server.Name(), err)
 		}
-		if made = append(made, project); len(made) == 2 { // what the other one took is there, and can be changed
+		if made = append(made, project); len(made) == 2 { // the names that the other server reserved exist, and can be changed
 			err := retry.RetryOnConflict(retry.DefaultBackoff, func() error { // with a manager that writes the status
 				if err := c.Get(t.Context(), client.ObjectKeyFromObject(made[0]), made[0]); err != nil {
 					return err

@@ -16,8 +16,8 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// A new Project costs at most 16 writes by Groundskeeper, of which the event is one and the status another; a change of it costs
-// what is different.
+// testWrites checks that a new Project costs at most 16 writes, including the event and the status, and that a change costs only
+// the writes of changed objects.
 func (p *pair) testWrites(t *testing.T) {
 	project := p.project(t, "writes", map[string]string{"size": "small"}, olivia(), member("User", "mara", "admin", "uam"), member("Group", "all"))
 	p.announced(t, project, 1)
@@ -50,13 +50,13 @@ func (p *pair) testWrites(t *testing.T) {
 	}
 }
 
-// Managers that start find everything as they would make it, and write nothing.
+// testRestartWritesNothing checks that starting managers find all objects as desired, and write nothing.
 func (p *pair) testRestartWritesNothing(t *testing.T) {
 	for _, project := range []*gardenerv1beta1.Project{
 		p.project(t, "many", nil, olivia(), member("User", "vera", "extension:deploy")),
 		p.project(t, "many", map[string]string{"size": "large"}, member("ServiceAccount", "default/robot", "owner")),
 	} {
-		p.announced(t, project, 1) // its event is no write of those who start
+		p.announced(t, project, 1) // its event is not a write of the starting processes
 	}
 	projects := &gardenerv1beta1.ProjectList{}
 	if err := p.client.List(t.Context(), projects); err != nil {
@@ -67,7 +67,7 @@ func (p *pair) testRestartWritesNothing(t *testing.T) {
 	}
 	idle(t, p.Managers, 1)
 	before := p.writes(t, "")
-	for range 2 { // the second time, the one that was started again takes over
+	for range 2 { // the second time, the restarted process takes over
 		leader, _ := leaderOf(t, p.Managers)
 		if err := leader.Stop(t.Context()); err != nil {
 			t.Fatal(err)
@@ -80,7 +80,7 @@ func (p *pair) testRestartWritesNothing(t *testing.T) {
 	}
 }
 
-// Whatever others change next to what is owned by Groundskeeper causes no write.
+// Changes by others to foreign fields and objects cause no write.
 func (p *pair) testChangesOfOthersWriteNothing(t *testing.T) {
 	project := p.project(t, "touched", map[string]string{"size": "small"}, olivia(), member("User", "vera"))
 	p.announced(t, project, 1)

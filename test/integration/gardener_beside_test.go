@@ -89,7 +89,8 @@ func (g *gardener) serve(t *testing.T, all manifests) *child {
 		"--embedded-etcd-dir="+t.TempDir(), "--embedded-etcd-unsafe-no-fsync")...)
 }
 
-// Groundskeeper's API server serves what Gardener does not, and Groundskeeper's controllers take both for what they are.
+// TestBesideGardener checks that Groundskeeper's API server serves only the resources that Gardener does not, and that
+// Groundskeeper's controllers work with both API servers.
 func TestBesideGardener(t *testing.T) {
 	rare(t)
 	t.Parallel()

@@ -135,7 +135,7 @@ func (g *gardener) shoot(t *testing.T, project *gardenerv1beta1.Project) {
 	shoot.SetKind("Shoot")
 	shoot.SetNamespace(project.NamespaceName())
 	shoot.SetName("web")
-	eventually(t, func(ctx context.Context) error { return g.c.Create(ctx, shoot) }) // the kind has just come
+	eventually(t, func(ctx context.Context) error { return g.c.Create(ctx, shoot) }) // the kind was just created
 }
 
 // until waits for the status of a Project.
@@ -179,7 +179,8 @@ func (g *gardener) written(t *testing.T, users ...string) []string {
 	return slices.Compact(resources)
 }
 
-// The controllers alone, installed as a user does: they manage Gardener's Projects, and touch nothing else of it.
+// TestControllersOnly installs only the controllers, as documented, and checks that they manage Gardener's Projects and change
+// nothing else of Gardener.
 func TestControllersOnly(t *testing.T) {
 	rare(t)
 	t.Parallel()

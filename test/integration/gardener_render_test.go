@@ -169,7 +169,7 @@ func references(object *unstructured.Unstructured) []string {
 // ofKubernetes are the roles that every cluster has.
 var ofKubernetes = []string{"ClusterRole system:auth-delegator", "Role extension-apiserver-authentication-reader"}
 
-// What Gardener has by the same name is not in an installation beside it.
+// TestInstallationsBesideGardener checks that an installation beside Gardener has no object that Gardener has under the same name.
 func TestInstallationsBesideGardener(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -220,7 +220,8 @@ func TestInstallationsBesideGardener(t *testing.T) {
 	}
 }
 
-// Only what would be applied twice over something of Gardener's is different beside it.
+// TestBesideGardenerChangesNothingElse checks that an installation beside Gardener differs from the standard one only in objects
+// that exist in Gardener.
 func TestBesideGardenerChangesNothingElse(t *testing.T) {
 	t.Parallel()
 	plain, beside := rendered(t, "install/single-replica"), rendered(t, "install/single-replica", "install/beside-gardener")

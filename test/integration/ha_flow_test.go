@@ -33,8 +33,9 @@ type ha struct {
 	deletions sync.WaitGroup
 }
 
-// Two of everything, three of etcd, and users who never stop. Whatever of it stops or dies, no write fails but with an error after
-// which clients try again, what was confirmed is there, watches continue, and namespaces of the host are deleted.
+// TestHighAvailability runs two replicas of each process and three of etcd, with continuous client load, and stops and kills each
+// process. It checks that writes fail only with errors that clients retry, that acknowledged writes are stored, that watches
+// continue, and that namespaces of the management cluster can be deleted.
 func TestHighAvailability(t *testing.T) {
 	rare(t)
 	if err := plane.CanSpread(); err != nil {

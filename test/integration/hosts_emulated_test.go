@@ -18,8 +18,8 @@ import (
 	"groundskeeper.io/groundskeeper/test/plane"
 )
 
-// Hosts of earlier versions do not serve everything that Groundskeeper's admission would request. Groundskeeper's server reports so
-// in one line for each plugin, is ready even so, and takes writes.
+// TestEarlierHosts checks that, on a management cluster of an earlier version that lacks APIs which admission plugins use, the API
+// server logs one line per disabled plugin, becomes ready, and accepts writes.
 func TestEarlierHosts(t *testing.T) {
 	rare(t)
 	t.Parallel()
@@ -64,7 +64,7 @@ func TestEarlierHosts(t *testing.T) {
 	}
 }
 
-// On the host of this version nothing is disabled.
+// TestNothingIsDisabledOnCurrentKubernetes checks that no plugin is disabled on the current version.
 func TestNothingIsDisabledOnCurrentKubernetes(t *testing.T) {
 	t.Parallel()
 	for _, server := range shared.APIServers {

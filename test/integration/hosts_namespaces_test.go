@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// A ResourceQuota of the host counts Groundskeeper's objects: of several that are created at the same time, as many as it allows
-// come in.
+// TestQuotaCountsKlusters checks that a ResourceQuota of the management cluster limits Klusters, also when several are created
+// concurrently.
 func TestQuotaCountsKlusters(t *testing.T) {
 	t.Parallel()
 	namespace := freshNamespace(t, "quota")
@@ -67,7 +67,7 @@ func TestQuotaCountsKlusters(t *testing.T) {
 	usage("2")
 }
 
-// Nothing is created in a namespace that does not exist, or that is going.
+// TestNamespaceLifecycle checks that no object can be created in a namespace that does not exist or that is terminating.
 func TestNamespaceLifecycle(t *testing.T) {
 	t.Parallel()
 	c := admin(t)

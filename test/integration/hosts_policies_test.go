@@ -21,7 +21,7 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
 
-// A ValidatingAdmissionPolicy of the host rejects one of Groundskeeper's objects.
+// TestValidatingPolicyRejects checks that a ValidatingAdmissionPolicy of the management cluster can reject a Groundskeeper object.
 func TestValidatingPolicyRejects(t *testing.T) {
 	t.Parallel()
 	namespace, policy := freshNamespace(t, "vap"), name(t, "vap")
@@ -46,7 +46,7 @@ func TestValidatingPolicyRejects(t *testing.T) {
 	}
 }
 
-// A MutatingAdmissionPolicy of the host changes one of Groundskeeper's objects.
+// TestMutatingPolicyChanges checks that a MutatingAdmissionPolicy of the management cluster can change a Groundskeeper object.
 func TestMutatingPolicyChanges(t *testing.T) {
 	t.Parallel()
 	namespace, policy := freshNamespace(t, "map"), name(t, "map")
@@ -80,7 +80,8 @@ func TestMutatingPolicyChanges(t *testing.T) {
 	})
 }
 
-// A validating webhook of the host rejects one of Groundskeeper's objects, and is queried about nothing else.
+// TestWebhookRejects checks that a validating webhook of the management cluster can reject a Groundskeeper object, and is called
+// only for those it matches.
 func TestWebhookRejects(t *testing.T) {
 	t.Parallel()
 	namespace := freshNamespace(t, "hook")

@@ -33,7 +33,7 @@ func rejectsRival(t *testing.T, p *plane.Plane, options plane.Options) {
 		t.Fatal(err)
 	}
 	server := p.APIServers[0]
-	if err := server.Stop(t.Context()); err != nil { // what it found out counts for half a minute
+	if err := server.Stop(t.Context()); err != nil { // the result is cached for half a minute
 		t.Fatal(err)
 	}
 	if err := server.Start(t.Context()); err != nil {

@@ -47,7 +47,7 @@ type announcement struct {
 	route   *unstructured.Unstructured
 }
 
-// A Kluster that is announced: kept in sync, withdrawn and announced again, and withdrawn permanently.
+// TestAnnouncedKluster checks that the announcement of a Kluster is kept in sync, withdrawn, restored, and withdrawn permanently.
 func TestAnnouncedKluster(t *testing.T) {
 	t.Parallel()
 	d := newKlusterPlane(t)
@@ -112,7 +112,7 @@ func (a *announcement) made() {
 	}
 }
 
-// What is owned by Groundskeeper comes back, what changes is brought into step, what is the user's stays.
+// Groundskeeper's fields are restored, changed values are synced, and the user's fields remain.
 func (a *announcement) inSync() {
 	a.d.edit(a.T, a.backend, func() {
 		a.backend.Cluster.DrainPolicy, a.backend.Cluster.RefreshInterval, a.backend.Cluster.ClusterStatus = gimbalv1.DrainKeepSole, new(int32(60)), gimbalv1.ClusterMaintenance
@@ -166,7 +166,7 @@ func (a *announcement) nameTaken() {
 		a.Fatal(err)
 	}
 	a.d.is(a.T, page, kubernikusv1.ConditionAnnounced, "True/Announced")
-	// What was never announced is deleted immediately, and its Secret with it.
+	// A Kluster that was never announced is deleted immediately, including its Secret.
 	for _, k := range []*kubernikusv1.Kluster{page, begins} {
 		a.d.edit(a.T, k, func() { k.Spec.Discovery = nil })
 		eventually(a.T, func(ctx context.Context) error { return a.withdrawn(ctx, k) })

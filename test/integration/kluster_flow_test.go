@@ -151,7 +151,8 @@ func (d *klusterPlane) routesAre(t *testing.T, want ...fake.Route) {
 	})
 }
 
-// A Kluster's life: registered, its router kept clean, its credentials rotated, in conflict with another one, detached.
+// TestKluster runs the lifecycle of a Kluster: registration, route cleanup, credential rotation, a conflict with another Kluster,
+// and detachment.
 func TestKluster(t *testing.T) {
 	t.Parallel()
 	d := newKlusterPlane(t)
@@ -220,7 +221,7 @@ func TestKluster(t *testing.T) {
 	d.routesAre(t, live, orphan, second, foreign, siblings)
 	d.is(t, sibling, kubernikusv1.ConditionRoutesClean, "True/NoOrphans")
 
-	// What nothing leads to, and what has no cloud, is deleted immediately.
+	// A Kluster without a kubeconfig or a cloud is deleted immediately.
 	none := klusterIn(d.namespace, "none", "1.36.3")
 	none.Spec.NoCloud = true
 	if err := d.c.Create(t.Context(), none); err != nil {

@@ -28,7 +28,8 @@ func (d *workloads) volumesOf(t *testing.T, class string) *volumes {
 	return v
 }
 
-// The local volumes of a workload cluster are cleaned up from here, as long as the Kluster requests it and there is a way.
+// TestKlusterLocalVolumes checks that the local volumes of a workload cluster are cleaned up while the Kluster enables it and the
+// workload cluster can be reached.
 func TestKlusterLocalVolumes(t *testing.T) {
 	t.Parallel()
 	d := newWorkloads(t, "localVolume: {csiDrivers: [{name: "+csiDriver+", topologyKey: "+csiNodeLabel+"}], driverGracePeriod: 2s, releaseCSIVolumes: true}")
@@ -77,7 +78,7 @@ func TestKlusterLocalVolumes(t *testing.T) {
 	finally(t, func(ctx context.Context) error { return confirmDeleted(ctx, d.w, claims[1]) })
 	v.absent(vols[1])
 	d.is(t, k, kubernikusv1.ConditionLocalVolumeCleanup, "True/Running")
-	if err := d.w.Delete(t.Context(), record); err != nil { // it is recreated, by a process that remembers the nodes
+	if err := d.w.Delete(t.Context(), record); err != nil { // it is recreated, by a process that has cached the nodes
 		t.Fatal(err)
 	}
 

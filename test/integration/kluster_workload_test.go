@@ -142,7 +142,8 @@ func (d *workloads) watched(t *testing.T) {
 
 const deletedSeries = "groundskeeper_kluster_nodes_gone_total"
 
-// A node that disappears brings Route GC immediately, and nothing else does: no API server that restarts, no heartbeat.
+// TestKlusterNodeDeleted checks that the deletion of a node triggers Route GC immediately, and that neither a restart of the API
+// server nor a heartbeat does.
 func TestKlusterNodeDeleted(t *testing.T) {
 	t.Parallel()
 	d := newWorkloads(t)
@@ -211,7 +212,7 @@ func TestKlusterNodeDeleted(t *testing.T) {
 	d.becomes(t, `groundskeeper_kluster_workload_sessions{purpose="nodes"}`, 0)
 }
 
-// A Secret that comes, and one that is repaired, brings Route GC immediately.
+// TestKlusterSecretWakes checks that a Secret that is created or repaired triggers Route GC immediately.
 func TestKlusterSecretWakes(t *testing.T) {
 	t.Parallel()
 	d := newKlusterPlane(t)

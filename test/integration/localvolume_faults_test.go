@@ -70,8 +70,8 @@ func (v *volumes) freeze(proxy *faults.Proxy, resources ...apischema.GroupVersio
 	}
 }
 
-// A node that returned keeps its volumes although the view of the drop-in shows no node, before a restart and after it. A node that
-// is lost in the same view proves that the drop-in continues.
+// testOldViewOfNodes checks that a node that returned keeps its volumes although the cache of the cleanup controller shows no node,
+// before and after a restart. A node that is lost in the same view shows that the controller continues.
 func testOldViewOfNodes(t *testing.T, p *volumePlane) {
 	for _, restart := range []bool{false, true} {
 		t.Run(fmt.Sprintf("restart %t", restart), func(t *testing.T) {
@@ -101,8 +101,8 @@ func testOldViewOfNodes(t *testing.T, p *volumePlane) {
 	}
 }
 
-// A claim that took the name of one whose node is lost stays, although the view shows the one before. What the view shows and still
-// exists is deleted.
+// testOldViewOfVolumes checks that a PersistentVolumeClaim with the name of a deleted one on a lost node is retained, although the
+// cache shows the deleted one; and that cached claims that still exist are deleted.
 func testOldViewOfVolumes(t *testing.T, p *volumePlane) {
 	v := p.newVolumes(t, "")
 	v.others()

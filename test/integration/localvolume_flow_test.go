@@ -22,8 +22,8 @@ import (
 // delay is the delay of claims in these tests.
 const delay = 2 * time.Second
 
-// The cleanup of local volumes on a real control plane: the binder, the protection finalizers and StatefulSets are Kubernetes' own.
-// Each test has a storage class, and so a drop-in.
+// TestLocalVolumes runs the cleanup of local volumes on a real control plane, with the binder, the protection finalizers and the
+// StatefulSets of Kubernetes. Each test has its own storage class, and thus its own configuration file.
 func TestLocalVolumes(t *testing.T) {
 	t.Parallel()
 	p := newVolumePlane(t)
@@ -66,7 +66,7 @@ func TestLocalVolumes(t *testing.T) {
 	}
 }
 
-// The whole story: a StatefulSet loses its node, and continues elsewhere.
+// testStatefulSet runs the whole procedure: a StatefulSet loses its node, and continues on another one.
 func testStatefulSet(t *testing.T, p *volumePlane) {
 	v := p.newVolumes(t, managedClass)
 	nodes := map[string]*corev1.Node{"a": v.node("a"), "b": v.node("b")}
@@ -139,7 +139,7 @@ func testStatefulSet(t *testing.T, p *volumePlane) {
 	v.stays("its node lives", claim, volumes[other])
 }
 
-// The drop-in with the permissions in artifacts/: what is deleted, and what stays beside it.
+// testDropIn checks the drop-in controller with the permissions in artifacts/: what is deleted, and what is retained.
 func testDropIn(t *testing.T, p *volumePlane) {
 	v := p.newVolumes(t, "")
 	a, b := v.node("a"), v.node("b")
@@ -199,7 +199,8 @@ func testDropIn(t *testing.T, p *volumePlane) {
 	c.metric(`local_volume_node_cleanup_persistentvolume_delete_total{phase="Released"} 2`)
 }
 
-// A node that flaps, or comes back with another uid, has lost nothing; a second loss starts a full delay.
+// testNodeReturns checks that a node that flaps, or returns with another UID, loses nothing, and that a second loss starts a full
+// delay.
 func testNodeReturns(t *testing.T, p *volumePlane) {
 	const delay = 10 * time.Second // the node has to be back within it
 	v := p.newVolumes(t, "")
@@ -240,7 +241,7 @@ func testLabelIsNotTheName(t *testing.T, p *volumePlane) {
 	v.absent(claim)
 }
 
-// A claim that is bound to a volume whose node has already been deleted does not wait for another loss.
+// testLateBound checks that a claim that is bound to a volume whose node has already been deleted does not wait for another loss.
 func testLateBound(t *testing.T, p *volumePlane) {
 	v := p.newVolumes(t, "")
 	v.node("living")
@@ -256,7 +257,8 @@ func testLateBound(t *testing.T, p *volumePlane) {
 	v.absent(late, again)
 }
 
-// Without an external provisioner Kubernetes tries to delete a Released volume, and fails: then it stays, unless requested.
+// testFailedVolumes checks that, without an external provisioner, Kubernetes fails to delete a Released volume, which then remains
+// unless its deletion is enabled.
 func testFailedVolumes(t *testing.T, p *volumePlane) {
 	v := p.newVolumes(t, "")
 	a := v.node("a")
@@ -280,7 +282,7 @@ func testFailedVolumes(t *testing.T, p *volumePlane) {
 	v.absent(volume)
 }
 
-// A crash in the middle of the delay neither loses nor restarts it.
+// testRestart checks that a crash during the delay neither loses nor restarts it.
 func testRestart(t *testing.T, p *volumePlane) {
 	v := p.newVolumes(t, "")
 	a := v.node("a")

@@ -33,7 +33,7 @@ func to(resource string, verbs ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{resource}, Verbs: verbs}
 }
 
-// Who may not list nodes knows of none, and must not take that for a loss.
+// testNodesForbidden checks that a controller without permission to list nodes does not assume that nodes are lost.
 func testNodesForbidden(t *testing.T, p *volumePlane) {
 	v := p.newVolumes(t, "")
 	user := "blind-" + v.ns
@@ -81,7 +81,7 @@ func missingIn(record *corev1.ConfigMap) (nodes []string) {
 	return nodes
 }
 
-// When most nodes are deleted at the same time, nothing is deleted, until a user acknowledges it.
+// testAllNodes that, if most nodes are deleted at the same time, nothing is deleted until a user acknowledges it.
 func testAllNodes(t *testing.T, p *volumePlane) {
 	v := p.newVolumes(t, "")
 	var nodes []*corev1.Node
@@ -97,7 +97,7 @@ func testAllNodes(t *testing.T, p *volumePlane) {
 	c.metric(`groundskeeper_local_volume_brake_engaged{cluster=""} 1`)
 	record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: v.ns, Name: localvolume.RecordName}}
 	v.event(record, localvolume.EventBrakeEngaged)
-	eventually(t, func(ctx context.Context) error { // the delay is long over
+	eventually(t, func(ctx context.Context) error { // the delay has passed
 		if err := v.c.Get(ctx, client.ObjectKeyFromObject(record), record); err != nil {
 			return err
 		}
@@ -123,8 +123,8 @@ func testAllNodes(t *testing.T, p *volumePlane) {
 	c.metric(`groundskeeper_local_volume_brake_engaged{cluster=""} 0`)
 }
 
-// With the permissions of the original's rbac.yaml it works: without leases, config maps and namespaces, and events are only
-// created.
+// testOriginalPermissions checks that the permissions of the original's rbac.yaml suffice, without Leases, ConfigMaps and
+// namespaces, and with only the creation of events.
 func testOriginalPermissions(t *testing.T, p *volumePlane) {
 	v := p.newVolumes(t, "")
 	user := "original-" + v.ns
@@ -152,8 +152,8 @@ func testOriginalPermissions(t *testing.T, p *volumePlane) {
 	}
 }
 
-// A pod that waits for a claim that has been deleted is deleted when that is requested, with the permissions of a separate
-// manifest.
+// testPendingPods checks that a pod that waits for a deleted claim is deleted if that is enabled, with the permissions of a
+// separate manifest.
 func testPendingPods(t *testing.T, p *volumePlane) {
 	v := p.newVolumes(t, "")
 	user := "pods-" + v.ns

@@ -364,7 +364,7 @@ func (p *volumePlane) denials(t *testing.T) (rejected []string, requests map[str
 		return err
 	})
 	requests = map[string]int{}
-	for line := range bytes.Lines(content[:bytes.LastIndexByte(content, '\n')+1]) { // the last one may be in the making
+	for line := range bytes.Lines(content[:bytes.LastIndexByte(content, '\n')+1]) { // the last line may be incomplete
 		var event audit.Event
 		if err := json.Unmarshal(line, &event); err != nil {
 			t.Fatal(err)

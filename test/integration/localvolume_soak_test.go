@@ -60,7 +60,7 @@ type nodeLife struct {
 	cleaner  *cleaner
 	number   int
 
-	mu   sync.Mutex // guards what follows, and the machines
+	mu   sync.Mutex // guards the fields below, and the machines
 	made []*soakVolume
 	log  []string
 }
@@ -184,7 +184,7 @@ func (l *nodeLife) change() {
 	case 0, 1, 2:
 		l.leave(m)
 	case 3:
-		if l.remembers(m) { // else it is nowhere written down which labels the node had
+		if l.remembers(m) { // otherwise the labels of the node are not recorded anywhere
 			l.relabel(m, l.ns+"-other")
 		}
 	case 4:
@@ -311,7 +311,7 @@ func (l *nodeLife) make() {
 		case 0:
 			hostPath(pv)
 			if len(v.machines) > 1 && first != second {
-				v.machines = nil // such a volume names one node, or none that counts
+				v.machines = nil // such a volume names one node, or none that matters
 			}
 		case 1:
 			pv.Spec.StorageClassName, v.machines = "other", nil
@@ -371,7 +371,7 @@ func (l *nodeLife) judge(object client.Object) {
 	defer l.mu.Unlock()
 	i := slices.IndexFunc(l.made, func(v *soakVolume) bool { return v.Name == object.GetName() })
 	if i < 0 {
-		return // of another life
+		return // of an earlier incarnation
 	}
 	v, at := l.made[i], object.GetDeletionTimestamp().Time // or up to a second later
 	what := fmt.Sprintf("%T %s, deleted at %s", object, v.Name, at.Format("04:05"))

@@ -53,7 +53,8 @@ func (v *volumes) label(node *corev1.Node, key, value string) {
 	}
 }
 
-// By default volumes of other sources are reported, and hostPath volumes go like local ones when they are enabled.
+// testOtherSources checks that volumes of other sources are reported by default, and that hostPath volumes are deleted like local
+// ones if that is enabled.
 func testOtherSources(t *testing.T, p *volumePlane) {
 	v := p.newVolumes(t, "")
 	a, b := v.csiNode("a"), v.csiNode("b")
@@ -74,7 +75,8 @@ func testOtherSources(t *testing.T, p *volumePlane) {
 	v.stays("its driver is not enabled", disk, diskClaim)
 }
 
-// A CSI driver on a node that does not exist never responds. Its claims go; the volume is deleted only when that is requested.
+// testDriverNeverResponds checks that, if the node of a CSI driver does not exist, its claims are deleted, and its volumes only if
+// that is enabled.
 func testDriverNeverResponds(t *testing.T, p *volumePlane) {
 	v := p.newVolumes(t, "")
 	a := v.csiNode("a")
@@ -116,7 +118,7 @@ func testDriverNeverResponds(t *testing.T, p *volumePlane) {
 	v.absent(foreign)
 }
 
-// The labels of a running node change: nothing is lost.
+// testRelabelledNode checks that a change of the labels of a running node causes no loss.
 func testRelabelledNode(t *testing.T, p *volumePlane) {
 	v := p.newVolumes(t, "")
 	a, other := v.node("a", "host-a"), v.node("other")
@@ -139,7 +141,7 @@ func testRelabelledNode(t *testing.T, p *volumePlane) {
 	v.absent(claim, volume, free)
 }
 
-// Volumes that are made before their node joins are reported, not deleted.
+// testUnknownNodes checks that volumes whose node has not joined yet are reported, not deleted.
 func testUnknownNodes(t *testing.T, p *volumePlane) {
 	v := p.newVolumes(t, "")
 	v.node("b")

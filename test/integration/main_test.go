@@ -74,7 +74,7 @@ func run(m *testing.M) (int, error) {
 	auditLog = filepath.Join(dir, "audit.log")
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
-	const keepHistory = "--etcd-compaction-interval=0" // it is evidence
+	const keepHistory = "--etcd-compaction-interval=0" // it is needed for diagnosis
 	shared, err = plane.Start(ctx, plane.Options{
 		Dir: filepath.Join(dir, "plane"), APIServers: 2, Managers: 1, SharedEtcd: true, UnsafeNoFsync: true,
 		KubeAPIServerFlags: []string{"--audit-policy-file=" + policy, "--audit-log-path=" + auditLog, keepHistory, blocksOwners},

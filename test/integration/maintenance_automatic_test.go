@@ -59,7 +59,7 @@ func (s *shop) unreachable() {
 	s.automatically(s.eu)
 	s.automatic(s.us, "Unknown/ReachabilityUnknown")
 	s.discovererReports(s.us, false)
-	s.automatic(s.us, "False/Held") // it is not known whether the other one serves
+	s.automatic(s.us, "False/Held") // whether the other one serves is unknown
 	s.discovererReports(s.eu, true)
 	s.automatic(s.us, "True/Unreachable")
 	s.weights(proxy, "[0 1][0 30]")

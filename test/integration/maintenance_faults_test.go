@@ -71,7 +71,7 @@ func (s *shop) kindsComeAndGo() {
 			return nil
 		})
 	}
-	s.edit(route, func(route *unstructured.Unstructured) { route.SetLabels(map[string]string{"a": "b"}) }) // something happens
+	s.edit(route, func(route *unstructured.Unstructured) { route.SetLabels(map[string]string{"a": "b"}) }) // an unrelated event
 	matching(1)
 	s.kubectl(s.T, "apply", "--server-side", "-f", definition)
 	s.kubectl(s.T, "wait", "--for=condition=Established", "crd", "ingressroutes.contour.heptio.com")

@@ -88,7 +88,7 @@ func (s *shop) routesMeanwhile() {
 // oddShapes: the same Service twice in a rule, several ports, another namespace, rules that move, a tcpproxy.
 func (s *shop) oddShapes() {
 	other := s.newNamespace()
-	s.create(&corev1.Service{ // of no backend
+	s.create(&corev1.Service{ // without a backend
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "plain"},
 		Spec:       corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, Ports: []corev1.ServicePort{{Port: 80}}},
 	})

@@ -45,8 +45,8 @@ func (drainedBackend) KeepsSole(string) bool { return false }
 
 func (drainedBackend) Target(types.NamespacedName, string) drain.Target { return drain.Target{} }
 
-// The policy of artifacts/policies/maintenance-weights.yaml, with no controller about: what is forced back lands
-// drained, with its record, and what is none of maintenance's business is let alone.
+// TestMaintenanceWeightsPolicy checks artifacts/policies/maintenance-weights.yaml without controllers: a route that is written
+// during maintenance is stored with weight 0 and a record of its weight, and other routes are not changed.
 func TestMaintenanceWeightsPolicy(t *testing.T) {
 	t.Parallel()
 	started, err := startAudited(t.Context(), t, plane.Options{Dir: filepath.Join(t.TempDir(), "plane"), UnsafeNoFsync: true})

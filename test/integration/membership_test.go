@@ -44,7 +44,7 @@ func impersonating(t *testing.T, config *rest.Config, who identity) client.WithW
 	return clientOf(t, config)
 }
 
-// The members of a Project have the same permissions in both modes, and see no others.
+// TestProjectMembership checks that the members of a Project have the same permissions in both modes, and see no other Projects.
 func TestProjectMembership(t *testing.T) {
 	t.Parallel()
 	p := &membershipPlane{Plane: startPlane(t, plane.Options{

@@ -179,8 +179,8 @@ var quiet = []string{
 	"GroundskeeperAPIServerErrors", "GroundskeeperAPIServerSlow", "GroundskeeperDiscovererErrors", "GroundskeeperReconcileErrors", "GroundskeeperRouteGCFailing",
 }
 
-// Every panel of every dashboard gets a response from a real Prometheus, those that must have data have it, no rule fails, and no
-// alert is about to fire where all is well.
+// testPrometheus checks that a real Prometheus evaluates every panel of every dashboard, that required panels have data, that no
+// rule fails, and that no alert is pending in a healthy installation.
 func testPrometheus(t *testing.T, m *measured) {
 	p := startPrometheus(t, m)
 	queries := panelQueries(t)

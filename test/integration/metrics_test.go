@@ -108,8 +108,8 @@ func parseMetrics(page string) map[string]exposed {
 // later are metrics without labels that have a sample only after something happened.
 var later = []string{"groundskeeper_project_next_auto_deletion_timestamp_seconds"}
 
-// Whatever a process of Groundskeeper shows is in docs/metrics.md, with its type and its labels, and what the page reports about
-// all that is there without an event is shown.
+// testMetricsAreDocumented checks that each metric of a process is in docs/metrics.md with its type and labels, and that each
+// metric that the page describes as always present is present.
 func testMetricsAreDocumented(t *testing.T, m *measured) {
 	own, libraries, prefixes := documentedMetrics(t)
 	for binary, config := range m.pages() {
@@ -156,8 +156,8 @@ func testMetricsAreDocumented(t *testing.T, m *measured) {
 	}
 }
 
-// Each process collects its garbage as its documentation specifies (docs/apiserver.md, sizing.md and development.md): what a
-// process takes was measured with that.
+// testGarbageIsCollected checks that each process runs with the garbage collection settings that its documentation states
+// (docs/apiserver.md, sizing.md and development.md), with which its memory was measured.
 func testGarbageIsCollected(t *testing.T, m *measured) {
 	if os.Getenv("GOGC") != "" {
 		t.Skip("GOGC takes precedence over what the commands set")

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// A rule names objects that Groundskeeper's processes make. kustomize takes the name of a ConfigMap that it generates for a
-// reference wherever a rule has it, and would make the rule mention the generated name.
+// TestRulesNameObjectsThatProcessesCreate checks that kustomize does not rewrite the names in rules. It treats the name of a
+// generated ConfigMap as a reference wherever it occurs, and would replace it by the generated name.
 func TestRulesNameObjectsThatProcessesCreate(t *testing.T) {
 	t.Parallel()
 	for _, installation := range []manifests{

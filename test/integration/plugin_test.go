@@ -40,7 +40,7 @@ func (s *shop) prints(response string, args []string, texts ...string) {
 	}
 }
 
-// The plugin drains a backend, brings it back, reports what continues, and deletes a Kluster.
+// testPlugin checks that the plugin drains and restores a backend, reports the progress, and deletes a Kluster.
 func testPlugin(s *shop) {
 	route := s.apply("dev", proxyManifest)
 	s.apply("dev", `

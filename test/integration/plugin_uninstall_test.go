@@ -72,7 +72,7 @@ func newRemoval(t *testing.T) *removal {
 	d.kubectl(t, "apply", "--server-side", "-f", "testdata/crds", "--field-manager=installer")
 	d.kubectl(t, "wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
 	d.kubectl(t, "apply", "-k", "../../artifacts/kluster")
-	content, err := os.ReadFile(filepath.Join(dir, "manager-config.yaml")) // with the way to MidoNet
+	content, err := os.ReadFile(filepath.Join(dir, "manager-config.yaml")) // with the credentials of MidoNet
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,8 +19,8 @@ import (
 
 const collectorAccount = "system:serviceaccount:kube-system:generic-garbage-collector"
 
-// One member is never two users: not by a service account of the namespace, not by the garbage collector, which deletes what that
-// member made another object own, and not by the namespace controller.
+// TestOneMemberIsNoSecondPerson checks that one member cannot give the second approval, neither as a service account of the
+// namespace, nor by the garbage collector through an owner reference, nor by the namespace controller.
 func TestOneMemberIsNoSecondPerson(t *testing.T) {
 	t.Parallel()
 	amy, bert := name(t, "amy"), name(t, "bert")

@@ -138,8 +138,8 @@ func (e estate) privileges(p phase) []right {
 	return all
 }
 
-// What members can do to each other: each role, each privilege, in each phase, by each way of deletion. Then all except the owner
-// are removed, and have nothing left.
+// TestPrivileges checks each role with each privilege, in each phase and by each kind of deletion. Then it removes all members
+// except the owner, and checks that they have no permissions left.
 func TestPrivileges(t *testing.T) {
 	t.Parallel()
 	roles := []string{owner, admins, uam, viewer, accounts, extended, stranger}
@@ -230,8 +230,8 @@ func lacks(t *testing.T, c client.WithWatch, role string, requests ...request) {
 	}
 }
 
-// Groundskeeper's controllers remove their finalizers, and so does who was given the verb for it. No other client does, whatever
-// else is allowed.
+// TestFinalizersNeedTheirVerb checks that only Groundskeeper's controllers and users with the verb for it can remove their
+// finalizers, whatever other permissions a client has.
 func TestFinalizersNeedTheirVerb(t *testing.T) {
 	t.Parallel()
 	e := newEstate(t)

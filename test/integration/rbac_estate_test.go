@@ -55,7 +55,7 @@ func newEstate(t *testing.T) estate {
 			t.Fatalf("%T: %v", object, err)
 		}
 	}
-	// Who may delete these is queried, not whether it was confirmed.
+	// The permission to delete these is checked, not their confirmation.
 	for _, object := range []client.Object{e.project, klusterIn(e.project.NamespaceName(), "k", "")} {
 		if err := confirm(t.Context(), admin(t), object); err != nil {
 			t.Fatalf("%T: %v", object, err)

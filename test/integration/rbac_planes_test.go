@@ -43,7 +43,7 @@ func audited(t *testing.T, options plane.Options) plane.Options {
 	options.APIServerFlags = append(slices.Clone(options.APIServerFlags), noStreams)
 	options.KubernetesGOGC = kubernetesGOGC
 	t.Cleanup(func() { // after the one that stops the plane, which is registered later
-		if err := used.Read(log); err != nil && !errors.Is(err, os.ErrNotExist) { // a plane that did not start has none
+		if err := used.Read(log); err != nil && !errors.Is(err, os.ErrNotExist) { // a plane that did not start has no audit log
 			t.Error(err)
 		}
 	})

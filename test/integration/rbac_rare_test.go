@@ -33,7 +33,7 @@ const rareConfig = `
     driverGracePeriod: 1s, releaseCSIVolumes: true}
 `
 
-// What the controller manager needs some of its permissions for happens rarely. Here it happens.
+// TestPermissionsThatAreRarelyNeeded exercises permissions that the controller manager rarely needs.
 func TestPermissionsThatAreRarelyNeeded(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, func(options *plane.Options) {
@@ -131,7 +131,7 @@ func waitingPod(namespace, claim string) *corev1.Pod {
 	return pod
 }
 
-// What the controller manager keeps for the etcd of artifacts/install/high-availability is repaired.
+// The resources that the controller manager maintains for the etcd of artifacts/install/high-availability are repaired.
 func (n *network) etcdCertificates(t *testing.T) {
 	applyArtifacts(t, n.Plane, "install/high-availability/etcd-certificates.yaml")
 	var secrets []*corev1.Secret

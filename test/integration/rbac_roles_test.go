@@ -21,7 +21,7 @@ import (
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 )
 
-// Who there is: a user with each role of a Project, and one who has none.
+// The users: one with each role of a Project, and one without any.
 const (
 	owner    = "owner"
 	admins   = "admin"
@@ -91,7 +91,7 @@ func (e estate) otherPermissions() []right {
 	)
 }
 
-// Each role of a Project is allowed to do what it is for, and nothing else.
+// TestRolesOfAProject checks that each role of a Project has exactly its documented permissions.
 func TestRolesOfAProject(t *testing.T) {
 	t.Parallel()
 	e := newEstate(t)
@@ -111,7 +111,7 @@ func TestRolesOfAProject(t *testing.T) {
 // mayOnly sends all requests and complains about every one that a role may send and cannot, or the other way round.
 func mayOnly(t *testing.T, c client.WithWatch, role string, permissions []right) {
 	t.Helper()
-	// What is allowed comes first: a server receives roles by a watch, and caches denials for a while.
+	// Allowed requests are tested first: an API server receives roles by a watch, and caches denials for a while.
 	for _, right := range permissions {
 		if slices.Contains(right.who, role) {
 			eventually(t, func(ctx context.Context) error {
@@ -132,7 +132,7 @@ func mayOnly(t *testing.T, c client.WithWatch, role string, permissions []right)
 	}
 }
 
-// Who is no longer a member has no right any more, and who becomes one gets the permissions.
+// TestPermissionsFollowMembership checks that a removed member loses all permissions, and that a new member gets them.
 func TestPermissionsFollowMembership(t *testing.T) {
 	t.Parallel()
 	leaves, comes := name(t, "leaves"), name(t, "comes")

@@ -58,8 +58,8 @@ var outsideTheLog = []permissions.Right{
 	{Verb: "escalate", Group: rbacv1.GroupName, Resource: "clusterroles"},
 }
 
-// What the controller manager does with its permissions to bind and to escalate, it is allowed to do; a user who has all its other
-// permissions may not.
+// TestPermissionsOutsideTheAuditLog checks that the controller manager needs its permissions to bind and to escalate: a user with
+// all its other permissions is denied.
 func TestPermissionsOutsideTheAuditLog(t *testing.T) {
 	t.Parallel()
 	project := newProject(t, "unaudited", olivia())

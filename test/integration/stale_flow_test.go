@@ -19,7 +19,8 @@ import (
 	"groundskeeper.io/groundskeeper/test/plane"
 )
 
-// One project turns from fresh to stale to deleted, another comes back from stale: by use, and then by what happens in it.
+// TestStaleProjects checks that an unused project becomes stale and is deleted, and that another one becomes fresh again by use and
+// by activity.
 func TestStaleProjects(t *testing.T) {
 	t.Parallel()
 	g := newGarden(t, startPlane(t, plane.Options{Dir: t.TempDir(), APIServers: 1}))

@@ -30,8 +30,9 @@ const (
 	gardenerSecurity = "security.gardener.cloud/v1alpha1"
 )
 
-// Controllers only: Gardener's own kinds, Project included, are custom resources, and Groundskeeper's API server does not run. The
-// five conditions of the seed hold, with kinds that come and go. It is not run beside others, because it counts passes.
+// TestStaleProjectsOfGardener runs the controllers without Groundskeeper's API server, with Gardener's kinds, including Project, as
+// custom resources that are installed and removed. It checks the five documented conditions. It does not run in parallel with other
+// tests, because it counts reconciliations.
 func TestStaleProjectsOfGardener(t *testing.T) {
 	t.Parallel()
 	rare(t)
@@ -138,7 +139,7 @@ func TestStaleProjectsOfGardener(t *testing.T) {
 		}
 	}
 	quiet("plant")
-	eventually(t, func(ctx context.Context) error { // it is noticed: for a day from now, nothing is deleted
+	eventually(t, func(ctx context.Context) error { // the use is recorded: for a day from now, nothing is deleted
 		g.clock.SetTime(g.clock.Now().Add(time.Second))
 		_, err := g.use.Kinds.Live(time.Second).Find(ctx, usage.Plants, followed.Query{})
 		return err
@@ -160,7 +161,8 @@ func TestStaleProjectsOfGardener(t *testing.T) {
 		return nil
 	})
 	used("entry", "identity", "internal")
-	// What something of an unknown kind is used for it is unknown: the mark of earlier remains unchanged, and nothing follows.
+	// Whether an object of an unknown kind uses the project is unknown, so the earlier mark remains unchanged and nothing is
+	// deleted.
 	unused("Unused", false, "vault")
 }
 

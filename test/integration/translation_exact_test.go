@@ -102,7 +102,7 @@ func (n *network) exact(ctx context.Context, translations []midonetv1.Translatio
 	if err := n.request(ctx, http.MethodGet, "content", nil, &content); err != nil {
 		return err
 	}
-	have := map[string]map[string]any{} // by kind and id, with the parent where that is part of the name
+	have := map[string]map[string]any{} // by kind and id, with the parent if it is part of the name
 	place := map[string]int{}
 	for _, item := range content {
 		if item.Kind == "Host" || item.Kind == "Route" && item.Body["type"] == "Local" {
@@ -118,7 +118,7 @@ func (n *network) exact(ctx context.Context, translations []midonetv1.Translatio
 		have[key] = item.Body
 		place[item.ID] = len(place)
 	}
-	ends, bindings := 0, 0 // a link has two ends
+	ends, bindings := 0, 0 // a link has two endpoints
 	seen := map[string]bool{}
 	var errs []error
 	for _, t := range translations {

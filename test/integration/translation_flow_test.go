@@ -58,7 +58,7 @@ func converge(n *network, ns string) {
 		dns.Protocol = corev1.ProtocolUDP
 		service := n.service(ns, fmt.Sprintf("web-%d", i), tcp("http", 80), dns)
 		n.slice(service, service.Name+"-a", "10.1.0.10", "10.1.1.10")
-		n.slice(service, service.Name+"-b", "10.1.1.10", "10.1.2.10") // one address twice: a slice is being rebalanced
+		n.slice(service, service.Name+"-b", "10.1.1.10", "10.1.2.10") // one address in two slices, as during rebalancing
 	}
 	n.settled()
 	seen := n.requests()
@@ -162,7 +162,8 @@ func lifecycles(n *network, ns string) {
 		change.do()
 		n.settled()
 		for _, rejected := range n.requests().Rejected {
-			// What is deleted with something else may have been deleted before it is its turn, or before it is checked.
+			// A resource that the backend deletes together with another one may not exist when its turn comes, or when it is
+			// checked.
 			absent := rejected.Method == http.MethodDelete || rejected.Method == http.MethodGet
 			if !absent || rejected.Code != http.StatusNotFound {
 				n.t.Errorf("%s: rejected: %+v", change.what, rejected)
@@ -181,7 +182,7 @@ func restartWithoutWrites(n *network, _ string) {
 	if err := n.Managers[0].Start(n.t.Context()); err != nil {
 		n.t.Fatal(err)
 	}
-	n.compared() // it leads then, and has checked everything
+	n.compared() // it is the leader then, and has checked everything
 	n.settled()
 	if seen := n.requests(); seen.by(http.MethodPost, http.MethodPut, http.MethodDelete) > 0 || len(seen.Rejected) > 0 {
 		n.t.Errorf("written after a restart: %+v", seen)
@@ -233,7 +234,7 @@ func repairDrift(n *network, _ string) {
 			drift := false
 			switch {
 			case r.Kind == "Rule" && strings.Contains(r.Body, `"dnat"`), r.Kind == "Rule" && strings.HasPrefix(tr.Name, "midonet-global.4.chain"):
-				drift = true // one of several in its chain
+				drift = true // one of several rules in its chain
 			case r.Kind == "Route" && tr.Name == "node.4.node-a", r.Kind == "Port" && strings.HasPrefix(tr.Name, "pod.4.web-1-0"):
 				drift = true
 			}

@@ -80,7 +80,7 @@ func (n *network) compared() {
 	}
 	before := passes()
 	eventually(n.t, func(context.Context) error {
-		if now := passes(); now < before+2 { // the one before the second has ended
+		if now := passes(); now < before+2 { // the one before the second has exited
 			return fmt.Errorf("%d passes", now-before)
 		}
 		return nil

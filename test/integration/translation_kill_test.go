@@ -36,8 +36,8 @@ func hasty(t *testing.T) func(*plane.Options) {
 	return func(o *plane.Options) { o.ManagerConfig = write(t, hastyConfig) }
 }
 
-// Objects, Translations and the backend are changed while Groundskeeper's processes are killed and the backend fails, at any
-// moment. In the end the backend is as it should be.
+// TestSoakTranslationsSurviveKills changes objects, Translations and the backend while Groundskeeper's processes are killed and the
+// backend fails, at random. It checks that the backend finally has the desired content.
 func TestSoakTranslationsSurviveKills(t *testing.T) {
 	rare(t)
 	t.Parallel()
@@ -52,8 +52,8 @@ func TestSoakTranslationsSurviveKills(t *testing.T) {
 	s.neverPanicked()
 }
 
-// A leader that is not scheduled for longer than its lease lasts does no harm when it wakes: another has taken over, and
-// it ends. What it had begun at the very moment lands late at worst, and is found to be wrong.
+// TestSoakTranslationsSurvivePausedLeaders checks that a leader that is paused for longer than its Lease exits without damage when
+// it resumes: another one has taken over, and a request that was already being sent is corrected when it arrives.
 func TestSoakTranslationsSurvivePausedLeaders(t *testing.T) {
 	rare(t)
 	t.Parallel()
@@ -203,7 +203,8 @@ func (n *network) converged() {
 	n.t.Fatalf("%v: %v\nthe backend rejected %+v", err, last, n.requests().Rejected)
 }
 
-// A backend that loses all that it had gets it again, whether or not the manager was there to see.
+// TestTranslationsSurviveALostBackend checks that a backend that lost its content is filled again, whether or not the manager ran
+// meanwhile.
 func TestTranslationsSurviveALostBackend(t *testing.T) {
 	rare(t)
 	t.Parallel()

@@ -23,8 +23,8 @@ import (
 	"groundskeeper.io/groundskeeper/test/plane"
 )
 
-// Whatever the input and whatever the backend responds, the manager continues, reports what is wrong where users look, and does the
-// rest.
+// TestOddTranslations checks that invalid input and unexpected responses of the backend are reported to the user, and do not stop
+// the manager or other Translations.
 func TestOddTranslations(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, func(o *plane.Options) {
@@ -294,7 +294,7 @@ func brokenBackend(n *network, ns string) {
 		n.t.Log(fault)
 		n.clearRequests()
 		n.fails(fault)
-		if fault["cut"] == nil { // a client that gets no response is not notified that its token ended
+		if fault["cut"] == nil { // a client that gets no response does not learn that its token expired
 			n.page(http.MethodDelete, "tokens", nil, nil)
 		}
 		service := n.service(ns, fmt.Sprintf("shaky-%d", i), tcp("http", 80))
@@ -307,7 +307,7 @@ func brokenBackend(n *network, ns string) {
 			n.delete(podOf(ns, fmt.Sprintf("shaky-%d", i-1)), sliceOf(ns, fmt.Sprintf("shaky-%d-a", i-1)))
 			edit(n, serviceOf(ns, fmt.Sprintf("shaky-%d", i-1)), func(s *corev1.Service) { s.Spec.Ports[0].Port = 8080 })
 		}
-		eventually(n.t, func(context.Context) error { // it was hit
+		eventually(n.t, func(context.Context) error { // the fault was injected
 			seen := n.requests()
 			for _, c := range seen.Counts {
 				// A login counts only when it got no response: a comparison may have been first to notice that the token ended.

@@ -19,8 +19,8 @@ import (
 	"groundskeeper.io/groundskeeper/test/plane"
 )
 
-// A Translation is activity in its Project, and the controllers of both read all Translations only once: there may be
-// 100,000.
+// TestTranslationsOfProjects checks that a Translation counts as activity in its Project, and that the controllers share one watch
+// of Translations, of which there may be 100,000.
 func TestTranslationsOfProjects(t *testing.T) {
 	t.Parallel()
 	log := filepath.Join(t.TempDir(), "audit.log")

@@ -31,7 +31,7 @@ type storm struct {
 	random   *rand.Rand
 	made     int
 	pods     []string
-	services map[string][]string // the slices of each
+	services map[string][]string // the EndpointSlices of each
 }
 
 // newStorm starts a network with some objects.

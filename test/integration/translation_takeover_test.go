@@ -28,8 +28,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/midonet"
 )
 
-// A deployment of midonet-kube-controllers is taken over as docs/translations.md specifies: its rules that translate to the wrong
-// endpoint are replaced, and nothing else in the backend is touched.
+// TestTranslationsAreTakenOver checks that a deployment of midonet-kube-controllers can be migrated as documented in
+// docs/translations.md: rules that translate to the wrong endpoint are replaced, and nothing else in the backend is changed.
 func TestTranslationsAreTakenOver(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t)
@@ -131,7 +131,7 @@ func (n *network) original(namespace string, wrong int) (old []midonetv1.Transla
 		n.t.Fatal(err)
 	}
 	old = slices.SortedFunc(maps.Values(wanted), func(a, b midonetv1.Translation) int { return strings.Compare(a.Name, b.Name) })
-	owners := map[string]*corev1.Endpoints{}           //nolint:staticcheck // it is what the original uses
+	owners := map[string]*corev1.Endpoints{}           //nolint:staticcheck // the original uses it
 	last := map[string]*midonetv1.BackendResource{}    // the DNAT rule of the last endpoint, by the chain of the port
 	rules := map[string][]*midonetv1.BackendResource{} // all of them
 	for i := range old {
@@ -144,7 +144,7 @@ func (n *network) original(namespace string, wrong int) (old []midonetv1.Transla
 		}
 		service := tr.OwnerReferences[0].Name
 		if owners[service] == nil {
-			owners[service] = &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: service}} //nolint:staticcheck // as above
+			owners[service] = &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: service}} //nolint:staticcheck // as in the test above
 			n.create(owners[service])
 		}
 		uid := owners[service].UID

@@ -19,8 +19,8 @@ import (
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 )
 
-// An upgrade that writes Translations of another version hands the backend over from one to the other: what is the same is not
-// touched, what differs is changed, and what is no longer wanted is deleted.
+// TestTranslationsOfAnotherVersion checks that Translations of a new version take over from those of the old one: equal resources
+// are not written, others are updated, and obsolete ones are deleted.
 func TestTranslationsOfAnotherVersion(t *testing.T) {
 	rare(t)
 	t.Parallel()
@@ -51,11 +51,11 @@ func TestTranslationsOfAnotherVersion(t *testing.T) {
 		rules := 0
 		n.downgrade(func(tr *midonetv1.Translation) {
 			switch {
-			case tr.Name == "service.3.web": // had one chain more
+			case tr.Name == "service.3.web": // had another chain
 				tr.Resources = append(tr.Resources, midonetv1.BackendResource{
 					Kind: "Chain", Body: `{"id":"` + uuid.NewString() + `","tenantId":"midonetkube","name":"KUBE-OLD"}`,
 				})
-			case strings.HasPrefix(tr.Name, "endpoints-port."): // went to another port
+			case strings.HasPrefix(tr.Name, "endpoints-port."): // pointed to another port
 				rules++
 				rule := ruleOf(n, &tr.Resources[2])
 				rule.NATTargets[0].PortFrom, rule.NATTargets[0].PortTo = 1, 1

@@ -44,7 +44,7 @@ type hooked struct {
 	client client.WithWatch
 }
 
-// The webhooks, on one plane; the last parts break it.
+// TestWebhooks tests the webhooks on one plane; the last parts make it unusable.
 func TestWebhooks(t *testing.T) {
 	t.Parallel()
 	p := startPlane(t, plane.Options{
