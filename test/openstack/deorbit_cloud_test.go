@@ -68,7 +68,8 @@ func (d *craft) selfDestruct() {
 	d.annotate(kubernikusv1.SelfDestructAnnotation, kubernikusv1.SelfDestructNow)
 }
 
-// A cluster whose certificate is of a CA that is unknown cannot be checked: OpenStack is cleaned up by names.
+// testBadCertificate checks that a cluster whose certificate has an unknown CA is not checked, and that OpenStack is cleaned up by
+// names.
 func testBadCertificate(t *testing.T, o *orbit) {
 	config := kubeconfig(t, o.management.AdminKubeconfig(), func(_ *string, ca *[]byte) { *ca = o.workload.CA() })
 	d := o.register(t, "certificate", config, nil)
@@ -85,7 +86,7 @@ func testBadCertificate(t *testing.T, o *orbit) {
 	}
 }
 
-// A load balancer that stays PENDING is listed when the Kluster is released even so.
+// testStuckLoadBalancer checks that a load balancer that stays PENDING is listed when the Kluster is released nevertheless.
 func testStuckLoadBalancer(t *testing.T, o *orbit) {
 	d := o.register(t, "stuck", o.nowhere(t), nil)
 	d.outfit()
@@ -146,8 +147,8 @@ func (o *orbit) held(t *testing.T, name string, credentials map[string][]byte) (
 	return d, loose
 }
 
-// Credentials that are revoked in the middle block Deorbit until the Secret has new ones. Where they are not replaced the timeout
-// ends it: what was seen last is listed, and that more may be there.
+// testRevokedCredentials checks that revoked credentials block Deorbit until the Secret has new ones; otherwise the timeout ends
+// it, with a list of the last observed resources and a note that more may exist.
 func testRevokedCredentials(t *testing.T, o *orbit) {
 	user, revoke := o.guest(t)
 	user.login()
@@ -192,7 +193,7 @@ func testRevokedCredentials(t *testing.T, o *orbit) {
 	lost.reports("Leftover", "Project")
 }
 
-// Of two Klusters with one name in a project, none loses anything: its owner is unknown.
+// testIdentityConflict that, of two Klusters with one name in a project, neither loses anything, because the owner is unknown.
 func testIdentityConflict(t *testing.T, o *orbit) {
 	twin := func(d *craft) {
 		d.k.Spec.CloudProvider.ClusterName = new("twins-lb")

@@ -118,7 +118,7 @@ func testLiveController(t *testing.T, o *orbit) {
 	d.landed("Deorbited")
 }
 
-// The cloud controller manager runs, and no client deletes the node: only the route is left over.
+// testLiveControllerKeepsRoute runs the cloud controller manager and deletes no node: only the route is left over.
 func testLiveControllerKeepsRoute(t *testing.T, o *orbit) {
 	d, _ := o.manned(t, "resync", func(d *craft) { d.k.Spec.Deorbit.StageTimeout = during(20 * time.Second) })
 	route := d.of("Route")

@@ -26,8 +26,8 @@ import (
 
 const rejected = "which rejected its deletion"
 
-// What a ValidatingAdmissionPolicy in the cluster rejects the deletion of is not deleted in OpenStack either, also when the stages
-// inside the cluster have run out of time.
+// testPolicyThatRejects checks that an object whose deletion a ValidatingAdmissionPolicy in the cluster rejects is not deleted in
+// OpenStack either, even after the timeout of the stages inside the cluster.
 func testPolicyThatRejects(t *testing.T, o *orbit) {
 	d := o.launch(t, "policy", func(d *craft) { d.k.Spec.Deorbit.StageTimeout = during(3 * time.Second) })
 	volume := d.claim("data", "cinder")
@@ -102,7 +102,8 @@ func testPortsOfADeadController(t *testing.T, o *orbit) {
 	}
 }
 
-// A route that a cloud controller manager makes again and again is left alone while its node lives, and left over in the end.
+// testRoutesThatComeBack checks that a route that a cloud controller manager recreates continuously is left alone while its node
+// exists, and is left over in the end.
 func testRoutesThatComeBack(t *testing.T, o *orbit) {
 	d := o.launch(t, "routes", func(d *craft) { d.k.Spec.Deorbit.StageTimeout = during(10 * time.Second) })
 	d.paths()

@@ -75,7 +75,7 @@ const neverSeen = "never seen: the cluster could not be checked"
 
 func during(text time.Duration) *metav1.Duration { return &metav1.Duration{Duration: text} }
 
-// A cluster without the API of snapshots is torn down like any other.
+// testWithoutSnapshots checks that a cluster without the snapshot API is torn down like any other.
 func testWithoutSnapshots(t *testing.T, o *orbit) {
 	d := o.launch(t, "plain", nil)
 	d.claim("data", "cinder")
@@ -84,7 +84,8 @@ func testWithoutSnapshots(t *testing.T, o *orbit) {
 	o.snapshotAPI(t)
 }
 
-// Everything that the cluster created is deleted, and what is not Cinder's, or is to be kept, stays.
+// testHappyPath checks that everything that the cluster created is deleted, except for volumes that are not Cinder's or are to be
+// retained.
 func testHappyPath(t *testing.T, o *orbit) {
 	d := o.launch(t, "happy", nil)
 	d.claim("data", "cinder")
@@ -137,7 +138,8 @@ func testHappyPath(t *testing.T, o *orbit) {
 	}
 }
 
-// A volume that is attached to a server waits until the server is deleted, and a volume with a snapshot of a user is retained.
+// testVolumesThatStay checks that a volume that is attached to a server waits until the server is deleted, and that a volume with a
+// user's snapshot is retained.
 func testVolumesThatStay(t *testing.T, o *orbit) {
 	d := o.launch(t, "volumes", func(d *craft) { d.k.Spec.Deorbit.StageTimeout = during(3 * time.Second) })
 	attached, snapped := d.claim("attached", "cinder"), d.claim("snapped", "cinder")
@@ -160,7 +162,8 @@ func testVolumesThatStay(t *testing.T, o *orbit) {
 	}
 }
 
-// Deletions that Octavia does not carry out are waited for; and what dead cloud controllers leave is deleted without them.
+// testPendingAndDead checks that Deorbit waits for deletions that Octavia does not carry out, and deletes what dead cloud
+// controllers leave.
 func testPendingAndDead(t *testing.T, o *orbit) {
 	d := o.launch(t, "pending", func(d *craft) { d.k.Spec.Deorbit.StageTimeout = during(3 * time.Second) })
 	d.claim("data", "cinder")
@@ -202,7 +205,7 @@ func testPendingAndDead(t *testing.T, o *orbit) {
 	d.reports("StageLeft", "Wait: no progress")
 }
 
-// An API server that fails for a while is waited for, and nothing is left out.
+// testBlinking checks that Deorbit waits for an API server that fails temporarily, and omits nothing.
 func testBlinking(t *testing.T, o *orbit) {
 	d := o.launch(t, "blinking", func(d *craft) {
 		d.k.Spec.Deorbit.APIUnavailableTimeout, d.k.Spec.Deorbit.StageTimeout = during(time.Minute), during(time.Minute)
@@ -229,7 +232,8 @@ func testBlinking(t *testing.T, o *orbit) {
 	}
 }
 
-// Without its API server OpenStack is cleaned up by names, and volumes that were never seen are left over.
+// testPermanentlyDown checks that, if the API server stays down, OpenStack is cleaned up by names, and volumes that were never
+// observed are left over.
 func testPermanentlyDown(t *testing.T, o *orbit) {
 	d := o.launch(t, "down", nil)
 	volume := d.claim("data", "cinder")

@@ -44,7 +44,8 @@ func newGuard(t *testing.T) *guard {
 	return g
 }
 
-// A webhook in the cluster that rejects deletions is respected, and one that does not respond is removed.
+// testWebhooks checks that a webhook in the cluster that rejects deletions is respected, and that one that does not respond is
+// deleted.
 func testWebhooks(t *testing.T, o *orbit) {
 	d, g := o.launch(t, "webhooks", nil), newGuard(t)
 	d.claim("data", "cinder")
