@@ -101,7 +101,7 @@ type named string
 
 func (n named) RoundTrip(*http.Request) (*http.Response, error) { return nil, errors.New(string(n)) }
 
-// A watch or the renewal of a Lease is no part of a reconcile.
+// TestRequests checks that watches and renewals of Leases are not counted as part of a reconciliation.
 func TestRequests(t *testing.T) {
 	transport := Requests(func(http.RoundTripper) http.RoundTripper { return named("traced") })(named("plain"))
 	ctx, span := sdktrace.NewTracerProvider().Tracer("test").Start(t.Context(), "reconcile")

@@ -21,7 +21,7 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
 
-// A controller is added once; an error names one that is added twice.
+// TestComplete checks that a controller can be added once, and that the error names a duplicate.
 func TestComplete(t *testing.T) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, kubernikusv1.AddToScheme} {

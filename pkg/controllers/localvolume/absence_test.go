@@ -25,7 +25,7 @@ func labelled(name string, labels ...string) *metav1.PartialObjectMetadata {
 	return node
 }
 
-// A label is mutable: a name is missing only when no Node that exists could be the one that had it.
+// TestPresence checks that, because labels are mutable, a name is missing only if no existing Node could have had it.
 func TestPresence(t *testing.T) {
 	byLabel := func(key, value string) []pin { return []pin{{key, value}} }
 	for name, test := range map[string]struct {
@@ -120,7 +120,7 @@ func TestPresence(t *testing.T) {
 	}
 }
 
-// What a record reports about an absence counts only when it is proven to be the same one.
+// TestInventoryRestore checks that a record of an absence is used only if it is proven to be the same absence.
 func TestInventoryRestore(t *testing.T) {
 	minutes := func(m float64) time.Time { return noon.Add(time.Duration(m * float64(time.Minute))) }
 	for name, test := range map[string]struct {
@@ -160,7 +160,8 @@ func TestInventoryRestore(t *testing.T) {
 	}
 }
 
-// A restart continues to know which nodes had a name, also when the label changes meanwhile, and whether it was ever seen.
+// TestMemory checks that a restart retains which nodes had a name, even if the label changed meanwhile, and whether the name was
+// ever observed.
 func TestMemory(t *testing.T) {
 	i, _ := newTestInventory(t)
 	i.SetNode(testNode("n1", "a"))
@@ -192,7 +193,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// A change of labels is worth a reconciliation, which reports it.
+// TestRelabelIsReported checks that a change of labels triggers a reconciliation, which reports it.
 func TestRelabelIsReported(t *testing.T) {
 	i, _ := newTestInventory(t, "a")
 	i.SetNode(testNode("n", "h"))
@@ -215,7 +216,7 @@ func TestRelabelIsReported(t *testing.T) {
 	}
 }
 
-// The same absence is needed to the end: a node that was back while a batch was under way began another one.
+// TestRemainsStale checks that the same absence is required until the end: a node that was back during a batch starts another one.
 func TestRemainsStale(t *testing.T) {
 	i, clock := newTestInventory(t, "a")
 	i.SetVolume(on("v", "a"))
@@ -232,7 +233,7 @@ func TestRemainsStale(t *testing.T) {
 	}
 }
 
-// The brake counts nodes: the names of one node are one.
+// TestCensus checks that the brake counts nodes, so that several names of one node count once.
 func TestCensus(t *testing.T) {
 	i := NewInventory(settings([]string{hostname, nodeID}, "local"), testingclock.NewFakeClock(noon))
 	for _, name := range []string{"a", "b", "c", "unused"} {

@@ -106,7 +106,7 @@ func TestInventoryNoClasses(t *testing.T) {
 	}
 }
 
-// A node that comes back, under whatever uid and for however short a time, loses all that it was missing for.
+// TestInventoryReturns checks that a node that returns, with any UID and for any time, resets its absence.
 func TestInventoryReturns(t *testing.T) {
 	i, clock := newTestInventory(t, "a", "b")
 	i.SetVolume(on("v", "a"))

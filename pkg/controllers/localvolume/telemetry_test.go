@@ -30,8 +30,8 @@ func newTestMetrics(t *testing.T) *Metrics {
 	return metrics
 }
 
-// Events arrive, of cluster-wide objects in namespace default, and nothing but creations is requested. What is left at the end is
-// sent.
+// TestEventSender checks that events are delivered, those of cluster-wide objects in namespace default, with creations only, and
+// that queued ones are sent on shutdown.
 func TestEventSender(t *testing.T) {
 	var mu sync.Mutex
 	var created []corev1.Event
@@ -78,7 +78,7 @@ func TestEventSender(t *testing.T) {
 	}
 }
 
-// A queue that is full loses events, and blocks no caller.
+// TestEventSenderFull checks that a full queue drops events, and does not block.
 func TestEventSenderFull(t *testing.T) {
 	metrics := newTestMetrics(t)
 	sender := NewEventSender(fake.NewClientBuilder().Build(), testingclock.NewFakePassiveClock(noon), metrics, EventQueue)
@@ -90,7 +90,8 @@ func TestEventSenderFull(t *testing.T) {
 	}
 }
 
-// The metrics have the names of the original, and a second site of a process continues counting.
+// TestMetrics checks that the metrics have the names of the original, and that a second instance in a process continues the
+// counters.
 func TestMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	first, err := NewMetrics(registry)

@@ -51,7 +51,7 @@ func allSources() configv1alpha1.LocalVolumeConfiguration {
 	return config
 }
 
-// The volumes that real drivers make, according to their documentation and code.
+// TestRealDrivers checks the volumes that real drivers create, according to their documentation and code.
 func TestRealDrivers(t *testing.T) {
 	for name, test := range map[string]struct {
 		// from reports where the shape is documented.
@@ -106,7 +106,7 @@ func TestRealDrivers(t *testing.T) {
 	}
 }
 
-// Of sources other than local, nothing is touched unless its terms name one node.
+// TestOneNode checks that volumes of other sources are changed only if their terms name exactly one node.
 func TestOneNode(t *testing.T) {
 	const key = "topology.topolvm.io/node"
 	for name, test := range map[string]struct {
@@ -174,7 +174,7 @@ func TestUnsupported(t *testing.T) {
 	}
 }
 
-// Only what the driver should have removed is removed.
+// TestDriverFinalizers checks that only finalizers that the driver should have removed are removed.
 func TestDriverFinalizers(t *testing.T) {
 	volume := withSource(csiSource("topolvm.io"))
 	volume.Finalizers = []string{"kubernetes.io/pv-protection", provisionerFinalizer, "topolvm.io/pv", "node.topolvm.io/f", "external-attacher/topolvm-io", "example.com/f", "nottopolvm.io/f", "foregroundDeletion"}
@@ -183,7 +183,7 @@ func TestDriverFinalizers(t *testing.T) {
 	}
 }
 
-// The time of a phase starts over with the phase, and with another volume of the name.
+// TestPhaseSince checks that the time of a phase starts with the phase, and again for another volume with the same name.
 func TestPhaseSince(t *testing.T) {
 	i, clock := newTestInventory(t)
 	set := func(uid string, phase corev1.PersistentVolumePhase) {

@@ -129,7 +129,8 @@ _stalled{kind=K,name=pod.4.a,namespace=shop,reason=Refused} 1`},
 	}
 }
 
-// What a user has to repair has metrics even if there are more objects than the limit.
+// TestLimitKeepsWhatIsNotReady checks that objects that a user has to repair have metrics even if there are more objects than the
+// limit.
 func TestLimitKeepsWhatIsNotReady(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	objects := listed(

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// Which part of its requests a rule sends where: by its weights, as users want it, and after the next write.
+// TestFlows checks the share of requests that a rule sends to each target: by its weights, as users specified, and after the next
+// write.
 func TestFlows(t *testing.T) {
 	for name, test := range map[string]struct {
 		kind, rule string
@@ -43,7 +44,7 @@ func TestFlows(t *testing.T) {
 	}
 }
 
-// Once a drain is written, the saved weights are what is wanted.
+// TestFlowsReadSavedWeights checks that, once a drain is written, the saved weights are the desired ones.
 func TestFlowsReadSavedWeights(t *testing.T) {
 	kind := kindOf(t, "HTTPProxy")
 	object := route(kind, "us-web=70 eu-web=30")

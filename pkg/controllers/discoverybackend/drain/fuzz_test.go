@@ -13,8 +13,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// Whatever a route contains, reading and writing it does not panic; one that nothing is drained from does not change;
-// and what was written once is not written again.
+// FuzzRoutes checks that reading and writing arbitrary routes does not panic, that a route without drained references does not
+// change, and that a second write changes nothing.
 func FuzzRoutes(f *testing.F) {
 	for _, kind := range Kinds() {
 		object := route(kind, "us-web=5", "default: web")

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The share of a backend is moved to the other receivers of each rule, in steps that nothing remembers: each weight follows
-// from what was wanted.
+// TestShares checks that the share of a backend is moved to the other receivers of each rule in stateless steps: each weight
+// follows from the desired one.
 func TestShares(t *testing.T) {
 	for name, tc := range map[string]struct {
 		kind   string
@@ -57,7 +57,7 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// A weight that a user sets beside weights that are multiplied is one of their scale.
+// TestSharesAndEditsOfSmallWeights checks that a weight that a user sets beside multiplied weights is read in their scale.
 func TestSharesAndEditsOfSmallWeights(t *testing.T) {
 	for kindName, tc := range map[string]struct{ before, at, after, want string }{
 		"HTTPProxy": {"us-web eu-web web=0", "us-web=6 eu-web=10 web=10", "us-web=6 eu-web=20 web=10", "us-web=10 eu-web=20 web=10"},
@@ -81,7 +81,7 @@ func TestSharesAndEditsOfSmallWeights(t *testing.T) {
 	}
 }
 
-// With KeepSole, nothing is moved to receivers that cannot respond.
+// TestSharesOfSole checks that, with KeepSole, nothing is moved to receivers that cannot respond.
 func TestSharesOfSole(t *testing.T) {
 	kind := kindOf(t, "HTTPRoute")
 	object := route(kind, "us-web=70 eu-web=30")
@@ -92,7 +92,7 @@ func TestSharesOfSole(t *testing.T) {
 	}
 }
 
-// A weight that a user sets on the way is what is wanted from then on.
+// TestSharesAndEdits checks that a weight that a user sets during the drain is the desired one from then on.
 func TestSharesAndEdits(t *testing.T) {
 	kind := kindOf(t, "HTTPProxy")
 	object := route(kind, "us-web=70 eu-web=30")

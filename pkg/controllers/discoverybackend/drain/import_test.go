@@ -23,8 +23,8 @@ func (i imports) ImportTarget(name types.NamespacedName, port string) Target {
 	return i.of.Target(name, port)
 }
 
-// A ServiceImport is drained and restored as a Service is, and no alternative when it does not exist, does not have the port or has no
-// endpoint. A Service with the same name is another target.
+// TestServiceImports checks that a ServiceImport is drained and restored like a Service, and that it is not an alternative if it
+// does not exist, lacks the port or has no endpoint. A Service with the same name is another target.
 func TestServiceImports(t *testing.T) {
 	for name, test := range map[string]struct {
 		rule    string
@@ -67,7 +67,8 @@ func TestServiceImports(t *testing.T) {
 	}
 }
 
-// A ServiceImport that is deleted while it is drained stays drained for its backend, and comes back.
+// TestServiceImportIsDeletedWhileDrained checks that a ServiceImport that is deleted while it is drained remains drained for its
+// backend, and is restored.
 func TestServiceImportIsDeletedWhileDrained(t *testing.T) {
 	kind := kindOf(t, "HTTPRoute")
 	object := route(kind, "import:us-web=70 eu-web=30")
@@ -83,7 +84,7 @@ func TestServiceImportIsDeletedWhileDrained(t *testing.T) {
 	}
 }
 
-// What users edit while a ServiceImport is drained: its port, and a ServiceImport in the place of a Service.
+// TestServiceImportIsEditedWhileDrained covers edits of a drained ServiceImport: of its port, and its replacement by a Service.
 func TestServiceImportIsEditedWhileDrained(t *testing.T) {
 	for name, test := range map[string]struct{ before, edited, want, after string }{
 		"another port":             {"import:us-web=70 eu-web=30", "import:us-web:8080=0 eu-web=30", "import:us-web:8080=0 eu-web=30", "import:us-web:8080=70 eu-web=30"},
@@ -109,7 +110,7 @@ func TestServiceImportIsEditedWhileDrained(t *testing.T) {
 	}
 }
 
-// A mirror to a ServiceImport is removed, and comes back.
+// TestMirrorToServiceImport checks that a mirror to a ServiceImport is removed and restored.
 func TestMirrorToServiceImport(t *testing.T) {
 	kind := kindOf(t, "HTTPRoute")
 	object := route(kind, "eu-web mirror:import:us-web")
@@ -127,7 +128,7 @@ func TestMirrorToServiceImport(t *testing.T) {
 	}
 }
 
-// For Backends that do not know ServiceImports, one is of no backend.
+// TestServiceImportIsUnknown checks that Backends without support for ServiceImports assign them to no backend.
 func TestServiceImportIsUnknown(t *testing.T) {
 	kind := kindOf(t, "HTTPRoute")
 	object := route(kind, "import:us-web=70 us-web=30")

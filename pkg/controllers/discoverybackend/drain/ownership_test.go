@@ -23,8 +23,8 @@ func manages(s *apiServer, manager string) bool {
 	return false
 }
 
-// Owners of fields can apply them again without a conflict, during a drain and after it, and after it managedFields are what they
-// were.
+// TestOwnership checks that owners of fields can apply them again without a conflict, during a drain and after it, and that
+// managedFields are restored.
 func TestOwnership(t *testing.T) {
 	for name, test := range map[string]struct {
 		kind     string
@@ -134,7 +134,8 @@ func withoutTimes(object *unstructured.Unstructured) *unstructured.Unstructured 
 	return bare
 }
 
-// After a crash between any two writes the next reconciliation finishes what was begun: byte for byte, with the times.
+// TestCrashes checks that, after a crash between any two writes, the next reconciliation completes the change byte for byte,
+// including times.
 func TestCrashes(t *testing.T) {
 	kind := kindOf(t, "HTTPProxy")
 	for drainWrites := range 3 {
@@ -167,8 +168,8 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
-// Who takes the rules between Groundskeeper's two writes keeps them: the earlier owner has lost them to that manager, not to
-// Groundskeeper.
+// TestTakenMeanwhile checks that a manager that takes ownership of the rules between Groundskeeper's two writes keeps them: the
+// earlier owner has lost them to that manager, not to Groundskeeper.
 func TestTakenMeanwhile(t *testing.T) {
 	kind := kindOf(t, "HTTPProxy")
 	server := newAPIServer(kind, false)
@@ -192,7 +193,7 @@ func TestTakenMeanwhile(t *testing.T) {
 	}
 }
 
-// The same, where it is only one of two lists, and the edit leaves the drain unchanged.
+// TestPartlyTakenMeanwhile covers the same for one of two lists, with an edit that does not affect the drain.
 func TestPartlyTakenMeanwhile(t *testing.T) {
 	kind := kindOf(t, "HTTPProxy")
 	server := newAPIServer(kind, false)

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Who receives is decided by what is behind the references: what Contour leaves out is no alternative, and what has no ready
-// endpoint cannot respond.
+// TestReceivers checks that receivers are determined by the targets of references: targets that Contour omits are not alternatives,
+// and targets without a ready endpoint cannot respond.
 func TestReceivers(t *testing.T) {
 	deleted := fleet{missing: []string{"eu-web"}}
 	empty := fleet{empty: []string{"eu-web"}}
@@ -91,7 +91,7 @@ func gets(outcome Outcome) string {
 	return strings.Join(words, " ")
 }
 
-// What is behind references changes while a backend is drained.
+// TestTargetsComeAndGo covers changes of the targets of references while a backend is drained.
 func TestTargetsComeAndGo(t *testing.T) {
 	kind := kindOf(t, "HTTPProxy")
 	object := route(kind, "us-web eu-web")

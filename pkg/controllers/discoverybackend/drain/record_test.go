@@ -17,7 +17,8 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 )
 
-// The text of a record is an interface: records of earlier releases are read, and an admission policy searches them.
+// TestRecordFormat checks that the format of a record is stable: records of earlier releases are read, and an admission policy
+// searches them.
 func TestRecordFormat(t *testing.T) {
 	for kindName, want := range map[string]string{
 		"HTTPProxy": `{"uid":"4711","rules":[{"list":"routes","print":"PRINT","refs":["shop/us-web:80","shop/web:80"],"index":0,"frame":"FRAME",` +
@@ -37,7 +38,7 @@ func TestRecordFormat(t *testing.T) {
 	}
 }
 
-// A record of an earlier release has neither frames nor positions: its content is restored nevertheless.
+// TestRecordOfAnEarlierRelease checks that a record of an earlier release, which has neither frames nor positions, is restored.
 func TestRecordOfAnEarlierRelease(t *testing.T) {
 	kind := kindOf(t, "HTTPProxy")
 	object := route(kind, "us-web=5 web=1", "web us-api")
@@ -60,8 +61,8 @@ func TestRecordOfAnEarlierRelease(t *testing.T) {
 	}
 }
 
-// Without its record it is unknown what was wanted: all of a rule get the same, and users are notified for as long as the drain
-// lasts.
+// TestDamagedRecord checks that, without a valid record, all references of a rule get equal weights, and that users are notified as
+// long as the drain lasts.
 func TestDamagedRecord(t *testing.T) {
 	for name, damaged := range map[string]string{
 		"no JSON": "{", "empty": "", "null": "null", "another type": "[]", "without rules": "{}", "a mirror without content": `{"rules":[{"mirrors":[{"service":"shop/us-web:80"}]}]}`,
@@ -91,7 +92,7 @@ func TestDamagedRecord(t *testing.T) {
 	}
 }
 
-// A route that is restored from a backup, or copied, has another UID; its record is used nevertheless.
+// TestCopiedRoute checks that the record of a route that was restored from a backup or copied is used, although its UID differs.
 func TestCopiedRoute(t *testing.T) {
 	kind := kindOf(t, "HTTPProxy")
 	object := route(kind, "us-web=50 web=50")
@@ -106,7 +107,8 @@ func TestCopiedRoute(t *testing.T) {
 	}
 }
 
-// A Service that has been deleted, as when a namespace is recreated, stays its backend's; one that lost its label does not.
+// TestServiceWithoutBackend checks that a deleted Service still belongs to its backend, as when a namespace is recreated, and that
+// one that lost its label does not.
 func TestServiceWithoutBackend(t *testing.T) {
 	kind := kindOf(t, "HTTPProxy")
 	object := route(kind, "us-web=50 web=50 mirror:us-api")
@@ -134,7 +136,7 @@ func (noBackends) KeepsSole(string) bool                  { return false }
 
 func (noBackends) Target(types.NamespacedName, string) Target { return Target{} }
 
-// A backend is drained where it is in maintenance and has reach.
+// TestNamespaces checks that a backend is drained in the namespaces within its reach.
 func TestNamespaces(t *testing.T) {
 	kind := kindOf(t, "HTTPProxy")
 	near, far := route(kind, "us-web=1 web=1"), route(kind, "us-web=1 web=1")
@@ -156,7 +158,7 @@ func (i inShop) Share(backend, namespace string) int {
 	return i.fleet.Share(backend, namespace)
 }
 
-// A record that is too long as JSON is compressed.
+// TestRecordOfManyRules checks that a record that is too long as JSON is compressed.
 func TestRecordOfManyRules(t *testing.T) {
 	kind := kindOf(t, "HTTPProxy")
 	var rules []string
@@ -212,7 +214,8 @@ func TestServices(t *testing.T) {
 	}
 }
 
-// References to what is no Service count, but are of no backend, whatever their name.
+// TestForeignReferences checks that references to other kinds than Services count as alternatives, but belong to no backend,
+// whatever their name.
 func TestForeignReferences(t *testing.T) {
 	kind := kindOf(t, "HTTPRoute")
 	object := route(kind, "us-web us-bucket")
@@ -231,7 +234,8 @@ func TestForeignReferences(t *testing.T) {
 	}
 }
 
-// Mirrors of one reference are removed from its filters, and find it again when it moved.
+// TestFiltersOfReferences checks that mirrors are removed from the filters of a reference, and restored even if the reference
+// moved.
 func TestFiltersOfReferences(t *testing.T) {
 	kind := kindOf(t, "HTTPRoute")
 	object := route(kind, "api web")
@@ -256,7 +260,7 @@ func TestFiltersOfReferences(t *testing.T) {
 	}
 }
 
-// A record without content is removed, regardless of who wrote it.
+// TestSilentRecord checks that a record without content is removed, regardless of its writer.
 func TestSilentRecord(t *testing.T) {
 	kind := kindOf(t, "HTTPRoute")
 	object := route(kind, "us-web=0 web=1")

@@ -15,7 +15,8 @@ func isOf(backend string) func(types.NamespacedName) bool {
 	return func(service types.NamespacedName) bool { return strings.HasPrefix(service.Name, backend+"-") }
 }
 
-// References to the Services of a deleted backend go, and what users wanted of the others is what counts.
+// TestRemove checks that references to Services of a deleted backend are removed, and that the desired weights of the others take
+// effect.
 func TestRemove(t *testing.T) {
 	for name, test := range map[string]struct {
 		kind    string
@@ -81,7 +82,8 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// An HTTPProxy route without a service would make its whole virtual host invalid: it responds with 503 instead.
+// TestRemoveSoleService checks that the last service of an HTTPProxy route is replaced by a 503 response, because a route without
+// services would make the whole virtual host invalid.
 func TestRemoveSoleService(t *testing.T) {
 	kind := kindOf(t, "HTTPProxy")
 	object := route(kind, "us-web", "web")

@@ -58,7 +58,7 @@ func removedReferences(s *apiServer) string {
 	return s.live.GetAnnotations()[gimbalv1.AnnotationRemovedReferences]
 }
 
-// What a removal did is undone in every kind: the spec and the owners of its fields are those of before.
+// TestRestore checks that a removal is undone in every kind, including the owners of fields.
 func TestRestore(t *testing.T) {
 	for name, test := range map[string]struct {
 		kind  string
@@ -107,7 +107,8 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// References go back only where the route is as the removal left it, and their Services exist.
+// TestRestoreLeavesChangedElements checks that references are restored only where the route is unchanged since the removal and
+// their Services exist.
 func TestRestoreLeavesChangedElements(t *testing.T) {
 	for name, test := range map[string]struct {
 		kind   string
@@ -162,7 +163,8 @@ func weigh(o *unstructured.Unstructured, list, references string, rule, ref int,
 	rules[rule].(map[string]any)[references].([]any)[ref].(map[string]any)["weight"] = weight
 }
 
-// Two backends that were removed from a rule come back in either order, beside a third one that is drained all the time.
+// TestRestoreSeveralBackends checks that two backends that were removed from a rule can be restored in either order, beside a third
+// one that stays drained.
 func TestRestoreSeveralBackends(t *testing.T) {
 	for _, order := range [][]string{{"us", "eu"}, {"eu", "us"}} {
 		kind := kindOf(t, "HTTPProxy")
@@ -189,7 +191,7 @@ func TestRestoreSeveralBackends(t *testing.T) {
 	}
 }
 
-// A record names what was removed before a time until that is discarded, for each backend.
+// TestDiscardRemovals checks that the record lists what was removed before a time until it is discarded, for each backend.
 func TestDiscardRemovals(t *testing.T) {
 	kind := kindOf(t, "HTTPRoute")
 	server := newAPIServer(kind, false)
@@ -226,7 +228,8 @@ func TestDiscardRemovals(t *testing.T) {
 	}
 }
 
-// A long record is compressed, and one that is too long is left out: the removal continues without it.
+// TestRecordOfRemovalsIsBounded checks that a long record is compressed, and that a removal continues without a record that is too
+// long.
 func TestRecordOfRemovalsIsBounded(t *testing.T) {
 	kind := kindOf(t, "HTTPProxy")
 	var rules []string

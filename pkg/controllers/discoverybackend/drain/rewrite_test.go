@@ -16,7 +16,8 @@ import (
 // whatever ignores which Services are to be withheld; see TestReceivers.
 var whatever = cmpopts.IgnoreFields(Outcome{}, "Withhold", "WithholdImports")
 
-// What each kind makes of weights when backends are drained, what the backends get then, and that all comes back.
+// TestDrainAndRestore checks how each kind represents the weights of drained backends, the resulting shares, and that everything is
+// restored.
 func TestDrainAndRestore(t *testing.T) {
 	contours := []string{"HTTPProxy", "IngressRoute"}
 	gateways := []string{"HTTPRoute", "GRPCRoute", "TCPRoute", "TLSRoute", "UDPRoute"}
@@ -122,7 +123,8 @@ func TestDrainAndRestore(t *testing.T) {
 	}
 }
 
-// Users continue editing while backends come and go: step by step, what they write, who is drained, and what becomes of it.
+// TestEditsInMaintenance covers edits while backends enter and leave maintenance: in steps of an edit, the drained backends, and
+// the result.
 func TestEditsInMaintenance(t *testing.T) {
 	type step struct {
 		rules   []string // what users write; nil is nothing
@@ -350,8 +352,8 @@ func TestEditsInMaintenance(t *testing.T) {
 	}
 }
 
-// A backend that keeps sole routes continues serving where there is no other client, in all kinds; of two, it is the one that keeps
-// it.
+// TestKeepSole checks that a backend with KeepSole continues to serve where there is no alternative, in all kinds; of two backends,
+// the one with KeepSole does.
 func TestKeepSole(t *testing.T) {
 	for name, test := range map[string]struct {
 		kind, rule, want string

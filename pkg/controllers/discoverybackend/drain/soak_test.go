@@ -14,8 +14,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Whatever users do while backends come and go, and wherever Groundskeeper crashes, the route ends as if there had been no drain:
-// the users do the same to a second API server, on which nothing is drained.
+// TestSoakDrains that, whatever users edit while backends enter and leave maintenance, and wherever Groundskeeper crashes, the
+// final route is the same as on a second API server on which nothing is drained.
 func TestSoakDrains(t *testing.T) {
 	if rounds, err := strconv.Atoi(os.Getenv("SOAK")); err == nil {
 		checks := flag.Lookup("rapid.checks")

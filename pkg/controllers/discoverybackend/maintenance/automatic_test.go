@@ -148,8 +148,8 @@ func TestDecideAutomatic(t *testing.T) {
 	}
 }
 
-// Whatever happens in whatever order, and however old the caches are: never more than the limit, never the last one, never against
-// the owner, and never because of what is not known.
+// TestAutomaticIsBounded checks that automatic maintenance never exceeds its limit, never includes the last backend, never
+// contradicts the owner, and is never caused by incomplete data, for any sequence of events and any cache delay.
 func TestAutomaticIsBounded(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, seed))
@@ -262,7 +262,8 @@ func (w *world) responds(name string, value metav1.ConditionStatus, ago time.Dur
 	})
 }
 
-// A backend that is not reachable loses its traffic where another one takes it, and gets it back when it is reachable again.
+// TestAutomaticMaintenance checks that an unreachable backend is drained where an alternative exists, and restored when it is
+// reachable again.
 func TestAutomaticMaintenance(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.mustCheck("us")
@@ -297,7 +298,7 @@ func TestAutomaticMaintenance(t *testing.T) {
 	}, shared)
 }
 
-// In automatic maintenance a route without another backend keeps its traffic.
+// TestAutomaticMaintenanceKeepsSole checks that automatic maintenance does not drain routes without an alternative.
 func TestAutomaticMaintenanceKeepsSole(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.mustCheck("us")

@@ -22,7 +22,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
 )
 
-// A backend enters maintenance and comes back; each step is reported once.
+// TestStatus checks that a backend enters and leaves maintenance, and that each step is reported once.
 func TestStatus(t *testing.T) {
 	inWorld(t, func(w *world) {
 		if got := w.mustCheck("us"); got != "False/Enabled" || len(w.take()) != 1 {
@@ -64,7 +64,7 @@ func TestStatus(t *testing.T) {
 	}, shared)
 }
 
-// A status is written once a second at most, and the last word is not lost.
+// TestStatusIsWrittenOnceASecond checks that a status is written at most once per second, and that the last state is written.
 func TestStatusIsWrittenOnceASecond(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.mustCheck("us")
@@ -88,7 +88,7 @@ func TestStatusIsWrittenOnceASecond(t *testing.T) {
 	}, shared)
 }
 
-// What weights cannot drain is withheld: after the weights, and after the status reports so. It comes back first.
+// TestOrder checks that endpoints are withheld after the weights and after the status reports it, and restored first.
 func TestOrder(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.mustCheck("us")
@@ -131,7 +131,8 @@ func TestOrder(t *testing.T) {
 	}, sole)
 }
 
-// Endpoints that were withheld by a status that was not read yet are restored before any weight.
+// TestEnabledBetweenStatusAndEndpoints checks that endpoints that were withheld by a status that was not read yet are restored
+// before any weight.
 func TestEnabledBetweenStatusAndEndpoints(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.mustCheck("us")
@@ -148,7 +149,7 @@ func TestEnabledBetweenStatusAndEndpoints(t *testing.T) {
 	}, sole)
 }
 
-// Endpoints that cannot be changed are tried again, and nothing is reported to be done.
+// TestEndpointsFail checks that failed changes of endpoints are retried, and that nothing is reported as done before.
 func TestEndpointsFail(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.ready.err = errors.New("no")
@@ -161,7 +162,7 @@ func TestEndpointsFail(t *testing.T) {
 	}, shared)
 }
 
-// While it is unknown which routes exist, the status reports that; what was drained stays drained.
+// TestUnknownRoutes checks that the status reports if routes are unknown, and that drained routes remain drained.
 func TestUnknownRoutes(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.mustCheck("us")
@@ -200,7 +201,7 @@ func TestUnknownRoutes(t *testing.T) {
 	}, shared)
 }
 
-// Backends that cannot be known are not taken for backends that have been deleted.
+// TestBackendsThatAreNotServed checks that backends that cannot be read are not considered deleted.
 func TestBackendsThatAreNotServed(t *testing.T) {
 	inWorld(t, func(w *world) {
 		if all, err := w.backends.cluster.backends(w.Context()); err != nil || len(all) != 2 {
@@ -218,7 +219,7 @@ func TestBackendsThatAreNotServed(t *testing.T) {
 	}, shared)
 }
 
-// A write that hands fields back is of those whose weights come back, and of no other client.
+// TestCount checks that a write that hands fields back is attributed to the backends whose weights are restored, and to no others.
 func TestCount(t *testing.T) {
 	handBack := drain.Decision{HandBack: true, Backends: map[string]drain.Outcome{"us": {}, "eu": {}}}
 	for name, tc := range map[string]struct {
@@ -248,7 +249,7 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// What is lost is reported until a user changes the route.
+// TestLostWeights checks that lost weights are reported until a user changes the route.
 func TestLostWeights(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.mustCheck("us")
@@ -273,7 +274,7 @@ func TestLostWeights(t *testing.T) {
 	}, shared)
 }
 
-// Events request a check of exactly those routes and backends that they concern.
+// TestWatches checks that events trigger checks of exactly the affected routes and backends.
 func TestWatches(t *testing.T) {
 	inWorld(t, func(w *world) {
 		ctx := w.Context()

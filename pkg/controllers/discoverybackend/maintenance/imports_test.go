@@ -88,8 +88,8 @@ func (w *world) correctImport() string {
 	return text
 }
 
-// A ServiceImport is of the backend that its label names, or else of the one whose copied endpoints are behind it: its weight is
-// drained and restored.
+// TestDrainServiceImport checks that a ServiceImport belongs to the backend in its label, or otherwise to the one whose copied
+// endpoints it has, and that its weight is drained and restored.
 func TestDrainServiceImport(t *testing.T) {
 	for name, prepare := range map[string]func(*world){
 		"by its label":     func(w *world) { w.serviceImport("us-web", map[string]any{gimbalv1.LabelBackend: "us"}) },
@@ -122,7 +122,8 @@ func TestDrainServiceImport(t *testing.T) {
 	}
 }
 
-// A ServiceImport is an alternative only if it exists and has a ready endpoint: the route is checked again when that changes.
+// TestServiceImportAsAlternative checks that a ServiceImport is an alternative only if it exists and has a ready endpoint, and that
+// the route is checked again when that changes.
 func TestServiceImportAsAlternative(t *testing.T) {
 	inWorld(t, func(w *world) {
 		routes := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[routeKey]())
@@ -164,8 +165,8 @@ func TestServiceImportAsAlternative(t *testing.T) {
 	}, imports("{name: us-web, port: 80}, "+secondImport))
 }
 
-// Of a ServiceImport without an alternative the copied endpoints are withheld. Those of other controllers are not: then the status
-// reports that it still receives.
+// TestSoleServiceImport checks that the copied endpoints of a ServiceImport without an alternative are withheld, but not those of
+// other controllers: then the status reports that it still receives requests.
 func TestSoleServiceImport(t *testing.T) {
 	for name, test := range map[string]struct {
 		route string

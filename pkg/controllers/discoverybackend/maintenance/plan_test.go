@@ -92,7 +92,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// The errors name each route, the worst first, and are bounded.
+// TestErrorsOf checks that the errors name each route, the most severe first, and are limited.
 func TestErrorsOf(t *testing.T) {
 	backend := &gimbalv1.DiscoveryBackend{}
 	f := facts{sole: []string{"A"}, rejected: []problem{{"B", "frozen"}}, lost: []problem{{"C", "rule 1"}}, sending: []problem{{"D", "x"}}}

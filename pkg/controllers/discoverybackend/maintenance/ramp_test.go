@@ -66,8 +66,8 @@ func TestNextRamp(t *testing.T) {
 	}
 }
 
-// Traffic moves away in steps and comes back in steps. Each step is stored before a route follows it, and a new process
-// continues where the last one stopped.
+// TestRamp checks that traffic is moved in steps, away and back. Each step is stored before a route follows it, and a new process
+// continues at the last step.
 func TestRamp(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.mustCheck("us")

@@ -17,7 +17,8 @@ import (
 // keepRemoved is how long routes of the tests keep a record of removed references.
 const keepRemoved = 7 * 24 * time.Hour
 
-// A record of removed references is dropped once it is old enough, by one write; nothing is written before or after.
+// TestExpiredRemovalsAreDiscarded checks that a record of removed references is removed once it is old enough, with one write and
+// none before or after.
 func TestExpiredRemovalsAreDiscarded(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.mustCheck("us")

@@ -21,7 +21,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 )
 
-// A route is drained by one write and restored by another, and costs nothing in between.
+// TestDrainAndRestore checks that a route is drained with one write and restored with another, with none in between.
 func TestDrainAndRestore(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.mustCheck("us")
@@ -41,7 +41,7 @@ func TestDrainAndRestore(t *testing.T) {
 	}, shared)
 }
 
-// What is not known completely is no reason to write: neither to drain nor to restore.
+// TestNothingIsWrittenFromPartialData checks that incomplete data causes no write, neither to drain nor to restore.
 func TestNothingIsWrittenFromPartialData(t *testing.T) {
 	down := apierrors.NewServiceUnavailable("down")
 	for name, resource := range map[string]schema.GroupResource{
@@ -73,8 +73,8 @@ func TestNothingIsWrittenFromPartialData(t *testing.T) {
 	}
 }
 
-// After a start the weights wait until it is known that no endpoint is withheld. A route that is drained stays so, one
-// that is not is left alone.
+// TestHeld that, after startup, weights are not written until it is known that no endpoint is withheld. Drained routes remain
+// drained, and others unchanged.
 func TestHeld(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.mustCorrect(0)
@@ -90,7 +90,7 @@ func TestHeld(t *testing.T) {
 	}, shared)
 }
 
-// A route that changed since it was read is read again.
+// TestConflict checks that a route that changed since it was read is read again.
 func TestConflict(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.mustCheck("us")
@@ -106,7 +106,8 @@ func TestConflict(t *testing.T) {
 	}, shared)
 }
 
-// What the API server rejects is reported, and tried again later; what it cannot process now is an error.
+// TestRejectedWrites checks that a write that the API server rejects is reported and retried later, and that a temporary failure is
+// an error.
 func TestRejectedWrites(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.mustCheck("us")
@@ -141,7 +142,8 @@ func TestRejectedWrites(t *testing.T) {
 	}, shared)
 }
 
-// Fields that others owned are handed back by a second write, be it by the next reconciliation after a crash.
+// TestHandBack checks that fields are handed back to their owners by a second write, if necessary by the next reconciliation after
+// a crash.
 func TestHandBack(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.mustCheck("us")
@@ -177,7 +179,7 @@ func TestHandBack(t *testing.T) {
 	}, shared)
 }
 
-// A record that a user removes is put back while it is remembered.
+// TestRecordIsRemembered checks that a record that a user removes is restored from the controller's memory.
 func TestRecordIsRemembered(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.mustCheck("us")
@@ -199,7 +201,7 @@ func TestRecordIsRemembered(t *testing.T) {
 	}, shared)
 }
 
-// A damaged record is healed while the controller remembers it, and no weight is lost.
+// TestRecordIsDamaged checks that a damaged record is restored from the controller's memory, and that no weight is lost.
 func TestRecordIsDamaged(t *testing.T) {
 	for _, damaged := range []string{"{", "null", `{"rules":7}`} {
 		inWorld(t, func(w *world) {
@@ -228,7 +230,8 @@ func TestRecordIsDamaged(t *testing.T) {
 	}
 }
 
-// With a backend that is deleted its record is removed, too, even where its reference has to stay: at zero.
+// TestRecordIsDeletedWithItsBackend checks that the record of a deleted backend is removed, even where its reference has to remain
+// with weight 0.
 func TestRecordIsDeletedWithItsBackend(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.mustCheck("us")
@@ -247,8 +250,8 @@ func TestRecordIsDeletedWithItsBackend(t *testing.T) {
 	}, shared)
 }
 
-// An event that is older than Groundskeeper's own write is not acted upon. It is when no other one comes: after a store was
-// restored the versions are smaller.
+// TestOldEvents checks that an event that is older than the controller's own write is ignored. It is used if no other one follows:
+// after a store was restored, resource versions are smaller.
 func TestOldEvents(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.mustCheck("us")
@@ -260,7 +263,8 @@ func TestOldEvents(t *testing.T) {
 	}, shared)
 }
 
-// A client that continuously resets weights is reverted more and more slowly, and immediately after a quiet time.
+// TestPause checks that a client that continuously resets weights is reverted at increasing intervals, and immediately after a
+// quiet period.
 func TestPause(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.mustCheck("us")

@@ -55,8 +55,8 @@ func smallIngress(i int) *unstructured.Unstructured {
 
 var ingresses = schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "ingresses"}
 
-// A route with many Services gets an event for each of them in maintenance. An event costs the same whatever the size of the route,
-// and the route is checked once for all events of a moment.
+// TestEventsOfLargeRoutes checks that a route with many Services, which gets an event for each of them in maintenance, is checked
+// once for concurrent events, and that the cost of an event does not depend on the size of the route.
 func TestEventsOfLargeRoutes(t *testing.T) {
 	finds := map[int]int64{}
 	for _, services := range []int{1, 40} {
@@ -102,7 +102,8 @@ func TestEventsOfLargeRoutes(t *testing.T) {
 	}
 }
 
-// A check of a route requests one of its backends, also when there is nothing to write: who receives may have changed.
+// TestCheckedRouteNotifiesBackends checks that a check of a route triggers a check of its backends, even without a write, because
+// receivers may have changed.
 func TestCheckedRouteNotifiesBackends(t *testing.T) {
 	inWorld(t, func(w *world) {
 		var notified []string

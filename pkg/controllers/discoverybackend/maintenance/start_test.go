@@ -38,7 +38,8 @@ func setZero(route *unstructured.Unstructured) {
 	services[0].(map[string]any)["weight"] = int64(0)
 }
 
-// A record that is removed while no manager runs is missed by the next one: the weights are reported as lost, and 0 does not stay.
+// TestRecordIsRemovedWithoutManager checks that a record that is removed while no manager runs is reported as lost by the next one,
+// and that weights of 0 are reset.
 func TestRecordIsRemovedWithoutManager(t *testing.T) {
 	for name, tc := range map[string]struct {
 		// meanwhile is what happens while no manager runs.
@@ -113,7 +114,8 @@ func (w *world) status(name string, how func(status map[string]any)) {
 	})
 }
 
-// A 0 that a user set stays, be it from before maintenance or set while the manager runs, across restarts.
+// TestZeroOfUser checks that a weight of 0 that a user set is retained across restarts, whether it was set before maintenance or
+// while the manager runs.
 func TestZeroOfUser(t *testing.T) {
 	for name, before := range map[string]bool{"before maintenance": true, "while it lasts": false} {
 		t.Run(name, func(t *testing.T) {

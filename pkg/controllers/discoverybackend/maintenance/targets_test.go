@@ -52,8 +52,8 @@ func (w *world) removeAlternative() {
 	synctest.Wait()
 }
 
-// An alternative that does not exist is none: the status warns before maintenance, and a backend is not drained while everything is
-// sent to it. It is followed when it appears and disappears.
+// TestAlternativeIsMissing checks that a reference that does not exist is not an alternative: the status warns before maintenance,
+// and the backend is not drained if all requests are sent to it. The check is repeated when the reference appears and disappears.
 func TestAlternativeIsMissing(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.removeAlternative()
@@ -96,8 +96,8 @@ func TestAlternativeIsMissing(t *testing.T) {
 	}, shared)
 }
 
-// An alternative without a ready endpoint is named, before maintenance and during it. With KeepSole the backend keeps its
-// traffic.
+// TestAlternativeIsNotReady checks that an alternative without a ready endpoint is named, before and during maintenance, and that
+// with KeepSole the backend keeps its traffic.
 func TestAlternativeIsNotReady(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.setReady("eu-web", false)
@@ -126,7 +126,7 @@ func TestAlternativeIsNotReady(t *testing.T) {
 	}, shared)
 }
 
-// What neither weights nor endpoints stop is not drained.
+// TestStillReceiving checks that what neither weights nor endpoints stop is not reported as drained.
 func TestStillReceiving(t *testing.T) {
 	for name, change := range map[string]func(*world){
 		"ExternalName": func(w *world) {
@@ -160,8 +160,8 @@ func TestStillReceiving(t *testing.T) {
 	}
 }
 
-// Only the endpoints of Services in routes without an alternative are withheld. When a route gets one, they remain unchanged
-// until its weights are written.
+// TestWithheldServices checks that only the endpoints of Services in routes without an alternative are withheld. If a route gets
+// one, they remain withheld until its weights are written.
 func TestWithheldServices(t *testing.T) {
 	const other = `
 apiVersion: projectcontour.io/v1

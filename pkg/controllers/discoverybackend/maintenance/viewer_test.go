@@ -60,7 +60,7 @@ func (w *world) traffic(v *Viewer, assume *Assumption) string {
 	return strings.Join(all, ", ")
 }
 
-// The traffic is that of routes of backends, what a drain would make of it is what it then makes of it.
+// TestViewer checks that it shows the traffic of the routes of backends, and predicts exactly what a drain writes.
 func TestViewer(t *testing.T) {
 	inWorld(t, func(w *world) {
 		v := w.viewer()
@@ -86,7 +86,7 @@ func TestViewer(t *testing.T) {
 	}, shared, ofNoBackend)
 }
 
-// A kind that cannot be read is reported, and the others are shown.
+// TestViewerReportsWhatIsUnknown checks that a kind that cannot be read is reported, and that the others are shown.
 func TestViewerReportsWhatIsUnknown(t *testing.T) {
 	forbidden := func(resource schema.GroupResource) error { return apierrors.NewForbidden(resource, "", nil) }
 	inWorld(t, func(w *world) {

@@ -17,7 +17,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
-// A standby fills its caches too: it is ready only with them.
+// TestCacheNeedsNoLeader checks that a standby fills its caches, too, because it is ready only when they are synced.
 func TestCacheNeedsNoLeader(t *testing.T) {
 	kinds := meta.NewDefaultRESTMapper(nil)
 	kinds.Add(appsv1.SchemeGroupVersion.WithKind("Deployment"), meta.RESTScopeNamespace)

@@ -103,7 +103,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// The digest changes with the keys and values that count, with nothing else, and nothing moves between two of them.
+// TestDigest checks that the digest changes with the keys and values that are used, and only with those.
 func TestDigest(t *testing.T) {
 	base := digest(map[string][]byte{"a": []byte("1"), "b": []byte("23")}, []string{"a", "b"}, "salt")
 	for name, other := range map[string]string{

@@ -61,7 +61,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// No password is in the Deployment: variables refer to the Secret, and only to keys that it has.
+// TestVariables checks that the Deployment contains no password: variables refer to the Secret, and only to keys that exist.
 func TestVariables(t *testing.T) {
 	backend := testBackend(adminNamespace, "east")
 	if got := variables(backend, credentials{keys: []string{keyKubeconfig}}); len(got) > 0 {
@@ -88,7 +88,8 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-// What the page promises of the pod: one, replaced without a gap, by the rules of the restricted profile.
+// TestDesiredDeployment checks the documented properties of the pod: one replica, replaced without interruption, compliant with the
+// restricted profile.
 func TestDesiredDeployment(t *testing.T) {
 	backend := testBackend(adminNamespace, "east")
 	spec := desiredDeployment(backend, credentials{keys: []string{keyKubeconfig}, digest: "d"}, "image", []string{adminNamespace}, nil).Spec

@@ -18,8 +18,8 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 )
 
-// The copies stay as long as a discoverer that was started manually holds the Lease of the backend: it would create them again. One
-// that died is waited for until its Lease has expired.
+// TestReleaseWaitsForDiscoverersStartedManually checks that the copies are retained while a manually started discoverer holds the
+// Lease of the backend, because it would recreate them. One that crashed is waited for until its Lease expires.
 func TestReleaseWaitsForDiscoverersStartedManually(t *testing.T) {
 	for name, end := range map[string]func(*world, *coordinationv1.Lease){
 		"it releases the Lease": func(w *world, lease *coordinationv1.Lease) {
@@ -59,7 +59,7 @@ func TestReleaseWaitsForDiscoverersStartedManually(t *testing.T) {
 	}
 }
 
-// Whether a discoverer works is unknown as long as the Lease cannot be read.
+// TestReleaseWithoutTheLease checks that whether a discoverer runs is unknown while the Lease cannot be read.
 func TestReleaseWithoutTheLease(t *testing.T) {
 	for name, fault := range map[string]error{
 		"forbidden":   apierrors.NewForbidden(coordinationv1.Resource("leases"), "east-discoverer", errors.New("no")),

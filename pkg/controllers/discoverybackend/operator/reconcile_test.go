@@ -18,7 +18,8 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 )
 
-// A new backend gets all its parts; a second pass, and one after a restart, write nothing.
+// TestProvide checks that a new backend gets all its objects, and that a second reconciliation, and one after a restart, write
+// nothing.
 func TestProvide(t *testing.T) {
 	backend := testBackend(adminNamespace, "east")
 	w := newWorld(t, backend, testSecret(adminNamespace, testKubeconfig))
@@ -112,7 +113,8 @@ func TestDriftIsCorrected(t *testing.T) {
 	}
 }
 
-// A change of the backend reaches the Deployment; a deleted Deployment comes back.
+// TestChangesReachTheDeployment checks that a change of the backend is applied to the Deployment, and that a deleted Deployment is
+// recreated.
 func TestChangesReachTheDeployment(t *testing.T) {
 	backend := testBackend(adminNamespace, "east")
 	w := newWorld(t, backend, testSecret(adminNamespace, testKubeconfig))
@@ -129,7 +131,7 @@ func TestChangesReachTheDeployment(t *testing.T) {
 	}
 }
 
-// Other content of the Secret is another pod; the same content in a new version is not.
+// TestRotation checks that other content of the Secret replaces the pod, and that the same content in a new version does not.
 func TestRotation(t *testing.T) {
 	backend := testBackend(adminNamespace, "east")
 	secret := testSecret(adminNamespace, testKubeconfig)
@@ -165,7 +167,7 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// A Secret that has been deleted or cannot be used is reported, and the discoverer that runs is left alone.
+// TestUnusableCredentials checks that a deleted or unusable Secret is reported, and that the running discoverer is left alone.
 func TestUnusableCredentials(t *testing.T) {
 	for name, tc := range map[string]struct {
 		spoil  func(w *world, secret *corev1.Secret)
@@ -219,7 +221,7 @@ func TestUnusableCredentials(t *testing.T) {
 	}
 }
 
-// Without credentials that can be used there is nothing that could crash.
+// TestNothingStartsWithoutCredentials checks that no pod is created without usable credentials, because it would crash.
 func TestNothingStartsWithoutCredentials(t *testing.T) {
 	backend := testBackend(adminNamespace, "east")
 	w := newWorld(t, backend)
@@ -232,7 +234,8 @@ func TestNothingStartsWithoutCredentials(t *testing.T) {
 	}
 }
 
-// A Secret that could not be read reports nothing about it: what runs is left alone, and the reconciliation is tried again.
+// TestUnreadSecret checks that a Secret that could not be read changes nothing: the running discoverer is left alone, and the
+// reconciliation is retried.
 func TestUnreadSecret(t *testing.T) {
 	backend, secret := testBackend(adminNamespace, "east"), testSecret(adminNamespace, testKubeconfig)
 	w := newWorld(t, backend, secret)
@@ -259,7 +262,7 @@ func TestUnreadSecret(t *testing.T) {
 	}
 }
 
-// Another client's object of the same name is neither taken over nor changed.
+// TestForeignObjectsStay checks that another client's object of the same name is neither adopted nor changed.
 func TestForeignObjectsStay(t *testing.T) {
 	for _, object := range []client.Object{
 		&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: adminNamespace, Name: "east-discoverer", Labels: map[string]string{labelName: discovererName}}},
@@ -320,7 +323,7 @@ func TestPermissionsAreRevoked(t *testing.T) {
 	}
 }
 
-// A backend that came without the finalizer gets it before anything is made for it.
+// TestFinalizerFirst checks that a backend without the finalizer gets it before any object is created for it.
 func TestFinalizerFirst(t *testing.T) {
 	backend := testBackend(adminNamespace, "east")
 	backend.Finalizers = nil

@@ -45,7 +45,8 @@ func deleted(t *testing.T, namespace string, objects ...client.Object) (*world, 
 	return w, backend
 }
 
-// The discoverer stops before its copies go, they go before the backend does, and nothing of others is deleted.
+// TestRelease checks that the discoverer is stopped before its copies are deleted, that they are deleted before the backend is, and
+// that no other object is deleted.
 func TestRelease(t *testing.T) {
 	own := []client.Object{
 		copied("shop", "east-web", gimbalv1.LabelBackend, "east", labelManagedBy, discovererName),
@@ -104,7 +105,8 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// The copies stay until no route refers to them any more. References that have to stay are reported, and are no reason to wait.
+// TestReleaseWaitsForReferences checks that the copies are retained until no route refers to them. References that cannot be
+// removed are reported and do not block.
 func TestReleaseWaitsForReferences(t *testing.T) {
 	service := copied("shop", "east-web", gimbalv1.LabelBackend, "east", labelManagedBy, discovererName)
 	w, backend := deleted(t, adminNamespace, service)
@@ -150,7 +152,7 @@ func TestReleaseWaitsForReferences(t *testing.T) {
 	}
 }
 
-// A backend outside the admin namespaces deletes in its own namespace only.
+// TestReleaseStaysInReach checks that a backend outside the admin namespaces deletes objects in its own namespace only.
 func TestReleaseStaysInReach(t *testing.T) {
 	own := copied("shop", "east-web", gimbalv1.LabelBackend, "east", labelManagedBy, discovererName)
 	beyond := copied("bank", "east-web", gimbalv1.LabelBackend, "east", labelManagedBy, discovererName)
@@ -163,7 +165,7 @@ func TestReleaseStaysInReach(t *testing.T) {
 	}
 }
 
-// Nothing is deleted, and nothing released, on a listing that failed or is not whole.
+// TestReleaseGuards checks that nothing is deleted or released after a failed or incomplete list.
 func TestReleaseGuards(t *testing.T) {
 	for name, spoil := range map[string]func(*world){
 		"services cannot be listed": func(w *world) { w.fault = failing("list ServiceList") },
@@ -200,7 +202,7 @@ func failing(prefix string) func(string) error {
 	}
 }
 
-// What was replaced after the listing is another object, and stays.
+// TestReleaseDeletesWhatItRead checks that an object that was recreated after the list is not deleted.
 func TestReleaseDeletesWhatItRead(t *testing.T) {
 	service := copied("shop", "east-web", gimbalv1.LabelBackend, "east", labelManagedBy, discovererName)
 	w, backend := deleted(t, adminNamespace, service)
@@ -223,7 +225,7 @@ func TestReleaseDeletesWhatItRead(t *testing.T) {
 	}
 }
 
-// A Deployment of another client is no reason to wait, and stays.
+// TestReleaseLeavesAForeignDeployment checks that another client's Deployment neither blocks nor is deleted.
 func TestReleaseLeavesAForeignDeployment(t *testing.T) {
 	w, backend := deleted(t, adminNamespace)
 	deployment := w.deployment(backend)
@@ -238,7 +240,7 @@ func TestReleaseLeavesAForeignDeployment(t *testing.T) {
 	}
 }
 
-// One reconciliation deletes a bounded number of copies.
+// TestReleaseInParts checks that one reconciliation deletes a limited number of copies.
 func TestReleaseInParts(t *testing.T) {
 	var objects []client.Object
 	for i := range maxDeletions + 1 {

@@ -79,7 +79,7 @@ func mutations(text []byte) [][]byte {
 	return all
 }
 
-// Whatever is wrong with a Secret, the message does not repeat the credentials.
+// TestJudgeDoesNotRepeatReports checks that no message about an invalid Secret contains the credentials.
 func TestJudgeDoesNotRepeatReports(t *testing.T) {
 	failures := 0
 	for name, document := range documents() {
@@ -100,7 +100,7 @@ func TestJudgeDoesNotRepeatReports(t *testing.T) {
 	}
 }
 
-// Neither the status, an event, a log nor an error of the operator has credentials, whatever is wrong and whatever fails.
+// TestOperatorDoesNotRepeatWrites checks that no status, event, log or error of the operator contains credentials, whatever fails.
 func TestOperatorDoesNotRepeatWrites(t *testing.T) {
 	for name, document := range documents() {
 		for what, fault := range map[string]string{"nothing fails": "", "the Secret": "get Secret", "an apply": "apply", "the status": "apply status of"} {

@@ -90,7 +90,8 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// The entries of the discoverer stay when those of the operator come and go, and are taken for no others.
+// TestErrorsOfOthersAreRetained checks that the operator adds and removes only its own entries, and retains those of the
+// discoverer.
 func TestErrorsOfOthersAreRetained(t *testing.T) {
 	backend, secret := testBackend(adminNamespace, "east"), testSecret(adminNamespace, testKubeconfig)
 	w := newWorld(t, backend)
@@ -116,7 +117,7 @@ func TestErrorsOfOthersAreRetained(t *testing.T) {
 	}
 }
 
-// Times change with what they mention, not with the clock.
+// TestTimesStay checks that times change only together with what they refer to.
 func TestTimesStay(t *testing.T) {
 	backend := testBackend(adminNamespace, "east")
 	w := newWorld(t, backend)

@@ -217,7 +217,7 @@ func (s *server) expect(want string, got ...string) {
 	}
 }
 
-// Endpoints are withheld in all namespaces, whatever pages the lists come in, and come back unchanged.
+// TestWithholdAndRestore checks that endpoints are withheld in all namespaces, across all pages of a list, and restored unchanged.
 func TestWithholdAndRestore(t *testing.T) {
 	ctx := t.Context()
 	legacy := labelled(slice("bank", "legacy", "yy-"), map[string]string{gimbalv1.LabelBackend: "", gimbalv1.LegacyLabelBackend: "us", desired.LabelManagedBy: ""})
@@ -246,7 +246,7 @@ func TestWithholdAndRestore(t *testing.T) {
 	s.expect("[y--]", s.conditions("shop", "b")...)
 }
 
-// Nothing of anybody else is touched, nor anything beyond the reach of the backend.
+// TestRetainsOtherElements checks that objects of others, and objects outside the reach of the backend, are not changed.
 func TestRetainsOtherElements(t *testing.T) {
 	others := []*discoveryv1.EndpointSlice{
 		labelled(slice("shop", "of-another", "yyn"), map[string]string{gimbalv1.LabelBackend: "eu"}),
@@ -262,7 +262,7 @@ func TestRetainsOtherElements(t *testing.T) {
 	s.expect("[shop/own]", s.patched()...)
 }
 
-// A slice that changed meanwhile is pending, one that has been deleted is not, and a failure reports which slice.
+// TestWritesThatFail checks that a slice that changed meanwhile is pending, a deleted one is not, and a failure names the slice.
 func TestWritesThatFail(t *testing.T) {
 	ctx, us := t.Context(), backend(adminNamespace, "us")
 	s := newServer(t, slice("shop", "changed", "yyn"), slice("shop", "gone", "yyn"), slice("shop", "refused", "yyn"), slice("shop", "good", "yyn"))
@@ -290,7 +290,7 @@ func TestWritesThatFail(t *testing.T) {
 	s.expect("[nnn]", s.conditions("shop", "changed")...)
 }
 
-// A listing that fails on the way writes nothing, and nothing is reported to be done.
+// TestListingIsComplete checks that a list that fails on a later page causes no write and reports nothing as done.
 func TestListingIsComplete(t *testing.T) {
 	s := newServer(t, slice("shop", "a", "yyn"), slice("shop", "b", "yyn"), slice("shop", "c", "yyn"))
 	s.fault = func(verb, _ string) error {
@@ -307,7 +307,7 @@ func TestListingIsComplete(t *testing.T) {
 	s.expect("[]", s.patched()...)
 }
 
-// One call writes a bounded number of slices, and reports how many are left.
+// TestBounded checks that one call writes a limited number of slices, and reports how many remain.
 func TestBounded(t *testing.T) {
 	s := newServer(t)
 	s.endpoints.limit = 4
@@ -328,8 +328,8 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// With the watch, a call for a backend of which nothing changed queries nothing; a slice that appears, or is made ready by another
-// client, is withheld by the next call.
+// TestWatch checks that, with a watch, a call for an unchanged backend sends no request, and that a slice that is created, or made
+// ready by another client, is withheld by the next call.
 func TestWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		us := backend(adminNamespace, "us")

@@ -247,8 +247,8 @@ func us(namespace string) *gimbalv1.DiscoveryBackend {
 	return backend(namespace, "us", gimbalv1.ClusterEnabled)
 }
 
-// References go from all kinds that are served, in all namespaces, with Services of either label; a second pass writes
-// nothing.
+// TestRemove checks that references are removed in all served kinds and namespaces, for Services with either label, and that a
+// second reconciliation writes nothing.
 func TestRemove(t *testing.T) {
 	w := newWorld(t, us(adminNamespace), backend(adminNamespace, "eu", gimbalv1.ClusterEnabled),
 		service("shop", "us-web", "us"), service("shop", "us-old", "!us"), service("shop", "eu-web", "eu"), service("bank", "us-web", "us"), service("shop", "own", ""))
@@ -280,8 +280,8 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// A Service that has the label of the backend without the mark of a discoverer stays when the backend is deleted, and so do
-// the references to it.
+// TestUnmarkedServicesKeepTheirReferences checks that a Service with the label of the backend but without the mark of a discoverer
+// is retained when the backend is deleted, and so are the references to it.
 func TestUnmarkedServicesKeepTheirReferences(t *testing.T) {
 	w := newWorld(t, us(adminNamespace), service("shop", "us-web", "us"), unmarked("shop", "us-own", "us"), unmarked("shop", "old", "!us"))
 	w.proxy("shop", "a", "us-web", "us-own", "old")
@@ -292,7 +292,7 @@ func TestUnmarkedServicesKeepTheirReferences(t *testing.T) {
 	}
 }
 
-// A backend outside the admin namespaces takes references out of routes in its own namespace only.
+// TestReach checks that a backend outside the admin namespaces removes references only from routes in its own namespace.
 func TestReach(t *testing.T) {
 	w := newWorld(t, us("shop"), service("shop", "us-web", "us"), service("bank", "us-web", "us"), service("shop", "own", ""))
 	w.proxy("shop", "a", "us-web", "own")
@@ -305,7 +305,7 @@ func TestReach(t *testing.T) {
 	}
 }
 
-// Nothing is written, and nothing is done, when anything that is decided by cannot be read.
+// TestGuards checks that nothing is written or deleted if any input of the decision cannot be read.
 func TestGuards(t *testing.T) {
 	for _, request := range []string{
 		"list DiscoveryBackendList", "list ServiceList", "find httpproxies", "find tlsroutes", "list httpproxies", "list httpproxies a", "list ingresses",
@@ -327,8 +327,8 @@ func TestGuards(t *testing.T) {
 	}
 }
 
-// A route that changed meanwhile is left, one that has been deleted is fine, one that is rejected is named, and what may go better
-// soon is an error.
+// TestWritesThatFail checks that a route that changed meanwhile is left, a deleted one is ignored, a rejected one is named, and a
+// temporary failure is an error.
 func TestWritesThatFail(t *testing.T) {
 	resource := proxies.GroupResource()
 	w := newWorld(t, us(adminNamespace), service("shop", "us-web", "us"), service("shop", "own", ""))
@@ -357,7 +357,8 @@ func TestWritesThatFail(t *testing.T) {
 	}
 }
 
-// A route that is drained for another backend stays so, and one that is not is not drained here.
+// TestOtherBackendsRemainDrained checks that routes that are drained for another backend remain drained, and that others are not
+// drained.
 func TestOtherBackendsRemainDrained(t *testing.T) {
 	eu := backend(adminNamespace, "eu", gimbalv1.ClusterMaintenance)
 	w := newWorld(t, us(adminNamespace), eu, service("shop", "us-web", "us"), service("shop", "eu-web", "eu"), service("shop", "own", ""))
@@ -416,7 +417,7 @@ func (maintenance) KeepsSole(string) bool { return false }
 
 func (maintenance) Target(name, string) drain.Target { return drain.Target{} }
 
-// One reconciliation writes a bounded number of routes, and reports how many are left.
+// TestBounded checks that one reconciliation writes a limited number of routes, and reports how many remain.
 func TestBounded(t *testing.T) {
 	w := newWorld(t, us(adminNamespace), service("shop", "us-web", "us"), service("shop", "own", ""))
 	for i := range maxRoutes + 3 {

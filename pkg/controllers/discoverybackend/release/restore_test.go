@@ -29,8 +29,8 @@ func routesWith(results []Restoration, has func(Restoration) bool) string {
 
 func restored(r Restoration) bool { return len(r.Elements) > 0 && r.Err == nil }
 
-// What one backend's removal took comes back for a backend of the same name whose Services exist again; a preview writes
-// nothing.
+// TestRestore checks that the references of a removed backend are restored for a backend of the same name whose Services exist
+// again, and that a preview writes nothing.
 func TestRestore(t *testing.T) {
 	w := newWorld(t, us(adminNamespace), service("shop", "us-web", "us"), service("shop", "us-old", "us"), service("shop", "eu-web", "eu"))
 	w.proxy("shop", "a", "us-web", "eu-web")
@@ -71,7 +71,7 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// Without a record nothing is written but the references, and nothing comes back.
+// TestRemoveWithoutARecord checks that, without a record, only the references are removed, and nothing is restored.
 func TestRemoveWithoutARecord(t *testing.T) {
 	w := newWorld(t, us(adminNamespace), service("shop", "us-web", "us"), service("shop", "own", ""))
 	w.references.Record = false
@@ -87,7 +87,7 @@ func TestRemoveWithoutARecord(t *testing.T) {
 	}
 }
 
-// Nothing is restored by what is known in part, and a route that changed meanwhile is left alone.
+// TestRestoreFaults checks that nothing is restored from incomplete data, and that a route that changed meanwhile is left alone.
 func TestRestoreFaults(t *testing.T) {
 	w := newWorld(t, us(adminNamespace), service("shop", "us-web", "us"), service("shop", "own", ""))
 	w.proxy("shop", "a", "us-web", "own")
@@ -118,7 +118,8 @@ func TestRestoreFaults(t *testing.T) {
 	}
 }
 
-// Maintenance may hand the fields of a restored route back first: the restoration is no failure.
+// TestRestoreDuringMaintenanceOfAnotherBackend checks that a restoration succeeds even if maintenance hands back the fields of the
+// restored route first.
 func TestRestoreDuringMaintenanceOfAnotherBackend(t *testing.T) {
 	w := newWorld(t, us(adminNamespace), service("shop", "us-web", "us"), service("shop", "own", ""))
 	w.proxy("shop", "a", "us-web", "own")

@@ -52,7 +52,7 @@ func TestAnnounce(t *testing.T) {
 	f.quiet(other)
 }
 
-// What is written is recorded first: when the process ends in between, it is known.
+// TestRecordComesFirst checks that a write is recorded before it is sent, so that it is known after a crash in between.
 func TestRecordComesFirst(t *testing.T) {
 	k := klustertest.Kluster("k", toBeAnnounced)
 	f := newFlow(t, k, credentials("k-secret", "https://a.example"))
@@ -78,7 +78,7 @@ func TestRecordComesFirst(t *testing.T) {
 	f.quiet(k)
 }
 
-// What changes is brought into step, what drifts is brought back, and what is the user's stays.
+// TestStep checks that changes are synced, drift is reverted, and the user's fields remain.
 func TestStep(t *testing.T) {
 	f, k := newAnnounced(t)
 	backend, secret := f.there(k, discoveryNamespace)
@@ -124,7 +124,7 @@ func TestStep(t *testing.T) {
 	}
 }
 
-// The Secret can be named by the other field, and stays so.
+// TestCredentialsField checks that the Secret may be named in the other field, which is retained.
 func TestCredentialsField(t *testing.T) {
 	f, k := newAnnounced(t)
 	backend, _ := f.there(k, discoveryNamespace)
@@ -141,7 +141,8 @@ func TestCredentialsField(t *testing.T) {
 	}
 }
 
-// What became another client's between the check and the write is not overwritten.
+// TestWriteWithConcurrentChanges checks that an object that another client took over between the check and the write is not
+// overwritten.
 func TestWriteWithConcurrentChanges(t *testing.T) {
 	f, k := newAnnounced(t)
 	backend, secret := f.there(k, discoveryNamespace)
@@ -169,7 +170,7 @@ func TestWriteWithConcurrentChanges(t *testing.T) {
 	}
 }
 
-// Without usable credentials what is announced remains unchanged.
+// TestCredentialsThatFail that, without usable credentials, the announcement remains unchanged.
 func TestCredentialsThatFail(t *testing.T) {
 	f, k := newAnnounced(t)
 	source := credentials("k-secret", "")
@@ -195,7 +196,8 @@ func TestCredentialsThatFail(t *testing.T) {
 	}
 }
 
-// What is another client's is not touched, and what waits for its name continues when that is free.
+// TestNameTaken checks that another client's object is not changed, and that a Kluster that waits for its name continues when it is
+// free.
 func TestNameTaken(t *testing.T) {
 	k := klustertest.Kluster("k", toBeAnnounced)
 	backend, secret := backendOf(k), secretOf(k)
@@ -227,7 +229,8 @@ func TestNameTaken(t *testing.T) {
 	}
 }
 
-// A Kluster that is being deleted is Deorbit's, a paused one is not reconciled, and without a finalizer there is no cleanup.
+// TestLeftAlone checks that a Kluster that is being deleted is left to Deorbit, that a paused one is not reconciled, and that
+// without a finalizer there is no cleanup.
 func TestLeftAlone(t *testing.T) {
 	for name, change := range map[string]func(*kubernikusv1.Kluster){
 		"it is being deleted": klustertest.Going, "it is paused": klustertest.Annotated("groundskeeper.io/paused"),
@@ -246,7 +249,7 @@ func TestLeftAlone(t *testing.T) {
 	}
 }
 
-// The API server has the last word, and nothing that it reports about a Secret is notified.
+// TestRejected checks that rejections by the API server are reported, without any content of the Secret.
 func TestRejected(t *testing.T) {
 	resource := gimbalv1.Resource("discoverybackends")
 	for name, tc := range map[string]struct {

@@ -39,7 +39,7 @@ func servedAt(url string) func(*kubernikusv1.Kluster) {
 	return func(k *kubernikusv1.Kluster) { k.Status.Apiserver = url }
 }
 
-// A kubeconfig is taken unchanged.
+// TestKubeconfigIsCopied checks that a kubeconfig is copied unchanged.
 func TestKubeconfigIsCopied(t *testing.T) {
 	text := kubeconfigFor("https://a.example")
 	got, problem := kubeconfigOf(klustertest.Kluster("k"), map[string][]byte{kluster.KeyKubeconfig: text, "clouds.yaml": []byte(hidden)})
@@ -48,7 +48,7 @@ func TestKubeconfigIsCopied(t *testing.T) {
 	}
 }
 
-// From Kubernikus' keys one is made, the same each time, with nothing of the cloud.
+// TestKubeconfigOfKubernikus checks that a stable kubeconfig, without any data of the cloud, is created from Kubernikus' keys.
 func TestKubeconfigOfKubernikus(t *testing.T) {
 	k, data := klustertest.Kluster("k", servedAt("https://k.example:6443")), kubernikusKeys(t)
 	got, problem := kubeconfigOf(k, data)

@@ -13,7 +13,8 @@ import (
 	"groundskeeper.io/groundskeeper/test/support/klustertest"
 )
 
-// A Secret that leads to another cloud than at registration is not copied, until that is accepted.
+// TestAnotherCloudIsNotAnnounced checks that a Secret that points to another cloud than at registration is not copied until a user
+// accepts it.
 func TestAnotherCloudIsNotAnnounced(t *testing.T) {
 	k := klustertest.Kluster("k", toBeAnnounced, func(k *kubernikusv1.Kluster) {
 		k.Status.Openstack = &kubernikusv1.OpenstackStatus{AuthHost: "other.example", ProjectID: "p"}
@@ -33,8 +34,8 @@ func TestAnotherCloudIsNotAnnounced(t *testing.T) {
 	f.want(k, "True/Announced")
 }
 
-// Of two clusters in one namespace, each has a dedicated announcement: the credentials of one follow its own Secret, and the other
-// one is announced still when the first is withdrawn.
+// TestTwoClusters checks that two clusters in one namespace have separate announcements: the credentials of each follow its own
+// Secret, and withdrawing one does not affect the other.
 func TestTwoClusters(t *testing.T) {
 	east, west := klustertest.Kluster("east", toBeAnnounced), klustertest.Kluster("west", toBeAnnounced)
 	source := credentials("east-secret", "https://east.example")

@@ -115,7 +115,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// Only who set a backend to Maintenance takes it back.
+// TestHoldsMaintenance checks that Maintenance is reset only by the one who set it.
 func TestHoldsMaintenance(t *testing.T) {
 	const fields = `{"f:cluster":{"f:clusterStatus":{}}}`
 	for name, tc := range map[string]struct {

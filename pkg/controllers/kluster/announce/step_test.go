@@ -80,8 +80,8 @@ func TestNextStep(t *testing.T) {
 	}
 }
 
-// The maintenance that a user began stays the user's when the deletion is confirmed: a Kluster that is announced again must
-// not end it.
+// TestConfirmRetainsMaintenanceOfUsers checks that the maintenance that a user started remains the user's when the deletion is
+// confirmed, so that a renewed announcement does not end it.
 func TestConfirmRetainsMaintenanceOfUsers(t *testing.T) {
 	k := klustertest.Kluster("k", toBeAnnounced)
 	backend := backendOf(k)

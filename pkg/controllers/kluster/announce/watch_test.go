@@ -47,7 +47,8 @@ func names(requests []reconcile.Request) (all string) {
 	return all
 }
 
-// A Secret concerns the Kluster whose credentials it has, and the one whose announcement it is part of.
+// TestUsersOf checks that a Secret is mapped to the Kluster whose credentials it has, and to the one whose announcement it is part
+// of.
 func TestUsersOf(t *testing.T) {
 	here, there := klustertest.Kluster("here", toBeAnnounced), klustertest.Kluster("there", toBeAnnounced, func(k *kubernikusv1.Kluster) {
 		k.Spec.Discovery.Namespace = "elsewhere"

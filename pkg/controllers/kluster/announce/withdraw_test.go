@@ -64,7 +64,8 @@ func (f *flow) release(backend *gimbalv1.DiscoveryBackend) {
 	}
 }
 
-// Traffic first, then the backend, then its Secret: one step at each call, and none is taken twice.
+// TestWithdraw checks that traffic is drained first, then the backend is deleted, then its Secret: one step per call, none of them
+// twice.
 func TestWithdraw(t *testing.T) {
 	f, k := newAnnounced(t)
 	backend, _ := f.there(k, discoveryNamespace)
@@ -111,7 +112,7 @@ func TestWithdraw(t *testing.T) {
 	}
 }
 
-// What was changed since it was checked is rechecked.
+// TestWithdrawWithConcurrentChanges checks that an object that changed since the check is checked again.
 func TestWithdrawWithConcurrentChanges(t *testing.T) {
 	f, k := newAnnounced(t)
 	backend, secret := f.there(k, discoveryNamespace)
@@ -148,7 +149,7 @@ func TestWithdrawWithConcurrentChanges(t *testing.T) {
 	}
 }
 
-// Nothing is concluded from a list that failed or is not whole.
+// TestWithdrawNeedsCompleteLists checks that nothing is concluded from a failed or incomplete list.
 func TestWithdrawNeedsCompleteLists(t *testing.T) {
 	f, k := newAnnounced(t)
 	for name, read := range map[string]func(string, runtime.Object) error{
@@ -190,7 +191,7 @@ func (p partial) List(ctx context.Context, list client.ObjectList, options ...cl
 	return nil
 }
 
-// Where DiscoveryBackends are not served a Kluster that was never announced is free to go.
+// TestNotServed that, where DiscoveryBackends are not served, a Kluster that was never announced can be deleted.
 func TestNotServed(t *testing.T) {
 	unserved := func(_ string, object runtime.Object) error {
 		switch object.(type) {
@@ -218,7 +219,7 @@ func TestNotServed(t *testing.T) {
 	f.want(fresh, "True/Announced")
 }
 
-// A Kluster that is no longer to be announced is withdrawn as gently as one that is being deleted.
+// TestDisable checks that a Kluster whose announcement is disabled is withdrawn as gracefully as one that is being deleted.
 func TestDisable(t *testing.T) {
 	f, k := newAnnounced(t)
 	backend, _ := f.there(k, discoveryNamespace)
@@ -240,7 +241,7 @@ func TestDisable(t *testing.T) {
 	}
 }
 
-// A change of mind gives the traffic back, unless the user wanted the maintenance as well.
+// TestReEnable checks that enabling the announcement again restores the traffic, unless the user requested maintenance as well.
 func TestReEnable(t *testing.T) {
 	for _, maintained := range []bool{false, true} {
 		f, k := newAnnounced(t)
@@ -262,7 +263,8 @@ func TestReEnable(t *testing.T) {
 	}
 }
 
-// In another namespace it is announced when nothing is left in the one before: names are unique in all namespaces.
+// TestMove checks that a Kluster is announced in another namespace only after it was withdrawn from the previous one, because names
+// are unique across namespaces.
 func TestMove(t *testing.T) {
 	f, k := newAnnounced(t)
 	backend, _ := f.there(k, discoveryNamespace)

@@ -41,7 +41,8 @@ func (w *walk) in(which kubernikusv1.DeorbitStage) {
 	}
 }
 
-// Known fault: one 5xx later than 2 min after deletion gave up on everything.
+// TestOneFailureDoesNotStopRetrying covers a known fault of Kubernikus: a single 5xx later than 2 min after the deletion ended the
+// cleanup.
 func TestOneFailureDoesNotStopRetrying(t *testing.T) {
 	w := newWalk(t, in(pods))
 	for range 100 {
@@ -55,7 +56,8 @@ func TestOneFailureDoesNotStopRetrying(t *testing.T) {
 	}
 }
 
-// Known faults: rejected connections and DNS errors never gave up; a restart with an unreachable API stuck indefinitely.
+// TestEachClassOfFailureStopsRetrying covers known faults of Kubernikus: rejected connections and DNS errors were retried
+// indefinitely, and a restart with an unreachable API was stuck.
 func TestEachClassOfFailureStopsRetrying(t *testing.T) {
 	for _, message := range []string{"connection refused", "no such host", "x509: unknown authority", "i/o timeout", "Unauthorized", "Forbidden", "500"} {
 		w := newWalk(t, in(claims))
@@ -69,7 +71,8 @@ func TestEachClassOfFailureStopsRetrying(t *testing.T) {
 	}
 }
 
-// Known fault: Retain PVs waited for 24h. What is retained keeps no stage.
+// TestRetainedIsNotWaitedFor covers a known fault of Kubernikus: Retain PersistentVolumes were waited for 24h. Retained objects
+// keep no stage from completing.
 func TestRetainedIsNotWaitedFor(t *testing.T) {
 	kept := thing("PersistentVolume", "kept")
 	o := showed(wait)
@@ -107,7 +110,8 @@ func TestOnlyACleanReleaseReleases(t *testing.T) {
 	}
 }
 
-// A stage that continues slowly is not left, and one that deletes the same things again and again is.
+// TestProgress checks that a stage that makes slow progress continues, and that one that deletes the same objects repeatedly does
+// not.
 func TestProgress(t *testing.T) {
 	deleting := func(kind, name string) *outcome {
 		o := showed(claims, things(kind, "a", "b", "c")...)
@@ -152,7 +156,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// The last check of a Release that fails in part lists what each part knows.
+// TestFinalCheckInPart checks that a final check of a Release that fails partially lists what each part knows.
 func TestFinalCheckInPart(t *testing.T) {
 	volume, route, old := thing("Volume", "v"), thing("Route", "r"), thing("Route", "old")
 	w := newWalk(t, in(release, remaining(old, volume)))

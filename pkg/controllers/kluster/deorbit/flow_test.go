@@ -58,7 +58,8 @@ func (f *flow) remains(which kubernikusv1.DeorbitStage, left ...kubernikusv1.Deo
 	})
 }
 
-// A stage is checked each poll interval as long as something remains, and what reports nothing new costs no write.
+// TestWaiting checks that a stage is checked at each poll interval while something remains, and that a check without news causes no
+// write.
 func TestWaiting(t *testing.T) {
 	k := deleted("k")
 	f := newFlow(t, k, secretOf("k-secret"))
@@ -97,7 +98,7 @@ func TestWaiting(t *testing.T) {
 	}
 }
 
-// A process that ends in any stage, and at any write, is followed by one that continues where it was.
+// TestRestart checks that a process that exits in any stage, and at any write, is followed by one that continues there.
 func TestRestart(t *testing.T) {
 	volume := kubernikusv1.SeenVolume{ID: "v", Name: "pv", ReclaimPolicy: "Delete"}
 	kept := thing("PersistentVolume", "kept")
@@ -147,7 +148,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// What cannot be written down has not been deleted on from.
+// TestWriteFirst checks that nothing is deleted that was not recorded.
 func TestWriteFirst(t *testing.T) {
 	k := deleted("k")
 	f := newFlow(t, k, secretOf("k-secret"))
@@ -175,7 +176,8 @@ func TestWriteFirst(t *testing.T) {
 	}
 }
 
-// A workload cluster that fails is given up after a while, and OpenStack is cleaned up without it.
+// TestUnreachable checks that a workload cluster that keeps failing is given up after a while, and that OpenStack is cleaned up
+// without it.
 func TestUnreachable(t *testing.T) {
 	for name, c := range map[string]struct {
 		setup  func(f *flow)
@@ -218,8 +220,8 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// Credentials that OpenStack rejects are tried again, immediately when the Secret changes. The timeout ends it, and lists what was
-// known last.
+// TestCloudRejectsCredentials checks that rejected credentials are retried, immediately when the Secret changes, and that the
+// timeout ends this with a list of the last known resources.
 func TestCloudRejectsCredentials(t *testing.T) {
 	k := deleted("k")
 	secret := secretOf("k-secret")
@@ -251,7 +253,8 @@ func TestCloudRejectsCredentials(t *testing.T) {
 	}
 }
 
-// After the timeout one last check is made, and all that is left is notified: each thing, but not more than a few by an event.
+// TestLeftovers checks that one final check is made after the timeout, and that all leftover resources are reported, a limited
+// number per event.
 func TestLeftovers(t *testing.T) {
 	k := deleted("k", func(k *kubernikusv1.Kluster) { k.Finalizers = append(k.Finalizers, "somebody/else") })
 	f := newFlow(t, k, secretOf("k-secret"))
@@ -291,7 +294,7 @@ func TestLeftovers(t *testing.T) {
 	}
 }
 
-// A Kluster without a cloud to which nothing leads has nothing to clean up, and is deleted immediately.
+// TestNothingInstalled checks that a Kluster without a cloud and without a kubeconfig is deleted immediately.
 func TestNothingInstalled(t *testing.T) {
 	for name, secrets := range map[string]bool{"without a Secret": false, "with one that leads nowhere": true} {
 		k := deleted("k", func(k *kubernikusv1.Kluster) { k.Spec.NoCloud = true })
@@ -313,7 +316,8 @@ func TestNothingInstalled(t *testing.T) {
 	}
 }
 
-// A Kluster may be deleted while it is being announced: what comes behind Drain is deleted before the finalizer is removed.
+// TestAnnouncedLate checks that, if a Kluster is deleted while it is being announced, an announcement after Drain is withdrawn
+// before the finalizer is removed.
 func TestAnnouncedLate(t *testing.T) {
 	for name, cloud := range map[string]bool{"with a cloud": true, "without": false} {
 		t.Run(name, func(t *testing.T) {

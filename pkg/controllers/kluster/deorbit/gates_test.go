@@ -47,7 +47,7 @@ func (f *flow) annotate(k *kubernikusv1.Kluster, name string) {
 	})
 }
 
-// An annotation that is set in the middle pauses, keeps what is known, and stops the clocks.
+// TestPause checks that an annotation that is set during Deorbit pauses it, retains its records, and stops its timeouts.
 func TestPause(t *testing.T) {
 	for annotation, reason := range map[string]string{"groundskeeper.io/paused": reasonPaused, kubernikusv1.TerminationProtectionAnnotation: reasonProtected} {
 		t.Run(reason, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// A pause counts once, however long it takes to write down that it is over.
+// TestPauseCountsOnce checks that a pause is counted once, however long recording its end takes.
 func TestPauseCountsOnce(t *testing.T) {
 	k := deleted("k")
 	f := newFlow(t, k, secretOf("k-secret"))
@@ -105,7 +105,7 @@ func TestPauseCountsOnce(t *testing.T) {
 	}
 }
 
-// Nothing is concluded from a part of the Klusters.
+// TestPartialListing checks that nothing is concluded from an incomplete list of Klusters.
 func TestPartialListing(t *testing.T) {
 	k := deleted("k")
 	f := newFlow(t, k, secretOf("k-secret"))
@@ -116,7 +116,7 @@ func TestPartialListing(t *testing.T) {
 	}
 }
 
-// Before it begins nothing is written but why it does not.
+// TestPausedFirst checks that, before Deorbit starts, only the reason of the pause is written.
 func TestPausedFirst(t *testing.T) {
 	k := deleted("k", klustertest.Annotated("groundskeeper.io/paused"))
 	f := newFlow(t, k, secretOf("k-secret"))
@@ -130,7 +130,7 @@ func TestPausedFirst(t *testing.T) {
 	}
 }
 
-// A detached Kluster is released and nothing of it is touched, whatever it waited for.
+// TestDetach checks that a detached Kluster is released without any change to its resources, whatever it waited for.
 func TestDetach(t *testing.T) {
 	for name, first := range map[string]func(f *flow, k *kubernikusv1.Kluster){
 		"at first":      func(*flow, *kubernikusv1.Kluster) {},
@@ -158,8 +158,8 @@ func TestDetach(t *testing.T) {
 	}
 }
 
-// Nothing is done to the cluster that Groundskeeper runs in: neither inside nor in OpenStack, neither by a timeout nor by an
-// annotation.
+// TestOwnCluster checks that nothing is done to the cluster that Groundskeeper runs in, neither inside nor in OpenStack, neither
+// after a timeout nor by an annotation.
 func TestOwnCluster(t *testing.T) {
 	k := deleted("k")
 	secret := secretOf("k-secret")
@@ -187,7 +187,8 @@ func TestOwnCluster(t *testing.T) {
 	}
 }
 
-// The identity of the cluster is checked before OpenStack is touched, too, if it responds.
+// TestOwnClusterBehindRestart checks that the identity of a responding cluster is checked before OpenStack is changed, also after a
+// restart.
 func TestOwnClusterBehindRestart(t *testing.T) {
 	k := deleted("k")
 	f := newFlow(t, k, secretOf("k-secret"))
@@ -203,7 +204,8 @@ func TestOwnClusterBehindRestart(t *testing.T) {
 	}
 }
 
-// The API server has the last word: before a check, and before the finalizer is removed.
+// TestRechecksBeforeDeletion checks that the live Kluster is checked before a check of the cluster, and before the finalizer is
+// removed.
 func TestRechecksBeforeDeletion(t *testing.T) {
 	for name, how := range map[string]func(*kubernikusv1.Kluster){
 		"paused":     klustertest.Annotated("groundskeeper.io/paused"),
@@ -244,7 +246,7 @@ func TestRechecksBeforeDeletion(t *testing.T) {
 	}
 }
 
-// A cache that is behind begins nothing for a Kluster that is released.
+// TestStaleCache checks that an outdated cache does not start Deorbit for a Kluster that has been released.
 func TestStaleCache(t *testing.T) {
 	k := deleted("k")
 	f := newFlow(t, k, secretOf("k-secret"))
@@ -262,7 +264,7 @@ func TestStaleCache(t *testing.T) {
 	}
 }
 
-// Ten Klusters whose clusters and clouds do not respond block no other.
+// TestStuckKlusters checks that ten Klusters whose clusters and clouds do not respond do not block others.
 func TestStuckKlusters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFlow(t)
@@ -304,7 +306,7 @@ func TestStuckKlusters(t *testing.T) {
 	})
 }
 
-// A process that does not hold the Lease any more changes nothing in a workload cluster, and reports no failure for it.
+// TestFence checks that a process that lost the Lease changes nothing in a workload cluster, and reports no failure for it.
 func TestFence(t *testing.T) {
 	var sent []string
 	config := fencedConfig(&rest.Config{Transport: sender(func(r *http.Request) { sent = append(sent, r.Method) })}, func() error { return errDown })
@@ -358,7 +360,8 @@ func (s sender) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
 }
 
-// What wakes the controller: the Kluster's user, not the controller's own writes; the Secret of a Kluster that is being deleted.
+// TestWakes checks the triggers of the controller: changes by users, but not the controller's own writes, and the Secret of a
+// Kluster that is being deleted.
 func TestWakes(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*kubernikusv1.Kluster)

@@ -244,7 +244,7 @@ func TestAdvance(t *testing.T) {
 	}
 }
 
-// What was seen is written down, and checked again, before a stage is over.
+// TestRecordFirst checks that observations are recorded, and checked again, before a stage ends.
 func TestRecordFirst(t *testing.T) {
 	volume := kubernikusv1.SeenVolume{ID: "v", Name: "pv", ReclaimPolicy: "Delete"}
 	next, action := advance(in(freeze), seen(freeze, volume), usual(), epoch)
@@ -265,7 +265,7 @@ func TestRecordFirst(t *testing.T) {
 	}
 }
 
-// A pause stops all clocks, and what failed before it is no row with what fails after it.
+// TestResumed checks that a pause stops all timeouts, and interrupts a series of failures.
 func TestResumed(t *testing.T) {
 	before := in(claims, unreachable(time.Minute))
 	after := before.resumed(48 * time.Hour)
@@ -282,8 +282,8 @@ func TestResumed(t *testing.T) {
 	}
 }
 
-// A cluster that rejects Groundskeeper is alive: it is waited for with all clocks at rest, and while it does nothing may be deleted
-// in OpenStack. One that is given up is remembered as such, and what it rejected before is not discarded.
+// TestRejectedAndLost checks that a cluster that rejects Groundskeeper is considered alive: all timeouts stop, and nothing is
+// deleted in OpenStack meanwhile. One that was given up is recorded as such, and earlier rejections are retained.
 func TestRejectedAndLost(t *testing.T) {
 	p := in(pods, unreachable(0))
 	p.SeenVolumes = []kubernikusv1.SeenVolume{{ID: "v", Standing: kubernikusv1.StandingPresent}, {ID: "w", Standing: kubernikusv1.StandingRefused}}
@@ -309,7 +309,8 @@ func TestRejectedAndLost(t *testing.T) {
 	}
 }
 
-// What stands in the cluster stays among what remains, whatever Verify finds in OpenStack.
+// TestExistingObjectsRemain checks that objects that exist in the cluster are reported as remaining, whatever Verify finds in
+// OpenStack.
 func TestExistingObjectsRemain(t *testing.T) {
 	status := kubernikusv1.DeorbitStatus{SeenVolumes: []kubernikusv1.SeenVolume{{ID: "v", Standing: kubernikusv1.StandingRefused}, {ID: "w"}}}
 	status.Remaining = []kubernikusv1.DeorbitObject{
@@ -325,7 +326,7 @@ func TestExistingObjectsRemain(t *testing.T) {
 	}
 }
 
-// That nothing moves is reported early, once in a stage, and not when it moves again.
+// TestStuckIsReportedOnce checks that a lack of progress is reported early and once per stage, and not when it continues.
 func TestStuckIsReportedOnce(t *testing.T) {
 	p := in(release)
 	var reported []string

@@ -13,7 +13,8 @@ import (
 	"groundskeeper.io/groundskeeper/test/support/klustertest"
 )
 
-// Deorbit does not open another project, region or cloud than that of the registration, until that is accepted.
+// TestAnotherCloudIsNotOpened checks that Deorbit does not access another project, region or cloud than that of the registration,
+// until a user accepts it.
 func TestAnotherCloudIsNotOpened(t *testing.T) {
 	s := fake.New(fake.Options{})
 	t.Cleanup(s.Close)
@@ -53,7 +54,8 @@ func TestAnotherCloudIsNotOpened(t *testing.T) {
 	}
 }
 
-// Of two clusters that are torn down at the same time, the annotation self-destruct ends one, and the other one continues.
+// TestSelfDestructOfOneOfTwo checks that, of two clusters that are torn down concurrently, the annotation self-destruct ends only
+// one.
 func TestSelfDestructOfOneOfTwo(t *testing.T) {
 	east, west := deleted("east"), deleted("west")
 	f := newFlow(t, east, west, secretOf("east-secret"), secretOf("west-secret"))

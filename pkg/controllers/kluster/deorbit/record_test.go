@@ -79,7 +79,7 @@ func TestRecordRetained(t *testing.T) {
 	}
 }
 
-// A list that is too long is cut in the status alone, and what stands for the rest is no object when it is read again.
+// TestListed checks that a long list is truncated only in the status, and that the remainder entry is not read as an object.
 func TestListed(t *testing.T) {
 	var all []kubernikusv1.DeorbitObject
 	for i := range maxListed + 12 {

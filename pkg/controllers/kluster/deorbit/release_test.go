@@ -22,7 +22,7 @@ func (r reported) Eventf(_, related runtime.Object, _, reason, _, _ string, args
 	r[*about] = reason + ": " + args[0].(string)
 }
 
-// Each thing that is left over has a dedicated event that is kept.
+// TestLeftoverEvents checks that each leftover resource has its own event, which is retained.
 func TestLeftoverEvents(t *testing.T) {
 	meters, err := newMeters(prometheus.NewRegistry())
 	if err != nil {

@@ -62,7 +62,8 @@ func routed(f *flow, runs bool) *router {
 	return r
 }
 
-// Routes have to be absent for several sync periods of a cloud controller manager, whatever the poll interval of Deorbit is.
+// TestRoutesResync checks that routes have to be absent for several sync periods of a cloud controller manager, whatever the poll
+// interval of Deorbit.
 func TestRoutesResync(t *testing.T) {
 	for poll, want := range map[time.Duration]time.Duration{time.Second: 30 * time.Second, 15 * time.Second: 30 * time.Second, time.Minute: 2 * time.Minute} {
 		if got := routesResync(poll); got != want {
@@ -100,8 +101,8 @@ func TestRemovedRoutesAreCheckedAgainAfterAResync(t *testing.T) {
 	}
 }
 
-// While the cloud controller manager runs, its routes are left alone most of the time. They have been deleted permanently when it
-// is stopped or the nodes are, and left over when neither happens.
+// TestRoutesComeBack checks that the routes of a running cloud controller manager are left alone most of the time. They are deleted
+// permanently when it or the nodes stop, and are left over otherwise.
 func TestRoutesComeBack(t *testing.T) {
 	for name, c := range map[string]struct {
 		stops    bool
@@ -139,7 +140,8 @@ func TestRoutesComeBack(t *testing.T) {
 	}
 }
 
-// Of two removed routes one comes back. The other is not left over, also when the stage has no time for a whole resync.
+// TestOnlyTheRouteThatComesBackIsLeftOver checks that, if one of two removed routes is recreated, only that one is left over, even
+// if the stage has no time for a full resync.
 func TestOnlyTheRouteThatComesBackIsLeftOver(t *testing.T) {
 	k := deleted("k")
 	k.Spec.Deorbit.StageTimeout = &metav1.Duration{Duration: time.Second}

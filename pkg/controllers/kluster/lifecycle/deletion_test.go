@@ -18,7 +18,7 @@ import (
 	"groundskeeper.io/groundskeeper/test/support/klustertest"
 )
 
-// The Secret of a Kluster that is being deleted stays until the Kluster is released, and is checked until then.
+// TestDeletion checks that the Secret of a Kluster that is being deleted is retained and checked until the Kluster is released.
 func TestDeletion(t *testing.T) {
 	k := klustertest.Kluster("k", func(k *kubernikusv1.Kluster) { k.Finalizers = append(k.Finalizers, "somebody/else") })
 	f := newFlow(t, k)
@@ -48,7 +48,7 @@ func TestDeletion(t *testing.T) {
 	}
 }
 
-// A Secret is let go when the Kluster uses another one, and kept while any Kluster uses it.
+// TestSecretOfAnother checks that a Secret is released when the Kluster uses another one, and retained while any Kluster uses it.
 func TestSecretOfAnother(t *testing.T) {
 	k, sibling := klustertest.Kluster("k"), klustertest.Kluster("s", func(k *kubernikusv1.Kluster) { k.Spec.SecretRef.Name = "k-secret" })
 	f := newFlow(t, k, sibling)
@@ -73,7 +73,7 @@ func TestSecretOfAnother(t *testing.T) {
 	}
 }
 
-// The cache may not know yet who uses a Secret: the API server does.
+// TestReleaseRechecks checks that the users of a Secret are read live, because the cache may be outdated.
 func TestReleaseRechecks(t *testing.T) {
 	f := newFlow(t)
 	secret := f.secret("k-secret")
@@ -159,7 +159,7 @@ func TestNoCloud(t *testing.T) {
 	}
 }
 
-// What an earlier generation showed is not reported about a later one.
+// TestGeneration checks that results of an earlier generation are not reported for a later one.
 func TestGeneration(t *testing.T) {
 	k := klustertest.Kluster("k")
 	f := newFlow(t, k)
@@ -183,7 +183,7 @@ func TestGeneration(t *testing.T) {
 	}
 }
 
-// A cloud that blocks does not keep the API server's condition waiting.
+// TestStuckCloud checks that an unresponsive cloud does not delay the condition of the API server.
 func TestStuckCloud(t *testing.T) {
 	k := klustertest.Kluster("k")
 	f := newFlow(t, k)

@@ -48,7 +48,7 @@ func TestRegistration(t *testing.T) {
 	wantConditions(t, f.settled(k), "True/Reachable", "True/Reachable")
 }
 
-// A phase that another client writes is theirs.
+// TestForeignPhase checks that a phase that another client writes is retained.
 func TestForeignPhase(t *testing.T) {
 	k := klustertest.Kluster("k")
 	f := newFlow(t, k)

@@ -61,7 +61,8 @@ func message(k *kubernikusv1.Kluster, kind string) string {
 	return c.Message
 }
 
-// What Deorbit will need is reviewed at registration and when the Secret changes, and not with every check.
+// TestPreflight checks that the permissions that Deorbit needs are reviewed at registration and when the Secret changes, and not
+// with every check.
 func TestPreflight(t *testing.T) {
 	k := klustertest.Kluster("k")
 	f := newFlow(t, k)
@@ -114,7 +115,7 @@ func TestPreflight(t *testing.T) {
 	wants("a broken Secret", "Unknown/NotChecked", "Unknown/NotChecked")
 }
 
-// Path /version is public: an API server that responds to it need not know the user.
+// TestPreflightUnknownUser checks that an API server that responds to the public path /version may still reject the user.
 func TestPreflightUnknownUser(t *testing.T) {
 	for name, c := range map[string]struct {
 		code      int32

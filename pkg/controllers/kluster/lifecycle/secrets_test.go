@@ -13,7 +13,8 @@ import (
 	"groundskeeper.io/groundskeeper/test/support/klustertest"
 )
 
-// The credentials of a cluster of Cluster API are read where that keeps them: both Secrets are held, a rotation of either is noticed.
+// TestCredentialsInTwoSecrets checks that the credentials of a Cluster API cluster are read from both its Secrets, that both are
+// protected, and that a rotation of either is noticed.
 func TestCredentialsInTwoSecrets(t *testing.T) {
 	k := klustertest.Kluster("k", func(k *kubernikusv1.Kluster) {
 		k.Spec.SecretRef = kubernikusv1.SecretReference{

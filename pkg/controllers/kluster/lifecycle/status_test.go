@@ -76,7 +76,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// What nothing new is known of stays in the status, as after a restart.
+// TestStatusIsRetained checks that unknown parts of the status are retained, as after a restart.
 func TestStatusIsRetained(t *testing.T) {
 	now := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	k := klustertest.Kluster("k")

@@ -53,7 +53,7 @@ func TestFlow(t *testing.T) {
 	}
 }
 
-// Whatever happens between the check and the removal keeps the routes.
+// TestFinalCheck checks that any change between the check and the removal retains the routes.
 func TestFinalCheck(t *testing.T) {
 	for name, happens := range map[string]func(*flow, *kubernikusv1.Kluster){
 		"paused":            func(f *flow, k *kubernikusv1.Kluster) { f.change(k, klustertest.Annotated("groundskeeper.io/paused")) },
@@ -83,7 +83,7 @@ func TestFinalCheck(t *testing.T) {
 	}
 }
 
-// What was seen before a break does not count after it.
+// TestPauseDiscardsObservations checks that observations before a pause are not used after it.
 func TestPauseDiscardsObservations(t *testing.T) {
 	k := klustertest.Kluster("k")
 	f := newFlow(t, k)
@@ -130,7 +130,7 @@ func TestFailures(t *testing.T) {
 	f.wantRoutes(5)
 }
 
-// A cloud that does not respond delays no other Kluster: the worker comes back immediately.
+// TestStuckCloud checks that an unresponsive cloud does not delay other Klusters, because the worker returns immediately.
 func TestStuckCloud(t *testing.T) {
 	k := klustertest.Kluster("k")
 	f := newFlow(t, k)
@@ -155,7 +155,7 @@ func drain(recorder *events.FakeRecorder) string {
 	return all.String()
 }
 
-// What an earlier generation showed is not reported about a later one.
+// TestGeneration checks that results of an earlier generation are not reported for a later one.
 func TestGeneration(t *testing.T) {
 	k := klustertest.Kluster("k")
 	f := newFlow(t, k)

@@ -14,8 +14,8 @@ import (
 	"groundskeeper.io/groundskeeper/test/support/klustertest"
 )
 
-// The last check before a removal is by the place of the registration as the API server has it now: what was read of a router
-// elsewhere removes nothing.
+// TestFinalCheckOfThePlace checks that the final check before a removal uses the location of the registration in the live Kluster:
+// observations of another router remove nothing.
 func TestFinalCheckOfThePlace(t *testing.T) {
 	home := kubernikusv1.OpenstackStatus{AuthHost: "keystone.example", Region: "r1", ProjectID: "garden"}
 	for name, c := range map[string]struct {
@@ -38,7 +38,8 @@ func TestFinalCheckOfThePlace(t *testing.T) {
 	}
 }
 
-// A Kluster that is being deleted has a target whenever there is a router to check, and the reason why its routes are left alone.
+// TestTargetFor checks that a Kluster that is being deleted has a target if its router can be checked, and otherwise the reason why
+// its routes are left alone.
 func TestTargetFor(t *testing.T) {
 	type changes = []func(*kubernikusv1.Kluster)
 	noCloud := func(k *kubernikusv1.Kluster) { k.Spec.NoCloud = true }

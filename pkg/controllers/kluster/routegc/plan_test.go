@@ -97,7 +97,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// A Kluster wins over the configuration, field by field.
+// TestSettings checks that a Kluster takes precedence over the configuration, field by field.
 func TestSettings(t *testing.T) {
 	config := defaults().RouteGC
 	own := kubernikusv1.RouteGCSpec{DryRun: new(true), Interval: &metav1.Duration{Duration: time.Hour}}
@@ -138,7 +138,7 @@ func TestPauseDoesNotOverflow(t *testing.T) {
 	}
 }
 
-// The controller's own writes of the status trigger nothing, and only a new range or router wakes siblings.
+// TestChanged checks that the controller's own status updates trigger nothing, and that only a new range or router wakes siblings.
 func TestChanged(t *testing.T) {
 	for name, c := range map[string]struct {
 		change          func(*kubernikusv1.Kluster)

@@ -17,7 +17,8 @@ import (
 	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
 )
 
-// Neutron of one region and Nova of another: to Nova all servers have been deleted. Their routes stay, however long that lasts.
+// TestServersOfAnotherRegion checks that routes are retained if Neutron and Nova are of different regions, because to that Nova all
+// servers seem to be deleted.
 func TestServersOfAnotherRegion(t *testing.T) {
 	s := newSite(t, fake.Options{})
 	other := fake.New(fake.Options{Region: "RegionTwo", Keystone: s.Server})
@@ -60,8 +61,8 @@ func TestRouterOfAnotherProject(t *testing.T) {
 	s.wantLeft(1)
 }
 
-// A server that has been deleted leaves its port behind: its route is deleted when another server shows that Nova and Neutron are
-// of one region.
+// TestLeftoverPorts checks that the route of a deleted server whose port remains is deleted if another server proves that Nova and
+// Neutron are of one region.
 func TestLeftoverPorts(t *testing.T) {
 	for name, c := range map[string]struct {
 		others bool
@@ -83,7 +84,7 @@ func TestLeftoverPorts(t *testing.T) {
 	}
 }
 
-// What responds at a next hop need not have it as its own address.
+// TestNextHopsBesideServers covers next hops that respond but are not addresses of a server.
 func TestNextHopsBesideServers(t *testing.T) {
 	for name, c := range map[string]struct {
 		prepare func(s *site)

@@ -17,7 +17,7 @@ import (
 	"groundskeeper.io/groundskeeper/test/support/klustertest"
 )
 
-// When the next reconciliation begins, in seconds after the start of the test.
+// TestDue checks the start of the next reconciliation, in seconds after the start of the test.
 func TestDue(t *testing.T) {
 	start := time.Date(2030, 1, 2, 3, 0, 0, 0, time.UTC)
 	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
@@ -42,7 +42,8 @@ func TestDue(t *testing.T) {
 	}
 }
 
-// A deleted node brings the next reconciliation forward, a hundred of them bring forward one, and no orphan is removed sooner.
+// TestNodesDeleted checks that a deleted node triggers the next reconciliation early, that a hundred of them trigger one, and that
+// no orphan is removed sooner.
 func TestNodesDeleted(t *testing.T) {
 	k := klustertest.Kluster("k")
 	f := newFlow(t, k)
@@ -112,7 +113,7 @@ func TestNodeDeletedMeanwhile(t *testing.T) {
 	}
 }
 
-// Nothing is left of a wake of a Kluster that is not managed.
+// TestWakesAreDiscarded checks that nothing remains of a wake of a Kluster that is not managed.
 func TestWakesAreDiscarded(t *testing.T) {
 	paused := klustertest.Kluster("paused", klustertest.Annotated("groundskeeper.io/paused"))
 	f := newFlow(t, paused)
@@ -136,7 +137,7 @@ func TestWakesAreDiscarded(t *testing.T) {
 	}
 }
 
-// A Secret that comes, or that is repaired, ends the pause after a failure; one that changes otherwise leads to nothing.
+// TestSecretWakes checks that a Secret that is created or repaired ends the pause after a failure, and that other changes do not.
 func TestSecretWakes(t *testing.T) {
 	k, other := klustertest.Kluster("k"), klustertest.Kluster("other", pods("100.101.0.0/16"))
 	f := newFlow(t, k, other)

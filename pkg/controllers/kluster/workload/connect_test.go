@@ -61,7 +61,7 @@ func (f *flow) settle(k *kubernikusv1.Kluster, want string) {
 	})
 }
 
-// The whole of it at the wire: what is watched, with which credentials, and how it is notified.
+// TestConnection checks the whole protocol: what is watched, with which credentials, and what is reported.
 func TestConnection(t *testing.T) {
 	t.Parallel()
 	k := klustertest.Kluster("k", cleaned("local"))
@@ -111,7 +111,7 @@ func TestConnection(t *testing.T) {
 	})
 }
 
-// Of sessions that come and go nothing stays.
+// TestNoLeak checks that sessions that were started and stopped leave nothing behind.
 func TestNoLeak(t *testing.T) {
 	k := klustertest.Kluster("k", cleaned("local"))
 	f := newFlow(t, k)
@@ -159,7 +159,8 @@ func TestNoLeak(t *testing.T) {
 	})
 }
 
-// One whose API server does not respond blocks no other, reports so after a while, and continues when it is back.
+// TestUnreachable checks that a cluster whose API server does not respond blocks no other, is reported after a while, and continues
+// when it responds again.
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	k, other := klustertest.Kluster("k", cleaned("local")), klustertest.Kluster("other", cleaned("local"))

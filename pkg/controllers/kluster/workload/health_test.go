@@ -74,7 +74,7 @@ func TestHealth(t *testing.T) {
 	want("one internal error", "", "", 0)
 }
 
-// Writes need the fence, reads do not. A request that no client waits for any more reports nothing.
+// TestTransport checks that writes need the fence, that reads do not, and that a canceled request reports nothing.
 func TestTransport(t *testing.T) {
 	w := watch(t)
 	w.isWatched()

@@ -75,7 +75,7 @@ func (w *watched) wantDeleted(n int32) {
 	}
 }
 
-// What reports a node that disappeared, and what does not. Each case lasts as long as the pause before the next try.
+// TestWatchNodes checks which events report a node that disappeared. Each case lasts as long as the pause before the next try.
 func TestWatchNodes(t *testing.T) {
 	t.Parallel()
 	breaks := func(status int) func(*watched) {
@@ -115,7 +115,7 @@ func TestWatchNodes(t *testing.T) {
 	}
 }
 
-// The pause between two tries grows: a cluster that does not respond costs next to nothing.
+// TestWatchNodesUnreachable checks that the pause between tries grows, so that an unresponsive cluster costs little.
 func TestWatchNodesUnreachable(t *testing.T) {
 	t.Parallel()
 	w := watch(t, "a")

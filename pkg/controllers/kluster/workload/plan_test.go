@@ -69,7 +69,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// What the spec does not report, the configuration does.
+// TestSettings checks that the configuration applies where the spec has no value.
 func TestSettings(t *testing.T) {
 	config := defaults()
 	config.LocalVolume.StorageClassNames = []string{"ours"}

@@ -136,7 +136,7 @@ func (f *flow) replaced(k *kubernikusv1.Kluster, old *noted) {
 	f.reconcile(k)
 }
 
-// A session lives as long as its Kluster, its Secret and its plan are the same.
+// TestSessions checks that a session lives as long as its Kluster, its Secret and its plan remain the same.
 func TestSessions(t *testing.T) {
 	k := klustertest.Kluster("k")
 	f := newFlow(t, k)
@@ -255,7 +255,7 @@ func TestCondition(t *testing.T) {
 	}
 }
 
-// A way into the cluster that cannot be used is notified, and no words of it.
+// TestUnusable checks that an unusable kubeconfig is reported without any of its content.
 func TestUnusable(t *testing.T) {
 	k := klustertest.Kluster("k", cleaned("local"))
 	f := newFlow(t, k)

@@ -33,7 +33,8 @@ func (b *bench) restart(configure func(*configv1alpha1.LocalVolumeConfiguration)
 	b.r = newReconciler(b.Site)
 }
 
-// Labels of a running node change: that is not the loss of the node, in the same process and in the next one.
+// TestRelabelledNode checks that a change of the labels of a running node is not considered a loss, by the same process or the next
+// one.
 func TestRelabelledNode(t *testing.T) {
 	for name, restart := range map[string]func(*bench){
 		"in the same process": func(*bench) {},
@@ -70,7 +71,8 @@ func TestRelabelledNode(t *testing.T) {
 	}
 }
 
-// Node deleted, process killed, node back, deleted again, process started: the delay is that of the second loss.
+// TestSecondLossWhileStopped checks that the delay is that of the second loss if a node is deleted, the process killed, the node
+// recreated and deleted again, and the process started.
 func TestSecondLossWhileStopped(t *testing.T) {
 	b := newBench(t, nil, "a", "b")
 	_, claim := b.Bind("c", "a")
@@ -86,7 +88,7 @@ func TestSecondLossWhileStopped(t *testing.T) {
 	b.expectDeleted("after the full delay", claim)
 }
 
-// A process that was stopped does not know whether the node was back.
+// TestSuspended checks that a process that was suspended does not know whether the node was back.
 func TestSuspended(t *testing.T) {
 	b := newBench(t, nil, "a", "b")
 	_, claim := b.Bind("c", "a")
@@ -104,7 +106,7 @@ func TestSuspended(t *testing.T) {
 	b.expectDeleted("after the full delay", claim)
 }
 
-// A process that cannot reach the API server does not know it either.
+// TestCutOff checks that a process that could not reach the API server does not know either.
 func TestCutOff(t *testing.T) {
 	b := newBench(t, nil, "a", "b")
 	_, claim := b.Bind("c", "a")
@@ -126,7 +128,8 @@ func TestCutOff(t *testing.T) {
 	b.expectDeleted("after the full delay", claim)
 }
 
-// A node that appears and disappears in the middle of a batch saves the rest of it, too: it is another absence.
+// TestFlapsDuringBatch checks that a node that returns and disappears during a batch saves the rest of it, because it is another
+// absence.
 func TestFlapsDuringBatch(t *testing.T) {
 	b := newBench(t, func(c *configv1alpha1.LocalVolumeConfiguration) { c.WorkerThreads = new(int32(1)) }, "a", "b")
 	_, first := b.Bind("c0", "a")
@@ -147,7 +150,7 @@ func TestFlapsDuringBatch(t *testing.T) {
 	b.kept("the node was back in between", kept)
 }
 
-// Deletions that are rejected keep no others waiting, however many they are.
+// TestRejectedDeletions checks that any number of rejected deletions does not block others.
 func TestRejectedDeletions(t *testing.T) {
 	b := newBench(t, func(c *configv1alpha1.LocalVolumeConfiguration) { c.PVCDeletionDelay = &metav1.Duration{} }, "a", "b", "c")
 	b.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"}})
@@ -192,7 +195,7 @@ func TestRejectedDeletions(t *testing.T) {
 	}
 }
 
-// A dry run reports for all claims what would happen, not only those of the first batch.
+// TestDryRunOfMany checks that a dry run reports the result for all claims, not only those of the first batch.
 func TestDryRunOfMany(t *testing.T) {
 	b := newBench(t, func(c *configv1alpha1.LocalVolumeConfiguration) {
 		c.DryRun, c.PVCDeletionDelay = new(true), &metav1.Duration{}

@@ -117,7 +117,7 @@ func TestLostNode(t *testing.T) {
 	}
 }
 
-// Claims that must stay, however long the node has been deleted.
+// TestClaimsThatStay checks the claims that are retained, however long the node has been deleted.
 func TestClaimsThatStay(t *testing.T) {
 	for name, change := range map[string]func(*bench, *corev1.PersistentVolume, *corev1.PersistentVolumeClaim){
 		"it has another volume": func(b *bench, _ *corev1.PersistentVolume, c *corev1.PersistentVolumeClaim) {
@@ -178,7 +178,7 @@ func optOut[T client.Object](object T) {
 	object.SetAnnotations(map[string]string{localvolume.OptOutAnnotation: localvolume.OptOutValue})
 }
 
-// What is opted out is reported once, and is deleted when it is not any more.
+// TestOptOutEnds checks that a claim that is opted out is reported once, and deleted when it no longer is.
 func TestOptOutEnds(t *testing.T) {
 	b := newBench(t, nil, "a", "b")
 	_, claim := b.Bind("c", "a")
@@ -215,7 +215,7 @@ func TestNodeReturns(t *testing.T) {
 	b.expectDeleted("after the full delay", claim)
 }
 
-// A node that was there for a moment between two passes was there.
+// TestNodeFlaps checks that a node that existed briefly between two reconciliations counts as returned.
 func TestNodeFlaps(t *testing.T) {
 	b := newBench(t, nil, "a", "b")
 	_, claim := b.Bind("c", "a")
@@ -233,7 +233,7 @@ func TestNodeFlaps(t *testing.T) {
 	b.expectDeleted("after the full delay", claim)
 }
 
-// The nodes are read live before a deletion: one that is there although its event has not come counts.
+// TestLiveRead checks that nodes are read live before a deletion, so that one whose event has not arrived counts.
 func TestLiveRead(t *testing.T) {
 	b := newBench(t, nil, "a", "b")
 	_, claim := b.Bind("c", "a")
@@ -296,7 +296,7 @@ func TestNotSynced(t *testing.T) {
 	b.kept("nothing is known yet", claim)
 }
 
-// A node that comes back in the middle of a batch saves the rest of it.
+// TestReturnsDuringBatch checks that a node that returns during a batch saves the rest of it.
 func TestReturnsDuringBatch(t *testing.T) {
 	b := newBench(t, func(c *configv1alpha1.LocalVolumeConfiguration) { c.WorkerThreads = new(int32(1)) }, "a", "b")
 	var claims []client.Object
@@ -316,7 +316,7 @@ func TestReturnsDuringBatch(t *testing.T) {
 	b.kept("after the node was back", claims[1:]...)
 }
 
-// Only the very claim that was decided about is deleted.
+// TestPreconditions checks that exactly the claim of the decision is deleted.
 func TestPreconditions(t *testing.T) {
 	for name, replace := range map[string]func(*bench, *corev1.PersistentVolumeClaim){
 		"another uid": func(b *bench, c *corev1.PersistentVolumeClaim) {
@@ -377,7 +377,7 @@ func TestDeletionFails(t *testing.T) {
 	b.expectDeleted("later", claim)
 }
 
-// A claim that a finalizer holds is deleted, reported and counted once.
+// TestFinalizer checks that a claim with a finalizer is deleted, reported and counted once.
 func TestFinalizer(t *testing.T) {
 	b := newBench(t, nil, "a", "b")
 	_, claim := b.Bind("c", "a")
@@ -405,7 +405,7 @@ func TestFinalizer(t *testing.T) {
 	}
 }
 
-// A claim that is bound when its node was deleted long ago is deleted immediately.
+// TestLateBound checks that a claim that is bound long after its node was deleted is deleted immediately.
 func TestLateBound(t *testing.T) {
 	b := newBench(t, nil, "a", "b")
 	b.Add(localvolumetest.Volume("w", "a"))
@@ -455,7 +455,7 @@ func (b *bench) readRecord() (missing, seen map[string]string) {
 	return missing, seen
 }
 
-// The record has a key for each missing node and for each one that was seen, and is written only when that changes and to
+// TestRecord checks that the record has a key for each missing and each observed node, and is written only when that changes and to
 // confirm it.
 func TestRecord(t *testing.T) {
 	b := newBench(t, nil, "a", "b", "c")
@@ -489,7 +489,7 @@ func TestRecord(t *testing.T) {
 	expect(time.Second)
 }
 
-// A record that was deleted is rewritten, whole.
+// TestRecordRemoved checks that a deleted record is recreated completely.
 func TestRecordRemoved(t *testing.T) {
 	b := newBench(t, nil, "a", "b", "c", "d", "e")
 	b.Bind("ca", "a")
@@ -508,7 +508,7 @@ func TestRecordRemoved(t *testing.T) {
 	}
 }
 
-// A key that another process wrote does not survive: it would be confirmed with the others.
+// TestRecordChanged checks that a key that another process wrote is removed, because it would be confirmed with the others.
 func TestRecordChanged(t *testing.T) {
 	b := newBench(t, nil, "a", "b", "c", "d", "e")
 	b.Bind("ca", "a")
@@ -541,7 +541,7 @@ func TestRecordUnreadable(t *testing.T) {
 	b.expectDeleted("it is read", claim)
 }
 
-// Without permissions to config maps it works, in memory.
+// TestRecordForbidden checks that, without permissions for ConfigMaps, the record is kept in memory.
 func TestRecordForbidden(t *testing.T) {
 	b := newBench(t, nil, "a", "b")
 	_, claim := b.Bind("c", "a")
@@ -626,7 +626,7 @@ func TestBrakeAcknowledged(t *testing.T) {
 	b.kept("the living one", claims[3])
 }
 
-// The brake checks the API server, not only the events.
+// TestBrakeLive checks that the brake checks the API server, not only events.
 func TestBrakeLive(t *testing.T) {
 	for name, lost := range map[string][]string{"most": {"b", "c"}, "every node": {"b", "c", "d", "unused"}} {
 		t.Run(name, func(t *testing.T) {
@@ -661,7 +661,7 @@ func TestBrakeOff(t *testing.T) {
 	b.expectDeleted("the brake is off", claims...)
 }
 
-// Nodes that are left only with what stays do not engage the brake.
+// TestBrakeDoesNotCountRetained checks that nodes with retained claims only do not engage the brake.
 func TestBrakeDoesNotCountRetained(t *testing.T) {
 	b := newBench(t, nil, "a", "b", "c", "d", "e")
 	_, claim := b.Bind("ca", "a")
@@ -707,7 +707,7 @@ func TestNotNodeBound(t *testing.T) {
 	}
 }
 
-// Passes keep a distance, and a batch has an end: after it the nodes are read again.
+// TestPace checks that reconciliations have a minimum interval and a batch has a limit, after which the nodes are read again.
 func TestPace(t *testing.T) {
 	b := newBench(t, func(c *configv1alpha1.LocalVolumeConfiguration) { c.PVCDeletionDelay = &metav1.Duration{} }, "a", "b")
 	for i := range localvolume.MaxBatch + 1 {

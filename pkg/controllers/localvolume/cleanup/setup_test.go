@@ -34,7 +34,7 @@ func (m *counting) Add(manager.Runnable) error {
 	return nil
 }
 
-// Without a storage class nothing runs, and so nothing is watched.
+// TestNothingWithoutClasses checks that without a storage class nothing runs and nothing is watched.
 func TestNothingWithoutClasses(t *testing.T) {
 	config := configv1alpha1.LocalVolumeConfiguration{}
 	configv1alpha1.SetDefaults_LocalVolumeConfiguration(&config)

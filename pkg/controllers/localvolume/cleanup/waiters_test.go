@@ -107,7 +107,7 @@ func TestPendingPods(t *testing.T) {
 	}
 }
 
-// While the claim is there, nothing happens to its pods.
+// TestPendingPodsOfClaims checks that the pods of a claim are left alone while the claim exists.
 func TestPendingPodsOfClaims(t *testing.T) {
 	b, claim := newWaiting(t, true)
 	localvolumetest.Change(b.World, claim, func(c *corev1.PersistentVolumeClaim) { c.Finalizers = []string{"kubernetes.io/pvc-protection"} })
@@ -118,7 +118,8 @@ func TestPendingPodsOfClaims(t *testing.T) {
 	}
 }
 
-// The volume stays until its pods are deleted: it is what remembers them. A pod that cannot be deleted keeps no other waiting.
+// TestPendingPodsAgain checks that the volume is retained until its pods are deleted, because it is the record of them, and that a
+// pod that cannot be deleted does not block others.
 func TestPendingPodsAgain(t *testing.T) {
 	b, _ := newWaiting(t, true)
 	b.pass(localvolumetest.Delay)

@@ -144,7 +144,7 @@ func optOut[T client.Object](object T) {
 	object.SetAnnotations(map[string]string{localvolume.OptOutAnnotation: localvolume.OptOutValue})
 }
 
-// The interval is a safety net: it rechecks only while something is stale.
+// TestInterval checks that the interval is a fallback: it triggers checks only while something is stale.
 func TestInterval(t *testing.T) {
 	b := newBench(t, nil, "a", "b")
 	b.volume("v", "a", corev1.VolumeBound, deletes)
@@ -157,7 +157,7 @@ func TestInterval(t *testing.T) {
 	}
 }
 
-// A node has to be missing for a moment.
+// TestSettles checks that a node has to be missing for a short time.
 func TestSettles(t *testing.T) {
 	b := newBench(t, nil, "a", "b")
 	volume := b.volume("v", "a", corev1.VolumeAvailable, deletes)
@@ -173,7 +173,7 @@ func TestSettles(t *testing.T) {
 	}
 }
 
-// A volume that a finalizer holds is deleted, reported and counted once.
+// TestFinalizer checks that a volume with a finalizer is deleted, reported and counted once.
 func TestFinalizer(t *testing.T) {
 	b := newBench(t, nil, "a", "b")
 	b.volume("v", "a", corev1.VolumeReleased, deletes, func(v *corev1.PersistentVolume) { v.Finalizers = []string{"example.com/foreign"} })
@@ -192,7 +192,7 @@ func TestFinalizer(t *testing.T) {
 	}
 }
 
-// The volume that is deleted is the one that was decided about, in that state.
+// TestPreconditions checks that exactly the volume of the decision is deleted, in the same state.
 func TestPreconditions(t *testing.T) {
 	b := newBench(t, nil, "a", "b")
 	volume := b.volume("v", "a", corev1.VolumeAvailable, deletes)
@@ -224,7 +224,7 @@ func TestDeletionFails(t *testing.T) {
 	}
 }
 
-// What protects claims protects volumes, too.
+// TestGuards checks that the protections of claims apply to volumes, too.
 func TestGuards(t *testing.T) {
 	for name, prepare := range map[string]func(*bench){
 		"the nodes cannot be read": func(b *bench) {

@@ -107,7 +107,7 @@ func (v *visit) gauges() int {
 	return n
 }
 
-// Both controllers run in the remote cluster, by its own nodes, and nothing is left of them at the end.
+// TestRun checks that both controllers run in the remote cluster with its own nodes, and leave nothing behind when they stop.
 func TestRun(t *testing.T) {
 	v := newVisit(t, "garden-shop/web")
 	for _, node := range []string{"a", "b"} {
@@ -145,7 +145,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// The brake of a cluster is its own, and reports itself.
+// TestBrake checks that each cluster has its own brake, which is reported.
 func TestBrake(t *testing.T) {
 	v, other := newVisit(t, "braked"), newVisit(t, "other")
 	for _, w := range []*visit{v, other} {
@@ -181,7 +181,7 @@ func TestBrake(t *testing.T) {
 	other.end()
 }
 
-// What it may not do: without some permissions nothing begins, without others it does less.
+// TestPermissions checks the effects of missing permissions: some prevent the start, others disable a part.
 func TestPermissions(t *testing.T) {
 	for _, right := range []string{"list nodes", "watch persistentvolumes", "delete persistentvolumeclaims"} {
 		v := newVisit(t, "garden-shop/web")
@@ -207,7 +207,7 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// One that does not respond is an error, and leaves nothing behind.
+// TestUnreachable checks that an unresponsive cluster is an error and leaves nothing behind.
 func TestUnreachable(t *testing.T) {
 	v := newVisit(t, "garden-shop/web")
 	v.Break(http.StatusServiceUnavailable)
@@ -218,7 +218,7 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// Nothing runs on after many visits.
+// TestNoLeak checks that nothing continues to run after many starts.
 func TestNoLeak(t *testing.T) {
 	v := newVisit(t, "garden-shop/web")
 	v.node("a")

@@ -88,7 +88,7 @@ func (c *cluster) last() *metav1.Time {
 	return project.Status.LastActivityTimestamp
 }
 
-// At most one write a minute, and none that sets an earlier time.
+// TestActivityIsCoalesced checks that at most one write per minute is sent, and none that sets an earlier time.
 func TestActivityIsCoalesced(t *testing.T) {
 	c := newCluster(t)
 	for _, step := range []struct {
@@ -108,7 +108,7 @@ func TestActivityIsCoalesced(t *testing.T) {
 	}
 }
 
-// What could not be written is not lost.
+// TestActivityIsTriedAgain checks that a failed write is retried.
 func TestActivityIsTriedAgain(t *testing.T) {
 	c := newCluster(t)
 	c.err = errors.New("refused")
@@ -121,7 +121,7 @@ func TestActivityIsTriedAgain(t *testing.T) {
 	}
 }
 
-// An activity during a write is not lost either.
+// TestPending checks that an activity during a write is written, too.
 func TestPending(t *testing.T) {
 	var p pending
 	p.note("a", noon)

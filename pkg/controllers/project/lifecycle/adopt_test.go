@@ -52,7 +52,7 @@ func TestAdoption(t *testing.T) {
 	}
 }
 
-// A namespace that is rejected is left exactly unchanged, whether the cache knows of it or not.
+// TestRejection checks that a rejected namespace is not changed, whether or not the cache has it.
 func TestRejection(t *testing.T) {
 	for name, test := range map[string]struct {
 		namespace *corev1.Namespace
@@ -142,7 +142,7 @@ func TestTerminatingNamespaceIsWaitedFor(t *testing.T) {
 	}
 }
 
-// A namespace of a Project that lives comes back with all that belongs to it.
+// TestDeletedNamespaceComesBack checks that the namespace of a live Project is recreated with all its objects.
 func TestDeletedNamespaceComesBack(t *testing.T) {
 	c := newCluster(t)
 	project := c.project("dev", withMembers(member("bob", "extension:a")))
@@ -161,7 +161,8 @@ func TestDeletedNamespaceComesBack(t *testing.T) {
 	}
 }
 
-// While a namespace is terminating, Kubernetes rejects what is to be created in it. The Project has not failed.
+// TestNamespaceDeletedDuringReconcile checks that a terminating namespace, in which Kubernetes rejects creations, does not make the
+// Project fail.
 func TestNamespaceDeletedDuringReconcile(t *testing.T) {
 	c := newCluster(t)
 	c.project("dev")
@@ -185,7 +186,7 @@ func TestNamespaceDeletedDuringReconcile(t *testing.T) {
 	}
 }
 
-// The cache may not have an object that is there. Then a create fails, and what is there counts.
+// TestLateCache checks that an existing object that is missing from the cache is used after the create fails.
 func TestLateCache(t *testing.T) {
 	c := newCluster(t)
 	project := c.project("dev")
@@ -238,7 +239,8 @@ func TestReconcileRemovesOwnerReferencesOfEarlierVersions(t *testing.T) {
 	}
 }
 
-// Roles, bindings and quotas of earlier versions lose their owner, too, and name their Project by annotation.
+// TestReconcileMigratesRoles checks that roles, bindings and quotas of earlier versions lose their owner reference, and get the
+// annotation with their Project.
 func TestReconcileMigratesRoles(t *testing.T) {
 	c := newCluster(t)
 	c.reconciler.quotas = mustRules(t, quotaConfig(limits("pods", "1"), nil))

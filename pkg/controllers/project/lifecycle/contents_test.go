@@ -103,7 +103,8 @@ func TestBlockingKinds(t *testing.T) {
 	}
 }
 
-// Whatever is created or deleted wakes its Project, and nothing else does. No worker starts before it is known what is there.
+// TestContentSource checks that every creation and deletion wakes its Project, and nothing else, and that no worker starts before
+// the existing objects are known.
 func TestContentSource(t *testing.T) {
 	c := newCluster(t)
 	dev := c.project("dev")
@@ -167,7 +168,8 @@ func TestContents(t *testing.T) {
 	}
 }
 
-// A deletion is decided by the response of the API server; when there is none, it is unknown.
+// TestCurrentContentsAreKnownOrAnError checks that a deletion is decided by the API server's response, and that without one the
+// contents are unknown.
 func TestCurrentContentsAreKnownOrAnError(t *testing.T) {
 	shoot := usage.Shoots
 	rejected := errors.New("rejected")

@@ -44,7 +44,7 @@ func TestOutcomesOutliveAManager(t *testing.T) {
 	}
 }
 
-// A new Project is measured once, whatever happens to it later; and each Project counts in its phase.
+// TestMetricsOfProjects checks that a new Project is measured once, and that each Project is counted in its phase.
 func TestMetricsOfProjects(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	c := newCluster(t)

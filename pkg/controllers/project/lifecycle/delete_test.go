@@ -191,8 +191,8 @@ func TestRejectedDeletion(t *testing.T) {
 	}
 }
 
-// The namespace that is deleted is the one that was checked: not a namesake, and not one that was marked to be kept in the
-// meantime.
+// TestDeletionHasPreconditions checks that exactly the checked namespace is deleted: not another one with the same name, and not
+// one that was marked to be retained meanwhile.
 func TestDeletionHasPreconditions(t *testing.T) {
 	for name, meanwhile := range map[string]func(c *cluster, name string){
 		"kept meanwhile": editNamespace(annotated(gardenerv1beta1.AnnotationKeepNamespace, "true")),
@@ -274,7 +274,8 @@ func TestNamespaceIsRetained(t *testing.T) {
 	}
 }
 
-// A Project that was rejected a namespace is deleted immediately, regardless of what others have there, known or not.
+// TestDeletionOfARejectedProject checks that a Project whose namespace was rejected is deleted immediately, whatever others have
+// there.
 func TestDeletionOfARejectedProject(t *testing.T) {
 	c := newCluster(t)
 	c.store.Add(existing("garden-x", nil, nil))
@@ -308,7 +309,8 @@ func TestDeletionWithoutFinalizerIsIgnored(t *testing.T) {
 	}
 }
 
-// While others keep a Project its members have their roles; Groundskeeper's is the last finalizer, and the roles go before it.
+// TestRolesStayAsLongAsTheProject checks that, while other finalizers retain a Project, its members have their roles;
+// Groundskeeper's finalizer is removed last, after the roles.
 func TestRolesStayAsLongAsTheProject(t *testing.T) {
 	c := newCluster(t)
 	project := c.project("dev", func(p *gardenerv1beta1.Project) { p.Finalizers = append(p.Finalizers, "somebody/else") })
@@ -339,7 +341,7 @@ func TestRolesStayAsLongAsTheProject(t *testing.T) {
 	}
 }
 
-// Roles with the names owned by Groundskeeper that were made for another Project, or by another client, are not deleted.
+// TestDeletionLeavesRolesOfOthers checks that roles with the same names that belong to another Project or client are not deleted.
 func TestDeletionLeavesRolesOfOthers(t *testing.T) {
 	for name, edit := range map[string]func(client.Object){
 		"of a namesake": func(object client.Object) { object.SetAnnotations(map[string]string{annotationProjectUID: "another"}) },
@@ -367,7 +369,7 @@ func TestDeletionLeavesRolesOfOthers(t *testing.T) {
 	}
 }
 
-// What cannot be deleted keeps the Project, so that nothing is left behind.
+// TestProjectWaitsForItsRoles checks that an object that cannot be deleted retains the Project, so that nothing is left behind.
 func TestProjectWaitsForItsRoles(t *testing.T) {
 	c, project := deleting(t)
 	c.settle("dev")

@@ -18,8 +18,8 @@ import (
 	"groundskeeper.io/groundskeeper/test/support/kubetest"
 )
 
-// Each write of a life, from creation to deletion, fails once: rejected, with a conflict, or done with the response lost, as when
-// the process is killed. The end is always the same.
+// TestEveryWriteFailsOnce checks that the final state is the same, whichever write of a lifecycle fails once: with a rejection, a
+// conflict, or a lost response, as after a crash.
 func TestEveryWriteFailsOnce(t *testing.T) {
 	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "objects"}, "x", errors.New("changed"))
 	for name, test := range map[string]struct {

@@ -117,7 +117,7 @@ func failing(part string) func(int, kubetest.Write) error {
 	}
 }
 
-// A former member loses all roles, whatever else keeps the Project from being reconciled.
+// TestMembersAreRevokedInEveryPhase checks that a former member loses all roles, even if something else blocks the reconciliation.
 func TestMembersAreRevokedInEveryPhase(t *testing.T) {
 	for name, enter := range phases() {
 		t.Run(name, func(t *testing.T) {
@@ -142,7 +142,8 @@ func TestMembersAreRevokedInEveryPhase(t *testing.T) {
 	}
 }
 
-// A binding in the cluster that lost Groundskeeper's label is not in the cache. Groundskeeper must still revoke it.
+// TestMembersAreRevokedFromBindingsOutsideTheCache checks that a binding that lost Groundskeeper's label, and is therefore not in
+// the cache, is revoked.
 func TestMembersAreRevokedFromBindingsOutsideTheCache(t *testing.T) {
 	c := newCluster(t)
 	project := c.project("dev", withMembers(member("mallory", "admin")))
@@ -158,7 +159,8 @@ func TestMembersAreRevokedFromBindingsOutsideTheCache(t *testing.T) {
 	}
 }
 
-// When the namespace is no longer this Project's, Groundskeeper's bindings in it are deleted, and nothing else there.
+// TestBindingsAreDeletedFromDetachedNamespace checks that, if the namespace no longer belongs to the Project, Groundskeeper's
+// bindings in it are deleted, and nothing else.
 func TestBindingsAreDeletedFromDetachedNamespace(t *testing.T) {
 	c := newCluster(t)
 	project := c.project("dev", withMembers(member("bob", "viewer", "extension:x")))
@@ -216,7 +218,8 @@ func TestMembersCannotDisownTheirBindings(t *testing.T) {
 	}
 }
 
-// A Project that is being deleted, or paused, does not take over the roles of a namesake.
+// TestRolesOfANamesakeAreLeftAlone checks that a Project that is paused or being deleted does not adopt roles of another Project
+// with the same name.
 func TestRolesOfANamesakeAreLeftAlone(t *testing.T) {
 	for _, name := range []string{"paused", "terminating, the namespace is in use", "the namespace was taken back"} {
 		t.Run(name, func(t *testing.T) {
@@ -237,7 +240,7 @@ func TestRolesOfANamesakeAreLeftAlone(t *testing.T) {
 	}
 }
 
-// A cache that is late is no reason to delete bindings.
+// TestBindingsStayWhenTheCacheIsStale checks that an outdated cache does not cause deletions of bindings.
 func TestBindingsStayWhenTheCacheIsStale(t *testing.T) {
 	c := newCluster(t)
 	project := c.project("dev")
@@ -255,7 +258,7 @@ func TestBindingsStayWhenTheCacheIsStale(t *testing.T) {
 	}
 }
 
-// A pause grants no role, and takes none that a member has.
+// TestPauseCreatesNothing checks that a paused Project neither grants roles nor revokes those of members.
 func TestPauseCreatesNothing(t *testing.T) {
 	c := newCluster(t)
 	project := c.project("dev")
@@ -274,7 +277,8 @@ func TestPauseCreatesNothing(t *testing.T) {
 	}
 }
 
-// observedGeneration is that of a spec whose members have their roles, and no others.
+// TestObservedGenerationWaitsForTheRoles checks that observedGeneration is updated only after exactly the members of that
+// generation have their roles.
 func TestObservedGenerationWaitsForTheRoles(t *testing.T) {
 	for name, enter := range phases() {
 		t.Run(name, func(t *testing.T) {

@@ -53,7 +53,8 @@ func appliesTo(s rbacv1.Subject, who identity.Info) bool {
 	}
 }
 
-// The API server decides by the members exactly as RBAC does with the roles that this controller writes.
+// TestMembershipAllowsWhatRolesAllow checks that the API server's decisions by membership are the same as those of RBAC with the
+// roles of this controller.
 func TestMembershipAllowsWhatRolesAllow(t *testing.T) {
 	random := rand.New(rand.NewPCG(40, 1))
 	subjects := []rbacv1.Subject{
@@ -125,7 +126,7 @@ func (c *cluster) clusterScoped() []string {
 	return names
 }
 
-// Where the API server decides by the members, a Project costs few writes, and nothing cluster-scoped is its own.
+// TestNewProjectByMembership that, with authorization by membership, a Project costs few writes and has no cluster-scoped objects.
 func TestNewProjectByMembership(t *testing.T) {
 	c := newCluster(t)
 	c.reconciler.byMembership = true
@@ -152,7 +153,7 @@ func TestNewProjectByMembership(t *testing.T) {
 	}
 }
 
-// An extension role has one ClusterRole for all Projects.
+// TestExtensionRoleByMembership checks that all Projects share one ClusterRole per extension role.
 func TestExtensionRoleByMembership(t *testing.T) {
 	c := newCluster(t)
 	c.reconciler.byMembership = true
@@ -180,7 +181,8 @@ func TestExtensionRoleByMembership(t *testing.T) {
 	}
 }
 
-// When the mode is changed, what the other one wrote is removed, and nothing else; back again, it exists again.
+// TestChangeOfAuthorization checks that changing the mode deletes exactly the objects of the other mode, and that changing it back
+// recreates them.
 func TestChangeOfAuthorization(t *testing.T) {
 	c := newCluster(t)
 	project := c.project("dev", withMembers(member("bob", "viewer", "extension:deploy")))
@@ -219,7 +221,8 @@ func TestChangeOfAuthorization(t *testing.T) {
 	}
 }
 
-// A member who is removed while the Project is paused, or being deleted, has no role of the other mode either.
+// TestPausedProjectLosesClusterRoles checks that a member who is removed while the Project is paused or being deleted loses the
+// roles of the other mode, too.
 func TestPausedProjectLosesClusterRoles(t *testing.T) {
 	c := newCluster(t)
 	project := c.project("dev", withMembers(member("bob", "admin")))

@@ -132,7 +132,8 @@ func TestRaisedLimits(t *testing.T) {
 	}
 }
 
-// A larger quota is reverted with the label that selected it; what a user raised manually stays.
+// TestQuotaFollowsLabels checks that a larger quota is reverted together with the label that selected it, and that limits that a
+// user raised are retained.
 func TestQuotaFollowsLabels(t *testing.T) {
 	c := newCluster(t)
 	large := &metav1.LabelSelector{MatchLabels: map[string]string{"size": "large"}}

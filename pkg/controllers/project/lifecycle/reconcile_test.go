@@ -80,7 +80,8 @@ func TestSteadyStateWritesNothing(t *testing.T) {
 	}
 }
 
-// A process that was killed after the last object and before the status leaves the event to the next one.
+// TestReadyEventAfterRestart checks that a process that was killed between the last object and the status leaves the event to its
+// successor.
 func TestReadyEventAfterRestart(t *testing.T) {
 	c := newCluster(t)
 	c.project("dev")
@@ -289,7 +290,8 @@ func TestPaused(t *testing.T) {
 	}
 }
 
-// What is in the namespace shows in a condition, so that users know before they delete.
+// TestDeletableListsRemainingObjects checks that a condition lists the objects in the namespace, so that users know them before a
+// deletion.
 func TestDeletableListsRemainingObjects(t *testing.T) {
 	c := newCluster(t)
 	project := c.project("dev")

@@ -20,7 +20,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
-// Every object that the reconciler reads through the cache has to be in it.
+// TestCacheContainsWrittenObjects checks that every object that the reconciler reads through the cache is in it.
 func TestCacheContainsWrittenObjects(t *testing.T) {
 	restricted, err := CacheOptions()
 	if err != nil {

@@ -103,7 +103,7 @@ func TestIsConcerned(t *testing.T) {
 	}
 }
 
-// Each rule has a row that fails without it. The days are counted from the creation of the project.
+// TestDecide checks each rule with a case that fails without it. Days are counted from the creation of the project.
 func TestDecide(t *testing.T) {
 	grace := func(days int) policy {
 		return testPolicy(func(p *policy) { p.gracePeriod = time.Duration(days) * day })
@@ -192,7 +192,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// What is written in a message changes only with what it mentions: otherwise every reconciliation would write.
+// TestMessages checks that a message changes only with what it refers to, so that reconciliations do not write continuously.
 func TestMessages(t *testing.T) {
 	project := testProject(marked(on(40), on(130)))
 	for _, test := range []struct {

@@ -78,8 +78,8 @@ func (w *world) pass(t *rapid.T) (deleted, moved bool) {
 	return d.delete, moved
 }
 
-// No sequence of changes of the configuration, steps of the clock (back, too), use and activity deletes a project earlier
-// than the seed allows, or keeps it longer. Days are few, so that much happens around each of the limits.
+// TestNothingIsDeletedEarly checks that no sequence of configuration changes, clock steps in both directions, use and activity
+// deletes a project earlier than documented, or retains it longer. The periods are short, so that much happens around each limit.
 func TestNothingIsDeletedEarly(t *testing.T) {
 	deletions, moved := 0, 0
 	property := func(t *rapid.T) {

@@ -126,7 +126,7 @@ func (c *cluster) announced() string {
 	}
 }
 
-// A project from fresh to deleted, each reconciliation done twice: the second one writes and reports nothing.
+// TestWayOut runs a project from fresh to deleted, each reconciliation twice: the second one writes and reports nothing.
 func TestWayOut(t *testing.T) {
 	c := newCluster(t, testProject(), testNamespace())
 	const warning = "Warning ProjectStale"
@@ -226,7 +226,7 @@ func (c *cluster) change(how func(*gardenerv1beta1.Project)) {
 	}
 }
 
-// When it cannot be informed what uses a project nothing is set, moved or taken back, whatever the marks are.
+// TestUnknownUseChangesNothing checks that, if the use of a project is unknown, no annotation is set, changed or removed.
 func TestUnknownUseChangesNothing(t *testing.T) {
 	for name, test := range map[string]struct {
 		since, autoDelete *metav1.Time

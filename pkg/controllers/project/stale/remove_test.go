@@ -30,7 +30,7 @@ func due(t *testing.T) *cluster {
 	return c
 }
 
-// The current response of the API server decides, not the cache. Each of these keeps the project.
+// TestFinalCheckKeepsTheProject checks that the live state decides, not the cache. Each case retains the project.
 func TestFinalCheckKeepsTheProject(t *testing.T) {
 	for name, change := range map[string]func(*cluster){
 		"used":             func(c *cluster) { c.liveUse = "shoots" },
@@ -90,7 +90,7 @@ func failing(like client.Object) func(string, runtime.Object) error {
 	}
 }
 
-// A change of the project between the last check and the deletion prevents the deletion.
+// TestDeletionIsOfWhatWasSeen checks that a change of the project between the final check and the deletion prevents the deletion.
 func TestDeletionIsOfWhatWasSeen(t *testing.T) {
 	c := due(t)
 	c.store.Fault = func(_ int, w kubetest.Write) error {
@@ -111,7 +111,7 @@ func TestDeletionIsOfWhatWasSeen(t *testing.T) {
 	}
 }
 
-// A deletion that fails is tried again; users are reported once, when it succeeds.
+// TestDeletionIsTriedAgain checks that a failed deletion is retried, and that users are notified once, after it succeeded.
 func TestDeletionIsTriedAgain(t *testing.T) {
 	c := due(t)
 	rejected := apierrors.NewForbidden(gardenerv1beta1.Resource("projects"), "dev", errors.New("no"))
@@ -133,7 +133,7 @@ func TestDeletionIsTriedAgain(t *testing.T) {
 	}
 }
 
-// A confirmation that a user gave stays his as long as the project's time is not over.
+// TestConfirmationOfUsersIsRetained checks that a user's confirmation is retained until the time of the project is over.
 func TestConfirmationOfUsersIsRetained(t *testing.T) {
 	c := newCluster(t, testProject(marked(on(30), on(120)), func(p *gardenerv1beta1.Project) {
 		p.Annotations = map[string]string{gardenerv1beta1.AnnotationConfirmDeletion: "true"}

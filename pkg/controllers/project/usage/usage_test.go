@@ -92,7 +92,7 @@ func shoot(field, binding string) map[string]any {
 	return map[string]any{"spec": map[string]any{field: binding}}
 }
 
-// What uses the project of the namespace a. Each row fails without the rule that it is there for.
+// TestOf checks the uses of the project of namespace a. Each case fails without the rule that it covers.
 func TestOf(t *testing.T) {
 	for name, test := range map[string]struct {
 		prepare func(*store)
@@ -145,8 +145,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// A reference to something that is not known here, or cannot be read, is not the same as none: it is unknown whether the
-// project is in use.
+// TestOfUnknown checks that a reference to an unknown or unreadable object makes the use of the project unknown.
 func TestOfUnknown(t *testing.T) {
 	const security = "security.gardener.cloud/v1alpha1"
 	uses := func(credentials map[string]any) func(*store) {
@@ -187,8 +186,7 @@ func used(binding schema.GroupResource, content map[string]any, of schema.GroupR
 	}
 }
 
-// It is unknown whether objects that cannot be listed use the project: each required kind whose list fails is an
-// error.
+// TestOfFails checks that a failed list of any required kind is an error, because the use of the project is unknown.
 func TestOfFails(t *testing.T) {
 	prepared := func() *store {
 		s := &store{objects: map[schema.GroupResource][]*resourcewatch.Object{}}
@@ -236,7 +234,8 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// Whose use may have changed: the namespaces that a binding refers to, or did, and those of what a Shoot uses, or did.
+// TestTouched checks the namespaces whose use may have changed: those that a binding refers or referred to, and those of what a
+// Shoot uses or used.
 func TestTouched(t *testing.T) {
 	s := &store{objects: map[schema.GroupResource][]*resourcewatch.Object{}}
 	s.add(SecretBindings, "b", "one", secretBinding(ref("a", "s"), ref("q", "q")))
@@ -267,7 +266,8 @@ func TestTouched(t *testing.T) {
 	}
 }
 
-// What is followed: the kinds that keep a namespace always, each resource once, and Secrets only where bindings are.
+// TestFollowed checks the watched kinds: those that always retain a namespace, each resource once, and Secrets only together with
+// bindings.
 func TestFollowed(t *testing.T) {
 	for name, test := range map[string]struct {
 		resources []string

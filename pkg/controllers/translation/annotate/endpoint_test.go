@@ -14,8 +14,8 @@ import (
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 )
 
-// The address that the annotator wrote follows the Node's. What another client set is never touched, and the difference is
-// reported.
+// TestTunnelEndpointFollows checks that the address that the annotator wrote follows that of the Node, and that a different one of
+// another client is reported and not changed.
 func TestTunnelEndpointFollows(t *testing.T) {
 	const ip, written = midonetv1.AnnotationTunnelEndpointIP, midonetv1.AnnotationWrittenTunnelEndpointIP
 	const old, current = "192.0.2.1", "192.0.2.2"
@@ -70,7 +70,8 @@ func TestTunnelEndpointFollows(t *testing.T) {
 	}
 }
 
-// A Node that waits for a finalizer keeps its tunnels, which follow its address. It gets nothing that it lacks.
+// TestTunnelEndpointOfNodeBeingDeleted checks that a Node that waits for a finalizer keeps its tunnels, which follow its address,
+// and gets no missing annotations.
 func TestTunnelEndpointOfNodeBeingDeleted(t *testing.T) {
 	const ip, written = midonetv1.AnnotationTunnelEndpointIP, midonetv1.AnnotationWrittenTunnelEndpointIP
 	node := testNode("a", "192.0.2.2")
@@ -88,7 +89,7 @@ func TestTunnelEndpointOfNodeBeingDeleted(t *testing.T) {
 	}
 }
 
-// The report ends with the difference, and with the Node.
+// TestTunnelEndpointDiffersNoMore checks that the report ends with the difference, or with the Node.
 func TestTunnelEndpointDiffersNoMore(t *testing.T) {
 	node := testNode("a", "192.0.2.2")
 	node.Annotations = map[string]string{midonetv1.AnnotationHostID: "h", midonetv1.AnnotationTunnelZoneID: "", midonetv1.AnnotationTunnelEndpointIP: "192.0.2.1"}

@@ -60,7 +60,8 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// A Node gets all that it lacks with one request, and costs none after that; one listing serves all.
+// TestAnnotate checks that a Node gets all missing annotations with one request and none after that, and that one list serves all
+// Nodes.
 func TestAnnotate(t *testing.T) {
 	w := newWorld(t, testNode("a", "192.0.2.1"), testNode("b", "192.0.2.2"))
 	a, b := w.midonet.AddHost("a"), w.midonet.AddHost("b")
@@ -90,7 +91,8 @@ func TestAnnotate(t *testing.T) {
 	}
 }
 
-// What is there stays, whatever it holds, and a Node with a host-id needs no listing.
+// TestNothingIsOverwritten checks that existing annotations remain, whatever they contain, and that a Node with a host-id needs no
+// list.
 func TestNothingIsOverwritten(t *testing.T) {
 	node := testNode("a", "192.0.2.1")
 	node.Annotations = map[string]string{midonetv1.AnnotationHostID: "not a uuid", midonetv1.AnnotationTunnelEndpointIP: ""}
@@ -106,7 +108,7 @@ func TestNothingIsOverwritten(t *testing.T) {
 	}
 }
 
-// An address that comes later is added later.
+// TestAddressIsAssignedLater checks that an address that is assigned later is added later.
 func TestAddressIsAssignedLater(t *testing.T) {
 	w := newWorld(t, testNode("a"))
 	w.midonet.AddHost("a")
@@ -155,7 +157,7 @@ func TestHostComesLater(t *testing.T) {
 	}
 }
 
-// A listing is good for a while, and not indefinitely.
+// TestListingAges checks that a list is used for a limited time.
 func TestListingAges(t *testing.T) {
 	w := newWorld(t, testNode("a"), testNode("b"), testNode("c"))
 	for _, name := range []string{"a", "b", "c"} {
@@ -198,7 +200,7 @@ func TestHostsOfOneName(t *testing.T) {
 	}
 }
 
-// A host whose id is not understood is neither absent nor used.
+// TestInvalidHost checks that a host with an id that cannot be parsed is neither absent nor used.
 func TestInvalidHost(t *testing.T) {
 	w := newWorld(t, testNode("a", "192.0.2.1"), testNode("b"))
 	w.hosts = several{{Name: "a"}, {ID: "1", Name: "b"}, {Name: "b"}}
@@ -212,7 +214,8 @@ func TestInvalidHost(t *testing.T) {
 	}
 }
 
-// A backend that is out of order is queried periodically for all Nodes, reported once, and the report is discarded when it is back.
+// TestBackendFails checks that a failing backend is queried periodically for all Nodes and reported once, and that the report is
+// discarded when it recovers.
 func TestBackendFails(t *testing.T) {
 	w := newWorld(t, testNode("a"), testNode("b"))
 	w.midonet.AddHost("a")
@@ -245,7 +248,7 @@ func TestBackendFails(t *testing.T) {
 	}
 }
 
-// An error of the backend that reports something else each time is reported once.
+// TestChangingErrorsAreOne checks that an error of the backend whose message changes each time is reported once.
 func TestChangingErrorsAreOne(t *testing.T) {
 	w := newWorld(t, testNode("a"))
 	w.hosts = &moody{}
@@ -266,7 +269,7 @@ func (m *moody) Hosts(context.Context) ([]midonet.Host, error) {
 	return nil, fmt.Errorf("error %d", m.times)
 }
 
-// A Node that has been deleted or going is left alone, and what it waited for is discarded.
+// TestDeletedNode checks that a Node that has been or is being deleted is left alone, and that its state is discarded.
 func TestDeletedNode(t *testing.T) {
 	node := testNode("a")
 	node.Finalizers = []string{"some/thing"}
@@ -290,7 +293,7 @@ func TestDeletedNode(t *testing.T) {
 	}
 }
 
-// The response of the API server to a write.
+// TestWriteFails covers the API server's responses to a write.
 func TestWriteFails(t *testing.T) {
 	nodes := corev1.Resource("nodes")
 	for name, tc := range map[string]struct {
@@ -320,7 +323,7 @@ func TestWriteFails(t *testing.T) {
 	}
 }
 
-// An annotation that another client sets at the same time is not overwritten.
+// TestLateRead checks that an annotation that another client sets concurrently is not overwritten.
 func TestLateRead(t *testing.T) {
 	w := newWorld(t, testNode("a"))
 	w.midonet.AddHost("a")

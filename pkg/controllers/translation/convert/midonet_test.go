@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// What a Service requires and MidoNet does not support is reported, with one problem for each cause.
+// TestServiceLimits checks that unsupported features of a Service are reported, with one problem per cause.
 func TestServiceLimits(t *testing.T) {
 	// single is a Service with one endpoint of each port.
 	single := func(p *pair) { p.EndpointSlices = p.EndpointSlices[:1] }

@@ -183,7 +183,7 @@ func sortedSets(match string) string {
 	return strings.Join(parts, "{")
 }
 
-// The groups that the port of a Pod is in.
+// TestOVNGroupsOfPods checks the groups of the port of a Pod.
 func TestOVNGroupsOfPods(t *testing.T) {
 	web := testPolicy(from(nil, networkingv1.NetworkPolicyPeer{PodSelector: labelled("client")}))
 	egress := testPolicy(to([]networkingv1.NetworkPolicyPort{port(corev1.ProtocolTCP, "http")}, networkingv1.NetworkPolicyPeer{PodSelector: labelled("db"), NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"name": "other"}}}))

@@ -29,7 +29,8 @@ func recreated(w *world, pod *corev1.Pod) *corev1.Pod {
 	return replacement
 }
 
-// A recreated owner takes over what its name has, in place: one live read, one request each.
+// TestRecreatedOwner checks that a recreated owner adopts the Translations of its name in place, with one live read and one request
+// each.
 func TestRecreatedOwner(t *testing.T) {
 	pod := testPod("web-0", "a")
 	w := newWorld(t, testNode("a"), pod)
@@ -47,7 +48,7 @@ func TestRecreatedOwner(t *testing.T) {
 	w.expectRequests(podWeb)
 }
 
-// A cache that is behind does not give a Translation back to an owner that has been deleted.
+// TestLateCacheDoesNotAdopt checks that an outdated cache does not return a Translation to an owner that has been deleted.
 func TestLateCacheDoesNotAdopt(t *testing.T) {
 	for name, live := range map[string]*corev1.Pod{
 		"recreated": {ObjectMeta: metav1.ObjectMeta{UID: "pod-newest"}},
@@ -85,7 +86,8 @@ func legacy(w *world, edit func(*midonetv1.Translation)) {
 	}
 }
 
-// What v1 Endpoints own is given to the Service in place; what is no longer wanted is deleted.
+// TestEndpointsAreTakenOver checks that the Service adopts the Translations of v1 Endpoints in place, and that obsolete ones are
+// deleted.
 func TestEndpointsAreTakenOver(t *testing.T) {
 	for name, edit := range map[string]func(*midonetv1.Translation){
 		"labelled": nil, "unlabelled": func(t *midonetv1.Translation) { t.Labels = nil },
@@ -124,7 +126,7 @@ func taken(t *testing.T) (*world, *midonetv1.Translation) {
 	return w, theirs
 }
 
-// What another client has is not touched. It is reported once, and tried again with patience.
+// TestNameTaken checks that a Translation of another owner is not changed, is reported once, and is retried with backoff.
 func TestNameTaken(t *testing.T) {
 	w, theirs := taken(t)
 	first := w.expectRequests(podWeb)
@@ -150,8 +152,8 @@ func TestNameTaken(t *testing.T) {
 	}
 }
 
-// The rest of an owner is written while a name is taken, and what is dead is deleted. What another version wrote stays:
-// the resources in it may be those that are not taken over yet.
+// TestTakenNameKeepsAnotherVersion checks that, while a name is taken, the owner's other Translations are written, and dead ones
+// are deleted. Those of another version remain, because their resources may not have been taken over yet.
 func TestTakenNameKeepsAnotherVersion(t *testing.T) {
 	slice := testSlice("front", "1", "10.1.0.7")
 	w := newWorld(t, testService("front"), slice)
@@ -172,7 +174,7 @@ func formerTranslation(w *world) *midonetv1.Translation {
 	return translation
 }
 
-// A Translation that is going is waited for, without any request.
+// TestTerminatingIsWaitedFor checks that the controller waits for a Translation that is being deleted, without requests.
 func TestTerminatingIsWaitedFor(t *testing.T) {
 	w := newWorld(t, testNode("a"), testPod("web-0", "a"))
 	w.settle(podWeb)
@@ -200,7 +202,7 @@ func older(w *world) {
 	}
 }
 
-// A change of the version: the new ones are written first, and then the old ones go.
+// TestAnotherVersion checks that, after a change of the version, new Translations are written before old ones are deleted.
 func TestAnotherVersion(t *testing.T) {
 	w := newWorld(t, testNode("a"), testPod("web-0", "a"))
 	w.settle(podWeb)
@@ -212,7 +214,7 @@ func TestAnotherVersion(t *testing.T) {
 	w.expectRequests(podWeb)
 }
 
-// While the new version cannot be written, the old one stays.
+// TestAnotherVersionIsRetainedUntilReplaced checks that the old version is retained while the new one cannot be written.
 func TestAnotherVersionIsRetainedUntilReplaced(t *testing.T) {
 	w := newWorld(t, testNode("a"), testPod("web-0", "a"))
 	w.settle(podWeb)
@@ -226,8 +228,8 @@ func TestAnotherVersionIsRetainedUntilReplaced(t *testing.T) {
 	w.expectRequests(podWeb, "create pod.4.web-0", "delete pod.3.web-0")
 }
 
-// The end of a Node's tunnels gets another address: the resource is the same, the Translation another, and the API
-// server lets only one of them have it.
+// TestTunnelEndpointMoves covers a Node whose tunnel endpoint gets another address: the resource is the same, but in another
+// Translation, and the API server allows only one of them to list it.
 func TestTunnelEndpointMoves(t *testing.T) {
 	node := testNode("a")
 	node.Annotations[midonetv1.AnnotationTunnelEndpointIP] = "192.0.2.1"
@@ -247,7 +249,7 @@ func TestTunnelEndpointMoves(t *testing.T) {
 	w.expectEvents()
 }
 
-// What the API server rejects is reported once, in its words, and tried again with patience.
+// TestRejected checks that a rejection is reported once, with the API server's message, and retried with backoff.
 func TestRejected(t *testing.T) {
 	w := newWorld(t, testNode("a"), testPod("web-0", "a"))
 	w.fault = func(int, string) error { return forbidden("pod.4.web-0") }
@@ -268,7 +270,7 @@ func TestRejected(t *testing.T) {
 	}
 }
 
-// What changed meanwhile is tried again soon; an error is left to the queue. Neither is worth an event.
+// TestRetries checks that a conflict is retried soon, and that an error is left to the queue; neither causes an event.
 func TestRetries(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fault   error
@@ -289,7 +291,7 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// The list of a cache that is behind the controller's own writes causes no further write.
+// TestLateList checks that an outdated list in the cache causes no further write.
 func TestLateList(t *testing.T) {
 	slice := testSlice("front", "1", "10.1.0.7", "10.1.0.8")
 	w := newWorld(t, testService("front"), slice)
@@ -316,7 +318,7 @@ func TestLateList(t *testing.T) {
 	w.expectRequests(front)
 }
 
-// A Service of any kind that is not served loses what it had.
+// TestServiceWithoutAddress checks that a Service that is no longer served loses its Translations.
 func TestServiceWithoutAddress(t *testing.T) {
 	service := testService("front")
 	w := newWorld(t, service, testSlice("front", "1", "10.1.0.7"))
@@ -328,7 +330,7 @@ func TestServiceWithoutAddress(t *testing.T) {
 	}
 }
 
-// An owner is named in messages as users name it.
+// TestDescribe checks the names of owners in messages.
 func TestDescribe(t *testing.T) {
 	for want, owner := range map[string]convert.Owner{
 		"globals": {}, "Node a": {Kind: "Node", Name: "a"}, "Pod shop/web-0": {Kind: "Pod", Namespace: "shop", Name: "web-0"},

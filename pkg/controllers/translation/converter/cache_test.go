@@ -35,7 +35,8 @@ func reduced[T client.Object](t *testing.T, object T) T {
 	return again.(T)
 }
 
-// What the cache keeps is enough: each pair of the oracle is converted from it as from the whole object.
+// TestCacheRetainsConvertedFields checks that the cached fields suffice: each pair of the oracle is converted from them as from the
+// whole object.
 func TestCacheRetainsConvertedFields(t *testing.T) {
 	files, err := filepath.Glob("../convert/testdata/*.json")
 	if err != nil || len(files) < 4 {
@@ -105,7 +106,7 @@ func requesting(service *corev1.Service) {
 	service.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "203.0.113.2"}, {IP: "203.0.113.3", IPMode: new(corev1.LoadBalancerIPModeProxy)}}
 }
 
-// Whether garbage collection handles what an object owns is kept, and no finalizer of another controller.
+// TestCacheKeepsFinalizersOfGarbageCollection checks that the finalizers of garbage collection are cached, and no others.
 func TestCacheKeepsFinalizersOfGarbageCollection(t *testing.T) {
 	service := testService("front")
 	service.Finalizers = []string{"example.com/load-balancer", metav1.FinalizerDeleteDependents, metav1.FinalizerOrphanDependents}
@@ -114,7 +115,8 @@ func TestCacheKeepsFinalizersOfGarbageCollection(t *testing.T) {
 	}
 }
 
-// What a Service does not request is not kept, however the API server spells it.
+// TestCacheKeepsRequestedFieldsOfServices checks that fields that a Service does not set are not cached, however the API server
+// represents them.
 func TestCacheKeepsRequestedFieldsOfServices(t *testing.T) {
 	want := testService("front")
 	service := want.DeepCopy()
@@ -126,7 +128,7 @@ func TestCacheKeepsRequestedFieldsOfServices(t *testing.T) {
 	}
 }
 
-// The annotator reads the same cache.
+// TestCacheRetainsAnnotatedFields checks that the fields that the annotator reads are cached.
 func TestCacheRetainsAnnotatedFields(t *testing.T) {
 	node := testNode("a")
 	node.Annotations = map[string]string{}
@@ -139,7 +141,7 @@ func TestCacheRetainsAnnotatedFields(t *testing.T) {
 	}
 }
 
-// What is not read is not kept.
+// TestCacheDropsOtherFields checks that other fields are not cached.
 func TestCacheDropsOtherFields(t *testing.T) {
 	meta := metav1.ObjectMeta{
 		Name: "x", Namespace: "shop", UID: "u", ResourceVersion: "1", Labels: map[string]string{"app": "x"}, Annotations: map[string]string{"long": "text"},
@@ -167,7 +169,7 @@ func TestCacheDropsOtherFields(t *testing.T) {
 	}
 }
 
-// Only kinds that no other client needs whole are restricted.
+// TestRestrictedKinds checks that only kinds that no other controller needs completely are restricted.
 func TestRestrictedKinds(t *testing.T) {
 	for _, tc := range []struct {
 		config configv1alpha1.TranslationConfiguration

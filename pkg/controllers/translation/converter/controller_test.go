@@ -155,8 +155,8 @@ func (i *index) ByIndex(name, value string) ([]any, error) {
 	return content.ByIndex(name, value)
 }
 
-// Until every cache is filled there is no pass, and so nothing is taken for stale. The globals are what a reconciliation at the
-// start is about.
+// TestNoPassBeforeCachesAreFilled checks that nothing is reconciled, and thus nothing considered stale, before all caches are
+// synced. The globals are requested at startup.
 func TestNoPassBeforeCachesAreFilled(t *testing.T) {
 	for _, unsynced := range []string{"", "*v1.Node", "*v1.Pod", "*v1.Service", "*v1.EndpointSlice", "*v1.Translation"} {
 		t.Run("without "+unsynced, func(t *testing.T) {
@@ -189,7 +189,8 @@ func TestNoPassBeforeCachesAreFilled(t *testing.T) {
 	}
 }
 
-// The events of every kind bring the right owner: in particular those of a Node its Pods, which are not retried otherwise.
+// TestEventsBringOwners checks that events of every kind queue the right owners, in particular those of a Node its Pods, which are
+// not retried otherwise.
 func TestEventsBringOwners(t *testing.T) {
 	without := testNode("a")
 	without.Annotations = nil
@@ -289,7 +290,7 @@ func TestMetersOutliveAManager(t *testing.T) {
 	}
 }
 
-// Thousands of errors are one: the most informative one.
+// TestWorst checks that thousands of errors are combined to the most informative one.
 func TestWorst(t *testing.T) {
 	deleted, rejected, changed := errors.New("gone"), &rejection{forbidden("x")}, conflict("x")
 	for name, tc := range map[string]struct {

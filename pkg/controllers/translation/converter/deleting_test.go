@@ -17,8 +17,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
 )
 
-// An owner that is being deleted is converted until it has been deleted: what waits for a finalizer of another controller
-// changes in the meantime, and addresses are given to other Pods.
+// TestOwnerBeingDeleted checks that an owner that is being deleted is converted until it has been deleted, because it may change
+// while it waits for a finalizer, and its addresses may be assigned to other Pods.
 func TestOwnerBeingDeleted(t *testing.T) {
 	const cloud = "example.com/load-balancer"
 	t.Run("service", func(t *testing.T) {
@@ -81,8 +81,8 @@ func TestOwnerBeingDeleted(t *testing.T) {
 	})
 }
 
-// A Node that is being deleted and has no network needs no host-id, and one that has a network keeps it for the grace
-// period.
+// TestNodeWithoutHostIDBeingDeleted checks that a Node that is being deleted needs no host-id if it has no network, and keeps its
+// network for the grace period otherwise.
 func TestNodeWithoutHostIDBeingDeleted(t *testing.T) {
 	node := testNode("a")
 	node.Annotations, node.Finalizers = nil, []string{"example.com/drain"}
@@ -108,8 +108,8 @@ func TestNodeWithoutHostIDBeingDeleted(t *testing.T) {
 	w.expectRequests(nodeA, "get a", "delete node.4.a")
 }
 
-// While garbage collection deletes or orphans the Translations of an owner, none is created and none is given back to it:
-// the two would undo each other's work until the owner has been deleted.
+// TestGarbageCollectionIsNotUndone that, while garbage collection deletes or orphans the Translations of an owner, none is created
+// or adopted for it: the two would revert each other until the owner has been deleted.
 func TestGarbageCollectionIsNotUndone(t *testing.T) {
 	for _, finalizer := range []string{metav1.FinalizerDeleteDependents, metav1.FinalizerOrphanDependents} {
 		t.Run(finalizer, func(t *testing.T) {
@@ -129,8 +129,8 @@ func TestGarbageCollectionIsNotUndone(t *testing.T) {
 	}
 }
 
-// An owner that is being deleted takes over what an earlier one of its name had, unless the API server knows more of it
-// than the cache.
+// TestAdoptionByAnOwnerBeingDeleted checks that an owner that is being deleted adopts Translations of an earlier one of its name,
+// unless the API server's state is newer than the cache.
 func TestAdoptionByAnOwnerBeingDeleted(t *testing.T) {
 	pod := testPod("web-0", "a")
 	pod.Finalizers = []string{"example.com/hold"}
@@ -147,7 +147,8 @@ func TestAdoptionByAnOwnerBeingDeleted(t *testing.T) {
 	w.expectRequests(podWeb, "get web-0", "patch pod.4.web-0")
 }
 
-// In a namespace that is being deleted nothing can be created: the owner's end is waited for patiently.
+// TestTerminatingNamespace that, in a namespace that is being deleted, the controller waits for the deletion of the owner with
+// backoff.
 func TestTerminatingNamespace(t *testing.T) {
 	w := newWorld(t, testNode("a"), testPod("web-0", "a"))
 	w.fault = func(int, string) error {

@@ -33,8 +33,8 @@ func losing(t *testing.T, value *string) (*world, *corev1.Node) {
 	return w, node
 }
 
-// A Node without its host-id keeps its network for the grace period, which is reported immediately and once; what is on it stays
-// for longer.
+// TestNodeLosesItsHostID checks that a Node without its host-id keeps its network for the grace period, which is reported once, and
+// that its dependents are retained longer.
 func TestNodeLosesItsHostID(t *testing.T) {
 	for name, value := range map[string]*string{"gone": nil, "invalid": new("host-a"), "empty": new("")} {
 		t.Run(name, func(t *testing.T) {
@@ -64,8 +64,8 @@ func TestNodeLosesItsHostID(t *testing.T) {
 	}
 }
 
-// The grace period is for what another version wrote, too, and begins when the Node is seen with it: not when it was seen
-// without a host-id and without a network.
+// TestGraceForAnotherVersion checks that the grace period applies to Translations of another version as well, and begins when the
+// Node is observed with them.
 func TestGraceForAnotherVersion(t *testing.T) {
 	w, _ := losing(t, nil)
 	former := w.one("default", "node.4.a").DeepCopy()
@@ -82,7 +82,7 @@ func TestGraceForAnotherVersion(t *testing.T) {
 	w.expectRequests(nodeA, "get a", "delete node.3.a")
 }
 
-// A host-id that comes back ends the grace period; the next loss begins another.
+// TestHostIDComesBack checks that a restored host-id ends the grace period, and that the next loss starts another one.
 func TestHostIDComesBack(t *testing.T) {
 	w, node := losing(t, nil)
 	w.expectRequests(nodeA)
@@ -99,7 +99,7 @@ func TestHostIDComesBack(t *testing.T) {
 	}
 }
 
-// Another Node of the same name has a dedicated grace period.
+// TestRecreatedNodeHasItsOwnGrace checks that another Node of the same name has its own grace period.
 func TestRecreatedNodeHasItsOwnGrace(t *testing.T) {
 	w, _ := losing(t, nil)
 	w.expectRequests(nodeA)
@@ -109,7 +109,7 @@ func TestRecreatedNodeHasItsOwnGrace(t *testing.T) {
 	}
 }
 
-// A restart begins the period again: what this process did not see itself is not counted.
+// TestRestartStartsOver checks that a restart starts the grace period again, because only the process's own observations count.
 func TestRestartStartsOver(t *testing.T) {
 	w, _ := losing(t, nil)
 	w.expectRequests(nodeA)
@@ -120,7 +120,7 @@ func TestRestartStartsOver(t *testing.T) {
 	}
 }
 
-// The API server has the last word before a network is deleted.
+// TestLiveNodeIsSpared checks that the live state of the Node decides before its network is deleted.
 func TestLiveNodeIsSpared(t *testing.T) {
 	for name, live := range map[string]metav1.ObjectMeta{
 		"has a host-id": {UID: "node-a", Annotations: map[string]string{midonetv1.AnnotationHostID: hostA}},
@@ -139,7 +139,7 @@ func TestLiveNodeIsSpared(t *testing.T) {
 	}
 }
 
-// A deletion that is rejected is reported, also on the Node.
+// TestRejectedRemoval checks that a rejected deletion is reported, also on the Node.
 func TestRejectedRemoval(t *testing.T) {
 	w, _ := losing(t, nil)
 	w.expectRequests(nodeA)
@@ -156,7 +156,8 @@ func TestRejectedRemoval(t *testing.T) {
 	w.expectRequests(nodeA, "get a", "delete node.4.a")
 }
 
-// What a Node waits for deletes nothing, unless it is the host-id; a Pod waits for its Node without a word.
+// TestWaiting checks that what a Node waits for causes no deletion, except for the host-id, and that a Pod waits for its Node
+// without an event.
 func TestWaiting(t *testing.T) {
 	node := testNode("a")
 	w := newWorld(t, node, testPod("web-0", "a"))
@@ -178,8 +179,8 @@ func TestWaiting(t *testing.T) {
 	}
 }
 
-// A Node that never had a network has none to lose. There is no word about it before the annotator had its time, but it
-// is counted.
+// TestNewNodeWaits checks that a Node that never had a network has no grace period. It is counted immediately, and reported only
+// after the annotator had time to write.
 func TestNewNodeWaits(t *testing.T) {
 	node := testNode("a")
 	node.Annotations = nil
@@ -205,7 +206,7 @@ func TestNewNodeWaits(t *testing.T) {
 	}
 }
 
-// What has no translation is reported once for each change, and counted.
+// TestSkipped checks that an object without a translation is reported once per change, and counted.
 func TestSkipped(t *testing.T) {
 	service := testService("front")
 	service.Spec.Ports = append(service.Spec.Ports, corev1.ServicePort{Name: "sig", Protocol: corev1.ProtocolSCTP, Port: 99})

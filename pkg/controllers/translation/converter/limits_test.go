@@ -12,7 +12,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
 )
 
-// Each cause is reported once per Service, and counted as long as it exists.
+// TestServiceLimits checks that each limitation is reported once per Service, and counted while it exists.
 func TestServiceLimits(t *testing.T) {
 	service, slice := testService("front"), testSlice("front", "1", "10.1.0.7", "10.1.0.8")
 	service.Spec.SessionAffinity = corev1.ServiceAffinityClientIP
@@ -37,7 +37,8 @@ func TestServiceLimits(t *testing.T) {
 	}
 }
 
-// A restart writes no event about what was in place before: it was reported when it was written. What is new is.
+// TestRestartDoesNotRepeatReports checks that a restart writes no event about existing objects, which were reported before, but
+// reports new ones.
 func TestRestartDoesNotRepeatReports(t *testing.T) {
 	service := testService("front")
 	service.Spec.SessionAffinity = corev1.ServiceAffinityClientIP
@@ -73,7 +74,8 @@ func TestRestartDoesNotRepeatReports(t *testing.T) {
 	w.expectEvents("Warning ExternalIPsNotSupported", "Warning SessionAffinityNotSupported")
 }
 
-// What keeps Translations from being written, and what two Nodes share, is reported after each restart.
+// TestRestartReportsBlockedObjects checks that objects that block Translations, and what two Nodes share, are reported after each
+// restart.
 func TestRestartReportsBlockedObjects(t *testing.T) {
 	w, node := losing(t, nil)
 	w.reconciler.atStart(ofNode).Create(event.CreateEvent{Object: node, IsInInitialList: true})

@@ -13,7 +13,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
 )
 
-// Two Nodes with one range of pod addresses, or with one address, both get an event, and both reports end with it.
+// TestNodesShare checks that two Nodes with the same range or address both get an event, and that both reports end together.
 func TestNodesShare(t *testing.T) {
 	node := func(name, cidr, address string) *corev1.Node {
 		node := testNode(name)
@@ -79,7 +79,7 @@ func TestNodesShare(t *testing.T) {
 	expectSharing(0)
 }
 
-// What a reconciliation requests is sent to the queue of the controller.
+// TestQueueIsUsed checks that requests of a reconciliation are added to the queue of the controller.
 func TestQueueIsUsed(t *testing.T) {
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[unit]())
 	defer queue.ShutDown()

@@ -46,7 +46,7 @@ func (f *filled) HasSynced() bool { return f.synced }
 
 func (full) AddIndexers(toolscache.Indexers) error { return errors.New("there is one already") }
 
-// An owner finds its Translations, and not those of others that have the same place in the index.
+// TestOwnedInOneBucket checks that an owner finds its own Translations, and not those of others in the same bucket of the index.
 func TestOwnedInOneBucket(t *testing.T) {
 	informer := &filled{SharedIndexInformer: toolscache.NewSharedIndexInformer(&toolscache.ListWatch{}, &midonetv1.Translation{}, 0, toolscache.Indexers{})}
 	owned, err := indexTranslations(t.Context(), one{informer: informer})

@@ -192,7 +192,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// A patch has what differs and what guards it, and nothing else.
+// TestPatch checks that a patch has the differences and the preconditions, and nothing else.
 func TestPatch(t *testing.T) {
 	want := made("x.4.a")
 	guard := `"resourceVersion":"7","uid":"uid-x.4.a"`
@@ -230,7 +230,7 @@ func TestPatch(t *testing.T) {
 	}
 }
 
-// The keys of an owner are those of the index.
+// TestKeys checks that the keys of an owner are those of the index.
 func TestKeys(t *testing.T) {
 	for name, tc := range map[string]struct {
 		translation *midonetv1.Translation
@@ -259,7 +259,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// What keeps a resource from a wanted Translation is found for the kinds of every backend, not only those of MidoNet.
+// TestHoldersOfAnotherBackend checks that the owners of conflicting resources are found for the kinds of every backend, not only
+// MidoNet.
 func TestHoldersOfAnotherBackend(t *testing.T) {
 	row := func(parent string) midonetv1.BackendResource {
 		return midonetv1.BackendResource{Kind: "LogicalSwitchPort", Parent: parent, Body: `{"id":"` + hostA + `"}`}

@@ -77,8 +77,8 @@ var (
 	podWeb0  = unit{kind: convert.KindPod, namespace: "shop", name: "web-0"}
 )
 
-// A Pod is isolated immediately, and in the groups of a policy while the policy has them: one that cannot be written must not keep Pods
-// without network.
+// TestPodsFollowPolicies checks that a Pod is isolated immediately, and joins the groups of a policy while they exist: a policy
+// that cannot be written must not leave Pods without network.
 func TestPodsFollowPolicies(t *testing.T) {
 	policy := testPolicy()
 	w := newOVNWorld(t, testNode("a"), testNamespace("shop", nil), testNamespace("other", map[string]string{"team": "a"}), runningPod("shop", "web-0", "web"), runningPod("other", "client", "client"))
@@ -112,7 +112,8 @@ func TestPodsFollowPolicies(t *testing.T) {
 	}
 }
 
-// Another client's Translation with the name of one of a policy does not put Pods into its groups.
+// TestForeignTranslationOfPolicy checks that another client's Translation with the name of one of a policy does not add Pods to
+// groups.
 func TestForeignTranslationOfPolicy(t *testing.T) {
 	w := newOVNWorld(t, testNode("a"), testNamespace("shop", nil), runningPod("shop", "web-0", "web"), testPolicy())
 	w.add(&midonetv1.Translation{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "networkpolicy.4.np"}})
@@ -169,7 +170,7 @@ func TestMappingOfPolicies(t *testing.T) {
 	}
 }
 
-// What is in the first list is reconciled without a mapping.
+// TestPolicyPredicates checks that objects of the first list are reconciled without a mapping.
 func TestPolicyPredicates(t *testing.T) {
 	before, after := testNamespace("shop", nil), testNamespace("shop", map[string]string{"team": "a"})
 	annotated := testNamespace("shop", nil)
@@ -192,7 +193,8 @@ func TestPolicyPredicates(t *testing.T) {
 	}
 }
 
-// What the cache keeps of Pods is enough for policies, and without policies it keeps neither labels nor ports.
+// TestCacheKeepsWhatPoliciesSelect checks that the cached fields of Pods suffice for policies, and that without policies neither
+// labels nor ports are cached.
 func TestCacheKeepsWhatPoliciesSelect(t *testing.T) {
 	whole := runningPod("shop", "web-0", "web")
 	whole.Spec.Containers[0].Image = "x"

@@ -20,8 +20,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
 )
 
-// Each kind of owner: its Translations are created with one request each, as package convert specifies, and a second pass costs
-// none.
+// TestOwners checks that the Translations of each kind of owner are created with one request each, as package convert specifies,
+// and that a second reconciliation sends none.
 func TestOwners(t *testing.T) {
 	node, pod, service := testNode("a"), testPod("web-0", "a"), testService("front")
 	node.Annotations[midonetv1.AnnotationTunnelEndpointIP] = "192.0.2.1"
@@ -76,7 +76,7 @@ func TestOwners(t *testing.T) {
 	}
 }
 
-// An owner that requests nothing gets nothing, and nor does one that has been deleted.
+// TestNothingToDo checks that owners that need no Translations, or have been deleted, get none.
 func TestNothingToDo(t *testing.T) {
 	ended, host := testPod("ended", "a"), testPod("host", "a")
 	ended.Status.Phase, host.Spec.HostNetwork = corev1.PodFailed, true
@@ -92,7 +92,7 @@ func TestNothingToDo(t *testing.T) {
 	w.expectEvents()
 }
 
-// A Translation that was edited manually is repaired with one request, and what others have in it stays.
+// TestManualEdit checks that a manual edit of a Translation is reverted with one request, and that fields of others remain.
 func TestManualEdit(t *testing.T) {
 	w := newWorld(t, testNode("a"), testPod("web-0", "a"))
 	w.settle(podWeb)
@@ -127,7 +127,7 @@ func TestManualEdit(t *testing.T) {
 	}
 }
 
-// What an owner no longer wants is deleted, each with one request, and nothing else does.
+// TestStale checks that obsolete Translations are deleted, with one request each, and no others.
 func TestStale(t *testing.T) {
 	slice := testSlice("front", "1", "10.1.0.7", "10.1.0.8")
 	w := newWorld(t, testService("front"), slice)
@@ -153,7 +153,7 @@ func TestStale(t *testing.T) {
 	}
 }
 
-// No slices are no endpoints.
+// TestNoSlices checks that a Service without EndpointSlices has no endpoints.
 func TestNoSlices(t *testing.T) {
 	slice := testSlice("front", "1", "10.1.0.7")
 	w := newWorld(t, testService("front"), slice)
@@ -162,7 +162,7 @@ func TestNoSlices(t *testing.T) {
 	w.expectRequests(front, "delete endpoints-port.4.front-web-10.96.0.10-10.1.0.7-8080-tcp")
 }
 
-// An endpoint that moves between slices is not touched.
+// TestMovedEndpoint checks that an endpoint that moves between slices causes no write.
 func TestMovedEndpoint(t *testing.T) {
 	w := newWorld(t, testService("front"), testSlice("front", "1", "10.1.0.7"))
 	w.settle(front)
@@ -172,7 +172,7 @@ func TestMovedEndpoint(t *testing.T) {
 	w.expectRequests(front)
 }
 
-// Everything that is wanted is written before anything stale is deleted.
+// TestWritesBeforeDeletes checks that all desired Translations are written before stale ones are deleted.
 func TestWritesBeforeDeletes(t *testing.T) {
 	slice := testSlice("front", "1", "10.1.0.7", "10.1.0.8", "10.1.0.9")
 	w := newWorld(t, testService("front"), slice)
@@ -192,8 +192,9 @@ func TestWritesBeforeDeletes(t *testing.T) {
 	}
 }
 
-// As long as one wanted Translation could not be written, nothing of another version is deleted, whatever went wrong: its resources
-// may be those that are not taken over yet. What is dead is deleted, unless the API server fails.
+// TestFailedWriteKeepsAnotherVersion checks that, while a desired Translation could not be written, none of another version is
+// deleted, whatever the failure: their resources may not have been taken over yet. Dead ones are deleted, unless the API server
+// fails.
 func TestFailedWriteKeepsAnotherVersion(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fault   error
@@ -236,7 +237,7 @@ func TestFailedWriteKeepsAnotherVersion(t *testing.T) {
 	}
 }
 
-// Each write of a life fails once: the end is always the same.
+// TestEveryWriteFailsOnce checks that the final state is the same, whichever write of a lifecycle fails once.
 func TestEveryWriteFailsOnce(t *testing.T) {
 	for name, fault := range map[string]error{"refused": forbidden("x"), "conflict": conflict("x"), "lost": errors.New("connection reset")} {
 		t.Run(name, func(t *testing.T) {
@@ -284,7 +285,8 @@ func TestEveryWriteFailsOnce(t *testing.T) {
 	}
 }
 
-// When the API server is unavailable, a Service with many endpoints does not query it as many times.
+// TestUnavailableServerEndsReconcile checks that a Service with many endpoints does not repeat requests to an unavailable API
+// server for each of them.
 func TestUnavailableServerEndsReconcile(t *testing.T) {
 	var addresses []string
 	for i := range 100 {
@@ -301,7 +303,7 @@ func TestUnavailableServerEndsReconcile(t *testing.T) {
 	}
 }
 
-// The globals come back when a user deletes one, and it has been deleted.
+// TestGlobalIsRestored checks that a global that a user deletes is recreated after its deletion.
 func TestGlobalIsRestored(t *testing.T) {
 	w := newWorld(t)
 	w.settle(unit{})
@@ -319,7 +321,7 @@ func TestGlobalIsRestored(t *testing.T) {
 	}
 }
 
-// What cannot be read is not taken for absent: nothing is written.
+// TestUnreadableCache checks that a failed read is not considered absence, and causes no write.
 func TestUnreadableCache(t *testing.T) {
 	slice := testSlice("front", "1", "10.1.0.7")
 	for what, u := range map[string]unit{
@@ -357,7 +359,7 @@ func TestUnreadableCache(t *testing.T) {
 	}
 }
 
-// The last check, at the API server, has to succeed.
+// TestUnreadableServer checks that the final check against the API server must succeed.
 func TestUnreadableServer(t *testing.T) {
 	failure := errors.New("connection refused")
 	pod := testPod("web-0", "a")
@@ -377,7 +379,8 @@ func TestUnreadableServer(t *testing.T) {
 	}
 }
 
-// A Translation that has been deleted when it is to be written no longer exists; a server that knows none is out of order.
+// TestNotFound checks that a Translation that was deleted before a write is considered deleted, and that a server that does not
+// serve Translations is an error.
 func TestNotFound(t *testing.T) {
 	unserved := apierrors.NewGenericServerResponse(404, "patch", midonetv1.Resource("translations"), "x", "404 page not found", 0, true)
 	for name, tc := range map[string]struct {

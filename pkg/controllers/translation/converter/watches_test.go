@@ -71,7 +71,7 @@ func TestMapping(t *testing.T) {
 	}
 }
 
-// An update passes when it changes what is read.
+// TestChanged checks that an update triggers a reconciliation only if it changes a field that is read.
 func TestChanged(t *testing.T) {
 	ready := func(ready bool) func(client.Object) {
 		return func(o client.Object) {
@@ -182,7 +182,7 @@ func TestTranslationChanged(t *testing.T) {
 	}
 }
 
-// The indexes are those that the reconciler lists by.
+// TestIndexes checks that the indexes are those that the reconciler lists by.
 func TestIndexes(t *testing.T) {
 	indexer := &indexes{}
 	if err := addIndexes(t.Context(), indexer, true); err != nil {

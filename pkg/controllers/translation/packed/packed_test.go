@@ -63,7 +63,7 @@ func pack(t testing.TB, translation *midonetv1.Translation) *Translation {
 	return kept
 }
 
-// What was packed comes out unchanged, less its managed fields, and is the caller's.
+// TestUnpack checks that a packed Translation is unpacked without its managed fields, and that the caller may change it.
 func TestUnpack(t *testing.T) {
 	fill := randfill.NewWithSeed(1).NilChance(0.3).NumElements(0, 4).Funcs(
 		func(at *metav1.Time, c randfill.Continue) { *at = metav1.NewTime(time.Unix(c.Int63n(1<<33), 0)) },
@@ -109,7 +109,7 @@ func TestUnpack(t *testing.T) {
 	}
 }
 
-// The metadata can be had of either form, and of nothing else.
+// TestMetadata checks that metadata can be read from both forms, and from no other object.
 func TestMetadata(t *testing.T) {
 	translation := typical(0)
 	for name, object := range map[string]any{"packed": pack(t, translation), "whole": translation} {
@@ -137,7 +137,7 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
-// All that packs and unpacks at the same time does not get into each other's way.
+// TestConcurrentUse checks that concurrent packing and unpacking is safe.
 func TestConcurrentUse(t *testing.T) {
 	var group sync.WaitGroup
 	for worker := range 8 {
@@ -156,7 +156,7 @@ func TestConcurrentUse(t *testing.T) {
 	group.Wait()
 }
 
-// A cache takes the packed form for an object, and readers of the cache get the Translation.
+// TestInCache checks that a cache stores the packed form, and that its readers receive Translations.
 func TestInCache(t *testing.T) {
 	translation := typical(7)
 	translation.DeletionTimestamp, translation.DeletionGracePeriodSeconds = &metav1.Time{Time: time.Unix(1e9, 0)}, new(int64(30))
@@ -262,7 +262,7 @@ func TestHead(t *testing.T) {
 	}
 }
 
-// The point of it all: of a Translation of two resources a third remains, most of which is what only it has.
+// TestSize checks that a packed Translation of two resources has a third of the size, most of which is unique content.
 func TestSize(t *testing.T) {
 	const most = 0.45
 	text, err := typical(12).Marshal()

@@ -80,7 +80,8 @@ func poolOn(id, balancer string, listeners ...string) openstack.Pool {
 	return openstack.Pool{ID: id, ProjectID: "p", LoadBalancerIDs: []string{balancer}, ListenerIDs: listeners}
 }
 
-// Of a load balancer that others use as well, only this cluster's part is deleted, one step per check.
+// TestSharedLoadBalancers checks that, of a load balancer that others use as well, only this cluster's part is deleted, one step
+// per check.
 func TestSharedLoadBalancers(t *testing.T) {
 	const mine, other = "kube_service_prod_shop_extra", "kube_service_dev_shop_web"
 	owned, foreign := balancer("b", "prod", other), balancer("b", "dev", mine)
@@ -118,7 +119,7 @@ func TestSharedLoadBalancers(t *testing.T) {
 	})
 }
 
-// The tags that stay on a shared load balancer are exactly those that are not owned by Groundskeeper.
+// TestTagsThatStay checks that exactly the tags of others remain on a shared load balancer.
 func TestTagsThatStay(t *testing.T) {
 	d := &decision{identity: identity{cluster: "prod"}}
 	got := d.tagsOf([]string{"kube_service_prod_a_b", "kube_service_prod-2_a_b", "cost=42", "kube_ingress_prod_a_b", "kube_service_x"})
@@ -135,7 +136,8 @@ func sawIngress(standing kubernikusv1.Standing) func(*stage.Work) {
 	}
 }
 
-// What the Octavia ingress controller made is found by its own names, and stays while the Ingress stands.
+// TestIngresses checks that resources of the Octavia ingress controller are found by their own names, and are retained while the
+// Ingress exists.
 func TestIngresses(t *testing.T) {
 	of := func(cluster string) inventory {
 		name := "kube_ingress_" + cluster + "_shop_web"

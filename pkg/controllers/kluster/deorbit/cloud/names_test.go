@@ -141,7 +141,7 @@ func TestGroupOf(t *testing.T) {
 	}
 }
 
-// What the cloud controller names, the parsers read back, and for its cluster only.
+// FuzzNames checks that the names that the cloud controller manager creates are parsed, and attributed only to its cluster.
 func FuzzNames(f *testing.F) {
 	f.Add("prod", "prod-2", "shop", "web")
 	f.Add("a", "a_b", "b", "c")
@@ -182,7 +182,7 @@ func FuzzNames(f *testing.F) {
 	})
 }
 
-// Texts of anybody are read without a fault, and nothing is of two clusters.
+// FuzzTexts checks that arbitrary texts are parsed without a panic, and attributed to at most one cluster.
 func FuzzTexts(f *testing.F) {
 	f.Add("kube_service_a_b_c", "Kubernetes external service b/c from cluster a", "a", "a_b")
 	f.Fuzz(func(t *testing.T, name, description, cluster, other string) {

@@ -165,7 +165,7 @@ func TestConflicts(t *testing.T) {
 	}
 }
 
-// A conflict by one name keeps everything, and reports what.
+// TestNothingIsDeletedInAConflict checks that a conflict about one name retains everything, and is reported.
 func TestNothingIsDeletedInAConflict(t *testing.T) {
 	rivals := Conflicts{rivals: []rival{{kluster: "ns/o", project: "p", text: "csiClusterID"}}}
 	const why = ": IdentityConflict: Kluster ns/o has the same csiClusterID"

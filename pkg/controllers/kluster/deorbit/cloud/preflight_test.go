@@ -13,7 +13,7 @@ import (
 	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
 )
 
-// A preflight finds in each service what would keep Verify from checking it.
+// TestPreflight checks that a preflight finds everything that would keep Verify from checking a service.
 func TestPreflight(t *testing.T) {
 	forbidden := func(path string) *fake.Fault {
 		return &fake.Fault{Method: http.MethodGet, Path: path, Status: http.StatusForbidden}

@@ -102,8 +102,8 @@ func draw(rt *rapid.T) *plot {
 	return p
 }
 
-// Of two clusters with similar names in one project, nothing of the other is ever touched, and nothing owned by Groundskeeper
-// discarded.
+// TestNothingOfOthersIsDeleted that, of two clusters with similar names in one project, nothing of the other one is changed, and
+// nothing of this one is omitted.
 func TestNothingOfOthersIsDeleted(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := draw(rt)
@@ -133,7 +133,7 @@ func TestNothingOfOthersIsDeleted(t *testing.T) {
 	})
 }
 
-// To keep more never deletes more, and in a conflict nothing is deleted at all.
+// TestKeepingMoreDeletesNoMore checks that retaining more never deletes more, and that a conflict deletes nothing.
 func TestKeepingMoreDeletesNoMore(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := draw(rt)

@@ -63,7 +63,7 @@ func reported(objects []kubernikusv1.DeorbitObject) string {
 	return strings.Join(names, ", ") + ": " + reason
 }
 
-// All routes of the cluster go, wherever they lead, and none of anybody else, on every kind of Neutron.
+// TestRoutes checks that all routes of the cluster are deleted, whatever their next hop, and no others, on every kind of Neutron.
 func TestRoutes(t *testing.T) {
 	for name, o := range map[string]fake.Options{"atomic": {}, "by revision": {NoAtomicRoutes: true}} {
 		t.Run(name, func(t *testing.T) {
@@ -82,7 +82,7 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
-// Each reason against a removal retains all routes, and is reported for each of them.
+// TestRoutesStay checks that each reason against a removal retains all routes, and is reported for each of them.
 func TestRoutesStay(t *testing.T) {
 	const all = live + ", " + dead + ": "
 	for name, c := range map[string]struct {
@@ -137,7 +137,8 @@ func or(text string) string {
 	return text
 }
 
-// A removal that Neutron rejects is reported with its words, and with the route of another client that it rejects for.
+// TestRoutesRejected checks that a removal that Neutron rejects is reported with its message and with the conflicting route of
+// another client.
 func TestRoutesRejected(t *testing.T) {
 	s := newSite(t, fake.Options{})
 	target := s.routed("garden")
@@ -164,7 +165,8 @@ func TestRoutesRejected(t *testing.T) {
 	old.wantRoutes(target, live, dead, sibling, unowned, wider)
 }
 
-// Routes that were not checked are left over, because the router is unknown; unless there can be none.
+// TestUnknownRouter checks that routes that were not checked because the router is unknown are left over, unless there cannot be
+// any.
 func TestUnknownRouter(t *testing.T) {
 	s := newSite(t, fake.Options{})
 	probe := func(target *routegc.Target, why string) (stage.Report, error) {
@@ -198,7 +200,7 @@ func TestUnknownRouter(t *testing.T) {
 	}
 }
 
-// Routes that came back are left to the nodes that there still are.
+// TestRoutesThatCameBack checks that routes that were recreated are left to the remaining nodes.
 func TestRoutesThatCameBack(t *testing.T) {
 	s := newSite(t, fake.Options{})
 	target := s.routed("garden")
@@ -217,7 +219,8 @@ func TestRoutesThatCameBack(t *testing.T) {
 	s.wantRoutes(target, dead)
 }
 
-// Where a sibling with the same range has Route GC disabled, a route to a node may be the sibling's.
+// TestRoutesOfASharedRange checks that, if a sibling with the same range has Route GC disabled, a route to a node may belong to the
+// sibling.
 func TestRoutesOfASharedRange(t *testing.T) {
 	s := newSite(t, fake.Options{})
 	target := s.routed("garden")

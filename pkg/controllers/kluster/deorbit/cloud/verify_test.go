@@ -17,7 +17,7 @@ import (
 	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
 )
 
-// All that a cluster left is deleted, check by check, and nothing of its neighbour.
+// TestVerify checks that everything that a cluster left is deleted, check by check, and nothing of its neighbor.
 func TestVerify(t *testing.T) {
 	s := newSite(t, fake.Options{PageSize: 1})
 	mine, other := s.grow("prod", "prod-id"), s.grow("prod-2", "prod-2-id")
@@ -50,7 +50,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// When one list is not whole, nothing of anything is deleted.
+// TestOneListFails checks that nothing is deleted after an incomplete list.
 func TestOneListFails(t *testing.T) {
 	for name, fault := range map[string]fake.Fault{
 		"load balancers":            {Path: "/load-balancer/v2.0/lbaas/loadbalancers", Status: 503},
@@ -83,7 +83,8 @@ func TestOneListFails(t *testing.T) {
 	}
 }
 
-// A service that the catalog does not have is not known to have nothing, unless a user states so. The others are checked.
+// TestServiceMissing checks that a service that is missing from the catalog is unknown, unless a user states that it has nothing.
+// The others are checked.
 func TestServiceMissing(t *testing.T) {
 	s := newSite(t, fake.Options{Without: []string{"load-balancer", "block-storage", "volumev3"}})
 	mine := madeBy("prod", "shop", "web", "u")
@@ -116,7 +117,8 @@ func TestServiceMissing(t *testing.T) {
 	}
 }
 
-// What the user may not list is left over, and does not keep the other services from being cleaned up.
+// TestServiceForbidden checks that resources that the user is not allowed to list are left over, and do not block the cleanup of
+// other services.
 func TestServiceForbidden(t *testing.T) {
 	for path, c := range map[string]struct{ kind, deletable string }{
 		"/load-balancer/v2.0/lbaas/loadbalancers": {"LoadBalancer", "snapshot"},
@@ -151,7 +153,7 @@ func TestServiceForbidden(t *testing.T) {
 	}
 }
 
-// What OpenStack does not do immediately, or not at all, is waited for.
+// TestPending checks that the check waits for what OpenStack does later or not at all.
 func TestPending(t *testing.T) {
 	s := newSite(t, fake.Options{})
 	mine := s.grow("prod", "prod-id")
@@ -191,7 +193,7 @@ func TestPending(t *testing.T) {
 	}
 }
 
-// Servers and other ports that still use something are named, and nothing is tried.
+// TestInUse checks that servers and ports that still use a resource are named, and that no deletion is tried.
 func TestInUse(t *testing.T) {
 	s := newSite(t, fake.Options{})
 	mine := s.grow("prod", "prod-id")
@@ -212,8 +214,8 @@ func TestInUse(t *testing.T) {
 	}
 }
 
-// Where the cloud controller manager is dead, its security group is removed from the ports that it added it to, and from no
-// others. Early versions tagged these ports.
+// TestReleasesPorts checks that the security group of a dead cloud controller manager is removed from the ports that it added it
+// to, and from no others. Early versions tagged these ports.
 func TestReleasesPorts(t *testing.T) {
 	s := newSite(t, fake.Options{})
 	mine, theirs := s.grow("prod", "prod-id"), s.AddSecurityGroup("garden", fake.SecurityGroup{Name: "theirs"})
@@ -236,7 +238,8 @@ func TestReleasesPorts(t *testing.T) {
 	}
 }
 
-// A port that another client changes at the same time loses nothing, and one that is not a server's any more is left alone.
+// TestReleasesNoPortThatChanges checks that a port that another client changes concurrently loses nothing, and that one that no
+// longer belongs to a server is left alone.
 func TestReleasesNoPortThatChanges(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(s *site, port, group string)
@@ -263,7 +266,8 @@ func TestReleasesNoPortThatChanges(t *testing.T) {
 	}
 }
 
-// Without revision numbers a change of another client could be lost: the group is left over, with what to do.
+// TestReleasesNoPortWithoutRevisions checks that, without revision numbers, the group is left over with a remedy, because a
+// concurrent change could be lost.
 func TestReleasesNoPortWithoutRevisions(t *testing.T) {
 	s := newSite(t, fake.Options{NoRevisions: true})
 	mine := s.grow("prod", "prod-id")
@@ -276,7 +280,8 @@ func TestReleasesNoPortWithoutRevisions(t *testing.T) {
 	}
 }
 
-// A rejection is about one object: the others go. What would meet each of them ends the check.
+// TestRejections checks that a rejection of one object does not block others, and that an error that applies to all of them ends
+// the check.
 func TestRejections(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault   fake.Fault
@@ -317,7 +322,7 @@ func TestRejections(t *testing.T) {
 	}
 }
 
-// Credentials that are removed in the middle end the check, and leave the rest.
+// TestRevoked checks that revoked credentials end the check, and leave the remaining resources.
 func TestRevoked(t *testing.T) {
 	s := newSite(t, fake.Options{})
 	mine := s.grow("prod", "prod-id")
@@ -357,7 +362,7 @@ func TestFence(t *testing.T) {
 	}
 }
 
-// Of a load balancer that two clusters share, each takes only its own part away, in whatever order they go.
+// TestShared checks that each of two clusters removes only its own part of a shared load balancer, in either order.
 func TestShared(t *testing.T) {
 	for name, order := range map[string][]string{"guest first": {"prod", "dev"}, "owner first": {"dev", "prod"}} {
 		t.Run(name, func(t *testing.T) {
@@ -405,7 +410,7 @@ func (s *site) children(t *testing.T) (listeners, pools []string) {
 	return listeners, pools
 }
 
-// A check with very much to do leaves the rest to the next.
+// TestManyVolumes checks that a check with too much work leaves the rest to the next one.
 func TestManyVolumes(t *testing.T) {
 	s := newSite(t, fake.Options{})
 	for range changesPerProbe + 5 {

@@ -94,7 +94,7 @@ func TestSnapshots(t *testing.T) {
 	})
 }
 
-// By the name that many clusters share nothing is deleted, but what was seen.
+// TestSharedTag checks that only recorded resources are deleted under the name that many clusters share.
 func TestSharedTag(t *testing.T) {
 	found := inventory{
 		volumes:   []openstack.Volume{volume("v", "available", "kubernetes"), volume("w", "available", "kubernetes"), volume("x", "available", "kubernetes")},
@@ -112,7 +112,8 @@ func TestSharedTag(t *testing.T) {
 	})
 }
 
-// Where the CSI driver is dead, a volume is detached from the node that its VolumeAttachment names, and then deleted.
+// TestDetaches checks that a volume of a dead CSI driver is detached from the node that its VolumeAttachment names, and then
+// deleted.
 func TestDetaches(t *testing.T) {
 	s := newSite(t, fake.Options{})
 	node, other := s.AddServer("garden", s.network, "10.0.0.5", "ACTIVE"), s.AddServer("garden", s.network, "10.0.0.6", "ACTIVE")
@@ -138,7 +139,8 @@ func TestDetaches(t *testing.T) {
 	}
 }
 
-// Nova is queried for the servers that volumes of the cluster are attached to, and only what it does not have has been deleted.
+// TestDeletedServers checks that Nova is queried for the servers that volumes of the cluster are attached to, and that only servers
+// that it does not find are considered deleted.
 func TestDeletedServers(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault *fake.Fault

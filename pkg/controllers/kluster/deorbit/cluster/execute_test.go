@@ -85,7 +85,8 @@ func TestWrites(t *testing.T) {
 	}
 }
 
-// With which names the OpenStack controllers run is read in kube-system alone: elsewhere others than administrators run pods.
+// TestControllers checks that the cluster names of the OpenStack controllers are read from kube-system only, because elsewhere
+// other users can create pods.
 func TestControllers(t *testing.T) {
 	s := newServer(t)
 	pod := func(image string, args ...any) map[string]any {
@@ -104,7 +105,7 @@ func TestControllers(t *testing.T) {
 	}
 }
 
-// What is not recorded is reported, and nothing is written.
+// TestRecordedFirst checks that an object that is not recorded yet is reported, and that nothing is written.
 func TestRecordedFirst(t *testing.T) {
 	s, c, w := withBalancer(t)
 	w.Recorded = stage.Seen{}
@@ -114,7 +115,7 @@ func TestRecordedFirst(t *testing.T) {
 	}
 }
 
-// Many objects are written concurrently, but not too many; after the first failure none is begun.
+// TestManyWrites checks that objects are written concurrently up to a limit, and that none is started after the first failure.
 func TestManyWrites(t *testing.T) {
 	var at, most, received atomic.Int64
 	s, c, w := withBalancer(t)
@@ -158,7 +159,7 @@ func config(name string, hooks ...any) map[string]any {
 	return map[string]any{"metadata": map[string]any{"name": name, "resourceVersion": "7"}, "webhooks": hooks}
 }
 
-// A webhook is deleted when it could not be reached in two checks in a row, and no other one with it.
+// TestUnreachableWebhook checks that a webhook is deleted if it could not be called in two consecutive checks, and no other one.
 func TestUnreachableWebhook(t *testing.T) {
 	const (
 		lists  = "/apis/admissionregistration.k8s.io/v1/"
@@ -223,7 +224,8 @@ func TestUnreachableWebhook(t *testing.T) {
 	}
 }
 
-// Snapshots that cannot be listed are no failure of the API server, as long as it works otherwise; and none of them is deleted.
+// TestSnapshotsUnlisted checks that a failure to list snapshots is not considered a failure of the API server if other requests
+// succeed, and that no snapshot is deleted then.
 func TestSnapshotsUnlisted(t *testing.T) {
 	const group = "/apis/snapshot.storage.k8s.io/v1"
 	s, c, w := withBalancer(t)
@@ -258,8 +260,8 @@ func TestSnapshotsUnlisted(t *testing.T) {
 	}
 }
 
-// A volume of a snapshot that stays is not waited for. Snapshots are not listed where there is no volume to wait for, and when they
-// cannot be listed all are waited for.
+// TestWaitBesideSnapshots checks that a volume of a retained snapshot is not waited for. Snapshots are not listed without a volume
+// to wait for, and all volumes are waited for if they cannot be listed.
 func TestWaitBesideSnapshots(t *testing.T) {
 	const group, contents = "/apis/snapshot.storage.k8s.io/v1", "/apis/snapshot.storage.k8s.io/v1/volumesnapshotcontents"
 	s := newServer(t)

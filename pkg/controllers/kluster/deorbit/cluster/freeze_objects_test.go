@@ -26,7 +26,8 @@ func TestRejectedByFreeze(t *testing.T) {
 	}
 }
 
-// Updates of Services pass where a webhook cannot check them: no load balancer could be cleaned up otherwise.
+// TestFreezeWebhooks checks that updates of Services are admitted if a webhook cannot check them, because load balancers could not
+// be cleaned up otherwise.
 func TestFreezeWebhooks(t *testing.T) {
 	for _, conditions := range []bool{true, false} {
 		for _, w := range freezeWebhooks(conditions).Webhooks {

@@ -24,7 +24,7 @@ import (
 
 const reviewPath = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
-// The permissions that are reviewed are those of the role that users are instructed to apply.
+// TestPermissionsAreThoseOfTheRole checks that the reviewed permissions are those of the documented role.
 func TestPermissionsAreThoseOfTheRole(t *testing.T) {
 	text, err := os.ReadFile("../../../../../artifacts/kluster/workload/deorbit.yaml")
 	if err != nil {
@@ -109,7 +109,7 @@ func TestMissingPermissions(t *testing.T) {
 	}
 }
 
-// What cannot be reviewed is neither there nor missing.
+// TestPermissionsThatCannotBeReviewed checks that a permission that cannot be reviewed is neither present nor missing.
 func TestPermissionsThatCannotBeReviewed(t *testing.T) {
 	s := newServer(t)
 	s.on("POST "+reviewPath, func(w http.ResponseWriter, _ *http.Request) {

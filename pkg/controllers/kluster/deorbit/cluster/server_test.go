@@ -130,7 +130,7 @@ func deleteAll(change ...func(*stage.Work)) stage.Work {
 var inCluster = []kubernikusv1.DeorbitStage{kubernikusv1.DeorbitFreeze, kubernikusv1.DeorbitPods, kubernikusv1.DeorbitSnapshots,
 	kubernikusv1.DeorbitClaims, kubernikusv1.DeorbitServices, kubernikusv1.DeorbitWait}
 
-// A cluster without anything has nothing that remains, and without kinds that others have it is no less reachable.
+// TestEmpty checks that an empty cluster has no remaining objects, and that missing kinds do not make it unreachable.
 func TestEmpty(t *testing.T) {
 	s := newServer(t)
 	c := connect(t, s)
@@ -151,7 +151,7 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
-// Every kind of failure of the API server is an error, in every stage, and none has Groundskeeper's credentials in it.
+// TestUnreachable checks that every failure of the API server is an error in every stage, and that no error contains credentials.
 func TestUnreachable(t *testing.T) {
 	for name, response := range map[string]func(http.ResponseWriter, *http.Request){
 		"401": func(w http.ResponseWriter, _ *http.Request) {
@@ -211,7 +211,7 @@ func TestID(t *testing.T) {
 	}
 }
 
-// A listing is read to its end, and again when the server discarded where it was.
+// TestPages checks that a list is read completely, and restarted if its continue token expired.
 func TestPages(t *testing.T) {
 	balancer := func(name string) any { return object(name, map[string]any{"type": "LoadBalancer"}) }
 	s := newServer(t)
@@ -255,7 +255,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// What is JSON, but no listing of its kind, is no empty cluster.
+// TestNoListing checks that JSON that is not a list of the kind is not considered an empty cluster.
 func TestNoListing(t *testing.T) {
 	s := newServer(t)
 	for _, response := range []map[string]any{{"hello": "world"}, {"kind": "PodList", "apiVersion": "v1", "metadata": map[string]any{"resourceVersion": "9"}}} {
@@ -266,7 +266,7 @@ func TestNoListing(t *testing.T) {
 	}
 }
 
-// A server that does not exist, or whose name it is unknown, is unreachable.
+// TestNoServer checks that a server that does not exist, or whose name cannot be resolved, is unreachable.
 func TestNoServer(t *testing.T) {
 	s := newServer(t)
 	s.Close()
@@ -286,7 +286,7 @@ func TestNoServer(t *testing.T) {
 	}
 }
 
-// The server that a volume is attached to is that of the node that its VolumeAttachment names, and nothing without permission to
+// TestAttachments checks that the server of a volume is that of the node in its VolumeAttachment, and unknown without permission to
 // list them.
 func TestAttachments(t *testing.T) {
 	const path = "GET /apis/storage.k8s.io/v1/volumeattachments"

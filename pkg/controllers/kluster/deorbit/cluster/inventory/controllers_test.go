@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// The name of a cluster is read only from what reports it without a doubt.
+// TestNamesOf checks that the name of a cluster is read only from unambiguous sources.
 func TestNamesOf(t *testing.T) {
 	const manager, driver = "registry.k8s.io/provider-os/openstack-cloud-controller-manager:v1.36.0", "registry.k8s.io/provider-os/cinder-csi-plugin:v1.36.0"
 	named := []corev1.EnvVar{{Name: "CLUSTER_NAME", Value: "prod"}}

@@ -221,7 +221,7 @@ func TestPods(t *testing.T) {
 	}
 }
 
-// What a step requests is exactly what was checked.
+// TestSteps checks that a step requests exactly what was checked.
 func TestSteps(t *testing.T) {
 	w := inventory.World{Volumes: []inventory.Volume{volume("a"), volume("b")}, Claims: []inventory.Claim{claim("a"), claim("b", deleting)}, Pods: []inventory.Pod{pod("p", "n", "b")}}
 	p := Pods(&w, work(&w))

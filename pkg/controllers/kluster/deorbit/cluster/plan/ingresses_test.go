@@ -13,7 +13,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 )
 
-// Ingresses of the Octavia ingress controller are recorded, deleted and waited for as Services are.
+// TestIngresses checks that Ingresses of the Octavia ingress controller are recorded, deleted and waited for like Services.
 func TestIngresses(t *testing.T) {
 	all := kubernikusv1.DeletionPolicyDelete
 	ingress := inventory.Service{Meta: inventory.Meta{Namespace: "shop", Name: "web", UID: "u", ResourceVersion: "7"}, Ingress: true, LoadBalancer: true, Address: "1.2.3.4"}

@@ -101,7 +101,8 @@ func TestWaitForVolumes(t *testing.T) {
 	}
 }
 
-// Cinder deletes no volume that has a snapshot: one of a snapshot that stays would be waited for in vain.
+// TestWaitForVolumesOfSnapshots checks that volumes of retained snapshots are not waited for, because Cinder does not delete a
+// volume with a snapshot.
 func TestWaitForVolumesOfSnapshots(t *testing.T) {
 	const deleted, stays = "remains PersistentVolume a: it is Bound…", "retained PersistentVolume a: VolumeSnapshotContent s of it stays, and Cinder deletes no volume that has a snapshot"
 	retain := func(s *stage.Work) { s.Policies.Snapshots = kubernikusv1.DeletionPolicyRetain }

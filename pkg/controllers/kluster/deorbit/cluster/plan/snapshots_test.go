@@ -81,7 +81,7 @@ func TestSnapshots(t *testing.T) {
 	}
 }
 
-// Everything that leaves something in OpenStack is recorded, once, and what a user keeps is kept.
+// TestRecord checks that everything with resources in OpenStack is recorded once, and that what a user retains is retained.
 func TestRecord(t *testing.T) {
 	w := inventory.World{
 		Volumes: []inventory.Volume{

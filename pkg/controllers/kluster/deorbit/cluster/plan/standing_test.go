@@ -24,7 +24,7 @@ func heldBy(finalizers ...string) func(*inventory.Meta) {
 	return func(m *inventory.Meta) { m.Deleted, m.Finalizers = noon, finalizers }
 }
 
-// A volume is deleted in OpenStack only when nothing that has it stands in a cluster that responds.
+// TestVolumesStand checks that a volume is deleted in OpenStack only if no object of a responding cluster refers to it.
 func TestVolumesStand(t *testing.T) {
 	phase := func(p corev1.PersistentVolumePhase) func(*inventory.Volume) {
 		return func(v *inventory.Volume) { v.Phase = p }
@@ -147,7 +147,7 @@ func TestServicesStand(t *testing.T) {
 	}
 }
 
-// What the cluster rejects is recorded with what it stands for.
+// TestReject checks that an object whose deletion the cluster rejects is recorded with its resource.
 func TestReject(t *testing.T) {
 	s := stage.Seen{Volumes: []kubernikusv1.SeenVolume{{ID: "v"}, {ID: "w"}}, Snapshots: []kubernikusv1.SeenSnapshot{{ID: "s"}}, Services: []kubernikusv1.SeenService{{UID: "u"}}}
 	for _, step := range []Step{{Kind: KindClaim, ID: "v"}, {Kind: KindClaim}, {Kind: KindContent, ID: "s"}, {Kind: KindService, Object: meta("u")}, {Kind: KindPod, Object: meta("v")}} {
