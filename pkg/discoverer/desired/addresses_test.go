@@ -66,7 +66,7 @@ func TestDenied(t *testing.T) {
 	}
 }
 
-// Denied endpoints are left out, the source itself is not changed.
+// TestFilter checks that denied endpoints are omitted, and that the source is not changed.
 func TestFilter(t *testing.T) {
 	endpoint := func(addresses ...string) discoveryv1.Endpoint { return discoveryv1.Endpoint{Addresses: addresses} }
 	source := &Source{Name: "web", Slices: []Slice{

@@ -32,7 +32,8 @@ func sliceOf(t *testing.T, letters ...string) *discoveryv1.EndpointSlice {
 	return slice
 }
 
-// Withheld, nothing is ready or serves; restored, everything is exactly as before, also where ready and serving differ.
+// TestWithholdAndRestore checks that no withheld endpoint is ready or serving, and that restored ones are exactly as before, even
+// where ready and serving differ.
 func TestWithholdAndRestore(t *testing.T) {
 	for _, tc := range []struct{ before, withheld string }{
 		{"yyn", "nnn"}, {"yy-", "nn-"}, {"y--", "nn-"}, {"---", "nn-"}, {"-n-", "nn-"}, {"-y-", "nn-"}, {"n--", "nn-"}, {"nnn", "nnn"},
@@ -61,7 +62,7 @@ func TestWithholdAndRestore(t *testing.T) {
 	}
 }
 
-// What changes while a slice is withheld stays: endpoints that come, and those that another client makes ready.
+// TestWithheldSliceChanges checks that new endpoints of a withheld slice, and those that another client makes ready, are retained.
 func TestWithheldSliceChanges(t *testing.T) {
 	slice := sliceOf(t, "yyn", "nyn")
 	Withhold(slice)
@@ -79,7 +80,8 @@ func TestWithheldSliceChanges(t *testing.T) {
 	}
 }
 
-// A slice that was never withheld stays as the backend reports it, and so does one whose annotation cannot be read.
+// TestRestoreRetainsOtherReferences checks that a slice that was never withheld, or whose annotation cannot be parsed, remains as
+// the backend reports it.
 func TestRestoreRetainsOtherReferences(t *testing.T) {
 	for _, letters := range []string{"---", "y--", "n--", "yyn", "nnn", "nyy", "yyy", "nn-", "nyn"} {
 		slice := sliceOf(t, letters)

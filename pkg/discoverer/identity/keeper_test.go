@@ -108,7 +108,8 @@ func TestKeeper(t *testing.T) {
 	}
 }
 
-// Two discoverers that connect to different clusters at the same time do not both record theirs.
+// TestKeeperLosesRace checks that, of two discoverers that connect to different clusters at the same time, only one records its
+// cluster.
 func TestKeeperLosesRace(t *testing.T) {
 	s := newStore()
 	s.before = func() {
@@ -124,7 +125,7 @@ func TestKeeperLosesRace(t *testing.T) {
 	}
 }
 
-// What is not known is neither the same cluster nor another one.
+// TestKeeperWithoutRecord checks that an unknown cluster is considered neither the same nor another one.
 func TestKeeperWithoutRecord(t *testing.T) {
 	s := newStore()
 	s.err = errors.New("unavailable")
@@ -148,7 +149,7 @@ func TestKeeperWithoutPermissions(t *testing.T) {
 	}
 }
 
-// Without a DiscoveryBackend the first cluster of the process counts.
+// TestKeeperWithoutBackend checks that, without a DiscoveryBackend, the first cluster of the process is used.
 func TestKeeperWithoutBackend(t *testing.T) {
 	s := &store{}
 	k := s.keeper()

@@ -14,7 +14,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 )
 
-// The Lease is taken immediately, renewed every few seconds, and given back when the work has ended, not before.
+// TestHold checks that the Lease is acquired immediately, renewed every few seconds, and released only after the work has ended.
 func TestHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
@@ -48,7 +48,7 @@ func TestHold(t *testing.T) {
 	})
 }
 
-// A Lease that another one has is left alone until that one was silent for as long as the Lease lasts.
+// TestTakeOver checks that the Lease of another holder is acquired only after it was not renewed for its duration.
 func TestTakeOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{lease: held("dead", time.Now().Add(-time.Hour))}
@@ -69,7 +69,7 @@ func TestTakeOver(t *testing.T) {
 	})
 }
 
-// One that is stopped while it waits has nothing to give back.
+// TestStopWhileWaiting checks that a process that is stopped while it waits releases nothing.
 func TestStopWhileWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{lease: held("other", time.Now())}
@@ -82,7 +82,8 @@ func TestStopWhileWaiting(t *testing.T) {
 	})
 }
 
-// Without a response the work ends early enough for its last write, and the Lease is no longer touched.
+// TestNoResponse checks that, without a response, the work ends early enough for its last write, and the Lease is not written any
+// more.
 func TestNoResponse(t *testing.T) {
 	for name, test := range map[string]struct {
 		slow      time.Duration
@@ -112,7 +113,7 @@ func TestNoResponse(t *testing.T) {
 	}
 }
 
-// An outage that is shorter than the deadline is survived.
+// TestShortOutage checks that an outage that is shorter than the deadline does not end the work.
 func TestShortOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
@@ -132,7 +133,7 @@ func TestShortOutage(t *testing.T) {
 	})
 }
 
-// What others write into the Lease is no loss, as long as they do not take it; when they do, it is one immediately.
+// TestOthersWrite checks that writes to the Lease by other clients do not end the work, unless they change the holder.
 func TestOthersWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
@@ -153,7 +154,7 @@ func TestOthersWrite(t *testing.T) {
 	})
 }
 
-// A Lease that another one took while the work ended is not given back.
+// TestReleaseOfAnothers checks that a Lease that another holder acquired while the work ended is not released.
 func TestReleaseOfAnothers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
@@ -168,7 +169,8 @@ func TestReleaseOfAnothers(t *testing.T) {
 	})
 }
 
-// Whatever the network does, no two of them work at a time, and when it heals one does.
+// TestContenders checks that, whatever the network does, at most one contender works at a time, and one does after the network
+// recovers.
 func TestContenders(t *testing.T) {
 	for seed := range uint64(20) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -235,7 +237,7 @@ func TestContenders(t *testing.T) {
 	}
 }
 
-// The last write of an old holder ends before a new one can begin.
+// TestTimes checks that the last write of an old holder ends before a new one can begin.
 func TestTimes(t *testing.T) {
 	if renewDeadline+MaxTimeout > duration {
 		t.Error("two holders could write")

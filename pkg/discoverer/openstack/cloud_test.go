@@ -43,7 +43,7 @@ func authentications(s *fake.Server) int {
 	return n
 }
 
-// A user gets one token for each project, and keeps it.
+// TestSession checks that a user gets one token per project, and reuses it.
 func TestSession(t *testing.T) {
 	session, s, _ := aSession(t)
 	for range 3 {
@@ -72,7 +72,8 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// Rejected credentials are tried again after a minute: Keystone may lock a user who fails too often.
+// TestRejectedSession checks that rejected credentials are retried after a minute, because Keystone may lock a user with too many
+// failures.
 func TestRejectedSession(t *testing.T) {
 	session, s, clock := aSession(t)
 	s.AddUser("gimbal", "changed", "shop")
@@ -106,7 +107,7 @@ func TestRejectedSession(t *testing.T) {
 	}
 }
 
-// Tokens that end are no reason to fail, a password that was changed is one.
+// TestSessionWithExpiredToken checks that an expired token is renewed without an error, and that a changed password is an error.
 func TestSessionWithExpiredToken(t *testing.T) {
 	session, s, _ := aSession(t)
 	if _, err := session.Projects(t.Context()); err != nil {
@@ -134,7 +135,7 @@ func TestSessionWithoutCloud(t *testing.T) {
 	}
 }
 
-// A cloud is reached when it responds about any project, whatever that is.
+// TestResponded checks that a cloud is considered reachable if it responds about any project, with any response.
 func TestResponded(t *testing.T) {
 	silent := &openstack.Error{Reason: openstack.ReasonUnreachable}
 	broken := &openstack.Error{Reason: openstack.ReasonUnreachable, Status: http.StatusServiceUnavailable}

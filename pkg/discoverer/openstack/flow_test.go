@@ -14,7 +14,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
-// Create, change and delete: each is one write here, and a period without changes is none.
+// TestFlow checks that creating, changing and deleting cost one write each, and a period without changes none.
 func TestFlow(t *testing.T) {
 	s := newSky("1 shop", "2 Bank")
 	s.add("1", "a", "10.0.0.1:8080")
@@ -50,7 +50,7 @@ func TestFlow(t *testing.T) {
 	})
 }
 
-// Members are read once for a pool, and only where a listener sends its traffic.
+// TestRequests checks that members are read once per pool, and only for pools that a listener uses.
 func TestRequests(t *testing.T) {
 	s := newSky("1 shop", "2 bank")
 	s.add("1", "a", "10.0.0.1:8080")
@@ -73,7 +73,7 @@ func TestRequests(t *testing.T) {
 	})
 }
 
-// Started again with nothing changed, a discoverer writes nothing; what was deleted meanwhile is removed.
+// TestRestart checks that a restart without changes writes nothing, and that resources that were deleted meanwhile are removed.
 func TestRestart(t *testing.T) {
 	s := newSky("1 shop")
 	s.add("1", "a", "10.0.0.1:8080")
@@ -84,7 +84,8 @@ func TestRestart(t *testing.T) {
 	})
 }
 
-// A listing that lacks most deletes nothing until a second one, ten seconds later, lacks the same.
+// TestSuspiciousList checks that a list without most resources deletes nothing until a second one, ten seconds later, lacks the
+// same.
 func TestSuspiciousList(t *testing.T) {
 	s := newSky("1 shop")
 	for i := range 12 {
@@ -102,8 +103,8 @@ func TestSuspiciousList(t *testing.T) {
 	})
 }
 
-// While a suspicious listing waits for the second one, a project that fails keeps what it has, and deletes nothing when
-// it comes back with everything.
+// TestSuspiciousListAndFailure checks that a project that fails while a suspicious list waits for the second one keeps its copies,
+// and deletes nothing when it returns with all resources.
 func TestSuspiciousListAndFailure(t *testing.T) {
 	s := newSky("1 shop")
 	for i := range 12 {
@@ -147,7 +148,8 @@ func TestSuspiciousListWithFailure(t *testing.T) {
 	})
 }
 
-// What cannot be listed as a whole keeps what it has, and the other projects continue; a restart does not change that.
+// TestProjectThatFails checks that a project with an incomplete list keeps its copies, that others continue, and that a restart
+// does not change that.
 func TestProjectThatFails(t *testing.T) {
 	for _, what := range []string{"token", "loadbalancers", "listeners", "pools", "members p-a"} {
 		for _, restarted := range []bool{false, true} {
@@ -179,7 +181,7 @@ func TestProjectThatFails(t *testing.T) {
 	}
 }
 
-// When nothing can be listed, everything stays, and one entry reports why.
+// TestBackendThatFails checks that all copies remain if nothing can be listed, and that one entry reports the reason.
 func TestBackendThatFails(t *testing.T) {
 	s := newSky("1 shop", "2 bank")
 	s.add("1", "a", "10.0.0.1:8080")
@@ -221,7 +223,8 @@ func TestBackendThatFails(t *testing.T) {
 	})
 }
 
-// While Octavia changes a load balancer, its copy stays; one that was never seen otherwise is not copied yet.
+// TestPending checks that the copy of a load balancer remains while Octavia changes it, and that one that was never observed
+// otherwise is not copied yet.
 func TestPending(t *testing.T) {
 	s := newSky("1 shop")
 	s.add("1", "a", "10.0.0.1:8080")
@@ -255,7 +258,8 @@ func TestPending(t *testing.T) {
 	})
 }
 
-// A pool that is deleted between two requests takes no endpoints away, and fails nothing.
+// TestPoolThatIsDeletedMeanwhile checks that a pool that is deleted between two requests neither removes endpoints nor causes an
+// error.
 func TestPoolThatIsDeletedMeanwhile(t *testing.T) {
 	s := newSky("1 shop")
 	s.add("1", "a", "10.0.0.1:8080")

@@ -13,7 +13,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
 )
 
-// Another project or region replaces no copy and deletes none, whether the discoverer starts with it or is led there later.
+// TestAnotherCloud checks that another project or region replaces or deletes no copy, whether it is configured at startup or later.
 func TestAnotherCloud(t *testing.T) {
 	const former, other = "p/one", "p/two"
 	accepted := former

@@ -38,7 +38,7 @@ func TestStateOf(t *testing.T) {
 	}
 }
 
-// The conditions of a state are those that Kubernetes gives the words.
+// TestConditions checks that the conditions of endpoints have the meaning that Kubernetes defines.
 func TestConditions(t *testing.T) {
 	for s, want := range map[state][3]bool{ready: {true, true, false}, draining: {false, true, true}, down: {false, false, false}} {
 		if c := s.conditions(); [3]bool{*c.Ready, *c.Serving, *c.Terminating} != want {
@@ -47,7 +47,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// Backups get traffic when all others are down, and then only.
+// TestBackups checks that backup members receive traffic only while all others are down.
 func TestBackups(t *testing.T) {
 	backup := member("10.0.0.2:80")
 	backup.Backup = true

@@ -15,8 +15,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
-// A namespace belongs to one project. Another one that is spelled the same way gets nothing there, and loses nothing of what it has
-// there already; when there is no dispute any more, it is discovered.
+// TestDisputedNamespace checks that a namespace belongs to one project: another one with the same name gets nothing in it and keeps
+// its existing copies, and is discovered once the conflict is resolved.
 func TestDisputedNamespace(t *testing.T) {
 	s := newSky("2 shop", "1 SHOP")
 	s.add("2", "a", "10.0.0.1:8080")
@@ -39,7 +39,8 @@ func TestDisputedNamespace(t *testing.T) {
 	})
 }
 
-// A project that is requested and does not exist keeps what it has. Without a watchlist it has been deleted, as Keystone reports.
+// TestDeletedProject checks that a project on the watchlist that does not exist keeps its copies, and that without a watchlist it
+// is considered deleted, as Keystone reports.
 func TestDeletedProject(t *testing.T) {
 	for name, tc := range map[string]struct {
 		watchlist []string
@@ -71,7 +72,7 @@ func TestDeletedProject(t *testing.T) {
 	}
 }
 
-// What a project is called decides where its copies are, be it listed or not at that moment.
+// TestRenamedProject checks that copies follow the name of a project, whether or not it can be listed at that moment.
 func TestRenamedProject(t *testing.T) {
 	s := newSky("1 shop")
 	s.add("1", "a", "10.0.0.1:8080")
@@ -128,7 +129,8 @@ func TestNamespaceAndOwner(t *testing.T) {
 	})
 }
 
-// When there is no response for one project, the others are not requested: each would take as long.
+// TestUnavailableCloud checks that, without a response for one project, the others are not queried, because each would take as
+// long.
 func TestUnavailableCloud(t *testing.T) {
 	s := newSky("1 shop", "2 bank", "3 blog", "4 a", "5 b", "6 c", "7 d", "8 e")
 	for id := range s.octavias {
@@ -146,7 +148,7 @@ func TestUnavailableCloud(t *testing.T) {
 	})
 }
 
-// An id that is not one makes the listing one that is not believed.
+// TestStrangeID checks that a list with an invalid id is not used.
 func TestStrangeID(t *testing.T) {
 	s := newSky("1 shop")
 	s.add("1", "../x", "10.0.0.1:8080")
@@ -156,7 +158,7 @@ func TestStrangeID(t *testing.T) {
 	})
 }
 
-// All requests of one sync are sorted out before anything is concluded, and no more go out than are allowed at a time.
+// TestParallel checks that conclusions are drawn only after all requests of a sync, and that their concurrency is limited.
 func TestParallel(t *testing.T) {
 	var items []int
 	for n := range 100 {
@@ -184,7 +186,7 @@ func TestParallel(t *testing.T) {
 	}
 }
 
-// Messages stay the same as long as the cause does, and report what to do.
+// TestProblemOf checks that messages remain the same as long as the cause does, and contain a remedy.
 func TestProblemOf(t *testing.T) {
 	for _, reason := range []openstack.Reason{
 		openstack.ReasonUnreachable, openstack.ReasonCredentialsRefused, openstack.ReasonCredentialsInvalid, openstack.ReasonForbidden, openstack.ReasonNotFound,

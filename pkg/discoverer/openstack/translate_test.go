@@ -102,7 +102,7 @@ func TestTranslate(t *testing.T) {
 	}
 }
 
-// A slice is that of the listener: when its pool changes, one write changes the endpoints.
+// TestAnotherPool checks that a slice belongs to the listener, so that another pool costs one write of the endpoints.
 func TestAnotherPool(t *testing.T) {
 	i, balancer := balanced("HTTP 80 a")
 	i.pool("a", member("10.0.0.1:8080"))
@@ -115,7 +115,7 @@ func TestAnotherPool(t *testing.T) {
 	}
 }
 
-// A user that disables a load balancer, a listener or a pool wants no traffic there.
+// TestDisabledResources checks that a disabled load balancer, listener or pool receives no traffic.
 func TestDisabledResources(t *testing.T) {
 	for name, change := range map[string]func(*inventory){
 		"load balancer": func(i *inventory) { i.balancers[0].AdminUp = false },
@@ -145,7 +145,7 @@ func TestProblemsOfALoadBalancer(t *testing.T) {
 	}
 }
 
-// The parts of a load balancer that changes, or changed between two requests, report nothing.
+// TestSettled checks that parts of a load balancer that changes, or changed between two requests, are not used.
 func TestSettled(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*inventory)

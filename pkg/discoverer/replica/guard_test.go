@@ -77,8 +77,8 @@ func TestConfirm(t *testing.T) {
 	}
 }
 
-// A copy whose source does not exist, and it is unknown whether it is, remains unchanged until that is known. The others do not
-// wait for it, and it does not make a listing suspicious.
+// TestUnknown checks that a copy remains unchanged while it is unknown whether its source exists. It neither blocks others nor
+// makes a list suspicious.
 func TestUnknown(t *testing.T) {
 	copies := []string{"gone"}
 	for i := range 12 {
@@ -101,7 +101,7 @@ func TestUnknown(t *testing.T) {
 	})
 }
 
-// A source that is there is copied, whatever is not known.
+// TestUnknownAndThere checks that an existing source is copied, whatever else is unknown.
 func TestUnknownAndThere(t *testing.T) {
 	inWorld(t, []string{"web"}, nil, func(w *world) {
 		w.Unknown = func(types.NamespacedName) bool { return true }
@@ -111,7 +111,7 @@ func TestUnknownAndThere(t *testing.T) {
 	})
 }
 
-// A listing of the whole backend is compared with what is here immediately, and counts as a sync.
+// TestListed checks that a complete list is compared immediately, and counts as a sync.
 func TestListed(t *testing.T) {
 	inWorld(t, []string{"web"}, nil, func(w *world) {
 		w.Listed() // no worker runs yet, and no client waits

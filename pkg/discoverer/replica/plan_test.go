@@ -170,7 +170,7 @@ func TestPlanCopy(t *testing.T) {
 	}
 }
 
-// A patch holds for the object in the state that was read, regardless of the change.
+// TestPatchIsGuarded checks that a patch applies only to the version of the object that was read.
 func TestPatchIsGuarded(t *testing.T) {
 	have := there(desired.Build("us", source(1)))
 	have.Service.Labels, have.Slices[0].Labels = nil, nil

@@ -23,7 +23,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
 )
 
-// Nothing is written before all that decides about it is known, and readiness reports what is missing.
+// TestStart checks that nothing is written before all inputs of the decision are known, and that readiness reports the missing
+// ones.
 func TestStart(t *testing.T) {
 	inWorld(t, []string{"web"}, []string{"old"}, func(w *world) {
 		w.backend.mu.Lock()
@@ -117,7 +118,8 @@ func names(count int) []string {
 	return all
 }
 
-// Copies without a source are deleted; when that is most of them, only those that a second complete listing lacks too.
+// TestSweep checks that copies without a source are deleted, and, if these are most of them, only those that a second complete list
+// lacks as well.
 func TestSweep(t *testing.T) {
 	for name, test := range map[string]struct {
 		services, copies int
@@ -160,7 +162,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// A deletion that the backend itself reported needs no second listing.
+// TestDeletedForSure checks that a deletion event of the backend needs no second list.
 func TestDeletedForSure(t *testing.T) {
 	inWorld(t, names(20), names(20), func(w *world) {
 		w.start()
@@ -176,7 +178,8 @@ func TestDeletedForSure(t *testing.T) {
 	})
 }
 
-// The event of the discoverer's own last write needs no check; any other does, and what is older than that write changes nothing.
+// TestCaughtUp checks that the event of the discoverer's last write triggers no check, that others do, and that older ones change
+// nothing.
 func TestCaughtUp(t *testing.T) {
 	const written = "10"
 	for name, test := range map[string]struct {
@@ -206,7 +209,8 @@ func TestCaughtUp(t *testing.T) {
 	}
 }
 
-// What Groundskeeper wrote is never missing, whenever the caches get it: a copy would be created or changed a second time.
+// TestExistingWhileCachesCatchUp checks that written objects are known before the caches have them, because they would be created
+// or changed again otherwise.
 func TestExistingWhileCachesCatchUp(t *testing.T) {
 	inWorld(t, []string{"web"}, []string{"web"}, func(w *world) {
 		w.start()
@@ -232,7 +236,7 @@ func TestExistingWhileCachesCatchUp(t *testing.T) {
 	})
 }
 
-// Each write is followed by no other: neither its own echo nor a second check finds anything to do. What another client changes is
+// TestEcho checks that a write triggers no other, neither by its event nor by a second check, and that changes by other clients are
 // repaired.
 func TestEcho(t *testing.T) {
 	inWorld(t, []string{"web"}, nil, func(w *world) {
@@ -252,7 +256,7 @@ func TestEcho(t *testing.T) {
 	})
 }
 
-// A copy that a user deletes before the response to its creation is here is made again.
+// TestDeletedInFlight checks that a copy that a user deletes before the response to its creation arrives is recreated.
 func TestDeletedInFlight(t *testing.T) {
 	inWorld(t, []string{"web"}, nil, func(w *world) {
 		services := corev1.SchemeGroupVersion.WithResource("services")

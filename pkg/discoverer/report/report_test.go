@@ -166,7 +166,7 @@ func TestWriter(t *testing.T) {
 	}
 }
 
-// A restart with nothing wrong reports nothing until it knows something.
+// TestWriterAfterRestart checks that a restart reports nothing before it has a result.
 func TestWriterAfterRestart(t *testing.T) {
 	clock := clocktesting.NewFakeClock(start)
 	client := &fakeClient{backend: &gimbalv1.DiscoveryBackend{}}
@@ -183,7 +183,8 @@ func TestWriterAfterRestart(t *testing.T) {
 	}
 }
 
-// Whether the backend responds is reported after the first request. After a restart the time begins again when it does not, and not when it does.
+// TestContact checks that whether the backend responds is reported after the first request. After a restart the time is reset only
+// if it does not respond.
 func TestContact(t *testing.T) {
 	clock := clocktesting.NewFakeClock(start)
 	client := &fakeClient{backend: &gimbalv1.DiscoveryBackend{}}
@@ -231,7 +232,7 @@ func TestContact(t *testing.T) {
 	expect(w, "True", start.Add(time.Hour+2*time.Minute))
 }
 
-// What was not written is tried again, on what is there then.
+// TestWriterFails checks that a failed write is retried on the current state.
 func TestWriterFails(t *testing.T) {
 	clock := clocktesting.NewFakeClock(start)
 	client := &fakeClient{backend: &gimbalv1.DiscoveryBackend{ObjectMeta: metav1.ObjectMeta{UID: "old"}}}

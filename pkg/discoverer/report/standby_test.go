@@ -88,7 +88,7 @@ func TestStandby(t *testing.T) {
 	}
 }
 
-// A problem is written once, and is deleted when it is fixed.
+// TestStandbyFollows checks that a problem is written once, and removed when it is fixed.
 func TestStandbyFollows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, ledger := &standbyClient{}, NewLedger(clock.RealClock{})

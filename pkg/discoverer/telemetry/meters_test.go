@@ -39,7 +39,7 @@ func gather(t *testing.T, m *Meters) map[string]float64 {
 	return got
 }
 
-// The names and labels are the original's: dashboards and alerts continue.
+// TestNames checks that the names and labels are those of the original, so that dashboards and alerts continue to work.
 func TestNames(t *testing.T) {
 	m := New("us", "kubernetes", "v1", func() int { return 4 })
 	web, db := types.NamespacedName{Namespace: "shop", Name: "web"}, types.NamespacedName{Namespace: "shop", Name: "db"}
@@ -88,7 +88,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// What has been deleted has no metrics any more.
+// TestRemove checks that a deleted object has no metrics.
 func TestRemove(t *testing.T) {
 	m := New("us", "kubernetes", "v1", func() int { return 0 })
 	web := types.NamespacedName{Namespace: "shop", Name: "web"}
