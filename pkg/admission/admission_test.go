@@ -41,7 +41,8 @@ func library(plugins *admission.Plugins) {
 	mutatingadmissionpolicy.Register(plugins)
 }
 
-// A plugin that is registered and not in the order never runs; one that is only in the order stops the server.
+// TestEveryPluginIsInTheOrder checks that each registered plugin is in the order, because it would never run otherwise, and that
+// each plugin in the order is registered, because the server would not start otherwise.
 func TestEveryPluginIsInTheOrder(t *testing.T) {
 	plugins := admission.NewPlugins()
 	library(plugins)

@@ -61,7 +61,8 @@ func TestServedRejects(t *testing.T) {
 	}
 }
 
-// A server leaves alone what another one serves: its registration, and the namespaces that belong to its objects.
+// TestUnservedKindsAreNotChanged checks that a server does not change the registration of APIs that another one serves, nor the
+// namespaces of their objects.
 func TestUnservedKindsAreNotChanged(t *testing.T) {
 	o := NewOptions()
 	if err := parse(o, "core.gardener.cloud/v1beta1=false"); err != nil {

@@ -55,7 +55,7 @@ func TestHostCAs(t *testing.T) {
 	}
 }
 
-// A request that comes too early waits, and is judged as one that comes later; one whose client is deleted does not.
+// TestRequestsWaitForCAs checks that an early request waits and is then authenticated, and that a canceled one does not wait.
 func TestRequestsWaitForCAs(t *testing.T) {
 	var loaded atomic.Value
 	loaded.Store("clients")
@@ -105,7 +105,7 @@ func (s *sources) CurrentCABundleContent() []byte {
 	return content
 }
 
-// A bundle is joined once, and again when a source has another content, also one that comes while it is being joined.
+// TestBundleOf checks that a bundle is joined once, and again when the content of a source changes, even while it is being joined.
 func TestBundleOf(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "ca.crt")
 	writeCertificate := func(name string) {

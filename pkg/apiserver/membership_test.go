@@ -322,7 +322,8 @@ func seen(t *testing.T, w watch.Interface) string {
 	}
 }
 
-// A watch reports a Project as added to new members and as deleted to those who are removed, with what they may see of it.
+// TestWatchFollowsMembers checks that a watch reports a Project as added to new members and as deleted to removed ones, with the
+// fields that they are allowed to see.
 func TestWatchFollowsMembers(t *testing.T) {
 	for name, option := range map[string]func(*Options){
 		"watch cache": func(*Options) {}, "etcd": func(o *Options) { o.Etcd.EnableWatchCache = false },
@@ -375,7 +376,7 @@ func TestWatchFollowsMembers(t *testing.T) {
 	}
 }
 
-// A watch that begins with the state has the Projects of the user, and a bookmark at their end.
+// TestInitialEventsAreOfMembers checks that a watch with initial events has the Projects of the user, followed by a bookmark.
 func TestInitialEventsAreOfMembers(t *testing.T) {
 	m := newMembers(t)
 	for i := range 4 {

@@ -52,7 +52,7 @@ func (s testStore) begins(t *testing.T, prefix string) {
 	}
 }
 
-// Keys are rotated, from nothing to one kind of encryption, to another key, to another kind, and back to nothing.
+// TestRewrite checks that keys are rotated: from no encryption to one kind, to another key, to another kind, and back to none.
 func TestRewrite(t *testing.T) {
 	plain := newStore(t, func(o *Options) { o.Etcd.DefaultStorageMediaType = runtime.ContentTypeJSON })
 	for i := range 5 {
@@ -80,7 +80,7 @@ func TestRewrite(t *testing.T) {
 	}
 }
 
-// A key that is only second writes nothing.
+// TestRewriteSkipsCurrentObjects checks that a new secondary key causes no writes.
 func TestRewriteSkipsCurrentObjects(t *testing.T) {
 	s := newStore(t, encrypted(t, oldKey))
 	must(t, s.create(t, "Project", aProject("p", "garden-p")))
@@ -91,7 +91,8 @@ func TestRewriteSkipsCurrentObjects(t *testing.T) {
 	}
 }
 
-// What clients write and delete meanwhile is neither lost nor brought back, and a rewrite that was cut off continues.
+// TestRewriteWhileOthersWrite checks that concurrent writes and deletions are neither lost nor reverted, and that an interrupted
+// rewrite continues.
 func TestRewriteWhileOthersWrite(t *testing.T) {
 	s := newStore(t, encrypted(t, oldKey, newKey))
 	const n = 40
@@ -165,7 +166,7 @@ func (l *limit) Wait(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Objects that cannot be read are named, and do not keep the others from being written.
+// TestRewriteNamesUnreadableObjects checks that unreadable objects are named, and do not block others.
 func TestRewriteNamesUnreadableObjects(t *testing.T) {
 	s := newStore(t, encrypted(t, oldKey))
 	must(t, s.create(t, "Project", aProject("lost", "garden-lost")))

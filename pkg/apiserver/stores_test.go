@@ -47,8 +47,8 @@ func TestResourcesAreComplete(t *testing.T) {
 	}
 }
 
-// Objects with every field set go out of one store, into another one with another prefix, encoding and encryption, and
-// are the same; names are claimed by them.
+// TestExportAndImport checks that objects with every field set are equal after an export and an import into a store with another
+// prefix, encoding and encryption, and that they reserve their names.
 func TestExportAndImport(t *testing.T) {
 	from := newStore(t, func(o *Options) { o.Etcd.DefaultStorageMediaType = runtime.ContentTypeJSON })
 	for _, resource := range from.Resources {
@@ -114,7 +114,7 @@ func TestExportAndImport(t *testing.T) {
 	}
 }
 
-// While a user writes, a backup has what was there at one revision, over all kinds.
+// TestExportIsOfOneRevision checks that, during writes, a backup has the objects of all kinds at one revision.
 func TestExportIsOfOneRevision(t *testing.T) {
 	s := newStore(t)
 	kluster := &kubernikusv1.Kluster{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "k", UID: "uid-k", CreationTimestamp: metav1.Now()}}
@@ -150,7 +150,7 @@ func TestExportIsOfOneRevision(t *testing.T) {
 	}
 }
 
-// What this program does not know would be missing in its backup.
+// TestExportOfALaterVersion checks that objects of a later version abort the export, because they would be missing in the backup.
 func TestExportOfALaterVersion(t *testing.T) {
 	s := newStore(t)
 	must(t, s.create(t, "Project", aProject("p", "garden-p")))
@@ -171,7 +171,8 @@ func TestExportFailsForUnreadableObjects(t *testing.T) {
 	}
 }
 
-// An import that was interrupted continues; what a user changed meanwhile is not taken for what was imported.
+// TestImportAgain checks that an interrupted import continues, and that an object that a user changed meanwhile is not mistaken for
+// an imported one.
 func TestImportAgain(t *testing.T) {
 	from, to := newStore(t), newStore(t)
 	for _, name := range []string{"a", "b", "c", "d"} {

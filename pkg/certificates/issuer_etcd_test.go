@@ -37,8 +37,8 @@ func mount(t *testing.T, secret *corev1.Secret, dir string) transport.TLSInfo {
 	}
 }
 
-// etcd, started as artifacts/install/high-availability starts it, takes renewed certificates without a restart, and does not accept
-// a client as a member.
+// TestIssuerOfEtcd checks that etcd, started as in artifacts/install/high-availability, loads renewed certificates without a
+// restart, and does not accept a client as a member.
 func TestIssuerOfEtcd(t *testing.T) {
 	issuer := &Issuer{options: issuerOptions(), secrets: fake.NewClientset()}
 	issuer.options.Leaves[0].Hosts = []string{"*.db.system.svc", "localhost", "127.0.0.1"}

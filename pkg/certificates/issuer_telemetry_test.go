@@ -36,7 +36,7 @@ func ends(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	return samples
 }
 
-// The expiry of each certificate is reported, also while nothing can be renewed.
+// TestIssuerReportsExpiry checks that the expiry of each certificate is reported, even if nothing can be renewed.
 func TestIssuerReportsExpiry(t *testing.T) {
 	issuingRun(t, 1, func(t *testing.T, i *issuers) {
 		end := func(name, trusting string) float64 {
@@ -80,7 +80,7 @@ func TestIssuerReportsExpiry(t *testing.T) {
 	})
 }
 
-// A problem that lasts is in the log of each day.
+// TestIssuerRepeatsAProblem checks that a persistent problem is logged once per day.
 func TestIssuerRepeatsAProblem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kube := fake.NewClientset()

@@ -139,7 +139,7 @@ func TestIssuer(t *testing.T) {
 	})
 }
 
-// What is lost or tampered with is made again, by the same CA.
+// TestIssuerRestores checks that lost or modified certificates are issued again by the same CA.
 func TestIssuerRestores(t *testing.T) {
 	issuingRun(t, 1, func(t *testing.T, i *issuers) {
 		for what, how := range map[string]func(*corev1.Secret){
@@ -166,7 +166,7 @@ func TestIssuerRestores(t *testing.T) {
 	})
 }
 
-// A lost CA is not replaced while there is a certificate that may be in use.
+// TestIssuerKeepsCertificatesOfALostCA checks that a lost CA is not replaced while a certificate of it may be in use.
 func TestIssuerKeepsCertificatesOfALostCA(t *testing.T) {
 	issuingRun(t, 2, func(t *testing.T, i *issuers) {
 		first := i.leaf(t, "server", "client", x509.ExtKeyUsageServerAuth, "localhost")
@@ -203,7 +203,7 @@ func TestIssuerLeavesForeignSecrets(t *testing.T) {
 	})
 }
 
-// Nothing outlives the CA, and its expiry is reported in advance.
+// TestIssuerNearExpiryOfItsCA checks that no certificate outlives the CA, and that the expiry of the CA is reported in advance.
 func TestIssuerNearExpiryOfItsCA(t *testing.T) {
 	issuingRun(t, 1, func(t *testing.T, i *issuers) {
 		v, err := i.all[0].read(t.Context())

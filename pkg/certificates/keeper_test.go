@@ -139,7 +139,8 @@ func TestReplicasStartConcurrently(t *testing.T) {
 	})
 }
 
-// Whatever becomes of the Secret, requests continue, and afterwards another certificate is served.
+// TestSecretIsTampered checks that requests succeed whatever the content of the Secret, and that another certificate is served
+// afterwards.
 func TestSecretIsTampered(t *testing.T) {
 	foreign, err := issue("tls", []string{host}, 90*24*time.Hour)
 	if err != nil {
@@ -181,7 +182,7 @@ func TestSecretIsTampered(t *testing.T) {
 	}
 }
 
-// A Secret of another owner is neither served nor written.
+// TestForeignSecret checks that a Secret of another owner is neither served nor written.
 func TestForeignSecret(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
@@ -198,7 +199,7 @@ func TestForeignSecret(t *testing.T) {
 	})
 }
 
-// A replica that was unavailable while the others continued, and whose CA they discarded, is accepted soon.
+// TestLateReplica checks that a replica that was unavailable while the others discarded its CA is accepted soon.
 func TestLateReplica(t *testing.T) {
 	run(t, 1, func(t *testing.T, c *cluster) {
 		late := c.keeper()
@@ -245,7 +246,7 @@ func TestManualEditsAreCorrected(t *testing.T) {
 	})
 }
 
-// While the bundle of a client cannot be written, the old certificate is served.
+// TestServedResourcesAreInTheClient checks that the old certificate is served while the bundle of a client cannot be written.
 func TestServedResourcesAreInTheClient(t *testing.T) {
 	run(t, 1, func(t *testing.T, c *cluster) {
 		old := c.current().current
@@ -266,7 +267,8 @@ func TestServedResourcesAreInTheClient(t *testing.T) {
 	})
 }
 
-// A target that is made later receives the bundle, too; one that is never created blocks nothing.
+// TestMissingTargets checks that a target that is created later receives the bundle, too, and that one that is never created blocks
+// nothing.
 func TestMissingTargets(t *testing.T) {
 	run(t, 1, func(t *testing.T, c *cluster) {
 		if len(c.bundles()) != 1 {
@@ -283,7 +285,7 @@ func TestMissingTargets(t *testing.T) {
 	}, apiService("v1.a"))
 }
 
-// After everything was down for longer than the certificate is valid, the start makes another one.
+// TestStartsWithAnExpiredCertificate checks that a process that starts after the certificate expired issues another one.
 func TestStartsWithAnExpiredCertificate(t *testing.T) {
 	run(t, 0, func(t *testing.T, c *cluster) {
 		if err := c.keeper().Prepare(t.Context()); err != nil {
@@ -305,7 +307,7 @@ func TestStartsWithAnExpiredCertificate(t *testing.T) {
 	})
 }
 
-// A host that comes with a new version of the server is covered by the next certificate.
+// TestAnotherHost checks that a new host of the server is covered by the next certificate.
 func TestAnotherHost(t *testing.T) {
 	run(t, 1, func(t *testing.T, c *cluster) {
 		other := c.keeper()

@@ -59,7 +59,7 @@ func TestIssue(t *testing.T) {
 	}
 }
 
-// Nothing in the Secret can sign another certificate.
+// TestTheSecretCannotSign checks that nothing in the Secret can sign another certificate.
 func TestTheSecretCannotSign(t *testing.T) {
 	p, next := foreignOnce(t), foreignOnce(t)
 	secret := &corev1.Secret{}

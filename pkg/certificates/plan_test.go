@@ -57,7 +57,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// An expired pair is replaced by the next one without waiting, or by what this replica serves.
+// TestPlanAfterTheEnd checks that an expired pair is replaced immediately by the next one, or by the one that this replica serves.
 func TestPlanAfterTheEnd(t *testing.T) {
 	short, err := issue("tls", []string{host}, time.Hour)
 	if err != nil {

@@ -90,7 +90,7 @@ func TestObjectSharesStrings(t *testing.T) {
 	}
 }
 
-// Every kind has metadata, also one that has nothing else in common with others; an object without any is left alone.
+// TestObjectOfOtherKinds checks that the metadata of every kind is interned, and that an object without metadata is left alone.
 func TestObjectOfOtherKinds(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection may begin another copy
 	first, second := &gardenerv1beta1.Project{}, &gardenerv1beta1.Project{}

@@ -48,7 +48,7 @@ func TestSelectEnabled(t *testing.T) {
 	}
 }
 
-// What the binary registers has to fit together: no name twice, no two restrictions of one cache.
+// TestControllers checks that no name is registered twice, and that no cache is restricted twice.
 func TestControllers(t *testing.T) {
 	all := controllers(nil)
 	if sorted := slices.Sorted(slices.Values(names(all))); len(slices.Compact(sorted)) != len(all) {

@@ -24,7 +24,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 )
 
-// When the certificates expire is a metric of the manager.
+// TestEtcdCertificatesHaveMetrics checks that the expiry of the certificates is a metric of the manager.
 func TestEtcdCertificatesHaveMetrics(t *testing.T) {
 	made, _, err := cert.GenerateSelfSignedCertKey("localhost", nil, nil)
 	if err != nil {
@@ -70,7 +70,8 @@ func TestEtcdCertificatesHaveMetrics(t *testing.T) {
 	}
 }
 
-// What the manifests of etcd name is what the certificates are made for: the Secrets, the name of members, the hosts.
+// TestEtcdCertificatesFitTheManifests checks that the certificates are issued for the Secrets, members and hosts in the manifests
+// of etcd.
 func TestEtcdCertificatesFitTheManifests(t *testing.T) {
 	options := etcdCertificates()
 	read := func(file string) string {

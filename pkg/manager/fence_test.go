@@ -178,7 +178,7 @@ func TestFence(t *testing.T) {
 	}
 }
 
-// A term begins when this process becomes the leader, and is the first one of a Lease that it created.
+// TestTerm checks that a term begins when this process becomes the leader, and is the first one of a Lease that it created.
 func TestTerm(t *testing.T) {
 	fence := newFence(election())
 	lock := fence.guard(&memoryLock{sharedRecord: &sharedRecord{}, identity: "me", fails: func() error { return nil }})
@@ -215,7 +215,7 @@ func TestTerm(t *testing.T) {
 	}
 }
 
-// Without an election there is no holder to wait for.
+// TestFenceWithoutElection checks that without an election the fence is open.
 func TestFenceWithoutElection(t *testing.T) {
 	config := election()
 	config.LeaderElect = new(false)
@@ -228,7 +228,8 @@ func TestFenceWithoutElection(t *testing.T) {
 	}
 }
 
-// A leader that cannot renew stops writing so early that a write that started last has ended when the next one leads.
+// TestFenceClosesBeforeAnotherLeads checks that a leader that cannot renew its Lease stops writing so early that its last write has
+// ended before another one leads.
 func TestFenceClosesBeforeAnotherLeads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		config := election()

@@ -268,7 +268,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// While it waits for the API server a manager lives, is not ready, and stops on request.
+// TestRunWaits checks that a manager that waits for the API server is live, is not ready, and exits on request.
 func TestRunWaits(t *testing.T) {
 	headersOf := make(chan struct{}, 100)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

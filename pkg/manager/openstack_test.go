@@ -16,7 +16,7 @@ import (
 	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
 )
 
-// The shared clients change no cloud when the fence is closed, and read it.
+// TestCloudsAreFenced checks that the shared clients do not change a cloud while the fence is closed, and can read it.
 func TestCloudsAreFenced(t *testing.T) {
 	cloud := fake.New(fake.Options{})
 	t.Cleanup(cloud.Close)

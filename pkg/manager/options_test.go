@@ -52,7 +52,7 @@ func effective(t *testing.T, change func(*Options)) string {
 	return out.String()
 }
 
-// The golden file is what the documentation promises; UPDATE_GOLDEN=1 writes it again.
+// TestDefaults checks that the defaults are those of the golden file, which UPDATE_GOLDEN=1 regenerates.
 func TestDefaults(t *testing.T) {
 	golden := filepath.Join("testdata", "defaults.yaml")
 	got := effective(t, func(*Options) {})
@@ -81,7 +81,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// What the documentation shows as the defaults are the defaults.
+// TestDefaultsAreDocumented checks that the documented defaults are correct.
 func TestDefaultsAreDocumented(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "configuration.md"))
 	if err != nil {
@@ -92,7 +92,7 @@ func TestDefaultsAreDocumented(t *testing.T) {
 	}
 }
 
-// A file of Gardener's is as valid as Groundskeeper's, and what it has for others is named.
+// TestGardenerFile checks that a configuration file of Gardener is valid, and that its fields for other components are named.
 func TestGardenerFile(t *testing.T) {
 	file := write(t, "apiVersion: controllermanager.config.gardener.cloud/v1alpha1\nkind: ControllerManagerConfiguration\n"+
 		"gardenClientConnection: {qps: 7}\ncontrollers: {project: {staleGracePeriodDays: 3}, seed: {}}\n")
@@ -110,7 +110,7 @@ func TestGardenerFile(t *testing.T) {
 	}
 }
 
-// Whatever is set stays, zero and empty values too, and what is printed loads again.
+// TestPrintRoundTrip checks that printed configuration can be loaded without a change, including zero and empty values.
 func TestPrintRoundTrip(t *testing.T) {
 	file := filepath.Join("testdata", "full.yaml")
 	content, err := os.ReadFile(file)
@@ -188,7 +188,7 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// Each message names the file or the flag, the line and the field, on one line.
+// TestOptionsReject checks that each message names the file or the flag, the line and the field, on one line.
 func TestOptionsReject(t *testing.T) {
 	for name, tc := range map[string]struct {
 		content string

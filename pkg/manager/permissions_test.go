@@ -35,7 +35,7 @@ func reviewing(allowed func(authorizationv1.ResourceAttributes) (bool, error)) p
 	return permitted{clients.AuthorizationV1().SelfSubjectAccessReviews(), &config.Controllers, &readiness{}, permissionInterval}
 }
 
-// A controller that lacks permissions does not hold back the others.
+// TestControllersWaitForPermissions checks that a controller without permissions does not block others.
 func TestControllersWaitForPermissions(t *testing.T) {
 	all := []controller{{name: "project"}, {name: "kluster", needs: klusterGrant}, {name: "operator", needs: discoveryGrant}}
 	for name, test := range map[string]struct {
@@ -67,7 +67,7 @@ func TestControllersWaitForPermissions(t *testing.T) {
 	}
 }
 
-// It starts as soon as the permissions are granted.
+// TestControllerStartsWhenPermitted checks that a controller starts as soon as its permissions are granted.
 func TestControllerStartsWhenPermitted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var granted, added atomic.Bool

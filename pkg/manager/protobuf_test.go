@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Only a server that rejects protobuf is talked to in JSON.
+// TestRejectsProtobuf checks that JSON is used only with an API server that rejects protobuf.
 func TestRejectsProtobuf(t *testing.T) {
 	for respond, want := range map[int]bool{
 		http.StatusOK: false, http.StatusNotAcceptable: true, http.StatusNotFound: false, http.StatusForbidden: false, http.StatusInternalServerError: false,

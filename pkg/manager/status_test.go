@@ -153,7 +153,7 @@ func TestDebugging(t *testing.T) {
 	}
 }
 
-// Nothing of it is served unless it is enabled.
+// TestDebuggingIsOff checks that debugging endpoints are not served unless they are enabled.
 func TestDebuggingIsOff(t *testing.T) {
 	stop, err := serveDebugging(context.Background(), logr.Discard(), v1alpha1.DebuggingConfiguration{Enabled: new(false)}, nil)
 	if err != nil {

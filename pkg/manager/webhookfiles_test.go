@@ -12,7 +12,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 )
 
-// The flags win over the configuration, so that what mounts the files need not know it.
+// TestWebhookFilesByFlags checks that flags take precedence over the configuration, so that it need not contain the mounted paths.
 func TestWebhookFilesByFlags(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	const content = "apiVersion: config.groundskeeper.io/v1alpha1\nkind: ControllerManagerConfiguration\n" +

@@ -77,7 +77,8 @@ func accepted(url string, certificate []byte) error {
 	return response.Body.Close()
 }
 
-// The certificate is read again when the files change. A certificate without its key is not taken.
+// TestWebhookCertificateFiles checks that the certificate is loaded again when the files change, and that one without its key is
+// not used.
 func TestWebhookCertificateFiles(t *testing.T) {
 	files := newPairFiles(t)
 	first, firstKey := newPEM(t)
@@ -151,7 +152,7 @@ func parsePort(t *testing.T, port string) int32 {
 	return *address.Port
 }
 
-// At its end the server takes no new reviews and completes those it has.
+// TestWebhookServerStopsGracefully checks that on shutdown the server accepts no new reviews and completes those in progress.
 func TestWebhookServerStopsGracefully(t *testing.T) {
 	files := newPairFiles(t)
 	certificate, key := newPEM(t)

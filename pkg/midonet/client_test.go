@@ -147,7 +147,7 @@ func TestListsOfTenantsAndHosts(t *testing.T) {
 	}
 }
 
-// What the API has no way to do is rejected here, and never sent.
+// TestNotSent checks that a request for which the API has no method is rejected without being sent.
 func TestNotSent(t *testing.T) {
 	server, c, _ := connect(t, fake.Options{}, Options{})
 	ctx := t.Context()
@@ -184,7 +184,7 @@ func TestNotSent(t *testing.T) {
 	}
 }
 
-// A list that is not whole is an error, never a shorter list.
+// TestBrokenResponses checks that an incomplete list is an error, never a shorter list.
 func TestBrokenResponses(t *testing.T) {
 	for name, response := range map[string]string{"not a list": `{}`, "null": `null`, "cut": `[{"id":"` + chainID + `"}`, "empty": ``} {
 		web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(response)) }))

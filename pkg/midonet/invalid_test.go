@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// An element of a list that is not understood hides none of the others.
+// TestInvalidElements checks that an element of a list that cannot be parsed does not hide others.
 func TestInvalidElements(t *testing.T) {
 	for name, tc := range map[string]struct {
 		element string
@@ -51,7 +51,8 @@ func TestInvalidElements(t *testing.T) {
 	}
 }
 
-// A host that is not understood is left out, unless its name is known: a Node of that name must not take it for absent.
+// TestInvalidHosts checks that a host that cannot be parsed is omitted, unless its name is known: a Node of that name must not
+// consider it absent.
 func TestInvalidHosts(t *testing.T) {
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte(`[{"id":"` + bPortID + `","name":"node-a","alive":true},{"id":"x","name":"node-b"},{"id":"` + chainID + `","name":7},null]`))

@@ -14,7 +14,7 @@ import (
 	fake "groundskeeper.io/groundskeeper/test/fakes/midonet"
 )
 
-// The password is what the file holds, without the line break that editors add, and an error never repeats it.
+// TestPasswordFile checks that the password is the content of the file without the final line break, and that no error contains it.
 func TestPasswordFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "password")
 	for _, tc := range []struct{ content, want string }{
@@ -33,7 +33,7 @@ func TestPasswordFile(t *testing.T) {
 	}
 }
 
-// Each login requests the password; a server that repeats it does not get it into an error.
+// TestPasswordOfTheMoment checks that each login reads the password, and that no error contains it, even if the server repeats it.
 func TestPasswordOfTheMoment(t *testing.T) {
 	passwords := []string{"old", "new"}
 	var requests int
@@ -58,7 +58,7 @@ func TestPasswordOfTheMoment(t *testing.T) {
 	}
 }
 
-// A password that is unavailable is no login.
+// TestNoPassword checks that no login is sent without a password.
 func TestNoPassword(t *testing.T) {
 	server, c, _ := connect(t, fake.Options{Username: "admin", Password: "open"}, Options{
 		Credentials: Credentials{Username: "admin"},
@@ -69,7 +69,7 @@ func TestNoPassword(t *testing.T) {
 	}
 }
 
-// What a status reports about a resource is checked before it becomes a path.
+// TestRefCheck checks that a resource of a status is validated before it becomes part of a path.
 func TestRefCheck(t *testing.T) {
 	for _, good := range []Ref{{"Chain", "", chainID}, {"Rule", chainID, ruleID}, {"PortLink", bPortID, ""}, {"IPv4MACPair", bridgeID, "10.1.0.2_ac-ca-ba-00-00-11"}} {
 		if err := good.Check(); err != nil {
@@ -83,7 +83,7 @@ func TestRefCheck(t *testing.T) {
 	}
 }
 
-// A write that the fence stops, and one that is wrong in itself, are distinguished.
+// TestKindsOfRejection checks that a fenced write and an invalid one can be distinguished.
 func TestKindsOfRejection(t *testing.T) {
 	_, c, _ := connect(t, fake.Options{}, Options{BeforeWrite: func() error { return errors.New("no Lease") }})
 	if err := c.Delete(t.Context(), Ref{Kind: "Chain", ID: chainID}); !IsFenced(err) || IsInvalid(err) || IsTransient(err) {

@@ -17,8 +17,8 @@ import (
 	fake "groundskeeper.io/groundskeeper/test/fakes/midonet"
 )
 
-// What is sent again: reads, replacements and deletions whenever the server is allowed to do better; a POST only when it cannot
-// have been worked on.
+// TestRetries checks which requests are retried: reads, replacements and deletions after any temporary error, a POST only if it
+// cannot have been processed.
 func TestRetries(t *testing.T) {
 	chain := Ref{Kind: "Chain", ID: chainID}
 	bridge := Resource{Ref: Ref{Kind: "Bridge", ID: bridgeID}, Body: []byte(`{"id":"` + bridgeID + `"}`)}
@@ -88,7 +88,7 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// A pause grows to its bound and is spread over its second half.
+// TestBackoff checks that the delay grows up to its limit and is spread over its second half.
 func TestBackoff(t *testing.T) {
 	c, err := New(Options{URL: "http://midonet", MinBackoff: time.Second, MaxBackoff: 5 * time.Second})
 	if err != nil {
@@ -106,7 +106,7 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-// A server that reports how long to wait is believed, up to the longest pause.
+// TestRetryAfter checks that Retry-After of a server is respected, up to the longest delay.
 func TestRetryAfter(t *testing.T) {
 	for header, want := range map[string]time.Duration{"1": time.Second, "100": 2 * time.Second, "x": 100 * time.Millisecond, "-1": 100 * time.Millisecond} {
 		web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -126,7 +126,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// Before each attempt at a write, and at writes only, BeforeWrite has the last word.
+// TestBeforeWrite checks that BeforeWrite is called before each attempt of a write, and only of writes, and can reject it.
 func TestBeforeWrite(t *testing.T) {
 	lost := errors.New("the lease is lost")
 	requests := 0
@@ -152,7 +152,7 @@ func TestBeforeWrite(t *testing.T) {
 	}
 }
 
-// A call ends with its time or its context, and reports so.
+// TestTimeout checks that a call ends with its timeout or its context, and reports which.
 func TestTimeout(t *testing.T) {
 	server, c, _ := connect(t, fake.Options{}, Options{Timeout: time.Millisecond, Attempts: 2})
 	if err := server.Inject(fake.Fault{Latency: time.Hour}); err != nil {

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// The typed bodies hold all that midonet-kube-controllers sends, in its spelling.
+// TestBodiesKeepEverything checks that the typed bodies have all fields that midonet-kube-controllers sends, with the same names.
 func TestBodiesKeepEverything(t *testing.T) {
 	for _, tc := range []struct{ kind, key, body string }{
 		{"TunnelZone", zoneID, `{"id":"` + zoneID + `","name":"DefaultTunnelZone","type":"vxlan"}`},
@@ -71,7 +71,7 @@ func TestNewResourceRejects(t *testing.T) {
 	}
 }
 
-// A body from the model is sent unchanged, fields that are not modelled included.
+// TestBodyIsKept checks that a body is sent unchanged, including unknown fields.
 func TestBodyIsKept(t *testing.T) {
 	body := `{"id":"` + bPortID + `", "type":"Bridge","vlanId":7}`
 	if r := resource(t, "Port", bridgeID, body); string(r.Body) != body {
@@ -79,7 +79,8 @@ func TestBodyIsKept(t *testing.T) {
 	}
 }
 
-// Whatever a Translation contains, it is rejected or becomes a resource whose path stays in its place.
+// FuzzNewResource checks that any content of a Translation is rejected or becomes a resource whose path cannot leave its
+// collection.
 func FuzzNewResource(f *testing.F) {
 	for _, k := range Kinds() {
 		f.Add(k.Name, bridgeID, `{"id":"`+chainID+`","type":"Bridge","hostId":"`+chainID+`","portId":"`+bPortID+`","peerId":"`+bPortID+`","macAddr":"0a:58:0a:01:00:05","ip":"10.0.0.1","mac":"0a:58:0a:01:00:05"}`)
@@ -101,7 +102,7 @@ func FuzzNewResource(f *testing.F) {
 	})
 }
 
-// Whatever a server responds to a login, there is an error or a token that fits into a header.
+// FuzzDecodeToken checks that any response to a login results in an error or in a token that is valid in a header.
 func FuzzDecodeToken(f *testing.F) {
 	f.Add([]byte(`{"key":"k","expires":"2026-07-02T20:09:01Z"}`))
 	f.Add([]byte(`{"key":"k","expires":1783022941000}`))
@@ -112,7 +113,7 @@ func FuzzDecodeToken(f *testing.F) {
 	})
 }
 
-// Whatever a server responds, its message is short, one line, valid, and without the secret.
+// FuzzMessage checks that the message of any response is short, valid, on one line, and without the secret.
 func FuzzMessage(f *testing.F) {
 	f.Add([]byte(`{"message":"token s3cret is bad","code":401}`))
 	f.Add([]byte("<html>\xff\n" + strings.Repeat("ä", 2000)))

@@ -28,7 +28,7 @@ func logins(s *fake.Server) int {
 	return n
 }
 
-// One login serves all, until the token is about to end or the server takes it no more.
+// TestTokens checks that one login serves all requests until the token expires or the server rejects it.
 func TestTokens(t *testing.T) {
 	clock := testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	server, c, _ := connect(t,
@@ -62,7 +62,7 @@ func TestTokens(t *testing.T) {
 	get(3)
 }
 
-// A rejected user is not tried again for a while, and no error has the password.
+// TestRejectedLogin checks that a rejected user is not retried for a while, and that no error contains the password.
 func TestRejectedLogin(t *testing.T) {
 	clock := testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	server, c, _ := connect(t, fake.Options{Username: "admin", Password: "open"}, Options{Credentials: Credentials{Username: "admin", Password: "s3cret"}})
@@ -82,7 +82,8 @@ func TestRejectedLogin(t *testing.T) {
 	}
 }
 
-// A login that the server is too busy for is tried again, for a POST too: nothing was sent yet.
+// TestBusyLogin checks that a login that failed because the server is busy is retried, also for a POST, because nothing was sent
+// yet.
 func TestBusyLogin(t *testing.T) {
 	server, c, _ := connect(t, fake.Options{Username: "admin", Password: "open"}, Options{Credentials: Credentials{Username: "admin", Password: "open"}})
 	if err := server.Inject(fake.Fault{Path: "/login", Status: 500, Times: 2}); err != nil {
@@ -93,7 +94,7 @@ func TestBusyLogin(t *testing.T) {
 	}
 }
 
-// A server that echoes secrets, or redirects the client, gets no secret.
+// TestSecretsStay checks that a server that echoes secrets, or redirects the client, does not obtain them.
 func TestSecretsStay(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the token was sent elsewhere") }))
 	defer elsewhere.Close()

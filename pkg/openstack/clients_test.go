@@ -30,7 +30,8 @@ func together(times int, do func() error) error {
 	return errors.Join(failures...)
 }
 
-// Keystone does not find an application credential that was deleted, as it does not find a wrong URL.
+// TestDeletedApplicationCredential checks that Keystone's response for a deleted application credential is distinguished from that
+// for a wrong URL, which is the same status.
 func TestDeletedApplicationCredential(t *testing.T) {
 	for name, c := range map[string]struct {
 		status int
@@ -55,7 +56,7 @@ func TestDeletedApplicationCredential(t *testing.T) {
 	}
 }
 
-// An application credential that is deleted while its token is used.
+// TestApplicationCredentialIsDeletedInUse covers an application credential that is deleted while its token is in use.
 func TestApplicationCredentialIsDeletedInUse(t *testing.T) {
 	s := newFake(t, fake.Options{})
 	c := connected(t, s)

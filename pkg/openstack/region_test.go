@@ -51,7 +51,7 @@ func TestRegionOf(t *testing.T) {
 	}
 }
 
-// In a cloud of two regions a Secret has to name one, and all services are then of that.
+// TestTwoRegions checks that, in a cloud of two regions, a Secret must name one, and that all services are of that region.
 func TestTwoRegions(t *testing.T) {
 	s := newFake(t, fake.Options{})
 	other := fake.New(fake.Options{Region: "RegionTwo", Keystone: s})

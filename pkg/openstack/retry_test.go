@@ -103,7 +103,7 @@ func TestRetriesAtTheWire(t *testing.T) {
 	}
 }
 
-// Each attempt at a change calls BeforeWrite, and none follows its error. Reads and logins do not.
+// TestBeforeWrite checks that each attempt of a change calls BeforeWrite and ends with its error, and that reads and logins do not.
 func TestBeforeWrite(t *testing.T) {
 	s := newFake(t, fake.Options{})
 	lost := errors.New("the lease is lost")

@@ -37,7 +37,8 @@ func TestParseEndpoint(t *testing.T) {
 	}
 }
 
-// The leader of a cluster is used, in whatever place it is listed, and another one once it is the leader no more.
+// TestClientUsesTheLeader checks that the leader of a cluster is used, whatever its position in the list, and another one when the
+// leader changes.
 func TestClientUsesTheLeader(t *testing.T) {
 	var second atomic.Bool
 	first := newPeer(t, func(method string, params []json.RawMessage) (any, any, bool) {
@@ -77,7 +78,7 @@ func TestClientUsesTheLeader(t *testing.T) {
 // isClosed reports whether there is no connection.
 func (c *Client) isClosed() bool { return c.current == nil }
 
-// Without a leader the error names each endpoint and its problem, and is remembered for a moment.
+// TestClientWithoutLeader checks that, without a leader, the error names each endpoint and its problem, and is cached briefly.
 func TestClientWithoutLeader(t *testing.T) {
 	follower := newPeer(t, member(false))
 	stranger := newPeer(t, func(method string, _ []json.RawMessage) (any, any, bool) {
@@ -103,7 +104,7 @@ func TestClientWithoutLeader(t *testing.T) {
 	}
 }
 
-// A server without the database _Server is one without a cluster.
+// TestClientOfOldServer checks that a server without the database _Server is used as a standalone one.
 func TestClientOfOldServer(t *testing.T) {
 	old := newPeer(t, func(method string, params []json.RawMessage) (any, any, bool) {
 		switch method {
@@ -140,7 +141,7 @@ func TestClientRepliesToProbes(t *testing.T) {
 	}
 }
 
-// A server that is silent loses its connection, and one that responds to probes keeps it.
+// TestClientProbes checks that the connection to a silent server is closed, and that to one that responds to probes is not.
 func TestClientProbes(t *testing.T) {
 	var silent atomic.Bool
 	probed := make(chan struct{}, 100)
@@ -163,7 +164,8 @@ func TestClientProbes(t *testing.T) {
 	within(t, ended)
 }
 
-// A call ends with its time, or with the connection; the next one has a new connection.
+// TestClientSurvivesServers checks that a call ends with its timeout or with the connection, and that the next one uses a new
+// connection.
 func TestClientSurvivesServers(t *testing.T) {
 	var silent atomic.Bool
 	arrived := make(chan struct{}, 10)
@@ -202,7 +204,7 @@ func TestClientSurvivesServers(t *testing.T) {
 	}
 }
 
-// Responses that are not understood are errors, and do not end the connection or the process.
+// TestClientOfStrangeServer checks that responses that cannot be parsed are errors, and end neither the connection nor the process.
 func TestClientOfStrangeServer(t *testing.T) {
 	for name, tc := range map[string]struct {
 		result, failure any
@@ -230,7 +232,8 @@ func TestClientOfStrangeServer(t *testing.T) {
 	}
 }
 
-// A monitor continues after the last transaction that it saw. It is notified of changes that it may have missed.
+// TestMonitorContinues checks that a monitor continues after the last observed transaction, and that the caller is notified if
+// changes may have been missed.
 func TestMonitorContinues(t *testing.T) {
 	requested := make(chan string, 10)
 	known := true
@@ -281,7 +284,7 @@ func TestMonitorContinues(t *testing.T) {
 	}
 }
 
-// A server that does not know monitor_cond_since has monitor_cond.
+// TestMonitorOfOldServer checks that monitor_cond is used with a server that lacks monitor_cond_since.
 func TestMonitorOfOldServer(t *testing.T) {
 	p := newPeer(t, member(true))
 	c := connect(t, Options{Endpoints: []Endpoint{p.endpoint(t)}})

@@ -97,7 +97,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// What cannot be found out is an error; what is not served is nothing.
+// TestFindWithoutResponses checks that a failed lookup is an error, and that a kind that is not served is not.
 func TestFindWithoutResponses(t *testing.T) {
 	objects := []runtime.Object{validating(&admissionregistrationv1.ParamKind{APIVersion: "v1", Kind: "ConfigMap"}, nil), bound("limits", true, nil)}
 	away := errors.New("kube-apiserver is unavailable")

@@ -43,7 +43,8 @@ func service(namespace, name string) *corev1.Service {
 	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: map[string]string{"big": "x"}, Labels: map[string]string{"app": "web"}}}
 }
 
-// Only what is requested is kept, of some namespaces, until the context ends; then nothing runs any more.
+// TestInformers checks that only requested objects of some namespaces are cached until the context ends, and that nothing runs
+// afterwards.
 func TestInformers(t *testing.T) {
 	client := fake.NewClientset(service("a", "one"), service("b", "two"), service("c", "three"))
 	byApp := func(s *corev1.Service) string { return s.Labels["app"] }

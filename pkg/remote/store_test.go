@@ -49,7 +49,7 @@ func versioned(name, version, app string) *corev1.Service {
 	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, ResourceVersion: version, Labels: map[string]string{"app": app}}}
 }
 
-// The handlers are notified of what has changed and nothing else, whether a watch or a listing shows it.
+// TestStoreNotifies checks that handlers are notified of changes only, whether they come from a watch or a list.
 func TestStoreNotifies(t *testing.T) {
 	informers, filled, notified := watched(t)
 	for _, step := range []struct {
@@ -81,7 +81,7 @@ func TestStoreNotifies(t *testing.T) {
 	}
 }
 
-// The index has what is there, and not what was.
+// TestStoreIndex checks that the index has the current objects only.
 func TestStoreIndex(t *testing.T) {
 	informers, filled, _ := watched(t)
 	names := func(app string) []string {
@@ -112,7 +112,8 @@ func TestStoreIndex(t *testing.T) {
 	}
 }
 
-// What is packed comes back unchanged, each time as a dedicated object, and a listing is packed as it comes.
+// TestPack checks that a packed object is unpacked unchanged, as a new object each time, and that a list is packed while it is
+// read.
 func TestPack(t *testing.T) {
 	informers, filled, _ := watched(t)
 	want := versioned("a", "1", "x")

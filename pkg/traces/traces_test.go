@@ -22,7 +22,7 @@ const (
 	remoteSpan  = "00f067aa0ba902b7"
 )
 
-// A request of a user continues the trace that the aggregator names, and no other trace.
+// TestContinuing checks that a request continues the trace of the aggregator, and no other trace.
 func TestContinuing(t *testing.T) {
 	for name, tc := range map[string]struct {
 		traceparent bool

@@ -112,7 +112,7 @@ func TestKnown(t *testing.T) {
 	})
 }
 
-// A list, of which the reflector has kept entries already, takes the place of all that was known.
+// TestReplace checks that a list from the reflector replaces all entries, including those that it has delivered already.
 func TestReplace(t *testing.T) {
 	s := newStore(followed())
 	if err := s.Add(kluster("mail", "1.36.0")); err != nil {

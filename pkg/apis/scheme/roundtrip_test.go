@@ -44,12 +44,12 @@ func fuzzers(serializer.CodecFactory) []any {
 	}
 }
 
-// What the server does: hub → version → JSON or protobuf → version → hub.
+// TestRoundTrip checks the conversions of the server: hub → version → JSON or protobuf → version → hub.
 func TestRoundTrip(t *testing.T) {
 	roundtrip.RoundTripProtobufTestForScheme(t, newServerScheme(t), fuzzers)
 }
 
-// What a typed client does: version → JSON or protobuf → version.
+// TestRoundTripOfClients checks the conversions of a typed client: version → JSON or protobuf → version.
 func TestRoundTripOfClients(t *testing.T) {
 	scheme := newScheme(t)
 	codecs := serializer.NewCodecFactory(scheme)
@@ -57,7 +57,8 @@ func TestRoundTripOfClients(t *testing.T) {
 	roundtrip.RoundTripExternalTypes(t, scheme, codecs, filler, nil)
 }
 
-// What kubectl and the garbage collector do: version → JSON or CBOR → unstructured → JSON or CBOR → version.
+// TestRoundTripToUnstructured checks the conversions of kubectl and the garbage collector: version → JSON or CBOR → unstructured →
+// JSON or CBOR → version.
 func TestRoundTripToUnstructured(t *testing.T) {
 	scheme := newScheme(t)
 	direct := sets.New[schema.GroupVersionKind]()
@@ -67,7 +68,7 @@ func TestRoundTripToUnstructured(t *testing.T) {
 	roundtrip.RoundtripToUnstructured(t, scheme, fuzzers, nil, direct)
 }
 
-// The conversions of a manifest: version → YAML → version.
+// TestRoundTripOfYAML checks the conversions of a manifest: version → YAML → version.
 func TestRoundTripOfYAML(t *testing.T) {
 	scheme := newScheme(t)
 	codecs := serializer.NewCodecFactory(scheme)

@@ -20,7 +20,7 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// What reaches the library of what is applied: members in the form in which they are stored, and everything else unchanged.
+// TestHandler checks that members are passed to the library in the form in which they are stored, and everything else unchanged.
 func TestHandler(t *testing.T) {
 	const head = "apiVersion: core.gardener.cloud/v1beta1\nkind: Project\n"
 	projects := request.RequestInfo{Verb: "patch", APIGroup: "core.gardener.cloud", Resource: "projects"}

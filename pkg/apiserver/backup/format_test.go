@@ -51,7 +51,7 @@ func sealed(lines ...string) []byte {
 	return fmt.Appendf(data, `{"end":{"objects":%d,"sha256":%q}}`+"\n", len(lines)-1, hex.EncodeToString(sum[:]))
 }
 
-// What was written is read; without one byte of it, or with another one in its place, nothing is.
+// TestRoundTripOfFiles checks that a written file can be read, and that one with a missing or changed byte cannot.
 func TestRoundTripOfFiles(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		texts := rapid.SliceOfN(rapid.String(), 0, 8).Draw(r, "objects")

@@ -80,7 +80,7 @@ func TestExpire(t *testing.T) {
 	}
 }
 
-// What killed exports left behind is deleted, and nothing else: another export may be writing still.
+// TestTidy checks that the files of killed exports are deleted, and no others, because another export may be in progress.
 func TestTidy(t *testing.T) {
 	directory, now := t.TempDir(), time.Now()
 	old, stopped, fresh := NameAt(now.Add(-9*time.Hour))+partial, NameAt(now.Add(-61*time.Minute))+partial, NameAt(now)+partial

@@ -171,7 +171,7 @@ func (w *world) want(headers map[string]string, user string, verifications, veri
 	}
 }
 
-// Whatever comes, twice, the responses are the library's.
+// TestRespondsLikeTheLibrary checks that the responses to any sequence of requests are those of the library.
 func TestRespondsLikeTheLibrary(t *testing.T) {
 	w := newWorld(t)
 	later := time.Now().Add(time.Hour)
@@ -255,7 +255,8 @@ func TestExpiryInvalidatesCachedCertificate(t *testing.T) {
 	w.want(nil, "alice", 1, 3, alice)
 }
 
-// A token is checked each time, and who has it is not taken for the owner of the certificate afterwards.
+// TestTokensAreNotRemembered checks that a token is checked each time, and that its user is not mistaken for the owner of the
+// certificate afterwards.
 func TestTokensAreNotRemembered(t *testing.T) {
 	w := newWorld(t)
 	stranger := newCA(t, "others").client(t, "mallory", time.Now().Add(time.Hour))
@@ -272,7 +273,8 @@ func TestTokensAreNotRemembered(t *testing.T) {
 	}
 }
 
-// What a certificate is accepted for together with another one, it is not alone.
+// TestChainsAreNotRemembered checks that a certificate that was accepted with an intermediate certificate is not accepted without
+// it.
 func TestChainsAreNotRemembered(t *testing.T) {
 	w := newWorld(t)
 	later := time.Now().Add(time.Hour)

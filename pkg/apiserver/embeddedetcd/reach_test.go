@@ -13,7 +13,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// An etcd is reached while a process runs it and while none does, with a path of any length, and none is made.
+// TestReach checks that an etcd is reachable whether or not a process runs it, with a path of any length, and that none is created.
 func TestReach(t *testing.T) {
 	for name, dir := range map[string]string{
 		"short": filepath.Join(t.TempDir(), "d"),

@@ -91,7 +91,7 @@ func TestDataSurvivesARestartAndAMove(t *testing.T) {
 	}
 }
 
-// A new store that serves and cannot report its version is an error in etcd's log, and there is nothing to do about it.
+// TestNewStoreHasAVersion checks that a new store has a version. Otherwise etcd logs an error that has no remedy.
 func TestNewStoreHasAVersion(t *testing.T) {
 	s, err := Start(t.Context(), Config{Dir: t.TempDir(), UnsafeNoFsync: true, batchInterval: time.Hour})
 	if err != nil {

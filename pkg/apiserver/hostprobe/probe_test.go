@@ -137,7 +137,8 @@ func TestProbeOfAHostThatFails(t *testing.T) {
 	}
 }
 
-// The last attempt ends with the time there is, and only reports so; the reason is that of the one before.
+// TestProbeReportsTheLastProblem checks that the reported reason is that of the last complete attempt, because the very last one
+// only reports the timeout.
 func TestProbeReportsTheLastProblem(t *testing.T) {
 	down := errors.New("connection refused")
 	host := newHost(kubernetes136())

@@ -140,7 +140,7 @@ func TestRejectOpen(t *testing.T) {
 	}
 }
 
-// A server that has no storage yet decides nothing.
+// TestStartingServer checks that a server without storage makes no decision.
 func TestStartingServer(t *testing.T) {
 	s := &Server{}
 	if _, err := s.allowsAny(t.Context(), on(as("root"), "list", "")); err == nil {

@@ -84,7 +84,8 @@ func TestAllows(t *testing.T) {
 	}
 }
 
-// A list has exactly what get allows: the field of the watch cache and the decision agree.
+// TestReadersAreThoseWhoMayGet checks that a list has exactly the Projects that get allows: the field of the watch cache and the
+// decision agree.
 func TestReadersAreThoseWhoMayGet(t *testing.T) {
 	projects := []*gardenerv1beta1.Project{
 		{ObjectMeta: metav1.ObjectMeta{Name: "without"}},
@@ -107,7 +108,7 @@ func TestReadersAreThoseWhoMayGet(t *testing.T) {
 	}
 }
 
-// A name with the end of a subject in it would be several subjects.
+// TestReadersCannotBeInjected checks that a name that contains the separator of subjects does not yield several subjects.
 func TestReadersCannotBeInjected(t *testing.T) {
 	field := fields.Set{readersField: readers(newProject("dev", member("User", "mallory"+end+groupToken(user.AllAuthenticated))))}
 	if readableBy(as("zoe"), nil).Matches(field) {

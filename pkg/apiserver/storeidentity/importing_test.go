@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// No server serves a store that is being filled. Afterwards every server does, because the cluster knows it then.
+// TestImport checks that no server serves a store during an import, and that all servers do afterwards, because the cluster has
+// recorded it.
 func TestImport(t *testing.T) {
 	w := newWorld(t)
 	w.host.set(&Record{ID: "lost", Revision: 1 << 40})
@@ -81,7 +82,7 @@ func TestImportInterruptedAtItsEnd(t *testing.T) {
 	}
 }
 
-// An import does not begin in a store that has anything, whatever key it is.
+// TestImportNeedsAnEmptyStore checks that an import into a store that has any key is rejected.
 func TestImportNeedsAnEmptyStore(t *testing.T) {
 	for name, key := range map[string]string{"a Project": project, "a claim": prefix + "/claims/x", "of a later version": prefix + "/zzz/x", "beside": prefix + "/storefront"} {
 		t.Run(name, func(t *testing.T) {
@@ -144,7 +145,7 @@ func TestImportWithoutCluster(t *testing.T) {
 	}
 }
 
-// A server that serves the empty store ends when an import begins.
+// TestImportEndsTheServer checks that a server of the empty store exits when an import begins.
 func TestImportEndsTheServer(t *testing.T) {
 	w := newWorld(t)
 	record, err := Verify(t.Context(), w.config())

@@ -147,7 +147,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// A name that only begins like a renamed field is another field.
+// TestPlace checks that a field whose name only begins with that of a renamed field is another field.
 func TestPlace(t *testing.T) {
 	file, err := Decode([]byte(head + "logLevel: info\n"))
 	if err != nil {

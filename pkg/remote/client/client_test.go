@@ -60,8 +60,8 @@ func newServer(t *testing.T, contentType string) (*fixedServer, *Client) {
 	return server, c
 }
 
-// Each kind is where the API has it, each verb is what the API means by it, and what comes back is what was sent, in
-// both forms.
+// TestRequests checks that each kind has the correct path and each verb the correct request, and that objects are read as
+// sent, in both encodings.
 func TestRequests(t *testing.T) {
 	meta := metav1.ObjectMeta{Namespace: "shop", Name: "web", ResourceVersion: "7", UID: "u"}
 	ctx := t.Context()
@@ -110,7 +110,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// The conditions of a deletion reach the server, and its rejection the caller.
+// TestDelete checks that the preconditions of a deletion are sent, and that a rejection is returned.
 func TestDelete(t *testing.T) {
 	server, c := newServer(t, runtime.ContentTypeJSON)
 	server.status, server.response = http.StatusConflict, &metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonConflict, Code: http.StatusConflict}

@@ -101,7 +101,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// The index follows what others write.
+// TestValidateFollows checks that the index is updated with the writes of other clients.
 func TestValidateFollows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())

@@ -13,7 +13,8 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// Handing over is the owner's right. What the server does with roles because of it is no change of members.
+// TestNeedsToHandOver checks that the owner may hand over a Project without a verb, and that the resulting changes of roles by the
+// server are not considered changes of members.
 func TestNeedsToHandOver(t *testing.T) {
 	ofGroup := func(p *gardenerv1beta1.Project) { p.Spec.Owner = new(group("auditors")) }
 	ofAccount := func(p *gardenerv1beta1.Project) { p.Spec.Owner = new(account("boss")) }

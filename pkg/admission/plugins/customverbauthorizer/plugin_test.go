@@ -52,7 +52,7 @@ func judging(r *verbDecisions) *Plugin {
 	return plugin
 }
 
-// Every verb that is needed is reviewed: one does not substitute for another, in any order.
+// TestValidate checks that every required verb is reviewed, in any order, and that one does not substitute for another.
 func TestValidate(t *testing.T) {
 	members, whitelist := with(human("bob"), "viewer"), whitelisted()
 	for _, tc := range []struct {
@@ -119,7 +119,8 @@ func TestValidateCreation(t *testing.T) {
 	}
 }
 
-// When the authorizer fails, nothing is changed; an allowance counts though it comes with an error.
+// TestValidateWhenTheAuthorizerFails checks that nothing is changed if the authorizer fails, and that an allowed decision is used
+// even if it has an error.
 func TestValidateWhenTheAuthorizerFails(t *testing.T) {
 	project := stored()
 	with(human("bob"), "viewer")(project)

@@ -94,7 +94,8 @@ func TestValidateNeedsASecondPerson(t *testing.T) {
 	}
 }
 
-// A confirmation alone does not do while it is not known whether a second person is needed.
+// TestValidateWhenProjectsAreNotKnown checks that a confirmation does not suffice while it is unknown whether a second person is
+// required.
 func TestValidateWhenProjectsAreNotKnown(t *testing.T) {
 	plugin, client := serving()
 	client.PrependReactor("list", "projects", func(clienttesting.Action) (bool, runtime.Object, error) {

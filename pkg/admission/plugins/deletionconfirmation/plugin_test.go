@@ -80,7 +80,7 @@ func TestValidateNeedsTheConfirmation(t *testing.T) {
 	}
 }
 
-// What is being deleted already, and what is not guarded, passes.
+// TestValidateLeavesOthersAlone checks that objects that are being deleted already, or are not guarded, are not checked.
 func TestValidateLeavesOthersAlone(t *testing.T) {
 	now := metav1.Now()
 	deleting := &kubernikusv1.Kluster{ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: "garden-dev", DeletionTimestamp: &now}}

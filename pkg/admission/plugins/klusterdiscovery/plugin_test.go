@@ -123,7 +123,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// When the authorizer fails, nothing is announced; an allowance counts though it comes with an error.
+// TestValidateWhenTheAuthorizerFails checks that nothing is announced if the authorizer fails, and that an allowed decision is used
+// even if it has an error.
 func TestValidateWhenTheAuthorizerFails(t *testing.T) {
 	update := write(kluster(&kubernikusv1.DiscoverySpec{Enabled: true}), kluster(nil), klusters, "")
 	down := &namespaceDecisions{err: errors.New("kube-apiserver is unavailable")}

@@ -172,7 +172,7 @@ func TestOtherResourcesPass(t *testing.T) {
 	}
 }
 
-// Unknown is not allowed, and not forbidden either.
+// TestUnknownDecision checks that an unknown decision is neither allowed nor forbidden.
 func TestUnknownDecision(t *testing.T) {
 	object, old := metav1.ObjectMeta{Name: "web"}, metav1.ObjectMeta{Name: "web", Finalizers: []string{"gardener"}}
 	away := errors.New("kube-apiserver is unavailable")

@@ -40,7 +40,7 @@ func project(l labels) runtime.Object {
 	return &gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: "dev", Labels: l}}
 }
 
-// What needs the verb: to set, to change or to remove a guarded label, at creation and afterwards.
+// TestValidate checks that setting, changing or removing a guarded label requires the verb, at creation and afterwards.
 func TestValidate(t *testing.T) {
 	for name, test := range map[string]struct {
 		create        bool

@@ -103,7 +103,7 @@ func TestOccupants(t *testing.T) {
 	}
 }
 
-// A kind that was served and is not any more has objects still.
+// TestAKindThatDisappears checks that a kind that is no longer served may still have objects.
 func TestAKindThatDisappears(t *testing.T) {
 	a := api{kubernikus: resources("klusters"), kubernikus + "/namespaces/n/klusters": objects()}
 	contents := contentsOf(t, a)

@@ -137,7 +137,7 @@ func TestReview(t *testing.T) {
 	}
 }
 
-// What cannot be checked passes, with a warning.
+// TestReviewFailsOpen checks that a request that cannot be checked is allowed with a warning.
 func TestReviewFailsOpen(t *testing.T) {
 	for name, tc := range map[string]struct {
 		limits []v1alpha1.ResourceLimit

@@ -35,7 +35,8 @@ func defaulted(t *testing.T) *v1alpha1.ControllerManagerConfiguration {
 	return config
 }
 
-// Consumers dereference what they find, and a printed null would have no meaning.
+// TestDefaultsLeaveNothingNil checks that no field is nil, because consumers dereference the fields, and a printed null would have
+// no meaning.
 func TestDefaultsLeaveNothingNil(t *testing.T) {
 	config := defaulted(t)
 	own := reflect.TypeOf(*config).PkgPath()

@@ -65,7 +65,7 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// What a caller does to the roles that it was given, or gave, must not reach the member.
+// TestRolesAreNotShared checks that changes to the roles that a caller passed or received do not affect the member.
 func TestRolesAreNotShared(t *testing.T) {
 	member := ProjectMember{Role: "admin", Roles: []string{"uam", "viewer"}}
 	_ = append(member.AllRoles()[:1], "x", "y")

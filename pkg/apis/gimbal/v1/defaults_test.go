@@ -26,7 +26,7 @@ func decode(t *testing.T, manifest string) *DiscoveryBackend {
 	return object.(*DiscoveryBackend)
 }
 
-// The two examples of Gimbal's design, with the kind that it defines.
+// TestDecodeDefaults covers the two examples of Gimbal's design, with the kind that it defines.
 func TestDecodeDefaults(t *testing.T) {
 	const header = "apiVersion: gimbal.heptio.com/v1\nkind: DiscoveryBackend\n"
 	for _, tc := range []struct {

@@ -181,7 +181,8 @@ func TestDefaultNames(t *testing.T) {
 	}
 }
 
-// By the names of spec.cloudProvider things are deleted: only those count that a client set.
+// TestNamesSetByClients checks that only the names of spec.cloudProvider that a client set are used, because objects are deleted by
+// them.
 func TestNamesSetByClients(t *testing.T) {
 	own := func(fields string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Name: "demo-acc", ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "status"}, {Manager: "kubectl", FieldsV1: metav1.NewFieldsV1(fields)}}}
