@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The pods of a network have dedicated addresses, each in the range of the node it runs on.
+// TestPodAddresses checks that the pods of a network have distinct addresses, each in the range of its node.
 func TestPodAddresses(t *testing.T) {
 	seen := map[string]bool{}
 	for i := range 20000 {

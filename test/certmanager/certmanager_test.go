@@ -277,7 +277,7 @@ func (w *world) trust(count int) {
 	})
 }
 
-// cert-manager makes the certificates, replaces them, and replaces the CA, without a request that fails.
+// TestCertManager checks that cert-manager issues and renews the certificates and replaces the CA without a failed request.
 func TestCertManager(t *testing.T) {
 	w := newWorld(t)
 	w.kubectl("", "apply", "--server-side", "-f", w.binary("cert-manager-crds"))

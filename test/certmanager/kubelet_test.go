@@ -99,7 +99,7 @@ func project(dir string, version int, files map[string][]byte) error {
 	return os.RemoveAll(filepath.Join(dir, old))
 }
 
-// The directory is at every moment one version of the Secret.
+// TestProject checks that the directory always contains exactly one version of the Secret.
 func TestProject(t *testing.T) {
 	dir := t.TempDir()
 	for version, content := range []string{"a", "b", "c"} {

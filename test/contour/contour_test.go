@@ -128,8 +128,8 @@ func (w *world) receive(what string, services map[string]bool) dump {
 	})
 }
 
-// While a backend is in maintenance no route sends it anything, and everything else continues; afterwards Contour serves exactly
-// what it served before; and when the backend has been deleted, every route is valid without it.
+// TestContourConfiguration checks that no route sends requests to a backend in maintenance while all others are unchanged, that
+// Contour serves exactly the earlier configuration afterwards, and that every route is valid after the backend was deleted.
 func TestContourConfiguration(t *testing.T) {
 	w, all := newWorld(t), examples()
 	var backends []*gimbalv1.DiscoveryBackend

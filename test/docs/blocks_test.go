@@ -23,7 +23,7 @@ const notRun = 61
 // path is a file of the repository in a command.
 var path = regexp.MustCompile(`\b(?:artifacts|charts|hack|test)/[\w./-]+`)
 
-// Each block of commands is sound shell, names files that exist, and is run or has a reason why it is not.
+// TestCommands checks that each block of commands is valid shell, names existing files, and either runs or has a reason why not.
 func TestCommands(t *testing.T) {
 	pages, err := blocks.Pages(root)
 	if err != nil {

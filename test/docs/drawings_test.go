@@ -34,7 +34,8 @@ type drawing struct {
 // glyphWidth is how wide a character is, as a part of the size of its font: an average of the sans-serif fonts of browsers.
 const glyphWidth = 0.52
 
-// In each drawing a label lies within a box or beside it, never across its border, and there are colours for dark pages.
+// TestDrawings checks that each label of a drawing lies inside or outside of a box, never across its border, and that there are
+// colors for dark pages.
 func TestDrawings(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(root, "docs", "drawings", "*.svg"))
 	if err != nil || len(files) == 0 {

@@ -48,7 +48,8 @@ func TestWorkflows(t *testing.T) {
 	}
 }
 
-// What the configuration of Renovate names exists: a rule about a module that was moved would have no effect.
+// TestRenovate checks that everything that the configuration of Renovate names exists, because a rule about a moved module would
+// have no effect.
 func TestRenovate(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join(root, "renovate.json"))
 	if err != nil {

@@ -26,7 +26,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 )
 
-// A pod is killed, and one deleted: the next one writes nothing, because nothing changed.
+// TestKilledPod checks that, after a pod is killed or deleted, its successor writes nothing.
 func TestKilledPod(t *testing.T) {
 	t.Parallel()
 	b := newBackend(t, "killed", "killed-user")
@@ -81,7 +81,7 @@ func processOf(t *testing.T, container string) int {
 	return 0
 }
 
-// A backend is deleted with all that was created for it, and nothing else is deleted.
+// TestDeletion checks that a backend is deleted with all its objects, and nothing else.
 func TestDeletion(t *testing.T) {
 	t.Parallel()
 	b := newBackend(t, "deleted", "deleted-user")
@@ -132,7 +132,7 @@ func TestDeletion(t *testing.T) {
 	})
 }
 
-// The examples work as shipped, with a Secret of the name that they give.
+// TestExamples checks that the examples work unchanged with a Secret of the documented name.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	b := &backend{in: here, name: "kubernetes001", namespace: "example-apps"}
@@ -154,7 +154,7 @@ func TestExamples(t *testing.T) {
 	here.kubectl(t, "delete", "-f", "../../artifacts/examples/discoverybackends.yaml", "--timeout=60s")
 }
 
-// Discoverers run where pods may have no privileges; that nothing else would run there is what makes it a test.
+// TestRestricted checks that discoverers run in a namespace with the restricted profile, in which privileged pods are rejected.
 func TestRestricted(t *testing.T) {
 	t.Parallel()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: adminNamespace, Name: "ordinary"}}

@@ -21,7 +21,7 @@ import (
 	"groundskeeper.io/groundskeeper/test/audit"
 )
 
-// A backend is created, discovered, and given other credentials while it works.
+// TestRotation checks that a backend is created, discovered, and gets new credentials while it is in use.
 func TestRotation(t *testing.T) {
 	t.Parallel()
 	b := newBackend(t, "rotated", "rotated-first")
@@ -117,7 +117,7 @@ func (b *backend) observe(t *testing.T) (seen func() (unready int, holders []str
 	}
 }
 
-// Secrets that cannot be used do not stop a discoverer that works.
+// TestUnusableSecrets checks that unusable Secrets do not stop a running discoverer.
 func TestUnusableSecrets(t *testing.T) {
 	t.Parallel()
 	b := newBackend(t, "refused", "refused-user")

@@ -40,7 +40,7 @@ func examples(t *testing.T) map[string]metav1.ObjectMeta {
 	return pods
 }
 
-// Backups reach the etcd that Groundskeeper installs, and no client takes them for a server of Groundskeeper.
+// TestBackupsReachEtcd checks that backups reach the installed etcd, and that no client mistakes them for an API server.
 func TestBackupsReachEtcd(t *testing.T) {
 	i := render(t, "high-availability")
 	for name, pod := range examples(t) {
@@ -103,7 +103,8 @@ func matches(t *testing.T, selector *metav1.LabelSelector, pod map[string]string
 	return chooses.Matches(labels.Set(pod))
 }
 
-// Without etcd an API server is not ready. A restart of it mends nothing, and adds the time until kubelet starts it again.
+// TestAPIServerLivesWithoutEtcd checks that an API server without etcd is not ready but live, because a restart would not help and
+// would add the delay until kubelet restarts it.
 func TestAPIServerLivesWithoutEtcd(t *testing.T) {
 	for _, overlay := range []string{"high-availability", "external-etcd", "single-replica"} {
 		container := render(t, overlay).workload(t, apiserver).template.Spec.Containers[0]

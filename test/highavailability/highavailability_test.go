@@ -19,7 +19,7 @@ const (
 	etcd      = "groundskeeper-etcd"
 )
 
-// Every object that another one refers to exists, and everything that runs may lose one pod.
+// TestReplicas checks that every referenced object exists, and that every workload tolerates the loss of one pod.
 func TestReplicas(t *testing.T) {
 	for overlay, replicas := range map[string]map[string]int32{
 		"high-availability": {apiserver: 2, manager: 2, etcd: 3},
@@ -172,7 +172,7 @@ func probed(t *testing.T, w workload) {
 	}
 }
 
-// The members of etcd and the API servers name each other unchanged.
+// TestEtcdMembers checks that the members of etcd and the API servers use the same names.
 func TestEtcdMembers(t *testing.T) {
 	i := render(t, "high-availability")
 	member, service := i.workload(t, etcd), i.services[i.etcd.Spec.ServiceName]
@@ -257,7 +257,7 @@ func mounted(t *testing.T, w workload, secret string, files ...string) {
 	}
 }
 
-// An etcd of one's own takes two Secrets and no edit.
+// TestExternalEtcd checks that an external etcd requires two Secrets and no other change.
 func TestExternalEtcd(t *testing.T) {
 	i := render(t, "external-etcd")
 	server := i.workload(t, apiserver)

@@ -26,7 +26,8 @@ import (
 	"groundskeeper.io/groundskeeper/test/claimcheck"
 )
 
-// Concurrent creations that want one namespace, through two servers and by every way to create: one wins.
+// TestNamespaceIsClaimedOnce checks that exactly one of several concurrent creations with the same namespace succeeds, through two
+// servers and with all kinds of requests.
 func TestNamespaceIsClaimedOnce(t *testing.T) {
 	clients := []*versioned.Clientset{client(t, 0, asJSON), client(t, 1, asProtobuf)}
 	base := name(t, "race-")
@@ -71,7 +72,8 @@ func createProject(ctx context.Context, c *versioned.Clientset, way int, name, n
 	return err
 }
 
-// Names of backends exclude those above and below them, in all namespaces: one of {eu, eu-east, eu-east-1, eu} wins.
+// TestBackendNamesExcludePrefixes checks that names of backends exclude their dash-separated prefixes in all namespaces: exactly
+// one of {eu, eu-east, eu-east-1, eu} is created.
 func TestBackendNamesExcludePrefixes(t *testing.T) {
 	clients := []*versioned.Clientset{client(t, 0, asProtobuf), client(t, 1, asJSON)}
 	base := name(t, "us")
@@ -116,7 +118,7 @@ func backend(name string) *gimbalv1.DiscoveryBackend {
 	return &gimbalv1.DiscoveryBackend{ObjectMeta: created(name), Cluster: gimbalv1.Cluster{Type: gimbalv1.BackendKubernetes, Secret: "credentials"}}
 }
 
-// A claim is held until the transaction that deletes the object, and no longer.
+// TestClaimIsHeldUntilDeletion checks that a reservation lasts until the transaction that deletes the object, and no longer.
 func TestClaimIsHeldUntilDeletion(t *testing.T) {
 	ctx, projects := t.Context(), client(t, 0, asJSON).GardenerV1beta1().Projects()
 	first, second := name(t, "held-"), name(t, "next-")

@@ -60,7 +60,8 @@ var kinds = []struct {
 	},
 }
 
-// Each kind: create, watch, change, status, replace of the bare manifest, delete.
+// TestEachKindLivesAndDies runs the lifecycle of each kind: create, watch, change, status, replacement by the original manifest,
+// delete.
 func TestEachKindLivesAndDies(t *testing.T) {
 	for _, kind := range kinds {
 		t.Run(kind.resource.Resource, func(t *testing.T) {
@@ -151,7 +152,7 @@ func readyOf(o *unstructured.Unstructured) string {
 	return ""
 }
 
-// A manifest that is applied twice writes once: nothing that the server sets belongs to the applier.
+// TestApplyIsIdempotent checks that applying a manifest twice writes once, because the applier owns no field that the server sets.
 func TestApplyIsIdempotent(t *testing.T) {
 	for _, kind := range kinds {
 		t.Run(kind.resource.Resource, func(t *testing.T) {
@@ -173,8 +174,8 @@ func TestApplyIsIdempotent(t *testing.T) {
 	}
 }
 
-// Managers who apply the same manifest do not conflict, whatever the server adds to its members or spells in another way than the
-// manifest does. One who does not agree is reported so.
+// TestApplyOfAgreeingManagers checks that managers that apply the same manifest do not conflict, although the server adds members
+// and normalizes values, and that a real difference is reported as a conflict.
 func TestApplyOfAgreeingManagers(t *testing.T) {
 	projects := objectsOf(t, 0, gardenerv1beta1.SchemeGroupVersion.WithResource("projects"), "")
 	for about, spec := range map[string]string{
@@ -209,7 +210,7 @@ func TestApplyOfAgreeingManagers(t *testing.T) {
 	}
 }
 
-// JSON and protobuf return the same.
+// TestProtobufAndJSONAgree checks that JSON and protobuf return the same objects.
 func TestProtobufAndJSONAgree(t *testing.T) {
 	ctx := t.Context()
 	project := &gardenerv1beta1.Project{ObjectMeta: created(name(t, "codec")), Spec: gardenerv1beta1.ProjectSpec{Description: new("both")}}

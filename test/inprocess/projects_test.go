@@ -17,8 +17,8 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// Server-side apply of roles: what was removed from the manifest has been deleted. With a keyed list of members an old role would
-// stay behind in `role`, which no applier owns.
+// TestAppliedRolesReplaceOldOnes checks that server-side apply removes roles that are no longer in the manifest. With a keyed list
+// of members an old role would remain in `role`, which no applier owns.
 func TestAppliedRolesReplaceOldOnes(t *testing.T) {
 	projects := client(t, 0, asJSON).GardenerV1beta1().Projects()
 	object := name(t, "roles")
@@ -51,7 +51,8 @@ func TestAppliedRolesReplaceOldOnes(t *testing.T) {
 	}
 }
 
-// What the server decided survives a replaced and an applied manifest that lacks it.
+// TestServerChoicesSurviveAReplacedManifest checks that fields that the server set survive a replaced or applied manifest without
+// them.
 func TestServerChoicesSurviveAReplacedManifest(t *testing.T) {
 	ctx, projects := t.Context(), client(t, 0, asJSON).GardenerV1beta1().Projects()
 	owner := rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "olivia"}
@@ -79,7 +80,7 @@ func TestServerChoicesSurviveAReplacedManifest(t *testing.T) {
 	}
 }
 
-// The namespace selects a Project, from the watch cache and from etcd.
+// TestProjectsAreSelectedByNamespace checks that Projects can be selected by their namespace, in the watch cache and in etcd.
 func TestProjectsAreSelectedByNamespace(t *testing.T) {
 	ctx, projects := t.Context(), client(t, 0, asProtobuf).GardenerV1beta1().Projects()
 	made, err := projects.Create(ctx, &gardenerv1beta1.Project{ObjectMeta: created(name(t, "sel"))}, metav1.CreateOptions{})

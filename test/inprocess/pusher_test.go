@@ -98,8 +98,8 @@ func isSynced(t *testing.T, translations typedmidonetv1.TranslationInterface, na
 	return tr.Status.ObservedGeneration == tr.Generation && meta.IsStatusConditionTrue(tr.Status.Conditions, midonetv1.ConditionSynced)
 }
 
-// The pusher in a manager: what Translations want lands, shrinks, is repaired on demand, costs nothing after a restart, and is
-// deleted.
+// TestPusher runs the pusher in a manager: resources of Translations are created, removed, repaired on demand, not written after a
+// restart, and deleted.
 func TestPusher(t *testing.T) {
 	backend := fake.New(fake.Options{})
 	web := httptest.NewServer(backend)

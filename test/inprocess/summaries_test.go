@@ -21,8 +21,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/apiserver"
 )
 
-// A server that starts summarizes the objects that an earlier version stored without a summary, or with another one, and writes
-// no other object: "a" would be written first.
+// TestStartSummarizesStoredObjects checks that a starting server writes the stored objects that have no summary or another one, and
+// no others.
 func TestStartSummarizesStoredObjects(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -26,7 +26,8 @@ func chains(letters string) []midonetv1.BackendResource {
 
 func chainID(letter rune) string { return "13fb0355-e2d9-5a9f-83a6-1efd43edebb" + string(letter) }
 
-// What an update removes from the list of a Translation is in the status of its response, whatever way it came.
+// TestTranslationRecordsRemovedResources checks that the response to an update lists the resources that it removes in the status,
+// for every kind of request.
 func TestTranslationRecordsRemovedResources(t *testing.T) {
 	patch := func(kind types.PatchType, head string) func(*testing.T, typedmidonetv1.TranslationInterface, *midonetv1.Translation, []string) *midonetv1.Translation {
 		return func(t *testing.T, translations typedmidonetv1.TranslationInterface, wanted *midonetv1.Translation, dryRun []string) *midonetv1.Translation {

@@ -25,7 +25,7 @@ func (w *warnings) HandleWarningHeaderWithContext(_ context.Context, _ int, _ st
 	*w = append(*w, text)
 }
 
-// Who begins maintenance is warned of the routes that have no other backend, in a dry run too.
+// TestMaintenanceWarns checks that a user who starts maintenance is warned of routes without another backend, also in a dry run.
 func TestMaintenanceWarns(t *testing.T) {
 	ctx, got := t.Context(), &warnings{}
 	config := rest.CopyConfig(servers[0])

@@ -113,7 +113,7 @@ func runBetweenInventories(run func() int) int {
 	return code
 }
 
-// One volume that a test leaves behind is in the inventory, and so is the group of a project that was deleted.
+// TestInventoryFindsLeftovers checks that the inventory has a volume that a test leaves behind, and the group of a deleted project.
 func TestInventoryFindsLeftovers(t *testing.T) {
 	s := fake.New(fake.Options{})
 	t.Cleanup(s.Close)

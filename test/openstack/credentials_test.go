@@ -55,7 +55,8 @@ func TestApplicationCredential(t *testing.T) {
 	}
 }
 
-// An application credential that was deleted or has expired must be recreated, and the error states this.
+// TestApplicationCredentialsThatEnd checks that the error for a deleted or expired application credential states that it must be
+// recreated.
 func TestApplicationCredentialsThatEnd(t *testing.T) {
 	needTestbed(t)
 	clients, err := openstack.NewClients(options())

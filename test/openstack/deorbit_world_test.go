@@ -209,7 +209,7 @@ func mayAll(log string) error {
 	return nil
 }
 
-// The check of the audit log sees what it is made for.
+// TestMayAll checks that the check of the audit log finds violations.
 func TestMayAll(t *testing.T) {
 	line := func(decision string) string {
 		return fmt.Sprintf(`{"verb":"list","requestURI":"/api/v1/pods","user":{"username":"us"},"annotations":{"authorization.k8s.io/decision":%q}}`, decision) + "\n"

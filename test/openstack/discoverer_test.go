@@ -38,7 +38,8 @@ func (a *api) drop(loadBalancer, path string) {
 	a.active(loadBalancer)
 }
 
-// A discoverer copies the load balancers of all projects that its user has a role in, and follows what becomes of them.
+// TestDiscoverer checks that a discoverer copies the load balancers of all projects that its user has a role in, and follows their
+// changes.
 func TestDiscoverer(t *testing.T) {
 	needTestbed(t)
 	d := newDiscovered(t)

@@ -30,8 +30,8 @@ func anotherRegion(t *testing.T, name string, kinds ...string) {
 	}
 }
 
-// A catalog of several regions needs one that is named: without it, each service would be the first of the catalog. A service
-// that the named region does not have is missing, and never that of another region.
+// TestTwoRegions checks that a catalog with several regions requires a region: the first service of the catalog is not used by
+// default, and a service that the region lacks is not replaced by that of another one.
 func TestTwoRegions(t *testing.T) {
 	needTestbed(t)
 	const second = "RegionTwo"

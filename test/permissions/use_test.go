@@ -214,7 +214,7 @@ func TestProvedOtherwise(t *testing.T) {
 	}
 }
 
-// What this package takes a role for has to be what kube-apiserver does.
+// TestRoleIsAnotherOnTheCluster checks that this package interprets roles like kube-apiserver.
 func TestRoleIsAnotherOnTheCluster(t *testing.T) {
 	u, err := NewUse(artifacts(t, manifests))
 	if err != nil {

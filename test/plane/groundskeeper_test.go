@@ -15,7 +15,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned"
 )
 
-// Two API servers on the plane's etcd and two controller managers: each is reached, and all see one store.
+// TestSharedEtcd checks that two API servers on the plane's etcd and two controller managers can be reached, and share one store.
 func TestSharedEtcd(t *testing.T) {
 	binary(t, apiserverName)
 	binary(t, managerName)

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// A plane runs the controllers that it was requested besides its own.
+// TestKubeControllers checks that a plane runs the requested controllers in addition to its own.
 func TestKubeControllers(t *testing.T) {
 	dir := t.TempDir()
 	c, err := loadCredentials(dir)
@@ -33,7 +33,7 @@ func TestKubeControllers(t *testing.T) {
 	}
 }
 
-// What Groundskeeper's programs reject is found before anything that runs is stopped.
+// TestCheckSettings checks that invalid settings of Groundskeeper's programs are found before a running program is stopped.
 func TestCheckSettings(t *testing.T) {
 	dir := t.TempDir()
 	// Programs that reject the flag --wrong, and report so as Groundskeeper's do.
@@ -64,7 +64,7 @@ func TestCheckSettings(t *testing.T) {
 	}
 }
 
-// A directory that no plane made is neither used for one nor deleted.
+// TestForeignDirectoriesAreRejected checks that a directory that no plane created is neither used nor deleted.
 func TestForeignDirectoriesAreRejected(t *testing.T) {
 	tests := map[string]struct {
 		files map[string]string // nil: the directory does not exist

@@ -64,7 +64,7 @@ func TestManifests(t *testing.T) {
 	}
 }
 
-// What a plane applies is what "kubectl apply -k" would.
+// TestManifestsAreThoseOfKustomize checks that a plane applies the same objects as "kubectl apply -k".
 func TestManifestsAreThoseOfKustomize(t *testing.T) {
 	kubectl := binary(t, "kubectl")
 	rendered, err := exec.Command(kubectl, "kustomize", artifacts).Output()
@@ -91,7 +91,7 @@ func TestManifestsAreThoseOfKustomize(t *testing.T) {
 	}
 }
 
-// Everything that lies in the directories is listed in them: a file that no kustomization applies has no effect.
+// TestAllManifestsAreListed checks that every file in the directories is in a kustomization, because it has no effect otherwise.
 func TestAllManifestsAreListed(t *testing.T) {
 	for _, dir := range []string{"rbac", "apiservice"} {
 		objects, err := manifests(filepath.Join(artifacts, dir))

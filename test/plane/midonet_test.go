@@ -56,7 +56,7 @@ func TestWithMidoNet(t *testing.T) {
 	}
 }
 
-// Without the fake a configuration is used unchanged.
+// TestManagerConfigWithoutMidoNet checks that a configuration is used unchanged without the fake.
 func TestManagerConfigWithoutMidoNet(t *testing.T) {
 	for _, file := range []string{"", "/some/file.yaml"} {
 		p := &Plane{options: Options{ManagerConfig: file}, dir: t.TempDir()}
@@ -69,7 +69,7 @@ func TestManagerConfigWithoutMidoNet(t *testing.T) {
 	}
 }
 
-// The password is made once, and only Groundskeeper can read it.
+// TestEnsurePassword checks that the password is created once, with permissions for its owner only.
 func TestEnsurePassword(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "password")
 	if err := ensurePassword(path); err != nil {
@@ -88,7 +88,8 @@ func TestEnsurePassword(t *testing.T) {
 	}
 }
 
-// The fake runs beside the rest, Groundskeeper's manager has the configuration for it, and a plane without it stops it.
+// TestMidoNet checks that the fake runs with the plane, that the manager is configured for it, and that a plane without it stops
+// it.
 func TestMidoNet(t *testing.T) {
 	binary(t, apiserverName)
 	binary(t, managerName)

@@ -24,7 +24,7 @@ func addresses(t *testing.T, all ...string) []net.Addr {
 	return parsed
 }
 
-// The host, the node and the pods have dedicated addresses in one network.
+// TestNetwork checks that the host, the node and the pods have distinct addresses in one network.
 func TestNetwork(t *testing.T) {
 	n := network(7)
 	for got, want := range map[netip.Prefix]string{n.host(): "10.89.7.1/25", n.node(): "10.89.7.2/25", n.pods(): "10.89.7.128/25"} {
@@ -65,7 +65,7 @@ func TestPickNetwork(t *testing.T) {
 	}
 }
 
-// A plane that comes back keeps its network, unless another client has it now.
+// TestChooseNetwork checks that a restarted plane keeps its network, unless another client uses it now.
 func TestChooseNetwork(t *testing.T) {
 	if n, err := chooseNetwork(7, addresses(t, "10.89.8.1/24")); err != nil || n != 7 {
 		t.Errorf("got %d, %v", n, err)

@@ -72,7 +72,7 @@ func TestMissingOf(t *testing.T) {
 	}
 }
 
-// The image of discoverers and the fake of MidoNet are named in one configuration.
+// TestManagerConfigWithDiscoverers checks that one configuration has both the image of discoverers and the fake of MidoNet.
 func TestManagerConfigWithDiscoverers(t *testing.T) {
 	p := &Plane{options: Options{DiscovererImage: "localhost/d:v1", MidoNet: true}, dir: t.TempDir(), ports: map[string]int{midonetName: 1}}
 	path, err := p.managerConfig()

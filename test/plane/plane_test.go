@@ -53,7 +53,7 @@ func client(t *testing.T, p *Plane) kubernetes.Interface {
 	return c
 }
 
-// The control plane: one start for all that does not disturb the others.
+// TestControlPlane checks that one control plane serves several tests that do not disturb each other.
 func TestControlPlane(t *testing.T) {
 	p := controlPlane(t, Options{Dir: t.TempDir()})
 	if err := p.prepareCluster(t.Context()); err != nil {

@@ -101,7 +101,8 @@ func TestPickPortAvoidsTaken(t *testing.T) {
 	}
 }
 
-// What one plane was given is not given to another, before anybody listens there either.
+// TestPickPortGivesEachOnce checks that a port that one plane was assigned is not assigned to another, even before a process
+// listens on it.
 func TestPickPortGivesEachOnce(t *testing.T) {
 	given := map[int]bool{}
 	for range 500 {
@@ -116,7 +117,8 @@ func TestPickPortGivesEachOnce(t *testing.T) {
 	}
 }
 
-// A port that another process was given and does not listen on yet is not given again, until that process ends.
+// TestPickPortOfAnotherProcess checks that a port that was assigned to another process is not assigned again until that process
+// exits.
 func TestPickPortOfAnotherProcess(t *testing.T) {
 	dir := t.TempDir()
 	other := exec.CommandContext(t.Context(), os.Args[0])

@@ -42,7 +42,7 @@ func TestParseStat(t *testing.T) {
 	}
 }
 
-// A test that is killed leaves no process behind.
+// TestProcessDiesWithItsParent checks that a killed test leaves no process behind.
 func TestProcessDiesWithItsParent(t *testing.T) {
 	if attributes(false).Pdeathsig == 0 {
 		t.Fatal("the life of a child is not tied to its parent's")

@@ -14,7 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// The webhooks of an installation, on this machine: no Service is left, and an outage blocks what the documentation specifies.
+// TestWebhooksOnLoopback checks that the webhooks of an installation point to loopback addresses instead of Services, and that an
+// outage blocks what the documentation states.
 func TestWebhooksOnLoopback(t *testing.T) {
 	root, err := repository()
 	if err != nil {

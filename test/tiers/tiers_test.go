@@ -19,7 +19,8 @@ import (
 // rareStep is a line of .ci/run that runs rare tests: minutes, name, tests.
 var rareStep = regexp.MustCompile(`(?m)^rare [0-9]+ "[^"]+" '([^']+)'`)
 
-// A test that "make test" skips as rare, and that no step of the second tier runs, would never run in CI.
+// TestRareTestsHaveAStep checks that each test that "make test" skips as rare runs in a step of the second tier, because it would
+// never run in CI otherwise.
 func TestRareTestsHaveAStep(t *testing.T) {
 	script, err := os.ReadFile("../../.ci/run")
 	if err != nil {

@@ -94,7 +94,7 @@ func TestChart(t *testing.T) {
 	}
 }
 
-// No series has the colour of another, on neither ground, and each drawing has both grounds.
+// TestColours checks that no two series have the same color on a light or dark page, and that each drawing supports both.
 func TestColours(t *testing.T) {
 	used := map[string]string{}
 	for _, c := range colours {

@@ -131,7 +131,7 @@ var parts = map[string]report.Figure{
 	"## Goals":                 {Benchmark: "sidebyside", Name: "a part", Unit: "1", Value: 1, Goal: new(1.0)},
 }
 
-// What the speed of the machine was measured by is explained where it was measured.
+// TestRenderSpeed checks that a page explains the unit of speed if its results use it.
 func TestRenderSpeed(t *testing.T) {
 	const explained = "the time to decode"
 	for name, want := range map[string]bool{"load average (1 min), before": false, "a fixed piece of work, before": true} {
@@ -145,7 +145,7 @@ func TestRenderSpeed(t *testing.T) {
 	}
 }
 
-// A page has what was measured, each drawing that it shows, and no headline above nothing.
+// TestRenderParts checks that a page contains the measured results and the drawings that it refers to, and no empty section.
 func TestRenderParts(t *testing.T) {
 	everything := input{}
 	for headline, f := range parts {

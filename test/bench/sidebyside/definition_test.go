@@ -72,7 +72,8 @@ func TestDefinitionIsStructural(t *testing.T) {
 	walk("", schema)
 }
 
-// The definition has the fields of the type, so that the server has as much to check.
+// TestDefinitionHasAllFields checks that the CustomResourceDefinition has all fields of the type, so that both servers validate the
+// same.
 func TestDefinitionHasAllFields(t *testing.T) {
 	var object map[string]any
 	text, err := json.Marshal(midonetv1.Translation{})

@@ -33,7 +33,7 @@ func TestEach(t *testing.T) {
 	}
 }
 
-// Clients work at the same time: each waits for the others here.
+// TestEachTogether checks that clients run concurrently: each waits for the others.
 func TestEachTogether(t *testing.T) {
 	var all sync.WaitGroup
 	all.Add(3)
@@ -46,7 +46,7 @@ func TestEachTogether(t *testing.T) {
 	}
 }
 
-// A failure ends the others, and is what is returned.
+// TestEachFails checks that a failure ends the other clients and is returned.
 func TestEachFails(t *testing.T) {
 	failure := errors.New("refused")
 	latencies, err := each(t.Context(), []int{0, 1}, 1000, func(ctx context.Context, _, i int) error {

@@ -45,7 +45,7 @@ func TestObjectRoundTrips(t *testing.T) {
 	}
 }
 
-// What is created has nothing that only a server writes.
+// TestBodyHasNoStatus checks that a created object has no fields that only a server writes.
 func TestBodyHasNoStatus(t *testing.T) {
 	body, err := jsonAs(crdGroup)(newTranslation("space", nameOf(0), 0, ""))
 	if err != nil {
@@ -90,7 +90,7 @@ func TestDecodeRejects(t *testing.T) {
 	}
 }
 
-// What the objects are on is valid, too, and there for each of them.
+// TestDevices checks that the objects on which measured objects depend are valid, and exist for each of them.
 func TestDevices(t *testing.T) {
 	all, err := newDevices("space", "tenant")
 	if err != nil {

@@ -71,8 +71,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// Each contender is compared with the CustomResourceDefinition: directly with another goal, and what it is compared with, and etcd,
-// with none. No API server takes part in what etcd does automatically.
+// TestReport checks that each contender is compared with the CustomResourceDefinition: directly against another goal, and the base
+// of the comparison and etcd against none, because no API server takes part in etcd's own work.
 func TestReport(t *testing.T) {
 	took := func(cpu time.Duration) []run {
 		return []run{{operations: 10, elapsed: time.Second, cpu: map[string]time.Duration{"kube-apiserver": cpu, etcdSeries: time.Second}}}
@@ -104,7 +104,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// What is compared was measured in the same round.
+// TestRatios checks that ratios are of measurements in the same round.
 func TestRatios(t *testing.T) {
 	took := func(each ...time.Duration) (all []run) {
 		for _, cpu := range each {

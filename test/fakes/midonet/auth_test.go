@@ -59,7 +59,7 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// A request needs a token of Groundskeeper that has not ended.
+// TestTokens checks that a request needs a token of the fake that has not expired.
 func TestTokens(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	s, url := start(t, Options{Username: "admin", Password: "open", TokenLifetime: time.Minute, Now: func() time.Time { return now }})

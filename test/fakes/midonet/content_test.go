@@ -34,7 +34,8 @@ func order(t *testing.T, url, chain string) string {
 	return got
 }
 
-// A rule without a position is sent to the head; deletions close the gap; the position is that of the moment.
+// TestRulePositions checks that a rule without a position is inserted at the head, that deletions close gaps, and that a rule
+// reports its current position.
 func TestRulePositions(t *testing.T) {
 	_, url := start(t, Options{}, world()...)
 	add := func(digit, position string) {
@@ -58,7 +59,7 @@ func TestRulePositions(t *testing.T) {
 	}
 }
 
-// A PUT replaces what it may and leaves the rest.
+// TestReplace checks that a PUT replaces mutable fields and retains the others.
 func TestReplace(t *testing.T) {
 	host := HostID("node-a")
 	_, url := start(t, Options{}, append(world(),
@@ -80,7 +81,7 @@ func TestReplace(t *testing.T) {
 	}
 }
 
-// What a list shows: one tenant's when requested, a router's own local routes, the bindings of a host.
+// TestLists checks the content of lists: one tenant's resources if requested, a router's own local routes, the bindings of a host.
 func TestLists(t *testing.T) {
 	host := HostID("node-a")
 	_, url := start(t, Options{}, append(world(),
@@ -109,7 +110,7 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// A filter is deleted with its chain; the bridge stays.
+// TestFiltersAreDeletedWithTheirChain checks that a filter is deleted with its chain, and that the bridge remains.
 func TestFiltersAreDeletedWithTheirChain(t *testing.T) {
 	s, url := start(t, Options{}, append(world(), step{method: "DELETE", path: "/chains/" + chain, code: 204})...)
 	if b := read[map[string]any](t, url, "/bridges/"+bridge); b["inboundFilterId"] != nil {
@@ -128,7 +129,7 @@ func TestFiltersAreDeletedWithTheirChain(t *testing.T) {
 	}
 }
 
-// The listing is for users: names, and chains in order.
+// TestListing checks that the text listing has names instead of ids, and chains in order.
 func TestListing(t *testing.T) {
 	host := HostID("node-a")
 	s, _ := start(t, Options{}, append(world(),

@@ -71,7 +71,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// Latencies add up, and come before anything else.
+// TestLatency checks that latencies add up, and apply before any other fault.
 func TestLatency(t *testing.T) {
 	s, url := start(t, Options{})
 	waited := time.Duration(0)
@@ -89,7 +89,7 @@ func TestLatency(t *testing.T) {
 	}
 }
 
-// A client that is deleted ends the pause, and the server does nothing.
+// TestLatencyEndsWithTheClient checks that a canceled request ends the latency, and changes nothing.
 func TestLatencyEndsWithTheClient(t *testing.T) {
 	s, url := start(t, Options{})
 	if err := s.Inject(Fault{Latency: time.Hour}); err != nil {
@@ -134,7 +134,7 @@ func TestDecodeFault(t *testing.T) {
 	}
 }
 
-// The pages do manually what the methods do in tests.
+// TestPages checks that the HTTP endpoints of faults do the same as the methods.
 func TestPages(t *testing.T) {
 	s, url := start(t, Options{Username: "admin", Password: "open"})
 	call := func(method, path, body string, want int) string {
@@ -204,7 +204,7 @@ func TestPages(t *testing.T) {
 	call("GET", "/_fake/other", "", 404)
 }
 
-// Ids do not make new counters.
+// TestWithoutIDs checks that ids do not create new counters.
 func TestWithoutIDs(t *testing.T) {
 	for path, want := range map[string]string{
 		"/chains":                                   "/chains",

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Whatever a body is, it is rejected with 400 or taken as fields that can be shown again and read again.
+// FuzzDecodeFields checks that any body is rejected with 400, or can be returned and read again.
 func FuzzDecodeFields(f *testing.F) {
 	for _, body := range []string{`{}`, `null`, `{"id":"` + chain + `"}`, `{"type":"jump","position":1}`, `{"natTargets":[{"portFrom":1e3}]}`, `{"portSubnet":["10.0.0.1/8"]}`, `{"tpDst":{"start":1,"end":2}}`} {
 		for _, kind := range []string{"Chain", "Rule", "Port"} {
@@ -33,7 +33,7 @@ func FuzzDecodeFields(f *testing.F) {
 	})
 }
 
-// Whatever a fault is, it is rejected or can be set.
+// FuzzDecodeFault checks that any fault is rejected or can be set.
 func FuzzDecodeFault(f *testing.F) {
 	f.Add([]byte(`{"method":"POST","path":"/chains","status":503,"times":3,"latency":"5ms"}`))
 	f.Add([]byte(`{"cut":"answer"}`))

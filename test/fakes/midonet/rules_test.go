@@ -5,7 +5,7 @@ package midonet
 
 import "testing"
 
-// Each rule of the real server, as a request to the world and the code of its response.
+// TestRules checks that each rule of the real server is enforced, with the request and the code of the response.
 func TestRules(t *testing.T) {
 	hostA, hostB := HostID("node-a"), HostID("node-b")
 	jump := `{"type":"jump","jumpChainId":"` + target + `"`

@@ -103,7 +103,8 @@ func next(t *testing.T, events watch.Interface) string {
 	return fmt.Sprintf("%s %s %s", event.Type, node.Name, node.ResourceVersion)
 }
 
-// While a view is frozen, lists of caches are of then and later events are held back, in their order; what is current stays so.
+// TestFreeze checks that, while a view is frozen, lists of caches return the earlier state and events are delayed in order, and
+// that live reads are current.
 func TestFreeze(t *testing.T) {
 	u, p, client := start(t)
 	events, err := client.CoreV1().Nodes().Watch(t.Context(), metav1.ListOptions{ResourceVersion: "5"})
@@ -149,7 +150,7 @@ func TestFreeze(t *testing.T) {
 	}
 }
 
-// An event that is dropped never arrives, and the ones after it do.
+// TestDrop checks that a dropped event never arrives, and that later ones do.
 func TestDrop(t *testing.T) {
 	u, p, client := start(t)
 	p.Drop(nodes, func(e Event) bool { return e.Type == "DELETED" && e.Object.Name == "a" })
@@ -165,7 +166,7 @@ func TestDrop(t *testing.T) {
 	}
 }
 
-// Exactly the chosen write fails, in the chosen way; whether the server has got it is what differs.
+// TestFailWrite checks that exactly the chosen write fails in the chosen way, before or after the API server received it.
 func TestFailWrite(t *testing.T) {
 	for _, tc := range []struct {
 		kind    Kind
@@ -208,7 +209,7 @@ func TestFailWrite(t *testing.T) {
 	}
 }
 
-// A client waits as long as the response requests, and other requests do not fail.
+// TestTooManyRequests checks that a client waits as long as the response requests, and that other requests succeed.
 func TestTooManyRequests(t *testing.T) {
 	u, p, client := start(t)
 	end := p.Fail(TooManyRequests, func(r *Request) bool { return r.Verb == "list" }, 0, -1)

@@ -26,7 +26,7 @@ func configMap(name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
 }
 
-// A controller cannot overwrite or delete what it did not read.
+// TestPreconditions checks that a controller cannot overwrite or delete a version that it did not read.
 func TestPreconditions(t *testing.T) {
 	s := kubetest.New(t)
 	c, ctx := s.Client(), t.Context()
@@ -61,7 +61,7 @@ func TestPreconditions(t *testing.T) {
 	}
 }
 
-// Conditions are merged by their types, and the status of nothing is not applied.
+// TestApply checks that conditions are merged by type, and that applying the status of an object that does not exist fails.
 func TestApply(t *testing.T) {
 	k := &kubernikusv1.Kluster{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "1"}}
 	s := kubetest.New(t, k)

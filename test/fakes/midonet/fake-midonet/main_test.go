@@ -16,7 +16,7 @@ import (
 	"testing"
 )
 
-// The command prints where it serves, has the hosts it was given, and ends with its context.
+// TestServe checks that the command prints its address, has the given hosts, and exits with its context.
 func TestServe(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
