@@ -38,7 +38,7 @@ func command(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), errs.String()
 }
 
-// What a user does wrong is one plain line: no usage, no time stamp, no stack trace.
+// TestUserErrors checks that a user error is reported on one plain line, without usage, time stamp or stack trace.
 func TestUserErrors(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	if err := os.WriteFile(file, []byte("apiVersion: config.groundskeeper.io/v1alpha1\nkind: ControllerManagerConfiguration\ncontroller: {}\n"), 0o600); err != nil {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// There is a discoverer for each backend, and what it links stays in its memory: not the clients, schemas and parsers of
-// all kinds of Kubernetes, and not those of all kinds of Groundskeeper.
+// TestLinks checks that the discoverer of a backend links only the clients, schemas and parsers that it needs, because linked
+// packages stay in memory.
 func TestLinks(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
 	if err != nil {

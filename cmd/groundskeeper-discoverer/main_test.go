@@ -87,7 +87,7 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// Bad flags end with 2 and are named.
+// TestBadFlags checks that invalid flags are named, with exit code 2.
 func TestBadFlags(t *testing.T) {
 	for args, want := range map[string]string{
 		"":                             "specify the type of the backend",
@@ -154,7 +154,8 @@ func write(t *testing.T, content string) string {
 	return file
 }
 
-// The kubeconfig of the backend belongs to another user: it must not make this process run or read anything.
+// TestConnections checks that the kubeconfig of the backend, which belongs to another user, cannot make the process run or read
+// anything.
 func TestConnections(t *testing.T) {
 	here := write(t, strings.Replace(kubeconfigOf, "USER", "token: t", 1))
 	for name, tc := range map[string]struct{ user, wants string }{
@@ -235,7 +236,7 @@ func TestPathOf(t *testing.T) {
 	}
 }
 
-// Watches do not end, so their duration has no meaning.
+// TestMeasured checks that watches, which do not end, are not measured.
 func TestMeasured(t *testing.T) {
 	d := &discoverer{meters: telemetry.New("us", "kubernetes", "v1", func() int { return 0 })}
 	requests := 0

@@ -69,8 +69,8 @@ func (b *backends) put(version string, withheld bool, notify func(*watch.FakeWat
 	notify(b.watcher, backend)
 }
 
-// The callback is notified immediately whether the endpoints are withheld, even without a DiscoveryBackend, and whenever that
-// changes; it is not called while that is unknown.
+// TestMaintenance checks that the callback is called immediately with whether endpoints are withheld, even without a
+// DiscoveryBackend, and with every change, but not while it is unknown.
 func TestMaintenance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &backends{watcher: watch.NewFake(), down: true}
@@ -115,7 +115,7 @@ func TestMaintenance(t *testing.T) {
 	})
 }
 
-// A discoverer learns that its backend is being deleted from the watch, and from the question that it begins with.
+// TestDeletionIsObserved checks that a discoverer receives the deletion of its backend from its first request and from the watch.
 func TestDeletionIsObserved(t *testing.T) {
 	going := &gimbalv1.DiscoveryBackend{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "us", ResourceVersion: "3", DeletionTimestamp: new(metav1.Now())}}
 	for name, learn := range map[string]func(context.Context, *maintenance, *backends){

@@ -57,7 +57,7 @@ func TestBadOpenStackFlags(t *testing.T) {
 	}
 }
 
-// The help of each type has its flags and no others, and describes the sources of the credentials of a cloud.
+// TestHelp checks that the help of each type has exactly its flags, and describes the sources of the credentials of a cloud.
 func TestHelp(t *testing.T) {
 	for mode, want := range map[string]struct{ has, lacks []string }{
 		"kubernetes": {[]string{"--discover-kubecfg-file", "--copy-annotations"}, []string{"--openstack"}},
@@ -78,7 +78,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// Credentials that are wrong end the start, and are called by their variables.
+// TestOpenStackCredentials checks that invalid credentials end the start, with an error that names their variables.
 func TestOpenStackCredentials(t *testing.T) {
 	here := write(t, strings.Replace(kubeconfigOf, "USER", "token: t", 1))
 	fine := map[string]string{"OS_AUTH_URL": "https://cloud.example:5000/v3", "OS_USERNAME": "u", "OS_PASSWORD": "hunter2", "OS_TENANT_NAME": "p"}

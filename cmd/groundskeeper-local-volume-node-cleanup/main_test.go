@@ -29,7 +29,7 @@ func read(t *testing.T, args ...string) (*options, int, string) {
 	return seen, code, problems.String()
 }
 
-// The flags of the original, with its defaults.
+// TestDefaults checks that the flags and their defaults are those of the original.
 func TestDefaults(t *testing.T) {
 	o, code, _ := read(t)
 	if code != 0 {
@@ -98,7 +98,7 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// Bad flags end with 2 and are named.
+// TestBadFlags checks that invalid flags are named, with exit code 2.
 func TestBadFlags(t *testing.T) {
 	for args, want := range map[string]string{
 		"--unknown":                        "unknown flag: --unknown",

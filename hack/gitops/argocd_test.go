@@ -31,7 +31,7 @@ func settings(t *testing.T) map[string]string {
 	return config.GetDataMap()
 }
 
-// Argo CD shows each kind in each state as its summary has it.
+// TestArgoCDHealth checks that Argo CD shows each kind in each state with the health of its summary.
 func TestArgoCDHealth(t *testing.T) {
 	data := settings(t)
 	for _, s := range states(t) {
@@ -50,7 +50,8 @@ func TestArgoCDHealth(t *testing.T) {
 	}
 }
 
-// An object without a status, as in a manifest, or of a server that writes no summary, is not healthy.
+// TestArgoCDHealthOfManifests checks that an object without a status, as in a manifest or from a server without summaries, is not
+// healthy.
 func TestArgoCDHealthOfManifests(t *testing.T) {
 	data := settings(t)
 	for _, object := range examples(t) {

@@ -17,7 +17,7 @@ import (
 // tableColumn is a column in the code of a kind's table.
 var tableColumn = regexp.MustCompile(`\{Name: "([^"]+)", Type: "`)
 
-// Each column is one that the API server returns, or has an expression; k9s shows nothing for any other.
+// TestK9sColumns checks that the API server returns each column, or that it has an expression, because k9s shows no others.
 func TestK9sColumns(t *testing.T) {
 	data, err := os.ReadFile(artifacts + "/k9s/views.yaml")
 	if err != nil {

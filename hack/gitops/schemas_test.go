@@ -106,7 +106,8 @@ func validate(t *testing.T, object map[string]any) error {
 	return schema.Validate(object)
 }
 
-// What the documentation and the artifacts show, and what the API server returns, is valid.
+// TestSchemasAcceptExamplesAndStoredObjects checks that the objects in the documentation and the artifacts, and those that the API
+// server returns, are valid.
 func TestSchemasAcceptExamplesAndStoredObjects(t *testing.T) {
 	for _, object := range examples(t) {
 		if err := validate(t, object); err != nil {

@@ -32,7 +32,7 @@ func TestWaiting(t *testing.T) {
 	}
 }
 
-// A build that fails for a known fault of the machine names it in one line.
+// TestBuildNamesTheCause checks that a build that fails because of a known fault of the machine names it on one line.
 func TestBuildNamesTheCause(t *testing.T) {
 	for name, test := range map[string]struct{ fails, want string }{
 		"full disk":        {"write /tmp/x: no space left on device", "error: the disk is full"},

@@ -32,7 +32,8 @@ func TestPageIsCurrent(t *testing.T) {
 	}
 }
 
-// All that makes metrics is in the list of sources, and the pages of that list exist.
+// TestEveryPackageWithMetricsIsASource checks that each package with metrics is in the list of sources, and that the pages in that
+// list exist.
 func TestEveryPackageWithMetricsIsASource(t *testing.T) {
 	makes := regexp.MustCompile(`prometheus\.(New(Counter|Gauge|Histogram|Summary|Desc|Untyped)|MustNewConst)`)
 	found := map[string]bool{}

@@ -136,7 +136,8 @@ func documented(t *testing.T) map[string]bool {
 	return names
 }
 
-// The metrics of alerts and dashboards exist: another test compares the page with real processes.
+// TestMetricsExist checks that the metrics of alerts and dashboards exist in the reference page, which another test compares with
+// real processes.
 func TestMetricsExist(t *testing.T) {
 	known := documented(t)
 	check := func(where, expr string) {
@@ -209,7 +210,7 @@ func TestFiltered(t *testing.T) {
 	}
 }
 
-// The metrics that have the label of a variable are those that it selects by.
+// TestVariablesSelectByLabelsThatExist checks that a variable selects the metrics that have its label, and by that label.
 func TestVariablesSelectByLabelsThatExist(t *testing.T) {
 	for _, match := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| \\w+ \\|([^|]*)\\|").FindAllStringSubmatch(string(read(t, docs+"metrics.md")), -1) {
 		metric, labels := match[1], match[2]

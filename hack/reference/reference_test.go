@@ -69,7 +69,7 @@ func TestParseHelp(t *testing.T) {
 	}
 }
 
-// What needs no binary is compared here with the committed files; make generate updates them.
+// TestPagesAreCurrent checks that the pages that need no binary are equal to the committed files; make generate updates them.
 func TestPagesAreCurrent(t *testing.T) {
 	root, err := repository()
 	if err != nil {

@@ -40,8 +40,8 @@ func onlyImage(t *testing.T, r release) string {
 	return images[0]
 }
 
-// The signature of an image is the same each time, and the script that users run accepts it with either kind of key, and nothing
-// else.
+// TestImageSignature checks that the signature of an image is deterministic, and that the script that users run accepts it with
+// either kind of key, and nothing else.
 func TestImageSignature(t *testing.T) {
 	for name, algorithm := range map[string][]string{
 		"Ed25519": {"ed25519"}, "ECDSA": {"EC", "-pkeyopt", "ec_paramgen_curve:P-256"},

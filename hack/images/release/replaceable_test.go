@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// A release is replaced where nothing else is: a directory of downloads has sums, too, when a release was downloaded.
+// TestReplaceable checks that a release can be replaced in a directory that contains nothing else. A directory of downloads also
+// has checksums if a release was downloaded.
 func TestReplaceable(t *testing.T) {
 	release := []string{sumsFile, signatureFile, "one.tar", "two.tar"}
 	for name, c := range map[string]struct {
@@ -62,7 +63,7 @@ func TestReplaceable(t *testing.T) {
 	}
 }
 
-// A directory that is no release is unchanged after a release into it was rejected.
+// TestReleaseSparesOtherFiles checks that a directory that is not a release is not changed when a release into it is rejected.
 func TestReleaseSparesOtherFiles(t *testing.T) {
 	directory, _ := signed(t)
 	add("photo.jpg")(t, directory)
