@@ -68,7 +68,7 @@ func paused() client.Object {
 		Status: kubernikusv1.KlusterStatus{Phase: kubernikusv1.KlusterRunning, Conditions: []metav1.Condition{condition("Paused", "True", "Paused", "manually")}}}
 }
 
-// Findings are distinguished from failed checks.
+// TestStatusResult checks that findings and failed checks have different results.
 func TestStatusResult(t *testing.T) {
 	for name, test := range map[string]struct {
 		fails   map[string]error
@@ -120,7 +120,7 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-// A namespace is explained by its conditions, by objects of Groundskeeper in it, and by its Project.
+// TestWhyNamespace checks that a namespace is explained by its conditions, Groundskeeper's objects in it, and its Project.
 func TestWhyNamespace(t *testing.T) {
 	namespace := &corev1.Namespace{
 		ObjectMeta: metav1.ObjectMeta{Name: "garden-shop", DeletionTimestamp: at(-time.Minute * 5), Finalizers: []string{"example.com/hold"},

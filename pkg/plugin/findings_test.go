@@ -117,7 +117,7 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// A name may have its kind before it, where the kind is given.
+// TestParseAs checks that a name may have a prefix with its kind where the kind is given.
 func TestParseAs(t *testing.T) {
 	for text, want := range map[string]string{
 		"us": "us", "dbe/us": "us", "discoverybackend us": "us", "kluster/us": "is none of the DiscoveryBackends", "a b": "is not one of these kinds",

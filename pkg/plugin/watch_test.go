@@ -81,7 +81,8 @@ func neverLost(t *testing.T) func(error) {
 	return func(err error) { t.Errorf("lost: %v", err) }
 }
 
-// Another object of the same name is not the one that was followed, also where a broken watch hid the deletion.
+// TestFollowEndsWithItsObject checks that another object with the same name ends the watch, even if a broken watch missed the
+// deletion.
 func TestFollowEndsWithItsObject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rounds := 0
@@ -234,7 +235,8 @@ func TestFollowWatches(t *testing.T) {
 	}
 }
 
-// The reason why a Translation remains is queried with the context of the step, and not when that is over.
+// TestReasonHasTheContext checks that the reason why a Translation remains is queried with the context of the step, and not after
+// it.
 func TestReasonHasTheContext(t *testing.T) {
 	tr := &midonetv1.Translation{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "node", Finalizers: []string{midonetv1.FinalizerName}}}
 	tr.Status.Resources = []midonetv1.BackendResourceStatus{{State: midonetv1.BackendResourceFailed, Kind: "Router", ID: "1", Message: "refused"}}

@@ -153,7 +153,7 @@ func TestLabelSelectors(t *testing.T) {
 	})
 }
 
-// An index that the predicate does not name is never used: every list would check every object.
+// TestIndexes checks that the predicate uses each index, because every list would check every object otherwise.
 func TestIndexes(t *testing.T) {
 	forEach(t, func(t *testing.T, kind served) {
 		if kind.resource != "projects" {

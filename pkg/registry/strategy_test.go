@@ -122,7 +122,7 @@ func TestUpdate(t *testing.T) {
 	})
 }
 
-// A webhook or a policy may write what no decoder has seen. It is stored like all else.
+// TestNormalizesWhatAdmissionWrote checks that changes by webhooks and policies, which no decoder has processed, are normalized.
 func TestNormalizesWhatAdmissionWrote(t *testing.T) {
 	normal := func(t *testing.T, o registry.Object) {
 		t.Helper()
@@ -196,7 +196,7 @@ func TestUpdateStatus(t *testing.T) {
 	})
 }
 
-// The version that a client has read decides whether it may still write.
+// TestUpdateStatusKeepsTheResourceVersionOfTheClient checks that a status update with an outdated resource version is a conflict.
 func TestUpdateStatusKeepsTheResourceVersionOfTheClient(t *testing.T) {
 	forEach(t, func(t *testing.T, kind served) {
 		old := kind.stored(t)

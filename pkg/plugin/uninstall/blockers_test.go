@@ -63,7 +63,8 @@ func TestStepsWithoutControllers(t *testing.T) {
 	}
 }
 
-// The controller of announcements leaves a paused Kluster alone, so that it is waited for in vain even where it is abandoned.
+// TestAbandonedAndPaused checks that an announced and paused Kluster blocks the removal even if it is abandoned, because the
+// controller of announcements leaves it alone.
 func TestAbandonedAndPaused(t *testing.T) {
 	for name, test := range map[string]struct {
 		change  func(*Found)

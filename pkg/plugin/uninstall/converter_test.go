@@ -18,8 +18,8 @@ import (
 
 const configHead = "apiVersion: config.groundskeeper.io/v1alpha1\nkind: ControllerManagerConfiguration\n"
 
-// Only the list of controllers changes: the text has no additional fields afterwards, and the defaults of another
-// version are its own.
+// TestWithoutConverters checks that only the list of controllers changes in a configuration: no fields are added, and the defaults
+// of another version are retained.
 func TestWithoutConverters(t *testing.T) {
 	const url = "translation: {midonet: {url: http://midonet.example.com/midonet-api}}"
 	for name, test := range map[string]struct{ text, want string }{
@@ -91,8 +91,8 @@ func renew(object client.Object) {
 	}
 }
 
-// An old pod continues to convert until it ends, also when an earlier run gave the Deployment its configuration and was
-// left: it is waited for that pod, and then for one that has the Lease.
+// TestConverterIsStopped checks that the wait ends after the old pod, which continues to convert until it exits, and after the new
+// pod has acquired the Lease, also if an earlier run that was interrupted changed the Deployment.
 func TestConverterIsStopped(t *testing.T) {
 	for name, test := range map[string]struct {
 		mounts, enabled string

@@ -27,7 +27,7 @@ func bornAt(at time.Time) func(*metav1.ObjectMeta) {
 	return func(m *metav1.ObjectMeta) { m.CreationTimestamp = metav1.NewTime(at) }
 }
 
-// An installation is removed without its objects only where nothing suggests that there ever were any.
+// TestServedBefore checks that an installation is removed without a check of its objects only if there is no evidence of any.
 func TestServedBefore(t *testing.T) {
 	const nothing = ""
 	for name, test := range map[string]struct {
@@ -82,7 +82,7 @@ func projectRole() runtime.Object {
 	return role
 }
 
-// What cannot be read is no evidence that there is nothing.
+// TestServedBeforeFails checks that a failed read is no evidence that there are no objects.
 func TestServedBeforeFails(t *testing.T) {
 	rejected := apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("no"))
 	for _, request := range []string{"get namespaces", "get configmaps", "list namespaces", "list leases", "list clusterroles", "list secrets"} {
@@ -110,7 +110,7 @@ func TestPlanOfInstallationThatNeverServed(t *testing.T) {
 	}
 }
 
-// What runs is removed before the last check, and what is registered after it.
+// TestStepsWithoutObjects checks that workloads are deleted before the last check, and registrations after it.
 func TestStepsWithoutObjects(t *testing.T) {
 	u := &Uninstaller{Options: defaults}
 	var got []string

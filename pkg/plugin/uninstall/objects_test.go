@@ -178,7 +178,8 @@ func testRejectedDeletion(t *testing.T) {
 	}
 }
 
-// A backend is restored when its condition reports it for this generation; one that announces a Kluster is left alone.
+// TestBackendsComeBack checks that a backend counts as restored when its condition reports it for the current generation, and that
+// one that announces a Kluster is left alone.
 func TestBackendsComeBack(t *testing.T) { synctest.Test(t, testBackendsComeBack) }
 
 func testBackendsComeBack(t *testing.T) {

@@ -112,8 +112,8 @@ func testParts(t *testing.T) {
 	}
 }
 
-// A controller manager that runs elsewhere recreates its Secret while it is allowed to: its permissions are deleted
-// nevertheless, and then the Secret does.
+// TestRecreatedParts checks that, if a controller manager elsewhere recreates its Secret, its permissions are deleted, and then the
+// Secret can be deleted.
 func TestRecreatedParts(t *testing.T) { synctest.Test(t, testRecreatedParts) }
 
 func testRecreatedParts(t *testing.T) {

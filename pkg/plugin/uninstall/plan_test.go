@@ -154,7 +154,7 @@ func TestEmptyCluster(t *testing.T) {
 	}
 }
 
-// What was announced is withdrawn with its Kluster, not brought back to service first.
+// TestAnnouncementsAreNotEnabled checks that an announced backend is withdrawn with its Kluster, and not restored first.
 func TestAnnouncementsAreNotEnabled(t *testing.T) {
 	f := installed(t)
 	f.Backends[0].Cluster.ClusterStatus = gimbalv1.ClusterMaintenance

@@ -129,7 +129,7 @@ func TestClientLogIsShared(t *testing.T) {
 	}
 }
 
-// What the server starts with without traces adds no work for each request to etcd.
+// TestTracesRequireAnExporter checks that requests to etcd have no tracing overhead unless traces are exported.
 func TestTracesRequireAnExporter(t *testing.T) {
 	defaults := storagebackend.NewDefaultConfig("/registry", nil).Transport
 	collected := defaults

@@ -142,7 +142,8 @@ func TestDestroyEndsEverything(t *testing.T) {
 
 var _ generic.RESTOptionsGetter = &Getter{}
 
-// What is in the watch cache, from its first listing or from changes, has strings in common.
+// TestCachedObjectsShareStrings checks that objects in the watch cache share strings, whether they come from the first list or from
+// events.
 func TestCachedObjectsShareStrings(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection may begin another copy
 	client := etcdtest.Run(t)

@@ -119,7 +119,7 @@ func TestValidateUpdates(t *testing.T) {
 	}
 }
 
-// Before Deorbit has begun nothing is counted; once it has, nothing is a number, too.
+// TestDeorbitCells checks that the columns are empty before Deorbit starts, and show zero as a number afterwards.
 func TestDeorbitCells(t *testing.T) {
 	some := []kubernikusv1.DeorbitObject{{Kind: "Volume"}, {Kind: "Service"}}
 	for name, tc := range map[string]struct {
