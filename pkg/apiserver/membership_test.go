@@ -188,7 +188,7 @@ func TestMembersSeeTheirProjects(t *testing.T) {
 			mine := list("vera", nil, "p0", "p3", "p6")
 			list("vera", &internalversion.ListOptions{ResourceVersion: "0"}, "p0", "p3", "p6")
 			list("zoe", nil)
-			list("sam", nil) // what get does not allow is in no list
+			list("sam", nil) // a list has only Projects that get allows
 			if mine.ResourceVersion != whole.ResourceVersion {
 				t.Errorf("resource versions %s and %s of the same state", mine.ResourceVersion, whole.ResourceVersion)
 			}

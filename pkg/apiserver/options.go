@@ -57,7 +57,7 @@ type Options struct {
 	*genericoptions.RecommendedOptions
 	// ServerRun are the options of the HTTP server and the feature gates.
 	ServerRun *genericoptions.ServerRunOptions
-	// APIEnablement reports which group versions are served.
+	// APIEnablement specifies which group versions are served.
 	APIEnablement *genericoptions.APIEnablementOptions
 	// LogFormat is the format of log lines (InstallLog).
 	LogFormat logging.Format

@@ -126,7 +126,7 @@ func (s testStore) export(t *testing.T) *backup.File {
 	return file
 }
 
-// decode understands a file.
+// decode decodes a file.
 func decode(t *testing.T, file *backup.File) ([]backup.Object, backup.Problems) {
 	t.Helper()
 	resources, err := Resources()
@@ -161,7 +161,7 @@ func aBackend(namespace, name string) *gimbalv1.DiscoveryBackend {
 	return b
 }
 
-// lines are those of a file without what reports where it was stored.
+// lines returns the lines of a file without those that state where it was stored.
 func lines(t *testing.T, file *backup.File) []string {
 	t.Helper()
 	objects, problems := decode(t, file)

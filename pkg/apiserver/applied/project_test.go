@@ -12,7 +12,8 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// What is applied is compared with what is stored: the same manifest has the same members and owner in both.
+// TestNormalizedFormIsStored checks that the normalized manifest has the same members and owner as the stored object, so that an
+// apply of the same manifest changes nothing.
 func TestNormalizedFormIsStored(t *testing.T) {
 	user := func(fields ...any) map[string]any {
 		member := map[string]any{"kind": "User", "name": "anna"}

@@ -60,7 +60,7 @@ func Export(ctx context.Context, store Store, out io.Writer) (Header, error) {
 	return header, w.Close()
 }
 
-// count reports how many keys below one there were at a revision.
+// count returns the number of keys with a prefix at a revision.
 func (s Store) count(ctx context.Context, below string, revision int64) (int64, error) {
 	prefix := s.key(below) + "/"
 	found, err := s.KV.Get(ctx, prefix, clientv3.WithPrefix(), clientv3.WithCountOnly(), clientv3.WithRev(revision))

@@ -87,7 +87,7 @@ type end struct {
 	SHA256  string `json:"sha256"`
 }
 
-// parseHeader reads the first line. It reports what else the file may be.
+// parseHeader parses the first line. Its error names the kind of file if the file is another one.
 func parseHeader(line []byte) (Header, error) {
 	var h Header
 	if err := json.Unmarshal(line, &h); err != nil || h.Format != Format {
@@ -168,7 +168,7 @@ type Writer struct {
 	objects int
 }
 
-// NewWriter writes the first line, which reports what will come.
+// NewWriter writes the first line, which describes the content.
 func NewWriter(out io.Writer, header Header) (*Writer, error) {
 	header.Format, header.Version = Format, FormatVersion
 	w := &Writer{out: bufio.NewWriter(out), sum: sha256.New(), header: header}

@@ -19,7 +19,7 @@ import (
 // workers is how many objects are written at a time: each waits for etcd's disk.
 const workers = 16
 
-// Imported reports how far an import has come.
+// Imported is the progress of an import.
 type Imported struct {
 	// Created were written, Present were there already, from an import that was interrupted.
 	Created, Present int64

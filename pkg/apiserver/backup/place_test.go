@@ -38,7 +38,7 @@ func TestWriteFile(t *testing.T) {
 	if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) != 1 {
 		t.Errorf("left over: %v, %v", entries, err)
 	}
-	// What a crash left behind, for all to read, does not decide who may read the next one.
+	// The permissions of a leftover file do not apply to the next export.
 	if err := os.WriteFile(path+".partial", []byte("old"), 0o644); err != nil {
 		t.Fatal(err)
 	}

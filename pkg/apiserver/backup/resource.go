@@ -56,7 +56,7 @@ func (r Resource) storageKey(ctx context.Context, namespace, name string) (strin
 	return r.Store.KeyFunc(genericapirequest.WithNamespace(ctx, namespace), name)
 }
 
-// validate reports what creation would reject of an object.
+// validate returns the errors with which a creation of the object would be rejected.
 func (r Resource) validate(ctx context.Context, namespace string, obj runtime.Object) field.ErrorList {
 	ctx = genericapirequest.WithNamespace(ctx, namespace)
 	ctx = genericapirequest.WithRequestInfo(ctx, &genericapirequest.RequestInfo{

@@ -18,7 +18,7 @@ import (
 // keysPage is how many keys are read at a time.
 const keysPage = 10000
 
-// Rewritten reports how far a rewrite has come.
+// Rewritten is the progress of a rewrite.
 type Rewritten struct {
 	// Total is the number of objects at the start of the rewrite.
 	Total int

@@ -156,7 +156,7 @@ func verdict(response *authenticator.Response, ok bool, err error) string {
 	return fmt.Sprintf("%s %s %v %v", response.User.GetName(), response.User.GetUID(), response.User.GetGroups(), response.User.GetExtra())
 }
 
-// want judges a request and reports how often the library was queried and certificates were verified for it.
+// want authenticates a request, and compares the number of calls of the library and of verifications of certificates.
 func (w *world) want(headers map[string]string, user string, verifications, verified int, certificates ...*x509.Certificate) {
 	w.Helper()
 	w.verifications, w.clientBundle.verified, w.proxyBundle.verified = 0, 0, 0

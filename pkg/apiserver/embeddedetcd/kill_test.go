@@ -68,7 +68,7 @@ func TestDataSurvivesKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	acknowledged := lines.Text()
-	for lines.Scan() { // what it printed before it died
+	for lines.Scan() { // its output before it was killed
 		acknowledged = lines.Text()
 	}
 	_ = command.Wait()

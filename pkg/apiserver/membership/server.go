@@ -19,7 +19,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/registry"
 )
 
-// Server connects the authorizer, which is created first, with the storage in which it looks up Projects.
+// Server connects the authorizer, which is created first, with the storage from which it reads Projects.
 type Server struct {
 	authorizer atomic.Pointer[Authorizer]
 	projects   atomic.Pointer[registry.REST[*gardenerv1beta1.Project]]

@@ -174,7 +174,7 @@ func (s *Storage) List(ctx context.Context, options *internalversion.ListOptions
 	return projects, nil
 }
 
-// Watch reports the changes of the Projects that the user may get, and which these are.
+// Watch returns the changes of the Projects that the user may get.
 func (s *Storage) Watch(ctx context.Context, options *internalversion.ListOptions) (watch.Interface, error) {
 	options, _, err := s.narrow(ctx, options)
 	if err != nil {

@@ -80,7 +80,7 @@ func TestAcceptIsPrintedAndValidOnce(t *testing.T) {
 			if action, reason := Decide(facts); action != Adopt {
 				t.Fatalf("the printed flag is not accepted: %s", reason)
 			}
-			facts.Recorded = &Record{"c", 12} // what Adopt records, and later writes
+			facts.Recorded = &Record{"c", 12} // the records of Adopt and of later writes
 			facts.Stored = nil
 			if action, _ := Decide(facts); action != Reject {
 				t.Error("the flag that was left there accepts a second loss")

@@ -30,7 +30,7 @@ type Recorder struct {
 	Interval time.Duration
 	// Clock is the real one when nil.
 	Clock clock.WithTicker
-	// Metrics are notified of what comes of each attempt; nil: no metrics.
+	// Metrics records the result of each attempt; nil means no metrics.
 	Metrics *Metrics
 
 	config   Config
@@ -44,7 +44,7 @@ func NewRecorder(config Config, verified Record) *Recorder {
 	return &Recorder{config: config, id: verified.ID}
 }
 
-// Written takes note of the revision of a write. It may be called concurrently and in any order.
+// Written records the revision of a write. It may be called concurrently and in any order.
 func (r *Recorder) Written(revision int64) {
 	for {
 		known := r.written.Load()
@@ -172,7 +172,7 @@ func register[C prometheus.Collector](registry prometheus.Registerer, metric C) 
 	return metric, nil
 }
 
-// Observe notes what came of an attempt to record.
+// Observe records the result of an attempt to write the record.
 func (m *Metrics) Observe(now time.Time, err error) {
 	switch {
 	case m == nil:

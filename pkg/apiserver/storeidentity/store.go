@@ -14,7 +14,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// store is the part of etcd that reports which store it is.
+// store is the part of etcd that identifies the store.
 type store struct {
 	kv     clientv3.KV
 	prefix string

@@ -45,7 +45,7 @@ type Rule struct {
 	Rejection func(obj runtime.Object, held string) error
 }
 
-// validate reports what is missing in a rule.
+// validate returns what is missing in a rule.
 func (r Rule) validate() error {
 	if r.Separator == "" || r.Name == nil || r.Rejection == nil {
 		return fmt.Errorf("a claim rule needs a separator, a name and a rejection")

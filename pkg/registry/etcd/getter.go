@@ -179,7 +179,7 @@ func (c interning) Decode(data []byte, defaults *schema.GroupVersionKind, into r
 	return object, kind, err
 }
 
-// observed reports the revision of every write that passes through it.
+// observed reports the revision of every write.
 type observed struct {
 	kubernetes.Interface
 	written func(revision int64)

@@ -27,7 +27,7 @@ const (
 	good   = "current-context: a\ncontexts: [{name: a, context: {cluster: a, user: a}}]\nclusters: [{name: a, cluster: {server: \"https://a\"}}]\nusers: [{name: a, user: {token: " + hidden + "}}]"
 )
 
-// unused reports that no object uses a Secret, and fails where no call is expected.
+// unused returns no user of a Secret, and fails the test if no call is expected.
 type unused struct{ err error }
 
 func (n unused) Klusters(context.Context, string, string) (bool, error) { return false, n.err }

@@ -35,7 +35,7 @@ func TestValidateProjectUpdate(t *testing.T) {
 	}
 }
 
-// What the server sets at creation may be missing in a Project that was imported. It can be set once.
+// Fields that the server sets at creation may be missing in an imported Project. They can be set once.
 func TestValidateProjectUpdateOfAnImport(t *testing.T) {
 	imported := goodProject()
 	imported.Spec = gardenerv1beta1.ProjectSpec{}
