@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// Observer is notified of reconciles.
+// Observer receives the durations of reconciles.
 type Observer interface {
 	// Begin is called before a reconcile and returns the context of the reconcile; end is called with its result.
 	Begin(ctx context.Context, controller, object string) (_ context.Context, end func(reconcile.Result, error))

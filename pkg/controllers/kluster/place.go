@@ -64,7 +64,7 @@ func CheckSecret(k *kubernikusv1.Kluster, data map[string][]byte) error {
 	}
 	credentials, err := openstack.CredentialsOf(data)
 	if err != nil {
-		return nil //nolint:nilerr // what leads into no cloud leads into no other one; its own condition reports the error
+		return nil //nolint:nilerr // invalid credentials do not point to another cloud; their own condition reports the error
 	}
 	at := Place{AuthHost: credentials.Host(), Region: credentials.Region, ProjectID: credentials.ProjectID}
 	if !Moved(k, at) || strings.HasPrefix(k.Annotations[kubernikusv1.AcceptCloudAnnotation], at.AuthHost+"/") {

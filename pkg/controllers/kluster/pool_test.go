@@ -27,7 +27,7 @@ func newPool(t *testing.T, limit int) *Pool[string] {
 	return p
 }
 
-// begin starts work that ends when it is notified.
+// begin starts work that ends on request.
 func begin(p *Pool[string], object, where string) (end chan string) {
 	end = make(chan string, 1)
 	p.Begin(key(object), where, func(ctx context.Context) string {

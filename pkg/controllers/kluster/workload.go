@@ -44,8 +44,8 @@ func HasWorkload(data map[string][]byte) bool {
 	return len(data[KeyKubeconfig]) > 0 || len(data[KeyCertificate]) > 0
 }
 
-// Workload is how to connect to the API server of a Kluster, by the data of its Secret. Limits and the user agent are unset. An
-// error that is neither ErrNoWorkload nor ErrNoHost reports what is wrong with a key.
+// Workload returns the configuration of the client for the API server of a Kluster, from the data of its Secret. Limits and the
+// user agent are unset. An error that is neither ErrNoWorkload nor ErrNoHost describes what is wrong with a key.
 func Workload(k *kubernikusv1.Kluster, data map[string][]byte) (*rest.Config, error) {
 	if text := data[KeyKubeconfig]; len(text) > 0 {
 		config, err := kubeconfig.Load(text)

@@ -19,7 +19,7 @@ func (s *Site) Beat(ctx context.Context) {
 	}
 	if err := s.LoadRecord(ctx); err != nil {
 		log.FromContext(ctx).Error(err, "Failed to read the record of missing nodes")
-		return // what has not been read must not be older than what Groundskeeper observes
+		return // unread state must not be older than the observed state
 	}
 	if len(s.Inventory.Missing()) > 0 {
 		if err := s.Client.List(ctx, nodeMetadataList(), client.Limit(1)); err != nil {

@@ -33,7 +33,7 @@ const (
 	Release Action = "Release"
 )
 
-// Decision reports what is to be done, and why nothing is.
+// Decision is the action for a volume, or the reason why there is none.
 type Decision struct {
 	Action Action
 	// Until is when a Wait is over, or when what is kept is rechecked.
@@ -157,7 +157,7 @@ func DecideVolume(in VolumeInput) Decision {
 	return Decision{Action: Delete}
 }
 
-// skippedByAnnotation reports which annotation keeps a volume; empty when none does.
+// skippedByAnnotation returns the annotation that retains a volume; empty if none does.
 func skippedByAnnotation(in VolumeInput) string {
 	switch {
 	case optedOut(in.Volume):

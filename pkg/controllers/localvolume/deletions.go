@@ -158,7 +158,7 @@ func (d *Deletions) pretence(s *Subject) string {
 	return fmt.Sprintf("Dry run: this %s would be deleted, because %s.", d.target.Noun, Absent(s.Nodes))
 }
 
-// pretend reports what would be deleted, once.
+// pretend reports once what would be deleted.
 func (d *Deletions) pretend(ctx context.Context, subjects []Subject) {
 	for i := range subjects {
 		d.announce(&subjects[i], EventSkipped, d.pretence(&subjects[i]))

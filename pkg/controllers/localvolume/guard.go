@@ -107,7 +107,7 @@ func (s *Site) braked(ctx context.Context, live *nodeSet, subjects []Subject) (b
 	return reason != "", nil
 }
 
-// announceBrake reports when the brake engages and when it is released.
+// announceBrake sends an event when the brake engages and when it is released.
 func (s *Site) announceBrake(ctx context.Context, census Census, reason string) {
 	s.mu.Lock()
 	was := s.brakeEngaged

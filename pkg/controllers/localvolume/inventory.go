@@ -93,7 +93,7 @@ func (i *Inventory) SetNode(node metav1.Object) bool {
 	return i.nodesChanged(node.GetName(), names, lacksChanged)
 }
 
-// RemoveNode learns that a Node has been deleted, and reports the same as SetNode.
+// RemoveNode records that a Node has been deleted, and returns the same as SetNode.
 func (i *Inventory) RemoveNode(name string) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()

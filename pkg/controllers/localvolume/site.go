@@ -113,7 +113,7 @@ func (s *Site) LoadRecord(ctx context.Context) error {
 func (s *Site) SaveRecord(ctx context.Context, subjects []Subject) error {
 	memory := s.Inventory.Memory()
 	if !s.certain() {
-		return nil // what could not be observed is not confirmed
+		return nil // unobserved state is not confirmed
 	}
 	return s.record.save(ctx, memory, slices.ContainsFunc(subjects, func(subject Subject) bool { return subject.pending() }))
 }
@@ -123,7 +123,7 @@ func (s *Site) recordObject() client.Object {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.RecordNamespace, Name: RecordName}}
 }
 
-// DryRun reports that nothing is to be deleted.
+// DryRun disables deletions.
 func (s *Site) DryRun() bool { return *s.Config.DryRun }
 
 // Each calls a function with 0 to n-1, as many concurrently as there are worker threads, and returns when all calls have. It
@@ -151,7 +151,7 @@ func (s *Site) Each(n int, do func(i int) error) error {
 	return errors.Join(errs...)
 }
 
-// PodsReleased reports that no pod waits for the claim of a volume any more, so that the volume is free to be deleted.
+// PodsReleased reports whether no pod waits for the claim of a volume any more, so that the volume may be deleted.
 func (s *Site) PodsReleased(volume types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 )
 
-// volumeSources reports which sources of volumes are enabled, and by which labels their volumes name a node.
+// volumeSources are the enabled sources of volumes, and the labels by which their volumes name a node.
 type volumeSources struct {
 	local, hostPath bool
 	// nodeKeys are the labels for local and hostPath volumes, drivers those of each CSI driver, and all has every one of them.

@@ -54,7 +54,7 @@ func allSources() configv1alpha1.LocalVolumeConfiguration {
 // TestRealDrivers checks the volumes that real drivers create, according to their documentation and code.
 func TestRealDrivers(t *testing.T) {
 	for name, test := range map[string]struct {
-		// from reports where the shape is documented.
+		// from names the documentation of the shape.
 		from   string
 		volume *corev1.PersistentVolume
 		want   []string

@@ -27,7 +27,7 @@ func (e *Event) Object() *Object {
 	return e.Old
 }
 
-// handler is notified of the events of some resources.
+// handler handles the events of some resources.
 type handler struct {
 	resources []schema.GroupResource
 	handle    func(Event)

@@ -70,7 +70,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// What an index finds is not compared with the index again: one of a large object may be expensive.
+// The results of an index are not compared with the index again, because computing it for a large object may be expensive.
 func TestFindUsesIndex(t *testing.T) {
 	c := newCluster(t, garden("a", "g", "oak"))
 	var calls atomic.Int64

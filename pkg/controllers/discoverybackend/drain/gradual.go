@@ -57,7 +57,7 @@ func gradual(set []*int64, gets []bool, shares []int, implicit int64) (next []*i
 	return next, scale
 }
 
-// zero reports which shares are 0.
+// zero returns which shares are 0.
 func zero(shares []int) []bool {
 	is := make([]bool, len(shares))
 	for i, share := range shares {

@@ -99,7 +99,7 @@ type flavor interface {
 	// reference reads one reference of a rule. mirror reports that it gets copies of requests, not requests. ok is false when it
 	// cannot be read.
 	reference(list string, item map[string]any, namespace string) (found ref, mirror, ok bool)
-	// receives reports which references of a rule get requests by these weights. Those without a target get none.
+	// receives returns which references of a rule get requests by these weights. Those without a target get none.
 	receives(weights []*int64, missing []bool) []bool
 	// fails reports whether requests for a target that is missing get errors. Otherwise the other targets get them.
 	fails() bool

@@ -89,8 +89,8 @@ func (v *View) mirrorOf(list *mirrors, item listItem, saved *ruleRecord, backend
 	return backendOf(backends, &found.ref, recorded), mirrorRecord{Service: found.ref.key, place: list.place, Content: content}
 }
 
-// mirrors are those that were removed from a list, in the order of their positions. One that is there again is left out: what is
-// there is what is wanted.
+// mirrors returns the mirrors that were removed from a list, in the order of their positions. A mirror that exists again is
+// omitted, because the user's version takes precedence.
 func (r *ruleRecord) mirrors(list *mirrors) []mirrorRecord {
 	if r == nil {
 		return nil

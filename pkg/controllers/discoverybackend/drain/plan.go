@@ -89,7 +89,7 @@ func (v *View) stand(rule *rule, saved *ruleRecord, backends Backends) standing 
 	}
 	s.keepHelpers(rule, saved)
 	if v.damaged && s.lost {
-		clear(s.wanted) // what remains of the weights reports nothing: even distribution
+		clear(s.wanted) // the remaining weights are unknown: distribute evenly
 	}
 	s.share(v, backends)
 	if v.saved == nil && s.lacksRecord(rule, backends) {

@@ -127,7 +127,7 @@ func TestDrainAndRestore(t *testing.T) {
 // the result.
 func TestEditsInMaintenance(t *testing.T) {
 	type step struct {
-		rules   []string // what users write; nil is nothing
+		rules   []string // the users' edit; nil is none
 		drained []string
 		want    []string
 		forced  int

@@ -17,8 +17,8 @@ import (
 // In these tests the name of a Service specifies its backend: us-web is of the backend us, web is of none. A rule is written as
 // "us-web=50 web", references with their weights; "mirror:us-web" is a mirror.
 
-// fleet reports which backends are drained, and which of them stay where there is no other client. Services that are missing are
-// not known; those that are empty have no ready endpoint, and those that are external are of type ExternalName. None has port 99.
+// fleet is a set of backends: those that are drained, and those with KeepSole. Services that are missing are not known; those that
+// are empty have no ready endpoint, and those that are external are of type ExternalName. None has port 99.
 type fleet struct {
 	drained, keepSole        []string
 	missing, empty, external []string

@@ -14,13 +14,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestSoakDrains that, whatever users edit while backends enter and leave maintenance, and wherever Groundskeeper crashes, the
-// final route is the same as on a second API server on which nothing is drained.
+// TestSoakDrains checks that, whatever users edit while backends enter and leave maintenance, and wherever Groundskeeper crashes,
+// the final route is the same as on a second API server on which nothing is drained.
 func TestSoakDrains(t *testing.T) {
 	if rounds, err := strconv.Atoi(os.Getenv("SOAK")); err == nil {
 		checks := flag.Lookup("rapid.checks")
 		was := checks.Value.String()
-		// Of each kind: with the 1000 rounds of make soak, 16,000 in all.
+		// Rounds per kind: with the 1000 rounds of make soak, 16,000 in total.
 		if err := checks.Value.Set(strconv.Itoa(2 * rounds)); err != nil {
 			t.Fatal(err)
 		}
@@ -49,12 +49,12 @@ func drains(t *rapid.T, kind *Kind, granular bool) {
 		}
 		s.ages(t, "alice")
 	}
-	// Either bob edits what is there, or alice applies manifests again: after an edit hers would meet a conflict.
+	// Either bob edits the live route, or alice applies manifests again: after an edit hers would conflict.
 	edits := rapid.Bool().Draw(t, "edits")
 	backends := fleet{}
 	const settled = 1000
-	// Of a weight that is set otherwise and back before Groundskeeper checks, nothing can be known. unseen is that something was
-	// set.
+	// A weight that is changed and reset before Groundskeeper checks the route cannot be observed. unseen records that one was
+	// changed.
 	unseen := false
 	for range rapid.IntRange(1, 15).Draw(t, "steps") {
 		switch rapid.SampledFrom([]string{"drain", "drain", "settle", "settle", "crash", "change", "change", "label", "service", "ramp", "ramp"}).Draw(t, "step") {
@@ -83,7 +83,7 @@ func drains(t *rapid.T, kind *Kind, granular bool) {
 			}
 		case "change":
 			if backends.shares != nil {
-				// What users see on the way is tested elsewhere.
+				// Intermediate states are tested elsewhere.
 				backends.shares = nil
 				server.settle(t, kind, backends, settled)
 				unseen = false

@@ -47,7 +47,7 @@ type ref struct {
 	at      int
 	service types.NamespacedName
 	port    string
-	// key reports what it refers to, ordinal distinguishes equal ones of a rule.
+	// key identifies the target of the reference, ordinal distinguishes equal references of a rule.
 	key     string
 	ordinal int
 	weight  *int64
@@ -63,7 +63,7 @@ type mirrors struct {
 	found  []mirror
 }
 
-// place reports which list of a rule it is: that of a reference, or the rule's own when that is empty.
+// place identifies a list of a rule: that of a reference, or the rule's own if it is empty.
 type place struct {
 	List    string `json:"list"`
 	Ref     string `json:"ref,omitempty"`

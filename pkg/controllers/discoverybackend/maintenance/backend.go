@@ -70,7 +70,7 @@ func (b *backends) Reconcile(ctx context.Context, request reconcile.Request) (re
 	if b.written.ahead(backend, b.clock.Now()) {
 		return reconcile.Result{RequeueAfter: checkPeriod}, nil // the event of Groundskeeper's own write is on the way
 	}
-	// Of many events of routes one check a second is enough.
+	// One check per second suffices for any number of events of routes.
 	if wait := b.checked.wait(request.NamespacedName, backend.ResourceVersion, b.clock.Now()); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}

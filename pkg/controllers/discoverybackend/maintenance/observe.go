@@ -194,7 +194,7 @@ func (f *facts) countWithheld(m *membership, outcome drain.Outcome, name string)
 	}
 	switch {
 	case outcome.Drained:
-		return // whatever the endpoints are
+		return // regardless of the endpoints
 	case why != "":
 		f.sending = append(f.sending, problem{name, why})
 		return

@@ -64,7 +64,7 @@ func (e endpoints) done() bool { return e.requested && e.pending == 0 }
 type plan struct {
 	condition metav1.Condition
 	routes    gimbalv1.RouteStatus
-	// withhold reports that no endpoint of the backend is to be ready.
+	// withhold reports whether all endpoints of the backend are to be withheld.
 	withhold bool
 	errors   []gimbalv1.DiscoveryError
 	// ramp is how far the traffic is to be moved.

@@ -55,7 +55,7 @@ func nextRamp(backend *gimbalv1.DiscoveryBackend, phase phase, now time.Time) *g
 	switch {
 	case last != nil && last.To == to:
 		next = *last
-	case last != nil: // it turns round where it stands
+	case last != nil: // it reverses at the current step
 		next = rampFrom(last.Percent, to, now)
 	case to == whole || drainDuration(backend) == 0:
 		return nil

@@ -88,7 +88,7 @@ func (r *routes) Reconcile(ctx context.Context, key routeKey) (reconcile.Result,
 	if !decision.Write && !decision.HandBack && r.ledger.missing(key, cached.UID, kept.record, staying(backends)) == "" {
 		r.cluster.start.settled(key)
 		r.ledger.agrees(key, cached, kept.record)
-		// Who receives may have changed, although there is nothing to write.
+		// The receivers may have changed, although there is nothing to write.
 		r.notify(slices.Collect(maps.Keys(decision.Backends))...)
 		return r.discardRemovals(ctx, key, kept.removed)
 	}

@@ -73,8 +73,8 @@ func TestNothingIsWrittenFromPartialData(t *testing.T) {
 	}
 }
 
-// TestHeld that, after startup, weights are not written until it is known that no endpoint is withheld. Drained routes remain
-// drained, and others unchanged.
+// TestHeld checks that, after startup, weights are not written until it is known that no endpoint is withheld. Drained routes
+// remain drained, and others unchanged.
 func TestHeld(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.mustCorrect(0)
@@ -197,7 +197,7 @@ func TestRecordIsRemembered(t *testing.T) {
 		if got := w.weights(); got != "70 30" || w.record() != "" {
 			w.Errorf("%s, record %q", got, w.record())
 		}
-		w.mustCorrect(0) // what Groundskeeper itself removed stays away
+		w.mustCorrect(0) // Groundskeeper's own removal remains
 	}, shared)
 }
 

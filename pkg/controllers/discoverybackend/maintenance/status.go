@@ -23,8 +23,8 @@ import (
 	gimbalapply "groundskeeper.io/groundskeeper/pkg/generated/applyconfiguration/gimbal/v1"
 )
 
-// write writes what is planned when it differs from what is there, and returns how long to wait when it was too soon
-// after the write before.
+// write writes the planned status if it differs from the current one, and returns how long to wait if the previous write was too
+// recent.
 func (b *backends) write(ctx context.Context, backend *gimbalv1.DiscoveryBackend, next plan) (time.Duration, error) {
 	own, err := status.OwnErrors(backend, drain.Manager)
 	if err != nil {
@@ -109,7 +109,7 @@ func (b *backends) reportUnknown(ctx context.Context, backend *gimbalv1.Discover
 	return unknown(ctx, problem), nil
 }
 
-// announce reports what became of a backend, once for each change.
+// announce sends an event for each change of a backend, once.
 func (b *backends) announce(ctx context.Context, backend *gimbalv1.DiscoveryBackend, c metav1.Condition) {
 	last := meta.FindStatusCondition(backend.Status.Conditions, c.Type)
 	if last == nil && c.Reason == reasonEnabled || last != nil && last.Status == c.Status && last.Reason == c.Reason {

@@ -20,8 +20,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 )
 
-// Viewer reports where routes send their requests, for users to see. It follows the objects that the controller follows, decides by
-// the same functions, and writes nothing.
+// Viewer shows to users where routes send their requests. It uses the objects that the controller watches, decides by the same
+// functions, and writes nothing.
 type Viewer struct {
 	cluster *cluster
 	kinds   []*drain.Kind
@@ -76,8 +76,8 @@ type RouteTraffic struct {
 	Drained []string
 }
 
-// Traffic reports where routes send their requests, with an assumption if that is not nil. It is an error when the backends, their
-// Services or the endpoints of these are not known.
+// Traffic returns where routes send their requests, under an assumption if that is not nil. It returns an error if the backends,
+// their Services or the endpoints of these are not known.
 func (v *Viewer) Traffic(ctx context.Context, assume *Assumption) (*Traffic, error) {
 	backends, err := v.cluster.backends(ctx)
 	if err != nil {

@@ -167,7 +167,7 @@ func (w *watches) concerned(ctx context.Context, e resourcewatch.Event) []string
 			continue
 		}
 		for _, service := range kept.services {
-			// What is not known yet has a dedicated event to come.
+			// An unknown object causes a separate event later.
 			found, _ := w.cluster.reader.Find(ctx, servicesResource(), resourcewatch.Query{Namespace: service.Namespace, Name: service.Name})
 			for _, object := range found {
 				names[label(object)] = true
@@ -201,7 +201,7 @@ func (w *watches) notifyBackends(ctx context.Context, names ...string) {
 	}
 }
 
-// endpointsChanged is notified that EndpointSlices of a backend changed. That matters while they are withheld.
+// endpointsChanged handles a change of EndpointSlices of a backend, which matters while they are withheld.
 func (w *watches) endpointsChanged(name string) {
 	ctx := context.Background()
 	all, err := w.cluster.backends(ctx)

@@ -118,7 +118,7 @@ func (r *routes) handBack(ctx context.Context, client dynamic.ResourceInterface,
 	return err
 }
 
-// note reports what a rewrite did.
+// note logs the result of a rewrite.
 func (r *routes) note(ctx context.Context, key routeKey, object *unstructured.Unstructured, decision drain.Decision) {
 	r.cluster.start.settled(key)
 	r.ledger.rewrote(key, object.GetUID(), r.clock.Now())

@@ -92,7 +92,7 @@ func listCopies(ctx context.Context, live client.Reader, kind schema.GroupVersio
 	return objects, nil
 }
 
-// deleteCopies deletes objects in the state in which they were read, and reports how many went.
+// deleteCopies deletes objects in the version that was read, and returns the number of deleted ones.
 func (r *reconciler) deleteCopies(ctx context.Context, plan []*metav1.PartialObjectMetadata) (int, error) {
 	errs := make([]error, len(plan))
 	slots := make(chan struct{}, parallelDeletions)

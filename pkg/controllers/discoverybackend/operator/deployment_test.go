@@ -44,7 +44,7 @@ func TestArguments(t *testing.T) {
 			"--labels-include=app.kubernetes.io/instance", "--namespaces-missing=Wait", "--resync-interval=1800s", "--selector=publish=true,tier in (api,web)"}, nil},
 		"an empty selector": {adminNamespace, func(c *gimbalv1.Cluster) { c.Selector = &metav1.LabelSelector{} }, kubernetes, []string{"kubernetes", "--backend-name=east",
 			"--backend-namespace=gimbal-discovery", "--discover-kubecfg-file=/etc/groundskeeper/credentials/config", "--namespaces-missing=Wait", "--resync-interval=1800s"}, nil},
-		// Whatever its author writes.
+		// Any content by its author.
 		"elsewhere": {"shop", func(c *gimbalv1.Cluster) { c.Namespaces.Allow = []string{"bank", "shop"} }, kubernetes, []string{"kubernetes", "--backend-name=east",
 			"--backend-namespace=shop", "--discover-kubecfg-file=/etc/groundskeeper/credentials/config", "--namespaces-allow=shop", "--namespaces-missing=Wait", "--resync-interval=1800s"}, nil},
 		"openstack": {adminNamespace, func(c *gimbalv1.Cluster) {

@@ -170,7 +170,7 @@ func (r *reconciler) announceWrites(ctx context.Context, backend *gimbalv1.Disco
 	r.report(backend, eventApplied, actionReconcile, "applied "+strings.Join(wrote, ", "))
 }
 
-// announceConditions reports what became of a backend, once for each change of a condition.
+// announceConditions sends an event for each change of a condition, once.
 func (r *reconciler) announceConditions(ctx context.Context, backend *gimbalv1.DiscoveryBackend, conditions []metav1.Condition) {
 	for _, c := range conditions {
 		last := meta.FindStatusCondition(backend.Status.Conditions, c.Type)

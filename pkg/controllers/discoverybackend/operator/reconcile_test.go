@@ -101,7 +101,7 @@ func TestDriftIsCorrected(t *testing.T) {
 			}
 		})
 	}
-	// What another client adds without touching Groundskeeper's fields, as a mesh's sidecar, stays.
+	// Additions by other clients, such as the sidecar of a mesh, remain.
 	backend := testBackend(adminNamespace, "east")
 	w := newWorld(t, backend, testSecret(adminNamespace, testKubeconfig))
 	w.mustReconcile(backend)

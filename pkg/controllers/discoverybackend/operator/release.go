@@ -22,8 +22,8 @@ import (
 // waitPeriod is the polling interval of a deletion that waits.
 const waitPeriod = 2 * time.Second
 
-// releaseStep is a step of the deletion of a backend. It reports what it waits for, "" when it is done. Each step may be taken
-// again: a reconciliation starts with the first one.
+// releaseStep is a step of the deletion of a backend. It returns the reason to wait, "" if it is complete. Steps are idempotent:
+// each reconciliation starts with the first one.
 type releaseStep func(context.Context, *gimbalv1.DiscoveryBackend) (waiting string, err error)
 
 // releaseSteps are the steps in their order. Nothing copies any more before the copies go, or they would come back; and no

@@ -20,7 +20,7 @@ import (
 
 // Reasons of the conditions.
 const (
-	// Of CredentialsValid.
+	// Reasons of CredentialsValid.
 	reasonSecretMissing   = "SecretMissing"
 	reasonSecretInvalid   = "SecretInvalid"
 	reasonSecretUnknown   = "SecretUnknown"
@@ -44,9 +44,9 @@ type findings struct {
 	unread error
 	// deployment is the one of the backend, nil when there is none.
 	deployment *appsv1.Deployment
-	// conflict reports who else has an object that a part needs, "" when there is none.
+	// conflict returns the other owner of an object that a part needs, "" if there is none.
 	conflict string
-	// terminating reports what the deletion waits for, "" when the backend lives.
+	// terminating returns what the deletion waits for, "" if the backend is not being deleted.
 	terminating string
 	// noImage is true when no discoverers are run, so that nothing was checked.
 	noImage bool

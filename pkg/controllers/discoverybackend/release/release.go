@@ -56,9 +56,9 @@ type Result struct {
 	Removed []string
 	// Left is how many routes are still to be written.
 	Left int
-	// Rejected reports the routes that the API server does not let Groundskeeper change, and why.
+	// Rejected are the routes whose change the API server rejected, with the reasons.
 	Rejected []string
-	// Kept reports which references have to stay, because their route could not be without them, and why.
+	// Kept are the references that have to remain, because their route would be invalid without them, with the reasons.
 	Kept []string
 	// Recorded are all routes that have a record of references removed for the backend, also by earlier passes.
 	Recorded []string

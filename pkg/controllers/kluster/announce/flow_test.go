@@ -28,7 +28,7 @@ func TestAnnounce(t *testing.T) {
 	k := klustertest.Kluster("k", toBeAnnounced, func(k *kubernikusv1.Kluster) { k.Spec.Discovery.DrainPolicy = kubernikusv1.DrainKeepSole })
 	f := newFlow(t, k, credentials("k-secret", "https://a.example"))
 	f.want(k, "True/Announced")
-	// What is made is recorded first, and the credentials are there before who needs them.
+	// Objects are recorded before they are created, and the credentials exist before the object that needs them.
 	if want := []string{"apply status", "create", "create", "apply status"}; !slices.Equal(f.store.Verbs(), want) {
 		t.Errorf("writes %v, want %v", f.store.Writes(), want)
 	}
@@ -170,7 +170,7 @@ func TestWriteWithConcurrentChanges(t *testing.T) {
 	}
 }
 
-// TestCredentialsThatFail that, without usable credentials, the announcement remains unchanged.
+// TestCredentialsThatFail checks that, without usable credentials, the announcement remains unchanged.
 func TestCredentialsThatFail(t *testing.T) {
 	f, k := newAnnounced(t)
 	source := credentials("k-secret", "")
@@ -284,7 +284,7 @@ func TestRejected(t *testing.T) {
 			if c := current(k); !strings.Contains(c.Message, tc.message) || strings.Contains(c.Message+f.events(), hidden) {
 				t.Errorf("message %q", c.Message)
 			}
-			// A change of what is there can be rejected, too, and its own name is no other's.
+			// A change of an existing object can be rejected, too, and its own name is not another owner's.
 			if tc.want == "False/Refused" && tc.backend != nil {
 				mine := backendOf(k)
 				mine.UID, mine.Cluster.DrainPolicy = "", gimbalv1.DrainKeepSole

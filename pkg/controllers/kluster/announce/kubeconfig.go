@@ -19,9 +19,8 @@ import (
 // entryName names the only entries of a kubeconfig that Groundskeeper writes.
 const entryName = "kluster"
 
-// kubeconfigOf is a kubeconfig with credentials inside for a workload cluster: that of its Secret, or one made of Kubernikus' keys.
-// It was checked to have no commands and no files, and has nothing of OpenStack. The condition reports what is wrong with the
-// Secret.
+// kubeconfigOf returns a kubeconfig with embedded credentials for a workload cluster: that of its Secret, or one created from
+// Kubernikus' keys. It contains no commands, no files and nothing of OpenStack. The error describes what is wrong with the Secret.
 func kubeconfigOf(k *kubernikusv1.Kluster, data map[string][]byte) ([]byte, *metav1.Condition) {
 	config, err := kluster.Workload(k, data)
 	if err != nil {

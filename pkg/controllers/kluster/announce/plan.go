@@ -16,7 +16,7 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
 
-// seen is what is there under the names of an announcement, nil where nothing is.
+// seen has the existing objects with the names of an announcement, nil for those that do not exist.
 type seen struct {
 	backend *gimbalv1.DiscoveryBackend
 	secret  *corev1.Secret
@@ -69,7 +69,7 @@ func drifted(k *kubernikusv1.Kluster, backend *gimbalv1.DiscoveryBackend) bool {
 		backend.Cluster.DrainPolicy != drainPolicyOf(k) || holdsMaintenance(backend)
 }
 
-// blocked reports what about the names of an announcement keeps it from being made.
+// blocked returns why the names of an announcement prevent its creation.
 func blocked(k *kubernikusv1.Kluster, there seen) *metav1.Condition {
 	if len(k.Name) > gimbalv1.MaxNameLength || len(validation.IsDNS1035Label(k.Name)) > 0 {
 		return notAnnounced(ReasonNameInvalid, "no DiscoveryBackend may be called %q: it takes a DNS label of at most %d characters that begins with a letter, so register the cluster under such a name",

@@ -113,7 +113,7 @@ func isSettled(k *kubernikusv1.Kluster) bool {
 	return c == nil || wanted(k) && c.Status == metav1.ConditionTrue && c.ObservedGeneration == k.Generation
 }
 
-// withdrawOld takes back what is announced elsewhere than the spec wants it, and reports whether nothing of it is left.
+// withdrawOld withdraws an announcement that is elsewhere than the spec requires, and reports whether nothing of it is left.
 func (r *reconciler) withdrawOld(ctx context.Context, k *kubernikusv1.Kluster) (bool, error) {
 	keep := ""
 	if wanted(k) {
@@ -143,7 +143,7 @@ func (r *reconciler) credentials(ctx context.Context, k *kubernikusv1.Kluster) (
 	return kubeconfig, problem, nil
 }
 
-// inspect reads what is there under the names that the announcement needs.
+// inspect reads the existing objects with the names that the announcement needs.
 func (r *reconciler) inspect(ctx context.Context, k *kubernikusv1.Kluster) (seen, error) {
 	var there seen
 	backend, secret := &gimbalv1.DiscoveryBackend{}, &corev1.Secret{}

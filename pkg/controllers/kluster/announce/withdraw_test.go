@@ -70,10 +70,10 @@ func TestWithdraw(t *testing.T) {
 	f, k := newAnnounced(t)
 	backend, _ := f.there(k, discoveryNamespace)
 	f.held(backend)
-	// What was corrected before is kept as well.
+	// Earlier corrections are retained as well.
 	f.store.Change(backend, func() { backend.Cluster.Secret = "mine" })
 	f.want(k, "True/Announced")
-	// What has not all of Groundskeeper's labels, or another name, belongs to another owner.
+	// An object without all of Groundskeeper's labels, or with another name, belongs to another owner.
 	sameName, otherName, sameSecret, otherSecret := backendOf(k), backendOf(k), secretOf(k), secretOf(k)
 	sameName.Namespace, sameSecret.Namespace = "elsewhere", "elsewhere"
 	sameName.Labels = map[string]string{LabelUID: string(k.UID)}
@@ -191,7 +191,7 @@ func (p partial) List(ctx context.Context, list client.ObjectList, options ...cl
 	return nil
 }
 
-// TestNotServed that, where DiscoveryBackends are not served, a Kluster that was never announced can be deleted.
+// TestNotServed checks that, where DiscoveryBackends are not served, a Kluster that was never announced can be deleted.
 func TestNotServed(t *testing.T) {
 	unserved := func(_ string, object runtime.Object) error {
 		switch object.(type) {

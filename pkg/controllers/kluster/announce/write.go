@@ -19,13 +19,13 @@ import (
 	gimbalapply "groundskeeper.io/groundskeeper/pkg/generated/applyconfiguration/gimbal/v1"
 )
 
-// write does what is planned: the Secret first, so that the backend finds it. The condition reports what the API server rejects.
+// write executes the plan: the Secret first, so that the backend finds it. The condition has the API server's rejections.
 func (r *reconciler) write(ctx context.Context, k *kubernikusv1.Kluster, there seen, p plan, kubeconfig []byte) (*metav1.Condition, error) {
 	if err := r.writeSecret(ctx, k, there.secret, p.secret, kubeconfig); err != nil {
 		if !isRejection(err) {
 			return nil, err
 		}
-		// Who rejects may repeat what is in it.
+		// A rejection may repeat its content.
 		return notAnnounced(ReasonRefused, "the API server rejects a write of Secret %s/%s (%s): is namespace %s there, and is there a policy or a quota that rejects it?",
 			k.Spec.Discovery.Namespace, secretName(k), apierrors.ReasonForError(err), k.Spec.Discovery.Namespace), nil
 	}

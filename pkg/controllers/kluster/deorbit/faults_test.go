@@ -52,7 +52,7 @@ func TestOneFailureDoesNotStopRetrying(t *testing.T) {
 		if w.in(pods); w.UnreachableSince != nil {
 			t.Fatal("a response does not end the row")
 		}
-		w.LastProgressAt = new(metav1.NewTime(w.now)) // what it waits for is another matter
+		w.LastProgressAt = new(metav1.NewTime(w.now)) // what it waits for does not matter
 	}
 }
 
@@ -62,7 +62,7 @@ func TestEachClassOfFailureStopsRetrying(t *testing.T) {
 	for _, message := range []string{"connection refused", "no such host", "x509: unknown authority", "i/o timeout", "Unauthorized", "Forbidden", "500"} {
 		w := newWalk(t, in(claims))
 		w.probe(time.Second, failed(claims, clusterFailure(fmt.Errorf("%s", message))))
-		// What is only remembered has been deleted after a restart.
+		// State that is only in memory is lost after a restart.
 		w.progress = progress{DeorbitStatus: loaded(&w.DeorbitStatus)}
 		w.probe(119*time.Second, failed(claims, clusterFailure(errDown)))
 		w.in(claims)

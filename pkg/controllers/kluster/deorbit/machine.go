@@ -84,7 +84,7 @@ func (p *step) absorb(o outcome) {
 	case failed != nil:
 		p.leaveIfStuck(o)
 	case recorded:
-		p.action.soon = true // what was not recorded was not deleted yet
+		p.action.soon = true // nothing is deleted before it is recorded
 	case left:
 		p.reportIfStuck()
 		p.leaveIfStuck(o)

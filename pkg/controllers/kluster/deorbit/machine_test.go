@@ -192,13 +192,13 @@ func TestAdvance(t *testing.T) {
 		"no cloud, the end":               {in(release), withdrawn(nil), without(false, true), 0, release, endsClean, "", nil},
 		"no cloud, left":                  {in(release, remaining(claim)), withdrawn(nil), without(false, true), 0, release, endsLeftovers, "", []kubernikusv1.DeorbitObject{claim}},
 
-		// What was announced while the Kluster was deleted, behind Drain, is waited for like the rest.
+		// An announcement that was created during the deletion, after Drain, is waited for like the rest.
 		"announced late":       {in(release), withdrawn(released(nil, nil), backend), usual(), time.Hour, release, "", "Stuck", []kubernikusv1.DeorbitObject{backend}},
 		"announced, and more":  {in(release), withdrawn(released([]kubernikusv1.DeorbitObject{volume}, nil), backend), usual(), time.Hour, release, "", "Stuck", []kubernikusv1.DeorbitObject{backend, volume}},
 		"withdrawn in the end": {in(release, remaining(backend)), withdrawn(released(nil, nil)), usual(), time.Hour, release, endsClean, "", nil},
 		"unknown":              {in(release), failedDrain(released(nil, nil)), usual(), 25 * time.Hour, release, "", "", nil},
 
-		// The timeout of all counts from startedAt. One last check then reports what is left.
+		// The overall timeout starts at startedAt. A final check then reports what is left.
 		"timeout":                            {in(claims, remaining(claim)), nil, usual(), 24 * time.Hour, release, "", "DeorbitStage", []kubernikusv1.DeorbitObject{claim}},
 		"timeout in Drain":                   {in(drain), showed(drain, thing("DiscoveryBackend", "b")), usual(), 24 * time.Hour, release, "", "DeorbitStage", things("DiscoveryBackend", "b")},
 		"timeout, Groundskeeper fails":       {in(drain), failed(drain, internalFailure(errDown)), usual(), 24 * time.Hour, release, "", "DeorbitStage", nil},
@@ -254,7 +254,7 @@ func TestRecordFirst(t *testing.T) {
 	if next, _ = advance(next, seen(freeze, volume), usual(), epoch); next.Stage != pods || len(next.SeenVolumes) != 1 {
 		t.Errorf("got %s, %v", next.Stage, next.SeenVolumes)
 	}
-	// What was seen stays known when it has been deleted.
+	// Observed objects remain in the record after their deletion.
 	if next, _ = advance(next, showed(pods), usual(), epoch); len(next.SeenVolumes) != 1 {
 		t.Error("the record is lost")
 	}

@@ -113,7 +113,7 @@ func (o outcome) failure() *failure {
 	return nil
 }
 
-// remains reports whether something still has to go.
+// remains reports whether an object still has to be deleted.
 func (o outcome) remains() bool {
 	for _, p := range o.parts {
 		if len(p.report.Remaining) > 0 {

@@ -26,7 +26,7 @@ const (
 	contentKind  = "VolumeSnapshotContent"
 	// podKind is the kind of what comes back under a new name when it is deleted.
 	podKind = "Pod"
-	// projectKind stands for all that could not be checked in an OpenStack project.
+	// projectKind represents everything that could not be checked in an OpenStack project.
 	projectKind = "Project"
 )
 

@@ -188,7 +188,7 @@ func objects(list []kubernikusv1.DeorbitObject) []*kubernikusapply.DeorbitObject
 	return all
 }
 
-// write records how far a Deorbit is when that is new, and then reports what happened.
+// write records the progress of a Deorbit if it changed, and then sends the events.
 func (r *reconciler) write(ctx context.Context, k *kubernikusv1.Kluster, s *state, condition metav1.Condition) error {
 	now := r.clock.Now()
 	// The cache may be behind what was written last.

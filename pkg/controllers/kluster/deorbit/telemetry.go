@@ -127,7 +127,7 @@ func (r *reconciler) removed(ctx context.Context, s *state, deleted []kubernikus
 	log.FromContext(ctx).Info("Requested the deletion of what a cluster made", "stage", s.progress.Stage, "objects", strings.Join(names, ", "))
 }
 
-// It reports what happened, once that is written down.
+// The event is sent once the status is written.
 func (r *reconciler) report(ctx context.Context, k *kubernikusv1.Kluster, s *state) {
 	for _, n := range s.notes {
 		log.FromContext(ctx).Info("Deorbit of a Kluster", "event", n.reason, "message", n.message)

@@ -29,7 +29,7 @@ const (
 type cloudView struct {
 	// found is the project and the ids that the spec leaves open; nil when the check failed.
 	found *kubernikusv1.OpenstackStatus
-	// unclear reports which ids could not be found, and why.
+	// unclear returns which ids could not be determined, and why.
 	unclear []string
 	// warnings are about the credentials.
 	warnings []openstack.Warning

@@ -61,7 +61,7 @@ func TestDiscovery(t *testing.T) {
 		t.Errorf("what is known costs %d requests", len(requests))
 	}
 
-	// What was found stays when there are more, and is determined again when it has been deleted.
+	// A resource that was found is used even if more are found later, and is determined again when it has been deleted.
 	second := p.AddRouter("garden", p.AddNetwork("10.1.0.0/24"))
 	if again := p.probe(t, kubernikusv1.OpenstackSpec{}, *found.found); len(again.unclear) > 0 || again.found.RouterID != router {
 		t.Errorf("a second router: %+v", again)

@@ -46,7 +46,7 @@ func (s *reviewing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.reviews.Add(1)
 		body, _ := io.ReadAll(r.Body)
 		denied, _ := s.denied.Load().(string)
-		// What comes is protobuf: the resource is in it unchanged.
+		// The body is protobuf, in which the resource is plain text.
 		allowed := denied == "" || !bytes.Contains(body, []byte(denied))
 		w.WriteHeader(http.StatusCreated)
 		_, _ = fmt.Fprintf(w, `{"kind":"SelfSubjectAccessReview","apiVersion":"authorization.k8s.io/v1","status":{"allowed":%t}}`, allowed)
@@ -90,7 +90,7 @@ func TestPreflight(t *testing.T) {
 	if got := message(k, kubernikusv1.ConditionOpenStackServicesUsable); !strings.Contains(got, "list the volumes: page 1: 403") {
 		t.Errorf("message = %q, want what is forbidden", got)
 	}
-	// What was granted without a change that Groundskeeper sees is noticed, too.
+	// A permission that was granted without an event for Groundskeeper is noticed, too.
 	api.denied.Store("")
 	f.Heal()
 	f.clock.SetTime(f.clock.Now().Add(preflightRetry + time.Minute))
@@ -108,7 +108,7 @@ func TestPreflight(t *testing.T) {
 	f.Inject(fake.Fault{Method: http.MethodGet, Path: "/load-balancer", Status: http.StatusForbidden})
 	f.store.Change(secret, func() { secret.Labels = map[string]string{"rotated": "true"} })
 	wants("a changed Secret", "False/PermissionsMissing", "False/Forbidden")
-	// What responds no more is not known any more, when there is another Secret.
+	// Results for an API server that no longer responds are discarded when the Secret changes.
 	f.store.Change(secret, func() {
 		secret.Data["kubeconfig"], secret.Data["openstack-password"] = []byte("no"), []byte("wrong")
 	})

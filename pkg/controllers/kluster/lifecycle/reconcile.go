@@ -163,7 +163,7 @@ func (r *reconciler) probeCloud(k *kubernikusv1.Kluster, secret *corev1.Secret, 
 			return cloudView{err: err}
 		}
 		if kluster.Moved(registered, at) {
-			before = kubernikusv1.OpenstackStatus{} // what was found was of another place
+			before = kubernikusv1.OpenstackStatus{} // the result was for another location
 		}
 		view := probeCloud(ctx, cloud.Network(), spec, before)
 		view.warnings = cloud.Warnings()

@@ -81,7 +81,7 @@ func (m Memory) judge(now time.Time, own, orphans []openstack.Route, servers int
 	return next, v
 }
 
-// suspect reports what is suspicious about a number of orphans.
+// suspect returns why a number of orphans is suspicious.
 func suspect(own, orphans, servers int, limit float64) Suspicion {
 	switch {
 	case orphans == 0:

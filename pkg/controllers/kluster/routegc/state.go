@@ -77,7 +77,7 @@ func (r *reconciler) drop(key types.NamespacedName) {
 	}
 }
 
-// Scope reports which routes of a router are of a cluster.
+// Scope determines which routes of a router belong to a cluster.
 type Scope struct {
 	// ClusterCIDR is the range of the cluster's pods, and SecondCIDR the other one of a dual-stack cluster.
 	ClusterCIDR, SecondCIDR netip.Prefix

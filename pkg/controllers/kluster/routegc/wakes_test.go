@@ -127,7 +127,7 @@ func TestWakesAreDiscarded(t *testing.T) {
 	if left := f.r.wakes.pending; len(left) != 0 {
 		t.Errorf("left %v", left)
 	}
-	// What comes before the start is queued then.
+	// Events before the start are queued then.
 	f.r.wakes.NodeDeleted(client.ObjectKeyFromObject(paused), paused.UID)
 	if err := f.r.wakes.Start(t.Context(), f.queue); err != nil {
 		t.Fatal(err)

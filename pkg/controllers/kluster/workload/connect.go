@@ -137,7 +137,7 @@ func httpClient(config *rest.Config, health *health, fence func() error) (*http.
 	return client, base.CloseIdleConnections, nil
 }
 
-// observed sends requests, and reports what becomes of them.
+// observed sends requests, and reports their results.
 type observed struct {
 	next   http.RoundTripper
 	health *health

@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// grace is how long an API server may not respond before a user is notified: it may only be restarted.
+// grace is the time that an API server may be unresponsive before users are notified: it may only be restarting.
 const grace = 10 * time.Second
 
 // health is what the responses to all requests of a session report about its cluster.

@@ -149,7 +149,7 @@ func TestSessions(t *testing.T) {
 		t.Errorf("the session is of %+v", first.blueprint)
 	}
 
-	// What does not matter to it.
+	// Irrelevant changes.
 	secret := f.secret("k-secret", "first")
 	f.store.Change(secret, func() { secret.Data["openstack-password"] = []byte("another") })
 	f.store.Change(k, func() { k.Spec.Version = "1.36.3"; k.Generation++ })

@@ -70,9 +70,8 @@ func (s *session) over() bool {
 	}
 }
 
-// adjust makes a Kluster have the session that it should have, or none. One that has to go is reported so, and the Kluster is
-// queued when it has been deleted: until then nil is returned, and no other one begins. An error means that the way into the
-// cluster cannot be used.
+// adjust starts or stops the session of a Kluster as required. While an obsolete session is stopping it returns nil, and the
+// Kluster is queued when it has stopped. An error means that the kubeconfig cannot be used.
 func (r *reconciler) adjust(key types.NamespacedName, want *blueprint) (*session, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -200,7 +200,7 @@ func (s *soak) change() {
 	m := s.machines[s.rand.IntN(soakMachines-1)]
 	if m.node == "" {
 		switch name := m.original; s.rand.IntN(4) {
-		case 0: // under another name; the label that reports which machine it is may come later
+		case 0: // under another name; the label that identifies the machine may be set later
 			s.number++
 			s.register(m, fmt.Sprintf("%s-again-%d", name, s.number), s.rand.IntN(2) == 0)
 		default:

@@ -19,7 +19,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
 )
 
-// waiters deletes the pods that wait in vain, because their claim was deleted with its node. The claimRefs of the stale volumes
+// waiters deletes the pods that can never start, because their claim was deleted with its node. The claimRefs of the stale volumes
 // name these claims.
 type waiters struct {
 	site    *localvolume.Site

@@ -32,7 +32,7 @@ func newBench(t *testing.T, configure func(*configv1alpha1.LocalVolumeConfigurat
 	return &bench{World: w, r: newReconciler(w.Site)}
 }
 
-// volume makes a volume, which the cache is notified.
+// volume creates a volume, and adds it to the cache.
 func (b *bench) volume(name, node string, phase corev1.PersistentVolumePhase, policy corev1.PersistentVolumeReclaimPolicy, change ...func(*corev1.PersistentVolume)) *corev1.PersistentVolume {
 	b.T.Helper()
 	volume := localvolumetest.Volume(name, node, append(change, func(v *corev1.PersistentVolume) {
@@ -43,7 +43,7 @@ func (b *bench) volume(name, node string, phase corev1.PersistentVolumePhase, po
 	return volume
 }
 
-// after lets time pass and reconciles once; the cache is notified of what is stored.
+// after advances the clock and reconciles once, with the stored objects in the cache.
 func (b *bench) after(d time.Duration) (time.Duration, error) {
 	b.T.Helper()
 	b.Sleep(d)

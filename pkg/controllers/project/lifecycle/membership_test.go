@@ -126,7 +126,8 @@ func (c *cluster) clusterScoped() []string {
 	return names
 }
 
-// TestNewProjectByMembership that, with authorization by membership, a Project costs few writes and has no cluster-scoped objects.
+// TestNewProjectByMembership checks that, with authorization by membership, a Project costs few writes and has no cluster-scoped
+// objects.
 func TestNewProjectByMembership(t *testing.T) {
 	c := newCluster(t)
 	c.reconciler.byMembership = true
@@ -186,7 +187,7 @@ func TestExtensionRoleByMembership(t *testing.T) {
 func TestChangeOfAuthorization(t *testing.T) {
 	c := newCluster(t)
 	project := c.project("dev", withMembers(member("bob", "viewer", "extension:deploy")))
-	// What another client named the same way, and what is of another Project.
+	// Objects with the same name that belong to another client or another Project.
 	stranger := &rbacv1.ClusterRoleBinding{RoleRef: clusterRoleRef("theirs")}
 	stranger.Name, stranger.Labels = roleViewer+":dev", map[string]string{gardenerv1beta1.LabelProjectName: "dev"}
 	c.project("other")

@@ -99,7 +99,7 @@ func TestNextStatus(t *testing.T) {
 			if sameStatus(&current, &got) != test.unchanged {
 				t.Errorf("the status counts as the same: %t", !test.unchanged)
 			}
-			// Whatever is applied is there afterwards, so the next reconciliation has nothing to write.
+			// The applied status is stored, so the next reconciliation has nothing to write.
 			applied := current
 			applied.ObservedGeneration, applied.Phase = got.ObservedGeneration, got.Phase
 			applied.Conditions = append([]gardenerv1beta1.Condition{stale}, got.Conditions...)

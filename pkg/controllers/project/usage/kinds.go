@@ -85,7 +85,7 @@ func followed(resources []string) (all []resourcewatch.Kind, direct []schema.Gro
 		}),
 		binding(CredentialsBindings, "v1alpha1", "credentialsRef", kindOf),
 		{GroupResource: Quotas, Versions: []string{gardenerv1beta1.SchemeGroupVersion.Version}, While: bindings()},
-		// Of these only metadata is read, which every version has.
+		// Only the metadata of these is read, which every version has.
 		{GroupResource: InternalSecrets, While: bindings()},
 		{GroupResource: WorkloadIdentities, While: bindings()},
 		{GroupResource: Secrets, Versions: []string{"v1"}, While: bindings()},

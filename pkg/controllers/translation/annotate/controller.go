@@ -76,7 +76,7 @@ func AddToManager(mgr manager.Manager, hosts Hosts, clock clock.PassiveClock) er
 	return builder.ControllerManagedBy(mgr).
 		Named(ControllerName).
 		WithOptions(controller.Options{
-			MaxConcurrentReconciles: 1, // what takes time is the listing, and that is for all
+			MaxConcurrentReconciles: 1, // the list takes time, and is shared by all Nodes
 			RateLimiter:             kit.RateLimiter[reconcile.Request](),
 		}).
 		For(&corev1.Node{}, builder.WithPredicates(changed())).

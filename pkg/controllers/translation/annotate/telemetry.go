@@ -90,8 +90,8 @@ type troubles struct {
 	known map[string]convert.Problem
 }
 
-// set reports what a Node waits for, and returns whether that is new. A backend that does not respond has many ways to report so,
-// which are one.
+// set records what a Node waits for, and returns whether that is new. The various errors of a backend that does not respond count
+// as one.
 func (t *troubles) set(node string, now convert.Problem) bool {
 	before, known := t.known[node]
 	if known {

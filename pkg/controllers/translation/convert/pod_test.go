@@ -28,7 +28,7 @@ func TestPodTranslations(t *testing.T) {
 		"failed":       {func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, nil, nil, nil},
 		"host network": {func(p *corev1.Pod) { p.Spec.HostNetwork = true }, nil, nil, nil},
 		"no node":      {func(p *corev1.Pod) { p.Spec.NodeName = "" }, nil, nil, nil},
-		// What ended needs no host, so that it is deleted immediately.
+		// A Pod that has terminated needs no host, so that it is deleted immediately.
 		"failed, no host-id": {func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, func(n *corev1.Node) { n.Annotations = nil }, nil, nil},
 
 		"node without host-id": {nil, func(n *corev1.Node) { n.Annotations = nil }, nil, []string{"waiting: HostIDMissing"}},

@@ -14,7 +14,7 @@ import (
 // kindEndpoints is the kind that owned the Translations of endpoints before, in midonet-kube-controllers.
 const kindEndpoints = "Endpoints"
 
-// claim reports whose a Translation is, from the point of view of one owner.
+// claim is the relation of a Translation to one owner.
 type claim int
 
 const (
@@ -27,8 +27,8 @@ const (
 	inherited
 )
 
-// claimOf reports whose a Translation is. The label decides, and the owner reference where there is no label: one whose two claims
-// contradict each other is not touched.
+// claimOf returns the relation of a Translation to an owner. The label decides, and without a label the owner reference. A
+// Translation whose label and owner reference contradict each other is not changed.
 func claimOf(owner convert.Owner, translation *midonetv1.Translation) claim {
 	uid, labelled := translation.Labels[midonetv1.LabelOwnerUID]
 	_, global := translation.Labels[midonetv1.LabelGlobal]

@@ -33,7 +33,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/packed"
 )
 
-// fakeManager is a manager whose caches may not be filled. It reports when the reconciler requests something.
+// fakeManager is a manager whose caches may not be synced. It records the requests of the reconciler.
 type fakeManager struct {
 	manager.Manager
 	world     *world
@@ -125,7 +125,7 @@ func (i *indexed) AddIndexers(by toolscache.Indexers) error {
 
 func (i *indexed) GetIndexer() toolscache.Indexer { return i.index }
 
-// index holds what is in the store, packed, and reports when it is read.
+// index has the stored objects, packed, and records reads.
 type index struct {
 	toolscache.Indexer
 	store    client.Client

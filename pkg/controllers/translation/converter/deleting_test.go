@@ -31,7 +31,7 @@ func TestOwnerBeingDeleted(t *testing.T) {
 		change(w, slice, func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses[0] = "10.1.0.8" })
 		w.expectRequests(front, "create endpoints-port.4.front-web-10.96.0.10-10.1.0.8-8080-tcp",
 			"delete endpoints-port.4.front-web-10.96.0.10-10.1.0.7-8080-tcp")
-		// What garbage collection has to delete stays to it.
+		// Objects that garbage collection deletes are left to it.
 		before := w.names("shop")
 		change(w, service, func(s *corev1.Service) { s.Finalizers = nil })
 		w.expectRequests(front)
@@ -108,8 +108,8 @@ func TestNodeWithoutHostIDBeingDeleted(t *testing.T) {
 	w.expectRequests(nodeA, "get a", "delete node.4.a")
 }
 
-// TestGarbageCollectionIsNotUndone that, while garbage collection deletes or orphans the Translations of an owner, none is created
-// or adopted for it: the two would revert each other until the owner has been deleted.
+// TestGarbageCollectionIsNotUndone checks that, while garbage collection deletes or orphans the Translations of an owner, none is
+// created or adopted for it: the two would revert each other until the owner has been deleted.
 func TestGarbageCollectionIsNotUndone(t *testing.T) {
 	for _, finalizer := range []string{metav1.FinalizerDeleteDependents, metav1.FinalizerOrphanDependents} {
 		t.Run(finalizer, func(t *testing.T) {
@@ -147,8 +147,8 @@ func TestAdoptionByAnOwnerBeingDeleted(t *testing.T) {
 	w.expectRequests(podWeb, "get web-0", "patch pod.4.web-0")
 }
 
-// TestTerminatingNamespace that, in a namespace that is being deleted, the controller waits for the deletion of the owner with
-// backoff.
+// TestTerminatingNamespace checks that, in a namespace that is being deleted, the controller waits for the deletion of the owner
+// with backoff.
 func TestTerminatingNamespace(t *testing.T) {
 	w := newWorld(t, testNode("a"), testPod("web-0", "a"))
 	w.fault = func(int, string) error {

@@ -43,7 +43,7 @@ func newLedger(m *meters) *ledger {
 	return &ledger{skipped: m.skipped, blocked: m.blocked, sharing: m.sharing, problems: map[unit][]problem{}}
 }
 
-// set reports what problems an owner has now, and returns those that it did not have before.
+// set records the problems of an owner, and returns the new ones.
 func (l *ledger) set(u unit, now []problem) []problem {
 	l.mu.Lock()
 	defer l.mu.Unlock()

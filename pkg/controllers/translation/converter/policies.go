@@ -84,7 +84,7 @@ func (r *reconciler) policyScope(ctx context.Context, pod *corev1.Pod) (convert.
 	}
 	scope.Translated = func(policy *convert.Policy, name string) bool {
 		translation := &midonetv1.Translation{}
-		// The cache fails for what it does not have only, and reports when it has it.
+		// The cache returns an error only for objects that it does not have, and reports when it has them.
 		failed := r.client.Get(ctx, client.ObjectKey{Namespace: policy.Namespace, Name: name}, translation)
 		return failed == nil && translation.DeletionTimestamp.IsZero() && claimOf(policy.Owner(), translation) == own
 	}

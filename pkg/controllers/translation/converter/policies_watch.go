@@ -60,7 +60,7 @@ func (m mapper) watchPolicies(watches *builder.TypedBuilder[unit]) *builder.Type
 		Watches(&midonetv1.Translation{}, enqueue(m.podsOfGroup), builder.WithPredicates(later(appearsOrDisappears())))
 }
 
-// quietly reports what a mapping cannot find, as no error can be returned.
+// quietly logs an error of a mapping function, which cannot return one.
 func quietly(ctx context.Context, what string, found []unit, err error) []unit {
 	if err != nil {
 		log.FromContext(ctx).Error(err, "Failed to find "+what)

@@ -139,7 +139,7 @@ func (r *reconciler) plan(ctx context.Context, s *subject, wanted []midonetv1.Tr
 	return newPlan(s.owner, s.creates(), wanted, existing)
 }
 
-// record stores the problems of an owner, and reports what is new of them: in an event and in the log.
+// record stores the problems of an owner, and reports new ones in an event and in the log.
 func (r *reconciler) record(ctx context.Context, u unit, s *subject, problems []problem) {
 	for _, shared := range s.shared {
 		problems = append(problems, problem{Problem: shared, shares: true})

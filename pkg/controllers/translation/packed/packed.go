@@ -131,8 +131,7 @@ func (t *Translation) read(unmarshal func([]byte) error) {
 	}
 }
 
-// Of returns the Translation that an object from a cache is, packed or not; nil when it is something else. It is not to
-// be changed.
+// Of returns the Translation in an object from a cache, packed or not; nil for any other object. The caller must not change it.
 func Of(object any) *midonetv1.Translation {
 	switch object := object.(type) {
 	case *Translation:

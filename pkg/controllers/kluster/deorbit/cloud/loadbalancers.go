@@ -19,7 +19,7 @@ const (
 	statusError  = "ERROR"
 )
 
-// claim reports what of a load balancer is the cluster's.
+// claim returns the parts of a load balancer that belong to the cluster.
 type claim int
 
 const (

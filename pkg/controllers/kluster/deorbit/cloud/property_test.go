@@ -102,8 +102,8 @@ func draw(rt *rapid.T) *plot {
 	return p
 }
 
-// TestNothingOfOthersIsDeleted that, of two clusters with similar names in one project, nothing of the other one is changed, and
-// nothing of this one is omitted.
+// TestNothingOfOthersIsDeleted checks that, of two clusters with similar names in one project, nothing of the other one is changed,
+// and nothing of this one is omitted.
 func TestNothingOfOthersIsDeleted(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := draw(rt)
@@ -125,7 +125,7 @@ func TestNothingOfOthersIsDeleted(t *testing.T) {
 		}
 		for id, mine := range p.mine {
 			exists := id[0] != 's' || slices.ContainsFunc(p.snapshots, func(s openstack.VolumeSnapshot) bool { return s.ID == id })
-			part := id[0] == 'l' && !deletes(p.work.Policies.LoadBalancers) // its load balancer is notified of
+			part := id[0] == 'l' && !deletes(p.work.Policies.LoadBalancers) // its load balancer is recorded
 			if want := mine && exists && !part; want && reported[id] != 1 || reported[id] > 1 {
 				rt.Fatalf("%s is notified of %d times", id, reported[id])
 			}

@@ -90,7 +90,7 @@ func serviceStands(s kubernikusv1.SeenService) string {
 	return stands(kind+" "+s.Namespace+"/"+s.Name, s.Standing)
 }
 
-// services reports the Services that were seen and of which nothing shows that what they made has been deleted.
+// services returns the observed Services for which nothing shows that their load balancers have been deleted.
 func (d *decision) services() {
 	if !deletes(d.Policies.LoadBalancers) {
 		return
@@ -107,7 +107,7 @@ func (d *decision) services() {
 			d.remain(object, why)
 		case cleanedUp(s), s.LoadBalancerID != "", usable(d.cluster):
 		case s.Ingress && d.unseen.balancers == "" && !slices.ContainsFunc(d.loadBalancers, func(b openstack.LoadBalancer) bool { return mayBeOf(b, s) }):
-			// Whatever the cluster is called, it has no load balancer any more.
+			// Regardless of the name of the cluster, its load balancer has been deleted.
 		case s.Ingress:
 			d.remain(object, "its load balancer is not known: "+d.whyNot(d.cluster, "clusterName"))
 		default:

@@ -188,7 +188,7 @@ func (d *decision) attached(v openstack.Volume) string {
 	return reason + ", which Nova does not have: delete the attachment (openstack volume attachment delete), or have an administrator reset the volume"
 }
 
-// snapshotsBefore are the first snapshot of a volume that has to go before it, and the first that stays.
+// snapshotsBefore returns the first snapshot of a volume that has to be deleted before it, and the first that is retained.
 func snapshotsBefore(volume string, all []fate) (waits, stays string) {
 	for _, f := range all {
 		switch {

@@ -27,7 +27,7 @@ type failure struct {
 func (f *failure) Error() string { return f.text }
 func (f *failure) Unwrap() error { return f.cause }
 
-// failed reports what did not work. nil stays nil.
+// failed converts a failure to an error with its context; nil stays nil.
 func (c *Connection) failed(what string, err error) error {
 	if err == nil {
 		return nil
@@ -71,7 +71,7 @@ const (
 	rejected
 )
 
-// judge reports what became of a write. The error is the API server's own: the write was not judged at all.
+// judge classifies the result of a write. The error is the API server's own: the request was not evaluated.
 func judge(err error) (verdict, error) {
 	if err == nil {
 		return accepted, nil

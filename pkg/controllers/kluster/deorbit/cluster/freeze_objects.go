@@ -15,8 +15,9 @@ import (
 	metaapply "k8s.io/client-go/applyconfigurations/meta/v1"
 )
 
-// What follows stops a workload cluster from making new cloud objects while it is torn down: policies of admission that reject new claims,
-// new snapshots, new Services of type LoadBalancer and new Ingresses of the Octavia ingress controller. No user is exempt.
+// The objects below keep a workload cluster from creating new cloud objects while it is torn down: admission policies that reject
+// new claims, new snapshots, new Services of type LoadBalancer and new Ingresses of the Octavia ingress controller. No user is
+// exempt.
 
 // freezeName is the name of all objects that freeze a cluster.
 const freezeName = "groundskeeper-deorbit"

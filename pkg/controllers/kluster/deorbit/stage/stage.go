@@ -11,7 +11,7 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
 
-// Work is what a stage is notified.
+// Work is the input of a stage.
 type Work struct {
 	// Kluster is the Kluster as the API server has it. It is only read.
 	Kluster  *kubernikusv1.Kluster
@@ -54,8 +54,8 @@ type Seen struct {
 type Report struct {
 	// Seen is all that was there to be recorded, whether it is recorded already or not.
 	Seen Seen
-	// Remaining still has to go, each with the reason why it is there. The stage is over when this is empty and all of
-	// Seen is recorded.
+	// Remaining are the objects that still have to be deleted, each with the reason why it exists. The stage is complete when this
+	// is empty and all of Seen is recorded.
 	Remaining []kubernikusv1.DeorbitObject
 	// Retained stays on purpose, each with the reason.
 	Retained []kubernikusv1.DeorbitObject

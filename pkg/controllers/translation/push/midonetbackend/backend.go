@@ -27,7 +27,7 @@ func New(client *midonet.Client, tenant string) *Backend {
 	return &Backend{client: client, tenant: tenant}
 }
 
-// Resolve understands a resource of a Translation.
+// Resolve parses a resource of a Translation.
 func (b *Backend) Resolve(item backend.Item) (backend.Resource, error) {
 	kind, err := kindOf(item.Kind)
 	if err != nil {
@@ -48,7 +48,7 @@ func (b *Backend) Resolve(item backend.Item) (backend.Resource, error) {
 	return resolved, nil
 }
 
-// Locate understands a resource of a Translation's status.
+// Locate parses a resource of a Translation's status.
 func (b *Backend) Locate(kind, parent, id string) (backend.Ref, error) {
 	if _, err := kindOf(kind); err != nil {
 		return backend.Ref{}, err

@@ -19,7 +19,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/midonet"
 )
 
-// failure reports what an error of the client means. nil stays nil.
+// failure converts an error of the client to a backend.Error; nil stays nil.
 func failure(err error) error {
 	if err == nil {
 		return nil

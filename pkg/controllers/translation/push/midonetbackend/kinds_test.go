@@ -48,7 +48,7 @@ func TestEveryKind(t *testing.T) {
 	}
 	for _, i := range slices.Backward(wanted()) {
 		r := n.resolve(i)
-		for range 2 { // what has been deleted is no error
+		for range 2 { // deleting it again is not an error
 			if err := n.Delete(t.Context(), r.Ref); err != nil {
 				t.Errorf("delete %s: %v", r, err)
 			}

@@ -70,7 +70,7 @@ func observed(r midonet.Resource) backend.Observed {
 	return backend.Observed{Ref: refOf(r.Ref), Body: r.Body, Foreign: foreign(r), Invalid: r.Invalid}
 }
 
-// Collection reports which list has a resource.
+// Collection returns the list that has a resource.
 func (b *Backend) Collection(r backend.Resource) (backend.Collection, bool) {
 	kind, ok := midonet.KindNamed(r.Kind)
 	if !ok || !kind.Has(midonet.List) {

@@ -49,7 +49,7 @@ func New(client *ovsdb.Client, tenant string, lease Lease) *Backend {
 	return &Backend{client: client, tenant: tenant, fence: newFence(client, tenant, lease), realization: newRealization(), writing: map[string]int{}}
 }
 
-// Resolve understands a resource of a Translation.
+// Resolve parses a resource of a Translation.
 func (b *Backend) Resolve(item backend.Item) (backend.Resource, error) {
 	if err := known(item.Kind); err != nil {
 		return backend.Resource{}, err
@@ -74,7 +74,7 @@ func (b *Backend) Resolve(item backend.Item) (backend.Resource, error) {
 	return resolved, nil
 }
 
-// Locate understands a resource of a Translation's status.
+// Locate parses a resource of a Translation's status.
 func (b *Backend) Locate(kind, parent, id string) (backend.Ref, error) {
 	if err := known(kind); err != nil {
 		return backend.Ref{}, err

@@ -11,7 +11,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/ovsdb"
 )
 
-// failure reports what an error of the client means. nil stays nil, and what is of a backend already stays as well.
+// failure converts an error of the client to a backend.Error; nil stays nil, and a backend.Error is not changed.
 func failure(err error) error {
 	if err == nil {
 		return nil

@@ -98,7 +98,7 @@ func valuesOf(have backend.Observed) (map[string]ovn.Value, error) {
 	return k.Values(have.Body)
 }
 
-// Collection reports which list has a resource.
+// Collection returns the list that has a resource.
 func (b *Backend) Collection(r backend.Resource) (backend.Collection, bool) {
 	k, _ := ovn.KindNamed(r.Kind)
 	return backend.Collection{Kind: r.Kind, ParentKind: k.Parent, Parent: r.Parent}, true

@@ -55,7 +55,7 @@ func (b *Backend) listed(wanted ovn.Resource) []ovsdb.Operation {
 	return operations
 }
 
-// unlisted reports what an error of a transaction means that ends with the operations of listed.
+// unlisted converts the error of a transaction that ends with the operations of listed.
 func unlisted(wanted ovn.Resource, err error) error {
 	listing, _ := wanted.Kind.Listing()
 	if failedAt(err) < 0 || listing.Refers == "" {

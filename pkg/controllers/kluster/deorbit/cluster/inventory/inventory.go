@@ -71,8 +71,8 @@ func MetaOf(object metav1.Object) Meta {
 // Deleting reports whether a user deletes the object.
 func (m Meta) Deleting() bool { return !m.Deleted.IsZero() }
 
-// HeldBy reports whether a finalizer holds the object that is none of the given ones. A name that ends with a slash
-// stands for all that begin with it.
+// HeldBy reports whether the object has a finalizer other than the given ones. A given name that ends with a slash matches all
+// finalizers with that prefix.
 func (m Meta) HeldBy(known ...string) bool {
 	return slices.ContainsFunc(m.Finalizers, func(finalizer string) bool {
 		return !slices.ContainsFunc(known, func(name string) bool {
@@ -110,7 +110,7 @@ type World struct {
 	Snapshots       []Snapshot
 	Contents        []Content
 	Services        []Service
-	// Listed reports which kinds the check has listed. Of others it reports nothing.
+	// Listed are the kinds that the check has listed. The state of others is unknown.
 	Listed Listed
 	// ClusterNames and CSIClusterIDs are the names that the OpenStack controllers run with, each once.
 	ClusterNames, CSIClusterIDs []string

@@ -70,7 +70,7 @@ func SnapshotClassOf(u *unstructured.Unstructured) SnapshotClass {
 }
 
 func text(u *unstructured.Unstructured, path ...string) string {
-	value, _, _ := unstructured.NestedString(u.Object, path...) // what is no string is as good as missing
+	value, _, _ := unstructured.NestedString(u.Object, path...) // a value that is not a string is treated as missing
 	return value
 }
 

@@ -109,7 +109,7 @@ func waiting(object inventory.Meta) string {
 	return reason
 }
 
-// Record reports what there is to be recorded, and does nothing.
+// Record returns what has to be recorded, and does nothing else.
 func Record(w *inventory.World, recorded stage.Seen) Plan {
 	return Plan{Report: stage.Report{Seen: seen(w, recorded)}}
 }

@@ -94,8 +94,8 @@ func volumesStand(w *inventory.World, recorded stage.Seen, s *stage.Seen) {
 	}
 }
 
-// volumeStands is why a volume may not be deleted in OpenStack: the claim that has it stands, whether it is being deleted
-// or not, or the PersistentVolume is still bound or held by a stranger.
+// volumeStands returns why a volume must not be deleted in OpenStack: its claim exists, whether or not it is being deleted, or the
+// PersistentVolume is still bound or has a finalizer of another owner.
 func volumeStands(w *inventory.World, v inventory.Volume, claims map[types.UID]inventory.Claim, before kubernikusv1.Standing) kubernikusv1.Standing {
 	claim, there := claims[v.Claim.UID]
 	switch {
