@@ -75,7 +75,7 @@ func buildSlices(backend, service string, source *Source, slice *Slice) []*disco
 func labelsOf(backend string, source *Source, from map[string]string) map[string]string {
 	labels := make(map[string]string, len(from)+5)
 	maps.Copy(labels, from)
-	// What reports who owns the source in its own cluster reports nothing here.
+	// Metadata about the owner of the source in its own cluster has no meaning here.
 	for _, legacy := range []string{gimbalv1.LegacyLabelBackend, gimbalv1.LegacyLabelService} {
 		delete(labels, legacy)
 	}

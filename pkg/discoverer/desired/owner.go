@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// LabelManagedBy reports who writes an object.
+	// LabelManagedBy names the writer of an object.
 	LabelManagedBy = "app.kubernetes.io/managed-by"
 	// Manager is who writes the copies: the value of LabelManagedBy, the manager of the slices, and the field manager.
 	Manager = "groundskeeper-discoverer"

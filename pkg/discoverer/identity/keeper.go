@@ -86,7 +86,7 @@ func (k *Keeper) check(ctx context.Context, observed []gimbalv1.ClusterIdentity)
 		}
 	}
 	k.log(ctx, v, recorded, observed)
-	// What was observed, not what is recorded: that may have more.
+	// The observed identity, not the recorded one, which may have more.
 	k.accepted = slices.Clone(observed)
 	return nil
 }

@@ -79,7 +79,7 @@ func TestFlow(t *testing.T) {
 	}
 }
 
-// A deletion reports which object it means.
+// TestDeletionHasPreconditions checks that a deletion has the UID and the resource version of the object as preconditions.
 func TestDeletionHasPreconditions(t *testing.T) {
 	s := service("shop", "web")
 	w := newWorld(t, []runtime.Object{s}, append(copied("us", s), namespace("shop")))
@@ -111,7 +111,8 @@ func TestRestartWithoutChanges(t *testing.T) {
 	}
 }
 
-// What was deleted while no discoverer ran is deleted at startup; of it, what another backend or a user owns stays.
+// Services that were deleted while no discoverer ran are deleted at startup, except for objects that another backend or a user
+// owns.
 func TestDeletedMeanwhile(t *testing.T) {
 	there, here := many(20)
 	here = append(here, namespace("shop"))
@@ -279,7 +280,7 @@ func TestNames(t *testing.T) {
 			if got := w.problems(); !slices.Equal(got, []string{tc.problem}) {
 				t.Error(got)
 			}
-			for _, written := range w.writes() { // what is rejected by the name alone changes nothing
+			for _, written := range w.writes() { // a rejection because of the name changes nothing
 				if written != "create services" {
 					t.Error(written)
 				}
@@ -383,7 +384,7 @@ func TestExternalNames(t *testing.T) {
 	}
 }
 
-// What the API server rejects is reported, and all else continues.
+// TestRejectedWrites checks that rejections by the API server are reported, and that all other objects are written.
 func TestRejectedWrites(t *testing.T) {
 	w := newWorld(t, []runtime.Object{service("shop", "bad"), service("shop", "web")}, []runtime.Object{namespace("shop")})
 	w.here.PrependReactor("create", "services", func(action ktesting.Action) (bool, runtime.Object, error) {

@@ -112,7 +112,8 @@ func TestVerified(t *testing.T) {
 	}
 }
 
-// What the credentials do not permit to read does not identify the cluster; any other error reports nothing about it.
+// TestIdentity checks that objects that the credentials cannot read are not part of the identity of the cluster, and that after any
+// other error the identity is unknown.
 func TestIdentity(t *testing.T) {
 	forbidden := apierrors.NewForbidden(corev1.Resource("x"), "x", nil)
 	both := []gimbalv1.ClusterIdentity{{Object: objectNamespace, ID: "a"}, {Object: objectService, ID: "b"}}

@@ -124,7 +124,7 @@ func (m *maintained) queries(err error) int {
 	return requests
 }
 
-// announce changes the DiscoveryBackend. The discoverer is notified later, by the test.
+// announce changes the DiscoveryBackend. The test delivers the event to the discoverer later.
 func (m *maintained) announce(withheld bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -213,8 +213,8 @@ func TestMaintenanceOfBoth(t *testing.T) {
 	}
 }
 
-// What to withhold is for the controller to decide: without it, the discoverer withholds the endpoints of new services only,
-// and keeps those withheld that are. It restores them automatically, some seconds later, and sends one query for all.
+// TestMaintenanceOfTheDiscoverer checks that, without the controller, which decides about endpoints, the discoverer withholds only
+// those of new services and keeps withheld ones withheld. It restores them some seconds later, with one query for all.
 func TestMaintenanceOfTheDiscoverer(t *testing.T) {
 	inMaintenance(t, func(m *maintained) {
 		m.announce(true)
@@ -275,7 +275,8 @@ func TestReadinessIsLeftToTheController(t *testing.T) {
 	})
 }
 
-// What the backend reports about its endpoints continues to be copied in maintenance, and none of it is ready.
+// TestEndpointsChangeInMaintenance checks that changes of the backend's endpoints are still copied in maintenance, and that none is
+// ready.
 func TestEndpointsChangeInMaintenance(t *testing.T) {
 	inMaintenance(t, func(m *maintained) {
 		m.announce(true)

@@ -91,8 +91,8 @@ func isSilent(err error) bool {
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// Classify reports what an error of a request to the backend means, nil for none. The message is the same as long as the cause is:
-// the errors themselves have port numbers in them that change with every try.
+// Classify converts an error of a request to the backend to a problem; nil stays nil. The message is the same as long as the cause
+// is, although the errors contain port numbers that change with every try.
 func Classify(err error) *report.Problem {
 	connection := func(format string, args ...any) *report.Problem {
 		return &report.Problem{Type: gimbalv1.ErrorConnection, Message: fmt.Sprintf("the backend "+format, args...)}

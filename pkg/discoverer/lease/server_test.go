@@ -39,7 +39,7 @@ type line struct {
 	*server
 
 	mu sync.Mutex
-	// cut reports that no request comes through, lost that no response does. slow is how long a response takes.
+	// cut drops requests, lost drops responses. slow is the delay of a response.
 	cut, lost bool
 	slow      time.Duration
 }

@@ -21,8 +21,8 @@ import (
 // errDisabled means that no client gets a token for a project.
 var errDisabled = errors.New("the project is disabled")
 
-// problemOf reports what the error of a request to OpenStack means: its message follows "the backend". It is the same as long as
-// the cause is: the errors themselves have ids of requests in them, which change with every try.
+// problemOf converts an error of a request to OpenStack to a problem, whose message follows "the backend". It is the same as long
+// as the cause is, although the errors contain request ids that change with every try.
 func problemOf(err error) report.Problem {
 	authentication := func(message string) report.Problem {
 		return report.Problem{Type: gimbalv1.ErrorAuthentication, Message: message}

@@ -96,7 +96,7 @@ func (u *Upstream) fail() {
 	}
 }
 
-// take notes what was listed, and returns the keys of what is different now.
+// take records a list, and returns the keys of changed resources.
 func (u *Upstream) take(chosen choice, outcomes []*outcome) (changed []types.NamespacedName, err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -77,7 +77,7 @@ func (u *Upstream) reportCloud(ctx context.Context, err error) {
 	u.set(ctx, u.Subject, err, problem)
 }
 
-// set reports what problems something has. Err is why, for the log.
+// set records the problems of a subject. Err is the cause, for the log.
 func (u *Upstream) set(ctx context.Context, subject string, err error, problems ...report.Problem) {
 	news := u.Ledger.Set(subject, problems...)
 	u.reported.Insert(subject)

@@ -169,7 +169,8 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// Whatever Octavia returns, the API server accepts the result: names differ and are valid, addresses may be endpoints.
+// TestTranslateAnything checks that the API server accepts the translation of any response of Octavia: names are distinct and
+// valid, and addresses are allowed in endpoints.
 func TestTranslateAnything(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		i, balancer := balanced()

@@ -61,7 +61,7 @@ func TestConfirm(t *testing.T) {
 		listings++
 		if listings == 1 {
 			go advance()
-			return refs(10), errors.New("broken") // what came before it broke does not count
+			return refs(10), errors.New("broken") // state from before the failure is not used
 		}
 		return refs(4), nil
 	}

@@ -32,7 +32,7 @@ func (r *Replica) namespaceReady(ctx context.Context, key types.NamespacedName) 
 	case r.Policy.Missing == gimbalv1.MissingNamespaceIgnore:
 		return false, nil
 	case r.Policy.Missing == gimbalv1.MissingNamespaceCreate && !exists:
-		// The watch reports when it is there.
+		// The watch delivers an event when it is created.
 		return false, r.createNamespace(ctx, key.Namespace)
 	default:
 		r.waitFor(key, key.Namespace)

@@ -60,7 +60,7 @@ func (r *Replica) process(ctx context.Context, key types.NamespacedName) {
 	r.passed(key)
 }
 
-// settle reports what keeps a service from being copied; nil is nothing.
+// settle records why a service is not copied; nil if it is.
 func (r *Replica) settle(key types.NamespacedName, problem *report.Problem) {
 	if problem == nil {
 		r.Ledger.Set(key.String())
@@ -153,7 +153,7 @@ func (r *Replica) provide(ctx context.Context, key types.NamespacedName, want *d
 	return r.carryOut(ctx, key, operations)
 }
 
-// needed takes back the leave to delete copies that are wanted again.
+// needed revokes the permission to delete copies that are needed again.
 func (r *Replica) needed(want *desired.Objects) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -163,7 +163,7 @@ func (r *Replica) needed(want *desired.Objects) {
 	}
 }
 
-// taken reports whose the object is that has the name of the copy of a service, or of a part of it.
+// taken returns the owner of the object that has the name of the copy of a service, or of a part of it.
 func taken(key types.NamespacedName, other metav1.Object, backend string) error {
 	name := other.GetNamespace() + "/" + other.GetName()
 	if holder, own := desired.ServiceSource(backend, other); own {

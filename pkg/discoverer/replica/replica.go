@@ -29,7 +29,7 @@ import (
 )
 
 const (
-	// What a user has to repair, and no watch reports of, is tried again after a pause that doubles as well.
+	// A problem that a user has to repair, and that causes no event, is retried after a pause that doubles as well.
 	minPatience = 5 * time.Second
 	maxPatience = time.Minute
 )
@@ -47,11 +47,11 @@ type Upstream interface {
 	Copies(ctx context.Context) (sets.Set[desired.Ref], error)
 }
 
-// Policy reports which namespaces are discovered, by exact names.
+// Policy specifies which namespaces are discovered, by exact names.
 type Policy struct {
 	// Allow are the namespaces that are discovered, all when it is empty. Deny wins.
 	Allow, Deny []string
-	// Missing reports what happens to services whose namespace does not exist here.
+	// Missing specifies what happens to services whose namespace does not exist here.
 	Missing gimbalv1.MissingNamespacePolicy
 }
 

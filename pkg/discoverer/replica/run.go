@@ -42,7 +42,7 @@ func (r *Replica) Survey(ctx context.Context) (int, error) {
 	return len(different), nil
 }
 
-// Check reports what readiness waits for, nil when it is there.
+// Check returns what readiness waits for, nil if nothing.
 func (r *Replica) Check() error {
 	r.mu.Lock()
 	surveyed := r.surveyed

@@ -15,8 +15,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
 )
 
-// ahead are the discoverer's own writes that the caches may not have yet. Without them, what changes twice in a moment would be
-// written by what was before: requests in vain, that the server rejects.
+// ahead are the discoverer's own writes that the caches may not have yet. Without them, an object that changes twice in a short
+// time would be written from its outdated state, and the API server would reject the write.
 type ahead struct {
 	written map[types.NamespacedName]map[desired.Ref]metav1.Object
 	removed map[desired.Ref]types.UID

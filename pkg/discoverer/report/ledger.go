@@ -25,7 +25,7 @@ const maxMessage = 512
 type Problem struct {
 	// Type is one of the Error constants of gimbal/v1.
 	Type string
-	// Message reports what is wrong, with which object, and what to do. It contains no values that change constantly, such as ages.
+	// Message states the problem, the object and the remedy. It contains no values that change constantly, such as ages.
 	Message string
 }
 
@@ -49,7 +49,7 @@ func NewLedger(clock clock.PassiveClock) *Ledger {
 	return &Ledger{clock: clock, subjects: map[string][]Entry{}, changed: make(chan struct{}, 1)}
 }
 
-// Set reports what problems a subject has now, which may be none. It returns those that it did not have before.
+// Set records the problems of a subject, which may be none. It returns the new ones.
 func (l *Ledger) Set(subject string, problems ...Problem) []Problem {
 	now := l.clock.Now().Truncate(time.Second)
 	l.mu.Lock()

@@ -109,7 +109,7 @@ func (m *Meters) EndpointsEvent(key types.NamespacedName, at time.Time) {
 	m.row(key).endpointsEvent = at.Unix()
 }
 
-// Set reports what is known of a service.
+// Set sets the metrics of a service.
 func (m *Meters) Set(key types.NamespacedName, known Row) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
