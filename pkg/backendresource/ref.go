@@ -23,8 +23,8 @@ type Ref struct {
 	ID string
 }
 
-// Of returns what a resource of a Translation is known by, and false for one that no backend can have. The kinds of MidoNet
-// are known by what is in their paths; all others have the field id, which is a string.
+// Of returns the identity of a resource of a Translation, and false for one that no backend can have. MidoNet's kinds are
+// identified by the ids in their paths; all others by the field id, which is a string.
 func Of(resource midonetv1.BackendResource) (Ref, bool) {
 	if _, known := midonet.KindNamed(resource.Kind); known {
 		r, err := midonet.NewResource(resource.Kind, resource.Parent, resource.Body)

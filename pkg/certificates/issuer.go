@@ -37,7 +37,7 @@ type Leaf struct {
 	Secret string
 	// Server is what the metric of its end calls it.
 	Server string
-	// CommonName is what the certificate reports who it is.
+	// CommonName is the common name of the certificate.
 	CommonName string
 	// Hosts are the DNS names, wildcards too, and IP addresses of a server; none for a client.
 	Hosts []string

@@ -53,7 +53,7 @@ type Options struct {
 	Name, Namespace string
 	// Hosts are the DNS names and IP addresses of the server.
 	Hosts []string
-	// Targets are given CAs to trust. One that does not exist is notified when it appears.
+	// Targets are the objects that receive the CA bundle. One that does not exist receives it when it is created.
 	Targets []Target
 	// Timing specifies when certificates are replaced.
 	Timing Timing

@@ -98,7 +98,7 @@ func (o *Options) Complete() error {
 			Mode: v1alpha1.CertificatesFiles, CertFile: o.WebhookCertFile, KeyFile: o.WebhookKeyFile,
 		}
 	}
-	// What is printed is meant for a file, so where it is printed must not change it.
+	// The output is meant for a file, so its location must not change it.
 	if config.Log.Format == "" && !o.PrintConfig && o.logsToTerminal {
 		config.Log.Format = v1alpha1.LogFormatText
 	}

@@ -30,7 +30,7 @@ type readiness struct {
 	held map[string]string
 }
 
-// follower follows kinds that may not be served. Idle reports which it does not follow, and why.
+// follower watches kinds that may not be served. Idle returns the kinds that it does not watch, with the reasons.
 type follower interface{ Idle() []string }
 
 // check returns an error that names what is waited for.
@@ -68,7 +68,7 @@ func (r *readiness) report() string {
 	return report.String() + "readyz check passed\n"
 }
 
-// follow takes note of what follows kinds for a controller.
+// follow registers the follower of a controller.
 func (r *readiness) follow(controller string, f follower) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -78,7 +78,7 @@ func (r *readiness) follow(controller string, f follower) {
 	r.followers[controller] = append(r.followers[controller], f)
 }
 
-// idle reports which kinds a controller does not follow, and why.
+// idle returns the kinds that a controller does not watch, with the reasons.
 func (r *readiness) idle(controller string) []string {
 	r.mu.Lock()
 	followers := r.followers[controller]
@@ -90,7 +90,7 @@ func (r *readiness) idle(controller string) []string {
 	return idle
 }
 
-// hold takes note of why a controller waits for permissions, and reports whether that is news.
+// hold records why a controller waits for permissions, and reports whether that is new.
 func (r *readiness) hold(controller, reason string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -102,7 +102,7 @@ func (r *readiness) hold(controller, reason string) bool {
 	return news
 }
 
-// unhold takes note that a controller has its permissions.
+// unhold records that a controller has its permissions.
 func (r *readiness) unhold(controller string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

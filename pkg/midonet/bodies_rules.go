@@ -66,7 +66,7 @@ const EtherTypeIPv4 = 2048
 type Rule struct {
 	// ID is a UUID.
 	ID string `json:"id"`
-	// Type reports what the rule does: jump, dnat, snat, rev_dnat, rev_snat, accept, drop, reject or return.
+	// Type is the action of the rule: jump, dnat, snat, rev_dnat, rev_snat, accept, drop, reject or return.
 	Type string `json:"type"`
 	// DLType is the EtherType of the packet, 1536 to 65535.
 	DLType int `json:"dlType,omitempty"`

@@ -50,7 +50,7 @@ type Bridge struct {
 	OutboundFilterID string `json:"outboundFilterId,omitempty"`
 }
 
-// Types of a Port. The type also reports what kind its parent is of.
+// Types of a Port. The type also determines the kind of its parent.
 const (
 	BridgePort = "Bridge"
 	RouterPort = "Router"

@@ -104,7 +104,7 @@ func (c *Client) Get(ctx context.Context, ref Ref) (Resource, error) {
 	return Resource{Ref: ref, Body: data}, nil
 }
 
-// Query reports what to list.
+// Query selects what to list.
 type Query struct {
 	// Kind is the kind of the resources.
 	Kind string

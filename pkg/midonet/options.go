@@ -42,8 +42,8 @@ type Options struct {
 	// BeforeWrite is queried before each attempt at a write; its error ends the call. It is how a lease fences writes. nil: all may
 	// go.
 	BeforeWrite func() error
-	// Observe is notified of each response: the kind ("login" for a login), the method, the status code (0 when none came) and how
-	// long it took. nil: no observer. It is called from many goroutines.
+	// Observe is called with each response: the kind ("login" for a login), the method, the status code (0 if there was none) and
+	// the duration; nil if there is no observer. It is called from many goroutines.
 	Observe func(kind, method string, code int, took time.Duration)
 	// Transport sends requests; nil: a copy of net/http's with room for many connections to one host.
 	Transport http.RoundTripper

@@ -51,7 +51,7 @@ func (r Ref) Identity() Ref {
 	return r
 }
 
-// Check reports what is wrong with a Ref that comes from outside; nil when there can be such a resource.
+// Check returns what is wrong with a Ref that comes from outside; nil if such a resource can exist.
 func (r Ref) Check() error {
 	k, ok := KindNamed(r.Kind)
 	if !ok {

@@ -20,7 +20,7 @@ import (
 // statusUnfit is a code that some rate limiters of OpenStack respond with.
 const statusUnfit = 498
 
-// What is kept of a service's message, in bytes: Neutron quotes all routes of a router before it reports what is wrong.
+// The maximum length of a service's message, in bytes: Neutron quotes all routes of a router before it states what is wrong.
 const (
 	messageHead = 384
 	messageTail = 192

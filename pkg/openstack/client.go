@@ -119,7 +119,7 @@ func (c *Client) MarshalLog() any { return c.credentials.MarshalLog() }
 // secrets are the texts that no message may repeat.
 func (c *Client) secrets() []string { return append(c.credentials.secrets(), c.provider.Token()) }
 
-// serviceOf reports how to find a service: construct is one of gophercloud's functions, which may request its versions.
+// serviceOf returns how to find a service: construct is one of gophercloud's functions, which may request its versions.
 type serviceOf struct {
 	name      string
 	construct func(*gophercloud.ProviderClient, gophercloud.EndpointOpts) (*gophercloud.ServiceClient, error)
@@ -140,7 +140,7 @@ func (c *Client) service(of serviceOf) (*gophercloud.ServiceClient, error) {
 	return found, nil
 }
 
-// call runs requests to one service, and makes an Error of what fails. op reports what is done and with what.
+// call runs requests to one service, and converts a failure to an Error. op describes the operation and its object.
 func (c *Client) call(ctx context.Context, service serviceOf, op string, do func(context.Context, *gophercloud.ServiceClient) error) error {
 	client, err := c.service(service)
 	if err == nil {

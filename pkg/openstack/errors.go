@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Reason reports what kind of failure an error is. It fits into the reason of a condition.
+// Reason classifies an error. It can be used as the reason of a condition.
 type Reason string
 
 // Reasons of failures.
@@ -42,7 +42,7 @@ const (
 	ReasonCanceled Reason = "Canceled"
 )
 
-// advice reports what to do about a failure.
+// advice returns the remedy of a failure.
 func (r Reason) advice() string {
 	switch r {
 	case ReasonUnreachable:
@@ -82,7 +82,7 @@ type Error struct {
 	Err error
 }
 
-// Error reports what was tried, what the service responded and what to do.
+// Error states the operation, the response of the service and the remedy.
 func (e *Error) Error() string {
 	s := e.Op
 	if e.Status != 0 {

@@ -33,7 +33,7 @@ type Port struct {
 	Revision *int
 	// Tags are texts that clients added, as the cloud controller manager adds the id of a security group.
 	Tags []string
-	// DeviceOwner reports what uses the port, as compute:nova, and DeviceID which one.
+	// DeviceOwner is the kind of user of the port, such as compute:nova, and DeviceID its ID.
 	DeviceOwner, DeviceID string
 	// Addresses are the fixed ones.
 	Addresses []netip.Addr

@@ -60,7 +60,7 @@ func Parse(kind, parent, body string) (Resource, error) {
 	return r, nil
 }
 
-// CheckPlace reports what is wrong with the parent of a resource; nil when there can be such a one.
+// CheckPlace returns what is wrong with the parent of a resource; nil if such a resource can exist.
 func CheckPlace(k Kind, parent string) error {
 	switch {
 	case k.Parent == "" && parent != "":

@@ -72,7 +72,7 @@ func conditions(where []Condition) []Condition {
 	return where
 }
 
-// Result is what came of an operation.
+// Result is the result of an operation.
 type Result struct {
 	// Count is the number of rows that an update, a mutation or a deletion matched.
 	Count int `json:"count"`

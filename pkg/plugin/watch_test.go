@@ -31,8 +31,8 @@ import (
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 )
 
-// server responds with an object as the API server does: into what is there already, as JSON is decoded. Its watches are
-// those of the function.
+// server responds with an object as the API server does, decoding JSON into the existing object. Its watches are those of the
+// function.
 func server(t *testing.T, object client.Object, watches func(c client.Client) (watch.Interface, error)) client.WithWatch {
 	t.Helper()
 	s := runtime.NewScheme()

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package remote connects to other clusters, whose kubeconfigs are in Secrets, and keeps caches of what is there.
+// Package remote connects to other clusters, whose kubeconfigs are in Secrets, and caches their objects.
 package remote
 
 import (

@@ -62,8 +62,8 @@ type Handlers[T Object] struct {
 	Deleted func(object T, watched bool)
 }
 
-// Handle makes the handlers be called, before Run. The returned function reports whether they were called for all that was there in
-// the beginning. An error is a programming error.
+// Handle registers handlers, before Run. The returned function reports whether they were called for all objects that existed
+// initially. An error is a programming error.
 func (i *Informers[T]) Handle(handlers Handlers[T]) (synced func() bool, err error) {
 	for _, store := range i.byNamespace {
 		if store.Synced() {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package statusz serves a page that reports how a process is, as text for users and as JSON.
+// Package statusz serves a page with the state of a process, as text for users and as JSON.
 package statusz
 
 import (
@@ -16,7 +16,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/version"
 )
 
-// Component reports which process it is. A page begins with one.
+// Component identifies the process. A page begins with one.
 type Component struct {
 	Name      string `json:"name"`
 	Version   string `json:"version"`

@@ -101,7 +101,7 @@ func Run(ctx context.Context, o Options, listening func(url string)) error {
 		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 		defer cancel()
 		if server.Shutdown(limited) != nil {
-			_ = server.Close() // what is left is a response to a page that the user leaves
+			_ = server.Close() // only responses to a closed page are left
 		}
 	})
 	listening(g.url())

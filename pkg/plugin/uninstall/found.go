@@ -187,7 +187,7 @@ type Found struct {
 	Served        sets.Set[string]
 	// Unavailable are APIServices of Groundskeeper that are unavailable, with the reason.
 	Unavailable []string
-	// NeverServed reports that none of them ever responded, so that there are no objects. ServedBefore is the evidence against
+	// NeverServed reports whether none of them ever responded, so that there are no objects. ServedBefore is the evidence against
 	// it, if none of them responds.
 	NeverServed  bool
 	ServedBefore string
@@ -228,7 +228,7 @@ func (f *Found) withdrawsKlusters(o Options) bool {
 	return f.Served.Has(kubernikusv1.GroupName) && o.Klusters != Deorbit && f.Manager.Runs(controllerAnnounce)
 }
 
-// empty reports that nothing is installed.
+// empty reports whether nothing is installed.
 func (f *Found) empty() bool {
 	return len(f.Registrations)+len(f.Namespaces)+len(f.Parts) == 0
 }

@@ -19,7 +19,7 @@ type Plan struct {
 	Sections []Section
 	// Blockers keep it from beginning, each with what to do. Warnings do not.
 	Blockers, Warnings []string
-	// Nothing reports that nothing is installed.
+	// Nothing reports whether nothing is installed.
 	Nothing bool
 }
 

@@ -35,8 +35,8 @@ func (u *Uninstaller) deleteProjects(ctx context.Context) (string, error) {
 	return u.deleteAll(ctx, d)
 }
 
-// keepNamespaces marks the namespaces of Projects that are being deleted already. It comes before all else: their controller
-// deletes such a namespace as soon as no object of Groundskeeper is in it, which the deletion of Klusters brings about.
+// keepNamespaces marks the namespaces of Projects that are being deleted already. It comes first, because their controller deletes
+// such a namespace as soon as it contains no object of Groundskeeper, which the deletion of Klusters may cause.
 func (u *Uninstaller) keepNamespaces(ctx context.Context) (string, error) {
 	return "", u.until(ctx, "namespaces of Projects", func(ctx context.Context) (left, error) {
 		projects, err := u.projects(ctx)

@@ -24,7 +24,7 @@ import (
 // A wait ends when nothing is left, when waiting does not help, and when nothing changes any more: then it reports why.
 func TestUntil(t *testing.T) {
 	for name, test := range map[string]struct {
-		// looks are what is left, one after the other; the last one repeats.
+		// looks are the remaining objects of successive checks; the last one repeats.
 		looks []left
 		errs  []error
 		want  string

@@ -192,8 +192,8 @@ func (l left) String() string {
 // errDenied: what is left was denied, and waiting does not help.
 var errDenied = errors.New("denied")
 
-// until polls until nothing is left. It fails when there was no progress for the timeout, and reports what blocks it.
-// A failure that may pass is no end: it is shown, and counts as no progress.
+// until polls until nothing is left. It fails if there was no progress for the timeout, and states what blocks it. A temporary
+// failure is shown, and counts as no progress.
 func (u *Uninstaller) until(ctx context.Context, what string, list func(context.Context) (left, error)) error {
 	progress := time.Now()
 	var last left

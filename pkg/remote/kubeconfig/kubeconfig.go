@@ -44,7 +44,7 @@ func Load(data []byte) (*rest.Config, error) {
 	}
 	loaded, err := clientcmd.NewDefaultClientConfig(*config, &clientcmd.ConfigOverrides{}).ClientConfig()
 	if err != nil {
-		return nil, errors.New("the kubeconfig cannot be used") // what else is wrong was found before
+		return nil, errors.New("the kubeconfig cannot be used") // other mistakes were found before
 	}
 	return loaded, nil
 }
