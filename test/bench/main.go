@@ -74,8 +74,8 @@ func run() error {
 	return nil
 }
 
-// loaded runs a benchmark and reports how much else the machine had to do, and how fast it was: its load average before is the
-// former, that after it the load of the benchmark itself.
+// loaded runs a benchmark, and records the load and the speed of the machine: the load average before it is that of other
+// processes, the one after it that of the benchmark.
 func loaded(reporter *report.Reporter, name string, run func() error) error {
 	publish := func(when string) error {
 		load, err := probe.Load()

@@ -111,7 +111,7 @@ func pushNetwork(ctx context.Context, services int) (engineCost, error) {
 	all := requests.of(func(fakemidonet.Count) bool { return true })
 	cost.requests, cost.rejected = float64(all)/float64(cost.resources), float64(requests.of(isRejected))
 
-	runtime.GC() // what the pushes left is not for the comparison to pay
+	runtime.GC() // the garbage of the pushes is not part of the comparison
 	cpu = ownCPU()
 	drift, err := pushes.engine.Drift(ctx)
 	if err != nil {

@@ -117,7 +117,7 @@ func (p *pushes) finish() {
 	}
 }
 
-// wait waits until all is pushed, and reports how far it is.
+// wait waits until everything is pushed, and reports the progress.
 func (p *pushes) wait(ctx context.Context) {
 	ticks := time.NewTicker(progressInterval)
 	defer ticks.Stop()

@@ -150,7 +150,7 @@ func (t *tracker) until(ctx context.Context, want int) (exist, synced time.Time,
 // progressInterval is how often users are given how far a long measurement is.
 const progressInterval = 10 * time.Second
 
-// String reports how far it is.
+// String returns the progress.
 func (t *tracker) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

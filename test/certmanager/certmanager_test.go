@@ -264,7 +264,7 @@ func (w *world) rejected(ctx context.Context, project *gardenerv1beta1.Project) 
 	return fmt.Errorf("not the webhook's response: %w", err)
 }
 
-// trust waits until clients of both servers are notified of so many CAs.
+// trust waits until clients of both servers trust so many CAs.
 func (w *world) trust(count int) {
 	w.Helper()
 	w.eventually("authorities", func(ctx context.Context) error {

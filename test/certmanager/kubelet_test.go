@@ -27,7 +27,7 @@ func (w *world) mount(name string) (dir string) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		w.Fatal(err)
 	}
-	// A watch begins with what is there.
+	// A watch begins with the existing objects.
 	secrets, err := w.c.Watch(w.ctx, &corev1.SecretList{}, client.InNamespace(systemNamespace),
 		client.MatchingFields{metav1.ObjectNameField: name})
 	if err != nil {

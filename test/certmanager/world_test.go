@@ -84,7 +84,7 @@ func newWorld(t *testing.T) *world {
 			t.Error(err)
 		}
 	})
-	// What follows ends before the plane does.
+	// The processes below stop before the plane does.
 	ctx, cancel := context.WithCancel(t.Context())
 	w.ctx = ctx
 	t.Cleanup(func() { cancel(); w.group.Wait() })

@@ -39,7 +39,7 @@ func TestConsole(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	ctx, cancel := context.WithCancel(t.Context()) // what follows ends before the plane does
+	ctx, cancel := context.WithCancel(t.Context()) // the processes below stop before the plane does
 	defer cancel()
 	member := filepath.Join(dir, "member.kubeconfig")
 	if err := p.KubeconfigFor(member, "alice"); err != nil {

@@ -32,7 +32,7 @@ type example struct {
 	withheld bool
 	// removed are those that get requests when the backend has been deleted.
 	removed string
-	// nothing reports that nothing is left of the HTTPProxy then: Contour calls that invalid.
+	// nothing reports whether nothing is left of the HTTPProxy then: Contour calls that invalid.
 	nothing bool
 	// unresolved reports that Contour calls the HTTPProxy invalid for a reference of it, but serves the rest.
 	unresolved bool

@@ -74,7 +74,7 @@ func newWorld(t *testing.T) *world {
 			t.Error(err)
 		}
 	})
-	// What follows ends before the plane does.
+	// The processes below stop before the plane does.
 	ctx, cancel := context.WithCancel(t.Context())
 	w := &world{T: t, ctx: ctx, plane: started, c: newClient(t, started.Config())}
 	w.kubectl("", "apply", "--server-side", "-f", "../integration/testdata/crds")

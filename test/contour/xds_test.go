@@ -95,7 +95,7 @@ func (s *streams) put(kind string, resources []map[string]any) {
 	s.changed = make(chan struct{})
 }
 
-// until waits until what is served is as it should be. The check reports what is wrong, "" when nothing is.
+// until waits until the served configuration is as desired. The check returns what is wrong, "" if nothing is.
 func (s *streams) until(ctx context.Context, t *testing.T, what string, check func(dump) string) dump {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(ctx, 45*time.Second)

@@ -81,7 +81,7 @@ func TestScript(t *testing.T) {
 			t.Errorf("%s: %v: %s", name, err, out)
 		}
 	}
-	// What a block requires is created before its output begins.
+	// The requirements of a block are created before its output begins.
 	b := []blocks.Block{{Page: "x.md", Line: 1, Text: "echo $made\n", Before: "make_it 1", Output: "1\n"}}
 	out, err := exec.Command("bash", "-c", blocks.Script("make_it() { made=$1; echo made; }", b)).CombinedOutput()
 	if problems := blocks.CheckOutput(b, string(out)); err != nil || problems != nil {

@@ -94,7 +94,7 @@ func (h *host) describe(t *testing.T) {
 		out, _ := h.try(context.Background(), strings.Fields(args)...)
 		t.Logf("kubectl %s: %s", args, out)
 	}
-	// What a manager waits for is in no log.
+	// A manager does not log what it waits for.
 	names, _ := h.try(context.Background(), "get", "pods", "--namespace", systemSpace, "--selector", "app.kubernetes.io/name="+manager, "--output=name")
 	for _, pod := range strings.Fields(names) {
 		path := fmt.Sprintf("/api/v1/namespaces/%s/pods/%s:2718/proxy/readyz?verbose", systemSpace, strings.TrimPrefix(pod, "pod/"))

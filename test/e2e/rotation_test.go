@@ -90,7 +90,7 @@ func (b *backend) observe(t *testing.T) (seen func() (unready int, holders []str
 			}
 		})
 	}
-	// A watch begins with what is there.
+	// A watch begins with the existing objects.
 	follow(&corev1.PodList{}, func(event watch.Event) {
 		pod, ok := event.Object.(*corev1.Pod)
 		if !ok {

@@ -105,7 +105,8 @@ func (u user) replaces() {
 	}
 }
 
-// appliesServerSide makes the object by server-side apply. The client that applies is notified when another client wants a field.
+// appliesServerSide creates the object by server-side apply. A client that applies receives a conflict if another manager owns a
+// field.
 func (u user) appliesServerSide() {
 	u.t.Helper()
 	apply := []string{"apply", "--server-side", "--field-manager=gitops", "-f", "-"}

@@ -88,8 +88,8 @@ func etcdIn(t *testing.T, dir string) (*clientv3.Client, func()) {
 	return etcd, func() { _ = etcd.Close(); release() }
 }
 
-// interrupted imports a file with many more objects, kills the import in the middle, shows that no server serves what is
-// there, and imports it again.
+// interrupted imports a file with many more objects, kills the import in the middle, shows that no server serves the partial store,
+// and imports it again.
 func (b *backups) interrupted(t *testing.T, path string) {
 	t.Helper()
 	const extra = 6000

@@ -60,7 +60,7 @@ resources:
 	restart(t, b.server, b.encryption)
 }
 
-// stored looks into etcd: every object begins with the words.
+// stored reads etcd: every object begins with the given prefix.
 func (b *backups) stored(t *testing.T, words string) {
 	t.Helper()
 	etcd, closeEtcd := etcdIn(t, b.EmbeddedEtcdDir(0))

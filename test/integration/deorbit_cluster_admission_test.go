@@ -256,8 +256,8 @@ func testDeorbitWebhooks(t *testing.T, o *orbit) {
 	// Mutating webhooks are called first, so that the others are found when that has been deleted.
 	o.remains(kubernikusv1.DeorbitServices, "Service", "web", "failed calling webhook")
 	o.stays(dear, web)
-	// The API server queries all others concurrently and reports what came first: the one that responds hides the other one, now
-	// and then.
+	// The API server calls all webhooks concurrently and returns the first response, so the one that responds may hide the other
+	// one.
 	eventually(t, func(ctx context.Context) error {
 		if _, _, err := o.check(ctx, kubernikusv1.DeorbitServices); err != nil {
 			return err

@@ -159,8 +159,8 @@ func (w *wreck) fails(t *testing.T, b *breakage) {
 	})
 }
 
-// spared breaks the cloud in one way after the other, and checks that nothing is written. Each breakage stays until the
-// next one was hit, so that no look ever sees a cloud that is whole; so the next one has to hit what is read earlier.
+// spared breaks the cloud in one way after the other, and checks that nothing is written. Each fault stays until the next one was
+// hit, so that no check ever sees a working cloud; therefore the next one has to affect an earlier read.
 func (w *wreck) spared(t *testing.T, all ...*breakage) {
 	t.Helper()
 	before := len(w.gate.written())

@@ -42,7 +42,7 @@ controllers:
 // killer is at all gates of a controller manager, and kills it at writes.
 type killer struct {
 	manager *plane.Process
-	// choose reports what to do at a write that was tried so many times before.
+	// choose returns what to do at a write that was tried so many times before.
 	choose func(before int) moment
 
 	mu     sync.Mutex
@@ -83,7 +83,7 @@ func (k *killer) meddle(w http.ResponseWriter, r *http.Request, next http.Handle
 	panic(http.ErrAbortHandler) // the server is not running
 }
 
-// decide reports what becomes of a write.
+// decide returns the result of a write.
 func (k *killer) decide(write string) moment {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -110,7 +110,7 @@ func (k *killer) kill() {
 	k.failed = errors.Join(k.failed, k.manager.Kill(context.Background()))
 }
 
-// revive starts the manager again when it is dead, and reports how often it died.
+// revive starts the manager if it was killed, and returns how often it was.
 func (k *killer) revive(ctx context.Context, flags ...string) (deaths int, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -184,7 +184,7 @@ func newDoomed(t *testing.T, choose func(before int) moment) *doomed {
 	return d
 }
 
-// sort decides by who made it what has to go from the cloud.
+// sort decides by the creator of a resource whether it has to be deleted from the cloud.
 func (d *doomed) sort(t *testing.T) {
 	t.Helper()
 	kept := &corev1.PersistentVolumeClaim{}

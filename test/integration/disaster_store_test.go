@@ -206,7 +206,7 @@ func copyStore(t *testing.T, to, from string) {
 	}
 }
 
-// Starts the server, which must end with one line that reports what is wrong and how to acknowledge it. It returns the value that
+// Starts the server, which must exit with one line that states what is wrong and how to acknowledge it. It returns the value that
 // acknowledges.
 func (l *losses) rejection(t *testing.T, message string, flags ...string) (accept string) {
 	t.Helper()

@@ -160,7 +160,7 @@ func (d *discoveryPlane) life(t *testing.T) {
 			return nil
 		})
 	}
-	// There is no kubelet here: what a pod would bring about is written manually.
+	// No kubelet runs here: the test writes the effects of a pod.
 	eventually(t, func(ctx context.Context) error {
 		if err := c.Get(ctx, client.ObjectKeyFromObject(deployment), deployment); err != nil {
 			return err

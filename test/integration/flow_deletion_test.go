@@ -79,7 +79,7 @@ func TestProjectIsDeletedAfterItsNamespace(t *testing.T) {
 	contains(t, project, "Terminating", "NamespaceReady", "False", "NamespaceTerminating", "is being deleted")
 	contains(t, project, "Terminating", "Deletable", "True", "NamespaceEmpty", "")
 	eventOf(t, project, "NamespaceMarkedForDeletion")
-	// Kubernetes has tried, and reports what it waits for; the Project passes that on.
+	// Kubernetes has tried, and reports what it waits for, which the Project passes on.
 	contains(t, project, "Terminating", "NamespaceReady", "False", "NamespaceTerminating", "example.com/hold")
 	if !slices.Contains(project.Finalizers, gardenerv1beta1.FinalizerName) {
 		t.Errorf("finalizers %v", project.Finalizers)

@@ -34,7 +34,7 @@ func TestEditsOfRolesAreCorrected(t *testing.T) {
 	}
 	mallory := rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "mallory"}
 
-	// Read once: Kubernetes takes back the rules of another aggregation only after the test that made it.
+	// Read once: Kubernetes removes the rules of another aggregation only after the test that created it.
 	want, labels := accessOf(t, project), labelsOf(t, project)
 	for what, edit := range map[string]func(*testing.T) client.Object{
 		"a rule more": func(t *testing.T) client.Object {

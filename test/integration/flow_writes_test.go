@@ -106,7 +106,7 @@ func (p *pair) testChangesOfOthersWriteNothing(t *testing.T) {
 		p.update(t, object, func() { note(object) })
 		idle(t, p.Managers, seen+1)
 	}
-	// These do not even wake the controller; the status reports when it has seen what came before.
+	// These do not even wake the controller; the status shows when it has processed the earlier changes.
 	for _, touch := range []func(){
 		func() { project.Annotations["example.com/note"] = "again" },
 		func() { project.Finalizers = append(project.Finalizers, "example.com/hold") },

@@ -29,7 +29,7 @@ type workloads struct {
 	w        client.WithWatch
 }
 
-// newWorkloads starts both. Route GC looks once an hour: what it does sooner, it does because something woke it.
+// newWorkloads starts both. Route GC runs once an hour: an earlier run was triggered.
 func newWorkloads(t *testing.T, controllers ...string) *workloads {
 	t.Helper()
 	d := &workloads{klusterPlane: newKlusterPlane(t), workload: newWorkloadPlane(t)}

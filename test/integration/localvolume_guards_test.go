@@ -45,7 +45,7 @@ func testNodesForbidden(t *testing.T, p *volumePlane) {
 	v.phase(available, corev1.VolumeAvailable)
 	never, neverClaim := v.bound("never", "never-there")
 
-	// From the beginning: it reports what is missing and ends.
+	// From the beginning: it prints what is missing and exits.
 	blind := v.startAs(user)
 	if code := blind.exitCode(); code != 1 || !strings.Contains(blind.stderrText(), "the permission to list nodes is missing") {
 		t.Errorf("it ends with %d: %s", code, blind.stderrText())
@@ -81,7 +81,7 @@ func missingIn(record *corev1.ConfigMap) (nodes []string) {
 	return nodes
 }
 
-// testAllNodes that, if most nodes are deleted at the same time, nothing is deleted until a user acknowledges it.
+// testAllNodes checks that, if most nodes are deleted at the same time, nothing is deleted until a user acknowledges it.
 func testAllNodes(t *testing.T, p *volumePlane) {
 	v := p.newVolumes(t, "")
 	var nodes []*corev1.Node

@@ -153,7 +153,7 @@ func (r *removal) uninstall(ctx context.Context, args ...string) (string, error)
 	return out.String(), err
 }
 
-// isRejected: it does not begin while something would block in the middle, and reports what.
+// isRejected checks that an uninstallation that would be blocked does not begin, and that the reason is printed.
 func (r *removal) isRejected() {
 	r.Helper()
 	rejected := func(want string, args ...string) {
@@ -179,7 +179,7 @@ func (r *removal) isRejected() {
 	r.kubectl(r.T, "annotate", "--namespace", r.plain.Namespace, "kluster/"+r.plain.Name, kubernikusv1.TerminationProtectionAnnotation+"-")
 }
 
-// isShown: the plan reports what will happen, and neither a dry run nor a no does it.
+// isShown checks that the plan is printed, and that neither a dry run nor the input "no" executes it.
 func (r *removal) isShown() {
 	r.Helper()
 	for _, args := range [][]string{{"--dry-run"}, nil} {

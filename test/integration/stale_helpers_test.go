@@ -36,7 +36,7 @@ import (
 )
 
 // garden is a plane whose Projects are managed inside of this process, with the permissions of the controller manager and with a
-// clock that the test turns. It starts now: the API server's clock reports when something was created.
+// fake clock. The clock starts at the current time, because the API server's clock determines creation timestamps.
 type garden struct {
 	*plane.Plane
 	client client.WithWatch

@@ -28,7 +28,7 @@ func (n *network) settled() {
 	eventually(n.t, n.unsettled)
 }
 
-// unsettled reports what is not yet as settled wants it.
+// unsettled returns what is not yet as settled expects it.
 func (n *network) unsettled(ctx context.Context) error {
 	translations, err := n.translations(ctx)
 	if err != nil {

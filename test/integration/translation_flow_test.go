@@ -172,7 +172,7 @@ func lifecycles(n *network, ns string) {
 	}
 }
 
-// restartWithoutWrites kills the manager. The next one learns from the statuses what is there.
+// restartWithoutWrites kills the manager. The next one loads its state from the statuses.
 func restartWithoutWrites(n *network, _ string) {
 	before := revisions(n)
 	if err := n.Managers[0].Kill(n.t.Context()); err != nil {

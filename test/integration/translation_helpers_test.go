@@ -192,7 +192,7 @@ func (n *network) let(translations ...midonetv1.Translation) {
 	}
 }
 
-// neverPanicked looks through all that the managers wrote since the plane began.
+// neverPanicked searches all output of the managers since the plane began.
 func (n *network) neverPanicked() {
 	n.t.Helper()
 	for _, manager := range n.Managers {

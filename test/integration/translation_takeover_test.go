@@ -109,7 +109,7 @@ func TestTranslationsAreTakenOver(t *testing.T) {
 	n.stays()
 }
 
-// bare stops the manager and takes back all that it did.
+// bare stops the manager and reverts everything that it did.
 func (n *network) bare() {
 	n.t.Helper()
 	n.settled()
@@ -295,8 +295,8 @@ func (n *network) planned(ctx context.Context, replace map[string]bool) error {
 	return nil
 }
 
-// replaced complains about writes other than those that replace so many rules, each by way of a copy. To request what is there
-// already is how the pusher finds out.
+// replaced fails for writes other than those that replace so many rules, each by way of a copy. The pusher also sends requests to
+// create existing resources, to find out whether they exist.
 func (n *network) replaced(rules int) {
 	n.t.Helper()
 	made, deleted := 0, 0

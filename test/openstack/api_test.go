@@ -30,7 +30,7 @@ type api struct {
 	endpoints map[string]string
 }
 
-// What came back.
+// The response.
 type response struct {
 	status int
 	header http.Header

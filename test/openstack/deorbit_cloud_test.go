@@ -104,8 +104,8 @@ func testStuckLoadBalancer(t *testing.T, o *orbit) {
 	d.reports("Leftover", balancer)
 }
 
-// guest makes another user of the project. The result changes his password, and the services that manage load balancers are notified of
-// that immediately: they continue to accept a token that they know for minutes otherwise.
+// guest creates another user of the project. The returned function changes the user's password, and resets the token caches of the
+// services that manage load balancers, which would accept a known token for minutes otherwise.
 func (o *orbit) guest(t *testing.T) (user *api, revoke func()) {
 	t.Helper()
 	admin := realUser(t, "admin")
@@ -193,7 +193,8 @@ func testRevokedCredentials(t *testing.T, o *orbit) {
 	lost.reports("Leftover", "Project")
 }
 
-// testIdentityConflict that, of two Klusters with one name in a project, neither loses anything, because the owner is unknown.
+// testIdentityConflict checks that, of two Klusters with one name in a project, neither loses anything, because the owner is
+// unknown.
 func testIdentityConflict(t *testing.T, o *orbit) {
 	twin := func(d *craft) {
 		d.k.Spec.CloudProvider.ClusterName = new("twins-lb")

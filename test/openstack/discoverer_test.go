@@ -134,6 +134,6 @@ func TestDiscoverer(t *testing.T) {
 		enable(false)
 		d.reports("Keystone gives no token for it", "InvalidService: project "+bank.project)
 		d.wants("it keeps what it has", bank.project, wantDNS)
-		// That it is enabled again Keystone reports when its cache of the list is over, after ten minutes.
+		// Keystone reports that it is enabled again only after its cache of the list expires, after ten minutes.
 	})
 }

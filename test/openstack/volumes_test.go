@@ -84,7 +84,7 @@ func TestVolumes(t *testing.T) {
 	}
 
 	wantReason(t, "a volume with a snapshot", cinder.DeleteVolume(ctx, id), openstack.ReasonRefused)
-	// What is not of the project does not exist for it, and stays.
+	// A resource of another project does not exist for it, and remains.
 	if err := cinder.DeleteVolume(ctx, foreign); err != nil {
 		t.Error(err)
 	}

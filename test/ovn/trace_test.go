@@ -26,7 +26,7 @@ type packet struct {
 	protocol      string // tcp if it is empty
 }
 
-// trace reports what becomes of a packet.
+// trace returns the result of a packet.
 func (w *world) trace(p packet) string {
 	w.t.Helper()
 	destination := netip.MustParseAddr(p.destination)

@@ -113,7 +113,7 @@ func (w *world) put(owner string, result convert.Result) {
 		for _, r := range translation.Resources {
 			items = append(items, backend.Item{Kind: r.Kind, Parent: r.Parent, Body: r.Body})
 		}
-		// What was pushed before is reported by the engine, and kept like the status of a Translation.
+		// Earlier pushes are reported by the engine, and stored like the status of a Translation.
 		w.observe(engine.Claim{Name: name, UID: types.UID(name.String()), Created: time.Unix(1, 0), Owner: owner, Current: true, Items: engine.Listed(items)})
 	}
 	for name, claim := range w.claims {

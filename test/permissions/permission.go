@@ -20,7 +20,7 @@ type Right struct {
 	URL string
 }
 
-// String reports what it allows.
+// String returns what it allows.
 func (r Right) String() string {
 	if r.URL != "" {
 		return r.Verb + " " + r.URL

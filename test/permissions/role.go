@@ -35,7 +35,7 @@ type Rule struct {
 	Why string
 }
 
-// Binding reports who has a role.
+// Binding lists the subjects of a role.
 type Binding struct {
 	File, Kind, Namespace, Name string
 	Why                         string

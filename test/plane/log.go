@@ -15,7 +15,7 @@ type Error struct {
 	Process string   // its name
 	LogFile string   // its log
 	Lines   []string // the last lines that its last life wrote there
-	Err     error    // what happened
+	Err     error    // the message
 }
 
 // Error returns the failure in one line, followed by the lines of the log.

@@ -25,8 +25,8 @@ import (
 // fieldManager owns what a plane applies.
 const fieldManager = "groundskeeper-local-plane"
 
-// kustomization is the part of a kustomization that a plane understands: a list of manifests. Strict decoding rejects any other
-// field, so that a plane never applies something else than kustomize would.
+// kustomization is the part of a kustomization that a plane supports: a list of manifests. Strict decoding rejects any other field,
+// so that a plane never applies other objects than kustomize would.
 type kustomization struct {
 	APIVersion string   `json:"apiVersion"`
 	Kind       string   `json:"kind"`

@@ -144,7 +144,7 @@ func (p *Plane) waitNode(ctx context.Context) error {
 	}
 }
 
-// missingOf reports what pods wait for, "" for nothing.
+// missingOf returns what pods wait for, "" for nothing.
 func missingOf(node *corev1.Node) string {
 	missing := "kubelet has not reported yet"
 	for _, c := range node.Status.Conditions {

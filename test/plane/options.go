@@ -74,7 +74,7 @@ type Options struct {
 	// KubernetesGOGC is how much memory, in percent of what is in use, etcd and the processes of Kubernetes allocate until they
 	// collect garbage; 0: Go's default. Planes of tests are short-lived and many: memory is cheaper there than CPU time.
 	KubernetesGOGC int
-	// Progress is notified, line by line, what happens; nil: none.
+	// Progress receives progress messages, line by line; nil: none.
 	Progress func(line string)
 
 	spreadAddress string

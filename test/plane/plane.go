@@ -154,7 +154,7 @@ func (p *Plane) start(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	// Last but Groundskeeper's managers: its garbage collector looks only every half minute for new kinds.
+	// Started before Groundskeeper's managers only: its garbage collector discovers new kinds only every half minute.
 	if p.KubeControllerManager, err = p.run(ctx, p.controllerManagerCommand); err != nil {
 		return err
 	}

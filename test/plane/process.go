@@ -160,7 +160,7 @@ func (p *Process) Ready(ctx context.Context) error {
 	}
 }
 
-// ended reports how a life that is over came to its end.
+// ended returns the exit status of a process.
 func (r run) ended() error {
 	if r.PID == 0 {
 		return errors.New("it was never started")

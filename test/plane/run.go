@@ -72,7 +72,7 @@ func (p *Plane) await(ctx context.Context, b *beginning) error {
 	return nil
 }
 
-// ensure starts the process unless it runs in the form that it should have, and reports what it did.
+// ensure starts the process unless it runs with the desired settings, and returns what it did.
 func (p *Process) ensure(ctx context.Context) (string, error) {
 	fingerprint, err := p.fingerprint(p.args)
 	if err != nil {

@@ -63,8 +63,8 @@ func spreadService(object *unstructured.Unstructured) error {
 	}, "spec")
 }
 
-// endpointSlice reports where one API server is, and whether it is ready. Each server has a dedicated port, so each has a dedicated
-// slice.
+// endpointSlice returns the EndpointSlice of one API server, with its readiness. Each server has its own port, and therefore its
+// own slice.
 func endpointSlice(name, host string, port int, ready bool) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",

@@ -68,8 +68,8 @@ func (s *Standin) change(how func(*knobs)) {
 	}
 }
 
-// admit reports how long to wait before a check of an object, and the error that a test requested. A negative wait means that there
-// must be no look.
+// admit returns the time to wait before a check of an object, and the error that a test requested. A negative time means that there
+// must be no check.
 func (n *knobs) admit(k key) (time.Duration, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

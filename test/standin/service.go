@@ -17,7 +17,7 @@ import (
 // FinalizerService is on each Service that has a load balancer, until that has been deleted.
 const FinalizerService = "service.kubernetes.io/load-balancer-cleanup"
 
-// annotationLoadBalancerID on a Service reports which load balancer it has.
+// annotationLoadBalancerID on a Service names its load balancer.
 const annotationLoadBalancerID = "loadbalancer.openstack.org/load-balancer-id"
 
 // service makes or deletes what a Service of type LoadBalancer has in OpenStack. One with a class is another client's.

@@ -29,7 +29,7 @@ type Config struct {
 	// SubnetID is where the addresses of load balancers are from; empty: nothing is made for Services. FloatingNetworkID
 	// is where their floating addresses are from; empty: they have none.
 	SubnetID, FloatingNetworkID string
-	// Log is notified, in a line, what is done and what fails; nil: none.
+	// Log receives a line for each operation and failure; nil: none.
 	Log func(line string)
 }
 

@@ -20,7 +20,8 @@ const (
 	legendHeight                                 = 64
 	// panelSteps is how many parts the axis of the cost has at most.
 	panelSteps = 4
-	// objectsEach is how many objects a value is notified for, so that lines are flat where the cost grows as the objects do.
+	// objectsEach is the number of objects per unit of a value, so that lines are flat where the cost is proportional to the number
+	// of objects.
 	objectsEach = 1000
 )
 

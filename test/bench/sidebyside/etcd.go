@@ -12,7 +12,7 @@ import (
 	"groundskeeper.io/groundskeeper/test/plane"
 )
 
-// deleteKey is the operation that removes a key. There is no finalizer that has to go first.
+// deleteKey is the operation that deletes a key. No finalizer has to be removed first.
 const deleteKey = "delete"
 
 // etcd measures the transactions that a server makes, made by clients without a server in between: what no server can be

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// changes is how many changes watchers are notified of in each round.
+	// changes is the number of changes that watchers receive in each round.
 	changes = 20
 	// watchersPerConnection is how many watches share a connection: as many clients as there are would take more of the
 	// machine for their handshakes than for what is measured.

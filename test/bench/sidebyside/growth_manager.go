@@ -44,7 +44,7 @@ func (c *comparison) manages(ctx context.Context, direct contender, objects int)
 	})
 }
 
-// managed starts the manager and reports how long it takes until something holds, and what memory.
+// managed starts the manager, and measures the time until a condition holds, and the memory.
 func (c *comparison) managed(ctx context.Context, objects int, what string, until func() error) error {
 	manager := c.Managers[0]
 	start := time.Now()

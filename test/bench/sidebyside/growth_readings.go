@@ -114,7 +114,7 @@ func inOne(ctx context.Context, c *contender, client *client, space string, _ in
 	return err
 }
 
-// initialEvents requests a watch that begins with what is there.
+// initialEvents requests a watch with initial events.
 const initialEvents = "?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=300"
 
 // watched watches until the bookmark that ends the initial events.

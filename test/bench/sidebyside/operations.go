@@ -128,7 +128,7 @@ func (c *cycle) make(ctx context.Context, operation string, times int, of func(o
 	return r, errors.Join(err, profiled())
 }
 
-// deletesCollection deletes as many objects by one request. It reports what that costs for one of them.
+// deletesCollection deletes many objects with one request. It returns the cost per object.
 func (c *cycle) deletesCollection(ctx context.Context) (run, error) {
 	objects, err := c.fill(ctx, c.space, c.size)
 	if err != nil {

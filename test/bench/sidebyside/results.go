@@ -38,8 +38,8 @@ const (
 // rounds are the runs of one operation, by contender.
 type rounds map[string][]run
 
-// cycles gives each contender its turns for each of the users, and reports what each operation took. Operation by operation all
-// have their turns before the next one: the speed of a machine changes within minutes, and what is compared has to be close.
+// cycles lets each contender run its operations for each of the users, and returns the duration of each operation. All contenders
+// run one operation before the next one: the speed of a machine changes within minutes, so compared measurements have to be close.
 func (c *comparison) cycles(ctx context.Context, users []string, workers int) error {
 	results := map[string]map[string]rounds{} // by user and operation
 	for round := range c.Rounds {
@@ -168,7 +168,7 @@ func (c *comparison) compare(name, what string, of []float64, goal float64) erro
 	return c.ratio(name, what+", relative to the CRD's", of, goal)
 }
 
-// compareUsers reports how much longer an operation of the ordinary user takes.
+// compareUsers returns how much longer an operation of the ordinary user takes.
 func (c *comparison) compareUsers(operation string, administrators, ordinaries rounds) error {
 	each := func(r run) float64 { return 1 / r.rate() }
 	for _, name := range own(ordinaries) {
@@ -179,7 +179,7 @@ func (c *comparison) compareUsers(operation string, administrators, ordinaries r
 	return nil
 }
 
-// ratio reports the median of ratios, and their bounds if there are several.
+// ratio returns the median of ratios, and their bounds if there are several.
 func (c *comparison) ratio(name, what string, of []float64, goal float64) error {
 	if len(of) == 0 {
 		return nil

@@ -36,7 +36,7 @@ type Options struct {
 	MoreWorkers []int
 	// Lists are the numbers of objects that are listed.
 	Lists []int
-	// Watchers are the numbers of watchers that are notified of a change.
+	// Watchers are the numbers of watchers that receive a change.
 	Watchers []int
 	// Growth are numbers of objects for which it is measured what there is of them, each larger than the one before.
 	Growth []int

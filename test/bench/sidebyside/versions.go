@@ -15,7 +15,7 @@ import (
 	"groundskeeper.io/groundskeeper/test/bench/report"
 )
 
-// versions reports what is compared: each server reports its version.
+// versions returns the versions of the compared servers, as each reports it.
 func (c *comparison) versions(ctx context.Context) error {
 	var kube struct {
 		GitVersion string `json:"gitVersion"`
@@ -23,7 +23,7 @@ func (c *comparison) versions(ctx context.Context) error {
 	if err := readJSON(ctx, c.Config(), "/version", &kube); err != nil {
 		return err
 	}
-	// What Groundskeeper's server has at /version is for clients of Kubernetes.
+	// /version of Groundskeeper's server is for Kubernetes clients.
 	var own struct{ Version, Commit string }
 	if err := readJSON(ctx, c.DirectConfig(0), "/statusz/groundskeeper", &own); err != nil {
 		return err

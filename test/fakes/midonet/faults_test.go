@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// post makes a chain and reports what came of it: the code, or 0 when the connection was cut.
+// post creates a chain and returns the status code, or 0 if the connection was closed.
 func post(t *testing.T, url string) int {
 	t.Helper()
 	req, err := http.NewRequest(http.MethodPost, url+Root+"/chains", strings.NewReader(`{}`))

@@ -33,7 +33,7 @@ func (f fields) number(name string) int64 {
 	return i
 }
 
-// check reports what is wrong with the value of a field; empty: nothing.
+// check returns what is wrong with the value of a field; empty if nothing is.
 type check func(value any) string
 
 // decodeFields reads a body: one JSON object with fields of the kind only, each of its type. Anything else is 400.

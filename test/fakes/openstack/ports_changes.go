@@ -220,7 +220,7 @@ func (c *content) removePort(id string) {
 	}
 }
 
-// allocate finds a free address of a subnet, or looks whether the wanted one is.
+// allocate finds a free address of a subnet, or checks whether the requested one is free.
 func (c *content) allocate(sub *subnet, wanted string) (string, *problem) {
 	taken := map[string]bool{}
 	for _, p := range c.ports {

@@ -30,7 +30,7 @@ func removeCgroups(disk string) error {
 			for _, container := range containers {
 				failures = append(failures, rmdir(filepath.Join(parent, filepath.Base(container))))
 			}
-			// Of another containerd on this machine it may have more.
+			// It may have more entries of another containerd on this machine.
 			if err := syscall.Rmdir(parent); err != nil && !errors.Is(err, syscall.EBUSY) && !errors.Is(err, syscall.ENOTEMPTY) {
 				failures = append(failures, fmt.Errorf("remove the cgroup %s: %w", parent, err))
 			}

@@ -49,7 +49,7 @@ type Server struct {
 	Read, ReadCache func(verb string, object runtime.Object) error
 	// Partial has lists of Live report that there is more.
 	Partial bool
-	// Cached reports which objects the cache selects; nil: all.
+	// Cached selects the objects in the cache; nil: all.
 	Cached func(client.Object) bool
 
 	// faults lets Fault be called once at a time.

@@ -117,7 +117,7 @@ func (s *APIServer) Disconnect() {
 	}
 }
 
-// Watches reports how many watches of a resource there are.
+// Watches returns the number of watches of a resource.
 func (s *APIServer) Watches(resource string) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

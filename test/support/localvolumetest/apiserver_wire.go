@@ -159,7 +159,7 @@ func preconditions(body []byte) *metav1.Preconditions {
 
 // review responds what a client is allowed to do.
 func (s *APIServer) review(w http.ResponseWriter, body []byte) {
-	// What comes is protobuf: the verb and the resource are in it unchanged.
+	// The body is protobuf, in which the verb and the resource are plain text.
 	allowed := true
 	s.mu.Lock()
 	for right, denied := range s.denied {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package localvolumetest is a cluster for the tests of the controllers of local volumes: a store that behaves like an API server
-// where they depend on it, a cache that knows what it is notified, and a clock.
+// where they depend on it, a cache that receives only selected objects, and a clock.
 package localvolumetest
 
 import (
@@ -131,7 +131,7 @@ func (w *World) Sleep(d time.Duration) {
 	}
 }
 
-// Sync makes the cache of the Site what the store has of volumes, claims and namespaces. Nodes are notified one by one.
+// Sync copies volumes, claims and namespaces from the store to the cache of the Site. Nodes are copied individually.
 func (w *World) Sync() {
 	w.T.Helper()
 	ctx := w.T.Context()
