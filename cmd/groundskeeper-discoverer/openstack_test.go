@@ -29,7 +29,7 @@ func TestOpenStackFlags(t *testing.T) {
 		neededByClouds + "--reconciliation-period=7s --openstack-client-qps=3.5 --openstack-client-burst=9 --num-threads=2": func(o *options) bool {
 			return o.probe == 7*time.Second && o.openstackQPS == 3.5 && o.openstackBurst == 9 && o.threads == 2
 		},
-		// What the operator passes.
+		// The flags that the operator passes.
 		"openstack --backend-name=os --backend-namespace=n --debug --namespaces-allow=a --namespaces-deny=b --namespaces-missing=Create --openstack-certificate-authority=/ca --reconciliation-period=30s": func(o *options) bool {
 			return o.debug && o.backendNamespace == "n" && o.missing == "Create"
 		},

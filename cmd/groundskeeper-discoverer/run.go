@@ -154,7 +154,7 @@ func (d *discoverer) run(ctx context.Context) error {
 	return passing(ctx, d.hold(ctx))
 }
 
-// hold works and reports while it holds the Lease of the backend. While it waits for it, it reports what is in its way.
+// hold works and reports while it holds the Lease of the backend. While it waits for the Lease, it reports what blocks it.
 func (d *discoverer) hold(ctx context.Context) error {
 	waiting, acquired := context.WithCancel(ctx)
 	stoodBy := make(chan struct{})

@@ -98,7 +98,7 @@ func newCommand(out io.Writer) *cobra.Command {
 	return root
 }
 
-// stop ends the processes of the directory by the action and reports when there were none.
+// stop ends the processes of the directory with the action, and prints a message if there were none.
 func stop(ctx context.Context, out io.Writer, dir string, action func(context.Context, string, func(string)) error) error {
 	stopped := 0
 	err := action(ctx, dir, func(line string) {

@@ -10,7 +10,7 @@ import (
 )
 
 var (
-	// What is in an expression beside names of metrics: texts, selectors, ranges, lists of labels.
+	// The parts of an expression that are not names of metrics: strings, selectors, ranges, lists of labels.
 	texts     = regexp.MustCompile(`"(\\.|[^"\\])*"|'(\\.|[^'\\])*'`)
 	selectors = regexp.MustCompile(`\{[^}]*\}|\[[^\]]*\]`)
 	lists     = regexp.MustCompile(`\b(by|without|on|ignoring|group_left|group_right)\s*(\([^)]*\))?`)
