@@ -27,38 +27,42 @@ import (
 type Write struct {
 	// Verb is "create", "apply", "patch status" and the like.
 	Verb, Kind, Namespace, Name string
-	// Object is what was written, or the apply configuration.
+	// Object is what was written, or the apply configuration. Patch is the body of a patch.
 	Object any
+	Patch  string
 	text   string
 }
 
 // String is the write as the log has it.
 func (w Write) String() string { return w.text }
 
-// Writes are those of Client since Reset.
-func (s *Server) Writes() []string {
+// Log returns the writes of Client since Reset.
+func (s *Server) Log() []Write {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return slices.Clone(s.log)
+}
+
+// Writes returns Log as texts.
+func (s *Server) Writes() []string {
 	var all []string
-	for _, w := range s.log {
+	for _, w := range s.Log() {
 		all = append(all, w.String())
 	}
 	return all
 }
 
-// Verbs are the verbs of Writes.
+// Verbs returns the verbs of Log.
 func (s *Server) Verbs() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	var all []string
-	for _, w := range s.log {
+	for _, w := range s.Log() {
 		all = append(all, w.Verb)
 	}
 	return all
 }
 
-// Count is how many Writes there are.
-func (s *Server) Count() int { return len(s.Verbs()) }
+// Count returns the number of writes in Log.
+func (s *Server) Count() int { return len(s.Log()) }
 
 // ResetLog discards the log.
 func (s *Server) ResetLog() {
@@ -117,8 +121,12 @@ func (s *Server) Client() client.WithWatch {
 			return fmt.Errorf("%T %s is updated: apply or patch it", object, object.GetName())
 		},
 		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
-			return s.write("patch", object, func() error {
-				if err := guarded(object, patch); err != nil {
+			data, err := patch.Data(object)
+			if err != nil {
+				return err
+			}
+			return s.send(Write{Verb: "patch", Object: object, Patch: string(data)}, func() error {
+				if err := guarded(object, patch.Type(), data); err != nil {
 					return err
 				}
 				return c.Patch(ctx, object, patch, options...)
@@ -157,10 +165,13 @@ func (s *Server) Client() client.WithWatch {
 	})}
 }
 
-// write logs a write and does it, unless it is to fail.
 func (s *Server) write(verb string, object any, do func() error) error {
-	w := Write{Verb: verb, Object: object}
-	applied, err := metadataOf(object)
+	return s.send(Write{Verb: verb, Object: object}, do)
+}
+
+// send logs a write and does it, unless it is to fail.
+func (s *Server) send(w Write, do func() error) error {
+	applied, err := metadataOf(w.Object)
 	if err != nil {
 		return err
 	}
@@ -246,10 +257,9 @@ func Terminating(namespace string) error {
 }
 
 // guarded rejects a merge patch that could overwrite what was not read.
-func guarded(object client.Object, patch client.Patch) error {
-	data, err := patch.Data(object)
-	if err != nil || patch.Type() != types.MergePatchType {
-		return err
+func guarded(object client.Object, kind types.PatchType, data []byte) error {
+	if kind != types.MergePatchType {
+		return nil
 	}
 	m := &metav1.PartialObjectMetadata{}
 	if err := json.Unmarshal(data, m); err != nil {

@@ -75,12 +75,7 @@ func New(t testing.TB, objects ...client.Object) *Server { return Build(t, nil, 
 // Build is New after the store's builder was changed: for indexes, which a cache has, and for other kinds.
 func Build(t testing.TB, change func(*fake.ClientBuilder), objects ...client.Object) *Server {
 	t.Helper()
-	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, scheme.AddToScheme} {
-		if err := add(s); err != nil {
-			t.Fatal(err)
-		}
-	}
+	s := SchemeOf(t, clientgoscheme.AddToScheme)
 	builder := fake.NewClientBuilder().WithScheme(s).WithObjects(objects...).
 		WithStatusSubresource(&gardenerv1beta1.Project{}, &midonetv1.Translation{}, &gimbalv1.DiscoveryBackend{}, &kubernikusv1.Kluster{}, &appsv1.Deployment{}).
 		WithTypeConverters(converter(), clientgoapply.NewTypeConverter(s), managedfields.NewDeducedTypeConverter())
@@ -88,6 +83,19 @@ func Build(t testing.TB, change func(*fake.ClientBuilder), objects ...client.Obj
 		change(builder)
 	}
 	return &Server{WithWatch: builder.Build(), t: t, held: map[ref]client.Object{}}
+}
+
+// SchemeOf returns a scheme with the kinds of Groundskeeper, Deployments and others. The store's time for a write grows with its
+// scheme, so tests with many writes build it with a small one.
+func SchemeOf(t testing.TB, add ...func(*runtime.Scheme) error) *runtime.Scheme {
+	t.Helper()
+	s := runtime.NewScheme()
+	for _, add := range append(add, appsv1.AddToScheme, scheme.AddToScheme) {
+		if err := add(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
 }
 
 // Find reads an object, and reports whether there is one.

@@ -5,7 +5,6 @@ package localvolumetest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -128,19 +127,5 @@ func (w *World) delete(ctx context.Context, store client.WithWatch, object clien
 	if w.Deleting != nil {
 		w.Deleting(object.GetName())
 	}
-	parsed := (&client.DeleteOptions{}).ApplyOptions(options)
-	if parsed.Preconditions == nil || parsed.Preconditions.UID == nil || parsed.Preconditions.ResourceVersion == nil {
-		return errors.New("a deletion has no preconditions")
-	}
-	found, ok := object.DeepCopyObject().(client.Object)
-	if !ok {
-		return fmt.Errorf("%T is not an object", object)
-	}
-	if err := store.Get(ctx, client.ObjectKeyFromObject(object), found); err != nil {
-		return err
-	}
-	if found.GetUID() != *parsed.Preconditions.UID || found.GetResourceVersion() != *parsed.Preconditions.ResourceVersion {
-		return apierrors.NewConflict(schema.GroupResource{Resource: kind}, object.GetName(), errors.New("the precondition is not met"))
-	}
-	return store.Delete(ctx, object)
+	return store.Delete(ctx, object, options...)
 }

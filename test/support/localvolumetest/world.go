@@ -6,7 +6,6 @@
 package localvolumetest
 
 import (
-	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -15,9 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -25,6 +22,7 @@ import (
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
+	"groundskeeper.io/groundskeeper/test/support/kubetest"
 )
 
 // Noon is when the tests begin, Delay the delay of claims.
@@ -42,8 +40,8 @@ const RecordNamespace = "groundskeeper-system"
 // World is a cluster.
 type World struct {
 	T *testing.T
-	// Store is the truth.
-	Store client.Client
+	// Store is the API server.
+	Store *kubetest.Server
 	Clock *testingclock.FakeClock
 	Site  *localvolume.Site
 	// Intercept may fail a live request: "list nodes", "get configmap", "patch configmap", "create configmap",
@@ -58,22 +56,18 @@ type World struct {
 	requests []string
 	events   []string
 	cached   map[string]client.Object
-	uids     int
 }
 
 // New returns a cluster with these nodes and class "local" opted in.
 func New(t *testing.T, configure func(*configv1alpha1.LocalVolumeConfiguration), nodes ...string) *World {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	if err := clientgoscheme.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
 	w := &World{T: t, Clock: testingclock.NewFakeClock(Noon), cached: map[string]client.Object{}}
-	indexed := fake.NewClientBuilder().WithScheme(scheme).
-		WithIndex(&corev1.Pod{}, "status.phase", func(o client.Object) []string { return []string{string(o.(*corev1.Pod).Status.Phase)} }).
-		WithIndex(&corev1.Pod{}, "spec.nodeName", func(o client.Object) []string { return []string{o.(*corev1.Pod).Spec.NodeName} }).
-		WithStatusSubresource(&corev1.PersistentVolumeClaim{}).Build()
-	w.Store = indexed
+	w.Store = kubetest.Build(t, func(builder *fake.ClientBuilder) {
+		builder.WithScheme(kubetest.SchemeOf(t, corev1.AddToScheme)).
+			WithIndex(&corev1.Pod{}, "status.phase", func(o client.Object) []string { return []string{string(o.(*corev1.Pod).Status.Phase)} }).
+			WithIndex(&corev1.Pod{}, "spec.nodeName", func(o client.Object) []string { return []string{o.(*corev1.Pod).Spec.NodeName} }).
+			WithStatusSubresource(&corev1.PersistentVolumeClaim{})
+	})
 	w.restart(configure)
 	for _, node := range nodes {
 		w.AddNode(node)
@@ -94,12 +88,8 @@ func (w *World) restart(configure func(*configv1alpha1.LocalVolumeConfiguration)
 	if err != nil {
 		w.T.Fatal(err)
 	}
-	store, ok := w.Store.(client.WithWatch)
-	if !ok {
-		w.T.Fatalf("%T", w.Store)
-	}
 	w.Site = localvolume.NewSite(localvolume.Dependencies{
-		Cache: syncedCache{w: w}, Client: interceptor.NewClient(store, interceptor.Funcs{Get: w.get, List: w.list, Create: w.create, Patch: w.patch, Delete: w.delete}),
+		Cache: syncedCache{w: w}, Client: interceptor.NewClient(w.Store.Client(), interceptor.Funcs{Get: w.get, List: w.list, Create: w.create, Patch: w.patch, Delete: w.delete}),
 		Recorder: recorder{w}, Clock: w.Clock, Metrics: metrics, Config: config, RecordNamespace: RecordNamespace, Namespaces: true,
 	})
 }
@@ -195,9 +185,7 @@ func (w *World) LabelNode(name string, labels map[string]string) {
 func (w *World) LoseNode(names ...string) {
 	w.T.Helper()
 	for _, name := range names {
-		if err := w.Store.Delete(w.T.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
-			w.T.Fatal(err)
-		}
+		w.Store.Remove(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})
 		w.Site.Inventory.RemoveNode(name)
 	}
 }
@@ -205,13 +193,7 @@ func (w *World) LoseNode(names ...string) {
 // Add puts an object into the store, with a uid.
 func (w *World) Add(object client.Object) {
 	w.T.Helper()
-	w.uids++
-	if object.GetUID() == "" {
-		object.SetUID(types.UID(fmt.Sprintf("uid-%d", w.uids)))
-	}
-	if err := w.Store.Create(w.T.Context(), object); err != nil {
-		w.T.Fatal(err)
-	}
+	w.Store.Add(object)
 }
 
 // Volume returns an Available volume on a node.
@@ -235,8 +217,8 @@ func (w *World) Bind(name, node string) (*corev1.PersistentVolume, *corev1.Persi
 	w.T.Helper()
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
 	claim.Spec.VolumeName = name
-	if w.Store.Get(w.T.Context(), client.ObjectKey{Name: "default"}, &corev1.Namespace{}) != nil {
-		w.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"}})
+	if namespace := (&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"}}); !w.Store.Find(namespace) {
+		w.Add(namespace)
 	}
 	w.Add(claim)
 	volume := Volume(name, node, func(v *corev1.PersistentVolume) {
@@ -251,40 +233,20 @@ func (w *World) Bind(name, node string) (*corev1.PersistentVolume, *corev1.Persi
 // Change edits an object in the store; the cache is not updated.
 func Change[T client.Object](w *World, object T, edit func(T)) {
 	w.T.Helper()
-	if err := w.Store.Get(w.T.Context(), client.ObjectKeyFromObject(object), object); err != nil {
-		w.T.Fatal(err)
-	}
-	edit(object)
-	if err := w.Store.Update(w.T.Context(), object); err != nil {
-		w.T.Fatal(err)
-	}
+	w.Store.Change(object, func() { edit(object) })
 }
 
 // SetPhase does what Kubernetes does to a volume.
 func (w *World) SetPhase(name string, phase corev1.PersistentVolumePhase) {
 	w.T.Helper()
-	volume := &corev1.PersistentVolume{}
-	if err := w.Store.Get(w.T.Context(), client.ObjectKey{Name: name}, volume); err != nil {
-		w.T.Fatal(err)
-	}
-	volume.Status.Phase = phase
-	if err := w.Store.Status().Update(w.T.Context(), volume); err != nil {
-		w.T.Fatal(err)
-	}
+	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	w.Store.ChangeStatus(volume, func() { volume.Status.Phase = phase })
 }
 
 // Exists reports whether an object is in the store.
 func (w *World) Exists(object client.Object) bool {
 	w.T.Helper()
-	copied, ok := object.DeepCopyObject().(client.Object)
-	if !ok {
-		w.T.Fatalf("%T", object)
-	}
-	err := w.Store.Get(w.T.Context(), client.ObjectKeyFromObject(object), copied)
-	if client.IgnoreNotFound(err) != nil {
-		w.T.Fatal(err)
-	}
-	return err == nil
+	return w.Store.Find(object.DeepCopyObject().(client.Object))
 }
 
 // Events returns the events since the last call, as "Type Reason kind/name: message".
