@@ -18,14 +18,15 @@ import (
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
+	"groundskeeper.io/groundskeeper/test/support/kubetest"
 )
 
 // recreated makes an object again with another uid; garbage collection has not come yet.
 func recreated(w *world, pod *corev1.Pod) *corev1.Pod {
-	w.remove(pod)
+	w.Remove(pod)
 	replacement := testPod(pod.Name, pod.Spec.NodeName)
 	replacement.UID = "pod-anew"
-	w.add(replacement)
+	w.Add(replacement)
 	return replacement
 }
 
@@ -122,7 +123,7 @@ func taken(t *testing.T) (*world, *midonetv1.Translation) {
 	w := newWorld(t, testNode("a"), testPod("web-0", "a"))
 	theirs := made("pod.4.web-0", ownedBy("Pod", "other", "pod-other"))
 	theirs.ResourceVersion, theirs.Finalizers = "", nil
-	w.add(theirs)
+	w.Add(theirs)
 	return w, theirs
 }
 
@@ -142,7 +143,7 @@ func TestNameTaken(t *testing.T) {
 	if got := w.one("shop", "pod.4.web-0"); got.UID != theirs.UID || got.Labels[midonetv1.LabelOwnerUID] != "pod-other" {
 		t.Errorf("%+v", got.ObjectMeta)
 	}
-	w.remove(theirs)
+	w.Remove(theirs)
 	w.expectRequests(podWeb, "create pod.4.web-0")
 	if got := gauged(w.reconciler.ledger.blocked, reasonNameTaken); got != 0 {
 		t.Errorf("%v blocked", got)
@@ -160,7 +161,7 @@ func TestTakenNameKeepsAnotherVersion(t *testing.T) {
 	w.settle(front)
 	change(w, w.one("shop", "service.4.front"), func(t *midonetv1.Translation) { t.Labels, t.OwnerReferences = nil, nil })
 	change(w, slice, func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses[0] = "10.1.0.8" })
-	w.add(formerTranslation(w))
+	w.Add(formerTranslation(w))
 	w.expectRequests(front, "create endpoints-port.4.front-web-10.96.0.10-10.1.0.8-8080-tcp",
 		"delete endpoints-port.4.front-web-10.96.0.10-10.1.0.7-8080-tcp")
 }
@@ -179,7 +180,7 @@ func TestTerminatingIsWaitedFor(t *testing.T) {
 	w := newWorld(t, testNode("a"), testPod("web-0", "a"))
 	w.settle(podWeb)
 	old := w.one("shop", "pod.4.web-0")
-	w.remove(old)
+	w.Remove(old)
 	for range 3 {
 		if result := w.expectRequests(podWeb); result.RequeueAfter != waitPeriod {
 			t.Errorf("requeued after %v", result.RequeueAfter)
@@ -194,11 +195,11 @@ func TestTerminatingIsWaitedFor(t *testing.T) {
 func older(w *world) {
 	w.t.Helper()
 	for name, translation := range w.translations("shop") {
-		w.remove(translation)
+		w.Remove(translation)
 		w.released(translation)
 		translation.Name = strings.Replace(name, ".4.", ".3.", 1)
 		translation.UID, translation.ResourceVersion = types.UID("old-"+name), ""
-		w.add(translation)
+		w.Add(translation)
 	}
 }
 
@@ -221,8 +222,8 @@ func TestAnotherVersionIsRetainedUntilReplaced(t *testing.T) {
 	going := w.one("shop", "pod.4.web-0").DeepCopy()
 	older(w)
 	going.UID, going.ResourceVersion = "going", ""
-	w.add(going)
-	w.remove(going)
+	w.Add(going)
+	w.Remove(going)
 	w.expectRequests(podWeb)
 	w.released(going)
 	w.expectRequests(podWeb, "create pod.4.web-0", "delete pod.3.web-0")
@@ -252,7 +253,7 @@ func TestTunnelEndpointMoves(t *testing.T) {
 // TestRejected checks that a rejection is reported once, with the API server's message, and retried with backoff.
 func TestRejected(t *testing.T) {
 	w := newWorld(t, testNode("a"), testPod("web-0", "a"))
-	w.fault = func(int, string) error { return forbidden("pod.4.web-0") }
+	w.Fault = func(int, kubetest.Write) error { return forbidden("pod.4.web-0") }
 	first := w.expectRequests(podWeb, "create pod.4.web-0")
 	w.expectEvents("Warning " + reasonRefused + ` translations.midonet.org "pod.4.web-0" is forbidden: Port 1 belongs to translation other`)
 	second := w.expectRequests(podWeb, "create pod.4.web-0")
@@ -263,7 +264,7 @@ func TestRejected(t *testing.T) {
 	if got := counted(w.reconciler.passes, "pod", "refused"); got != 2 {
 		t.Errorf("%v passes counted", got)
 	}
-	w.fault = nil
+	w.Fault = nil
 	w.expectRequests(podWeb, "create pod.4.web-0")
 	if got := gauged(w.reconciler.ledger.blocked, reasonRefused); got != 0 {
 		t.Errorf("%v blocked", got)
@@ -281,7 +282,7 @@ func TestRetries(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, testNode("a"), testPod("web-0", "a"))
-			w.fault = func(int, string) error { return tc.fault }
+			w.Fault = func(int, kubetest.Write) error { return tc.fault }
 			result, _, err := w.reconcile(podWeb)
 			if (err == nil) != tc.retried || (result.RequeueAfter == retryPeriod) != tc.retried {
 				t.Errorf("%v %v", result, err)

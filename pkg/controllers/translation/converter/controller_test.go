@@ -48,14 +48,14 @@ func newFakeManager(w *world) *fakeManager {
 	requests := make(chan struct{}, 100)
 	return &fakeManager{
 		world: w, logger: logr.Discard(), requests: requests,
-		informers: &informers{store: w.store, requests: requests, watched: map[string][]*controllertest.FakeInformer{}},
+		informers: &informers{store: w.Server, requests: requests, watched: map[string][]*controllertest.FakeInformer{}},
 	}
 }
 
 func (m *fakeManager) GetLogger() logr.Logger                         { return m.logger }
 func (m *fakeManager) GetCache() cache.Cache                          { return m.informers }
 func (m *fakeManager) GetFieldIndexer() client.FieldIndexer           { return m.informers }
-func (m *fakeManager) GetAPIReader() client.Reader                    { return m.world.store }
+func (m *fakeManager) GetAPIReader() client.Reader                    { return m.world.Server }
 func (m *fakeManager) GetConfig() *rest.Config                        { return &rest.Config{} }
 func (m *fakeManager) GetHTTPClient() *http.Client                    { return nil }
 func (m *fakeManager) GetEventRecorder(string) recorder.EventRecorder { return m.world.recorder }
@@ -69,7 +69,7 @@ func (m *fakeManager) Add(runnable manager.Runnable) error {
 	return nil
 }
 
-func (m *fakeManager) GetClient() client.Client { return m.world.store }
+func (m *fakeManager) GetClient() client.Client { return m.world.Server }
 
 // informers are the caches of a manager. Each source gets a dedicated fake: one is not for several goroutines.
 type informers struct {
@@ -202,7 +202,7 @@ func TestEventsBringOwners(t *testing.T) {
 	}
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
-	written, err := w.store.(client.WithWatch).Watch(ctx, &midonetv1.TranslationList{})
+	written, err := w.Server.Watch(ctx, &midonetv1.TranslationList{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +254,7 @@ func TestEventsBringOwners(t *testing.T) {
 
 	deleted := w.one("shop", "pod.4.web-0")
 	w.released(deleted)
-	w.remove(deleted)
+	w.Remove(deleted)
 	for _, informer := range mgr.informers.of(deleted) {
 		informer.Delete(deleted)
 	}

@@ -15,6 +15,7 @@ import (
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
+	"groundskeeper.io/groundskeeper/test/support/kubetest"
 )
 
 // TestOwnerBeingDeleted checks that an owner that is being deleted is converted until it has been deleted, because it may change
@@ -26,7 +27,7 @@ func TestOwnerBeingDeleted(t *testing.T) {
 		service.Finalizers = []string{cloud}
 		w := newWorld(t, service, slice)
 		w.settle(front)
-		w.remove(service)
+		w.Remove(service)
 		w.expectRequests(front)
 		change(w, slice, func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses[0] = "10.1.0.8" })
 		w.expectRequests(front, "create endpoints-port.4.front-web-10.96.0.10-10.1.0.8-8080-tcp",
@@ -46,7 +47,7 @@ func TestOwnerBeingDeleted(t *testing.T) {
 		pod.Status.PodIP = "10.1.0.5"
 		w := newWorld(t, testNode("a"), pod)
 		w.settle(podWeb)
-		w.remove(pod)
+		w.Remove(pod)
 		w.expectRequests(podWeb) // it runs until it has ended
 		pod.Status.Phase = corev1.PodSucceeded
 		w.report(pod)
@@ -60,7 +61,7 @@ func TestOwnerBeingDeleted(t *testing.T) {
 		node.Annotations[midonetv1.AnnotationTunnelEndpointIP] = "192.0.2.1"
 		w := newWorld(t, node)
 		w.settle(nodeA)
-		w.remove(node)
+		w.Remove(node)
 		// Nothing is created for it any more, and what a new Translation would replace stays as well.
 		change(w, node, func(n *corev1.Node) { n.Annotations[midonetv1.AnnotationTunnelEndpointIP] = "192.0.2.2" })
 		node.Status.Addresses[0].Address = "192.0.2.2"
@@ -73,10 +74,10 @@ func TestOwnerBeingDeleted(t *testing.T) {
 		w.expectRequests(nodeA, "patch node.4.a")
 		former := w.one("default", "node.4.a").DeepCopy()
 		former.Name, former.UID, former.ResourceVersion = "node.3.a", "", ""
-		w.add(former)
+		w.Add(former)
 		w.expectRequests(nodeA)
 		change(w, w.one("default", "node.4.a"), func(t *midonetv1.Translation) { t.Finalizers = nil })
-		w.remove(w.one("default", "node.4.a"))
+		w.Remove(w.one("default", "node.4.a"))
 		w.expectRequests(nodeA)
 	})
 }
@@ -88,7 +89,7 @@ func TestNodeWithoutHostIDBeingDeleted(t *testing.T) {
 	node.Annotations, node.Finalizers = nil, []string{"example.com/drain"}
 	w := newWorld(t, node)
 	w.expectRequests(nodeA)
-	w.remove(node)
+	w.Remove(node)
 	w.clock.SetTime(w.clock.Now().Add(newcomerPeriod))
 	if result := w.expectRequests(nodeA); result.RequeueAfter != 0 {
 		t.Errorf("requeued after %v", result.RequeueAfter)
@@ -100,7 +101,7 @@ func TestNodeWithoutHostIDBeingDeleted(t *testing.T) {
 
 	w, node = losing(t, nil)
 	change(w, node, func(n *corev1.Node) { n.Finalizers = []string{"example.com/drain"} })
-	w.remove(node)
+	w.Remove(node)
 	if result := w.expectRequests(nodeA); result.RequeueAfter != grace {
 		t.Errorf("requeued after %v", result.RequeueAfter)
 	}
@@ -117,10 +118,10 @@ func TestGarbageCollectionIsNotUndone(t *testing.T) {
 			service.Finalizers = []string{finalizer, "example.com/load-balancer"}
 			w := newWorld(t, service, slice)
 			w.settle(front)
-			w.remove(service)
+			w.Remove(service)
 			endpoint := w.one("shop", "endpoints-port")
 			w.released(endpoint)
-			w.remove(endpoint)
+			w.Remove(endpoint)
 			change(w, w.one("shop", "service.4.front"), func(t *midonetv1.Translation) { t.OwnerReferences = nil })
 			w.expectRequests(front)
 			change(w, service, func(s *corev1.Service) { s.Finalizers = s.Finalizers[1:] })
@@ -142,7 +143,7 @@ func TestAdoptionByAnOwnerBeingDeleted(t *testing.T) {
 	if result := w.expectRequests(podWeb, "get web-0"); result.RequeueAfter != retryPeriod {
 		t.Errorf("requeued after %v", result.RequeueAfter)
 	}
-	w.remove(pod)
+	w.Remove(pod)
 	w.live = nil
 	w.expectRequests(podWeb, "get web-0", "patch pod.4.web-0")
 }
@@ -151,7 +152,7 @@ func TestAdoptionByAnOwnerBeingDeleted(t *testing.T) {
 // with backoff.
 func TestTerminatingNamespace(t *testing.T) {
 	w := newWorld(t, testNode("a"), testPod("web-0", "a"))
-	w.fault = func(int, string) error {
+	w.Fault = func(int, kubetest.Write) error {
 		err := apierrors.NewForbidden(midonetv1.Resource("translations"), "x", errors.New("the namespace is being terminated"))
 		err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
 		return err

@@ -13,6 +13,7 @@ import (
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
+	"groundskeeper.io/groundskeeper/test/support/kubetest"
 )
 
 const grace = 5 * time.Minute
@@ -69,12 +70,12 @@ func TestNodeLosesItsHostID(t *testing.T) {
 func TestGraceForAnotherVersion(t *testing.T) {
 	w, _ := losing(t, nil)
 	former := w.one("default", "node.4.a").DeepCopy()
-	w.remove(w.one("default", "node.4.a"))
+	w.Remove(w.one("default", "node.4.a"))
 	w.released(w.one("default", "node.4.a"))
 	w.expectRequests(nodeA)
 	w.clock.SetTime(w.clock.Now().Add(2 * grace))
 	former.Name, former.UID, former.ResourceVersion = "node.3.a", "", ""
-	w.add(former)
+	w.Add(former)
 	if result := w.expectRequests(nodeA); result.RequeueAfter != grace {
 		t.Errorf("requeued after %v", result.RequeueAfter)
 	}
@@ -145,14 +146,14 @@ func TestRejectedRemoval(t *testing.T) {
 	w.expectRequests(nodeA)
 	w.clock.SetTime(w.clock.Now().Add(grace))
 	w.reset()
-	w.fault = func(int, string) error { return forbidden("node.4.a") }
+	w.Fault = func(int, kubetest.Write) error { return forbidden("node.4.a") }
 	if result := w.expectRequests(nodeA, "get a", "delete node.4.a"); result.RequeueAfter != minPatience {
 		t.Errorf("requeued after %v", result.RequeueAfter)
 	}
 	if got := gauged(w.reconciler.ledger.blocked, reasonRefused); got != 1 {
 		t.Errorf("%v rejected", got)
 	}
-	w.fault = nil
+	w.Fault = nil
 	w.expectRequests(nodeA, "get a", "delete node.4.a")
 }
 
@@ -168,7 +169,7 @@ func TestWaiting(t *testing.T) {
 	w.expectEvents("Warning " + convert.ReasonPodCIDRMissing)
 	w.clock.SetTime(w.clock.Now().Add(100 * grace))
 	w.expectRequests(nodeA)
-	w.remove(node)
+	w.Remove(node)
 	w.expectRequests(podWeb)
 	w.expectEvents()
 	if got := gauged(w.reconciler.ledger.blocked, convert.ReasonNodeMissing); got != 1 {
@@ -199,7 +200,7 @@ func TestNewNodeWaits(t *testing.T) {
 	w.expectEvents("Warning " + convert.ReasonHostIDMissing)
 	w.expectRequests(nodeA)
 	w.expectEvents()
-	w.remove(node)
+	w.Remove(node)
 	w.expectRequests(nodeA)
 	if got := gauged(w.reconciler.ledger.blocked, convert.ReasonHostIDMissing); got != 0 {
 		t.Errorf("%v blocked", got)
@@ -231,7 +232,7 @@ func TestSkipped(t *testing.T) {
 	if got := gauged(w.reconciler.ledger.skipped, convert.ReasonProtocolNotSupported); got != 0 {
 		t.Errorf("%v ports counted", got)
 	}
-	w.remove(service)
+	w.Remove(service)
 	w.expectRequests(front)
 	if got := gauged(w.reconciler.ledger.skipped, convert.ReasonIPv6NotSupported); got != 0 {
 		t.Errorf("%v addresses counted", got)

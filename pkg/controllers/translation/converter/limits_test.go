@@ -22,7 +22,7 @@ func TestServiceLimits(t *testing.T) {
 	w.expectRequests(front)
 	w.expectEvents()
 	// Another endpoint more is no other cause.
-	w.add(testSlice("front", "2", "10.1.0.9"))
+	w.Add(testSlice("front", "2", "10.1.0.9"))
 	w.settle(front)
 	w.expectEvents()
 	for _, reason := range []string{convert.ReasonManyEndpointsNotSupported, convert.ReasonSessionAffinityNotSupported} {
@@ -85,7 +85,7 @@ func TestRestartReportsBlockedObjects(t *testing.T) {
 	w = newWorld(t, testNode("a"), testPod("web-0", "a"))
 	foreign := made("pod.4.web-0", ownedBy("Pod", "another", "x"))
 	foreign.ResourceVersion = ""
-	w.add(foreign)
+	w.Add(foreign)
 	w.reconciler.initial.add([]unit{podWeb})
 	w.expectRequests(podWeb)
 	w.expectEvents("Warning " + reasonNameTaken)

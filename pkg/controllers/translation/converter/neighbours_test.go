@@ -72,7 +72,7 @@ func TestNodesShare(t *testing.T) {
 	expectAgain(nodeC)
 	w.settle(nodeC)
 	w.expectEvents("Warning PodCIDRShared", "Warning PodCIDRShared")
-	w.remove(b)
+	w.Remove(b)
 	w.expectRequests(nodeB)
 	expectAgain(nodeC)
 	w.expectRequests(nodeC)

@@ -92,7 +92,7 @@ func TestPodsFollowPolicies(t *testing.T) {
 		}
 	}
 	expect("without a policy", 2, 2)
-	w.add(policy)
+	w.Add(policy)
 	expect("before it is translated", 3, 2)
 	w.settle(policyNP)
 	if got := w.names("shop"); !slices.Contains(got, "networkpolicy.4.np") || len(got) != 4 {
@@ -102,10 +102,10 @@ func TestPodsFollowPolicies(t *testing.T) {
 	if got := w.settle(policyNP); len(got) != 0 {
 		t.Errorf("requests = %v, want none", got)
 	}
-	w.remove(w.one("shop", "networkpolicy.4.np"))
+	w.Remove(w.one("shop", "networkpolicy.4.np"))
 	expect("while its Translation is being deleted", 4, 3)
 	w.released(w.one("shop", "networkpolicy.4.np"))
-	w.remove(policy)
+	w.Remove(policy)
 	expect("after its deletion", 2, 2)
 	if w.settle(policyNP); len(w.reconciler.policies.read) != 0 {
 		t.Error("the deleted policy is remembered")
@@ -116,7 +116,7 @@ func TestPodsFollowPolicies(t *testing.T) {
 // groups.
 func TestForeignTranslationOfPolicy(t *testing.T) {
 	w := newOVNWorld(t, testNode("a"), testNamespace("shop", nil), runningPod("shop", "web-0", "web"), testPolicy())
-	w.add(&midonetv1.Translation{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "networkpolicy.4.np"}})
+	w.Add(&midonetv1.Translation{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "networkpolicy.4.np"}})
 	w.settle(podWeb0)
 	if got := w.portGroups("shop", "web-0"); len(got) != 3 {
 		t.Errorf("the port is in %d groups, want those of all Pods, of the namespace and of the isolated ones", len(got))
@@ -136,7 +136,7 @@ func TestNamespaceHasAGroup(t *testing.T) {
 func TestMappingOfPolicies(t *testing.T) {
 	unlabelled := testNamespace("shop", nil)
 	w := newOVNWorld(t, unlabelled, testNamespace("other", map[string]string{"team": "a"}), runningPod("shop", "web-0", "web"), runningPod("shop", "idle", "x"), runningPod("other", "client", "client"), testPolicy())
-	to := mapper{cache: w.store, policies: &w.reconciler.policies}
+	to := mapper{cache: w.Server, policies: &w.reconciler.policies}
 	client0 := unit{kind: convert.KindPod, namespace: "other", name: "client"}
 	idle := unit{kind: convert.KindPod, namespace: "shop", name: "idle"}
 	owned := made("networkpolicy.4.np", ownedBy("NetworkPolicy", "np", "policy"), func(t *midonetv1.Translation) {

