@@ -57,8 +57,8 @@ func TestOutage(t *testing.T) {
 	p.create(translation("chain", chain(chainID, "main")))
 	p.settle(time.Hour)
 	want(t, "chain", p.states("chain"), []string{"Chain Failed", "Synced=False Retrying"})
-	if len(p.writes) > 2 {
-		t.Errorf("writes in one hour: %v", p.writes)
+	if p.Count() > 2 {
+		t.Errorf("writes in one hour: %v", p.Writes())
 	}
 	if newEvents := p.newEvents(); newEvents != nil {
 		t.Errorf("no user has to act: %v", newEvents)

@@ -40,8 +40,8 @@ func TestCreate(t *testing.T) {
 	want(t, "backend", p.content(), []string{"Bridge " + bridgeID, "Chain " + chainID, "Port " + portID, "Rule " + rule2ID, "Rule " + ruleID})
 	want(t, "port", p.states("a-port"), append([]string{"Port Synced"}, allSynced...))
 	want(t, "chain", p.states("c-chain"), append([]string{"Chain Synced", "Rule Synced", "Rule Synced"}, allSynced...))
-	if p.server.Writes() != 5 || len(p.writes) != 3 {
-		t.Errorf("%d requests for 5 resources, and %v", p.server.Writes(), p.writes)
+	if p.server.Writes() != 5 || p.Count() != 3 {
+		t.Errorf("%d requests for 5 resources, and %v", p.server.Writes(), p.Writes())
 	}
 	if newEvents := p.newEvents(); newEvents != nil {
 		t.Errorf("events: %v", newEvents)
@@ -70,8 +70,8 @@ func TestRestart(t *testing.T) {
 	p.settle(time.Minute)
 	p.restart()
 	p.settle(time.Hour)
-	if requests := p.server.Requests(); len(requests) > 0 || len(p.writes) > 0 {
-		t.Errorf("requests %v, writes %v", requests, p.writes)
+	if requests := p.server.Requests(); len(requests) > 0 || p.Count() > 0 {
+		t.Errorf("requests %v, writes %v", requests, p.Writes())
 	}
 	if report := p.drift(); report.Drifted > 0 || report.Orphans > 0 || p.server.Writes() > 0 {
 		t.Errorf("a reconciliation over what is in sync: %+v, %d writes", report, p.server.Writes())
@@ -103,7 +103,7 @@ func TestDelete(t *testing.T) {
 	p := newPlane(t)
 	p.create(translation("chain", chain(chainID, "main"), rule(ruleID, "accept")), translation("bridge", bridge()), translation("port", port()))
 	p.settle(time.Minute)
-	p.writes = nil
+	p.ResetLog()
 	for _, name := range []string{"chain", "bridge", "port"} {
 		p.delete(name)
 	}
@@ -112,9 +112,9 @@ func TestDelete(t *testing.T) {
 	for _, name := range []string{"chain", "bridge", "port"} {
 		want(t, name, p.states(name), []string{"gone"})
 	}
-	for _, write := range p.writes {
+	for _, write := range p.Writes() {
 		if strings.HasPrefix(write, "status") {
-			t.Errorf("a status was written for what is deleted immediately: %v", p.writes)
+			t.Errorf("a status was written for what is deleted immediately: %v", p.Writes())
 		}
 	}
 	p.noRejections()

@@ -71,8 +71,8 @@ func TestOracle(t *testing.T) {
 	if writes := p.server.Writes(); writes != resources {
 		t.Errorf("%d requests for %d resources", writes, resources)
 	}
-	if len(p.writes) != len(translations) {
-		t.Errorf("%d writes of the status of %d Translations", len(p.writes), len(translations))
+	if p.Count() != len(translations) {
+		t.Errorf("%d writes of the status of %d Translations", p.Count(), len(translations))
 	}
 	order := map[string][]string{}
 	for _, i := range p.server.Content() {
@@ -91,8 +91,8 @@ func TestOracle(t *testing.T) {
 	}
 	p.restart()
 	p.settle(time.Hour)
-	if report := p.drift(); report.Drifted+report.Orphans > 0 || p.server.Writes() > 0 || len(p.writes) > 0 {
-		t.Errorf("after a restart: %+v, %d writes, %v", report, p.server.Writes(), p.writes)
+	if report := p.drift(); report.Drifted+report.Orphans > 0 || p.server.Writes() > 0 || p.Count() > 0 {
+		t.Errorf("after a restart: %+v, %d writes, %v", report, p.server.Writes(), p.Writes())
 	}
 	for _, tr := range translations {
 		p.delete(tr.Name)

@@ -69,7 +69,7 @@ func (p *plane) restart() {
 	if err := p.useQueue(p.t.Context(), p.queue); err != nil {
 		p.t.Fatal(err)
 	}
-	p.writes = nil
+	p.ResetLog()
 	p.server.ResetRequests()
 }
 
@@ -124,7 +124,7 @@ func (p *plane) settle(horizon time.Duration) {
 		}
 		p.clock.SetTime(next)
 	}
-	p.t.Fatalf("it does not come to rest: %v", p.writes)
+	p.t.Fatalf("it does not come to rest: %v", p.Writes())
 }
 
 func (p *plane) push(name string) {

@@ -64,7 +64,8 @@ func TestRealized(t *testing.T) {
 	} {
 		t.Run(step.name, func(t *testing.T) {
 			step.before()
-			s.writes, responses.outcome = nil, step.outcome
+			s.ResetLog()
+			responses.outcome = step.outcome
 			if _, err := s.Reconcile(t.Context(), requestA); err != nil {
 				t.Fatal(err)
 			}
@@ -73,8 +74,8 @@ func TestRealized(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := meta.FindStatusCondition(tr.Status.Conditions, midonetv1.ConditionRealized)
-			if got := string(c.Status) + " " + c.Reason; got != step.want || len(s.writes) != step.writes {
-				t.Errorf("condition = %s, %d writes; want %s, %d writes", got, len(s.writes), step.want, step.writes)
+			if got := string(c.Status) + " " + c.Reason; got != step.want || s.Count() != step.writes {
+				t.Errorf("condition = %s, %d writes; want %s, %d writes", got, s.Count(), step.want, step.writes)
 			}
 		})
 	}

@@ -65,11 +65,11 @@ func TestReconcile(t *testing.T) {
 		"waits for long":           {outcome: engine.Outcome{Reason: engine.ReasonWaiting, RetryAfter: time.Minute}, edit: deletedAt(start.Add(-leaveTime)), writes: []string{"status of a"}, after: time.Minute},
 		"deleted in the future":    {outcome: engine.Outcome{Reason: engine.ReasonWaiting}, edit: deletedAt(start.Add(time.Second)), writes: []string{"status of a"}},
 		"not deleted":              {outcome: engine.Outcome{Reason: engine.ReasonRetrying}, edit: deleting, writes: []string{"status of a"}},
-		"status lost a race":       {outcome: isSynced, fault: conflict, after: conflictPause},
-		"finalizer lost a race":    {outcome: isDeleted, edit: deleting, fault: conflict, after: conflictPause},
-		"deleted meanwhile":        {outcome: isSynced, fault: apierrors.NewNotFound(schema.GroupResource{}, "a")},
-		"API server broken":        {outcome: isSynced, fault: apierrors.NewInternalError(errors.New("broken")), fails: `update the status of translation default/a`},
-		"API server broken at end": {outcome: isDeleted, edit: deleting, fault: apierrors.NewInternalError(errors.New("broken")), fails: `release translation default/a`},
+		"status lost a race":       {outcome: isSynced, fault: conflict, writes: []string{"status of a"}, after: conflictPause},
+		"finalizer lost a race":    {outcome: isDeleted, edit: deleting, fault: conflict, writes: []string{"finalizers of a"}, after: conflictPause},
+		"deleted meanwhile":        {outcome: isSynced, fault: apierrors.NewNotFound(schema.GroupResource{}, "a"), writes: []string{"status of a"}},
+		"API server broken":        {outcome: isSynced, fault: apierrors.NewInternalError(errors.New("broken")), writes: []string{"status of a"}, fails: `update the status of translation default/a`},
+		"API server broken at end": {outcome: isDeleted, edit: deleting, fault: apierrors.NewInternalError(errors.New("broken")), writes: []string{"finalizers of a"}, fails: `release translation default/a`},
 		"unknown to the engine":    {err: fmt.Errorf("a: %w", engine.ErrUnknownClaim)},
 		"fenced":                   {err: &backend.Error{Reason: backend.Fenced, Message: "no Lease"}, after: fencedPause},
 		"took too long":            {err: context.DeadlineExceeded, fails: "push translation default/a"},
@@ -88,7 +88,7 @@ func TestReconcile(t *testing.T) {
 			if result.RequeueAfter != tc.after {
 				t.Errorf("it comes again after %s, want %s", result.RequeueAfter, tc.after)
 			}
-			if diff := cmp.Diff(tc.writes, s.writes); diff != "" {
+			if diff := cmp.Diff(tc.writes, s.Writes()); diff != "" {
 				t.Errorf("writes: %s", diff)
 			}
 		})
@@ -109,8 +109,8 @@ func TestReconcileNothing(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	responses.err = ended.Err()
-	if _, err := s.Reconcile(ended, requestA); err != nil || len(s.writes) > 0 {
-		t.Errorf("at the end: %v, %v", err, s.writes)
+	if _, err := s.Reconcile(ended, requestA); err != nil || s.Count() > 0 {
+		t.Errorf("at the end: %v, %v", err, s.Writes())
 	}
 }
 
@@ -127,7 +127,7 @@ func TestReconcileWritesOnce(t *testing.T) {
 	if _, err := s.Reconcile(t.Context(), requestA); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"status of a"}, s.writes); diff != "" {
+	if diff := cmp.Diff([]string{"status of a"}, s.Writes()); diff != "" {
 		t.Error(diff)
 	}
 	if !slices.Contains(responses.newEvents, "push a") || !s.isLatest(s.read("a")) {
@@ -144,7 +144,7 @@ func TestReconcileLosesToAnUpdate(t *testing.T) {
 		s.change("a", func(tr *midonetv1.Translation) { tr.Resources = nil })
 		tr := s.read("a")
 		tr.Status.Resources = []midonetv1.BackendResourceStatus{noted}
-		if err := s.Client.Status().Update(t.Context(), tr); err != nil {
+		if err := s.Status().Update(t.Context(), tr); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -4,33 +4,28 @@
 package push
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	"groundskeeper.io/groundskeeper/test/support/kubetest"
 )
 
-// store is an API server with Translations, and a reconciler that writes to it. It rejects all writes except those of a status and
-// of finalizers, and writes without the required preconditions.
+// store is an API server with Translations, and a reconciler that writes to it. It rejects all reads, and all writes except those of a
+// status and of finalizers.
 type store struct {
-	client.Client
+	*kubetest.Server
 	t *testing.T
 	*reconciler
 	recorder *events.FakeRecorder
-	writes   []string
 	// fault is the error of the next write, if not nil.
 	fault error
 	now   time.Time
@@ -38,75 +33,32 @@ type store struct {
 
 func newStore(t *testing.T, objects ...client.Object) *store {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	if err := midonetv1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
+	s := &store{Server: kubetest.New(t, objects...), t: t, recorder: events.NewFakeRecorder(100), now: start}
+	s.Describe = func(w kubetest.Write) string {
+		return map[string]string{"patch": "finalizers", "update status": "status"}[w.Verb] + " of " + w.Name
 	}
-	s := &store{t: t, recorder: events.NewFakeRecorder(100), now: start}
-	truth := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&midonetv1.Translation{}).Build()
-	s.Client = truth
-	written := interceptor.NewClient(truth, interceptor.Funcs{
-		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
-			return errors.New("the reconciler reads nothing")
-		},
-		Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
-			return errors.New("the reconciler creates nothing")
-		},
-		Update: func(context.Context, client.WithWatch, client.Object, ...client.UpdateOption) error {
-			return errors.New("the reconciler updates nothing")
-		},
-		Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error {
-			return errors.New("the reconciler deletes nothing")
-		},
-		Patch:             s.patch,
-		SubResourceUpdate: s.updateStatus,
-	})
-	s.reconciler = &reconciler{client: written, recorder: s.recorder, checks: newDemand(), now: func() time.Time { return s.now }}
-	return s
-}
-
-func (s *store) updateStatus(ctx context.Context, truth client.Client, sub string, object client.Object, options ...client.SubResourceUpdateOption) error {
-	if sub != "status" || object.GetResourceVersion() == "" || object.GetUID() == "" {
-		return fmt.Errorf("an update of %s with version %q and uid %q", sub, object.GetResourceVersion(), object.GetUID())
-	}
-	return s.write("status of "+object.GetName(), func() error { return truth.SubResource(sub).Update(ctx, object, options...) })
-}
-
-func (s *store) patch(ctx context.Context, truth client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
-	data, err := patch.Data(object)
-	if err != nil {
-		return err
-	}
-	for _, precondition := range []string{`"resourceVersion":"` + object.GetResourceVersion() + `"`, `"uid":"` + string(object.GetUID()) + `"`} {
-		if !strings.Contains(string(data), precondition) {
-			return fmt.Errorf("the patch lacks %s: %s", precondition, data)
-		}
-	}
-	return s.write("finalizers of "+object.GetName(), func() error { return truth.Patch(ctx, object, patch, options...) })
-}
-
-func (s *store) write(what string, do func() error) error {
-	if err := s.fault; err != nil {
+	s.Fault = func(int, kubetest.Write) error {
+		err := s.fault
 		s.fault = nil
 		return err
 	}
-	if err := do(); err != nil {
-		return err
+	s.Reject = func(w kubetest.Write) error {
+		if w.Verb != "update status" && (w.Verb != "patch" || !strings.Contains(w.Patch, `"uid":"`+string(w.Object.(client.Object).GetUID())+`"`)) {
+			return fmt.Errorf("%s of %s: %s", w.Verb, w.Name, w.Patch)
+		}
+		return nil
 	}
-	s.writes = append(s.writes, what)
-	return nil
+	s.ReadCache = func(string, runtime.Object) error { return errors.New("the reconciler reads nothing") }
+	s.reconciler = &reconciler{client: s.Server.Client(), recorder: s.recorder, checks: newDemand(), now: func() time.Time { return s.now }}
+	return s
 }
 
 // read returns a Translation from the API server, nil if it does not exist.
 func (s *store) read(name string) *midonetv1.Translation {
 	s.t.Helper()
-	tr := &midonetv1.Translation{}
-	err := s.Get(s.t.Context(), types.NamespacedName{Namespace: "default", Name: name}, tr)
-	if apierrors.IsNotFound(err) {
+	tr := &midonetv1.Translation{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+	if !s.Find(tr) {
 		return nil
-	}
-	if err != nil {
-		s.t.Fatal(err)
 	}
 	return tr
 }
