@@ -24,38 +24,27 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/apis/scheme"
 	"groundskeeper.io/groundskeeper/pkg/plugin/report"
+	"groundskeeper.io/groundskeeper/test/support/kubetest"
 )
 
 // on is a command with objects in the cluster, whose lists of some kinds fail, and what it prints.
 func on(t *testing.T, fails map[string]error, objects ...client.Object) (*command, *bytes.Buffer) {
 	t.Helper()
-	s := runtime.NewScheme()
-	if err := errors.Join(scheme.AddToScheme(s), clientgoscheme.AddToScheme(s)); err != nil {
-		t.Fatal(err)
+	s := kubetest.New(t, objects...)
+	s.Read = func(_ string, object runtime.Object) error {
+		_, kind, _ := strings.Cut(fmt.Sprintf("%T", object), ".")
+		return fails[kind]
 	}
 	var out bytes.Buffer
-	return &command{out: &terminal{Writer: &out}, clock: clocktesting.NewFakePassiveClock(noon), config: &clientcmd.DefaultClientConfig,
-		client: fake.NewClientBuilder().WithScheme(s).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
-			List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
-				_, kind, _ := strings.Cut(fmt.Sprintf("%T", list), ".")
-				if err := fails[kind]; err != nil {
-					return err
-				}
-				return c.List(ctx, list, options...)
-			},
-		}).Build()}, &out
+	return &command{out: &terminal{Writer: &out}, clock: clocktesting.NewFakePassiveClock(noon), config: &clientcmd.DefaultClientConfig, client: s.Live()}, &out
 }
 
 var (

@@ -15,31 +15,24 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
-
-	"groundskeeper.io/groundskeeper/pkg/apis/scheme"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/test/support/kubetest"
 )
 
 // server responds with an object as the API server does, decoding JSON into the existing object. Its watches are those of the
 // function.
 func server(t *testing.T, object client.Object, watches func(c client.Client) (watch.Interface, error)) client.WithWatch {
 	t.Helper()
-	s := runtime.NewScheme()
-	if err := scheme.AddToScheme(s); err != nil {
-		t.Fatal(err)
-	}
-	return fake.NewClientBuilder().WithScheme(s).WithObjects(object).WithInterceptorFuncs(interceptor.Funcs{
+	return interceptor.NewClient(kubetest.New(t, object), interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
 			if err := ctx.Err(); err != nil {
 				return err
@@ -57,7 +50,7 @@ func server(t *testing.T, object client.Object, watches func(c client.Client) (w
 		Watch: func(_ context.Context, c client.WithWatch, _ client.ObjectList, _ ...client.ListOption) (watch.Interface, error) {
 			return watches(c)
 		},
-	}).Build()
+	})
 }
 
 // ended is a watch that is over.

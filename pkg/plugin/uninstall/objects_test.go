@@ -15,19 +15,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
-
-	"groundskeeper.io/groundskeeper/pkg/apis/scheme"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/test/support/kubetest"
 )
 
 // world is an API server without controllers: a hook stands for what they do after a deletion.
@@ -45,11 +40,8 @@ type world struct {
 
 func newWorld(t *testing.T, objects ...client.Object) *world {
 	t.Helper()
-	s := runtime.NewScheme()
-	utilruntime.Must(clientgoscheme.AddToScheme(s))
-	utilruntime.Must(scheme.AddToScheme(s))
 	w := &world{}
-	w.WithWatch = fake.NewClientBuilder().WithScheme(s).WithObjects(objects...).WithStatusSubresource(&gimbalv1.DiscoveryBackend{}, &kubernikusv1.Kluster{}).WithInterceptorFuncs(interceptor.Funcs{
+	w.WithWatch = interceptor.NewClient(kubetest.New(t, objects...), interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 			err := c.Get(ctx, key, object, options...)
 			if err == nil && w.read != nil {
@@ -79,7 +71,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 			object.SetFinalizers(nil)
 			return c.Update(ctx, object)
 		},
-	}).Build()
+	})
 	w.Uninstaller = &Uninstaller{Options: defaults, Client: w.WithWatch, Why: func(context.Context, client.Object) string { return "a finalizer keeps it" }, poll: time.Second}
 	w.Show = func(line string) { w.shown = append(w.shown, line) }
 	w.release = true
