@@ -29,7 +29,7 @@ func TestReleaseWaitsForDiscoverersStartedManually(t *testing.T) {
 			}
 		},
 		"it is silent":         func(w *world, _ *coordinationv1.Lease) { w.clock.SetTime(w.clock.Now().Add(30 * time.Second)) },
-		"its Lease is deleted": func(w *world, lease *coordinationv1.Lease) { w.remove(lease) },
+		"its Lease is deleted": func(w *world, lease *coordinationv1.Lease) { w.store.Remove(lease) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			lease := &coordinationv1.Lease{
@@ -41,18 +41,18 @@ func TestReleaseWaitsForDiscoverersStartedManually(t *testing.T) {
 			w.mustReconcile(backend) // stops the discoverer
 			for range 2 {
 				w.mustReconcile(backend)
-				w.get(backend)
+				w.store.Find(backend)
 				available := meta.FindStatusCondition(backend.Status.Conditions, gimbalv1.ConditionAvailable)
 				if available == nil || !strings.Contains(available.Message, `discoverer "laptop" holds Lease gimbal-discovery/east-discoverer`) {
 					t.Errorf("condition = %+v, want the holder of the Lease", available)
 				}
 			}
-			if !w.get(service) {
+			if !w.store.Find(service) {
 				t.Fatal("a copy was deleted while a discoverer works")
 			}
 			end(w, lease)
 			w.mustReconcile(backend)
-			if w.get(service) {
+			if w.store.Find(service) {
 				t.Error("the copy stays")
 			}
 		})
@@ -79,7 +79,7 @@ func TestReleaseWithoutTheLease(t *testing.T) {
 			if (err == nil) != apierrors.IsForbidden(fault) {
 				t.Errorf("error = %v", err)
 			}
-			if !w.get(service) {
+			if !w.store.Find(service) {
 				t.Error("a copy was deleted")
 			}
 		})

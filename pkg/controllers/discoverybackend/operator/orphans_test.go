@@ -38,10 +38,10 @@ func TestSweep(t *testing.T) {
 			tc.spoil(w)
 			w.reconciler.sweep(t.Context())
 			w.fault = nil
-			if w.get(marked) == tc.deletes || w.get(slice) == tc.deletes || w.get(permissions) == tc.deletes {
-				t.Errorf("Service: %v, slice: %v, permissions: %v", w.get(marked), w.get(slice), w.get(permissions))
+			if w.store.Find(marked) == tc.deletes || w.store.Find(slice) == tc.deletes || w.store.Find(permissions) == tc.deletes {
+				t.Errorf("Service: %v, slice: %v, permissions: %v", w.store.Find(marked), w.store.Find(slice), w.store.Find(permissions))
 			}
-			if !w.get(unmarked) || !w.get(kept) {
+			if !w.store.Find(unmarked) || !w.store.Find(kept) {
 				t.Error("too much has been deleted")
 			}
 			reports := 0

@@ -39,7 +39,7 @@ func TestProvide(t *testing.T) {
 		&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: adminNamespace, Name: roleBackend + "-east"}},
 		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: roleServices + "-east"}},
 	} {
-		if !w.get(object) {
+		if !w.store.Find(object) {
 			t.Errorf("there is no %s", describe(object))
 		}
 	}
@@ -92,7 +92,7 @@ func TestDriftIsCorrected(t *testing.T) {
 			default:
 				object.SetName("east-discoverer")
 			}
-			w.change(object, func() { tc.edit(object) })
+			w.store.Change(object, func() { tc.edit(object) })
 			if sent := w.mustReconcile(backend); len(sent) != 1 || !strings.HasPrefix(sent[0], "apply ") {
 				t.Errorf("the correction sends %q", sent)
 			}
@@ -107,7 +107,7 @@ func TestDriftIsCorrected(t *testing.T) {
 	w.mustReconcile(backend)
 	w.mustReconcile(backend)
 	deployment := w.deployment(backend)
-	w.change(deployment, func() { deployment.Annotations = map[string]string{"somebody": "else"} })
+	w.store.Change(deployment, func() { deployment.Annotations = map[string]string{"somebody": "else"} })
 	if sent := w.mustReconcile(backend); len(sent) > 0 {
 		t.Errorf("the annotation of another client leads to %q", sent)
 	}
@@ -119,12 +119,12 @@ func TestChangesReachTheDeployment(t *testing.T) {
 	backend := testBackend(adminNamespace, "east")
 	w := newWorld(t, backend, testSecret(adminNamespace, testKubeconfig))
 	w.mustReconcile(backend)
-	w.change(backend, func() { backend.Cluster.Debug = true })
+	w.store.Change(backend, func() { backend.Cluster.Debug = true })
 	w.mustReconcile(backend)
 	if args := w.deployment(backend).Spec.Template.Spec.Containers[0].Args; !slices.Contains(args, "--debug") {
 		t.Errorf("the arguments are %q", args)
 	}
-	w.remove(w.deployment(backend))
+	w.store.Remove(w.deployment(backend))
 	w.mustReconcile(backend)
 	if w.deployment(backend) == nil {
 		t.Error("a Deployment that a user deleted does not come back")
@@ -139,16 +139,16 @@ func TestRotation(t *testing.T) {
 	w.mustReconcile(backend)
 	w.mustReconcile(backend)
 	before := w.deployment(backend)
-	w.change(secret, func() { secret.Labels = map[string]string{"touched": "yes"} })
+	w.store.Change(secret, func() { secret.Labels = map[string]string{"touched": "yes"} })
 	if sent := w.mustReconcile(backend); !slices.Equal(sent, []string{"get Secret creds"}) {
 		t.Errorf("the same credentials: %q", sent)
 	}
-	w.change(secret, func() { secret.Data["backend-name"] = []byte("ignored") })
+	w.store.Change(secret, func() { secret.Data["backend-name"] = []byte("ignored") })
 	w.mustReconcile(backend)
 	if got := w.deployment(backend); got.ResourceVersion != before.ResourceVersion {
 		t.Error("a key that the discoverer does not get restarts it")
 	}
-	w.change(secret, func() {
+	w.store.Change(secret, func() {
 		secret.Data[keyKubeconfig] = []byte(strings.ReplaceAll(testKubeconfig, "TOKEN", "OTHER"))
 	})
 	w.mustReconcile(backend)
@@ -158,9 +158,9 @@ func TestRotation(t *testing.T) {
 	}
 	other := testSecret(adminNamespace, testKubeconfig)
 	other.Name, other.UID = "creds2", "secret2-uid"
-	w.create(other)
-	w.get(backend)
-	w.change(backend, func() { backend.Cluster.Secret = "creds2" })
+	w.store.Add(other)
+	w.store.Find(backend)
+	w.store.Change(backend, func() { backend.Cluster.Secret = "creds2" })
 	w.mustReconcile(backend)
 	if got := w.deployment(backend).Spec.Template.Spec.Volumes[0].Secret.SecretName; got != "creds2" {
 		t.Errorf("Secret %s is mounted", got)
@@ -173,21 +173,21 @@ func TestUnusableCredentials(t *testing.T) {
 		spoil  func(w *world, secret *corev1.Secret)
 		reason string
 	}{
-		"missing":  {func(w *world, secret *corev1.Secret) { w.remove(secret) }, reasonSecretMissing},
-		"no key":   {func(w *world, secret *corev1.Secret) { w.change(secret, func() { secret.Data = nil }) }, reasonSecretInvalid},
-		"nonsense": {func(w *world, s *corev1.Secret) { w.change(s, func() { s.Data[keyKubeconfig] = []byte("x") }) }, reasonSecretInvalid},
+		"missing":  {func(w *world, secret *corev1.Secret) { w.store.Remove(secret) }, reasonSecretMissing},
+		"no key":   {func(w *world, secret *corev1.Secret) { w.store.Change(secret, func() { secret.Data = nil }) }, reasonSecretInvalid},
+		"nonsense": {func(w *world, s *corev1.Secret) { w.store.Change(s, func() { s.Data[keyKubeconfig] = []byte("x") }) }, reasonSecretInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			backend, secret := testBackend(adminNamespace, "east"), testSecret(adminNamespace, testKubeconfig)
 			w := newWorld(t, backend, secret)
 			w.mustReconcile(backend)
 			deployment := w.deployment(backend)
-			w.changeStatus(deployment, func() { deployment.Status.AvailableReplicas = 1 })
+			w.store.ChangeStatus(deployment, func() { deployment.Status.AvailableReplicas = 1 })
 			w.mustReconcile(backend)
 			before := w.deployment(backend)
 			tc.spoil(w, secret)
-			w.get(backend)
-			w.change(backend, func() { backend.Cluster.Debug = true }) // would change the Deployment
+			w.store.Find(backend)
+			w.store.Change(backend, func() { backend.Cluster.Debug = true }) // would change the Deployment
 			w.mustReconcile(backend)
 			if after := w.deployment(backend); after == nil || after.ResourceVersion != before.ResourceVersion {
 				t.Error("the Deployment was touched")
@@ -206,9 +206,9 @@ func TestUnusableCredentials(t *testing.T) {
 			}
 			if name == "missing" {
 				secret = testSecret(adminNamespace, testKubeconfig)
-				w.create(secret)
+				w.store.Add(secret)
 			} else {
-				w.change(secret, func() { secret.Data = map[string][]byte{keyKubeconfig: []byte(testKubeconfig)} })
+				w.store.Change(secret, func() { secret.Data = map[string][]byte{keyKubeconfig: []byte(testKubeconfig)} })
 			}
 			w.mustReconcile(backend)
 			if got := w.errors(backend); len(got) > 0 {
@@ -240,7 +240,7 @@ func TestUnreadSecret(t *testing.T) {
 	backend, secret := testBackend(adminNamespace, "east"), testSecret(adminNamespace, testKubeconfig)
 	w := newWorld(t, backend, secret)
 	w.mustReconcile(backend)
-	w.change(secret, func() { secret.Data[keyKubeconfig] = []byte("changed") })
+	w.store.Change(secret, func() { secret.Data[keyKubeconfig] = []byte("changed") })
 	before := w.deployment(backend)
 	w.fault = func(request string) error {
 		if strings.HasPrefix(request, "get Secret") {
@@ -274,13 +274,13 @@ func TestForeignObjectsStay(t *testing.T) {
 			object.SetUID("foreign")
 			backend := testBackend(adminNamespace, "east")
 			w := newWorld(t, backend, testSecret(adminNamespace, testKubeconfig), object)
-			w.get(object)
+			w.store.Find(object)
 			before := object.GetResourceVersion()
 			_, result, err := w.reconcile(backend)
 			if err != nil || result.RequeueAfter != conflictPeriod {
 				t.Errorf("%v, %v", result, err)
 			}
-			w.get(object)
+			w.store.Find(object)
 			if object.GetResourceVersion() != before {
 				t.Error("it was changed")
 			}
@@ -300,25 +300,25 @@ func TestPermissionsAreRevoked(t *testing.T) {
 	create := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: roleNamespaces + "-east"}}
 	everywhere := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: roleServices + "-east"}}
 	foreign := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "foreign", Labels: map[string]string{labelName: discovererName, labelInstance: "east"}}}
-	w.create(foreign)
-	if !w.get(create) || !w.get(everywhere) {
+	w.store.Add(foreign)
+	if !w.store.Find(create) || !w.store.Find(everywhere) {
 		t.Fatal("a binding does not exist")
 	}
-	w.get(backend)
-	w.change(backend, func() { backend.Cluster.Namespaces.Missing = gimbalv1.MissingNamespaceWait })
+	w.store.Find(backend)
+	w.store.Change(backend, func() { backend.Cluster.Namespaces.Missing = gimbalv1.MissingNamespaceWait })
 	w.mustReconcile(backend)
-	if w.get(create) || !w.get(everywhere) {
+	if w.store.Find(create) || !w.store.Find(everywhere) {
 		t.Error("permission to create namespaces stays, or too much went")
 	}
 	w.reconciler.admins = nil
 	w.mustReconcile(backend)
-	if w.get(everywhere) {
+	if w.store.Find(everywhere) {
 		t.Error("a namespace that is not an admin's any more keeps its reach")
 	}
-	if !w.get(&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: adminNamespace, Name: roleServices + "-east"}}) {
+	if !w.store.Find(&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: adminNamespace, Name: roleServices + "-east"}}) {
 		t.Error("it may not publish in its own namespace")
 	}
-	if !w.get(foreign) {
+	if !w.store.Find(foreign) {
 		t.Error("a binding that Groundskeeper did not make has been deleted")
 	}
 }
@@ -331,7 +331,7 @@ func TestFinalizerFirst(t *testing.T) {
 	if sent := w.mustReconcile(backend); sent[0] != "patch DiscoveryBackend east" {
 		t.Errorf("first request: %q", sent[0])
 	}
-	w.get(backend)
+	w.store.Find(backend)
 	if !slices.Contains(backend.Finalizers, gimbalv1.FinalizerName) {
 		t.Error("there is no finalizer")
 	}

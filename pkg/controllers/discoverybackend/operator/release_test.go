@@ -41,7 +41,7 @@ func deleted(t *testing.T, namespace string, objects ...client.Object) (*world, 
 	backend := testBackend(namespace, "east")
 	w := newWorld(t, append(objects, backend, testSecret(namespace, testKubeconfig))...)
 	w.mustReconcile(backend)
-	w.remove(backend)
+	w.store.Remove(backend)
 	return w, backend
 }
 
@@ -77,29 +77,29 @@ func TestRelease(t *testing.T) {
 		t.Fatalf("with a pod: %v, %v", result, err)
 	}
 	for _, object := range own {
-		if !w.get(object) {
+		if !w.store.Find(object) {
 			t.Fatalf("%s went while a pod was there", describe(object))
 		}
 	}
-	w.remove(pod)
+	w.store.Remove(pod)
 	w.mustReconcile(backend)
 	for _, object := range own {
-		if w.get(object) {
+		if w.store.Find(object) {
 			t.Errorf("%s stays", object.GetName())
 		}
 	}
-	if w.get(binding) {
+	if w.store.Find(binding) {
 		t.Error("permission to all Services stays")
 	}
-	if !w.get(backend) {
+	if !w.store.Find(backend) {
 		t.Fatal("the backend went with its copies, unchecked")
 	}
 	w.mustReconcile(backend)
-	if w.get(backend) {
+	if w.store.Find(backend) {
 		t.Error("the backend stays")
 	}
 	for _, object := range others {
-		if !w.get(object) {
+		if !w.store.Find(object) {
 			t.Errorf("%s of another client has been deleted", object.GetName())
 		}
 	}
@@ -121,7 +121,7 @@ func TestReleaseWaitsForReferences(t *testing.T) {
 		if _, result, err := w.reconcile(backend); err != nil || result.RequeueAfter != waitPeriod {
 			t.Fatalf("%v, %v", result, err)
 		}
-		w.get(backend)
+		w.store.Find(backend)
 		if got := meta.FindStatusCondition(backend.Status.Conditions, gimbalv1.ConditionAvailable); got == nil || got.Message != want {
 			t.Errorf("the condition is %v, want %q", got, want)
 		}
@@ -130,12 +130,12 @@ func TestReleaseWaitsForReferences(t *testing.T) {
 		if removed == nil || removed.Status != metav1.ConditionTrue || removed.Message != routes {
 			t.Errorf("condition ReferencesRemoved = %v, want %q", removed, routes)
 		}
-		if !w.get(service) {
+		if !w.store.Find(service) {
 			t.Fatal("a copy went while a route referred to it")
 		}
 	}
 	w.mustReconcile(backend)
-	if w.get(service) {
+	if w.store.Find(service) {
 		t.Error("the copy stays")
 	}
 	var reported string
@@ -160,8 +160,8 @@ func TestReleaseStaysInReach(t *testing.T) {
 	for range 4 {
 		w.mustReconcile(backend)
 	}
-	if w.get(own) || !w.get(beyond) || w.get(backend) {
-		t.Errorf("own: %v, beyond: %v, backend: %v", w.get(own), w.get(beyond), w.get(backend))
+	if w.store.Find(own) || !w.store.Find(beyond) || w.store.Find(backend) {
+		t.Errorf("own: %v, beyond: %v, backend: %v", w.store.Find(own), w.store.Find(beyond), w.store.Find(backend))
 	}
 }
 
@@ -185,7 +185,7 @@ func TestReleaseGuards(t *testing.T) {
 				t.Error("no error")
 			}
 			w.fault = nil
-			if !w.get(service) || !w.get(slice) || !w.get(backend) {
+			if !w.store.Find(service) || !w.store.Find(slice) || !w.store.Find(backend) {
 				t.Error("something has been deleted")
 			}
 		})
@@ -209,10 +209,10 @@ func TestReleaseDeletesWhatItRead(t *testing.T) {
 	w.mustReconcile(backend)
 	w.fault = func(request string) error {
 		if request == "delete Service east-web" {
-			w.remove(service)
+			w.store.Remove(service)
 			service = copied("shop", "east-web")
 			service.UID = "another"
-			w.create(service)
+			w.store.Add(service)
 		}
 		return nil
 	}
@@ -220,7 +220,7 @@ func TestReleaseDeletesWhatItRead(t *testing.T) {
 	if err != nil || result.RequeueAfter != retryPeriod {
 		t.Errorf("%v, %v", result, err)
 	}
-	if !w.get(service) {
+	if !w.store.Find(service) {
 		t.Error("the Service of another owner has been deleted")
 	}
 }
@@ -229,13 +229,13 @@ func TestReleaseDeletesWhatItRead(t *testing.T) {
 func TestReleaseLeavesAForeignDeployment(t *testing.T) {
 	w, backend := deleted(t, adminNamespace)
 	deployment := w.deployment(backend)
-	w.change(deployment, func() { deployment.OwnerReferences = nil })
+	w.store.Change(deployment, func() { deployment.OwnerReferences = nil })
 	for range 3 {
 		if _, _, err := w.reconcile(backend); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if w.deployment(backend) == nil || w.get(backend) {
+	if w.deployment(backend) == nil || w.store.Find(backend) {
 		t.Error("the Deployment has been deleted, or the backend waits")
 	}
 }

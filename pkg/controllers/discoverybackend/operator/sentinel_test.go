@@ -133,7 +133,7 @@ func TestOperatorDoesNotRepeatWrites(t *testing.T) {
 					for event := range recorder.Events {
 						fmt.Fprintln(&printed, event)
 					}
-					w.get(backend)
+					w.store.Find(backend)
 					fmt.Fprintf(&printed, "%+v %+v", backend.Status, w.deployment(backend))
 					if leaks(printed.String()) {
 						t.Errorf("%s, key %s, failing: %s: the credentials are in\n%s", name, key, what, printed.String())

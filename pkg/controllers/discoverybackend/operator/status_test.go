@@ -107,7 +107,7 @@ func TestErrorsOfOthersAreRetained(t *testing.T) {
 	if got := w.errors(backend); len(got) != 2 {
 		t.Errorf("errors: %q", got)
 	}
-	w.create(secret)
+	w.store.Add(secret)
 	w.mustReconcile(backend)
 	if got := w.errors(backend); len(got) != 1 || !strings.HasSuffix(got[0], "401") {
 		t.Errorf("errors: %q", got)

@@ -48,7 +48,7 @@ func TestWithoutImage(t *testing.T) {
 	if sent := w.mustReconcile(backend); !slices.Equal(sent, []string{"get DiscoveryBackend east"}) {
 		t.Errorf("the second pass sends %q", sent)
 	}
-	if w.get(backend); len(backend.Finalizers) > 0 {
+	if w.store.Find(backend); len(backend.Finalizers) > 0 {
 		t.Errorf("a backend of which nothing is made gets the finalizers %q", backend.Finalizers)
 	}
 }
@@ -62,15 +62,15 @@ func TestImageIsRemoved(t *testing.T) {
 	if len(w.errors(backend)) == 0 {
 		t.Fatal("there is no error")
 	}
-	w.get(backend)
+	w.store.Find(backend)
 	secret := testSecret(adminNamespace, testKubeconfig)
-	w.change(secret, func() { secret.Data = map[string][]byte{keyKubeconfig: []byte(testKubeconfig)} })
+	w.store.Change(secret, func() { secret.Data = map[string][]byte{keyKubeconfig: []byte(testKubeconfig)} })
 	w.mustReconcile(backend)
 	w.mustReconcile(backend)
-	if w.get(backend); backend.Status.DiscovererRef == nil {
+	if w.store.Find(backend); backend.Status.DiscovererRef == nil {
 		t.Fatal("the status does not name the Deployment")
 	}
-	w.change(secret, func() { secret.Data = nil })
+	w.store.Change(secret, func() { secret.Data = nil })
 	w.mustReconcile(backend)
 	before := w.deployment(backend)
 
@@ -82,7 +82,7 @@ func TestImageIsRemoved(t *testing.T) {
 	if got := w.condition(backend, gimbalv1.ConditionCredentialsValid); got != "" {
 		t.Errorf("the credentials are %s", got)
 	}
-	if w.get(backend); backend.Status.DiscovererRef != nil || len(backend.Status.Errors) > 0 {
+	if w.store.Find(backend); backend.Status.DiscovererRef != nil || len(backend.Status.Errors) > 0 {
 		t.Errorf("the status is %+v", backend.Status)
 	}
 }
@@ -101,21 +101,21 @@ func TestReleaseWithoutImage(t *testing.T) {
 	if w.deployment(backend) != nil {
 		t.Error("the former discoverer was not stopped")
 	}
-	if !w.get(own) || !w.get(slice) {
+	if !w.store.Find(own) || !w.store.Find(slice) {
 		t.Error("copies went while a pod was there")
 	}
-	w.remove(pod)
+	w.store.Remove(pod)
 	sent = slices.Concat(sent, w.mustReconcile(backend))
-	if got := w.condition(backend, gimbalv1.ConditionAvailable); got != "False/"+reasonDeletionPending || !w.get(own) {
-		t.Errorf("while a route refers to it the copy is there: %v, and the backend is %s", w.get(own), got)
+	if got := w.condition(backend, gimbalv1.ConditionAvailable); got != "False/"+reasonDeletionPending || !w.store.Find(own) {
+		t.Errorf("while a route refers to it the copy is there: %v, and the backend is %s", w.store.Find(own), got)
 	}
 	sent = slices.Concat(sent, w.mustReconcile(backend), w.mustReconcile(backend))
 	for _, object := range []client.Object{own, slice, backend, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: roleServices + "-east"}}} {
-		if w.get(object) {
+		if w.store.Find(object) {
 			t.Errorf("%s stays", object.GetName())
 		}
 	}
-	if !w.get(foreign) {
+	if !w.store.Find(foreign) {
 		t.Error("a Service of another client has been deleted")
 	}
 	last := -1

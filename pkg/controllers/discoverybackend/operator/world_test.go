@@ -15,7 +15,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -58,7 +57,6 @@ type world struct {
 	partial bool
 	// referenced are the responses about references, one a reconciliation; without any there are no references.
 	referenced []release.Result
-	uids       int
 }
 
 func newWorld(t *testing.T, objects ...client.Object) *world {
@@ -69,7 +67,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	counted := interceptor.NewClient(w.store, interceptor.Funcs{
+	counted := interceptor.NewClient(w.store.Client(), interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 			return w.request("get", object, key, func() error { return c.Get(ctx, key, object, options...) })
 		},
@@ -83,19 +81,16 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 			})
 		},
 		Apply: func(ctx context.Context, c client.WithWatch, object runtime.ApplyConfiguration, options ...client.ApplyOption) error {
-			return w.request("apply", object, client.ObjectKey{}, func() error { return w.apply(ctx, c, object, options...) })
+			return w.request("apply", object, client.ObjectKey{}, func() error { return c.Apply(ctx, object, options...) })
 		},
 		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
 			return w.request("patch", object, client.ObjectKeyFromObject(object), func() error { return c.Patch(ctx, object, patch, options...) })
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.DeleteOption) error {
-			return w.request("delete", object, client.ObjectKeyFromObject(object), func() error { return w.delete(ctx, c, object, options...) })
+			return w.request("delete", object, client.ObjectKeyFromObject(object), func() error { return c.Delete(ctx, object, options...) })
 		},
 		Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
 			return errors.New("the operator applies, it does not create")
-		},
-		Update: func(context.Context, client.WithWatch, client.Object, ...client.UpdateOption) error {
-			return errors.New("the operator applies, it does not update")
 		},
 		SubResourceApply: func(ctx context.Context, c client.Client, name string, object runtime.ApplyConfiguration, options ...client.SubResourceApplyOption) error {
 			return w.request("apply "+name+" of", object, client.ObjectKey{}, func() error {
@@ -140,48 +135,6 @@ func (w *world) request(verb string, object any, key client.ObjectKey, send func
 	return send()
 }
 
-// apply gives new objects a uid, as an API server does.
-func (w *world) apply(ctx context.Context, c client.WithWatch, desired runtime.ApplyConfiguration, options ...client.ApplyOption) error {
-	if err := c.Apply(ctx, desired, options...); err != nil {
-		return err
-	}
-	list := &appsv1.DeploymentList{}
-	if err := c.List(ctx, list); err != nil {
-		return err
-	}
-	for i := range list.Items {
-		if deployment := &list.Items[i]; deployment.UID == "" {
-			w.uids++
-			deployment.UID = types.UID(fmt.Sprintf("uid-%d", w.uids))
-			if err := c.Update(ctx, deployment, client.FieldOwner("apiserver")); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// delete enforces preconditions, which the store does not.
-func (w *world) delete(ctx context.Context, c client.WithWatch, object client.Object, options ...client.DeleteOption) error {
-	preconditions := (&client.DeleteOptions{}).ApplyOptions(options).Preconditions
-	if preconditions == nil || preconditions.UID == nil || preconditions.ResourceVersion == nil {
-		return errors.New("deleted without preconditions")
-	}
-	current := &metav1.PartialObjectMetadata{}
-	kind, err := c.GroupVersionKindFor(object)
-	if err != nil {
-		return err
-	}
-	current.SetGroupVersionKind(kind)
-	if err := c.Get(ctx, client.ObjectKeyFromObject(object), current); err != nil {
-		return err
-	}
-	if current.UID != *preconditions.UID || current.ResourceVersion != *preconditions.ResourceVersion {
-		return apierrors.NewConflict(corev1.Resource(kind.Kind), current.Name, errors.New("precondition failed"))
-	}
-	return c.Delete(ctx, object)
-}
-
 // reconcile runs one reconciliation over a backend and returns the requests that it sent.
 func (w *world) reconcile(backend *gimbalv1.DiscoveryBackend) (sent []string, result reconcile.Result, err error) {
 	w.t.Helper()
@@ -200,71 +153,21 @@ func (w *world) mustReconcile(backend *gimbalv1.DiscoveryBackend) []string {
 	return sent
 }
 
-// get reads an object, false when there is none.
-func (w *world) get(object client.Object) bool {
-	w.t.Helper()
-	err := w.store.Get(w.t.Context(), client.ObjectKeyFromObject(object), object)
-	if err != nil && !apierrors.IsNotFound(err) {
-		w.t.Fatal(err)
-	}
-	return err == nil
-}
-
 // deployment reads the Deployment of a backend, nil when there is none.
 func (w *world) deployment(backend *gimbalv1.DiscoveryBackend) *appsv1.Deployment {
 	w.t.Helper()
 	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: backend.Namespace, Name: partName(backend)}}
-	if !w.get(deployment) {
+	if !w.store.Find(deployment) {
 		return nil
 	}
 	return deployment
-}
-
-// change edits an object as another client.
-func (w *world) change(object client.Object, edit func()) {
-	w.t.Helper()
-	if !w.get(object) {
-		w.t.Fatalf("%s does not exist", object.GetName())
-	}
-	edit()
-	if err := w.store.Update(w.t.Context(), object, client.FieldOwner("somebody")); err != nil {
-		w.t.Fatal(err)
-	}
-}
-
-// changeStatus edits the status of an object as another client.
-func (w *world) changeStatus(object client.Object, edit func()) {
-	w.t.Helper()
-	if !w.get(object) {
-		w.t.Fatalf("%s does not exist", object.GetName())
-	}
-	edit()
-	if err := w.store.Status().Update(w.t.Context(), object, client.FieldOwner("somebody")); err != nil {
-		w.t.Fatal(err)
-	}
-}
-
-func (w *world) create(objects ...client.Object) {
-	w.t.Helper()
-	for _, object := range objects {
-		if err := w.store.Create(w.t.Context(), object); err != nil {
-			w.t.Fatal(err)
-		}
-	}
-}
-
-func (w *world) remove(object client.Object) {
-	w.t.Helper()
-	if err := w.store.Delete(w.t.Context(), object); err != nil {
-		w.t.Fatal(err)
-	}
 }
 
 // condition is a condition of a backend as stored, as Status/Reason.
 func (w *world) condition(backend *gimbalv1.DiscoveryBackend, kind string) string {
 	w.t.Helper()
 	current := backend.DeepCopy()
-	if !w.get(current) {
+	if !w.store.Find(current) {
 		return "gone"
 	}
 	if c := meta.FindStatusCondition(current.Status.Conditions, kind); c != nil {
@@ -277,7 +180,7 @@ func (w *world) condition(backend *gimbalv1.DiscoveryBackend, kind string) strin
 func (w *world) errors(backend *gimbalv1.DiscoveryBackend) []string {
 	w.t.Helper()
 	current := backend.DeepCopy()
-	w.get(current)
+	w.store.Find(current)
 	var entries []string
 	for _, entry := range current.Status.Errors {
 		entries = append(entries, entry.Type+": "+entry.Message)
