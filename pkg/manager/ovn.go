@@ -7,12 +7,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/ovnbackend"
 )
 
+var (
+	_ push.Watcher  = (*ovnbackend.Backend)(nil)
+	_ push.Realizer = (*ovnbackend.Backend)(nil)
+)
+
 // newOVN makes the driver of the configured OVN.
-func newOVN(config v1alpha1.TranslationConfiguration, fence *Fence) (backend.Backend, error) {
+func newOVN(config v1alpha1.TranslationConfiguration, fence *Fence) (engine.Backend, error) {
 	client, err := ovnbackend.NewClient(config.OVN, metrics.Registry)
 	if err != nil {
 		return nil, err

@@ -14,7 +14,6 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
 )
 
@@ -31,7 +30,7 @@ type pushes struct {
 	err     error
 }
 
-func newPushes(b backend.Backend) *pushes {
+func newPushes(b engine.Backend) *pushes {
 	var defaults configv1alpha1.PushConfiguration
 	configv1alpha1.SetDefaults_PushConfiguration(&defaults)
 	p := &pushes{

@@ -49,7 +49,7 @@ type world struct {
 
 // counting counts the writes that succeed. What a new process does not know to exist it tries to create.
 type counting struct {
-	backend.Backend
+	engine.Backend
 	count atomic.Int64
 }
 

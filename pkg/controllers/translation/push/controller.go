@@ -33,7 +33,6 @@ import (
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/instrument"
-	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
@@ -76,7 +75,7 @@ type reconciler struct {
 // AddToManager adds the controller to a manager. The scheme must include Translations, and the cache should have all of them. The
 // backend is that of the configured tenant. An error means that the controller was added twice or that metrics with its names are
 // registered already.
-func AddToManager(mgr manager.Manager, config configv1alpha1.TranslationConfiguration, b backend.Backend) error {
+func AddToManager(mgr manager.Manager, config configv1alpha1.TranslationConfiguration, b engine.Backend) error {
 	meters, err := newMeters(metrics.Registry)
 	if err != nil {
 		return err
@@ -122,7 +121,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.TranslationConfigur
 			return fmt.Errorf("the loop of controller %s that follows the network: %w", ControllerName, err)
 		}
 	}
-	if watcher, ok := b.(backend.Watcher); ok {
+	if watcher, ok := b.(Watcher); ok {
 		if err := mgr.Add(&changeLoop{watcher: watcher, checks: r.checks, log: log}); err != nil {
 			return fmt.Errorf("the watch of controller %s: %w", ControllerName, err)
 		}

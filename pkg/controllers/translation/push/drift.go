@@ -10,7 +10,6 @@ import (
 	"github.com/go-logr/logr"
 
 	"groundskeeper.io/groundskeeper/pkg/controllers/instrument"
-	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
 )
 
@@ -105,9 +104,16 @@ func (l *driftLoop) pass(ctx context.Context) time.Duration {
 // does not cause continuous reads.
 const changePause = time.Second
 
+// Watcher is a backend that can report changes by other clients.
+type Watcher interface {
+	// Watch calls the function after a change of a resource by another client, and when it may have missed one, until the context
+	// ends. The function does not block.
+	Watch(ctx context.Context, changed func()) error
+}
+
 // changeLoop requests a comparison when the backend reports a change by another client. It runs on the leader only.
 type changeLoop struct {
-	watcher backend.Watcher
+	watcher Watcher
 	checks  demand
 	log     logr.Logger
 }

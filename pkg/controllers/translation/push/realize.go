@@ -28,9 +28,25 @@ const (
 	reasonNotSynced    = "NotSynced"
 )
 
+// Realizer is a backend whose network applies writes asynchronously, and reports its progress. Its methods do not block, except for
+// Realize.
+type Realizer interface {
+	// Written returns the current point in the sequence of writes. Points are ordered, and valid within one process.
+	Written() int64
+	// Realized reports whether the network has applied all writes before a point.
+	Realized(point int64) bool
+	// Connects reports whether a resource, such as a port, has to be connected to by something in the network.
+	Connects(ref backend.Ref) bool
+	// Connected reports whether such a resource is connected.
+	Connected(ref backend.Ref) bool
+	// Realize follows the progress until the context ends. It calls the function without keys after the network has applied more
+	// writes, and with the keys of resources for which Connected changed. The function does not block.
+	Realize(ctx context.Context, changed func([]backend.Key)) error
+}
+
 // realization tracks what the network has applied. It is nil for a backend that does not report it.
 type realization struct {
-	realizer backend.Realizer
+	realizer Realizer
 	wake     func(types.NamespacedName)
 
 	mu sync.Mutex
@@ -42,8 +58,8 @@ type realization struct {
 }
 
 // newRealization returns a realization if the backend reports its progress.
-func newRealization(b backend.Backend, wake func(types.NamespacedName)) *realization {
-	realizer, ok := b.(backend.Realizer)
+func newRealization(b engine.Backend, wake func(types.NamespacedName)) *realization {
+	realizer, ok := b.(Realizer)
 	if !ok {
 		return nil
 	}

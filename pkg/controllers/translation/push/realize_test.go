@@ -19,7 +19,7 @@ import (
 
 // network is a backend whose network applies writes as scripted by a test.
 type network struct {
-	backend.Backend
+	engine.Backend
 	written, applied int64
 	connected        bool
 }
@@ -105,7 +105,7 @@ func TestRealized(t *testing.T) {
 // TestNotRealized checks that a backend that does not report its progress has no such condition.
 func TestNotRealized(t *testing.T) {
 	s, _ := scriptedStore(t, isSynced, nil)
-	s.realization = newRealization(struct{ backend.Backend }{}, nil)
+	s.realization = newRealization(struct{ engine.Backend }{}, nil)
 	if _, err := s.Reconcile(t.Context(), requestA); err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ func missingFrom(en entry) finding {
 }
 
 // differing returns the finding for a resource that exists.
-func differing(b backend.Backend, en entry, want backend.Resource, have backend.Observed) finding {
+func differing(b Backend, en entry, want backend.Resource, have backend.Observed) finding {
 	fields := b.Differences(want, have)
 	if have.Parent != want.Parent {
 		fields = append(fields, "parent")
@@ -51,7 +51,7 @@ func differing(b backend.Backend, en entry, want backend.Resource, have backend.
 
 // compare compares the entries of a collection with its list. Strangers are the elements of the list that are neither an entry nor
 // the copy of one.
-func compare(b backend.Backend, entries []entry, list []backend.Observed) (findings []finding, strangers []backend.Observed) {
+func compare(b Backend, entries []entry, list []backend.Observed) (findings []finding, strangers []backend.Observed) {
 	at := make(map[backend.Key]int, len(list))
 	for i := range list {
 		at[list[i].Key] = i
@@ -154,7 +154,7 @@ func (e *Engine) enter(findings []finding, r *Report) {
 // current reports whether the resource did not change since the drift check began.
 func (x *index) current(f *finding) bool {
 	n := f.n
-	return x.nodes[n.key] == n && !n.busy && n.seq == f.seq && n.own == f.c
+	return x.nodes[n.key] == n && !n.busy && n.seq == f.seq && n.winner == f.c
 }
 
 // repair marks what the next push has to repair, and reports whether there is anything to repair.
@@ -178,7 +178,7 @@ func (x *index) repair(f *finding) bool {
 	default:
 		n.know = unknown
 	}
-	x.wake(n.own)
+	x.wake(n.winner)
 	return true
 }
 
@@ -198,7 +198,7 @@ func (x *index) note(f *finding) {
 	n.know = know
 	n.seq++
 	n.setDrift(f.message)
-	x.wake(n.own)
+	x.wake(n.winner)
 	if before != landed && know == landed {
 		x.wakeWaiters(n)
 	}

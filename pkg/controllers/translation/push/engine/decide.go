@@ -119,7 +119,7 @@ func (s *situation) waiting() State {
 // plan determines the result of a push without writes. Resources that are known to be in sync are not read.
 func (p *push) plan(ctx context.Context) error {
 	for i := range p.items {
-		v, known := p.foresee(&p.items[i])
+		v, known := p.predict(&p.items[i])
 		if !known {
 			var err error
 			if v, err = p.compareOne(ctx, i); err != nil {
@@ -132,32 +132,32 @@ func (p *push) plan(ctx context.Context) error {
 		for i := range p.c.tail {
 			n := p.c.tail[i].node
 			p.swept[n] = verdict{state: Deleting, reason: ReasonPlanned, key: n.key.String(), message: "would delete"}
-			if n.own != nil {
-				p.swept[n] = verdict{state: Deleting, reason: ReasonPlanned, key: n.key.String(), message: "would hand over to " + n.own.name.String()}
+			if n.winner != nil {
+				p.swept[n] = verdict{state: Deleting, reason: ReasonPlanned, key: n.key.String(), message: "would hand over to " + n.winner.name.String()}
 			}
 		}
 	})
 	return nil
 }
 
-// foresee returns the verdict on an item if it can be determined without a read.
-func (p *push) foresee(it *item) (v verdict, known bool) {
+// predict returns the verdict on an item if it can be determined without a read.
+func (p *push) predict(it *item) (v verdict, known bool) {
 	p.e.with(func(*index) {
 		n := it.node
 		switch {
 		case n == nil && p.deleting:
-			v, known = verdict{reason: ReasonSynced, away: true}, true
+			v, known = verdict{reason: ReasonSynced, deleted: true}, true
 		case n == nil:
 			v, known = it.trouble.verdict, true
 		case p.c.gen != p.gen:
 			v, known = overtaken(n), true
-		case p.deleting && n.own != nil:
-			v, known = verdict{reason: ReasonSynced, away: true}, true
+		case p.deleting && n.winner != nil:
+			v, known = verdict{reason: ReasonSynced, deleted: true}, true
 		case p.deleting && n.know == landed:
 			v, known = verdict{state: Deleting, reason: ReasonPlanned, message: "would delete"}, true
 		case p.deleting:
-		case n.own != p.c:
-			_, v = decide(situation{winner: n.own.name.String()})
+		case n.winner != p.c:
+			_, v = decide(situation{winner: n.winner.name.String()})
 			known = true
 		case n.know == landed && n.hash == it.want:
 			v, known = verdict{state: Synced, reason: ReasonSynced}, true
@@ -185,7 +185,7 @@ func (p *push) compareOne(ctx context.Context, i int) (verdict, error) {
 	case ignoreDeleted(err) != nil:
 		v.message, v.code, v.reason, v.retry = err.Error(), codeOf(err), ReasonRetrying, jittered(1, retryLast, retryLast)
 	case p.deleting && !there:
-		return verdict{reason: ReasonSynced, away: true}, nil
+		return verdict{reason: ReasonSynced, deleted: true}, nil
 	case p.deleting:
 		v.state, v.message = Deleting, "would delete"
 	case !there:

@@ -10,9 +10,9 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 )
 
-// take deletes a resource that the Claim no longer lists, unless another Claim lists it.
-func (p *push) take(ctx context.Context, it *item, wanted *backend.Item) (verdict, error) {
-	t, v := p.lookAway(it)
+// deleteItem deletes a resource that the Claim no longer lists, unless another Claim lists it.
+func (p *push) deleteItem(ctx context.Context, it *item, wanted *backend.Item) (verdict, error) {
+	t, v := p.beginDeletion(it)
 	if t == nil {
 		return v, nil
 	}
@@ -27,7 +27,7 @@ func (p *push) take(ctx context.Context, it *item, wanted *backend.Item) (verdic
 		}
 		return ignoreDeleted(p.e.b.Delete(ctx, t.ref))
 	})
-	v = p.settleAway(ctx, it, t, err)
+	v = p.endDeletion(ctx, it, t, err)
 	if ends(ctx, err) {
 		return v, err
 	}
@@ -42,8 +42,8 @@ func ignoreDeleted(err error) error {
 	return err
 }
 
-// taking is the deletion of a resource.
-type taking struct {
+// deletion is the deletion of a resource.
+type deletion struct {
 	ref backend.Ref
 	// double: its copy may exist, too. copied is the location of the copy.
 	double bool
@@ -51,26 +51,26 @@ type taking struct {
 	seq    uint32
 }
 
-// lookAway decides whether a resource can be deleted now. If so, it marks the node busy.
-func (p *push) lookAway(it *item) (*taking, verdict) {
-	var t *taking
+// beginDeletion decides whether a resource can be deleted now. If so, it marks the node busy.
+func (p *push) beginDeletion(it *item) (*deletion, verdict) {
+	var t *deletion
 	var v verdict
 	p.e.with(func(x *index) {
 		n, c := it.node, p.c
 		v = verdict{state: Deleting, reason: ReasonWaiting, key: n.key.String()}
 		last := it.trouble
-		if own := c.item(n); own != nil {
-			last = own.trouble
+		if current := c.item(n); current != nil {
+			last = current.trouble
 		}
 		switch {
 		case c.gen != p.gen:
 			v = overtaken(n)
-		case n.own != nil:
+		case n.winner != nil:
 			// The winner takes over the resource unchanged.
-			x.wake(n.own)
-			v = p.away(x, n)
+			x.wake(n.winner)
+			v = p.finishItem(x, n)
 		case n.know == deleted && !n.copied && !n.busy, x.displaced(it):
-			v = p.away(x, n)
+			v = p.finishItem(x, n)
 		case c.retry != nil && x.now.Before(c.retry.until):
 			v = c.retry.blocked(v.key, x.now)
 			v.state = Deleting
@@ -87,7 +87,7 @@ func (p *push) lookAway(it *item) (*taking, verdict) {
 				return
 			}
 			n.busy = true
-			t = &taking{ref: backend.Ref{Key: n.key, Parent: it.parent}, seq: n.seq}
+			t = &deletion{ref: backend.Ref{Key: n.key, Parent: it.parent}, seq: n.seq}
 			if n.parent != "" {
 				t.ref.Parent = n.parent
 			}
@@ -110,7 +110,7 @@ func (p *push) patient(x *index) bool {
 // dependent returns a resource that needs n and that another Claim than c has to delete; nil if there is none.
 func (x *index) dependent(n *node, c *claim) *node {
 	leaves := func(m *node) bool {
-		return m != n && m.own == nil && (m.know == landed || m.know == unknown) && m.refs.size() > 0 && !m.refs.has(c)
+		return m != n && m.winner == nil && (m.know == landed || m.know == unknown) && m.refs.size() > 0 && !m.refs.has(c)
 	}
 	for m := range n.needers.all() {
 		if leaves(m) {
@@ -163,7 +163,7 @@ func (p *push) clear(ctx context.Context) error {
 		if n := p.items[i].node; n != nil {
 			p.verdicts[i] = p.swept[n]
 		} else {
-			p.verdicts[i] = verdict{away: true, reason: ReasonSynced}
+			p.verdicts[i] = verdict{deleted: true, reason: ReasonSynced}
 		}
 	}
 	return nil
@@ -195,12 +195,12 @@ func (p *push) sweep(ctx context.Context, list []leaving) error {
 		i = max(i, 0)
 		l := list[i]
 		list = slices.Delete(list, i, i+1)
-		v, err := p.take(ctx, &l.item, l.wanted)
+		v, err := p.deleteItem(ctx, &l.item, l.wanted)
 		if err != nil {
 			return err
 		}
 		p.swept[l.node] = v
-		if stays = stays || !v.away; !v.away {
+		if stays = stays || !v.deleted; !v.deleted {
 			continue
 		}
 		for _, m := range l.needs {
@@ -249,7 +249,7 @@ func (p *push) shrink(ctx context.Context) error {
 			_, unclear := invalid[it.node.key.Kind]
 			v := verdict{state: Deleting, reason: ReasonWaiting, key: it.node.key.String()}
 			switch {
-			case it.node.own != nil:
+			case it.node.winner != nil:
 				list = append(list, leaving{item: it})
 			case unclear:
 				v.message = "it stays until all of its kind that the Claim lists can be understood"

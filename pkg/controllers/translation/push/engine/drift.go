@@ -25,7 +25,7 @@ const mostListed = 5_000
 func (e *Engine) Drift(ctx context.Context) (Report, error) {
 	e.drifting.Lock()
 	defer e.drifting.Unlock()
-	p := &pass{
+	p := &driftCheck{
 		e: e, snapshot: e.snapshot(), visited: map[backend.Collection]struct{}{}, parents: map[backend.Key]parentState{},
 		room: semaphore.NewWeighted(e.listing),
 	}
@@ -45,8 +45,8 @@ func (e *Engine) Drift(ctx context.Context) (Report, error) {
 	return p.report, nil
 }
 
-// pass is one run of Drift.
-type pass struct {
+// driftCheck is one run of Drift.
+type driftCheck struct {
 	e *Engine
 	snapshot
 	wanted  lister
@@ -70,7 +70,7 @@ type pass struct {
 }
 
 // each calls fn with 0 to n-1, with Concurrency calls at the same time, until ctx ends.
-func (p *pass) each(ctx context.Context, n int, fn func(int)) {
+func (p *driftCheck) each(ctx context.Context, n int, fn func(int)) {
 	next := make(chan int)
 	var wg sync.WaitGroup
 	for range min(n, p.e.o.Concurrency) {
@@ -91,7 +91,7 @@ func (p *pass) each(ctx context.Context, n int, fn func(int)) {
 }
 
 // readList reads a collection and compares it with its entries.
-func (p *pass) readList(ctx context.Context, c backend.Collection) {
+func (p *driftCheck) readList(ctx context.Context, c backend.Collection) {
 	entries := p.listed[c]
 	size := min(int64(len(entries))+1, p.e.listing)
 	if p.room.Acquire(ctx, size) != nil {
@@ -105,14 +105,14 @@ func (p *pass) readList(ctx context.Context, c backend.Collection) {
 	}
 	findings, strangers := compare(p.e.b, entries, list)
 	var below []backend.Collection
-	own := 0
+	candidates := 0
 	for i := range list {
 		if list[i].Invalid != nil {
 			continue
 		}
 		below = append(below, p.e.b.Children(list[i].Ref)...)
 		if !list[i].Foreign {
-			own++
+			candidates++
 		}
 	}
 	p.mu.Lock()
@@ -123,7 +123,7 @@ func (p *pass) readList(ctx context.Context, c backend.Collection) {
 			p.report.addInvalid(list[i].Ref, err)
 		}
 	}
-	p.observed += own
+	p.observed += candidates
 	p.found = append(p.found, below...)
 	p.strangers = append(p.strangers, strangers...)
 	p.noteParents(list, entries)
@@ -131,7 +131,7 @@ func (p *pass) readList(ctx context.Context, c backend.Collection) {
 }
 
 // readOne reads and compares a resource that is in no list.
-func (p *pass) readOne(ctx context.Context, en entry) {
+func (p *driftCheck) readOne(ctx context.Context, en entry) {
 	want, err := p.e.b.Resolve(p.wanted.item(&en))
 	if err != nil {
 		return
@@ -159,7 +159,7 @@ func (p *pass) readOne(ctx context.Context, en entry) {
 }
 
 // fail records a failed read.
-func (p *pass) fail(err error) {
+func (p *driftCheck) fail(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.report.Reads++
@@ -189,7 +189,7 @@ func (o orphanage) mayDelete() bool {
 
 // orphans finds the strangers that no Claim lists or has to delete. If deletion is allowed, it deletes those that the previous
 // drift check found as well.
-func (p *pass) orphans(ctx context.Context) error {
+func (p *driftCheck) orphans(ctx context.Context) error {
 	o := orphanage{mode: p.e.o.Mode, deletes: p.e.o.DeleteOrphans, complete: p.failed == nil, observed: p.observed}
 	var orphans []backend.Observed
 	var before map[backend.Key]struct{}
@@ -229,7 +229,7 @@ func (p *pass) orphans(ctx context.Context) error {
 
 // deleteOrphan deletes an orphan, unless a Claim has listed it meanwhile. A Claim that lists it during the call waits for the
 // result. The error is that of ctx or of a fenced write; after any other failure the next drift check retries.
-func (p *pass) deleteOrphan(ctx context.Context, s backend.Observed) error {
+func (p *driftCheck) deleteOrphan(ctx context.Context, s backend.Observed) error {
 	var n *node
 	f := fact{know: deleted, lost: true}
 	p.e.with(func(x *index) {

@@ -5,7 +5,7 @@
 // dependencies exist, pushes independent resources in parallel and those under one parent serially, deletes resources that no Claim
 // wants any more in the reverse order, and finds and repairs changes by other clients.
 //
-// It drives a backend.Backend and is independent of its kinds. It is independent of the API server, too: the caller passes the
+// It drives a Backend and is independent of its kinds. It is independent of the API server, too: the caller passes the
 // Claims, stores what the engine reports, and pushes a Claim again when the engine requests it.
 package engine
 
@@ -58,7 +58,7 @@ type Options struct {
 
 // Engine reconciles a backend with Claims. All existing Claims must have been observed before the first Push.
 type Engine struct {
-	b backend.Backend
+	b Backend
 	o Options
 
 	// observing serializes calls of Observe, which do part of their work without mu.
@@ -77,7 +77,7 @@ type Engine struct {
 }
 
 // New returns an engine without Claims.
-func New(b backend.Backend, o Options) *Engine {
+func New(b Backend, o Options) *Engine {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}

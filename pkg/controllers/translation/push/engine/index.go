@@ -70,10 +70,10 @@ type node struct {
 	seq uint32
 	// unlisted is the time since which no live Claim lists the resource.
 	unlisted moment
-	// own is the Claim that has won the resource, nil if no live Claim lists it. refs are all Claims that list it or have to delete
+	// winner is the Claim that has won the resource, nil if no live Claim lists it. refs are all Claims that list it or have to delete
 	// it.
-	own  *claim
-	refs set[claim]
+	winner *claim
+	refs   set[claim]
 	// needers are the nodes that need this one.
 	needers set[node]
 	rare    *rare
@@ -158,8 +158,8 @@ type trouble struct {
 	missing bool
 }
 
-// rarely returns n's rare part, and creates it if there is none.
-func (n *node) rarely() *rare {
+// ensureRare returns n's rare part, and creates it if there is none.
+func (n *node) ensureRare() *rare {
 	if n.rare == nil {
 		n.rare = &rare{}
 	}
@@ -176,12 +176,12 @@ func (n *node) drift() string {
 
 func (n *node) setDrift(message string) {
 	if message != n.drift() {
-		n.rarely().drift = message
+		n.ensureRare().drift = message
 	}
 }
 
-// brings reports whether c is live and lists n.
-func (c *claim) brings(n *node) bool { return !c.deleting && c.listed(n) != nil }
+// wants reports whether c is live and lists n.
+func (c *claim) wants(n *node) bool { return !c.deleting && c.listed(n) != nil }
 
 // listed returns the item with which c lists n, or nil.
 func (c *claim) listed(n *node) *item { return find(c.items, n) }
@@ -213,9 +213,9 @@ func older(a, b *claim) int {
 	)
 }
 
-// ownerOf returns the Claim that wins a resource, of all live Claims that list it: the oldest, or the current one if it has the
+// winnerOf returns the Claim that wins a resource, of all live Claims that list it: the oldest, or the current one if it has the
 // same owner as the oldest. It returns nil if there are none.
-func ownerOf(claims []*claim) *claim {
+func winnerOf(claims []*claim) *claim {
 	if len(claims) == 0 {
 		return nil
 	}
@@ -232,19 +232,19 @@ func ownerOf(claims []*claim) *claim {
 	return best
 }
 
-// reown determines the winner of n again, and wakes all Claims that a change affects.
-func (x *index) reown(n *node) {
+// elect determines the winner of n again, and wakes all Claims that a change affects.
+func (x *index) elect(n *node) {
 	var live []*claim
 	for c := range n.refs.all() {
-		if c.brings(n) {
+		if c.wants(n) {
 			live = append(live, c)
 		}
 	}
-	own := ownerOf(live)
-	if own == n.own {
+	winner := winnerOf(live)
+	if winner == n.winner {
 		return
 	}
-	n.own = own
+	n.winner = winner
 	x.touchUnlisted(n)
 	x.wakeAll(n)
 	x.wakeWaiters(n)
@@ -252,7 +252,7 @@ func (x *index) reown(n *node) {
 
 // touchUnlisted records the time at which n, and the aliases that it satisfies, became unlisted.
 func (x *index) touchUnlisted(n *node) {
-	if n.own != nil {
+	if n.winner != nil {
 		return
 	}
 	n.unlisted = momentOf(x.now)

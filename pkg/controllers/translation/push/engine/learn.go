@@ -35,7 +35,7 @@ func (x *index) learn(n *node, f fact) {
 	n.know, n.hash, n.copied, n.misplaced = f.know, f.hash, f.copied, f.misplaced
 	n.proven = n.proven || f.know != absent
 	if f.know == landed || f.know == unknown {
-		n.lies(f.parent)
+		n.setParent(f.parent)
 	}
 	if f.know == landed || f.know == deleted {
 		n.setDrift("")
@@ -182,10 +182,10 @@ func (x *index) doubtNeeds(c *claim, it *item) {
 	}
 }
 
-// away removes a resource from the Claim's tail and returns the verdict that nothing is left of it.
-func (p *push) away(x *index, n *node) verdict {
+// finishItem removes a resource from the Claim's tail and returns the verdict that nothing is left of it.
+func (p *push) finishItem(x *index, n *node) verdict {
 	x.untail(p.c, n)
-	return verdict{reason: ReasonSynced, away: true}
+	return verdict{reason: ReasonSynced, deleted: true}
 }
 
 // untail removes a resource from the tail of c.
@@ -199,8 +199,8 @@ func (x *index) untail(c *claim, n *node) {
 	}
 }
 
-// settleAway records the result of a deletion and returns the verdict.
-func (p *push) settleAway(ctx context.Context, it *item, t *taking, err error) verdict {
+// endDeletion records the result of a deletion and returns the verdict.
+func (p *push) endDeletion(ctx context.Context, it *item, t *deletion, err error) verdict {
 	v := verdict{state: Deleting, reason: ReasonRetrying, key: it.node.key.String()}
 	p.e.with(func(x *index) {
 		n, c := it.node, p.c
@@ -217,7 +217,7 @@ func (p *push) settleAway(ctx context.Context, it *item, t *taking, err error) v
 			if current != nil {
 				current.trouble = nil
 			}
-			v = p.away(x, n)
+			v = p.finishItem(x, n)
 			return
 		}
 		v.message, v.code = err.Error(), codeOf(err)

@@ -27,7 +27,7 @@ func (x *index) link(c *claim, r *reading) item {
 	it.needs = slices.Clip(it.needs)
 	key := r.Key
 	for _, m := range it.needs {
-		it.parent, key.Scope, key.ID = m.same(it.parent), m.same(key.Scope), m.same(key.ID)
+		it.parent, key.Scope, key.ID = m.shared(it.parent), m.shared(key.Scope), m.shared(key.ID)
 	}
 	n := x.node(key)
 	it.node = n
@@ -38,7 +38,7 @@ func (x *index) link(c *claim, r *reading) item {
 		it.more = &extras{slots: r.slots}
 		for _, key := range r.Aliases {
 			a := x.node(key)
-			a.rarely().providers.add(n)
+			a.ensureRare().providers.add(n)
 			it.more.aliases = append(it.more.aliases, a)
 		}
 	}
@@ -46,21 +46,21 @@ func (x *index) link(c *claim, r *reading) item {
 	return it
 }
 
-// same returns text, backed by the memory of n's id if they are equal: the parent of a resource is usually one of its dependencies.
-func (n *node) same(text string) string {
+// shared returns text, backed by the memory of n's id if they are equal: the parent of a resource is usually one of its dependencies.
+func (n *node) shared(text string) string {
 	if text == n.key.ID {
 		return n.key.ID
 	}
 	return text
 }
 
-// lies records the parent of n in the backend. If it is the one in the item, as usual, the two share memory.
-func (n *node) lies(parent string) {
+// setParent records the parent of n in the backend. If it is the one in the item, as usual, the two share memory.
+func (n *node) setParent(parent string) {
 	n.parent = parent
-	if n.own == nil {
+	if n.winner == nil {
 		return
 	}
-	if it := n.own.listed(n); it != nil && it.parent == parent {
+	if it := n.winner.listed(n); it != nil && it.parent == parent {
 		n.parent = it.parent
 	}
 }
@@ -95,7 +95,7 @@ func (x *index) unlink(c *claim, it *item) {
 			}
 		}
 	}
-	x.reown(n)
+	x.elect(n)
 	x.drop(n)
 }
 
@@ -194,7 +194,7 @@ func (x *index) hold(n *node, slots []slot) {
 		return
 	}
 	x.release(n)
-	n.rarely().held = slots
+	n.ensureRare().held = slots
 	for _, s := range slots {
 		x.slots.add(s, n)
 	}

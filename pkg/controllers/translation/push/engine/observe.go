@@ -18,7 +18,7 @@ func (e *Engine) Observe(c Claim) {
 	defer e.observing.Unlock()
 
 	items := c.Items.List()
-	s := sight{Claim: c, uid: idOf(c.UID), owner: idOf(c.Owner), content: contentOf(items)}
+	s := observation{Claim: c, uid: idOf(c.UID), owner: idOf(c.Owner), content: contentOf(items)}
 
 	e.mu.Lock()
 	old := e.x.claims[c.Name]
@@ -60,8 +60,8 @@ func (e *Engine) Items(name types.NamespacedName) Items {
 	return nil
 }
 
-// sight is a Claim that Observe received, parsed.
-type sight struct {
+// observation is a Claim that Observe received, parsed.
+type observation struct {
 	Claim
 	uid, owner, content id
 	// same: the items are equal to those in the index.
@@ -71,7 +71,7 @@ type sight struct {
 }
 
 // observe updates the index with a Claim.
-func (x *index) observe(s sight, mode Mode) {
+func (x *index) observe(s observation, mode Mode) {
 	c := x.claims[s.Name]
 	if c != nil && c.uid != s.uid {
 		x.removeClaim(c)
@@ -109,11 +109,11 @@ func (x *index) observe(s sight, mode Mode) {
 	}
 	for i := range c.items {
 		if n := c.items[i].node; n != nil {
-			x.reown(n)
+			x.elect(n)
 		}
 	}
 	if !c.pushed {
-		x.believe(c, s.reported, mode)
+		x.loadReports(c, s.reported, mode)
 	}
 }
 
@@ -140,14 +140,14 @@ func (x *index) relist(c *claim, readings []reading) {
 		default:
 			it.trouble = nil
 			c.tail = append(c.tail, it)
-			x.reown(it.node)
+			x.elect(it.node)
 		}
 	}
 }
 
-// believed returns what a report implies about the backend. A resource that is not in sync has to be read, because a call may have
+// implied returns what a report implies about the backend. A resource that is not in sync has to be read, because a call may have
 // been in progress when the report was written. A pending resource that was never accepted does not exist.
-func believed(p Pushed, mode Mode) knowledge {
+func implied(p Pushed, mode Mode) knowledge {
 	switch hash := parseDigest(p.Hash); {
 	case hash != digest{} && (p.State == Synced || p.State == Drifted && mode == Observe):
 		return landed
@@ -158,9 +158,9 @@ func believed(p Pushed, mode Mode) knowledge {
 	}
 }
 
-// believe loads the reported state of c: the state of resources that the engine has not observed itself, and the resources that are
+// loadReports loads the reported state of c: the state of resources that the engine has not observed itself, and the resources that are
 // not listed any more and have to be deleted.
-func (x *index) believe(c *claim, reports []report, mode Mode) {
+func (x *index) loadReports(c *claim, reports []report, mode Mode) {
 	old := c.tail
 	c.tail = nil
 	var counted tally
@@ -175,8 +175,8 @@ func (x *index) believe(c *claim, reports []report, mode Mode) {
 			counted[stateNumber(Pending)]--
 		}
 		counted[stateNumber(r.State)]++
-		x.believeOne(c, n, r, mode)
-		if it != nil && it.more != nil && n.own == c && (n.know == landed || n.know == unknown) {
+		x.loadReport(c, n, r, mode)
+		if it != nil && it.more != nil && n.winner == c && (n.know == landed || n.know == unknown) {
 			x.hold(n, it.more.slots)
 		}
 	}
@@ -186,14 +186,14 @@ func (x *index) believe(c *claim, reports []report, mode Mode) {
 	x.count(c, counted)
 }
 
-// believeOne loads one report. The report of the Claim that has won the resource takes precedence over others.
-func (x *index) believeOne(c *claim, n *node, r report, mode Mode) {
-	know := believed(r.Pushed, mode)
-	if n.proven || n.busy || know == absent || n.own != c && n.know != absent && n.refs.size() > 1 {
+// loadReport loads one report. The report of the Claim that has won the resource takes precedence over others.
+func (x *index) loadReport(c *claim, n *node, r report, mode Mode) {
+	know := implied(r.Pushed, mode)
+	if n.proven || n.busy || know == absent || n.winner != c && n.know != absent && n.refs.size() > 1 {
 		return
 	}
 	n.know, n.hash = know, parseDigest(r.Hash)
-	n.lies(r.Ref.Parent)
+	n.setParent(r.Ref.Parent)
 	n.copied = r.State != Synced && r.State != Drifted
 	n.seq++
 	n.setDrift("")

@@ -21,7 +21,7 @@ func (p *push) finish() Outcome {
 		all := slices.Clone(p.verdicts)
 		var pushed []Pushed
 		for i := range p.items {
-			if v := p.verdicts[i]; !v.away {
+			if v := p.verdicts[i]; !v.deleted {
 				pushed = append(pushed, p.reportOf(&p.items[i], p.wanted[i], v))
 			}
 		}
@@ -66,7 +66,7 @@ func (p *push) reportOf(it *item, wanted backend.Item, v verdict) Pushed {
 	}
 	if n := it.node; n != nil {
 		out.Kind, out.Parent, out.ID = n.key.Kind, it.parent, n.key.ID
-		if n.own == p.c || n.own == nil {
+		if n.winner == p.c || n.winner == nil {
 			out.Hash = n.hash.String()
 		}
 		if out.Hash != "" {
@@ -91,8 +91,8 @@ type verdict struct {
 	retry time.Duration
 	// coming: the resource waits only for resources that other live Claims list.
 	coming bool
-	// away: nothing is left of the resource.
-	away bool
+	// deleted: nothing is left of the resource.
+	deleted bool
 }
 
 // gravity orders the reasons by severity: the Outcome has the most severe one.

@@ -160,7 +160,7 @@ func (w *world) checkOrder(want map[backend.Key]backend.Resource) {
 
 func (w *world) owns(c *Claim, key backend.Key) bool {
 	n := w.engine.x.nodes[key]
-	return n != nil && n.own != nil && n.own.name == c.Name
+	return n != nil && n.winner != nil && n.winner.name == c.Name
 }
 
 // dump returns a description of the whole state, for failure messages.

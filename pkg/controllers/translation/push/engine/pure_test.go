@@ -86,8 +86,8 @@ func TestOwner(t *testing.T) {
 			for range 5 {
 				rand.Shuffle(len(test.claims), func(i, j int) { test.claims[i], test.claims[j] = test.claims[j], test.claims[i] })
 				got := ""
-				if own := ownerOf(test.claims); own != nil {
-					got = own.name.Name
+				if winner := winnerOf(test.claims); winner != nil {
+					got = winner.name.Name
 				}
 				expect(t, "owner", got, test.want)
 			}
@@ -109,7 +109,7 @@ func TestBelieved(t *testing.T) {
 		{Failed, "", Repair, unknown}, {Failed, hash, Repair, unknown}, {Deleting, "", Repair, unknown}, {"", "", Repair, unknown},
 	}
 	for _, test := range tests {
-		expect(t, fmt.Sprintf("%+v", test), believed(Pushed{State: test.state, Hash: test.hash}, test.mode), test.want)
+		expect(t, fmt.Sprintf("%+v", test), implied(Pushed{State: test.state, Hash: test.hash}, test.mode), test.want)
 	}
 }
 

@@ -33,7 +33,7 @@ func (e *Engine) Push(ctx context.Context, name types.NamespacedName) (Outcome, 
 	case p.deleting:
 		err = p.clear(ctx)
 	default:
-		if err = p.bringAll(ctx); err == nil {
+		if err = p.pushItems(ctx); err == nil {
 			err = p.shrink(ctx)
 		}
 	}
@@ -88,31 +88,31 @@ func (e *Engine) begin(name types.NamespacedName) *push {
 	return p
 }
 
-// bringAll pushes the items in their order. Dependencies precede their dependents.
-func (p *push) bringAll(ctx context.Context) error {
+// pushItems pushes the items in their order. Dependencies precede their dependents.
+func (p *push) pushItems(ctx context.Context) error {
 	for i := range p.items {
-		if err := p.bring(ctx, i); err != nil {
+		if err := p.pushItem(ctx, i); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// bring pushes one item, or records why that is not possible now.
-func (p *push) bring(ctx context.Context, i int) error {
+// pushItem pushes one item, or records why that is not possible now.
+func (p *push) pushItem(ctx context.Context, i int) error {
 	for range evictions {
-		l := p.look(i)
+		l := p.assess(i)
 		switch l.action {
 		case actWrite:
 			v, err := p.work(ctx, i, l.job)
 			p.verdicts[i] = v
 			return err
 		case actEvict:
-			v, err := p.take(ctx, l.evict, nil)
+			v, err := p.deleteItem(ctx, l.evict, nil)
 			if err != nil {
 				return err
 			}
-			if v.away {
+			if v.deleted {
 				continue
 			}
 			v.state = l.verdict.state
@@ -126,8 +126,8 @@ func (p *push) bring(ctx context.Context, i int) error {
 	return nil
 }
 
-// outlook is the result of look.
-type outlook struct {
+// assessment is the result of assess.
+type assessment struct {
 	action  action
 	verdict verdict
 	// job is the work to do, evict the resource that has to be deleted first.
@@ -135,9 +135,9 @@ type outlook struct {
 	evict *item
 }
 
-// look decides on an item by the current state of the index. For actWrite it marks the node busy.
-func (p *push) look(i int) outlook {
-	var l outlook
+// assess decides on an item by the current state of the index. For actWrite it marks the node busy.
+func (p *push) assess(i int) assessment {
+	var l assessment
 	p.e.with(func(x *index) {
 		it := &p.items[i]
 		if it.node == nil {
@@ -181,9 +181,9 @@ func (p *push) situationOf(x *index, it *item) (situation, *node) {
 		key: n.key.String(), mode: p.e.o.Mode, now: x.now, know: n.know, same: n.hash == it.want, hashed: n.hash != digest{}, misplaced: n.misplaced,
 		copied: n.copied && it.doubles, busy: n.busy, drift: n.drift(), retry: p.c.retry, trouble: it.trouble,
 	}
-	if n.own != p.c {
-		if n.own != nil {
-			s.winner = n.own.name.String()
+	if n.winner != p.c {
+		if n.winner != nil {
+			s.winner = n.winner.name.String()
 		}
 		return s, n
 	}
@@ -198,7 +198,7 @@ func (p *push) situationOf(x *index, it *item) (situation, *node) {
 		at = m
 		s.slotter = m.key.String()
 		switch {
-		case m.own != nil && m.own.listed(m).wants(slot):
+		case m.winner != nil && m.winner.listed(m).wants(slot):
 			s.slot = slotTaken
 		case find(p.c.tail, m) != nil:
 			s.slot = slotOwn

@@ -117,7 +117,7 @@ func (j *job) findCopy(ctx context.Context) error {
 	if err = ignoreDeleted(err); err != nil {
 		return err
 	}
-	j.looked, j.copied = true, there
+	j.copyRead, j.copied = true, there
 	return nil
 }
 

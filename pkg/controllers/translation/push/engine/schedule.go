@@ -32,21 +32,21 @@ func (x *index) wakeAll(n *node) {
 
 // waitFor registers c to be woken when n is created, deleted, or gets another winner.
 func (x *index) waitFor(c *claim, n *node) {
-	n.rarely().waiters.add(c)
+	n.ensureRare().waiters.add(c)
 	c.waits.add(n)
 }
 
 // prioritize wakes the Claims that list n, or a resource that satisfies it, and were not pushed yet: other Claims wait for them.
 func (x *index) prioritize(n *node) {
-	if n.own != nil && !n.own.pushed {
-		x.wake(n.own)
+	if n.winner != nil && !n.winner.pushed {
+		x.wake(n.winner)
 	}
 	if n.rare == nil {
 		return
 	}
 	for p := range n.rare.providers.all() {
-		if p.own != nil && !p.own.pushed {
-			x.wake(p.own)
+		if p.winner != nil && !p.winner.pushed {
+			x.wake(p.winner)
 		}
 	}
 }
@@ -132,17 +132,17 @@ func (x *index) graceLeft(m *node) time.Duration {
 // presence reports whether a resource, or one that satisfies an alias, exists, and whether a live Claim lists one that exists or
 // will exist.
 func (x *index) presence(m *node) (there, listed bool) {
-	there, listed = m.know == landed, m.own != nil
+	there, listed = m.know == landed, m.winner != nil
 	if m.rare == nil || there && listed {
 		return there, listed
 	}
 	for n := range m.rare.providers.all() {
 		// A resource without a winner is about to be deleted, so it does not count.
-		if n.know == landed && n.own != nil {
+		if n.know == landed && n.winner != nil {
 			return true, true
 		}
 		there = there || n.know == landed
-		listed = listed || n.own != nil
+		listed = listed || n.winner != nil
 	}
 	return there && !listed, listed
 }

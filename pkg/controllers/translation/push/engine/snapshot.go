@@ -75,7 +75,7 @@ func (s *snapshot) add(c *claim, mode Mode) {
 	for i := range c.items {
 		it := &c.items[i]
 		n := it.node
-		if n == nil || n.own != c {
+		if n == nil || n.winner != c {
 			continue
 		}
 		// Resources that a push will repair are not checked. In Observe mode no push repairs them, so they are checked: they may be
@@ -113,7 +113,7 @@ const (
 // walk reads collections from the roots down. Collections under a missing parent are not read; a collection without expected
 // resources is read only once its parent was found. Collections whose parent is in no list come last, since they may need all
 // others, followed by those whose parent could not be read.
-func (p *pass) walk(ctx context.Context) {
+func (p *driftCheck) walk(ctx context.Context) {
 	waiting := map[backend.Collection]struct{}{}
 	above := map[backend.Key]struct{}{}
 	for c := range p.listed {
@@ -159,7 +159,7 @@ func parentOf(c backend.Collection) backend.Key {
 }
 
 // fresh returns the collections that were not read yet, and marks them as read.
-func (p *pass) fresh(collections []backend.Collection) []backend.Collection {
+func (p *driftCheck) fresh(collections []backend.Collection) []backend.Collection {
 	var out []backend.Collection
 	for _, c := range collections {
 		if _, ok := p.visited[c]; !ok {
@@ -171,7 +171,7 @@ func (p *pass) fresh(collections []backend.Collection) []backend.Collection {
 }
 
 // noteParents records which parents among the entries of a list exist and which are missing.
-func (p *pass) noteParents(list []backend.Observed, entries []entry) {
+func (p *driftCheck) noteParents(list []backend.Observed, entries []entry) {
 	for _, en := range entries {
 		if _, ok := p.parents[en.n.key]; ok {
 			p.parents[en.n.key] = parentMissing
@@ -185,7 +185,7 @@ func (p *pass) noteParents(list []backend.Observed, entries []entry) {
 }
 
 // skip records that all resources of a collection are missing, because their parent is.
-func (p *pass) skip(entries []entry) {
+func (p *driftCheck) skip(entries []entry) {
 	var findings []finding
 	for _, en := range entries {
 		if en.check {

@@ -13,7 +13,7 @@ import (
 
 // job is the work on one desired resource, with the state that its calls report. The node is busy meanwhile.
 type job struct {
-	b     backend.Backend
+	b     Backend
 	locks *locks
 	want  backend.Resource
 	// digest is that of the desired body; in is the collection that contains the resource if listed is true.
@@ -33,9 +33,9 @@ type job struct {
 	// seq is that of the node when the job began.
 	seq uint32
 	// done: the resource is in sync. wrote: the job wrote to the backend. lost: the resource was deleted, and the backend may have
-	// deleted dependents. looked: the job has read whether the copy exists.
-	done, wrote, lost, looked bool
-	conflicts                 int
+	// deleted dependents. copyRead: the job has read whether the copy exists.
+	done, wrote, lost, copyRead bool
+	conflicts                   int
 }
 
 // errElsewhere means that the resource has another parent, and has to be deleted there first.
@@ -60,7 +60,7 @@ func (p *push) jobFor(x *index, i int) *job {
 	for k := range p.items {
 		sibling := &p.items[k]
 		switch {
-		case sibling.node == nil || !sibling.ordered || sibling.in != it.in || k == i || sibling.node.own != p.c:
+		case sibling.node == nil || !sibling.ordered || sibling.in != it.in || k == i || sibling.node.winner != p.c:
 		case k < i:
 			j.earlier = append(j.earlier, sibling.node.key)
 		default:
@@ -108,7 +108,7 @@ func (j *job) make(ctx context.Context) error {
 		switch {
 		case j.done:
 			return nil
-		case j.copied && !j.looked:
+		case j.copied && !j.copyRead:
 			err = j.findCopy(ctx)
 		case j.copied:
 			err = j.replace(ctx)

@@ -19,8 +19,6 @@ type Backend struct {
 	tenant string
 }
 
-var _ backend.Backend = (*Backend)(nil)
-
 // New makes the driver. The tenant's bridges, routers and chains, and what is under them, are searched for what no Translation
 // wants.
 func New(client *midonet.Client, tenant string) *Backend {

@@ -38,12 +38,6 @@ type Backend struct {
 	joining int
 }
 
-var (
-	_ backend.Backend  = (*Backend)(nil)
-	_ backend.Watcher  = (*Backend)(nil)
-	_ backend.Realizer = (*Backend)(nil)
-)
-
 // New makes the driver.
 func New(client *ovsdb.Client, tenant string, lease Lease) *Backend {
 	return &Backend{client: client, tenant: tenant, fence: newFence(client, tenant, lease), realization: newRealization(), writing: map[string]int{}}

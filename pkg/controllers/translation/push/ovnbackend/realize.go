@@ -45,7 +45,7 @@ func newRealization() *realization {
 	return &realization{open: map[int64]int64{}, up: map[string]bool{}, wake: make(chan struct{}, 1)}
 }
 
-// Written implements backend.Realizer. A request that is under way may be earlier than the last write, so it is the next one.
+// Written implements push.Realizer. A request that is under way may be earlier than the last write, so it is the next one.
 func (b *Backend) Written() int64 {
 	r := b.realization
 	r.mu.Lock()
@@ -58,17 +58,17 @@ func (b *Backend) Written() int64 {
 	return r.requested + 1
 }
 
-// Realized implements backend.Realizer.
+// Realized implements push.Realizer.
 func (b *Backend) Realized(point int64) bool {
 	b.realization.mu.Lock()
 	defer b.realization.mu.Unlock()
 	return point <= b.realization.realized
 }
 
-// Connects implements backend.Realizer.
+// Connects implements push.Realizer.
 func (b *Backend) Connects(ref backend.Ref) bool { return ref.Kind == portKind }
 
-// Connected implements backend.Realizer.
+// Connected implements push.Realizer.
 func (b *Backend) Connected(ref backend.Ref) bool {
 	b.realization.mu.Lock()
 	defer b.realization.mu.Unlock()
@@ -141,7 +141,7 @@ func (r *realization) connected(up map[string]bool, all bool) []backend.Key {
 	return changed
 }
 
-// Realize implements backend.Realizer.
+// Realize implements push.Realizer.
 func (b *Backend) Realize(ctx context.Context, changed func([]backend.Key)) error {
 	port, _ := ovn.KindNamed(portKind)
 	missed := make(chan struct{}, 1)
