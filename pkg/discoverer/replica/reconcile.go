@@ -136,8 +136,8 @@ func (r *Replica) withdraw(ctx context.Context, key types.NamespacedName, have e
 // provide writes the copy of a service.
 func (r *Replica) provide(ctx context.Context, key types.NamespacedName, want *desired.Objects, have existing) error {
 	if have.Service == nil {
-		if other, ok := r.local.services.Get(key.Namespace, want.Service.Name); ok {
-			if _, own := desired.ServiceSource(r.Backend, other); own || !desired.LostLabels(r.Backend, other) {
+		if other := r.holder(want.Service); other != nil {
+			if owner, own := desired.ServiceSource(r.Backend, other); own && owner != key || !own && !desired.LostLabels(r.Backend, other) {
 				return taken(key, other, r.Backend)
 			}
 		}

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	ktesting "k8s.io/client-go/testing"
 
 	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
@@ -275,5 +276,35 @@ func TestDeletedInFlight(t *testing.T) {
 		w.start()
 		w.after(time.Minute)
 		w.expect("deleted in flight", map[string]int{"create": 2})
+	})
+}
+
+// A service that is back before the cache has the deletion of its copy is copied again immediately, and does not collide with itself.
+func TestBackBeforeDeletionIsSeen(t *testing.T) {
+	inWorld(t, []string{"web"}, []string{"web"}, func(w *world) {
+		w.here.PrependWatchReactor("services", func(action ktesting.Action) (bool, watch.Interface, error) {
+			events, err := w.here.Tracker().Watch(action.GetResource(), action.GetNamespace())
+			return true, watch.Filter(events, func(event watch.Event) (watch.Event, bool) {
+				return event, event.Type != watch.Deleted // it is late
+			}), err
+		})
+		set := func(present bool) {
+			w.backend.mu.Lock()
+			defer w.backend.mu.Unlock()
+			w.backend.services["web"] = present
+		}
+		w.start()
+		w.after(time.Second)
+		set(false)
+		w.Deleted(keyOf("web"), refTo("web"))
+		w.after(time.Second)
+		w.expect("deleted", map[string]int{"delete": 1})
+		set(true)
+		w.Touch(keyOf("web"))
+		w.after(time.Second)
+		w.expect("back", map[string]int{"create": 1})
+		if problems := w.Ledger.Entries(); len(problems) > 0 {
+			t.Errorf("problems = %v, want none", problems)
+		}
 	})
 }

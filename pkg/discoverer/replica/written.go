@@ -55,6 +55,18 @@ func (r *Replica) existing(key types.NamespacedName) existing {
 	return have
 }
 
+// holder returns the Service that has the name of a copy, nil when there is none. One that Groundskeeper deleted is none, even if the
+// cache does not have its deletion yet.
+func (r *Replica) holder(service *corev1.Service) *corev1.Service {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	holder, ok := r.local.services.Get(service.Namespace, service.Name)
+	if !ok || r.ahead.hasRemoved(holder) {
+		return nil
+	}
+	return holder
+}
+
 func (a *ahead) hasRemoved(object metav1.Object) bool {
 	uid, removed := a.removed[refOf(object)]
 	return removed && uid == object.GetUID()
