@@ -12,12 +12,17 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	clientgoapply "k8s.io/client-go/applyconfigurations"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -75,7 +80,7 @@ func New(t testing.TB, objects ...client.Object) *Server { return Build(t, nil, 
 // Build is New after the store's builder was changed: for indexes, which a cache has, and for other kinds.
 func Build(t testing.TB, change func(*fake.ClientBuilder), objects ...client.Object) *Server {
 	t.Helper()
-	s := SchemeOf(t, clientgoscheme.AddToScheme)
+	s := newScheme(t)
 	builder := fake.NewClientBuilder().WithScheme(s).WithObjects(objects...).
 		WithStatusSubresource(&gardenerv1beta1.Project{}, &midonetv1.Translation{}, &gimbalv1.DiscoveryBackend{}, &kubernikusv1.Kluster{}, &appsv1.Deployment{}).
 		WithTypeConverters(converter(), clientgoapply.NewTypeConverter(s), managedfields.NewDeducedTypeConverter())
@@ -85,12 +90,15 @@ func Build(t testing.TB, change func(*fake.ClientBuilder), objects ...client.Obj
 	return &Server{WithWatch: builder.Build(), t: t, held: map[ref]client.Object{}}
 }
 
-// SchemeOf returns a scheme with the kinds of Groundskeeper, Deployments and others. The store's time for a write grows with its
-// scheme, so tests with many writes build it with a small one.
-func SchemeOf(t testing.TB, add ...func(*runtime.Scheme) error) *runtime.Scheme {
+// newScheme returns a scheme with the kinds that controllers handle. It lacks most kinds of Kubernetes, because the fake client maps all
+// kinds of its scheme again for every write, which takes milliseconds for all of them.
+func newScheme(t testing.TB) *runtime.Scheme {
 	t.Helper()
 	s := runtime.NewScheme()
-	for _, add := range append(add, appsv1.AddToScheme, scheme.AddToScheme) {
+	for _, add := range []func(*runtime.Scheme) error{
+		appsv1.AddToScheme, coordinationv1.AddToScheme, corev1.AddToScheme, discoveryv1.AddToScheme, networkingv1.AddToScheme,
+		rbacv1.AddToScheme, storagev1.AddToScheme, scheme.AddToScheme,
+	} {
 		if err := add(s); err != nil {
 			t.Fatal(err)
 		}

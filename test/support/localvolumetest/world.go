@@ -63,8 +63,7 @@ func New(t *testing.T, configure func(*configv1alpha1.LocalVolumeConfiguration),
 	t.Helper()
 	w := &World{T: t, Clock: testingclock.NewFakeClock(Noon), cached: map[string]client.Object{}}
 	w.Store = kubetest.Build(t, func(builder *fake.ClientBuilder) {
-		builder.WithScheme(kubetest.SchemeOf(t, corev1.AddToScheme)).
-			WithIndex(&corev1.Pod{}, "status.phase", func(o client.Object) []string { return []string{string(o.(*corev1.Pod).Status.Phase)} }).
+		builder.WithIndex(&corev1.Pod{}, "status.phase", func(o client.Object) []string { return []string{string(o.(*corev1.Pod).Status.Phase)} }).
 			WithIndex(&corev1.Pod{}, "spec.nodeName", func(o client.Object) []string { return []string{o.(*corev1.Pod).Spec.NodeName} }).
 			WithStatusSubresource(&corev1.PersistentVolumeClaim{})
 	})

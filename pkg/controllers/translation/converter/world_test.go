@@ -77,8 +77,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		t: t, config: testConfig(), recorder: events.NewFakeRecorder(1000), registry: prometheus.NewRegistry(),
 		clock: testingclock.NewFakePassiveClock(time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)),
 		Server: kubetest.Build(t, func(builder *fake.ClientBuilder) {
-			builder.WithScheme(kubetest.SchemeOf(t, corev1.AddToScheme, discoveryv1.AddToScheme, networkingv1.AddToScheme)).
-				WithGlobalResourceVersionCounter().
+			builder.WithGlobalResourceVersionCounter().
 				WithIndex(&corev1.Pod{}, podsByNode, nodeKey).
 				WithIndex(&discoveryv1.EndpointSlice{}, slicesByService, serviceKey).
 				WithIndex(&networkingv1.NetworkPolicy{}, policiesAcross, indexAcross)
