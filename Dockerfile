@@ -5,7 +5,7 @@
 #   docker buildx build --platform linux/amd64,linux/arm64 --target groundskeeper-apiserver \
 #     --build-arg VERSION="$(git describe --tags --abbrev=12)" --build-arg COMMIT="$(git rev-parse HEAD)" --tag ... .
 # The compiler runs on the machine's own architecture, whatever the target's is.
-ARG GO_IMAGE=docker.io/library/golang:1.26.8-bookworm
+ARG GO_IMAGE=docker.io/library/golang:1.26.8-bookworm@sha256:a688600ca24f8a4d3ca77f95b0dd40704a9fc787c826660eb7ba0b641b8b175d
 
 FROM --platform=$BUILDPLATFORM ${GO_IMAGE} AS build
 WORKDIR /src

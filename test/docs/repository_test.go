@@ -38,12 +38,46 @@ func TestWorkflows(t *testing.T) {
 		}
 		var workflow struct {
 			Permissions map[string]string `json:"permissions"`
+			Jobs        map[string]struct {
+				Permissions map[string]string `json:"permissions"`
+			} `json:"jobs"`
 		}
 		if err := yaml.Unmarshal(content, &workflow); err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
 		if len(workflow.Permissions) != 1 || workflow.Permissions["contents"] != "read" {
 			t.Errorf("%s: permissions = %v, want contents: read", file, workflow.Permissions)
+		}
+		for name, job := range workflow.Jobs {
+			for permission, access := range job.Permissions {
+				if access != "read" && permission != "security-events" { // with which results of an analysis are shown
+					t.Errorf("%s: job %s may %s %s", file, name, access, permission)
+				}
+			}
+		}
+	}
+}
+
+var (
+	// base is an image from a registry that a build begins with.
+	base = regexp.MustCompile(`(?m)^(?:FROM .*|ARG \w+)[ =](\w+\.[\w./-]+/[\w.-]+\S*)`)
+	// digest is the end of an image that cannot be replaced.
+	digest = regexp.MustCompile(`:[\w.-]+@sha256:[0-9a-f]{64}$`)
+)
+
+// A tag of an image can be moved to another image, a digest cannot.
+func TestDockerfile(t *testing.T) {
+	content, err := os.ReadFile(filepath.Join(root, "Dockerfile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	images := base.FindAllSubmatch(content, -1)
+	if len(images) == 0 {
+		t.Fatal("the Dockerfile names no image of a registry")
+	}
+	for _, image := range images {
+		if !digest.Match(image[1]) {
+			t.Errorf("Dockerfile: %s is not pinned: NAME:TAG@sha256:DIGEST", image[1])
 		}
 	}
 }
