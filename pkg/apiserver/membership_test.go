@@ -58,6 +58,7 @@ func (openRBAC) EvaluateConditions(context.Context, authorizer.ConditionsAwareDe
 type members struct {
 	*membership.Storage
 	authorizer authorizer.Authorizer
+	cached     bool // whether there is a watch cache
 }
 
 func newMembers(t testing.TB, options ...func(*Options)) members {
@@ -69,19 +70,19 @@ func newMembers(t testing.TB, options ...func(*Options)) members {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.membership = &membership.Server{}
 	o := NewOptions()
 	o.Etcd.StorageConfig.Transport.ServerList = etcdtest.Run(t).Endpoints()
 	o.Etcd.SkipHealthEndpoints = true
 	for _, option := range options {
 		option(o)
 	}
+	a.membership = membership.NewServer(o.Etcd.EnableWatchCache)
 	config := genericapiserver.NewRecommendedConfig(a.codecs)
 	config.EffectiveVersion = o.ServerRun.ComponentGlobalsRegistry.EffectiveVersionFor(basecompatibility.DefaultKubeComponent)
 	if err := o.applyStorage(a, config, nil); err != nil {
 		t.Fatal(err)
 	}
-	m := members{authorizer: a.membership.Authorize(openRBAC{})}
+	m := members{authorizer: a.membership.Authorize(openRBAC{}), cached: o.Etcd.EnableWatchCache}
 	projects, err := a.projects(config.RESTOptionsGetter)
 	if err != nil {
 		t.Fatal(err)
@@ -438,41 +439,5 @@ func TestAuthorizerReadsTheWatchCache(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatal("a removed member is allowed to get")
 		}
-	}
-}
-
-// BenchmarkMembership is the cost of a decision about one of n Projects, and of a list of three of them.
-func BenchmarkMembership(b *testing.B) {
-	for _, n := range []int{10, 1000, 10000} {
-		m := newMembers(b)
-		for i := range n {
-			with := []gardenerv1beta1.ProjectMember{newMember(fmt.Sprint("user-", i), "admin"), newMember(fmt.Sprint("guest-", i)), newMember("all-" + fmt.Sprint(i%50))}
-			if i%(n/3) == 0 && i/(n/3) < 3 {
-				with = append(with, newMember("vera"))
-			}
-			m.create(b, fmt.Sprintf("p%05d", i), with...)
-		}
-		name := fmt.Sprintf("p%05d", n/3)
-		b.Run(fmt.Sprintf("authorize/%d", n), func(b *testing.B) {
-			request := authorizer.AttributesRecord{
-				User: &user.DefaultInfo{Name: "vera", Groups: []string{"a", "b", "c"}}, Verb: "get", APIGroup: "core.gardener.cloud", APIVersion: "v1beta1",
-				Resource: "projects", Name: name, ResourceRequest: true,
-			}
-			b.ReportAllocs()
-			for b.Loop() {
-				if decision, _, err := m.authorizer.Authorize(b.Context(), request); decision != authorizer.DecisionAllow || err != nil {
-					b.Fatal(decision, err)
-				}
-			}
-		})
-		b.Run(fmt.Sprintf("list/%d", n), func(b *testing.B) {
-			ctx := request(b, "vera", "list", "", "a", "b", "c")
-			b.ReportAllocs()
-			for b.Loop() {
-				if found, err := m.List(ctx, &internalversion.ListOptions{ResourceVersion: "0"}); err != nil || len(found.(*gardenerv1beta1.ProjectList).Items) != 3 {
-					b.Fatal(err)
-				}
-			}
-		})
 	}
 }

@@ -103,7 +103,7 @@ func (o *Options) newServer(ctx context.Context, written func(revision int64)) (
 		return nil, err
 	}
 	if o.ProjectAuthorization == AuthorizeByMembership {
-		a.membership = &membership.Server{}
+		a.membership = membership.NewServer(o.Etcd.EnableWatchCache)
 	}
 	config, err := o.config(ctx, a, written)
 	if err != nil {

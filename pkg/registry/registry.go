@@ -7,6 +7,8 @@ package registry
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -67,6 +69,9 @@ type Kind[T Object] struct {
 	SelectableFields func(T) fields.Set
 	// IndexedFields are the selectable fields for which the watch cache has an index.
 	IndexedFields []string
+	// Indexes are further indexes of the watch cache, each with the values of an object in it. Clients cannot select by their names:
+	// they are for selectors of the server that require exactly one value. It may be nil.
+	Indexes map[string]func(T) []string
 	// Columns are the columns that kubectl prints between name and age.
 	Columns []Column[T]
 
@@ -103,18 +108,10 @@ func NewStorage[T Object](kind Kind[T], scheme *runtime.Scheme, options generic.
 		ResetFieldsStrategy:       s,
 		TableConvertor:            table[T](kind.Columns),
 	}
-	attrs, indexers := kind.attributes(), cache.Indexers{}
+	attrs := kind.attributes()
+	indexers, indexed := kind.indexers()
 	store.PredicateFunc = func(label labels.Selector, field fields.Selector) storage.SelectionPredicate {
-		return storage.SelectionPredicate{Label: label, Field: field, GetAttrs: attrs, IndexFields: kind.IndexedFields}
-	}
-	for _, name := range kind.IndexedFields {
-		indexers[storage.FieldIndex(name)] = func(obj any) ([]string, error) {
-			o, ok := obj.(T)
-			if !ok {
-				return nil, fmt.Errorf("cannot index a %T", obj)
-			}
-			return []string{kind.SelectableFields(o)[name]}, nil
-		}
+		return storage.SelectionPredicate{Label: label, Field: field, GetAttrs: attrs, IndexFields: indexed}
 	}
 	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: options, AttrFunc: attrs, Indexers: &indexers}); err != nil {
 		return nil, fmt.Errorf("create the store of %s.%s: %w", kind.Resource, kind.GroupVersion.Group, err)
@@ -128,6 +125,29 @@ func NewStorage[T Object](kind Kind[T], scheme *runtime.Scheme, options generic.
 			Resource: kind.Resource, Subresource: "status",
 		}, outdated(kind)},
 	}, nil
+}
+
+// indexers returns the indexes of the watch cache and the names of their fields. The watch cache uses the first that a selector
+// requires a value of.
+func (k Kind[T]) indexers() (cache.Indexers, []string) {
+	indexers, names := cache.Indexers{}, slices.Clone(k.IndexedFields)
+	add := func(name string, values func(T) []string) {
+		indexers[storage.FieldIndex(name)] = func(obj any) ([]string, error) {
+			o, ok := obj.(T)
+			if !ok {
+				return nil, fmt.Errorf("cannot index a %T", obj)
+			}
+			return values(o), nil
+		}
+	}
+	for _, name := range k.IndexedFields {
+		add(name, func(o T) []string { return []string{k.SelectableFields(o)[name]} })
+	}
+	for _, name := range slices.Sorted(maps.Keys(k.Indexes)) {
+		add(name, k.Indexes[name])
+		names = append(names, name)
+	}
+	return indexers, names
 }
 
 // attributes returns the labels and fields of an object for selectors.

@@ -142,7 +142,7 @@ func TestRejectOpen(t *testing.T) {
 
 // TestStartingServer checks that a server without storage makes no decision.
 func TestStartingServer(t *testing.T) {
-	s := &Server{}
+	s := NewServer(true)
 	if _, err := s.allowsAny(t.Context(), on(as("root"), "list", "")); err == nil {
 		t.Error("a server without an authorizer decided")
 	}

@@ -4,6 +4,7 @@
 package membership
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/registry"
 )
 
 func subject(kind, name string) rbacv1.Subject {
@@ -76,16 +78,32 @@ func TestAllows(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			for _, verb := range []string{"get", "patch", "update", "delete", "manage-members", "list", "watch", "deletecollection", "create", "manage-finalizers", "*", ""} {
 				want := strings.Contains(" "+test.verbs+" ", " "+verb+" ") && verb != ""
-				if got := Allows(project, test.who, verb); got != want {
-					t.Errorf("%q: got %v, want %v", verb, got, want)
+				for _, state := range states(project) {
+					if got := Allows(state, test.who, verb); got != want {
+						t.Errorf("%q in phase %q, deleted at %v: got %v, want %v", verb, state.Status.Phase, state.DeletionTimestamp, got, want)
+					}
 				}
 			}
 		})
 	}
 }
 
-// TestReadersAreThoseWhoMayGet checks that a list has exactly the Projects that get allows: the field of the watch cache and the
-// decision agree.
+// states are a Project in each phase, and while it is being deleted.
+func states(project *gardenerv1beta1.Project) []*gardenerv1beta1.Project {
+	all := []*gardenerv1beta1.Project{project}
+	for _, phase := range []gardenerv1beta1.ProjectPhase{
+		gardenerv1beta1.ProjectPending, gardenerv1beta1.ProjectReady, gardenerv1beta1.ProjectFailed, gardenerv1beta1.ProjectTerminating,
+	} {
+		state := project.DeepCopy()
+		state.Status.Phase = phase
+		deleted := state.DeepCopy()
+		deleted.DeletionTimestamp = new(metav1.Now())
+		all = append(all, state, deleted)
+	}
+	return all
+}
+
+// A list has exactly what get allows: the field of the watch cache and the decision agree.
 func TestReadersAreThoseWhoMayGet(t *testing.T) {
 	projects := []*gardenerv1beta1.Project{
 		{ObjectMeta: metav1.ObjectMeta{Name: "without"}},
@@ -101,21 +119,51 @@ func TestReadersAreThoseWhoMayGet(t *testing.T) {
 	} {
 		selector := readableBy(who, nil)
 		for _, project := range projects {
-			if got, want := selector.Matches(fields.Set{readersField: readers(project)}), Allows(project, who, "get"); got != want {
+			if got, want := selector.Matches(fieldsOf(project)), Allows(project, who, "get"); got != want {
 				t.Errorf("%q in %q: %s selected %v, may get %v", who.GetName(), who.GetGroups(), project.Name, got, want)
 			}
 		}
 	}
 }
 
-// TestReadersCannotBeInjected checks that a name that contains the separator of subjects does not yield several subjects.
-func TestReadersCannotBeInjected(t *testing.T) {
-	field := fields.Set{readersField: readers(newProject("dev", member("User", "mallory"+end+groupToken(user.AllAuthenticated))))}
-	if readableBy(as("zoe"), nil).Matches(field) {
-		t.Error("a name made everybody a member")
+// fieldsOf are the fields of a Project in the watch cache.
+func fieldsOf(project *gardenerv1beta1.Project) fields.Set {
+	return Indexed(registry.Kind[*gardenerv1beta1.Project]{}).SelectableFields(project)
+}
+
+// The index has a Project under exactly the tokens by which the selector finds it, each once.
+func TestIndexHasReaders(t *testing.T) {
+	project := newProject("dev", member("User", "olivia", "admin"), member("Group", "staff"), member("Group", "staff", "uam"),
+		member("User", "sam", "serviceaccountmanager"), member("ServiceAccount", "ci/robot"), member("User", "system:serviceaccount:ci:robot"))
+	got := Indexed(registry.Kind[*gardenerv1beta1.Project]{}).Indexes[readersIndex](project)
+	if want := []string{"user:olivia", "group:staff", "user:system:serviceaccount:ci:robot"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
-	if !readableBy(as("olivia"), nil).Matches(field) {
-		t.Error("the owner is missing")
+	set := fieldsOf(project)
+	if len(set) != len(got) {
+		t.Errorf("fields %q", set)
+	}
+	for _, one := range got {
+		if !set.Has(one) {
+			t.Errorf("%q is in the index and no field", one)
+		}
+	}
+}
+
+// A name is one subject, whatever is in it, and never a field of the kind.
+func TestReadersCannotBeInjected(t *testing.T) {
+	for _, name := range []string{"mallory\x00group:" + user.AllAuthenticated, "mallory\ngroup:" + user.AllAuthenticated, "group:" + user.AllAuthenticated, ":"} {
+		field := fieldsOf(newProject("dev", member("User", name), member("Group", "user:zoe")))
+		if readableBy(as("zoe"), nil).Matches(field) {
+			t.Errorf("%q made everybody a member", name)
+		}
+		if !readableBy(as("olivia"), nil).Matches(field) || !readableBy(as(name), nil).Matches(field) {
+			t.Errorf("%q: a member is missing", name)
+		}
+	}
+	kind := registry.Kind[*gardenerv1beta1.Project]{SelectableFields: func(*gardenerv1beta1.Project) fields.Set { return fields.Set{"spec.namespace": "garden-dev"} }}
+	if set := Indexed(kind).SelectableFields(newProject("dev", member("User", "spec.namespace"))); set["spec.namespace"] != "garden-dev" {
+		t.Errorf("a member replaced a field: %q", set)
 	}
 }
 
@@ -129,19 +177,25 @@ func TestReadable(t *testing.T) {
 	if value, ok := selector.RequiresExactMatch("spec.namespace"); !ok || value != "garden-dev" {
 		t.Error("the index cannot be used")
 	}
+	if _, ok := selector.RequiresExactMatch(readersIndex); ok {
+		t.Error("the index is used for all tokens together")
+	}
+	selector.by = userToken("olivia")
 	transformed, err := selector.Transform(func(field, value string) (string, string, error) { return field, value, nil })
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, s := range map[string]fields.Selector{"itself": selector, "copied": selector.DeepCopySelector(), "transformed": transformed} {
-		mine := readers(newProject("dev"))
+		if value, ok := s.RequiresExactMatch(readersIndex); !ok || value != "user:olivia" {
+			t.Errorf("%s: looks up %q", name, value)
+		}
 		for _, test := range []struct {
 			set  fields.Set
 			want bool
 		}{
-			{fields.Set{"spec.namespace": "garden-dev", readersField: mine}, true},
-			{fields.Set{"spec.namespace": "garden-other", readersField: mine}, false},
-			{fields.Set{"spec.namespace": "garden-dev", readersField: userToken("anna") + end}, false},
+			{fields.Set{"spec.namespace": "garden-dev", "user:olivia": ""}, true},
+			{fields.Set{"spec.namespace": "garden-other", "user:olivia": ""}, false},
+			{fields.Set{"spec.namespace": "garden-dev", "user:anna": ""}, false},
 			{fields.Set{"spec.namespace": "garden-dev"}, false},
 		} {
 			if got := s.Matches(test.set); got != test.want {

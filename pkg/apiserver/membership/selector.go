@@ -4,10 +4,9 @@
 package membership
 
 import (
-	"strings"
-
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/apiserver/pkg/authentication/user"
 
@@ -15,15 +14,13 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/registry"
 )
 
-// readersField is a field of the watch cache with the subjects that may get a Project. No client can select by it: the names of the
-// fields that clients can select by are listed at the type (AddFieldLabelConversionFunc).
-const readersField = "groundskeeper.io/readers"
+// readersIndex is the index of the watch cache by the subjects that may get a Project.
+const readersIndex = "groundskeeper.io/readers"
 
-// end follows each subject in the field. No user can have it in a name: it cannot be in a header, by which names arrive.
-const end = "\x00"
-
-// Indexed adds the subjects that may get a Project to what the watch cache knows of it. An event has them before and after the
-// change, so that a watch reports a Project as ADDED to new members and as DELETED to those who were removed.
+// Indexed adds the subjects that may get a Project to what the watch cache knows of it: each is a field of the Project, and a value
+// of the index. An event has the fields before and after the change, so that a watch reports a Project as ADDED to new members and as
+// DELETED to those who were removed. No client can select by these fields: the names of the fields that clients can select by are
+// listed at the type (AddFieldLabelConversionFunc).
 func Indexed(kind registry.Kind[*gardenerv1beta1.Project]) registry.Kind[*gardenerv1beta1.Project] {
 	selectable := kind.SelectableFields
 	kind.SelectableFields = func(project *gardenerv1beta1.Project) fields.Set {
@@ -31,18 +28,23 @@ func Indexed(kind registry.Kind[*gardenerv1beta1.Project]) registry.Kind[*garden
 		if selectable != nil {
 			set = selectable(project)
 		}
-		set[readersField] = readers(project)
+		for _, reader := range readers(project) {
+			set[reader] = ""
+		}
 		return set
 	}
+	kind.Indexes = map[string]func(*gardenerv1beta1.Project) []string{readersIndex: readers}
 	return kind
 }
 
-// readers are the subjects that may get a Project, each with its end.
-func readers(project *gardenerv1beta1.Project) string {
-	var all strings.Builder
+// readers are the tokens of the subjects that may get a Project, each once.
+func readers(project *gardenerv1beta1.Project) []string {
+	all := make([]string, 0, 1+len(project.Spec.Members))
+	known := make(sets.Set[string], cap(all))
 	add := func(subject *rbacv1.Subject) {
-		if one := token(subject); one != "" && !strings.Contains(one, end) {
-			all.WriteString(one + end)
+		if one := token(subject); one != "" && !known.Has(one) {
+			known.Insert(one)
+			all = append(all, one)
 		}
 	}
 	if project.Spec.Owner != nil {
@@ -57,7 +59,7 @@ func readers(project *gardenerv1beta1.Project) string {
 			}
 		}
 	}
-	return all.String()
+	return all
 }
 
 // A token is one spelling of all subjects that a user is: a service account is the user of its token.
@@ -75,14 +77,19 @@ func token(subject *rbacv1.Subject) string {
 	return ""
 }
 
-func userToken(name string) string  { return "u" + name }
-func groupToken(name string) string { return "g" + name }
+// The colon keeps tokens apart from the fields of the kind.
+func userToken(name string) string  { return "user:" + name }
+func groupToken(name string) string { return "group:" + name }
 
-// tokens are the spellings of a user and of the user's groups.
-func tokens(who user.Info) map[string]bool {
-	all := map[string]bool{userToken(who.GetName()): true}
+// tokens are the spellings of a user and of the user's groups, each once.
+func tokens(who user.Info) []string {
+	all := []string{userToken(who.GetName())}
+	known := sets.New[string]()
 	for _, group := range who.GetGroups() {
-		all[groupToken(group)] = true
+		if !known.Has(group) {
+			known.Insert(group)
+			all = append(all, groupToken(group))
+		}
 	}
 	return all
 }
@@ -90,26 +97,26 @@ func tokens(who user.Info) map[string]bool {
 // readable selects, of what another selector selects, the Projects that a user may get.
 type readable struct {
 	fields.Selector
-	tokens map[string]bool
+	// tokens are those of the user.
+	tokens []string
+	// by is one of them to look up in the index; "" to compare all Projects.
+	by string
 }
 
 // readableBy narrows a selector, nil for everything, to what a user may get.
-func readableBy(who user.Info, selector fields.Selector) fields.Selector {
+func readableBy(who user.Info, selector fields.Selector) readable {
 	if selector == nil {
 		selector = fields.Everything()
 	}
 	return readable{Selector: selector, tokens: tokens(who)}
 }
 
-// Matches implements fields.Selector.
+// Matches implements fields.Selector. It depends on the groups of the user, and not on the number of members.
 func (r readable) Matches(set fields.Fields) bool {
-	rest := set.Get(readersField)
-	for rest != "" {
-		one, more, _ := strings.Cut(rest, end)
-		if r.tokens[one] {
+	for _, token := range r.tokens {
+		if set.Has(token) {
 			return r.Selector.Matches(set)
 		}
-		rest = more
 	}
 	return false
 }
@@ -117,16 +124,26 @@ func (r readable) Matches(set fields.Fields) bool {
 // Empty implements fields.Selector: it never selects everything.
 func (readable) Empty() bool { return false }
 
+// RequiresExactMatch implements fields.Selector. With the index only some of the Projects are found that it selects.
+func (r readable) RequiresExactMatch(field string) (string, bool) {
+	if field == readersIndex {
+		return r.by, r.by != ""
+	}
+	return r.Selector.RequiresExactMatch(field)
+}
+
 // Transform implements fields.Selector.
 func (r readable) Transform(transform fields.TransformFunc) (fields.Selector, error) {
 	selector, err := r.Selector.Transform(transform)
 	if err != nil {
 		return nil, err
 	}
-	return readable{Selector: selector, tokens: r.tokens}, nil
+	r.Selector = selector
+	return r, nil
 }
 
 // DeepCopySelector implements fields.Selector. The tokens are never changed.
 func (r readable) DeepCopySelector() fields.Selector {
-	return readable{Selector: r.Selector.DeepCopySelector(), tokens: r.tokens}
+	r.Selector = r.Selector.DeepCopySelector()
+	return r
 }

@@ -23,7 +23,12 @@ import (
 type Server struct {
 	authorizer atomic.Pointer[Authorizer]
 	projects   atomic.Pointer[registry.REST[*gardenerv1beta1.Project]]
+	// cached reports whether there is a watch cache of Projects.
+	cached bool
 }
+
+// NewServer returns a server that restricts nothing yet. With a watch cache, the Projects of a user are found by an index.
+func NewServer(cached bool) *Server { return &Server{cached: cached} }
 
 // Authorize returns the authorizer of the server, which restricts what rbac allows.
 func (s *Server) Authorize(rbac authorizer.Authorizer) authorizer.Authorizer {
@@ -39,7 +44,7 @@ func (s *Server) Restrict(storage map[string]rest.Storage) error {
 		return fmt.Errorf("%s have a %T: it cannot be restricted to members", resource, storage[resource])
 	}
 	s.projects.Store(projects)
-	storage[resource] = NewStorage(projects, s.allowsAny)
+	storage[resource] = NewStorage(projects, s.allowsAny, s.cached)
 	return nil
 }
 

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
@@ -30,13 +29,15 @@ type AllowsAny func(ctx context.Context, request authorizer.Attributes) (bool, e
 type Storage struct {
 	*registry.REST[*gardenerv1beta1.Project]
 	allowsAny AllowsAny
+	// cached reports whether there is a watch cache, which has the index of readers.
+	cached bool
 }
 
 var _ rest.StandardStorage = &Storage{}
 
-// NewStorage restricts a storage whose kind is Indexed.
-func NewStorage(storage *registry.REST[*gardenerv1beta1.Project], allowsAny AllowsAny) *Storage {
-	return &Storage{REST: storage, allowsAny: allowsAny}
+// NewStorage restricts a storage whose kind is Indexed. Without a watch cache there is no index, and lists compare all Projects.
+func NewStorage(storage *registry.REST[*gardenerv1beta1.Project], allowsAny AllowsAny, cached bool) *Storage {
+	return &Storage{REST: storage, allowsAny: allowsAny, cached: cached}
 }
 
 // request is who requests what.
@@ -141,65 +142,4 @@ func (s *Storage) DeleteCollection(ctx context.Context, validate rest.ValidateOb
 		return nil, err
 	}
 	return s.REST.DeleteCollection(ctx, validate, options, listOptions)
-}
-
-// List returns the Projects that the user may get.
-func (s *Storage) List(ctx context.Context, options *internalversion.ListOptions) (runtime.Object, error) {
-	options, all, err := s.narrow(ctx, options)
-	if err != nil {
-		return nil, err
-	}
-	objects, err := s.REST.List(ctx, options)
-	if err != nil || all {
-		return objects, err
-	}
-	projects, ok := objects.(*gardenerv1beta1.ProjectList)
-	if !ok {
-		return nil, apierrors.NewInternalError(fmt.Errorf("a list of projects is a %T", objects))
-	}
-	projects.RemainingItemCount = nil // of what others have
-	if projects.Continue == "" {
-		return projects, nil
-	}
-	// A token for a page without items would reveal that there are others.
-	next := options.DeepCopy()
-	next.Limit, next.Continue, next.ResourceVersion, next.ResourceVersionMatch = 1, projects.Continue, "", ""
-	more, err := s.REST.List(ctx, next)
-	if err != nil {
-		return nil, err
-	}
-	if page, ok := more.(*gardenerv1beta1.ProjectList); ok && len(page.Items) == 0 {
-		projects.Continue = ""
-	}
-	return projects, nil
-}
-
-// Watch returns the changes of the Projects that the user may get.
-func (s *Storage) Watch(ctx context.Context, options *internalversion.ListOptions) (watch.Interface, error) {
-	options, _, err := s.narrow(ctx, options)
-	if err != nil {
-		return nil, err
-	}
-	return s.REST.Watch(ctx, options)
-}
-
-// narrow returns list options that select what the user may get, and whether that is everything.
-func (s *Storage) narrow(ctx context.Context, options *internalversion.ListOptions) (*internalversion.ListOptions, bool, error) {
-	attributes, err := requested(ctx)
-	if err != nil {
-		return nil, false, err
-	}
-	all, err := s.allowsAny(ctx, attributes.attributes)
-	if err != nil {
-		return nil, false, unknown(err)
-	}
-	if all {
-		return options, true, nil
-	}
-	narrowed := &internalversion.ListOptions{}
-	if options != nil {
-		*narrowed = *options
-	}
-	narrowed.FieldSelector = readableBy(attributes.who, narrowed.FieldSelector)
-	return narrowed, false, nil
 }
