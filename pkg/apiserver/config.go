@@ -228,14 +228,19 @@ func (o *Options) applyHost(ctx context.Context, a api, config *genericapiserver
 }
 
 // authorizeProjects restricts Projects to their members where membership decides. Where roles do, it rejects the start if RBAC allows
-// what only such a server restricts.
+// what only such a server restricts, and restricts it to administrators if RBAC does later.
 func (a api) authorizeProjects(ctx context.Context, config *genericapiserver.RecommendedConfig) error {
 	if !backup.ServesProjects(a.served()) {
 		return nil
 	}
-	if a.membership == nil {
-		return membership.RejectOpen(ctx, config.Authorization.Authorizer)
+	if a.membership != nil {
+		config.Authorization.Authorizer = a.membership.Authorize(config.Authorization.Authorizer)
+		return nil
 	}
-	config.Authorization.Authorizer = a.membership.Authorize(config.Authorization.Authorizer)
+	guard, err := membership.NewGuard(ctx, config.Authorization.Authorizer, clock.RealClock{})
+	if err != nil {
+		return err
+	}
+	config.Authorization.Authorizer = guard
 	return nil
 }

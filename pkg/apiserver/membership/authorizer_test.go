@@ -123,24 +123,7 @@ func TestDenialsAreTheSame(t *testing.T) {
 	}
 }
 
-func TestRejectOpen(t *testing.T) {
-	for name, test := range map[string]struct {
-		rbac rbac
-		want string
-	}{
-		"closed":   {rbac{}, ""},
-		"readable": {rbac{allowed: []string{"get projects", "list projects"}}, ""},
-		"open":     {rbac{allowed: everyone()}, "delete the ClusterRoleBinding groundskeeper-project-membership"},
-		"unknown":  {rbac{err: errUnknown}, "unknown"},
-	} {
-		err := RejectOpen(t.Context(), test.rbac)
-		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
-			t.Errorf("%s: got %v", name, err)
-		}
-	}
-}
-
-// TestStartingServer checks that a server without storage makes no decision.
+// A server that has no storage yet decides nothing.
 func TestStartingServer(t *testing.T) {
 	s := NewServer(true)
 	if _, err := s.allowsAny(t.Context(), on(as("root"), "list", "")); err == nil {

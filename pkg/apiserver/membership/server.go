@@ -10,12 +10,10 @@ import (
 	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
-	names "groundskeeper.io/groundskeeper/pkg/apiserver/authorizer"
 	"groundskeeper.io/groundskeeper/pkg/registry"
 )
 
@@ -71,22 +69,4 @@ func (s *Server) allowsAny(ctx context.Context, request authorizer.Attributes) (
 		return false, errors.New("the server has no authorizer")
 	}
 	return restricted.AllowsAny(ctx, request)
-}
-
-// RejectOpen returns an error if RBAC lets every authenticated user manage the members of every Project, as it does where
-// membership restricts that. A server that restricts nothing must not serve then.
-func RejectOpen(ctx context.Context, rbac authorizer.Authorizer) error {
-	decision, _, err := rbac.Authorize(ctx, authorizer.AttributesRecord{
-		User: &user.DefaultInfo{Name: "groundskeeper.io:any-user", Groups: []string{user.AllAuthenticated}},
-		Verb: gardenerv1beta1.VerbManageMembers, APIGroup: gardenerv1beta1.GroupName, APIVersion: gardenerv1beta1.SchemeGroupVersion.Version,
-		Resource: resource, Name: names.AnyName, ResourceRequest: true,
-	})
-	switch {
-	case decision == authorizer.DecisionAllow:
-		return errors.New("RBAC lets every authenticated user change every Project, and --project-authorization=roles restricts nothing: " +
-			"delete the ClusterRoleBinding groundskeeper-project-membership, or set --project-authorization=membership")
-	case err != nil:
-		return fmt.Errorf("cannot determine whether every authenticated user may change every Project: %w", err)
-	}
-	return nil
 }
