@@ -31,7 +31,8 @@ func run() error {
 	workers := flag.Int("workers", 16, "number of concurrent clients")
 	services := flag.Int("services", servicesOfTheGoals, "how many Services to translate, with as many Pods, or to discover")
 	drained := flag.Int("drained-services", servicesOfMaintenance, "how many Services without an alternative to drain")
-	only := flag.String("only", "", "the one benchmark to run: projects, localvolume, translations, translations-engine, discoverer, maintenance, maintenance-services, klusters or sidebyside; empty: all")
+	bound := flag.Int("bound-projects", 0, "membership: measure RBAC also with the ClusterRoleBindings of that many Projects")
+	only := flag.String("only", "", "the one benchmark to run: projects, membership, localvolume, translations, translations-engine, discoverer, maintenance, maintenance-services, klusters or sidebyside; empty: all")
 	compared := sidebyside.Defaults()
 	comparisonFlags(flag.CommandLine, &compared)
 	lenient := flag.Bool("lenient", false, "do not fail when a figure misses its goal")
@@ -48,6 +49,7 @@ func run() error {
 		run  func() error
 	}{
 		{"projects", func() error { return benchmarkProjects(ctx, reporter, *projects, *workers) }},
+		{benchmarkMembershipName, func() error { return benchmarkMembership(ctx, reporter, *projects, *bound, *workers) }},
 		{"localvolume", func() error { return benchmarkLocalVolumes(ctx, reporter) }},
 		{benchmarkTranslationsName, func() error { return benchmarkTranslations(ctx, reporter, *services) }},
 		{benchmarkDiscovererName, func() error { return benchmarkDiscoverer(ctx, reporter, *services) }},
