@@ -113,6 +113,9 @@ func (o *Options) newServer(ctx context.Context, written func(revision int64)) (
 	if err != nil {
 		return nil, err
 	}
+	if a.membership != nil {
+		server.Handler.NonGoRestfulMux.Handle(membership.ReviewPath, a.membership)
+	}
 	// Not ready before every kind can be read: the library does not do this.
 	if err := server.AddPostStartHook("storage-readiness", server.StorageReadinessHook.Hook); err != nil {
 		return nil, err
