@@ -103,7 +103,11 @@ func (p *Plane) kubeAPIServerCommand() (command, error) {
 		}
 		args, inputs = append(args, flags...), append(inputs, pair...)
 	} else {
-		args = append(args, "--authorization-mode=RBAC", "--endpoint-reconciler-type=none")
+		flags, files, err := p.authorizationFlags()
+		if err != nil {
+			return command{}, err
+		}
+		args, inputs = append(append(args, flags...), "--endpoint-reconciler-type=none"), append(inputs, files...)
 	}
 	inputs = append(inputs, c.certificate("ca"), c.certificate("front-proxy-ca"), c.certificate("etcd-ca"), c.serviceAccountKey)
 	return command{

@@ -40,6 +40,9 @@ type Options struct {
 	SelfManagedCertificates bool
 	// Webhooks registers the webhooks of artifacts/webhooks. They lead to the first controller manager.
 	Webhooks bool
+	// ProjectWebhook makes the first Groundskeeper API server an authorization webhook of kube-apiserver. artifacts/membership/webhook
+	// has the permission for it.
+	ProjectWebhook bool
 	// MidoNet starts a fake of MidoNet's API and leads the controller managers to it (Plane.MidoNetURL).
 	MidoNet bool
 
@@ -99,6 +102,9 @@ func (o Options) complete() (Options, error) {
 	}
 	if o.Webhooks && o.Managers == 0 {
 		return o, errors.New("webhooks need a controller manager (Options.Managers)")
+	}
+	if o.ProjectWebhook && (o.Node || o.APIServers == 0 || o.SelfManagedCertificates) {
+		return o, errors.New("an authorization webhook needs an API server with a certificate of the plane's CA, and no node (Options.ProjectWebhook)")
 	}
 	if o.Node && o.Address != "" {
 		return o, errors.New("a plane with a node has the address of its link (Options.Address)")

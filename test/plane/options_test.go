@@ -31,6 +31,8 @@ func TestOptions(t *testing.T) {
 	}{
 		"no directory":              {Options{BinDir: all}, "Options.Dir"},
 		"webhooks without manager":  {Options{Dir: "d", BinDir: all, APIServers: 1, Webhooks: true}, "Options.Managers"},
+		"webhook with a node":       {Options{Dir: "d", BinDir: all, APIServers: 1, Node: true, ProjectWebhook: true}, "Options.ProjectWebhook"},
+		"webhook without server":    {Options{Dir: "d", BinDir: all, ProjectWebhook: true}, "Options.ProjectWebhook"},
 		"servers without one store": {Options{Dir: "d", BinDir: all, APIServers: 2}, "Options.SharedEtcd"},
 		"a manager without server":  {Options{Dir: "d", BinDir: all, Managers: 1}, "Options.APIServers"},
 		"no binaries":               {Options{Dir: "d", BinDir: t.TempDir()}, "no etcd, kube-apiserver, kube-controller-manager:"},
