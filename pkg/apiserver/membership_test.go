@@ -281,6 +281,34 @@ func TestStoredMembersDecide(t *testing.T) {
 	}
 }
 
+// The custom verbs that admission requires for a change are decided with the stored Project, whatever the watch cache has.
+func TestStoredMembersDecideInAdmission(t *testing.T) {
+	m := newMembers(t)
+	before := m.create(t, "dev", newMember("anna", "admin", "uam"))
+	if err := m.change(t, "root", "dev", func(p *gardenerv1beta1.Project) { p.Spec.Members[0].SetRoles([]string{"admin"}) }); err != nil {
+		t.Fatal(err)
+	}
+	behind := membership.NewAuthorizer(openRBAC{}, func(context.Context, string) (*gardenerv1beta1.Project, error) { return before, nil })
+	for name, want := range map[string]authorizer.Decision{"dev": authorizer.DecisionNoOpinion, "other": authorizer.DecisionAllow} {
+		var last authorizer.Decision // an update that begins with the object in the watch cache is validated again with the stored one
+		review := func(ctx context.Context, _, _ runtime.Object) (err error) {
+			last, _, err = behind.Authorize(ctx, authorizer.AttributesRecord{
+				User: &user.DefaultInfo{Name: "anna"}, Verb: gardenerv1beta1.VerbManageMembers, APIGroup: "core.gardener.cloud", APIVersion: "v1beta1",
+				Resource: "projects", Name: name, ResourceRequest: true,
+			})
+			return err
+		}
+		next := rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
+			project := old.DeepCopyObject().(*gardenerv1beta1.Project)
+			project.Spec.Description = new("for " + name)
+			return project, nil
+		})
+		if _, _, err := m.Update(request(t, "anna", "update", "dev"), "dev", next, nil, review, false, &metav1.UpdateOptions{}); err != nil || last != want {
+			t.Errorf("anna may manage the members of %s: %v, %v; want %v", name, last, err, want)
+		}
+	}
+}
+
 // When RBAC is unavailable, a list fails: from one with fewer items a client would conclude that the others have been deleted.
 func TestUnknownIsNoShorterList(t *testing.T) {
 	m := newMembers(t)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
@@ -36,7 +37,7 @@ func (a *Authorizer) Authorize(ctx context.Context, request authorizer.Attribute
 		return decision, reason, err
 	}
 	if request.GetName() != "" {
-		project, err := a.lookup(ctx, request.GetName())
+		project, err := a.find(ctx, request.GetName())
 		if err != nil && !apierrors.IsNotFound(err) {
 			return authorizer.DecisionNoOpinion, "", fmt.Errorf("look up the members of a project: %w", err)
 		}
@@ -45,6 +46,23 @@ func (a *Authorizer) Authorize(ctx context.Context, request authorizer.Attribute
 		}
 	}
 	return a.Authorizer.Authorize(ctx, anyProject{request})
+}
+
+// find returns the Project to decide with: the stored one while a change of it is validated, otherwise that of the watch cache.
+func (a *Authorizer) find(ctx context.Context, name string) (*gardenerv1beta1.Project, error) {
+	if stored, ok := ctx.Value(storedKey{}).(*gardenerv1beta1.Project); ok && stored.Name == name {
+		return stored, nil
+	}
+	return a.lookup(ctx, name)
+}
+
+// storedKey is the key of the stored Project in a context.
+type storedKey struct{}
+
+// withStored returns the context in which a change of a stored Project is validated. Admission requires custom verbs for some changes, and
+// the watch cache of this server may be outdated.
+func withStored(ctx context.Context, stored runtime.Object) context.Context {
+	return context.WithValue(ctx, storedKey{}, stored)
 }
 
 // ConditionsAwareAuthorize implements authorizer.Authorizer. The membership has no conditions.

@@ -21,7 +21,8 @@
 // The restriction never adds permissions: what RBAC does not allow is not allowed. It is applied twice. The authorizer decides about
 // a request with the Project in the watch cache, before anything of the request is processed, so that a Project that exists and one
 // that does not have the same error. The storage decides again with the very object that is returned, changed or
-// deleted, so that a server whose watch cache is behind allows nothing that the stored Project does not allow. Lists and
+// deleted, so that a server whose watch cache is behind allows nothing that the stored Project does not allow; custom
+// verbs that admission requires for a change are decided with it, too. Lists and
 // watches are filtered by the storage: a change of the members is an ADDED or a DELETED in the order of all changes.
 //
 // If RBAC is unavailable, a list fails, because a client would treat the Projects that are missing in a partial list as deleted.

@@ -105,7 +105,13 @@ func (s *Storage) Get(ctx context.Context, name string, options *metav1.GetOptio
 // Update changes a Project for those who may change what is stored.
 func (s *Storage) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc,
 	updateValidation rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	return s.REST.Update(ctx, name, restrictedUpdate{info, s, name}, createValidation, updateValidation, forceAllowCreate, options)
+	validate := updateValidation
+	if updateValidation != nil {
+		validate = func(ctx context.Context, object, stored runtime.Object) error {
+			return updateValidation(withStored(ctx, stored), object, stored)
+		}
+	}
+	return s.REST.Update(ctx, name, restrictedUpdate{info, s, name}, createValidation, validate, forceAllowCreate, options)
 }
 
 // restrictedUpdate rejects an update before it is made of the stored object.
