@@ -35,3 +35,17 @@ func TestValidateDiscoveryDeletionConfirmation(t *testing.T) {
 		}
 	}
 }
+
+func TestValidateProjectAuthorization(t *testing.T) {
+	if got := NewOptions().ProjectAuthorization; got != "roles" {
+		t.Errorf("default = %q, want roles", got)
+	}
+	for value, valid := range map[string]bool{"roles": true, "membership": true, "": false, "Membership": false} {
+		o := NewOptions()
+		o.ProjectAuthorization = value
+		err := o.Validate()
+		if got := err == nil || !strings.Contains(err.Error(), "--project-authorization"); got != valid {
+			t.Errorf("%q: valid = %t, want %t: %v", value, got, valid, err)
+		}
+	}
+}

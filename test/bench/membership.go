@@ -43,10 +43,10 @@ type modeRun struct {
 	mode           string
 	count, workers int
 	// bound is for how many Projects RBAC decides with the bindings of the mode roles, if it is more than ten times count.
-	bound int
-	reporter       *report.Reporter
-	plane          *plane.Plane
-	kube           kubernetes.Interface
+	bound    int
+	reporter *report.Reporter
+	plane    *plane.Plane
+	kube     kubernetes.Interface
 }
 
 // benchmarkMembership creates Projects in each mode of their authorization, in one run, and measures what they cost the

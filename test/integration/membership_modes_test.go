@@ -140,7 +140,9 @@ func isUnconfirmed(err error) bool {
 func annotated(annotation string) func(*gardenerv1beta1.Project) request {
 	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"m-test"}}}`, annotation))
 	return func(p *gardenerv1beta1.Project) request {
-		return func(ctx context.Context, c client.WithWatch) error { return c.Patch(ctx, copyOf(p), patch, client.DryRunAll) }
+		return func(ctx context.Context, c client.WithWatch) error {
+			return c.Patch(ctx, copyOf(p), patch, client.DryRunAll)
+		}
 	}
 }
 

@@ -88,7 +88,9 @@ func (p *membershipPlane) testProjectsOfOthers(t *testing.T) {
 		configs[fmt.Sprint("server ", i)] = p.DirectConfig(i)
 	}
 	nina := identity{name: "nina"}
-	anonymous := func(err error) string { return strings.NewReplacer(project.Name, "PROJECT", missing.Name, "PROJECT").Replace(err.Error()) }
+	anonymous := func(err error) string {
+		return strings.NewReplacer(project.Name, "PROJECT", missing.Name, "PROJECT").Replace(err.Error())
+	}
 	for where, config := range configs {
 		c := impersonating(t, config, nina)
 		for what, do := range projectRequests() {

@@ -123,7 +123,7 @@ func TestDenialsAreTheSame(t *testing.T) {
 	}
 }
 
-// A server that has no storage yet decides nothing.
+// TestStartingServer checks that a server without storage makes no decision.
 func TestStartingServer(t *testing.T) {
 	s := NewServer(true)
 	if _, err := s.allowsAny(t.Context(), on(as("root"), "list", "")); err == nil {

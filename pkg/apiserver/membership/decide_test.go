@@ -103,7 +103,8 @@ func states(project *gardenerv1beta1.Project) []*gardenerv1beta1.Project {
 	return all
 }
 
-// A list has exactly what get allows: the field of the watch cache and the decision agree.
+// TestReadersAreThoseWhoMayGet checks that a list has exactly the Projects that get allows: the field of the watch cache and the
+// decision agree.
 func TestReadersAreThoseWhoMayGet(t *testing.T) {
 	projects := []*gardenerv1beta1.Project{
 		{ObjectMeta: metav1.ObjectMeta{Name: "without"}},
