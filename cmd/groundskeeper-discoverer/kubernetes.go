@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/kubernetes"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/replica"
 	"groundskeeper.io/groundskeeper/pkg/remote"
@@ -51,8 +52,12 @@ func (d *discoverer) kubernetes() (backend, error) {
 	if err != nil {
 		return nil, err
 	}
+	var exports *kubernetes.Exports
+	if d.services == string(gimbalv1.ServicesExported) {
+		exports = &kubernetes.Exports{Client: querying.ServiceExports, Watching: watching.ServiceExports}
+	}
 	upstream, err := kubernetes.New(kubernetes.Options{
-		Backend: d.backend, Client: querying, Watching: watching, Namespaces: d.allow, Annotations: d.annotations,
+		Exports: exports, Backend: d.backend, Client: querying, Watching: watching, Namespaces: d.allow, Annotations: d.annotations,
 		ExternalNames: d.externalNames, Recognize: d.recognize, Contact: d.contact.Note, Meters: d.meters, Clock: clock.RealClock{},
 	})
 	return &cluster{upstream, d}, err

@@ -48,7 +48,7 @@ func TestDefaults(t *testing.T) {
 	if code != 0 {
 		t.Fatal(problems)
 	}
-	if o.resync != 30*time.Minute || o.probe != 30*time.Second || o.timeout != 5*time.Second || o.address() != ":8080" || o.missing != "Wait" ||
+	if o.resync != 30*time.Minute || o.probe != 30*time.Second || o.timeout != 5*time.Second || o.address() != ":8080" || o.missing != "Wait" || o.services != "All" ||
 		o.externalNames || o.debug || len(o.allow)+len(o.deny)+len(o.annotations) > 0 || o.confined() != "" || o.qps != 500 || o.burst != 1000 {
 		t.Errorf("%+v", o)
 	}
@@ -70,6 +70,7 @@ func TestFlags(t *testing.T) {
 			return slices.Equal(o.policy().Allow, []string{"a", "b"}) && o.policy().Admits("a") && !o.policy().Admits("c")
 		},
 		needed + "--namespaces-missing=Create":                       func(o *options) bool { return o.policy().Missing == gimbalv1.MissingNamespaceCreate },
+		needed + "--service-policy=Exported":                         func(o *options) bool { return o.services == "Exported" },
 		needed + "--external-names --debug --copy-annotations=a/b,c": func(o *options) bool { return o.externalNames && o.debug && len(o.annotations) == 2 },
 		needed + "--labels-include=a,b.example/ --labels-exclude=c --labels-add=d=e,f=": func(o *options) bool {
 			return len(o.labels.Include) == 2 && slices.Equal(o.labels.Exclude, []string{"c"}) && o.labels.Add["d"] == "e" && len(o.labels.Add) == 2
@@ -112,6 +113,7 @@ func TestBadFlags(t *testing.T) {
 		needed + "--namespaces-allow=A":                      "--namespaces-allow: ",
 		needed + "--namespaces-deny=a_b":                     "--namespaces-deny: ",
 		needed + "--namespaces-missing=create":               "--namespaces-missing: ",
+		needed + "--service-policy=exported":                 "--service-policy: ",
 		needed + "--copy-annotations=a/b/c":                  "--copy-annotations: ",
 		needed + "--labels-exclude=a*":                       "--labels-exclude: ",
 		needed + "--labels-include=/":                        "--labels-include: ",

@@ -36,6 +36,7 @@ type options struct {
 	burst                                int
 	allow, deny                          []string
 	missing                              string
+	services                             string
 	externalNames                        bool
 	annotations                          []string
 	labels                               desired.Labels
@@ -60,7 +61,7 @@ func newOptions(mode gimbalv1.BackendType, getenv func(string) string) *options 
 		backendNamespace: "gimbal-discovery",
 		resync:           30 * time.Minute, probe: 30 * time.Second, timeout: 5 * time.Second,
 		threads: 8, listenAddress: "8080", qps: 500, burst: 1000,
-		missing:      string(gimbalv1.MissingNamespaceWait),
+		missing: string(gimbalv1.MissingNamespaceWait), services: string(gimbalv1.ServicesAll),
 		openstackQPS: 100, openstackBurst: 200,
 		// The names of pods differ, those of processes on one machine do not.
 		identity: getenv("HOSTNAME") + "_" + strconv.FormatInt(time.Now().UnixNano(), 36),
@@ -130,6 +131,7 @@ func (o *options) addKubernetesFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.discoverKubeconfig, "discover-kubecfg-file", o.discoverKubeconfig, "kubeconfig `file` of the backend: with a token or a client certificate in it, without commands and other files")
 	flags.DurationVar(&o.probe, "reconciliation-period", o.probe, "how often to check that the backend responds and accepts the credentials")
 	flags.BoolVar(&o.externalNames, "external-names", o.externalNames, "copy Services of type ExternalName, too")
+	flags.StringVar(&o.services, "service-policy", o.services, "which Services are discovered: All, or Exported, those with a ServiceExport (multicluster.x-k8s.io) of their name")
 	flags.StringSliceVar(&o.annotations, "copy-annotations", o.annotations, "`keys` of the annotations that are copied, separated by commas (default: none)")
 }
 

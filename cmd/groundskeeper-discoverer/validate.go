@@ -79,6 +79,9 @@ func (o *options) validate() error {
 	if !slices.Contains([]string{"Wait", "Create", "Ignore"}, o.missing) {
 		add("namespaces-missing", "%q is not Wait, Create or Ignore", o.missing)
 	}
+	if !slices.Contains([]string{"All", "Exported"}, o.services) {
+		add("service-policy", "%q is neither All nor Exported", o.services)
+	}
 	for _, key := range o.annotations {
 		if len(validation.IsQualifiedName(key)) > 0 {
 			add("copy-annotations", "%q is not the key of an annotation", key)

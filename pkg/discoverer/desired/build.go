@@ -53,6 +53,9 @@ func buildSlices(backend, service string, source *Source, slice *Slice) []*disco
 	labels := labelsOf(backend, source, nil)
 	labels[discoveryv1.LabelServiceName] = service
 	labels[discoveryv1.LabelManagedBy] = Manager
+	if source.Exported {
+		labels[LabelImport], labels[LabelSourceCluster] = service, backend
+	}
 	endpoints := Endpoints(slice.Endpoints)
 	var built []*discoveryv1.EndpointSlice
 	for part := 0; part == 0 || len(endpoints) > 0; part++ {

@@ -23,6 +23,8 @@ type Source struct {
 	// ExternalName is the DNS name that the service stands for. Such a service has no slices.
 	ExternalName string
 	Slices       []Slice
+	// Exported is set when the service was exported: its slices have the labels by which those of a ServiceImport are found.
+	Exported bool
 }
 
 // Slice is a part of the endpoints of a service.

@@ -63,6 +63,9 @@ func (u *Upstream) query(ctx context.Context) error {
 	if _, err := u.Client.EndpointSlices(namespace).List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
 		return err
 	}
+	if err := u.queryExports(ctx, namespace); err != nil {
+		return err
+	}
 	return u.verify(ctx)
 }
 
@@ -105,9 +108,14 @@ func Classify(err error) *report.Problem {
 	var network net.Error
 	var status apierrors.APIStatus
 	var rejection *identity.Rejection
+	var exports *exportsError
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &exports) && apierrors.IsNotFound(err):
+		return connection("does not serve serviceexports.multicluster.x-k8s.io: install this CustomResourceDefinition there, or set cluster.servicePolicy to All")
+	case errors.As(err, &exports) && apierrors.IsForbidden(err):
+		return &report.Problem{Type: gimbalv1.ErrorAuthentication, Message: "the credentials may not list serviceexports: give their user permission to list and watch them in the backend, or set cluster.servicePolicy to All"}
 	case errors.As(err, &rejection):
 		return &rejection.Problem
 	case apierrors.IsUnauthorized(err), errors.As(err, &alert):

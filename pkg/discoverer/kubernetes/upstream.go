@@ -34,6 +34,8 @@ type Options struct {
 	Client, Watching client.Interface
 	// Namespaces are those that are requested, all when there are none.
 	Namespaces []string
+	// Exports restricts what is copied to the Services with a ServiceExport. nil: all are.
+	Exports *Exports
 	// Annotations are the keys of the annotations that are copied.
 	Annotations []string
 	// ExternalNames reports that Services of type ExternalName are copied.
@@ -43,7 +45,7 @@ type Options struct {
 	// Contact is called after each probe with whether the backend has responded. It may be nil.
 	Contact func(reached bool)
 	Meters  *telemetry.Meters
-	Clock   clock.PassiveClock
+	Clock   clock.Clock
 }
 
 // Listener is notified of changes. A Replica is one.
@@ -57,7 +59,10 @@ type Upstream struct {
 	Options
 	services *remote.Informers[*corev1.Service]
 	slices   *remote.Informers[*discoveryv1.EndpointSlice]
-	synced   []func() bool
+	// exports are the ServiceExports, nil when all Services are copied.
+	exports   *remote.Informers[*metav1.PartialObjectMetadata]
+	withdrawn *withdrawn
+	synced    []func() bool
 }
 
 // New returns an Upstream whose caches are empty. An error is a programming error.
@@ -78,6 +83,9 @@ func New(options Options) (*Upstream, error) {
 	u.slices, err = remote.NewInformers(u.Namespaces, ofServices, &discoveryv1.EndpointSlice{}, trimSlice, func(slice *discoveryv1.EndpointSlice) string {
 		return serviceOf(slice).String()
 	})
+	if err == nil && u.Exports != nil {
+		err = u.newExports()
+	}
 	return u, err
 }
 
@@ -122,6 +130,11 @@ func (u *Upstream) Listen(to Listener) error {
 		},
 	})
 	u.synced = []func() bool{services, slices}
+	if err == nil && u.exports != nil {
+		var exports func() bool
+		exports, err = u.listenExports(to)
+		u.synced = append(u.synced, exports)
+	}
 	return err
 }
 
@@ -130,6 +143,10 @@ func (u *Upstream) Watch(ctx context.Context) {
 	var group sync.WaitGroup
 	group.Go(func() { u.services.Run(ctx) })
 	group.Go(func() { u.slices.Run(ctx) })
+	if u.exports != nil {
+		group.Go(func() { u.exports.Run(ctx) })
+		group.Go(func() { u.confirmWithdrawn(ctx) })
+	}
 	group.Wait()
 }
 
@@ -151,7 +168,7 @@ func (u *Upstream) Keys() []types.NamespacedName {
 // Source returns a Service with its endpoints.
 func (u *Upstream) Source(key types.NamespacedName) (source *desired.Source, excluded bool) {
 	service, ok := u.services.Get(key.Namespace, key.Name)
-	if !ok {
+	if !ok || !u.isExported(key) {
 		return nil, false
 	}
 	if u.skips(service) {
@@ -159,6 +176,7 @@ func (u *Upstream) Source(key types.NamespacedName) (source *desired.Source, exc
 	}
 	source = &desired.Source{
 		Namespace: key.Namespace, Name: key.Name, Labels: service.Labels, Annotations: service.Annotations, Ports: service.Spec.Ports,
+		Exported: u.exports != nil,
 	}
 	if service.Spec.Type == corev1.ServiceTypeExternalName {
 		source.ExternalName = service.Spec.ExternalName
@@ -191,13 +209,17 @@ func (u *Upstream) Copies(ctx context.Context) (sets.Set[desired.Ref], error) {
 }
 
 func (u *Upstream) copies(ctx context.Context, namespace string, into sets.Set[desired.Ref]) error {
+	exports, err := u.listExports(ctx, namespace)
+	if err != nil {
+		return err
+	}
 	for options := (metav1.ListOptions{Limit: pageSize}); ; {
 		list, err := u.Client.Services(namespace).List(ctx, options)
 		if err != nil {
 			return fmt.Errorf("list the services of the backend: %w", err)
 		}
 		for i := range list.Items {
-			if !u.skips(&list.Items[i]) {
+			if !u.skips(&list.Items[i]) && (exports == nil || exports.Has(keyOf(&list.Items[i]))) {
 				into.Insert(desired.Ref{Kind: desired.KindService, NamespacedName: u.copyOf(keyOf(&list.Items[i]))})
 			}
 		}
@@ -211,7 +233,9 @@ func (u *Upstream) copies(ctx context.Context, namespace string, into sets.Set[d
 			return fmt.Errorf("list the endpoint slices of the backend: %w", err)
 		}
 		for i := range list.Items {
-			into.Insert(u.sliceRef(serviceOf(&list.Items[i]), list.Items[i].Name))
+			if key := serviceOf(&list.Items[i]); exports == nil || exports.Has(key) {
+				into.Insert(u.sliceRef(key, list.Items[i].Name))
+			}
 		}
 		if options.Continue = list.Continue; options.Continue == "" {
 			return nil

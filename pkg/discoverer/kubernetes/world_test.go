@@ -51,6 +51,7 @@ type setup struct {
 	labels        desired.Labels
 	selector      labels.Selector
 	recognize     func(context.Context, []gimbalv1.ClusterIdentity) error
+	exports       *Exports
 }
 
 func newWorld(t *testing.T, there, here []runtime.Object) *world {
@@ -82,7 +83,7 @@ func (w *world) read(s setup, waiting func() int) {
 	w.meters = telemetry.New("us", "kubernetes", "v0", waiting)
 	var err error
 	w.upstream, err = New(Options{
-		Backend: "us", Client: clienttest.Client{Clientset: w.there}, Watching: clienttest.Client{Clientset: w.there}, Namespaces: s.policy.Allow, ExternalNames: s.externalNames, Recognize: s.recognize, Meters: w.meters, Clock: w.clock,
+		Backend: "us", Client: clienttest.Client{Clientset: w.there}, Watching: clienttest.Client{Clientset: w.there}, Namespaces: s.policy.Allow, ExternalNames: s.externalNames, Recognize: s.recognize, Exports: s.exports, Meters: w.meters, Clock: w.clock,
 	})
 	if err != nil {
 		w.Fatal(err)

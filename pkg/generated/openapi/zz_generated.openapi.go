@@ -843,6 +843,14 @@ func schema_pkg_apis_gimbal_v1_Cluster(ref common.ReferenceCallback) common.Open
 							Ref:         ref(v1.MaintenancePolicy{}.OpenAPIModelName()),
 						},
 					},
+					"servicePolicy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ServicePolicy specifies which services are discovered: All (the default), or Exported, which are the Services of a Kubernetes cluster that have a ServiceExport (multicluster.x-k8s.io) with their name. The other fields restrict both. It is not case-sensitive.\n\nPossible enum values:\n - `\"All\"` copies all services.\n - `\"Exported\"` copies the Services that have a ServiceExport of the Multi-Cluster Services API.",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"All", "Exported"},
+						},
+					},
 				},
 				Required: []string{"type"},
 			},

@@ -58,7 +58,11 @@ type Interface interface {
 }
 
 // Client is a client of one cluster. All requests share its limits.
-type Client struct{ core, discovery, coordination, gimbal rest.Interface }
+type Client struct {
+	core, discovery, coordination, gimbal rest.Interface
+	// exports are the clients of the versions of ServiceExports.
+	exports []rest.Interface
+}
 
 // New returns a client that connects according to a config.
 func New(config *rest.Config) (*Client, error) {
@@ -78,6 +82,13 @@ func New(config *rest.Config) (*Client, error) {
 		if *client, err = newGroup(shared, httpClient, group); err != nil {
 			return nil, fmt.Errorf("API server %s: %w", config.Host, err)
 		}
+	}
+	for _, version := range exportsVersions {
+		client, err := newGroup(asJSON(shared), httpClient, schema.GroupVersion{Group: ExportsGroup, Version: version})
+		if err != nil {
+			return nil, fmt.Errorf("API server %s: %w", config.Host, err)
+		}
+		c.exports = append(c.exports, client)
 	}
 	return c, nil
 }
@@ -135,5 +146,6 @@ func newScheme() *runtime.Scheme {
 	metav1.AddToGroupVersion(scheme, discoveryv1.SchemeGroupVersion)
 	metav1.AddToGroupVersion(scheme, coordinationv1.SchemeGroupVersion)
 	metav1.AddToGroupVersion(scheme, gimbalv1.SchemeGroupVersion)
+	addExports(scheme)
 	return scheme
 }

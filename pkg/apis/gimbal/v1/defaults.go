@@ -51,6 +51,10 @@ func Normalize(backend *DiscoveryBackend) {
 	if cluster.DrainPolicy == "" {
 		cluster.DrainPolicy = DrainStrict
 	}
+	cluster.ServicePolicy = canonical(cluster.ServicePolicy, ServicesAll, ServicesExported)
+	if cluster.ServicePolicy == "" {
+		cluster.ServicePolicy = ServicesAll
+	}
 	if cluster.DrainGracePeriod == nil {
 		cluster.DrainGracePeriod = &metav1.Duration{}
 	}

@@ -101,6 +101,13 @@ func (m *Cluster) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	i -= len(m.ServicePolicy)
+	copy(dAtA[i:], m.ServicePolicy)
+	i = encodeVarintGenerated(dAtA, i, uint64(len(m.ServicePolicy)))
+	i--
+	dAtA[i] = 0x1
+	i--
+	dAtA[i] = 0x8a
 	{
 		size, err := m.Maintenance.MarshalToSizedBuffer(dAtA[:i])
 		if err != nil {
@@ -968,6 +975,8 @@ func (m *Cluster) Size() (n int) {
 	}
 	l = m.Maintenance.Size()
 	n += 2 + l + sovGenerated(uint64(l))
+	l = len(m.ServicePolicy)
+	n += 2 + l + sovGenerated(uint64(l))
 	return n
 }
 
@@ -1262,6 +1271,7 @@ func (this *Cluster) String() string {
 		`Addresses:` + strings.Replace(strings.Replace(this.Addresses.String(), "AddressPolicy", "AddressPolicy", 1), `&`, ``, 1) + `,`,
 		`DrainDuration:` + strings.Replace(fmt.Sprintf("%v", this.DrainDuration), "Duration", "v1.Duration", 1) + `,`,
 		`Maintenance:` + strings.Replace(strings.Replace(this.Maintenance.String(), "MaintenancePolicy", "MaintenancePolicy", 1), `&`, ``, 1) + `,`,
+		`ServicePolicy:` + fmt.Sprintf("%v", this.ServicePolicy) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -2059,6 +2069,38 @@ func (m *Cluster) Unmarshal(dAtA []byte) error {
 			if err := m.Maintenance.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
+			iNdEx = postIndex
+		case 17:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field ServicePolicy", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.ServicePolicy = ServicePolicy(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex

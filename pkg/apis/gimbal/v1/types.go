@@ -80,6 +80,18 @@ const (
 	DrainKeepSole DrainPolicy = "KeepSole"
 )
 
+// ServicePolicy specifies which services of a backend are discovered.
+// +enum
+// +k8s:enum
+type ServicePolicy string
+
+const (
+	// ServicesAll copies all services.
+	ServicesAll ServicePolicy = "All"
+	// ServicesExported copies the Services that have a ServiceExport of the Multi-Cluster Services API.
+	ServicesExported ServicePolicy = "Exported"
+)
+
 // MissingNamespacePolicy specifies how services whose namespace does not exist in this cluster are handled.
 // +enum
 // +k8s:enum
@@ -165,6 +177,12 @@ type Cluster struct {
 	// Maintenance specifies when maintenance begins without a change of clusterStatus.
 	// +optional
 	Maintenance MaintenancePolicy `json:"maintenance,omitempty" protobuf:"bytes,16,opt,name=maintenance"`
+	// ServicePolicy specifies which services are discovered: All (the default), or Exported, which are the Services of a Kubernetes
+	// cluster that have a ServiceExport (multicluster.x-k8s.io) with their name. The other fields restrict both. It is not
+	// case-sensitive.
+	// +optional
+	// +k8s:optional
+	ServicePolicy ServicePolicy `json:"servicePolicy,omitempty" protobuf:"bytes,17,opt,name=servicePolicy,casttype=ServicePolicy"`
 }
 
 // MaintenancePolicy specifies when maintenance begins and ends without a change of clusterStatus.

@@ -396,6 +396,37 @@ func Validate_Cluster(
 
 	// field Cluster.DrainDuration has no validation
 	// field Cluster.Maintenance has no validation
+
+	{ // field Cluster.ServicePolicy
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *ServicePolicy,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_ServicePolicy(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *Cluster) *ServicePolicy {
+				return &oldObj.ServicePolicy
+			})
+		errs = append(errs, fn(fldPath.Child("servicePolicy"), &obj.ServicePolicy, oldVal, oldObj != nil)...)
+	}
+
 	return errs
 }
 
@@ -1507,6 +1538,21 @@ func Validate_RouteStatus(
 				return oldObj.Recorded
 			})
 		errs = append(errs, fn(fldPath.Child("recorded"), obj.Recorded, oldVal, oldObj != nil)...)
+	}
+
+	return errs
+}
+
+var symbolsForServicePolicy = sets.New(ServicesAll, ServicesExported)
+
+// Validate_ServicePolicy validates an instance of ServicePolicy according
+// to declarative validation rules in the API schema.
+func Validate_ServicePolicy(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *ServicePolicy) (errs field.ErrorList) {
+
+	if e := validate.Enum(ctx, op, fldPath, obj, oldObj, symbolsForServicePolicy, nil); len(e) != 0 {
+		errs = append(errs, e...)
 	}
 
 	return errs

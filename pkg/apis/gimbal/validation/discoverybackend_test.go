@@ -78,6 +78,10 @@ func clusters() []change {
 			[]string{"cluster.clusterStatus: Unsupported value", `"Enabled"`, `"Maintenance"`}},
 		{"unknown drain policy", cluster(func(c *gimbalv1.Cluster) { c.DrainPolicy = "Lax" }),
 			[]string{"cluster.drainPolicy: Unsupported value", `"KeepSole"`, `"Strict"`}},
+		{"unknown service policy", cluster(func(c *gimbalv1.Cluster) { c.ServicePolicy = "None" }),
+			[]string{"cluster.servicePolicy: Unsupported value", `"All"`, `"Exported"`}},
+		{"a cloud exports nothing", cluster(func(c *gimbalv1.Cluster) { c.Type, c.ServicePolicy = "openstack", "Exported" }),
+			[]string{"cluster.servicePolicy: Invalid value", "set All"}},
 		{"unknown missing policy", cluster(func(c *gimbalv1.Cluster) { c.Namespaces.Missing = "Fail" }),
 			[]string{"cluster.namespaces.missing: Unsupported value", `"Create"`, `"Ignore"`, `"Wait"`}},
 
@@ -140,6 +144,9 @@ func TestValidateDiscoveryBackend(t *testing.T) {
 	for _, tc := range append(clusters(), []change{
 		{"unknown type", func(b *gimbalv1.DiscoveryBackend) { b.Cluster.Type = "vmware" },
 			[]string{"cluster.type: Unsupported value", `"kubernetes"`, `"openstack"`}},
+		{"exported Services", func(b *gimbalv1.DiscoveryBackend) {
+			b.Cluster.Type, b.Cluster.ServicePolicy = gimbalv1.BackendKubernetes, "exported"
+		}, nil},
 		{"name of one letter", name("u"), nil},
 		{"name with dashes and digits", name("us-east--1"), nil},
 		{"longest name", name(strings.Repeat("a", 40)), nil},

@@ -125,6 +125,9 @@ func arguments(backend *gimbalv1.DiscoveryBackend, usable credentials, adminName
 	if cluster.ExternalNames && cluster.Type == gimbalv1.BackendKubernetes { // nothing of OpenStack is one
 		args = append(args, "--external-names")
 	}
+	if cluster.ServicePolicy == gimbalv1.ServicesExported {
+		args = append(args, "--service-policy="+string(cluster.ServicePolicy))
+	}
 	args = append(args, copiedArguments(cluster)...)
 	if cluster.Debug {
 		args = append(args, "--debug")

@@ -42,6 +42,9 @@ func TestArguments(t *testing.T) {
 		}, kubernetes, []string{"kubernetes", "--backend-name=east", "--backend-namespace=gimbal-discovery", "--copy-annotations=x.example/y,z",
 			"--discover-kubecfg-file=/etc/groundskeeper/credentials/config", "--labels-add=c=,z=1", "--labels-exclude=a,b.example/",
 			"--labels-include=app.kubernetes.io/instance", "--namespaces-missing=Wait", "--resync-interval=1800s", "--selector=publish=true,tier in (api,web)"}, nil},
+		"exported": {adminNamespace, func(c *gimbalv1.Cluster) { c.ServicePolicy = gimbalv1.ServicesExported }, kubernetes, []string{"kubernetes", "--backend-name=east",
+			"--backend-namespace=gimbal-discovery", "--discover-kubecfg-file=/etc/groundskeeper/credentials/config", "--namespaces-missing=Wait",
+			"--resync-interval=1800s", "--service-policy=Exported"}, nil},
 		"an empty selector": {adminNamespace, func(c *gimbalv1.Cluster) { c.Selector = &metav1.LabelSelector{} }, kubernetes, []string{"kubernetes", "--backend-name=east",
 			"--backend-namespace=gimbal-discovery", "--discover-kubecfg-file=/etc/groundskeeper/credentials/config", "--namespaces-missing=Wait", "--resync-interval=1800s"}, nil},
 		// Any content by its author.

@@ -55,6 +55,10 @@ type ClusterApplyConfiguration struct {
 	DrainDuration *metav1.Duration `json:"drainDuration,omitempty"`
 	// Maintenance specifies when maintenance begins without a change of clusterStatus.
 	Maintenance *MaintenancePolicyApplyConfiguration `json:"maintenance,omitempty"`
+	// ServicePolicy specifies which services are discovered: All (the default), or Exported, which are the Services of a Kubernetes
+	// cluster that have a ServiceExport (multicluster.x-k8s.io) with their name. The other fields restrict both. It is not
+	// case-sensitive.
+	ServicePolicy *gimbalv1.ServicePolicy `json:"servicePolicy,omitempty"`
 }
 
 // ClusterApplyConfiguration constructs a declarative configuration of the Cluster type for use with
@@ -190,5 +194,13 @@ func (b *ClusterApplyConfiguration) WithDrainDuration(value metav1.Duration) *Cl
 // If called multiple times, the Maintenance field is set to the value of the last call.
 func (b *ClusterApplyConfiguration) WithMaintenance(value *MaintenancePolicyApplyConfiguration) *ClusterApplyConfiguration {
 	b.Maintenance = value
+	return b
+}
+
+// WithServicePolicy sets the ServicePolicy field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ServicePolicy field is set to the value of the last call.
+func (b *ClusterApplyConfiguration) WithServicePolicy(value gimbalv1.ServicePolicy) *ClusterApplyConfiguration {
+	b.ServicePolicy = &value
 	return b
 }
