@@ -102,8 +102,50 @@ func TestEventsOfLargeRoutes(t *testing.T) {
 	}
 }
 
-// TestCheckedRouteNotifiesBackends checks that a check of a route triggers a check of its backends, even without a write, because
-// receivers may have changed.
+// A route with many Services, whose endpoints change one after the other for seconds, is not checked five times per second: a check
+// costs as much as the route has Services.
+func TestChecksOfLargeRoutesArePaced(t *testing.T) {
+	const services, period = 200, 5 * time.Second
+	inWorld(t, func(w *world) {
+		for i := range services {
+			w.service("shop", fmt.Sprintf("us-%d", i), "us")
+			if i%50 == 0 {
+				synctest.Wait() // a watch of the fake has a buffer of 100 events
+			}
+		}
+		w.add(proxies, largeProxy("web", 0, services))
+		synctest.Wait()
+		routes := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[routeKey]())
+		defer routes.ShutDown()
+		if err := w.watches.followRoutes(w.Context(), routes); err != nil {
+			w.Fatal(err)
+		}
+		time.Sleep(maxGatherPeriod)
+		synctest.Wait()
+		drainQueue(routes, routeKey.String)
+		checks := 0
+		check := func() {
+			if synctest.Wait(); drainQueue(routes, routeKey.String) != "" {
+				checks++
+			}
+		}
+		for i := range services {
+			w.setReady(fmt.Sprintf("us-%d", i), false)
+			time.Sleep(period / services)
+			check()
+		}
+		if limit := 2 * int(period/time.Second); checks == 0 || checks > limit {
+			w.Errorf("%d checks in %s, want 1 to %d", checks, period, limit)
+		}
+		before := checks
+		time.Sleep(maxGatherPeriod)
+		if check(); checks != before+1 {
+			w.Errorf("%d checks after the last event, want 1", checks-before)
+		}
+	})
+}
+
+// A check of a route requests one of its backends, also when there is nothing to write: who receives may have changed.
 func TestCheckedRouteNotifiesBackends(t *testing.T) {
 	inWorld(t, func(w *world) {
 		var notified []string

@@ -24,7 +24,22 @@ import (
 
 // gatherPeriod is how long events are gathered: those of routes before their backends are checked, and those of Services and their
 // endpoints before their routes are. A route may refer to 1000 Services, all of which change within seconds in maintenance.
-const gatherPeriod = 200 * time.Millisecond
+// A check of a route costs as much as it has Services, so that the events of a larger one are gathered for longer: for another
+// gatherPeriod per gatherServices Services.
+const (
+	gatherPeriod    = 200 * time.Millisecond
+	gatherServices  = 100
+	maxGatherPeriod = 2 * time.Second
+)
+
+// gatherPeriodOf is how long events of the Services of a route are gathered, and of their endpoints.
+func gatherPeriodOf(object *resourcewatch.Object) time.Duration {
+	kept, ok := object.Value.(*route)
+	if !ok {
+		return gatherPeriod
+	}
+	return min(gatherPeriod*time.Duration(1+len(kept.services)/gatherServices), maxGatherPeriod)
+}
 
 // watches turn events of what is followed into requests.
 type watches struct {
@@ -59,20 +74,20 @@ func (w *watches) followRoutes(ctx context.Context, queue workqueue.TypedRateLim
 	}, w.routeResources()...)
 	w.cluster.set.Subscribe(func(e resourcewatch.Event) {
 		if targetChanged(e) {
-			w.addRoutes(ctx, byService, e.Object().Namespace+"/"+e.Object().Name, gatherPeriod)
+			w.addRoutes(ctx, byService, e.Object().Namespace+"/"+e.Object().Name, gatherPeriodOf)
 		}
 	}, servicesResource())
 	w.cluster.set.Subscribe(func(e resourcewatch.Event) {
 		if targetChanged(e) {
-			w.addRoutes(ctx, byImport, e.Object().Namespace+"/"+e.Object().Name, gatherPeriod)
+			w.addRoutes(ctx, byImport, e.Object().Namespace+"/"+e.Object().Name, gatherPeriodOf)
 		}
 	}, importsResource())
 	w.cluster.set.Subscribe(func(e resourcewatch.Event) {
 		for _, service := range ofSlices(e, serviceOfSlice) {
-			w.addRoutes(ctx, byService, service, gatherPeriod)
+			w.addRoutes(ctx, byService, service, gatherPeriodOf)
 		}
 		for _, name := range ofSlices(e, importOfSlice) {
-			w.addRoutes(ctx, byImport, name, gatherPeriod)
+			w.addRoutes(ctx, byImport, name, gatherPeriodOf)
 		}
 	}, slicesResource())
 	w.cluster.set.Subscribe(func(e resourcewatch.Event) {
@@ -212,26 +227,26 @@ func (w *watches) endpointsChanged(name string) {
 
 // addRoutesOf requests a check of all routes of a backend.
 func (w *watches) addRoutesOf(ctx context.Context, backend string) {
-	w.addRoutes(ctx, byBackend, backend, 0)
+	w.addRoutes(ctx, byBackend, backend, immediately)
 	services, err := w.cluster.reader.Find(ctx, servicesResource(), resourcewatch.Query{Index: byBackend, Value: backend})
 	if err != nil {
 		log.FromContext(ctx).V(1).Info("Waiting for the cache of Services", "err", err) // each new Service enqueues its routes
 	}
 	for _, service := range services {
-		w.addRoutes(ctx, byService, service.Namespace+"/"+service.Name, 0)
+		w.addRoutes(ctx, byService, service.Namespace+"/"+service.Name, immediately)
 	}
 	imports, err := w.cluster.importsOfBackend(ctx, backend)
 	if err != nil {
 		log.FromContext(ctx).V(1).Info("Waiting for the cache of ServiceImports", "err", err) // each new one enqueues its routes
 	}
 	for _, imported := range imports {
-		w.addRoutes(ctx, byImport, imported.Namespace+"/"+imported.Name, 0)
+		w.addRoutes(ctx, byImport, imported.Namespace+"/"+imported.Name, immediately)
 	}
 }
 
 // addRoutes requests a check of the routes that an index finds, after a pause, in which it gathers further requests for the same
 // route. Those of a kind that is not known yet come with it.
-func (w *watches) addRoutes(ctx context.Context, index, value string, pause time.Duration) {
+func (w *watches) addRoutes(ctx context.Context, index, value string, pause func(*resourcewatch.Object) time.Duration) {
 	w.mu.Lock()
 	queue := w.routes
 	w.mu.Unlock()
@@ -244,10 +259,13 @@ func (w *watches) addRoutes(ctx context.Context, index, value string, pause time
 			log.FromContext(ctx).V(1).Info("Waiting for the caches of routes", "err", err)
 		}
 		for _, object := range found {
-			queue.AddAfter(routeKey{resource, types.NamespacedName{Namespace: object.Namespace, Name: object.Name}}, pause)
+			queue.AddAfter(routeKey{resource, types.NamespacedName{Namespace: object.Namespace, Name: object.Name}}, pause(object))
 		}
 	}
 }
+
+// immediately is no pause.
+func immediately(*resourcewatch.Object) time.Duration { return 0 }
 
 // backendIn is the backend that was kept, nil when there is none.
 func backendIn(object *resourcewatch.Object) *gimbalv1.DiscoveryBackend {
