@@ -145,7 +145,8 @@ func TestChecksOfLargeRoutesArePaced(t *testing.T) {
 	})
 }
 
-// A check of a route requests one of its backends, also when there is nothing to write: who receives may have changed.
+// TestCheckedRouteNotifiesBackends checks that a check of a route triggers a check of its backends, even without a write, because
+// receivers may have changed.
 func TestCheckedRouteNotifiesBackends(t *testing.T) {
 	inWorld(t, func(w *world) {
 		var notified []string
