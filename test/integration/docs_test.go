@@ -13,7 +13,7 @@ import (
 )
 
 // documentation runs the commands of the documentation as written, page by page. They see the repository, the example Project of
-// "make up", and the files that their page shows.
+// "make up", and by the variables of their environment the processes of the plane.
 func (h *hooked) documentation(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -28,7 +28,7 @@ func (h *hooked) documentation(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, page := range pages {
-		commands, files, err := blocks.Read(page)
+		commands, err := blocks.Read(page)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,28 +40,28 @@ func (h *hooked) documentation(t *testing.T) {
 				t.Fatalf("%v: %s", err, out)
 			}
 			dir, home := t.TempDir(), t.TempDir()
-			for _, directory := range []string{filepath.Join(dir, "_output/localplane"), filepath.Join(home, ".local/bin")} {
+			for _, directory := range []string{filepath.Join(dir, "_output/localplane"), filepath.Join(home, ".local/bin"), filepath.Join(home, ".kube")} {
 				if err := os.MkdirAll(directory, 0o700); err != nil {
 					t.Fatal(err)
 				}
 			}
 			for name, target := range map[string]string{
-				"artifacts": filepath.Join(root, "artifacts"), "charts": filepath.Join(root, "charts"), "hack": filepath.Join(root, "hack"),
-				"_output/bin": filepath.Dir(h.Kubectl()), "_output/localplane/admin.kubeconfig": h.AdminKubeconfig(),
+				filepath.Join(dir, "artifacts"): filepath.Join(root, "artifacts"),
+				filepath.Join(dir, "charts"):    filepath.Join(root, "charts"),
+				filepath.Join(dir, "hack"):      filepath.Join(root, "hack"),
+
+				filepath.Join(dir, "_output/bin"):                         filepath.Dir(h.Kubectl()),
+				filepath.Join(dir, "_output/localplane/admin.kubeconfig"): h.AdminKubeconfig(),
+				filepath.Join(home, ".kube/config"):                       h.AdminKubeconfig(),
 			} {
-				if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
-					t.Fatal(err)
-				}
-			}
-			for _, file := range files {
-				name := filepath.Join(dir, filepath.Base(file.Name))
-				if err := os.WriteFile(name, []byte(file.Text), 0o600); err != nil {
+				if err := os.Symlink(target, name); err != nil {
 					t.Fatal(err)
 				}
 			}
 			command := exec.CommandContext(t.Context(), "bash", "-c", blocks.Script(string(setup), commands))
 			command.Dir = dir
-			command.Env = append(os.Environ(), "KUBECONFIG="+h.AdminKubeconfig(), "HOME="+home, "PATH="+filepath.Dir(h.Kubectl())+":"+os.Getenv("PATH"))
+			command.Env = append(os.Environ(), "KUBECONFIG="+h.AdminKubeconfig(), "HOME="+home, "PATH="+filepath.Dir(h.Kubectl())+":"+os.Getenv("PATH"),
+				"APISERVER="+h.APIServers[0].Address(), "MANAGER="+h.Managers[0].Address(), "DEBUGGING="+h.debugging, "ETCD="+h.EmbeddedEtcdDir(0))
 			out, err := command.CombinedOutput()
 			if err != nil {
 				t.Fatalf("%v:\n%s", err, out)

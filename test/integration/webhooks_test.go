@@ -25,11 +25,12 @@ import (
 	"groundskeeper.io/groundskeeper/test/plane"
 )
 
-// webhookLimits configures the webhook that limits objects.
-const webhookLimits = `
+// hookedConfig configures the webhook that limits objects, and the port of profiles, which the documentation uses.
+const hookedConfig = `
 apiVersion: config.groundskeeper.io/v1alpha1
 kind: ControllerManagerConfiguration
 server:
+  debugging: {enabled: true, port: %s}
   webhooks:
     resourceSize:
       limits:
@@ -42,16 +43,19 @@ server:
 type hooked struct {
 	*plane.Plane
 	client client.WithWatch
+	// debugging is the address of the manager's profiles.
+	debugging string
 }
 
 // TestWebhooks tests the webhooks on one plane; the last parts make it unusable.
 func TestWebhooks(t *testing.T) {
 	t.Parallel()
+	port := freePort(t)
 	p := startPlane(t, plane.Options{
-		Dir: filepath.Join(t.TempDir(), "plane"), APIServers: 1, Managers: 1, ManagerConfig: write(t, webhookLimits),
+		Dir: filepath.Join(t.TempDir(), "plane"), APIServers: 1, Managers: 1, ManagerConfig: write(t, fmt.Sprintf(hookedConfig, port)),
 		Webhooks: true, SelfManagedCertificates: true,
 	})
-	h := &hooked{p, clientOf(t, p.Config())}
+	h := &hooked{p, clientOf(t, p.Config()), "127.0.0.1:" + port}
 	// The pages show the objects of a plane that has no others, and delete all.
 	t.Run("commands of the documentation", h.documentation)
 	t.Run("namespaces of projects", h.projectNamespaces)

@@ -25,11 +25,13 @@ type Block struct {
 	NotRun string
 	// Before are commands that create what the block requires. They are not shown.
 	Before string
+	// Files are those that the page shows between the block before and this one.
+	Files []File
 	// Output is what the page shows as its output, "" when it shows none.
 	Output string
 }
 
-// File is a file that a page shows, by a comment with its name in the first line.
+// File is a file that a page shows, by a comment with its name in the first line. The commands below it can use it.
 type File struct{ Name, Text string }
 
 var (
@@ -47,12 +49,14 @@ func Pages(root string) ([]string, error) {
 	return append([]string{filepath.Join(root, "README.md")}, pages...), err
 }
 
-// Read returns the commands of a page, and the files that it shows.
-func Read(page string) (blocks []Block, files []File, err error) {
+// Read returns the commands of a page.
+func Read(page string) ([]Block, error) {
 	content, err := os.ReadFile(page)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
+	var blocks []Block
+	var files []File
 	text := string(content)
 	for _, at := range fence.FindAllStringSubmatchIndex(text, -1) {
 		indent, body := text[at[2]:at[3]], text[at[6]:at[7]]
@@ -65,12 +69,13 @@ func Read(page string) (blocks []Block, files []File, err error) {
 			continue
 		case "output":
 			if len(blocks) == 0 || blocks[len(blocks)-1].Output != "" {
-				return nil, nil, fmt.Errorf("%s:%d: output without commands", page, strings.Count(text[:at[0]], "\n")+1)
+				return nil, fmt.Errorf("%s:%d: output without commands", page, strings.Count(text[:at[0]], "\n")+1)
 			}
 			blocks[len(blocks)-1].Output = body
 			continue
 		}
-		b := Block{Page: page, Line: strings.Count(text[:at[0]], "\n") + 1, Text: body}
+		b := Block{Page: page, Line: strings.Count(text[:at[0]], "\n") + 1, Text: body, Files: files}
+		files = nil
 		if reason := notRun.FindStringSubmatch(text[:at[0]]); reason != nil {
 			b.NotRun = strings.TrimSpace(reason[1])
 		}
@@ -79,11 +84,12 @@ func Read(page string) (blocks []Block, files []File, err error) {
 		}
 		blocks = append(blocks, b)
 	}
-	return blocks, files, nil
+	return blocks, nil
 }
 
 // Script returns a script that runs the commands of a page one after the other, and ends where one fails. A command with the
-// comment "rejected", "forbidden" or "no" has to fail. status and why end with 1 when there are findings, which is no failure.
+// comment "rejected", "forbidden" or "no" has to fail. status and why end with 1 when there are findings, which is no failure, and what
+// a watch would print until it is interrupted is printed once.
 // setup defines what the comments "run before" call.
 func Script(setup string, blocks []Block) string {
 	var script strings.Builder
@@ -91,12 +97,15 @@ func Script(setup string, blocks []Block) string {
 rejected() { if "$@"; then echo "this was not rejected: $*" >&2; exit 1; fi; }
 kubectl() {
   local code=0
-  command kubectl "$@" || code=$?
+  command kubectl "${@/#--watch/--ignore-not-found}" || code=$?
   [[ $code == 1 && ${1:-} == groundskeeper && (${2:-} == status || ${2:-} == why) ]] || return "$code"
 }
 `)
 	script.WriteString(setup)
 	for _, b := range blocks {
+		for _, file := range b.Files {
+			fmt.Fprintf(&script, "\nmkdir -p '%s'\ncat >'%s' <<'END OF FILE'\n%sEND OF FILE\n", filepath.Dir(file.Name), file.Name, file.Text)
+		}
 		if b.NotRun == "" {
 			fmt.Fprintf(&script, "\n%s\necho '%s'\n%s\necho '%s'\n", b.Before, b.begin(), rejected.ReplaceAllString(b.Text, "rejected $1"), b.end())
 		}
