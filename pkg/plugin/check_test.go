@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/plugin/uninstall"
+)
+
+// TestCheckWaits checks that check --wait ends when everything works, or reports what does not work when the time has passed.
+func TestCheckWaits(t *testing.T) {
+	const serves = 20 * time.Second // from then on, the API of Klusters is served
+	for name, test := range map[string]struct {
+		wait   time.Duration
+		err    error
+		prints string
+	}{
+		"until it works": {time.Hour, nil, "API of Klusters            ok\n"},
+		"too short":      {10 * time.Second, errFindings, "API of Klusters            no endpoints\n"},
+		"not at all":     {0, errFindings, "API of Klusters            no endpoints\n"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: uninstall.SystemNamespace, Name: "groundskeeper-controller-manager"},
+				Spec: coordinationv1.LeaseSpec{HolderIdentity: new("manager")}}
+			c, out := on(t, nil, lease)
+			c.client = interceptor.NewClient(c.client, interceptor.Funcs{
+				List: func(ctx context.Context, base client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+					if _, is := list.(*kubernikusv1.KlusterList); is && time.Since(began) < serves {
+						return apierrors.NewServiceUnavailable("no endpoints")
+					}
+					return base.List(ctx, list, options...)
+				},
+				Get: func(ctx context.Context, base client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+					err := base.Get(ctx, key, object, options...)
+					if lease, is := object.(*coordinationv1.Lease); is {
+						lease.Spec.RenewTime = new(metav1.NowMicro()) // a manager that works renews it all the time
+					}
+					return err
+				},
+			})
+			if err := c.check(t.Context(), test.wait, ""); !errors.Is(err, test.err) || (err == nil) != (test.err == nil) {
+				t.Errorf("%s: error = %v, want %v", name, err, test.err)
+			}
+			if !strings.Contains(out.String(), test.prints) || !strings.Contains(out.String(), "controller manager         ok\n") {
+				t.Errorf("%s: printed\n%s\nwant %q in it", name, out, test.prints)
+			}
+			if took := time.Since(began); took > max(test.wait, serves)+time.Minute || test.wait > serves && took < serves {
+				t.Errorf("%s: it took %s", name, took)
+			}
+		})
+	}
+}
