@@ -41,5 +41,7 @@ for directory in dashboards prometheus-operator rbac; do
   _output/bin/kubectl kustomize "artifacts/monitoring/$directory" >/dev/null
 done
 
-(cd hack/monitoring && go vet . && go test -count 1 .)
+packages=./...
+[[ -z ${PANELS:-} ]] || packages=. # preview.sh draws the previews with the data of this run, and tests them then
+(cd hack/monitoring && go vet ./... && go test -count 1 "$packages")
 PROMETHEUS=$prometheus go test -count 1 -timeout 10m -run '^TestMetrics$' ./test/integration

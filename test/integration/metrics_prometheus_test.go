@@ -231,4 +231,5 @@ func testPrometheus(t *testing.T, m *measured) {
 		}
 		return nil
 	})
+	recordPanels(t, m, p)
 }
