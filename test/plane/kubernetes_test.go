@@ -4,6 +4,7 @@
 package plane
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -58,6 +59,24 @@ func TestCheckSettings(t *testing.T) {
 	} {
 		test.options.BinDir = dir
 		err := (&Plane{options: test.options, dir: dir, ports: map[string]int{}}).checkSettings(t.Context())
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: error = %v, want %q", name, err, test.want)
+		}
+	}
+}
+
+// TestCheckLocalhost checks that a start fails early where localhost is not 127.0.0.1: kube-apiserver reaches Groundskeeper by this name, for which it would otherwise wait until its start times out.
+func TestCheckLocalhost(t *testing.T) {
+	for name, test := range map[string]struct {
+		addresses []string
+		err       error
+		want      string
+	}{
+		"both families": {[]string{"::1", "127.0.0.1"}, nil, ""},
+		"only IPv6":     {[]string{"::1"}, nil, "localhost is not 127.0.0.1 on this machine (::1): add the line"},
+		"no hosts file": {nil, errors.New("lookup localhost: no such host"), "(lookup localhost: no such host): add the line \"127.0.0.1 localhost\" to /etc/hosts"},
+	} {
+		err := checkLocalhost(test.addresses, test.err)
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: error = %v, want %q", name, err, test.want)
 		}

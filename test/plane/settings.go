@@ -6,13 +6,22 @@ package plane
 import (
 	"context"
 	"fmt"
+	"net"
 	"os/exec"
+	"slices"
 	"strings"
 )
 
-// checkSettings checks with Groundskeeper's programs whether they accept the configuration and the flags, before anything that runs
-// is stopped.
+// checkSettings checks whether this machine can run a plane, and with Groundskeeper's programs whether they accept the configuration
+// and the flags, before anything that runs is stopped.
 func (p *Plane) checkSettings(ctx context.Context) error {
+	if p.options.APIServers > 0 && !p.options.Spread {
+		if addresses, err := net.DefaultResolver.LookupHost(ctx, "localhost"); ctx.Err() == nil {
+			if err := checkLocalhost(addresses, err); err != nil {
+				return err
+			}
+		}
+	}
 	if p.options.Managers > 0 {
 		config, err := p.managerConfig()
 		if err != nil {
@@ -31,6 +40,19 @@ func (p *Plane) checkSettings(ctx context.Context) error {
 		return accepts(ctx, p.binary(apiserverName), append(append([]string{}, p.options.APIServerFlags...), "--help"))
 	}
 	return nil
+}
+
+// checkLocalhost checks the addresses of the name under which kube-apiserver reaches Groundskeeper's API server. A machine without
+// /etc/hosts queries its DNS server for them, which may not know the name.
+func checkLocalhost(addresses []string, err error) error {
+	if slices.Contains(addresses, "127.0.0.1") {
+		return nil
+	}
+	found := strings.Join(addresses, ", ")
+	if err != nil {
+		found = err.Error()
+	}
+	return fmt.Errorf("localhost is not 127.0.0.1 on this machine (%s): add the line \"127.0.0.1 localhost\" to /etc/hosts", found)
 }
 
 // accepts runs a program that only checks its arguments, and returns what it reports.
