@@ -18,9 +18,9 @@ const (
 	LabelManagedBy = "app.kubernetes.io/managed-by"
 	// Manager is who writes the copies: the value of LabelManagedBy, the manager of the slices, and the field manager.
 	Manager = "groundskeeper-discoverer"
-	// LabelImport is the label of an EndpointSlice by which those of a ServiceImport are found: its name. LabelSourceCluster names the
-	// cluster that exported the Service.
-	LabelImport        = "multicluster.kubernetes.io/service-name"
+	// LabelImport is the label of an EndpointSlice by which those of a ServiceImport are found: its name.
+	LabelImport = "multicluster.kubernetes.io/service-name"
+	// LabelSourceCluster names the cluster that exported the Service.
 	LabelSourceCluster = "multicluster.kubernetes.io/source-cluster"
 )
 

@@ -202,7 +202,7 @@ func TestEventsBringOwners(t *testing.T) {
 	}
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
-	written, err := w.Server.Watch(ctx, &midonetv1.TranslationList{})
+	written, err := w.Watch(ctx, &midonetv1.TranslationList{})
 	if err != nil {
 		t.Fatal(err)
 	}

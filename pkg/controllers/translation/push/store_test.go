@@ -49,7 +49,7 @@ func newStore(t *testing.T, objects ...client.Object) *store {
 		return nil
 	}
 	s.ReadCache = func(string, runtime.Object) error { return errors.New("the reconciler reads nothing") }
-	s.reconciler = &reconciler{client: s.Server.Client(), recorder: s.recorder, checks: newDemand(), now: func() time.Time { return s.now }}
+	s.reconciler = &reconciler{client: s.Client(), recorder: s.recorder, checks: newDemand(), now: func() time.Time { return s.now }}
 	return s
 }
 
