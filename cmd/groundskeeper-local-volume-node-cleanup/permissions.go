@@ -38,7 +38,7 @@ func (n need) String() string {
 	return text
 }
 
-// indispensable is what nothing can be done without.
+// indispensable returns what nothing can be done without.
 func indispensable(o *options) []need {
 	needs := []need{
 		{verb: "list", resource: "nodes"}, {verb: "watch", resource: "nodes"},

@@ -170,5 +170,5 @@ func (r *readiness) check() error {
 	return nil
 }
 
-// clusterAt is a cluster of which nothing but the address is known.
+// clusterAt returns a cluster of which nothing but the address is known.
 func clusterAt(endpoint string) api.Cluster { return api.Cluster{Server: endpoint} }

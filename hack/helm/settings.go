@@ -118,7 +118,7 @@ func (w workload) settle(o object, s *snippets) error {
 	return nil
 }
 
-// block is a field that is there when a value is.
+// block returns a field that is there when a value is.
 func block(field, value string) string {
 	return fmt.Sprintf("{{- with %s }}\n%s:\n{{- toYaml . | nindent DEEPER }}\n{{- end }}", value, field)
 }

@@ -80,7 +80,7 @@ Logs: %s
 	return nil
 }
 
-// quoted is a path as a shell reads it.
+// quoted returns a path as a shell reads it.
 func quoted(path string) string {
 	if !strings.ContainsFunc(path, func(r rune) bool {
 		return !strings.ContainsRune("/._-+:@%,=", r) && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')

@@ -18,7 +18,7 @@ const (
 	runtimePage    = "[reference of controller-runtime](https://book.kubebuilder.io/reference/metrics-reference)"
 )
 
-// libraryFamilies are all of them.
+// libraryFamilies returns all of them.
 func libraryFamilies() []libraryFamily {
 	return []libraryFamily{
 		{[]string{"apiserver_", "aggregator_", "authentication_", "authorization_", "authenticated_", "field_validation_", "kubernetes_", "disabled_metrics_", "hidden_metrics_", "registered_metrics_", "cardinality_", "watch_cache_"},
@@ -37,7 +37,7 @@ type libraryMetric struct {
 	what     string
 }
 
-// libraryMetrics are all that Groundskeeper's alerts and dashboards use.
+// libraryMetrics returns all that Groundskeeper's alerts and dashboards use.
 func libraryMetrics() []libraryMetric {
 	return []libraryMetric{
 		{"aggregator_unavailable_apiservice", []string{kubeAPIServer}, "1 while the APIService `name` is not available"},

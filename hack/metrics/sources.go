@@ -60,7 +60,7 @@ type source struct {
 	register []func(prometheus.Registerer) error
 }
 
-// sources are all metrics of Groundskeeper.
+// sources returns all metrics of Groundskeeper.
 func sources() []source {
 	return []source{
 		{"Store", []string{apiServer}, nil, "apiserver.md", []string{"apiserver/storeidentity"}, funcs(ignoring(storeidentity.NewMetrics))},

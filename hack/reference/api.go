@@ -30,7 +30,7 @@ func kinds() []kind {
 	}
 }
 
-// kindPage is the page of a kind: its fields, and those of all types of Groundskeeper in it.
+// kindPage returns the page of a kind: its fields, and those of all types of Groundskeeper in it.
 func kindPage(k kind, definitions map[string]common.OpenAPIDefinition) (string, error) {
 	var b strings.Builder
 	b.WriteString(heading(k.name + " (" + k.group + "/" + k.version + ")"))
@@ -70,7 +70,7 @@ func kindPage(k kind, definitions map[string]common.OpenAPIDefinition) (string, 
 	return b.String(), nil
 }
 
-// reference is the definition that a property, or an element of it, is of.
+// reference returns the definition that a property, or an element of it, is of.
 func reference(s *spec.Schema) string {
 	switch {
 	case s == nil:
@@ -87,7 +87,7 @@ func reference(s *spec.Schema) string {
 	return ""
 }
 
-// typeOf is the name of the type of a property, with a link if Groundskeeper defines it.
+// typeOf returns the name of the type of a property, with a link if Groundskeeper defines it.
 func typeOf(s *spec.Schema, own string) string {
 	switch {
 	case s == nil:
@@ -109,7 +109,7 @@ func typeOf(s *spec.Schema, own string) string {
 	return kind
 }
 
-// fallback is a default that is not the zero value.
+// fallback returns a default that is not the zero value.
 func fallback(value any) string {
 	data, err := json.Marshal(value)
 	if s := string(data); err == nil && !slices.Contains([]string{"null", "{}", `""`, "0", "false"}, s) {

@@ -67,7 +67,7 @@ func (s *source) add(d *ast.GenDecl) {
 	}
 }
 
-// doc is the comment of a field.
+// doc returns the comment of a field.
 func (s *source) doc(structure, field string) (string, error) {
 	spec, ok := s.types[structure]
 	if !ok {
@@ -91,7 +91,7 @@ type section struct {
 	rows        [][]string
 }
 
-// configPage is the page of the configuration file, whose types are in the directory.
+// configPage returns the page of the configuration file, whose types are in the directory.
 func configPage(dir string) (string, error) {
 	s, err := readSource(dir)
 	if err != nil {
@@ -167,7 +167,7 @@ func (s *source) fields(value reflect.Value, path string, index int, sections *[
 	return nil
 }
 
-// kind is the readable name of a type.
+// kind returns the readable name of a type.
 func (s *source) kind(t reflect.Type) string {
 	switch {
 	case t.Kind() == reflect.Pointer:
@@ -200,5 +200,5 @@ func apply(values []string, f func(string) string) []string {
 	return all
 }
 
-// sorted are the keys of a map, in order.
+// sorted returns the keys of a map, in order.
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -124,7 +124,7 @@ func (f *flagText) extend(more string) {
 	}
 }
 
-// commandPage is the page of a binary.
+// commandPage returns the page of a binary.
 func commandPage(name string, c command) string {
 	return heading(name) + c.describe(2)
 }

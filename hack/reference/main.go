@@ -18,7 +18,7 @@ import (
 	generatedopenapi "groundskeeper.io/groundskeeper/pkg/generated/openapi"
 )
 
-// binaries are those whose flags are written down.
+// binaries returns those whose flags are written down.
 func binaries() []string {
 	return []string{
 		"groundskeeper-apiserver", "groundskeeper-controller-manager", "groundskeeper-discoverer",

@@ -37,7 +37,7 @@ func kinds() []kind {
 	}
 }
 
-// file is the path of the schema of a kind.
+// file returns the path of the schema of a kind.
 func (k kind) file() string {
 	return filepath.Join(k.group, strings.ToLower(k.name)+"_"+k.version+".json")
 }

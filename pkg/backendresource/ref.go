@@ -49,5 +49,5 @@ func (r Ref) Identity() Ref {
 	return r
 }
 
-// String is the resource as messages name it.
+// String returns the resource as messages name it.
 func (r Ref) String() string { return midonet.Ref(r).String() }

@@ -137,7 +137,7 @@ func (c *cluster) writes() (secret, targets int) {
 	return c.secretWrites, c.targetWrites
 }
 
-// keeper is a replica. Whatever it serves, clients accept: that is checked at every change.
+// keeper returns a replica. Whatever it serves, clients accept: that is checked at every change.
 func (c *cluster) keeper() *Keeper {
 	k := &Keeper{
 		options: Options{Name: "tls", Namespace: "system", Hosts: []string{host}, Targets: c.targets, Timing: Timing{Validity: 9 * 24 * time.Hour, RenewBefore: 3 * 24 * time.Hour}.withDefaults()},

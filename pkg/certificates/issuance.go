@@ -106,7 +106,7 @@ func (l Leaf) describes(certificate *x509.Certificate) bool {
 		slices.EqualFunc(certificate.IPAddresses, addresses, net.IP.Equal) && slices.Equal(certificate.ExtKeyUsage, l.Usages)
 }
 
-// hosts are the DNS names and the IP addresses.
+// hosts returns the DNS names and the IP addresses.
 func (l Leaf) hosts() (names []string, addresses []net.IP) {
 	for _, host := range l.Hosts {
 		if ip := net.ParseIP(host); ip != nil {

@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-// ends are the samples of a registry, by server.
+// ends returns the samples of a registry, by server.
 func ends(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()

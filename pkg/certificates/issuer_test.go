@@ -88,7 +88,7 @@ func (i *issuers) edit(t *testing.T, name string, how func(*corev1.Secret)) {
 	}
 }
 
-// leaf is the certificate in a Secret, which a client that trusts the bundle in another Secret accepts.
+// leaf returns the certificate in a Secret, which a client that trusts the bundle in another Secret accepts.
 func (i *issuers) leaf(t *testing.T, name, trusting string, use x509.ExtKeyUsage, host string) *x509.Certificate {
 	t.Helper()
 	secret := i.secret(t, name)

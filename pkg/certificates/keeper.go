@@ -59,7 +59,7 @@ type Options struct {
 	Timing Timing
 }
 
-// ServiceHosts are the names of a server behind a Service, and those of loopback for clients that forward its port.
+// ServiceHosts returns the names of a server behind a Service, and those of loopback for clients that forward its port.
 func ServiceHosts(name, namespace string) []string {
 	return []string{name + "." + namespace + ".svc", name + "." + namespace, name, "localhost", "127.0.0.1", "::1"}
 }

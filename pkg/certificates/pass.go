@@ -49,7 +49,7 @@ func (k *Keeper) pass(ctx context.Context) (time.Duration, error) {
 	return 0, fmt.Errorf("secret %s/%s: another client writes it all the time", k.options.Namespace, k.options.Name)
 }
 
-// view is what this replica knows now.
+// view returns what this replica knows now.
 func (k *Keeper) view(stored *state) view {
 	now := time.Now()
 	v := view{now: now, hosts: k.options.Hosts, timing: k.options.Timing, stored: stored, served: k.served.Load()}

@@ -27,15 +27,15 @@ type Target struct {
 	set func(object map[string]any, bundle string) (changed bool, err error)
 }
 
-// Name is the name of the object.
+// Name returns the name of the object.
 func (t Target) Name() string { return t.name }
 
-// APIService is the registration of a group version that the server serves.
+// APIService returns the registration of a group version that the server serves.
 func APIService(name string) Target {
 	return Target{schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}, name, setInAPIService}
 }
 
-// ValidatingWebhooks are the webhooks of one configuration, all of which the server serves.
+// ValidatingWebhooks returns the webhooks of one configuration, all of which the server serves.
 func ValidatingWebhooks(name string) Target {
 	return Target{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"}, name, setInWebhooks}
 }

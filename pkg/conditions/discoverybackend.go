@@ -39,7 +39,7 @@ func SetDiscoveryBackend(b, old *gimbalv1.DiscoveryBackend, now time.Time) {
 	b.Status.Conditions = replace(b.Status.Conditions, old.Status.Conditions, summaryTypes(), DiscoveryBackendSummary(b).list(b.Generation, now))
 }
 
-// backendAspects are the conditions that a backend is ready by. Without an image the discoverer is started manually, and
+// backendAspects returns the conditions that a backend is ready by. Without an image the discoverer is started manually, and
 // only what it reports counts: until it does, a user has to act.
 func backendAspects(b *gimbalv1.DiscoveryBackend) []aspect {
 	available := aspect{

@@ -32,7 +32,7 @@ func SetKluster(k, old *kubernikusv1.Kluster, now time.Time) {
 	k.Status.Conditions = replace(k.Status.Conditions, old.Status.Conditions, summaryTypes(), KlusterSummary(k).list(k.Generation, now))
 }
 
-// klusterAspects are the conditions that a Kluster is ready by. NoCredentials is fine where nothing but the cloud was
+// klusterAspects returns the conditions that a Kluster is ready by. NoCredentials is fine where nothing but the cloud was
 // registered; reasons of normal operation of Route GC, and a disabled Route GC, are fine.
 func klusterAspects(k *kubernikusv1.Kluster) []aspect {
 	return []aspect{
@@ -72,7 +72,7 @@ func klusterAspects(k *kubernikusv1.Kluster) []aspect {
 	}
 }
 
-// deorbitAspects are the condition that reports how far the deletion of a Kluster is.
+// deorbitAspects returns the condition that reports how far the deletion of a Kluster is.
 func deorbitAspects() []aspect {
 	return []aspect{{
 		kind: kubernikusv1.ConditionDeorbited, anyGeneration: true,

@@ -38,7 +38,7 @@ func ProjectSummary(p *gardenerv1beta1.Project) Summary {
 	return summarize(v, projectAspects())
 }
 
-// projectAspects are the conditions that a Project is ready by.
+// projectAspects returns the conditions that a Project is ready by.
 func projectAspects() []aspect {
 	return []aspect{
 		{
@@ -49,7 +49,7 @@ func projectAspects() []aspect {
 	}
 }
 
-// projectDeletionAspects are the condition that reports what a deletion waits for.
+// projectDeletionAspects returns the condition that reports what a deletion waits for.
 func projectDeletionAspects() []aspect {
 	return []aspect{{kind: string(gardenerv1beta1.ProjectDeletable), stalled: []string{"NamespaceNotEmpty"}}}
 }

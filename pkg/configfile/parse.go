@@ -126,7 +126,7 @@ func syntaxErrors(data []byte, err error) Errors {
 	return Errors{fmt.Errorf("line %d: %s", brokenLine(data), message)}
 }
 
-// brokenLine is the first line with which, and with all after it, the lines above are no YAML any more. Open brackets and
+// brokenLine returns the first line with which, and with all after it, the lines above are no YAML any more. Open brackets and
 // quotes that a later line closes do not count.
 func brokenLine(data []byte) int {
 	lines := bytes.SplitAfter(data, []byte("\n"))

@@ -45,7 +45,7 @@ func full() *midonetv1.Translation {
 	}
 }
 
-// common are the strings that objects have in common.
+// common returns the strings that objects have in common.
 func common(t *midonetv1.Translation) map[string]string {
 	owner, entry, condition := t.OwnerReferences[0], t.ManagedFields[0], t.Status.Conditions[0]
 	return map[string]string{

@@ -29,7 +29,7 @@ func New(out io.Writer, format string, level slog.Leveler) logr.Logger {
 	return logr.FromSlogHandler(slog.NewJSONHandler(out, options))
 }
 
-// Verbosity is the level that shows lines up to that verbosity.
+// Verbosity returns the level that shows lines up to that verbosity.
 func Verbosity(v int) slog.Level { return slog.Level(-v) }
 
 // Install makes a logger that of klog, of log/slog and of log, which libraries write to, and returns it. They keep theirs

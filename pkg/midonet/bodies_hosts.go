@@ -46,16 +46,16 @@ type IPv4MACPair struct {
 	MAC string `json:"mac"`
 }
 
-// Key is the id.
+// Key returns the id.
 func (b *Host) Key() string { return b.ID }
 
-// Key is the id of the port.
+// Key returns the id of the port.
 func (b *HostInterfacePort) Key() string { return b.PortID }
 
-// Key is the address with dashes and the port's id: 0a-58-0a-01-00-05_<uuid>.
+// Key returns the address with dashes and the port's id: 0a-58-0a-01-00-05_<uuid>.
 func (b *MACPort) Key() string { return dashed(b.MACAddr) + "_" + b.PortID }
 
-// Key is the two addresses: 10.1.0.5_0a-58-0a-01-00-05.
+// Key returns the two addresses: 10.1.0.5_0a-58-0a-01-00-05.
 func (b *IPv4MACPair) Key() string { return b.IP + "_" + dashed(b.MAC) }
 
 func (b *Host) check() error              { return checkUUID("id", b.ID) }

@@ -113,13 +113,13 @@ type NATTarget struct {
 	PortTo int `json:"portTo"`
 }
 
-// Key is the id.
+// Key returns the id.
 func (b *Route) Key() string { return b.ID }
 
-// Key is the id.
+// Key returns the id.
 func (b *Chain) Key() string { return b.ID }
 
-// Key is the id.
+// Key returns the id.
 func (b *Rule) Key() string { return b.ID }
 
 func (b *Route) check() error { return checkUUID("id", b.ID) }

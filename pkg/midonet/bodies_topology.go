@@ -86,19 +86,19 @@ type PortLink struct {
 	PeerID string `json:"peerId"`
 }
 
-// Key is the id.
+// Key returns the id.
 func (b *TunnelZone) Key() string { return b.ID }
 
-// Key is the id of the host.
+// Key returns the id of the host.
 func (b *TunnelZoneHost) Key() string { return b.HostID }
 
-// Key is the id.
+// Key returns the id.
 func (b *Router) Key() string { return b.ID }
 
-// Key is the id.
+// Key returns the id.
 func (b *Bridge) Key() string { return b.ID }
 
-// Key is the id.
+// Key returns the id.
 func (b *Port) Key() string { return b.ID }
 
 // Key is empty: a port has one link.

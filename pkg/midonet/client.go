@@ -186,7 +186,7 @@ func kindFor(v Verb, ref Ref) (Kind, error) {
 	}
 }
 
-// invalid is the error of a call that is wrong in itself.
+// invalid returns the error of a call that is wrong in itself.
 func invalid(v Verb, ref Ref, err error) error {
 	return &Error{Op: v.String(), Ref: ref, Err: fmt.Errorf("%w: %w", errRejected, err)}
 }

@@ -27,7 +27,7 @@ const (
 	ruleID   = "cb870299-065d-5c6f-9c84-d461359e315e"
 )
 
-// connect is a client of a fake with the host node-a. It notes pauses instead of making them.
+// connect returns a client of a fake with the host node-a. It notes pauses instead of making them.
 func connect(t *testing.T, f fake.Options, o Options) (*fake.Server, *Client, *[]time.Duration) {
 	t.Helper()
 	server := fake.New(f)

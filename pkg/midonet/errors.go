@@ -47,10 +47,10 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Unwrap is the reason why there is no response.
+// Unwrap returns the reason why there is no response.
 func (e *Error) Unwrap() error { return e.Err }
 
-// StatusOf is the code of the server's response, 0 when there was none or the error is not of a call.
+// StatusOf returns the code of the server's response, 0 when there was none or the error is not of a call.
 func StatusOf(err error) int {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Status

@@ -22,7 +22,7 @@ const (
 	List                    // GET on the collection
 )
 
-// String is the verb as errors name it.
+// String returns the verb as errors name it.
 func (v Verb) String() string {
 	switch v {
 	case Create:
@@ -66,7 +66,7 @@ type collection struct{ parentKind, path string }
 // Has reports whether the API has the verb for the kind.
 func (k Kind) Has(v Verb) bool { return k.Verbs&v == v }
 
-// ParentKinds are the kinds that a parent can be of; none when the kind stands alone.
+// ParentKinds returns the kinds that a parent can be of; none when the kind stands alone.
 func (k Kind) ParentKinds() []string {
 	var kinds []string
 	for _, c := range k.collections {
@@ -86,10 +86,10 @@ func KindNamed(name string) (Kind, bool) {
 	return kinds[i], true
 }
 
-// Kinds are all kinds, a referent before those that refer to it.
+// Kinds returns all kinds, a referent before those that refer to it.
 func Kinds() []Kind { return slices.Clone(kinds) }
 
-// collectionPath is the path to POST to and to list, under a parent of the given kind.
+// collectionPath returns the path to POST to and to list, under a parent of the given kind.
 func (k Kind) collectionPath(parentKind, parent string) (string, error) {
 	for _, c := range k.collections {
 		if c.parentKind == parentKind {
@@ -105,7 +105,7 @@ func (k Kind) collectionPath(parentKind, parent string) (string, error) {
 	return "", fmt.Errorf("%s has no parent of kind %s", k.Name, parentKind)
 }
 
-// itemPath is the path of one resource.
+// itemPath returns the path of one resource.
 func (k Kind) itemPath(parent, id string) (string, error) {
 	if k.item == "" {
 		return "", fmt.Errorf("%s has no items", k.Name)

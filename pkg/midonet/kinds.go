@@ -78,5 +78,5 @@ var kinds = []Kind{
 	},
 }
 
-// vendor is a media type of MidoNet.
+// vendor returns a media type of MidoNet.
 func vendor(name string) string { return "application/vnd.org.midonet." + name + "+json" }

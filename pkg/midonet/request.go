@@ -128,7 +128,7 @@ func (c *Client) attempt(ctx context.Context, r request) (response, string, erro
 	return a, token, err
 }
 
-// send is one request and its response.
+// send returns one request and its response.
 func (c *Client) send(ctx context.Context, kind, method, path string, query url.Values, header http.Header, body []byte) (response, error) {
 	target := c.base.JoinPath(path)
 	target.RawQuery = query.Encode()
@@ -178,7 +178,7 @@ func again(method string, status int, err error) bool {
 	}
 }
 
-// backoff is the pause behind an attempt, counted from 1.
+// backoff returns the pause behind an attempt, counted from 1.
 func (c *Client) backoff(attempt int) time.Duration {
 	d := c.options.MinBackoff
 	for range attempt - 1 {
@@ -190,7 +190,7 @@ func (c *Client) backoff(attempt int) time.Duration {
 	return d - time.Duration(c.random()*float64(d)/2)
 }
 
-// failure is the error of the last attempt.
+// failure returns the error of the last attempt.
 func (c *Client) failure(r request, a response, token string, err error) error {
 	e := &Error{Op: r.verb.String(), Ref: r.ref, Status: a.status, Err: err}
 	if login, ok := errors.AsType[*Error](err); ok {

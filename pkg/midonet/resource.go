@@ -30,7 +30,7 @@ type Ref struct {
 	ID string
 }
 
-// String is the resource as messages name it.
+// String returns the resource as messages name it.
 func (r Ref) String() string {
 	switch {
 	case r.ID == "" && r.Parent == "":
@@ -133,7 +133,7 @@ func (k Kind) element(parent string, data json.RawMessage) Resource {
 	return r
 }
 
-// createPath is where a resource with this body is made. A kind that cannot be created has its collection, too.
+// createPath returns where a resource with this body is made. A kind that cannot be created has its collection, too.
 func (k Kind) createPath(b Body, parent string) (string, error) {
 	parentKind := k.collections[0].parentKind
 	if p, ok := b.(interface{ parentKind() string }); ok {

@@ -32,7 +32,7 @@ type session struct {
 	until    time.Time
 }
 
-// get is the token to use, a new one if need be. It is empty when there is no user.
+// get returns the token to use, a new one if need be. It is empty when there is no user.
 func (s *session) get(ctx context.Context, c *Client) (string, error) {
 	if c.options.Credentials.Username == "" {
 		return "", nil

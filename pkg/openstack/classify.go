@@ -99,7 +99,7 @@ func reasonFor(status int, text string) Reason {
 	}
 }
 
-// plain is an error of the network without the URL, which Error reports in its own words, and without secrets.
+// plain returns an error of the network without the URL, which Error reports in its own words, and without secrets.
 func plain(err error, secrets ...string) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err

@@ -90,7 +90,7 @@ func (c *Client) authenticate(ctx context.Context) error {
 	return nil
 }
 
-// authError is the error of an authentication. What Keystone does not find or understand is wrong in the Secret. A deleted
+// authError returns the error of an authentication. What Keystone does not find or understand is wrong in the Secret. A deleted
 // application credential it does not find, an expired or a wrong one it rejects.
 func (c *Client) authError(err error) error {
 	err = classify("authenticate", err, c.options.Clock.Now(), c.secrets()...)
@@ -107,7 +107,7 @@ func (c *Client) authError(err error) error {
 	return err
 }
 
-// ProjectID is the id of the project that the credentials are for.
+// ProjectID returns the id of the project that the credentials are for.
 func (c *Client) ProjectID() string { return c.project }
 
 // Format keeps secrets out of every log, whatever the verb.
@@ -116,7 +116,7 @@ func (c *Client) Format(s fmt.State, verb rune) { c.credentials.Format(s, verb) 
 // MarshalLog keeps secrets out of structured logs.
 func (c *Client) MarshalLog() any { return c.credentials.MarshalLog() }
 
-// secrets are the texts that no message may repeat.
+// secrets returns the texts that no message may repeat.
 func (c *Client) secrets() []string { return append(c.credentials.secrets(), c.provider.Token()) }
 
 // serviceOf returns how to find a service: construct is one of gophercloud's functions, which may request its versions.
@@ -125,7 +125,7 @@ type serviceOf struct {
 	construct func(*gophercloud.ProviderClient, gophercloud.EndpointOpts) (*gophercloud.ServiceClient, error)
 }
 
-// service is the client of one service of the catalog, found at the first call and kept.
+// service returns the client of one service of the catalog, found at the first call and kept.
 func (c *Client) service(of serviceOf) (*gophercloud.ServiceClient, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -189,7 +189,7 @@ func into(values map[string]cloudValue, field cloudField) error {
 	return err
 }
 
-// either is the value of a field that has several names. Two of them that differ are a mistake.
+// either returns the value of a field that has several names. Two of them that differ are a mistake.
 func (c cloud) either(names ...string) (string, error) {
 	found := ""
 	for _, name := range names {

@@ -61,7 +61,7 @@ type cloudField struct {
 	value cloudNode
 }
 
-// fields are the fields of a mapping, with those that are merged into it by <<. A field of the mapping itself wins over one
+// fields returns the fields of a mapping, with those that are merged into it by <<. A field of the mapping itself wins over one
 // that is merged, as YAML has it; one that is there twice is an error.
 func (n cloudNode) fields() ([]cloudField, error) { return n.merged(new(maxMerges)) }
 
@@ -112,7 +112,7 @@ func fieldNamed(fields []cloudField, name string) *cloudField {
 	return nil
 }
 
-// resolved is what an alias stands for.
+// resolved returns what an alias stands for.
 func (n cloudNode) resolved() *yaml.Node {
 	node := n.Node
 	for node.Kind == yaml.AliasNode {
@@ -121,7 +121,7 @@ func (n cloudNode) resolved() *yaml.Node {
 	return node
 }
 
-// text is a value as written; "" for null and for a blank one.
+// text returns a value as written; "" for null and for a blank one.
 func (f cloudField) text() (string, error) {
 	node := f.value.resolved()
 	switch {

@@ -45,13 +45,13 @@ func (c Credentials) MarshalLog() any { return c.String() }
 // MarshalJSON keeps secrets out of what is encoded by mistake.
 func (c Credentials) MarshalJSON() ([]byte, error) { return fmt.Appendf(nil, "%q", c.String()), nil }
 
-// secrets are the texts that no message may repeat.
+// secrets returns the texts that no message may repeat.
 func (c Credentials) secrets() []string { return []string{c.Password, c.ApplicationCredentialSecret} }
 
 // insecure is the trust of credentials whose cloud is not verified.
 const insecure = "insecure"
 
-// trust is what the certificate of the cloud is verified with: connections are shared by it.
+// trust returns what the certificate of the cloud is verified with: connections are shared by it.
 func (c Credentials) trust() string {
 	if c.Insecure {
 		return insecure
@@ -66,7 +66,7 @@ type Warning struct {
 	Message  string
 }
 
-// Warnings are the warnings about the credentials of a client, the insecure one first.
+// Warnings returns the warnings about the credentials of a client, the insecure one first.
 func (c *Client) Warnings() (all []Warning) {
 	if c.credentials.Insecure {
 		all = append(all, Warning{true, "the certificate of the cloud is not verified, and an attacker in between can read the password: remove verify: false, and put the CA into key " + KeyCACert})
@@ -109,7 +109,7 @@ func (c Credentials) missing(name func(field string) string) string {
 	}
 }
 
-// authOptions are the credentials as gophercloud takes them.
+// authOptions returns the credentials as gophercloud takes them.
 func (c Credentials) authOptions() gophercloud.AuthOptions {
 	o := gophercloud.AuthOptions{IdentityEndpoint: c.AuthURL, AllowReauth: true}
 	if c.ApplicationCredentialID == "" {
@@ -140,7 +140,7 @@ func (c Credentials) authOptions() gophercloud.AuthOptions {
 	return o
 }
 
-// availability is the kind of endpoint as gophercloud names it.
+// availability returns the kind of endpoint as gophercloud names it.
 func (c Credentials) availability() gophercloud.Availability {
 	return gophercloud.Availability(strings.TrimSuffix(c.Interface, "URL"))
 }

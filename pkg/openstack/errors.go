@@ -103,7 +103,7 @@ func (e *Error) Error() string {
 // Unwrap is why there is no response.
 func (e *Error) Unwrap() error { return e.Err }
 
-// ReasonOf is the kind of a failure; ReasonUnreachable when the error is not of this package.
+// ReasonOf returns the kind of a failure; ReasonUnreachable when the error is not of this package.
 func ReasonOf(err error) Reason {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Reason
@@ -125,7 +125,7 @@ func RetryAfter(err error) time.Duration {
 	return 0
 }
 
-// incomplete is the error of a response that must not be concluded from.
+// incomplete returns the error of a response that must not be concluded from.
 func incomplete(op, format string, args ...any) error {
 	return &Error{Op: op, Reason: ReasonIncomplete, Err: fmt.Errorf(format, args...)}
 }

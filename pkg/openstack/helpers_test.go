@@ -55,7 +55,7 @@ func secretFor(s *fake.Server, uid, version, password string) *corev1.Secret {
 	}
 }
 
-// connected is a client of the fake's user. Requests so far are discarded.
+// connected returns a client of the fake's user. Requests so far are discarded.
 func connected(t *testing.T, s *fake.Server) *Client {
 	t.Helper()
 	c, err := newClients(t, quick()).Get(context.Background(), secretFor(s, "u", "1", secretWord))

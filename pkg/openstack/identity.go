@@ -23,7 +23,7 @@ type Project struct {
 	Enabled bool
 }
 
-// Project is the project that the client works in. Its domain is not known.
+// Project returns the project that the client works in. Its domain is not known.
 func (c *Client) Project() Project {
 	return Project{ID: c.project, Name: c.projectName, Enabled: true}
 }
@@ -73,7 +73,7 @@ func identityList[T any](ctx context.Context, c *Client, op, collection string, 
 // https://service-types.openstack.org/service-types.json
 var regional = []string{"compute", "network", "load-balancer", "block-storage", "block-store", "volume", "volumev2", "volumev3"}
 
-// regionOf is the one region that all services are used of: that of the credentials, or the only one of the catalog. Without
+// regionOf returns the one region that all services are used of: that of the credentials, or the only one of the catalog. Without
 // it each service would be used of the region that its first endpoint happens to be in, Nova perhaps of another than
 // Neutron, and what lives in one would be missing in the other.
 func regionOf(catalog []tokens.CatalogEntry, credentials Credentials) (string, error) {
@@ -100,8 +100,8 @@ func regionOf(catalog []tokens.CatalogEntry, credentials Credentials) (string, e
 	}
 }
 
-// Region is the region that all services are used of.
+// Region returns the region that all services are used of.
 func (c *Client) Region() string { return c.region }
 
-// AuthHost is the host and port of the cloud's Keystone.
+// AuthHost returns the host and port of the cloud's Keystone.
 func (c *Client) AuthHost() string { return c.credentials.Host() }

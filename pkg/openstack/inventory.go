@@ -57,5 +57,5 @@ func (n Network) SubnetIDs(ctx context.Context, networkID string) ([]string, err
 // inProject selects what the project owns: an administrator sees that of all.
 func (n Network) inProject() url.Values { return url.Values{"project_id": {n.client.project}} }
 
-// Host is the host and port of the cloud's Keystone: what all Secrets of one cloud have in common.
+// Host returns the host and port of the cloud's Keystone: what all Secrets of one cloud have in common.
 func (c Credentials) Host() string { return hostOf(c.AuthURL) }

@@ -12,7 +12,7 @@ import (
 	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
 )
 
-// balanced is a fake with a load balancer of two listeners, and one of another project.
+// balanced returns a fake with a load balancer of two listeners, and one of another project.
 func balanced(t *testing.T, o fake.Options) (s *fake.Server, id, listenerID, poolID string) {
 	s = newFake(t, o)
 	id = s.AddLoadBalancer("garden", fake.LoadBalancer{Name: "kube_service_k_ns_web", Description: "of k", VIP: "10.0.0.9", Tags: []string{"a", "b"}})

@@ -135,7 +135,7 @@ func (n Network) ports(ctx context.Context, op string, query url.Values) ([]Port
 	return all, nil
 }
 
-// read is the port that Neutron wrote.
+// read returns the port that Neutron wrote.
 func (p port) read(op string) (Port, error) {
 	read := Port{ID: p.ID, NetworkID: p.NetworkID, ProjectID: p.ProjectID, Revision: p.Revision, DeviceOwner: p.DeviceOwner, DeviceID: p.DeviceID,
 		SecurityGroupIDs: p.SecurityGroupIDs, Tags: p.Tags}

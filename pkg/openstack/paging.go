@@ -25,7 +25,7 @@ type pageError struct {
 // Error names the page.
 func (e *pageError) Error() string { return fmt.Sprintf("page %d: %v", e.number, e.err) }
 
-// Unwrap is what failed.
+// Unwrap returns what failed.
 func (e *pageError) Unwrap() error { return e.err }
 
 // pagesLimit ends a listing whose pages have no end.
@@ -79,9 +79,9 @@ func page[T any](ctx context.Context, client *gophercloud.ServiceClient, collect
 	return *items, "", nil
 }
 
-// following is the address of the next page by a link to it. It does not send a token to another server, and does not read the same
-// page indefinitely. A service behind a proxy that ends TLS may not know that, and link to itself without TLS, or to another port:
-// the next page is where this one was.
+// following returns the address of the next page by a link to it. It does not send a token to another server, and does not read the
+// same page indefinitely. A service behind a proxy that ends TLS may not know that, and link to itself without TLS, or to another
+// port: the next page is where this one was.
 func following(address, link string) (string, error) {
 	from, err := url.Parse(address)
 	if err != nil {

@@ -74,7 +74,7 @@ func (r retry) again(ctx context.Context, method string, header http.Header, err
 	return nil
 }
 
-// backoff is the pause behind a failure, counted from 1: twice the one before it, less a random part of up to half.
+// backoff returns the pause behind a failure, counted from 1: twice the one before it, less a random part of up to half.
 func (r retry) backoff(failures uint) time.Duration {
 	d := r.options.MinBackoff
 	for range failures - 1 {

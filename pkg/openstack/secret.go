@@ -114,7 +114,7 @@ func CheckAuthURL(text string) error {
 	return nil
 }
 
-// hostOf is the host and port of a URL: what all Secrets of one cloud have in common.
+// hostOf returns the host and port of a URL: what all Secrets of one cloud have in common.
 func hostOf(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {

@@ -25,7 +25,7 @@ func keys(pairs ...string) map[string][]byte {
 	return data
 }
 
-// clouds is a clouds.yaml with an entry "c" of these lines, and some other that is wrong.
+// clouds returns a clouds.yaml with an entry "c" of these lines, and some other that is wrong.
 func clouds(lines ...string) map[string][]byte {
 	text := "clouds:\n  other: {nonsense: true}\n  c:\n    " + strings.Join(lines, "\n    ") + "\n"
 	return map[string][]byte{"clouds.yaml": []byte(text), "cloud": []byte("c\n")}
@@ -106,7 +106,7 @@ func with(data map[string][]byte, key, value string) map[string][]byte {
 	return data
 }
 
-// bomb is a clouds.yaml whose mappings double with each line.
+// bomb returns a clouds.yaml whose mappings double with each line.
 func bomb() string {
 	text := "a0: &a0 {x: y}\n"
 	for i := range 20 {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// variables are an environment, changed by pairs of name and value.
+// variables returns an environment, changed by pairs of name and value.
 func variables(pairs ...string) map[string]string {
 	all := map[string]string{"OS_AUTH_URL": "https://k.example/v3", "OS_USERNAME": "u", "OS_PASSWORD": secretWord, "OS_PROJECT_NAME": "p"}
 	for i := 0; i < len(pairs); i += 2 {
@@ -20,7 +20,7 @@ func variables(pairs ...string) map[string]string {
 	return all
 }
 
-// files are those of the tests.
+// files returns those of the tests.
 func files(t *testing.T) func(string) ([]byte, error) {
 	ca, err := os.ReadFile("testdata/ca.pem")
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
 )
 
-// standalone are the credentials of the fake's user, as an environment has them.
+// standalone returns the credentials of the fake's user, as an environment has them.
 func standalone(s *fake.Server) Credentials {
 	return Credentials{AuthURL: s.AuthURL(), Username: "gardener", UserDomainID: "default", Password: secretWord, ProjectName: "garden", ProjectDomainID: "default"}
 }

@@ -66,10 +66,10 @@ func KindNamed(name string) (Kind, bool) {
 	return kinds[i], true
 }
 
-// Kinds are all kinds, a referent before those that refer to it.
+// Kinds returns all kinds, a referent before those that refer to it.
 func Kinds() []Kind { return slices.Clone(kinds) }
 
-// Children are the kinds of the rows below those of a kind.
+// Children returns the kinds of the rows below those of a kind.
 func Children(name string) []Kind {
 	return slices.DeleteFunc(Kinds(), func(k Kind) bool { return k.Parent != name })
 }
@@ -98,7 +98,7 @@ func (k Kind) Listing() (Column, bool) {
 	return k.Columns[i], true
 }
 
-// Stored are the names of the columns that the table has.
+// Stored returns the names of the columns that the table has.
 func (k Kind) Stored() []string {
 	var names []string
 	for _, column := range k.Columns {
@@ -109,7 +109,7 @@ func (k Kind) Stored() []string {
 	return names
 }
 
-// names are the names of all columns.
+// names returns the names of all columns.
 func (k Kind) names() []string {
 	names := make([]string, len(k.Columns))
 	for i, column := range k.Columns {

@@ -75,7 +75,7 @@ func references(name, kind string) Column {
 	return Column{Name: name, Type: Reference, Many: true, Refers: kind}
 }
 
-// listedIn is a column that the table does not have: the rows of a kind whose column lists the row.
+// listedIn returns a column that the table does not have: the rows of a kind whose column lists the row.
 func listedIn(name, kind, column string) Column {
 	return Column{Name: name, Type: Reference, Many: true, Refers: kind, ListedIn: column}
 }

@@ -121,13 +121,13 @@ func fieldsOf(body string) (map[string]any, error) {
 	return fields, nil
 }
 
-// Text is the value of a column with one string, empty when it is not set.
+// Text returns the value of a column with one string, empty when it is not set.
 func (r Resource) Text(column string) string {
 	value, _ := r.Values[column].(string)
 	return value
 }
 
-// Lists are the ids in a column.
+// Lists returns the ids in a column.
 func (r Resource) Lists(column string) []string {
 	values, _ := r.Values[column].([]any)
 	ids := make([]string, 0, len(values))
@@ -137,7 +137,7 @@ func (r Resource) Lists(column string) []string {
 	return ids
 }
 
-// References are the rows that a resource refers to, by the kind.
+// References returns the rows that a resource refers to, by the kind.
 func (r Resource) References() map[string][]string {
 	found := map[string][]string{}
 	for _, column := range r.Kind.Columns {
@@ -148,7 +148,7 @@ func (r Resource) References() map[string][]string {
 	return found
 }
 
-// Differences are the columns that the resource sets and a row has otherwise. Which pairs of external_ids and options a row has
+// Differences returns the columns that the resource sets and a row has otherwise. Which pairs of external_ids and options a row has
 // besides does not matter.
 func (r Resource) Differences(have map[string]Value) []string {
 	var names []string
@@ -181,7 +181,7 @@ func (k Kind) Values(body []byte) (map[string]Value, error) {
 	return values, nil
 }
 
-// printable is a text of users for a message.
+// printable returns a text of users for a message.
 func printable(text string) string {
 	const most = 80
 	text = strings.Map(func(r rune) rune {

@@ -114,7 +114,7 @@ func (c Column) encode(value Value) any {
 	}
 }
 
-// absent is the value of a column that was never set.
+// absent returns the value of a column that was never set.
 func (c Column) absent() any {
 	switch {
 	case c.Type == Pairs:
@@ -221,5 +221,5 @@ func (k Kind) Read(row ovsdb.Row) (id string, values map[string]Value, err error
 	return id, values, nil
 }
 
-// Selected are the columns to select for Read.
+// Selected returns the columns to select for Read.
 func (k Kind) Selected() []string { return append([]string{"_uuid"}, k.Stored()...) }

@@ -195,7 +195,7 @@ func (c *Client) connected(ctx context.Context) (*connection, error) {
 	return nil, err
 }
 
-// joined are the messages of errors in one line.
+// joined returns the messages of errors in one line.
 func joined(errs []error) string {
 	texts := make([]string, len(errs))
 	for i, err := range errs {

@@ -222,7 +222,7 @@ func (c *connection) write(m any) error {
 	return err
 }
 
-// methodError is the response to a request that was not accepted as a whole: text, or an object like those of operations.
+// methodError returns the response to a request that was not accepted as a whole: text, or an object like those of operations.
 func methodError(method string, data json.RawMessage) error {
 	var text string
 	if json.Unmarshal(data, &text) == nil {

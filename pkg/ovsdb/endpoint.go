@@ -43,7 +43,7 @@ func ParseEndpoint(text string) (Endpoint, error) {
 	}
 }
 
-// String is the endpoint as configured.
+// String returns the endpoint as configured.
 func (e Endpoint) String() string { return e.text }
 
 // IsSecure reports whether connections to it use TLS.

@@ -100,7 +100,7 @@ type Error struct {
 	Code, Details string
 }
 
-// Error is the message.
+// Error returns the message.
 func (e *Error) Error() string {
 	if e.Details == "" {
 		return e.Code

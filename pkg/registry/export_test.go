@@ -9,13 +9,13 @@ import (
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 )
 
-// Store is the store behind a status subresource, for tests that check its strategy.
+// Store returns the store behind a status subresource, for tests that check its strategy.
 func (r *StatusREST) Store() *genericregistry.Store { return r.store }
 
 // IsOutdated reports whether an object has another summary of its conditions than this version writes.
 func (r *StatusREST) IsOutdated(o runtime.Object) bool { return r.isOutdated(o) }
 
-// ResummarizeList is what Resummarize does with a list.
+// ResummarizeList returns what Resummarize does with a list.
 func ResummarizeList(list runtime.Object, isOutdated func(runtime.Object) bool, write func(metav1.Object) error) (int, error) {
 	return resummarize(list, isOutdated, write)
 }

@@ -105,7 +105,7 @@ func of[T registry.Object](f func(T)) func(registry.Object) {
 	return func(o registry.Object) { f(o.(T)) }
 }
 
-// kinds are the four kinds that the server serves.
+// kinds returns the four kinds that the server serves.
 func kinds(t testing.TB) []served {
 	return []served{
 		serve(t, project.Kind(), served{
@@ -176,7 +176,7 @@ func forEach(t *testing.T, test func(*testing.T, served)) {
 	}
 }
 
-// request is the context of a request for an object or its status.
+// request returns the context of a request for an object or its status.
 func (s served) request(t testing.TB, o registry.Object, subresource string) context.Context {
 	ctx := genericapirequest.WithNamespace(t.Context(), o.GetNamespace())
 	return genericapirequest.WithRequestInfo(ctx, &genericapirequest.RequestInfo{
@@ -205,7 +205,7 @@ func (s served) updateStatus(t testing.TB, o, old registry.Object) error {
 	return rest.BeforeUpdate(s.status.UpdateStrategy, s.request(t, o, "status"), o, old)
 }
 
-// stored is a good object in the state that is stored after its creation.
+// stored returns a good object in the state that is stored after its creation.
 func (s served) stored(t testing.TB) registry.Object {
 	t.Helper()
 	o := s.good()

@@ -82,7 +82,7 @@ func TestNamesOnTheCommandLine(t *testing.T) {
 	}
 }
 
-// predicate is what a list with a field selector queries the storage for.
+// predicate returns what a list with a field selector queries the storage for.
 func (s served) predicate(t *testing.T, selector string) storage.SelectionPredicate {
 	t.Helper()
 	field, err := fields.ParseSelector(selector)

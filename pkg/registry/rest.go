@@ -31,7 +31,7 @@ var (
 // ShortNames are further names on the command line.
 func (r *REST[T]) ShortNames() []string { return r.kind.ShortNames }
 
-// Categories are the groups of resources that the kind is part of on the command line.
+// Categories returns the groups of resources that the kind is part of on the command line.
 func (r *REST[T]) Categories() []string { return r.kind.Categories }
 
 // StatusREST serves the status subresource of a kind.

@@ -76,7 +76,7 @@ func (c table[T]) row(o T) metav1.TableRow {
 	return metav1.TableRow{Cells: append(cells, Age(o.GetCreationTimestamp())), Object: runtime.RawExtension{Object: o}}
 }
 
-// Condition is the status of a condition, "" before a controller has written it.
+// Condition returns the status of a condition, "" before a controller has written it.
 func Condition(conditions []metav1.Condition, name string) any {
 	if condition := meta.FindStatusCondition(conditions, name); condition != nil {
 		return string(condition.Status)

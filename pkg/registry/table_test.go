@@ -23,14 +23,14 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/registry"
 )
 
-// tenDays is an age that does not change while a test runs.
+// tenDays returns an age that does not change while a test runs.
 func tenDays() metav1.Time { return metav1.NewTime(time.Now().Add(-10*24*time.Hour - 12*time.Hour)) }
 
 func condition(kind string, status metav1.ConditionStatus) []metav1.Condition {
 	return []metav1.Condition{{Type: "Other", Status: metav1.ConditionUnknown}, {Type: kind, Status: status}}
 }
 
-// header is what kubectl prints above the cells; wide columns are in parentheses.
+// header returns what kubectl prints above the cells; wide columns are in parentheses.
 func header(table *metav1.Table) string {
 	var names []string
 	for _, column := range table.ColumnDefinitions {

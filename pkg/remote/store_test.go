@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// watched is a cache that a test fills, and what its handlers were notified.
+// watched returns a cache that a test fills, and what its handlers were notified.
 func watched(t *testing.T) (informers *Informers[*corev1.Service], filled *store[*corev1.Service], notified func() []string) {
 	t.Helper()
 	informers, err := NewInformers(nil, nil, &corev1.Service{}, func(s *corev1.Service) *corev1.Service { return s }, func(s *corev1.Service) string { return s.Labels["app"] })

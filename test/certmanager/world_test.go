@@ -133,7 +133,7 @@ func (w *world) kubectl(input string, args ...string) string {
 	return string(out)
 }
 
-// binary is the path of a program.
+// binary returns the path of a program.
 func (w *world) binary(name string) string {
 	w.Helper()
 	path := filepath.Join(filepath.Dir(w.plane.Kubectl()), name)
@@ -168,7 +168,7 @@ func (w *world) run(name string, args ...string) {
 	})
 }
 
-// account is the kubeconfig of a ServiceAccount of Groundskeeper.
+// account returns the kubeconfig of a ServiceAccount of Groundskeeper.
 func (w *world) account(name string) string {
 	w.Helper()
 	path := filepath.Join(w.dir, name+".kubeconfig")
@@ -211,7 +211,8 @@ func (w *world) address(server string) string {
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(w.ports[server]))
 }
 
-// args are those of a Deployment, without those that only a Pod can have, with paths in a directory of the test instead of a mount.
+// args returns those of a Deployment, without those that only a Pod can have, with paths in a directory of the test instead of a
+// mount.
 func (w *world) args(deployment string, mounts map[string]string, without ...string) []string {
 	w.Helper()
 	containers, _, err := unstructured.NestedSlice(w.deployments[deployment].Object, "spec", "template", "spec", "containers")

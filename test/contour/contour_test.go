@@ -44,7 +44,7 @@ const (
 	through = "virtualhost: {fqdn: HOST, tls: {passthrough: true}}\n  "
 )
 
-// onGateway is a route of the Gateway API.
+// onGateway returns a route of the Gateway API.
 func onGateway(kind, version, section, rule string) string {
 	hostnames := "hostnames: [HOST], "
 	if kind == "TCPRoute" {
@@ -109,7 +109,7 @@ func examples() []example {
 	}
 }
 
-// expected are the Services that get requests, by one of the lists of each example.
+// expected returns the Services that get requests, by one of the lists of each example.
 func expected(all []example, of func(example) string) map[string]bool {
 	services := map[string]bool{}
 	for _, each := range all {

@@ -200,7 +200,7 @@ func (w *world) equal(what string, all []*soaked) {
 	})
 }
 
-// shares are the Services of a namespace that something is sent to, with their weights, as "name weight", sorted.
+// shares returns the Services of a namespace that something is sent to, with their weights, as "name weight", sorted.
 func (d dump) shares(namespace string) []string {
 	var found []string
 	note := func(cluster string, weight float64) {

@@ -116,7 +116,7 @@ func (s *streams) until(ctx context.Context, t *testing.T, what string, check fu
 	}
 }
 
-// receivers are the Services, as namespace/name, that requests reach: some route sends to them, be it copies, and they
+// receivers returns the Services, as namespace/name, that requests reach: some route sends to them, be it copies, and they
 // have an endpoint.
 func (d dump) receivers() map[string]bool {
 	found := map[string]bool{}
@@ -130,7 +130,7 @@ func (d dump) receivers() map[string]bool {
 	return found
 }
 
-// serviceOf is the Service of a cluster, from its name namespace/service/port/hash.
+// serviceOf returns the Service of a cluster, from its name namespace/service/port/hash.
 func serviceOf(cluster string) string {
 	parts := strings.Split(cluster, "/")
 	return strings.Join(parts[:min(2, len(parts))], "/")
@@ -218,5 +218,5 @@ func startContour(ctx context.Context, t *testing.T, dir, kubeconfig, config str
 	return follow(ctx, t, binary, fmt.Sprintf("127.0.0.1:%d", ports[0]))
 }
 
-// sorted are the keys of a set.
+// sorted returns the keys of a set.
 func sorted(set map[string]bool) []string { return slices.Sorted(maps.Keys(set)) }

@@ -85,12 +85,12 @@ func kubeconfigOf(t *testing.T, user string) []byte {
 	return content
 }
 
-// secretOf is a Secret of a backend.
+// secretOf returns a Secret of a backend.
 func secretOf(name string, kubeconfig []byte) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: adminNamespace, Name: name}, Data: map[string][]byte{"config": kubeconfig}}
 }
 
-// account is the user that the pods of the backend are.
+// account returns the user that the pods of the backend are.
 func (b *backend) account() string {
 	return "system:serviceaccount:" + adminNamespace + ":" + b.name + "-discoverer"
 }
@@ -184,7 +184,7 @@ func (b *backend) complains(t *testing.T) string {
 	return message
 }
 
-// pods are those of the backend.
+// pods returns those of the backend.
 func (b *backend) pods(ctx context.Context) ([]corev1.Pod, error) {
 	list := &corev1.PodList{}
 	err := b.in.List(ctx, list, client.InNamespace(adminNamespace), client.MatchingLabels{"app.kubernetes.io/instance": b.name})
@@ -215,7 +215,7 @@ func isReady(pod *corev1.Pod) bool {
 	})
 }
 
-// copyWrites are the writes of the discoverer to Services and EndpointSlices.
+// copyWrites returns the writes of the discoverer to Services and EndpointSlices.
 func (b *backend) copyWrites(t *testing.T) []audit.Event {
 	t.Helper()
 	return b.in.requests(t, func(r audit.Event) bool {

@@ -70,7 +70,7 @@ func (c *cluster) enforce(ctx context.Context, namespace, level string) error {
 	return c.Patch(ctx, object, client.RawPatch(types.MergePatchType, []byte(patch)))
 }
 
-// requests are those in the audit log that the function picks.
+// requests returns those in the audit log that the function picks.
 func (c *cluster) requests(t *testing.T, pick func(audit.Event) bool) []audit.Event {
 	t.Helper()
 	var picked []audit.Event

@@ -31,12 +31,12 @@ type host struct {
 // build is something that can be installed: manifests, and images that are on the node.
 type build struct{ name, artifacts, images string }
 
-// builds are the one of before and this one.
+// builds returns the one of before and this one.
 func builds() (before, now build) {
 	return build{"before", previous + "/artifacts", previous + "/images"}, build{"now", "../../artifacts", images}
 }
 
-// productImages are those that an installation needs.
+// productImages returns those that an installation needs.
 func productImages() []string { return []string{apiserver, manager, discoverer} }
 
 func (b build) archive(name string) string { return filepath.Join(b.images, name+".tar") }
@@ -181,7 +181,7 @@ func (h *host) kustomization(t *testing.T, b build) string {
 	return to
 }
 
-// configMapOf is the name of the ConfigMap that a build's kustomization generates from the configuration: it was another one
+// configMapOf returns the name of the ConfigMap that a build's kustomization generates from the configuration: it was another one
 // once.
 func configMapOf(b build) (string, error) {
 	text, err := os.ReadFile(filepath.Join(b.artifacts, "install", "base", "kustomization.yaml"))

@@ -87,5 +87,5 @@ func run(m *testing.M) (code int, err error) {
 // images is where those of this build are, previous what test/e2e/previous.sh made: images and manifests to upgrade from.
 const images, previous = "../../_output/images", "../../_output/previous"
 
-// archive is the path of an image.
+// archive returns the path of an image.
 func archive(name string) string { return filepath.Join(images, name+".tar") }

@@ -63,7 +63,7 @@ func (h *host) upgrade(t *testing.T, to build) {
 	h.isReady(t, "example")
 }
 
-// objects are the uids of the objects owned by Groundskeeper that users made.
+// objects returns the uids of the objects owned by Groundskeeper that users made.
 func (h *host) objects(ctx context.Context) (map[string]types.UID, error) {
 	found := map[string]types.UID{}
 	web := metav1.ObjectMeta{Namespace: "default", Name: "web"}

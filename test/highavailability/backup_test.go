@@ -18,7 +18,7 @@ import (
 // backupLabels name the pods that export and import.
 var backupLabels = map[string]string{"app.kubernetes.io/name": "groundskeeper-backup"}
 
-// examples are the pods of artifacts/examples/backup.
+// examples returns the pods of artifacts/examples/backup.
 func examples(t *testing.T) map[string]metav1.ObjectMeta {
 	t.Helper()
 	documents := func(file string) []string {

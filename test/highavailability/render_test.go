@@ -122,7 +122,7 @@ func read(t *testing.T, document []byte, into any, unmarshal func([]byte, any, .
 	}
 }
 
-// selected are the workloads whose pods a selector chooses.
+// selected returns the workloads whose pods a selector chooses.
 func (i *installation) selected(t *testing.T, selector *metav1.LabelSelector) []workload {
 	t.Helper()
 	chooses, err := metav1.LabelSelectorAsSelector(selector)
@@ -150,7 +150,7 @@ func (w workload) port(port string) bool {
 	return false
 }
 
-// flags are the arguments of the first container.
+// flags returns the arguments of the first container.
 func (w workload) flags() map[string]string {
 	flags, c := map[string]string{}, w.template.Spec.Containers[0]
 	for _, argument := range append(c.Command, c.Args...) {

@@ -126,7 +126,7 @@ func TestEachKindLivesAndDies(t *testing.T) {
 	}
 }
 
-// withoutSummary is the status except for the conditions that the server writes.
+// withoutSummary returns the status except for the conditions that the server writes.
 func withoutSummary(o *unstructured.Unstructured) map[string]any {
 	kept := status(o)
 	list, _, _ := unstructured.NestedSlice(kept, "conditions")
@@ -141,7 +141,7 @@ func withoutSummary(o *unstructured.Unstructured) map[string]any {
 	return kept
 }
 
-// readyOf is the status of the condition Ready.
+// readyOf returns the status of the condition Ready.
 func readyOf(o *unstructured.Unstructured) string {
 	list, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 	for _, c := range list {
@@ -251,14 +251,14 @@ func parse(t *testing.T, manifest string) *unstructured.Unstructured {
 	return object
 }
 
-// withStatus is a manifest with a status, which a client cannot create.
+// withStatus returns a manifest with a status, which a client cannot create.
 func withStatus(manifest *unstructured.Unstructured) *unstructured.Unstructured {
 	object := manifest.DeepCopy()
 	object.Object["status"] = map[string]any{"observedGeneration": int64(7)}
 	return object
 }
 
-// asWritten is the manifest as a user keeps it, except for what cannot go back: the version of the Kluster.
+// asWritten returns the manifest as a user keeps it, except for what cannot go back: the version of the Kluster.
 func asWritten(manifest, changed *unstructured.Unstructured) *unstructured.Unstructured {
 	object := manifest.DeepCopy()
 	if version, found, _ := unstructured.NestedString(changed.Object, "spec", "version"); found {

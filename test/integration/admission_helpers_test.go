@@ -27,12 +27,12 @@ const (
 	confirmedBy  = "deletion.gardener.cloud/confirmed-by"
 )
 
-// unconfirmed is the rejection of a deletion that is not confirmed.
+// unconfirmed returns the rejection of a deletion that is not confirmed.
 func unconfirmed(resource, name string) string {
 	return fmt.Sprintf(`%s %q is forbidden: must have a "confirmation.gardener.cloud/deletion" annotation to delete`, resource, name)
 }
 
-// protobufAs is a typed client of the shared plane that speaks protobuf in the name of a user.
+// protobufAs returns a typed client of the shared plane that speaks protobuf in the name of a user.
 func protobufAs(t *testing.T, user string, groups ...string) versioned.Interface {
 	t.Helper()
 	config := rest.CopyConfig(shared.Config())
@@ -45,7 +45,7 @@ func protobufAs(t *testing.T, user string, groups ...string) versioned.Interface
 	return c
 }
 
-// account is the user name of a service account, and the groups that it is in.
+// account returns the user name of a service account, and the groups that it is in.
 func account(namespace, name string) (string, []string) {
 	return "system:serviceaccount:" + namespace + ":" + name, []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace}
 }

@@ -180,7 +180,7 @@ func TestRangesOnOneRouter(t *testing.T) {
 	}
 }
 
-// clientsetOf is a client of one of the servers of the shared plane: 0 is the aggregator, 1 the second server.
+// clientsetOf returns a client of one of the servers of the shared plane: 0 is the aggregator, 1 the second server.
 func clientsetOf(t *testing.T, server int) *versioned.Clientset {
 	t.Helper()
 	config := shared.Config()

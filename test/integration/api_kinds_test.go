@@ -27,7 +27,7 @@ type kind struct {
 	header, row []string
 }
 
-// kinds are the four kinds.
+// kinds returns the four kinds.
 func kinds() []kind {
 	return []kind{
 		{

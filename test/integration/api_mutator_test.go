@@ -135,7 +135,7 @@ func TestProjectRemainsOwnedByItsCreator(t *testing.T) {
 	mustRemove(t, project)
 }
 
-// groupWith is a new group with a ClusterRole that lets it create Projects.
+// groupWith returns a new group with a ClusterRole that lets it create Projects.
 func groupWith(t *testing.T, clusterRole string) string {
 	t.Helper()
 	group := name(t, "group")
@@ -151,7 +151,7 @@ func groupWith(t *testing.T, clusterRole string) string {
 	return group
 }
 
-// membersOf are the members of a Project, each with its roles.
+// membersOf returns the members of a Project, each with its roles.
 func membersOf(project *gardenerv1beta1.Project) []string {
 	var members []string
 	for i := range project.Spec.Members {

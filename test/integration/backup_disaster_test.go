@@ -182,7 +182,7 @@ func (b *backups) deletionEnds(t *testing.T) {
 	}
 }
 
-// uids are those of all Groundskeeper's objects.
+// uids returns those of all Groundskeeper's objects.
 func (b *backups) uids(t *testing.T) map[string]types.UID {
 	t.Helper()
 	uids := map[string]types.UID{}

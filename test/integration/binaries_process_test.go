@@ -70,7 +70,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return o.text.Write(p)
 }
 
-// lines are what was written until now.
+// lines returns what was written until now.
 func (o *output) lines() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -105,7 +105,7 @@ func portOf(listener net.Listener) string {
 	return port
 }
 
-// onLoopback are the flags with which an API server listens on a port.
+// onLoopback returns the flags with which an API server listens on a port.
 func onLoopback(port string) []string {
 	return []string{"--bind-address=127.0.0.1", "--secure-port=" + port}
 }
@@ -113,7 +113,7 @@ func onLoopback(port string) []string {
 // pki returns the path of a file with keys of a plane.
 func pki(p *plane.Plane, name string) string { return filepath.Join(p.Dir(), "pki", name) }
 
-// kubeconfigOf is the kubeconfig of one of the processes of the shared plane.
+// kubeconfigOf returns the kubeconfig of one of the processes of the shared plane.
 func kubeconfigOf(process string) string {
 	return filepath.Join(shared.Dir(), "kubeconfigs", process+".kubeconfig")
 }

@@ -15,7 +15,7 @@ import (
 // injectFrom names the Certificate whose CA is written into a registration.
 const injectFrom = "cert-manager.io/inject-ca-from"
 
-// secretsOf are those that cert-manager makes, by the Certificates of an installation.
+// secretsOf returns those that cert-manager makes, by the Certificates of an installation.
 func secretsOf(t *testing.T, all manifests) []string {
 	t.Helper()
 	var made []string

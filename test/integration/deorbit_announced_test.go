@@ -36,7 +36,7 @@ func (o *screen) Write(p []byte) (int, error) {
 	return o.text.Write(p)
 }
 
-// String is the text so far.
+// String returns the text so far.
 func (o *screen) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

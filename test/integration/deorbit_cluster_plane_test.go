@@ -249,7 +249,7 @@ func (o *orbit) bound(namespace, name, driver string, policy corev1.PersistentVo
 	return pv, pvc
 }
 
-// pending is a claim without a volume.
+// pending returns a claim without a volume.
 func pending(namespace, name, class string) *corev1.PersistentVolumeClaim {
 	pvc := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	pvc.Spec.StorageClassName, pvc.Spec.AccessModes = &class, []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
@@ -309,7 +309,7 @@ func (o *orbit) reclaim(objects ...client.Object) {
 	}
 }
 
-// balancer is a Service of type LoadBalancer as a cloud provider has it.
+// balancer returns a Service of type LoadBalancer as a cloud provider has it.
 func balancer(namespace, name string, change ...func(*corev1.Service)) *corev1.Service {
 	s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Finalizers: []string{cleanupFinalizer}, Annotations: map[string]string{}}}
 	s.Spec.Type, s.Spec.Ports = corev1.ServiceTypeLoadBalancer, []corev1.ServicePort{{Port: 80}}
@@ -319,14 +319,14 @@ func balancer(namespace, name string, change ...func(*corev1.Service)) *corev1.S
 	return s
 }
 
-// octaviaIngress is an Ingress of the Octavia ingress controller, or of a dedicated class.
+// octaviaIngress returns an Ingress of the Octavia ingress controller, or of a dedicated class.
 func octaviaIngress(namespace, name, class string) *networkingv1.Ingress {
 	i := &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: map[string]string{"kubernetes.io/ingress.class": class}}}
 	i.Spec.DefaultBackend = &networkingv1.IngressBackend{Service: &networkingv1.IngressServiceBackend{Name: "web", Port: networkingv1.ServiceBackendPort{Number: 80}}}
 	return i
 }
 
-// custom is an object of the snapshots' API.
+// custom returns an object of the snapshots' API.
 func custom(kind, namespace, name string, fields map[string]any) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: fields}
 	u.SetAPIVersion("snapshot.storage.k8s.io/v1")
@@ -362,7 +362,7 @@ func (o *orbit) snapshotAPI() {
 	}
 }
 
-// stateful is a StatefulSet of one pod with a claim of a class.
+// stateful returns a StatefulSet of one pod with a claim of a class.
 func stateful(namespace, name, class string) *appsv1.StatefulSet {
 	labels := map[string]string{"app": name}
 	s := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}

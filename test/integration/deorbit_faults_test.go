@@ -57,7 +57,7 @@ func login(r *http.Request) bool {
 	return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/auth/tokens")
 }
 
-// broken is a meddler of several breakages. The first one that hits a request counts.
+// broken returns a meddler of several breakages. The first one that hits a request counts.
 func broken(all ...*breakage) meddler {
 	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		for _, b := range all {

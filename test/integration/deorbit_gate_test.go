@@ -50,7 +50,7 @@ func (g *gate) set(m meddler) {
 	g.meddle = m
 }
 
-// written are the writes that arrived so far, as method, path, and the field manager.
+// written returns the writes that arrived so far, as method, path, and the field manager.
 func (g *gate) written() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -149,7 +149,7 @@ func (g *gate) kubeconfig() []byte {
 	return kubeconfigTo(g.URL, ca)
 }
 
-// kubeconfigTo is a kubeconfig with a token that no client checks.
+// kubeconfigTo returns a kubeconfig with a token that no client checks.
 func kubeconfigTo(server string, ca []byte) []byte {
 	return fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Config","current-context":"c","contexts":[{"name":"c","context":{"cluster":"c","user":"c"}}],
 		"clusters":[{"name":"c","cluster":{"server":%q,"certificate-authority-data":%q}}],"users":[{"name":"c","user":{"token":"any"}}]}`, server, base64.StdEncoding.EncodeToString(ca))
@@ -227,7 +227,7 @@ func litter(cloud *fake.Server, k *kubernikusv1.Kluster, service string) {
 	})
 }
 
-// inCloud are the ids of all that the project has, by what they are.
+// inCloud returns the ids of all that the project has, by what they are.
 func inCloud(cloud *fake.Server) map[string]string {
 	all := map[string]string{}
 	for _, v := range cloud.Volumes("garden") {

@@ -300,7 +300,7 @@ func TestDeorbitKilledAtEveryWrite(t *testing.T) {
 	}
 }
 
-// kindOf is the method and the kind of objects of a write that identify made.
+// kindOf returns the method and the kind of objects of a write that identify made.
 func kindOf(write string) string {
 	method, rest, _ := strings.Cut(write, " ")
 	address, _, _ := strings.Cut(rest, " ")

@@ -53,7 +53,7 @@ func newCollector(t *testing.T) *collector {
 	return c
 }
 
-// config is the file that leads an API server to the collector.
+// config returns the file that leads an API server to the collector.
 func (c *collector) config(t *testing.T) string {
 	t.Helper()
 	return write(t, "apiVersion: apiserver.config.k8s.io/v1\nkind: TracingConfiguration\nendpoint: "+c.address+"\nsamplingRatePerMillion: 1000000\n")

@@ -110,7 +110,7 @@ func (c *chaos) round(t *testing.T, victims []*plane.Process, after int64) {
 	}
 }
 
-// surplus are the living Projects beyond those that live on.
+// surplus returns the living Projects beyond those that live on.
 func (c *chaos) surplus() []*gardenerv1beta1.Project {
 	c.mu.Lock()
 	defer c.mu.Unlock()

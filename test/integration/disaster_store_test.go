@@ -101,7 +101,7 @@ func record() *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "groundskeeper-system", Name: "groundskeeper-store"}}
 }
 
-// recorded is the revision of the store that the cluster knows.
+// recorded returns the revision of the store that the cluster knows.
 func (l *losses) recorded(t *testing.T) int64 {
 	t.Helper()
 	configMap := record()

@@ -130,7 +130,7 @@ func (v *discovered) authorize(account string) {
 	}
 }
 
-// user is the account of a discoverer.
+// user returns the account of a discoverer.
 func (v *discovered) user(account string) string {
 	return "system:serviceaccount:" + v.admin + ":" + v.name + "-" + account
 }
@@ -194,7 +194,7 @@ func (v *discovered) makeNamespace(c client.Client, name string) {
 	v.create(c, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 }
 
-// service is a Service with a port, as users make them.
+// service returns a Service with a port, as users make them.
 func (v *discovered) service(name string) *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: v.ns, Name: name, Labels: map[string]string{"app": name}},
@@ -204,7 +204,7 @@ func (v *discovered) service(name string) *corev1.Service {
 	}
 }
 
-// slice is a part of the endpoints of a Service.
+// slice returns a part of the endpoints of a Service.
 func (v *discovered) slice(service, id string, addresses ...string) *discoveryv1.EndpointSlice {
 	slice := &discoveryv1.EndpointSlice{
 		ObjectMeta:  metav1.ObjectMeta{Namespace: v.ns, Name: service + "-" + id, Labels: map[string]string{discoveryv1.LabelServiceName: service}},

@@ -134,7 +134,7 @@ func (v *discovered) copied() {
 	finally(v.t, func(ctx context.Context) error { return v.differs(ctx, v.ns) })
 }
 
-// versions are the UIDs and resource versions of all copies: equal ones were not written.
+// versions returns the UIDs and resource versions of all copies: equal ones were not written.
 func (v *discovered) versions() map[string]string {
 	v.t.Helper()
 	found := map[string]string{}
@@ -207,7 +207,7 @@ func (r requests) isWriteOfCopy() bool {
 	return !slices.Contains([]string{"get", "list", "watch"}, r.Verb) && slices.Contains([]string{"services", "endpointslices"}, r.ObjectRef.Resource)
 }
 
-// requests are what users with a text in their name have requested from this cluster until now.
+// requests returns what users with a text in their name have requested from this cluster until now.
 func (v *discovered) requests(user string) []requests {
 	v.t.Helper()
 	mark := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name(v.t, "mark")}}

@@ -29,7 +29,7 @@ const (
 	cloudPassword = "hunter2-hunter2"
 )
 
-// newOpenStackClusters is a cluster that discovers; its backends are clouds, one for each test.
+// newOpenStackClusters returns a cluster that discovers; its backends are clouds, one for each test.
 func newOpenStackClusters(t *testing.T) *clusters {
 	t.Helper()
 	dir := t.TempDir()

@@ -108,7 +108,7 @@ func (d *discoveryPlane) is(t *testing.T, backend *gimbalv1.DiscoveryBackend, ki
 	})
 }
 
-// writes are the writes of Groundskeeper's controller manager about a name, except for events.
+// writes returns the writes of Groundskeeper's controller manager about a name, except for events.
 func (d *discoveryPlane) writes(t *testing.T, about string) int {
 	t.Helper()
 	data, err := os.ReadFile(d.audit)

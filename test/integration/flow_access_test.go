@@ -80,7 +80,7 @@ func readAccess(ctx context.Context, c client.Client, project *gardenerv1beta1.P
 	return found, nil
 }
 
-// rulesOf is the rules of a role, sorted, and from where Kubernetes collects them.
+// rulesOf returns the rules of a role, sorted, and from where Kubernetes collects them.
 func rulesOf(role *rbacv1.ClusterRole) string {
 	var rules []string
 	for _, rule := range role.Rules {
@@ -98,7 +98,7 @@ func rulesOf(role *rbacv1.ClusterRole) string {
 	return strings.Join(rules, "; ")
 }
 
-// bindingOf is the role and the subjects of a binding, sorted.
+// bindingOf returns the role and the subjects of a binding, sorted.
 func bindingOf(role rbacv1.RoleRef, subjects []rbacv1.Subject) string {
 	var names []string
 	for _, subject := range subjects {

@@ -19,7 +19,7 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// projectLabels are what makes a namespace a Project's.
+// projectLabels returns what makes a namespace a Project's.
 func projectLabels(project string) map[string]string {
 	return map[string]string{"gardener.cloud/role": "project", "project.gardener.cloud/name": project}
 }

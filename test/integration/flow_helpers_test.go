@@ -38,7 +38,7 @@ func newProject(t *testing.T, prefix string, members ...gardenerv1beta1.ProjectM
 	return project
 }
 
-// member is a member of a Project; a ServiceAccount's name has its namespace before a slash.
+// member returns a member of a Project; a ServiceAccount's name has its namespace before a slash.
 func member(kind, name string, roles ...string) gardenerv1beta1.ProjectMember {
 	m := gardenerv1beta1.ProjectMember{Subject: rbacv1.Subject{Kind: kind, Name: name}}
 	if namespace, account, ok := strings.Cut(name, "/"); ok {
@@ -48,7 +48,7 @@ func member(kind, name string, roles ...string) gardenerv1beta1.ProjectMember {
 	return m
 }
 
-// olivia is the owner of most Projects.
+// olivia returns the owner of most Projects.
 func olivia() gardenerv1beta1.ProjectMember { return member("User", "olivia", "owner") }
 
 // ready waits until a Project is Ready at its current generation.
@@ -230,7 +230,7 @@ func with(m map[string]string, key, value string) map[string]string {
 	return m
 }
 
-// diffError is an error when two values differ.
+// diffError returns an error when two values differ.
 func diffError(want, got any) error {
 	if diff := cmp.Diff(want, got); diff != "" {
 		return errors.New("(-want +got):\n" + diff)

@@ -15,7 +15,7 @@ import (
 	"groundskeeper.io/groundskeeper/test/plane"
 )
 
-// metric is the sum of all values of a metric that a controller manager shows.
+// metric returns the sum of all values of a metric that a controller manager shows.
 func metric(ctx context.Context, manager *plane.Process, name string) (float64, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+manager.Address()+"/metrics", nil)
 	if err != nil {

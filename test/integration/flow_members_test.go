@@ -20,7 +20,7 @@ import (
 // bindings are the subjects of the seven bindings of a Project, by role.
 type bindings struct{ owner, uam, member, viewer, accounts string }
 
-// access is what the eleven objects of a Project with these bindings contain.
+// access returns what the eleven objects of a Project with these bindings contain.
 func (b bindings) access() access {
 	const (
 		all, system = "ClusterRole gardener.cloud:system:", "gardener.cloud:system:"

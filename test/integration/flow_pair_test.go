@@ -25,7 +25,7 @@ type pair struct {
 	auditLog string
 }
 
-// managerConfig is the configuration of managers that share a lease of the duration: with the first matching one of
+// managerConfig returns the configuration of managers that share a lease of the duration: with the first matching one of
 // two quotas, for Projects of the size small and for those of any.
 func managerConfig(lease time.Duration) string {
 	return fmt.Sprintf(`

@@ -23,8 +23,8 @@ import (
 	"groundskeeper.io/groundskeeper/test/plane"
 )
 
-// newAggregatedGardener is a cluster whose Projects another aggregated server serves. It takes a server of Groundskeeper, which
-// runs standalone without the cluster, in place of Gardener's.
+// newAggregatedGardener returns a cluster whose Projects another aggregated server serves. It takes a server of Groundskeeper,
+// which runs standalone without the cluster, in place of Gardener's.
 func newAggregatedGardener(t *testing.T) *gardener {
 	t.Helper()
 	g := &gardener{log: filepath.Join(t.TempDir(), "audit.log")}

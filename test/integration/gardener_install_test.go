@@ -42,7 +42,7 @@ func newGardener(t *testing.T) *gardener {
 	return g
 }
 
-// role is a ClusterRole that Gardener installs, with a rule that Groundskeeper's has not.
+// role returns a ClusterRole that Gardener installs, with a rule that Groundskeeper's has not.
 func (g *gardener) role(t *testing.T) *rbacv1.ClusterRole {
 	t.Helper()
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "gardener.cloud:admin", Labels: map[string]string{"gardener.cloud/role": "admin"}},
@@ -88,7 +88,7 @@ func (g *gardener) manage(t *testing.T, all manifests, flags ...string) *child {
 	return start(t, t.Context(), manager, flags...)
 }
 
-// account is the kubeconfig of one of Groundskeeper's ServiceAccounts.
+// account returns the kubeconfig of one of Groundskeeper's ServiceAccounts.
 func (g *gardener) account(t *testing.T, name string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
@@ -98,7 +98,7 @@ func (g *gardener) account(t *testing.T, name string) string {
 	return path
 }
 
-// unobserved is a Project with a dedicated namespace, as Gardener's controllers leave it, except for the mark without which
+// unobserved returns a Project with a dedicated namespace, as Gardener's controllers leave it, except for the mark without which
 // Groundskeeper's controllers do not check it.
 func (g *gardener) unobserved(t *testing.T, name string) *gardenerv1beta1.Project {
 	t.Helper()
@@ -160,7 +160,7 @@ func isActive(project *gardenerv1beta1.Project) bool {
 	return project.Status.LastActivityTimestamp != nil
 }
 
-// written are the resources that Groundskeeper's processes wrote, by the audit log of all that they did with their permissions.
+// written returns the resources that Groundskeeper's processes wrote, by the audit log of all that they did with their permissions.
 func (g *gardener) written(t *testing.T, users ...string) []string {
 	t.Helper()
 	if err := audit.CheckPermissions(g.log, users...); err != nil {

@@ -24,7 +24,7 @@ import (
 // manifests are what an installation consists of, by kind and name.
 type manifests map[string]*unstructured.Unstructured
 
-// rendered are the manifests of a kustomization of artifacts/, with components on top as a user puts them there.
+// rendered returns the manifests of a kustomization of artifacts/, with components on top as a user puts them there.
 func rendered(t *testing.T, base string, components ...string) manifests {
 	t.Helper()
 	dir := artifact(base)
@@ -81,7 +81,7 @@ func parsed(t *testing.T, content io.Reader) manifests {
 	}
 }
 
-// names are those of the manifests of a kind, sorted.
+// names returns those of the manifests of a kind, sorted.
 func (m manifests) names(kind string) []string {
 	var found []string
 	for _, object := range m {
@@ -93,7 +93,7 @@ func (m manifests) names(kind string) []string {
 	return found
 }
 
-// args are those of the one container of a Deployment.
+// args returns those of the one container of a Deployment.
 func (m manifests) args(t *testing.T, deployment string) []string {
 	t.Helper()
 	containers, _, err := unstructured.NestedSlice(m["Deployment "+deployment].Object, "spec", "template", "spec", "containers")
@@ -107,7 +107,7 @@ func (m manifests) args(t *testing.T, deployment string) []string {
 	return args
 }
 
-// config is the configuration of the controller manager.
+// config returns the configuration of the controller manager.
 func (m manifests) config(t *testing.T) string {
 	t.Helper()
 	for _, name := range m.names("ConfigMap") {
@@ -133,7 +133,7 @@ func (m manifests) dangling(elsewhere ...string) []string {
 	return missing
 }
 
-// references are the objects that an object cannot do without, by kind and name.
+// references returns the objects that an object cannot do without, by kind and name.
 func references(object *unstructured.Unstructured) []string {
 	var found []string
 	add := func(kind string, from map[string]any, path ...string) {

@@ -256,7 +256,7 @@ func (r *rivals) json(value any) []byte {
 	return content
 }
 
-// observed is what a response has of a Project. One without finalizers that is being deleted no longer exists.
+// observed returns what a response has of a Project. One without finalizers that is being deleted no longer exists.
 func observed(project *gardenerv1beta1.Project, err error) linearizability.Object {
 	if err != nil || project.DeletionTimestamp != nil && len(project.Finalizers) == 0 {
 		return linearizability.Object{}

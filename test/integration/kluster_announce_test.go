@@ -192,7 +192,7 @@ func (a *announcement) withdrawn(ctx context.Context, k *kubernikusv1.Kluster) e
 	return nil
 }
 
-// weights are those of the route, as JSON.
+// weights returns those of the route, as JSON.
 func (a *announcement) weights() string {
 	a.Helper()
 	rules, _, _ := unstructured.NestedSlice(a.read(a.route).Object, "spec", "rules")

@@ -19,7 +19,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
 )
 
-// volumesOf is a storage class and a namespace in the workload cluster.
+// volumesOf returns a storage class and a namespace in the workload cluster.
 func (d *workloads) volumesOf(t *testing.T, class string) *volumes {
 	t.Helper()
 	v := &volumes{t: t, c: d.w, class: class, ns: class}

@@ -20,7 +20,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 )
 
-// forcedBack is the counter of weights that were removed again.
+// forcedBack returns the counter of weights that were removed again.
 func (s *shop) forcedBack() float64 {
 	s.Helper()
 	request, err := http.NewRequestWithContext(s.Context(), http.MethodGet, "http://"+s.Managers[0].Address()+"/metrics", http.NoBody)

@@ -263,7 +263,7 @@ func (s *shop) endpoints(backend *gimbalv1.DiscoveryBackend, service, name strin
 	return slice
 }
 
-// ready are the ready conditions of a slice at present.
+// ready returns the ready conditions of a slice at present.
 func (s *shop) ready(slice *discoveryv1.EndpointSlice) string {
 	s.Helper()
 	if err := s.c.Get(s.Context(), client.ObjectKeyFromObject(slice), slice); err != nil {

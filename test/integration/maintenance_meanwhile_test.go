@@ -24,7 +24,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 )
 
-// listOf is an empty list of the kind of a route.
+// listOf returns an empty list of the kind of a route.
 func listOf(route *unstructured.Unstructured) *unstructured.UnstructuredList {
 	list := &unstructured.UnstructuredList{}
 	kind := route.GroupVersionKind()

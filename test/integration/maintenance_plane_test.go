@@ -134,7 +134,7 @@ func (s *shop) parse(manifest string) *unstructured.Unstructured {
 	return object
 }
 
-// apply is a user's server-side apply, without force: a conflict fails the test.
+// apply returns a user's server-side apply, without force: a conflict fails the test.
 func (s *shop) apply(manager, manifest string) *unstructured.Unstructured {
 	s.Helper()
 	object := s.parse(manifest)
@@ -229,7 +229,7 @@ func (s *shop) weights(route *unstructured.Unstructured, want string) {
 	})
 }
 
-// weightsOf are the weights of a route: rule by rule, then those of its tcpproxy.
+// weightsOf returns the weights of a route: rule by rule, then those of its tcpproxy.
 func weightsOf(route *unstructured.Unstructured) string {
 	var rules []any
 	for _, path := range [][]string{{"spec", "routes"}, {"spec", "rules"}} {
@@ -263,7 +263,7 @@ func weightsOf(route *unstructured.Unstructured) string {
 	return strings.Join(all, "")
 }
 
-// shape is a route as stored, except for what every write changes.
+// shape returns a route as stored, except for what every write changes.
 func shape(t *testing.T, route *unstructured.Unstructured) string {
 	t.Helper()
 	route = route.DeepCopy()

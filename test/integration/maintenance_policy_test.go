@@ -178,7 +178,7 @@ func TestMaintenanceWeightsPolicy(t *testing.T) {
 	}
 }
 
-// weightsAt are the weights of all references at a path, through lists.
+// weightsAt returns the weights of all references at a path, through lists.
 func weightsAt(node any, path ...string) string {
 	switch node := node.(type) {
 	case []any:

@@ -45,7 +45,7 @@ func (p *membershipPlane) testModes(t *testing.T) {
 	}
 }
 
-// modeUsers are the users whose permissions are compared. One group has the name of a user.
+// modeUsers returns the users whose permissions are compared. One group has the name of a user.
 func modeUsers() []identity {
 	return []identity{
 		{name: "m-anna"}, {name: "m-ben", groups: []string{"m-staff"}}, {name: "m-cleo", groups: []string{"m-anna", "m-staff"}},
@@ -119,7 +119,7 @@ func terminating(t *testing.T, c client.WithWatch, project *gardenerv1beta1.Proj
 	}
 }
 
-// verdict is whether a request for a Project was allowed, or its other error.
+// verdict reports whether a request for a Project was allowed, or its other error.
 func verdict(err error, of *gardenerv1beta1.Project) string {
 	switch {
 	case err == nil || isUnconfirmed(err):

@@ -70,7 +70,7 @@ func startPrometheus(t *testing.T, m *measured) *prometheus {
 	return p
 }
 
-// scrapeJob is the job of a process, named as in artifacts/monitoring.
+// scrapeJob returns the job of a process, named as in artifacts/monitoring.
 func scrapeJob(t *testing.T, name string, page *rest.Config) map[string]any {
 	t.Helper()
 	scheme, address, _ := strings.Cut(page.Host, "://")
@@ -117,7 +117,7 @@ func (p *prometheus) samples(ctx context.Context, expr string) (int, error) {
 	return len(data.Result), err
 }
 
-// panelQueries are the questions of the panels of a dashboard, by "<file>: <row>: <panel>".
+// panelQueries returns the questions of the panels of a dashboard, by "<file>: <row>: <panel>".
 func panelQueries(t *testing.T) map[string][]string {
 	t.Helper()
 	paths, err := filepath.Glob("../../artifacts/monitoring/dashboards/*.json")

@@ -61,7 +61,7 @@ func documentedMetrics(t *testing.T) (own, libraries map[string]documentedMetric
 	return own, libraries, prefixes
 }
 
-// names are the names between backquotes.
+// names returns the names between backquotes.
 func names(text string) []string {
 	var all []string
 	for _, match := range quoted.FindAllStringSubmatch(text, -1) {

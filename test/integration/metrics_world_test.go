@@ -113,7 +113,7 @@ func (m *measured) discover(t *testing.T) *cleaner {
 		"--prometheus-listen-address="+address, "--namespaces-allow="+m.namespace)}
 }
 
-// pages are where the processes serve their metrics, by name of the binary, and how to reach them.
+// pages returns where the processes serve their metrics, by name of the binary, and how to reach them.
 func (m *measured) pages() map[string]*rest.Config {
 	return map[string]*rest.Config{
 		kubeAPIServer: m.Config(),

@@ -71,7 +71,7 @@ func terminates(options ...client.DeleteOption) func(*testing.T, estate) {
 	}
 }
 
-// privileges are what a member could do to the others, and who is allowed to.
+// privileges returns what a member could do to the others, and who is allowed to.
 func (e estate) privileges(p phase) []right {
 	members, managers, anonymous := []string{owner, admins}, []string{owner, uam}, []string{}
 	inNamespace := members

@@ -25,7 +25,7 @@ type estate struct {
 // user returns the name of the user with a role.
 func (e estate) user(role string) string { return role + "-" + e.suffix }
 
-// in is the metadata of an object in the namespace of the Project.
+// in returns the metadata of an object in the namespace of the Project.
 func (e estate) in(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: e.project.NamespaceName(), Name: name}
 }

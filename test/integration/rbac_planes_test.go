@@ -28,7 +28,7 @@ func startAudited(ctx context.Context, t *testing.T, options plane.Options) (*pl
 	return plane.Start(ctx, audited(t, options))
 }
 
-// audited are the options of a plane of which is read, when the test is over and the plane is stopped, which permissions
+// audited returns the options of a plane of which is read, when the test is over and the plane is stopped, which permissions
 // Groundskeeper's processes needed there. One without a dedicated audit log gets one. Its servers send no lists by watches, as
 // those before Kubernetes 1.34, so that a client that watches has to list, too; the shared plane is like those of today.
 func audited(t *testing.T, options plane.Options) plane.Options {

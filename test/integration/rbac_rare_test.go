@@ -123,7 +123,7 @@ func (n *network) releasedVolume(t *testing.T) {
 	v.absent(claim, volume)
 }
 
-// waitingPod is a pod that was not scheduled, because of a claim.
+// waitingPod returns a pod that was not scheduled, because of a claim.
 func waitingPod(namespace, claim string) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "waits"}}
 	pod.Spec.Containers = []corev1.Container{{Name: "c", Image: "i"}}

@@ -36,7 +36,8 @@ func isRejected(err error) bool {
 	return apierrors.IsForbidden(err) && (strings.Contains(err.Error(), " cannot ") || strings.Contains(err.Error(), "attempting to grant"))
 }
 
-// toEverything are the permissions to everything that can be done with the objects of one kind in a namespace. The object exists.
+// toEverything returns the permissions to everything that can be done with the objects of one kind in a namespace. The object
+// exists.
 func toEverything[L client.ObjectList](what string, object client.Object, objects L, readers, writers []string) []right {
 	namespace := object.GetNamespace()
 	other := object.DeepCopyObject().(client.Object)

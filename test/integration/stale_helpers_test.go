@@ -180,7 +180,7 @@ func applied(t *testing.T, c client.Client, paths ...string) []client.Object {
 	return objects
 }
 
-// artifact is the path of a manifest of the repository.
+// artifact returns the path of a manifest of the repository.
 func artifact(path ...string) string {
 	return filepath.Join(append([]string{"..", "..", "artifacts"}, path...)...)
 }

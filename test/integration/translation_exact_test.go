@@ -57,7 +57,7 @@ func (n *network) unsettled(ctx context.Context) error {
 	return n.exact(ctx, translations)
 }
 
-// wanted are the Translations of all objects, as the converters make them.
+// wanted returns the Translations of all objects, as the converters make them.
 func (n *network) wanted(ctx context.Context) (map[client.ObjectKey]midonetv1.Translation, error) {
 	config := convert.Config{Tenant: "midonetkube", TunnelZoneName: "DefaultTunnelZone",
 		ServiceTypes: []corev1.ServiceType{corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort, corev1.ServiceTypeLoadBalancer}}

@@ -101,8 +101,8 @@ func (n *network) stays() {
 	}
 }
 
-// eventsOn are the events of Groundskeeper's controllers on an object, with a reason; empty: any. Kubernetes reports Services, too:
-// that it repairs the allocation of an address.
+// eventsOn returns the events of Groundskeeper's controllers on an object, with a reason; empty: any. Kubernetes reports Services,
+// too: that it repairs the allocation of an address.
 func (n *network) eventsOn(ctx context.Context, object client.Object, reason string) ([]corev1.Event, error) {
 	list := &corev1.EventList{}
 	fields := client.MatchingFields{"involvedObject.name": object.GetName()}
@@ -157,7 +157,7 @@ func (n *network) reads(key client.ObjectKey, reason string, stalled bool, words
 	return t
 }
 
-// owned are the Translations of an object, by name.
+// owned returns the Translations of an object, by name.
 func (n *network) owned(ctx context.Context, owner client.Object) (map[string]types.UID, error) {
 	list := &midonetv1.TranslationList{}
 	if err := n.c.List(ctx, list, client.MatchingLabels{midonetv1.LabelOwnerUID: string(owner.GetUID())}); err != nil {

@@ -145,7 +145,7 @@ func (s *storm) round(round int) {
 	s.converged()
 }
 
-// fault is a kubeconfig which the backend fails.
+// fault returns a kubeconfig which the backend fails.
 func (s *storm) fault() map[string]any {
 	fault := map[string]any{}
 	switch s.random.IntN(4) {

@@ -122,7 +122,7 @@ func (n *network) bare() {
 	n.page(http.MethodDelete, "content", nil, nil)
 }
 
-// original is what midonet-kube-controllers makes of the objects in a namespace and of the Nodes: the endpoints belong
+// original returns what midonet-kube-controllers makes of the objects in a namespace and of the Nodes: the endpoints belong
 // to v1 Endpoints, and those of one port all have the DNAT rule of the last. It returns the ids of the wrong rules, too.
 func (n *network) original(namespace string, wrong int) (old []midonetv1.Translation, broken map[string]bool) {
 	n.t.Helper()

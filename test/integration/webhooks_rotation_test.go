@@ -211,7 +211,7 @@ func (h *hooked) connect(ctx context.Context, process, address, name string) err
 	return connection.Close()
 }
 
-// webhookAddress is where the webhooks lead to.
+// webhookAddress returns where the webhooks lead to.
 func (h *hooked) webhookAddress(t *testing.T) string {
 	t.Helper()
 	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{}

@@ -76,7 +76,7 @@ const MaxObjects = 3
 // State has all objects that compete for a name. At most one of them exists.
 type State [MaxObjects]Object
 
-// Model is the sequential specification.
+// Model returns the sequential specification.
 func Model() porcupine.Model {
 	model := porcupine.NondeterministicModel{
 		Init: func() []any { return []any{State{}} },

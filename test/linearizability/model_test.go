@@ -14,7 +14,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// call is a request from one time to another, 0: without a response.
+// call returns a request from one time to another, 0: without a response.
 func call(from, to int64, request Request, response Response) porcupine.Operation {
 	if to == 0 {
 		to = math.MaxInt64

@@ -38,7 +38,7 @@ type response struct {
 	body   map[string]any
 }
 
-// realUser is a user of the testbed, by the name of its clouds.yaml.
+// realUser returns a user of the testbed, by the name of its clouds.yaml.
 func realUser(t testing.TB, name string) *api {
 	t.Helper()
 	var file struct {

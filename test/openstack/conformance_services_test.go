@@ -126,7 +126,7 @@ func compareAll(t *testing.T, a *api, questions []question, ids map[string]strin
 	}
 }
 
-// compact is a text of JSON without spaces, and any other text unchanged.
+// compact returns a text of JSON without spaces, and any other text unchanged.
 func compact(text string) string {
 	var b bytes.Buffer
 	if json.Compact(&b, []byte(text)) != nil {

@@ -12,7 +12,7 @@ import (
 	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
 )
 
-// fakeUser is a user of a fake, with a router and the ports .50 and .51 on its network.
+// fakeUser returns a user of a fake, with a router and the ports .50 and .51 on its network.
 func fakeUser(t *testing.T) (a *api, routerID string) {
 	s := fake.New(fake.Options{})
 	t.Cleanup(s.Close)

@@ -45,7 +45,7 @@ func (o *orbit) nowhere(t *testing.T) []byte {
 	return kubeconfig(t, o.workload.AdminKubeconfig(), func(server *string, _ *[]byte) { *server = "https://127.0.0.1:1" })
 }
 
-// kept are the volume and the snapshot of an outfit, which were never observed in the cluster: they stay.
+// kept returns the volume and the snapshot of an outfit, which were never observed in the cluster: they stay.
 func (d *craft) kept() []string {
 	d.t.Helper()
 	return []string{"Snapshot " + d.of("Snapshot"), "Volume " + d.of("Volume")}

@@ -45,7 +45,7 @@ type craft struct {
 	had []thing
 }
 
-// in is the same user, in another test.
+// in returns the same user, in another test.
 func (a *api) in(t testing.TB) *api {
 	same := *a
 	same.t = t
@@ -194,7 +194,7 @@ func (o *orbit) inventory(t *testing.T) {
 	}
 }
 
-// projectCollections are the collections of what a cluster makes in a project.
+// projectCollections returns the collections of what a cluster makes in a project.
 func projectCollections(project string) map[string]string {
 	found := map[string]string{}
 	for path, key := range collections {
@@ -210,7 +210,7 @@ func projectCollections(project string) map[string]string {
 	return found
 }
 
-// portsOf are the ports of a server.
+// portsOf returns the ports of a server.
 func (a *api) portsOf(server string) (ports []map[string]any) {
 	a.t.Helper()
 	for _, port := range a.call(http.MethodGet, "network/v2.0/ports?device_id="+server, nil).body["ports"].([]any) {
@@ -243,7 +243,7 @@ func (d *craft) reports(reason, words string) {
 	})
 }
 
-// events are the events of the Kluster, each "Reason: note".
+// events returns the events of the Kluster, each "Reason: note".
 func (d *craft) events() (all []string, err error) {
 	events := &eventsv1.EventList{}
 	err = d.c.List(d.t.Context(), events, client.InNamespace(d.k.Namespace))
@@ -253,13 +253,13 @@ func (d *craft) events() (all []string, err error) {
 	return all, err
 }
 
-// cluster is the name that the cluster has in OpenStack.
+// cluster returns the name that the cluster has in OpenStack.
 func (d *craft) cluster() string { return cmp.Or(d.named, d.k.ClusterName()) }
 
 // thing is an object of a cluster in OpenStack, by its id; a route by what the status calls it.
 type thing struct{ kind, id, path, text string }
 
-// things are what the cluster has in OpenStack, by plain requests, sorted.
+// things returns what the cluster has in OpenStack, by plain requests, sorted.
 func (d *craft) things() (all []thing) {
 	d.t.Helper()
 	cluster, disk := d.cluster(), d.k.CSIClusterID()
@@ -300,7 +300,7 @@ func (d *craft) things() (all []thing) {
 	return all
 }
 
-// of is the id of the only thing of a kind.
+// of returns the id of the only thing of a kind.
 func (d *craft) of(kind string) string {
 	d.t.Helper()
 	var ids []string

@@ -77,7 +77,7 @@ func (d *craft) make(objects ...client.Object) {
 	}
 }
 
-// pending is a claim of a class, without a volume yet.
+// pending returns a claim of a class, without a volume yet.
 func (d *craft) pending(name, class string) *corev1.PersistentVolumeClaim {
 	return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: d.k.Name, Name: name}, Spec: corev1.PersistentVolumeClaimSpec{
 		StorageClassName: &class, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
@@ -146,7 +146,7 @@ func (o *orbit) snapshotAPI(t *testing.T) {
 	})
 }
 
-// custom is an object of the API of snapshots.
+// custom returns an object of the API of snapshots.
 func custom(kind, namespace, name string, fields map[string]any) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: fields}
 	object.SetGroupVersionKind(snapshotGroup.WithKind(kind))

@@ -113,7 +113,7 @@ func (p *process) text() string {
 	return p.log.String()
 }
 
-// environment are the variables of a user.
+// environment returns the variables of a user.
 func (a *api) environment() []string {
 	return []string{"OS_AUTH_URL=" + a.authURL, "OS_USERNAME=" + a.user, "OS_PASSWORD=" + a.password, "OS_TENANT_NAME=" + a.project, "OS_REGION_NAME=RegionOne"}
 }
@@ -255,7 +255,7 @@ func (d *discovered) reports(what string, want ...string) {
 	})
 }
 
-// versions are the resource versions of all copies.
+// versions returns the resource versions of all copies.
 func (d *discovered) versions(namespace string) string {
 	d.Helper()
 	services, parts := &corev1.ServiceList{}, &discoveryv1.EndpointSliceList{}

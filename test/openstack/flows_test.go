@@ -29,7 +29,7 @@ func (a *api) secret(uid, version, password string) *corev1.Secret {
 	}}
 }
 
-// options are those of the tests: nothing to wait for but the cloud.
+// options returns those of the tests: nothing to wait for but the cloud.
 func options() openstack.Options {
 	return openstack.Options{QPS: 1000, Burst: 1000, Timeout: time.Minute, MinBackoff: time.Millisecond, MaxBackoff: time.Second}
 }
@@ -91,7 +91,7 @@ func (k *kluster) set(routes ...string) {
 	k.must(http.MethodPut, "network/v2.0/routers/"+k.router, hops(routes...))
 }
 
-// routes are those of the router, sorted.
+// routes returns those of the router, sorted.
 func (k *kluster) routes() []string {
 	k.t.Helper()
 	return routesOf(k.must(http.MethodGet, "network/v2.0/routers/"+k.router, nil))
@@ -190,7 +190,7 @@ func TestWithoutAtomicRoutes(t *testing.T) {
 	k.wantRoutes("100.100.1.0/24 10.0.0.5", "192.168.0.0/24 10.0.0.77")
 }
 
-// routesOf are the routes of a router, sorted.
+// routesOf returns the routes of a router, sorted.
 func routesOf(router any) []string {
 	var texts []string
 	for _, entry := range router.(map[string]any)["routes"].([]any) {

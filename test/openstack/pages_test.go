@@ -83,7 +83,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// ids are those of a listing, sorted.
+// ids returns those of a listing, sorted.
 func ids[T any](all []T, err error) ([]string, error) {
 	var found []string
 	for _, one := range all {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// newProject is the user of a dedicated project in the testbed, for one test. Without roles it is a member who may use load
+// newProject returns the user of a dedicated project in the testbed, for one test. Without roles it is a member who may use load
 // balancers, as the user of a cluster is.
 func newProject(t *testing.T, roles ...string) *api {
 	t.Helper()

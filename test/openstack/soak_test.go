@@ -61,7 +61,7 @@ type writer struct {
 	writes int
 }
 
-// routes are those that it left on the router.
+// routes returns those that it left on the router.
 func (w *writer) routes() []string { return slices.Sorted(maps.Keys(w.there)) }
 
 // write continues until it is instructed to stop, or until a route is not unchanged.

@@ -70,7 +70,7 @@ func block(cidr string, except ...string) peer {
 	return peer{IPBlock: &networkingv1.IPBlock{CIDR: cidr, Except: except}}
 }
 
-// conformance are the policies of each case.
+// conformance returns the policies of each case.
 func conformance() map[string][]spec {
 	all, a := &metav1.LabelSelector{}, labelled("pod", "a")
 	tcp, udp := corev1.ProtocolTCP, corev1.ProtocolUDP

@@ -177,7 +177,7 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// rows are all rows of the tenant, without what the server sets.
+// rows returns all rows of the tenant, without what the server sets.
 func (w *world) rows() string {
 	w.t.Helper()
 	var all []string

@@ -42,7 +42,7 @@ func (s *Server) StartChassis(t testing.TB, hostnames [2]string) [2]*Chassis {
 	return all
 }
 
-// namespace is a network namespace that exists until the test ends.
+// namespace returns a network namespace that exists until the test ends.
 func namespace(t testing.TB) *exec.Cmd {
 	t.Helper()
 	command := exec.CommandContext(context.Background(), "unshare", "--net", "sh", "-c", "echo up; exec sleep infinity")
@@ -179,7 +179,7 @@ func (c *Chassis) Connect(t testing.TB, port, mac string, networks, gateways []s
 	return i
 }
 
-// Command is a program behind the interface.
+// Command returns a program behind the interface.
 func (i *Interface) Command(ctx context.Context, t testing.TB, name string, arguments ...string) *exec.Cmd {
 	t.Helper()
 	return exec.CommandContext(ctx, nsenter(t), append([]string{"-t", strconv.Itoa(i.namespace.Process.Pid), "-n", name}, arguments...)...)

@@ -119,10 +119,10 @@ func (s *Server) logs(t testing.TB) {
 // Endpoint is that of the Northbound database, which is not replicated.
 func (s *Server) Endpoint() string { return s.remote("nb") }
 
-// Endpoints are those of the Northbound database.
+// Endpoints returns those of the Northbound database.
 func (s *Server) Endpoints() []string { return strings.Split(s.remote("nb"), ",") }
 
-// Schema is the file with the schema of the Northbound database.
+// Schema returns the file with the schema of the Northbound database.
 func (s *Server) Schema() string { return filepath.Join(s.root, "/usr/share/ovn/ovn-nb.ovsschema") }
 
 // Nbctl runs ovn-nbctl and returns its output.
@@ -151,7 +151,7 @@ func (s *Server) remote(name string) string {
 	return strings.Join(all, ",")
 }
 
-// program is where a program is installed.
+// program returns where a program is installed.
 func (s *Server) program(name string) string {
 	for _, directory := range []string{"/usr/bin", "/usr/sbin", "/usr/lib/openvswitch-switch", "/usr/local/bin", "/usr/local/sbin"} {
 		path := filepath.Join(s.root, directory, name)
@@ -162,7 +162,7 @@ func (s *Server) program(name string) string {
 	return name
 }
 
-// command is a program in the environment of the server.
+// command returns a program in the environment of the server.
 func (s *Server) command(ctx context.Context, name string, arguments ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, s.program(name), arguments...)
 	command.Env = append(os.Environ(), "OVN_RUNDIR="+s.directory, "OVS_RUNDIR="+s.directory, "OVN_DBDIR="+s.directory,

@@ -48,7 +48,7 @@ The controller manager binds the roles of a Project to its members (see [Project
 binds the others. An aggregated role has the rules of all ClusterRoles with one of its labels, including those of other software.
 `
 
-// section is a role as a heading, a sentence and a table.
+// section returns a role as a heading, a sentence and a table.
 func (r Role) section() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "### %s `%s`\n\n", r.Kind, r.Name)

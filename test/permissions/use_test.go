@@ -105,7 +105,7 @@ func artifacts(t *testing.T, text string) *Roles {
 	return all
 }
 
-// by is the reason for which RBAC allows something.
+// by returns the reason for which RBAC allows something.
 func by(kind, binding, role string) string {
 	return fmt.Sprintf(`RBAC: allowed by %sBinding \"%s\" of %s \"%s\" to ServiceAccount \"x/y\"`, kind, binding, kind, role)
 }
@@ -119,12 +119,12 @@ func line(user, verb, uri, reason string) string {
 		verb, uri, user, decision, reason) + "\n"
 }
 
-// created is a line with the response that something was created.
+// created returns a line with the response that something was created.
 func created(line string) string {
 	return strings.Replace(line, "{", `{"responseStatus":{"code":201},`, 1)
 }
 
-// wrote is the line of an administrator who wrote a role: the one of it that the cluster has.
+// wrote returns the line of an administrator who wrote a role: the one of it that the cluster has.
 func wrote(resource, name string) string {
 	return fmt.Sprintf(`{"verb":"patch","requestURI":"/x","user":{"username":"admin"},"objectRef":{"resource":%q,"name":%q}}`, resource, name) + "\n"
 }

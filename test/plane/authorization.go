@@ -18,7 +18,7 @@ const (
 	webhookPath       = "/project-authorization"
 )
 
-// authorizationFlags are the flags with which kube-apiserver authorizes requests, and the files that they name.
+// authorizationFlags returns the flags with which kube-apiserver authorizes requests, and the files that they name.
 func (p *Plane) authorizationFlags() (flags, files []string, err error) {
 	if !p.options.ProjectWebhook {
 		return []string{"--authorization-mode=RBAC"}, nil, nil

@@ -56,7 +56,7 @@ type user struct {
 	groups []string
 }
 
-// serviceAccount is the user that a Pod with that ServiceAccount of Groundskeeper's namespace would be.
+// serviceAccount returns the user that a Pod with that ServiceAccount of Groundskeeper's namespace would be.
 func serviceAccount(name string) user {
 	return user{
 		name:   "system:serviceaccount:" + systemNamespace + ":" + name,

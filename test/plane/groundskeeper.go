@@ -24,7 +24,7 @@ func numbered(name string, i int) string {
 	return name + "-" + strconv.Itoa(i)
 }
 
-// webhookPort is the name of the port on which Groundskeeper's i-th controller manager serves webhooks.
+// webhookPort returns the name of the port on which Groundskeeper's i-th controller manager serves webhooks.
 func webhookPort(i int) string { return numbered(managerName, i) + webhookSuffix }
 
 const webhookSuffix = "-webhooks"

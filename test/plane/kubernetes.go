@@ -18,7 +18,7 @@ const (
 	controllerManagerName = "kube-controller-manager"
 )
 
-// etcdCommand is the etcd of kube-apiserver. TLS in front of it keeps other users of the machine out.
+// etcdCommand returns the etcd of kube-apiserver. TLS in front of it keeps other users of the machine out.
 func (p *Plane) etcdCommand() (command, error) {
 	if _, err := p.credentials.etcd.ensure(p.credentials.dir, etcdName, subject{name: etcdName, server: true}); err != nil {
 		return command{}, err
@@ -53,7 +53,7 @@ func (p *Plane) etcdCommand() (command, error) {
 	}, nil
 }
 
-// etcdClientFlags are the flags with which an API server reaches etcd.
+// etcdClientFlags returns the flags with which an API server reaches etcd.
 func (p *Plane) etcdClientFlags() []string {
 	flags := []string{"--etcd-servers=" + p.EtcdEndpoint()}
 	if p.options.PlainEtcd {
@@ -62,7 +62,7 @@ func (p *Plane) etcdClientFlags() []string {
 	return append(flags, p.etcdClientFiles()...)
 }
 
-// etcdClientFiles are the flags with which a client of an etcd of the plane proves who it is.
+// etcdClientFiles returns the flags with which a client of an etcd of the plane proves who it is.
 func (p *Plane) etcdClientFiles() []string {
 	c := p.credentials
 	return []string{"--etcd-cafile=" + c.certificate("etcd-ca"), "--etcd-certfile=" + c.certificate(etcdClientName), "--etcd-keyfile=" + c.key(etcdClientName)}
@@ -169,7 +169,7 @@ func (p *Plane) controllerManagerCommand() (command, error) {
 	}, nil
 }
 
-// kubernetesEnv are the variables of etcd and of the processes of Kubernetes.
+// kubernetesEnv returns the variables of etcd and of the processes of Kubernetes.
 func (p *Plane) kubernetesEnv() []string {
 	if p.options.KubernetesGOGC == 0 {
 		return nil

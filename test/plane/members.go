@@ -15,7 +15,7 @@ const memberName = "groundskeeper-etcd"
 // peerSuffix ends the name of the port on which a member of an etcd talks to the others.
 const peerSuffix = "-peer"
 
-// memberCommand is the i-th member of the Groundskeeper API servers' own etcd.
+// memberCommand returns the i-th member of the Groundskeeper API servers' own etcd.
 func (p *Plane) memberCommand(i int) (command, error) {
 	c := p.credentials
 	if _, err := c.etcd.ensure(c.dir, memberName, subject{name: memberName, server: true}); err != nil {
@@ -76,7 +76,7 @@ func (p *Plane) startMembers(ctx context.Context) error {
 	return nil
 }
 
-// MemberEndpoints are the URLs of the members of the Groundskeeper API servers' own etcd. Plane.EtcdTLS is for them, too.
+// MemberEndpoints returns the URLs of the members of the Groundskeeper API servers' own etcd. Plane.EtcdTLS is for them, too.
 func (p *Plane) MemberEndpoints() []string {
 	var endpoints []string
 	for i := range p.options.EtcdMembers {
@@ -85,7 +85,7 @@ func (p *Plane) MemberEndpoints() []string {
 	return endpoints
 }
 
-// storeFlags are the flags with which the Groundskeeper API servers reach their etcd.
+// storeFlags returns the flags with which the Groundskeeper API servers reach their etcd.
 func (p *Plane) storeFlags() []string {
 	if p.options.EtcdMembers == 0 {
 		return p.etcdClientFlags()

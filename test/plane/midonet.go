@@ -38,7 +38,7 @@ func (p *Plane) MidoNetLogin() (username, passwordFile string) {
 	return midonetUser, filepath.Join(p.dir, "midonet-password")
 }
 
-// midonetCommand is the fake of MidoNet. What it holds is in its memory and ends with it.
+// midonetCommand returns the fake of MidoNet. What it holds is in its memory and ends with it.
 func (p *Plane) midonetCommand() (command, error) {
 	username, passwordFile := p.MidoNetLogin()
 	if err := ensurePassword(passwordFile); err != nil {

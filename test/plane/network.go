@@ -61,7 +61,7 @@ func (n network) node() netip.Prefix { return n.prefix(2, 25) }
 
 func (n network) pods() netip.Prefix { return n.prefix(128, 25) }
 
-// link is the name of the host's end of the link.
+// link returns the name of the host's end of the link.
 func (n network) link() string { return fmt.Sprintf("gk-node-%d", n) }
 
 // assignNetwork chooses the network of the node: the remembered one while the node runs or it is free.
@@ -80,7 +80,7 @@ func (p *Plane) assignNetwork() error {
 	return p.state.setNetwork(n)
 }
 
-// servingAddresses are those of kube-apiserver beside loopback: its own, and that of its Service.
+// servingAddresses returns those of kube-apiserver beside loopback: its own, and that of its Service.
 func (p *Plane) servingAddresses() []net.IP {
 	var all []net.IP
 	if p.options.Address != loopback {

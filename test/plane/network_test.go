@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// addresses are those of this machine, as the system notifies them.
+// addresses returns those of this machine, as the system notifies them.
 func addresses(t *testing.T, all ...string) []net.Addr {
 	t.Helper()
 	var parsed []net.Addr

@@ -53,7 +53,7 @@ func (p *Plane) kubeletClientFlags() (flags, files []string, err error) {
 	}, c.pair(client), nil
 }
 
-// nodeCommand is the node. It comes first: kube-apiserver listens on its end of the link.
+// nodeCommand returns the node. It comes first: kube-apiserver listens on its end of the link.
 func (p *Plane) nodeCommand() (command, error) {
 	config, err := p.writeNodeConfig()
 	if err != nil {

@@ -55,7 +55,7 @@ type subject struct {
 	addresses []net.IP
 }
 
-// ips are all addresses of a server.
+// ips returns all addresses of a server.
 func (s subject) ips() []net.IP {
 	return append([]net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}, s.addresses...)
 }

@@ -113,7 +113,7 @@ func assignPorts(names []string, remembered map[string]int, running func(name st
 
 func address(port int) string { return net.JoinHostPort(loopback, strconv.Itoa(port)) }
 
-// portNames are the names of all ports of the plane: those of processes, except for etcd's second one and webhooks.
+// portNames returns the names of all ports of the plane: those of processes, except for etcd's second one and webhooks.
 func (p *Plane) portNames() []string {
 	names := []string{etcdName, etcdPeerName, kubeAPIServerName, controllerManagerName}
 	for i := range p.options.EtcdMembers {

@@ -45,7 +45,7 @@ func CanSpread() error {
 	return err
 }
 
-// apiserverAddress is where Groundskeeper's i-th API server listens.
+// apiserverAddress returns where Groundskeeper's i-th API server listens.
 func (p *Plane) apiserverAddress(i int) string {
 	port := p.ports[numbered(apiserverName, i)]
 	if p.options.Spread {

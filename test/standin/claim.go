@@ -78,7 +78,7 @@ func (s *Standin) claim(ctx context.Context, k key) error {
 	return err
 }
 
-// volumeFor is the PersistentVolume of a volume of Cinder, meant for a claim.
+// volumeFor returns the PersistentVolume of a volume of Cinder, meant for a claim.
 func volumeFor(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, id string) *corev1.PersistentVolume {
 	v := &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: "pvc-" + string(claim.UID), Annotations: map[string]string{annotationProvisionedBy: Driver}},

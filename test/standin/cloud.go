@@ -48,7 +48,7 @@ type rejection struct {
 	text   string
 }
 
-// Error is the response.
+// Error returns the response.
 func (r *rejection) Error() string { return fmt.Sprintf("%d %s", r.status, r.text) }
 
 func newCloud(c Credentials) *cloud {
@@ -182,7 +182,7 @@ func (c *cloud) deleted(ctx context.Context, path string) error {
 	}
 }
 
-// statusOf is the code of a response that is no success; 0: the error is none.
+// statusOf returns the code of a response that is no success; 0: the error is none.
 func statusOf(err error) int {
 	if r, ok := errors.AsType[*rejection](err); ok {
 		return r.status

@@ -69,7 +69,7 @@ func TestService(t *testing.T) {
 	}
 }
 
-// groups are the security groups except for the project's default.
+// groups returns the security groups except for the project's default.
 func (w *world) groups() (all []string) {
 	for _, g := range w.cloud.SecurityGroups("demo") {
 		if g.Name != "default" {
@@ -79,7 +79,7 @@ func (w *world) groups() (all []string) {
 	return all
 }
 
-// deletions are the deletions that the cloud was requested.
+// deletions returns the deletions that the cloud was requested.
 func (w *world) deletions() (all []string) {
 	for _, r := range w.cloud.Requests() {
 		if r.Method == http.MethodDelete {

@@ -183,7 +183,7 @@ func (w *world) released(v *corev1.PersistentVolume) {
 	}
 }
 
-// object is one without a Go type.
+// object returns one without a Go type.
 func object(kind, namespace, name string, fields map[string]any) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{Object: fields}
 	o.SetGroupVersionKind(snapshotVersion.WithKind(kind))

@@ -127,7 +127,7 @@ func (r release) programs() ([]product, error) {
 	return all, nil
 }
 
-// programSuffix is the end of the name of a program for a platform.
+// programSuffix returns the end of the name of a program for a platform.
 func programSuffix(platform string) string {
 	suffix := "-" + strings.ReplaceAll(platform, "/", "-")
 	if strings.HasPrefix(platform, "windows/") {

@@ -20,7 +20,7 @@ import (
 // module is one of Go, with the sum that go.sum has of it.
 type module struct{ path, version, sum string }
 
-// purl is the name of a module in the language of bills of materials.
+// purl returns the name of a module in the language of bills of materials.
 func (m module) purl() string {
 	return "pkg:golang/" + m.path + "@" + strings.ReplaceAll(m.version, "+", "%2B")
 }
@@ -111,7 +111,7 @@ func encode(bom *cyclonedx.BOM) ([]byte, error) {
 	return written.Bytes(), err
 }
 
-// serialNumber is a UUID of version 8, whose bits are for its maker to choose: those of a hash, not of chance.
+// serialNumber returns a UUID of version 8, whose bits are for its maker to choose: those of a hash, not of chance.
 func serialNumber(content []byte) string {
 	b := sha256.Sum256(content)
 	b[6], b[8] = b[6]&0x0f|0x80, b[8]&0x3f|0x80

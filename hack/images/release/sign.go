@@ -97,7 +97,7 @@ func (k key) sealed(statement []byte) ([]byte, error) {
 	return append(content, '\n'), err
 }
 
-// authenticated is what the signature of an envelope is of (PAE of DSSE): the type and the statement with their lengths.
+// authenticated returns what the signature of an envelope is of (PAE of DSSE): the type and the statement with their lengths.
 func authenticated(statement []byte) []byte {
 	return fmt.Appendf(nil, "DSSEv1 %d %s %d %s", len(statementType), statementType, len(statement), statement)
 }

@@ -74,7 +74,7 @@ func (f *Follower[O, E, X]) SetClient(client versioned.Interface) { f.client = c
 // SetDrainedNotification gives the plugin the channel that is closed when the server has served its last request.
 func (f *Follower[O, E, X]) SetDrainedNotification(stop <-chan struct{}) { f.stop = stop }
 
-// Client is the client that the plugin was given.
+// Client returns the client that the plugin was given.
 func (f *Follower[O, E, X]) Client() versioned.Interface { return f.client }
 
 // ValidateInitialization complains when something was not set, and begins to follow the objects.

@@ -63,7 +63,7 @@ type Reviewer interface {
 	Review(ctx context.Context, request *admissionv1.AdmissionRequest) Verdict
 }
 
-// response is a verdict in the words of the API server, which adds the name of the webhook to a message.
+// response returns a verdict in the words of the API server, which adds the name of the webhook to a message.
 func (v Verdict) response() ctrladmission.Response {
 	var response ctrladmission.Response
 	switch {

@@ -19,7 +19,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/generated/openapi"
 )
 
-// definitions are the types of Groundskeeper's groups, by their names in OpenAPI, such as cloud.gardener.core.v1beta1.Project.
+// definitions returns the types of Groundskeeper's groups, by their names in OpenAPI, such as cloud.gardener.core.v1beta1.Project.
 func definitions() map[string]spec.Schema {
 	all := openapi.GetOpenAPIDefinitions(spec.MustCreateRef)
 	groups := []string{}

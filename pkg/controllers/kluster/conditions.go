@@ -32,7 +32,7 @@ func Conditions(k *kubernikusv1.Kluster, reported []metav1.Condition, now time.T
 	return next, changed
 }
 
-// Apply is the patch that writes conditions, to which a writer adds its other fields. With the uid, a Kluster of the
+// Apply returns the patch that writes conditions, to which a writer adds its other fields. With the uid, a Kluster of the
 // same name that came meanwhile is not touched.
 func Apply(k *kubernikusv1.Kluster, conditions []metav1.Condition) *kubernikusapply.KlusterApplyConfiguration {
 	applied := kubernikusapply.KlusterStatus()
@@ -43,5 +43,5 @@ func Apply(k *kubernikusv1.Kluster, conditions []metav1.Condition) *kubernikusap
 	return kubernikusapply.Kluster(k.Name, k.Namespace).WithUID(k.UID).WithStatus(applied)
 }
 
-// Bounded is a message as a condition and an event of a Kluster take it.
+// Bounded returns a message as a condition and an event of a Kluster take it.
 func Bounded(message string) string { return kit.Bounded(message, kit.MaxEventMessage) }

@@ -80,7 +80,7 @@ func IndexBySecret(indexer client.FieldIndexer) error {
 	return nil
 }
 
-// secretKeys are the keys of a Kluster in bySecret.
+// secretKeys returns the keys of a Kluster in bySecret.
 func secretKeys(object client.Object) []string {
 	if k, ok := object.(*kubernikusv1.Kluster); ok {
 		return k.SecretNames()

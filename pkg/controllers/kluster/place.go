@@ -17,12 +17,12 @@ import (
 // Place is where an OpenStack project is. Empty fields are not known.
 type Place struct{ AuthHost, Region, ProjectID string }
 
-// PlaceOf is where an authenticated client works.
+// PlaceOf returns where an authenticated client works.
 func PlaceOf(c *openstack.Client) Place {
 	return Place{AuthHost: c.AuthHost(), Region: c.Region(), ProjectID: c.ProjectID()}
 }
 
-// remembered is where a Kluster was at registration.
+// remembered returns where a Kluster was at registration.
 func remembered(k *kubernikusv1.Kluster) Place {
 	found := k.Status.Openstack
 	if found == nil {
@@ -31,7 +31,7 @@ func remembered(k *kubernikusv1.Kluster) Place {
 	return Place{AuthHost: found.AuthHost, Region: found.Region, ProjectID: found.ProjectID}
 }
 
-// String is the value of the annotation that accepts the place.
+// String returns the value of the annotation that accepts the place.
 func (p Place) String() string { return strings.Join([]string{p.AuthHost, p.Region, p.ProjectID}, "/") }
 
 // differs reports whether two places are not the same one, by what is known of both.

@@ -59,8 +59,8 @@ func Secrets(ctx context.Context, live client.Reader, k *kubernikusv1.Kluster) (
 	return all, nil
 }
 
-// Together is what the Secrets of a Kluster have together, in the keys of a single one. Its uid and its version change when those
-// of one of them do.
+// Together returns what the Secrets of a Kluster have together, in the keys of a single one. Its uid and its version change when
+// those of one of them do.
 func Together(k *kubernikusv1.Kluster, all []*corev1.Secret) *corev1.Secret {
 	ref := k.Spec.SecretRef
 	if ref.Kubeconfig == nil && ref.Cloud == nil {
@@ -100,12 +100,12 @@ func Together(k *kubernikusv1.Kluster, all []*corev1.Secret) *corev1.Secret {
 	return together
 }
 
-// kubeconfigKey is the key that has the kubeconfig in a Secret of another writer, such as Cluster API.
+// kubeconfigKey returns the key that has the kubeconfig in a Secret of another writer, such as Cluster API.
 func kubeconfigKey(ref *kubernikusv1.KubeconfigReference) string {
 	return cmp.Or(ref.Key, keyClusterAPI)
 }
 
-// SecretMetadata is the kind that the metadata of Secrets is watched as.
+// SecretMetadata returns the kind that the metadata of Secrets is watched as.
 func SecretMetadata() *metav1.PartialObjectMetadata {
 	secret := &metav1.PartialObjectMetadata{}
 	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))

@@ -22,7 +22,7 @@ func kubeconfigFor(server string) []byte {
 		`"users":[{"name":"u","user":{"token":"` + token + `"}}],"contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}]}`)
 }
 
-// pems are a certificate and its key.
+// pems returns a certificate and its key.
 func pems(t *testing.T) (certificate, key []byte) {
 	t.Helper()
 	certificate, key, err := cert.GenerateSelfSignedCertKey("cluster.example", nil, nil)

@@ -16,7 +16,7 @@ import (
 
 const nodeID = "openebs.io/nodeid"
 
-// labelled is a Node with labels, given as key and value in turns.
+// labelled returns a Node with labels, given as key and value in turns.
 func labelled(name string, labels ...string) *metav1.PartialObjectMetadata {
 	node := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{}}}
 	for i := 0; i < len(labels); i += 2 {

@@ -15,7 +15,7 @@ import (
 // noon is when the nodes of these tests went missing.
 var noon = time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// staleVolume is a volume that is bound to the claim of boundClaim, as the change makes it.
+// staleVolume returns a volume that is bound to the claim of boundClaim, as the change makes it.
 func staleVolume(change ...func(*corev1.PersistentVolume)) *corev1.PersistentVolume {
 	volume := withAffinity(term(in(hostname, "a")))
 	volume.Name, volume.UID = "v", "uid-v"

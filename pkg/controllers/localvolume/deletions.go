@@ -153,7 +153,7 @@ func (d *Deletions) Act(ctx context.Context, subjects []Subject) error {
 	return nil
 }
 
-// pretence is what an object is reported in a dry run.
+// pretence returns what an object is reported in a dry run.
 func (d *Deletions) pretence(s *Subject) string {
 	return fmt.Sprintf("Dry run: this %s would be deleted, because %s.", d.target.Noun, Absent(s.Nodes))
 }

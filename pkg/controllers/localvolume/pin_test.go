@@ -13,7 +13,7 @@ import (
 
 const hostname = "kubernetes.io/hostname"
 
-// in is the expression key In [values]; other operators by name.
+// in returns the expression key In [values]; other operators by name.
 func in(key string, values ...string) corev1.NodeSelectorRequirement {
 	return requirement(key, corev1.NodeSelectorOpIn, values...)
 }
@@ -30,7 +30,7 @@ func field(requirements ...corev1.NodeSelectorRequirement) corev1.NodeSelectorTe
 	return corev1.NodeSelectorTerm{MatchFields: requirements}
 }
 
-// withAffinity is a volume with these required terms.
+// withAffinity returns a volume with these required terms.
 func withAffinity(terms ...corev1.NodeSelectorTerm) *corev1.PersistentVolume {
 	return &corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: terms}}}}
 }

@@ -155,7 +155,7 @@ func (r *record) write(ctx context.Context, memory Memory, confirm bool) error {
 	return nil
 }
 
-// recordData is the record as the ConfigMap has it. A name that cannot be a key is left out.
+// recordData returns the record as the ConfigMap has it. A name that cannot be a key is left out.
 func recordData(memory Memory) map[string]string {
 	data := map[string]string{}
 	set := func(key, value string) {

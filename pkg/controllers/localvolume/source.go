@@ -166,7 +166,7 @@ func (f *siteSource) WaitForSync(ctx context.Context) error {
 // String names the source in logs.
 func (f *siteSource) String() string { return "local volumes, their claims and nodes" }
 
-// Follow is the source of a second controller of the Site. It is synced when the Source of the first one is.
+// Follow returns the source of a second controller of the Site. It is synced when the Source of the first one is.
 func (s *Site) Follow() source.TypedSyncingSource[Pass] { return &follower{site: s} }
 
 type follower struct{ site *Site }

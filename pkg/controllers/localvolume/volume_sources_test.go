@@ -15,7 +15,7 @@ import (
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 )
 
-// withSource is a volume of a source with these required terms.
+// withSource returns a volume of a source with these required terms.
 func withSource(source corev1.PersistentVolumeSource, terms ...corev1.NodeSelectorTerm) *corev1.PersistentVolume {
 	volume := withAffinity(terms...)
 	volume.Name, volume.UID = "v", "uid-v"

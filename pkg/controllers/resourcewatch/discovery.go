@@ -65,7 +65,7 @@ func firstServing(ctx context.Context, client discovery.DiscoveryInterfaceWithCo
 	return nil, nil
 }
 
-// groupVersions are the versions of a group, the preferred one first.
+// groupVersions returns the versions of a group, the preferred one first.
 func groupVersions(ctx context.Context, client discovery.DiscoveryInterfaceWithContext, group string) ([]string, error) {
 	if group == "" {
 		return []string{"v1"}, nil

@@ -25,7 +25,7 @@ type available struct {
 	storage.Interface
 }
 
-// readAgain is the error of a read: 503 with Retry-After, which clients repeat automatically.
+// readAgain returns the error of a read: 503 with Retry-After, which clients repeat automatically.
 func readAgain(err error) error {
 	if !unavailable(err) {
 		return err
@@ -35,8 +35,8 @@ func readAgain(err error) error {
 	return again
 }
 
-// openWrite is the error of a write: 504 (Timeout) reports that it is open whether it was done. Repeated blindly, a creation that
-// was done would come back as AlreadyExists, so that is for the client to decide.
+// openWrite returns the error of a write: 504 (Timeout) reports that it is open whether it was done. Repeated blindly, a creation
+// that was done would come back as AlreadyExists, so that is for the client to decide.
 func openWrite(err error) error {
 	if !unavailable(err) {
 		return err

@@ -14,7 +14,7 @@ import (
 // secret is in everything that must not be disclosed.
 const secret = "hunter2hunter2"
 
-// document is a kubeconfig with the given inside of its one cluster and its one user.
+// document returns a kubeconfig with the given inside of its one cluster and its one user.
 func document(cluster, user string) string {
 	return "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: a, user: b}}]\n" +
 		"clusters: [{name: a, cluster: {" + cluster + "}}]\nusers: [{name: b, user: {" + user + "}}]\n"

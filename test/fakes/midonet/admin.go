@@ -79,7 +79,7 @@ func page(w http.ResponseWriter, value any) {
 	_ = e.Encode(value)
 }
 
-// HostID is the id of the host of a name.
+// HostID returns the id of the host of a name.
 func HostID(name string) string {
 	return uuid.NewSHA1(uuid.NameSpaceDNS, []byte(name)).String()
 }
@@ -116,7 +116,7 @@ type Item struct {
 	Body map[string]any `json:"body"`
 }
 
-// Content is all that the fake holds, by kind, parent and then id; rules by their place in the chain. Bindings and
+// Content returns all that the fake holds, by kind, parent and then id; rules by their place in the chain. Bindings and
 // links are in their ports.
 func (s *Server) Content() []Item {
 	s.mu.Lock()

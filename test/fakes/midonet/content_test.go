@@ -20,7 +20,7 @@ func read[T any](t *testing.T, url, path string) T {
 	return value
 }
 
-// order is a chain's rules by the last digit of their ids, and checks that their positions count up.
+// order returns a chain's rules by the last digit of their ids, and checks that their positions count up.
 func order(t *testing.T, url, chain string) string {
 	t.Helper()
 	got := ""

@@ -90,7 +90,7 @@ func (s *Server) createPort(kind, parentKind, parent string, f fields) (string, 
 	return id, nil
 }
 
-// serverFields are the fields of a port that are not the client's to set.
+// serverFields returns the fields of a port that are not the client's to set.
 func serverFields() []string {
 	return []string{"hostId", "interfaceName", "peerId", "tunnelKey", "deviceId", "active"}
 }

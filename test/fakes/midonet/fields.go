@@ -20,13 +20,13 @@ import (
 // fields are the fields of a resource. Absent and null are the same to the server; here they are absent.
 type fields map[string]any
 
-// text is a field that is a string; empty when it is absent.
+// text returns a field that is a string; empty when it is absent.
 func (f fields) text(name string) string {
 	s, _ := f[name].(string)
 	return s
 }
 
-// number is a field that is a whole number; 0 when it is absent.
+// number returns a field that is a whole number; 0 when it is absent.
 func (f fields) number(name string) int64 {
 	n, _ := f[name].(json.Number)
 	i, _ := n.Int64()

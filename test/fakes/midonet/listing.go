@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Listing is all that the fake holds as a tree for users: names where there are names, chains in their order.
+// Listing returns all that the fake holds as a tree for users: names where there are names, chains in their order.
 func (s *Server) Listing() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -32,7 +32,7 @@ func (l *listing) line(depth int, format string, args ...any) {
 	l.text.WriteString(strings.Repeat("  ", depth) + line + "\n")
 }
 
-// name is what users call a resource; its id when they call it nothing.
+// name returns what users call a resource; its id when they call it nothing.
 func (l *listing) name(kind, id string) string {
 	if o := l.store.objects[key{kind, id}]; o != nil && o.fields.text("name") != "" {
 		return o.fields.text("name")
@@ -117,7 +117,7 @@ func (l *listing) chains() {
 	}
 }
 
-// rule is a rule in a line: what it does, and to what.
+// rule returns a rule in a line: what it does, and to what.
 func (l *listing) rule(f fields) string {
 	text := f.text("type")
 	if chain := f.text("jumpChainId"); chain != "" {

@@ -21,7 +21,7 @@ type media struct {
 	annotated bool
 }
 
-// mediaOf is the wire form of each kind.
+// mediaOf returns the wire form of each kind.
 func mediaOf(kind string) media {
 	switch kind {
 	case "Host":

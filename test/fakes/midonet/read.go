@@ -73,7 +73,7 @@ func (s *Server) list(kind, parentKind string) http.HandlerFunc {
 	}
 }
 
-// view is a resource as the API shows it: with its defaults and with what follows from its place. place is that among
+// view returns a resource as the API shows it: with its defaults and with what follows from its place. place is that among
 // its siblings, negative when it is not known.
 func (s *Server) view(o *object, place int) fields {
 	v := maps.Clone(o.fields)

@@ -63,7 +63,7 @@ func withoutIDs(path string) string {
 	return strings.Join(segments, "/")
 }
 
-// Requests are the requests since the start or the last ResetRequests.
+// Requests returns the requests since the start or the last ResetRequests.
 func (s *Server) Requests() map[Count]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,7 +85,7 @@ func (s *Server) Writes() int {
 	return writes
 }
 
-// Rejections are the last requests that were rejected, oldest first.
+// Rejections returns the last requests that were rejected, oldest first.
 func (s *Server) Rejections() []Rejection {
 	s.mu.Lock()
 	defer s.mu.Unlock()

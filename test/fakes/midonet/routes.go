@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// routes is the API: its paths, methods and who responds to them.
+// routes returns the API: its paths, methods and who responds to them.
 func (s *Server) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /login", s.login)
@@ -127,7 +127,7 @@ func (s *Server) remove(kind string) http.HandlerFunc {
 	}
 }
 
-// itemID is the id of a resource in the store: with the parent's for kinds that are unique below a parent only.
+// itemID returns the id of a resource in the store: with the parent's for kinds that are unique below a parent only.
 func itemID(r *http.Request) string {
 	if parent := r.PathValue("parent"); parent != "" {
 		return below(parent, r.PathValue("id"))
@@ -137,7 +137,7 @@ func itemID(r *http.Request) string {
 
 func below(parent, id string) string { return parent + "/" + id }
 
-// lastSegment is an id without the parent's.
+// lastSegment returns an id without the parent's.
 func lastSegment(id string) string { return id[strings.LastIndexByte(id, '/')+1:] }
 
 func missing(kind, id string) *problem {
@@ -148,7 +148,7 @@ func exists(kind, id string) *problem {
 	return reject(http.StatusConflict, "there is a %s %s already", kind, id)
 }
 
-// newID is the id of a body, or a new one, and rejects one that is taken.
+// newID returns the id of a body, or a new one, and rejects one that is taken.
 func (s *Server) newID(kind string, f fields) (string, *problem) {
 	id := strings.ToLower(f.text("id"))
 	if id == "" {

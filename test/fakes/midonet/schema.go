@@ -5,7 +5,7 @@ package midonet
 
 import "maps"
 
-// fieldsOfKind are the fields that a body may have, each with its check.
+// fieldsOfKind returns the fields that a body may have, each with its check.
 func fieldsOfKind(kind string) map[string]check {
 	switch kind {
 	case "TunnelZone":
@@ -43,7 +43,7 @@ func fieldsOfKind(kind string) map[string]check {
 	}
 }
 
-// device is what bridges and routers have, with more ids.
+// device returns what bridges and routers have, with more ids.
 func device(ids ...string) map[string]check {
 	known := map[string]check{
 		"id": isUUID, "tenantId": isText, "name": isText, "adminStateUp": isBool,
@@ -64,7 +64,7 @@ func portFields() map[string]check {
 	}
 }
 
-// ruleFields are what a rule does and its condition.
+// ruleFields returns what a rule does and its condition.
 func ruleFields() map[string]check {
 	known := map[string]check{
 		"id": isUUID, "chainId": isUUID, "position": isNumber(1, 1<<31-1), "meterName": isText,

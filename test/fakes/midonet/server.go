@@ -150,5 +150,5 @@ func writeProblem(w http.ResponseWriter, p *problem) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"message": p.message, "code": p.status})
 }
 
-// vendor is a media type of MidoNet.
+// vendor returns a media type of MidoNet.
 func vendor(name string) string { return "application/vnd.org.midonet." + name + "+json" }

@@ -35,7 +35,7 @@ func newStore() *store {
 	return &store{objects: map[key]*object{}, children: map[key][]*object{}, referrers: map[string]map[*object]bool{}}
 }
 
-// references are the fields that name another resource.
+// references returns the fields that name another resource.
 func references(f fields) []string {
 	var ids []string
 	for _, name := range []string{"inboundFilterId", "outboundFilterId", "jumpChainId", "nextHopPort", "peerId", "portId", "hostId"} {
@@ -102,7 +102,7 @@ func (s *store) unrefer(o *object) {
 	}
 }
 
-// all are the resources of a kind, the oldest first.
+// all returns the resources of a kind, the oldest first.
 func (s *store) all(kind string) []*object {
 	var found []*object
 	for k, o := range s.objects {
@@ -114,7 +114,7 @@ func (s *store) all(kind string) []*object {
 	return found
 }
 
-// under are a parent's children of a kind. The slice is the caller's.
+// under returns a parent's children of a kind. The slice is the caller's.
 func (s *store) under(kind, parent string) []*object {
 	return slices.Clone(s.children[key{kind, parent}])
 }

@@ -72,7 +72,7 @@ func (s *Server) createRule(kind, chain string, f fields) (string, *problem) {
 	return id, nil
 }
 
-// checkRule is what a rule needs by its type.
+// checkRule returns what a rule needs by its type.
 func checkRule(f fields) *problem {
 	if p := required(f, "type"); p != nil {
 		return p
@@ -133,7 +133,7 @@ func (s *Server) createARP(kind, bridge string, f fields) (string, *problem) {
 	return id, nil
 }
 
-// dashed is a MAC address as written in a path. isMAC has seen it.
+// dashed returns a MAC address as written in a path. isMAC has seen it.
 func dashed(mac string) string {
 	a, _ := net.ParseMAC(mac)
 	return strings.ReplaceAll(a.String(), ":", "-")

@@ -116,7 +116,7 @@ func (s *Server) unbind(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// boundTo are the ports that are bound to a host, the oldest first.
+// boundTo returns the ports that are bound to a host, the oldest first.
 func (s *Server) boundTo(host string) []*object {
 	var ports []*object
 	for r := range s.store.referrers[host] {

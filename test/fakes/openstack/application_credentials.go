@@ -71,7 +71,7 @@ func (s *Server) deleteApplicationCredential(c *call) *problem {
 	return nil
 }
 
-// ownToken is the token of a request that a user sends for the user itself.
+// ownToken returns the token of a request that a user sends for the user itself.
 func (s *Server) ownToken(c *call) (token, *problem) {
 	t, ok := s.content.tokens[c.Header.Get("X-Auth-Token")]
 	switch {

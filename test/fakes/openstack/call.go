@@ -54,7 +54,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, handler func(*cal
 	}
 }
 
-// form is a rejection in the form of the service that the path belongs to.
+// form returns a rejection in the form of the service that the path belongs to.
 func (p *problem) form(path string) any {
 	switch {
 	case p.status == http.StatusUnauthorized || strings.HasPrefix(path, identityRoot):

@@ -85,7 +85,7 @@ func (s *Server) visibleSnapshot(c *call, id string) (*snapshot, *problem) {
 	return nil, cinderProblem(http.StatusNotFound, "Snapshot "+id+" could not be found.")
 }
 
-// volumeBody is a volume as Cinder writes it; the owner is not in the response to its creation.
+// volumeBody returns a volume as Cinder writes it; the owner is not in the response to its creation.
 func (s *Server) volumeBody(v *volume, owner bool) map[string]any {
 	attachments := []any{}
 	for _, server := range v.AttachedTo {
@@ -116,7 +116,7 @@ func (s *Server) snapshotBody(v *snapshot, owner bool) map[string]any {
 	return body
 }
 
-// cinderProblem is a rejection with Cinder's name for the code.
+// cinderProblem returns a rejection with Cinder's name for the code.
 func cinderProblem(status int, message string) *problem {
 	kinds := map[int]string{http.StatusBadRequest: "badRequest", http.StatusNotFound: "itemNotFound"}
 	return &problem{status: status, kind: kinds[status], message: message}

@@ -78,7 +78,7 @@ func has(field any, value string) bool {
 	return fmt.Sprint(field) == value
 }
 
-// orNull is a text, or null when it is empty.
+// orNull returns a text, or null when it is empty.
 func orNull(text string) any {
 	if text == "" {
 		return nil

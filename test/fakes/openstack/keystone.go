@@ -107,7 +107,7 @@ func (s *Server) password(auth map[string]any) (name string, scope membership, w
 	return name, scope, nil
 }
 
-// token is what a token stands for, by the Keystone of the cloud.
+// token returns what a token stands for, by the Keystone of the cloud.
 func (s *Server) token(id string) (token, bool) {
 	if k := s.options.Keystone; k != nil {
 		k.mu.Lock()

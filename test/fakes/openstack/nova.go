@@ -121,7 +121,7 @@ func (s *Server) detachVolume(c *call) *problem {
 
 func (s *Server) hidden(v server) bool { return s.content.cellDown && v.inDownCell }
 
-// partial is all that is known about a server of a cell that is down.
+// partial returns all that is known about a server of a cell that is down.
 func (s *Server) partial(v server) map[string]any {
 	return map[string]any{"id": v.id, "tenant_id": v.project, "status": "UNKNOWN", "created": "2026-01-01T00:00:00Z", "links": []any{}}
 }

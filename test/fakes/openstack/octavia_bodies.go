@@ -6,7 +6,7 @@ package openstack
 // octaviaTime is when everything of Octavia was made.
 const octaviaTime = "2026-01-01T00:00:00"
 
-// balancerBody is a load balancer as Octavia writes it; whole is the response to its creation, with all that depends on it.
+// balancerBody returns a load balancer as Octavia writes it; whole is the response to its creation, with all that depends on it.
 func (s *Server) balancerBody(b *loadBalancer, whole bool) map[string]any {
 	listeners, pools := []any{}, []any{}
 	for _, l := range s.content.listenersOf(b.ID) {
@@ -42,7 +42,7 @@ func (s *Server) listenerBody(l *listener) map[string]any {
 	}
 }
 
-// poolBody is a pool as Octavia writes it, with its members or with their ids.
+// poolBody returns a pool as Octavia writes it, with its members or with their ids.
 func (s *Server) poolBody(p *pool, whole bool) map[string]any {
 	listeners, members := []any{}, []any{}
 	for _, l := range s.content.listenersBefore(p.ID) {
@@ -76,7 +76,7 @@ func memberBody(m *member) map[string]any {
 // only names an object.
 func only(id string) map[string]any { return map[string]any{"id": id} }
 
-// list is a list that is never null.
+// list returns a list that is never null.
 func list(texts []string) []string {
 	if texts == nil {
 		return []string{}

@@ -103,7 +103,7 @@ func (c *content) membersOf(poolID string) (all []*member) {
 	return all
 }
 
-// listenersBefore are the listeners whose default is a pool.
+// listenersBefore returns the listeners whose default is a pool.
 func (c *content) listenersBefore(poolID string) (all []*listener) {
 	for _, l := range c.listeners {
 		if l.DefaultPoolID == poolID {

@@ -157,7 +157,7 @@ func (s *Server) writePage(c *call, name string, all []any) *problem {
 	return c.write(http.StatusOK, body)
 }
 
-// page is the part of a list behind the marker of a query, and the link to the next one; "": a page of this size would
+// page returns the part of a list behind the marker of a query, and the link to the next one; "": a page of this size would
 // be behind the last.
 func (s *Server) page(c *call, all []any, query url.Values) (items []any, next string, p *problem) {
 	id := func(entry any) any { return entry.(map[string]any)["id"] }

@@ -43,7 +43,7 @@ func (s *Server) ForbidProject(id string, forbidden bool) {
 	s.change(func(c *content) { c.forbidden[id] = forbidden })
 }
 
-// projectsOf are the projects of a user, its own first.
+// projectsOf returns the projects of a user, its own first.
 func (c *content) projectsOf(name string) []membership {
 	own := c.users[name].project
 	all := []membership{{user: name, id: own, name: own}}

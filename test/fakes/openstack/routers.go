@@ -91,7 +91,7 @@ func (s *Server) removeRoutes(c *call) *problem {
 	})
 }
 
-// atomically is one of the actions of the extension extraroute-atomic.
+// atomically returns one of the actions of the extension extraroute-atomic.
 func (s *Server) atomically(c *call, change func(old, given []Route) []Route) *problem {
 	if s.options.NoAtomicRoutes {
 		return &problem{status: http.StatusNotFound, kind: "HTTPNotFound", message: "The resource could not be found."}

@@ -75,7 +75,7 @@ func (s *Server) SecurityGroups(project string) (all []SecurityGroup) {
 	return all
 }
 
-// defaultGroup is the id of a project's default group, which Neutron makes at the project's first request.
+// defaultGroup returns the id of a project's default group, which Neutron makes at the project's first request.
 func (c *content) defaultGroup(project string) string {
 	for _, g := range c.groups {
 		if g.project == project && g.Name == defaultName {

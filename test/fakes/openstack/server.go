@@ -113,10 +113,10 @@ func (s *Server) Close() {
 	s.http.Close()
 }
 
-// AuthURL is the URL of Keystone.
+// AuthURL returns the URL of Keystone.
 func (s *Server) AuthURL() string { return s.http.URL + identityRoot + "/v3" }
 
-// Handler is the fake without its listener, to be served otherwise, for instance with TLS.
+// Handler returns the fake without its listener, to be served otherwise, for instance with TLS.
 func (s *Server) Handler() http.Handler { return s }
 
 // Requests returns all requests since the last call, and discards them.
@@ -167,7 +167,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(response.Body.Bytes())
 }
 
-// canonical is the one of several spellings of a path that has a handler: Octavia knows its version by two names, and
+// canonical returns the one of several spellings of a path that has a handler: Octavia knows its version by two names, and
 // minds no slash at the end.
 func canonical(path string) string {
 	if rest, ok := strings.CutPrefix(path, balancerRoot+"/v2/"); ok {

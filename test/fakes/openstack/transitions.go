@@ -97,5 +97,5 @@ func find[T interface {
 	return found
 }
 
-// without is a list without the objects that are to go.
+// without returns a list without the objects that are to go.
 func without[T any](all []T, deleted func(T) bool) []T { return slices.DeleteFunc(all, deleted) }

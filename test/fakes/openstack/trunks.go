@@ -120,7 +120,7 @@ func (s *Server) deleteTrunk(c *call) *problem {
 	return nil
 }
 
-// trunkOf is the trunk that a port is the parent of, nil for none.
+// trunkOf returns the trunk that a port is the parent of, nil for none.
 func (c *content) trunkOf(port string) *trunk {
 	if i := slices.IndexFunc(c.trunks, func(t *trunk) bool { return t.port == port }); i >= 0 {
 		return c.trunks[i]
@@ -128,7 +128,7 @@ func (c *content) trunkOf(port string) *trunk {
 	return nil
 }
 
-// trunkAbove is the trunk that a port is a subport of, nil for none.
+// trunkAbove returns the trunk that a port is a subport of, nil for none.
 func (c *content) trunkAbove(port string) *trunk {
 	if i := slices.IndexFunc(c.trunks, func(t *trunk) bool {
 		return slices.ContainsFunc(t.subports, func(s subport) bool { return s.port == port })

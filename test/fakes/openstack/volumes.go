@@ -58,7 +58,7 @@ func (v *volume) settle() {
 	}
 }
 
-// copied is the volume for others to keep.
+// copied returns the volume for others to keep.
 func (v Volume) copied() Volume {
 	v.Metadata, v.AttachedTo = maps.Clone(v.Metadata), slices.Clone(v.AttachedTo)
 	return v
@@ -141,7 +141,7 @@ func (c *content) removeSnapshot(id string) {
 	c.snapshots = without(c.snapshots, func(v *snapshot) bool { return v.ID == id })
 }
 
-// newID is an id, or a new one when there is none.
+// newID returns an id, or a new one when there is none.
 func newID(id string) string {
 	if id == "" {
 		return uuid.NewString()

@@ -136,7 +136,7 @@ func (w Write) String() string {
 	return fmt.Sprintf("%s %s %s/%s: %d", w.Verb, w.Resource, w.Namespace, w.Name, w.Status)
 }
 
-// Writes are the writes that reached the API server until now, those of Events and Leases left out.
+// Writes returns the writes that reached the API server until now, those of Events and Leases left out.
 func (p *Proxy) Writes() []Write {
 	p.mu.Lock()
 	defer p.mu.Unlock()

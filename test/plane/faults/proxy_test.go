@@ -57,7 +57,7 @@ func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// requested are the requests since the last call.
+// requested returns the requests since the last call.
 func (u *upstream) requested() string {
 	u.mu.Lock()
 	defer u.mu.Unlock()

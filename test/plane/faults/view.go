@@ -190,7 +190,7 @@ func (f *frozen) lacks(event Event) bool {
 	return err == nil && order > 0
 }
 
-// asJSON is an Accept header without the binary encodings, which the proxy does not read.
+// asJSON returns an Accept header without the binary encodings, which the proxy does not read.
 func asJSON(accept string) string {
 	if accept == "" {
 		return "application/json"

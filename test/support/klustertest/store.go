@@ -27,7 +27,7 @@ import (
 // Namespace is where all Klusters are.
 const Namespace = "garden-shop"
 
-// NewStore is an API server whose cache finds Klusters by their Secrets.
+// NewStore returns an API server whose cache finds Klusters by their Secrets.
 func NewStore(t *testing.T, objects ...client.Object) *kubetest.Server {
 	t.Helper()
 	return BuildStore(t, nil, objects...)
@@ -56,7 +56,7 @@ func (i indexer) IndexField(_ context.Context, object client.Object, field strin
 	return nil
 }
 
-// Kluster is a Kluster as the API server creates it, changed as the test wants it.
+// Kluster returns a Kluster as the API server creates it, changed as the test wants it.
 func Kluster(name string, changes ...func(*kubernikusv1.Kluster)) *kubernikusv1.Kluster {
 	k := &kubernikusv1.Kluster{ObjectMeta: metav1.ObjectMeta{
 		Namespace: Namespace, Name: name, UID: types.UID(name + "-uid"), Generation: 1, Finalizers: []string{kubernikusv1.DeorbiterFinalizer},
@@ -91,7 +91,7 @@ func Secret(name, authURL, user, password, project string, more map[string][]byt
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name, UID: types.UID(name + "-uid")}, Data: data}
 }
 
-// Condition is a condition of a Kluster as Status/Reason, "" without one.
+// Condition returns a condition of a Kluster as Status/Reason, "" without one.
 func Condition(k *kubernikusv1.Kluster, kind string) string {
 	c := meta.FindStatusCondition(k.Status.Conditions, kind)
 	if c == nil {
@@ -100,7 +100,7 @@ func Condition(k *kubernikusv1.Kluster, kind string) string {
 	return string(c.Status) + "/" + c.Reason
 }
 
-// Queue is a queue of requests that ends with the test.
+// Queue returns a queue of requests that ends with the test.
 func Queue(t *testing.T) workqueue.TypedRateLimitingInterface[reconcile.Request] {
 	t.Helper()
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())

@@ -33,7 +33,7 @@ type Write struct {
 	text   string
 }
 
-// String is the write as the log has it.
+// String returns the write as the log has it.
 func (w Write) String() string { return w.text }
 
 // Log returns the writes of Client since Reset.
@@ -81,7 +81,7 @@ func (s *Server) Reset() {
 // handle makes a client comparable: controllers compare the reader that they are given with the clients that they have.
 type handle struct{ client.WithWatch }
 
-// Live is the client that a controller reads with past its cache.
+// Live returns the client that a controller reads with past its cache.
 func (s *Server) Live() client.WithWatch {
 	return &handle{interceptor.NewClient(s.WithWatch, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
@@ -103,7 +103,7 @@ func (s *Server) Live() client.WithWatch {
 	})}
 }
 
-// Client is the client of a controller: it reads the cache, and its writes are logged. A deletion needs the uid and the
+// Client returns the client of a controller: it reads the cache, and its writes are logged. A deletion needs the uid and the
 // resourceVersion as preconditions, a merge patch the resourceVersion; an update in place of a patch is an error.
 func (s *Server) Client() client.WithWatch {
 	return &handle{interceptor.NewClient(s.WithWatch, interceptor.Funcs{
@@ -207,7 +207,7 @@ func (s *Server) failed(fault func(int, Write) error, number int, w Write) error
 	return fault(number, w)
 }
 
-// metadataOf is the metadata of an object, or of an apply configuration. Its kind is the name of the type where it has none.
+// metadataOf returns the metadata of an object, or of an apply configuration. Its kind is the name of the type where it has none.
 func metadataOf(object any) (*metav1.PartialObjectMetadata, error) {
 	text, err := json.Marshal(object)
 	if err != nil {
@@ -248,7 +248,7 @@ func (s *Server) admit(ctx context.Context, name string) error {
 	return Terminating(name)
 }
 
-// Terminating is the rejection of a new object in a namespace that terminates.
+// Terminating returns the rejection of a new object in a namespace that terminates.
 func Terminating(namespace string) error {
 	err := apierrors.NewForbidden(schema.GroupResource{Resource: "objects"}, "", errors.New("namespace is being terminated"))
 	err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{

@@ -138,7 +138,7 @@ func (s *Server) Change(object client.Object, edit func()) {
 	}, func() error { return s.Update(s.t.Context(), object, client.FieldOwner("user")) })
 }
 
-// specOf is an object without its metadata and its status.
+// specOf returns an object without its metadata and its status.
 func (s *Server) specOf(object client.Object) map[string]any {
 	s.t.Helper()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object.DeepCopyObject())
@@ -205,7 +205,7 @@ func (s *Server) CatchUp() {
 	clear(s.held)
 }
 
-// Events are those since the last call, as "Type Reason Message".
+// Events returns those since the last call, as "Type Reason Message".
 func Events(recorder *events.FakeRecorder) []string {
 	var all []string
 	for len(recorder.Events) > 0 {

@@ -35,7 +35,7 @@ type event struct {
 	Object any    `json:"object"`
 }
 
-// kinds are the resources that it has.
+// kinds returns the resources that it has.
 func kinds() map[string]string {
 	return map[string]string{
 		"nodes": "Node", "namespaces": "Namespace", "persistentvolumes": "PersistentVolume", "persistentvolumeclaims": "PersistentVolumeClaim",

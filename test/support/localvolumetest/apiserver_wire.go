@@ -143,7 +143,7 @@ func (s *APIServer) single(w http.ResponseWriter, verb, resource, name string, b
 	}
 }
 
-// preconditions are those of a deletion, in protobuf; nil when they are not whole.
+// preconditions returns those of a deletion, in protobuf; nil when they are not whole.
 func preconditions(body []byte) *metav1.Preconditions {
 	var options metav1.DeleteOptions
 	var envelope runtime.Unknown

@@ -21,7 +21,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned/fake"
 )
 
-// write is a request that creates a Translation, or updates an old one.
+// write returns a request that creates a Translation, or updates an old one.
 func write(t, old runtime.Object, subresource string) admission.Attributes {
 	operation := admission.Update
 	if old == nil {
@@ -32,7 +32,7 @@ func write(t, old runtime.Object, subresource string) admission.Attributes {
 		operation, nil, false, nil)
 }
 
-// serving is the plugin in a server that has these Translations.
+// serving returns the plugin in a server that has these Translations.
 func serving(t *testing.T, translations ...runtime.Object) (*Plugin, *fake.Clientset) {
 	t.Helper()
 	client := fake.NewClientset(translations...)

@@ -16,7 +16,7 @@ import (
 // digest stands for something with a longer name.
 type digest [16]byte
 
-// digestOf is the digest of what these words name together. Only the last word may have a zero byte in it.
+// digestOf returns the digest of what these words name together. Only the last word may have a zero byte in it.
 func digestOf(words ...string) digest {
 	sum := sha256.Sum256([]byte(strings.Join(words, "\x00")))
 	return digest(sum[:len(digest{})])

@@ -27,7 +27,7 @@ func account(name string) rbacv1.Subject {
 	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "garden-dev", Name: name}
 }
 
-// token is the user that a token of a service account is authenticated as.
+// token returns the user that a token of a service account is authenticated as.
 func token(name string) rbacv1.Subject { return human("system:serviceaccount:garden-dev:" + name) }
 
 func member(subject rbacv1.Subject, roles ...string) gardenerv1beta1.ProjectMember {
@@ -36,7 +36,7 @@ func member(subject rbacv1.Subject, roles ...string) gardenerv1beta1.ProjectMemb
 	return m
 }
 
-// stored is the Project before each change: it belongs to olivia, anna is an admin, robot reads.
+// stored returns the Project before each change: it belongs to olivia, anna is an admin, robot reads.
 func stored() *gardenerv1beta1.Project {
 	return &gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: "dev"}, Spec: gardenerv1beta1.ProjectSpec{
 		Owner: new(human("olivia")),
@@ -67,7 +67,7 @@ func without(subject rbacv1.Subject) func(*gardenerv1beta1.Project) {
 	}
 }
 
-// handedTo is what the server makes of a change of spec.owner.
+// handedTo returns what the server makes of a change of spec.owner.
 func handedTo(subject rbacv1.Subject, roles ...string) func(*gardenerv1beta1.Project) {
 	return func(p *gardenerv1beta1.Project) {
 		p.Spec.Owner = &subject

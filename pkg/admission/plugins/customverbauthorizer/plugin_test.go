@@ -21,7 +21,7 @@ import (
 
 var projects = gardenerv1beta1.SchemeGroupVersion.WithResource("projects")
 
-// update is a request of anna; without an old object, a creation.
+// update returns a request of anna; without an old object, a creation.
 func update(project, old runtime.Object, resource schema.GroupVersionResource, subresource string) admission.Attributes {
 	operation := admission.Update
 	if old == nil {

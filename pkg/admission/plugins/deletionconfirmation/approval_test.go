@@ -18,7 +18,7 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
 
-// approval is a rule of a Project, for service accounts too, unless it excludes them.
+// approval returns a rule of a Project, for service accounts too, unless it excludes them.
 func approval(resource string, selector metav1.LabelSelector, accounts bool) gardenerv1beta1.DualApprovalForDeletion {
 	return gardenerv1beta1.DualApprovalForDeletion{Resource: resource, Selector: selector, IncludeServiceAccounts: &accounts}
 }

@@ -29,7 +29,7 @@ func equateEmpty() cmp.Option { return cmpopts.EquateEmpty() }
 func alice() user.Info { return &user.DefaultInfo{Name: "alice"} }
 func robot() user.Info { return &user.DefaultInfo{Name: "system:serviceaccount:garden-dev:robot"} }
 
-// deletion is a request of a user that is about to delete an object.
+// deletion returns a request of a user that is about to delete an object.
 func deletion(old runtime.Object, resource string, who user.Info) admission.Attributes {
 	gv := kubernikusv1.SchemeGroupVersion
 	if resource == "projects" {
@@ -39,7 +39,7 @@ func deletion(old runtime.Object, resource string, who user.Info) admission.Attr
 		admission.Delete, &metav1.DeleteOptions{}, false, who)
 }
 
-// serving is the plugin in a server that has these Projects.
+// serving returns the plugin in a server that has these Projects.
 func serving(projects ...runtime.Object) (*Plugin, *fake.Clientset) {
 	client := fake.NewClientset(projects...)
 	plugin := New()

@@ -36,7 +36,7 @@ func annotations(pairs ...string) map[string]string {
 	return m
 }
 
-// write is a request of mallory: the object in place of the old one, or a new one.
+// write returns a request of mallory: the object in place of the old one, or a new one.
 func write(object, old runtime.Object, resource, subresource string) admission.Attributes {
 	operation := admission.Update
 	if old == nil {

@@ -26,7 +26,7 @@ var klusters = kubernikusv1.SchemeGroupVersion.WithResource("klusters")
 
 func anna() user.Info { return &user.DefaultInfo{Name: "anna"} }
 
-// write is a request of anna; without an old object, a creation.
+// write returns a request of anna; without an old object, a creation.
 func write(object, old runtime.Object, resource schema.GroupVersionResource, subresource string) admission.Attributes {
 	operation := admission.Update
 	if old == nil {

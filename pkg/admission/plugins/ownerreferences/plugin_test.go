@@ -64,7 +64,7 @@ func owned(refs ...metav1.OwnerReference) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: "web", OwnerReferences: refs}
 }
 
-// write is a request of a member; old is nil when it creates.
+// write returns a request of a member; old is nil when it creates.
 func write(gvr schema.GroupVersionResource, namespace string, object, old runtime.Object) admission.Attributes {
 	operation := admission.Update
 	if old == nil {

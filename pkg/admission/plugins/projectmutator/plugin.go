@@ -54,7 +54,7 @@ func (plugin) Admit(_ context.Context, a admission.Attributes, _ admission.Objec
 	return nil
 }
 
-// subjectOf is the subject that RBAC knows a user by.
+// subjectOf returns the subject that RBAC knows a user by.
 func subjectOf(info user.Info) rbacv1.Subject {
 	if namespace, name, err := serviceaccount.SplitUsername(info.GetName()); err == nil {
 		return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}
@@ -62,7 +62,7 @@ func subjectOf(info user.Info) rbacv1.Subject {
 	return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: info.GetName()}
 }
 
-// firstOwner is the first member with the role owner, else the creator.
+// firstOwner returns the first member with the role owner, else the creator.
 func firstOwner(spec *gardenerv1beta1.ProjectSpec) rbacv1.Subject {
 	for i := range spec.Members {
 		if spec.Members[i].HasRole(gardenerv1beta1.ProjectMemberOwner) {

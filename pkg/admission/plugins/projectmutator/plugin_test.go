@@ -37,7 +37,7 @@ type members = []gardenerv1beta1.ProjectMember
 
 var projects = gardenerv1beta1.SchemeGroupVersion.WithResource("projects")
 
-// request is a request of a user for a resource.
+// request returns a request of a user for a resource.
 func request(o runtime.Object, resource schema.GroupVersionResource, subresource string, operation admission.Operation, username string) admission.Attributes {
 	return admission.NewAttributesRecord(o, nil, gardenerv1beta1.SchemeGroupVersion.WithKind("Project"), "", "dev", resource, subresource,
 		operation, nil, false, &user.DefaultInfo{Name: username, Groups: []string{"system:authenticated"}})

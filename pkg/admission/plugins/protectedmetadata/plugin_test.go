@@ -62,7 +62,7 @@ func (g *granting) Authorize(_ context.Context, a authorizer.Attributes) (author
 	return authorizer.DecisionNoOpinion, "", g.err
 }
 
-// attributes are those of a write by a member; old is nil when it creates.
+// attributes returns those of a write by a member; old is nil when it creates.
 func (k kind) attributes(object, old *metav1.ObjectMeta, subresource string) admission.Attributes {
 	operation, before := admission.Create, runtime.Object(nil)
 	if old != nil {

@@ -36,7 +36,7 @@ const (
 // annotation is an annotation that steers a controller, and the verb that a user needs to change it.
 type annotation struct{ key, verb string }
 
-// annotations are those that steer Groundskeeper's controllers. They are protected on all kinds, whichever controller reads
+// annotations returns those that steer Groundskeeper's controllers. They are protected on all kinds, whichever controller reads
 // them. The confirmation of a deletion is not among them: who may delete is decided when the object is deleted.
 func annotations() []annotation {
 	return []annotation{
@@ -49,7 +49,7 @@ func annotations() []annotation {
 	}
 }
 
-// finalizers are those that Groundskeeper's controllers remove when their work for an object is done; nil when the kind is not
+// finalizers returns those that Groundskeeper's controllers remove when their work for an object is done; nil when the kind is not
 // Groundskeeper's.
 func finalizers(resource schema.GroupResource) []string {
 	switch resource {

@@ -89,7 +89,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		a.GetUserInfo().GetName(), strings.Join(changed, ", "), Verb))
 }
 
-// changed are the keys of guarded labels that differ, sorted.
+// changed returns the keys of guarded labels that differ, sorted.
 func (p *Plugin) changed(before, after map[string]string) []string {
 	all := maps.Clone(before)
 	if all == nil {

@@ -24,7 +24,7 @@ func kluster(annotations map[string]string) *kubernikusv1.Kluster {
 	return &kubernikusv1.Kluster{ObjectMeta: metav1.ObjectMeta{Namespace: "garden-dev", Name: "demo", Annotations: annotations}}
 }
 
-// deletion is a DELETE of the object with the name, a DELETECOLLECTION without one.
+// deletion returns a DELETE of the object with the name, a DELETECOLLECTION without one.
 func deletion(old runtime.Object, resource schema.GroupVersionResource, subresource, name string) admission.Attributes {
 	return admission.NewAttributesRecord(nil, old, kubernikusv1.SchemeGroupVersion.WithKind("Kluster"), "garden-dev", name, resource, subresource,
 		admission.Delete, &metav1.DeleteOptions{}, false, &user.DefaultInfo{Name: "alice"})

@@ -90,7 +90,7 @@ func (r reviewer) Review(ctx context.Context, request *admissionv1.AdmissionRequ
 	return webhooks.Allow()
 }
 
-// secretName is the name that the Secret has or, for one that gets its name later, none that anybody refers to.
+// secretName returns the name that the Secret has or, for one that gets its name later, none that anybody refers to.
 func secretName(secret *corev1.Secret, request *admissionv1.AdmissionRequest) string {
 	if request.Name != "" {
 		return request.Name

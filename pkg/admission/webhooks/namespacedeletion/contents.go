@@ -37,7 +37,7 @@ func projects() resource {
 	return resource{gardenerv1beta1.SchemeGroupVersion.WithResource("projects"), "Project"}
 }
 
-// inProjects are what keeps the namespace of a Project. Shoots are Gardener's; they count where the cluster serves them.
+// inProjects returns what keeps the namespace of a Project. Shoots are Gardener's; they count where the cluster serves them.
 func inProjects() []resource {
 	return []resource{
 		klusters(),

@@ -49,7 +49,7 @@ func project(name string, deleting bool) *metav1.PartialObjectMetadata {
 	return p
 }
 
-// deletion is the request to delete a namespace with labels.
+// deletion returns the request to delete a namespace with labels.
 func deletion(t *testing.T, namespace *corev1.Namespace) *admissionv1.AdmissionRequest {
 	t.Helper()
 	raw, err := json.Marshal(namespace)

@@ -49,7 +49,7 @@ func (s *ProjectSpec) MemberIndex(subject rbacv1.Subject) int {
 // token is authenticated as, and the API group follows from the kind.
 func SameSubject(a, b rbacv1.Subject) bool { return Identity(a) == Identity(b) }
 
-// Identity is the one spelling of all subjects that are the same to an authorizer.
+// Identity returns the one spelling of all subjects that are the same to an authorizer.
 func Identity(subject rbacv1.Subject) rbacv1.Subject {
 	subject.APIGroup = ""
 	if subject.Kind != rbacv1.UserKind {
@@ -66,7 +66,7 @@ func Identity(subject rbacv1.Subject) rbacv1.Subject {
 // serviceAccountUserPrefix starts the user name of a service account.
 const serviceAccountUserPrefix = "system:serviceaccount:"
 
-// GeneratedNamespace is the namespace that the server gives to a Project that names none: the name with the first
+// GeneratedNamespace returns the namespace that the server gives to a Project that names none: the name with the first
 // five hex digits of the uid's sha256, so that a Project of the same name that comes later gets another one.
 func GeneratedNamespace(name string, uid types.UID) string {
 	sum := sha256.Sum256([]byte(uid))

@@ -34,7 +34,7 @@ func account(namespace, name string) rbacv1.Subject {
 	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}
 }
 
-// member is a member with these roles, as the server stores it.
+// member returns a member with these roles, as the server stores it.
 func member(subject rbacv1.Subject, roles ...string) gardenerv1beta1.ProjectMember {
 	m := gardenerv1beta1.ProjectMember{Subject: subject}
 	m.SetRoles(roles)

@@ -104,7 +104,7 @@ func validateTolerationList(list []gardenerv1beta1.Toleration, path *field.Path,
 	return errs
 }
 
-// tolerationID is the key alone for a toleration of every value.
+// tolerationID returns the key alone for a toleration of every value.
 func tolerationID(t gardenerv1beta1.Toleration) string {
 	if t.Value == nil {
 		return t.Key

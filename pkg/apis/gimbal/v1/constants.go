@@ -131,7 +131,7 @@ func IsLabelKey(key string) bool {
 	return len(validation.IsQualifiedName(key)) == 0
 }
 
-// SecretName is the name of the Secret with what is needed to connect, whichever of its two fields gives it.
+// SecretName returns the name of the Secret with what is needed to connect, whichever of its two fields gives it.
 func (c *Cluster) SecretName() string {
 	if c.Secret != "" {
 		return c.Secret

@@ -65,7 +65,7 @@ func expect(t *testing.T, errs field.ErrorList, fragments []string) {
 	}
 }
 
-// clusters are the rules for the cluster, which apply to creation and changes.
+// clusters returns the rules for the cluster, which apply to creation and changes.
 func clusters() []change {
 	cluster := func(mutate func(*gimbalv1.Cluster)) func(*gimbalv1.DiscoveryBackend) {
 		return func(b *gimbalv1.DiscoveryBackend) { mutate(&b.Cluster) }

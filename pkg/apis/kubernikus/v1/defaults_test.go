@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// defaulted is an empty Kluster after NormalizeKluster.
+// defaulted returns an empty Kluster after NormalizeKluster.
 func defaulted(change func(*Kluster)) *Kluster {
 	kluster := &Kluster{Spec: KlusterSpec{
 		Openstack:        OpenstackSpec{SecurityGroupName: "default"},

@@ -13,22 +13,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Account is the OpenStack account of the Kluster: the label "account", else the namespace.
+// Account returns the OpenStack account of the Kluster: the label "account", else the namespace.
 func (k *Kluster) Account() string {
 	return cmp.Or(k.Labels[AccountLabel], k.Namespace)
 }
 
-// ShortName is the name that OpenStack sees.
+// ShortName returns the name that OpenStack sees.
 func (k *Kluster) ShortName() string {
 	return k.Spec.Name
 }
 
-// SecretName is the name of the Secret with the credentials, in the namespace of the Kluster.
+// SecretName returns the name of the Secret with the credentials, in the namespace of the Kluster.
 func (k *Kluster) SecretName() string {
 	return cmp.Or(k.Spec.SecretRef.Name, k.Name+SecretNameSuffix)
 }
 
-// SecretNames are the names of the Secrets that the credentials are read from, each once.
+// SecretNames returns the names of the Secrets that the credentials are read from, each once.
 func (k *Kluster) SecretNames() []string {
 	ref := k.Spec.SecretRef
 	var names []string
@@ -44,17 +44,17 @@ func (k *Kluster) SecretNames() []string {
 	return names
 }
 
-// ClusterName is the name under which the cloud controller tags what it makes, as a client set it; "" when none did.
+// ClusterName returns the name under which the cloud controller tags what it makes, as a client set it; "" when none did.
 func (k *Kluster) ClusterName() string {
 	return k.setByClient(k.Spec.CloudProvider.ClusterName, k.Spec.Name, "f:clusterName")
 }
 
-// CSIClusterID is the name under which the Cinder CSI driver tags what it makes, as a client set it; "" when none did.
+// CSIClusterID returns the name under which the Cinder CSI driver tags what it makes, as a client set it; "" when none did.
 func (k *Kluster) CSIClusterID() string {
 	return k.setByClient(k.Spec.CloudProvider.CSIClusterID, k.Name, "f:csiClusterID")
 }
 
-// setByClient is a name in spec.cloudProvider. Before these names lost their defaults, the API server wrote them to the
+// setByClient returns a name in spec.cloudProvider. Before these names lost their defaults, the API server wrote them to the
 // spec. A value that equals the former default counts only when a field manager owns it: the API server's defaults have
 // no owner.
 func (k *Kluster) setByClient(value *string, formerDefault, field string) string {
@@ -82,7 +82,7 @@ func (k *Kluster) owned(path ...string) bool {
 	})
 }
 
-// PodRanges are the ranges of the pods without host bits, one of each family at most. Those that there are not are invalid.
+// PodRanges returns the ranges of the pods without host bits, one of each family at most. Those that there are not are invalid.
 func (k *Kluster) PodRanges() [2]netip.Prefix {
 	ranges, _ := ParseRanges(valueOr(k.Spec.ClusterCIDR, DefaultClusterCIDR))
 	return ranges
@@ -127,7 +127,7 @@ func (k *Kluster) UsesRouter() bool {
 	return !k.Spec.CustomCNI
 }
 
-// RouterID is the router that has the routes of the pods: the one of the spec, else the one that was found, else "".
+// RouterID returns the router that has the routes of the pods: the one of the spec, else the one that was found, else "".
 func (k *Kluster) RouterID() string {
 	if found := k.Status.Openstack; found != nil {
 		return cmp.Or(k.Spec.Openstack.RouterID, found.RouterID)
@@ -158,7 +158,7 @@ func (k *Kluster) HasDeorbiter() bool {
 	})
 }
 
-// DeorbitStages are the stages of Deorbit in their order.
+// DeorbitStages returns the stages of Deorbit in their order.
 func DeorbitStages() []DeorbitStage {
 	return []DeorbitStage{
 		DeorbitDrain, DeorbitFreeze, DeorbitPods, DeorbitSnapshots, DeorbitClaims, DeorbitServices, DeorbitWait, DeorbitVerify, DeorbitRoutes, DeorbitRelease,
@@ -172,7 +172,7 @@ func valueOr[T any](value *T, fallback T) T {
 	return *value
 }
 
-// thirdAddress is the third address of a range, the first of two, as in 198.18.128.2 for 198.18.128.0/17, or "" when there is
+// thirdAddress returns the third address of a range, the first of two, as in 198.18.128.2 for 198.18.128.0/17, or "" when there is
 // none.
 func thirdAddress(cidr string) string {
 	ranges, ok := ParseRanges(cidr)

@@ -63,7 +63,7 @@ func expect(t *testing.T, errs field.ErrorList, want ...string) {
 	}
 }
 
-// kluster is a valid Kluster with all defaults, changed by the given functions before and after them.
+// kluster returns a valid Kluster with all defaults, changed by the given functions before and after them.
 func kluster(changes ...func(*kubernikusv1.Kluster)) *kubernikusv1.Kluster {
 	k := &kubernikusv1.Kluster{ObjectMeta: metav1.ObjectMeta{Name: "demo-acc", Namespace: "acc"}}
 	for _, change := range changes {

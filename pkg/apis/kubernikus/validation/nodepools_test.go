@@ -11,7 +11,7 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
 
-// pool is a valid pool, changed by the given functions.
+// pool returns a valid pool, changed by the given functions.
 func pool(name string, changes ...func(*kubernikusv1.NodePool)) kubernikusv1.NodePool {
 	p := kubernikusv1.NodePool{Name: name, Flavor: "m1.small", AvailabilityZone: "az-1"}
 	for _, change := range changes {

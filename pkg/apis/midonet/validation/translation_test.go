@@ -78,7 +78,7 @@ func expect(t *testing.T, errs field.ErrorList, fragments []string) {
 	}
 }
 
-// owners are the rules for the owner, which apply to creation and changes.
+// owners returns the rules for the owner, which apply to creation and changes.
 func owners() []change {
 	return []change{
 		{"no owner", func(o *midonetv1.Translation) { o.OwnerReferences = nil }, nil},

@@ -92,7 +92,7 @@ func (r *reconciler) usersOf(ctx context.Context, secret client.Object) []reconc
 	})...)
 }
 
-// find are the Klusters with an announcement, to be made or there, for which something is true.
+// find returns the Klusters with an announcement, to be made or there, for which something is true.
 func (r *reconciler) find(ctx context.Context, is func(*kubernikusv1.Kluster) bool) []reconcile.Request {
 	klusters := &kubernikusv1.KlusterList{}
 	// Objects of a cache are read only here, so that they need not be copied.
@@ -128,8 +128,8 @@ func (r *reconciler) follow(set *resourcewatch.Set) func(context.Context, workqu
 	}
 }
 
-// concernedBy are the Klusters that an event of a backend concerns: theirs was changed, or another client's has been deleted, for
-// whose name they wait. Every Kluster is checked when this process begins, and what a status reports matters to none.
+// concernedBy returns the Klusters that an event of a backend concerns: theirs was changed, or another client's has been deleted,
+// for whose name they wait. Every Kluster is checked when this process begins, and what a status reports matters to none.
 func (r *reconciler) concernedBy(ctx context.Context, e resourcewatch.Event) []reconcile.Request {
 	if e.Initial || e.Old != nil && e.New != nil && e.Old.Generation == e.New.Generation && e.Old.Value == e.New.Value {
 		return nil

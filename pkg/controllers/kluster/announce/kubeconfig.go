@@ -36,7 +36,7 @@ func kubeconfigOf(k *kubernikusv1.Kluster, data map[string][]byte) ([]byte, *met
 	return text, nil
 }
 
-// rendered is the same text for the same connection.
+// rendered returns the same text for the same connection.
 func rendered(config *rest.Config) ([]byte, error) {
 	text, err := clientcmd.Write(clientcmdapi.Config{
 		CurrentContext: entryName,

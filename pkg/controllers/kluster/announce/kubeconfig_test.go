@@ -19,13 +19,13 @@ import (
 // hidden is in everything that must not be notified.
 const hidden = "hunter2hunter2"
 
-// kubeconfigFor is a kubeconfig with a token.
+// kubeconfigFor returns a kubeconfig with a token.
 func kubeconfigFor(server string) []byte {
 	return []byte("# written manually\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\n" +
 		"clusters: [{name: c, cluster: {server: \"" + server + "\"}}]\nusers: [{name: u, user: {token: " + hidden + "}}]\n")
 }
 
-// kubernikusKeys are the keys of Kubernikus, and credentials of OpenStack.
+// kubernikusKeys returns the keys of Kubernikus, and credentials of OpenStack.
 func kubernikusKeys(t *testing.T) map[string][]byte {
 	t.Helper()
 	certificate, key, err := cert.GenerateSelfSignedCertKey("cluster.example", nil, nil)

@@ -100,7 +100,7 @@ func blocked(k *kubernikusv1.Kluster, there seen) *metav1.Condition {
 	return nil
 }
 
-// neighbour is the DiscoveryBackend whose name keeps another one from being called so: names are unique in all
+// neighbour returns the DiscoveryBackend whose name keeps another one from being called so: names are unique in all
 // namespaces, and none may begin with another one and a dash. nil when there is none.
 func neighbour(name string, all []metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
 	for i := range all {

@@ -23,7 +23,7 @@ func toBeAnnounced(k *kubernikusv1.Kluster) {
 	kubernikusv1.NormalizeKluster(k)
 }
 
-// backendOf is the backend of a Kluster as announced.
+// backendOf returns the backend of a Kluster as announced.
 func backendOf(k *kubernikusv1.Kluster) *gimbalv1.DiscoveryBackend {
 	return &gimbalv1.DiscoveryBackend{
 		ObjectMeta: metav1.ObjectMeta{Namespace: discoveryNamespace, Name: k.Name, UID: "backend", Generation: 1, Labels: labelsOf(k)},
@@ -32,7 +32,7 @@ func backendOf(k *kubernikusv1.Kluster) *gimbalv1.DiscoveryBackend {
 	}
 }
 
-// secretOf is the Secret next to it.
+// secretOf returns the Secret next to it.
 func secretOf(k *kubernikusv1.Kluster) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: discoveryNamespace, Name: secretName(k), UID: "secret", Labels: labelsOf(k)},

@@ -127,7 +127,7 @@ func (r *reconciler) withdrawOld(ctx context.Context, k *kubernikusv1.Kluster) (
 	return false, r.writeCondition(ctx, k, notAnnounced(ReasonWithdrawing, "%s %s/%s: %s", first.Kind, first.Namespace, first.Name, first.Reason))
 }
 
-// credentials is the kubeconfig of a Kluster, or the condition that reports why there is none.
+// credentials returns the kubeconfig of a Kluster, or the condition that reports why there is none.
 func (r *reconciler) credentials(ctx context.Context, k *kubernikusv1.Kluster) ([]byte, *metav1.Condition, error) {
 	secret, err := kluster.Secret(ctx, r.live, k)
 	if errors.Is(err, kluster.ErrNoSecret) {

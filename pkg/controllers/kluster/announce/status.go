@@ -49,18 +49,18 @@ const eventWithdrawn = "Withdrawn"
 // actionAnnounce is the action of all events.
 const actionAnnounce = "Announce"
 
-// current is what the status reports about the announcement, nil when there is none and never was.
+// current returns what the status reports about the announcement, nil when there is none and never was.
 func current(k *kubernikusv1.Kluster) *metav1.Condition {
 	return meta.FindStatusCondition(k.Status.Conditions, kubernikusv1.ConditionAnnounced)
 }
 
-// announced is the condition of a Kluster whose announcement is as desired.
+// announced returns the condition of a Kluster whose announcement is as desired.
 func announced(k *kubernikusv1.Kluster) *metav1.Condition {
 	return &metav1.Condition{Type: kubernikusv1.ConditionAnnounced, Status: metav1.ConditionTrue, Reason: ReasonAnnounced,
 		Message: fmt.Sprintf("DiscoveryBackend %s/%s announces the cluster", k.Spec.Discovery.Namespace, k.Name)}
 }
 
-// notAnnounced is the condition of any other one.
+// notAnnounced returns the condition of any other one.
 func notAnnounced(reason, format string, args ...any) *metav1.Condition {
 	return &metav1.Condition{Type: kubernikusv1.ConditionAnnounced, Status: metav1.ConditionFalse, Reason: reason, Message: fmt.Sprintf(format, args...)}
 }

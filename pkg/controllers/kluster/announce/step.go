@@ -52,10 +52,10 @@ func because(c *metav1.Condition) string {
 	return fmt.Sprintf(" (%s: %s)", c.Reason, c.Message)
 }
 
-// maintained is a backend of Groundskeeper in maintenance: what Groundskeeper applies to it otherwise, unchanged, and its state. By
-// whom a field was applied is remembered by the API server, so that a Kluster that is announced after all needs no note owned by
-// Groundskeeper. Its deletion is confirmed by the same write, because the API server requires that of a backend that routes refer
-// to.
+// maintained returns a backend of Groundskeeper in maintenance: what Groundskeeper applies to it otherwise, unchanged, and its
+// state. By whom a field was applied is remembered by the API server, so that a Kluster that is announced after all needs no note
+// owned by Groundskeeper. Its deletion is confirmed by the same write, because the API server requires that of a backend that
+// routes refer to.
 func maintained(k *kubernikusv1.Kluster, backend *gimbalv1.DiscoveryBackend) *gimbalapply.DiscoveryBackendApplyConfiguration {
 	cluster := gimbalapply.Cluster().WithType(backend.Cluster.Type)
 	if backend.Cluster.ClusterStatus != gimbalv1.ClusterMaintenance || holdsMaintenance(backend) {

@@ -133,7 +133,7 @@ func remove(ctx context.Context, c client.Client, object client.Object) error {
 	return nil
 }
 
-// backendsOf are the DiscoveryBackends that announce a Kluster: one, as their names are unique.
+// backendsOf returns the DiscoveryBackends that announce a Kluster: one, as their names are unique.
 func backendsOf(ctx context.Context, live client.Reader, k *kubernikusv1.Kluster) ([]*gimbalv1.DiscoveryBackend, error) {
 	all := &gimbalv1.DiscoveryBackendList{}
 	if err := live.List(ctx, all, madeFor(k)); isUnknown(err) {
@@ -153,7 +153,7 @@ func backendsOf(ctx context.Context, live client.Reader, k *kubernikusv1.Kluster
 	return found, nil
 }
 
-// secretsOf is the metadata of the Secrets that were made for the DiscoveryBackend of a Kluster.
+// secretsOf returns the metadata of the Secrets that were made for the DiscoveryBackend of a Kluster.
 func secretsOf(ctx context.Context, live client.Reader, k *kubernikusv1.Kluster) ([]*metav1.PartialObjectMetadata, error) {
 	all := &metav1.PartialObjectMetadataList{}
 	all.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))

@@ -86,15 +86,15 @@ func (f *flow) there(k *kubernikusv1.Kluster, namespace string) (backend *gimbal
 	return backend, secret
 }
 
-// events are those since the last call.
+// events returns those since the last call.
 func (f *flow) events() string { return strings.Join(kubetest.Events(f.recorder), "\n") }
 
-// credentials is the Secret of a Kluster.
+// credentials returns the Secret of a Kluster.
 func credentials(name, server string) *corev1.Secret {
 	return klustertest.Secret(name, "https://keystone.example", "u", hidden, "p", map[string][]byte{kluster.KeyKubeconfig: kubeconfigFor(server)})
 }
 
-// newAnnounced is a flow with a Kluster that is announced.
+// newAnnounced returns a flow with a Kluster that is announced.
 func newAnnounced(t *testing.T) (*flow, *kubernikusv1.Kluster) {
 	t.Helper()
 	k := klustertest.Kluster("k", toBeAnnounced)

@@ -39,7 +39,7 @@ func (r *reconciler) write(ctx context.Context, k *kubernikusv1.Kluster, there s
 	return r.rejected(ctx, k, err)
 }
 
-// rejected is the condition of a Kluster whose backend the API server rejects, mostly because of another backend's name.
+// rejected returns the condition of a Kluster whose backend the API server rejects, mostly because of another backend's name.
 func (r *reconciler) rejected(ctx context.Context, k *kubernikusv1.Kluster, rejection error) (*metav1.Condition, error) {
 	all := &metav1.PartialObjectMetadataList{}
 	all.SetGroupVersionKind(gimbalv1.SchemeGroupVersion.WithKind("DiscoveryBackendList"))
@@ -106,8 +106,8 @@ func (r *reconciler) writeBackend(ctx context.Context, k *kubernikusv1.Kluster, 
 	return nil
 }
 
-// desired is what of a backend that is there is owned by Groundskeeper. Its state is not among it, so that Maintenance is deleted
-// when only Groundskeeper wanted it.
+// desired returns what of a backend that is there is owned by Groundskeeper. Its state is not among it, so that Maintenance is
+// deleted when only Groundskeeper wanted it.
 func desired(k *kubernikusv1.Kluster, there *gimbalv1.DiscoveryBackend) *gimbalapply.DiscoveryBackendApplyConfiguration {
 	cluster := gimbalapply.Cluster().WithType(gimbalv1.BackendKubernetes).WithDrainPolicy(drainPolicyOf(k))
 	if there.Cluster.Credentials != secretName(k) { // the other name of the field

@@ -73,7 +73,7 @@ func (r *reconciler) begin(k *kubernikusv1.Kluster, s *state, secret *corev1.Sec
 	r.clouds.Begin(l.key, placeOf(secret), l.run)
 }
 
-// placeOf is the cloud that a Secret leads to, "" when it leads to none.
+// placeOf returns the cloud that a Secret leads to, "" when it leads to none.
 func placeOf(secret *corev1.Secret) string {
 	if secret == nil {
 		return ""
@@ -85,7 +85,7 @@ func placeOf(secret *corev1.Secret) string {
 	return credentials.Host()
 }
 
-// connection is the workload cluster of a Kluster.
+// connection returns the workload cluster of a Kluster.
 func (r *reconciler) connection(k *kubernikusv1.Kluster, secret *corev1.Secret, secretErr error) (workload, error) {
 	if secretErr != nil {
 		return nil, secretErr
@@ -101,7 +101,7 @@ func (r *reconciler) connection(k *kubernikusv1.Kluster, secret *corev1.Secret, 
 	return c, nil
 }
 
-// run is the check.
+// run returns the check.
 func (l probe) run(ctx context.Context) probed {
 	result := probed{identified: l.identified}
 	failed := func(f *failure) probed {
@@ -167,7 +167,7 @@ func (l probe) id(ctx context.Context) (types.UID, error) {
 	return l.connection.ID(ctx)
 }
 
-// current is the Kluster as the API server has it now; nil when nothing may be done about it any more.
+// current returns the Kluster as the API server has it now; nil when nothing may be done about it any more.
 func (l probe) current(ctx context.Context) (*kubernikusv1.Kluster, error) {
 	k := &kubernikusv1.Kluster{}
 	if err := l.live.Get(ctx, l.key, k); err != nil {

@@ -21,8 +21,8 @@ type step struct {
 	action action
 }
 
-// advance is a step: from how far a Deorbit is and what a check showed, nil for none, to how far it is then and what follows. The
-// progress has to be written down before anything is done in the stage that it names.
+// advance returns a step: from how far a Deorbit is and what a check showed, nil for none, to how far it is then and what follows.
+// The progress has to be written down before anything is done in the stage that it names.
 func advance(before progress, seen *outcome, s settings, now time.Time) (progress, action) {
 	p := step{progress: before.copy(), settings: s, now: now}
 	switch {

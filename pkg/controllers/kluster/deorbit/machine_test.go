@@ -49,7 +49,7 @@ func destructing(s settings) settings {
 	return s
 }
 
-// in is a Deorbit that began at the epoch and has been in a stage since.
+// in returns a Deorbit that began at the epoch and has been in a stage since.
 func in(which kubernikusv1.DeorbitStage, changes ...func(*progress)) progress {
 	p := progress{DeorbitStatus: kubernikusv1.DeorbitStatus{Stage: which, StartedAt: since(0), StageStartedAt: since(0), LastProgressAt: since(0)}}
 	for _, change := range changes {
@@ -85,7 +85,7 @@ func showed(which kubernikusv1.DeorbitStage, left ...kubernikusv1.DeorbitObject)
 	return &outcome{stage: which, parts: []part{{stage: which, report: stage.Report{Remaining: left}}}}
 }
 
-// released is a check in stage Release: what Verify and what Routes reported.
+// released returns a check in stage Release: what Verify and what Routes reported.
 func released(left, routesLeft []kubernikusv1.DeorbitObject) *outcome {
 	return &outcome{stage: release, parts: []part{{stage: verify, report: stage.Report{Remaining: left}}, {stage: routes, report: stage.Report{Remaining: routesLeft}}}}
 }

@@ -61,7 +61,8 @@ const (
 	reasonPaused    = "Paused"
 )
 
-// clusterFailure is the failure of a workload cluster that does not do what it has to. One that rejects Groundskeeper is alive.
+// clusterFailure returns the failure of a workload cluster that does not do what it has to. One that rejects Groundskeeper is
+// alive.
 func clusterFailure(err error) *failure {
 	f := &failure{reason: reasonUnreachable, message: "the API server of the cluster cannot be used: " + err.Error(), cluster: true}
 	switch {
@@ -75,7 +76,7 @@ func clusterFailure(err error) *failure {
 	return f
 }
 
-// wayFailure is the failure to find the way into the workload cluster.
+// wayFailure returns the failure to find the way into the workload cluster.
 func wayFailure(secret string, err error) *failure {
 	f := &failure{reason: reasonSecretInvalid, message: "secret " + secret + ": " + err.Error(), cluster: true, waits: true}
 	switch {
@@ -89,7 +90,7 @@ func wayFailure(secret string, err error) *failure {
 	return f
 }
 
-// cloudFailure is the failure of OpenStack, or to find the way into it.
+// cloudFailure returns the failure of OpenStack, or to find the way into it.
 func cloudFailure(err error) *failure {
 	f := &failure{reason: string(openstack.ReasonOf(err)), message: err.Error(), retryAfter: openstack.RetryAfter(err)}
 	if errors.Is(err, kluster.ErrNoSecret) {
@@ -98,12 +99,12 @@ func cloudFailure(err error) *failure {
 	return f
 }
 
-// internalFailure is a failure of the API server that Groundskeeper runs with.
+// internalFailure returns a failure of the API server that Groundskeeper runs with.
 func internalFailure(err error) *failure {
 	return &failure{reason: reasonFailed, message: err.Error(), own: true}
 }
 
-// failure is the first failure of a check.
+// failure returns the first failure of a check.
 func (o outcome) failure() *failure {
 	for _, p := range o.parts {
 		if p.failure != nil {

@@ -60,7 +60,7 @@ type note struct {
 	reason, message string
 }
 
-// resumed is the progress behind a pause: nothing was checked meanwhile, so the clocks stood still.
+// resumed returns the progress behind a pause: nothing was checked meanwhile, so the clocks stood still.
 func (p progress) resumed(pause time.Duration) progress {
 	p = p.copy()
 	for _, at := range []*metav1.Time{p.StartedAt, p.StageStartedAt, p.LastProgressAt} {

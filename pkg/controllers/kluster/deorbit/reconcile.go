@@ -130,7 +130,7 @@ func (r *reconciler) advance(ctx context.Context, k *kubernikusv1.Kluster, s *st
 	r.meters.moved(s, string(next.Stage))
 }
 
-// take is the check that is over, nil when there is none.
+// take returns the check that is over, nil when there is none.
 func (r *reconciler) take(key types.NamespacedName) *probed {
 	for _, pool := range r.pools() {
 		if result, ok := pool.Take(key); ok {
@@ -149,7 +149,7 @@ func pause(o outcome, poll time.Duration) time.Duration {
 	return poll + time.Duration(rand.Float64()*jitter*float64(poll))
 }
 
-// ownID is the uid of the namespace kube-system of the cluster that Groundskeeper runs in.
+// ownID returns the uid of the namespace kube-system of the cluster that Groundskeeper runs in.
 func (r *reconciler) ownID(ctx context.Context) (types.UID, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -37,7 +37,7 @@ type returning struct {
 	at time.Time
 }
 
-// returningOf is what a status reports about removed routes.
+// returningOf returns what a status reports about removed routes.
 func returningOf(status *kubernikusv1.DeorbitStatus) (r returning) {
 	for _, o := range status.Remaining {
 		if o.Kind == routeKind && (cameBack(o) || o.Reason == reasonResync) {
@@ -51,7 +51,7 @@ func cameBack(route kubernikusv1.DeorbitObject) bool {
 	return strings.HasPrefix(route.Reason, cloud.ReasonCameBack)
 }
 
-// index is the index of a route that was removed, -1 for another.
+// index returns the index of a route that was removed, -1 for another.
 func (r *returning) index(route kubernikusv1.DeorbitObject) int {
 	return slices.IndexFunc(r.removed, func(o kubernikusv1.DeorbitObject) bool { return keyOf(o) == keyOf(route) })
 }

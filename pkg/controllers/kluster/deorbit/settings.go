@@ -34,8 +34,9 @@ type settings struct {
 	selfDestruct bool
 }
 
-// settingsOf are the settings of a Kluster: its own, else those of the configuration. Data is that of its Secret, nil when there is
-// none. Without a cloud there is nothing to wait for in a cluster that nothing leads to; with one, the kubeconfig may still come.
+// settingsOf returns the settings of a Kluster: its own, else those of the configuration. Data is that of its Secret, nil when
+// there is none. Without a cloud there is nothing to wait for in a cluster that nothing leads to; with one, the kubeconfig may
+// still come.
 func settingsOf(k *kubernikusv1.Kluster, config configv1alpha1.DeorbitConfiguration, data map[string][]byte) settings {
 	own, project := &k.Spec.Deorbit, ""
 	if k.Status.Openstack != nil {
@@ -96,7 +97,7 @@ func (s settings) has(which kubernikusv1.DeorbitStage) bool {
 	}
 }
 
-// after is the next stage behind one that passes. Behind a stage that is not known it is the first.
+// after returns the next stage behind one that passes. Behind a stage that is not known it is the first.
 func (s settings) after(which kubernikusv1.DeorbitStage, passes func(kubernikusv1.DeorbitStage) bool) kubernikusv1.DeorbitStage {
 	found := false
 	for _, next := range kubernikusv1.DeorbitStages() {
@@ -159,7 +160,7 @@ func (f fenced) RoundTrip(request *http.Request) (*http.Response, error) {
 	return f.RoundTripper.RoundTrip(request)
 }
 
-// fencedConfig is a configuration whose changes the fence guards.
+// fencedConfig returns a configuration whose changes the fence guards.
 func fencedConfig(config *rest.Config, fence func() error) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return fenced{RoundTripper: next, fence: fence} })

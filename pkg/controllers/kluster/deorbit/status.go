@@ -29,7 +29,7 @@ const (
 	reasonLeftovers = "Leftovers"
 )
 
-// describe is an object as users read it, with the reason.
+// describe returns an object as users read it, with the reason.
 func describe(o kubernikusv1.DeorbitObject) string {
 	text := o.Kind
 	switch {
@@ -47,7 +47,7 @@ func describe(o kubernikusv1.DeorbitObject) string {
 	return text
 }
 
-// waitsFor is what a stage waits for, in one line.
+// waitsFor returns what a stage waits for, in one line.
 func (p progress) waitsFor() string {
 	switch {
 	case p.failure != nil:
@@ -81,7 +81,7 @@ func isConflict(o kubernikusv1.DeorbitObject) bool {
 	return strings.HasPrefix(o.Reason, kubernikusv1.ReasonIdentityConflict)
 }
 
-// pausedBy is the condition while an annotation requests to wait; nil: none does. Its status has the time.
+// pausedBy returns the condition while an annotation requests to wait; nil: none does. Its status has the time.
 func pausedBy(k *kubernikusv1.Kluster) *metav1.Condition {
 	c := metav1.Condition{Type: kubernikusv1.ConditionDeorbited, Status: metav1.ConditionUnknown}
 	switch {
@@ -95,7 +95,7 @@ func pausedBy(k *kubernikusv1.Kluster) *metav1.Condition {
 	return &c
 }
 
-// doneCondition is the condition of a Kluster that is released and that others still keep.
+// doneCondition returns the condition of a Kluster that is released and that others still keep.
 func doneCondition(status *kubernikusv1.DeorbitStatus) metav1.Condition {
 	c := metav1.Condition{Type: kubernikusv1.ConditionDeorbited, Status: metav1.ConditionTrue, Reason: reasonDone, Message: "nothing of the cluster is left"}
 	if left := len(status.Remaining); left > 0 {
@@ -104,7 +104,7 @@ func doneCondition(status *kubernikusv1.DeorbitStatus) metav1.Condition {
 	return c
 }
 
-// listed is a status that is not too large to be written.
+// listed returns a status that is not too large to be written.
 func listed(status kubernikusv1.DeorbitStatus) kubernikusv1.DeorbitStatus {
 	status.Remaining, status.Retained = cut(status.Remaining), cut(status.Retained)
 	return status
@@ -118,7 +118,7 @@ func cut(list []kubernikusv1.DeorbitObject) []kubernikusv1.DeorbitObject {
 	return append(slices.Clone(list[:maxListed]), more)
 }
 
-// loaded is a status as written, without the entries that stand for others.
+// loaded returns a status as written, without the entries that stand for others.
 func loaded(status *kubernikusv1.DeorbitStatus) kubernikusv1.DeorbitStatus {
 	if status == nil {
 		return kubernikusv1.DeorbitStatus{}
@@ -129,7 +129,7 @@ func loaded(status *kubernikusv1.DeorbitStatus) kubernikusv1.DeorbitStatus {
 	return read
 }
 
-// applied is the patch that writes a status and its condition.
+// applied returns the patch that writes a status and its condition.
 func applied(k *kubernikusv1.Kluster, status *kubernikusv1.DeorbitStatus, conditions []metav1.Condition) *kubernikusapply.KlusterApplyConfiguration {
 	patch := kluster.Apply(k, conditions)
 	if status.StartedAt == nil {

@@ -122,7 +122,7 @@ func (p scriptedProject) routes(ctx context.Context, w stage.Work, _ []kuberniku
 	return p.run(ctx, routes, w)
 }
 
-// stages are the calls so far, in their order.
+// stages returns the calls so far, in their order.
 func (s *script) stages() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

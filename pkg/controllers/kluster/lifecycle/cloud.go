@@ -38,7 +38,7 @@ type cloudView struct {
 	services *metav1.Condition
 }
 
-// condition is the view as the condition OpenStackReachable.
+// condition returns the view as the condition OpenStackReachable.
 func (v cloudView) condition() metav1.Condition {
 	c := metav1.Condition{Type: kubernikusv1.ConditionOpenStackReachable, Status: metav1.ConditionTrue, Reason: reasonReachable, Message: "OpenStack responds and accepts the credentials"}
 	switch {

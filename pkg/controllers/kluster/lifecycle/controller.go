@@ -81,7 +81,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguratio
 	return kluster.Complete(b, ControllerName, r)
 }
 
-// CacheOptions is what the manager's cache should hold: Klusters with their managed fields, which report who else writes the
+// CacheOptions returns what the manager's cache should hold: Klusters with their managed fields, which report who else writes the
 // status, and of Secrets the little that is checked.
 func CacheOptions() (map[client.Object]cache.ByObject, error) {
 	return map[client.Object]cache.ByObject{
@@ -110,8 +110,8 @@ func keepHolds(object any) (any, error) {
 	}}, nil
 }
 
-// usersOf are the Klusters that use a Secret. For one that is held and used by none it is a request with its name, which manages
-// the namespace.
+// usersOf returns the Klusters that use a Secret. For one that is held and used by none it is a request with its name, which
+// manages the namespace.
 func (r *reconciler) usersOf(ctx context.Context, secret client.Object) []reconcile.Request {
 	requests := kluster.UsersOf(r.client, nil)(ctx, secret)
 	if len(requests) == 0 && isHeld(secret) {

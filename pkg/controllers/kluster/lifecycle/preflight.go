@@ -45,7 +45,7 @@ func nextPreflight(c metav1.Condition, now time.Time) time.Time {
 	return now.Add(preflightRetry)
 }
 
-// notChecked is the condition of a preflight that could not be made.
+// notChecked returns the condition of a preflight that could not be made.
 func notChecked(kind, why string) metav1.Condition {
 	return metav1.Condition{Type: kind, Status: metav1.ConditionUnknown, Reason: reasonNotChecked, Message: why}
 }

@@ -127,7 +127,7 @@ func (r *reconciler) drop(key types.NamespacedName) {
 	r.clients.Remove(s.secret.uid)
 }
 
-// hostOf is the cloud that a Secret leads to.
+// hostOf returns the cloud that a Secret leads to.
 func hostOf(secret *corev1.Secret) (string, error) {
 	credentials, err := openstack.CredentialsOf(secret.Data)
 	if err != nil {

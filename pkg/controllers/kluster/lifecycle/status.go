@@ -21,7 +21,7 @@ import (
 // reasonPaused is the reason of the condition Paused.
 const reasonPaused = "Annotated"
 
-// ownConditions are the conditions that this controller is the only one to write.
+// ownConditions returns the conditions that this controller is the only one to write.
 func ownConditions() []string {
 	return []string{
 		kubernikusv1.ConditionAPIServerReachable, kubernikusv1.ConditionOpenStackReachable, kubernikusv1.ConditionPaused,
@@ -42,7 +42,7 @@ type findings struct {
 	paused bool
 }
 
-// conditionsOf are the conditions that are to be there: new ones, and those that stay because nothing new is known.
+// conditionsOf returns the conditions that are to be there: new ones, and those that stay because nothing new is known.
 func conditionsOf(k *kubernikusv1.Kluster, found findings) (reported, stay []metav1.Condition) {
 	keep := func(kind string) {
 		if c := meta.FindStatusCondition(k.Status.Conditions, kind); c != nil {
@@ -93,7 +93,7 @@ type status struct {
 	conditions []metav1.Condition
 }
 
-// nextStatus is what to write, and whether it does not exist yet.
+// nextStatus returns what to write, and whether it does not exist yet.
 func nextStatus(k *kubernikusv1.Kluster, found findings, now time.Time) (next status, changed bool) {
 	reported, stay := conditionsOf(k, found)
 	next.conditions, changed = kluster.Conditions(k, reported, now)
@@ -131,7 +131,7 @@ func nextStatus(k *kubernikusv1.Kluster, found findings, now time.Time) (next st
 	return next, changed || k.Status.ObservedGeneration != next.observed || !equality.Semantic.DeepEqual(k.Status.Openstack, next.openstack)
 }
 
-// applied is the patch that writes it.
+// applied returns the patch that writes it.
 func (s status) applied(k *kubernikusv1.Kluster) *kubernikusapply.KlusterApplyConfiguration {
 	patch := kluster.Apply(k, s.conditions)
 	patch.Status.WithObservedGeneration(s.observed)

@@ -50,7 +50,7 @@ type workloadView struct {
 	permissions *metav1.Condition
 }
 
-// condition is the view as the condition APIServerReachable.
+// condition returns the view as the condition APIServerReachable.
 func (v workloadView) condition() metav1.Condition {
 	c := metav1.Condition{Type: kubernikusv1.ConditionAPIServerReachable, Status: metav1.ConditionFalse, Reason: v.reason, Message: v.message}
 	switch {
@@ -64,7 +64,7 @@ func (v workloadView) condition() metav1.Condition {
 	return c
 }
 
-// unreadable is the view of a workload cluster that the Secret does not lead to.
+// unreadable returns the view of a workload cluster that the Secret does not lead to.
 func unreadable(secret string, err error) workloadView {
 	v := workloadView{reason: reasonSecretInvalid, message: fmt.Sprintf("secret %s: %v", secret, err)}
 	switch {
@@ -114,7 +114,7 @@ func probeWorkload(ctx context.Context, config *rest.Config) workloadView {
 	return workloadView{version: version.GitVersion, insecure: config.Insecure}
 }
 
-// clientFor is a client of one request: nothing of it is kept. It follows no redirect, which would carry the credentials
+// clientFor returns a client of one request: nothing of it is kept. It follows no redirect, which would carry the credentials
 // to another server.
 func clientFor(config *rest.Config) (*http.Client, error) {
 	tlsConfig, err := rest.TLSConfigFor(config)

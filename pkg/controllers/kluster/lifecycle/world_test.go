@@ -74,7 +74,7 @@ func newFlow(t *testing.T, objects ...client.Object) *flow {
 	return f
 }
 
-// servedBy is a kubeconfig for a server that responds so.
+// servedBy returns a kubeconfig for a server that responds so.
 func servedBy(t *testing.T, handler http.Handler) []byte {
 	t.Helper()
 	server := httptest.NewTLSServer(handler)

@@ -16,8 +16,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
-// candidates are the routes whose next hop is no address of any server, whatever the status of that. A next hop that cannot be read
-// is something that Groundskeeper does not understand: its route stays.
+// candidates returns the routes whose next hop is no address of any server, whatever the status of that. A next hop that cannot be
+// read is something that Groundskeeper does not understand: its route stays.
 func candidates(own []openstack.Route, servers []openstack.Server) []openstack.Route {
 	live := map[netip.Addr]bool{}
 	for _, s := range servers {
@@ -34,7 +34,7 @@ func candidates(own []openstack.Route, servers []openstack.Server) []openstack.R
 	return found
 }
 
-// nextHops are the addresses that routes lead to, each once.
+// nextHops returns the addresses that routes lead to, each once.
 func nextHops(routes []openstack.Route) []netip.Addr {
 	var hops []netip.Addr
 	for _, r := range routes {
@@ -98,7 +98,7 @@ func (e evidence) inUse(hop netip.Addr) bool {
 	return slices.ContainsFunc(e.floatingIPs, func(f openstack.FloatingIP) bool { return f.Address == hop && f.PortID != "" })
 }
 
-// orphans are the candidates that nothing can be behind.
+// orphans returns the candidates that nothing can be behind.
 func (e evidence) orphans(candidates []openstack.Route) []openstack.Route {
 	return slices.DeleteFunc(slices.Clone(candidates), func(r openstack.Route) bool {
 		hop, err := netip.ParseAddr(r.NextHop)
@@ -109,7 +109,7 @@ func (e evidence) orphans(candidates []openstack.Route) []openstack.Route {
 // byRouter finds Klusters by their router in the cache.
 const byRouter = ControllerName + "/router"
 
-// routerKeys are the keys of a Kluster in byRouter: its router, when it is known.
+// routerKeys returns the keys of a Kluster in byRouter: its router, when it is known.
 func routerKeys(object client.Object) []string {
 	if k, ok := object.(*kubernikusv1.Kluster); ok && k.RouterID() != "" {
 		return []string{k.RouterID()}
@@ -117,7 +117,7 @@ func routerKeys(object client.Object) []string {
 	return nil
 }
 
-// neighbours are the Klusters on the router of one, itself among them, as the cache knows them: for reading only. There
+// neighbours returns the Klusters on the router of one, itself among them, as the cache knows them: for reading only. There
 // are none when the router is not known.
 func (r *reconciler) neighbours(ctx context.Context, k *kubernikusv1.Kluster) ([]kubernikusv1.Kluster, error) {
 	if k.RouterID() == "" {

@@ -87,7 +87,7 @@ func AddToManager(
 	return kluster.Complete(b, ControllerName, r)
 }
 
-// siblingsOf are the other Klusters on the router of one.
+// siblingsOf returns the other Klusters on the router of one.
 func (r *reconciler) siblingsOf(ctx context.Context, object client.Object) []reconcile.Request {
 	k, ok := object.(*kubernikusv1.Kluster)
 	if !ok {

@@ -142,7 +142,7 @@ func TestRequestsPerReconcile(t *testing.T) {
 	}
 }
 
-// orphaned is a site with four routes of the cluster, one of them an orphan, 100.100.2.0/24 via .6.
+// orphaned returns a site with four routes of the cluster, one of them an orphan, 100.100.2.0/24 via .6.
 func orphaned(t *testing.T, o fake.Options) *site {
 	s := newSite(t, o)
 	s.oracle()

@@ -26,7 +26,7 @@ const (
 	ReasonRouterUnknown = "RouterUnknown"
 )
 
-// siblings are the other Klusters on the router of one, in the order of their names.
+// siblings returns the other Klusters on the router of one, in the order of their names.
 func siblings(k *kubernikusv1.Kluster, all []kubernikusv1.Kluster) []*kubernikusv1.Kluster {
 	var found []*kubernikusv1.Kluster
 	for i := range all {
@@ -105,7 +105,7 @@ func planFor(k *kubernikusv1.Kluster, all []kubernikusv1.Kluster, config configv
 	return plan{target: target}
 }
 
-// targetOf is the router of a Kluster, and what is wrong when a sibling has a part of its range.
+// targetOf returns the router of a Kluster, and what is wrong when a sibling has a part of its range.
 func targetOf(k *kubernikusv1.Kluster, all []kubernikusv1.Kluster, s settings) (target *Target, conflict string) {
 	own := k.PodRanges()
 	target = &Target{RouterID: k.RouterID(), Scope: Scope{ClusterCIDR: own[0], SecondCIDR: own[1]}, Limits: s.limits, DryRun: s.dryRun}
@@ -132,9 +132,9 @@ func targetOf(k *kubernikusv1.Kluster, all []kubernikusv1.Kluster, s settings) (
 	return target, ""
 }
 
-// TargetFor is the router of a Kluster that is being deleted, and why its routes are left alone: "" when they are not. A reason
-// that Route GC has, too, begins the text. Without a target the Kluster has no cloud; a target without a router means that the
-// router is not known. That the Kluster is paused or detached is for the caller to see.
+// TargetFor returns the router of a Kluster that is being deleted, and why its routes are left alone: "" when they are not. A
+// reason that Route GC has, too, begins the text. Without a target the Kluster has no cloud; a target without a router means that
+// the router is not known. That the Kluster is paused or detached is for the caller to see.
 func TargetFor(k *kubernikusv1.Kluster, all []kubernikusv1.Kluster, config configv1alpha1.RouteGCConfiguration) (target *Target, why string) {
 	s := settingsOf(k, config)
 	if k.Spec.NoCloud {

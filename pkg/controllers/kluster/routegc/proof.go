@@ -17,7 +17,7 @@ import (
 // ReasonNoProof means that the servers that Nova lists may not be those that the router leads to.
 const ReasonNoProof openstack.Reason = "NoProof"
 
-// unproven is the error of a reconcile that cannot determine whether the servers of next hops have been deleted.
+// unproven returns the error of a reconcile that cannot determine whether the servers of next hops have been deleted.
 func unproven(router, format string, args ...any) error {
 	return &openstack.Error{Op: "find the servers behind router " + router, Reason: ReasonNoProof, Err: fmt.Errorf(format, args...)}
 }

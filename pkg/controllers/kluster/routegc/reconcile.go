@@ -133,7 +133,7 @@ func pause(done passed, interval time.Duration) time.Duration {
 	}
 }
 
-// settle is the end of a reconcile that wrote.
+// settle returns the end of a reconcile that wrote.
 func (r *reconciler) settle(err error, wait time.Duration) (reconcile.Result, error) {
 	if apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: conflictPause}, nil

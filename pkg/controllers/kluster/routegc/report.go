@@ -57,7 +57,7 @@ func suspicionMessage(r Result) string {
 // namesLimit is how many routes a message names.
 const namesLimit = 10
 
-// names are the routes as users read them, not more than a few.
+// names returns the routes as users read them, not more than a few.
 func names(routes []openstack.Route) string {
 	var texts []string
 	for _, r := range routes[:min(len(routes), namesLimit)] {

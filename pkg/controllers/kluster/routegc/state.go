@@ -85,7 +85,7 @@ type Scope struct {
 	Siblings []netip.Prefix
 }
 
-// Owned are the routes of the cluster, wherever they lead.
+// Owned returns the routes of the cluster, wherever they lead.
 func (s Scope) Owned(routes []openstack.Route) []openstack.Route {
 	var found []openstack.Route
 	for _, r := range routes {

@@ -82,7 +82,7 @@ func (r *reconciler) report(ctx context.Context, k *kubernikusv1.Kluster, s *sta
 	s.condition = new(Condition(done.result, done.err))
 }
 
-// outcomeOf is a reconciliation as a label of a metric.
+// outcomeOf returns a reconciliation as a label of a metric.
 func outcomeOf(done passed) string {
 	switch r := done.result; {
 	case done.err != nil:

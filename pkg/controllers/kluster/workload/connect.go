@@ -45,7 +45,7 @@ type connector struct {
 	pauses  wait.Backoff
 }
 
-// open is an opener.
+// open returns an opener.
 func (c connector) open(ctx context.Context, b blueprint, news func()) (reporter, func(), error) {
 	v := &view{health: &health{clock: c.options.Clock, changed: news}, news: news}
 	config := remote.Limited(b.config, remote.Options{QPS: qps, Burst: burst, UserAgent: userAgent})
@@ -116,8 +116,8 @@ const (
 	keepAlive = 30 * time.Second
 )
 
-// httpClient is a client of one session, with separate connections. It follows no redirect, which would carry the credentials to
-// another server. The returned function closes its connections.
+// httpClient returns a client of one session, with separate connections. It follows no redirect, which would carry the credentials
+// to another server. The returned function closes its connections.
 func httpClient(config *rest.Config, health *health, fence func() error) (*http.Client, func(), error) {
 	tlsConfig, err := rest.TLSConfigFor(config)
 	if err != nil {

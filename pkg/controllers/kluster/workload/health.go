@@ -83,7 +83,7 @@ func failureOf(response *http.Response, err error) (reason, message string) {
 	return "", ""
 }
 
-// rightOf is what a request needs permission to, if nothing can be done without it; "" for what can be done without.
+// rightOf returns what a request needs permission to, if nothing can be done without it; "" for what can be done without.
 func rightOf(request *http.Request) string {
 	_, path, _ := strings.Cut(request.URL.Path, "/api/v1/")
 	parts := strings.Split(path, "/")

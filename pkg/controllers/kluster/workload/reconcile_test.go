@@ -103,7 +103,7 @@ func (f *flow) condition(k *kubernikusv1.Kluster) string {
 	return klustertest.Condition(k, kubernikusv1.ConditionLocalVolumeCleanup)
 }
 
-// last is the session that was opened last, which has to be the nth.
+// last returns the session that was opened last, which has to be the nth.
 func (f *flow) last(n int) *noted {
 	f.t.Helper()
 	if len(f.opened) != n {

@@ -143,7 +143,7 @@ func (i *inbox) news(key types.NamespacedName) {
 	i.queue.Add(reconcile.Request{NamespacedName: key})
 }
 
-// life is the context in which sessions live.
+// life returns the context in which sessions live.
 func (i *inbox) life() context.Context {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -97,7 +97,7 @@ func (v *visit) eventually(what string, condition func() bool) {
 	}
 }
 
-// gauges are those of the cluster.
+// gauges returns those of the cluster.
 func (v *visit) gauges() int {
 	v.t.Helper()
 	n, err := testutil.GatherAndCount(v.registry, "groundskeeper_local_volume_missing_nodes", "groundskeeper_local_volume_not_node_bound", "groundskeeper_local_volume_brake_engaged")

@@ -71,14 +71,14 @@ func newCluster(t *testing.T, change ...func(*gardenerv1beta1.Project, *corev1.N
 	return c
 }
 
-// happens is an activity, and the reconciliation that it triggers.
+// happens reports an activity and runs the reconciliation that it triggers.
 func (c *cluster) happens(at time.Time) error {
 	c.pending.note("garden-dev", at)
 	_, err := c.Reconcile(c.t.Context(), requestFor("garden-dev"))
 	return err
 }
 
-// last is the last activity that was written.
+// last returns the last activity that was written.
 func (c *cluster) last() *metav1.Time {
 	c.t.Helper()
 	project := &gardenerv1beta1.Project{}

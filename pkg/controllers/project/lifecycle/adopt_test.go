@@ -17,7 +17,7 @@ import (
 	"groundskeeper.io/groundskeeper/test/support/kubetest"
 )
 
-// existing is a namespace that was there before its Project.
+// existing returns a namespace that was there before its Project.
 func existing(name string, labels, annotations map[string]string) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels, Annotations: annotations}}
 }

@@ -184,10 +184,10 @@ func (c *cluster) finishDeletion(name string) {
 	change(c, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, func(ns *corev1.Namespace) { ns.Finalizers = nil })
 }
 
-// events are the events since the last call, as "Type Reason Message".
+// events returns the events since the last call, as "Type Reason Message".
 func (c *cluster) events() []string { return kubetest.Events(c.recorder) }
 
-// condition is a condition of a Project, as "Status Reason: Message".
+// condition returns a condition of a Project, as "Status Reason: Message".
 func (c *cluster) condition(project string, kind gardenerv1beta1.ConditionType) string {
 	c.t.Helper()
 	found := condition(c.current(project).Status.Conditions, kind)
@@ -204,7 +204,7 @@ func hasPrefix(t *testing.T, what, got, want string) {
 	}
 }
 
-// testProject is a Project as the API server stores it at creation.
+// testProject returns a Project as the API server stores it at creation.
 func testProject(name string) *gardenerv1beta1.Project {
 	uid := types.UID("project-" + name)
 	return &gardenerv1beta1.Project{

@@ -23,7 +23,7 @@ import (
 	"groundskeeper.io/groundskeeper/test/support/kubetest"
 )
 
-// deleting is a cluster with a Project that was ready and is being deleted.
+// deleting returns a cluster with a Project that was ready and is being deleted.
 func deleting(t *testing.T, prepare ...func(*cluster, string)) (*cluster, *gardenerv1beta1.Project) {
 	t.Helper()
 	c := newCluster(t)

@@ -48,7 +48,7 @@ func (c *cluster) subjectsIn(name string) []string {
 	return found
 }
 
-// phases are the situations in which a Project is not simply provided for.
+// phases returns the situations in which a Project is not simply provided for.
 func phases() map[string]func(*cluster, *gardenerv1beta1.Project) {
 	namespace := func(edit func(*corev1.Namespace)) func(*cluster, *gardenerv1beta1.Project) {
 		return func(c *cluster, p *gardenerv1beta1.Project) {

@@ -18,7 +18,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
-// evaluated are the verbs that cluster-scoped roles and bindings allow a user on the Project, as RBAC evaluates them.
+// evaluated returns the verbs that cluster-scoped roles and bindings allow a user on the Project, as RBAC evaluates them.
 func evaluated(project *gardenerv1beta1.Project, objects []client.Object, who identity.Info) []string {
 	roles, verbs := map[string]*rbacv1.ClusterRole{}, []string(nil)
 	for _, object := range objects {
@@ -106,7 +106,7 @@ func TestMembershipAllowsWhatRolesAllow(t *testing.T) {
 	}
 }
 
-// clusterScoped are the cluster-scoped roles and bindings in the store.
+// clusterScoped returns the cluster-scoped roles and bindings in the store.
 func (c *cluster) clusterScoped() []string {
 	c.t.Helper()
 	var names []string

@@ -15,7 +15,7 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// namespaceOf is a namespace in its state after creation by the controller, with changes.
+// namespaceOf returns a namespace in its state after creation by the controller, with changes.
 func namespaceOf(project *gardenerv1beta1.Project, changes ...func(*corev1.Namespace)) *corev1.Namespace {
 	namespace := newNamespace(project)
 	for _, change := range changes {

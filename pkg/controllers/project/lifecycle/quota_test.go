@@ -16,7 +16,7 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// limits are a list of limits from "name", "value" pairs.
+// limits returns a list of limits from "name", "value" pairs.
 func limits(pairs ...string) corev1.ResourceList {
 	list := corev1.ResourceList{}
 	for i := 0; i < len(pairs); i += 2 {

@@ -33,7 +33,7 @@ func rbacProject() *gardenerv1beta1.Project {
 	return project
 }
 
-// rulesOf are the rules of a role, as "group/resources[names] verbs".
+// rulesOf returns the rules of a role, as "group/resources[names] verbs".
 func rulesOf(role *rbacv1.ClusterRole) []string {
 	var all []string
 	for _, r := range role.Rules {

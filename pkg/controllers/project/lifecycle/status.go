@@ -53,7 +53,7 @@ const reasonPausedByAnnotation = "PausedByAnnotation"
 // maxMessage limits the message of a condition, in bytes. Events have the same limit, from the API server.
 const maxMessage = 1000
 
-// conditionTypes are the conditions that this controller writes, in this order. Stale belongs to another controller.
+// conditionTypes returns the conditions that this controller writes, in this order. Stale belongs to another controller.
 func conditionTypes() []gardenerv1beta1.ConditionType {
 	return []gardenerv1beta1.ConditionType{
 		gardenerv1beta1.ProjectNamespaceReady,

@@ -20,12 +20,12 @@ import (
 // birth is when the project of these tests was created.
 var birth = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// at is a time so many days after the birth.
+// at returns a time so many days after the birth.
 func at(days float64) time.Time { return birth.Add(time.Duration(days * float64(day))) }
 
 func on(days float64) *metav1.Time { return new(metav1.NewTime(at(days))) }
 
-// testPolicy is the default one.
+// testPolicy returns the default one.
 func testPolicy(change ...func(*policy)) policy {
 	p := policy{minimumLifetime: 30 * day, gracePeriod: 14 * day, expiration: 90 * day, syncPeriod: 12 * time.Hour}
 	for _, f := range change {

@@ -30,8 +30,8 @@ type world struct {
 	announced bool
 }
 
-// pass is a check of the project by the controller, whose decision is written. It fails the test when the project would be deleted
-// although the seed does not allow it. It reports whether it would be, and whether a date was moved.
+// pass returns a check of the project by the controller, whose decision is written. It fails the test when the project would be
+// deleted although the seed does not allow it. It reports whether it would be, and whether a date was moved.
 func (w *world) pass(t *rapid.T) (deleted, moved bool) {
 	use := ""
 	if w.used {

@@ -69,7 +69,7 @@ func (c *cluster) pass(days float64) (reconcile.Result, error) {
 	return c.Reconcile(c.t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Name: "dev"}})
 }
 
-// must is a reconciliation that succeeds.
+// must returns a reconciliation that succeeds.
 func (c *cluster) must(days float64) time.Duration {
 	c.t.Helper()
 	result, err := c.pass(days)
@@ -93,7 +93,7 @@ func (c *cluster) project() *gardenerv1beta1.Project {
 	return project
 }
 
-// marks are the timestamps of the Project in days after the birth, and the reason of its condition.
+// marks returns the timestamps of the Project in days after the birth, and the reason of its condition.
 func (c *cluster) marks() string {
 	c.t.Helper()
 	project := c.project()
@@ -113,7 +113,7 @@ func (c *cluster) marks() string {
 	return days(project.Status.StaleSinceTimestamp) + " " + days(project.Status.StaleAutoDeleteTimestamp) + " " + reason
 }
 
-// announced are the events since the last call, without their messages.
+// announced returns the events since the last call, without their messages.
 func (c *cluster) announced() string {
 	var all []string
 	for {

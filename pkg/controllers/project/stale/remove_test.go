@@ -18,7 +18,7 @@ import (
 	"groundskeeper.io/groundskeeper/test/support/kubetest"
 )
 
-// due is a cluster whose project is to be deleted, as far as the cache knows: it remains unchanged now.
+// due returns a cluster whose project is to be deleted, as far as the cache knows: it remains unchanged now.
 func due(t *testing.T) *cluster {
 	t.Helper()
 	c := newCluster(t, testProject(), testNamespace())

@@ -54,7 +54,7 @@ type reference struct {
 	unknown string
 }
 
-// credentials are the kinds that a binding can refer to as credentials, in any version, and their resources.
+// credentials returns the kinds that a binding can refer to as credentials, in any version, and their resources.
 func credentials() map[schema.GroupKind]schema.GroupResource {
 	return map[schema.GroupKind]schema.GroupResource{
 		{Kind: "Secret"}: Secrets,
@@ -63,7 +63,7 @@ func credentials() map[schema.GroupKind]schema.GroupResource {
 	}
 }
 
-// referred are the resources that bindings refer to. Their objects count as use if an object in use refers to them.
+// referred returns the resources that bindings refer to. Their objects count as use if an object in use refers to them.
 func referred() []schema.GroupResource {
 	return []schema.GroupResource{Secrets, InternalSecrets, WorkloadIdentities, Quotas}
 }
@@ -117,7 +117,7 @@ func followed(resources []string) (all []resourcewatch.Kind, direct []schema.Gro
 	return all, direct
 }
 
-// bindings are the resources with which a Shoot uses credentials and Quotas. They only matter if there are Shoots.
+// bindings returns the resources with which a Shoot uses credentials and Quotas. They only matter if there are Shoots.
 func bindings() []schema.GroupResource {
 	return []schema.GroupResource{SecretBindings, CredentialsBindings}
 }

@@ -14,13 +14,13 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
 )
 
-// annotations are those that are filled in, and what is recorded of them.
+// annotations returns those that are filled in, and what is recorded of them.
 func annotations() []string {
 	return []string{midonetv1.AnnotationHostID, midonetv1.AnnotationTunnelZoneID, midonetv1.AnnotationTunnelEndpointIP,
 		midonetv1.AnnotationWrittenTunnelEndpointIP}
 }
 
-// present are the annotations that a Node has.
+// present returns the annotations that a Node has.
 func present(node *corev1.Node) map[string]string {
 	found := map[string]string{}
 	for _, name := range annotations() {
@@ -37,7 +37,7 @@ func lacksHost(node *corev1.Node) bool {
 	return !has
 }
 
-// missing are the annotations to add to a Node whose host has the given id.
+// missing returns the annotations to add to a Node whose host has the given id.
 func missing(node *corev1.Node, host string) map[string]string {
 	wanted := map[string]string{
 		midonetv1.AnnotationHostID:       host,
@@ -52,7 +52,7 @@ func missing(node *corev1.Node, host string) map[string]string {
 	return wanted
 }
 
-// tunnelEndpoint is the first internal address of a Node that a tunnel can end at. It is empty as long as there is none.
+// tunnelEndpoint returns the first internal address of a Node that a tunnel can end at. It is empty as long as there is none.
 func tunnelEndpoint(node *corev1.Node) string {
 	if internal := internalAddresses(node); len(internal) > 0 {
 		return internal[0].String()
@@ -60,7 +60,7 @@ func tunnelEndpoint(node *corev1.Node) string {
 	return ""
 }
 
-// internalAddresses are those addresses of a Node that a tunnel can end at, which takes IPv4.
+// internalAddresses returns those addresses of a Node that a tunnel can end at, which takes IPv4.
 func internalAddresses(node *corev1.Node) []netip.Addr {
 	var internal []netip.Addr
 	for _, listed := range node.Status.Addresses {

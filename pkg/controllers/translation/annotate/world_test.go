@@ -140,7 +140,7 @@ func (w *world) listings() int {
 
 func (w *world) step(by time.Duration) { w.clock.SetTime(w.clock.Now().Add(by)) }
 
-// events are the events since the last call, as "Type Reason Message".
+// events returns the events since the last call, as "Type Reason Message".
 func (w *world) events() []string { return kubetest.Events(w.recorder) }
 
 func (w *world) waiting(reason string) float64 {

@@ -69,7 +69,7 @@ func macOf(annotations map[string]string) (*mac, *Problem) {
 
 func (m mac) String() string { return net.HardwareAddr(m[:]).String() }
 
-// key is the address as part of a name, where colons cannot be.
+// key returns the address as part of a name, where colons cannot be.
 func (m mac) key() string { return hex.EncodeToString(m[:]) }
 
 // parseID reads a UUID in any of its spellings; ids are written in lower case, with dashes.

@@ -76,7 +76,7 @@ func FuzzParseSubnet(f *testing.F) {
 	})
 }
 
-// plus is an IPv4 address some further, nil beyond the last one.
+// plus returns an IPv4 address some further, nil beyond the last one.
 func plus(address net.IP, steps uint64) net.IP {
 	bytes := address.To4()
 	value := uint64(bytes[0])<<24 | uint64(bytes[1])<<16 | uint64(bytes[2])<<8 | uint64(bytes[3])

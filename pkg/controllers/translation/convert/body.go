@@ -49,7 +49,7 @@ func snat(parent, id uuid.UUID, source, replacement netip.Addr) midonetv1.Backen
 	})
 }
 
-// natTargets are the ports of one address, first to last.
+// natTargets returns the ports of one address, first to last.
 func natTargets(address netip.Addr, first, last int) []midonet.NATTarget {
 	return []midonet.NATTarget{{AddressFrom: address.String(), AddressTo: address.String(), PortFrom: first, PortTo: last}}
 }

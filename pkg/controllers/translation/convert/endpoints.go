@@ -137,7 +137,7 @@ func endpointResources(id uuid.UUID, key string, spread uuid.UUID, service, targ
 	}
 }
 
-// portsOf are the ports of a slice that the Service has under the same name and protocol, and that MidoNet can translate.
+// portsOf returns the ports of a slice that the Service has under the same name and protocol, and that MidoNet can translate.
 // Others have no chain to jump from.
 func portsOf(service *corev1.Service, slice *discoveryv1.EndpointSlice) []endpointPort {
 	return slices.DeleteFunc(listedPorts(service, slice), func(port endpointPort) bool {
@@ -146,7 +146,7 @@ func portsOf(service *corev1.Service, slice *discoveryv1.EndpointSlice) []endpoi
 	})
 }
 
-// listedPorts are the ports of a slice that the Service has under the same name and protocol.
+// listedPorts returns the ports of a slice that the Service has under the same name and protocol.
 func listedPorts(service *corev1.Service, slice *discoveryv1.EndpointSlice) []endpointPort {
 	var ports []endpointPort
 	for _, listed := range slice.Ports {

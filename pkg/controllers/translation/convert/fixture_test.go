@@ -51,7 +51,7 @@ func settings() Config {
 	}
 }
 
-// edited is the object of a pair with a change.
+// edited returns the object of a pair with a change.
 func edited[T any](object *T, edit func(*T)) *T {
 	if edit != nil {
 		edit(object)
@@ -87,7 +87,7 @@ func problems(result Result) []string {
 	return reasons
 }
 
-// resources are those of the one Translation whose name begins so.
+// resources returns those of the one Translation whose name begins so.
 func resources(t *testing.T, result Result, prefix string) []midonetv1.BackendResource {
 	t.Helper()
 	var found []midonetv1.BackendResource
@@ -105,7 +105,7 @@ func resources(t *testing.T, result Result, prefix string) []midonetv1.BackendRe
 	return found
 }
 
-// fields are those of the body of a resource.
+// fields returns those of the body of a resource.
 func fields(t *testing.T, resource midonetv1.BackendResource) map[string]any {
 	t.Helper()
 	var read map[string]any

@@ -46,7 +46,7 @@ func (i IDs) tunnelZone() uuid.UUID    { return SubID(i.mainChain(), "Default Tu
 // bridge is that of a Node, and the base of what else the Node becomes.
 func (i IDs) bridge(node string) uuid.UUID { return i.ForKey("Node", node) }
 
-// serviceChain is where the traffic to one port of a Service is spread over its endpoints.
+// serviceChain returns where the traffic to one port of a Service is spread over its endpoints.
 func (i IDs) serviceChain(portKey string) uuid.UUID { return i.ForKey("ServicePort", portKey) }
 
 // MACForKey returns the MAC address of the router's port to a Node: MidoNet would pick another one at each change.

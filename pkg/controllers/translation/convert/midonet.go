@@ -53,7 +53,7 @@ func (m MidoNet) Service(service *corev1.Service, slices []*discoveryv1.Endpoint
 	return Join(Service(service, m.Config), endpoints, limits)
 }
 
-// limits are what a Service requests and does not get. Of one that is not served there is nothing more to report.
+// limits returns what a Service requests and does not get. Of one that is not served there is nothing more to report.
 func (m MidoNet) limits(service *corev1.Service, endpoints Result) []Problem {
 	spec := service.Spec
 	if hasClusterIP(service) && !slices.Contains(m.Config.ServiceTypes, spec.Type) {
@@ -101,7 +101,7 @@ func nodePorts(service *corev1.Service) []string {
 	return ports
 }
 
-// LoadBalancerAddresses are the addresses of a Service's load balancer that every Node has to serve: not names, and not
+// LoadBalancerAddresses returns the addresses of a Service's load balancer that every Node has to serve: not names, and not
 // those of a load balancer that traffic has to pass through.
 func LoadBalancerAddresses(service *corev1.Service) []string {
 	var addresses []string

@@ -59,7 +59,7 @@ func Node(node *corev1.Node, config Config) Result {
 	return c.done()
 }
 
-// network is the bridge with all that is on it.
+// network returns the bridge with all that is on it.
 func (n nodeView) network(config Config) []midonetv1.BackendResource {
 	cluster, bridgePort := n.ids.clusterRouter(), SubID(n.bridge, "Bridge Port")
 	return []midonetv1.BackendResource{
@@ -139,7 +139,7 @@ func (n nodeView) neighbour(c *collector) {
 	c.add(kindNodeARP, n.Name+"/ip/"+n.subnet.node.String()+"/"+address.key(), arpEntry(n.bridge, n.subnet.node, *address))
 }
 
-// hostOf is the MidoNet host that a Node is.
+// hostOf returns the MidoNet host that a Node is.
 func hostOf(node *corev1.Node) (uuid.UUID, *Problem) {
 	text := node.Annotations[midonetv1.AnnotationHostID]
 	host, ok := parseID(text)
@@ -150,7 +150,7 @@ func hostOf(node *corev1.Node) (uuid.UUID, *Problem) {
 	return host, nil
 }
 
-// subnetOf is the range of addresses of a Node's Pods, the one of IPv4 when there are two.
+// subnetOf returns the range of addresses of a Node's Pods, the one of IPv4 when there are two.
 func subnetOf(node *corev1.Node) (subnet, *Problem) {
 	for _, text := range append([]string{node.Spec.PodCIDR}, node.Spec.PodCIDRs...) {
 		if pods, ok := parseSubnet(text); ok {

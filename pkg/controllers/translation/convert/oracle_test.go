@@ -78,7 +78,7 @@ func TestTenant(t *testing.T) {
 	}
 }
 
-// ids are all the ids in a Translation, parents included.
+// ids returns all the ids in a Translation, parents included.
 func ids(t *testing.T, translation midonetv1.Translation) []string {
 	t.Helper()
 	var found []string

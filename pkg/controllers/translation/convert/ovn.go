@@ -61,7 +61,7 @@ func (o OVN) Service(service *corev1.Service, endpoints []*discoveryv1.EndpointS
 	return c.done()
 }
 
-// limits are what a Service requests and does not get.
+// limits returns what a Service requests and does not get.
 func (o OVN) limits(service *corev1.Service) []Problem {
 	var found []Problem
 	if ports := nodePorts(service); len(ports) > 0 {

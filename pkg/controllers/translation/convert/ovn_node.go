@@ -51,11 +51,11 @@ func (o OVN) Node(node *corev1.Node) Result {
 	return c.done()
 }
 
-// routerPortName is the name of the router's port to a Node.
+// routerPortName returns the name of the router's port to a Node.
 func routerPortName(node string) string { return "rtos-" + node }
 
-// port is what is on the interface of a Pod or a Node. If it is secured, nothing with another address passes it. That of a Node is not,
-// since it has the Node's own addresses behind it.
+// port returns what is on the interface of a Pod or a Node. If it is secured, nothing with another address passes it. That of a
+// Node is not, since it has the Node's own addresses behind it.
 func (o OVN) port(name string, node *corev1.Node, mac string, addresses []netip.Addr, secured bool, owner string) columns {
 	texts := []string{mac}
 	for _, address := range addresses {
@@ -71,7 +71,7 @@ func (o OVN) port(name string, node *corev1.Node, mac string, addresses []netip.
 	}
 }
 
-// chassisOf is the chassis that a Node is, by its name or its hostname: that of the Node if nothing else is set.
+// chassisOf returns the chassis that a Node is, by its name or its hostname: that of the Node if nothing else is set.
 func chassisOf(node *corev1.Node) string {
 	if chassis := node.Annotations[midonetv1.AnnotationOVNChassis]; chassis != "" {
 		return chassis
@@ -126,7 +126,7 @@ func (o OVN) Pod(pod *corev1.Pod, node *corev1.Node, scope Scope) Result {
 	return c.done()
 }
 
-// podAddresses are the addresses of a Pod, that of IPv4 first.
+// podAddresses returns the addresses of a Pod, that of IPv4 first.
 func podAddresses(pod *corev1.Pod, skip func(Problem)) []netip.Addr {
 	var addresses []netip.Addr
 	texts := []string{pod.Status.PodIP}
@@ -145,8 +145,8 @@ func podAddresses(pod *corev1.Pod, skip func(Problem)) []netip.Addr {
 	return slices.Compact(addresses)
 }
 
-// interfaceMAC is the MAC address of an interface with the given addresses, which are sorted: that of the annotation, or else the one
-// that ovn-kubernetes derives from the first address. With a problem, the annotation is not used.
+// interfaceMAC returns the MAC address of an interface with the given addresses, which are sorted: that of the annotation, or else
+// the one that ovn-kubernetes derives from the first address. With a problem, the annotation is not used.
 func interfaceMAC(annotations map[string]string, addresses []netip.Addr) (string, *Problem) {
 	address, failed := macOf(annotations)
 	if address != nil {
@@ -161,7 +161,7 @@ func interfaceMAC(annotations map[string]string, addresses []netip.Addr) (string
 	return mac{0x0a, 0x58, octets[0], octets[1], octets[2], octets[3]}.String(), failed
 }
 
-// subnetsOf are the ranges of addresses of a Node's Pods, one of each family, that of IPv4 first.
+// subnetsOf returns the ranges of addresses of a Node's Pods, one of each family, that of IPv4 first.
 func subnetsOf(node *corev1.Node) []subnet {
 	var found []subnet
 	for _, text := range append([]string{node.Spec.PodCIDR}, node.Spec.PodCIDRs...) {

@@ -48,24 +48,24 @@ type Scope struct {
 	Translated func(policy *Policy, name string) bool
 }
 
-// isolated is the group of the Pods that are isolated in a direction. It exists before any policy does, so that a port is isolated by
-// the transaction that creates it.
+// isolated returns the group of the Pods that are isolated in a direction. It exists before any policy does, so that a port is
+// isolated by the transaction that creates it.
 func (o OVN) isolated(egress bool) uuid.UUID {
 	return o.ids().ForKey(kindOVNGlobal, "isolated-"+direction(egress))
 }
 
-// allPods is the group of all Pods, namespaceGroup that of a namespace.
+// allPods returns the group of all Pods, namespaceGroup that of a namespace.
 func (o OVN) allPods() uuid.UUID { return o.ids().ForKey(kindOVNGlobal, "pods") }
 func (o OVN) namespaceGroup(namespace string) uuid.UUID {
 	return o.ids().ForKey(KindNamespace, namespace)
 }
 
-// policyGroup is a group of a policy, by its key.
+// policyGroup returns a group of a policy, by its key.
 func (o OVN) policyGroup(p *Policy, key string) uuid.UUID {
 	return SubID(o.ids().ForKey(KindNetworkPolicy, p.Namespace+"/"+p.Name), "Group "+key)
 }
 
-// policyTranslation is the name of the Translation with a group of a policy.
+// policyTranslation returns the name of the Translation with a group of a policy.
 func policyTranslation(p *Policy, key string) string {
 	if key == "" {
 		return TranslationName(KindNetworkPolicy, p.Name)
@@ -73,15 +73,15 @@ func policyTranslation(p *Policy, key string) string {
 	return TranslationName(kindPolicyGroup, p.Name+"/"+key)
 }
 
-// groupName is the name of a group. In the match of an ACL, a name has no dashes.
+// groupName returns the name of a group. In the match of an ACL, a name has no dashes.
 func groupName(id uuid.UUID) string { return "gk_" + strings.ReplaceAll(id.String(), "-", "") }
 
 func group(id uuid.UUID, owner string) midonetv1.BackendResource {
 	return row("PortGroup", uuid.Nil, id, columns{"name": groupName(id), "external_ids": map[string]string{"owner": owner}})
 }
 
-// acl is a rule of a group. What is allowed includes replies. What a Pod sends is matched after the choice of an endpoint, because
-// policies are about Pods and not about the addresses of Services.
+// acl returns a rule of a group. What is allowed includes replies. What a Pod sends is matched after the choice of an endpoint,
+// because policies are about Pods and not about the addresses of Services.
 func acl(group, id uuid.UUID, direction string, priority int, action, match string) midonetv1.BackendResource {
 	body := columns{"direction": direction, "priority": priority, "action": action, "match": match}
 	if direction == fromPort {
@@ -122,7 +122,7 @@ func nodeAccess(id uuid.UUID, node *corev1.Node, own []netip.Addr) []midonetv1.B
 	}
 }
 
-// groupsOf are the groups that the port of a Pod is in, sorted.
+// groupsOf returns the groups that the port of a Pod is in, sorted.
 func (o OVN) groupsOf(pod *corev1.Pod, scope Scope) []string {
 	groups := []string{o.allPods().String(), o.namespaceGroup(pod.Namespace).String()}
 	for _, p := range scope.Policies {
@@ -190,7 +190,7 @@ func (o OVN) NetworkPolicy(p *Policy, namespaces []*corev1.Namespace, pods []*co
 	return c.done()
 }
 
-// numbersOf are the numbers of a named port among Pods, sorted.
+// numbersOf returns the numbers of a named port among Pods, sorted.
 func numbersOf(s Selection, pods []*corev1.Pod, namespaces map[string]labels.Set) []int32 {
 	var numbers []int32
 	for _, pod := range pods {
@@ -202,7 +202,7 @@ func numbersOf(s Selection, pods []*corev1.Pod, namespaces map[string]labels.Set
 	return slices.Compact(numbers)
 }
 
-// keysOf are the keys of the groups of a selection: one, or one for each number of a named port.
+// keysOf returns the keys of the groups of a selection: one, or one for each number of a named port.
 func keysOf(s Selection, numbers map[string][]int32) []string {
 	if s.port.name == "" {
 		return []string{s.key}
@@ -214,7 +214,7 @@ func keysOf(s Selection, numbers map[string][]int32) []string {
 	return keys
 }
 
-// matches are the matches of the ACLs of a rule: one for its numbered ports, and one for each number of a named one.
+// matches returns the matches of the ACLs of a rule: one for its numbered ports, and one for each number of a named one.
 func (o OVN) matches(p *Policy, rule policyRule, namespaces map[string]labels.Set, numbers map[string][]int32) []string {
 	subjects := o.policyGroup(p, "")
 	own, other := "outport", "src"
@@ -255,7 +255,7 @@ func (o OVN) matches(p *Policy, rule policyRule, namespaces map[string]labels.Se
 	return found
 }
 
-// peerGroups are the groups of the peers of a rule.
+// peerGroups returns the groups of the peers of a rule.
 func (o OVN) peerGroups(p *Policy, rule policyRule, namespaces map[string]labels.Set) []uuid.UUID {
 	var groups []uuid.UUID
 	for _, peer := range rule.peers {
@@ -327,7 +327,7 @@ func (b addressBlock) match(protocol, side string) string {
 	return fmt.Sprintf("(%s && %s.%s != {%s})", within, protocol, side, strings.Join(except, ", "))
 }
 
-// address is a range as a match has it.
+// address returns a range as a match has it.
 func address(prefix netip.Prefix) string {
 	if prefix.IsSingleIP() {
 		return prefix.Addr().String()

@@ -69,7 +69,7 @@ func testNamespaces() []*corev1.Namespace {
 	return all
 }
 
-// member is a Pod with the label app and ports as name=number.
+// member returns a Pod with the label app and ports as name=number.
 func member(namespace, name, app string, ports ...corev1.ContainerPort) *corev1.Pod {
 	return ovnPod(func(p *corev1.Pod) {
 		p.Namespace, p.Name, p.Labels = namespace, name, map[string]string{"app": app}

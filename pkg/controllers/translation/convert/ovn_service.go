@@ -18,8 +18,8 @@ import (
 // defaultAffinity is how long a client stays at one endpoint, in seconds, if a Service does not set it.
 const defaultAffinity = 10800
 
-// balancers are the load balancers of a Service, one for each of its protocols. The endpoints of an address are one value, so that a
-// change of them is atomic. An address without endpoints rejects connections.
+// balancers returns the load balancers of a Service, one for each of its protocols. The endpoints of an address are one value, so
+// that a change of them is atomic. An address without endpoints rejects connections.
 func (o OVN) balancers(service *corev1.Service, addresses []netip.Addr, endpoints serviceEndpoints) []midonetv1.BackendResource {
 	var balancers []midonetv1.BackendResource
 	for _, protocol := range []corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP} {
@@ -56,7 +56,8 @@ func affinityOf(service *corev1.Service) int {
 	return defaultAffinity
 }
 
-// servedAddresses are all addresses of a Service, of both families: of the cluster, of its externalIPs, and of its load balancer.
+// servedAddresses returns all addresses of a Service, of both families: of the cluster, of its externalIPs, and of its load
+// balancer.
 func servedAddresses(service *corev1.Service) ([]netip.Addr, []Problem) {
 	var addresses []netip.Addr
 	var problems []Problem

@@ -69,8 +69,8 @@ func ovnSlice(name string, endpoints ...string) *discoveryv1.EndpointSlice {
 
 func ovnEmitter() OVN { return OVN{Config: settings()} }
 
-// bodies are the resources of a result in the order of its Translations, as "name of the Translation: kind in parent: body", without
-// ids that the test gives a name.
+// bodies returns the resources of a result in the order of its Translations, as "name of the Translation: kind in parent: body",
+// without ids that the test gives a name.
 func bodies(t *testing.T, result Result, ids map[string]string) []string {
 	t.Helper()
 	var replaced []string
@@ -90,7 +90,7 @@ func bodies(t *testing.T, result Result, ids map[string]string) []string {
 	return all
 }
 
-// known are the ids that others refer to.
+// known returns the ids that others refer to.
 func known(o OVN) map[string]string {
 	at, access := o.ids().bridge("node-a"), SubID(o.ids().bridge("node-a"), "Node Group")
 	to, from := o.isolated(false), o.isolated(true)
@@ -220,7 +220,7 @@ func TestOVNPod(t *testing.T) {
 	}
 }
 
-// vips are those of the load balancer of a protocol.
+// vips returns those of the load balancer of a protocol.
 func vips(t *testing.T, result Result, protocol string) map[string]any {
 	t.Helper()
 	for _, translation := range result.Translations {

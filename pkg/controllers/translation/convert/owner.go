@@ -23,7 +23,7 @@ const (
 	KindNetworkPolicy = "NetworkPolicy"
 )
 
-// GroupVersionOf is the API of a kind of owners.
+// GroupVersionOf returns the API of a kind of owners.
 func GroupVersionOf(kind string) schema.GroupVersion {
 	if kind == KindNetworkPolicy {
 		return networkingv1.SchemeGroupVersion

@@ -184,8 +184,8 @@ func (p *Policy) addBlock(r *policyRule, field string, listed networkingv1.IPBlo
 	r.blocks = append(r.blocks, addressBlock{read[0], except})
 }
 
-// selections are the sets of Pods whose members the rule has to know: peers by their labels, and the Pods with a named port, which are
-// the subjects of ingress and the peers of egress. Those of whole namespaces are known without it.
+// selections returns the sets of Pods whose members the rule has to know: peers by their labels, and the Pods with a named port,
+// which are the subjects of ingress and the peers of egress. Those of whole namespaces are known without it.
 func (r policyRule) selections(subjects Selection) []Selection {
 	var all []Selection
 	if len(r.ranges) > 0 || r.anyPort || !r.egress {
@@ -198,7 +198,7 @@ func (r policyRule) selections(subjects Selection) []Selection {
 	return append(all, r.targets(subjects)...)
 }
 
-// targets are the Pods with each named port that the rule allows connections to.
+// targets returns the Pods with each named port that the rule allows connections to.
 func (r policyRule) targets(subjects Selection) []Selection {
 	at := []Selection{subjects}
 	switch {
@@ -216,13 +216,13 @@ func (r policyRule) targets(subjects Selection) []Selection {
 	return all
 }
 
-// with are those of the Pods that have a named port.
+// with returns those of the Pods that have a named port.
 func (s Selection) with(port namedPort) Selection {
 	s.port, s.key = port, strings.TrimPrefix(s.key+"/"+strings.ToLower(string(port.protocol))+"/"+port.name, "/")
 	return s
 }
 
-// keyAt is the key of those Pods of a selection whose named port has a number.
+// keyAt returns the key of those Pods of a selection whose named port has a number.
 func (s Selection) keyAt(number int32) string { return fmt.Sprintf("%s/%d", s.key, number) }
 
 // has reports whether a Pod is selected, whatever its ports are.
@@ -233,7 +233,7 @@ func (s Selection) has(pod *corev1.Pod, namespace labels.Set) bool {
 	return s.namespaces.Matches(namespace) && s.pods.Matches(labels.Set(pod.Labels))
 }
 
-// numbers are the numbers that a Pod's port of that name and protocol has, each once.
+// numbers returns the numbers that a Pod's port of that name and protocol has, each once.
 func (n namedPort) numbers(pod *corev1.Pod) []int32 {
 	var found []int32
 	for _, container := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
@@ -250,13 +250,13 @@ func (n namedPort) numbers(pod *corev1.Pod) []int32 {
 	return found
 }
 
-// Owner is the NetworkPolicy.
+// Owner returns the NetworkPolicy.
 func (p *Policy) Owner() Owner { return p.owner }
 
 // Isolates reports whether a policy applies to a Pod.
 func (p *Policy) Isolates(pod *corev1.Pod) bool { return p.subjects.has(pod, nil) }
 
-// groups are the keys of the groups of a policy that a Pod in a namespace with the given labels is in, each once.
+// groups returns the keys of the groups of a policy that a Pod in a namespace with the given labels is in, each once.
 func (p *Policy) groups(pod *corev1.Pod, namespace labels.Set) []string {
 	var keys []string
 	for _, s := range p.selections {

@@ -52,7 +52,7 @@ func Service(service *corev1.Service, config Config) Result {
 	return c.done()
 }
 
-// clusterAddress is the address that a Service is served at. It is not valid when the Service is not served, and the problem
+// clusterAddress returns the address that a Service is served at. It is not valid when the Service is not served, and the problem
 // reports so when it should be.
 func clusterAddress(service *corev1.Service, config Config) (netip.Addr, *Problem) {
 	spec := service.Spec
@@ -72,7 +72,7 @@ func servicePortKey(service *corev1.Service, port string) string {
 	return service.Namespace + "/" + service.Name + "/" + port
 }
 
-// protocolNumber is the number of a transport protocol on the wire, for those that can be translated.
+// protocolNumber returns the number of a transport protocol on the wire, for those that can be translated.
 func protocolNumber(protocol corev1.Protocol) (int, bool) {
 	switch protocol {
 	case corev1.ProtocolTCP:

@@ -61,7 +61,7 @@ func (h Holdings) overlapsPods(other Holdings) bool {
 
 func (h Holdings) has(address netip.Addr) bool { return slices.Contains(h.Addresses, address) }
 
-// Shared are the problems of a Node that has something in common with others, which are given by name.
+// Shared returns the problems of a Node that has something in common with others, which are given by name.
 func (h Holdings) Shared(others map[string]Holdings) []Problem {
 	var sharePods, shareAddress []string
 	var address netip.Addr

@@ -166,7 +166,7 @@ func TestTakenNameKeepsAnotherVersion(t *testing.T) {
 		"delete endpoints-port.4.front-web-10.96.0.10-10.1.0.7-8080-tcp")
 }
 
-// formerTranslation is one of the Service front that another version wrote, with separate resources.
+// formerTranslation returns one of the Service front that another version wrote, with separate resources.
 func formerTranslation(w *world) *midonetv1.Translation {
 	w.t.Helper()
 	translation := w.one("shop", "service-port.4.shop-front-web").DeepCopy()

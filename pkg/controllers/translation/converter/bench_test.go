@@ -27,7 +27,7 @@ func benchmarkConfig() convert.Config {
 	return convert.Config{Tenant: config.Tenant, TunnelZoneName: config.TunnelZoneName, ServiceTypes: config.ServiceTypes}
 }
 
-// serviceOf is a Service with so many endpoints.
+// serviceOf returns a Service with so many endpoints.
 func serviceOf(endpoints int) (*corev1.Service, []*discoveryv1.EndpointSlice) {
 	slice := testSlice("front", "1")
 	for i := range endpoints {
@@ -116,7 +116,7 @@ func BenchmarkHeartbeat(b *testing.B) {
 	}
 }
 
-// benchmarkNode is a Node as a kubelet reports it.
+// benchmarkNode returns a Node as a kubelet reports it.
 func benchmarkNode() *corev1.Node {
 	node := testNode("a")
 	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.1"}, {Type: corev1.NodeHostName, Address: "a"}}
@@ -164,7 +164,7 @@ func BenchmarkCached(b *testing.B) {
 	runtime.KeepAlive(encoded)
 }
 
-// inSync is a Translation as the pusher leaves it.
+// inSync returns a Translation as the pusher leaves it.
 func inSync(t *midonetv1.Translation) *midonetv1.Translation {
 	now := metav1.NewTime(time.Unix(1.9e9, 0))
 	t.UID, t.ResourceVersion, t.Generation, t.CreationTimestamp = "7c0ee34b-5b5e-4bb5-a9d7-4b6f1b5d7a11", "123456", 1, now

@@ -39,7 +39,7 @@ func CacheOptions(config configv1alpha1.TranslationConfiguration) map[client.Obj
 	return options
 }
 
-// reduce is the transform of the cache. Metadata of these kinds alone keeps what it has.
+// reduce returns the transform of the cache. Metadata of these kinds alone keeps what it has.
 func reduce(object any) (any, error) {
 	if object, ok := object.(client.Object); ok {
 		return trimmed(object), nil
@@ -55,7 +55,7 @@ func reduceSelected(object any) (any, error) {
 	return reduce(object)
 }
 
-// selectedPod is a copy of a Pod with what is read of it where NetworkPolicies select Pods.
+// selectedPod returns a copy of a Pod with what is read of it where NetworkPolicies select Pods.
 func selectedPod(full *corev1.Pod) *corev1.Pod {
 	kept := trimmedPod(full)
 	for key, value := range full.Labels {
@@ -65,7 +65,7 @@ func selectedPod(full *corev1.Pod) *corev1.Pod {
 	return kept
 }
 
-// withNamedPorts are the containers with named ports, with these alone.
+// withNamedPorts returns the containers with named ports, with these alone.
 func withNamedPorts(containers []corev1.Container) []corev1.Container {
 	var kept []corev1.Container
 	for _, container := range containers {
@@ -82,7 +82,7 @@ func withNamedPorts(containers []corev1.Container) []corev1.Container {
 	return kept
 }
 
-// trimmed is a copy of an object with what is read of it.
+// trimmed returns a copy of an object with what is read of it.
 func trimmed(object client.Object) client.Object {
 	switch full := object.(type) {
 	case *corev1.Node:

@@ -21,7 +21,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
 )
 
-// reduced is an object as the cache keeps it.
+// reduced returns an object as the cache keeps it.
 func reduced[T client.Object](t *testing.T, object T) T {
 	t.Helper()
 	var again any = object.DeepCopyObject()

@@ -64,7 +64,7 @@ const globalKey = "global"
 func uidKey(uid types.UID) string        { return "uid/" + string(uid) }
 func endpointsKey(service string) string { return "endpoints/" + service }
 
-// translationKeys are the keys by which an owner finds its Translations. Those of one that was recreated are found by
+// translationKeys returns the keys by which an owner finds its Translations. Those of one that was recreated are found by
 // their names, which are the same.
 func translationKeys(translation metav1.Object) []string {
 	var keys []string
@@ -86,7 +86,7 @@ func translationKeys(translation metav1.Object) []string {
 	return keys
 }
 
-// keysOf are the keys by which the Translations of an owner are found.
+// keysOf returns the keys by which the Translations of an owner are found.
 func keysOf(owner convert.Owner) []string {
 	switch owner.Kind {
 	case "":

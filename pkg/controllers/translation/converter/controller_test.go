@@ -90,7 +90,7 @@ func (i *informers) List(ctx context.Context, list client.ObjectList, options ..
 	return i.store.List(ctx, list, options...)
 }
 
-// of are the informers of the type of an object.
+// of returns the informers of the type of an object.
 func (i *informers) of(object client.Object) []*controllertest.FakeInformer {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 
 const grace = 5 * time.Minute
 
-// losing is a Node with its network that lost its host-id.
+// losing returns a Node with its network that lost its host-id.
 func losing(t *testing.T, value *string) (*world, *corev1.Node) {
 	t.Helper()
 	node := testNode("a")

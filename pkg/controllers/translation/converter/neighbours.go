@@ -44,7 +44,7 @@ func (n *neighbours) set(name string, now convert.Holdings) []string {
 	return affected
 }
 
-// problems are those of a Node that shares something with others.
+// problems returns those of a Node that shares something with others.
 func (n *neighbours) problems(name string) []convert.Problem {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -27,7 +27,7 @@ const (
 	buckets = 1 << 14
 )
 
-// bucketOf is the bucket of a key.
+// bucketOf returns the bucket of a key.
 func bucketOf(key string) string {
 	hash := fnv.New32a()
 	_, _ = hash.Write([]byte(key))
@@ -69,7 +69,7 @@ func indexTranslations(ctx context.Context, informers cache.Informers) (func(key
 	}, nil
 }
 
-// ownerBuckets are the buckets of an object of the cache.
+// ownerBuckets returns the buckets of an object of the cache.
 func ownerBuckets(object any) ([]string, error) {
 	keys, err := keysIn(object)
 	for i, key := range keys {
@@ -78,7 +78,7 @@ func ownerBuckets(object any) ([]string, error) {
 	return keys, err
 }
 
-// keysIn are the translationKeys of an object of the cache.
+// keysIn returns the translationKeys of an object of the cache.
 func keysIn(object any) ([]string, error) {
 	metadata := packed.Metadata(object)
 	if metadata == nil {

@@ -184,7 +184,7 @@ func (p *plan) inherits(owner convert.Owner) bool {
 		slices.ContainsFunc(slices.Concat(p.obstacles, p.stale), theirs) || p.complete() && slices.ContainsFunc(p.former, theirs)
 }
 
-// found are the names of the existing Translations that the plan changes or deletes.
+// found returns the names of the existing Translations that the plan changes or deletes.
 func (p *plan) found() []string {
 	var names []string
 	for _, u := range p.update {

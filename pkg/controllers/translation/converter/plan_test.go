@@ -25,7 +25,7 @@ func port(id string) midonetv1.BackendResource {
 	return midonetv1.BackendResource{Kind: "Port", Parent: hostB, Body: `{"id":"` + id + `","type":"Bridge"}`}
 }
 
-// made is a Translation of the owner as stored, with changes.
+// made returns a Translation of the owner as stored, with changes.
 func made(name string, edits ...func(*midonetv1.Translation)) *midonetv1.Translation {
 	translation := testOwner().Translation("x", "y", port(hostA))
 	translation.Name, translation.UID, translation.ResourceVersion = name, types.UID("uid-"+name), "7"

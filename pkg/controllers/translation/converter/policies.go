@@ -65,7 +65,7 @@ func (p *policies) discard(u unit) {
 	delete(p.read, u.key())
 }
 
-// policyScope is what is known of NetworkPolicies for a Pod.
+// policyScope returns what is known of NetworkPolicies for a Pod.
 func (r *reconciler) policyScope(ctx context.Context, pod *corev1.Pod) (convert.Scope, error) {
 	scope := convert.Scope{Translated: func(*convert.Policy, string) bool { return false }}
 	if r.isolator == nil {
@@ -91,7 +91,7 @@ func (r *reconciler) policyScope(ctx context.Context, pod *corev1.Pod) (convert.
 	return scope, nil
 }
 
-// labelsOf are the labels of a namespace, none of one that is not known: no policy names its Pods by them.
+// labelsOf returns the labels of a namespace, none of one that is not known: no policy names its Pods by them.
 func labelsOf(ctx context.Context, cache client.Reader, name string) (labels.Set, error) {
 	namespace := &corev1.Namespace{}
 	if err := cache.Get(ctx, client.ObjectKey{Name: name}, namespace, client.UnsafeDisableDeepCopy); err != nil {
@@ -103,7 +103,8 @@ func labelsOf(ctx context.Context, cache client.Reader, name string) (labels.Set
 	return namespace.Labels, nil
 }
 
-// policiesFor are the NetworkPolicies that may concern the Pods of a namespace: its own, and those that name Pods of several namespaces.
+// policiesFor returns the NetworkPolicies that may concern the Pods of a namespace: its own, and those that name Pods of several
+// namespaces.
 func policiesFor(ctx context.Context, cache client.Reader, namespace string) ([]*networkingv1.NetworkPolicy, error) {
 	own, across := &networkingv1.NetworkPolicyList{}, &networkingv1.NetworkPolicyList{}
 	if err := cache.List(ctx, own, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {

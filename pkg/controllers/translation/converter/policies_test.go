@@ -23,7 +23,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
 )
 
-// newOVNWorld is a world whose backend has NetworkPolicies.
+// newOVNWorld returns a world whose backend has NetworkPolicies.
 func newOVNWorld(t *testing.T, objects ...client.Object) *world {
 	t.Helper()
 	w := newWorld(t, objects...)
@@ -60,7 +60,7 @@ func testPolicy() *networkingv1.NetworkPolicy {
 	return policy
 }
 
-// portGroups are those of the port in the Translation of a Pod.
+// portGroups returns those of the port in the Translation of a Pod.
 func (w *world) portGroups(namespace, pod string) []string {
 	w.t.Helper()
 	var body struct {

@@ -73,7 +73,7 @@ func changed() predicate.Predicate {
 	}
 }
 
-// content is what is read of an object. Of a Pod, a cache has its labels and ports only if they are read.
+// content returns what is read of an object. Of a Pod, a cache has its labels and ports only if they are read.
 func content(object client.Object) client.Object {
 	kept := trimmed(object)
 	if pod, ok := object.(*corev1.Pod); ok {

@@ -64,7 +64,7 @@ func testConfig() configv1alpha1.TranslationConfiguration {
 	return config
 }
 
-// ovnConfig is a configuration with another backend, which has NetworkPolicies.
+// ovnConfig returns a configuration with another backend, which has NetworkPolicies.
 func ovnConfig() configv1alpha1.TranslationConfiguration {
 	config := testConfig()
 	config.MidoNet.URL, config.OVN.Endpoints = "", []string{"tcp:127.0.0.1:6641"}
@@ -212,7 +212,7 @@ func (w *world) expectRequests(u unit, want ...string) reconcile.Result {
 	return result
 }
 
-// translations are those in a namespace, by name.
+// translations returns those in a namespace, by name.
 func (w *world) translations(namespace string) map[string]*midonetv1.Translation {
 	w.t.Helper()
 	list := &midonetv1.TranslationList{}
@@ -226,7 +226,7 @@ func (w *world) translations(namespace string) map[string]*midonetv1.Translation
 	return found
 }
 
-// names are those of the Translations in a namespace, without their hashes; the ones that are being deleted have a minus.
+// names returns those of the Translations in a namespace, without their hashes; the ones that are being deleted have a minus.
 func (w *world) names(namespace string) []string {
 	w.t.Helper()
 	all := w.translations(namespace)
@@ -241,7 +241,7 @@ func (w *world) names(namespace string) []string {
 	return names
 }
 
-// one is the Translation whose name begins so.
+// one returns the Translation whose name begins so.
 func (w *world) one(namespace, prefix string) *midonetv1.Translation {
 	w.t.Helper()
 	for name, translation := range w.translations(namespace) {
@@ -275,7 +275,7 @@ func (w *world) report(object client.Object) {
 	})
 }
 
-// events are the events since the last call, as "Type Reason Message".
+// events returns the events since the last call, as "Type Reason Message".
 func (w *world) events() []string { return kubetest.Events(w.recorder) }
 
 // expectEvents wants one event for each beginning.

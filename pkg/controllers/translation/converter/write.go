@@ -33,7 +33,7 @@ func isTransient(err error) bool {
 // rejection is a write that the API server will not have unchanged, in its own words.
 type rejection struct{ error }
 
-// Unwrap is the server's response.
+// Unwrap returns the server's response.
 func (r *rejection) Unwrap() error { return r.error }
 
 // judged marks an error that is a rejection.

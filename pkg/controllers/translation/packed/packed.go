@@ -42,8 +42,8 @@ func Pack(translation *midonetv1.Translation) (*Translation, error) {
 	}, nil
 }
 
-// Transform is the transform function of a cache of Translations. Other values are returned unchanged: packed Translations, and the
-// DeletedFinalStateUnknown of the cache.
+// Transform returns the transform function of a cache of Translations. Other values are returned unchanged: packed Translations,
+// and the DeletedFinalStateUnknown of the cache.
 func Transform(object any) (any, error) {
 	if translation, ok := object.(*midonetv1.Translation); ok {
 		return Pack(translation)

@@ -23,10 +23,10 @@ import (
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 )
 
-// unique is the i-th of ids that have nothing in common.
+// unique returns the i-th of ids that have nothing in common.
 func unique(i int) string { return uuid.NewSHA1(uuid.Nil, fmt.Append(nil, i)).String() }
 
-// typical is the i-th Translation of a Pod, in the backend.
+// typical returns the i-th Translation of a Pod, in the backend.
 func typical(i int) *midonetv1.Translation {
 	port, bridge, host, owner := unique(10*i), unique(1), unique(2), unique(10*i+3)
 	at := metav1.NewTime(time.Unix(int64(1700000000+i), 0))

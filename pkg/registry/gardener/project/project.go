@@ -56,7 +56,7 @@ func selectableFields(p *gardenerv1beta1.Project) fields.Set {
 	return fields.Set{gardenerv1beta1.ProjectNamespaceField: p.NamespaceName()}
 }
 
-// ready is the status of the condition Ready.
+// ready returns the status of the condition Ready.
 func ready(p *gardenerv1beta1.Project) any {
 	for i := range p.Status.Conditions {
 		if c := &p.Status.Conditions[i]; c.Type == conditions.Ready {
@@ -66,7 +66,7 @@ func ready(p *gardenerv1beta1.Project) any {
 	return ""
 }
 
-// date is a time in the future or the past, which an age cannot be.
+// date returns a time in the future or the past, which an age cannot be.
 func date(t *metav1.Time) any {
 	if t == nil {
 		return ""
@@ -95,7 +95,7 @@ func ClaimRule() claims.Rule {
 	}
 }
 
-// rejection is the error for a Project whose namespace another one holds.
+// rejection returns the error for a Project whose namespace another one holds.
 func rejection(obj runtime.Object, held string) error {
 	project, ok := obj.(*gardenerv1beta1.Project)
 	if !ok {

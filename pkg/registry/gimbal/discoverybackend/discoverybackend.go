@@ -109,7 +109,7 @@ func ClaimRule() claims.Rule {
 	}
 }
 
-// rejection is the error for a name that is not free.
+// rejection returns the error for a name that is not free.
 func rejection(obj runtime.Object, held string) error {
 	backend, ok := obj.(*gimbalv1.DiscoveryBackend)
 	if !ok {

@@ -63,7 +63,8 @@ func TestReasonsAreDocumented(t *testing.T) {
 // maxWords is how many words of a reason the table has to have: it sums up reasons that differ later.
 const maxWords = 4
 
-// firstWords is the text that an expression begins with, without what does not matter in a table; "" when it begins with a value.
+// firstWords returns the text that an expression begins with, without what does not matter in a table; "" when it begins with a
+// value.
 func firstWords(e ast.Expr) string {
 	for {
 		sum, isSum := e.(*ast.BinaryExpr)

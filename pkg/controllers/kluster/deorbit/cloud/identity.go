@@ -20,7 +20,7 @@ type identity struct {
 	contradiction string
 }
 
-// identityOf are the names that a client set or that were seen in the cluster. Names are never derived: one that follows
+// identityOf returns the names that a client set or that were seen in the cluster. Names are never derived: one that follows
 // from the name of the Kluster may be that of a living cluster.
 func identityOf(w stage.Work) identity {
 	var i identity
@@ -36,7 +36,7 @@ func identityOf(w stage.Work) identity {
 	return i
 }
 
-// possibleNames are the names that another Kluster may have, for what must not be taken from it. Unlike identityOf these
+// possibleNames returns the names that another Kluster may have, for what must not be taken from it. Unlike identityOf these
 // may be derived: more names protect more.
 func possibleNames(k *kubernikusv1.Kluster) (clusters, tags []string) {
 	or := func(set *string, derived, seen string) []string {
@@ -135,12 +135,12 @@ func (c Conflicts) Why(projectID string) string {
 	return ""
 }
 
-// ownerOf is the other Kluster in a project whose tag a volume carries, "" when there is none.
+// ownerOf returns the other Kluster in a project whose tag a volume carries, "" when there is none.
 func (c Conflicts) ownerOf(tag, projectID string) string {
 	return holderIn(c.tags, tag, projectID)
 }
 
-// clusterOf is the other Kluster in a project whose cluster may have a name, "" when there is none.
+// clusterOf returns the other Kluster in a project whose cluster may have a name, "" when there is none.
 func (c Conflicts) clusterOf(name, projectID string) string {
 	return holderIn(c.clusters, name, projectID)
 }

@@ -84,7 +84,7 @@ func (p Project) list(ctx context.Context, w stage.Work, mine func(openstack.Sec
 // maxServers is how many servers a check queries Nova for.
 const maxServers = 20
 
-// servers are those that recorded volumes are attached to, by whether Nova has them. A server that could not be queried is in
+// servers returns those that recorded volumes are attached to, by whether Nova has them. A server that could not be queried is in
 // neither: nothing is concluded from it.
 func (p Project) servers(ctx context.Context, w stage.Work, volumes []openstack.Volume) (deleted, live map[string]bool) {
 	recorded, requested := map[string]bool{}, map[string]bool{}

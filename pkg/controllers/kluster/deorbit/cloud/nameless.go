@@ -47,7 +47,7 @@ func (d *decision) rejectByName() {
 	}
 }
 
-// handled are the ids of what the decision has found already.
+// handled returns the ids of what the decision has found already.
 func (d *decision) handled() map[string]bool {
 	ids := map[string]bool{}
 	for _, r := range d.removals {
@@ -59,7 +59,7 @@ func (d *decision) handled() map[string]bool {
 	return ids
 }
 
-// clustersIn are the clusters that the name of a load balancer may name: names have no end that can be distinguished from the
+// clustersIn returns the clusters that the name of a load balancer may name: names have no end that can be distinguished from the
 // namespace, so that each underscore may be it.
 func clustersIn(name string) (clusters []string) {
 	rest, found := strings.CutPrefix(name, servicePrefix)

@@ -127,15 +127,15 @@ func holderOf(description, cluster string) (holder, bool) {
 	return holder{}, false
 }
 
-// clusterIn is the cluster that the name of a load balancer of a Service names.
+// clusterIn returns the cluster that the name of a load balancer of a Service names.
 func clusterIn(balancer, namespace, service string) (cluster string, found bool) {
 	rest, isService := strings.CutPrefix(balancer, servicePrefix)
 	cluster, isIts := strings.CutSuffix(rest, "_"+namespace+"_"+service)
 	return cluster, isService && isIts && cluster != "" && len(balancer) < nameLimit
 }
 
-// ingressOf is the name that the Octavia ingress controller of a cluster gives to the load balancer and to the security group of
-// an Ingress.
+// ingressOf returns the name that the Octavia ingress controller of a cluster gives to the load balancer and to the security group
+// of an Ingress.
 func ingressOf(cluster, namespace, name string) string {
 	return ingressPrefix + cluster + "_" + namespace + "_" + name
 }
@@ -152,7 +152,7 @@ func ingressGroupOf(name, description string) (by holder, cluster string, found 
 	return holder{namespace: namespace, name: ingress, ingress: true}, cluster, true
 }
 
-// balancerOf is the name that the cloud controller of a cluster gives to the load balancer of a Service.
+// balancerOf returns the name that the cloud controller of a cluster gives to the load balancer of a Service.
 func balancerOf(cluster, namespace, service string) string {
 	name := servicePrefix + cluster + "_" + namespace + "_" + service
 	return name[:min(len(name), nameLimit)]

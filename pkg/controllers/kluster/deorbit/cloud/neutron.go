@@ -109,7 +109,7 @@ func (d *decision) groups() {
 	}
 }
 
-// strange are the ports in a security group that the cloud controller manager cannot have put into it.
+// strange returns the ports in a security group that the cloud controller manager cannot have put into it.
 func (d *decision) strange(g openstack.SecurityGroup) (ids []string) {
 	for _, p := range d.ports[g.ID] {
 		if !d.added(p, g) {

@@ -63,7 +63,7 @@ type Project struct {
 	Fence func() error
 }
 
-// Of is the project of a client. The fence is checked before each change.
+// Of returns the project of a client. The fence is checked before each change.
 func Of(client *openstack.Client, fence func() error) Project {
 	return Project{
 		ID: client.ProjectID(), Volumes: client.BlockStorage(), LoadBalancers: client.LoadBalancing(), Network: client.Network(), Compute: client.Compute(), Fence: fence,

@@ -108,7 +108,7 @@ func (p Project) withNodes(ctx context.Context, router openstack.Router, routes 
 	return with, without, nil
 }
 
-// left is the report about what is left alone: a user has to settle a conflict, or to name the router, everything else is as
+// left returns the report about what is left alone: a user has to settle a conflict, or to name the router, everything else is as
 // requested.
 func left(objects []kubernikusv1.DeorbitObject, why string) stage.Report {
 	for _, reason := range []string{
@@ -131,7 +131,7 @@ func rejected(err error) bool {
 	}
 }
 
-// unknownRouter is the report about a Kluster whose router was never known. A project without any has no routes.
+// unknownRouter returns the report about a Kluster whose router was never known. A project without any has no routes.
 func (p Project) unknownRouter(ctx context.Context, why string) (stage.Report, error) {
 	ids, err := p.Network.RouterIDs(ctx)
 	if err != nil || len(ids) == 0 {

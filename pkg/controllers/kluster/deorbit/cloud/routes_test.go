@@ -23,7 +23,7 @@ const (
 	wider            = "100.100.0.0/15 via 10.0.0.6"
 )
 
-// routed is a router with routes of the cluster, one to a living server and one to none, and others.
+// routed returns a router with routes of the cluster, one to a living server and one to none, and others.
 func (s *site) routed(project string) *routegc.Target {
 	target := &routegc.Target{RouterID: s.AddRouter(project, s.network), Scope: routegc.Scope{
 		ClusterCIDR: netip.MustParsePrefix("100.100.0.0/16"), Siblings: []netip.Prefix{netip.MustParsePrefix("100.100.128.0/17")}}}

@@ -197,7 +197,7 @@ func (d *decision) hasAddress(b openstack.LoadBalancer, text string) bool {
 	})
 }
 
-// stranger is a tag or a listener of a load balancer that is of none of its Services; "" when there is none.
+// stranger returns a tag or a listener of a load balancer that is of none of its Services; "" when there is none.
 func (d *decision) stranger(b openstack.LoadBalancer, cluster string, services []kubernikusv1.SeenService) string {
 	known := map[string]bool{}
 	for _, s := range services {

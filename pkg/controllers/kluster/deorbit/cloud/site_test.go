@@ -88,7 +88,7 @@ func (s *site) grow(cluster, tag string) grown {
 	return g
 }
 
-// left are the ids of all that is in the project.
+// left returns the ids of all that is in the project.
 func (s *site) left() []string {
 	var ids []string
 	for _, b := range s.LoadBalancers("garden") {
@@ -110,14 +110,14 @@ func (s *site) left() []string {
 	return ids
 }
 
-// ids are all that belongs to a cluster.
+// ids returns all that belongs to a cluster.
 func (g grown) ids() []string {
 	ids := []string{g.balancer, g.address, g.group, g.volume, g.snapshot}
 	slices.Sort(ids)
 	return ids
 }
 
-// changes are the requests since the last call that are no reads, except for those to Keystone.
+// changes returns the requests since the last call that are no reads, except for those to Keystone.
 func (s *site) changes() (all []fake.Request) {
 	for _, r := range s.Requests() {
 		if r.Method != http.MethodGet && !strings.HasPrefix(r.Path, "/identity") {

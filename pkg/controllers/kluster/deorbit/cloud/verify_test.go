@@ -394,7 +394,7 @@ func TestShared(t *testing.T) {
 	}
 }
 
-// children are the names of all listeners and pools of the project.
+// children returns the names of all listeners and pools of the project.
 func (s *site) children(t *testing.T) (listeners, pools []string) {
 	t.Helper()
 	all, err := s.project.list(t.Context(), work(), groupsOf(work()))

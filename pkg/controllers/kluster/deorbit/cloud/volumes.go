@@ -214,7 +214,7 @@ func (d *decision) rejectTag(kind string) {
 	report(kubernikusv1.DeorbitObject{Kind: kind}, reason)
 }
 
-// first is the first of several texts, and how many more there are.
+// first returns the first of several texts, and how many more there are.
 func first(texts []string) string {
 	if more := len(texts) - 1; more > 0 {
 		return fmt.Sprintf("%s and %d more", slices.Min(texts), more)

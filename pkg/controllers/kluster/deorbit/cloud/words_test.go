@@ -20,7 +20,7 @@ const (
 	del  = kubernikusv1.DeletionPolicyDelete
 )
 
-// work is a stage of a Kluster whose cloud controller has the name prod, and whose CSI driver has the id prod-id.
+// work returns a stage of a Kluster whose cloud controller has the name prod, and whose CSI driver has the id prod-id.
 func work(changes ...func(*stage.Work)) stage.Work {
 	w := stage.Work{
 		Kluster: &kubernikusv1.Kluster{ObjectMeta: metav1.ObjectMeta{Namespace: "garden-shop", Name: "k", UID: "k-uid"}, Spec: kubernikusv1.KlusterSpec{
@@ -78,7 +78,7 @@ func snapshot(id, volume, status, tag string) openstack.VolumeSnapshot {
 	return openstack.VolumeSnapshot{ID: id, VolumeID: volume, Status: status, ProjectID: "p", Metadata: metadata(tag)}
 }
 
-// metadata are those of a volume of a cluster; "-": of none.
+// metadata returns those of a volume of a cluster; "-": of none.
 func metadata(tag string) map[string]string {
 	if tag == "-" {
 		return nil
@@ -86,7 +86,7 @@ func metadata(tag string) map[string]string {
 	return map[string]string{clusterKey: tag}
 }
 
-// balancer is a load balancer of the Service shop/web of a cluster, whose address has port-<id>.
+// balancer returns a load balancer of the Service shop/web of a cluster, whose address has port-<id>.
 func balancer(id, cluster string, tags ...string) openstack.LoadBalancer {
 	m := madeBy(cluster, "shop", "web", "u")
 	return openstack.LoadBalancer{ID: id, Name: m.service, Description: m.description, ProjectID: "p", ProvisioningStatus: "ACTIVE", VIPPortID: "port-" + id,

@@ -76,7 +76,7 @@ func Connect(config *rest.Config) (*Connection, error) {
 	return c, nil
 }
 
-// client is a client whose connections end with Close. It follows no redirect, which would carry the credentials to
+// client returns a client whose connections end with Close. It follows no redirect, which would carry the credentials to
 // another server.
 func (c *Connection) client(config *rest.Config) (*http.Client, error) {
 	tls, err := rest.TLSConfigFor(config)
@@ -101,7 +101,7 @@ func (c *Connection) client(config *rest.Config) (*http.Client, error) {
 // Close ends the connections. A check that runs continues.
 func (c *Connection) Close() { c.transport.CloseIdleConnections() }
 
-// ID is the uid of namespace kube-system: no two clusters have the same. An error is as that of Run.
+// ID returns the uid of namespace kube-system: no two clusters have the same. An error is as that of Run.
 func (c *Connection) ID(ctx context.Context) (types.UID, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()

@@ -21,7 +21,7 @@ import (
 
 const deleteWeb = "DELETE /api/v1/namespaces/shop/services/web"
 
-// withBalancer is a server with one Service of type LoadBalancer, and the work by which it is deleted.
+// withBalancer returns a server with one Service of type LoadBalancer, and the work by which it is deleted.
 func withBalancer(t *testing.T) (*server, *Connection, stage.Work) {
 	t.Helper()
 	s := newServer(t)
@@ -149,7 +149,7 @@ func TestManyWrites(t *testing.T) {
 	}
 }
 
-// hook is a webhook of a configuration, in JSON.
+// hook returns a webhook of a configuration, in JSON.
 func hook(name, service string) map[string]any {
 	return map[string]any{"name": name, "clientConfig": map[string]any{"service": map[string]any{"namespace": "n", "name": service, "path": "/x"}},
 		"rules": []any{map[string]any{"operations": []string{"DELETE"}, "apiGroups": []string{"*"}, "apiVersions": []string{"*"}, "resources": []string{"*"}}}}

@@ -35,7 +35,7 @@ func (c *Connection) failed(what string, err error) error {
 	return &failure{text: what + ": " + c.clean(err.Error()), cause: err}
 }
 
-// secretsOf are the credentials in a config.
+// secretsOf returns the credentials in a config.
 func secretsOf(config *rest.Config) []string {
 	secrets := []string{config.BearerToken, config.Password}
 	if config.Password != "" {
@@ -126,7 +126,7 @@ type webhook struct {
 	operation string
 }
 
-// unreachable is the webhook that a write was rejected for because it could not be reached.
+// unreachable returns the webhook that a write was rejected for because it could not be reached.
 func unreachable(err error, operation string) (webhook, bool) {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	if !ok {

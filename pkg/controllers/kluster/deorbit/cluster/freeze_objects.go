@@ -118,7 +118,7 @@ func freezeNamedRule(k frozenKind, operations ...admissionv1.OperationType) *adm
 		WithOperations(operations...).WithScope(admissionv1.AllScopes)
 }
 
-// freezeProbe is a claim that must be rejected. It is created in a dry run only.
+// freezeProbe returns a claim that must be rejected. It is created in a dry run only.
 func freezeProbe(namespace string) *corev1.PersistentVolumeClaim {
 	return &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: freezeName + "-"},

@@ -78,8 +78,8 @@ func (c *Connection) listed(ctx context.Context, path, resource string, err erro
 // coreAPI is where every API server has what it is made for.
 const coreAPI = "/api/v1"
 
-// served are the resources of a group and version, none when the cluster does not have it. That is taken only from what is an API
-// server: a proxy in front of one that has been deleted responds 404 too.
+// served returns the resources of a group and version, none when the cluster does not have it. That is taken only from what is an
+// API server: a proxy in front of one that has been deleted responds 404 too.
 func (c *Connection) served(ctx context.Context, path string) (map[string]bool, error) {
 	list := &metav1.APIResourceList{}
 	err := c.kube.Discovery().RESTClient().Get().AbsPath(path).Do(ctx).Into(list)

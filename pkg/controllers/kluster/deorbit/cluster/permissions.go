@@ -42,7 +42,7 @@ type facts struct {
 	keepsAddresses bool
 }
 
-// permissionsFor are the permissions that Deorbit needs. All of them together are the rules of
+// permissionsFor returns the permissions that Deorbit needs. All of them together are the rules of
 // artifacts/kluster/workload/deorbit.yaml.
 func permissionsFor(f facts) []permission {
 	all := []permission{

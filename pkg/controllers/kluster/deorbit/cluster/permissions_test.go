@@ -121,7 +121,7 @@ func TestPermissionsThatCannotBeReviewed(t *testing.T) {
 	}
 }
 
-// reviewed is what a review requests; clients send it as protobuf.
+// reviewed returns what a review requests; clients send it as protobuf.
 func reviewed(t *testing.T, r *http.Request) *authorizationv1.ResourceAttributes {
 	t.Helper()
 	body, err := io.ReadAll(r.Body)

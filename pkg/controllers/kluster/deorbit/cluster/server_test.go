@@ -97,12 +97,12 @@ func resources(names ...string) *metav1.APIResourceList {
 	return list
 }
 
-// list is a list of objects; more is its continue token.
+// list returns a list of objects; more is its continue token.
 func list(more string, items ...any) map[string]any {
 	return map[string]any{"metadata": map[string]any{"continue": more, "resourceVersion": "9"}, "items": append([]any{}, items...)}
 }
 
-// object is one of namespace shop with a spec.
+// object returns one of namespace shop with a spec.
 func object(name string, spec map[string]any) map[string]any {
 	return map[string]any{"metadata": map[string]any{"namespace": "shop", "name": name, "uid": name, "resourceVersion": "7"}, "spec": spec}
 }

@@ -128,7 +128,7 @@ func (e entry) is(hook webhook) bool {
 	return received && e.name == hook.name && sameURL(e.url(), hook.url)
 }
 
-// url is where the API server calls the webhook.
+// url returns where the API server calls the webhook.
 func (e entry) url() string {
 	switch service := e.client.Service; {
 	case e.client.URL != nil:

@@ -144,7 +144,7 @@ func (t *trouble) blocked(key string, now time.Time) verdict {
 	return v
 }
 
-// next is the number of the current try, which follows t.
+// next returns the number of the current try, which follows t.
 func (t *trouble) next() int {
 	if t == nil {
 		return 1

@@ -197,7 +197,7 @@ func (t tally) byState() map[State]int {
 	return counts
 }
 
-// stateNumber is the index of a state in a tally. Unknown states count as Pending.
+// stateNumber returns the index of a state in a tally. Unknown states count as Pending.
 func stateNumber(s State) int {
 	switch s {
 	case Synced:

@@ -70,17 +70,17 @@ func kindOf(name string) (midonet.Kind, error) {
 	return kind, nil
 }
 
-// refOf is where the engine knows a resource.
+// refOf returns where the engine knows a resource.
 func refOf(r midonet.Ref) backend.Ref {
 	return backend.Ref{Key: backend.Key{Kind: r.Kind, Scope: r.Identity().Parent, ID: r.ID}, Parent: r.Parent}
 }
 
-// at is where the client knows it.
+// at returns where the client knows it.
 func at(ref backend.Ref) midonet.Ref {
 	return midonet.Ref{Kind: ref.Kind, Parent: ref.Parent, ID: ref.ID}
 }
 
-// sent is the resource with the body as sent.
+// sent returns the resource with the body as sent.
 func sent(r backend.Resource, body json.RawMessage) midonet.Resource {
 	return midonet.Resource{Ref: at(r.Ref), Body: body}
 }

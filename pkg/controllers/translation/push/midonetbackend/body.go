@@ -17,7 +17,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/midonet"
 )
 
-// withPosition is the body of a rule with its place in the chain. The rest of it remains as written; when it has a dedicated
+// withPosition returns the body of a rule with its place in the chain. The rest of it remains as written; when it has a dedicated
 // position, the fields come in the order of their names.
 func withPosition(body json.RawMessage, position int) (json.RawMessage, error) {
 	fields, err := fieldsOf(body)
@@ -36,7 +36,7 @@ func withPosition(body json.RawMessage, position int) (json.RawMessage, error) {
 	return append(strconv.AppendInt(edited, int64(position), 10), '}'), nil
 }
 
-// with is a body with one field set and all fields in the order of their names.
+// with returns a body with one field set and all fields in the order of their names.
 func with(body json.RawMessage, name string, value any) (json.RawMessage, error) {
 	fields, err := fieldsOf(body)
 	if err != nil {
@@ -62,7 +62,7 @@ func fieldsOf(body json.RawMessage) (map[string]json.RawMessage, error) {
 	return fields, nil
 }
 
-// Copy is the resource under an id that follows from its own.
+// Copy returns the resource under an id that follows from its own.
 func (b *Backend) Copy(r backend.Resource) backend.Resource {
 	original, err := uuid.Parse(r.ID)
 	if err != nil {

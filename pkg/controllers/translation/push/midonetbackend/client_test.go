@@ -23,7 +23,7 @@ import (
 	fake "groundskeeper.io/groundskeeper/test/fakes/midonet"
 )
 
-// serve is a fake that wants a login, and the configuration that reaches it.
+// serve returns a fake that wants a login, and the configuration that reaches it.
 func serve(t *testing.T, password string) (*fake.Server, configv1alpha1.MidoNetConfiguration) {
 	t.Helper()
 	server := fake.New(fake.Options{Username: "admin", Password: password, Project: "kube"})

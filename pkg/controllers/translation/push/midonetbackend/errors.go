@@ -31,7 +31,7 @@ func failure(err error) error {
 	return &backend.Error{Reason: reasonOf(err), Code: codeOf(err), Message: message, Err: err}
 }
 
-// codeOf is the code of the server's response, to the login if that failed.
+// codeOf returns the code of the server's response, to the login if that failed.
 func codeOf(err error) int {
 	if code := midonet.StatusOf(err); code != 0 {
 		return code
@@ -67,7 +67,7 @@ func reasonOf(err error) backend.Reason {
 	}
 }
 
-// messageOf is the server's message, or what is known instead.
+// messageOf returns the server's message, or what is known instead.
 func messageOf(err error) string {
 	e, ok := errors.AsType[*midonet.Error](err)
 	if !ok {
@@ -89,8 +89,8 @@ func messageOf(err error) string {
 	return text
 }
 
-// withoutSource is an error's text without the local end of the connection: its port is another one each time, and a message that
-// is new each time is written to the API server each time.
+// withoutSource returns an error's text without the local end of the connection: its port is another one each time, and a message
+// that is new each time is written to the API server each time.
 func withoutSource(err error) string {
 	op, ok := errors.AsType[*net.OpError](err)
 	if !ok || op.Source == nil {

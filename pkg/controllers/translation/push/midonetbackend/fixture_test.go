@@ -77,7 +77,7 @@ func wanted() []backend.Item {
 	}
 }
 
-// item is the wanted resource of a kind; the last one when there are several.
+// item returns the wanted resource of a kind; the last one when there are several.
 func item(kind string) backend.Item {
 	var found backend.Item
 	for _, i := range wanted() {
@@ -138,7 +138,7 @@ func (n *network) isThere(r backend.Resource) bool {
 	return found
 }
 
-// listed are the resources of a collection.
+// listed returns the resources of a collection.
 func (n *network) listed(c backend.Collection) []backend.Observed {
 	n.t.Helper()
 	list, err := n.List(n.t.Context(), c)

@@ -21,7 +21,7 @@ import (
 // oracleHost is the host of the oracle's node.
 const oracleHost = "44fb4381-c99d-4389-86c3-fdca765bcbde"
 
-// oracle are the resources of a node, a pod, a service, its endpoints and the globals, as midonet-kube-controllers
+// oracle returns the resources of a node, a pod, a service, its endpoints and the globals, as midonet-kube-controllers
 // makes them, with the fake's host. The Translations come in the worst order.
 func (n *network) oracle() []backend.Resource {
 	n.t.Helper()

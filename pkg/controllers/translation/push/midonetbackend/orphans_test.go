@@ -14,7 +14,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/midonet"
 )
 
-// found are the resources that a check through the tenant's network shows and that may be owned by Groundskeeper.
+// found returns the resources that a check through the tenant's network shows and that may be owned by Groundskeeper.
 func (n *network) found() []string {
 	n.t.Helper()
 	var keys []string

@@ -34,7 +34,7 @@ func (b *Backend) Get(ctx context.Context, r backend.Resource) (backend.Observed
 	return observed(read), true, nil
 }
 
-// linkOf is the link that a port shows, and false when it shows none.
+// linkOf returns the link that a port shows, and false when it shows none.
 func linkOf(ref backend.Ref, port json.RawMessage) (backend.Observed, bool, error) {
 	var body midonet.Port
 	if err := json.Unmarshal(port, &body); err != nil {
@@ -65,7 +65,7 @@ func parentIn(r midonet.Resource, wanted string) string {
 	return strings.ToLower(parent)
 }
 
-// observed is a resource as the client read it.
+// observed returns a resource as the client read it.
 func observed(r midonet.Resource) backend.Observed {
 	return backend.Observed{Ref: refOf(r.Ref), Body: r.Body, Foreign: foreign(r), Invalid: r.Invalid}
 }
@@ -106,12 +106,12 @@ func (b *Backend) List(ctx context.Context, c backend.Collection) ([]backend.Obs
 	return list, nil
 }
 
-// Roots are the lists of what stands alone and belongs to the tenant. Tunnel zones have no tenant.
+// Roots returns the lists of what stands alone and belongs to the tenant. Tunnel zones have no tenant.
 func (b *Backend) Roots() []backend.Collection {
 	return []backend.Collection{{Kind: "Chain"}, {Kind: "Router"}, {Kind: "Bridge"}}
 }
 
-// Children are the lists under a resource that can have something to clear away. The rest is foreign in any case.
+// Children returns the lists under a resource that can have something to clear away. The rest is foreign in any case.
 func (b *Backend) Children(ref backend.Ref) []backend.Collection {
 	var kinds []string
 	switch ref.Kind {

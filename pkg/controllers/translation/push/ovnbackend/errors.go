@@ -45,7 +45,7 @@ func reasonOf(err error) backend.Reason {
 	}
 }
 
-// failedAt is the index of the operation that required something that is not so; -1 if none did.
+// failedAt returns the index of the operation that required something that is not so; -1 if none did.
 func failedAt(err error) int {
 	if e, ok := errors.AsType[*ovsdb.Error](err); ok && e.Code == ovsdb.CodeTimedOut {
 		return e.Operation

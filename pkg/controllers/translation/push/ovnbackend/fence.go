@@ -36,7 +36,7 @@ type Term struct {
 	First bool
 }
 
-// record is the term as the database has it.
+// record returns the term as the database has it.
 func (t Term) record() string { return fmt.Sprintf("%s %d %s", t.Lease, t.Transitions, t.Holder) }
 
 // supersedes reports whether a term may take the place of the one that is recorded. entered reports that it was recorded before: then

@@ -69,7 +69,7 @@ func (b *Backend) listing(c ovn.Column, id string) []ovsdb.Condition {
 	return []ovsdb.Condition{{c.ListedIn, "includes", ovsdb.Set{ovsdb.UUID(id)}}, b.tagged()}
 }
 
-// observed is a row as the engine sees it, with the rows that list it.
+// observed returns a row as the engine sees it, with the rows that list it.
 func (b *Backend) observed(k ovn.Kind, row ovsdb.Row, parent string, listers []ovsdb.Row) backend.Observed {
 	id, values, err := k.Read(row)
 	have := backend.Observed{Ref: refOf(k, id, parent)}
@@ -92,7 +92,7 @@ func (b *Backend) observed(k ovn.Kind, row ovsdb.Row, parent string, listers []o
 	return have
 }
 
-// valuesOf are the columns of an observed row.
+// valuesOf returns the columns of an observed row.
 func valuesOf(have backend.Observed) (map[string]ovn.Value, error) {
 	k, _ := ovn.KindNamed(have.Kind)
 	return k.Values(have.Body)
@@ -104,7 +104,7 @@ func (b *Backend) Collection(r backend.Resource) (backend.Collection, bool) {
 	return backend.Collection{Kind: r.Kind, ParentKind: k.Parent, Parent: r.Parent}, true
 }
 
-// Roots are the tables of what stands alone.
+// Roots returns the tables of what stands alone.
 func (b *Backend) Roots() []backend.Collection {
 	var roots []backend.Collection
 	for _, k := range ovn.Kinds() {
@@ -115,7 +115,7 @@ func (b *Backend) Roots() []backend.Collection {
 	return roots
 }
 
-// Children are the lists of the rows below a row.
+// Children returns the lists of the rows below a row.
 func (b *Backend) Children(ref backend.Ref) []backend.Collection {
 	var children []backend.Collection
 	for _, k := range ovn.Children(ref.Kind) {
@@ -186,7 +186,7 @@ func (b *Backend) children(ctx context.Context, k ovn.Kind, parent string, ids [
 	return all, nil
 }
 
-// rows are those with the ids, or all without ids. What lists each of them is given by its id.
+// rows returns those with the ids, or all without ids. What lists each of them is given by its id.
 func (b *Backend) rows(k ovn.Kind, rows []ovsdb.Row, parent string, ids map[string]bool, listers map[string][]ovsdb.Row) []backend.Observed {
 	all := make([]backend.Observed, 0, len(rows))
 	for _, row := range rows {

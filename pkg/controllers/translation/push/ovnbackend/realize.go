@@ -75,7 +75,7 @@ func (b *Backend) Connected(ref backend.Ref) bool {
 	return b.realization.up[ref.ID]
 }
 
-// begin is the number of a new request; false if none is wanted.
+// begin returns the number of a new request; false if none is wanted.
 func (r *realization) begin() (int64, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -263,7 +263,7 @@ func (b *Backend) confirmation(ctx context.Context) (requested, confirmed int64,
 	return requested, confirmed, err
 }
 
-// numberOf is the value of a column with one number.
+// numberOf returns the value of a column with one number.
 func numberOf(row ovsdb.Row, column string) (int64, error) {
 	value, err := row.Value(column)
 	if err != nil {

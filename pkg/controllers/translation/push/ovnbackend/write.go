@@ -64,7 +64,7 @@ func unlisted(wanted ovn.Resource, err error) error {
 	return &backend.Error{Reason: backend.NotFound, Message: "a " + listing.Refers + " of " + listing.Name + " does not exist, or belongs to another client", Err: err}
 }
 
-// row is what is written of a resource. Its tags are part of a new row, but not of an update.
+// row returns what is written of a resource. Its tags are part of a new row, but not of an update.
 func (b *Backend) row(wanted ovn.Resource, update bool) map[string]any {
 	row := wanted.Row(update)
 	switch {
@@ -79,7 +79,7 @@ func (b *Backend) row(wanted ovn.Resource, update bool) map[string]any {
 // tagColumn is the column with the tags.
 const tagColumn = "external_ids"
 
-// tags are the external_ids of a row.
+// tags returns the external_ids of a row.
 func (b *Backend) tags(wanted ovn.Resource) ovsdb.Map {
 	tags := ovsdb.Map{}
 	listed, _ := wanted.Values[tagColumn].(map[string]string)

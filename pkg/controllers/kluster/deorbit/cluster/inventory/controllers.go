@@ -42,7 +42,7 @@ func (w *World) NamesOf(pod *corev1.Pod) {
 // unreadable stands for a name that cannot be read, for instance because it comes from a ConfigMap.
 const unreadable = "?"
 
-// nameIn is the name that a container runs the program with. runs is false when it runs something else.
+// nameIn returns the name that a container runs the program with. runs is false when it runs something else.
 func (p program) nameIn(c corev1.Container) (name string, runs bool) {
 	words := slices.Concat(c.Command, c.Args)
 	image, _, _ := strings.Cut(path.Base(c.Image), "@")
@@ -90,7 +90,7 @@ func expand(text string, env []corev1.EnvVar) string {
 	return text
 }
 
-// Only is the one name that all controllers run with; "" when there is none, or more than one, or one that cannot be read.
+// Only returns the one name that all controllers run with; "" when there is none, or more than one, or one that cannot be read.
 func Only(names []string) string {
 	if len(names) != 1 || names[0] == unreadable {
 		return ""
@@ -117,7 +117,7 @@ type Use struct {
 	Own bool
 }
 
-// PodOf is what is kept of a pod. One without claims has none.
+// PodOf returns what is kept of a pod. One without claims has none.
 func PodOf(pod *corev1.Pod) Pod {
 	p := Pod{Meta: MetaOf(pod), Node: pod.Spec.NodeName, Killed: pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds == 0}
 	_, p.Mirror = pod.Annotations[corev1.MirrorPodAnnotationKey]

@@ -56,7 +56,7 @@ type Meta struct {
 	Finalizers []string
 }
 
-// MetaOf is what is kept of the metadata of an object.
+// MetaOf returns what is kept of the metadata of an object.
 func MetaOf(object metav1.Object) Meta {
 	meta := Meta{
 		Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
@@ -81,7 +81,7 @@ func (m Meta) HeldBy(known ...string) bool {
 	})
 }
 
-// Key is the namespace and the name.
+// Key returns the namespace and the name.
 func (m Meta) Key() types.NamespacedName {
 	return types.NamespacedName{Namespace: m.Namespace, Name: m.Name}
 }
@@ -134,7 +134,7 @@ type Service struct {
 	BalancerID, Address string
 }
 
-// ServiceOf is what is kept of a Service. ok is false for one that has nothing to do with load balancers.
+// ServiceOf returns what is kept of a Service. ok is false for one that has nothing to do with load balancers.
 func ServiceOf(service *corev1.Service) (kept Service, ok bool) {
 	kept = Service{
 		Meta: MetaOf(service), LoadBalancer: service.Spec.Type == corev1.ServiceTypeLoadBalancer,
@@ -149,7 +149,7 @@ func ServiceOf(service *corev1.Service) (kept Service, ok bool) {
 	return kept, kept.LoadBalancer || kept.Finalized()
 }
 
-// IngressOf is what is kept of an Ingress. ok is false for one that is not of the Octavia ingress controller.
+// IngressOf returns what is kept of an Ingress. ok is false for one that is not of the Octavia ingress controller.
 func IngressOf(ingress *networkingv1.Ingress) (kept Service, ok bool) {
 	kept = Service{Meta: MetaOf(ingress), Ingress: true, LoadBalancer: true}
 	if addresses := ingress.Status.LoadBalancer.Ingress; len(addresses) > 0 {

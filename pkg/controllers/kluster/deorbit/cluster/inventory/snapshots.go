@@ -18,7 +18,7 @@ type Snapshot struct {
 	Class   string
 }
 
-// SnapshotOf is what is kept of a VolumeSnapshot of any version.
+// SnapshotOf returns what is kept of a VolumeSnapshot of any version.
 func SnapshotOf(u *unstructured.Unstructured) Snapshot {
 	return Snapshot{
 		Meta:    MetaOf(u),
@@ -40,7 +40,7 @@ type Content struct {
 	Snapshot Reference
 }
 
-// ContentOf is what is kept of a VolumeSnapshotContent of any version.
+// ContentOf returns what is kept of a VolumeSnapshotContent of any version.
 func ContentOf(u *unstructured.Unstructured) Content {
 	return Content{
 		Meta: MetaOf(u), Driver: text(u, "spec", "driver"), Delete: text(u, "spec", "deletionPolicy") == "Delete",
@@ -53,7 +53,7 @@ func ContentOf(u *unstructured.Unstructured) Content {
 	}
 }
 
-// Policy is what becomes of the snapshot in Cinder: Delete or Retain.
+// Policy returns what becomes of the snapshot in Cinder: Delete or Retain.
 func (c Content) Policy() string {
 	if c.Delete {
 		return "Delete"
@@ -64,7 +64,7 @@ func (c Content) Policy() string {
 // SnapshotClass is a VolumeSnapshotClass.
 type SnapshotClass struct{ Name, Driver string }
 
-// SnapshotClassOf is what is kept of a VolumeSnapshotClass of any version.
+// SnapshotClassOf returns what is kept of a VolumeSnapshotClass of any version.
 func SnapshotClassOf(u *unstructured.Unstructured) SnapshotClass {
 	return SnapshotClass{Name: u.GetName(), Driver: text(u, "driver")}
 }
@@ -74,7 +74,7 @@ func text(u *unstructured.Unstructured, path ...string) string {
 	return value
 }
 
-// CinderContents are the contents that are Cinder's.
+// CinderContents returns the contents that are Cinder's.
 func (w *World) CinderContents() []Content {
 	var contents []Content
 	for _, c := range w.Contents {
@@ -91,7 +91,7 @@ type Taken struct {
 	Of *Content
 }
 
-// CinderSnapshots are the snapshots that are Cinder's, or will be.
+// CinderSnapshots returns the snapshots that are Cinder's, or will be.
 func (w *World) CinderSnapshots() []Taken {
 	byUID, byName := map[types.UID]*Content{}, map[string]*Content{}
 	for i := range w.Contents {

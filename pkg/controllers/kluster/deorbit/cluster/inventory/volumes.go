@@ -28,7 +28,7 @@ type Volume struct {
 	Claim    Reference
 }
 
-// VolumeOf is what is kept of a PersistentVolume.
+// VolumeOf returns what is kept of a PersistentVolume.
 func VolumeOf(pv *corev1.PersistentVolume) Volume {
 	v := Volume{Meta: MetaOf(pv), Phase: pv.Status.Phase, Delete: pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete}
 	switch {
@@ -46,8 +46,8 @@ func VolumeOf(pv *corev1.PersistentVolume) Volume {
 // Claimed reports whether a claim had the volume. One that an administrator reserves for a claim has no uid of it.
 func (v Volume) Claimed() bool { return v.Claim.UID != "" }
 
-// Policy is what becomes of the volume in Cinder once its claim has been deleted: Delete or Retain. One that no claim ever had is
-// not Kubernetes' to delete.
+// Policy returns what becomes of the volume in Cinder once its claim has been deleted: Delete or Retain. One that no claim ever had
+// is not Kubernetes' to delete.
 func (v Volume) Policy() string {
 	if v.Delete && v.Claimed() {
 		return string(corev1.PersistentVolumeReclaimDelete)
@@ -68,7 +68,7 @@ type Claim struct {
 	Owner types.UID
 }
 
-// ClaimOf is what is kept of a PersistentVolumeClaim.
+// ClaimOf returns what is kept of a PersistentVolumeClaim.
 func ClaimOf(pvc *corev1.PersistentVolumeClaim) Claim {
 	c := Claim{Meta: MetaOf(pvc), Volume: pvc.Spec.VolumeName, Class: pvc.Spec.StorageClassName}
 	if class, ok := pvc.Annotations[corev1.BetaStorageClassAnnotation]; ok {
@@ -88,7 +88,7 @@ type Class struct {
 	Default           bool
 }
 
-// ClassOf is what is kept of a StorageClass.
+// ClassOf returns what is kept of a StorageClass.
 func ClassOf(class *storagev1.StorageClass) Class {
 	isDefault := class.Annotations["storageclass.kubernetes.io/is-default-class"] == "true" ||
 		class.Annotations["storageclass.beta.kubernetes.io/is-default-class"] == "true"
@@ -145,7 +145,7 @@ func isCinder(provisioner string) bool {
 	return provisioner == DriverCinder || provisioner == ProvisionerInTree
 }
 
-// defaultClass is the class of claims that name none: of several, Kubernetes takes the newest.
+// defaultClass returns the class of claims that name none: of several, Kubernetes takes the newest.
 func (w *World) defaultClass() string {
 	var defaults []Class
 	for _, class := range w.Classes {
@@ -172,7 +172,7 @@ type Attachment struct {
 	Volume, Node string
 }
 
-// AttachmentOf is what is kept of a VolumeAttachment. ok is false for one of another driver.
+// AttachmentOf returns what is kept of a VolumeAttachment. ok is false for one of another driver.
 func AttachmentOf(va *storagev1.VolumeAttachment) (kept Attachment, ok bool) {
 	if va.Spec.Attacher != DriverCinder || va.Spec.Source.PersistentVolumeName == nil || va.Spec.NodeName == "" {
 		return Attachment{}, false
@@ -183,7 +183,7 @@ func AttachmentOf(va *storagev1.VolumeAttachment) (kept Attachment, ok bool) {
 // providerOpenStack begins the provider id of a node on OpenStack. A region, which may be empty, and the server follow it.
 const providerOpenStack = "openstack://"
 
-// ServerOf is the server in Nova of a node, "" when the node does not name one.
+// ServerOf returns the server in Nova of a node, "" when the node does not name one.
 func ServerOf(node *corev1.Node) string {
 	rest, isOpenStack := strings.CutPrefix(node.Spec.ProviderID, providerOpenStack)
 	_, server, found := strings.Cut(rest, "/")

@@ -21,7 +21,7 @@ import (
 
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-// meta is an object of namespace shop. Its uid is its name.
+// meta returns an object of namespace shop. Its uid is its name.
 func meta(name string, change ...func(*inventory.Meta)) inventory.Meta {
 	m := inventory.Meta{Namespace: "shop", Name: name, UID: types.UID(name), ResourceVersion: "1", Created: noon.Add(-time.Hour)}
 	for _, f := range change {
@@ -34,7 +34,7 @@ func deleting(m *inventory.Meta) {
 	m.Deleted, m.Finalizers = noon.Add(-time.Minute), []string{"protection"}
 }
 
-// volume is one of Cinder that a claim of the same name has, and that is deleted with it.
+// volume returns one of Cinder that a claim of the same name has, and that is deleted with it.
 func volume(name string, change ...func(*inventory.Volume)) inventory.Volume {
 	v := inventory.Volume{Meta: meta(name), ID: "id-" + name, Delete: true, Phase: corev1.VolumeBound,
 		Claim: inventory.Reference{NamespacedName: types.NamespacedName{Namespace: "shop", Name: name}, UID: types.UID(name)}}

@@ -82,7 +82,7 @@ const (
 	reasonToRecord  = "it is recorded in the status first"
 )
 
-// Reported is an object in a report.
+// Reported returns an object in a report.
 func Reported(kind string, object inventory.Meta, id, reason string) kubernikusv1.DeorbitObject {
 	return kubernikusv1.DeorbitObject{Kind: kind, Namespace: object.Namespace, Name: object.Name, ID: id, Reason: reason}
 }

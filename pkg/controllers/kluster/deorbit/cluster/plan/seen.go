@@ -12,8 +12,8 @@ import (
 // keep is the policy that keeps.
 const keep = "Retain"
 
-// seen is what a world has to be recorded: each volume, snapshot and Service once. Of what was recorded and has been deleted it
-// reports so.
+// seen returns what a world has to be recorded: each volume, snapshot and Service once. Of what was recorded and has been deleted
+// it reports so.
 func seen(w *inventory.World, recorded stage.Seen) stage.Seen {
 	s := stage.Seen{ClusterName: inventory.Only(w.ClusterNames), CSIClusterID: inventory.Only(w.CSIClusterIDs)}
 	volumes := map[string]int{}
@@ -93,7 +93,7 @@ func serviceRecords(seen, recorded stage.Seen) records {
 	return r
 }
 
-// whatMatters is what has to be recorded of a Service before it is deleted.
+// whatMatters returns what has to be recorded of a Service before it is deleted.
 func whatMatters(s kubernikusv1.SeenService) kubernikusv1.SeenService {
 	return kubernikusv1.SeenService{UID: s.UID, Ingress: s.Ingress, KeepFloatingIP: s.KeepFloatingIP, LoadBalancerID: s.LoadBalancerID, Address: s.Address, Finalized: s.Finalized}
 }

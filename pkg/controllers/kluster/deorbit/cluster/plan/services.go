@@ -16,7 +16,7 @@ import (
 // reasonIngressAddress is why an Ingress stays: its controller deletes the address with it, and knows no annotation that keeps it.
 const reasonIngressAddress = "spec.deorbit.floatingIPs is Retain, and its controller deletes the floating IP of a deleted Ingress"
 
-// kindOf is the kind of what has a load balancer.
+// kindOf returns the kind of what has a load balancer.
 func kindOf(ingress bool) string {
 	if ingress {
 		return KindIngress

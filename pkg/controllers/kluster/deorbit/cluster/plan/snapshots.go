@@ -57,7 +57,7 @@ func Snapshots(w *inventory.World, work stage.Work) Plan {
 	return p
 }
 
-// keptSnapshots are the names of contents that stay, by the volumes that they were taken of.
+// keptSnapshots returns the names of contents that stay, by the volumes that they were taken of.
 func keptSnapshots(w *inventory.World, policies stage.Policies) map[string]string {
 	kept := map[string]string{}
 	for _, c := range w.CinderContents() {

@@ -15,7 +15,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 )
 
-// snapshot is one with a content of the same name.
+// snapshot returns one with a content of the same name.
 func snapshot(name string, change ...func(*inventory.Meta)) inventory.Snapshot {
 	return inventory.Snapshot{Meta: meta(name, change...), Content: name}
 }

@@ -19,7 +19,7 @@ const (
 	finalizer   = kubernikusv1.StandingFinalizer
 )
 
-// heldBy is an object that is being deleted and held by these finalizers.
+// heldBy returns an object that is being deleted and held by these finalizers.
 func heldBy(finalizers ...string) func(*inventory.Meta) {
 	return func(m *inventory.Meta) { m.Deleted, m.Finalizers = noon, finalizers }
 }
