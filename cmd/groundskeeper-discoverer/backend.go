@@ -26,7 +26,7 @@ type backend interface {
 	probeUntilDone(ctx context.Context)
 }
 
-// measured is an http.RoundTripper that notes how long requests to the backend take, by their paths without names and
+// measured returns an http.RoundTripper that notes how long requests to the backend take, by their paths without names and
 // ids. Watches are not requests that end.
 func (d *discoverer) measured(pathOf func(path string) string) func(http.RoundTripper) http.RoundTripper {
 	return func(next http.RoundTripper) http.RoundTripper {

@@ -74,7 +74,7 @@ func (c *cluster) probeUntilDone(ctx context.Context) {
 	c.Probe(ctx, clock.RealClock{}, min(c.probe, c.resync), c.handle(ctx))
 }
 
-// pathOf is a path without the name of a namespace.
+// pathOf returns a path without the name of a namespace.
 func pathOf(path string) string {
 	parts := strings.Split(path, "/")
 	for i := range parts {

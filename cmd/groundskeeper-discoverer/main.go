@@ -50,7 +50,7 @@ func execute(ctx context.Context, args []string, getenv func(string) string, out
 	return process.Execute(ctx, root, args, out, problems)
 }
 
-// newMode is the command for backends of one type.
+// newMode returns the command for backends of one type.
 func newMode(mode gimbalv1.BackendType, short, long string, getenv func(string) string, run func(context.Context, *options) error) *cobra.Command {
 	o := newOptions(mode, getenv)
 	cmd := &cobra.Command{

@@ -64,7 +64,7 @@ func (c *cloud) watch(context.Context) {}
 
 func (c *cloud) probeUntilDone(ctx context.Context) { c.Run(ctx, clock.RealClock{}.NewTicker(c.probe)) }
 
-// cloudPathOf is a path without ids.
+// cloudPathOf returns a path without ids.
 func cloudPathOf(path string) string {
 	const length = 32 // of an id, with and without dashes
 	parts := strings.Split(path, "/")

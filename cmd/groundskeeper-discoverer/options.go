@@ -72,12 +72,12 @@ func newOptions(mode gimbalv1.BackendType, getenv func(string) string) *options 
 	return o
 }
 
-// policy is the policy of namespaces that the flags specify.
+// policy returns the policy of namespaces that the flags specify.
 func (o *options) policy() replica.Policy {
 	return replica.Policy{Allow: o.allow, Deny: o.deny, Missing: gimbalv1.MissingNamespacePolicy(o.missing)}
 }
 
-// confined is the only namespace that may be touched here, "" when all may.
+// confined returns the only namespace that may be touched here, "" when all may.
 func (o *options) confined() string {
 	if len(o.allow) == 1 && o.allow[0] == o.backendNamespace {
 		return o.backendNamespace
@@ -85,7 +85,7 @@ func (o *options) confined() string {
 	return ""
 }
 
-// address is what to listen on: a bare port is one of all addresses.
+// address returns what to listen on: a bare port is one of all addresses.
 func (o *options) address() string {
 	if strings.Contains(o.listenAddress, ":") {
 		return o.listenAddress

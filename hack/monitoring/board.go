@@ -48,19 +48,19 @@ type panel struct {
 // query is an expression for Prometheus, and the legend of its lines.
 type query struct{ expr, legend string }
 
-// graph is a panel with one query.
+// graph returns a panel with one query.
 func graph(title, unit, expr, legend, description string) panel {
 	return panel{title: title, unit: unit, description: description, queries: []query{{expr, legend}}}
 }
 
-// stack is a graph of numbers whose lines are stacked.
+// stack returns a graph of numbers whose lines are stacked.
 func stack(title, expr, legend, description string) panel {
 	p := graph(title, "short", expr, legend, description)
 	p.stacked = true
 	return p
 }
 
-// value is a panel with a single value, which is red if it is at least bad.
+// value returns a panel with a single value, which is red if it is at least bad.
 func value(title, unit, expr string, bad float64, description string) panel {
 	return panel{title: title, unit: unit, description: description, queries: []query{{expr, ""}}, value: true, bad: bad}
 }
@@ -118,7 +118,7 @@ var annotations = []event{
 	{"Changes of the leader", "blue", `changes(leader_election_master_status{` + ofManager + `}[$__interval]) > 0`},
 }
 
-// source is the selected data source.
+// source returns the selected data source.
 func source() common.DataSourceRef {
 	return common.DataSourceRef{Type: new("prometheus"), Uid: new("${datasource}")}
 }

@@ -123,7 +123,7 @@ func decodeStrictly(content []byte) (*dashboard.Dashboard, error) {
 	return &d, nil
 }
 
-// documented are all metrics in docs/metrics.md.
+// documented returns all metrics in docs/metrics.md.
 func documented(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}

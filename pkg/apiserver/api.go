@@ -70,10 +70,10 @@ func definitionNamer() (*openapi.DefinitionNamer, error) {
 	return openapi.NewDefinitionNamer(s), nil
 }
 
-// served are the group versions of the server.
+// served returns the group versions of the server.
 func (a api) served() []schema.GroupVersion { return a.versions }
 
-// claimRules are the names that only one object may hold.
+// claimRules returns the names that only one object may hold.
 func claimRules() map[schema.GroupResource]claims.Rule {
 	return map[schema.GroupResource]claims.Rule{
 		gardenerv1beta1.Resource("projects"):   project.ClaimRule(),

@@ -70,7 +70,7 @@ func (o *Options) keepCertificate(ctx context.Context) (stop func(), err error) 
 	return func() { end(); <-ended }, nil
 }
 
-// registrations are the APIServices of group versions.
+// registrations returns the APIServices of group versions.
 func registrations(versions []schema.GroupVersion) []certificates.Target {
 	targets := make([]certificates.Target, 0, len(versions))
 	for _, version := range versions {

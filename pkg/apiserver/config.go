@@ -117,7 +117,7 @@ type groupedStorage struct {
 	*serverstorage.DefaultStorageFactory
 }
 
-// ResourcePrefix is the directory of a resource in etcd, below the prefix of the server.
+// ResourcePrefix returns the directory of a resource in etcd, below the prefix of the server.
 func (groupedStorage) ResourcePrefix(r schema.GroupResource) string {
 	return r.Group + "/" + r.Resource
 }

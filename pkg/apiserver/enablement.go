@@ -22,14 +22,14 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/apiserver/backup"
 )
 
-// known are the group versions that a server can serve.
+// known returns the group versions that a server can serve.
 func known() []schema.GroupVersion {
 	return []schema.GroupVersion{
 		gardenerv1beta1.SchemeGroupVersion, kubernikusv1.SchemeGroupVersion, midonetv1.SchemeGroupVersion, gimbalv1.SchemeGroupVersion,
 	}
 }
 
-// served are the group versions that --runtime-config leaves.
+// served returns the group versions that --runtime-config leaves.
 func (o *Options) served() ([]schema.GroupVersion, error) { return Served(o.APIEnablement) }
 
 // Served returns the group versions that --runtime-config enables, by default all. Kinds of the others, their APIService and the namespaces
@@ -61,7 +61,7 @@ func Served(enablement *genericoptions.APIEnablementOptions) ([]schema.GroupVers
 	return left, nil
 }
 
-// projectKeys is the prefix of the keys of Projects in the store; empty where another server has them.
+// projectKeys returns the prefix of the keys of Projects in the store; empty where another server has them.
 func projectKeys(served []schema.GroupVersion) string {
 	if !backup.ServesProjects(served) {
 		return ""

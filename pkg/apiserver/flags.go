@@ -13,7 +13,7 @@ import (
 	"k8s.io/component-base/logs"
 )
 
-// FlagSets are the flags, in the groups that --help shows.
+// FlagSets returns the flags, in the groups that --help shows.
 func (o *Options) FlagSets() cliflag.NamedFlagSets {
 	var sets cliflag.NamedFlagSets
 	o.addFlags(sets.FlagSet("Groundskeeper"))

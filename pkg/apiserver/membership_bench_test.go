@@ -43,7 +43,7 @@ func (m members) fill(b *testing.B, n int) {
 	m.caughtUp(b)
 }
 
-// cpu is the time that this process has used.
+// cpu returns the time that this process has used.
 func cpu(b *testing.B) time.Duration {
 	b.Helper()
 	var used syscall.Rusage

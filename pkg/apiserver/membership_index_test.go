@@ -19,7 +19,7 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// groupOf is a group with a role.
+// groupOf returns a group with a role.
 func groupOf(name string, roles ...string) gardenerv1beta1.ProjectMember {
 	m := gardenerv1beta1.ProjectMember{Subject: rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: name}}
 	m.SetRoles(roles)

@@ -204,7 +204,7 @@ func (m members) attempt(t *testing.T, who *user.DefaultInfo, verb string, proje
 	}
 }
 
-// state are the names of the Projects that a watch begins with, in their order.
+// state returns the names of the Projects that a watch begins with, in their order.
 func (m members) state(t *testing.T, who *user.DefaultInfo, options *internalversion.ListOptions) []string {
 	t.Helper()
 	w, err := m.Watch(request(t, who.Name, "watch", "", who.Groups...), options)

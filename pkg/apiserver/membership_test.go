@@ -100,7 +100,7 @@ func newMembers(t testing.TB, options ...func(*Options)) members {
 	}
 }
 
-// request is the context of a request by a user.
+// request returns the context of a request by a user.
 func request(t testing.TB, who, verb, name string, groups ...string) context.Context {
 	t.Helper()
 	ctx := genericapirequest.WithUser(genericapirequest.WithNamespace(t.Context(), ""), &user.DefaultInfo{Name: who, Groups: append(groups, user.AllAuthenticated)})
@@ -113,7 +113,7 @@ func userSubject(name string) rbacv1.Subject {
 	return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: name}
 }
 
-// newMember is a user with roles.
+// newMember returns a user with roles.
 func newMember(name string, roles ...string) gardenerv1beta1.ProjectMember {
 	m := gardenerv1beta1.ProjectMember{Subject: userSubject(name)}
 	m.SetRoles(roles)
@@ -146,7 +146,7 @@ func (m members) change(t testing.TB, who, name string, how func(*gardenerv1beta
 	return err
 }
 
-// listed are the names in a list of a user.
+// listed returns the names in a list of a user.
 func (m members) listed(t testing.TB, who string, options *internalversion.ListOptions, groups ...string) ([]string, *gardenerv1beta1.ProjectList) {
 	t.Helper()
 	found, err := m.List(request(t, who, "list", "", groups...), options)

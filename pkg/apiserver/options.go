@@ -216,7 +216,8 @@ func (o *Options) validateSelfManaged() []error {
 	return errs
 }
 
-// validateLibrary is the library's own validation, without its complaint about etcd servers, which Groundskeeper reports itself.
+// validateLibrary returns the library's own validation, without its complaint about etcd servers, which Groundskeeper reports
+// itself.
 func (o *Options) validateLibrary() []error {
 	library := *o.RecommendedOptions
 	etcd := *o.Etcd

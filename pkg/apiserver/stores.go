@@ -45,7 +45,7 @@ func OpenStore(ctx context.Context, options *genericoptions.EtcdOptions) (*backu
 	return &backup.Store{KV: client.KV, Prefix: options.StorageConfig.Prefix, Resources: resources}, closeAll, nil
 }
 
-// Resources are what a server stores, without their storage.
+// Resources returns what a server stores, without their storage.
 func Resources() ([]backup.Resource, error) {
 	a, err := newAPI()
 	if err != nil {
@@ -88,7 +88,7 @@ func openResources(options *genericoptions.EtcdOptions) ([]backup.Resource, func
 	return a.resources(config.RESTOptionsGetter)
 }
 
-// resources are all kinds, with the storage that the options lead to, and a function that closes it.
+// resources returns all kinds, with the storage that the options lead to, and a function that closes it.
 func (a api) resources(options generic.RESTOptionsGetter) ([]backup.Resource, func(), error) {
 	var all []backup.Resource
 	destroy := func() {

@@ -75,7 +75,7 @@ func encrypted(t *testing.T, providers ...string) func(*Options) {
 	return func(o *Options) { o.Etcd.EncryptionProviderConfigFilepath = path }
 }
 
-// resource is one of the resources of a store.
+// resource returns one of the resources of a store.
 func (s testStore) resource(t *testing.T, kind string) backup.Resource {
 	t.Helper()
 	for _, resource := range s.Resources {
@@ -98,7 +98,7 @@ func (s testStore) create(t *testing.T, kind string, obj runtime.Object) error {
 	return resource.Store.Storage.Storage.Create(t.Context(), key, obj, resource.Store.NewFunc(), 0)
 }
 
-// values are all keys of the store, below the prefix, and their values.
+// values returns all keys of the store, below the prefix, and their values.
 func (s testStore) values(t *testing.T) map[string]string {
 	t.Helper()
 	found, err := s.etcd.KV.Get(t.Context(), EtcdPrefix+"/", clientv3.WithPrefix())
@@ -151,7 +151,7 @@ func aProject(name, namespace string) *gardenerv1beta1.Project {
 	return p
 }
 
-// aBackend is one as the API would store it.
+// aBackend returns one as the API would store it.
 func aBackend(namespace, name string) *gimbalv1.DiscoveryBackend {
 	b := &gimbalv1.DiscoveryBackend{ObjectMeta: metav1.ObjectMeta{
 		Namespace: namespace, Name: name, UID: types.UID("uid-" + name), CreationTimestamp: metav1.Now().Rfc3339Copy(), Generation: 1,

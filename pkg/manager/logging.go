@@ -97,7 +97,7 @@ func installLogger(out io.Writer, config v1alpha1.LogConfiguration, verbosity in
 	return logger, level
 }
 
-// threshold is the lowest level that is logged. Debug is level -4 of slog, where the libraries begin to explain
+// threshold returns the lowest level that is logged. Debug is level -4 of slog, where the libraries begin to explain
 // themselves.
 func threshold(level v1alpha1.LogLevel, verbosity int) slog.Level {
 	lowest := map[v1alpha1.LogLevel]slog.Level{

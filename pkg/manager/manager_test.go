@@ -34,7 +34,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/process"
 )
 
-// watching is a controller that sends what it finds of every ConfigMap.
+// watching returns a controller that sends what it finds of every ConfigMap.
 func watching(found chan<- *corev1.ConfigMap) controller {
 	return controller{name: "watching", add: func(_ context.Context, mgr ctrl.Manager, _ *v1alpha1.ControllersConfiguration) error {
 		return ctrl.NewControllerManagedBy(mgr).Named("watching").For(&corev1.ConfigMap{}).

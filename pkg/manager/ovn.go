@@ -26,7 +26,7 @@ func newOVN(config v1alpha1.TranslationConfiguration, fence *Fence) (engine.Back
 	return ovnbackend.New(client, config.Tenant, fence), nil
 }
 
-// Term is the present term of this process as the leader, for databases that record it.
+// Term returns the present term of this process as the leader, for databases that record it.
 func (f *Fence) Term() ovnbackend.Term {
 	if f.deadline == 0 {
 		return ovnbackend.Term{}

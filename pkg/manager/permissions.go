@@ -35,14 +35,14 @@ type rule struct {
 	verbs           []string
 }
 
-// klusterGrant is what the controllers for Klusters need.
+// klusterGrant returns what the controllers for Klusters need.
 func klusterGrant(*v1alpha1.ControllersConfiguration) *grant {
 	return &grant{manifests: "artifacts/kluster", rules: []rule{
 		{"", "secrets", []string{"get", "list", "watch", "patch"}}, {"kubernikus.sap.cc", "klusters", []string{"patch"}},
 	}}
 }
 
-// discoveryGrant is what running discoverers needs, nil where none run.
+// discoveryGrant returns what running discoverers needs, nil where none run.
 func discoveryGrant(config *v1alpha1.ControllersConfiguration) *grant {
 	if withoutImage(config) {
 		return nil
@@ -114,7 +114,7 @@ func (p permitted) split(ctx context.Context, controllers []controller) (start, 
 	return start, wait
 }
 
-// grantFor is what the controller needs beyond what every installation grants, nil for nothing.
+// grantFor returns what the controller needs beyond what every installation grants, nil for nothing.
 func (c controller) grantFor(config *v1alpha1.ControllersConfiguration) *grant {
 	if c.needs == nil {
 		return nil

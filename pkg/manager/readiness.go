@@ -49,7 +49,7 @@ func (r *readiness) waitingFor() []string {
 	return append([]string{}, slices.Compact(waiting)...)
 }
 
-// report is a line for each thing that was ever waited for, in the form of Kubernetes' health checks.
+// report returns a line for each thing that was ever waited for, in the form of Kubernetes' health checks.
 func (r *readiness) report() string {
 	waiting := r.waitingFor()
 	r.mu.Lock()
@@ -138,7 +138,7 @@ func (r *readiness) watch(mgr ctrl.Manager, name string) ctrl.Manager {
 	return &watchedManager{Manager: mgr, ready: r, name: name, caches: cachesOf(name)}
 }
 
-// cachesOf is what readiness calls the caches of a controller.
+// cachesOf returns what readiness calls the caches of a controller.
 func cachesOf(controller string) string { return "the caches of controller " + controller }
 
 type watchedManager struct {

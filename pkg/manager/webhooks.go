@@ -71,7 +71,7 @@ func newWebhookServer(ctx context.Context, restConfig *rest.Config, config v1alp
 	return &webhookServer{listener, handler, certificate}, nil
 }
 
-// newReviewers are the webhooks by the last part of their paths. They read live, by connections that they share.
+// newReviewers returns the webhooks by the last part of their paths. They read live, by connections that they share.
 func newReviewers(restConfig *rest.Config, config v1alpha1.WebhooksConfiguration) (map[string]webhooks.Reviewer, error) {
 	client, err := rest.HTTPClientFor(restConfig)
 	if err != nil {

@@ -104,7 +104,7 @@ func (c *command) checkOnce(ctx context.Context) *report.Report {
 	return r
 }
 
-// reconnected is a client without a cached discovery. If it cannot be created, the existing client is used.
+// reconnected returns a client without a cached discovery. If it cannot be created, the existing client is used.
 func (c *command) reconnected() client.WithWatch {
 	before := c.client
 	if c.config == nil || c.connect() != nil {

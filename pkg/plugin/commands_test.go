@@ -35,7 +35,7 @@ import (
 	"groundskeeper.io/groundskeeper/test/support/kubetest"
 )
 
-// on is a command with objects in the cluster, whose lists of some kinds fail, and what it prints.
+// on returns a command with objects in the cluster, whose lists of some kinds fail, and what it prints.
 func on(t *testing.T, fails map[string]error, objects ...client.Object) (*command, *bytes.Buffer) {
 	t.Helper()
 	s := kubetest.New(t, objects...)

@@ -67,7 +67,7 @@ func (c *command) completeObjects(all ...kind) cobra.CompletionFunc {
 	}
 }
 
-// names are those of the objects of a kind behind a prefix, none if the cluster does not return them.
+// names returns those of the objects of a kind behind a prefix, none if the cluster does not return them.
 func (c *command) names(cmd *cobra.Command, k kind, prefix string) (names []string) {
 	if c.client == nil && c.connect() != nil {
 		return nil

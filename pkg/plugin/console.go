@@ -45,7 +45,7 @@ func (c *command) console(ctx context.Context, one bool) error {
 	})
 }
 
-// consoleOptions are the functions of the other commands, so that the page shows what they print.
+// consoleOptions returns the functions of the other commands, so that the page shows what they print.
 func (c *command) consoleOptions(namespace string) console.Options {
 	background := *c // it replaces its client, while requests of the page use that of c
 	o := console.Options{
@@ -88,7 +88,7 @@ func (c *command) consoleOptions(namespace string) console.Options {
 	return o
 }
 
-// cluster is the address of the API server, which is unique, unlike the name of a context.
+// cluster returns the address of the API server, which is unique, unlike the name of a context.
 func (c *command) cluster() string {
 	if c.config == nil {
 		return ""

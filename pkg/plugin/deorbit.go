@@ -161,7 +161,7 @@ func (c *command) watchDeorbit(ctx context.Context, k *kubernikusv1.Kluster) err
 	return nil
 }
 
-// stageLine is where a Deorbit is.
+// stageLine returns where a Deorbit is.
 func stageLine(k *kubernikusv1.Kluster, now time.Time) string {
 	d := k.Status.Deorbit
 	if d == nil || d.Stage == "" {

@@ -42,7 +42,7 @@ func found(level level, format string, args ...any) finding {
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// ago is a time relative to now.
+// ago returns a time relative to now.
 func ago(t *metav1.Time, now time.Time) string {
 	if d := now.Sub(t.Time).Round(time.Second); d < 0 {
 		return "in " + short(-d)
@@ -68,7 +68,7 @@ func short(d time.Duration) string {
 	}
 }
 
-// projectFindings are those of a Project.
+// projectFindings returns those of a Project.
 func projectFindings(p *gardenerv1beta1.Project, now time.Time) (all []finding) {
 	if !p.DeletionTimestamp.IsZero() {
 		all = append(all, found(inProgress, "is being deleted, for %s", lasts(p.DeletionTimestamp, now)))
@@ -112,7 +112,7 @@ func staleFinding(p *gardenerv1beta1.Project, since *metav1.Time, now time.Time)
 	return found(warning, "%s, and will be deleted %s", unused, ago(end, now))
 }
 
-// klusterFindings are those of a Kluster.
+// klusterFindings returns those of a Kluster.
 func klusterFindings(k *kubernikusv1.Kluster, now time.Time) (all []finding) {
 	if k.DeletionTimestamp != nil {
 		all = append(all, deorbitFinding(k, now))
@@ -150,7 +150,7 @@ func deorbitFinding(k *kubernikusv1.Kluster, now time.Time) finding {
 	return found(level, "%s: %s: %s", text, c.Reason, c.Message)
 }
 
-// backendFindings are those of a DiscoveryBackend.
+// backendFindings returns those of a DiscoveryBackend.
 func backendFindings(b *gimbalv1.DiscoveryBackend, now time.Time) (all []finding) {
 	if !b.DeletionTimestamp.IsZero() {
 		all = append(all, found(inProgress, "is being deleted, for %s", lasts(b.DeletionTimestamp, now)))
@@ -188,7 +188,7 @@ func maintenanceFinding(b *gimbalv1.DiscoveryBackend) finding {
 	return found(inProgress, "%s", text)
 }
 
-// translationFindings are those of a Translation.
+// translationFindings returns those of a Translation.
 func translationFindings(t *midonetv1.Translation, now time.Time) (all []finding) {
 	if !t.DeletionTimestamp.IsZero() {
 		all = append(all, found(inProgress, "is being deleted, for %s", lasts(t.DeletionTimestamp, now)))

@@ -132,7 +132,7 @@ func TestParseAs(t *testing.T) {
 	}
 }
 
-// lines are the findings of an object.
+// lines returns the findings of an object.
 func lines(object client.Object) string {
 	var text []string
 	for _, k := range kinds() {

@@ -51,7 +51,7 @@ const (
 	backendsTitle = "DiscoveryBackends"
 )
 
-// kinds are all kinds of Groundskeeper.
+// kinds returns all kinds of Groundskeeper.
 func kinds() []kind {
 	return []kind{
 		kindOf("Projects", []string{"project", "projects"}, true, func() *gardenerv1beta1.Project { return &gardenerv1beta1.Project{} },

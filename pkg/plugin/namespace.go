@@ -17,13 +17,13 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/plugin/report"
 )
 
-// namespaceKind is the kind of namespaces, about which "why" knows something, too.
+// namespaceKind returns the kind of namespaces, about which "why" knows something, too.
 func namespaceKind() kind {
 	return kindOf("Namespaces", []string{"namespace", "namespaces", "ns"}, true, func() *corev1.Namespace { return &corev1.Namespace{} },
 		func() client.ObjectList { return &corev1.NamespaceList{} }, namespaceFindings)
 }
 
-// namespaceFindings are those of a namespace: what the namespace controller of Kubernetes waits for.
+// namespaceFindings returns those of a namespace: what the namespace controller of Kubernetes waits for.
 func namespaceFindings(n *corev1.Namespace, now time.Time) (all []finding) {
 	if n.DeletionTimestamp.IsZero() {
 		return nil

@@ -75,7 +75,7 @@ func New(in io.Reader, out *os.File) *cobra.Command {
 // offline annotates commands that need no cluster.
 const offline = "offline"
 
-// overrideFlags are those of kubectl for the cluster, the user and the namespace, except basic authentication, which
+// overrideFlags returns those of kubectl for the cluster, the user and the namespace, except basic authentication, which
 // Kubernetes does not have any more.
 func overrideFlags() clientcmd.ConfigOverrideFlags {
 	flags := clientcmd.RecommendedConfigOverrideFlags("")
@@ -102,7 +102,7 @@ func (c *command) connect() error {
 	return err
 }
 
-// namespace is the one of the flag or of the context.
+// namespace returns the one of the flag or of the context.
 func (c *command) namespace() (string, error) {
 	namespace, _, err := c.config.Namespace()
 	if err != nil {

@@ -29,7 +29,7 @@ func addFindings(r *report.Report, kind string, object client.Object, findings [
 	r.Findings = append(r.Findings, reported(kind, object, findings)...)
 }
 
-// reported are the findings of an object as a report has them.
+// reported returns the findings of an object as a report has them.
 func reported(kind string, object client.Object, findings []finding) (all []report.Finding) {
 	for _, f := range findings {
 		all = append(all, report.Finding{Kind: kind, Namespace: object.GetNamespace(), Name: object.GetName(), Level: f.level.String(), Message: f.text})
@@ -37,7 +37,7 @@ func reported(kind string, object client.Object, findings []finding) (all []repo
 	return all
 }
 
-// result is the error that makes the exit code of a report: what could not be checked counts more than what was found.
+// result returns the error that makes the exit code of a report: what could not be checked counts more than what was found.
 func result(r *report.Report) error {
 	var problems []string
 	for _, c := range r.Checked {

@@ -124,7 +124,7 @@ func (c *command) showRestored(routes []release.Restoration, what string) (count
 	return count
 }
 
-// failures are the errors of single routes.
+// failures returns the errors of single routes.
 func failures(routes []release.Restoration) error {
 	var errs []error
 	for _, r := range routes {

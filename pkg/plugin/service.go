@@ -23,7 +23,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/plugin/report"
 )
 
-// serviceKind is the kind of Services, of which "why" shows the way through the backend network.
+// serviceKind returns the kind of Services, of which "why" shows the way through the backend network.
 func serviceKind() kind {
 	return kindOf("Services", []string{"service", "services", "svc"}, false, func() *corev1.Service { return &corev1.Service{} },
 		func() client.ObjectList { return &corev1.ServiceList{} }, func(*corev1.Service, time.Time) []finding { return nil })
@@ -84,7 +84,7 @@ type row struct {
 	} `json:"external_ids"`
 }
 
-// waysOf are the ways of a Service through the load balancers of OVN, by the Translations.
+// waysOf returns the ways of a Service through the load balancers of OVN, by the Translations.
 func waysOf(service *corev1.Service, translations []midonetv1.Translation) []report.Way {
 	switches, ports := map[string]string{}, map[string]report.WayEnd{}
 	balancers := []row(nil)

@@ -150,7 +150,7 @@ func (c *command) printReport(r *report.Report) {
 	}
 }
 
-// summary is the state of a kind in a few words.
+// summary returns the state of a kind in a few words.
 func (c *command) summary(checked report.Checked, warnings, lines int) string {
 	switch {
 	case checked.Problem != "":
@@ -167,7 +167,7 @@ func (c *command) summary(checked report.Checked, warnings, lines int) string {
 	return ""
 }
 
-// line is a finding of an object.
+// line returns a finding of an object.
 func (c *command) line(name string, f finding) string {
 	mark := c.out.in(yellow, "~")
 	if f.level == warning {

@@ -51,7 +51,7 @@ const (
 	bold   = "1"
 )
 
-// in is a text in a colour, where there are colours.
+// in returns a text in a colour, where there are colours.
 func (t *terminal) in(color, text string) string {
 	if !t.color {
 		return text

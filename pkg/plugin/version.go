@@ -116,7 +116,8 @@ func (c *command) serverVersions(ctx context.Context, v *Versions) error {
 	return failed
 }
 
-// documentVersion is the version in an OpenAPI document of Groundskeeper's API server, "" in that of another one, such as Gardener.
+// documentVersion returns the version in an OpenAPI document of Groundskeeper's API server, "" in that of another one, such as
+// Gardener.
 func documentVersion(document []byte) string {
 	var d struct {
 		Info struct{ Title, Version string } `json:"info"`

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// pauses are those between two watches: a server that ends each watch immediately is not polled continuously.
+// pauses returns those between two watches: a server that ends each watch immediately is not polled continuously.
 func pauses() wait.DelayFunc {
 	return wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.1, Steps: 10, Cap: 10 * time.Second}.
 		DelayWithReset(clock.RealClock{}, time.Minute)

@@ -53,7 +53,7 @@ func server(t *testing.T, object client.Object, watches func(c client.Client) (w
 	})
 }
 
-// ended is a watch that is over.
+// ended returns a watch that is over.
 func ended() watch.Interface {
 	w := watch.NewFake()
 	w.Stop()

@@ -92,7 +92,7 @@ func (c *command) printWhy(name string, r *report.Report) {
 	c.printWays(r.Ways)
 }
 
-// whyKinds are the kinds that "why" knows something about: Groundskeeper's, and some of Kubernetes.
+// whyKinds returns the kinds that "why" knows something about: Groundskeeper's, and some of Kubernetes.
 func whyKinds() []kind { return append(kinds(), namespaceKind(), serviceKind()) }
 
 // keepers are Groundskeeper's finalizers, and which controller removes them.
@@ -104,7 +104,7 @@ var keepers = map[string]string{
 	gimbalv1.FinalizerName:                  "the controller discovery-operator removes it when the copies and the references to them have been deleted",
 }
 
-// details are what the findings of a list leave out.
+// details returns what the findings of a list leave out.
 func details(object client.Object) (all []finding) {
 	switch o := object.(type) {
 	case *gardenerv1beta1.Project:
@@ -142,7 +142,7 @@ func details(object client.Object) (all []finding) {
 	return all
 }
 
-// objects are what Deorbit has on its lists.
+// objects returns what Deorbit has on its lists.
 func objects(level level, what string, list []kubernikusv1.DeorbitObject) (all []finding) {
 	for _, o := range list {
 		all = append(all, found(level, "%s: %s: %s", what, describe(o), o.Reason))

@@ -107,7 +107,7 @@ func (d *discovery) authorize(ctx context.Context) error {
 
 func discoveredNamespace(i int) string { return "bench-" + strconv.Itoa(i%discoveredNamespaces) }
 
-// discoveredService is a service as users make them, and the slice that its pods give it.
+// discoveredService returns a service as users make them, and the slice that its pods give it.
 func discoveredService(i int) (*corev1.Service, *discoveryv1.EndpointSlice) {
 	name := "service-" + strconv.Itoa(i)
 	labels := map[string]string{"app.kubernetes.io/name": name, "app.kubernetes.io/part-of": "shop"}

@@ -68,7 +68,7 @@ func (p *discovererProcess) stop() {
 	})
 }
 
-// tail is an error with the output of the process.
+// tail returns an error with the output of the process.
 func (p *discovererProcess) tail() error {
 	content, err := os.ReadFile(p.log)
 	if err != nil {

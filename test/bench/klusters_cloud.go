@@ -34,7 +34,7 @@ func (t requestTally) take(cloud *fake.Server) {
 	}
 }
 
-// sum is the requests of all services.
+// sum returns the requests of all services.
 func (t requestTally) sum() float64 {
 	sum := 0.0
 	for service, n := range t {
@@ -122,7 +122,7 @@ func (k *klusters) passes(ctx context.Context, least float64) (passes, looks flo
 	}
 }
 
-// metric is the sum of the samples of a metric of the manager, of those with a label if there is one.
+// metric returns the sum of the samples of a metric of the manager, of those with a label if there is one.
 func (k *klusters) metric(ctx context.Context, name, label, value string) (float64, error) {
 	samples, err := probe.Scrape(ctx, http.DefaultClient, "http://"+k.Managers[0].Address()+"/metrics", name)
 	sum := 0.0

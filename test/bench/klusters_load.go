@@ -46,7 +46,7 @@ func (k *klusters) prepare(ctx context.Context) error {
 	return err
 }
 
-// idleCloud is a cloud with one Kluster, whose router has no routes and is checked every second.
+// idleCloud returns a cloud with one Kluster, whose router has no routes and is checked every second.
 func (k *klusters) idleCloud(ctx context.Context) (cloud *fake.Server, router string, err error) {
 	cloud = fake.New(fake.Options{})
 	cloud.AddUser(idleName, cloudPassword, idleName)
@@ -65,7 +65,7 @@ func (k *klusters) dropIdle(ctx context.Context) error {
 	return err
 }
 
-// fullCloud is the cloud with all Klusters.
+// fullCloud returns the cloud with all Klusters.
 func (k *klusters) fullCloud(ctx context.Context) (*fake.Server, error) {
 	cloud := fake.New(fake.Options{})
 	networks := make([]string, projectsOfKlusters)

@@ -109,7 +109,7 @@ func (l localVolumeLoad) prepare(ctx context.Context, client kubernetes.Interfac
 	})
 }
 
-// benchVolume is a local volume on a node, as the local static provisioner makes it, and a claim of it.
+// benchVolume returns a local volume on a node, as the local static provisioner makes it, and a claim of it.
 func benchVolume(i int, node string) (*corev1.PersistentVolume, *corev1.PersistentVolumeClaim) {
 	name := "volume-" + strconv.Itoa(i)
 	size := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("10Gi")}

@@ -166,7 +166,7 @@ func (m *maintained) until(ctx context.Context, want gimbalv1.ClusterStatus, sta
 	return errors.Join(errs...)
 }
 
-// usage is the CPU time of the processes that take part.
+// usage returns the CPU time of the processes that take part.
 func (m *maintained) usage() (map[string]time.Duration, error) {
 	used := map[string]time.Duration{}
 	for _, process := range []*plane.Process{m.Managers[0], m.KubeAPIServer, m.Etcd} {

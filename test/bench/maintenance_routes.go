@@ -136,7 +136,7 @@ func serviceName(backend string, i int) string {
 	return fmt.Sprintf("%s-web-%d", backend, i%servicesPerBackend)
 }
 
-// references are the two Services of a rule: every other one has weights.
+// references returns the two Services of a rule: every other one has weights.
 func references(i int) []any {
 	var all []any
 	for at, backend := range []string{drainedBackend, otherBackend} {

@@ -56,7 +56,7 @@ func benchmarkWithheld(ctx context.Context, reporter *report.Reporter, services,
 	})
 }
 
-// newLargeHTTPProxy is the HTTPProxy with the i-th of the parts of the Services.
+// newLargeHTTPProxy returns the HTTPProxy with the i-th of the parts of the Services.
 func newLargeHTTPProxy(i int, name func(int) string) *unstructured.Unstructured {
 	var routes []any
 	for at := i * servicesOfLargeProxy; at < (i+1)*servicesOfLargeProxy; at++ {
@@ -71,7 +71,7 @@ func newLargeHTTPProxy(i int, name func(int) string) *unstructured.Unstructured 
 	}}
 }
 
-// newIngress is an Ingress with the i-th Service.
+// newIngress returns an Ingress with the i-th Service.
 func newIngress(i int, name func(int) string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": map[string]any{"name": name(i)},

@@ -72,7 +72,7 @@ func memberOf(config *rest.Config) (typedv1beta1.ProjectInterface, error) {
 	return client.GardenerV1beta1().Projects(), nil
 }
 
-// newMemberProject is a Project with the member.
+// newMemberProject returns a Project with the member.
 func newMemberProject(name string) *gardenerv1beta1.Project {
 	project := newProject(name)
 	member := gardenerv1beta1.ProjectMember{}

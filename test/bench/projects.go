@@ -123,7 +123,7 @@ func untilReady(ctx context.Context, projects typedv1beta1.ProjectInterface, cou
 	return elapsed, nil
 }
 
-// newProject is a Project of usual size: an owner, and a member of each of two more roles.
+// newProject returns a Project of usual size: an owner, and a member of each of two more roles.
 func newProject(name string) *gardenerv1beta1.Project {
 	member := func(user string, roles ...string) gardenerv1beta1.ProjectMember {
 		m := gardenerv1beta1.ProjectMember{}

@@ -168,7 +168,7 @@ func (n *translatedNetwork) add(benchmark string, figures []report.Figure) error
 	return nil
 }
 
-// requestFigures are the requests to the backend by method and code.
+// requestFigures returns the requests to the backend by method and code.
 func requestFigures(requests backendRequests) []report.Figure {
 	sums := map[fakemidonet.Count]int{}
 	for c, count := range requests {
@@ -184,7 +184,7 @@ func requestFigures(requests backendRequests) []report.Figure {
 	return figures
 }
 
-// usageFigures are what each process has used since an earlier reading.
+// usageFigures returns what each process has used since an earlier reading.
 func usageFigures(before, after map[string]probe.Usage) []report.Figure {
 	var figures []report.Figure
 	for _, name := range slices.Sorted(maps.Keys(after)) {

@@ -129,7 +129,7 @@ func pushNetwork(ctx context.Context, services int) (engineCost, error) {
 	return cost, nil
 }
 
-// claimsOfServices are the Claims of that many services with their endpoints, and those of the whole cluster.
+// claimsOfServices returns the Claims of that many services with their endpoints, and those of the whole cluster.
 func claimsOfServices(services int, config convert.Config) []engine.Claim {
 	claims := claimsOf("global", convert.Globals(config))
 	for i := range services {
@@ -141,10 +141,10 @@ func claimsOfServices(services int, config convert.Config) []engine.Claim {
 	return claims
 }
 
-// clusterIP is the address of the i-th service.
+// clusterIP returns the address of the i-th service.
 func clusterIP(i int) string { return fmt.Sprintf("10.%d.%d.%d", 96+i>>16, i>>8&0xff, i&0xff) }
 
-// claimsOf are the Claims of what an object becomes.
+// claimsOf returns the Claims of what an object becomes.
 func claimsOf(owner string, result convert.Result) []engine.Claim {
 	claims := make([]engine.Claim, 0, len(result.Translations))
 	for i := range result.Translations {
@@ -174,7 +174,7 @@ func (p inProcess) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response.Result(), nil
 }
 
-// heapInUse is what is reachable on the heap.
+// heapInUse returns what is reachable on the heap.
 func heapInUse() uint64 {
 	runtime.GC()
 	var stats runtime.MemStats
@@ -182,7 +182,7 @@ func heapInUse() uint64 {
 	return stats.HeapAlloc
 }
 
-// ownCPU is what this process has used.
+// ownCPU returns what this process has used.
 func ownCPU() time.Duration {
 	var used syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &used) != nil {

@@ -70,7 +70,7 @@ func (o *translatedObjects) present(ctx context.Context) (tally, error) {
 	return o.taken(), err
 }
 
-// taken is what was counted since the last time.
+// taken returns what was counted since the last time.
 func (o *translatedObjects) taken() tally {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -153,7 +153,7 @@ func (o *translatedObjects) service(ctx context.Context, i int) error {
 		convert.Join(convert.Service(service, o.config), convert.Endpoints(service, []*discoveryv1.EndpointSlice{slice}, o.config)))
 }
 
-// benchService is the i-th service of a network with that many pods, and a slice with some of the pods.
+// benchService returns the i-th service of a network with that many pods, and a slice with some of the pods.
 func benchService(i, pods int) (*corev1.Service, *discoveryv1.EndpointSlice) {
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: benchNamespace, Name: "service-" + strconv.Itoa(i)}}
 	service.Spec.Type = corev1.ServiceTypeClusterIP
@@ -190,11 +190,11 @@ func (o *translatedObjects) pod(ctx context.Context, i int, node *corev1.Node) e
 	return o.wants("pod "+pod.Name, convert.Pod(pod, node, o.config))
 }
 
-// podIP is the address of the i-th pod, which runs on the node i modulo their number. The first few of a node's range
+// podIP returns the address of the i-th pod, which runs on the node i modulo their number. The first few of a node's range
 // are taken.
 func podIP(i int) string { return podAddress(i%translatedNodes, i/translatedNodes+10).String() }
 
-// podAddress is an address in a node's range of pod addresses.
+// podAddress returns an address in a node's range of pod addresses.
 func podAddress(node, n int) netip.Addr {
 	const first = 100<<24 | 64<<16 // 100.64.0.0/10
 	var address [4]byte

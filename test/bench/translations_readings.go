@@ -88,10 +88,10 @@ func isWrite(c fakemidonet.Count) bool { return c.Method != http.MethodGet }
 // isRejected counts cut connections, too.
 func isRejected(c fakemidonet.Count) bool { return c.Code < 200 || c.Code >= 300 }
 
-// isSingleRead is a read of one resource, and no listing.
+// isSingleRead reports whether a request reads one resource, and is not a list.
 func isSingleRead(c fakemidonet.Count) bool { return !isWrite(c) && strings.HasSuffix(c.Path, "/*") }
 
-// isListing is a read of a collection.
+// isListing reports whether a request reads a collection.
 func isListing(c fakemidonet.Count) bool { return !isWrite(c) && !isSingleRead(c) }
 
 // translationWrites are the writes of Translations that Groundskeeper's API server has responded: creates, statuses, all others,
@@ -134,7 +134,7 @@ func writesOfTranslations(ctx context.Context, p *plane.Plane) (translationWrite
 	return writes, err
 }
 
-// networkUsage is what the processes have used.
+// networkUsage returns what the processes have used.
 func networkUsage(p *plane.Plane) (map[string]probe.Usage, error) {
 	used := map[string]probe.Usage{}
 	for _, process := range p.Processes() {

@@ -109,7 +109,7 @@ func (n *translatedNetwork) untilQuiet(ctx context.Context) (last time.Time, req
 	return last, requests, err
 }
 
-// managerMetric is the sum of the samples of a metric of the manager. It is an error when there is none.
+// managerMetric returns the sum of the samples of a metric of the manager. It is an error when there is none.
 func (n *translatedNetwork) managerMetric(ctx context.Context, metric string) (float64, error) {
 	samples, err := probe.Scrape(ctx, http.DefaultClient, "http://"+n.Managers[0].Address()+"/metrics", metric)
 	if err == nil && len(samples) == 0 {

@@ -68,7 +68,7 @@ func TestConsole(t *testing.T) {
 	}
 }
 
-// chromium is the browser of the machine.
+// chromium returns the browser of the machine.
 func chromium(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {

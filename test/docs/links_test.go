@@ -22,7 +22,7 @@ var (
 	fence   = regexp.MustCompile("(?ms)^ *```.*?^ *```$")
 )
 
-// pages are the texts of all pages, by their path.
+// pages returns the texts of all pages, by their path.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -46,7 +46,7 @@ func pages(t *testing.T) map[string]string {
 	return found
 }
 
-// anchors are the names of the headings of a pagein the form of links.
+// anchors returns the names of the headings of a pagein the form of links.
 func anchors(page string) []string {
 	var all []string
 	for _, match := range heading.FindAllStringSubmatch(page, -1) {

@@ -67,7 +67,7 @@ func draw(d dashboard, data recorded) []byte {
 	return out.Bytes()
 }
 
-// heading is the title of a panel, as long as its width allows, or that of a row.
+// heading returns the title of a panel, as long as its width allows, or that of a row.
 func (p panel) heading() string {
 	if p.Type == "row" {
 		return "▾ " + p.Title
@@ -117,7 +117,7 @@ func chart(out *bytes.Buffer, p panel, lines []series, x, y, w, h int) {
 // width is how much room the name of a line takes in a legend, with its mark.
 func width(name string) int { return 24 + character*len([]rune(name)) }
 
-// bounds are the ends of the vertical axis.
+// bounds returns the ends of the vertical axis.
 func bounds(p panel, lines []series) (low, high float64) {
 	high = math.Inf(-1)
 	for _, line := range lines {

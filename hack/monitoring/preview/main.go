@@ -77,7 +77,7 @@ func run(panels, dashboards, directory string) error {
 	return nil
 }
 
-// previewOf is the name of the preview of the dashboard in a file.
+// previewOf returns the name of the preview of the dashboard in a file.
 func previewOf(path string) string {
 	return "dashboard-" + strings.TrimSuffix(filepath.Base(path), ".json") + ".svg"
 }

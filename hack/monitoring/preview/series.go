@@ -62,7 +62,7 @@ func stack(lines []series) {
 // placeholder is a label in the format of a legend.
 var placeholder = regexp.MustCompile(`\{\{\s*(\w+)\s*\}\}`)
 
-// legend is the name of a line.
+// legend returns the name of a line.
 func legend(format string, labels map[string]string) string {
 	return strings.TrimSpace(placeholder.ReplaceAllStringFunc(format, func(match string) string {
 		return labels[placeholder.FindStringSubmatch(match)[1]]
@@ -111,7 +111,7 @@ func (s scale) number(value float64) string {
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".") + s.name
 }
 
-// stepOf is the distance of lines that divide a range into at most four parts: 1, 2, 2.5 or 5 times a power of ten.
+// stepOf returns the distance of lines that divide a range into at most four parts: 1, 2, 2.5 or 5 times a power of ten.
 func (s scale) stepOf(length float64) float64 {
 	quarter := length / s.factor / 4
 	power := math.Pow(10, math.Floor(math.Log10(quarter)))

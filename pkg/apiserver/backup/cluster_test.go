@@ -23,7 +23,7 @@ func projectObject(name, uid string) Object {
 	return Object{Object: project, Meta: project}
 }
 
-// ownedBy is a namespace with owners, each as API version, kind, name and uid.
+// ownedBy returns a namespace with owners, each as API version, kind, name and uid.
 func ownedBy(name string, owners ...[4]string) corev1.Namespace {
 	namespace := corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	for _, owner := range owners {

@@ -36,7 +36,7 @@ func fileOf(t testing.TB, header Header, lines ...string) []byte {
 	return out.Bytes()
 }
 
-// projects is the header of a file with some Projects.
+// projects returns the header of a file with some Projects.
 func projects(n int) Header {
 	return Header{
 		Program: "v1", Time: time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC), Store: "5f", Revision: 7,

@@ -73,7 +73,7 @@ var (
 // abandoned is the age after which a temporary file is considered abandoned.
 const abandoned = time.Hour
 
-// NameAt is the name of a file in a directory of backups.
+// NameAt returns the name of a file in a directory of backups.
 func NameAt(now time.Time) string {
 	return "groundskeeper-" + now.UTC().Format(timestamp) + ".jsonl"
 }
@@ -118,7 +118,7 @@ func Tidy(directory string, now time.Time) ([]string, error) {
 	return removed, errors.Join(errs...)
 }
 
-// filesIn are the files of a directory with names of exports, the oldest first.
+// filesIn returns the files of a directory with names of exports, the oldest first.
 func filesIn(directory string, names *regexp.Regexp) ([]os.DirEntry, error) {
 	entries, err := os.ReadDir(directory)
 	return slices.DeleteFunc(entries, func(entry os.DirEntry) bool {

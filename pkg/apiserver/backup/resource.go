@@ -41,12 +41,12 @@ type Resource struct {
 	Decoder runtime.Decoder
 }
 
-// name is the plural of the kind.
+// name returns the plural of the kind.
 func (r Resource) name() string { return r.Store.DefaultQualifiedResource.Resource }
 
 func (r Resource) storage() storage.Interface { return r.Store.Storage.Storage }
 
-// root is what all storage keys of the resource begin with.
+// root returns what all storage keys of the resource begin with.
 func (r Resource) root() string {
 	return r.Store.KeyRootFunc(genericapirequest.WithNamespace(context.Background(), "")) + "/"
 }

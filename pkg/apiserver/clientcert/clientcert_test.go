@@ -138,7 +138,7 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
-// request is a new one, with certificates and headers.
+// request returns a new one, with certificates and headers.
 func request(headers map[string]string, certificates ...*x509.Certificate) *http.Request {
 	r := httptest.NewRequest(http.MethodGet, "https://server/", nil)
 	r.TLS = &tls.ConnectionState{PeerCertificates: certificates}
@@ -148,7 +148,7 @@ func request(headers map[string]string, certificates ...*x509.Certificate) *http
 	return r
 }
 
-// verdict is a response as text.
+// verdict returns a response as text.
 func verdict(response *authenticator.Response, ok bool, err error) string {
 	if err != nil || !ok {
 		return fmt.Sprintf("%v, %v", ok, err)

@@ -24,7 +24,7 @@ type exportOptions struct {
 	keep      int
 }
 
-// Export is the command that writes a backup of the store to a file, a directory or standard output.
+// Export returns the command that writes a backup of the store to a file, a directory or standard output.
 func Export(ctx context.Context) *cobra.Command {
 	o := &exportOptions{}
 	command := &cobra.Command{

@@ -28,7 +28,7 @@ type importOptions struct {
 	allowInvalid   bool
 }
 
-// Import is the command that writes a backup into an empty store, after checking it against the cluster.
+// Import returns the command that writes a backup into an empty store, after checking it against the cluster.
 func Import(ctx context.Context) *cobra.Command {
 	o := &importOptions{enablement: genericoptions.NewAPIEnablementOptions()}
 	command := &cobra.Command{

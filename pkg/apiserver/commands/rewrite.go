@@ -22,7 +22,7 @@ type rewriteOptions struct {
 	qps     float32
 }
 
-// Rewrite is the command that writes every stored object again: in the current version, with the current encryption.
+// Rewrite returns the command that writes every stored object again: in the current version, with the current encryption.
 func Rewrite(ctx context.Context) *cobra.Command {
 	o := &rewriteOptions{}
 	command := &cobra.Command{

@@ -41,8 +41,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// newHost is a cluster that serves some resources of each group version, and lets Groundskeeper do all except what is denied ("verb
-// resource").
+// newHost returns a cluster that serves some resources of each group version, and lets Groundskeeper do all except what is denied
+// ("verb resource").
 func newHost(served map[string][]string, denied ...string) *fake.Clientset {
 	client := fake.NewClientset()
 	for gv, resources := range served {
@@ -61,7 +61,7 @@ func newHost(served map[string][]string, denied ...string) *fake.Clientset {
 	return client
 }
 
-// kubernetes136 is what a 1.36 serves of what Groundskeeper requests.
+// kubernetes136 returns what a 1.36 serves of what Groundskeeper requests.
 func kubernetes136() map[string][]string {
 	return map[string][]string{
 		"v1": {"namespaces", "pods", "resourcequotas"},

@@ -57,7 +57,7 @@ func lookup(_ context.Context, name string) (*gardenerv1beta1.Project, error) {
 	}
 }
 
-// everyone is what artifacts/membership allows all users.
+// everyone returns what artifacts/membership allows all users.
 func everyone(more ...string) []string {
 	var all []string
 	for _, verb := range strings.Fields("get list watch update patch delete manage-members") {

@@ -38,12 +38,12 @@ func newProject(name string, members ...gardenerv1beta1.ProjectMember) *gardener
 	}
 }
 
-// as is a user in groups.
+// as returns a user in groups.
 func as(name string, groups ...string) *user.DefaultInfo {
 	return &user.DefaultInfo{Name: name, Groups: append(groups, user.AllAuthenticated)}
 }
 
-// on is a request for a Project.
+// on returns a request for a Project.
 func on(who user.Info, verb, name string) authorizer.AttributesRecord {
 	return authorizer.AttributesRecord{User: who, Verb: verb, APIGroup: "core.gardener.cloud", APIVersion: "v1beta1", Resource: "projects", Name: name, ResourceRequest: true}
 }
@@ -88,7 +88,7 @@ func TestAllows(t *testing.T) {
 	}
 }
 
-// states are a Project in each phase, and while it is being deleted.
+// states returns a Project in each phase, and while it is being deleted.
 func states(project *gardenerv1beta1.Project) []*gardenerv1beta1.Project {
 	all := []*gardenerv1beta1.Project{project}
 	for _, phase := range []gardenerv1beta1.ProjectPhase{
@@ -127,7 +127,7 @@ func TestReadersAreThoseWhoMayGet(t *testing.T) {
 	}
 }
 
-// fieldsOf are the fields of a Project in the watch cache.
+// fieldsOf returns the fields of a Project in the watch cache.
 func fieldsOf(project *gardenerv1beta1.Project) fields.Set {
 	return Indexed(registry.Kind[*gardenerv1beta1.Project]{}).SelectableFields(project)
 }

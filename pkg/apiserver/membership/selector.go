@@ -37,7 +37,7 @@ func Indexed(kind registry.Kind[*gardenerv1beta1.Project]) registry.Kind[*garden
 	return kind
 }
 
-// readers are the tokens of the subjects that may get a Project, each once.
+// readers returns the tokens of the subjects that may get a Project, each once.
 func readers(project *gardenerv1beta1.Project) []string {
 	all := make([]string, 0, 1+len(project.Spec.Members))
 	known := make(sets.Set[string], cap(all))
@@ -81,7 +81,7 @@ func token(subject *rbacv1.Subject) string {
 func userToken(name string) string  { return "user:" + name }
 func groupToken(name string) string { return "group:" + name }
 
-// tokens are the spellings of a user and of the user's groups, each once.
+// tokens returns the spellings of a user and of the user's groups, each once.
 func tokens(who user.Info) []string {
 	all := []string{userToken(who.GetName())}
 	known := sets.New[string]()

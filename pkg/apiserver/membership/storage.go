@@ -85,7 +85,7 @@ func (s *Storage) require(ctx context.Context, name string, object runtime.Objec
 	return nil
 }
 
-// unknown is the error of a request about which RBAC did not decide.
+// unknown returns the error of a request about which RBAC did not decide.
 func unknown(err error) error {
 	return apierrors.NewInternalError(fmt.Errorf("which projects the user may see is unknown: %w", err))
 }

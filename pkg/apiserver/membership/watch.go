@@ -79,7 +79,7 @@ func stateOf(options *internalversion.ListOptions) *internalversion.ListOptions 
 	return state
 }
 
-// initialEvents are the events of a state, with the bookmark at their end that a client requests.
+// initialEvents returns the events of a state, with the bookmark at their end that a client requests.
 func initialEvents(projects *gardenerv1beta1.ProjectList, options *internalversion.ListOptions) ([]watch.Event, error) {
 	events := make([]watch.Event, 0, len(projects.Items)+1)
 	for i := range projects.Items {

@@ -88,7 +88,7 @@ func isRival(definition *unstructured.Unstructured, served []schema.GroupVersion
 	})
 }
 
-// Conflict is the error that names rivals, nil when there are none.
+// Conflict returns the error that names rivals, nil when there are none.
 func Conflict(rivals []string) error {
 	if len(rivals) == 0 {
 		return nil
@@ -100,7 +100,7 @@ func Conflict(rivals []string) error {
 // period is how long a result of the readiness check is cached.
 const period = 30 * time.Second
 
-// ReadyCheck is a readiness check that fails while there are rivals. It queries the cluster periodically; what it
+// ReadyCheck returns a readiness check that fails while there are rivals. It queries the cluster periodically; what it
 // cannot find out does not make the server unready.
 func (f *Finder) ReadyCheck() healthz.HealthChecker {
 	var lock sync.Mutex

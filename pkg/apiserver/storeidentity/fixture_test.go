@@ -160,7 +160,7 @@ func (h *fakeHost) set(record *Record) {
 	}
 }
 
-// recorded is what the host remembers.
+// recorded returns what the host remembers.
 func (h *fakeHost) recorded(t *testing.T) Record {
 	t.Helper()
 	h.mu.Lock()

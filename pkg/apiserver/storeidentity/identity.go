@@ -69,7 +69,7 @@ func Verify(ctx context.Context, config Config) (Record, error) {
 	}
 }
 
-// verify is one attempt. It is not done when another server changed the record meanwhile.
+// verify returns one attempt. It is not done when another server changed the record meanwhile.
 func verify(ctx context.Context, config Config, store store, host host) (Record, bool, error) {
 	// The cluster first: who reads its record finds a store that is at least as new.
 	recorded, version, err := host.record(ctx)

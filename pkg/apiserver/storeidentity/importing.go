@@ -154,5 +154,5 @@ func (s store) begin(ctx context.Context, m marker, revision int64) (bool, error
 	return txn.Succeeded, nil
 }
 
-// prefixOfKeys is what all keys of the server begin with.
+// prefixOfKeys returns what all keys of the server begin with.
 func (s store) prefixOfKeys() string { return s.key()[:len(s.key())-len("store")] }

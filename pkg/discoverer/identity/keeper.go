@@ -108,7 +108,7 @@ func (k *Keeper) log(ctx context.Context, v verdict, recorded, observed []gimbal
 	}
 }
 
-// problem is what a rejected cluster is reported as.
+// problem returns what a rejected cluster is reported as.
 func problem(v verdict, name string, recorded, observed []gimbalv1.ClusterIdentity) report.Problem {
 	if v == unreadable {
 		return report.Problem{Type: gimbalv1.ErrorAuthentication, Message: fmt.Sprintf(

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// decoded is a Service and its EndpointSlice as they come from a server: no two share memory.
+// decoded returns a Service and its EndpointSlice as they come from a server: no two share memory.
 func decoded(i int) (*corev1.Service, *discoveryv1.EndpointSlice) {
 	name := fmt.Sprintf("service-%d", i)
 	s, e := service("namespace-"+fmt.Sprint(i%20), name), endpoints("namespace-"+fmt.Sprint(i%20), name, "abcde")

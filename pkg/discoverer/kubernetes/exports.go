@@ -102,7 +102,7 @@ func (u *Upstream) queryExports(ctx context.Context, namespace string) error {
 	return nil
 }
 
-// exported is the Service that a ServiceExport exports.
+// exported returns the Service that a ServiceExport exports.
 func exported(export *metav1.PartialObjectMetadata) types.NamespacedName {
 	return types.NamespacedName{Namespace: export.Namespace, Name: export.Name}
 }

@@ -30,7 +30,7 @@ func serviceExport(namespace, name string) *metav1.PartialObjectMetadata {
 	}
 }
 
-// newServiceExports are those of a backend.
+// newServiceExports returns those of a backend.
 func newServiceExports(t *testing.T, objects ...runtime.Object) (*metadatafake.FakeMetadataClient, *Exports) {
 	t.Helper()
 	scheme := metadatafake.NewTestScheme()

@@ -137,7 +137,7 @@ func (w *world) until(what string, is func() bool) {
 	}
 }
 
-// writes are what a discoverer wrote since the last call, each as verb resource.
+// writes returns what a discoverer wrote since the last call, each as verb resource.
 func (w *world) writes() []string {
 	var written []string
 	for _, action := range w.here.Actions() {
@@ -150,7 +150,7 @@ func (w *world) writes() []string {
 	return written
 }
 
-// names are the Services that are here.
+// names returns the Services that are here.
 func (w *world) names() []string {
 	w.Helper()
 	list, err := w.here.CoreV1().Services("").List(context.WithoutCancel(w.Context()), metav1.ListOptions{})
@@ -181,7 +181,7 @@ func (w *world) service(namespace, name string) *corev1.Service {
 	return service
 }
 
-// problems are the types of what is reported.
+// problems returns the types of what is reported.
 func (w *world) problems() []string {
 	var types []string
 	for _, entry := range w.ledger.Entries() {
@@ -216,7 +216,7 @@ func endpoints(namespace, service, id string, addresses ...string) *discoveryv1.
 	return slice
 }
 
-// copied is the copy of a service and its slices, as another run of a discoverer left it.
+// copied returns the copy of a service and its slices, as another run of a discoverer left it.
 func copied(backend string, service *corev1.Service, parts ...*discoveryv1.EndpointSlice) []runtime.Object {
 	source := &desired.Source{Namespace: service.Namespace, Name: service.Name, Labels: service.Labels, Ports: service.Spec.Ports}
 	for _, part := range parts {

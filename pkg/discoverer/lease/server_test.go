@@ -135,7 +135,7 @@ func (s *server) change(change func(*coordinationv1.Lease)) {
 	s.put(changed)
 }
 
-// record is what the server has, and how often and when that was last written.
+// record returns what the server has, and how often and when that was last written.
 func (s *server) record() (lease *coordinationv1.Lease, writes int, last time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -125,7 +125,7 @@ func (s *Session) Renew(project string) {
 	}
 }
 
-// own is the client of the project in the credentials.
+// own returns the client of the project in the credentials.
 func (s *Session) own(ctx context.Context) (*openstack.Client, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock() // others would have to authenticate as well
@@ -139,7 +139,7 @@ func (s *Session) own(ctx context.Context) (*openstack.Client, error) {
 	return client, err
 }
 
-// in is the client of a project.
+// in returns the client of a project.
 func (s *Session) in(ctx context.Context, project string) (*openstack.Client, error) {
 	own, err := s.own(ctx)
 	if err != nil || own.ProjectID() == project {

@@ -19,7 +19,7 @@ import (
 	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
 )
 
-// aSession is one with the user of a fake of the wire.
+// aSession returns one with the user of a fake of the wire.
 func aSession(t *testing.T) (*Session, *fake.Server, *clocktesting.FakePassiveClock) {
 	t.Helper()
 	s := fake.New(fake.Options{})

@@ -95,7 +95,7 @@ func portNames(listeners []openstack.Listener) []string {
 	return names
 }
 
-// protocolOf is the protocol below that of a listener: all except two of Octavia's are spoken over TCP.
+// protocolOf returns the protocol below that of a listener: all except two of Octavia's are spoken over TCP.
 func protocolOf(listener *openstack.Listener) corev1.Protocol {
 	switch listener.Protocol {
 	case "UDP":

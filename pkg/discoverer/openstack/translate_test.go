@@ -22,7 +22,7 @@ import (
 
 const lbID = "3DD8AB5A-63CF-4F5D-9B4E-000000000001"
 
-// balanced is a load balancer with the listeners of these specifications, "PROTOCOL PORT POOL".
+// balanced returns a load balancer with the listeners of these specifications, "PROTOCOL PORT POOL".
 func balanced(specifications ...string) (*inventory, *openstack.LoadBalancer) {
 	i := &inventory{
 		balancers: []openstack.LoadBalancer{{ID: lbID, Name: "web", ProjectID: "p", ProvisioningStatus: "ACTIVE", AdminUp: true}},
@@ -43,7 +43,7 @@ func (i *inventory) pool(id string, members ...openstack.Member) {
 	i.pools[id], i.members[id] = openstack.Pool{ID: id, AdminUp: true, ProvisioningStatus: "ACTIVE"}, members
 }
 
-// member is one that is fine, "10.0.0.1:80".
+// member returns one that is fine, "10.0.0.1:80".
 func member(place string) openstack.Member {
 	at := netip.MustParseAddrPort(place)
 	return openstack.Member{ID: place, OperatingStatus: "ONLINE", Address: at.Addr(), Port: int(at.Port()), Weight: 1, AdminUp: true}

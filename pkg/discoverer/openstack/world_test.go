@@ -221,7 +221,7 @@ func (w *world) after(d time.Duration) {
 	synctest.Wait()
 }
 
-// writes are what was written since the last call, each as verb resource, with how often.
+// writes returns what was written since the last call, each as verb resource, with how often.
 func (w *world) writes() map[string]int {
 	counts := map[string]int{}
 	for _, action := range w.here.Actions() {
@@ -282,7 +282,7 @@ func (w *world) expectProblems(what string, want ...string) {
 	}
 }
 
-// copyOf is the copy that a discoverer left of a load balancer of sky.add.
+// copyOf returns the copy that a discoverer left of a load balancer of sky.add.
 func copyOf(namespace, id string, places ...string) []runtime.Object {
 	s := newSky("x " + namespace)
 	s.add("x", id, places...)

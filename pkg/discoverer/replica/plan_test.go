@@ -30,7 +30,7 @@ func source(endpoints int) *desired.Source {
 	return s
 }
 
-// there is what the API server has after everything was written.
+// there returns what the API server has after everything was written.
 func there(objects *desired.Objects) existing {
 	have := existing{Service: objects.Service.DeepCopy()}
 	have.Service.UID, have.Service.ResourceVersion = "u", "7"
@@ -42,7 +42,7 @@ func there(objects *desired.Objects) existing {
 	return have
 }
 
-// show is what operations do, in short.
+// show returns what operations do, in short.
 func show(operations []operation) []string {
 	shown := []string{}
 	for _, op := range operations {

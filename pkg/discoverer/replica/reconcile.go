@@ -183,7 +183,7 @@ func isTransient(err error) bool {
 	return kit.IsConcurrentChange(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err)
 }
 
-// errorType is an error as a label of a metric.
+// errorType returns an error as a label of a metric.
 func errorType(err error) string {
 	var blocked *obstacle
 	if errors.As(err, &blocked) {

@@ -92,7 +92,7 @@ func refTo(name string) desired.Ref {
 	return desired.Ref{Kind: desired.KindService, NamespacedName: types.NamespacedName{Namespace: "shop", Name: desired.CopyName("us", name)}}
 }
 
-// copied is the copy of a service of the backend.
+// copied returns the copy of a service of the backend.
 func copied(name, version string) *corev1.Service {
 	service := desired.Build("us", &desired.Source{Namespace: "shop", Name: name, Ports: []corev1.ServicePort{{Port: 80}}}).Service
 	service.UID, service.ResourceVersion = types.UID("uid-"+name), version

@@ -211,7 +211,7 @@ func (r *Replica) addLegacy(service *corev1.Service) {
 	r.mu.Unlock()
 }
 
-// asRead is the condition of a deletion: the very object, in the state in which it was read.
+// asRead returns the condition of a deletion: the very object, in the state in which it was read.
 func asRead(object metav1.Object) metav1.DeleteOptions {
 	return metav1.DeleteOptions{Preconditions: new(kit.AsRead(object))}
 }

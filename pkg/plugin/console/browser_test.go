@@ -85,7 +85,7 @@ func (w *world) failureLocked(list client.ObjectList) error {
 	return nil
 }
 
-// newWorld is a cluster with objects. Requests that write fail the test when the page runs; the tests use the embedded client.
+// newWorld returns a cluster with objects. Requests that write fail the test when the page runs; the tests use the embedded client.
 func newWorld(t *testing.T, objects ...client.Object) (*world, client.WithWatch) {
 	t.Helper()
 	s := runtime.NewScheme()
@@ -140,7 +140,7 @@ func newWorld(t *testing.T, objects ...client.Object) (*world, client.WithWatch)
 	return w, reading
 }
 
-// optionsOf are those of a console that shows Projects that are not ready, and Klusters that are paused or being deleted.
+// optionsOf returns those of a console that shows Projects that are not ready, and Klusters that are paused or being deleted.
 func optionsOf(reading client.WithWatch) Options {
 	kind := func(title, name string, global bool, object func() client.Object, list func() client.ObjectList, wrong func(client.Object) string) Kind {
 		return Kind{
@@ -315,7 +315,7 @@ func (b *browser) apply(d *Delta) {
 	b.last = d
 }
 
-// checked is what the page shows of a kind.
+// checked returns what the page shows of a kind.
 func (b *browser) checked(name string) Checked {
 	for _, c := range b.last.Checked {
 		if c.Name == name {

@@ -62,7 +62,7 @@ type Stage struct {
 	EndedAt   *time.Time `json:"endedAt,omitempty"`
 }
 
-// deorbitOf is the progress of the Deorbit of a Kluster, nil if it is not being deleted.
+// deorbitOf returns the progress of the Deorbit of a Kluster, nil if it is not being deleted.
 func deorbitOf(k *kubernikusv1.Kluster, seen stages) *Deorbit {
 	if k.DeletionTimestamp.IsZero() {
 		return nil

@@ -32,7 +32,7 @@ func newGuard(port int) *guard {
 	return &guard{port: port, cookie: fmt.Sprintf("groundskeeper-console-%d", port), session: rand.Text(), token: rand.Text()}
 }
 
-// url is the address that the user opens.
+// url returns the address that the user opens.
 func (g *guard) url() string {
 	return fmt.Sprintf("http://127.0.0.1:%d/?token=%s", g.port, g.token)
 }

@@ -113,7 +113,7 @@ func (r *reader) object(ctx context.Context, k Kind, name client.ObjectKey) (*Ob
 	return view, nil
 }
 
-// stagesOf are the stages of a Deorbit that were observed.
+// stagesOf returns the stages of a Deorbit that were observed.
 func (s *store) stagesOf(title string, name client.ObjectKey) stages {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -202,7 +202,7 @@ func (s *store) contents(namespace string) []Contents {
 	return all
 }
 
-// backendOf is the view of a DiscoveryBackend.
+// backendOf returns the view of a DiscoveryBackend.
 func backendOf(b *gimbalv1.DiscoveryBackend) *Backend {
 	view := &Backend{Type: string(b.Cluster.Type), ClusterStatus: string(b.Cluster.ClusterStatus), Services: b.Status.Services, Endpoints: b.Status.Endpoints}
 	if routes := b.Status.Routes; routes != nil {

@@ -61,7 +61,7 @@ type Contents struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// projectOf is the view of a Project, without its quotas and contents.
+// projectOf returns the view of a Project, without its quotas and contents.
 func projectOf(p *gardenerv1beta1.Project) *Project {
 	view := &Project{Members: []Member{}, Quotas: []Quota{}, Contents: []Contents{}}
 	if p.Spec.Namespace != nil {
@@ -88,7 +88,7 @@ func projectOf(p *gardenerv1beta1.Project) *Project {
 	return view
 }
 
-// lifeOf are the points of the life of a Project in their order, and what saves it from deletion.
+// lifeOf returns the points of the life of a Project in their order, and what saves it from deletion.
 func lifeOf(p *gardenerv1beta1.Project) (life []Point, remedy string) {
 	life = []Point{{"created", p.CreationTimestamp.Time}}
 	if t := p.Status.LastActivityTimestamp; t != nil {
@@ -115,7 +115,7 @@ func lifeOf(p *gardenerv1beta1.Project) (life []Point, remedy string) {
 	return life, remedy
 }
 
-// quotasOf are the limits of the quotas of a namespace, the fullest ones first.
+// quotasOf returns the limits of the quotas of a namespace, the fullest ones first.
 func quotasOf(all []corev1.ResourceQuota) []Quota {
 	quotas := []Quota{}
 	for _, q := range all {

@@ -31,7 +31,7 @@ type Results struct {
 	Total int `json:"total"`
 }
 
-// routes are the page and its data.
+// routes returns the page and its data.
 func routes(r *reader) http.Handler {
 	mux := http.NewServeMux()
 	page, err := fs.Sub(assets, "assets")
@@ -79,7 +79,8 @@ type failure struct {
 
 func (f *failure) Error() string { return f.message }
 
-// explained is an error of a client with its code and a remedy. Without a response of the API server the code is that of a gateway.
+// explained returns an error of a client with its code and a remedy. Without a response of the API server the code is that of a
+// gateway.
 func (r *reader) explained(err error) error {
 	if err == nil {
 		return nil

@@ -70,7 +70,7 @@ func changedAt(object client.Object) time.Time {
 	return last
 }
 
-// stateOf is the state of an object in a word or two.
+// stateOf returns the state of an object in a word or two.
 func stateOf(object client.Object) string {
 	switch o := object.(type) {
 	case *gardenerv1beta1.Project:

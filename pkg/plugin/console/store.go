@@ -290,7 +290,7 @@ func (c *Checked) add(row *Row) {
 	}
 }
 
-// keyOf is the path of an object on the page.
+// keyOf returns the path of an object on the page.
 func keyOf(k Kind, name types.NamespacedName) string {
 	return fmt.Sprintf("%s/%s/%s", k.Name, name.Namespace, name.Name)
 }
@@ -333,7 +333,7 @@ func (s *store) search(title, text string, limit int) (all []Found, total int) {
 	return all[:min(limit, total)], total
 }
 
-// level is the more important of the levels of findings.
+// level returns the more important of the levels of findings.
 func level(findings []report.Finding) string {
 	worst := ""
 	for _, f := range findings {

@@ -106,7 +106,7 @@ func (s *store) take(sub *subscription) *Delta {
 	return d
 }
 
-// rows are those that a page does not know yet, by their keys.
+// rows returns those that a page does not know yet, by their keys.
 func (s *store) rows(sub *subscription) map[string]*Row {
 	rows := map[string]*Row{}
 	if !sub.all && len(sub.dirty) == 0 {

@@ -81,8 +81,8 @@ func (u *Uninstaller) reconfigure(ctx context.Context, deployment *appsv1.Deploy
 	return nil
 }
 
-// withoutConverters is a configuration without the controllers that create Translations. Everything else remains unchanged: the
-// manager may have another version than this command, and rejects unknown fields.
+// withoutConverters returns a configuration without the controllers that create Translations. Everything else remains unchanged:
+// the manager may have another version than this command, and rejects unknown fields.
 func withoutConverters(text []byte) ([]byte, error) {
 	var config map[string]any
 	if err := yaml.Unmarshal(text, &config); err != nil {
@@ -112,7 +112,7 @@ func withoutConverters(text []byte) ([]byte, error) {
 	return yaml.Marshal(config)
 }
 
-// rollout is what is left of a rollout, pods of before included that have not ended yet.
+// rollout returns what is left of a rollout, pods of before included that have not ended yet.
 func (u *Uninstaller) rollout(ctx context.Context, key client.ObjectKey) (left, error) {
 	d := &appsv1.Deployment{}
 	if err := u.Client.Get(ctx, key, d); err != nil {

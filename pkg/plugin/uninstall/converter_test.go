@@ -60,7 +60,7 @@ func TestWithoutConverters(t *testing.T) {
 	}
 }
 
-// managed is a cluster with the controller manager, whose Deployment mounts this ConfigMap with a configuration with these
+// managed returns a cluster with the controller manager, whose Deployment mounts this ConfigMap with a configuration with these
 // controllers. A pod of before is still there.
 func managed(t *testing.T, mounts, enabled string) *world {
 	t.Helper()

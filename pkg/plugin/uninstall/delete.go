@@ -110,7 +110,7 @@ func (u *Uninstaller) removeFinalizers(ctx context.Context, object client.Object
 	return rejection(object, client.IgnoreNotFound(u.Client.Patch(ctx, object, optimistic(before))))
 }
 
-// optimistic is a patch that fails when another client wrote the object meanwhile, or it was recreated.
+// optimistic returns a patch that fails when another client wrote the object meanwhile, or it was recreated.
 func optimistic(before client.Object) client.Patch {
 	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 }

@@ -124,7 +124,7 @@ func (u *Uninstaller) inspectParts(ctx context.Context, f *Found) error {
 
 var namespaceResource = corev1.SchemeGroupVersion.WithResource("namespaces")
 
-// stranded are the objects whose owner is an object of Groundskeeper that is no longer served: neither the garbage collector
+// stranded returns the objects whose owner is an object of Groundskeeper that is no longer served: neither the garbage collector
 // nor a controller can resolve the owner, and they remain.
 func (u *Uninstaller) stranded(ctx context.Context) ([]string, error) {
 	services := &metav1.PartialObjectMetadataList{}
@@ -145,7 +145,7 @@ func (u *Uninstaller) stranded(ctx context.Context) ([]string, error) {
 	return append(names, roles...), err
 }
 
-// rolesOfProjects are the cluster roles that were created for Projects. They have no owner: the controller of Projects
+// rolesOfProjects returns the cluster roles that were created for Projects. They have no owner: the controller of Projects
 // deletes them, and cannot when it does not know the Projects.
 func (u *Uninstaller) rolesOfProjects(ctx context.Context) (names []string, err error) {
 	kind := rbacv1.SchemeGroupVersion.WithResource("clusterroles")

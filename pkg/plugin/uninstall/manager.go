@@ -109,7 +109,7 @@ func parseConfig(data []byte) (*v1alpha1.ControllerManagerConfiguration, error) 
 // errNoConfig: the configuration is not in the ConfigMap of the manifests.
 var errNoConfig = errors.New("it is not in a ConfigMap that the Deployment mounts")
 
-// mounted is the volume with the configuration of a Deployment, and the key in its ConfigMap.
+// mounted returns the volume with the configuration of a Deployment, and the key in its ConfigMap.
 func mounted(d *appsv1.Deployment) (volume *corev1.Volume, key string, err error) {
 	for _, container := range d.Spec.Template.Spec.Containers {
 		for i, arg := range slices.Concat(container.Command, container.Args) {

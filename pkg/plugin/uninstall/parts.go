@@ -52,7 +52,7 @@ func strict() sets.Set[string] {
 		"admissionregistration.k8s.io", "apiregistration.k8s.io", "apiextensions.k8s.io").Union(groups())
 }
 
-// parts are all objects with the label of Groundskeeper, of every kind that the cluster has, in the order of their deletion.
+// parts returns all objects with the label of Groundskeeper, of every kind that the cluster has, in the order of their deletion.
 // Other groups and resources that are unavailable are returned, because their objects are unknown.
 func (u *Uninstaller) parts(ctx context.Context) (parts []part, unlisted []string, err error) {
 	lists, unlisted, err := u.resources(ctx)
@@ -89,7 +89,7 @@ func (u *Uninstaller) parts(ctx context.Context) (parts []part, unlisted []strin
 	return parts, unlisted, nil
 }
 
-// resources are those that the cluster has, and other groups that are unavailable.
+// resources returns those that the cluster has, and other groups that are unavailable.
 func (u *Uninstaller) resources(ctx context.Context) (lists []*metav1.APIResourceList, unlisted []string, err error) {
 	lists, err = u.Discovery.ServerPreferredResourcesWithContext(ctx)
 	failed, partial := discovery.GroupDiscoveryFailedErrorGroups(err)
@@ -190,7 +190,7 @@ func (u *Uninstaller) deleteParts(ctx context.Context) (string, error) {
 	return line, nil
 }
 
-// dependentKinds are the kinds that Groundskeeper's controllers create with an owner reference to its objects.
+// dependentKinds returns the kinds that Groundskeeper's controllers create with an owner reference to its objects.
 func dependentKinds() []schema.GroupVersionResource {
 	core, rbac := corev1.SchemeGroupVersion, rbacv1.SchemeGroupVersion
 	return []schema.GroupVersionResource{
@@ -200,7 +200,7 @@ func dependentKinds() []schema.GroupVersionResource {
 	}
 }
 
-// ownedBy are the objects of these kinds with an owner of one of the groups.
+// ownedBy returns the objects of these kinds with an owner of one of the groups.
 func (u *Uninstaller) ownedBy(ctx context.Context, groups sets.Set[string]) (names []string, err error) {
 	if groups.Len() == 0 {
 		return nil, nil

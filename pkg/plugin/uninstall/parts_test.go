@@ -24,7 +24,7 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// labelled is the metadata of an object of an installation.
+// labelled returns the metadata of an object of an installation.
 func labelled(version, kind, namespace, name string, change ...func(*metav1.ObjectMeta)) *metav1.PartialObjectMetadata {
 	m := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: kind}, ObjectMeta: named(namespace, name, change...)}
 	m.Labels = map[string]string{partOf: product}
@@ -37,7 +37,7 @@ func owned(version, kind string) func(*metav1.ObjectMeta) {
 	}
 }
 
-// inCluster is an uninstaller that sees the metadata of objects, with these resources, as "group/version resource".
+// inCluster returns an uninstaller that sees the metadata of objects, with these resources, as "group/version resource".
 func inCluster(t *testing.T, resources []string, objects ...runtime.Object) (*Uninstaller, *fakemetadata.FakeMetadataClient) {
 	t.Helper()
 	s := fakemetadata.NewTestScheme()

@@ -154,7 +154,7 @@ func plural(count int, what string) string {
 	return fmt.Sprintf("%d %ss", count, what)
 }
 
-// short is the beginning of a list, and how many more there are.
+// short returns the beginning of a list, and how many more there are.
 func short(lines []string) []string {
 	const most = 20
 	if len(lines) <= most {
@@ -163,7 +163,7 @@ func short(lines []string) []string {
 	return append(slices.Clone(lines[:most]), fmt.Sprintf("and %d more", len(lines)-most))
 }
 
-// String is the plan as text.
+// String returns the plan as text.
 func (p Plan) String() string {
 	var b strings.Builder
 	for i, s := range p.Sections {
@@ -275,7 +275,7 @@ func rejections(f *Found, o Options) (all []string) {
 	return short(all)
 }
 
-// warnings are what users should know before they confirm.
+// warnings returns what users should know before they confirm.
 func warnings(f *Found) (all []string) {
 	if f.NeverServed {
 		all = append(all, "the API was never served: no store was recorded, and nothing in the cluster belongs to one of its objects. The installation is removed without them")

@@ -18,7 +18,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
-// configured is the configuration of a manager with these lines.
+// configured returns the configuration of a manager with these lines.
 func configured(t *testing.T, lines string) *v1alpha1.ControllerManagerConfiguration {
 	t.Helper()
 	config, err := parseConfig([]byte("apiVersion: config.groundskeeper.io/v1alpha1\nkind: ControllerManagerConfiguration\n" + lines))
@@ -30,7 +30,7 @@ func configured(t *testing.T, lines string) *v1alpha1.ControllerManagerConfigura
 
 const everything = "controllers: {kluster: {enabled: true}, translation: {midonet: {url: http://midonet.example.com/midonet-api}}}"
 
-// installed is an installation with one object of each kind, all controllers on.
+// installed returns an installation with one object of each kind, all controllers on.
 func installed(t *testing.T) *Found {
 	t.Helper()
 	return &Found{

@@ -99,7 +99,7 @@ func (u *Uninstaller) deleteNamespaces(ctx context.Context) (string, error) {
 	return fmt.Sprintf("namespaces %s have been deleted", strings.Join(deleted, ", ")), nil
 }
 
-// whyNamespace is what the namespace controller reports that it waits for.
+// whyNamespace returns what the namespace controller reports that it waits for.
 func (u *Uninstaller) whyNamespace(ctx context.Context, name string) string {
 	namespace := &corev1.Namespace{}
 	if err := u.Client.Get(ctx, client.ObjectKey{Name: name}, namespace); err != nil {

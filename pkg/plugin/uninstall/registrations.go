@@ -40,7 +40,7 @@ var (
 	}
 )
 
-// registrations are those of Groundskeeper, webhooks first: they have its label, and point to one of its Services. One that has
+// registrations returns those of Groundskeeper, webhooks first: they have its label, and point to one of its Services. One that has
 // the label and points elsewhere belongs to another server, such as the APIService of a real Gardener.
 func (u *Uninstaller) registrations(ctx context.Context) ([]registration, error) {
 	var found []registration

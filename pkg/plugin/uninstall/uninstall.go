@@ -107,7 +107,7 @@ type Uninstaller struct {
 	poll time.Duration
 }
 
-// groups are the API groups of Groundskeeper.
+// groups returns the API groups of Groundskeeper.
 func groups() sets.Set[string] {
 	return sets.New(gardenerv1beta1.GroupName, kubernikusv1.GroupName, midonetv1.GroupName, gimbalv1.GroupName)
 }
@@ -142,7 +142,7 @@ type step struct {
 	do   func(context.Context) (string, error)
 }
 
-// steps are all of them, in their order.
+// steps returns all of them, in their order.
 func (u *Uninstaller) steps(f *Found) []step {
 	if f.NeverServed {
 		return u.stepsWithoutObjects()
@@ -173,7 +173,7 @@ type left struct {
 	why string
 }
 
-// String is a line of progress.
+// String returns a line of progress.
 func (l left) String() string {
 	const most = 3
 	names := l.names

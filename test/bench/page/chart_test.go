@@ -52,7 +52,7 @@ func elementsOf(t *testing.T, drawing string) []element {
 	}
 }
 
-// of are the values of an attribute of all elements of a name; "" is their text.
+// of returns the values of an attribute of all elements of a name; "" is their text.
 func of(all []element, name, attribute string) []string {
 	var values []string
 	for _, e := range all {

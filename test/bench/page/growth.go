@@ -30,7 +30,7 @@ type point struct {
 	value   float64
 }
 
-// growths are the figures of the growth. What there is of one number of objects alone, such as how one is compared with
+// growths returns the figures of the growth. What there is of one number of objects alone, such as how one is compared with
 // another, is no line.
 func (p page) growths() []growth {
 	var all []growth
@@ -55,7 +55,7 @@ func (p page) growths() []growth {
 	return all
 }
 
-// numbers are all numbers of objects, from the smallest on.
+// numbers returns all numbers of objects, from the smallest on.
 func numbers(all []growth) []int {
 	var found []int
 	for _, g := range all {
@@ -69,7 +69,7 @@ func numbers(all []growth) []int {
 	return slices.Compact(found)
 }
 
-// GrowthColumns are the numbers of objects.
+// GrowthColumns returns the numbers of objects.
 func (p page) GrowthColumns() []string {
 	var names []string
 	for _, n := range numbers(p.growths()) {

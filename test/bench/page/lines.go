@@ -49,7 +49,7 @@ func growthChart(all []growth) string {
 	return out.String()
 }
 
-// series are the names of all lines.
+// series returns the names of all lines.
 func series(all []growth) []string {
 	var names []string
 	for _, g := range all {
@@ -111,5 +111,5 @@ func drawLine(out *strings.Builder, l line, x func(int) float64, y func(float64)
 	}
 }
 
-// each is the value for objectsEach of the objects.
+// each returns the value for objectsEach of the objects.
 func (p point) each() float64 { return p.value / float64(p.objects) * objectsEach }

@@ -33,7 +33,7 @@ func describe(proc string) string {
 	return strings.Join(parts, ", ")
 }
 
-// valuesOf are the values of all lines "name : value" of a file, none when it does not exist.
+// valuesOf returns the values of all lines "name : value" of a file, none when it does not exist.
 func valuesOf(proc, file, name string) []string {
 	text, err := os.ReadFile(filepath.Join(proc, file)) //nolint:gosec // a file that Groundskeeper names
 	if err != nil {

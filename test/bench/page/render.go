@@ -57,7 +57,7 @@ func isOperation(name string) bool {
 func isListing(name string) bool { return strings.HasPrefix(name, "list ") }
 func isAny(string) bool          { return true }
 
-// groups are the figures whose name ends so, by what stands before that.
+// groups returns the figures whose name ends so, by what stands before that.
 func (p page) groups(suffix string, wanted func(string) bool) []group {
 	var groups []group
 	for _, f := range p.figures {

@@ -13,7 +13,7 @@ import (
 	"groundskeeper.io/groundskeeper/test/bench/report"
 )
 
-// figure is one of the comparison.
+// figure returns one of the comparison.
 func figure(series, name, unit string, value float64) report.Figure {
 	return report.Figure{Benchmark: comparison, Series: series, Name: name, Unit: unit, Value: value}
 }

@@ -17,7 +17,7 @@ type Row struct {
 	Cells []string
 }
 
-// Columns are the ways to serve the objects.
+// Columns returns the ways to serve the objects.
 func (p page) Columns() []string {
 	return []string{"CRD, JSON", "aggregated, JSON", "aggregated, protobuf", "direct, JSON", "direct, protobuf"}
 }
@@ -41,7 +41,7 @@ func (p page) Table(what string) []Row {
 	return rows
 }
 
-// Weights are what objects weigh, with a column for each of the two servers.
+// Weights returns what objects weigh, with a column for each of the two servers.
 func (p page) Weights() []Row {
 	var rows []Row
 	for _, f := range p.figures {
@@ -62,7 +62,7 @@ func (p page) Weights() []Row {
 	return rows
 }
 
-// Goals are the figures that have one, with their bounds when they are medians.
+// Goals returns the figures that have one, with their bounds when they are medians.
 func (p page) Goals() []Row {
 	var rows []Row
 	for _, f := range p.figures {
@@ -91,7 +91,7 @@ var titles = map[string]string{
 	"maintenance-services": "Maintenance of Services without an alternative", "klusters": "Klusters and their routes",
 }
 
-// Sections are all benchmarks but the comparison, in the order in which they ran.
+// Sections returns all benchmarks but the comparison, in the order in which they ran.
 func (p page) Sections() []Section {
 	var sections []Section
 	at := map[string]int{}
@@ -122,7 +122,7 @@ func (p page) Sections() []Section {
 	return sections
 }
 
-// Facts are what the comparison reported about itself: versions, how busy the machine was, and how fast.
+// Facts returns what the comparison reported about itself: versions, how busy the machine was, and how fast.
 func (p page) Facts() []string {
 	var all []string
 	for _, f := range p.facts {
@@ -143,7 +143,7 @@ func (p page) Paced() bool {
 	return slices.ContainsFunc(p.figures, func(f report.Figure) bool { return strings.HasPrefix(f.Name, report.Speed) })
 }
 
-// subject is what a figure is about: whose, of which contender, what, and among how many objects where a name comes more than
+// subject returns what a figure is about: whose, of which contender, what, and among how many objects where a name comes more than
 // once.
 func subject(f report.Figure) string {
 	name := f.Name
@@ -162,7 +162,7 @@ func met(f report.Figure) string {
 	return "**missed**"
 }
 
-// cell is a text that does not end the cell of a table that it is in.
+// cell returns a text that does not end the cell of a table that it is in.
 func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 
 func inUnit(value float64, u string) string {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Load is the load average of the last minute (proc(5)).
+// Load returns the load average of the last minute (proc(5)).
 func Load() (float64, error) {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

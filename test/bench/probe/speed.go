@@ -34,7 +34,7 @@ func Speed() (time.Duration, error) {
 	return took[times/2], nil
 }
 
-// document is a list of small objects in JSON, about 250 KB.
+// document returns a list of small objects in JSON, about 250 KB.
 func document() []byte {
 	object := `{"kind":"Port","parent":"00000002-0000-5000-8000-000000000001","body":{"adminStateUp":true,"type":"Bridge","index":12345}}`
 	list := slices.Repeat([][]byte{[]byte(object)}, 2000)

@@ -34,8 +34,8 @@ const (
 	ordinary      = "ordinary user"
 )
 
-// contenders are all of them for one user: a CustomResourceDefinition, Groundskeeper's through the aggregator, and Groundskeeper's
-// directly, the latter two in both encodings.
+// contenders returns all of them for one user: a CustomResourceDefinition, Groundskeeper's through the aggregator, and
+// Groundskeeper's directly, the latter two in both encodings.
 func contenders(p *plane.Plane, user string) ([]contender, error) {
 	through, direct := p.Config(), p.DirectConfig(0)
 	if user == ordinary {
@@ -60,7 +60,7 @@ func contenders(p *plane.Plane, user string) ([]contender, error) {
 	}, nil
 }
 
-// collection is the path of the objects of a namespace.
+// collection returns the path of the objects of a namespace.
 func (c *contender) collection(namespace string) string {
 	return c.root + "/namespaces/" + namespace + "/" + plural
 }
@@ -73,13 +73,13 @@ func (c *contender) delete(t *midonetv1.Translation) request {
 	return request{method: "DELETE", path: c.collection(t.Namespace) + "/" + t.Name}
 }
 
-// create is the request that creates an object.
+// create returns the request that creates an object.
 func (c *contender) create(t *midonetv1.Translation) (request, error) {
 	body, err := c.encode(t)
 	return request{"POST", c.collection(t.Namespace), c.media, body}, err
 }
 
-// replace is the request that replaces an object by what was read of it and a new value.
+// replace returns the request that replaces an object by what was read of it and a new value.
 func (c *contender) replace(t *midonetv1.Translation, value string) (request, error) {
 	t = t.DeepCopy()
 	t.Annotations["bench.groundskeeper.io/value"] = value
@@ -87,7 +87,7 @@ func (c *contender) replace(t *midonetv1.Translation, value string) (request, er
 	return request{"PUT", c.collection(t.Namespace) + "/" + t.Name, c.media, body}, err
 }
 
-// apply is the request that applies a new value by server-side apply.
+// apply returns the request that applies a new value by server-side apply.
 func (c *contender) apply(namespace, name, value string) request {
 	version := c.root[len("/apis/"):]
 	body := fmt.Sprintf(`{"apiVersion":%q,"kind":"Translation","metadata":{"name":%q,"annotations":{"bench.groundskeeper.io/applied":%q}}}`, version, name, value)

@@ -21,7 +21,7 @@ import (
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 )
 
-// structure is the definition's schema as kube-apiserver takes it: no field is unknown, and it is structural.
+// structure returns the definition's schema as kube-apiserver takes it: no field is unknown, and it is structural.
 func structure(t *testing.T) *structural.Structural {
 	t.Helper()
 	content, err := definition()

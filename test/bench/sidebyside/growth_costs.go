@@ -27,7 +27,7 @@ type cost struct {
 	spread
 }
 
-// each is the cost of one of the objects.
+// each returns the cost of one of the objects.
 func (c cost) each() float64 { return c.median / float64(c.objects) }
 
 // costs reports and remembers costs.

@@ -37,7 +37,7 @@ func (c *comparison) addHosts(ctx context.Context) error {
 	return nil
 }
 
-// newDevices are the Translations of what the ports of all others need: a bridge each, and hosts in a tunnel zone.
+// newDevices returns the Translations of what the ports of all others need: a bridge each, and hosts in a tunnel zone.
 func newDevices(space, tenant string) ([]*midonetv1.Translation, error) {
 	zone := uuid(3, 0)
 	network := newTranslation(space, "global.bench", 0, "0")

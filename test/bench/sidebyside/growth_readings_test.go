@@ -96,7 +96,7 @@ func TestInPages(t *testing.T) {
 	}
 }
 
-// frames are a watch that begins with objects, in either encoding.
+// frames returns a watch that begins with objects, in either encoding.
 func frames(media string, objects int) []byte {
 	var out bytes.Buffer
 	for i := range objects + 1 {

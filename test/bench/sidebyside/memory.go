@@ -125,7 +125,7 @@ func heapOf(ctx context.Context, server *plane.Process, config *rest.Config) (we
 // pairsPerBatch is how many pairs are read from etcd by one request.
 const pairsPerBatch = 5000
 
-// stored is the sum of the bytes of all values below a prefix, which has to have as many as there are objects.
+// stored returns the sum of the bytes of all values below a prefix, which has to have as many as there are objects.
 func (c *comparison) stored(ctx context.Context, prefix string, objects int) (sum float64, err error) {
 	store, err := c.store()
 	if err != nil {
@@ -150,7 +150,7 @@ func (c *comparison) stored(ctx context.Context, prefix string, objects int) (su
 	return sum, nil
 }
 
-// store is a client of the plane's etcd, with one connection.
+// store returns a client of the plane's etcd, with one connection.
 func (c *comparison) store() (*clientv3.Client, error) {
 	return clientv3.New(clientv3.Config{Endpoints: []string{c.EtcdEndpoint()}})
 }

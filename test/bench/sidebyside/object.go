@@ -45,7 +45,7 @@ func newTranslation(namespace, name string, i int, value string) *midonetv1.Tran
 	return t
 }
 
-// portID is the i-th port of a namespace: a port is of one Translation alone, which Groundskeeper's server sees to.
+// portID returns the i-th port of a namespace: a port is of one Translation alone, which Groundskeeper's server sees to.
 func portID(namespace string, i int) string {
 	sum := fnv.New32a()
 	_, _ = sum.Write([]byte(namespace))
@@ -55,11 +55,11 @@ func portID(namespace string, i int) string {
 // devices is how many hosts, and bridges, the ports are on.
 const devices = 20
 
-// hostName is the host of the i-th port, in a fake of MidoNet, and bridgeID its bridge.
+// hostName returns the host of the i-th port, in a fake of MidoNet, and bridgeID its bridge.
 func hostName(i int) string { return fmt.Sprintf("bench-%d", i%devices) }
 func bridgeID(i int) string { return uuid(2, i%devices) }
 
-// uuid is the i-th id of a kind of things.
+// uuid returns the i-th id of a kind of things.
 func uuid(kind, i int) string { return fmt.Sprintf("%08x-0000-5000-8000-%012x", kind, i) }
 
 // encoder makes the body of a request.

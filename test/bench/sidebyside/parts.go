@@ -19,7 +19,7 @@ type part struct {
 // partGrowth has a dedicated plane: what it measures must not stand on what others left.
 const partGrowth = "growth"
 
-// parts are all except growth, in the order in which they run on one plane.
+// parts returns all except growth, in the order in which they run on one plane.
 func parts() []part {
 	return []part{
 		{"memory", (*comparison).memory}, {"lives", (*comparison).lives}, {"etcd", (*comparison).etcd},
@@ -27,7 +27,7 @@ func parts() []part {
 	}
 }
 
-// Parts are the names that Options.Parts may have.
+// Parts returns the names that Options.Parts may have.
 func Parts() []string {
 	var names []string
 	for _, p := range parts() {
@@ -62,7 +62,7 @@ func (o Options) check() error {
 // wants reports whether a part is to be run. No names are all.
 func (o Options) wants(name string) bool { return len(o.Parts) == 0 || slices.Contains(o.Parts, name) }
 
-// chosen are the parts that run on one plane.
+// chosen returns the parts that run on one plane.
 func (o Options) chosen() []part {
 	return slices.DeleteFunc(parts(), func(p part) bool { return !o.wants(p.name) })
 }

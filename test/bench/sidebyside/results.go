@@ -86,7 +86,7 @@ func (c *comparison) cycles(ctx context.Context, users []string, workers int) er
 	return nil
 }
 
-// turns are a cycle for each contender and user, each in a dedicated namespace.
+// turns returns a cycle for each contender and user, each in a dedicated namespace.
 func (c *comparison) turns(ctx context.Context, users []string, workers int) ([]*cycle, error) {
 	var turns []*cycle
 	for _, user := range users {
@@ -109,7 +109,7 @@ func (c *comparison) turns(ctx context.Context, users []string, workers int) ([]
 	return turns, nil
 }
 
-// named is the name of an operation in reports.
+// named returns the name of an operation in reports.
 func named(operation string, workers int, user string) string {
 	name := fmt.Sprintf("%s, %d concurrent", operation, workers)
 	if user != administrator {
@@ -168,7 +168,7 @@ func (c *comparison) compare(name, what string, of []float64, goal float64) erro
 	return c.ratio(name, what+", relative to the CRD's", of, goal)
 }
 
-// compareUsers returns how much longer an operation of the ordinary user takes.
+// compareUsers records how much longer an operation of the ordinary user takes.
 func (c *comparison) compareUsers(operation string, administrators, ordinaries rounds) error {
 	each := func(r run) float64 { return 1 / r.rate() }
 	for _, name := range own(ordinaries) {
@@ -179,7 +179,7 @@ func (c *comparison) compareUsers(operation string, administrators, ordinaries r
 	return nil
 }
 
-// ratio returns the median of ratios, and their bounds if there are several.
+// ratio records the median of ratios, and their bounds if there are several.
 func (c *comparison) ratio(name, what string, of []float64, goal float64) error {
 	if len(of) == 0 {
 		return nil
@@ -192,7 +192,7 @@ func (c *comparison) ratio(name, what string, of []float64, goal float64) error 
 	return c.reporter.Add(f)
 }
 
-// ratios are the figures of one contender's rounds as parts of another's, round by round: what slowed down a machine for a
+// ratios returns the figures of one contender's rounds as parts of another's, round by round: what slowed down a machine for a
 // while slowed down both. A round in which the other one has none has no ratio.
 func ratios(runs, others []run, of func(run) float64) (all []float64) {
 	for i := range min(len(runs), len(others)) {
@@ -209,7 +209,7 @@ func (r run) rate() float64 { return float64(r.operations) / r.elapsed.Seconds()
 // serversEach is how many milliseconds of CPU time the API servers used for an operation.
 func (r run) serversEach() float64 { return milliseconds(r.servers()) / float64(r.operations) }
 
-// servers is the CPU time of the processes without etcd's.
+// servers returns the CPU time of the processes without etcd's.
 func (r run) servers() (sum time.Duration) {
 	for name, used := range r.cpu {
 		if name != etcdSeries {

@@ -47,7 +47,7 @@ type Options struct {
 	Profiles string
 }
 
-// Defaults are the options of a whole run: well over an hour on two cores.
+// Defaults returns the options of a whole run: well over an hour on two cores.
 func Defaults() Options {
 	return Options{Rounds: 7, Objects: 750, Workers: 16, MoreWorkers: []int{1, 64}, Lists: []int{1500, 10000}, Watchers: []int{1, 100, 200, 1000}, Growth: []int{1000, 10000, 100000}}
 }

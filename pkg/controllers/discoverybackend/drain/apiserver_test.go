@@ -65,7 +65,7 @@ func granularTypes(gvk schema.GroupVersionKind) managedfields.TypeConverter {
 	return types
 }
 
-// get is what a client reads.
+// get returns what a client reads.
 func (s *apiServer) get() *unstructured.Unstructured { return s.live.DeepCopy() }
 
 func (s *apiServer) update(t tester, object *unstructured.Unstructured, manager string) {

@@ -63,7 +63,7 @@ func (v *View) refersToBackends(backends Backends) bool {
 	return false
 }
 
-// backendOf is the backend of a reference. That of a Service that does not exist is the one recorded.
+// backendOf returns the backend of a reference. That of a Service that does not exist is the one recorded.
 func backendOf(backends Backends, ref *ref, recorded string) string {
 	of := backends.Of
 	if ref.foreign {
@@ -80,7 +80,7 @@ func backendOf(backends Backends, ref *ref, recorded string) string {
 	return backend
 }
 
-// targetOf is what is behind a reference. Of what is neither a Service nor a ServiceImport nothing is known.
+// targetOf returns what is behind a reference. Of what is neither a Service nor a ServiceImport nothing is known.
 func targetOf(backends Backends, ref *ref) Target {
 	importer, ok := backends.(Importer)
 	switch {

@@ -32,7 +32,7 @@ func (w desired) clone() desired {
 	return copied
 }
 
-// text is the desired state as route takes it.
+// text returns the desired state as route takes it.
 func (w desired) text() []string {
 	var rules []string
 	for _, rule := range w {
@@ -68,7 +68,7 @@ func (r desiredRule) has(key string) bool {
 
 func isMirror(key string) bool { return strings.HasPrefix(key, "mirror:") }
 
-// find is the n-th reference with a key in the rule with a name.
+// find returns the n-th reference with a key in the rule with a name.
 func (w desired) find(name, key string, n int) (desiredRef, bool) {
 	for _, rule := range w {
 		if rule.name != name {
@@ -85,8 +85,8 @@ func (w desired) find(name, key string, n int) (desiredRef, bool) {
 	return desiredRef{}, false
 }
 
-// heard is what becomes of the desired state when users write a manifest: the content of the manifest, but where the live route
-// reports so already, the change cannot be observed.
+// heard returns what becomes of the desired state when users write a manifest: the content of the manifest, but where the live
+// route reports so already, the change cannot be observed.
 func (d *drawer) heard(before, manifest, live desired) desired {
 	result := manifest.clone()
 	for i, rule := range manifest {
@@ -118,7 +118,7 @@ func (w desired) has(rule desiredRule, key string) bool {
 	return slices.ContainsFunc(w, func(had desiredRule) bool { return had.name == rule.name && had.has(key) })
 }
 
-// same is what a rule of a manifest repeats. Where each weight has an owner, one that the manifest does not have stays.
+// same returns what a rule of a manifest repeats. Where each weight has an owner, one that the manifest does not have stays.
 func (d *drawer) same(before, live desired, rule desiredRule) desired {
 	repeated := desiredRule{name: rule.name}
 	for j, ref := range rule.refs {

@@ -12,9 +12,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// edit is a user's change to the live route, as with kubectl edit: of the weight of a reference, its name, an additional reference,
-// or the order of two rules. It returns the desired state afterwards, and the edit; nil if the drawn edit makes no difference in
-// the live route and in the desired one.
+// edit returns a user's change to the live route, as with kubectl edit: of the weight of a reference, its name, an additional
+// reference, or the order of two rules. It returns the desired state afterwards, and the edit; nil if the drawn edit makes no
+// difference in the live route and in the desired one.
 func (d *drawer) edit(wanted, live desired) (desired, func(*unstructured.Unstructured)) {
 	changed := wanted.clone()
 	i := rapid.IntRange(0, len(wanted)-1).Draw(d.T, "rule")

@@ -22,7 +22,7 @@ func objects(list any) iter.Seq2[int, map[string]any] {
 	}
 }
 
-// text is a string, or what it is when unset.
+// text returns a string, or what it is when unset.
 func text(value any, unset string) string {
 	if s, ok := value.(string); ok {
 		return s
@@ -89,7 +89,7 @@ func sift(list any, take func(map[string]any) bool) (left, taken []any) {
 	return left, taken
 }
 
-// with is a copy of an object with another value of a field.
+// with returns a copy of an object with another value of a field.
 func with(object map[string]any, field string, value any) map[string]any {
 	changed := maps.Clone(object)
 	changed[field] = value

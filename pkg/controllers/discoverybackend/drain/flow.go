@@ -56,7 +56,7 @@ func (v *View) Flows(backends Backends) []Flow {
 	return flows
 }
 
-// parts are the parts of the requests that references get by weights.
+// parts returns the parts of the requests that references get by weights.
 func (v *View) parts(weights []*int64, missing []bool) []float64 {
 	if v.kind.flavor.fails() {
 		missing = make([]bool, len(weights))

@@ -142,7 +142,7 @@ func (s *standing) keepSole(backends Backends, serves []bool, low, high int) {
 	}
 }
 
-// serves are the receivers that can respond to requests.
+// serves returns the receivers that can respond to requests.
 func (s *standing) serves(receives []bool) []bool {
 	serves := make([]bool, len(receives))
 	for i := range receives {

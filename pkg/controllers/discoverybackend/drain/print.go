@@ -57,7 +57,7 @@ func (r *rule) fingerprint() (whole, frame string) {
 	return hash(r.list, content), frame
 }
 
-// refAt is the position of the reference that a list of filters belongs to.
+// refAt returns the position of the reference that a list of filters belongs to.
 func (r *rule) refAt(at place) int {
 	i := slices.IndexFunc(r.refs, func(ref ref) bool { return ref.key == at.Ref && ref.ordinal == at.Ordinal })
 	if i < 0 {
@@ -92,7 +92,7 @@ func prune(object map[string]any, field string, skip map[int]bool) {
 	}
 }
 
-// keys are what the rule refers to, sorted.
+// keys returns what the rule refers to, sorted.
 func (r *rule) keys() []string {
 	keys := make([]string, 0, len(r.refs))
 	for _, ref := range r.refs {

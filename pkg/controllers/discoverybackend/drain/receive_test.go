@@ -105,7 +105,7 @@ func TestTargetsComeAndGo(t *testing.T) {
 	}
 }
 
-// receiving are the references of a rule, as rulesOf writes it, that get requests: Contour leaves out what is missing, and
+// receiving returns the references of a rule, as rulesOf writes it, that get requests: Contour leaves out what is missing, and
 // distributes evenly what has no weights; the Gateway API responds to the share of what is missing with errors.
 func receiving(kind *Kind, rule desiredRule, f fleet) []string {
 	var there []desiredRef

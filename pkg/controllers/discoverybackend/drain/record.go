@@ -194,7 +194,7 @@ func equalRules(a, b []ruleRecord) bool {
 	return len(a) == len(b) && (len(a) == 0 || reflect.DeepEqual(a, b))
 }
 
-// refs are what a record names; without a record there are none.
+// refs returns what a record names; without a record there are none.
 func (r *record) refs() []ref {
 	if r == nil {
 		return nil

@@ -61,7 +61,7 @@ func (k *Kind) Remove(object *unstructured.Unstructured, removal Removal, backen
 	return result, err
 }
 
-// wanted is a copy of a route as users want it, without a record of weights.
+// wanted returns a copy of a route as users want it, without a record of weights.
 func (k *Kind) wanted(object *unstructured.Unstructured, backends Backends) (work *unstructured.Unstructured, spec map[string]any, err error) {
 	work = object.DeepCopy()
 	view := k.parse(work.Object)

@@ -19,7 +19,7 @@ import (
 
 var epoch = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 
-// existing is where every Service exists.
+// existing is a lookup for which every Service exists.
 func existing(types.NamespacedName) bool { return true }
 
 // remove removes the references to a backend from the route of a server, and records them.

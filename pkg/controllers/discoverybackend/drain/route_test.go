@@ -70,7 +70,7 @@ func kindOf(t testing.TB, name string) *Kind {
 	return nil
 }
 
-// route is a route with these rules. A rule may begin with its name, "checkout: ", which of an HTTPProxy is its
+// route returns a route with these rules. A rule may begin with its name, "checkout: ", which of an HTTPProxy is its
 // prefix, and with a slash is a path without a name; "tcpproxy: " and "default: " are where it stands.
 func route(kind *Kind, rules ...string) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{}}}
@@ -146,7 +146,7 @@ func addRule(kind *Kind, spec map[string]any, i int, name string, refs []string)
 	}
 }
 
-// serviceItem is a reference: web, web=50, web:8080=50, other/web=50, mirror:web, or import:web for a ServiceImport.
+// serviceItem returns a reference: web, web=50, web:8080=50, other/web=50, mirror:web, or import:web for a ServiceImport.
 func serviceItem(ref string) map[string]any {
 	item := map[string]any{"port": int64(80)}
 	if rest, ok := strings.CutPrefix(ref, "mirror:"); ok {

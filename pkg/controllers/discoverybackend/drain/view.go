@@ -166,7 +166,7 @@ func (r *rule) filters(at place, holder map[string]any, namespace string) {
 	r.lists = append(r.lists, list)
 }
 
-// items are the references of a rule as they stand in the route.
+// items returns the references of a rule as they stand in the route.
 func (s source) items() func(func(int, map[string]any) bool) {
 	if one, ok := s.content[s.references].(map[string]any); ok {
 		return objects([]any{one})

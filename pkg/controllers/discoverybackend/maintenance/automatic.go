@@ -168,7 +168,7 @@ type reachability struct {
 	message string
 }
 
-// reachabilityOf is what the discoverer reports while it is known to run. That it does not is no reason to take the traffic
+// reachabilityOf returns what the discoverer reports while it is known to run. That it does not is no reason to take the traffic
 // away, nor to bring it back.
 func reachabilityOf(backend *gimbalv1.DiscoveryBackend, now time.Time) reachability {
 	unknown := func(message string) reachability {

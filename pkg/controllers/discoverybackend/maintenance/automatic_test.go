@@ -32,7 +32,7 @@ func member(name string, change ...func(*gimbalv1.DiscoveryBackend)) *gimbalv1.D
 	return b
 }
 
-// reachable is what a discoverer reports for a time until noon.
+// reachable returns what a discoverer reports for a time until noon.
 func reachable(value metav1.ConditionStatus, ago time.Duration) func(*gimbalv1.DiscoveryBackend) {
 	return func(b *gimbalv1.DiscoveryBackend) { report(b, value, noon.Add(-ago), noon) }
 }

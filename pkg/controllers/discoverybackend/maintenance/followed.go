@@ -42,7 +42,7 @@ func definitionsResource() schema.GroupResource {
 	return schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
 }
 
-// routeResource is the resource of a kind of route.
+// routeResource returns the resource of a kind of route.
 func routeResource(kind *drain.Kind) schema.GroupResource {
 	return schema.GroupResource{Group: kind.Group, Resource: kind.Resource}
 }
@@ -79,7 +79,7 @@ func newRoute(view *drain.View, record string) *route {
 	return kept
 }
 
-// followed are the kinds that maintenance follows. Where there are no DiscoveryBackends nothing else is watched.
+// followed returns the kinds that maintenance follows. Where there are no DiscoveryBackends nothing else is watched.
 func followed(routes []*drain.Kind, others []*otherKind) []resourcewatch.Kind {
 	while := []schema.GroupResource{backendsResource()}
 	all := []resourcewatch.Kind{
@@ -119,7 +119,7 @@ func backendOf(content map[string]any) any {
 	return backend
 }
 
-// label is the backend that the labels of a Service name, "" when they name none.
+// label returns the backend that the labels of a Service name, "" when they name none.
 func label(object *resourcewatch.Object) string {
 	if kept := serviceIn(object); kept != nil {
 		return kept.backend
@@ -127,7 +127,7 @@ func label(object *resourcewatch.Object) string {
 	return ""
 }
 
-// serviceOfSlice is the Service that an EndpointSlice belongs to.
+// serviceOfSlice returns the Service that an EndpointSlice belongs to.
 func serviceOfSlice(object *resourcewatch.Object) []string {
 	if kept := sliceIn(object); kept != nil && kept.service != "" {
 		return []string{object.Namespace + "/" + kept.service}
@@ -135,7 +135,7 @@ func serviceOfSlice(object *resourcewatch.Object) []string {
 	return nil
 }
 
-// importOfSlice is the ServiceImport that an EndpointSlice belongs to.
+// importOfSlice returns the ServiceImport that an EndpointSlice belongs to.
 func importOfSlice(object *resourcewatch.Object) []string {
 	if kept := sliceIn(object); kept != nil && kept.imported != "" {
 		return []string{object.Namespace + "/" + kept.imported}
@@ -172,7 +172,7 @@ func keysOf(names []types.NamespacedName) []string {
 	return keys
 }
 
-// recordedBackends are the backends whose weights the record of a route has.
+// recordedBackends returns the backends whose weights the record of a route has.
 func recordedBackends(object *resourcewatch.Object) []string {
 	kept, ok := object.Value.(*route)
 	if !ok {

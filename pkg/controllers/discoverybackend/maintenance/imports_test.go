@@ -59,7 +59,7 @@ func (w *world) behindImport(name string) {
 	})
 }
 
-// imports is the HTTPRoute import, with these references.
+// imports returns the HTTPRoute import, with these references.
 func imports(references string) string {
 	return "\napiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {name: import}\nspec: {rules: [{backendRefs: [" + references + "]}]}\n"
 }
@@ -69,7 +69,7 @@ const (
 	secondImport = "{group: multicluster.x-k8s.io, kind: ServiceImport, name: eu-web, port: 80}"
 )
 
-// correctImport is a reconciliation over the HTTPRoute import, and returns its weights.
+// correctImport returns a reconciliation over the HTTPRoute import, and returns its weights.
 func (w *world) correctImport() string {
 	w.Helper()
 	if _, err := w.routes.Reconcile(w.Context(), importRoute); err != nil {

@@ -204,7 +204,7 @@ func (f *facts) countWithheld(m *membership, outcome drain.Outcome, name string)
 	f.serving++
 }
 
-// servicesOf are the Services of a route that are of a backend, and those behind its ServiceImports.
+// servicesOf returns the Services of a route that are of a backend, and those behind its ServiceImports.
 func (m *membership) servicesOf(backend string) []types.NamespacedName {
 	var all []types.NamespacedName
 	for name := range m.targets {

@@ -26,7 +26,7 @@ type otherKind struct {
 	paths []string
 }
 
-// otherKinds are the ExtensionServices of Contour, to which HTTPProxies send authorization requests, and the configured kinds.
+// otherKinds returns the ExtensionServices of Contour, to which HTTPProxies send authorization requests, and the configured kinds.
 func otherKinds(configured []configv1alpha1.OtherKind) []*otherKind {
 	all := []*otherKind{{
 		GroupKind: schema.GroupKind{Group: "projectcontour.io", Kind: "ExtensionService"},

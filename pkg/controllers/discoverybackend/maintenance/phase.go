@@ -25,7 +25,7 @@ const (
 	phaseHeld
 )
 
-// phaseOf is the phase of a backend. Restored reports that its endpoints are known not to be withheld. A backend that is being
+// phaseOf returns the phase of a backend. Restored reports that its endpoints are known not to be withheld. A backend that is being
 // deleted is in the phase that it was in: its references are removed, which is for the operator to do.
 func phaseOf(backend *gimbalv1.DiscoveryBackend, restored bool) phase {
 	switch {

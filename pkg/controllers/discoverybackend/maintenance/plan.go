@@ -199,7 +199,7 @@ func grace(backend *gimbalv1.DiscoveryBackend) time.Duration {
 	return backend.Cluster.DrainGracePeriod.Duration
 }
 
-// errorsOf are the entries of status.errors that maintenance is to have, the worst first.
+// errorsOf returns the entries of status.errors that maintenance is to have, the worst first.
 func errorsOf(backend *gimbalv1.DiscoveryBackend, phase phase, f facts) []gimbalv1.DiscoveryError {
 	var entries []gimbalv1.DiscoveryError
 	add := func(kind, message string) {

@@ -81,7 +81,7 @@ func isUntouched(backend *gimbalv1.DiscoveryBackend) bool {
 	return c == nil || c.Reason == reasonEnabled
 }
 
-// percentAt is the share after the steps that are due.
+// percentAt returns the share after the steps that are due.
 func percentAt(ramp *gimbalv1.RampStatus, duration time.Duration, now time.Time) int32 {
 	if duration <= 0 || ramp.StartTime == nil {
 		return ramp.To

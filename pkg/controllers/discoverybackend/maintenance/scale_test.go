@@ -31,7 +31,7 @@ func (r *countingReader) Find(ctx context.Context, resource schema.GroupResource
 	return r.Reader.Find(ctx, resource, query)
 }
 
-// largeProxy is an HTTPProxy of which each route has one Service of backend us: us-0, us-1 and so on.
+// largeProxy returns an HTTPProxy of which each route has one Service of backend us: us-0, us-1 and so on.
 func largeProxy(name string, first, services int) *unstructured.Unstructured {
 	var routes []any
 	for i := range services {

@@ -134,7 +134,7 @@ func (b *backends) announceStep(backend *gimbalv1.DiscoveryBackend, next *gimbal
 	}
 }
 
-// automaticOf is the condition AutomaticMaintenance that a backend has, nil for none.
+// automaticOf returns the condition AutomaticMaintenance that a backend has, nil for none.
 func automaticOf(backend *gimbalv1.DiscoveryBackend) *metav1.Condition {
 	return meta.FindStatusCondition(backend.Status.Conditions, gimbalv1.ConditionAutomaticMaintenance)
 }

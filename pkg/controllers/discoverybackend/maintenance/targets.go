@@ -155,7 +155,8 @@ func (t *target) of(port string) drain.Target {
 	return drain.Target{Empty: !t.service.withoutSlices && !slices.ContainsFunc(t.slices, func(s *slice) bool { return s.ready && slices.Contains(s.ports, name) })}
 }
 
-// backendOfImport is the backend of a ServiceImport: the one that its labels name, else the one whose copied endpoints are behind it.
+// backendOfImport returns the backend of a ServiceImport: the one that its labels name, else the one whose copied endpoints are
+// behind it.
 func (t *target) backendOfImport() string {
 	if t.service.backend != "" {
 		return t.service.backend
@@ -169,7 +170,7 @@ func (t *target) backendOfImport() string {
 	return backend
 }
 
-// copiedServices are the Services in a namespace whose copied endpoints are behind a ServiceImport.
+// copiedServices returns the Services in a namespace whose copied endpoints are behind a ServiceImport.
 func (t *target) copiedServices(namespace string) []types.NamespacedName {
 	var all []types.NamespacedName
 	for _, s := range t.slices {

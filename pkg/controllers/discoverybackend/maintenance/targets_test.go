@@ -205,7 +205,7 @@ spec: {routes: [{services: [{name: us-other, port: 80, weight: 1}, {name: eu-web
 	}, sole, other)
 }
 
-// serviceNames are those of Services in one namespace.
+// serviceNames returns those of Services in one namespace.
 func serviceNames(services sets.Set[types.NamespacedName]) sets.Set[string] {
 	found := sets.Set[string]{}
 	for service := range services {

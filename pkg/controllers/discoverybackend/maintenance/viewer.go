@@ -124,7 +124,7 @@ func (v *Viewer) Traffic(ctx context.Context, assume *Assumption) (*Traffic, err
 	return traffic, nil
 }
 
-// trafficOf is where a route sends its requests, nil when it refers to no backend.
+// trafficOf returns where a route sends its requests, nil when it refers to no backend.
 func trafficOf(kind *drain.Kind, view *drain.View, membership *membership) *RouteTraffic {
 	decision := view.Decide(membership)
 	if len(decision.Backends) == 0 {

@@ -26,7 +26,7 @@ metadata: {name: other}
 spec: {routes: [{services: [{name: plain, port: 80}]}]}
 `
 
-// viewer is a Viewer of the world, which knows what it can know.
+// viewer returns a Viewer of the world, which knows what it can know.
 func (w *world) viewer() *Viewer {
 	w.Helper()
 	v := NewViewer(w.find, resourcewatch.Source{Metadata: w.metadata, Dynamic: w.dynamic}, clock.RealClock{}, []string{adminNamespace})

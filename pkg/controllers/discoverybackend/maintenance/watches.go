@@ -131,7 +131,7 @@ func (w *watches) followBackends(ctx context.Context, queue workqueue.TypedRateL
 	return nil
 }
 
-// held are the backends whose automatic maintenance waits for a change of others.
+// held returns the backends whose automatic maintenance waits for a change of others.
 func (w *watches) held(ctx context.Context) []string {
 	all, err := w.cluster.backends(ctx)
 	if err != nil {
@@ -152,8 +152,8 @@ func targetChanged(e resourcewatch.Event) bool {
 	return before == nil || after == nil || !sameTarget(before, after)
 }
 
-// ofSlices are the Services or ServiceImports, as namespace/name, for which a change of an EndpointSlice matters. Before the first
-// listing is complete nothing was decided.
+// ofSlices returns the Services or ServiceImports, as namespace/name, for which a change of an EndpointSlice matters. Before the
+// first listing is complete nothing was decided.
 func ofSlices(e resourcewatch.Event, of func(*resourcewatch.Object) []string) []string {
 	if e.Initial || !sliceChanged(sliceIn(e.Old), sliceIn(e.New)) {
 		return nil
@@ -167,7 +167,7 @@ func ofSlices(e resourcewatch.Event, of func(*resourcewatch.Object) []string) []
 	return slices.Compact(all)
 }
 
-// concerned are the backends that a route refers to, or did.
+// concerned returns the backends that a route refers to, or did.
 func (w *watches) concerned(ctx context.Context, e resourcewatch.Event) []string {
 	names := map[string]bool{}
 	for _, object := range []*resourcewatch.Object{e.Old, e.New} {
@@ -267,7 +267,7 @@ func (w *watches) addRoutes(ctx context.Context, index, value string, pause func
 // immediately is no pause.
 func immediately(*resourcewatch.Object) time.Duration { return 0 }
 
-// backendIn is the backend that was kept, nil when there is none.
+// backendIn returns the backend that was kept, nil when there is none.
 func backendIn(object *resourcewatch.Object) *gimbalv1.DiscoveryBackend {
 	if object == nil {
 		return nil
@@ -276,7 +276,7 @@ func backendIn(object *resourcewatch.Object) *gimbalv1.DiscoveryBackend {
 	return backend
 }
 
-// percentOf is the share that the status of a backend has, 100 when it has none.
+// percentOf returns the share that the status of a backend has, 100 when it has none.
 func percentOf(backend *gimbalv1.DiscoveryBackend) int32 {
 	if backend.Status.Ramp == nil {
 		return whole

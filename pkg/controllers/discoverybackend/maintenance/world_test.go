@@ -133,7 +133,7 @@ func (w *world) start() {
 	synctest.Wait()
 }
 
-// find is the discovery of the fake API server.
+// find returns the discovery of the fake API server.
 func (w *world) find(_ context.Context, kind *resourcewatch.Kind) (*schema.GroupVersionResource, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -198,7 +198,7 @@ func (w *world) applyStatus(_ context.Context, _ client.Client, _ string, applie
 	return nil
 }
 
-// ownership is the entry of the errors in a status.
+// ownership returns the entry of the errors in a status.
 func ownership(backend *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
 	entries, _, _ := unstructured.NestedSlice(backend.Object, "status", "errors")
 	fields := map[string]any{}
@@ -322,7 +322,7 @@ func (w *world) stored(name string) *gimbalv1.DiscoveryBackend {
 	return backend
 }
 
-// check is a reconciliation over a backend.
+// check returns a reconciliation over a backend.
 func (w *world) check(name string) (reconcile.Result, error) {
 	w.Helper()
 	result, err := w.backends.Reconcile(w.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Namespace: adminNamespace, Name: name}})
@@ -330,7 +330,8 @@ func (w *world) check(name string) (reconcile.Result, error) {
 	return result, err
 }
 
-// mustCheck is a reconciliation that succeeds, a while after the one before. It returns the condition Drained as Status/Reason.
+// mustCheck returns a reconciliation that succeeds, a while after the one before. It returns the condition Drained as
+// Status/Reason.
 func (w *world) mustCheck(name string) string {
 	w.Helper()
 	time.Sleep(statusPeriod)
@@ -345,7 +346,7 @@ func (w *world) mustCheck(name string) string {
 
 var proxies = schema.GroupVersionResource{Group: "projectcontour.io", Version: "v1", Resource: "httpproxies"}
 
-// correct is a reconciliation over the HTTPProxy web, which returns what was written.
+// correct returns a reconciliation over the HTTPProxy web, which returns what was written.
 func (w *world) correct() (reconcile.Result, []string, error) {
 	w.Helper()
 	w.take()
@@ -385,7 +386,7 @@ func (w *world) web() *unstructured.Unstructured {
 	return found.(*unstructured.Unstructured)
 }
 
-// weights are those of the first rule of the HTTPProxy web.
+// weights returns those of the first rule of the HTTPProxy web.
 func (w *world) weights() string {
 	w.Helper()
 	rules, _, _ := unstructured.NestedSlice(w.web().Object, "spec", "routes")
@@ -400,7 +401,7 @@ func (w *world) weights() string {
 	return strings.Join(all, " ")
 }
 
-// record is the annotation of the HTTPProxy web.
+// record returns the annotation of the HTTPProxy web.
 func (w *world) record() string {
 	w.Helper()
 	return w.web().GetAnnotations()[gimbalv1.AnnotationSavedWeights]

@@ -166,7 +166,7 @@ func isRejected(err error) bool {
 	return errors.As(err, &status)
 }
 
-// reason is what the API server responded.
+// reason returns what the API server responded.
 func reason(err error) string {
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) && status.Status().Message != "" {
 		return status.Status().Message

@@ -61,7 +61,7 @@ func (c *conditions) Collect(metrics chan<- prometheus.Metric) {
 	}
 }
 
-// valueOf is a status as a number.
+// valueOf returns a status as a number.
 func valueOf(status metav1.ConditionStatus) float64 {
 	switch status {
 	case metav1.ConditionTrue:

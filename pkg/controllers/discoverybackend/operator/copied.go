@@ -13,7 +13,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 )
 
-// copiedArguments are the flags for which services are copied, and with which labels and annotations. Only what is set has
+// copiedArguments returns the flags for which services are copied, and with which labels and annotations. Only what is set has
 // flags, so that the discoverers of other backends are not restarted.
 func copiedArguments(cluster *gimbalv1.Cluster) []string {
 	var args []string

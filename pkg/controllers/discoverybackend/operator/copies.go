@@ -33,7 +33,7 @@ func copyKinds() []schema.GroupVersionKind {
 	}
 }
 
-// backendOf is the backend that an object reports it comes from, by a label of either prefix.
+// backendOf returns the backend that an object reports it comes from, by a label of either prefix.
 func backendOf(object client.Object) string {
 	if name := object.GetLabels()[gimbalv1.LabelBackend]; name != "" {
 		return name
@@ -50,8 +50,8 @@ func isMarked(object client.Object) bool {
 	return object.GetObjectKind().GroupVersionKind().Kind == "EndpointSlice" && labels[discoveryv1.LabelManagedBy] == discovererName
 }
 
-// deletionPlan are the copies of a backend among some objects: those that name it and carry Groundskeeper's mark, and are not going
-// already. An object that names two backends is that of the newer label.
+// deletionPlan returns the copies of a backend among some objects: those that name it and carry Groundskeeper's mark, and are not
+// going already. An object that names two backends is that of the newer label.
 func deletionPlan(backend string, objects []metav1.PartialObjectMetadata) []*metav1.PartialObjectMetadata {
 	var plan []*metav1.PartialObjectMetadata
 	for i := range objects {

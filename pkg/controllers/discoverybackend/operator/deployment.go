@@ -90,7 +90,7 @@ func podSpec(backend *gimbalv1.DiscoveryBackend, usable credentials, image strin
 				WithCapabilities(coreapply.Capabilities().WithDrop("ALL"))))
 }
 
-// arguments are the command line of the discoverer. A backend outside the admin namespaces discovers what is to be in
+// arguments returns the command line of the discoverer. A backend outside the admin namespaces discovers what is to be in
 // its own namespace, whatever its author wrote: the API server sees to that, and this does once more.
 func arguments(backend *gimbalv1.DiscoveryBackend, usable credentials, adminNamespaces, denied []string) []string {
 	cluster := &backend.Cluster
@@ -136,7 +136,7 @@ func arguments(backend *gimbalv1.DiscoveryBackend, usable credentials, adminName
 	return args
 }
 
-// variables are the environment that a discoverer of OpenStack reads. A running process keeps what it started with.
+// variables returns the environment that a discoverer of OpenStack reads. A running process keeps what it started with.
 func variables(backend *gimbalv1.DiscoveryBackend, usable credentials) []*coreapply.EnvVarApplyConfiguration {
 	if backend.Cluster.Type != gimbalv1.BackendOpenStack {
 		return nil
@@ -162,7 +162,7 @@ func probe(path string, failures int32) *coreapply.ProbeApplyConfiguration {
 		WithFailureThreshold(failures)
 }
 
-// ownerReference is the owner reference to the backend.
+// ownerReference returns the owner reference to the backend.
 func ownerReference(backend *gimbalv1.DiscoveryBackend) *metaapply.OwnerReferenceApplyConfiguration {
 	return metaapply.OwnerReference().
 		WithAPIVersion(gimbalv1.SchemeGroupVersion.String()).

@@ -33,7 +33,7 @@ const (
 	roleNamespaces = "groundskeeper-discoverer-namespaces"
 )
 
-// partName is the name of the Deployment, the ServiceAccount and the RoleBinding of a backend.
+// partName returns the name of the Deployment, the ServiceAccount and the RoleBinding of a backend.
 func partName(backend *gimbalv1.DiscoveryBackend) string { return backend.Name + "-discoverer" }
 
 // selectorLabels find the pods of a backend. They never change: the selector of a Deployment cannot.
@@ -41,7 +41,7 @@ func selectorLabels(backend string) map[string]string {
 	return map[string]string{labelName: discovererName, labelInstance: backend}
 }
 
-// partLabels are the labels of everything that a discoverer is made of.
+// partLabels returns the labels of everything that a discoverer is made of.
 func partLabels(backend *gimbalv1.DiscoveryBackend) map[string]string {
 	labels := selectorLabels(backend.Name)
 	labels[labelComponent] = "discoverer"

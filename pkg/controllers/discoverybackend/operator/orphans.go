@@ -23,7 +23,7 @@ const (
 	whyOrphaned = "orphaned"
 )
 
-// orphans are the objects that name a backend which does not exist: those with Groundskeeper's mark, and the others.
+// orphans returns the objects that name a backend which does not exist: those with Groundskeeper's mark, and the others.
 func orphans(objects []metav1.PartialObjectMetadata, exists map[string]bool) (marked, unmarked []*metav1.PartialObjectMetadata) {
 	for i := range objects {
 		object := &objects[i]

@@ -28,7 +28,7 @@ type part struct {
 	object client.Object
 }
 
-// partsOf are the parts of a backend, in the order in which they are written: nothing runs before it has its permissions. The
+// partsOf returns the parts of a backend, in the order in which they are written: nothing runs before it has its permissions. The
 // Deployment is nil when it is not to be touched.
 func partsOf(grants grants, deployment *appsapply.DeploymentApplyConfiguration) []part {
 	parts := []part{{grants.account, &corev1.ServiceAccount{ObjectMeta: named(grants.account.Namespace, grants.account.Name)}}}
@@ -81,7 +81,7 @@ func drifted(desired runtime.ApplyConfiguration, current client.Object) (bool, e
 	return !reflect.DeepEqual(want, have), nil
 }
 
-// applied is what of an object Groundskeeper applied and no other client changed since.
+// applied returns what of an object Groundskeeper applied and no other client changed since.
 func applied(object client.Object) (any, error) {
 	switch object := object.(type) {
 	case *appsv1.Deployment:

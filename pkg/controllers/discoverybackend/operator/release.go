@@ -26,7 +26,7 @@ const waitPeriod = 2 * time.Second
 // each reconciliation starts with the first one.
 type releaseStep func(context.Context, *gimbalv1.DiscoveryBackend) (waiting string, err error)
 
-// releaseSteps are the steps in their order. Nothing copies any more before the copies go, or they would come back; and no
+// releaseSteps returns the steps in their order. Nothing copies any more before the copies go, or they would come back; and no
 // route refers to them any more, or it would refer to nothing.
 func (r *reconciler) releaseSteps() []releaseStep {
 	return []releaseStep{r.stopDiscoverer, r.awaitDiscoverer, r.removeReferences, r.withdrawAll, r.removeCopies}

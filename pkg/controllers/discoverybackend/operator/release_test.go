@@ -22,7 +22,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/release"
 )
 
-// copied is a Service with labels, as key and value in turns.
+// copied returns a Service with labels, as key and value in turns.
 func copied(namespace, name string, labels ...string) *corev1.Service {
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(namespace + name), Labels: map[string]string{}}}
 	for i := 0; i < len(labels); i += 2 {
@@ -35,7 +35,7 @@ func copiedSlice(namespace, name string, labels ...string) *discoveryv1.Endpoint
 	return &discoveryv1.EndpointSlice{ObjectMeta: copied(namespace, name, labels...).ObjectMeta, AddressType: discoveryv1.AddressTypeIPv4}
 }
 
-// deleted is a world with a backend that is being deleted after its discoverer ran.
+// deleted returns a world with a backend that is being deleted after its discoverer ran.
 func deleted(t *testing.T, namespace string, objects ...client.Object) (*world, *gimbalv1.DiscoveryBackend) {
 	t.Helper()
 	backend := testBackend(namespace, "east")

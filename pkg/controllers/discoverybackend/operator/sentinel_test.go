@@ -61,7 +61,7 @@ func documents() map[string]struct {
 	}
 }
 
-// mutations are what becomes of a document by one slip: it ends early, lacks a character, has one too many, or another one.
+// mutations returns what becomes of a document by one slip: it ends early, lacks a character, has one too many, or another one.
 // A short test takes only those around the credentials.
 func mutations(text []byte) [][]byte {
 	var all [][]byte

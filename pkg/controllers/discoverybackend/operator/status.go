@@ -54,7 +54,7 @@ type findings struct {
 	removed *metav1.Condition
 }
 
-// conditionsOf are the conditions that the operator is the only one to write.
+// conditionsOf returns the conditions that the operator is the only one to write.
 func conditionsOf(backend *gimbalv1.DiscoveryBackend, found findings, own []gimbalv1.DiscoveryError) []metav1.Condition {
 	if found.terminating != "" {
 		conditions := []metav1.Condition{
@@ -159,7 +159,7 @@ func available(backend *gimbalv1.DiscoveryBackend, found findings) metav1.Condit
 	return with(metav1.ConditionTrue, reasonDiscoverer, "the discoverer runs")
 }
 
-// errorsOf are the entries of status.errors that the operator is to have.
+// errorsOf returns the entries of status.errors that the operator is to have.
 func errorsOf(found findings) []gimbalv1.DiscoveryError {
 	var entries []gimbalv1.DiscoveryError
 	if found.terminating != "" {
@@ -174,7 +174,7 @@ func errorsOf(found findings) []gimbalv1.DiscoveryError {
 	return entries
 }
 
-// nextStatus is the part of the status that the operator writes, and whether it does not exist yet. Own are the entries of
+// nextStatus returns the part of the status that the operator writes, and whether it does not exist yet. Own are the entries of
 // status.errors that it wrote. Times stay as long as what they mention does.
 func nextStatus(backend *gimbalv1.DiscoveryBackend, found findings, own []gimbalv1.DiscoveryError, now time.Time) (next gimbalv1.DiscoveryBackendStatus, changed bool) {
 	var conditions, errors bool

@@ -143,7 +143,7 @@ func (w *world) reconcile(backend *gimbalv1.DiscoveryBackend) (sent []string, re
 	return w.requests, result, err
 }
 
-// mustReconcile is a reconciliation that succeeds.
+// mustReconcile returns a reconciliation that succeeds.
 func (w *world) mustReconcile(backend *gimbalv1.DiscoveryBackend) []string {
 	w.t.Helper()
 	sent, _, err := w.reconcile(backend)
@@ -163,7 +163,7 @@ func (w *world) deployment(backend *gimbalv1.DiscoveryBackend) *appsv1.Deploymen
 	return deployment
 }
 
-// condition is a condition of a backend as stored, as Status/Reason.
+// condition returns a condition of a backend as stored, as Status/Reason.
 func (w *world) condition(backend *gimbalv1.DiscoveryBackend, kind string) string {
 	w.t.Helper()
 	current := backend.DeepCopy()
@@ -176,7 +176,7 @@ func (w *world) condition(backend *gimbalv1.DiscoveryBackend, kind string) strin
 	return ""
 }
 
-// errors are the entries of status.errors as stored, as Type: message.
+// errors returns the entries of status.errors as stored, as Type: message.
 func (w *world) errors(backend *gimbalv1.DiscoveryBackend) []string {
 	w.t.Helper()
 	current := backend.DeepCopy()

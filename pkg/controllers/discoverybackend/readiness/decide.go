@@ -70,7 +70,7 @@ func (s Services) differing(other Services) sets.Set[types.NamespacedName] {
 	return s.Withhold.SymmetricDifference(other.Withhold).Union(s.Leave.SymmetricDifference(other.Leave))
 }
 
-// way is what is to be done to a slice.
+// way returns what is to be done to a slice.
 func (s Services) way(slice *discoveryv1.EndpointSlice) way {
 	service := serviceOf(slice)
 	switch {
@@ -82,7 +82,7 @@ func (s Services) way(slice *discoveryv1.EndpointSlice) way {
 	return desired.Restore
 }
 
-// serviceOf is the Service that a slice belongs to.
+// serviceOf returns the Service that a slice belongs to.
 func serviceOf(slice *discoveryv1.EndpointSlice) types.NamespacedName {
 	return types.NamespacedName{Namespace: slice.Namespace, Name: slice.Labels[discoveryv1.LabelServiceName]}
 }

@@ -38,7 +38,7 @@ func backend(namespace, name string) *gimbalv1.DiscoveryBackend {
 	return &gimbalv1.DiscoveryBackend{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID("uid-of-" + name)}}
 }
 
-// slice is a copied slice of backend us, with one endpoint for each string of conditions: ready, serving, terminating as
+// slice returns a copied slice of backend us, with one endpoint for each string of conditions: ready, serving, terminating as
 // y, n or - for absent.
 func slice(namespace, name string, endpoints ...string) *discoveryv1.EndpointSlice {
 	s := &discoveryv1.EndpointSlice{
@@ -81,7 +81,7 @@ func (s *server) withhold(services Services) func(context.Context, *gimbalv1.Dis
 	}
 }
 
-// labelled is a slice with other labels; an empty value takes one off.
+// labelled returns a slice with other labels; an empty value takes one off.
 func labelled(s *discoveryv1.EndpointSlice, changes map[string]string) *discoveryv1.EndpointSlice {
 	maps.Copy(s.Labels, changes)
 	maps.DeleteFunc(s.Labels, func(_, value string) bool { return value == "" })
@@ -176,7 +176,7 @@ func (s *server) get(namespace, name string) *discoveryv1.EndpointSlice {
 	return found.(*discoveryv1.EndpointSlice)
 }
 
-// conditions are those of the endpoints of a slice, as slice takes them.
+// conditions returns those of the endpoints of a slice, as slice takes them.
 func (s *server) conditions(namespace, name string) []string {
 	s.Helper()
 	letter := func(condition *bool) string {
@@ -197,7 +197,7 @@ func (s *server) conditions(namespace, name string) []string {
 	return all
 }
 
-// patched are the slices that were patched since the last call.
+// patched returns the slices that were patched since the last call.
 func (s *server) patched() []string {
 	var names []string
 	for _, action := range s.client.Actions() {

@@ -57,7 +57,7 @@ func backend(namespace, name string, status gimbalv1.ClusterStatus) *gimbalv1.Di
 	return b
 }
 
-// service is a copied Service with a label, of the legacy prefix when the backend starts with a "!", none when it is empty.
+// service returns a copied Service with a label, of the legacy prefix when the backend starts with a "!", none when it is empty.
 func service(namespace, name, backend string) *corev1.Service {
 	s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	switch legacy, is := strings.CutPrefix(backend, "!"); {
@@ -69,7 +69,7 @@ func service(namespace, name, backend string) *corev1.Service {
 	return s
 }
 
-// unmarked is a Service with the label of a backend that no discoverer wrote.
+// unmarked returns a Service with the label of a backend that no discoverer wrote.
 func unmarked(namespace, name, backend string) *corev1.Service {
 	s := service(namespace, name, backend)
 	delete(s.Labels, desired.LabelManagedBy)
@@ -217,7 +217,7 @@ func (w *world) proxy(namespace, name string, services ...string) {
 	w.add(proxies, "HTTPProxy", namespace, name, "{routes: [{services: ["+strings.Join(list, ", ")+"]}]}")
 }
 
-// services are those of the first route of an HTTPProxy.
+// services returns those of the first route of an HTTPProxy.
 func (w *world) services(namespace, name string) string {
 	w.Helper()
 	routes, _, err := unstructured.NestedSlice(w.get(proxies, namespace, name).Object, "spec", "routes")

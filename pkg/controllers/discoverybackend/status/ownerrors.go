@@ -14,7 +14,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 )
 
-// OwnErrors are the entries of status.errors that a field owner wrote, according to the managed fields: the list has those of
+// OwnErrors returns the entries of status.errors that a field owner wrote, according to the managed fields: the list has those of
 // several. The owner applies nothing of a backend but the status.
 func OwnErrors(backend *gimbalv1.DiscoveryBackend, owner string) ([]gimbalv1.DiscoveryError, error) {
 	i := slices.IndexFunc(backend.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool {

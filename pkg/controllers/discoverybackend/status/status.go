@@ -24,7 +24,7 @@ import (
 // MaxMessage is how many bytes a message may have.
 const MaxMessage = 512
 
-// Condition is a condition of a backend at present. Its time is set by Conditions.
+// Condition returns a condition of a backend at present. Its time is set by Conditions.
 func Condition(backend *gimbalv1.DiscoveryBackend, kind string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
 	return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: Bounded(message), ObservedGeneration: backend.Generation}
 }
@@ -66,7 +66,7 @@ func Same(entry gimbalv1.DiscoveryError) func(gimbalv1.DiscoveryError) bool {
 	}
 }
 
-// Apply is the patch that writes conditions and errors, to which a writer adds its other fields. With the uid, a
+// Apply returns the patch that writes conditions and errors, to which a writer adds its other fields. With the uid, a
 // backend of the same name that came meanwhile is not touched.
 func Apply(backend *gimbalv1.DiscoveryBackend, conditions []metav1.Condition, errors []gimbalv1.DiscoveryError) *gimbalapply.DiscoveryBackendApplyConfiguration {
 	applied := gimbalapply.DiscoveryBackendStatus()
@@ -80,10 +80,10 @@ func Apply(backend *gimbalv1.DiscoveryBackend, conditions []metav1.Condition, er
 	return gimbalapply.DiscoveryBackend(backend.Name, backend.Namespace).WithUID(backend.UID).WithStatus(applied)
 }
 
-// Bounded is a message as the status of a backend takes it.
+// Bounded returns a message as the status of a backend takes it.
 func Bounded(message string) string { return kit.Bounded(message, MaxMessage) }
 
-// Plural is a count with a noun.
+// Plural returns a count with a noun.
 func Plural(count int, noun string) string {
 	if count == 1 {
 		return "1 " + noun

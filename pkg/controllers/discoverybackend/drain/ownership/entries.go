@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// within are the paths of a set that are in one of the fields of the spec, or contain it.
+// within returns the paths of a set that are in one of the fields of the spec, or contain it.
 func within(set *fieldpath.Set, fields []string) *fieldpath.Set {
 	found := fieldpath.NewSet()
 	for path := range set.All() {
@@ -30,7 +30,7 @@ func isField(path fieldpath.Path, at int, name string) bool {
 	return len(path) > at && path[at].FieldName != nil && *path[at].FieldName == name
 }
 
-// owed is what updates by a manager own besides metadata.
+// owed returns what updates by a manager own besides metadata.
 func owed(object map[string]any, manager string) (*fieldpath.Set, error) {
 	all := fieldpath.NewSet()
 	for _, entry := range entries(object) {
@@ -55,7 +55,7 @@ const (
 	fieldManagedFields = "managedFields"
 )
 
-// entries are the entries of managedFields.
+// entries returns the entries of managedFields.
 func entries(object map[string]any) []map[string]any {
 	metadata, _ := object[fieldMetadata].(map[string]any)
 	list, _ := metadata[fieldManagedFields].([]any)
@@ -86,7 +86,7 @@ func (o Owner) same(other Owner) bool {
 	return o.Manager == other.Manager && o.Operation == other.Operation && o.APIVersion == other.APIVersion && o.Subresource == other.Subresource
 }
 
-// entry is the entry of an owner, without its fields.
+// entry returns the entry of an owner, without its fields.
 func (o Owner) entry() map[string]any {
 	entry := map[string]any{"fieldsType": "FieldsV1"}
 	for field, value := range map[string]string{
