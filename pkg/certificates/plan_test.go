@@ -57,8 +57,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestPlanAfterTheEnd checks that an expired pair is replaced immediately by the next one, or by the one that this replica serves.
-func TestPlanAfterTheEnd(t *testing.T) {
+// TestPlanReplacesExpiredPair checks that an expired pair is replaced immediately by the next one, or by the one that this replica serves.
+func TestPlanReplacesExpiredPair(t *testing.T) {
 	short, err := issue("tls", []string{host}, time.Hour)
 	if err != nil {
 		t.Fatal(err)

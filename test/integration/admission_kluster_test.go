@@ -60,9 +60,9 @@ func registered(t *testing.T, c client.Client, k *kubernikusv1.Kluster) *kuberni
 	return k
 }
 
-// TestAnnouncingNeedsTheRight checks that a user who enables the announcement of a Kluster must be allowed to create
+// TestAnnouncingNeedsPermission checks that a user who enables the announcement of a Kluster must be allowed to create
 // DiscoveryBackends in the target namespace, whatever the path of the request.
-func TestAnnouncingNeedsTheRight(t *testing.T) {
+func TestAnnouncingNeedsPermission(t *testing.T) {
 	t.Parallel()
 	namespace, team := freshNamespace(t, "announce"), freshNamespace(t, "team")
 	anna, bert := name(t, "anna"), name(t, "bert")

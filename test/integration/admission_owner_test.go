@@ -15,8 +15,8 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// TestStatusIsNoWayToTheMembers checks that users with permission to write the status cannot change the spec by it.
-func TestStatusIsNoWayToTheMembers(t *testing.T) {
+// TestStatusUpdateKeepsMembers checks that users with permission to write the status cannot change the spec by it.
+func TestStatusUpdateKeepsMembers(t *testing.T) {
 	t.Parallel()
 	project, stan := newProject(t, "status", olivia()), name(t, "stan")
 	ready(t, project)

@@ -126,8 +126,8 @@ func (c *cluster) announced() string {
 	}
 }
 
-// TestWayOut runs a project from fresh to deleted, each reconciliation twice: the second one writes and reports nothing.
-func TestWayOut(t *testing.T) {
+// TestLifecycleOfAStaleProject runs a project from fresh to deleted, each reconciliation twice: the second one writes and reports nothing.
+func TestLifecycleOfAStaleProject(t *testing.T) {
 	c := newCluster(t, testProject(), testNamespace())
 	const warning = "Warning ProjectStale"
 	for _, step := range []struct {
