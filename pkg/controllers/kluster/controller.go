@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -21,6 +20,7 @@ import (
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/instrument"
+	"groundskeeper.io/groundskeeper/pkg/controllers/predicates"
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
@@ -39,19 +39,10 @@ func Builder(
 		Watches(SecretMetadata(), handler.EnqueueRequestsFromMapFunc(concerned), builder.OnlyMetadata)
 }
 
-// Updates admits the updates of Klusters for which a function is true.
-func Updates(admitted func(before, after *kubernikusv1.Kluster) bool) predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, wasKluster := e.ObjectOld.(*kubernikusv1.Kluster)
-		after, isKluster := e.ObjectNew.(*kubernikusv1.Kluster)
-		return wasKluster && isKluster && admitted(before, after)
-	}}
-}
-
-// Changed drops updates of Klusters that only write what their controllers report, such as conditions. A resync passes.
+// Changed drops updates of Klusters that only write what their controllers report, such as conditions.
 func Changed() predicate.Predicate {
-	return Updates(func(before, after *kubernikusv1.Kluster) bool {
-		return before.ResourceVersion == after.ResourceVersion || before.UID != after.UID || before.Generation != after.Generation ||
+	return predicates.Changed(func(before, after *kubernikusv1.Kluster) bool {
+		return before.Generation != after.Generation ||
 			!equality.Semantic.DeepEqual(before.Annotations, after.Annotations) ||
 			!equality.Semantic.DeepEqual(before.Finalizers, after.Finalizers) ||
 			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||

@@ -34,6 +34,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
+	"groundskeeper.io/groundskeeper/pkg/controllers/predicates"
 	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 )
 
@@ -72,10 +73,10 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguratio
 	return kluster.Complete(b, ControllerName, r)
 }
 
-// changed drops updates that change nothing here, such as those of the status. A resync passes.
+// changed drops updates that change nothing here, such as those of the status.
 func changed() predicate.Predicate {
-	return kluster.Updates(func(before, after *kubernikusv1.Kluster) bool {
-		return before.ResourceVersion == after.ResourceVersion || before.Generation != after.Generation || !equality.Semantic.DeepEqual(before.Annotations, after.Annotations) ||
+	return predicates.Changed(func(before, after *kubernikusv1.Kluster) bool {
+		return before.Generation != after.Generation || !equality.Semantic.DeepEqual(before.Annotations, after.Annotations) ||
 			before.HasDeorbiter() != after.HasDeorbiter() || before.Status.Apiserver != after.Status.Apiserver
 	})
 }

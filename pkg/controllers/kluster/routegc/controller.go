@@ -24,6 +24,7 @@ import (
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
+	"groundskeeper.io/groundskeeper/pkg/controllers/predicates"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
@@ -104,10 +105,10 @@ func (r *reconciler) siblingsOf(ctx context.Context, object client.Object) []rec
 	return requests
 }
 
-// changed drops updates that change nothing here, such as the controller's own of the status. A resync passes.
+// changed drops updates that change nothing here, such as the controller's own of the status.
 func changed() predicate.Predicate {
-	return kluster.Updates(func(before, after *kubernikusv1.Kluster) bool {
-		return before.ResourceVersion == after.ResourceVersion || basisOf(before) != basisOf(after) ||
+	return predicates.Changed(func(before, after *kubernikusv1.Kluster) bool {
+		return basisOf(before) != basisOf(after) ||
 			!equality.Semantic.DeepEqual(before.Annotations, after.Annotations) ||
 			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero()
 	})
@@ -115,7 +116,7 @@ func changed() predicate.Predicate {
 
 // rangeChanged admits what changes which addresses of which router are whose.
 func rangeChanged() predicate.Predicate {
-	return kluster.Updates(func(before, after *kubernikusv1.Kluster) bool {
+	return predicates.Updates(func(before, after *kubernikusv1.Kluster) bool {
 		return before.RouterID() != after.RouterID() || before.PodRanges() != after.PodRanges() || before.UsesRouter() != after.UsesRouter()
 	})
 }

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/predicates"
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
@@ -91,23 +92,17 @@ func requestFor(project string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Name: project}}
 }
 
-// projectChanged admits changes that can affect a decision. Status writes cannot. A resync is admitted, so that missed changes
-// are detected eventually.
+// projectChanged admits changes that can affect a decision. Status writes cannot.
 func projectChanged() predicate.Predicate {
-	return predicate.Funcs{
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			before, after := e.ObjectOld, e.ObjectNew
-			return before.GetResourceVersion() == after.GetResourceVersion() ||
-				before.GetUID() != after.GetUID() ||
-				before.GetGeneration() != after.GetGeneration() ||
-				before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
-				kit.IsPaused(before) != kit.IsPaused(after) ||
-				// The finalizer of this controller is removed last.
-				!slices.Equal(before.GetFinalizers(), after.GetFinalizers()) ||
-				// Quotas are selected by the labels of a Project.
-				!maps.Equal(before.GetLabels(), after.GetLabels())
-		},
-	}
+	return predicates.Changed(func(before, after client.Object) bool {
+		return before.GetGeneration() != after.GetGeneration() ||
+			before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
+			kit.IsPaused(before) != kit.IsPaused(after) ||
+			// The finalizer of this controller is removed last.
+			!slices.Equal(before.GetFinalizers(), after.GetFinalizers()) ||
+			// Quotas are selected by the labels of a Project.
+			!maps.Equal(before.GetLabels(), after.GetLabels())
+	})
 }
 
 // changedOrDeleted drops creations: the controller makes them, or its own creation fails because of them and reads the existing

@@ -32,6 +32,7 @@ import (
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/instrument"
+	"groundskeeper.io/groundskeeper/pkg/controllers/predicates"
 	"groundskeeper.io/groundskeeper/pkg/controllers/project/usage"
 	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 	"groundskeeper.io/groundskeeper/pkg/kit"
@@ -125,20 +126,12 @@ func ofNamespace(_ context.Context, namespace client.Object) []reconcile.Request
 }
 
 // projectChanged admits changes that can affect a decision, which includes the last activity in the status. The controller's
-// own writes do not require a reconciliation; a resync is admitted.
+// own writes do not require a reconciliation.
 func projectChanged() predicate.Predicate {
-	return predicate.Funcs{
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			before, isProject := e.ObjectOld.(*gardenerv1beta1.Project)
-			after, areProjects := e.ObjectNew.(*gardenerv1beta1.Project)
-			if !isProject || !areProjects {
-				return false
-			}
-			return before.ResourceVersion == after.ResourceVersion || before.UID != after.UID ||
-				before.Generation != after.Generation ||
-				kit.IsPaused(before) != kit.IsPaused(after) ||
-				!before.Status.LastActivityTimestamp.Equal(after.Status.LastActivityTimestamp)
-		},
-		DeleteFunc: func(event.DeleteEvent) bool { return false },
-	}
+	changed := predicates.Changed(func(before, after *gardenerv1beta1.Project) bool {
+		return before.Generation != after.Generation || kit.IsPaused(before) != kit.IsPaused(after) ||
+			!before.Status.LastActivityTimestamp.Equal(after.Status.LastActivityTimestamp)
+	})
+	changed.DeleteFunc = func(event.DeleteEvent) bool { return false }
+	return changed
 }

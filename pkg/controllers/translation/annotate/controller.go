@@ -22,13 +22,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"groundskeeper.io/groundskeeper/pkg/controllers/instrument"
+	"groundskeeper.io/groundskeeper/pkg/controllers/predicates"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
 	"groundskeeper.io/groundskeeper/pkg/kit"
 	"groundskeeper.io/groundskeeper/pkg/midonet"
@@ -94,18 +94,9 @@ func newReconciler(hosts Hosts, clock clock.PassiveClock, meters *meters) *recon
 	}
 }
 
-// changed drops updates that change nothing here, such as the heartbeats of a Node. A resync passes.
+// changed drops updates that change nothing here, such as the heartbeats of a Node.
 func changed() predicate.Predicate {
-	return predicate.Funcs{
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			before, isNode := e.ObjectOld.(*corev1.Node)
-			after, areNodes := e.ObjectNew.(*corev1.Node)
-			if !isNode || !areNodes {
-				return false
-			}
-			return before.ResourceVersion == after.ResourceVersion || before.UID != after.UID ||
-				!equality.Semantic.DeepEqual(present(before), present(after)) ||
-				!equality.Semantic.DeepEqual(before.Status.Addresses, after.Status.Addresses)
-		},
-	}
+	return predicates.Changed(func(before, after *corev1.Node) bool {
+		return !equality.Semantic.DeepEqual(present(before), present(after)) || !equality.Semantic.DeepEqual(before.Status.Addresses, after.Status.Addresses)
+	})
 }

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/predicates"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/packed"
 )
 
@@ -62,15 +63,11 @@ func serviceKey(object client.Object) []string {
 	return nil
 }
 
-// changed drops updates of what is not read here, such as the heartbeats of a Node. A resync passes, so that whatever
-// was missed is found in the end.
+// changed drops updates of what is not read here, such as the heartbeats of a Node.
 func changed() predicate.Predicate {
-	return predicate.Funcs{
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			return e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion() ||
-				!equality.Semantic.DeepEqual(content(e.ObjectOld), content(e.ObjectNew))
-		},
-	}
+	return predicates.Changed(func(before, after client.Object) bool {
+		return !equality.Semantic.DeepEqual(content(before), content(after))
+	})
 }
 
 // content returns what is read of an object. Of a Pod, a cache has its labels and ports only if they are read.
