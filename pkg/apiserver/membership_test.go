@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -19,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
@@ -189,7 +187,7 @@ func TestMembersSeeTheirProjects(t *testing.T) {
 			mine := list("vera", nil, "p0", "p3", "p6")
 			list("vera", &internalversion.ListOptions{ResourceVersion: "0"}, "p0", "p3", "p6")
 			list("zoe", nil)
-			list("sam", nil) // a list has only Projects that get allows
+			list("sam", nil) // what get does not allow is in no list
 			if mine.ResourceVersion != whole.ResourceVersion {
 				t.Errorf("resource versions %s and %s of the same state", mine.ResourceVersion, whole.ResourceVersion)
 			}
@@ -256,59 +254,6 @@ func TestMembersChangeWhatTheirRolesAllow(t *testing.T) {
 	}
 }
 
-// A server whose watch cache is behind authorizes a user who was removed; the storage decides with the stored object.
-func TestStoredMembersDecide(t *testing.T) {
-	m := newMembers(t)
-	m.create(t, "dev", newMember("anna", "admin"))
-	if err := m.change(t, "anna", "dev", func(p *gardenerv1beta1.Project) { p.Spec.Members = nil }); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.change(t, "anna", "dev", func(p *gardenerv1beta1.Project) { p.Spec.Purpose = new("taken over") }); !apierrors.IsForbidden(err) {
-		t.Errorf("update: %v", err)
-	}
-	if _, err := m.Get(request(t, "anna", "get", "dev"), "dev", &metav1.GetOptions{}); !apierrors.IsForbidden(err) {
-		t.Errorf("get: %v", err)
-	}
-	if _, _, err := m.Delete(request(t, "anna", "delete", "dev"), "dev", nil, &metav1.DeleteOptions{}); !apierrors.IsForbidden(err) {
-		t.Errorf("delete: %v", err)
-	}
-	stored, err := m.Get(request(t, "root", "get", "dev"), "dev", &metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if project := stored.(*gardenerv1beta1.Project); project.Spec.Purpose != nil || project.DeletionTimestamp != nil {
-		t.Errorf("a removed member changed it: %+v", project)
-	}
-}
-
-// The custom verbs that admission requires for a change are decided with the stored Project, whatever the watch cache has.
-func TestStoredMembersDecideInAdmission(t *testing.T) {
-	m := newMembers(t)
-	before := m.create(t, "dev", newMember("anna", "admin", "uam"))
-	if err := m.change(t, "root", "dev", func(p *gardenerv1beta1.Project) { p.Spec.Members[0].SetRoles([]string{"admin"}) }); err != nil {
-		t.Fatal(err)
-	}
-	behind := membership.NewAuthorizer(openRBAC{}, func(context.Context, string) (*gardenerv1beta1.Project, error) { return before, nil })
-	for name, want := range map[string]authorizer.Decision{"dev": authorizer.DecisionNoOpinion, "other": authorizer.DecisionAllow} {
-		var last authorizer.Decision // an update that begins with the object in the watch cache is validated again with the stored one
-		review := func(ctx context.Context, _, _ runtime.Object) (err error) {
-			last, _, err = behind.Authorize(ctx, authorizer.AttributesRecord{
-				User: &user.DefaultInfo{Name: "anna"}, Verb: gardenerv1beta1.VerbManageMembers, APIGroup: "core.gardener.cloud", APIVersion: "v1beta1",
-				Resource: "projects", Name: name, ResourceRequest: true,
-			})
-			return err
-		}
-		next := rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
-			project := old.DeepCopyObject().(*gardenerv1beta1.Project)
-			project.Spec.Description = new("for " + name)
-			return project, nil
-		})
-		if _, _, err := m.Update(request(t, "anna", "update", "dev"), "dev", next, nil, review, false, &metav1.UpdateOptions{}); err != nil || last != want {
-			t.Errorf("anna may manage the members of %s: %v, %v; want %v", name, last, err, want)
-		}
-	}
-}
-
 // When RBAC is unavailable, a list fails: from one with fewer items a client would conclude that the others have been deleted.
 func TestUnknownIsNoShorterList(t *testing.T) {
 	m := newMembers(t)
@@ -321,120 +266,6 @@ func TestUnknownIsNoShorterList(t *testing.T) {
 	}
 	if _, err := m.List(t.Context(), nil); err == nil {
 		t.Error("a list without a user")
-	}
-}
-
-// seen waits for the next event of a watch, and returns it without what bookmarks report.
-func seen(t *testing.T, w watch.Interface) string {
-	t.Helper()
-	for {
-		select {
-		case event, open := <-w.ResultChan():
-			if !open {
-				t.Fatal("the watch has ended")
-			}
-			if event.Type == watch.Bookmark {
-				continue
-			}
-			object := event.Object
-			if shared, ok := object.(runtime.CacheableObject); ok { // by several watches
-				object = shared.GetObject()
-			}
-			project, ok := object.(*gardenerv1beta1.Project)
-			if !ok {
-				t.Fatalf("got %+v", event)
-			}
-			return fmt.Sprint(event.Type, " ", project.Name, " ", len(project.Spec.Members))
-		case <-t.Context().Done():
-			t.Fatal("no event")
-		}
-	}
-}
-
-// TestWatchFollowsMembers checks that a watch reports a Project as added to new members and as deleted to removed ones, with the
-// fields that they are allowed to see.
-func TestWatchFollowsMembers(t *testing.T) {
-	for name, option := range map[string]func(*Options){
-		"watch cache": func(*Options) {}, "etcd": func(o *Options) { o.Etcd.EnableWatchCache = false },
-	} {
-		t.Run(name, func(t *testing.T) {
-			m := newMembers(t, option)
-			m.create(t, "theirs")
-			m.create(t, "mine", newMember("vera", "viewer"))
-			_, list := m.listed(t, "vera", nil)
-			from := &internalversion.ListOptions{ResourceVersion: list.ResourceVersion}
-			open := func(who string, groups ...string) watch.Interface {
-				t.Helper()
-				w, err := m.Watch(request(t, who, "watch", "", groups...), from)
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(w.Stop)
-				return w
-			}
-			vera, zoe, staff, root := open("vera"), open("zoe"), open("sue", "staff"), open("root")
-			set := func(name string, with ...gardenerv1beta1.ProjectMember) {
-				t.Helper()
-				if err := m.change(t, "root", name, func(p *gardenerv1beta1.Project) { p.Spec.Members = with }); err != nil {
-					t.Fatal(err)
-				}
-			}
-			group := gardenerv1beta1.ProjectMember{Subject: rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "staff"}, Role: "viewer"}
-			set("theirs", newMember("vera", "uam"))
-			set("theirs", newMember("vera", "uam"), group)
-			set("theirs", newMember("zoe", "serviceaccountmanager"), group, newMember("anna", "admin"))
-			set("mine")
-			set("theirs")
-			m.create(t, "last", newMember("vera"), newMember("zoe"), group)
-			for what, test := range map[string]struct {
-				watch watch.Interface
-				want  []string
-			}{
-				"vera": {vera, []string{"ADDED theirs 1", "MODIFIED theirs 2", "DELETED theirs 2", "DELETED mine 1", "ADDED last 3"}},
-				"zoe":  {zoe, []string{"ADDED last 3"}},
-				"sue":  {staff, []string{"ADDED theirs 2", "MODIFIED theirs 3", "DELETED theirs 3", "ADDED last 3"}},
-				"root": {root, []string{"MODIFIED theirs 1", "MODIFIED theirs 2", "MODIFIED theirs 3", "MODIFIED mine 0", "MODIFIED theirs 0", "ADDED last 3"}},
-			} {
-				for _, want := range test.want {
-					if got := seen(t, test.watch); got != want {
-						t.Errorf("%s: got %q, want %q", what, got, want)
-					}
-				}
-			}
-		})
-	}
-}
-
-// TestInitialEventsAreOfMembers checks that a watch with initial events has the Projects of the user, followed by a bookmark.
-func TestInitialEventsAreOfMembers(t *testing.T) {
-	m := newMembers(t)
-	for i := range 4 {
-		var with []gardenerv1beta1.ProjectMember
-		if i%2 == 0 {
-			with = append(with, newMember("vera", "viewer"))
-		}
-		m.create(t, fmt.Sprintf("p%d", i), with...)
-	}
-	w, err := m.Watch(request(t, "vera", "watch", ""), &internalversion.ListOptions{
-		SendInitialEvents: new(true), AllowWatchBookmarks: true, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Stop()
-	var names []string
-	for event := range w.ResultChan() {
-		project := event.Object.(*gardenerv1beta1.Project)
-		if event.Type == watch.Bookmark {
-			if project.Annotations[metav1.InitialEventsAnnotationKey] != "true" {
-				continue
-			}
-			break
-		}
-		names = append(names, project.Name)
-	}
-	if slices.Sort(names); strings.Join(names, " ") != "p0 p2" {
-		t.Errorf("got %q", names)
 	}
 }
 
