@@ -44,7 +44,8 @@ func TestStoredMembersDecide(t *testing.T) {
 	}
 }
 
-// TestStoredMembersDecideInAdmission checks that the custom verbs that admission requires for a change are decided with the stored Project, whatever the watch cache has.
+// TestStoredMembersDecideInAdmission checks that the custom verbs that admission requires for a change are decided with the stored
+// Project, whatever the watch cache has.
 func TestStoredMembersDecideInAdmission(t *testing.T) {
 	m := newMembers(t)
 	before := m.create(t, "dev", newMember("anna", "admin", "uam"))
