@@ -61,7 +61,8 @@ image() {
     --label "org.opencontainers.image.title=$name" --label "org.opencontainers.image.version=$tag" \
     --label "org.opencontainers.image.source=$source" --label "org.opencontainers.image.revision=$commit" \
     --label org.opencontainers.image.licenses=Apache-2.0 "$container"
-  buildah commit --quiet --rm --timestamp "$epoch" --format oci "${@/#CONTAINER/$container}" >/dev/null
+  # Compressed, as a registry stores layers: a push that compressed them would change the digest, which is signed.
+  buildah commit --quiet --rm --timestamp "$epoch" --format oci --disable-compression=false "${@/#CONTAINER/$container}" >/dev/null
 }
 
 for name in "${images[@]}"; do
