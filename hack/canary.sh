@@ -14,6 +14,7 @@ released=$(go list -m -f '{{.Version}}' k8s.io/api)
 
 mkdir -p _output/canary
 cp go.mod go.sum _output/canary
+export GOTOOLCHAIN=auto # they may require the next Go
 export GOFLAGS="${GOFLAGS:-} -modfile=$PWD/_output/canary/go.mod -mod=mod"
 # All modules that Kubernetes releases together: those of go.mod with the same version.
 mapfile -t modules < <(go list -m -f "{{if eq .Version \"$released\"}}{{.Path}}@$version{{end}}" all | grep '^k8s\.io/')
