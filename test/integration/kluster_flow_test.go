@@ -191,6 +191,10 @@ func TestKluster(t *testing.T) {
 	d.edit(t, k, func() { k.Spec.RouteGC = &kubernikusv1.RouteGCSpec{DryRun: new(true)} })
 	d.cloud.SetRoutes(d.router, live, orphan, second, foreign, siblings)
 	d.is(t, k, kubernikusv1.ConditionRoutesClean, "False/DryRun")
+	if gc := k.Status.RouteGC; gc == nil || gc.OrphanCount != 1 || gc.Orphans[0].Destination != orphan.Destination || gc.Orphans[0].NextHop != orphan.NextHop ||
+		gc.Orphans[0].Reason != kubernikusv1.OrphanNoPort || gc.Orphans[0].Since == nil || gc.Orphans[0].RemovalDue != nil {
+		t.Errorf("status.routeGC = %+v, want the orphaned route without a time of its removal", gc)
+	}
 	d.routesAre(t, live, orphan, second, foreign, siblings)
 
 	// The Secret stays as long as the Kluster. Nothing is done to the cluster that Groundskeeper runs in, until it is detached.

@@ -105,8 +105,12 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &applyconfigurationkubernikusv1.OpenstackSpecApplyConfiguration{}
 	case kubernikusv1.SchemeGroupVersion.WithKind("OpenstackStatus"):
 		return &applyconfigurationkubernikusv1.OpenstackStatusApplyConfiguration{}
+	case kubernikusv1.SchemeGroupVersion.WithKind("OrphanedRoute"):
+		return &applyconfigurationkubernikusv1.OrphanedRouteApplyConfiguration{}
 	case kubernikusv1.SchemeGroupVersion.WithKind("RouteGCSpec"):
 		return &applyconfigurationkubernikusv1.RouteGCSpecApplyConfiguration{}
+	case kubernikusv1.SchemeGroupVersion.WithKind("RouteGCStatus"):
+		return &applyconfigurationkubernikusv1.RouteGCStatusApplyConfiguration{}
 	case kubernikusv1.SchemeGroupVersion.WithKind("SecretReference"):
 		return &applyconfigurationkubernikusv1.SecretReferenceApplyConfiguration{}
 	case kubernikusv1.SchemeGroupVersion.WithKind("SeenService"):

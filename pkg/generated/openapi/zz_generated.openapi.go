@@ -65,7 +65,9 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		kubernikusv1.OIDC{}.OpenAPIModelName():                   schema_pkg_apis_kubernikus_v1_OIDC(ref),
 		kubernikusv1.OpenstackSpec{}.OpenAPIModelName():          schema_pkg_apis_kubernikus_v1_OpenstackSpec(ref),
 		kubernikusv1.OpenstackStatus{}.OpenAPIModelName():        schema_pkg_apis_kubernikus_v1_OpenstackStatus(ref),
+		kubernikusv1.OrphanedRoute{}.OpenAPIModelName():          schema_pkg_apis_kubernikus_v1_OrphanedRoute(ref),
 		kubernikusv1.RouteGCSpec{}.OpenAPIModelName():            schema_pkg_apis_kubernikus_v1_RouteGCSpec(ref),
+		kubernikusv1.RouteGCStatus{}.OpenAPIModelName():          schema_pkg_apis_kubernikus_v1_RouteGCStatus(ref),
 		kubernikusv1.SecretReference{}.OpenAPIModelName():        schema_pkg_apis_kubernikus_v1_SecretReference(ref),
 		kubernikusv1.SeenService{}.OpenAPIModelName():            schema_pkg_apis_kubernikus_v1_SeenService(ref),
 		kubernikusv1.SeenSnapshot{}.OpenAPIModelName():           schema_pkg_apis_kubernikus_v1_SeenSnapshot(ref),
@@ -2347,11 +2349,17 @@ func schema_pkg_apis_kubernikus_v1_KlusterStatus(ref common.ReferenceCallback) c
 							Ref:         ref(kubernikusv1.DeorbitStatus{}.OpenAPIModelName()),
 						},
 					},
+					"routeGC": {
+						SchemaProps: spec.SchemaProps{
+							Description: "RouteGC lists the orphaned routes that the last check of the router found. It is absent if there are none, or Route GC is not running for the Kluster.",
+							Ref:         ref(kubernikusv1.RouteGCStatus{}.OpenAPIModelName()),
+						},
+					},
 				},
 			},
 		},
 		Dependencies: []string{
-			kubernikusv1.DeorbitStatus{}.OpenAPIModelName(), kubernikusv1.NodePoolInfo{}.OpenAPIModelName(), kubernikusv1.OpenstackStatus{}.OpenAPIModelName(), metav1.Condition{}.OpenAPIModelName()},
+			kubernikusv1.DeorbitStatus{}.OpenAPIModelName(), kubernikusv1.NodePoolInfo{}.OpenAPIModelName(), kubernikusv1.OpenstackStatus{}.OpenAPIModelName(), kubernikusv1.RouteGCStatus{}.OpenAPIModelName(), metav1.Condition{}.OpenAPIModelName()},
 	}
 }
 
@@ -2776,6 +2784,58 @@ func schema_pkg_apis_kubernikus_v1_OpenstackStatus(ref common.ReferenceCallback)
 	}
 }
 
+func schema_pkg_apis_kubernikus_v1_OrphanedRoute(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "OrphanedRoute is a route of the cluster that leads to no server.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"destination": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Destination is the destination of the route.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"nextHop": {
+						SchemaProps: spec.SchemaProps{
+							Description: "NextHop is the address of the next hop of the route.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"reason": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Reason is why the route is orphaned: NoPort or ServerDeleted.\n\nPossible enum values:\n - `\"NoPort\"` means that no server and no port in Neutron has the address of the next hop.\n - `\"ServerDeleted\"` means that the server of the port with the address of the next hop has been deleted.",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"NoPort", "ServerDeleted"},
+						},
+					},
+					"since": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Since is when the controller first observed that the route is orphaned.",
+							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"removalDue": {
+						SchemaProps: spec.SchemaProps{
+							Description: "RemovalDue is when the route is removed if it is still orphaned. It is absent with dryRun.",
+							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"destination", "nextHop"},
+			},
+		},
+		Dependencies: []string{
+			metav1.Time{}.OpenAPIModelName()},
+	}
+}
+
 func schema_pkg_apis_kubernikus_v1_RouteGCSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -2808,6 +2868,46 @@ func schema_pkg_apis_kubernikus_v1_RouteGCSpec(ref common.ReferenceCallback) com
 		},
 		Dependencies: []string{
 			metav1.Duration{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_kubernikus_v1_RouteGCStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "RouteGCStatus lists routes of the cluster that lead to no server.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"orphanCount": {
+						SchemaProps: spec.SchemaProps{
+							Description: "OrphanCount is the number of orphaned routes.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"orphans": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "Orphans are the first 50 orphaned routes.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(kubernikusv1.OrphanedRoute{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			kubernikusv1.OrphanedRoute{}.OpenAPIModelName()},
 	}
 }
 

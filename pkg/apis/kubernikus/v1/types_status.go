@@ -88,6 +88,58 @@ type KlusterStatus struct {
 	// +optional
 	// +k8s:optional
 	Deorbit *DeorbitStatus `json:"deorbit,omitempty" protobuf:"bytes,15,opt,name=deorbit"`
+	// RouteGC lists the orphaned routes that the last check of the router found. It is absent if there are none, or Route GC is
+	// not running for the Kluster.
+	// +optional
+	// +k8s:optional
+	RouteGC *RouteGCStatus `json:"routeGC,omitempty" protobuf:"bytes,16,opt,name=routeGC"`
+}
+
+// RouteGCStatus lists routes of the cluster that lead to no server.
+type RouteGCStatus struct {
+	// OrphanCount is the number of orphaned routes.
+	// +optional
+	OrphanCount int32 `json:"orphanCount,omitempty" protobuf:"varint,1,opt,name=orphanCount"`
+	// Orphans are the first 50 orphaned routes.
+	// +optional
+	// +k8s:optional
+	// +listType=atomic
+	Orphans []OrphanedRoute `json:"orphans,omitempty" protobuf:"bytes,2,rep,name=orphans"`
+}
+
+// OrphanReason is why a route is orphaned.
+// +enum
+// +k8s:enum
+type OrphanReason string
+
+// Reasons of orphaned routes.
+const (
+	// OrphanNoPort means that no server and no port in Neutron has the address of the next hop.
+	OrphanNoPort OrphanReason = "NoPort"
+	// OrphanServerDeleted means that the server of the port with the address of the next hop has been deleted.
+	OrphanServerDeleted OrphanReason = "ServerDeleted"
+)
+
+// OrphanedRoute is a route of the cluster that leads to no server.
+type OrphanedRoute struct {
+	// Destination is the destination of the route.
+	// +k8s:required
+	Destination string `json:"destination" protobuf:"bytes,1,opt,name=destination"`
+	// NextHop is the address of the next hop of the route.
+	// +k8s:required
+	NextHop string `json:"nextHop" protobuf:"bytes,2,opt,name=nextHop"`
+	// Reason is why the route is orphaned: NoPort or ServerDeleted.
+	// +optional
+	// +k8s:optional
+	Reason OrphanReason `json:"reason,omitempty" protobuf:"bytes,3,opt,name=reason,casttype=OrphanReason"`
+	// Since is when the controller first observed that the route is orphaned.
+	// +optional
+	// +k8s:opaqueType
+	Since *metav1.Time `json:"since,omitempty" protobuf:"bytes,4,opt,name=since"`
+	// RemovalDue is when the route is removed if it is still orphaned. It is absent with dryRun.
+	// +optional
+	// +k8s:opaqueType
+	RemovalDue *metav1.Time `json:"removalDue,omitempty" protobuf:"bytes,5,opt,name=removalDue"`
 }
 
 // NodePoolInfo counts the nodes of a pool.

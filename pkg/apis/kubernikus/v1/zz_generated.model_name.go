@@ -99,8 +99,18 @@ func (in OpenstackStatus) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in OrphanedRoute) OpenAPIModelName() string {
+	return "cc.sap.kubernikus.v1.OrphanedRoute"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in RouteGCSpec) OpenAPIModelName() string {
 	return "cc.sap.kubernikus.v1.RouteGCSpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in RouteGCStatus) OpenAPIModelName() string {
+	return "cc.sap.kubernikus.v1.RouteGCStatus"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.

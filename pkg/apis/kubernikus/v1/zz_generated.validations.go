@@ -1380,6 +1380,36 @@ func Validate_KlusterStatus(
 		errs = append(errs, fn(fldPath.Child("deorbit"), obj.Deorbit, oldVal, oldObj != nil)...)
 	}
 
+	{ // field KlusterStatus.RouteGC
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *RouteGCStatus,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalPointer(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_RouteGCStatus(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *KlusterStatus) *RouteGCStatus {
+				return oldObj.RouteGC
+			})
+		errs = append(errs, fn(fldPath.Child("routeGC"), obj.RouteGC, oldVal, oldObj != nil)...)
+	}
+
 	return errs
 }
 
@@ -1830,6 +1860,163 @@ func Validate_OpenstackSpec(
 				return oldObj.AbsentServices
 			})
 		errs = append(errs, fn(fldPath.Child("absentServices"), obj.AbsentServices, oldVal, oldObj != nil)...)
+	}
+
+	return errs
+}
+
+var symbolsForOrphanReason = sets.New(OrphanNoPort, OrphanServerDeleted)
+
+// Validate_OrphanReason validates an instance of OrphanReason according
+// to declarative validation rules in the API schema.
+func Validate_OrphanReason(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *OrphanReason) (errs field.ErrorList) {
+
+	if e := validate.Enum(ctx, op, fldPath, obj, oldObj, symbolsForOrphanReason, nil); len(e) != 0 {
+		errs = append(errs, e...)
+	}
+
+	return errs
+}
+
+// Validate_OrphanedRoute validates an instance of OrphanedRoute according
+// to declarative validation rules in the API schema.
+func Validate_OrphanedRoute(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *OrphanedRoute) (errs field.ErrorList) {
+
+	{ // field OrphanedRoute.Destination
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.RequiredValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *OrphanedRoute) *string {
+				return &oldObj.Destination
+			})
+		errs = append(errs, fn(fldPath.Child("destination"), &obj.Destination, oldVal, oldObj != nil)...)
+	}
+
+	{ // field OrphanedRoute.NextHop
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.RequiredValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *OrphanedRoute) *string {
+				return &oldObj.NextHop
+			})
+		errs = append(errs, fn(fldPath.Child("nextHop"), &obj.NextHop, oldVal, oldObj != nil)...)
+	}
+
+	{ // field OrphanedRoute.Reason
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *OrphanReason,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_OrphanReason(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *OrphanedRoute) *OrphanReason {
+				return &oldObj.Reason
+			})
+		errs = append(errs, fn(fldPath.Child("reason"), &obj.Reason, oldVal, oldObj != nil)...)
+	}
+
+	// field OrphanedRoute.Since has no validation
+	// field OrphanedRoute.RemovalDue has no validation
+	return errs
+}
+
+// Validate_RouteGCStatus validates an instance of RouteGCStatus according
+// to declarative validation rules in the API schema.
+func Validate_RouteGCStatus(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *RouteGCStatus) (errs field.ErrorList) {
+
+	// field RouteGCStatus.OrphanCount has no validation
+
+	{ // field RouteGCStatus.Orphans
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj []OrphanedRoute,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalSlice(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// iterate the list and call the type's validation function
+			if e := validate.EachValSliceVal(ctx, op, fldPath, obj, oldObj, nil, nil, Validate_OrphanedRoute); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *RouteGCStatus) []OrphanedRoute {
+				return oldObj.Orphans
+			})
+		errs = append(errs, fn(fldPath.Child("orphans"), obj.Orphans, oldVal, oldObj != nil)...)
 	}
 
 	return errs

@@ -106,6 +106,15 @@ func (e evidence) orphans(candidates []openstack.Route) []openstack.Route {
 	})
 }
 
+// reason is why an orphan leads to no server.
+func (e evidence) reason(orphan openstack.Route) kubernikusv1.OrphanReason {
+	hop, err := netip.ParseAddr(orphan.NextHop)
+	if err == nil && slices.ContainsFunc(e.ports, func(p openstack.Port) bool { return at(p, hop.Unmap()) }) {
+		return kubernikusv1.OrphanServerDeleted
+	}
+	return kubernikusv1.OrphanNoPort
+}
+
 // byRouter finds Klusters by their router in the cache.
 const byRouter = ControllerName + "/router"
 

@@ -4,11 +4,15 @@
 package routegc
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
@@ -107,6 +111,56 @@ func TestEvidence(t *testing.T) {
 	}
 }
 
+// The reason of an orphan is a port that its server left behind, or that there is no port.
+func TestOrphanReason(t *testing.T) {
+	e := evidence{ports: []openstack.Port{{DeviceOwner: "compute:nova", DeviceID: "gone", Addresses: []netip.Addr{netip.MustParseAddr("10.0.0.6")}}}, deleted: map[string]bool{"gone": true}}
+	for hop, want := range map[string]kubernikusv1.OrphanReason{"10.0.0.6": kubernikusv1.OrphanServerDeleted, "10.0.0.7": kubernikusv1.OrphanNoPort} {
+		if got := e.reason(route("100.100.1.0/24", hop)); got != want {
+			t.Errorf("reason of the next hop %s = %s, want %s", hop, got, want)
+		}
+	}
+}
+
+func orphansOf(routes []openstack.Route) (all []Orphan) {
+	for _, r := range routes {
+		all = append(all, Orphan{Route: r})
+	}
+	return all
+}
+
+// An orphan has the time of its first observation, and is due when it has waited for long enough, which a suspicion postpones.
+func TestOrphanTimes(t *testing.T) {
+	a, b, c := route("100.100.1.0/24", "10.0.0.6"), route("100.100.2.0/24", "10.0.0.6"), route("100.100.3.0/24", "10.0.0.7")
+	own, start := []openstack.Route{a, b, c}, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	limits := Limits{ConfirmAfter: 30 * time.Second, Interval: 5 * time.Minute, MaxRemovalFraction: 0.5}
+	m, first := Memory{}.judge(start, own, orphansOf(own[:1]), 3, limits)
+	_, second := m.judge(start.Add(10*time.Second), own, orphansOf(own[:2]), 3, limits)
+	if o := first.wait[0]; !o.Since.Equal(start) || !o.Due.Equal(start.Add(30*time.Second)) {
+		t.Errorf("orphan = %+v, want it since %s, due after 30s", o, start)
+	}
+	if o := second.wait[0]; !o.Since.Equal(start) || !o.Due.Equal(start.Add(10*time.Second+5*time.Minute)) {
+		t.Errorf("orphan = %+v, want it since %s, due one interval after the suspicion began", o, start)
+	}
+}
+
+// A status lists the first orphans in their order, and counts all.
+func TestStatusOf(t *testing.T) {
+	if got := statusOf(nil); got != nil {
+		t.Errorf("status without orphans = %+v, want none", got)
+	}
+	var many []Orphan
+	for i := maxOrphans + 2; i > 0; i-- {
+		many = append(many, Orphan{Route: route(fmt.Sprintf("100.100.%03d.0/24", i), "10.0.0.6"), Since: time.Unix(1e9, 5)})
+	}
+	got := statusOf(many)
+	if got.OrphanCount != maxOrphans+2 || len(got.Orphans) != maxOrphans || got.Orphans[0].Destination != "100.100.001.0/24" {
+		t.Errorf("%d of %d orphans, the first one %+v", len(got.Orphans), got.OrphanCount, got.Orphans[0])
+	}
+	if o := got.Orphans[0]; !o.Since.Equal(new(metav1.Unix(1e9, 0))) || o.RemovalDue != nil {
+		t.Errorf("orphan = %+v, want whole seconds and no time of its removal", o)
+	}
+}
+
 func TestJudge(t *testing.T) {
 	a, b, c, d := route("100.100.1.0/24", "10.0.0.6"), route("100.100.2.0/24", "10.0.0.6"), route("100.100.3.0/24", "10.0.0.7"), route("100.100.4.0/24", "10.0.0.8")
 	limits := Limits{ConfirmAfter: 30 * time.Second, Interval: 5 * time.Minute, MaxRemovalFraction: 0.5}
@@ -170,8 +224,8 @@ func TestJudge(t *testing.T) {
 			var m Memory
 			start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 			for i, l := range probes {
-				next, v := m.judge(start.Add(l.after), all, l.orphans, l.servers, limits)
-				if !slices.Equal(v.remove, l.remove) || v.suspicion != l.suspicion || v.again != l.again || len(v.remove)+len(v.wait) != len(l.orphans) {
+				next, v := m.judge(start.Add(l.after), all, orphansOf(l.orphans), l.servers, limits)
+				if !slices.Equal(routesOf(v.remove), l.remove) || v.suspicion != l.suspicion || v.again != l.again || len(v.remove)+len(v.wait) != len(l.orphans) {
 					t.Errorf("check %d: removes %v, waits for %v, suspicion %q, again after %s", i, v.remove, v.wait, v.suspicion, v.again)
 				}
 				m = next
@@ -179,9 +233,9 @@ func TestJudge(t *testing.T) {
 		})
 	}
 	t.Run("removed routes start again", func(t *testing.T) {
-		m, _ := Memory{}.judge(time.Time{}.Add(time.Hour), all, one, 3, limits)
+		m, _ := Memory{}.judge(time.Time{}.Add(time.Hour), all, orphansOf(one), 3, limits)
 		m.drop(one)
-		if _, v := m.judge(time.Time{}.Add(2*time.Hour), all, one, 3, limits); len(v.remove) != 0 {
+		if _, v := m.judge(time.Time{}.Add(2*time.Hour), all, orphansOf(one), 3, limits); len(v.remove) != 0 {
 			t.Errorf("removes %v at first sight", v.remove)
 		}
 	})

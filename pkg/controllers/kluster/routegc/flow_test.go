@@ -28,12 +28,17 @@ func TestFlow(t *testing.T) {
 	if got := testutil.ToFloat64(f.r.meters.orphans); got != 1 {
 		t.Errorf("%v orphans are counted", got)
 	}
+	first := f.clock.Now()
+	f.wantOrphan(k, first, 30*time.Second)
 	f.wantRoutes(5)
 	if got := f.reconcile(k).RequeueAfter; got != 30*time.Second {
 		t.Errorf("the next check is in %s", got)
 	}
 	if got := f.pass(k, 30*time.Second); got != "True/"+ReasonClean {
 		t.Errorf("second %s", got)
+	}
+	if got := f.get(k).Status.RouteGC; got != nil {
+		t.Errorf("status.routeGC = %+v after the removal, want none", got)
 	}
 	f.wantRoutes(4)
 	if removed, orphans := testutil.ToFloat64(f.r.meters.removed), testutil.ToFloat64(f.r.meters.orphans); removed != 1 || orphans != 0 {
@@ -50,6 +55,59 @@ func TestFlow(t *testing.T) {
 	f.pass(k, 6*time.Minute)
 	if requests := f.Requests(); len(requests) != 1 || f.store.Count() != before {
 		t.Errorf("an idle pass: %d requests to the cloud, %d writes", len(requests), f.store.Count()-before)
+	}
+}
+
+// The status lists orphans while a check fails, and after a restart of the controller, and none while Route GC is paused. With dryRun
+// they have no time of removal.
+func TestStatusListsOrphans(t *testing.T) {
+	k := klustertest.Kluster("k")
+	f := newFlow(t, k)
+	f.orphan()
+	f.pass(k, 0)
+	first := f.clock.Now()
+	f.wantOrphan(k, first, 30*time.Second)
+	f.r.drop(client.ObjectKeyFromObject(k)) // what the controller knows is lost
+	f.Inject(fake.Fault{Path: "/network/v2.0/routers", Status: 503})
+	if got := f.pass(k, 0); got != "Unknown/Unreachable" {
+		t.Errorf("condition = %s", got)
+	}
+	f.wantOrphan(k, first, 30*time.Second)
+	f.Heal()
+	f.change(k, gc(kubernikusv1.RouteGCSpec{DryRun: new(true)}))
+	f.pass(k, time.Minute)
+	first = f.clock.Now()
+	f.wantOrphan(k, first, 0)
+	before := f.store.Count()
+	f.pass(k, time.Minute)
+	f.pass(k, time.Hour)
+	if wrote := f.store.Count() - before; wrote > 1 { // the condition changes from ConfirmingOrphans to DryRun
+		t.Errorf("%d writes without a change of the orphans", wrote)
+	}
+	f.wantOrphan(k, first, 0)
+	f.change(k, klustertest.Annotated("groundskeeper.io/paused"))
+	f.pass(k, time.Minute)
+	if got := f.get(k).Status.RouteGC; got != nil {
+		t.Errorf("status.routeGC = %+v of a paused Kluster, want none", got)
+	}
+}
+
+// wantOrphan wants the status to list the one orphan, since a time, to be removed after some time, 0: not at all.
+func (f *flow) wantOrphan(k *kubernikusv1.Kluster, since time.Time, after time.Duration) {
+	f.t.Helper()
+	got := f.get(k).Status.RouteGC
+	if got == nil || got.OrphanCount != 1 || len(got.Orphans) != 1 {
+		f.t.Fatalf("status.routeGC = %+v, want one orphan", got)
+	}
+	o := got.Orphans[0]
+	if o.Destination != "100.100.2.0/24" || o.NextHop != "10.0.0.6" || o.Reason != kubernikusv1.OrphanNoPort || o.Since == nil || !o.Since.Time.Equal(since.Truncate(time.Second)) {
+		f.t.Errorf("orphan = %+v, want 100.100.2.0/24 via 10.0.0.6 since %s", o, since)
+	}
+	switch {
+	case after == 0 && o.RemovalDue != nil:
+		f.t.Errorf("removal is due at %s, want none", o.RemovalDue)
+	case after != 0 && (o.RemovalDue == nil || !o.RemovalDue.Time.Equal(since.Add(after).Truncate(time.Second))):
+		f.t.Errorf("removal is due at %s, want %s after the first observation", o.RemovalDue, after)
 	}
 }
 

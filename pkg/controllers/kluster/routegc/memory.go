@@ -6,6 +6,7 @@ package routegc
 import (
 	"time"
 
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
@@ -39,17 +40,32 @@ type Memory struct {
 	suspicious time.Time
 }
 
+// Orphan is a route that leads to no server.
+type Orphan struct {
+	openstack.Route
+	Reason kubernikusv1.OrphanReason
+	// Since is when it was observed first, Due when it is removed if it is still an orphan.
+	Since, Due time.Time
+}
+
+func routesOf(orphans []Orphan) (all []openstack.Route) {
+	for _, o := range orphans {
+		all = append(all, o.Route)
+	}
+	return all
+}
+
 // verdict is what to do about the orphans.
 type verdict struct {
 	// remove are sure, wait are not yet.
-	remove, wait []openstack.Route
+	remove, wait []Orphan
 	suspicion    Suspicion
 	// again is when the first of those that wait may be sure; 0: none waits.
 	again time.Duration
 }
 
 // judge checks the orphans of one reconciliation, in the light of those before it. It returns what to remember instead.
-func (m Memory) judge(now time.Time, own, orphans []openstack.Route, servers int, limits Limits) (Memory, verdict) {
+func (m Memory) judge(now time.Time, own []openstack.Route, orphans []Orphan, servers int, limits Limits) (Memory, verdict) {
 	next := Memory{first: make(map[openstack.Route]time.Time, len(orphans))}
 	v := verdict{suspicion: suspect(len(own), len(orphans), servers, limits.MaxRemovalFraction)}
 	patience := limits.ConfirmAfter
@@ -59,21 +75,22 @@ func (m Memory) judge(now time.Time, own, orphans []openstack.Route, servers int
 		}
 		patience = max(patience, limits.Interval)
 	}
-	for _, r := range orphans {
-		first, seen := m.first[r]
+	for _, o := range orphans {
+		first, seen := m.first[o.Route]
 		if !seen {
 			first = now
 		}
-		next.first[r] = first
+		next.first[o.Route], o.Since = first, first
 		if next.suspicious.After(first) {
 			first = next.suspicious
 		}
-		left := first.Add(patience).Sub(now)
+		o.Due = first.Add(patience)
+		left := o.Due.Sub(now)
 		if seen && left <= 0 {
-			v.remove = append(v.remove, r)
+			v.remove = append(v.remove, o)
 			continue
 		}
-		v.wait = append(v.wait, r)
+		v.wait = append(v.wait, o)
 		if left = max(left, time.Second); v.again == 0 || left < v.again {
 			v.again = left
 		}

@@ -52,6 +52,8 @@ type Result struct {
 	Removed, Spared []openstack.Route
 	// Waiting are orphans that have to be seen once more.
 	Waiting []openstack.Route
+	// Orphans are Waiting and Spared, with the reasons and times.
+	Orphans []Orphan
 	// Suspicion is why they have to wait for a whole interval, if they do.
 	Suspicion Suspicion
 	// Again is when the next reconciliation may remove more; 0: nothing is urgent, the interval will do.
@@ -94,17 +96,21 @@ func (p Pass) Run(ctx context.Context, t Target, memory *Memory) (Result, error)
 	}
 	next, v := memory.judge(p.Clock.Now(), own, orphans, len(servers), t.Limits)
 	*memory = next
-	result := Result{Owned: len(own), Waiting: v.wait, Suspicion: v.suspicion, Again: v.again}
+	sure := routesOf(v.remove)
+	result := Result{Owned: len(own), Waiting: routesOf(v.wait), Orphans: v.wait, Suspicion: v.suspicion, Again: v.again}
 	if t.DryRun {
-		result.Spared = v.remove
+		result.Spared, result.Orphans = sure, append(v.remove, v.wait...)
+		for i := range result.Orphans {
+			result.Orphans[i].Due = time.Time{}
+		}
 		return result, nil
 	}
-	if err := p.Network.RemoveRoutes(ctx, t.RouterID, v.remove); err != nil {
-		result.Waiting = orphans
+	if err := p.Network.RemoveRoutes(ctx, t.RouterID, sure); err != nil {
+		result.Waiting, result.Orphans = routesOf(orphans), append(v.remove, v.wait...)
 		return result, Explain(ctx, p.Network, router, err)
 	}
-	memory.drop(v.remove)
-	result.Removed = v.remove
+	memory.drop(sure)
+	result.Removed = sure
 	return result, nil
 }
 

@@ -22,8 +22,9 @@ func unproven(router, format string, args ...any) error {
 	return &openstack.Error{Op: "find the servers behind router " + router, Reason: ReasonNoProof, Err: fmt.Errorf(format, args...)}
 }
 
-// prove queries Neutron about the next hops of the candidates, and Nova about the devices of their ports.
-func (p Pass) prove(ctx context.Context, routerID string, candidates []openstack.Route, servers []openstack.Server) ([]openstack.Route, error) {
+// prove queries Neutron about the next hops of the candidates, and Nova about the devices of their ports. It returns the orphans, with
+// the reasons.
+func (p Pass) prove(ctx context.Context, routerID string, candidates []openstack.Route, servers []openstack.Server) ([]Orphan, error) {
 	if len(candidates) == 0 {
 		return nil, nil
 	}
@@ -50,7 +51,11 @@ func (p Pass) prove(ctx context.Context, routerID string, candidates []openstack
 	if err := p.deleted(ctx, routerID, &e, hops, servers); err != nil {
 		return nil, err
 	}
-	return e.orphans(candidates), nil
+	var orphans []Orphan
+	for _, route := range e.orphans(candidates) {
+		orphans = append(orphans, Orphan{Route: route, Reason: e.reason(route)})
+	}
+	return orphans, nil
 }
 
 // follow reads the parent ports of the trunks whose subports have the next hops.

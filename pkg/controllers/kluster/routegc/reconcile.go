@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -47,7 +48,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if p.target == nil {
 		// Earlier observations are discarded after an interruption.
 		r.drop(request.NamespacedName)
-		return r.settle(r.writeCondition(ctx, k, p.why), 0)
+		return r.settle(r.writeStatus(ctx, k, p.why, nil), 0)
 	}
 	s := r.stateOf(k)
 	if now := basisOf(k); now != s.basis {
@@ -55,7 +56,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		r.passes.Discard(request.NamespacedName)
 		s.condition = nil
 		if now.router != s.basis.router {
-			s.memory = Memory{}
+			s.memory, s.routes = Memory{}, nil
 		}
 		s.basis, s.next = now, time.Time{}
 	}
@@ -66,7 +67,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	// Write the condition again if the write failed, or another client changed it.
 	if s.condition != nil {
-		if err := r.writeCondition(ctx, k, s.condition); err != nil {
+		if err := r.writeStatus(ctx, k, s.condition, s.routes); err != nil {
 			return r.settle(err, 0)
 		}
 	}
@@ -97,7 +98,7 @@ func (r *reconciler) begin(ctx context.Context, k *kubernikusv1.Kluster, s *stat
 		wait := pause(failed, target.Limits.Interval)
 		s.over(failed, r.clock.Now(), wait)
 		r.report(ctx, k, s, failed)
-		return r.settle(r.writeCondition(ctx, k, s.condition), wait)
+		return r.settle(r.writeStatus(ctx, k, s.condition, s.routes), wait)
 	}
 	memory, registered := s.memory, k.DeepCopy()
 	last := finalCheck{live: r.live, config: r.config, fence: r.fence, object: client.ObjectKeyFromObject(k), uid: k.UID, target: target}
@@ -144,8 +145,8 @@ func (r *reconciler) settle(err error, wait time.Duration) (reconcile.Result, er
 	return reconcile.Result{RequeueAfter: wait}, nil
 }
 
-// writeCondition writes the condition RoutesClean when it reports something new; nil takes it away.
-func (r *reconciler) writeCondition(ctx context.Context, k *kubernikusv1.Kluster, condition *metav1.Condition) error {
+// writeStatus writes the condition RoutesClean and the orphans if they changed; nil removes them.
+func (r *reconciler) writeStatus(ctx context.Context, k *kubernikusv1.Kluster, condition *metav1.Condition, routes *kubernikusv1.RouteGCStatus) error {
 	var reported []metav1.Condition
 	if condition != nil {
 		reported = append(reported, *condition)
@@ -154,10 +155,10 @@ func (r *reconciler) writeCondition(ctx context.Context, k *kubernikusv1.Kluster
 	if condition == nil {
 		changed = current(k) != nil
 	}
-	if !changed {
+	if !changed && equality.Semantic.DeepEqual(k.Status.RouteGC, routes) {
 		return nil
 	}
-	err := r.client.Status().Apply(ctx, kluster.Apply(k, next), client.FieldOwner(fieldOwner), client.ForceOwnership, client.DisableReadYourWritesConsistency)
+	err := r.client.Status().Apply(ctx, applied(routes, kluster.Apply(k, next)), client.FieldOwner(fieldOwner), client.ForceOwnership, client.DisableReadYourWritesConsistency)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("apply the status of kluster %s: %w", client.ObjectKeyFromObject(k), err)
 	}

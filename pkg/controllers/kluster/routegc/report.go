@@ -4,12 +4,16 @@
 package routegc
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	kubernikusapply "groundskeeper.io/groundskeeper/pkg/generated/applyconfiguration/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
@@ -52,6 +56,47 @@ func suspicionMessage(r Result) string {
 		found = fmt.Sprintf("the project lists no server at all, but the router has %d routes of the cluster", r.Owned)
 	}
 	return found + "; they are removed if that is still so one interval later, unless the Kluster is paused or has routeGC.dryRun: " + names(r.Waiting)
+}
+
+// maxOrphans is how many routes a status lists.
+const maxOrphans = 50
+
+// statusOf lists the orphans as the status of a Kluster has them, nil without any.
+func statusOf(orphans []Orphan) *kubernikusv1.RouteGCStatus {
+	if len(orphans) == 0 {
+		return nil
+	}
+	sorted := slices.SortedFunc(slices.Values(orphans), func(a, b Orphan) int {
+		return cmp.Or(cmp.Compare(a.Destination, b.Destination), cmp.Compare(a.NextHop, b.NextHop))
+	})
+	status := &kubernikusv1.RouteGCStatus{OrphanCount: int32(len(sorted))}
+	for _, o := range sorted[:min(len(sorted), maxOrphans)] {
+		status.Orphans = append(status.Orphans, kubernikusv1.OrphanedRoute{Destination: o.Destination, NextHop: o.NextHop, Reason: o.Reason, Since: written(o.Since), RemovalDue: written(o.Due)})
+	}
+	return status
+}
+
+// written is a time as the API server stores it, nil for none.
+func written(t time.Time) *metav1.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return new(metav1.NewTime(t).Rfc3339Copy())
+}
+
+// applied adds the orphans to the patch of a status.
+func applied(status *kubernikusv1.RouteGCStatus, patch *kubernikusapply.KlusterApplyConfiguration) *kubernikusapply.KlusterApplyConfiguration {
+	if status == nil {
+		return patch
+	}
+	to := kubernikusapply.RouteGCStatus().WithOrphanCount(status.OrphanCount)
+	for _, o := range status.Orphans {
+		orphan := kubernikusapply.OrphanedRoute().WithDestination(o.Destination).WithNextHop(o.NextHop).WithReason(o.Reason)
+		orphan.Since, orphan.RemovalDue = o.Since, o.RemovalDue
+		to.WithOrphans(orphan)
+	}
+	patch.Status.WithRouteGC(to)
+	return patch
 }
 
 // namesLimit is how many routes a message names.

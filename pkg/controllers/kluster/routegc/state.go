@@ -32,6 +32,8 @@ type state struct {
 	// condition is what the last reconciliation reports; nil: there was none.
 	condition *metav1.Condition
 	orphans   int
+	// routes are the orphans that the last reconciliation found that could determine them.
+	routes *kubernikusv1.RouteGCStatus
 }
 
 // passed is a reconciliation that is over.
@@ -57,7 +59,7 @@ func (r *reconciler) stateOf(k *kubernikusv1.Kluster) *state {
 		return s
 	}
 	r.drop(key)
-	s = &state{uid: k.UID, basis: basisOf(k)}
+	s = &state{uid: k.UID, basis: basisOf(k), routes: k.Status.RouteGC}
 	r.mu.Lock()
 	r.states[key] = s
 	r.mu.Unlock()

@@ -67,7 +67,7 @@ func (r *reconciler) report(ctx context.Context, k *kubernikusv1.Kluster, s *sta
 	orphans := len(done.result.Waiting) + len(done.result.Spared)
 	if done.err == nil || orphans > 0 {
 		r.meters.orphans.Add(float64(orphans - s.orphans))
-		s.orphans = orphans
+		s.orphans, s.routes = orphans, statusOf(done.result.Orphans)
 	}
 	r.meters.passes.WithLabelValues(outcomeOf(done)).Inc()
 	if done.err != nil {

@@ -47,6 +47,9 @@ type KlusterStatusApplyConfiguration struct {
 	Openstack *OpenstackStatusApplyConfiguration `json:"openstack,omitempty"`
 	// Deorbit is the progress of Deorbit.
 	Deorbit *DeorbitStatusApplyConfiguration `json:"deorbit,omitempty"`
+	// RouteGC lists the orphaned routes that the last check of the router found. It is absent if there are none, or Route GC is
+	// not running for the Kluster.
+	RouteGC *RouteGCStatusApplyConfiguration `json:"routeGC,omitempty"`
 }
 
 // KlusterStatusApplyConfiguration constructs a declarative configuration of the KlusterStatus type for use with
@@ -182,5 +185,13 @@ func (b *KlusterStatusApplyConfiguration) WithOpenstack(value *OpenstackStatusAp
 // If called multiple times, the Deorbit field is set to the value of the last call.
 func (b *KlusterStatusApplyConfiguration) WithDeorbit(value *DeorbitStatusApplyConfiguration) *KlusterStatusApplyConfiguration {
 	b.Deorbit = value
+	return b
+}
+
+// WithRouteGC sets the RouteGC field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the RouteGC field is set to the value of the last call.
+func (b *KlusterStatusApplyConfiguration) WithRouteGC(value *RouteGCStatusApplyConfiguration) *KlusterStatusApplyConfiguration {
+	b.RouteGC = value
 	return b
 }
