@@ -11,10 +11,14 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
 	"groundskeeper.io/groundskeeper/pkg/plugin"
 )
 
 func main() {
+	log.SetLogger(logr.Discard()) // without a logger the library prints a stack
 	os.Exit(run())
 }
 

@@ -8,30 +8,36 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 	"groundskeeper.io/groundskeeper/pkg/plugin/console"
 	"groundskeeper.io/groundskeeper/pkg/plugin/report"
 	"groundskeeper.io/groundskeeper/pkg/plugin/uninstall"
 )
 
 func newConsole(c *command) *cobra.Command {
-	return &cobra.Command{
+	var actions bool
+	cmd := &cobra.Command{
 		Use:   "console",
-		Short: "Serve a read-only page about all of this on loopback, with your own permissions",
-		Long: "Serve a read-only page about all of this on loopback, with your own permissions, until it is interrupted.\n\n" +
+		Short: "Serve a page about all of this on loopback, with your own permissions",
+		Long: "Serve a page about all of this on loopback, with your own permissions, until it is interrupted.\n\n" +
 			"The page is served on 127.0.0.1 at a random port. The URL that is printed contains a token that is valid once. With -n, the\n" +
-			"page lists only the objects of one namespace.",
+			"page lists only the objects of one namespace. The page is read-only, unless --actions is set.",
 		Example: "  kubectl groundskeeper console\n  kubectl groundskeeper console -n garden-shop",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.console(cmd.Context(), cmd.Flags().Changed("namespace"))
+			return c.console(cmd.Context(), cmd.Flags().Changed("namespace"), actions)
 		},
 	}
+	cmd.Flags().BoolVar(&actions, "actions", false, "let the page drain DiscoveryBackends, bring them back, and delete Klusters, with the questions of the commands")
+	return cmd
 }
 
-func (c *command) console(ctx context.Context, one bool) error {
+func (c *command) console(ctx context.Context, one, actions bool) error {
 	namespace := ""
 	if one {
 		var err error
@@ -39,7 +45,11 @@ func (c *command) console(ctx context.Context, one bool) error {
 			return err
 		}
 	}
-	return console.Run(ctx, c.consoleOptions(namespace), func(url string) {
+	o := c.consoleOptions(namespace)
+	if actions {
+		o.Actions = c.consoleActions()
+	}
+	return console.Run(ctx, o, func(url string) {
 		c.out.print("%s\n", url)
 		c.out.print("Open this URL in a browser on this machine: it is valid once. Press Ctrl-C to stop the console.\n")
 	})
@@ -66,6 +76,7 @@ func (c *command) consoleOptions(namespace string) console.Options {
 		Config: func(ctx context.Context) (*v1alpha1.ControllerManagerConfiguration, error) {
 			return uninstall.ReadConfig(ctx, c.client)
 		},
+		Source:  c.source,
 		Explain: explained,
 		Clock:   c.clock,
 		Cluster: c.cluster(),
@@ -86,6 +97,24 @@ func (c *command) consoleOptions(namespace string) console.Options {
 		})
 	}
 	return o
+}
+
+// source returns how to find and read objects of any kind.
+func (c *command) source() (resourcewatch.Finder, resourcewatch.Source, error) {
+	config, err := c.config.ClientConfig()
+	if err != nil {
+		return nil, resourcewatch.Source{}, kubeconfigError(err)
+	}
+	config.QPS, config.Burst = -1, 0
+	discoverer, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, resourcewatch.Source{}, err
+	}
+	objects, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, resourcewatch.Source{}, err
+	}
+	return resourcewatch.NewFinder(discoverer), resourcewatch.Source{Dynamic: objects}, nil
 }
 
 // cluster returns the address of the API server, which is unique, unlike the name of a context.

@@ -61,27 +61,40 @@ func (c *command) deorbit(ctx context.Context, name string, yes, watch bool) err
 	return c.watchDeorbit(ctx, k)
 }
 
-// deleteKluster shows what will be deleted, and deletes the Kluster once that was confirmed, with the annotation that the API
-// server requires.
+// deleteKluster shows what will be deleted, and deletes the Kluster once that was confirmed.
 func (c *command) deleteKluster(ctx context.Context, k *kubernikusv1.Kluster, yes bool) error {
+	question, err := c.deletionQuestion(ctx, k)
+	if err != nil {
+		return err
+	}
+	c.out.print("%s", question.preview)
+	if err := c.confirm(question.text, yes); err != nil {
+		return err
+	}
+	return c.confirmDeletion(ctx, k)
+}
+
+// deletionQuestion is what is confirmed before a Kluster is deleted.
+func (c *command) deletionQuestion(ctx context.Context, k *kubernikusv1.Kluster) (question, error) {
 	if k.TerminationProtected() {
-		return fmt.Errorf("the annotation %s protects it: remove that first", kubernikusv1.TerminationProtectionAnnotation)
+		return question{}, fmt.Errorf("the annotation %s protects it: remove that first", kubernikusv1.TerminationProtectionAnnotation)
 	}
 	manager, err := uninstall.InspectManager(ctx, c.client, nil)
 	if err != nil && !apierrors.IsForbidden(err) {
-		return err
+		return question{}, err
 	}
 	if reason := notTornDown(k, manager, err); reason != "" {
-		return fmt.Errorf("no controller would deorbit Kluster %s/%s: %s. Nothing was changed", k.Namespace, k.Name, reason)
+		return question{}, fmt.Errorf("no controller would deorbit Kluster %s/%s: %s. Nothing was changed", k.Namespace, k.Name, reason)
 	}
+	preview := intent(k) + "\n"
 	if k.Detached() {
-		c.out.print("It is detached: the Kluster is deleted, and nothing in its cluster or in OpenStack is touched.\n")
-	} else {
-		c.out.print("%s\n", intent(k))
+		preview = "It is detached: the Kluster is deleted, and nothing in its cluster or in OpenStack is touched.\n"
 	}
-	if err := c.confirm(fmt.Sprintf("Delete Kluster %s/%s?", k.Namespace, k.Name), yes); err != nil {
-		return err
-	}
+	return question{preview, fmt.Sprintf("Delete Kluster %s/%s?", k.Namespace, k.Name)}, nil
+}
+
+// confirmDeletion deletes a Kluster, with the annotation that the API server requires, unless it was changed meanwhile.
+func (c *command) confirmDeletion(ctx context.Context, k *kubernikusv1.Kluster) error {
 	before := k.DeepCopy()
 	if k.Annotations == nil {
 		k.Annotations = map[string]string{}

@@ -51,29 +51,45 @@ func (c *command) drain(ctx context.Context, name string, o drainOptions) error 
 	if err := c.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, backend); err != nil {
 		return err
 	}
-	if !backend.DeletionTimestamp.IsZero() {
-		return fmt.Errorf("it is being deleted: kubectl groundskeeper why discoverybackend/%s -n %s", name, namespace)
-	}
-	to, question := gimbalv1.ClusterMaintenance, "Take %s out of service?"
+	to := gimbalv1.ClusterMaintenance
 	if o.undo {
-		to, question = gimbalv1.ClusterEnabled, "Bring %s back to service?"
-	} else {
-		c.out.print("%s", preview(backend))
+		to = gimbalv1.ClusterEnabled
 	}
+	question, err := drainQuestion(backend, to)
+	if err != nil {
+		return err
+	}
+	c.out.print("%s", question.preview)
 	if o.preview {
 		return nil
 	}
 	if backend.Cluster.ClusterStatus != to {
-		if err := c.confirm(fmt.Sprintf(question, nameOf(backend)), o.yes); err != nil {
+		if err := c.confirm(question.text, o.yes); err != nil {
 			return err
 		}
-		before := backend.DeepCopy()
-		backend.Cluster.ClusterStatus = to
-		if err := c.client.Patch(ctx, backend, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		if err := c.setClusterStatus(ctx, backend, to); err != nil {
 			return err
 		}
 	}
 	return c.watchDrain(ctx, backend, to)
+}
+
+// drainQuestion is what is confirmed before a backend is drained, or brought back.
+func drainQuestion(backend *gimbalv1.DiscoveryBackend, to gimbalv1.ClusterStatus) (question, error) {
+	if !backend.DeletionTimestamp.IsZero() {
+		return question{}, fmt.Errorf("it is being deleted: kubectl groundskeeper why discoverybackend/%s -n %s", backend.Name, backend.Namespace)
+	}
+	if to == gimbalv1.ClusterEnabled {
+		return question{text: fmt.Sprintf("Bring %s back to service?", nameOf(backend))}, nil
+	}
+	return question{preview(backend), fmt.Sprintf("Take %s out of service?", nameOf(backend))}, nil
+}
+
+// setClusterStatus drains a backend, or brings it back, unless it was changed meanwhile.
+func (c *command) setClusterStatus(ctx context.Context, backend *gimbalv1.DiscoveryBackend, to gimbalv1.ClusterStatus) error {
+	before := backend.DeepCopy()
+	backend.Cluster.ClusterStatus = to
+	return c.client.Patch(ctx, backend, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 
 // preview describes what a drain does. The maintenance controller counts the routes of a backend that serves, too.

@@ -96,6 +96,9 @@ func (p *progress) show(line string) {
 // errDeclined ends a command that was not confirmed.
 var errDeclined = errors.New("nothing was changed")
 
+// question is what a user confirms before a change: what it does, if that is not obvious, and the question.
+type question struct{ preview, text string }
+
 // confirm prompts for confirmation, unless the user has already confirmed.
 func (c *command) confirm(question string, given bool) error {
 	if given {

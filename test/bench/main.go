@@ -32,7 +32,7 @@ func run() error {
 	services := flag.Int("services", servicesOfTheGoals, "how many Services to translate, with as many Pods, or to discover")
 	drained := flag.Int("drained-services", servicesOfMaintenance, "how many Services without an alternative to drain")
 	bound := flag.Int("bound-projects", 0, "membership: measure RBAC also with the ClusterRoleBindings of that many Projects")
-	only := flag.String("only", "", "the one benchmark to run: projects, membership, localvolume, translations, translations-engine, discoverer, maintenance, maintenance-services, klusters or sidebyside; empty: all")
+	only := flag.String("only", "", "the one benchmark to run: projects, membership, localvolume, translations, translations-engine, discoverer, maintenance, maintenance-services, klusters, console or sidebyside; empty: all")
 	compared := sidebyside.Defaults()
 	comparisonFlags(flag.CommandLine, &compared)
 	lenient := flag.Bool("lenient", false, "do not fail when a figure misses its goal")
@@ -56,6 +56,7 @@ func run() error {
 		{benchmarkMaintenanceName, func() error { return benchmarkMaintenance(ctx, reporter, *workers) }},
 		{benchmarkWithheldName, func() error { return benchmarkWithheld(ctx, reporter, *drained, *workers) }},
 		{benchmarkKlustersName, func() error { return benchmarkKlusters(ctx, reporter) }},
+		{benchmarkConsoleName, func() error { return benchmarkConsole(ctx, reporter) }},
 		{"sidebyside", func() error { return sidebyside.Run(ctx, reporter, compared) }},
 		{benchmarkEngineName, func() error { return benchmarkEngine(ctx, reporter, *services) }},
 	} {

@@ -6,7 +6,6 @@ package console
 import (
 	"bufio"
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -45,12 +44,15 @@ func TestConsole(t *testing.T) {
 	if err := p.KubeconfigFor(member, "alice"); err != nil {
 		t.Fatal(err)
 	}
+	membersContext, stopMember := context.WithCancel(ctx)
+	defer stopMember()
 	steps := exec.CommandContext(ctx, "node", "steps.mjs")
 	steps.Dir = "browser"
 	steps.Stderr = os.Stderr
 	steps.Env = append(os.Environ(), "KUBECTL="+p.Kubectl(), "KUBECONFIG="+p.AdminKubeconfig(), "CONFIG="+file, "CHROMIUM="+chromium(t),
 		"CONSOLE="+serve(ctx, t, p, "--kubeconfig", p.AdminKubeconfig()),
-		"MEMBER_CONSOLE="+serve(ctx, t, p, "--kubeconfig", member, "--namespace", "garden-shop"))
+		"ACTIONS_CONSOLE="+serve(ctx, t, p, "--kubeconfig", p.AdminKubeconfig(), "--actions"),
+		"MEMBER_CONSOLE="+serve(membersContext, t, p, "--kubeconfig", member, "--namespace", "garden-shop"))
 	out, err := steps.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +64,11 @@ func TestConsole(t *testing.T) {
 	if err := steps.Start(); err != nil {
 		t.Fatal(err)
 	}
-	control(ctx, t, p, out, in)
+	control(t, out, in, map[string]func() error{
+		"stop the API server":            func() error { return p.APIServers[0].Kill(ctx) },
+		"start the API server":           func() error { return p.APIServers[0].Restart(ctx) },
+		"stop the console of the member": func() error { stopMember(); return nil },
+	})
 	if err := steps.Wait(); err != nil {
 		t.Errorf("the steps of the browser: %v", err)
 	}
@@ -102,7 +108,7 @@ func serve(ctx context.Context, t *testing.T, p *plane.Plane, flags ...string) s
 }
 
 // control does what the browser's steps request, and prints everything else.
-func control(ctx context.Context, t *testing.T, p *plane.Plane, out io.Reader, in io.Writer) {
+func control(t *testing.T, out io.Reader, in io.Writer, requests map[string]func() error) {
 	t.Helper()
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
@@ -112,27 +118,15 @@ func control(ctx context.Context, t *testing.T, p *plane.Plane, out io.Reader, i
 			t.Log(line)
 			continue
 		}
-		if err := do(ctx, p, request); err != nil {
+		do := requests[request]
+		if do == nil {
+			t.Fatalf("the steps request %q, which is unknown", request)
+		}
+		if err := do(); err != nil {
 			t.Fatalf("%s: %v", request, err)
 		}
 		if _, err := io.WriteString(in, "done\n"); err != nil {
 			t.Fatal(err)
 		}
 	}
-}
-
-// do stops or starts the API server.
-func do(ctx context.Context, p *plane.Plane, request string) error {
-	for _, process := range p.Processes() {
-		if process.Name() != "groundskeeper-apiserver" {
-			continue
-		}
-		switch request {
-		case "stop the API server":
-			return process.Kill(ctx)
-		case "start the API server":
-			return process.Restart(ctx)
-		}
-	}
-	return fmt.Errorf("there is no such request, or no API server")
 }

@@ -43,7 +43,9 @@ func BenchmarkLargeCluster(b *testing.B) {
 			}
 			all = append(all, k)
 		}
-		s.replace("Klusters", all)
+		klusterList := s.list("Klusters")
+		klusterList.add(all)
+		klusterList.done()
 		all = nil
 		for i := range translations {
 			t := &midonetv1.Translation{ObjectMeta: metav1.ObjectMeta{Namespace: "garden-shop", Name: fmt.Sprintf("pod.4.web-%d", i), UID: "t"}}
@@ -53,7 +55,9 @@ func BenchmarkLargeCluster(b *testing.B) {
 			}
 			all = append(all, t)
 		}
-		s.replace("Translations", all)
+		translationList := s.list("Translations")
+		translationList.add(all)
+		translationList.done()
 		return s
 	}
 	inUse := func() uint64 {

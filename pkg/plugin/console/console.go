@@ -1,10 +1,12 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package console serves a read-only page about Groundskeeper's objects on loopback, with the credentials of the user who runs
-// "kubectl groundskeeper console". It watches the kinds of Groundskeeper (watch.go), caches what the page lists (store.go),
-// and sends changes to the page as server-sent events (stream.go). Everything about one object is read from the API server when
-// the page requests it (object.go). Findings are those of "status" and "why": the caller passes the functions that return them.
+// Package console serves a page about Groundskeeper's objects on loopback, with the credentials of the user who runs
+// "kubectl groundskeeper console". It is read-only unless the caller passes actions (actions.go). It watches the kinds of
+// Groundskeeper (watch.go), caches what the page lists (store.go), and sends changes to the page as server-sent events (stream.go).
+// Everything about one object is read from the API server when the page requests it (object.go, network.go); routes are watched once
+// their page was opened (traffic.go, flows.go). Findings are those of "status" and "why": the caller passes the functions that return
+// them.
 package console
 
 import (
@@ -21,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 	"groundskeeper.io/groundskeeper/pkg/plugin/report"
 )
 
@@ -52,6 +55,10 @@ type Options struct {
 	Policies func(context.Context) *report.Report
 	// Config reads the configuration of the controller manager.
 	Config func(context.Context) (*v1alpha1.ControllerManagerConfiguration, error)
+	// Source returns how to find and read objects of kinds that the cluster may not serve, for the page about routes.
+	Source func() (resourcewatch.Finder, resourcewatch.Source, error)
+	// Actions are the changes that the page offers. Without any the console is read-only.
+	Actions []Action
 	// Explain adds a remedy to an error of a client.
 	Explain func(error) error
 	Clock   clock.PassiveClock
@@ -91,9 +98,10 @@ func Run(ctx context.Context, o Options, listening func(url string)) error {
 	background.Go(func() { wait.UntilWithContext(ctx, s.checkHealth, healthInterval) })
 	background.Go(func() { wait.UntilWithContext(ctx, func(context.Context) { s.age() }, ageInterval) })
 
-	g := newGuard(listener.Addr().(*net.TCPAddr).Port)
+	follows := &traffic{options: o, run: func(f func(context.Context)) { background.Go(func() { f(ctx) }) }}
+	g := newGuard(listener.Addr().(*net.TCPAddr).Port, len(o.Actions) > 0)
 	server := &http.Server{
-		Handler: g.protect(routes(&reader{Options: o, client: connection, store: s})), ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10,
+		Handler: g.protect(routes(&reader{Options: o, client: connection, store: s, traffic: follows}, g)), ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	background.Go(func() {

@@ -4,6 +4,7 @@
 package console
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
@@ -73,6 +75,54 @@ func TestStreamFollowsChanges(t *testing.T) {
 	}
 	if want := []string{"Projects shop", "Klusters garden-shop/db"}; !slices.Equal(labels, want) || results.Total != 2 {
 		t.Errorf("search = %q of %d, want %q", labels, results.Total, want)
+	}
+}
+
+// The page shows the first page of a list while the next one is read. What is not in a list is removed at its end, and stays if the list
+// fails.
+func TestListInPages(t *testing.T) {
+	for name, failure := range map[string]error{"complete": nil, "the second page fails": errors.New("timeout")} {
+		t.Run(name, func(t *testing.T) {
+			_, reading := newWorld(t)
+			o := optionsOf(reading)
+			s := newStore(o)
+			names := func() (all []string) {
+				found, _ := s.search("Klusters", "", 10)
+				for _, f := range found {
+					all = append(all, f.Label)
+				}
+				return all
+			}
+			s.set("Klusters", klusterIn(kubernikusv1.KlusterPending, "deleted"))
+			var during []string
+			paged := interceptor.NewClient(reading, interceptor.Funcs{
+				List: func(_ context.Context, _ client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+					klusters := list.(*kubernikusv1.KlusterList)
+					klusters.ResourceVersion = "5"
+					if (&client.ListOptions{}).ApplyOptions(options).Continue == "" {
+						klusters.Continue, klusters.Items = "next", []kubernikusv1.Kluster{*klusterIn(kubernikusv1.KlusterPending, "a")}
+						return nil
+					}
+					during = names()
+					klusters.Items = []kubernikusv1.Kluster{*klusterIn(kubernikusv1.KlusterRunning, "b")}
+					return failure
+				},
+			})
+			f := &follower{options: o, kind: o.Kinds[1], store: s, client: paged}
+			if err := f.list(t.Context()); !errors.Is(err, failure) {
+				t.Fatalf("list = %v, want %v", err, failure)
+			}
+			if want := []string{"garden-shop/a", "garden-shop/deleted"}; !slices.Equal(during, want) {
+				t.Errorf("while the second page is read there are %q, want %q", during, want)
+			}
+			want, version := []string{"garden-shop/a", "garden-shop/b"}, "5"
+			if failure != nil {
+				want, version = during, ""
+			}
+			if got := names(); !slices.Equal(got, want) || f.version != version || s.kinds["Klusters"].loaded != (failure == nil) {
+				t.Errorf("at the end there are %q of version %q, loaded %t, want %q and %q", got, f.version, s.kinds["Klusters"].loaded, want, version)
+			}
+		})
 	}
 }
 

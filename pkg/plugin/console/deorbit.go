@@ -107,3 +107,26 @@ func deorbitOf(k *kubernikusv1.Kluster, seen stages) *Deorbit {
 	}
 	return view
 }
+
+// RouteGC are the orphaned routes of a Kluster.
+type RouteGC struct {
+	// Reason and Message are those of the condition RoutesClean.
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+	// Count is how many there are, Orphans are the first ones.
+	Count   int32                        `json:"count"`
+	Orphans []kubernikusv1.OrphanedRoute `json:"orphans"`
+}
+
+// routeGCOf are the orphaned routes of a Kluster, nil if none are known.
+func routeGCOf(k *kubernikusv1.Kluster) *RouteGC {
+	r := k.Status.RouteGC
+	if r == nil {
+		return nil
+	}
+	view := &RouteGC{Count: r.OrphanCount, Orphans: r.Orphans}
+	if c := meta.FindStatusCondition(k.Status.Conditions, kubernikusv1.ConditionRoutesClean); c != nil {
+		view.Reason, view.Message = c.Reason, c.Message
+	}
+	return view
+}

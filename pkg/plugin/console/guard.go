@@ -20,6 +20,9 @@ const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; 
 // token nor the cookie, and pages of other sites have another origin, or another host after DNS rebinding.
 type guard struct {
 	port int
+	// actions allows to change objects, with form as a token that only the page can read.
+	actions bool
+	form    string
 	// cookie is its name. Browsers send cookies to all ports of a host, so that two consoles need two names.
 	cookie, session string
 
@@ -28,8 +31,15 @@ type guard struct {
 	token string
 }
 
-func newGuard(port int) *guard {
-	return &guard{port: port, cookie: fmt.Sprintf("groundskeeper-console-%d", port), session: rand.Text(), token: rand.Text()}
+const (
+	// actionPath is the path of requests that change objects.
+	actionPath = "/api/action"
+	// formHeader has the token of such requests. Pages of other sites can neither read it nor send the header.
+	formHeader = "X-Groundskeeper-Token"
+)
+
+func newGuard(port int, actions bool) *guard {
+	return &guard{port: port, actions: actions, cookie: fmt.Sprintf("groundskeeper-console-%d", port), session: rand.Text(), token: rand.Text(), form: rand.Text()}
 }
 
 // url returns the address that the user opens.
@@ -65,6 +75,10 @@ func (g *guard) protect(next http.Handler) http.Handler {
 			http.Error(w, "open the URL that kubectl groundskeeper console printed", http.StatusForbidden)
 			return
 		}
+		if r.Method == http.MethodPost && subtle.ConstantTimeCompare([]byte(r.Header.Get(formHeader)), []byte(g.form)) != 1 {
+			http.Error(w, "the request was not sent by the page", http.StatusForbidden)
+			return
+		}
 		next.ServeHTTP(w, r)
 	})
 }
@@ -73,9 +87,14 @@ func (g *guard) protect(next http.Handler) http.Handler {
 func (g *guard) foreign(r *http.Request) string {
 	hosts := []string{fmt.Sprintf("127.0.0.1:%d", g.port), fmt.Sprintf("localhost:%d", g.port)}
 	origin, site := r.Header.Get("Origin"), r.Header.Get("Sec-Fetch-Site")
+	changes := r.Method == http.MethodPost && r.URL.Path == actionPath
 	switch {
-	case r.Method != http.MethodGet:
-		return "the console is read-only: only GET is allowed"
+	case changes && !g.actions:
+		return "the console is read-only: run kubectl groundskeeper console --actions"
+	case r.Method != http.MethodGet && !changes:
+		return "only GET is allowed"
+	case changes && (origin == "" || r.Header.Get("Content-Type") != "application/json"):
+		return "the request was not sent by the page"
 	case !slices.Contains(hosts, r.Host):
 		return "the host is not that of the console"
 	case origin != "" && origin != "http://"+r.Host:

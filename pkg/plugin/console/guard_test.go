@@ -4,6 +4,7 @@
 package console
 
 import (
+	"cmp"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -23,7 +24,7 @@ func send(g *guard, method, target string, change func(*http.Request)) *httptest
 }
 
 func TestGuard(t *testing.T) {
-	g := newGuard(4000)
+	g := newGuard(4000, false)
 	_, token, _ := strings.Cut(g.url(), "?token=")
 	if r := send(g, http.MethodGet, "/?token="+token+"x", nil); r.Code != http.StatusForbidden {
 		t.Errorf("wrong token = %d, want 403", r.Code)
@@ -93,8 +94,47 @@ func TestGuard(t *testing.T) {
 }
 
 func TestTokensDiffer(t *testing.T) {
-	a, b := newGuard(1), newGuard(1)
+	a, b := newGuard(1, false), newGuard(1, false)
 	if a.token == b.token || a.session == b.session || a.token == a.session || len(a.token) < 26 {
 		t.Errorf("tokens = %q %q, sessions = %q %q, want four random texts", a.token, b.token, a.session, b.session)
+	}
+}
+
+// A change needs the flag, the cookie, the origin of the page, its token and its type of content.
+func TestGuardOfActions(t *testing.T) {
+	for name, tc := range map[string]struct {
+		off    bool
+		path   string
+		change func(*guard, *http.Request)
+		want   int
+	}{
+		"page":                {want: 200},
+		"no flag":             {off: true, want: 403},
+		"no cookie":           {change: func(_ *guard, r *http.Request) { r.Header.Del("Cookie") }, want: 403},
+		"no origin":           {change: func(_ *guard, r *http.Request) { r.Header.Del("Origin") }, want: 403},
+		"other origin":        {change: func(_ *guard, r *http.Request) { r.Header.Set("Origin", "http://evil.example.com") }, want: 403},
+		"other site":          {change: func(_ *guard, r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") }, want: 403},
+		"rebound host":        {change: func(_ *guard, r *http.Request) { r.Host = "evil.example.com:4000" }, want: 403},
+		"no token":            {change: func(_ *guard, r *http.Request) { r.Header.Del(formHeader) }, want: 403},
+		"the session's token": {change: func(g *guard, r *http.Request) { r.Header.Set(formHeader, g.session) }, want: 403},
+		"a form":              {change: func(_ *guard, r *http.Request) { r.Header.Set("Content-Type", "application/x-www-form-urlencoded") }, want: 403},
+		"another path":        {path: "/api/search", want: 403},
+		"another method":      {change: func(_ *guard, r *http.Request) { r.Method = http.MethodPut }, want: 403},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGuard(4000, !tc.off)
+			r := send(g, http.MethodPost, cmp.Or(tc.path, actionPath), func(r *http.Request) {
+				r.AddCookie(&http.Cookie{Name: g.cookie, Value: g.session})
+				r.Header.Set("Origin", "http://127.0.0.1:4000")
+				r.Header.Set("Content-Type", "application/json")
+				r.Header.Set(formHeader, g.form)
+				if tc.change != nil {
+					tc.change(g, r)
+				}
+			})
+			if r.Code != tc.want {
+				t.Errorf("status = %d, want %d", r.Code, tc.want)
+			}
+		})
 	}
 }

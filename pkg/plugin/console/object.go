@@ -25,8 +25,9 @@ import (
 // reader reads what the page requests.
 type reader struct {
 	Options
-	client client.Client
-	store  *store
+	client  client.Client
+	store   *store
+	traffic *traffic
 }
 
 // Object is everything about one object.
@@ -46,8 +47,19 @@ type Object struct {
 	EventsProblem string       `json:"eventsProblem,omitempty"`
 	Project       *Project     `json:"project,omitempty"`
 	Deorbit       *Deorbit     `json:"deorbit,omitempty"`
+	RouteGC       *RouteGC     `json:"routeGC,omitempty"`
 	Backend       *Backend     `json:"backend,omitempty"`
 	Resources     []BackendRef `json:"resources,omitempty"`
+	// Owner is the object that a Translation was made of.
+	Owner   *Owner  `json:"owner,omitempty"`
+	Actions []Offer `json:"actions,omitempty"`
+}
+
+// Owner is an object of Kubernetes.
+type Owner struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
 }
 
 // Event is an event about an object.
@@ -92,7 +104,7 @@ func (r *reader) object(ctx context.Context, k Kind, name client.ObjectKey) (*Ob
 	view := &Object{
 		Key: keyOf(k, name), Kind: k.Title, Namespace: name.Namespace, Name: name.Name, State: stateOf(object),
 		CreatedAt: object.GetCreationTimestamp().Time, Conditions: conditionsOf(object),
-		Findings: append(k.Findings(object, now), k.Details(object, now)...),
+		Findings: append(k.Findings(object, now), k.Details(object, now)...), Actions: r.offers(k, object),
 	}
 	if t := object.GetDeletionTimestamp(); t != nil {
 		view.DeletedAt = new(t.Time)
@@ -101,10 +113,11 @@ func (r *reader) object(ctx context.Context, k Kind, name client.ObjectKey) (*Ob
 	case *gardenerv1beta1.Project:
 		view.Project = r.project(ctx, o)
 	case *kubernikusv1.Kluster:
-		view.Deorbit = deorbitOf(o, r.store.stagesOf(k.Title, name).observe(o))
+		view.Deorbit, view.RouteGC = deorbitOf(o, r.store.stagesOf(k.Title, name).observe(o)), routeGCOf(o)
 	case *gimbalv1.DiscoveryBackend:
 		view.Backend = backendOf(o)
 	case *midonetv1.Translation:
+		view.Owner = ownerOf(o)
 		for _, s := range o.Status.Resources {
 			view.Resources = append(view.Resources, BackendRef{s.Kind, s.ID, string(s.State), s.Message})
 		}

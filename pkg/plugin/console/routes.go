@@ -32,7 +32,7 @@ type Results struct {
 }
 
 // routes returns the page and its data.
-func routes(r *reader) http.Handler {
+func routes(r *reader, g *guard) http.Handler {
 	mux := http.NewServeMux()
 	page, err := fs.Sub(assets, "assets")
 	if err != nil {
@@ -68,6 +68,18 @@ func routes(r *reader) http.Handler {
 		nodes, err := r.lostNodes(request.Context())
 		respond(w, nodes, r.explained(err))
 	})
+	mux.HandleFunc("GET /api/flows", func(w http.ResponseWriter, request *http.Request) {
+		flows, err := r.flows(request.Context(), request.URL.Query())
+		respond(w, flows, r.explained(err))
+	})
+	mux.HandleFunc("GET /api/network", func(w http.ResponseWriter, request *http.Request) {
+		query := request.URL.Query()
+		network, err := r.network(request.Context(), query.Get("kind"), types.NamespacedName{Namespace: query.Get("namespace"), Name: query.Get("name")})
+		respond(w, network, r.explained(err))
+	})
+	if len(r.Actions) > 0 {
+		actionRoutes(mux, r, g)
+	}
 	return mux
 }
 
@@ -84,6 +96,9 @@ func (f *failure) Error() string { return f.message }
 func (r *reader) explained(err error) error {
 	if err == nil {
 		return nil
+	}
+	if f, ok := errors.AsType[*failure](err); ok {
+		return f
 	}
 	code := http.StatusBadGateway
 	var status apierrors.APIStatus

@@ -4,7 +4,6 @@
 package console
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -71,6 +70,7 @@ type Row struct {
 	Since    time.Time        `json:"since"`
 	Findings []report.Finding `json:"findings"`
 	Deorbit  *Deorbit         `json:"deorbit,omitempty"`
+	RouteGC  *RouteGC         `json:"routeGC,omitempty"`
 }
 
 // Finished is a Kluster that was deleted while the console ran.
@@ -110,6 +110,10 @@ func (s *store) setLocked(k *content, object client.Object) {
 		e.stages = e.stages.observe(kluster)
 	}
 	s.render(k, e)
+	if e.object != nil {
+		// A reference to an item of a list would keep the whole page in memory.
+		e.object = object.DeepCopyObject().(client.Object)
+	}
 	s.changed(keyOf(k.Kind, name))
 }
 
@@ -124,7 +128,7 @@ func (s *store) render(k *content, e *entry) {
 	name := client.ObjectKeyFromObject(e.object)
 	e.row = &Row{Key: keyOf(k.Kind, name), Kind: k.Title, Namespace: name.Namespace, Name: name.Name, Since: changedAt(e.object), Findings: findings}
 	if kluster, ok := e.object.(*kubernikusv1.Kluster); ok {
-		e.row.Deorbit = deorbitOf(kluster, e.stages)
+		e.row.Deorbit, e.row.RouteGC = deorbitOf(kluster, e.stages), routeGCOf(kluster)
 	}
 }
 
@@ -145,24 +149,40 @@ func (s *store) remove(title string, object client.Object) {
 	s.changed(keyOf(k.Kind, name))
 }
 
-// replace caches the objects of a list.
-func (s *store) replace(title string, all []client.Object) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	k := s.kinds[title]
-	listed := make(map[types.NamespacedName]bool, len(all))
-	for _, object := range all {
-		listed[client.ObjectKeyFromObject(object)] = true
-		s.setLocked(k, object)
+// listing caches the objects of a list, page by page.
+type listing struct {
+	store  *store
+	kind   *content
+	listed map[types.NamespacedName]bool
+}
+
+// list begins a list of a kind. Objects that are not in it are removed at its end.
+func (s *store) list(title string) *listing {
+	return &listing{store: s, kind: s.kinds[title], listed: map[types.NamespacedName]bool{}}
+}
+
+// add caches the objects of a page.
+func (l *listing) add(page []client.Object) {
+	l.store.mu.Lock()
+	defer l.store.mu.Unlock()
+	for _, object := range page {
+		l.listed[client.ObjectKeyFromObject(object)] = true
+		l.store.setLocked(l.kind, object)
 	}
-	for name := range k.objects {
-		if !listed[name] {
-			delete(k.objects, name)
-			s.changed(keyOf(k.Kind, name))
+}
+
+// done ends the list.
+func (l *listing) done() {
+	l.store.mu.Lock()
+	defer l.store.mu.Unlock()
+	for name := range l.kind.objects {
+		if !l.listed[name] {
+			delete(l.kind.objects, name)
+			l.store.changed(keyOf(l.kind.Kind, name))
 		}
 	}
-	k.loaded = true
-	s.reachedLocked(k)
+	l.kind.loaded = true
+	l.store.reachedLocked(l.kind)
 }
 
 // reached records that the server responds.
@@ -293,53 +313,4 @@ func (c *Checked) add(row *Row) {
 // keyOf returns the path of an object on the page.
 func keyOf(k Kind, name types.NamespacedName) string {
 	return fmt.Sprintf("%s/%s/%s", k.Name, name.Namespace, name.Name)
-}
-
-// Found is an object that a search found.
-type Found struct {
-	Key   string `json:"key"`
-	Kind  string `json:"kind"`
-	Label string `json:"label"`
-	State string `json:"state,omitempty"`
-	// Level is that of its most important finding, "" without findings.
-	Level string `json:"level,omitempty"`
-}
-
-// search finds objects by parts of their namespace and name, and how many there are. title limits it to a kind, "" is all.
-func (s *store) search(title, text string, limit int) (all []Found, total int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	words := strings.Fields(strings.ToLower(text))
-	for _, k := range s.options.Kinds {
-		if title != "" && title != k.Title {
-			continue
-		}
-		for name, e := range s.kinds[k.Title].objects {
-			label := strings.TrimPrefix(name.String(), "/")
-			if slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(label, word) && word != k.Name }) {
-				continue
-			}
-			f := Found{Key: keyOf(k, name), Kind: k.Title, Label: label, State: e.state}
-			if e.row != nil {
-				f.Level = level(e.row.Findings)
-			}
-			all = append(all, f)
-		}
-	}
-	total = len(all)
-	slices.SortFunc(all, func(a, b Found) int {
-		return cmp.Or(cmp.Compare(len(a.Label), len(b.Label)), cmp.Compare(a.Label, b.Label), cmp.Compare(a.Kind, b.Kind))
-	})
-	return all[:min(limit, total)], total
-}
-
-// level returns the more important of the levels of findings.
-func level(findings []report.Finding) string {
-	worst := ""
-	for _, f := range findings {
-		if worst == "" || f.Level == report.Warning {
-			worst = f.Level
-		}
-	}
-	return worst
 }

@@ -67,6 +67,18 @@ func TestDeorbitStages(t *testing.T) {
 	}
 }
 
+func TestRouteGC(t *testing.T) {
+	k := &kubernikusv1.Kluster{}
+	if got := routeGCOf(k); got != nil {
+		t.Errorf("Route GC without orphans = %+v, want none", got)
+	}
+	k.Status.RouteGC = &kubernikusv1.RouteGCStatus{OrphanCount: 60, Orphans: []kubernikusv1.OrphanedRoute{{Destination: "100.100.1.0/24", NextHop: "10.0.0.6", RemovalDue: at(time.Minute)}}}
+	k.Status.Conditions = []metav1.Condition{{Type: kubernikusv1.ConditionRoutesClean, Status: "False", Reason: "ConfirmingOrphans", Message: "60 routes"}}
+	if got := routeGCOf(k); got.Count != 60 || len(got.Orphans) != 1 || got.Reason != "ConfirmingOrphans" || got.Message != "60 routes" {
+		t.Errorf("Route GC = %+v, want the orphans and the condition", got)
+	}
+}
+
 func TestLife(t *testing.T) {
 	project := func(change func(*gardenerv1beta1.Project)) *gardenerv1beta1.Project {
 		p := &gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: *at(-100 * time.Hour)}}

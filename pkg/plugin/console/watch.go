@@ -109,28 +109,30 @@ func (f *follower) apply(event watch.Event) error {
 	return nil
 }
 
-// list replaces the objects of the kind in the store.
+// list replaces the objects of the kind in the store. The page shows the first ones while others are still read.
 func (f *follower) list(ctx context.Context) error {
-	var all []client.Object
+	listing, version := f.store.list(f.kind.Title), ""
 	for next := ""; ; {
 		list := f.kind.List()
 		if err := f.client.List(ctx, list, client.InNamespace(f.options.Namespace), client.Limit(pageSize), client.Continue(next)); err != nil {
 			return err
 		}
+		var page []client.Object
 		err := meta.EachListItem(list, func(item runtime.Object) error {
-			// A reference to an item would keep the whole page in memory.
-			all = append(all, trimmed(item.(client.Object)).DeepCopyObject().(client.Object))
+			page = append(page, trimmed(item.(client.Object)))
 			return nil
 		})
 		if err != nil {
 			return err
 		}
-		f.version = list.GetResourceVersion()
+		listing.add(page)
+		version = list.GetResourceVersion()
 		if next = list.GetContinue(); next == "" {
 			break
 		}
 	}
-	f.store.replace(f.kind.Title, all)
+	f.version = version
+	listing.done()
 	return nil
 }
 

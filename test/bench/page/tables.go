@@ -88,7 +88,7 @@ var titles = map[string]string{
 	"projects": "Projects", "localvolume": "Local volumes", "translations": "Translations", "translations-restart": "Translations, after a restart",
 	"translations-engine": "Translations, the engine alone", "discoverer": "Discovery", "discoverer-restart": "Discovery, after a restart",
 	"discoverer-change": "Discovery of a change", "localvolume-many": "Local volumes, many of them", "maintenance": "Maintenance of backends",
-	"maintenance-services": "Maintenance of Services without an alternative", "klusters": "Klusters and their routes",
+	"maintenance-services": "Maintenance of Services without an alternative", "klusters": "Klusters and their routes", "console": "Console",
 }
 
 // Sections returns all benchmarks but the comparison, in the order in which they ran.

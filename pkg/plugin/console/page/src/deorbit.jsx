@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-import {Heading, Level, Limited, Problem, Time, duration, href, label} from './parts.jsx'
+import {Heading, Level, Limited, Problem, Time, Unknown, duration, href, label} from './parts.jsx'
 import {now, overview, sorted} from './state.js'
 
 // The stages of a Deorbit. The duration of a stage is known when the console observed its beginning and its end.
@@ -50,6 +50,42 @@ export function Progress({deorbit, of}) {
   )
 }
 
+const reasons = {NoPort: 'no port has the address of the next hop', ServerDeleted: 'the server of the next hop has been deleted'}
+
+// The orphaned routes of a Kluster, with the time of their removal.
+export function Routes({gc, of}) {
+  return (
+    <>
+      {gc.message && <p>{gc.reason}: {gc.message}</p>}
+      <Limited name={`Orphaned routes of ${of}`} items={gc.orphans} columns={['Route', 'Next hop', 'Reason', 'Orphaned', 'Removal']}>
+        {(r) => (
+          <tr key={r.destination + r.nextHop}>
+            <td>{r.destination}</td><td>{r.nextHop}</td><td>{reasons[r.reason] ?? r.reason}</td><td>{r.since && <>since <Time at={r.since} /></>}</td>
+            <td>{r.removalDue ? <Time at={r.removalDue} prefix={new Date(r.removalDue) > now.value ? '' : 'due '} /> : 'none: dry run'}</td>
+          </tr>
+        )}
+      </Limited>
+      {gc.count > gc.orphans.length && <p>The first {gc.orphans.length} of {gc.count} routes are known.</p>}
+    </>
+  )
+}
+
+function RouteGC() {
+  const found = sorted.value.filter((row) => row.routeGC)
+  return (
+    <>
+      <h2>Route GC</h2>
+      {!found.length && <p>No orphaned route is known.</p>}
+      {found.map((row) => (
+        <section class="panel" key={row.key}>
+          <h3><a href={href(row.key)}>{label(row)}</a></h3>
+          <Routes gc={row.routeGC} of={label(row)} />
+        </section>
+      ))}
+    </>
+  )
+}
+
 export function Deorbits() {
   const running = sorted.value.filter((row) => row.deorbit)
   const klusters = overview.value?.checked.find((c) => c.name === 'Klusters')
@@ -57,8 +93,8 @@ export function Deorbits() {
   return (
     <>
       <Heading>Deorbit</Heading>
-      {klusters?.problem && <Problem>{klusters.problem}</Problem>}
-      {!running.length && !klusters?.problem && <p>No Kluster is being deleted.</p>}
+      {klusters?.problem && <Unknown checked={klusters} />}
+      {!running.length && !klusters?.problem && <p>{klusters && !klusters.loading ? 'No Kluster is being deleted.' : 'Loading.'}</p>}
       {running.map((row) => (
         <section class="panel" key={row.key}>
           <h2><a href={href(row.key)}>{label(row)}</a> <Level level={row.deorbit.failing ? 'Warning' : 'InProgress'} /></h2>
@@ -74,6 +110,7 @@ export function Deorbits() {
           {!f.deorbit?.remaining?.length && <p>Nothing is left over.</p>}
         </section>
       ))}
+      <RouteGC />
     </>
   )
 }

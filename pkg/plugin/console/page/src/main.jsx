@@ -3,21 +3,25 @@
 
 import {render} from 'preact'
 import {useEffect, useRef} from 'preact/hooks'
+import {Backends} from './backends.jsx'
 import {Deorbits} from './deorbit.jsx'
 import {LostNodes} from './lostnodes.jsx'
+import {NetworkPage} from './network.jsx'
 import {ObjectPage} from './object.jsx'
 import {Overview} from './overview.jsx'
 import {Search} from './search.jsx'
 import {connected, follow, overview, path} from './state.js'
 
-const pages = [['/', 'Overview'], ['/deorbit', 'Deorbit'], ['/lost-nodes', 'Lost nodes'], ['/search', 'Search']]
+const pages = [['/', 'Overview'], ['/backends', 'Backends'], ['/deorbit', 'Deorbit'], ['/lost-nodes', 'Lost nodes'], ['/network', 'Network'], ['/search', 'Search']]
 
 function Page() {
   const [address, query] = path.value.split('?')
   if (address.startsWith('/object/')) return <ObjectPage key={address} id={address.slice('/object/'.length)} />
   switch (address) {
+    case '/backends': return <Backends key={address} query={new URLSearchParams(query)} />
     case '/deorbit': return <Deorbits key={address} />
     case '/lost-nodes': return <LostNodes key={address} />
+    case '/network': return <NetworkPage key={address} query={new URLSearchParams(query)} />
     case '/search': return <Search key={address} query={new URLSearchParams(query)} />
     default: return <Overview key="/" />
   }
@@ -62,7 +66,7 @@ function App() {
         <span class="brand">Groundskeeper</span>
         <nav aria-label="Pages"><ul>{pages.map(([to, title]) => <li key={to}><a href={`#${to}`} aria-current={address === to ? 'page' : undefined}>{title}</a></li>)}</ul></nav>
         <SearchBox />
-        <span class="cluster">{overview.value?.cluster}</span>
+        <span class="cluster">{overview.value?.cluster}{overview.value?.actions && ' · changes are possible'}</span>
       </header>
       <div role="status" aria-live="polite">
         {!connected.value && <p class="banner">The console does not respond: is <code>kubectl groundskeeper console</code> still running? What is shown may be out of date.</p>}

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import {useEffect, useState} from 'preact/hooks'
-import {Progress} from './deorbit.jsx'
-import {Heading, Level, Limited, Problem, Time, label, useData} from './parts.jsx'
+import {Actions} from './actions.jsx'
+import {Progress, Routes} from './deorbit.jsx'
+import {Heading, Level, Limited, Problem, State, Time, label, useData} from './parts.jsx'
 import {Project} from './project.jsx'
 import {connected, touched} from './state.js'
 
@@ -36,18 +37,21 @@ function Details({o}) {
   return (
     <>
       <p>{o.state} · <Time at={o.createdAt} prefix="created " />{o.deletedAt && <> · <Time at={o.deletedAt} prefix="deletion requested " /></>}</p>
+      <Actions o={o} />
       <h2>Why</h2>
       {o.findings?.length ? (
         <ul class="findings">{o.findings.map((f) => <li key={f.message}><Level level={f.level} /> {f.message}</li>)}</ul>
       ) : <p>Nothing blocks it.</p>}
       {o.project && <Project p={o.project} />}
       {o.deorbit && <><h2>Deorbit</h2><Progress deorbit={o.deorbit} of={label(o)} /></>}
-      {o.backend && <Backend b={o.backend} />}
+      {o.routeGC && <><h2>Route GC</h2><Routes gc={o.routeGC} of={label(o)} /></>}
+      {o.backend && <Backend b={o.backend} name={o.name} />}
       {o.resources && (
         <>
           <h2>Resources in the backend network</h2>
+          {o.owner && <p>Made of <a href={`#/network?${new URLSearchParams({kind: o.owner.kind, namespace: o.owner.namespace ?? '', name: o.owner.name})}`}>{o.owner.kind} {label(o.owner)}</a>, whose network is a graph there.</p>}
           <Limited name="Resources" items={o.resources} columns={['State', 'Kind', 'ID', 'Message']}>
-            {(r) => <tr key={r.kind + r.id}><td><span class={`level ${r.state === 'Synced' ? 'ok' : r.state === 'Pending' || r.state === 'Deleting' ? 'progress' : 'warning'}`}>{r.state}</span></td><td>{r.kind}</td><td>{r.id}</td><td>{r.message}</td></tr>}
+            {(r) => <tr key={r.kind + r.id}><td><State state={r.state} /></td><td>{r.kind}</td><td>{r.id}</td><td>{r.message}</td></tr>}
           </Limited>
         </>
       )}
@@ -68,7 +72,7 @@ function Details({o}) {
   )
 }
 
-function Backend({b}) {
+function Backend({b, name}) {
   return (
     <>
       <h2>Routes</h2>
@@ -77,6 +81,7 @@ function Backend({b}) {
         <p><label>{b.drained} of {b.matching} routes are drained <progress max={b.matching} value={b.drained} /></label></p>
       )}
       {b.alone > 0 && <Problem>{b.alone} routes have no other backend: {b.aloneNames?.join(', ')}{b.alone > (b.aloneNames?.length ?? 0) && ', …'}</Problem>}
+      <p><a href={`#/backends?backend=${name}`}>Where its routes send requests</a>, <a href={`#/backends?backend=${name}&if=${b.clusterStatus === 'Maintenance' ? 'Enabled' : 'Maintenance'}`}>what if it were {b.clusterStatus === 'Maintenance' ? 'back in service' : 'drained'}</a></p>
     </>
   )
 }

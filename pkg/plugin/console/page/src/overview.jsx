@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import {useState} from 'preact/hooks'
-import {Heading, Level, Limited, Problem, Time, href, label} from './parts.jsx'
+import {Heading, Level, Limited, Problem, Time, Unknown, href, label} from './parts.jsx'
 import {overview, sorted} from './state.js'
 
 function Kind({checked, selected, select}) {
@@ -13,7 +13,7 @@ function Kind({checked, selected, select}) {
         <span class="name">{name}</span>
         <span class="count">{loading ? '…' : problem && !since ? '?' : count}</span>
       </button>
-      {problem ? <p class="problem">{since && <>Not current: the server responded last <Time at={since} />. </>}{problem}</p>
+      {problem ? <Unknown checked={checked} />
         : loading ? <p>loading</p>
         : <p>{warnings > 0 && <strong>{warnings} {warnings === 1 ? 'needs' : 'need'} attention</strong>}{warnings > 0 && inProgress > 0 && ', '}
             {inProgress > 0 && `${inProgress} in progress`}{!warnings && !inProgress && (count ? 'ok' : 'none')}</p>}

@@ -25,6 +25,13 @@ export function Level({level}) {
   return <span class="level ok">ok</span>
 }
 
+// The states of resources in the backend network.
+export const levels = {Synced: 'ok', Pending: 'progress', Deleting: 'progress', Drifted: 'warning', Failed: 'warning', NotApplicable: 'warning'}
+
+export function State({state}) {
+  return <span class={`level ${levels[state] ?? ''}`}>{state || 'elsewhere'}</span>
+}
+
 export const href = (key) => `#/object/${key}`
 export const label = (o) => (o.namespace ? `${o.namespace}/${o.name}` : o.name)
 
@@ -41,6 +48,11 @@ export function Heading({children}) {
 
 export function Problem({children}) {
   return <p class="problem" role="note">{children}</p>
+}
+
+// Why the state of a kind is unknown, or since when it is not current.
+export function Unknown({checked: {problem, since}}) {
+  return <p class="problem" role="note">{since && <>Not current: the server responded last <Time at={since} />. </>}{problem}</p>
 }
 
 // A list that renders more on request: thousands of rows would be slow.

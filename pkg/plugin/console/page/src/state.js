@@ -52,7 +52,15 @@ export const sorted = computed(() => [...rows.value.values()].sort((a, b) => (a.
 
 // A response that ends in between, as one that is aborted, is an error and no data.
 export async function read(address, signal) {
-  const response = await fetch(address, {signal})
+  return data(await fetch(address, {signal}))
+}
+
+// Sends a change that a user confirmed, with the token of its question.
+export async function send(address, token, body) {
+  return data(await fetch(address, {method: 'POST', headers: {'Content-Type': 'application/json', 'X-Groundskeeper-Token': token}, body: JSON.stringify(body)}))
+}
+
+async function data(response) {
   if (response.ok) return response.json()
   const body = await response.json().catch(() => ({}))
   throw new Error(body.error ?? `the console responded with ${response.status}`)
