@@ -85,7 +85,12 @@ func newCommand(out io.Writer) *cobra.Command {
 		Short: "Stop all processes and delete the data",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return locked(dir, func() error { return stop(cmd.Context(), out, dir, plane.Remove) })
+			_, missing := os.Stat(dir)
+			err := locked(dir, func() error { return stop(cmd.Context(), out, dir, plane.Remove) })
+			if err == nil && missing == nil {
+				fmt.Fprintf(out, "Deleted the data in %s.\n", dir)
+			}
+			return err
 		},
 	}
 	status := &cobra.Command{

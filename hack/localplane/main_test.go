@@ -55,7 +55,7 @@ func TestNothingRuns(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", command, err)
 		}
-		if !strings.Contains(out, want) {
+		if !strings.Contains(out, want) || strings.Contains(out, "Deleted") {
 			t.Errorf("output of %s = %q", command, out)
 		}
 	}
@@ -78,5 +78,11 @@ func TestOneAtATime(t *testing.T) {
 	release()
 	if _, err := localplane(t, "down", "--dir="+dir); err != nil {
 		t.Errorf("down afterwards: %v", err)
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := localplane(t, "clean-up", "--dir="+dir); err != nil || !strings.Contains(out, "Deleted the data in "+dir) {
+		t.Errorf("clean-up afterwards: %q, error %v", out, err)
 	}
 }

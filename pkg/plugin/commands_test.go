@@ -143,6 +143,7 @@ func TestWhyNamespace(t *testing.T) {
 
 // Errors of client libraries are completed with a remedy.
 func TestExplainedForUsers(t *testing.T) {
+	t.Setenv("KUBECONFIG", "")
 	dir := t.TempDir()
 	kubeconfig := func(args clientcmd.ClientConfigLoadingRules, overrides clientcmd.ConfigOverrides) error {
 		c := &command{config: clientcmd.NewNonInteractiveDeferredLoadingClientConfig(&args, &overrides)}
@@ -168,6 +169,14 @@ func TestExplainedForUsers(t *testing.T) {
 		if got := explained(test.err); got == nil || !strings.Contains(got.Error(), test.want) {
 			t.Errorf("%s: error = %v, want %q in it", name, got, test.want)
 		}
+	}
+}
+
+// TestKubeconfigOfTheEnvironment checks that an error names the file of KUBECONFIG that does not exist.
+func TestKubeconfigOfTheEnvironment(t *testing.T) {
+	t.Setenv("KUBECONFIG", "/does/not/exist")
+	if err := kubeconfigError(clientcmd.ErrEmptyConfig); !strings.Contains(err.Error(), "KUBECONFIG is /does/not/exist, which is empty or does not exist") {
+		t.Errorf("error = %v", err)
 	}
 }
 

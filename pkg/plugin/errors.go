@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -76,6 +77,9 @@ func explained(err error) error {
 
 // kubeconfigError explains why the kubeconfig and the flags are not usable.
 func kubeconfigError(err error) error {
+	if files := os.Getenv(clientcmd.RecommendedConfigPathEnvVar); clientcmd.IsEmptyConfig(err) && files != "" {
+		return fmt.Errorf("there is no kubeconfig: KUBECONFIG is %s, which is empty or does not exist; correct it, or pass --kubeconfig", files)
+	}
 	if clientcmd.IsEmptyConfig(err) {
 		return errors.New("there is no kubeconfig: set KUBECONFIG, or pass --kubeconfig")
 	}
