@@ -17,7 +17,7 @@ cp go.mod go.sum _output/canary
 export GOTOOLCHAIN=auto # they may require the next Go
 export GOFLAGS="${GOFLAGS:-} -modfile=$PWD/_output/canary/go.mod -mod=mod"
 # All modules that Kubernetes releases together: those of go.mod with the same version.
-mapfile -t modules < <(go list -m -f "{{if eq .Version \"$released\"}}{{.Path}}@$version{{end}}" all | grep '^k8s\.io/')
+mapfile -t modules < <(awk -v old="$released" -v new="$version" '$1 ~ /^k8s\.io\// && $2 == old {print $1 "@" new}' go.mod)
 echo "Kubernetes $version instead of $released: ${modules[*]%@*}"
 go get "${modules[@]}"
 go vet ./...
