@@ -111,7 +111,8 @@ func (f *follower) apply(event watch.Event) error {
 
 // list replaces the objects of the kind in the store. The page shows the first ones while others are still read.
 func (f *follower) list(ctx context.Context) error {
-	listing, version := f.store.list(f.kind.Title), ""
+	listing := f.store.list(f.kind.Title)
+	var version string
 	for next := ""; ; {
 		list := f.kind.List()
 		if err := f.client.List(ctx, list, client.InNamespace(f.options.Namespace), client.Limit(pageSize), client.Continue(next)); err != nil {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -99,14 +100,14 @@ func (p Pass) Run(ctx context.Context, t Target, memory *Memory) (Result, error)
 	sure := routesOf(v.remove)
 	result := Result{Owned: len(own), Waiting: routesOf(v.wait), Orphans: v.wait, Suspicion: v.suspicion, Again: v.again}
 	if t.DryRun {
-		result.Spared, result.Orphans = sure, append(v.remove, v.wait...)
+		result.Spared, result.Orphans = sure, slices.Concat(v.remove, v.wait)
 		for i := range result.Orphans {
 			result.Orphans[i].Due = time.Time{}
 		}
 		return result, nil
 	}
 	if err := p.Network.RemoveRoutes(ctx, t.RouterID, sure); err != nil {
-		result.Waiting, result.Orphans = routesOf(orphans), append(v.remove, v.wait...)
+		result.Waiting, result.Orphans = routesOf(orphans), slices.Concat(v.remove, v.wait)
 		return result, Explain(ctx, p.Network, router, err)
 	}
 	memory.drop(sure)
