@@ -6,6 +6,7 @@ package e2e
 import (
 	"archive/tar"
 	"bytes"
+	"compress/gzip"
 	"debug/elf"
 	"errors"
 	"fmt"
@@ -81,7 +82,11 @@ func testImage(t *testing.T, name string, besides ...string) {
 
 // unpack reads a layer into files. All of it is root's, it is not writable, and it is as old as the image.
 func unpack(content io.Reader, created time.Time, files map[string][]byte) error {
-	layer := tar.NewReader(content) // archives have layers unchanged: compressing is for a registry
+	unzipped, err := gzip.NewReader(content) // as registries store layers, so that a push does not change the digest
+	if err != nil {
+		return err
+	}
+	layer := tar.NewReader(unzipped)
 	for {
 		entry, err := layer.Next()
 		if errors.Is(err, io.EOF) {
