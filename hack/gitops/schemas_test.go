@@ -22,8 +22,8 @@ var groups = regexp.MustCompile(`^(core\.gardener\.cloud|gimbal\.heptio\.com|kub
 // minExamples is how many manifests there are at least, so that a change of the documentation does not hide all of them.
 const minExamples = 9
 
-// block is what in a page of the documentation may be a manifest: a block of YAML, or the input of a command.
-var block = regexp.MustCompile("(?ms)^ *```yaml\n(.*?)^ *```|<<\\w+[^\n]*\n(.*?)^ *[A-Z]+$")
+// block is what in a page of the documentation may be a manifest: a block of YAML, or the input of a command (<<, not <<<).
+var block = regexp.MustCompile("(?ms)^ *```yaml\n(.*?)^ *```|[^<]<<\\w+[^\n]*\n(.*?)^ *[A-Z]+$")
 
 // examples returns all manifests of Groundskeeper's kinds in artifacts and in the documentation.
 func examples(t *testing.T) []map[string]any {
