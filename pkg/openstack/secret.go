@@ -5,6 +5,7 @@ package openstack
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -19,6 +20,8 @@ const (
 	// KeyClouds is a clouds.yaml, and KeyCloud chooses one of several clouds in it.
 	KeyClouds = "clouds.yaml"
 	KeyCloud  = "cloud"
+	// KeyRegion is the region in place of region_name in the clouds.yaml.
+	KeyRegion = "cloud-region"
 	// KeyCACert are CAs in PEM, for a cloud whose certificate no public CA has signed.
 	KeyCACert = "cacert"
 )
@@ -46,6 +49,7 @@ func CredentialsOf(data map[string][]byte) (Credentials, error) {
 		places := CloudPlaces{File: quotedKey(KeyClouds), Name: quotedKey(KeyCloud), CA: quotedKey(KeyCACert),
 			HasCA: len(bundle) > 0, AllowInsecure: true}
 		c, err = ChooseCloud(data[KeyClouds], string(data[KeyCloud]), places)
+		c.Region = cmp.Or(strings.TrimSpace(string(data[KeyRegion])), c.Region)
 	case kubernikus:
 		c, err = fromKubernikus(data)
 	default:

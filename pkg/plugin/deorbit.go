@@ -180,7 +180,7 @@ func stageLine(k *kubernikusv1.Kluster, now time.Time) string {
 	if d == nil || d.Stage == "" {
 		return "waiting for Deorbit to start"
 	}
-	stages := kubernikusv1.DeorbitStages()
+	stages := k.DeorbitStages()
 	at := 0
 	for i, stage := range stages {
 		if stage == d.Stage {

@@ -32,7 +32,7 @@ func SecretKey(k *kubernikusv1.Kluster) types.NamespacedName {
 }
 
 // Secret reads the Secret of a Kluster from the API server; of several, it is what they have together. It wraps ErrNoSecret when
-// one is missing.
+// one is missing, except for one that has the kubeconfig alone: Workload reports that, and OpenStack can be used without it.
 func Secret(ctx context.Context, live client.Reader, k *kubernikusv1.Kluster) (*corev1.Secret, error) {
 	all, err := Secrets(ctx, live, k)
 	if err != nil {
@@ -42,12 +42,15 @@ func Secret(ctx context.Context, live client.Reader, k *kubernikusv1.Kluster) (*
 }
 
 // Secrets reads the Secrets of a Kluster from the API server, in the order of their names in SecretNames. It wraps ErrNoSecret
-// when one is missing.
+// when one is missing, with the same exception as Secret.
 func Secrets(ctx context.Context, live client.Reader, k *kubernikusv1.Kluster) ([]*corev1.Secret, error) {
 	var all []*corev1.Secret
 	for _, name := range k.SecretNames() {
 		key, secret := types.NamespacedName{Namespace: k.Namespace, Name: name}, &corev1.Secret{}
 		err := live.Get(ctx, key, secret)
+		if apierrors.IsNotFound(err) && hasOnlyKubeconfig(k, name) {
+			continue
+		}
 		if apierrors.IsNotFound(err) {
 			return nil, fmt.Errorf("secret %s: %w: create it, or name another one in spec.secretRef", key, ErrNoSecret)
 		}
@@ -57,6 +60,13 @@ func Secrets(ctx context.Context, live client.Reader, k *kubernikusv1.Kluster) (
 		all = append(all, secret)
 	}
 	return all, nil
+}
+
+// hasOnlyKubeconfig reports whether the Secret of a name has the kubeconfig, and another one the credentials of OpenStack. Cluster API
+// writes it long after the other one.
+func hasOnlyKubeconfig(k *kubernikusv1.Kluster, name string) bool {
+	ref := k.Spec.SecretRef
+	return ref.Kubeconfig != nil && ref.Kubeconfig.Name == name && ref.Cloud != nil && ref.Cloud.Name != name
 }
 
 // Together returns what the Secrets of a Kluster have together, in the keys of a single one. Its uid and its version change when
@@ -88,8 +98,13 @@ func Together(k *kubernikusv1.Kluster, all []*corev1.Secret) *corev1.Secret {
 	if ref.Cloud != nil && ref.Cloud.CloudName != "" {
 		together.Data[openstack.KeyCloud] = []byte(ref.Cloud.CloudName)
 	}
+	if ref.Cloud != nil && ref.Cloud.RegionName != "" {
+		together.Data[openstack.KeyRegion] = []byte(ref.Cloud.RegionName)
+	}
 	if ref.Kubeconfig != nil {
-		together.Data[KeyKubeconfig] = byName[ref.Kubeconfig.Name][kubeconfigKey(ref.Kubeconfig)]
+		if data, exists := byName[ref.Kubeconfig.Name]; exists {
+			together.Data[KeyKubeconfig] = data[kubeconfigKey(ref.Kubeconfig)]
+		}
 		return together
 	}
 	for _, key := range workloadKeys {

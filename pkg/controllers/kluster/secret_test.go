@@ -48,6 +48,7 @@ func TestSecretsInTwoPlaces(t *testing.T) {
 		"cloud only":      {kubernikusv1.SecretReference{Cloud: cloud}, []client.Object{own, clouds}, "https://own.example", "two.example", ""},
 		"another key":     {kubernikusv1.SecretReference{Kubeconfig: &kubernikusv1.KubeconfigReference{Name: "web-kubeconfig", Key: "config"}}, []client.Object{own, other}, "https://other.example", "one.example", ""},
 		"no such key":     {kubernikusv1.SecretReference{Kubeconfig: kubeconfig}, []client.Object{own, other}, "", "one.example", `secret web-kubeconfig has no key "value"`},
+		"no kubeconfig":   {kubernikusv1.SecretReference{Kubeconfig: kubeconfig, Cloud: cloud}, []client.Object{clouds}, "", "two.example", "secret web-kubeconfig: the Secret does not exist"},
 		"one is missing":  {kubernikusv1.SecretReference{Kubeconfig: kubeconfig, Cloud: cloud}, []client.Object{value}, "", "", "garden-shop/web-cloud-config: the Secret does not exist"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -70,11 +71,30 @@ func TestSecretsInTwoPlaces(t *testing.T) {
 			case c.workload != "" && (err != nil || config.Host != c.workload):
 				t.Errorf("workload: %v, %v, want %s", config, err, c.workload)
 			}
+			if config == nil && len(c.secrets) == 1 && !errors.Is(err, kluster.ErrNoSecret) {
+				t.Errorf("workload: %v, want ErrNoSecret", err)
+			}
 			credentials, err := openstack.CredentialsOf(together.Data)
 			if err != nil || credentials.Host() != c.cloud {
 				t.Errorf("cloud = %s, %v, want %s", credentials.Host(), err, c.cloud)
 			}
 		})
+	}
+}
+
+// The region of a reference takes precedence over that of the cloud.
+func TestRegionOfAReference(t *testing.T) {
+	k := klustertest.Kluster("k", func(k *kubernikusv1.Kluster) {
+		k.Spec.SecretRef = kubernikusv1.SecretReference{Cloud: &kubernikusv1.CloudReference{Name: "web-cloud-config", CloudName: "one", RegionName: "west"}}
+	})
+	clouds := secret("web-cloud-config", map[string]string{"clouds.yaml": strings.Replace(twoClouds, "one: {", "one: {region_name: east, ", 1)})
+	credentials, err := openstack.CredentialsOf(kluster.Together(k, []*corev1.Secret{secret("k-secret", nil), clouds}).Data)
+	if err != nil || credentials.Region != "west" {
+		t.Errorf("region = %q, %v, want west", credentials.Region, err)
+	}
+	k.Spec.SecretRef.Cloud.RegionName = ""
+	if credentials, err = openstack.CredentialsOf(kluster.Together(k, []*corev1.Secret{secret("k-secret", nil), clouds}).Data); err != nil || credentials.Region != "east" {
+		t.Errorf("region = %q, %v, want east", credentials.Region, err)
 	}
 }
 

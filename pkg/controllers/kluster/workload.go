@@ -47,14 +47,17 @@ func HasWorkload(data map[string][]byte) bool {
 // Workload returns the configuration of the client for the API server of a Kluster, from the data of its Secret. Limits and the
 // user agent are unset. An error that is neither ErrNoWorkload nor ErrNoHost describes what is wrong with a key.
 func Workload(k *kubernikusv1.Kluster, data map[string][]byte) (*rest.Config, error) {
-	if text := data[KeyKubeconfig]; len(text) > 0 {
+	text, exists := data[KeyKubeconfig]
+	if len(text) > 0 {
 		config, err := kubeconfig.Load(text)
 		if err != nil {
 			return nil, fmt.Errorf("key %q: %w", KeyKubeconfig, err)
 		}
 		return config, nil
 	}
-	if ref := k.Spec.SecretRef.Kubeconfig; ref != nil {
+	if ref := k.Spec.SecretRef.Kubeconfig; ref != nil && !exists {
+		return nil, fmt.Errorf("secret %s: %w: spec.secretRef.kubeconfig names it", ref.Name, ErrNoSecret)
+	} else if ref != nil {
 		return nil, fmt.Errorf("secret %s has no key %q, which spec.secretRef.kubeconfig names", ref.Name, kubeconfigKey(ref))
 	}
 	if !HasWorkload(data) {

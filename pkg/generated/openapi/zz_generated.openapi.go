@@ -1549,6 +1549,13 @@ func schema_pkg_apis_kubernikus_v1_CloudReference(ref common.ReferenceCallback) 
 							Format:      "",
 						},
 					},
+					"regionName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "RegionName is the region. Unset, it is region_name of the cloud.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
 				},
 				Required: []string{"name"},
 			},
@@ -1706,10 +1713,10 @@ func schema_pkg_apis_kubernikus_v1_DeorbitStatus(ref common.ReferenceCallback) c
 					},
 					"stage": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Stage is the current stage: Drain, Freeze, Pods, Snapshots, Claims, Services, Wait, Verify, Routes, Release.\n\nPossible enum values:\n - `\"Claims\"` deletes the claims that Cinder backs.\n - `\"Drain\"` moves traffic away from the cluster where it is announced as a DiscoveryBackend.\n - `\"Freeze\"` prevents that the cluster creates new cloud resources.\n - `\"Pods\"` deletes the claims, then the pods that use them.\n - `\"Release\"` removes the finalizer of Groundskeeper from the Kluster.\n - `\"Routes\"` removes the routes of the cluster.\n - `\"Services\"` deletes the Services of type LoadBalancer.\n - `\"Snapshots\"` deletes volume snapshots.\n - `\"Verify\"` lists the remaining resources in OpenStack, and deletes them.\n - `\"Wait\"` waits until the controllers of the cluster have cleaned up after the deleted objects.",
+							Description: "Stage is the current stage: Drain, Freeze, Pods, Snapshots, Claims, Services, Wait, Machines, Verify, Routes, Release.\n\nPossible enum values:\n - `\"Claims\"` deletes the claims that Cinder backs.\n - `\"Drain\"` moves traffic away from the cluster where it is announced as a DiscoveryBackend.\n - `\"Freeze\"` prevents that the cluster creates new cloud resources.\n - `\"Machines\"` waits until Cluster API has deleted the Machines of the cluster. Only the Kluster of a Cluster of Cluster API has this stage.\n - `\"Pods\"` deletes the claims, then the pods that use them.\n - `\"Release\"` removes the finalizer of Groundskeeper from the Kluster.\n - `\"Routes\"` removes the routes of the cluster.\n - `\"Services\"` deletes the Services of type LoadBalancer.\n - `\"Snapshots\"` deletes volume snapshots.\n - `\"Verify\"` lists the remaining resources in OpenStack, and deletes them.\n - `\"Wait\"` waits until the controllers of the cluster have cleaned up after the deleted objects.",
 							Type:        []string{"string"},
 							Format:      "",
-							Enum:        []interface{}{"Claims", "Drain", "Freeze", "Pods", "Release", "Routes", "Services", "Snapshots", "Verify", "Wait"},
+							Enum:        []interface{}{"Claims", "Drain", "Freeze", "Machines", "Pods", "Release", "Routes", "Services", "Snapshots", "Verify", "Wait"},
 						},
 					},
 					"stageStartedAt": {

@@ -186,7 +186,7 @@ func TestFinishedDeorbit(t *testing.T) {
 	b := open(t, optionsOf(reading)).follow()
 	w.watched(t, 2)
 	b.until("row", func() bool { return len(b.rows) == 1 })
-	if row := b.rows["kluster/garden-shop/web"]; row.Deorbit == nil || len(row.Deorbit.Stages) != len(kubernikusv1.DeorbitStages()) {
+	if row := b.rows["kluster/garden-shop/web"]; row.Deorbit == nil || len(row.Deorbit.Stages) != len((&kubernikusv1.Kluster{}).DeorbitStages()) {
 		t.Errorf("row = %+v, want the stages", row)
 	}
 	if err := w.Patch(t.Context(), k, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))); err != nil {

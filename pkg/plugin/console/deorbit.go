@@ -82,7 +82,7 @@ func deorbitOf(k *kubernikusv1.Kluster, seen stages) *Deorbit {
 		view.Reason, view.Message = c.Reason, c.Message
 		view.Failing = c.Reason != string(d.Stage)
 	}
-	all := kubernikusv1.DeorbitStages()
+	all := k.DeorbitStages()
 	state := stageDone
 	if d.Stage == "" {
 		state = stagePending

@@ -138,7 +138,7 @@ func (u *Uninstaller) deleteKlusters(ctx context.Context) (string, error) {
 		return nameOf(object)
 	}}
 	if u.abandons(Klusters) {
-		d.abandon = []string{kubernikusv1.DeorbiterFinalizer, kubernikusv1.ImportedDeorbiterFinalizer}
+		d.abandon = []string{kubernikusv1.DeorbiterFinalizer, kubernikusv1.ImportedDeorbiterFinalizer, kubernikusv1.ClusterAPIFinalizer}
 	}
 	return u.deleteAll(ctx, d)
 }

@@ -38,6 +38,8 @@ func kinds() []kind {
 			func(m metav1.ObjectMeta) runtime.Object { return &gardenerv1beta1.Project{ObjectMeta: m} }},
 		{kubernikusv1.SchemeGroupVersion.WithResource("klusters"), "garden-shop", "kubernikus.sap.cc/deorbiter",
 			func(m metav1.ObjectMeta) runtime.Object { return &kubernikusv1.Kluster{ObjectMeta: m} }},
+		{kubernikusv1.SchemeGroupVersion.WithResource("klusters"), "garden-shop", "groundskeeper.io/cluster-api",
+			func(m metav1.ObjectMeta) runtime.Object { return &kubernikusv1.Kluster{ObjectMeta: m} }},
 		{kubernikusv1.SchemeGroupVersion.WithResource("klusters"), "garden-shop", "deorbiter",
 			func(m metav1.ObjectMeta) runtime.Object { return &kubernikusv1.Kluster{ObjectMeta: m} }},
 		{midonetv1.SchemeGroupVersion.WithResource("translations"), "garden-shop", "midonet.org/deleter",
@@ -105,6 +107,9 @@ func TestNeeds(t *testing.T) {
 		{"protected", new(annotated(protection, "true")), &plain, []string{VerbProtect}},
 		{"no longer protected", &plain, new(annotated(protection, "true")), []string{VerbProtect}},
 		{"a drift check", new(annotated("midonet.org/check-drift", "1")), &plain, []string{VerbCheckDrift}},
+		{"a Cluster of Cluster API", new(annotated("groundskeeper.io/cluster-api-uid", "uid")), &plain, []string{VerbManageClusterAPI}},
+		{"its Machines", new(annotated("groundskeeper.io/machines", "Deleted")), new(annotated("groundskeeper.io/machines", "Present")), []string{VerbManageClusterAPI}},
+		{"its pause", &plain, new(annotated("groundskeeper.io/paused-with-cluster", "true")), []string{VerbManageClusterAPI}},
 		{"another cluster", new(annotated("gimbal.heptio.com/confirmed-cluster", "uid")), &plain, []string{VerbConfirmCluster}},
 		{"one allowed does not carry another", new(annotated(paused, "true", detach, "true")), &plain, []string{VerbPause, VerbDetach}},
 	} {

@@ -31,6 +31,8 @@ const (
 	VerbCheckDrift = "check-drift"
 	// VerbConfirmCluster allows to confirm that another cluster replaces the one that a DiscoveryBackend copied.
 	VerbConfirmCluster = "confirm-cluster"
+	// VerbManageClusterAPI allows to bind a Kluster to a Cluster of Cluster API, and to report about its Machines.
+	VerbManageClusterAPI = "manage-cluster-api"
 )
 
 // annotation is an annotation that steers a controller, and the verb that a user needs to change it.
@@ -46,6 +48,9 @@ func annotations() []annotation {
 		{kubernikusv1.TerminationProtectionAnnotation, VerbProtect},
 		{"midonet.org/check-drift", VerbCheckDrift},
 		{gimbalv1.AnnotationConfirmedCluster, VerbConfirmCluster},
+		{kubernikusv1.ClusterAPIUIDAnnotation, VerbManageClusterAPI},
+		{kubernikusv1.MachinesAnnotation, VerbManageClusterAPI},
+		{kubernikusv1.PausedWithClusterAnnotation, VerbManageClusterAPI},
 	}
 }
 
@@ -56,7 +61,7 @@ func finalizers(resource schema.GroupResource) []string {
 	case gardenerv1beta1.Resource("projects"):
 		return []string{gardenerv1beta1.FinalizerName}
 	case kubernikusv1.Resource("klusters"):
-		return []string{kubernikusv1.DeorbiterFinalizer, kubernikusv1.ImportedDeorbiterFinalizer}
+		return []string{kubernikusv1.DeorbiterFinalizer, kubernikusv1.ImportedDeorbiterFinalizer, kubernikusv1.ClusterAPIFinalizer}
 	case midonetv1.Resource("translations"):
 		return []string{midonetv1.FinalizerName}
 	case gimbalv1.Resource("discoverybackends"):

@@ -7,6 +7,8 @@ import "time"
 
 // Finalizers of a Kluster and of the Secrets it uses.
 const (
+	// ClusterAPIFinalizer keeps a Kluster that was created for a Cluster of Cluster API until its end is recorded there.
+	ClusterAPIFinalizer = "groundskeeper.io/cluster-api"
 	// DeorbiterFinalizer keeps a Kluster until its leftovers are removed, or released.
 	DeorbiterFinalizer = "kubernikus.sap.cc/deorbiter"
 	// ImportedDeorbiterFinalizer is the same on a Kluster that was imported from Kubernikus.
@@ -26,6 +28,17 @@ const (
 	// AcceptCloudAnnotation acknowledges that the Secret leads to another project, region or Keystone than at registration.
 	// Its value is the new place, as the condition OpenStackReachable writes it.
 	AcceptCloudAnnotation = "groundskeeper.io/accept-cloud"
+	// ClusterAPIUIDAnnotation is the uid of the Cluster of Cluster API that the Kluster is created, changed and deleted with.
+	ClusterAPIUIDAnnotation = "groundskeeper.io/cluster-api-uid"
+	// MachinesAnnotation reports, while Cluster API deletes the cluster, whether it still has Machines: MachinesPresent or
+	// MachinesDeleted.
+	MachinesAnnotation = "groundskeeper.io/machines"
+	// MachinesPresent delays the checks of OpenStack until the Machines have been deleted. So does every other value that is unknown.
+	MachinesPresent = "Present"
+	// MachinesDeleted skips the stages inside the cluster, which does not exist any more.
+	MachinesDeleted = "Deleted"
+	// PausedWithClusterAnnotation with the value "true" means that the Kluster is paused because its Cluster is.
+	PausedWithClusterAnnotation = "groundskeeper.io/paused-with-cluster"
 	// TerminationProtectionAnnotation with a non-empty value rejects the deletion and pauses a Deorbit.
 	TerminationProtectionAnnotation = "kubernikus.cloud.sap/termination-protection"
 )
@@ -98,6 +111,8 @@ const (
 	ConditionAnnounced = "Announced"
 	// ConditionLocalVolumeCleanup reports whether local volumes are cleaned up in the workload cluster, if the spec requests it.
 	ConditionLocalVolumeCleanup = "LocalVolumeCleanup"
+	// ConditionClusterAPI reports whether the Kluster corresponds to its Cluster of Cluster API.
+	ConditionClusterAPI = "ClusterAPISynced"
 	// ConditionPaused reports that an annotation pauses the Kluster.
 	ConditionPaused = "Paused"
 )

@@ -127,6 +127,11 @@ func (m *CloudReference) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	i -= len(m.RegionName)
+	copy(dAtA[i:], m.RegionName)
+	i = encodeVarintGenerated(dAtA, i, uint64(len(m.RegionName)))
+	i--
+	dAtA[i] = 0x1a
 	i -= len(m.CloudName)
 	copy(dAtA[i:], m.CloudName)
 	i = encodeVarintGenerated(dAtA, i, uint64(len(m.CloudName)))
@@ -1811,6 +1816,8 @@ func (m *CloudReference) Size() (n int) {
 	n += 1 + l + sovGenerated(uint64(l))
 	l = len(m.CloudName)
 	n += 1 + l + sovGenerated(uint64(l))
+	l = len(m.RegionName)
+	n += 1 + l + sovGenerated(uint64(l))
 	return n
 }
 
@@ -2428,6 +2435,7 @@ func (this *CloudReference) String() string {
 	s := strings.Join([]string{`&CloudReference{`,
 		`Name:` + fmt.Sprintf("%v", this.Name) + `,`,
 		`CloudName:` + fmt.Sprintf("%v", this.CloudName) + `,`,
+		`RegionName:` + fmt.Sprintf("%v", this.RegionName) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -3052,6 +3060,38 @@ func (m *CloudReference) Unmarshal(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			m.CloudName = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 3:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field RegionName", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.RegionName = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex

@@ -158,10 +158,22 @@ func (k *Kluster) HasDeorbiter() bool {
 	})
 }
 
-// DeorbitStages returns the stages of Deorbit in their order.
+// MachinesOf returns what Cluster API has of the machines of the cluster, as the annotation reports it; "": it does not delete the cluster.
+func (k *Kluster) MachinesOf() string { return k.Annotations[MachinesAnnotation] }
+
+// DeorbitStages returns the stages that the Deorbit of the Kluster has, in their order.
+func (k *Kluster) DeorbitStages() []DeorbitStage {
+	stages := DeorbitStages()
+	if k.MachinesOf() != "" || k.Status.Deorbit != nil && k.Status.Deorbit.Stage == DeorbitMachines {
+		return stages
+	}
+	return slices.DeleteFunc(stages, func(stage DeorbitStage) bool { return stage == DeorbitMachines })
+}
+
+// DeorbitStages returns all stages of Deorbit in their order.
 func DeorbitStages() []DeorbitStage {
 	return []DeorbitStage{
-		DeorbitDrain, DeorbitFreeze, DeorbitPods, DeorbitSnapshots, DeorbitClaims, DeorbitServices, DeorbitWait, DeorbitVerify, DeorbitRoutes, DeorbitRelease,
+		DeorbitDrain, DeorbitFreeze, DeorbitPods, DeorbitSnapshots, DeorbitClaims, DeorbitServices, DeorbitWait, DeorbitMachines, DeorbitVerify, DeorbitRoutes, DeorbitRelease,
 	}
 }
 

@@ -44,6 +44,9 @@ type CloudReference struct {
 	// CloudName is the cloud of its clouds.yaml. Unset, it is the only one, or the one that its key "cloud" names.
 	// +optional
 	CloudName string `json:"cloudName,omitempty" protobuf:"bytes,2,opt,name=cloudName"`
+	// RegionName is the region. Unset, it is region_name of the cloud.
+	// +optional
+	RegionName string `json:"regionName,omitempty" protobuf:"bytes,3,opt,name=regionName"`
 }
 
 // CloudProvider holds the names under which the cluster tags what it makes in OpenStack. Leftovers are found by them, so

@@ -28,6 +28,9 @@ const (
 	DeorbitServices DeorbitStage = "Services"
 	// DeorbitWait waits until the controllers of the cluster have cleaned up after the deleted objects.
 	DeorbitWait DeorbitStage = "Wait"
+	// DeorbitMachines waits until Cluster API has deleted the Machines of the cluster. Only the Kluster of a Cluster of Cluster API
+	// has this stage.
+	DeorbitMachines DeorbitStage = "Machines"
 	// DeorbitVerify lists the remaining resources in OpenStack, and deletes them.
 	DeorbitVerify DeorbitStage = "Verify"
 	// DeorbitRoutes removes the routes of the cluster.
@@ -46,7 +49,7 @@ type DeorbitStatus struct {
 	// +optional
 	// +k8s:opaqueType
 	LastProgressAt *metav1.Time `json:"lastProgressAt,omitempty" protobuf:"bytes,2,opt,name=lastProgressAt"`
-	// Stage is the current stage: Drain, Freeze, Pods, Snapshots, Claims, Services, Wait, Verify, Routes, Release.
+	// Stage is the current stage: Drain, Freeze, Pods, Snapshots, Claims, Services, Wait, Machines, Verify, Routes, Release.
 	// +optional
 	// +k8s:optional
 	Stage DeorbitStage `json:"stage,omitempty" protobuf:"bytes,3,opt,name=stage,casttype=DeorbitStage"`

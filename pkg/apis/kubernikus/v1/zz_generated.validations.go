@@ -110,6 +110,7 @@ func Validate_CloudReference(
 	}
 
 	// field CloudReference.CloudName has no validation
+	// field CloudReference.RegionName has no validation
 	return errs
 }
 
@@ -348,7 +349,7 @@ func Validate_DeorbitSpec(
 	return errs
 }
 
-var symbolsForDeorbitStage = sets.New(DeorbitClaims, DeorbitDrain, DeorbitFreeze, DeorbitPods, DeorbitRelease, DeorbitRoutes, DeorbitServices, DeorbitSnapshots, DeorbitVerify, DeorbitWait)
+var symbolsForDeorbitStage = sets.New(DeorbitClaims, DeorbitDrain, DeorbitFreeze, DeorbitMachines, DeorbitPods, DeorbitRelease, DeorbitRoutes, DeorbitServices, DeorbitSnapshots, DeorbitVerify, DeorbitWait)
 
 // Validate_DeorbitStage validates an instance of DeorbitStage according
 // to declarative validation rules in the API schema.

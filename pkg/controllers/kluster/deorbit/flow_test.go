@@ -102,7 +102,7 @@ func TestWaiting(t *testing.T) {
 func TestRestart(t *testing.T) {
 	volume := kubernikusv1.SeenVolume{ID: "v", Name: "pv", ReclaimPolicy: "Delete"}
 	kept := thing("PersistentVolume", "kept")
-	for i, which := range kubernikusv1.DeorbitStages() {
+	for i, which := range (&kubernikusv1.Kluster{}).DeorbitStages() {
 		t.Run(string(which), func(t *testing.T) {
 			k := deleted("k")
 			f := newFlow(t, k, secretOf("k-secret"))

@@ -35,10 +35,30 @@ func advance(before progress, seen *outcome, s settings, now time.Time) (progres
 	case p.own:
 	case p.over() && p.Stage != kubernikusv1.DeorbitRelease:
 		p.enter(kubernikusv1.DeorbitRelease)
+	case isInCluster(p.Stage) && s.machinesDeleted():
+		p.skipCluster()
 	case !s.has(p.Stage):
-		p.enter(s.after(p.Stage, anyStage))
+		p.next()
 	}
 	return p.progress, p.action
+}
+
+// next enters the next stage.
+func (p *step) next() {
+	next := p.after(p.Stage, anyStage)
+	if isInCluster(next) && p.machinesDeleted() {
+		p.skipCluster()
+		return
+	}
+	p.enter(next)
+}
+
+// skipCluster skips the stages inside a cluster whose machines have been deleted.
+func (p *step) skipCluster() {
+	p.ClusterLost, p.ClusterRefused, p.UnreachableSince = "Cluster API has deleted the Machines of the cluster", "", nil
+	lose(&p.DeorbitStatus)
+	p.report(true, eventUnreachable, "the stages inside the cluster are skipped, and OpenStack is cleaned up without it: "+p.ClusterLost)
+	p.enter(p.after(p.Stage, notInCluster))
 }
 
 // absorb takes in what a check showed.
@@ -91,7 +111,7 @@ func (p *step) absorb(o outcome) {
 	case p.Stage == kubernikusv1.DeorbitRelease:
 		p.end(nil)
 	default:
-		p.enter(p.after(p.Stage, anyStage))
+		p.next()
 	}
 }
 
@@ -158,7 +178,7 @@ func (p *step) leaveIfStuck(o outcome) {
 		return
 	}
 	p.report(true, eventStageLeft, fmt.Sprintf("%s: no progress for %s, continuing without it: %s", p.Stage, p.stageTimeout, p.waitsFor()))
-	p.enter(p.after(p.Stage, anyStage))
+	p.next()
 }
 
 // enter starts a stage. The remaining objects of the previous stage are retained until a check replaces them.

@@ -95,6 +95,11 @@ func (r *reconciler) step(ctx context.Context, k *kubernikusv1.Kluster) (time.Du
 	if r.clusters.Busy(key) || r.clouds.Busy(key) {
 		return 0, nil // it comes back when the check is over
 	}
+	if s.progress.Stage == kubernikusv1.DeorbitMachines {
+		// The annotation of the Kluster changes when the Machines have been deleted, or the timeout ends it.
+		end := s.progress.StartedAt.Add(settingsOf(k, r.config, nil).timeout)
+		return max(end.Sub(r.clock.Now()), conflictPause), nil
+	}
 	if wait := s.next.Sub(r.clock.Now()); wait > 0 {
 		return wait, nil
 	}

@@ -28,6 +28,8 @@ type settings struct {
 	routesResync time.Duration
 	// cloud is true when there is an OpenStack project to check, and workload when there may be a workload cluster.
 	cloud, workload bool
+	// machines is whether Cluster API still has Machines of the cluster; "": it does not delete the cluster.
+	machines string
 	// project is the id of the OpenStack project, "" as long as unknown.
 	project string
 	// selfDestruct is true when an annotation ends Deorbit immediately.
@@ -49,6 +51,7 @@ func settingsOf(k *kubernikusv1.Kluster, config configv1alpha1.DeorbitConfigurat
 		routesResync:          routesResync(config.PollInterval.Duration),
 		cloud:                 !k.Spec.NoCloud,
 		workload:              !k.Spec.NoCloud || kluster.HasWorkload(data),
+		machines:              k.MachinesOf(),
 		project:               project,
 		selfDestruct:          k.SelfDestructs(),
 	}
@@ -90,12 +93,17 @@ func (s settings) has(which kubernikusv1.DeorbitStage) bool {
 	switch {
 	case isInCluster(which):
 		return s.workload
+	case which == kubernikusv1.DeorbitMachines:
+		return s.machines != "" && !s.machinesDeleted()
 	case which == kubernikusv1.DeorbitVerify, which == kubernikusv1.DeorbitRoutes:
 		return s.cloud
 	default:
 		return true
 	}
 }
+
+// machinesDeleted reports whether Cluster API has deleted all Machines of the cluster.
+func (s settings) machinesDeleted() bool { return s.machines == kubernikusv1.MachinesDeleted }
 
 // after returns the next stage behind one that passes. Behind a stage that is not known it is the first.
 func (s settings) after(which kubernikusv1.DeorbitStage, passes func(kubernikusv1.DeorbitStage) bool) kubernikusv1.DeorbitStage {

@@ -70,6 +70,8 @@ func (p progress) condition() metav1.Condition {
 			kubernikusv1.DetachAnnotation+"=true to release the Kluster, or put the Secret right"
 	case p.failure != nil:
 		c.Reason = p.failure.reason
+	case p.Stage == kubernikusv1.DeorbitMachines:
+		c.Message = "Machines: Cluster API deletes the Machines, then OpenStack is checked"
 	case slices.ContainsFunc(p.Remaining, isConflict):
 		c.Reason = kubernikusv1.ReasonIdentityConflict
 	}

@@ -29,7 +29,13 @@ func TestCredentialsInTwoSecrets(t *testing.T) {
 	}
 	kubeconfig := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: klustertest.Namespace, Name: "web-kubeconfig", UID: "kc"}, Data: map[string][]byte{"value": f.kubeconfig}}
 	cloud := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: klustertest.Namespace, Name: "web-cloud-config", UID: "cc"}, Data: map[string][]byte{"clouds.yaml": clouds("password"), "cacert": []byte("\n")}}
-	f.store.Add(kubeconfig, cloud)
+	// OpenStack can be used before the cluster has a kubeconfig, and the credentials are retained from then on.
+	f.store.Add(cloud)
+	wantConditions(t, f.settled(k), "False/SecretMissing", "True/Reachable")
+	if f.store.Find(cloud); !isHeld(cloud) {
+		t.Error("the Secret of OpenStack is not held")
+	}
+	f.store.Add(kubeconfig)
 	wantConditions(t, f.settled(k), "True/Reachable", "True/Reachable")
 	for _, s := range []*corev1.Secret{kubeconfig, cloud} {
 		if f.store.Find(s); !isHeld(s) {

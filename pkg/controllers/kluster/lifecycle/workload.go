@@ -68,6 +68,8 @@ func (v workloadView) condition() metav1.Condition {
 func unreadable(secret string, err error) workloadView {
 	v := workloadView{reason: reasonSecretInvalid, message: fmt.Sprintf("secret %s: %v", secret, err)}
 	switch {
+	case errors.Is(err, kluster.ErrNoSecret):
+		v.reason, v.message = reasonSecretMissing, err.Error()
 	case errors.Is(err, kluster.ErrNoWorkload):
 		v.reason, v.message = reasonNoCredentials, "secret "+secret+" "+err.Error()
 	case errors.Is(err, kluster.ErrNoHost):

@@ -15,6 +15,8 @@ type CloudReferenceApplyConfiguration struct {
 	Name *string `json:"name,omitempty"`
 	// CloudName is the cloud of its clouds.yaml. Unset, it is the only one, or the one that its key "cloud" names.
 	CloudName *string `json:"cloudName,omitempty"`
+	// RegionName is the region. Unset, it is region_name of the cloud.
+	RegionName *string `json:"regionName,omitempty"`
 }
 
 // CloudReferenceApplyConfiguration constructs a declarative configuration of the CloudReference type for use with
@@ -36,5 +38,13 @@ func (b *CloudReferenceApplyConfiguration) WithName(value string) *CloudReferenc
 // If called multiple times, the CloudName field is set to the value of the last call.
 func (b *CloudReferenceApplyConfiguration) WithCloudName(value string) *CloudReferenceApplyConfiguration {
 	b.CloudName = &value
+	return b
+}
+
+// WithRegionName sets the RegionName field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the RegionName field is set to the value of the last call.
+func (b *CloudReferenceApplyConfiguration) WithRegionName(value string) *CloudReferenceApplyConfiguration {
+	b.RegionName = &value
 	return b
 }

@@ -19,7 +19,7 @@ type DeorbitStatusApplyConfiguration struct {
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
 	// LastProgressAt is when an object was last deleted, or a stage began. The timeout of a stage is measured from here.
 	LastProgressAt *metav1.Time `json:"lastProgressAt,omitempty"`
-	// Stage is the current stage: Drain, Freeze, Pods, Snapshots, Claims, Services, Wait, Verify, Routes, Release.
+	// Stage is the current stage: Drain, Freeze, Pods, Snapshots, Claims, Services, Wait, Machines, Verify, Routes, Release.
 	Stage *kubernikusv1.DeorbitStage `json:"stage,omitempty"`
 	// StageStartedAt is when the stage began.
 	StageStartedAt *metav1.Time `json:"stageStartedAt,omitempty"`
