@@ -55,7 +55,7 @@ func TestControllers(t *testing.T) {
 		t.Errorf("a name is there twice: %v", names(all))
 	}
 	if got := names(all); !slices.Equal(got, []string{"project", "project-stale", "project-activity", "discovery-operator", "discovery-maintenance",
-		"translation-convert", "translation-annotate", "translation-push", "kluster", "kluster-deorbit", "kluster-routegc", "kluster-workload", "kluster-discovery", "local-volume-cleanup", "local-volume-deleter", "webhooks"}) {
+		"translation-convert", "translation-annotate", "translation-push", "kluster", "kluster-deorbit", "kluster-routegc", "kluster-workload", "kluster-discovery", "kluster-capi", "local-volume-cleanup", "local-volume-deleter", "webhooks"}) {
 		t.Errorf("the controllers are %v", got)
 	}
 	scheme := runtime.NewScheme()
@@ -82,18 +82,19 @@ func TestControllers(t *testing.T) {
 		t.Error(diff)
 	}
 	running := names(dropOff(logr.Discard(), all, config))
-	if got := len(all) - len(running); got != 8 {
+	if got := len(all) - len(running); got != 9 {
 		t.Errorf("without a MidoNet, an image and Klusters %d controllers do not run", got)
 	}
 	if !slices.Contains(running, "discovery-operator") {
 		t.Error("without an image no controller releases DiscoveryBackends")
 	}
 	config.Translation.MidoNet.URL, config.Discovery.Image, config.Kluster.Enabled = "http://midonet/midonet-api", "discoverer", new(true)
+	config.Kluster.ClusterAPI.Enabled = new(true)
 	if diff := cmp.Diff([]schema.GroupVersion{projects, backends, translations, klusters}, requiredAPIs(append(all, all...), config)); diff != "" {
 		t.Error(diff)
 	}
 	if got := len(dropOff(logr.Discard(), all, config)); got != len(all) {
-		t.Errorf("with all three %d of %d controllers run", got, len(all))
+		t.Errorf("with all of them %d of %d controllers run", got, len(all))
 	}
 }
 

@@ -63,7 +63,11 @@ func run(ctx context.Context, config *v1alpha1.ControllerManagerConfiguration, l
 	logger.Info("Starting", "version", version.Version(), "commit", version.Commit(), "server", restConfig.Host,
 		"health", listener.Addr().String(), "controllers", names(enabled))
 	if slices.Contains(names(enabled), webhooksName) {
-		server, err := newWebhookServer(ctx, restConfig, config.Server.Webhooks)
+		hooks, err := newRuntimeExtension(ctx, restConfig, &config.Controllers)
+		if err != nil {
+			return err
+		}
+		server, err := newWebhookServer(ctx, restConfig, config.Server.Webhooks, hooks)
 		if err != nil {
 			return err
 		}

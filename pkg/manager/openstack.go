@@ -42,3 +42,14 @@ func noKlusters(config *v1alpha1.ControllersConfiguration) string {
 	}
 	return ""
 }
+
+// noClusterAPI returns the reason if the controller for clusters of Cluster API is disabled, which is the default.
+func noClusterAPI(config *v1alpha1.ControllersConfiguration) string {
+	if why := noKlusters(config); why != "" {
+		return why
+	}
+	if config.Kluster.ClusterAPI.Enabled == nil || !*config.Kluster.ClusterAPI.Enabled {
+		return "controllers.kluster.clusterAPI.enabled is false"
+	}
+	return ""
+}

@@ -42,6 +42,14 @@ func klusterGrant(*v1alpha1.ControllersConfiguration) *grant {
 	}}
 }
 
+// clusterAPIGrant returns what the controller for clusters of Cluster API needs besides.
+func clusterAPIGrant(*v1alpha1.ControllersConfiguration) *grant {
+	return &grant{manifests: "artifacts/capi", rules: []rule{
+		{"kubernikus.sap.cc", "klusters", []string{"create", "delete"}}, {"cluster.x-k8s.io", "clusters", []string{"list", "watch"}},
+		{"cluster.x-k8s.io", "machines", []string{"list", "watch", "patch"}}, {"infrastructure.cluster.x-k8s.io", "openstackclusters", []string{"list", "watch", "patch"}},
+	}}
+}
+
 // discoveryGrant returns what running discoverers needs, nil where none run.
 func discoveryGrant(config *v1alpha1.ControllersConfiguration) *grant {
 	if withoutImage(config) {

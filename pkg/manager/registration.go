@@ -19,6 +19,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/operator"
 	klustersetup "groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/announce"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/clusterapi"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit"
 	klusterlifecycle "groundskeeper.io/groundskeeper/pkg/controllers/kluster/lifecycle"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/routegc"
@@ -220,6 +221,16 @@ func controllers(fence *Fence) []controller {
 			add: indexed(func(_ context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
 				return announce.AddToManager(mgr, config.Kluster, now)
 			}),
+		},
+		{
+			// It waits for Cluster API itself: the cluster may not serve it.
+			name:  clusterapi.ControllerName,
+			off:   noClusterAPI,
+			needs: clusterAPIGrant,
+			apis:  []schema.GroupVersion{kubernikusv1.SchemeGroupVersion},
+			add: func(_ context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
+				return clusterapi.AddToManager(mgr, config.Kluster, now)
+			},
 		},
 		{
 			name:  cleanup.ControllerName,

@@ -24,6 +24,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/admission/webhooks/resourcesize"
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	"groundskeeper.io/groundskeeper/pkg/certificates"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/clusterapi/extension"
 )
 
 // webhooksName is what controllers.enabled calls the server of the admission webhooks.
@@ -43,8 +44,9 @@ type webhookServer struct {
 	certificate certificate
 }
 
-// newWebhookServer opens the port and builds the webhooks; what is wrong with the configuration shows here.
-func newWebhookServer(ctx context.Context, restConfig *rest.Config, config v1alpha1.WebhooksConfiguration) (*webhookServer, error) {
+// newWebhookServer opens the port and builds the webhooks; what is wrong with the configuration shows here. Hooks is served next to them,
+// unless it is nil.
+func newWebhookServer(ctx context.Context, restConfig *rest.Config, config v1alpha1.WebhooksConfiguration, hooks http.Handler) (*webhookServer, error) {
 	certificate, err := newCertificate(restConfig, config.Certificates)
 	if err != nil {
 		return nil, fmt.Errorf("server.webhooks.certificates: %w", err)
@@ -63,6 +65,12 @@ func newWebhookServer(ctx context.Context, restConfig *rest.Config, config v1alp
 	handler, err := webhooks.Handler(reviewers, decisions, logr.FromContextOrDiscard(ctx))
 	if err != nil {
 		return nil, err
+	}
+	if hooks != nil {
+		mux := http.NewServeMux()
+		mux.Handle("/", handler)
+		mux.Handle(extension.Prefix, hooks)
+		handler = mux
 	}
 	listener, err := listen(ctx, config.AddressConfiguration)
 	if err != nil {

@@ -86,7 +86,7 @@ func TestWebhookCertificateFiles(t *testing.T) {
 	replace(t, files.key, firstKey)
 	server, err := newWebhookServer(t.Context(), &rest.Config{Host: "https://127.0.0.1:1"}, webhooksOn(v1alpha1.CertificatesConfiguration{
 		Mode: v1alpha1.CertificatesFiles, CertFile: files.cert, KeyFile: files.key,
-	}))
+	}), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,6 +119,45 @@ func TestWebhookCertificateFiles(t *testing.T) {
 	}
 }
 
+// The Runtime Extension is served next to the webhooks, when the configuration enables it.
+func TestRuntimeExtensionIsServed(t *testing.T) {
+	config := &v1alpha1.ControllersConfiguration{}
+	v1alpha1.SetDefaults_KlusterConfiguration(&config.Kluster)
+	server := &rest.Config{Host: "https://127.0.0.1:1"}
+	for range 2 {
+		if hooks, err := newRuntimeExtension(t.Context(), server, config); hooks != nil || err != nil {
+			t.Errorf("hooks %v, %v, want none", hooks, err)
+		}
+		config.Kluster.ClusterAPI.RuntimeExtension = new(true) // it needs the controllers as well
+	}
+	config.Kluster.Enabled, config.Kluster.ClusterAPI.Enabled = new(true), new(true)
+	hooks, err := newRuntimeExtension(t.Context(), server, config)
+	if err != nil || hooks == nil {
+		t.Fatal(err)
+	}
+	files := newPairFiles(t)
+	certificate, key := newPEM(t)
+	replace(t, files.cert, certificate)
+	replace(t, files.key, key)
+	served, err := newWebhookServer(t.Context(), server, webhooksOn(v1alpha1.CertificatesConfiguration{
+		Mode: v1alpha1.CertificatesFiles, CertFile: files.cert, KeyFile: files.key,
+	}), hooks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer served.listener.Close() //nolint:errcheck // it was never used
+	for path, want := range map[string]int{
+		"/hooks.runtime.cluster.x-k8s.io/v1alpha1/discovery": http.StatusOK, "/webhooks/validate-namespace-deletion": http.StatusBadRequest, "/other": http.StatusNotFound,
+	} {
+		recorder := httptest.NewRecorder()
+		served.handler.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodPost, path,
+			strings.NewReader(`{"apiVersion":"hooks.runtime.cluster.x-k8s.io/v1alpha1","kind":"DiscoveryRequest"}`)))
+		if recorder.Code != want {
+			t.Errorf("%s: %d, want %d", path, recorder.Code, want)
+		}
+	}
+}
+
 func TestWebhookServerNamesTheProblem(t *testing.T) {
 	files := newPairFiles(t)
 	taken := httptest.NewServer(nil)
@@ -134,7 +173,7 @@ func TestWebhookServerNamesTheProblem(t *testing.T) {
 		"no file":       {webhooksOn(v1alpha1.CertificatesConfiguration{Mode: v1alpha1.CertificatesFiles, CertFile: files.cert, KeyFile: files.key}), []string{"server.webhooks.certificates: ", files.cert}},
 		"port is taken": {onTaken, []string{"server.webhooks: ", port, "address already in use"}},
 	} {
-		_, err := newWebhookServer(t.Context(), &rest.Config{Host: "https://127.0.0.1:1"}, tc.config)
+		_, err := newWebhookServer(t.Context(), &rest.Config{Host: "https://127.0.0.1:1"}, tc.config, nil)
 		for _, want := range tc.want {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: got %v, want %s", name, err, want)
@@ -160,7 +199,7 @@ func TestWebhookServerStopsGracefully(t *testing.T) {
 	replace(t, files.key, key)
 	server, err := newWebhookServer(t.Context(), &rest.Config{Host: "https://127.0.0.1:1"}, webhooksOn(v1alpha1.CertificatesConfiguration{
 		Mode: v1alpha1.CertificatesFiles, CertFile: files.cert, KeyFile: files.key,
-	}))
+	}), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@
 package integration
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -51,19 +52,27 @@ type descent struct {
 
 func newDescent(t *testing.T, change ...func(*plane.Options)) *descent {
 	t.Helper()
-	d := &descent{klusterPlane: newKlusterPlane(t, change...), config: write(t, deorbitConfig)}
+	return newDescentOf(t, deorbitConfig, func(d *descent, kubeconfig []byte) {
+		d.k, d.secret = d.register(t, "web", "100.100.0.0/16")
+		d.edit(t, d.secret, func() { d.secret.Data["kubeconfig"] = kubeconfig })
+	}, change...)
+}
+
+// newDescentOf is newDescent with another configuration, and with another way to register the cluster of a kubeconfig.
+func newDescentOf(t *testing.T, config string, register func(d *descent, kubeconfig []byte), change ...func(*plane.Options)) *descent {
+	t.Helper()
+	d := &descent{klusterPlane: newKlusterPlane(t, change...), config: write(t, config)}
 	external := d.cloud.AddExternalNetwork("203.0.113.0/24")
 	if err := d.Managers[0].Restart(t.Context(), "--config="+d.config); err != nil {
 		t.Fatal(err)
 	}
 	workload := newWorkloadPlane(t)
 	d.o = newOrbit(t, workload)
-	d.k, d.secret = d.register(t, "web", "100.100.0.0/16")
 	kubeconfig, err := os.ReadFile(kubeconfigFor(t, workload, "groundskeeper-kluster", "kluster/workload/nodes.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.edit(t, d.secret, func() { d.secret.Data["kubeconfig"] = kubeconfig })
+	register(d, kubeconfig)
 	d.edit(t, d.k, func() { d.k.Finalizers = append(d.k.Finalizers, keeper) })
 	d.is(t, d.k, kubernikusv1.ConditionOpenStackReachable, "True/Reachable")
 	clientset, err := kubernetes.NewForConfig(workload.Config())
@@ -72,7 +81,7 @@ func newDescent(t *testing.T, change ...func(*plane.Options)) *descent {
 	}
 	d.standin, err = standin.Start(context.WithoutCancel(t.Context()), standin.Config{
 		Kubernetes: clientset, Cloud: standin.Credentials{AuthURL: d.cloud.AuthURL(), User: "gardener", Password: "first", Project: "garden"},
-		ClusterName: d.k.ClusterName(), ClusterID: d.k.CSIClusterID(), SubnetID: d.k.Status.Openstack.LBSubnetID, FloatingNetworkID: external,
+		ClusterName: d.k.ClusterName(), ClusterID: d.k.CSIClusterID(), SubnetID: cmp.Or(d.k.Spec.Openstack.LBSubnetID, d.k.Status.Openstack.LBSubnetID), FloatingNetworkID: external,
 	})
 	if err != nil {
 		t.Fatal(err)

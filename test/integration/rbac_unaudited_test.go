@@ -44,10 +44,14 @@ var ofOthers = []permissions.Right{
 	{Verb: "delete", Group: gardenerv1beta1.GroupName, Resource: "projects/any"},
 }
 
-// finalizing are those that admission requests when a user removes the finalizer of one of Groundskeeper's controllers.
+// finalizing are those that admission requests when a user removes the finalizer of one of Groundskeeper's controllers, or changes an
+// annotation that steers one.
 var finalizing = []permissions.Right{
 	{Verb: "manage-finalizers", Group: gardenerv1beta1.GroupName, Resource: "projects"},
 	{Verb: "manage-finalizers", Group: kubernikusv1.GroupName, Resource: "klusters"},
+	{Verb: "pause", Group: kubernikusv1.GroupName, Resource: "klusters"},
+	{Verb: "detach", Group: kubernikusv1.GroupName, Resource: "klusters"},
+	{Verb: "manage-cluster-api", Group: kubernikusv1.GroupName, Resource: "klusters"},
 	{Verb: "manage-finalizers", Group: midonetv1.GroupName, Resource: "translations"},
 	{Verb: "manage-finalizers", Group: gimbalv1.GroupName, Resource: "discoverybackends"},
 }

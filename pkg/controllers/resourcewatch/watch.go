@@ -6,6 +6,7 @@ package resourcewatch
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 
@@ -17,6 +18,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
@@ -174,15 +176,20 @@ func (w *watch) problem() error {
 
 // Connect returns a Finder and a Source for the API server of a manager.
 func Connect(mgr manager.Manager) (Finder, Source, error) {
-	discoverer, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	return ConnectTo(mgr.GetConfig(), mgr.GetHTTPClient())
+}
+
+// ConnectTo is Connect for an API server without a manager.
+func ConnectTo(config *rest.Config, client *http.Client) (Finder, Source, error) {
+	discoverer, err := discovery.NewDiscoveryClientForConfigAndClient(config, client)
 	if err != nil {
 		return nil, Source{}, fmt.Errorf("create a client for discovery: %w", err)
 	}
-	metadataClient, err := metadata.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	metadataClient, err := metadata.NewForConfigAndClient(config, client)
 	if err != nil {
 		return nil, Source{}, fmt.Errorf("create a client for metadata: %w", err)
 	}
-	dynamicClient, err := dynamic.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	dynamicClient, err := dynamic.NewForConfigAndClient(config, client)
 	if err != nil {
 		return nil, Source{}, fmt.Errorf("create a client for any kind: %w", err)
 	}

@@ -196,6 +196,10 @@ func blockers(f *Found, o Options) (all []string) {
 		all = append(all, fmt.Sprintf("the owners of %s are no longer served, so that Kubernetes does not delete them (%s). Apply the manifests again, and then repeat this command",
 			plural(len(f.Stranded), "object"), strings.Join(short(f.Stranded), ", ")))
 	}
+	if bound := boundToClusters(f.Klusters); bound > 0 {
+		all = append(all, fmt.Sprintf("%d Klusters belong to Clusters of Cluster API, whose objects have hooks and finalizers of Groundskeeper: deselect these Clusters, "+
+			"and wait until the Klusters have been deleted (docs/cluster-api.md)", bound))
+	}
 	if len(f.Unavailable) > 0 || f.Served.Len() == 0 {
 		return all
 	}
@@ -203,6 +207,16 @@ func blockers(f *Found, o Options) (all []string) {
 		all = append(all, withoutController(f, o)...)
 	}
 	return append(all, rejections(f, o)...)
+}
+
+// boundToClusters is how many Klusters were created for Clusters of Cluster API. Their controller would create them again.
+func boundToClusters(klusters []kubernikusv1.Kluster) (count int) {
+	for i := range klusters {
+		if klusters[i].Annotations[kubernikusv1.ClusterAPIUIDAnnotation] != "" {
+			count++
+		}
+	}
+	return count
 }
 
 // withoutController are objects whose finalizers no controller would remove.

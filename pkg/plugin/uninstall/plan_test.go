@@ -57,6 +57,9 @@ func TestBlockers(t *testing.T) {
 		"nothing": {},
 		"an API is unavailable": {func(f *Found) { f.Unavailable = []string{"v1.midonet.org: no endpoints"} }, nil,
 			"APIService v1.midonet.org: no endpoints. Restore the API server"},
+		"Klusters of Cluster API": {func(f *Found) {
+			f.Klusters[0].Annotations = map[string]string{kubernikusv1.ClusterAPIUIDAnnotation: "u"}
+		}, nil, "1 Klusters belong to Clusters of Cluster API"},
 		"owners are not served": {func(f *Found) { f.Stranded = []string{"namespaces garden-shop"} }, nil,
 			"the owners of 1 object are no longer served, so that Kubernetes does not delete them (namespaces garden-shop). Apply the manifests again"},
 		"no manager":       {func(f *Found) { f.Manager.Silent = "no manager renews Lease a/b" }, nil, "does not work (no manager renews Lease a/b)"},

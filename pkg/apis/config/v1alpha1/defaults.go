@@ -283,6 +283,22 @@ func SetDefaults_KlusterConfiguration(obj *KlusterConfiguration) {
 	if openstack.Timeout == nil {
 		openstack.Timeout = &metav1.Duration{Duration: 30 * time.Second}
 	}
+	setClusterAPI(&obj.ClusterAPI)
+}
+
+func setClusterAPI(obj *ClusterAPIConfiguration) {
+	if obj.Enabled == nil {
+		obj.Enabled = new(false)
+	}
+	if obj.Namespaces == nil {
+		obj.Namespaces = []string{}
+	}
+	if obj.DrainTimeout == nil {
+		obj.DrainTimeout = &metav1.Duration{Duration: 30 * time.Minute}
+	}
+	if obj.RuntimeExtension == nil {
+		obj.RuntimeExtension = new(false)
+	}
 }
 
 // SetDefaults_LocalVolumeConfiguration sets defaults for unset fields.

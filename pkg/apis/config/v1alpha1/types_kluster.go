@@ -17,6 +17,22 @@ type KlusterConfiguration struct {
 	RouteGC RouteGCConfiguration `json:"routeGC"`
 	// OpenStack limits the requests to a cloud.
 	OpenStack OpenStackConfiguration `json:"openstack"`
+	// ClusterAPI configures Klusters for the clusters that Cluster API runs on OpenStack.
+	ClusterAPI ClusterAPIConfiguration `json:"clusterAPI"`
+}
+
+// ClusterAPIConfiguration configures Klusters for the clusters that Cluster API runs on OpenStack.
+type ClusterAPIConfiguration struct {
+	// Enabled enables the controller, if those of Klusters are enabled as well. It requires the permissions in artifacts/capi.
+	Enabled *bool `json:"enabled"`
+	// Namespaces are those whose Clusters all get a Kluster, except for those with the label or annotation
+	// groundskeeper.io/deorbit=false. In other namespaces a Cluster needs it with the value "true".
+	Namespaces []string `json:"namespaces"`
+	// DrainTimeout is how long the machines of a deleted Cluster are retained at most, for what is done inside the cluster.
+	DrainTimeout *metav1.Duration `json:"drainTimeout"`
+	// RuntimeExtension specifies that the Runtime Extension of artifacts/capi/runtime-extension is registered: it then retains the
+	// machines of a Cluster with a topology, which get no hooks.
+	RuntimeExtension *bool `json:"runtimeExtension"`
 }
 
 // DeorbitConfiguration configures how long the cleanup of a deleted cluster may take, unless the Kluster specifies it.

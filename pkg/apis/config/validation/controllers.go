@@ -175,6 +175,26 @@ func validateKluster(config *v1alpha1.KlusterConfiguration, path *field.Path) fi
 	if timeout := openstack.Timeout.Duration; timeout <= 0 {
 		errs = append(errs, field.Invalid(openstackPath.Child("timeout"), timeout.String(), "must be greater than 0s"))
 	}
+	return append(errs, validateClusterAPI(config, path.Child("clusterAPI"))...)
+}
+
+func validateClusterAPI(kluster *v1alpha1.KlusterConfiguration, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	config := &kluster.ClusterAPI
+	if *config.Enabled && !*kluster.Enabled {
+		errs = append(errs, field.Invalid(path.Child("enabled"), true, "requires the controllers of Klusters: set controllers.kluster.enabled to true"))
+	}
+	if timeout := config.DrainTimeout.Duration; timeout < time.Second {
+		errs = append(errs, field.Invalid(path.Child("drainTimeout"), timeout.String(), "must be at least 1s"))
+	}
+	for i, name := range config.Namespaces {
+		for _, message := range validation.IsDNS1123Label(name) {
+			errs = append(errs, field.Invalid(path.Child("namespaces").Index(i), name, message))
+		}
+		if slices.Contains(config.Namespaces[:i], name) {
+			errs = append(errs, field.Duplicate(path.Child("namespaces").Index(i), name))
+		}
+	}
 	return errs
 }
 

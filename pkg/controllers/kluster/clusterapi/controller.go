@@ -1,0 +1,148 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package clusterapi is the controller that registers the clusters of Cluster API on OpenStack as Klusters, and deorbits them when their
+// Cluster is deleted.
+//
+// The deletion has two phases. While the machines still exist, Deorbit empties the cluster; hooks of the Machines, or the Runtime
+// Extension of this package, delay their deletion for that long. When the last Machine has been deleted, Deorbit checks OpenStack, and
+// a finalizer and a pause of the OpenStackCluster keep its provider from deleting the network and the router before that is over.
+//
+// A Kluster has no owner reference: the garbage collector would delete it with a Cluster that was only moved to another management
+// cluster. It is bound to its Cluster by the uid in an annotation. A Cluster that disappears without its Deorbit was moved, or removed by
+// force, so its Kluster is detached.
+//
+// A reconcile decides with a pure function (decide.go) about the cached objects. If there is anything to write, it decides again about
+// the objects of the API server, and each write requires that its object did not change since.
+package clusterapi
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/clusterapi/desired"
+	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
+	"groundskeeper.io/groundskeeper/pkg/kit"
+)
+
+const (
+	// ControllerName is the name of this controller in the configuration, in logs and in metrics.
+	ControllerName = "kluster-capi"
+	// fieldOwner is the manager of the fields that it writes, and the source of its events.
+	fieldOwner = "kluster-capi-controller"
+)
+
+// Resources of Cluster API and of its provider for OpenStack.
+var (
+	clusters        = schema.GroupResource{Group: desired.Group, Resource: "clusters"}
+	machines        = schema.GroupResource{Group: desired.Group, Resource: "machines"}
+	infrastructures = schema.GroupResource{Group: desired.InfrastructureGroup, Resource: "openstackclusters"}
+)
+
+// kinds are those to watch. The versions are those whose fields package desired knows.
+func kinds() []resourcewatch.Kind {
+	versions := []string{"v1beta2", "v1beta1"}
+	return []resourcewatch.Kind{
+		{GroupResource: clusters, Versions: versions, OnlyVersions: true, Value: func(content map[string]any) any { return desired.ClusterOf(content) }},
+		{GroupResource: infrastructures, Versions: versions, OnlyVersions: true, Value: func(content map[string]any) any { return desired.InfrastructureOf(content) }},
+		{
+			GroupResource: machines, Versions: versions, OnlyVersions: true, Metadata: func(object metav1.Object) any { return desired.MachineOf(object) },
+		},
+	}
+}
+
+// reconciler keeps Klusters in sync with Clusters.
+type reconciler struct {
+	// client reads Klusters from the cache and writes to the API server, from which live reads.
+	client client.Client
+	live   client.Reader
+	// watched and current read the objects of Cluster API from the watches, and from the API server.
+	watched resourcewatch.Reader
+	current func() resourcewatch.Reader
+	// served is the version in which a resource is served.
+	served     func(schema.GroupResource) (*schema.GroupVersionResource, error)
+	settings   settings
+	clock      clock.PassiveClock
+	recorder   events.EventRecorder
+	rejections rejections
+}
+
+// AddToManager adds the controller to a manager, whose scheme has to know Klusters and Kubernetes' own kinds. It does not require that
+// the cluster serves Cluster API: it waits for it. An error means that the controller was added twice, or that no client can be made.
+func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguration, clock clock.PassiveClock) error {
+	find, from, err := resourcewatch.Connect(mgr)
+	if err != nil {
+		return err
+	}
+	set := resourcewatch.NewSet(find, from, clock, resourcewatch.DiscoveryPeriod, kinds()...)
+	if err := mgr.Add(set); err != nil {
+		return fmt.Errorf("add the watches of controller %s: %w", ControllerName, err)
+	}
+	r := &reconciler{
+		client: mgr.GetClient(), live: mgr.GetAPIReader(), watched: set.Watched(), served: set.Served,
+		current:  func() resourcewatch.Reader { return set.Live(0) },
+		settings: settingsOf(config.ClusterAPI), clock: clock, recorder: mgr.GetEventRecorder(fieldOwner),
+	}
+	b := builder.ControllerManagedBy(mgr).
+		Named(ControllerName).
+		WithOptions(controller.Options{MaxConcurrentReconciles: int(*config.ConcurrentSyncs), RateLimiter: kit.RateLimiter[reconcile.Request]()}).
+		For(&kubernikusv1.Kluster{}).
+		WatchesRawSource(source.Func(follow(set)))
+	return kluster.Complete(b, ControllerName, r)
+}
+
+func settingsOf(config configv1alpha1.ClusterAPIConfiguration) settings {
+	return settings{namespaces: config.Namespaces, drainTimeout: config.DrainTimeout.Duration, extension: *config.RuntimeExtension}
+}
+
+// follow makes requests of the events of the objects of Cluster API, for the Cluster that they belong to.
+func follow(set *resourcewatch.Set) func(context.Context, workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	return func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		set.Subscribe(func(e resourcewatch.Event) {
+			for _, request := range requestsOf(e) {
+				queue.Add(request)
+			}
+		}, clusters, infrastructures, machines)
+		return nil
+	}
+}
+
+// requestsOf are the Clusters that an event concerns.
+func requestsOf(e resourcewatch.Event) []reconcile.Request {
+	var requests []reconcile.Request
+	for _, object := range []*resourcewatch.Object{e.Old, e.New} {
+		if object == nil {
+			continue
+		}
+		name := ""
+		switch value := object.Value.(type) {
+		case *desired.Cluster:
+			name = object.Name
+		case *desired.Infrastructure:
+			name = value.Cluster
+		case *desired.Machine:
+			name = value.Cluster
+		}
+		request := reconcile.Request{NamespacedName: types.NamespacedName{Namespace: object.Namespace, Name: name}}
+		if name != "" && (len(requests) == 0 || requests[0] != request) {
+			requests = append(requests, request)
+		}
+	}
+	return requests
+}

@@ -1,0 +1,182 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package desired derives the Kluster of a cluster of Cluster API: from its Cluster, its OpenStackCluster and their annotations. It has
+// only pure functions. Of the objects, which are custom resources in several versions, it knows only the fields that it uses.
+package desired
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Groups of Cluster API, and labels and annotations of its objects.
+const (
+	// Group is that of Cluster API, and InfrastructureGroup that of its infrastructure providers.
+	Group               = "cluster.x-k8s.io"
+	InfrastructureGroup = "infrastructure.cluster.x-k8s.io"
+
+	// LabelClusterName names the Cluster of an object.
+	LabelClusterName = "cluster.x-k8s.io/cluster-name"
+	// LabelMove makes clusterctl move an object with its Cluster.
+	LabelMove = "clusterctl.cluster.x-k8s.io/move"
+	// AnnotationPaused pauses an object, whatever its value is.
+	AnnotationPaused = "cluster.x-k8s.io/paused"
+	// AnnotationDeleteForMove is on an object that clusterctl deletes because it has moved it to another management cluster.
+	AnnotationDeleteForMove = "clusterctl.cluster.x-k8s.io/delete-for-move"
+	// AnnotationHook delays the deletion of the server of a Machine.
+	AnnotationHook = "pre-terminate.delete.hook.machine.cluster.x-k8s.io/groundskeeper-deorbit"
+	// AnnotationJanitorVolumes is that of cluster-api-janitor-openstack on an OpenStackCluster: every value other than
+	// JanitorDelete retains the volumes.
+	AnnotationJanitorVolumes = "janitor.capi.stackhpc.com/volumes-policy"
+	// JanitorDelete deletes volumes.
+	JanitorDelete = "delete"
+)
+
+// Annotations of Groundskeeper on the objects of Cluster API.
+const (
+	// Selection, as a label or annotation of a Cluster, decides whether it has a Kluster: Selected or Deselected.
+	Selection = "groundskeeper.io/deorbit"
+	// Selected is the value of Selection of a Cluster that has a Kluster.
+	Selected = "true"
+	// Deselected is the value of one that has none, also in a namespace that is selected.
+	Deselected = "false"
+	// AnnotationClusterName is the --cluster-name of the OpenStack cloud controller manager in the cluster.
+	AnnotationClusterName = "groundskeeper.io/cloud-provider-cluster-name"
+	// AnnotationCSIClusterID is the --cluster of the Cinder CSI driver in the cluster.
+	AnnotationCSIClusterID = "groundskeeper.io/csi-cluster-id"
+	// AnnotationCustomCNI with the value "true" or "false" is spec.customCNI of the Kluster.
+	AnnotationCustomCNI = "groundskeeper.io/custom-cni"
+	// Finalizer is that of an OpenStackCluster whose Kluster is not deorbited yet.
+	Finalizer = "groundskeeper.io/deorbit"
+	// PausedForDeorbit is the value of AnnotationPaused on an OpenStackCluster that waits for Deorbit.
+	PausedForDeorbit = "groundskeeper.io/deorbit"
+	// ConditionCompleted is the condition of a Cluster that is being deleted: whether its Deorbit is over.
+	ConditionCompleted = "DeorbitCompleted"
+)
+
+// Cluster is what is known of a Cluster.
+type Cluster struct {
+	Namespace, Name string
+	UID             types.UID
+	ResourceVersion string
+	// Deleting reports that it is being deleted, and Moved that clusterctl deletes it because it is in another management cluster now.
+	Deleting, Moved bool
+	Paused          bool
+	// Selection is the value of the annotation or label, "" without one.
+	Selection string
+	// HasTopology reports that a ClusterClass describes it.
+	HasTopology bool
+	// PodRanges are those of the pods, not parsed.
+	PodRanges      []string
+	Infrastructure Reference
+	// ClusterName and CSIClusterID are the names in annotations, "" without one.
+	ClusterName, CSIClusterID string
+	// CustomCNI is the value of the annotation.
+	CustomCNI string
+	// Completed is the condition, nil without one.
+	Completed *Condition
+	// Invalid is why it could not be read; nothing else is known then.
+	Invalid error
+}
+
+// Reference names an object in the namespace of its Cluster.
+type Reference struct{ Group, Kind, Name string }
+
+// Condition is a condition in any version of Cluster API.
+type Condition struct {
+	Type    string `json:"type"`
+	Status  string `json:"status"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+// clusterObject has the fields of a Cluster in versions v1beta1 and v1beta2.
+type clusterObject struct {
+	Metadata metav1.ObjectMeta `json:"metadata"`
+	Spec     struct {
+		Paused         bool `json:"paused"`
+		ClusterNetwork struct {
+			Pods struct {
+				CIDRBlocks []string `json:"cidrBlocks"`
+			} `json:"pods"`
+		} `json:"clusterNetwork"`
+		InfrastructureRef struct {
+			// APIVersion is that of v1beta1, APIGroup that of v1beta2.
+			APIVersion string `json:"apiVersion"`
+			APIGroup   string `json:"apiGroup"`
+			Kind       string `json:"kind"`
+			Name       string `json:"name"`
+			Namespace  string `json:"namespace"`
+		} `json:"infrastructureRef"`
+		Topology *struct{} `json:"topology"`
+	} `json:"spec"`
+	Status struct {
+		Conditions []Condition `json:"conditions"`
+	} `json:"status"`
+}
+
+// ClusterOf is what is kept of a Cluster.
+func ClusterOf(content map[string]any) *Cluster {
+	o := &clusterObject{}
+	if err := decode(content, o); err != nil {
+		return &Cluster{Invalid: fmt.Errorf("cannot read the Cluster: %w", err)}
+	}
+	m, spec := &o.Metadata, &o.Spec
+	_, paused := m.Annotations[AnnotationPaused]
+	_, moved := m.Annotations[AnnotationDeleteForMove]
+	c := &Cluster{
+		Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion,
+		Deleting: m.DeletionTimestamp != nil, Moved: moved, Paused: paused || spec.Paused,
+		HasTopology: spec.Topology != nil, PodRanges: spec.ClusterNetwork.Pods.CIDRBlocks,
+		Infrastructure: Reference{Group: spec.InfrastructureRef.APIGroup, Kind: spec.InfrastructureRef.Kind, Name: spec.InfrastructureRef.Name},
+		ClusterName:    m.Annotations[AnnotationClusterName], CSIClusterID: m.Annotations[AnnotationCSIClusterID],
+		CustomCNI: m.Annotations[AnnotationCustomCNI],
+	}
+	if value, ok := m.Annotations[Selection]; ok {
+		c.Selection = value
+	} else {
+		c.Selection = m.Labels[Selection]
+	}
+	if c.Infrastructure.Group == "" {
+		c.Infrastructure.Group = groupOf(spec.InfrastructureRef.APIVersion)
+	}
+	if other := spec.InfrastructureRef.Namespace; other != "" && other != m.Namespace {
+		c.Invalid = fmt.Errorf("spec.infrastructureRef.namespace is %q, which is not that of the Cluster", other)
+	}
+	for i := range o.Status.Conditions {
+		if o.Status.Conditions[i].Type == ConditionCompleted {
+			c.Completed = &o.Status.Conditions[i]
+		}
+	}
+	return c
+}
+
+// Machine is what is known of a Machine.
+type Machine struct {
+	Namespace, Name string
+	UID             types.UID
+	ResourceVersion string
+	// Cluster is the name of its Cluster.
+	Cluster  string
+	Deleting bool
+	// Held reports that the hook of Groundskeeper delays the deletion of its server.
+	Held bool
+}
+
+// MachineOf is what is kept of a Machine, of which the metadata suffices.
+func MachineOf(m metav1.Object) *Machine {
+	_, held := m.GetAnnotations()[AnnotationHook]
+	return &Machine{
+		Namespace: m.GetNamespace(), Name: m.GetName(), UID: m.GetUID(), ResourceVersion: m.GetResourceVersion(),
+		Cluster: m.GetLabels()[LabelClusterName], Deleting: m.GetDeletionTimestamp() != nil, Held: held,
+	}
+}
+
+// decode reads the fields of a type, and ignores all others.
+func decode(content map[string]any, into any) error {
+	return runtime.DefaultUnstructuredConverter.FromUnstructured(content, into) //nolint:wrapcheck // the caller names the object
+}

@@ -1,0 +1,641 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/yaml"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/clusterapi/desired"
+	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
+	"groundskeeper.io/groundskeeper/test/support/klustertest"
+	"groundskeeper.io/groundskeeper/test/support/kubetest"
+)
+
+// start is when all flows begin: the store gives deletions the time of this machine.
+var start = time.Now().Truncate(time.Second)
+
+// flow is the controller on a store that has Cluster API in one version.
+type flow struct {
+	*resources
+	t        *testing.T
+	store    *kubetest.Server
+	r        *reconciler
+	clock    *clocktesting.FakePassiveClock
+	recorder *events.FakeRecorder
+}
+
+// resources read the objects of Cluster API from the store.
+type resources struct {
+	store   *kubetest.Server
+	version string
+	// absent are resources that are not served, and err is the error of all reads.
+	absent []schema.GroupResource
+	err    error
+	// before is called before each list.
+	before func(schema.GroupResource)
+}
+
+func (r *resources) Serves(_ context.Context, resource schema.GroupResource) (bool, error) {
+	return !slices.Contains(r.absent, resource), r.err
+}
+
+func (r *resources) served(resource schema.GroupResource) (*schema.GroupVersionResource, error) {
+	if serves, err := r.Serves(context.Background(), resource); !serves || err != nil {
+		return nil, err
+	}
+	return new(resource.WithVersion(r.version)), nil
+}
+
+func kindOf(resource schema.GroupResource) string {
+	return map[schema.GroupResource]string{clusters: "Cluster", machines: "Machine", infrastructures: desired.KindOpenStackCluster}[resource]
+}
+
+func (r *resources) Find(ctx context.Context, resource schema.GroupResource, query resourcewatch.Query) ([]*resourcewatch.Object, error) {
+	if r.err != nil {
+		return nil, r.err
+	}
+	if r.before != nil {
+		r.before(resource)
+	}
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(resource.WithVersion(r.version).GroupVersion().WithKind(kindOf(resource) + "List"))
+	if err := r.store.List(ctx, list, client.InNamespace(query.Namespace)); err != nil {
+		return nil, err
+	}
+	var found []*resourcewatch.Object
+	for i := range list.Items {
+		item := &list.Items[i]
+		if query.Name != "" && item.GetName() != query.Name {
+			continue
+		}
+		object := &resourcewatch.Object{Identity: resourcewatch.Identity{Namespace: item.GetNamespace(), Name: item.GetName()}}
+		switch resource {
+		case clusters:
+			object.Value = desired.ClusterOf(item.Object)
+		case infrastructures:
+			object.Value = desired.InfrastructureOf(item.Object)
+		case machines:
+			object.Value = desired.MachineOf(item)
+		}
+		found = append(found, object)
+	}
+	return found, nil
+}
+
+func object(t *testing.T, version, text string) *unstructured.Unstructured {
+	t.Helper()
+	o := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(strings.ReplaceAll(text, "VERSION", version)), &o.Object); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func cluster(t *testing.T, version string) *unstructured.Unstructured {
+	infrastructure := "apiGroup: infrastructure.cluster.x-k8s.io"
+	if version == "v1beta1" {
+		infrastructure = "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1"
+	}
+	return object(t, version, `
+apiVersion: cluster.x-k8s.io/VERSION
+kind: Cluster
+metadata: {name: web, namespace: garden-shop, uid: u1, finalizers: [cluster.cluster.x-k8s.io], annotations: {groundskeeper.io/deorbit: "true"}}
+spec:
+  clusterNetwork: {pods: {cidrBlocks: [192.168.0.0/16]}}
+  infrastructureRef: {`+infrastructure+`, kind: OpenStackCluster, name: web-os}
+status:
+  conditions: [{type: Available, status: "True", reason: Available, message: "", lastTransitionTime: "2030-01-01T00:00:00Z"}]
+`)
+}
+
+func infrastructure(t *testing.T, version string) *unstructured.Unstructured {
+	return object(t, version, `
+apiVersion: infrastructure.cluster.x-k8s.io/VERSION
+kind: OpenStackCluster
+metadata:
+  name: web-os
+  namespace: garden-shop
+  uid: i1
+  finalizers: [openstackcluster.infrastructure.cluster.x-k8s.io]
+  ownerReferences: [{apiVersion: cluster.x-k8s.io/VERSION, kind: Cluster, name: web, uid: u1}]
+spec:
+  identityRef: {name: web-cloud-config, cloudName: openstack}
+  managedSubnets: [{cidr: 10.6.0.0/24}]
+status:
+  network: {id: 11111111-1111-4111-8111-111111111111, subnets: [{id: 22222222-2222-4222-8222-222222222222}]}
+  router: {id: 33333333-3333-4333-8333-333333333333}
+`)
+}
+
+func machine(t *testing.T, version, name string) *unstructured.Unstructured {
+	return object(t, version, `
+apiVersion: cluster.x-k8s.io/VERSION
+kind: Machine
+metadata: {name: `+name+`, namespace: garden-shop, uid: m-`+name+`, finalizers: [machine.cluster.x-k8s.io], labels: {cluster.x-k8s.io/cluster-name: web}}
+spec: {clusterName: web}
+`)
+}
+
+func newFlow(t *testing.T, version string, objects ...client.Object) *flow {
+	t.Helper()
+	store := klustertest.BuildStore(t, func(builder *fake.ClientBuilder) {
+		builder.WithStatusSubresource(cluster(t, version))
+	}, objects...)
+	f := &flow{t: t, store: store, resources: &resources{store: store, version: version}, clock: clocktesting.NewFakePassiveClock(start), recorder: events.NewFakeRecorder(100)}
+	f.r = &reconciler{
+		client: store.Client(), live: store.Live(), watched: f.resources, current: func() resourcewatch.Reader { return f.resources }, served: f.served,
+		settings: settings{drainTimeout: 30 * time.Minute}, clock: f.clock, recorder: f.recorder,
+	}
+	return f
+}
+
+// newRegistered is a flow with a Cluster that has two machines and a Kluster.
+func newRegistered(t *testing.T, version string) *flow {
+	t.Helper()
+	f := newFlow(t, version, cluster(t, version), infrastructure(t, version), machine(t, version, "cp"), machine(t, version, "worker"))
+	f.settle()
+	f.admit()
+	f.events()
+	f.store.ResetLog()
+	return f
+}
+
+// admit gives the Kluster what the API server gives it at its creation.
+func (f *flow) admit() {
+	f.t.Helper()
+	k := f.kluster()
+	f.store.Change(k, func() { k.Finalizers = append(k.Finalizers, kubernikusv1.DeorbiterFinalizer) })
+}
+
+func (f *flow) key() types.NamespacedName {
+	return types.NamespacedName{Namespace: klustertest.Namespace, Name: "web"}
+}
+
+func (f *flow) reconcile() reconcile.Result {
+	f.t.Helper()
+	result, err := f.r.Reconcile(f.t.Context(), reconcile.Request{NamespacedName: f.key()})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return result
+}
+
+// settle reconciles until nothing is written.
+func (f *flow) settle() {
+	f.t.Helper()
+	for range 10 {
+		before := f.store.Count()
+		if f.reconcile(); f.store.Count() == before {
+			return
+		}
+	}
+	f.t.Fatalf("it never ends: %v", f.store.Writes())
+}
+
+// kluster is the Kluster, nil when there is none.
+func (f *flow) kluster() *kubernikusv1.Kluster {
+	f.t.Helper()
+	k := &kubernikusv1.Kluster{ObjectMeta: metav1.ObjectMeta{Namespace: klustertest.Namespace, Name: "web"}}
+	if !f.store.Find(k) {
+		return nil
+	}
+	return k
+}
+
+// get is an object of Cluster API, nil when there is none.
+func (f *flow) get(resource schema.GroupResource, name string) *unstructured.Unstructured {
+	f.t.Helper()
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(resource.WithVersion(f.version).GroupVersion().WithKind(kindOf(resource)))
+	err := f.store.Get(f.t.Context(), types.NamespacedName{Namespace: klustertest.Namespace, Name: name}, o)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return o
+}
+
+// edit changes an object of Cluster API as its controllers do.
+func (f *flow) edit(resource schema.GroupResource, name string, change func(*unstructured.Unstructured)) {
+	f.t.Helper()
+	o := f.get(resource, name)
+	change(o)
+	if err := f.store.Update(f.t.Context(), o); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// remove deletes an object of Cluster API; its finalizers keep it.
+func (f *flow) remove(resource schema.GroupResource, name string) {
+	f.t.Helper()
+	if err := f.store.Delete(f.t.Context(), f.get(resource, name)); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// finalize removes a finalizer, as a controller whose work is done.
+func (f *flow) finalize(resource schema.GroupResource, name, finalizer string) {
+	f.t.Helper()
+	f.edit(resource, name, func(o *unstructured.Unstructured) {
+		o.SetFinalizers(slices.DeleteFunc(o.GetFinalizers(), func(each string) bool { return each == finalizer }))
+	})
+}
+
+// held reports how the objects of Cluster API are kept.
+func (f *flow) held() string {
+	f.t.Helper()
+	var all []string
+	if i := f.get(infrastructures, "web-os"); i != nil {
+		all = append(all, fmt.Sprintf("infrastructure %t %q", slices.Contains(i.GetFinalizers(), desired.Finalizer), i.GetAnnotations()[desired.AnnotationPaused]))
+	}
+	for _, name := range []string{"cp", "worker"} {
+		if m := f.get(machines, name); m != nil {
+			_, held := m.GetAnnotations()[desired.AnnotationHook]
+			all = append(all, fmt.Sprintf("%s %t", name, held))
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+func (f *flow) wantHeld(want string) {
+	f.t.Helper()
+	if got := f.held(); got != want {
+		f.t.Errorf("held = %s, want %s", got, want)
+	}
+}
+
+// completed is the condition of the Cluster.
+func (f *flow) completed() string {
+	f.t.Helper()
+	c := desired.ClusterOf(f.get(clusters, "web").Object).Completed
+	if c == nil {
+		return ""
+	}
+	return c.Status + "/" + c.Reason
+}
+
+// deorbit sets how far the Deorbit of the Kluster is.
+func (f *flow) deorbit(stage kubernikusv1.DeorbitStage) {
+	f.t.Helper()
+	k := f.kluster()
+	f.store.ChangeStatus(k, func() {
+		began := metav1.NewTime(start)
+		k.Status.Deorbit = &kubernikusv1.DeorbitStatus{Stage: stage, StartedAt: &began}
+		k.Status.Conditions = []metav1.Condition{{Type: kubernikusv1.ConditionDeorbited, Status: metav1.ConditionFalse, Reason: string(stage), Message: "waits", LastTransitionTime: began}}
+	})
+}
+
+// end ends the Deorbit of the Kluster.
+func (f *flow) end(reason string) {
+	f.t.Helper()
+	k := f.kluster()
+	f.store.ChangeStatus(k, func() {
+		k.Status.Conditions = []metav1.Condition{{Type: kubernikusv1.ConditionDeorbited, Status: metav1.ConditionTrue, Reason: reason, Message: "the end", LastTransitionTime: metav1.NewTime(start)}}
+	})
+	f.store.Change(k, func() {
+		k.Finalizers = slices.DeleteFunc(k.Finalizers, func(name string) bool { return name == kubernikusv1.DeorbiterFinalizer })
+	})
+}
+
+func (f *flow) events() string { return strings.Join(kubetest.Events(f.recorder), "\n") }
+
+const (
+	bothHeld    = `infrastructure true "", cp true, worker true`
+	noneHeld    = `infrastructure false "", cp false, worker false`
+	phaseOne    = `infrastructure true "groundskeeper.io/deorbit", cp true, worker true`
+	phaseTwo    = `infrastructure true "groundskeeper.io/deorbit", cp false, worker false`
+	noMoreHosts = `infrastructure true "groundskeeper.io/deorbit"`
+)
+
+func TestRegister(t *testing.T) {
+	for _, version := range []string{"v1beta1", "v1beta2"} {
+		t.Run(version, func(t *testing.T) {
+			f := newFlow(t, version, cluster(t, version), infrastructure(t, version), machine(t, version, "cp"), machine(t, version, "worker"))
+			f.reconcile()
+			if k := f.kluster(); k == nil || desired.UIDOf(k) != "u1" || k.Spec.Openstack.RouterID == "" {
+				t.Fatalf("Kluster = %+v", k)
+			}
+			f.wantHeld(bothHeld)
+			// The Kluster is there before anything is kept for it.
+			if verbs := f.store.Writes(); verbs[0] != "create Kluster web" {
+				t.Errorf("writes %v", verbs)
+			}
+			if text := f.events(); !strings.Contains(text, "Normal KlusterCreated") {
+				t.Errorf("events: %s", text)
+			}
+			f.reconcile()
+			if got := klustertest.Condition(f.kluster(), kubernikusv1.ConditionClusterAPI); got != "True/Synced" {
+				t.Errorf("condition = %s", got)
+			}
+			f.store.ResetLog()
+			if f.reconcile(); f.store.Count() > 0 {
+				t.Errorf("nothing has changed, and it writes %v", f.store.Writes())
+			}
+			// A Machine that is replaced is not delayed.
+			f.remove(machines, "worker")
+			f.reconcile()
+			f.wantHeld(`infrastructure true "", cp true, worker false`)
+		})
+	}
+}
+
+// The two phases of a deletion, with Cluster API's part.
+func TestDeletion(t *testing.T) {
+	for _, version := range []string{"v1beta1", "v1beta2"} {
+		t.Run(version, func(t *testing.T) {
+			f := newRegistered(t, version)
+			f.remove(clusters, "web")
+			f.reconcile()
+			f.wantHeld(phaseOne)
+			if k := f.kluster(); k.DeletionTimestamp.IsZero() || k.MachinesOf() != kubernikusv1.MachinesPresent || k.Detached() {
+				t.Fatalf("Kluster = %+v", k.ObjectMeta)
+			}
+			f.deorbit(kubernikusv1.DeorbitPods)
+			f.remove(machines, "worker")
+			if result := f.reconcile(); f.completed() != "False/Pods" || result.RequeueAfter != 30*time.Minute {
+				t.Errorf("condition = %s, again in %s", f.completed(), result.RequeueAfter)
+			}
+			f.wantHeld(phaseOne)
+			f.deorbit(kubernikusv1.DeorbitMachines)
+			f.reconcile()
+			f.wantHeld(phaseTwo)
+			f.remove(machines, "cp")
+			f.finalize(machines, "worker", "machine.cluster.x-k8s.io")
+			f.settle()
+			if k := f.kluster(); k.MachinesOf() != kubernikusv1.MachinesPresent {
+				t.Errorf("machines are %q, and one exists", k.MachinesOf())
+			}
+			f.finalize(machines, "cp", "machine.cluster.x-k8s.io")
+			f.settle()
+			if k := f.kluster(); k.MachinesOf() != kubernikusv1.MachinesDeleted {
+				t.Errorf("machines are %q", k.MachinesOf())
+			}
+			f.remove(infrastructures, "web-os")
+			f.deorbit(kubernikusv1.DeorbitVerify)
+			f.settle()
+			f.wantHeld(noMoreHosts)
+			f.events()
+			f.end("Leftovers")
+			f.settle()
+			f.wantHeld(`infrastructure false ""`)
+			if f.kluster() != nil || f.completed() != "True/Leftovers" {
+				t.Errorf("Kluster = %v, condition = %s", f.kluster(), f.completed())
+			}
+			if text := f.events(); !strings.Contains(text, "Warning DeorbitCompleted the end") {
+				t.Errorf("events: %s", text)
+			}
+			f.store.ResetLog()
+			if f.reconcile(); f.store.Count() > 0 {
+				t.Errorf("writes %v", f.store.Writes())
+			}
+			f.finalize(infrastructures, "web-os", "openstackcluster.infrastructure.cluster.x-k8s.io")
+			f.finalize(clusters, "web", "cluster.cluster.x-k8s.io")
+			if f.reconcile(); f.store.Count() > 0 {
+				t.Errorf("writes %v", f.store.Writes())
+			}
+		})
+	}
+}
+
+// The conditions of Cluster API's own controllers stay, and the time of this one is that of its status.
+func TestConditionOfTheCluster(t *testing.T) {
+	for version, want := range map[string]string{"v1beta1": "severity", "v1beta2": "observedGeneration"} {
+		f := newRegistered(t, version)
+		f.remove(clusters, "web")
+		f.reconcile()
+		f.clock.SetTime(start.Add(time.Hour))
+		f.deorbit(kubernikusv1.DeorbitPods)
+		f.reconcile()
+		conditions, _, _ := unstructured.NestedSlice(f.get(clusters, "web").Object, "status", "conditions")
+		if len(conditions) != 2 || conditions[0].(map[string]any)["type"] != "Available" {
+			t.Fatalf("%s: conditions = %v", version, conditions)
+		}
+		own := conditions[1].(map[string]any)
+		if own["type"] != desired.ConditionCompleted || own["reason"] != "Pods" || own["message"] != "waits" || own["lastTransitionTime"] != start.UTC().Format(time.RFC3339) || own[want] == nil {
+			t.Errorf("%s: condition = %v", version, own)
+		}
+	}
+}
+
+// A Kluster that was created for a Cluster that is deleted is released without any cleanup.
+func TestMoved(t *testing.T) {
+	f := newRegistered(t, "v1beta2")
+	// clusterctl pauses the Cluster, replaces all annotations, deletes, and then removes the finalizers.
+	f.edit(clusters, "web", func(o *unstructured.Unstructured) { _ = unstructured.SetNestedField(o.Object, true, "spec", "paused") })
+	f.settle()
+	if k := f.kluster(); k.Annotations["groundskeeper.io/paused"] != "true" || klustertest.Condition(k, kubernikusv1.ConditionClusterAPI) != "Unknown/Paused" {
+		t.Errorf("Kluster = %+v", k.ObjectMeta)
+	}
+	f.edit(clusters, "web", func(o *unstructured.Unstructured) {
+		o.SetAnnotations(map[string]string{desired.AnnotationDeleteForMove: ""})
+	})
+	f.remove(clusters, "web")
+	f.settle()
+	check := func() {
+		t.Helper()
+		if k := f.kluster(); k.DeletionTimestamp.IsZero() || !k.Detached() || k.Annotations["groundskeeper.io/paused"] != "" {
+			t.Errorf("Kluster = %+v", k.ObjectMeta)
+		}
+	}
+	check()
+	f.wantHeld(bothHeld) // what clusterctl deletes is left to it
+	f.finalize(clusters, "web", "cluster.cluster.x-k8s.io")
+	f.settle()
+	check()
+	f.end("Deorbited")
+	f.settle()
+	if f.kluster() != nil {
+		t.Errorf("the Kluster stays: %+v", f.kluster().ObjectMeta)
+	}
+
+	// Another Cluster takes the name: it has a dedicated Kluster when the old one is deleted.
+	f = newRegistered(t, "v1beta2")
+	f.finalize(clusters, "web", "cluster.cluster.x-k8s.io")
+	f.remove(clusters, "web")
+	other := cluster(t, "v1beta2")
+	other.SetUID("u2")
+	f.store.Add(other)
+	f.edit(infrastructures, "web-os", func(o *unstructured.Unstructured) {
+		owners := o.GetOwnerReferences()
+		owners[0].UID = "u2"
+		o.SetOwnerReferences(owners)
+	})
+	f.settle()
+	check()
+	f.end("Deorbited")
+	f.settle()
+	if k := f.kluster(); k == nil || desired.UIDOf(k) != "u2" || !k.DeletionTimestamp.IsZero() || k.Detached() {
+		t.Errorf("Kluster = %+v", k)
+	}
+}
+
+// Nothing is known of Clusters when Cluster API is not served, so nothing is done about their Klusters.
+func TestNotServed(t *testing.T) {
+	for _, absent := range []schema.GroupResource{clusters, machines, infrastructures} {
+		f := newRegistered(t, "v1beta2")
+		f.remove(clusters, "web")
+		f.absent = []schema.GroupResource{absent}
+		f.settle()
+		if k := f.kluster(); f.store.Count() > 0 || !k.DeletionTimestamp.IsZero() {
+			t.Errorf("without %s it writes %v", absent, f.store.Writes())
+		}
+	}
+	f := newRegistered(t, "v1beta2")
+	f.remove(clusters, "web")
+	f.err = errors.New("the API server is down")
+	if _, err := f.r.Reconcile(t.Context(), reconcile.Request{NamespacedName: f.key()}); err == nil || f.store.Count() > 0 {
+		t.Errorf("got %v, writes %v", err, f.store.Writes())
+	}
+}
+
+// The API server has the last word: a Machine that seems to be replaced is kept when its Cluster is being deleted.
+func TestDecidesAgainBeforeItWrites(t *testing.T) {
+	f := newRegistered(t, "v1beta2")
+	f.remove(machines, "worker")
+	first := true
+	f.before = func(resource schema.GroupResource) {
+		if resource == clusters && !first {
+			f.before = nil
+			f.remove(clusters, "web")
+		}
+		first = false
+	}
+	f.reconcile()
+	f.wantHeld(phaseOne)
+
+	// An object that changes between the decision and the write is decided about again.
+	f = newRegistered(t, "v1beta2")
+	f.remove(clusters, "web")
+	reads := 0
+	f.before = func(resource schema.GroupResource) {
+		if reads++; resource == machines && reads > 5 {
+			f.before = nil
+			f.edit(infrastructures, "web-os", func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"a": "b"}) })
+		}
+	}
+	if result := f.reconcile(); result.RequeueAfter != conflictPause {
+		t.Errorf("got %+v", result)
+	}
+	if k := f.kluster(); !k.DeletionTimestamp.IsZero() {
+		t.Error("the Kluster is deleted before the objects of its Cluster are kept")
+	}
+	f.settle()
+	f.wantHeld(phaseOne)
+}
+
+// A process that ends at any write is followed by one that comes to the same end, and nothing is let go before its time.
+func TestEndsAtEveryWrite(t *testing.T) {
+	for _, lost := range []bool{false, true} {
+		for n := 0; ; n++ {
+			f := newFlow(t, "v1beta2", cluster(t, "v1beta2"), infrastructure(t, "v1beta2"), machine(t, "v1beta2", "cp"), machine(t, "v1beta2", "worker"))
+			count, failed := 0, false
+			f.store.Lost = lost
+			f.store.Fault = func(int, kubetest.Write) error {
+				if count++; count == n+1 {
+					failed = true
+					return errors.New("the process ends")
+				}
+				return nil
+			}
+			settle := func() {
+				t.Helper()
+				for range 20 {
+					before := f.store.Count()
+					if _, err := f.r.Reconcile(t.Context(), reconcile.Request{NamespacedName: f.key()}); err == nil && f.store.Count() == before {
+						return
+					}
+				}
+				t.Fatalf("write %d: it never ends: %v", n, f.store.Writes())
+			}
+			settle()
+			f.admit()
+			f.wantHeld(bothHeld)
+			f.remove(clusters, "web")
+			settle()
+			f.wantHeld(phaseOne)
+			f.deorbit(kubernikusv1.DeorbitMachines)
+			settle()
+			f.wantHeld(phaseTwo)
+			for _, name := range []string{"cp", "worker"} {
+				f.remove(machines, name)
+				f.finalize(machines, name, "machine.cluster.x-k8s.io")
+			}
+			settle()
+			f.wantHeld(noMoreHosts)
+			f.end("Deorbited")
+			settle()
+			if f.wantHeld(`infrastructure false ""`); f.kluster() != nil || f.completed() != "True/Deorbited" {
+				t.Errorf("write %d: Kluster = %v, condition = %s", n, f.kluster(), f.completed())
+			}
+			if t.Failed() || !failed {
+				break
+			}
+		}
+	}
+}
+
+// That a Cluster has no Kluster is reported once.
+func TestRejectionIsReportedOnce(t *testing.T) {
+	f := newFlow(t, "v1beta2", cluster(t, "v1beta2"), infrastructure(t, "v1beta2"))
+	f.edit(infrastructures, "web-os", func(o *unstructured.Unstructured) {
+		_ = unstructured.SetNestedField(o.Object, "ClusterIdentity", "spec", "identityRef", "type")
+	})
+	for range 3 {
+		f.reconcile()
+	}
+	if text := f.events(); strings.Count(text, "Warning IdentityNotSupported") != 1 || f.kluster() != nil {
+		t.Errorf("events: %s", text)
+	}
+	f.edit(infrastructures, "web-os", func(o *unstructured.Unstructured) {
+		_ = unstructured.SetNestedField(o.Object, "Secret", "spec", "identityRef", "type")
+	})
+	if f.settle(); f.kluster() == nil {
+		t.Error("there is no Kluster")
+	}
+}
+
+func TestRequestsOf(t *testing.T) {
+	identity := resourcewatch.Identity{Namespace: "a", Name: "x"}
+	of := func(value any) *resourcewatch.Object { return &resourcewatch.Object{Identity: identity, Value: value} }
+	for name, test := range map[string]struct {
+		event resourcewatch.Event
+		want  string
+	}{
+		"a Cluster":                     {resourcewatch.Event{New: of(&desired.Cluster{})}, "a/x"},
+		"one that is deleted":           {resourcewatch.Event{Old: of(&desired.Cluster{})}, "a/x"},
+		"a Machine":                     {resourcewatch.Event{Old: of(&desired.Machine{Cluster: "web"}), New: of(&desired.Machine{Cluster: "web"})}, "a/web"},
+		"a Machine of none":             {resourcewatch.Event{New: of(&desired.Machine{})}, ""},
+		"an infrastructure":             {resourcewatch.Event{Old: of(&desired.Infrastructure{}), New: of(&desired.Infrastructure{Cluster: "web"})}, "a/web"},
+		"one with another owner before": {resourcewatch.Event{Old: of(&desired.Infrastructure{Cluster: "old"}), New: of(&desired.Infrastructure{Cluster: "web"})}, "a/old a/web"},
+	} {
+		var got []string
+		for _, request := range requestsOf(test.event) {
+			got = append(got, request.String())
+		}
+		if strings.Join(got, " ") != test.want {
+			t.Errorf("%s: requests = %q, want %q", name, got, test.want)
+		}
+	}
+}

@@ -1,0 +1,174 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/clusterapi/desired"
+	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
+	"groundskeeper.io/groundskeeper/pkg/kit"
+)
+
+// conflictPause is the delay of a retry after another client changed an object.
+const conflictPause = time.Second
+
+// errNotServed means that Cluster API is not installed, so that nothing is known of its objects.
+var errNotServed = errors.New("the cluster does not serve it")
+
+// Reconcile brings the Kluster of a name and the objects of its Cluster into line.
+func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	key := request.NamespacedName
+	o, err := r.observe(ctx, key, r.watched, r.client)
+	if err != nil {
+		return r.retry(ctx, err)
+	}
+	p := decide(o, r.settings, r.clock.Now())
+	if p.writes() {
+		if o, err = r.observe(ctx, key, r.current(), r.live); err != nil {
+			return r.retry(ctx, err)
+		}
+		p = decide(o, r.settings, r.clock.Now())
+		if err := r.write(ctx, o, p); err != nil {
+			return r.retry(ctx, err)
+		}
+	}
+	r.report(ctx, key, o, p.rejection)
+	if err := r.writeStatus(ctx, o, p); err != nil {
+		return r.retry(ctx, err)
+	}
+	return reconcile.Result{RequeueAfter: p.again}, nil
+}
+
+// retry is the result of a reconcile that failed.
+func (r *reconciler) retry(ctx context.Context, err error) (reconcile.Result, error) {
+	switch {
+	case errors.Is(err, errNotServed):
+		return reconcile.Result{}, nil // an event follows when it is
+	case kit.IsConcurrentChange(err):
+		log.FromContext(ctx).V(1).Info("An object changed meanwhile, retrying", "err", err)
+		return reconcile.Result{RequeueAfter: conflictPause}, nil
+	default:
+		return reconcile.Result{}, err
+	}
+}
+
+// observe reads the objects of a name. An error means that it is not known which of them exist.
+func (r *reconciler) observe(ctx context.Context, key types.NamespacedName, objects resourcewatch.Reader, klusters client.Reader) (observed, error) {
+	o := observed{}
+	for _, resource := range []schema.GroupResource{clusters, machines} {
+		serves, err := objects.Serves(ctx, resource)
+		if err == nil && !serves {
+			err = fmt.Errorf("%s: %w", resource, errNotServed)
+		}
+		if err != nil {
+			return o, err
+		}
+	}
+	found, err := objects.Find(ctx, clusters, resourcewatch.Query{Namespace: key.Namespace, Name: key.Name})
+	if err != nil {
+		return o, err
+	}
+	if len(found) > 0 {
+		o.cluster, _ = found[0].Value.(*desired.Cluster)
+	}
+	if o.kluster, err = r.klusterOf(ctx, key, klusters); err != nil {
+		return o, err
+	}
+	if o.cluster == nil || o.cluster.Invalid != nil {
+		return o, nil //nolint:nilerr // what follows from an object that cannot be read is part of the decision
+	}
+	if o.infrastructure, err = r.infrastructureOf(ctx, o.cluster, objects); err != nil {
+		return o, err
+	}
+	all, err := objects.Find(ctx, machines, resourcewatch.Query{Namespace: key.Namespace})
+	if err != nil {
+		return o, err
+	}
+	for _, object := range all {
+		if m, ok := object.Value.(*desired.Machine); ok && m.Cluster == key.Name {
+			o.machines = append(o.machines, m)
+		}
+	}
+	return o, nil
+}
+
+// klusterOf is the Kluster of a name, nil when there is none.
+func (r *reconciler) klusterOf(ctx context.Context, key types.NamespacedName, from client.Reader) (*kubernikusv1.Kluster, error) {
+	k := &kubernikusv1.Kluster{}
+	err := from.Get(ctx, key, k)
+	if apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get kluster %s: %w", key, err)
+	}
+	return k, nil
+}
+
+// infrastructureOf is the OpenStackCluster of a Cluster, nil when it has none.
+func (r *reconciler) infrastructureOf(ctx context.Context, c *desired.Cluster, objects resourcewatch.Reader) (*desired.Infrastructure, error) {
+	if c.Infrastructure.Kind != desired.KindOpenStackCluster || c.Infrastructure.Name == "" {
+		return nil, nil
+	}
+	serves, err := objects.Serves(ctx, infrastructures)
+	if err == nil && !serves {
+		err = fmt.Errorf("%s: %w", infrastructures, errNotServed)
+	}
+	if err != nil {
+		return nil, err
+	}
+	found, err := objects.Find(ctx, infrastructures, resourcewatch.Query{Namespace: c.Namespace, Name: c.Infrastructure.Name})
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	i, _ := found[0].Value.(*desired.Infrastructure)
+	return i, nil
+}
+
+// rejections are the reasons that were reported last, by Cluster.
+type rejections struct {
+	mu   sync.Mutex
+	last map[types.NamespacedName]desired.Rejection
+}
+
+// isNew records a rejection, and reports whether it differs from the last one.
+func (r *rejections) isNew(key types.NamespacedName, now desired.Rejection) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.last[key] == now {
+		return false
+	}
+	if delete(r.last, key); now.Reason != "" {
+		if r.last == nil {
+			r.last = map[types.NamespacedName]desired.Rejection{}
+		}
+		r.last[key] = now
+	}
+	return now.Reason != ""
+}
+
+// report reports why a Cluster has no Kluster, when the reason is new. That its network does not exist yet is normal.
+func (r *reconciler) report(ctx context.Context, key types.NamespacedName, o observed, rejection desired.Rejection) {
+	if o.cluster == nil || !r.rejections.isNew(key, rejection) || rejection.Reason == desired.ReasonInfrastructurePending {
+		return
+	}
+	log.FromContext(ctx).Info("Skipped a Cluster", "reason", rejection.Reason, "message", rejection.Message)
+	r.recorder.Eventf(clusterReference(key, o.cluster), nil, corev1.EventTypeWarning, rejection.Reason, actionRegister, "%s", kluster.Bounded(rejection.Message))
+}
