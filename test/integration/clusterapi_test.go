@@ -107,7 +107,7 @@ func (a *capi) cluster(annotations string, machines ...string) (cluster, infrast
 	cluster = a.create(a.object(`
 apiVersion: cluster.x-k8s.io/VERSION
 kind: Cluster
-metadata: {name: web, namespace: %s, finalizers: [%s], annotations: {%s}}
+metadata: {name: web, namespace: %s, finalizers: [%s], annotations: {%s}, labels: {cloud: openstack}}
 spec:
   clusterNetwork: {pods: {cidrBlocks: [100.100.0.0/16]}}
   infrastructureRef: {%s, kind: OpenStackCluster, name: web}
@@ -324,9 +324,26 @@ func TestClusterAPIMove(t *testing.T) {
 		a.remove(infrastructure, another)
 		a.finalize(machines[0], machineFinalizer)
 		a.remove(machines[0])
-		return a.cluster(`groundskeeper.io/deorbit: "true", groundskeeper.io/cloud-provider-cluster-name: web, groundskeeper.io/csi-cluster-id: web`)
+		// The names are in the manifests that Cluster API applies in the cluster.
+		a.create(a.object(`
+apiVersion: addons.cluster.x-k8s.io/VERSION
+kind: ClusterResourceSet
+metadata: {name: cloud, namespace: %s}
+spec: {clusterSelector: {matchLabels: {cloud: openstack}}, resources: [{kind: ConfigMap, name: manifests}]}
+`, a.namespace))
+		manifest := "kind: Pod\nspec: {containers: [{name: a, image: %s:v1, args: [%s=web]}]}"
+		manifests := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "manifests"}, Data: map[string]string{
+			"ccm.yaml": fmt.Sprintf(manifest, "openstack-cloud-controller-manager", "--cluster-name"), "csi.yaml": fmt.Sprintf(manifest, "cinder-csi-plugin", "--cluster"),
+		}}
+		if err := a.c.Create(t.Context(), manifests); err != nil {
+			t.Fatal(err)
+		}
+		return a.cluster(`groundskeeper.io/deorbit: "true"`)
 	}()
 	next := a.kluster()
+	if next.ClusterName() != "web" || next.CSIClusterID() != "web" {
+		t.Errorf("names = %+v", next.Spec.CloudProvider)
+	}
 	if next.UID == k.UID {
 		t.Fatal("the Kluster of the former Cluster is used again")
 	}

@@ -209,7 +209,7 @@ func blockers(f *Found, o Options) (all []string) {
 	return append(all, rejections(f, o)...)
 }
 
-// boundToClusters is how many Klusters were created for Clusters of Cluster API. Their controller would create them again.
+// boundToClusters returns how many Klusters were created for Clusters of Cluster API. Their controller would create them again.
 func boundToClusters(klusters []kubernikusv1.Kluster) (count int) {
 	for i := range klusters {
 		if klusters[i].Annotations[kubernikusv1.ClusterAPIUIDAnnotation] != "" {

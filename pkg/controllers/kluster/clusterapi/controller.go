@@ -53,9 +53,10 @@ var (
 	clusters        = schema.GroupResource{Group: desired.Group, Resource: "clusters"}
 	machines        = schema.GroupResource{Group: desired.Group, Resource: "machines"}
 	infrastructures = schema.GroupResource{Group: desired.InfrastructureGroup, Resource: "openstackclusters"}
+	resourceSets    = schema.GroupResource{Group: desired.AddonsGroup, Resource: "clusterresourcesets"}
 )
 
-// kinds are those to watch. The versions are those whose fields package desired knows.
+// kinds returns those to watch. The versions are those whose fields package desired knows.
 func kinds() []resourcewatch.Kind {
 	versions := []string{"v1beta2", "v1beta1"}
 	return []resourcewatch.Kind{
@@ -63,6 +64,10 @@ func kinds() []resourcewatch.Kind {
 		{GroupResource: infrastructures, Versions: versions, OnlyVersions: true, Value: func(content map[string]any) any { return desired.InfrastructureOf(content) }},
 		{
 			GroupResource: machines, Versions: versions, OnlyVersions: true, Metadata: func(object metav1.Object) any { return desired.MachineOf(object) },
+		},
+		{
+			GroupResource: resourceSets, Versions: versions, While: []schema.GroupResource{clusters},
+			Value: func(content map[string]any) any { return desired.ResourceSetOf(content) },
 		},
 	}
 }
@@ -123,7 +128,7 @@ func follow(set *resourcewatch.Set) func(context.Context, workqueue.TypedRateLim
 	}
 }
 
-// requestsOf are the Clusters that an event concerns.
+// requestsOf returns the Clusters that an event concerns.
 func requestsOf(e resourcewatch.Event) []reconcile.Request {
 	var requests []reconcile.Request
 	for _, object := range []*resourcewatch.Object{e.Old, e.New} {

@@ -94,7 +94,7 @@ func (s settings) selected(c *desired.Cluster) bool {
 // hooked reports whether hooks retain the machines of a Cluster.
 func (s settings) hooked(c *desired.Cluster) bool { return !s.extension || !c.HasTopology }
 
-// decide is what follows from the objects of a name. Nothing follows from an object that cannot be read.
+// decide returns what follows from the objects of a name. Nothing follows from an object that cannot be read.
 func decide(o observed, s settings, now time.Time) plan {
 	own := o.kluster
 	if own != nil && desired.UIDOf(own) == "" {
@@ -281,7 +281,7 @@ func isKept(k *kubernikusv1.Kluster) bool {
 	return slices.Contains(k.Finalizers, kubernikusv1.ClusterAPIFinalizer)
 }
 
-// progress is how far the Deorbit of a Kluster is, as the condition of its Cluster reports it.
+// progress returns how far the Deorbit of a Kluster is, as the condition of its Cluster reports it.
 func progress(k *kubernikusv1.Kluster) (reason, message string) {
 	c := meta.FindStatusCondition(k.Status.Conditions, kubernikusv1.ConditionDeorbited)
 	if k.DeletionTimestamp.IsZero() || c == nil {
@@ -290,7 +290,7 @@ func progress(k *kubernikusv1.Kluster) (reason, message string) {
 	return c.Reason, c.Message
 }
 
-// outcome is how the Deorbit of a Kluster ended.
+// outcome returns how the Deorbit of a Kluster ended.
 func outcome(k *kubernikusv1.Kluster) (reason, message string) {
 	if k.Detached() {
 		return reasonDetached, "the Kluster was detached: nothing of the cluster was deleted"
@@ -385,5 +385,5 @@ func (p *plan) release(o observed) {
 	p.hookAll(o, false)
 }
 
-// hooked are the names of the Machines in hooks, in their order.
+// hooked returns the names of the Machines in hooks, in their order.
 func (p *plan) hooked() []string { return slices.Sorted(maps.Keys(p.hooks)) }

@@ -56,7 +56,7 @@ func deleting(w *world) { w.cluster.Deleting = true }
 
 func noMachines(w *world) { w.machines = nil }
 
-// at is a Kluster that has been deorbited for a time.
+// at returns a Kluster that has been deorbited for a time.
 func at(stage kubernikusv1.DeorbitStage, since time.Duration) func(*world) {
 	return func(w *world) {
 		began := metav1.NewTime(epoch.Add(-since))
@@ -68,7 +68,7 @@ func at(stage kubernikusv1.DeorbitStage, since time.Duration) func(*world) {
 	}
 }
 
-// released is a Kluster whose Deorbit is over.
+// released returns a Kluster whose Deorbit is over.
 func released(reason string) func(*world) {
 	return func(w *world) {
 		at(kubernikusv1.DeorbitRelease, time.Hour)(w)
@@ -89,7 +89,7 @@ func completed(status, reason, message string) func(*world) {
 
 func waiting(w *world) { w.infrastructure.Paused, w.infrastructure.PausedForDeorbit = true, true }
 
-// summary is what a plan writes, in its order.
+// summary returns what a plan writes, in its order.
 func summary(p plan) string {
 	var all []string
 	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }

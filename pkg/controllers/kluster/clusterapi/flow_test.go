@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -67,7 +68,7 @@ func (r *resources) served(resource schema.GroupResource) (*schema.GroupVersionR
 }
 
 func kindOf(resource schema.GroupResource) string {
-	return map[schema.GroupResource]string{clusters: "Cluster", machines: "Machine", infrastructures: desired.KindOpenStackCluster}[resource]
+	return map[schema.GroupResource]string{clusters: "Cluster", machines: "Machine", infrastructures: desired.KindOpenStackCluster, resourceSets: "ClusterResourceSet"}[resource]
 }
 
 func (r *resources) Find(ctx context.Context, resource schema.GroupResource, query resourcewatch.Query) ([]*resourcewatch.Object, error) {
@@ -96,6 +97,8 @@ func (r *resources) Find(ctx context.Context, resource schema.GroupResource, que
 			object.Value = desired.InfrastructureOf(item.Object)
 		case machines:
 			object.Value = desired.MachineOf(item)
+		case resourceSets:
+			object.Value = desired.ResourceSetOf(item.Object)
 		}
 		found = append(found, object)
 	}
@@ -169,7 +172,7 @@ func newFlow(t *testing.T, version string, objects ...client.Object) *flow {
 	return f
 }
 
-// newRegistered is a flow with a Cluster that has two machines and a Kluster.
+// newRegistered returns a flow with a Cluster that has two machines and a Kluster.
 func newRegistered(t *testing.T, version string) *flow {
 	t.Helper()
 	f := newFlow(t, version, cluster(t, version), infrastructure(t, version), machine(t, version, "cp"), machine(t, version, "worker"))
@@ -212,7 +215,7 @@ func (f *flow) settle() {
 	f.t.Fatalf("it never ends: %v", f.store.Writes())
 }
 
-// kluster is the Kluster, nil when there is none.
+// kluster returns the Kluster, nil when there is none.
 func (f *flow) kluster() *kubernikusv1.Kluster {
 	f.t.Helper()
 	k := &kubernikusv1.Kluster{ObjectMeta: metav1.ObjectMeta{Namespace: klustertest.Namespace, Name: "web"}}
@@ -222,7 +225,7 @@ func (f *flow) kluster() *kubernikusv1.Kluster {
 	return k
 }
 
-// get is an object of Cluster API, nil when there is none.
+// get returns an object of Cluster API, nil when there is none.
 func (f *flow) get(resource schema.GroupResource, name string) *unstructured.Unstructured {
 	f.t.Helper()
 	o := &unstructured.Unstructured{}
@@ -286,7 +289,7 @@ func (f *flow) wantHeld(want string) {
 	}
 }
 
-// completed is the condition of the Cluster.
+// completed returns the condition of the Cluster.
 func (f *flow) completed() string {
 	f.t.Helper()
 	c := desired.ClusterOf(f.get(clusters, "web").Object).Completed
@@ -613,6 +616,33 @@ func TestRejectionIsReportedOnce(t *testing.T) {
 	})
 	if f.settle(); f.kluster() == nil {
 		t.Error("there is no Kluster")
+	}
+}
+
+// Names that the annotations do not have are those of the manifests that Cluster API applies in the cluster.
+func TestNamesOfResourceSets(t *testing.T) {
+	labeled := cluster(t, "v1beta2")
+	labeled.SetLabels(map[string]string{"cloud": "openstack"})
+	set := object(t, "v1beta2", `
+apiVersion: addons.cluster.x-k8s.io/VERSION
+kind: ClusterResourceSet
+metadata: {name: cloud, namespace: garden-shop}
+spec:
+  clusterSelector: {matchLabels: {cloud: openstack}}
+  resources: [{kind: ConfigMap, name: manifests}, {kind: Secret, name: more}, {kind: Secret, name: missing}]
+`)
+	pod := func(image, flag string) string {
+		return "kind: Pod\nspec: {containers: [{name: a, image: " + image + ", args: [" + flag + "]}]}"
+	}
+	meta := func(name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: klustertest.Namespace, Name: name}
+	}
+	f := newFlow(t, "v1beta2", labeled, infrastructure(t, "v1beta2"), set,
+		&corev1.ConfigMap{ObjectMeta: meta("manifests"), Data: map[string]string{"ccm.yaml": pod("openstack-cloud-controller-manager:v1", "--cluster-name=shop-web")}},
+		&corev1.Secret{ObjectMeta: meta("more"), Data: map[string][]byte{"csi.yaml": []byte(pod("cinder-csi-plugin:v1", "--cluster=shop-volumes"))}})
+	f.settle()
+	if names := f.kluster().Spec.CloudProvider; names.ClusterName == nil || *names.ClusterName != "shop-web" || *names.CSIClusterID != "shop-volumes" {
+		t.Errorf("names = %+v", names)
 	}
 }
 

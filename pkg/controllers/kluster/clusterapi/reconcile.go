@@ -56,7 +56,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{RequeueAfter: p.again}, nil
 }
 
-// retry is the result of a reconcile that failed.
+// retry returns the result of a reconcile that failed.
 func (r *reconciler) retry(ctx context.Context, err error) (reconcile.Result, error) {
 	switch {
 	case errors.Is(err, errNotServed):
@@ -106,10 +106,11 @@ func (r *reconciler) observe(ctx context.Context, key types.NamespacedName, obje
 			o.machines = append(o.machines, m)
 		}
 	}
-	return o, nil
+	o.names, err = r.namesOf(ctx, o, objects)
+	return o, err
 }
 
-// klusterOf is the Kluster of a name, nil when there is none.
+// klusterOf returns the Kluster of a name, nil when there is none.
 func (r *reconciler) klusterOf(ctx context.Context, key types.NamespacedName, from client.Reader) (*kubernikusv1.Kluster, error) {
 	k := &kubernikusv1.Kluster{}
 	err := from.Get(ctx, key, k)
@@ -122,7 +123,7 @@ func (r *reconciler) klusterOf(ctx context.Context, key types.NamespacedName, fr
 	return k, nil
 }
 
-// infrastructureOf is the OpenStackCluster of a Cluster, nil when it has none.
+// infrastructureOf returns the OpenStackCluster of a Cluster, nil when it has none.
 func (r *reconciler) infrastructureOf(ctx context.Context, c *desired.Cluster, objects resourcewatch.Reader) (*desired.Infrastructure, error) {
 	if c.Infrastructure.Kind != desired.KindOpenStackCluster || c.Infrastructure.Name == "" {
 		return nil, nil

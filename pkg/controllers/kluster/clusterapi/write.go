@@ -147,7 +147,7 @@ func (r *reconciler) patchMetadata(ctx context.Context, resource schema.GroupRes
 	return nil
 }
 
-// metadataOf is the metadata of an object in the version that is served.
+// metadataOf returns the metadata of an object in the version that is served.
 func (r *reconciler) metadataOf(resource schema.GroupResource, kind string) (*metav1.PartialObjectMetadata, error) {
 	served, err := r.served(resource)
 	if err == nil && served == nil {
@@ -179,7 +179,7 @@ func (r *reconciler) noteDeletion(ctx context.Context, o observed, k *kubernikus
 	r.note(ctx, o, corev1.EventTypeNormal, eventDeleting, "Kluster "+k.Name+" is deleted: what the cluster created in OpenStack is deleted before its machines and its network")
 }
 
-// eventType is Warning for an end that leaves something over.
+// eventType returns Warning for an end that leaves something over.
 func eventType(reason string) string {
 	if reason == reasonDeorbited || reason == reasonDetached {
 		return corev1.EventTypeNormal
@@ -187,7 +187,7 @@ func eventType(reason string) string {
 	return corev1.EventTypeWarning
 }
 
-// clusterReference is a Cluster as events refer to it.
+// clusterReference returns a Cluster as events refer to it.
 func clusterReference(key types.NamespacedName, c *desired.Cluster) *corev1.ObjectReference {
 	return &corev1.ObjectReference{APIVersion: desired.Group + "/v1beta1", Kind: "Cluster", Namespace: key.Namespace, Name: key.Name, UID: c.UID}
 }

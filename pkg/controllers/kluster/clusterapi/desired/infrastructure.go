@@ -78,7 +78,7 @@ type infrastructureObject struct {
 	} `json:"status"`
 }
 
-// InfrastructureOf is what is kept of an OpenStackCluster.
+// InfrastructureOf returns what is kept of an OpenStackCluster.
 func InfrastructureOf(content map[string]any) *Infrastructure {
 	o := &infrastructureObject{}
 	if err := decode(content, o); err != nil {
@@ -118,7 +118,7 @@ func InfrastructureOf(content map[string]any) *Infrastructure {
 	return i
 }
 
-// groupOf is the group of an apiVersion.
+// groupOf returns the group of an apiVersion.
 func groupOf(apiVersion string) string {
 	group, _, found := strings.Cut(apiVersion, "/")
 	if !found {

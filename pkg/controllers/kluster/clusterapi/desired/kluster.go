@@ -71,7 +71,7 @@ func (s Source) Reject() Rejection {
 	return Rejection{}
 }
 
-// podRanges is the range of the pods as a Kluster has it.
+// podRanges returns the range of the pods as a Kluster has it.
 func (s Source) podRanges() (text string, ok bool) {
 	ranges, ok := kubernikusv1.ParseRanges(strings.Join(s.Cluster.PodRanges, ","))
 	if !ok || !ranges[0].IsValid() {
@@ -89,7 +89,7 @@ func (s Source) customCNI() bool {
 	return s.Infrastructure.GivenRouter
 }
 
-// New is the Kluster of a Cluster without a Rejection.
+// New returns the Kluster of a Cluster without a Rejection.
 func (s Source) New() *kubernikusv1.Kluster {
 	ranges, _ := s.podRanges()
 	k := &kubernikusv1.Kluster{ObjectMeta: metav1.ObjectMeta{Namespace: s.Cluster.Namespace, Name: s.Cluster.Name}}
@@ -144,7 +144,7 @@ func (s Source) Update(k *kubernikusv1.Kluster) (immutable []string) {
 	return immutable
 }
 
-// UIDOf is the uid of the Cluster that a Kluster belongs to, "" for one that was not created for a Cluster.
+// UIDOf returns the uid of the Cluster that a Kluster belongs to, "" for one that was not created for a Cluster.
 func UIDOf(k *kubernikusv1.Kluster) types.UID {
 	return types.UID(k.Annotations[kubernikusv1.ClusterAPIUIDAnnotation])
 }

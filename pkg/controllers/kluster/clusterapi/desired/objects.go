@@ -70,6 +70,7 @@ type Cluster struct {
 	Selection string
 	// HasTopology reports that a ClusterClass describes it.
 	HasTopology bool
+	Labels      map[string]string
 	// PodRanges are those of the pods, not parsed.
 	PodRanges      []string
 	Infrastructure Reference
@@ -119,7 +120,7 @@ type clusterObject struct {
 	} `json:"status"`
 }
 
-// ClusterOf is what is kept of a Cluster.
+// ClusterOf returns what is kept of a Cluster.
 func ClusterOf(content map[string]any) *Cluster {
 	o := &clusterObject{}
 	if err := decode(content, o); err != nil {
@@ -131,7 +132,7 @@ func ClusterOf(content map[string]any) *Cluster {
 	c := &Cluster{
 		Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion,
 		Deleting: m.DeletionTimestamp != nil, Moved: moved, Paused: paused || spec.Paused,
-		HasTopology: spec.Topology != nil, PodRanges: spec.ClusterNetwork.Pods.CIDRBlocks,
+		HasTopology: spec.Topology != nil, Labels: m.Labels, PodRanges: spec.ClusterNetwork.Pods.CIDRBlocks,
 		Infrastructure: Reference{Group: spec.InfrastructureRef.APIGroup, Kind: spec.InfrastructureRef.Kind, Name: spec.InfrastructureRef.Name},
 		ClusterName:    m.Annotations[AnnotationClusterName], CSIClusterID: m.Annotations[AnnotationCSIClusterID],
 		CustomCNI: m.Annotations[AnnotationCustomCNI],
@@ -167,7 +168,7 @@ type Machine struct {
 	Held bool
 }
 
-// MachineOf is what is kept of a Machine, of which the metadata suffices.
+// MachineOf returns what is kept of a Machine, of which the metadata suffices.
 func MachineOf(m metav1.Object) *Machine {
 	_, held := m.GetAnnotations()[AnnotationHook]
 	return &Machine{

@@ -23,7 +23,7 @@ func content(t *testing.T, text string) map[string]any {
 const clusterV1beta1 = `
 apiVersion: cluster.x-k8s.io/v1beta1
 kind: Cluster
-metadata: {name: web, namespace: shop, uid: u1, resourceVersion: "7", labels: {groundskeeper.io/deorbit: "true", other: x}}
+metadata: {name: web, namespace: shop, uid: u1, resourceVersion: "7", labels: {groundskeeper.io/deorbit: "true"}}
 spec:
   clusterNetwork: {pods: {cidrBlocks: [192.168.0.0/16]}, serviceDomain: cluster.local, apiServerPort: 6443}
   controlPlaneEndpoint: {host: 10.0.0.1, port: 6443}
@@ -54,7 +54,7 @@ status:
 // A Cluster reads the same in both versions of Cluster API.
 func TestClusterOf(t *testing.T) {
 	want := &Cluster{
-		Namespace: "shop", Name: "web", UID: "u1", ResourceVersion: "7", Selection: "true", PodRanges: []string{"192.168.0.0/16"},
+		Namespace: "shop", Name: "web", UID: "u1", ResourceVersion: "7", Selection: "true", Labels: map[string]string{Selection: "true"}, PodRanges: []string{"192.168.0.0/16"},
 		Infrastructure: Reference{Group: InfrastructureGroup, Kind: KindOpenStackCluster, Name: "web-os"},
 		Completed:      &Condition{Type: ConditionCompleted, Status: "False", Reason: "Pods", Message: "m"},
 	}
@@ -76,7 +76,7 @@ func TestClusterOfStates(t *testing.T) {
 		"being deleted":                {`{metadata: {deletionTimestamp: "2030-01-01T00:00:00Z"}}`, Cluster{Deleting: true}},
 		"moved":                        {`{metadata: {annotations: {clusterctl.cluster.x-k8s.io/delete-for-move: ""}}}`, Cluster{Moved: true}},
 		"with a topology":              {"{spec: {topology: {class: c, version: v1.36.3}}}", Cluster{HasTopology: true}},
-		"annotation precedes label":    {`{metadata: {labels: {groundskeeper.io/deorbit: "true"}, annotations: {groundskeeper.io/deorbit: "false"}}}`, Cluster{Selection: "false"}},
+		"annotation precedes label":    {`{metadata: {labels: {groundskeeper.io/deorbit: "true"}, annotations: {groundskeeper.io/deorbit: "false"}}}`, Cluster{Selection: "false", Labels: map[string]string{Selection: "true"}}},
 		"names":                        {`{metadata: {annotations: {groundskeeper.io/cloud-provider-cluster-name: shop-web, groundskeeper.io/csi-cluster-id: c, groundskeeper.io/custom-cni: "true"}}}`, Cluster{ClusterName: "shop-web", CSIClusterID: "c", CustomCNI: "true"}},
 		"infrastructure of another":    {"{spec: {infrastructureRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta2, kind: DockerCluster, name: d}}}", Cluster{Infrastructure: Reference{InfrastructureGroup, "DockerCluster", "d"}}},
 		"infrastructure without group": {"{spec: {infrastructureRef: {apiVersion: v1, kind: OpenStackCluster, name: d}}}", Cluster{Infrastructure: Reference{"", "OpenStackCluster", "d"}}},
