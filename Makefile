@@ -3,8 +3,8 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help build kubernetes kubernetes-node images verify-images release contour cert-manager cloud-provider-openstack generate verify \
-	test test-all test-race test-race-short test-integration allocations test-packaging test-monitoring test-ovn test-contour test-cert-manager test-console e2e-node \
+.PHONY: help build kubernetes kubernetes-node images verify-images release contour cert-manager cluster-api cloud-provider-openstack generate verify \
+	test test-all test-race test-race-short test-integration allocations test-packaging test-monitoring test-ovn test-contour test-cert-manager test-capi test-console e2e-node \
 	test-openstack console verify-console lint canary bench performance soak up node-up down status clean-up
 
 BIN := _output/bin
@@ -59,6 +59,9 @@ cloud-provider-openstack: ## Build the OpenStack cloud controller manager into _
 cert-manager: ## Build cert-manager into _output/bin (once, cached)
 	@$(FAST) hack/cert-manager/build.sh $(BIN)
 
+cluster-api: ## Build the core controllers of Cluster API into _output/bin (once, cached)
+	@$(FAST) hack/cluster-api/build.sh $(BIN)
+
 generate: build ## Generate deepcopy, defaults, validation, OpenAPI, clients, protobuf, JSON schemas, the chart and pages of the reference
 	hack/update-codegen.sh
 	hack/update-protobuf.sh
@@ -76,7 +79,7 @@ verify: generate ## Fail when generated code is stale
 test: build kubernetes ## Run what every change has to pass: unit tests, the server in process, the local control plane
 	@hack/test.sh
 
-test-all: test-race test-integration test-packaging test-monitoring test-ovn test-contour test-cert-manager test-console e2e-node ## Run every test that needs no OpenStack, well over an hour
+test-all: test-race test-integration test-packaging test-monitoring test-ovn test-contour test-cert-manager test-capi test-console e2e-node ## Run every test that needs no OpenStack, well over an hour
 
 test-race: build kubernetes ## Run all tests that need no control plane with the race detector
 	CGO_ENABLED=1 go test -race $$(hack/packages.sh)
@@ -105,6 +108,9 @@ test-ovn: build kubernetes ## Test Translations on OVN's own servers, which are 
 
 test-cert-manager: build kubernetes cert-manager ## Test certificates that cert-manager makes; builds it once, some minutes
 	go test -p 1 -count 1 -timeout 10m ./test/certmanager
+
+test-capi: build kubernetes cluster-api ## Test Klusters of Cluster API with its controllers; builds them once, some minutes
+	go test -p 1 -count 1 -timeout 20m ./test/capi
 
 e2e-node: build kubernetes kubernetes-node images ## Run the tests with pods; needs root and Debian packages
 	@test/e2e/previous.sh _output/previous
