@@ -56,20 +56,36 @@ var (
 	resourceSets    = schema.GroupResource{Group: desired.AddonsGroup, Resource: "clusterresourcesets"}
 )
 
+// clusterIndex finds Machines and OpenStackClusters by the namespace and the name of their Cluster.
+const clusterIndex = "cluster"
+
 // kinds returns those to watch. The versions are those whose fields package desired knows.
 func kinds() []resourcewatch.Kind {
 	versions := []string{"v1beta2", "v1beta1"}
 	return []resourcewatch.Kind{
 		{GroupResource: clusters, Versions: versions, OnlyVersions: true, Value: func(content map[string]any) any { return desired.ClusterOf(content) }},
-		{GroupResource: infrastructures, Versions: versions, OnlyVersions: true, Value: func(content map[string]any) any { return desired.InfrastructureOf(content) }},
+		{
+			GroupResource: infrastructures, Versions: versions, OnlyVersions: true, Value: func(content map[string]any) any { return desired.InfrastructureOf(content) },
+			Indexes: map[string]func(*resourcewatch.Object) []string{clusterIndex: clusterNameOf},
+		},
 		{
 			GroupResource: machines, Versions: versions, OnlyVersions: true, Metadata: func(object metav1.Object) any { return desired.MachineOf(object) },
+			Indexes: map[string]func(*resourcewatch.Object) []string{clusterIndex: clusterNameOf},
 		},
 		{
 			GroupResource: resourceSets, Versions: versions, While: []schema.GroupResource{clusters},
 			Value: func(content map[string]any) any { return desired.ResourceSetOf(content) },
 		},
 	}
+}
+
+// clusterNameOf returns the Cluster of an object, as clusterIndex has it.
+func clusterNameOf(object *resourcewatch.Object) []string {
+	request, ok := requestOf(object)
+	if !ok {
+		return nil
+	}
+	return []string{request.String()}
 }
 
 // reconciler keeps Klusters in sync with Clusters.
@@ -124,6 +140,13 @@ func follow(set *resourcewatch.Set) func(context.Context, workqueue.TypedRateLim
 				queue.Add(request)
 			}
 		}, clusters, infrastructures, machines)
+		set.Subscribe(func(e resourcewatch.Event) {
+			// The names of cloud controllers may be in it. A Cluster that is not known yet comes with its own event.
+			known, _ := set.Known(clusters, e.Object().Namespace)
+			for _, object := range known {
+				queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: object.Namespace, Name: object.Name}})
+			}
+		}, resourceSets)
 		return nil
 	}
 }
@@ -135,19 +158,23 @@ func requestsOf(e resourcewatch.Event) []reconcile.Request {
 		if object == nil {
 			continue
 		}
-		name := ""
-		switch value := object.Value.(type) {
-		case *desired.Cluster:
-			name = object.Name
-		case *desired.Infrastructure:
-			name = value.Cluster
-		case *desired.Machine:
-			name = value.Cluster
-		}
-		request := reconcile.Request{NamespacedName: types.NamespacedName{Namespace: object.Namespace, Name: name}}
-		if name != "" && (len(requests) == 0 || requests[0] != request) {
+		if request, ok := requestOf(object); ok && (len(requests) == 0 || requests[0] != request) {
 			requests = append(requests, request)
 		}
 	}
 	return requests
+}
+
+// requestOf returns the Cluster of an object.
+func requestOf(object *resourcewatch.Object) (request reconcile.Request, ok bool) {
+	name := ""
+	switch value := object.Value.(type) {
+	case *desired.Cluster:
+		name = object.Name
+	case *desired.Infrastructure:
+		name = value.Cluster
+	case *desired.Machine:
+		name = value.Cluster
+	}
+	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: object.Namespace, Name: name}}, name != ""
 }

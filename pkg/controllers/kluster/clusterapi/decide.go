@@ -27,6 +27,9 @@ const (
 	reasonDeleting     = "Deleting"
 	reasonDeorbited    = "Deorbited"
 	reasonNotDeorbited = "NotDeorbited"
+	reasonDismantled   = "ClustersDismantled"
+	reasonProtected    = "TerminationProtected"
+	reasonRejected     = "KlusterRejected"
 )
 
 // settings are what the configuration specifies.
@@ -45,6 +48,8 @@ type observed struct {
 	machines       []*desired.Machine
 	kluster        *kubernikusv1.Kluster
 	names          desired.Names
+	// dismantled reports that the CustomResourceDefinition of Clusters is being deleted, which deletes every Cluster.
+	dismantled bool
 }
 
 // plan is what to write, in the order of its fields. Each write leaves a state from which the next reconcile continues.
@@ -116,8 +121,13 @@ func decide(o observed, s settings, now time.Time) plan {
 		return pause(own)
 	case own == nil && o.kluster != nil:
 		p := plan{rejection: desired.Rejection{Reason: reasonNameTaken, Message: "a Kluster of this name exists that was not created for the Cluster: delete or detach it"}}
+		if c.Deleting {
+			p.complete(o, true, reasonNotDeorbited, p.rejection.Message)
+		}
 		p.release(o)
 		return p
+	case c.Deleting && o.dismantled && !isCompleted(c) && (own == nil || own.DeletionTimestamp.IsZero()):
+		return dismantled()
 	case c.Deleting:
 		return teardown(o, own, s, now)
 	default:
@@ -141,6 +151,16 @@ func detach(k *kubernikusv1.Kluster) plan {
 		confirm(k)
 	})
 	return p
+}
+
+// dismantled does nothing about a Cluster that is deleted with all others, because Cluster API is uninstalled: that is no decision about
+// what is in its cluster, and admission did not see it. Its hooks and holds stay.
+func dismantled() plan {
+	message := "the CustomResourceDefinition of Clusters is being deleted, and all Clusters with it: nothing is deorbited"
+	return plan{
+		rejection: desired.Rejection{Reason: reasonDismantled, Message: message},
+		synced:    condition(metav1.ConditionFalse, reasonDismantled, message),
+	}
 }
 
 // pause pauses the Kluster of a Cluster that is paused, unless a user has paused it.
@@ -205,7 +225,7 @@ func teardown(o observed, own *kubernikusv1.Kluster, s settings, now time.Time) 
 	rejection := source.Reject()
 	p := plan{}
 	switch {
-	case own == nil && o.cluster.Completed != nil && o.cluster.Completed.Status == string(metav1.ConditionTrue):
+	case own == nil && isCompleted(o.cluster):
 		p.release(o)
 		return p
 	case own == nil && rejection.Reason != "":
@@ -271,6 +291,11 @@ func drained(k *kubernikusv1.Kluster, timeout time.Duration, now time.Time) (ove
 	return wait <= 0, max(wait, 0)
 }
 
+// isCompleted reports whether the Deorbit of a Cluster is over.
+func isCompleted(c *desired.Cluster) bool {
+	return c.Completed != nil && c.Completed.Status == string(metav1.ConditionTrue)
+}
+
 // isReleased reports whether Deorbit is over, and only other finalizers keep a Kluster.
 func isReleased(k *kubernikusv1.Kluster) bool {
 	return !k.DeletionTimestamp.IsZero() && !k.HasDeorbiter()
@@ -284,6 +309,9 @@ func isKept(k *kubernikusv1.Kluster) bool {
 // progress returns how far the Deorbit of a Kluster is, as the condition of its Cluster reports it.
 func progress(k *kubernikusv1.Kluster) (reason, message string) {
 	c := meta.FindStatusCondition(k.Status.Conditions, kubernikusv1.ConditionDeorbited)
+	if k.DeletionTimestamp.IsZero() && k.TerminationProtected() {
+		return reasonProtected, "annotation " + kubernikusv1.TerminationProtectionAnnotation + " protects the Kluster: remove it there to delete the cluster"
+	}
 	if k.DeletionTimestamp.IsZero() || c == nil {
 		return reasonDeleting, "the deletion of the Kluster is requested"
 	}

@@ -52,7 +52,7 @@ func unregistered(w *world) {
 	}
 }
 
-func deleting(w *world) { w.cluster.Deleting = true }
+func deleting(w *world) { w.cluster.Deleting, w.cluster.DeletedAt = true, epoch.Add(-time.Minute) }
 
 func noMachines(w *world) { w.machines = nil }
 
@@ -189,6 +189,13 @@ func TestDecide(t *testing.T) {
 			delete(w.kluster.Annotations, kubernikusv1.MachinesAnnotation)
 		}}, ""},
 
+		// So it is when the definition of Clusters is deleted, and every Cluster with it. A Deorbit that has begun is completed.
+		"dismantled":               {[]func(*world){deleting, func(w *world) { w.dismantled = true }}, "rejection=ClustersDismantled"},
+		"dismantled and new":       {[]func(*world){unregistered, deleting, func(w *world) { w.dismantled = true }}, "rejection=ClustersDismantled"},
+		"dismantled in Deorbit":    {[]func(*world){deleting, waiting, at(kubernikusv1.DeorbitPods, time.Minute), completed("False", "Pods", "2 remain"), func(w *world) { w.dismantled = true }}, "again=29m0s"},
+		"dismantled, and moved":    {[]func(*world){deleting, func(w *world) { w.dismantled, w.cluster.Moved = true, true }}, detached},
+		"dismantled when it ended": {[]func(*world){deleting, noMachines, waiting, completed("True", "Deorbited", "the end"), func(w *world) { w.dismantled, w.kluster = true, nil }}, "holds=false,false"},
+
 		// A pause.
 		"paused":                {[]func(*world){func(w *world) { w.cluster.Paused = true }}, "update paused=true"},
 		"paused and deleted":    {[]func(*world){deleting, func(w *world) { w.cluster.Paused = true }}, "update paused=true"},
@@ -207,8 +214,10 @@ func TestDecide(t *testing.T) {
 		"the end waits in the pause": {[]func(*world){deleting, released("Deorbited"), func(w *world) { w.cluster.Paused = true }}, ""},
 
 		// Phase 1: the machines are retained until Deorbit has emptied the cluster.
-		"deleted":                  {[]func(*world){deleting}, "update machines=Present confirmed=true; completed=False/Deleting; holds=true,true; delete"},
-		"deleted, first hooks":     {[]func(*world){deleting, func(w *world) { w.machines[0].Held = false }}, "update machines=Present confirmed=true; completed=False/Deleting; holds=true,true; cp=true; delete"},
+		"deleted":              {[]func(*world){deleting}, "update machines=Present confirmed=true; completed=False/Deleting; holds=true,true; delete"},
+		"deleted, first hooks": {[]func(*world){deleting, func(w *world) { w.machines[0].Held = false }}, "update machines=Present confirmed=true; completed=False/Deleting; holds=true,true; cp=true; delete"},
+		"deleted, but protected": {[]func(*world){deleting, func(w *world) { annotate(w.kluster, kubernikusv1.TerminationProtectionAnnotation, "true") }},
+			"update machines=Present confirmed=true; completed=False/TerminationProtected; holds=true,true; delete"},
 		"a stage":                  {[]func(*world){deleting, waiting, at(kubernikusv1.DeorbitPods, time.Minute), func(w *world) { w.machines[0].Deleting = true }}, "completed=False/Pods; again=29m0s"},
 		"a stage that is reported": {[]func(*world){deleting, waiting, at(kubernikusv1.DeorbitPods, time.Minute), completed("False", "Pods", "2 remain")}, "again=29m0s"},
 		"the cluster is empty":     {[]func(*world){deleting, waiting, at(kubernikusv1.DeorbitMachines, time.Minute), completed("False", "Machines", "2 remain")}, "cp=false; worker=false"},
@@ -225,10 +234,13 @@ func TestDecide(t *testing.T) {
 		"and is paused by a user":               {[]func(*world){deleting, func(w *world) { w.infrastructure.Paused = true }}, "update machines=Present confirmed=true; completed=False/Deleting; delete"},
 
 		// Adoption of a Cluster that is being deleted.
-		"deleted before it was known":             {[]func(*world){unregistered, deleting}, "create; holds=true,true; cp=true; worker=true"},
-		"deleted before it had a network":         {[]func(*world){unregistered, deleting, func(w *world) { w.infrastructure.Network = "" }}, "completed=True/NotDeorbited; rejection=InfrastructurePending"},
-		"deleted, and nothing is left":            {[]func(*world){unregistered, deleting, noMachines, func(w *world) { w.infrastructure = nil }}, "completed=True/NotDeorbited; rejection=InfrastructurePending"},
-		"deleted, credentials elsewhere":          {[]func(*world){unregistered, deleting, func(w *world) { w.infrastructure.Identity.Type = "ClusterIdentity" }}, "completed=True/NotDeorbited; rejection=IdentityNotSupported"},
+		"deleted before it was known":     {[]func(*world){unregistered, deleting}, "create; holds=true,true; cp=true; worker=true"},
+		"deleted before it had a network": {[]func(*world){unregistered, deleting, func(w *world) { w.infrastructure.Network = "" }}, "completed=True/NotDeorbited; rejection=InfrastructurePending"},
+		"deleted, and nothing is left":    {[]func(*world){unregistered, deleting, noMachines, func(w *world) { w.infrastructure = nil }}, "completed=True/NotDeorbited; rejection=InfrastructurePending"},
+		"deleted, credentials elsewhere":  {[]func(*world){unregistered, deleting, func(w *world) { w.infrastructure.Identity.Type = "ClusterIdentity" }}, "completed=True/NotDeorbited; rejection=IdentityNotSupported"},
+		"deleted, a network of another":   {[]func(*world){unregistered, deleting, func(w *world) { w.infrastructure.ClusterUID = "u2" }}, "completed=True/NotDeorbited; rejection=InfrastructureOfAnother"},
+		"deleted, a Kluster of a user": {[]func(*world){deleting, func(w *world) { delete(w.kluster.Annotations, kubernikusv1.ClusterAPIUIDAnnotation) }},
+			"completed=True/NotDeorbited; holds=false,false; cp=false; worker=false; rejection=NameTaken"},
 		"deleted, a control plane that never was": {[]func(*world){deleting, noMachines}, "update machines=Deleted confirmed=true; completed=False/Deleting; holds=true,true; delete"},
 
 		// Phase 2: the infrastructure is retained until OpenStack was checked.
@@ -254,6 +266,56 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// In whatever phase a Cluster is: when it is moved, removed by force, replaced by another one or deselected, its Kluster is detached, and
+// while it is paused, nothing but a pause is written.
+func TestEventsInEveryPhase(t *testing.T) {
+	phases := map[string][]func(*world){"living": nil, "deleted": {deleting}}
+	for _, stage := range kubernikusv1.DeorbitStages() {
+		phases[string(stage)] = []func(*world){deleting, waiting, at(stage, time.Minute)}
+		phases[string(stage)+", no machines"] = []func(*world){deleting, waiting, noMachines, at(stage, time.Hour), func(w *world) {
+			annotate(w.kluster, kubernikusv1.MachinesAnnotation, kubernikusv1.MachinesDeleted)
+		}}
+		phases[string(stage)+", the Kluster alone"] = []func(*world){at(stage, time.Minute)}
+	}
+	events := map[string]func(*world){
+		"moved":      func(w *world) { w.cluster.Moved = true },
+		"forced":     func(w *world) { w.cluster, w.infrastructure, w.machines = nil, nil, nil },
+		"another":    func(w *world) { w.cluster.UID = "u2" },
+		"deselected": func(w *world) { w.cluster.Selection = "false" },
+	}
+	for phase, changes := range phases {
+		for event, change := range events {
+			for _, paused := range []bool{false, true} {
+				w := newWorld(changes...)
+				w.cluster.Paused = paused
+				change(w)
+				p := decide(w.observed, w.settings, epoch)
+				if p.update == nil || !p.update.Detached() || p.update.MachinesOf() != "" || p.update.Annotations["confirmation.gardener.cloud/deletion"] != "true" ||
+					p.deletes != w.kluster.DeletionTimestamp.IsZero() || p.create != nil || p.finishes || p.completed != nil {
+					t.Errorf("%s, %s, paused %t: %s", phase, event, paused, summary(p))
+				}
+				if held := p.holds; held != nil && (event != "deselected" || held.finalizer || held.paused) {
+					t.Errorf("%s, %s, paused %t: holds %+v", phase, event, paused, held)
+				}
+				for name, held := range p.hooks {
+					if held || event != "deselected" {
+						t.Errorf("%s, %s: hook of %s %t", phase, event, name, held)
+					}
+				}
+			}
+		}
+		w := newWorld(changes...)
+		w.cluster.Paused = true
+		p := decide(w.observed, w.settings, epoch)
+		if p.update == nil || p.update.Annotations["groundskeeper.io/paused"] != "true" {
+			t.Errorf("%s, paused: %s", phase, summary(p))
+		}
+		if p.update = nil; p.writes() {
+			t.Errorf("%s, paused: it writes %s", phase, summary(p))
+		}
+	}
+}
+
 // The Runtime Extension retains a Cluster for as long as its machines are needed.
 func TestRetains(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -267,6 +329,7 @@ func TestRetains(t *testing.T) {
 		"it takes too long":                {[]func(*world){deleting, at(kubernikusv1.DeorbitPods, 30*time.Minute)}, false, ""},
 		"over":                             {[]func(*world){deleting, released("Deorbited")}, false, ""},
 		"the Kluster is about to come":     {[]func(*world){deleting, unregistered}, true, "Deorbit begins"},
+		"it does not come":                 {[]func(*world){deleting, unregistered, func(w *world) { w.cluster.DeletedAt = epoch.Add(-30 * time.Minute) }}, false, ""},
 		"there can be none":                {[]func(*world){deleting, unregistered, func(w *world) { w.cluster.PodRanges = nil }}, false, ""},
 		"over, and the Kluster is deleted": {[]func(*world){deleting, unregistered, completed("True", "Deorbited", "the end")}, false, ""},
 		"not selected":                     {[]func(*world){deleting, func(w *world) { w.cluster.Selection = "" }}, false, ""},

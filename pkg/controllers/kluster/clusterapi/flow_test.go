@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -494,6 +495,136 @@ func TestMoved(t *testing.T) {
 	}
 }
 
+// What keeps the objects of a Cluster that was removed by force is removed, and nothing of another one.
+func TestOrphansAreReleased(t *testing.T) {
+	f := newRegistered(t, "v1beta2")
+	foreign := machine(t, "v1beta2", "foreign")
+	foreign.SetLabels(map[string]string{desired.LabelClusterName: "web-2"})
+	foreign.SetAnnotations(map[string]string{desired.AnnotationHook: ""})
+	f.store.Add(foreign)
+	f.remove(clusters, "web")
+	f.settle()
+	f.wantHeld(phaseOne)
+	f.finalize(clusters, "web", "cluster.cluster.x-k8s.io")
+	f.settle()
+	f.wantHeld(noneHeld)
+	if k := f.kluster(); !k.Detached() || k.MachinesOf() != "" {
+		t.Errorf("Kluster = %+v", k.ObjectMeta)
+	}
+	if !hasHook(f.get(machines, "foreign")) {
+		t.Error("the Machine of another Cluster has no hook any more")
+	}
+	for _, o := range []*unstructured.Unstructured{f.get(infrastructures, "web-os"), f.get(machines, "cp")} {
+		if len(o.GetFinalizers()) != 1 {
+			t.Errorf("%s has finalizers %v", o.GetName(), o.GetFinalizers())
+		}
+	}
+
+	// They are released although the Kluster has been deleted, and a pause of a user stays.
+	f = newRegistered(t, "v1beta2")
+	f.edit(infrastructures, "web-os", func(o *unstructured.Unstructured) {
+		o.SetAnnotations(map[string]string{desired.AnnotationPaused: "mine"})
+	})
+	f.finalize(clusters, "web", "cluster.cluster.x-k8s.io")
+	f.remove(clusters, "web")
+	k := f.kluster()
+	f.store.Change(k, func() { k.Finalizers = nil })
+	f.store.Remove(k)
+	f.settle()
+	f.wantHeld(`infrastructure false "mine", cp false, worker false`)
+
+	// While a Cluster is unknown, nothing is released.
+	for name, unknown := range map[string]func(*flow){
+		"not served": func(f *flow) { f.absent = []schema.GroupResource{clusters} },
+		"no reads":   func(f *flow) { f.err = errors.New("the API server is down") },
+	} {
+		f = newRegistered(t, "v1beta2")
+		f.finalize(clusters, "web", "cluster.cluster.x-k8s.io")
+		f.remove(clusters, "web")
+		unknown(f)
+		_, _ = f.r.Reconcile(t.Context(), reconcile.Request{NamespacedName: f.key()})
+		if f.wantHeld(bothHeld); f.store.Count() > 0 {
+			t.Errorf("%s: writes %v", name, f.store.Writes())
+		}
+	}
+}
+
+func hasHook(o *unstructured.Unstructured) bool {
+	_, held := o.GetAnnotations()[desired.AnnotationHook]
+	return held
+}
+
+// The objects of a former Cluster of the same name are released, and those of the new one are kept.
+func TestOrphansOfTheSameName(t *testing.T) {
+	f := newRegistered(t, "v1beta2")
+	former := infrastructure(t, "v1beta2")
+	former.SetName("former")
+	former.SetUID("i0")
+	former.SetFinalizers([]string{desired.Finalizer})
+	owners := former.GetOwnerReferences()
+	owners[0].UID = "u0"
+	former.SetOwnerReferences(owners)
+	f.store.Add(former)
+	f.settle()
+	f.wantHeld(bothHeld)
+	if got := f.get(infrastructures, "former").GetFinalizers(); len(got) > 0 {
+		t.Errorf("finalizers %v", got)
+	}
+}
+
+// The deletion of the CustomResourceDefinition deletes every Cluster without admission: nothing is deorbited for it.
+func TestDismantled(t *testing.T) {
+	f := newRegistered(t, "v1beta2")
+	f.store.Add(object(t, "v1", `
+apiVersion: apiextensions.k8s.io/VERSION
+kind: CustomResourceDefinition
+metadata: {name: clusters.cluster.x-k8s.io, finalizers: [customresourcecleanup.apiextensions.k8s.io]}
+`))
+	definition := object(t, "v1", "{apiVersion: apiextensions.k8s.io/VERSION, kind: CustomResourceDefinition, metadata: {name: clusters.cluster.x-k8s.io}}")
+	f.store.Remove(definition)
+	f.remove(clusters, "web")
+	f.settle()
+	f.wantHeld(bothHeld)
+	if k := f.kluster(); !k.DeletionTimestamp.IsZero() || k.MachinesOf() != "" || klustertest.Condition(k, kubernikusv1.ConditionClusterAPI) != "False/ClustersDismantled" {
+		t.Errorf("Kluster = %+v, condition %s", k.ObjectMeta, klustertest.Condition(k, kubernikusv1.ConditionClusterAPI))
+	}
+	if text := f.events(); strings.Count(text, "Warning ClustersDismantled") != 1 {
+		t.Errorf("events: %s", text)
+	}
+	// It is unknown whether it is deleted.
+	f = newRegistered(t, "v1beta2")
+	f.remove(clusters, "web")
+	f.store.Read = func(_ string, o runtime.Object) error {
+		if o.GetObjectKind().GroupVersionKind().Kind == "CustomResourceDefinition" {
+			return errors.New("forbidden")
+		}
+		return nil
+	}
+	if _, err := f.r.Reconcile(t.Context(), reconcile.Request{NamespacedName: f.key()}); err == nil || f.store.Count() > 0 {
+		t.Errorf("got %v, writes %v", err, f.store.Writes())
+	}
+}
+
+// That the API server rejects a Kluster is reported on the Cluster, once.
+func TestRejectedKluster(t *testing.T) {
+	f := newFlow(t, "v1beta2", cluster(t, "v1beta2"), infrastructure(t, "v1beta2"), machine(t, "v1beta2", "cp"))
+	f.store.Reject = func(w kubetest.Write) error {
+		if w.Kind == "Kluster" {
+			return apierrors.NewForbidden(kubernikusv1.Resource("klusters"), w.Name, errors.New("exceeded quota"))
+		}
+		return nil
+	}
+	for range 3 {
+		if _, err := f.r.Reconcile(t.Context(), reconcile.Request{NamespacedName: f.key()}); err == nil {
+			t.Fatal("it succeeds")
+		}
+	}
+	f.wantHeld(`infrastructure false "", cp false`)
+	if text := f.events(); strings.Count(text, "Warning KlusterRejected") != 1 || !strings.Contains(text, "exceeded quota") {
+		t.Errorf("events: %s", text)
+	}
+}
+
 // Nothing is known of Clusters when Cluster API is not served, so nothing is done about their Klusters.
 func TestNotServed(t *testing.T) {
 	for _, absent := range []schema.GroupResource{clusters, machines, infrastructures} {
@@ -644,11 +775,35 @@ spec:
 	if names := f.kluster().Spec.CloudProvider; names.ClusterName == nil || *names.ClusterName != "shop-web" || *names.CSIClusterID != "shop-volumes" {
 		t.Errorf("names = %+v", names)
 	}
+
+	// A set that selects another Cluster as well has the names of neither.
+	neighbor := cluster(t, "v1beta2")
+	neighbor.SetName("web-2")
+	neighbor.SetUID("u2")
+	neighbor.SetLabels(map[string]string{"cloud": "openstack"})
+	f = newFlow(t, "v1beta2", labeled, neighbor, infrastructure(t, "v1beta2"), set,
+		&corev1.ConfigMap{ObjectMeta: meta("manifests"), Data: map[string]string{"ccm.yaml": pod("openstack-cloud-controller-manager:v1", "--cluster-name=shop-web")}})
+	f.settle()
+	if names := f.kluster().Spec.CloudProvider; names.ClusterName != nil || names.CSIClusterID != nil {
+		t.Errorf("names = %+v, which two clusters have", names)
+	}
 }
 
 func TestRequestsOf(t *testing.T) {
 	identity := resourcewatch.Identity{Namespace: "a", Name: "x"}
 	of := func(value any) *resourcewatch.Object { return &resourcewatch.Object{Identity: identity, Value: value} }
+	for _, kind := range kinds() {
+		if index := kind.Indexes[clusterIndex]; index != nil {
+			for _, value := range []any{&desired.Machine{Cluster: "web"}, &desired.Infrastructure{Cluster: "web"}} {
+				if got := index(of(value)); len(got) != 1 || got[0] != (types.NamespacedName{Namespace: "a", Name: "web"}).String() {
+					t.Errorf("%s: index = %q", kind.GroupResource, got)
+				}
+			}
+			if got := index(of(&desired.Machine{})); got != nil {
+				t.Errorf("%s: index = %q", kind.GroupResource, got)
+			}
+		}
+	}
 	for name, test := range map[string]struct {
 		event resourcewatch.Event
 		want  string

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -47,9 +46,9 @@ func retains(o observed, s settings, now time.Time) (held bool, message string) 
 		return false, ""
 	}
 	if k == nil {
-		isCompleted := c.Completed != nil && c.Completed.Status == string(metav1.ConditionTrue)
-		pending := !isCompleted && (desired.Source{Cluster: c, Infrastructure: o.infrastructure}).Reject().Reason == ""
-		if pending {
+		pending := !isCompleted(c) && (desired.Source{Cluster: c, Infrastructure: o.infrastructure}).Reject().Reason == ""
+		// The API server may reject the Kluster permanently, for instance because of a quota.
+		if isLate := c.Deleting && !now.Before(c.DeletedAt.Add(s.drainTimeout)); pending && !isLate {
 			return true, "Deorbit begins"
 		}
 		return false, ""

@@ -6,6 +6,8 @@ package clusterapi
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,8 +17,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 )
 
-// namesOf returns the names that the ClusterResourceSets of a Cluster give its cloud controllers. It reads nothing if annotations of the
-// Cluster or the Kluster have both.
+// namesOf returns the names that the ClusterResourceSets of a Cluster give its cloud controllers. A name in a set that selects several
+// Clusters is that of none: what is found by it may be another's. It reads nothing if annotations of the Cluster or the Kluster have both.
 func (r *reconciler) namesOf(ctx context.Context, o observed, objects resourcewatch.Reader) (desired.Names, error) {
 	c := o.cluster
 	if c.ClusterName != "" && c.CSIClusterID != "" || !r.settings.selected(c) || c.Deleting {
@@ -26,35 +28,53 @@ func (r *reconciler) namesOf(ctx context.Context, o observed, objects resourcewa
 		return desired.Names{}, nil
 	}
 	sets, err := objects.Find(ctx, resourceSets, resourcewatch.Query{Namespace: c.Namespace})
+	if err != nil || len(sets) == 0 {
+		return desired.Names{}, err
+	}
+	neighbors, err := objects.Find(ctx, clusters, resourcewatch.Query{Namespace: c.Namespace})
 	if err != nil {
 		return desired.Names{}, err
 	}
-	var manifests []string
+	var manifests, shared []string
 	for _, object := range sets {
 		set, ok := object.Value.(*desired.ResourceSet)
 		if !ok || !set.Selects(c.Labels) {
 			continue
 		}
-		for _, name := range set.ConfigMaps {
-			data := &corev1.ConfigMap{}
-			if err := r.read(ctx, c.Namespace, name, data); err != nil {
-				return desired.Names{}, err
-			}
-			for _, manifest := range data.Data {
-				manifests = append(manifests, manifest)
-			}
+		found, err := r.manifestsOf(ctx, c.Namespace, set)
+		if err != nil {
+			return desired.Names{}, err
 		}
-		for _, name := range set.Secrets {
-			data := &corev1.Secret{}
-			if err := r.read(ctx, c.Namespace, name, data); err != nil {
-				return desired.Names{}, err
-			}
-			for _, manifest := range data.Data {
-				manifests = append(manifests, string(manifest))
-			}
+		manifests = append(manifests, found...)
+		if slices.ContainsFunc(neighbors, func(object *resourcewatch.Object) bool {
+			other, ok := object.Value.(*desired.Cluster)
+			return ok && other.Name != c.Name && (other.Invalid != nil || set.Selects(other.Labels))
+		}) {
+			shared = append(shared, found...)
 		}
 	}
-	return desired.NamesIn(manifests), nil
+	return desired.NamesIn(manifests).Without(desired.NamesIn(shared)), nil
+}
+
+// manifestsOf returns the manifests of a ClusterResourceSet.
+func (r *reconciler) manifestsOf(ctx context.Context, namespace string, set *desired.ResourceSet) (manifests []string, err error) {
+	for _, name := range set.ConfigMaps {
+		data := &corev1.ConfigMap{}
+		if err := r.read(ctx, namespace, name, data); err != nil {
+			return nil, err
+		}
+		manifests = slices.AppendSeq(manifests, maps.Values(data.Data))
+	}
+	for _, name := range set.Secrets {
+		data := &corev1.Secret{}
+		if err := r.read(ctx, namespace, name, data); err != nil {
+			return nil, err
+		}
+		for _, manifest := range data.Data {
+			manifests = append(manifests, string(manifest))
+		}
+	}
+	return manifests, nil
 }
 
 // read reads an object that may not exist.

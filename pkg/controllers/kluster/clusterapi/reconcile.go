@@ -41,7 +41,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	p := decide(o, r.settings, r.clock.Now())
 	if p.writes() {
-		if o, err = r.observe(ctx, key, r.current(), r.live); err != nil {
+		if o, err = r.observeLive(ctx, key); err != nil {
 			return r.retry(ctx, err)
 		}
 		p = decide(o, r.settings, r.clock.Now())
@@ -52,6 +52,11 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	r.report(ctx, key, o, p.rejection)
 	if err := r.writeStatus(ctx, o, p); err != nil {
 		return r.retry(ctx, err)
+	}
+	if o.cluster == nil || o.cluster.Infrastructure.Kind == desired.KindOpenStackCluster {
+		if err := r.releaseOrphans(ctx, key); err != nil {
+			return r.retry(ctx, err)
+		}
 	}
 	return reconcile.Result{RequeueAfter: p.again}, nil
 }
@@ -69,24 +74,30 @@ func (r *reconciler) retry(ctx context.Context, err error) (reconcile.Result, er
 	}
 }
 
+// observeLive reads the objects of a name from the API server.
+func (r *reconciler) observeLive(ctx context.Context, key types.NamespacedName) (observed, error) {
+	o, err := r.observe(ctx, key, r.current(), r.live)
+	if err != nil || o.cluster == nil || !o.cluster.Deleting {
+		return o, err
+	}
+	definition := &metav1.PartialObjectMetadata{}
+	definition.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+	if err := r.live.Get(ctx, types.NamespacedName{Name: clusters.String()}, definition); client.IgnoreNotFound(err) != nil {
+		return o, fmt.Errorf("get CustomResourceDefinition %s: %w", clusters, err)
+	}
+	o.dismantled = !definition.DeletionTimestamp.IsZero()
+	return o, nil
+}
+
 // observe reads the objects of a name. An error means that it is not known which of them exist.
 func (r *reconciler) observe(ctx context.Context, key types.NamespacedName, objects resourcewatch.Reader, klusters client.Reader) (observed, error) {
 	o := observed{}
-	for _, resource := range []schema.GroupResource{clusters, machines} {
-		serves, err := objects.Serves(ctx, resource)
-		if err == nil && !serves {
-			err = fmt.Errorf("%s: %w", resource, errNotServed)
-		}
-		if err != nil {
-			return o, err
-		}
-	}
-	found, err := objects.Find(ctx, clusters, resourcewatch.Query{Namespace: key.Namespace, Name: key.Name})
+	err := requireServed(ctx, objects, clusters, machines)
 	if err != nil {
 		return o, err
 	}
-	if len(found) > 0 {
-		o.cluster, _ = found[0].Value.(*desired.Cluster)
+	if o.cluster, err = clusterOf(ctx, key, objects); err != nil {
+		return o, err
 	}
 	if o.kluster, err = r.klusterOf(ctx, key, klusters); err != nil {
 		return o, err
@@ -97,17 +108,49 @@ func (r *reconciler) observe(ctx context.Context, key types.NamespacedName, obje
 	if o.infrastructure, err = r.infrastructureOf(ctx, o.cluster, objects); err != nil {
 		return o, err
 	}
-	all, err := objects.Find(ctx, machines, resourcewatch.Query{Namespace: key.Namespace})
-	if err != nil {
+	if o.machines, err = machinesOf(ctx, key, objects); err != nil {
 		return o, err
-	}
-	for _, object := range all {
-		if m, ok := object.Value.(*desired.Machine); ok && m.Cluster == key.Name {
-			o.machines = append(o.machines, m)
-		}
 	}
 	o.names, err = r.namesOf(ctx, o, objects)
 	return o, err
+}
+
+// requireServed returns an error if nothing is known of the objects of a resource.
+func requireServed(ctx context.Context, objects resourcewatch.Reader, resources ...schema.GroupResource) error {
+	for _, resource := range resources {
+		serves, err := objects.Serves(ctx, resource)
+		if err == nil && !serves {
+			err = fmt.Errorf("%s: %w", resource, errNotServed)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// clusterOf returns the Cluster of a name, nil when there is none.
+func clusterOf(ctx context.Context, key types.NamespacedName, objects resourcewatch.Reader) (*desired.Cluster, error) {
+	found, err := objects.Find(ctx, clusters, resourcewatch.Query{Namespace: key.Namespace, Name: key.Name})
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	c, _ := found[0].Value.(*desired.Cluster)
+	return c, nil
+}
+
+// machinesOf returns the Machines of a Cluster.
+func machinesOf(ctx context.Context, key types.NamespacedName, objects resourcewatch.Reader) (all []*desired.Machine, err error) {
+	found, err := objects.Find(ctx, machines, resourcewatch.Query{Namespace: key.Namespace, Index: clusterIndex, Value: key.String()})
+	if err != nil {
+		return nil, err
+	}
+	for _, object := range found {
+		if m, ok := object.Value.(*desired.Machine); ok && m.Cluster == key.Name {
+			all = append(all, m)
+		}
+	}
+	return all, nil
 }
 
 // klusterOf returns the Kluster of a name, nil when there is none.
@@ -128,11 +171,7 @@ func (r *reconciler) infrastructureOf(ctx context.Context, c *desired.Cluster, o
 	if c.Infrastructure.Kind != desired.KindOpenStackCluster || c.Infrastructure.Name == "" {
 		return nil, nil
 	}
-	serves, err := objects.Serves(ctx, infrastructures)
-	if err == nil && !serves {
-		err = fmt.Errorf("%s: %w", infrastructures, errNotServed)
-	}
-	if err != nil {
+	if err := requireServed(ctx, objects, infrastructures); err != nil {
 		return nil, err
 	}
 	found, err := objects.Find(ctx, infrastructures, resourcewatch.Query{Namespace: c.Namespace, Name: c.Infrastructure.Name})
@@ -167,7 +206,10 @@ func (r *rejections) isNew(key types.NamespacedName, now desired.Rejection) bool
 
 // report reports why a Cluster has no Kluster, when the reason is new. That its network does not exist yet is normal.
 func (r *reconciler) report(ctx context.Context, key types.NamespacedName, o observed, rejection desired.Rejection) {
-	if o.cluster == nil || !r.rejections.isNew(key, rejection) || rejection.Reason == desired.ReasonInfrastructurePending {
+	if o.cluster == nil {
+		rejection = desired.Rejection{}
+	}
+	if !r.rejections.isNew(key, rejection) || rejection.Reason == desired.ReasonInfrastructurePending {
 		return
 	}
 	log.FromContext(ctx).Info("Skipped a Cluster", "reason", rejection.Reason, "message", rejection.Message)

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -38,6 +39,7 @@ func (r *reconciler) write(ctx context.Context, o observed, p plan) error {
 	k := o.kluster
 	if p.create != nil {
 		if err := r.client.Create(ctx, p.create, client.FieldOwner(fieldOwner)); err != nil {
+			r.reportRejected(ctx, o, err)
 			return fmt.Errorf("create kluster %s: %w", client.ObjectKeyFromObject(p.create), err)
 		}
 		r.note(ctx, o, corev1.EventTypeNormal, eventRegistered, "Kluster "+p.create.Name+" was created for the Cluster")
@@ -61,6 +63,7 @@ func (r *reconciler) write(ctx context.Context, o observed, p plan) error {
 	}
 	if p.deletes {
 		if err := r.client.Delete(ctx, k, client.Preconditions(kit.AsRead(k))); client.IgnoreNotFound(err) != nil {
+			r.reportRejected(ctx, o, err)
 			return fmt.Errorf("delete kluster %s: %w", client.ObjectKeyFromObject(k), err)
 		}
 		r.noteDeletion(ctx, o, k)
@@ -159,6 +162,15 @@ func (r *reconciler) metadataOf(resource schema.GroupResource, kind string) (*me
 	m := &metav1.PartialObjectMetadata{}
 	m.SetGroupVersionKind(served.GroupVersion().WithKind(kind))
 	return m, nil
+}
+
+// reportRejected reports that admission or a quota rejects a write of the Kluster: that may need a user.
+func (r *reconciler) reportRejected(ctx context.Context, o observed, err error) {
+	if o.cluster == nil || !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) {
+		return
+	}
+	key := types.NamespacedName{Namespace: o.cluster.Namespace, Name: o.cluster.Name}
+	r.report(ctx, key, o, desired.Rejection{Reason: reasonRejected, Message: err.Error()})
 }
 
 // note reports what happened on the Cluster, in the log and in an event.

@@ -21,7 +21,7 @@ type Infrastructure struct {
 	Namespace, Name string
 	UID             types.UID
 	ResourceVersion string
-	// Cluster and ClusterUID are those of the Cluster that owns it, "" as long as none does.
+	// Cluster and ClusterUID are those of the Cluster that owns it, "" as long as none does, or if it is ambiguous which one does.
 	Cluster    string
 	ClusterUID types.UID
 	Deleting   bool
@@ -98,11 +98,7 @@ func InfrastructureOf(content map[string]any) *Infrastructure {
 		GivenRouter:   o.Spec.Router != nil || len(o.Spec.ManagedSubnets) == 0,
 		RetainVolumes: hasPolicy && policy != JanitorDelete,
 	}
-	for _, owner := range m.OwnerReferences {
-		if owner.Kind == "Cluster" && groupOf(owner.APIVersion) == Group {
-			i.Cluster, i.ClusterUID = owner.Name, owner.UID
-		}
-	}
+	i.Cluster, i.ClusterUID = ownerOf(m)
 	if network := o.Status.Network; network != nil {
 		i.Network = network.ID
 		for _, subnet := range network.Subnets {
@@ -116,6 +112,24 @@ func InfrastructureOf(content map[string]any) *Infrastructure {
 		i.ExternalNetwork = o.Status.ExternalNetwork.ID
 	}
 	return i
+}
+
+// ownerOf returns the Cluster that an object was created for: the one that controls it, otherwise the only owner.
+func ownerOf(m *metav1.ObjectMeta) (name string, uid types.UID) {
+	var owners []metav1.OwnerReference
+	for _, owner := range m.OwnerReferences {
+		if owner.Kind != "Cluster" || groupOf(owner.APIVersion) != Group {
+			continue
+		}
+		if owner.Controller != nil && *owner.Controller {
+			return owner.Name, owner.UID
+		}
+		owners = append(owners, owner)
+	}
+	if len(owners) != 1 {
+		return "", ""
+	}
+	return owners[0].Name, owners[0].UID
 }
 
 // groupOf returns the group of an apiVersion.

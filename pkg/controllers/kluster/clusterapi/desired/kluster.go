@@ -21,6 +21,8 @@ const (
 	ReasonSynced = "Synced"
 	// ReasonInfrastructurePending means that the network of the cluster is not known yet: nothing can have been created in it.
 	ReasonInfrastructurePending = "InfrastructurePending"
+	// ReasonInfrastructureOfAnother means that the OpenStackCluster belongs to another Cluster.
+	ReasonInfrastructureOfAnother = "InfrastructureOfAnother"
 	// ReasonPodNetworkUnknown means that the ranges of the pods are not known.
 	ReasonPodNetworkUnknown = "PodNetworkUnknown"
 	// ReasonIdentityNotSupported means that the credentials of OpenStack are not in a Secret of the namespace.
@@ -58,7 +60,9 @@ func (s Source) Reject() Rejection {
 	switch {
 	case !klusterName.MatchString(c.Name) || len(c.Name) > kubernikusv1.MaxNameLength:
 		return Rejection{ReasonNameInvalid, fmt.Sprintf("no Kluster can have the name %q: it has to begin with a letter, and to have only lower case letters, digits and dashes", c.Name)}
-	case i == nil || i.ClusterUID != c.UID || i.Network == "":
+	case i != nil && i.ClusterUID != "" && i.ClusterUID != c.UID:
+		return Rejection{ReasonInfrastructureOfAnother, fmt.Sprintf("OpenStackCluster %s is controlled by another Cluster, %s with uid %s: a network has one cluster", i.Name, i.Cluster, i.ClusterUID)}
+	case i == nil || i.ClusterUID == "" || i.Network == "":
 		return Rejection{ReasonInfrastructurePending, "the OpenStackCluster has no network yet"}
 	case i.Identity.Type != identitySecret || i.Identity.Name == "":
 		return Rejection{ReasonIdentityNotSupported, fmt.Sprintf("spec.identityRef of the OpenStackCluster is a %s: Groundskeeper uses a Secret of the same namespace only", i.Identity.Type)}

@@ -91,6 +91,17 @@ func NamesIn(manifests []string) Names {
 	return Names{ClusterName: known(world.ClusterNames), CSIClusterID: known(world.CSIClusterIDs)}
 }
 
+// Without returns the names that are not known from elsewhere.
+func (n Names) Without(others Names) Names {
+	if others.ClusterName != "" {
+		n.ClusterName = ""
+	}
+	if others.CSIClusterID != "" {
+		n.CSIClusterID = ""
+	}
+	return n
+}
+
 // podOf returns the pod that a manifest runs, nil for another object.
 func podOf(document []byte) *corev1.Pod {
 	var kind metav1.TypeMeta

@@ -7,6 +7,7 @@ package desired
 
 import (
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -65,7 +66,9 @@ type Cluster struct {
 	ResourceVersion string
 	// Deleting reports that it is being deleted, and Moved that clusterctl deletes it because it is in another management cluster now.
 	Deleting, Moved bool
-	Paused          bool
+	// DeletedAt is when its deletion was requested.
+	DeletedAt time.Time
+	Paused    bool
 	// Selection is the value of the annotation or label, "" without one.
 	Selection string
 	// HasTopology reports that a ClusterClass describes it.
@@ -136,6 +139,9 @@ func ClusterOf(content map[string]any) *Cluster {
 		Infrastructure: Reference{Group: spec.InfrastructureRef.APIGroup, Kind: spec.InfrastructureRef.Kind, Name: spec.InfrastructureRef.Name},
 		ClusterName:    m.Annotations[AnnotationClusterName], CSIClusterID: m.Annotations[AnnotationCSIClusterID],
 		CustomCNI: m.Annotations[AnnotationCustomCNI],
+	}
+	if c.Deleting {
+		c.DeletedAt = m.DeletionTimestamp.Time
 	}
 	if value, ok := m.Annotations[Selection]; ok {
 		c.Selection = value

@@ -5,6 +5,7 @@ package desired
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -73,7 +74,7 @@ func TestClusterOfStates(t *testing.T) {
 		"bare":                         {"{metadata: {name: a}}", Cluster{Name: "a"}},
 		"paused by its spec":           {"{spec: {paused: true}}", Cluster{Paused: true}},
 		"paused by its annotation":     {`{metadata: {annotations: {cluster.x-k8s.io/paused: ""}}}`, Cluster{Paused: true}},
-		"being deleted":                {`{metadata: {deletionTimestamp: "2030-01-01T00:00:00Z"}}`, Cluster{Deleting: true}},
+		"being deleted":                {`{metadata: {deletionTimestamp: "2030-01-01T00:00:00Z"}}`, Cluster{Deleting: true, DeletedAt: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)}},
 		"moved":                        {`{metadata: {annotations: {clusterctl.cluster.x-k8s.io/delete-for-move: ""}}}`, Cluster{Moved: true}},
 		"with a topology":              {"{spec: {topology: {class: c, version: v1.36.3}}}", Cluster{HasTopology: true}},
 		"annotation precedes label":    {`{metadata: {labels: {groundskeeper.io/deorbit: "true"}, annotations: {groundskeeper.io/deorbit: "false"}}}`, Cluster{Selection: "false", Labels: map[string]string{Selection: "true"}}},
@@ -159,8 +160,12 @@ func TestInfrastructureOf(t *testing.T) {
 		"any other policy":    {`{metadata: {annotations: {janitor.capi.stackhpc.com/volumes-policy: ""}}}`, func(i *Infrastructure) { i.RetainVolumes = true }},
 		"volumes are deleted": {"{metadata: {annotations: {janitor.capi.stackhpc.com/volumes-policy: delete}}}", func(*Infrastructure) {}},
 		"another owner":       {"{metadata: {ownerReferences: [{apiVersion: apps/v1, kind: Cluster, name: c, uid: u}]}}", func(*Infrastructure) {}},
-		"being deleted":       {`{metadata: {deletionTimestamp: "2030-01-01T00:00:00Z"}}`, func(i *Infrastructure) { i.Deleting = true }},
-		"failure domains":     {"{status: {failureDomains: [{name: nova}], initialization: {provisioned: true}}}", func(*Infrastructure) {}},
+		"two owners": {`{metadata: {ownerReferences: [{apiVersion: cluster.x-k8s.io/v1beta2, kind: Cluster, name: a, uid: a}, {apiVersion: cluster.x-k8s.io/v1beta2, kind: Cluster, name: b, uid: b}]}}`,
+			func(*Infrastructure) {}},
+		"two owners, one of which controls it": {`{metadata: {ownerReferences: [{apiVersion: cluster.x-k8s.io/v1beta2, kind: Cluster, name: a, uid: a, controller: true}, {apiVersion: cluster.x-k8s.io/v1beta2, kind: Cluster, name: b, uid: b}]}}`,
+			func(i *Infrastructure) { i.Cluster, i.ClusterUID = "a", "a" }},
+		"being deleted":   {`{metadata: {deletionTimestamp: "2030-01-01T00:00:00Z"}}`, func(i *Infrastructure) { i.Deleting = true }},
+		"failure domains": {"{status: {failureDomains: [{name: nova}], initialization: {provisioned: true}}}", func(*Infrastructure) {}},
 	} {
 		want := given
 		test.want(&want)
