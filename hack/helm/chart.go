@@ -26,6 +26,7 @@ var (
 		"external-etcd":     "install/external-etcd",
 	}
 	features = map[string]string{
+		"clusterAPI":   "capi",
 		"discovery":    "discovery",
 		"kluster":      "kluster",
 		"resourceSize": "webhooks/resource-size",

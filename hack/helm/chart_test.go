@@ -168,7 +168,11 @@ func TestEachModeHasTheObjectsOfItsDirectory(t *testing.T) {
 func TestEachFeatureHasTheObjectsOfItsDirectory(t *testing.T) {
 	for feature, directory := range features {
 		t.Run(feature, func(t *testing.T) {
-			without, with := mustTemplate(t, limits+""), mustTemplate(t, limits+"features: {"+feature+": {enabled: true}}")
+			required := ""
+			if feature == "clusterAPI" {
+				required = "kluster: {enabled: true}, "
+			}
+			without, with := mustTemplate(t, limits+"features: {"+required+"}"), mustTemplate(t, limits+"features: {"+required+feature+": {enabled: true}}")
 			for id := range without {
 				// The feature is enabled in the configuration, which changes its name.
 				if !isConfig(without[id]) && without[id].text("kind") != "Deployment" && reflect.DeepEqual(without[id], with[id]) {

@@ -94,6 +94,7 @@ var settings = []struct{ value, set, id, path, want string }{
 	{"discoverer.image.tag", "v3", "", "config.controllers.discovery.image", "groundskeeper.io/groundskeeper-discoverer:v3"},
 	{"discoverer.image.digest", digest, "", "config.controllers.discovery.image", "groundskeeper.io/groundskeeper-discoverer@" + digest},
 	{"features.kluster.enabled", "true", "", "config.controllers.kluster.enabled", "true"},
+	{"features.clusterAPI.enabled", "true", "", "config.controllers.kluster.clusterAPI.enabled", "true"},
 }
 
 const digest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -111,6 +112,9 @@ func TestEachValueIsOfUse(t *testing.T) {
 			}
 			if strings.HasPrefix(s.value, "discoverer.") {
 				values += "\nfeatures: {discovery: {enabled: true}}"
+			}
+			if s.value == "features.clusterAPI.enabled" {
+				values = "features: {kluster: {enabled: true}, clusterAPI: {enabled: true}}"
 			}
 			if s.id == etcd {
 				values += "\nmode: high-availability"
@@ -210,26 +214,28 @@ func TestInvalidValuesAreRejected(t *testing.T) {
 		"mode: many":            "mode",
 		"modes: single-replica": "modes",
 		"replicas: 2":           "replicas",
-		"image: {registry: registry.example.com/}":                                             "registry",
-		"image: {pullPolicy: Sometimes}":                                                       "pullPolicy",
-		"image: {pullSecrets: [registry]}":                                                     "pullSecrets",
-		"apiserver: {replicas: two}":                                                           "replicas",
-		"apiserver: {replicas: -1}":                                                            "replicas",
-		"apiserver: {replicas: 2}":                                                             "one volume",
-		"apiserver: {extraArgs: [v=2]}":                                                        "extraArgs",
-		"apiserver: {extraArgs: --v=2}":                                                        "extraArgs",
-		"apiserver: {image: {digest: latest}}":                                                 "digest",
-		"apiserver: {resources: {memory: 1Gi}}":                                                "resources",
-		"apiserver: {config: x}":                                                               "config",
-		"controllerManager: {tolerations: [{effect: Never}]}":                                  "effect",
-		"controllerManager: {config: {kind: x}}":                                               "config",
-		"controllerManager: {config: 'a: b: c'}":                                               "no YAML",
-		"volume: {size: big}":                                                                  "size",
-		"features: {discovery: true}":                                                          "discovery",
-		"features: {resourceSize: {enabled: true}}":                                            "server.webhooks.resourceSize.limits",
-		"controllerManager: {config: '{controllers: {kluster: {enabled: true}}}'}":             "set features.kluster.enabled",
-		"controllerManager: {config: '{controllers: {discovery: {image: x}}}'}":                "set features.discovery.enabled",
-		"{controllerManager: {config: '{kind: Other}'}, features: {kluster: {enabled: true}}}": "config.groundskeeper.io/v1alpha1 only",
+		"image: {registry: registry.example.com/}":                                 "registry",
+		"image: {pullPolicy: Sometimes}":                                           "pullPolicy",
+		"image: {pullSecrets: [registry]}":                                         "pullSecrets",
+		"apiserver: {replicas: two}":                                               "replicas",
+		"apiserver: {replicas: -1}":                                                "replicas",
+		"apiserver: {replicas: 2}":                                                 "one volume",
+		"apiserver: {extraArgs: [v=2]}":                                            "extraArgs",
+		"apiserver: {extraArgs: --v=2}":                                            "extraArgs",
+		"apiserver: {image: {digest: latest}}":                                     "digest",
+		"apiserver: {resources: {memory: 1Gi}}":                                    "resources",
+		"apiserver: {config: x}":                                                   "config",
+		"controllerManager: {tolerations: [{effect: Never}]}":                      "effect",
+		"controllerManager: {config: {kind: x}}":                                   "config",
+		"controllerManager: {config: 'a: b: c'}":                                   "no YAML",
+		"volume: {size: big}":                                                      "size",
+		"features: {discovery: true}":                                              "discovery",
+		"features: {resourceSize: {enabled: true}}":                                "server.webhooks.resourceSize.limits",
+		"controllerManager: {config: '{controllers: {kluster: {enabled: true}}}'}": "set features.kluster.enabled",
+		"controllerManager: {config: '{controllers: {discovery: {image: x}}}'}":    "set features.discovery.enabled",
+		"features: {clusterAPI: {enabled: true}}":                                  "set features.kluster.enabled, too",
+		"{controllerManager: {config: '{controllers: {kluster: {enabled: true, clusterAPI: {enabled: true}}}}'}, features: {kluster: {enabled: true}}}": "set features.clusterAPI.enabled",
+		"{controllerManager: {config: '{kind: Other}'}, features: {kluster: {enabled: true}}}":                                                          "config.groundskeeper.io/v1alpha1 only",
 	} {
 		_, err := render(t, values, "default")
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -16,12 +16,19 @@ SPDX-License-Identifier: Apache-2.0
 {{- with $config.Error }}{{ fail (printf "controllerManager.config is no YAML: %s" .) }}{{ end -}}
 {{- $discovery := dig "controllers" "discovery" "image" "" $config -}}
 {{- $kluster := dig "controllers" "kluster" "enabled" false $config -}}
+{{- $clusterAPI := dig "controllers" "kluster" "clusterAPI" "enabled" false $config -}}
 {{- $limits := dig "server" "webhooks" "resourceSize" "limits" list $config -}}
 {{- if and $discovery (not .Values.features.discovery.enabled) -}}
 {{- fail "controllerManager.config has controllers.discovery.image, which needs permissions: set features.discovery.enabled" -}}
 {{- end -}}
 {{- if and $kluster (not .Values.features.kluster.enabled) -}}
 {{- fail "controllerManager.config has controllers.kluster.enabled, which needs permissions: set features.kluster.enabled" -}}
+{{- end -}}
+{{- if and $clusterAPI (not .Values.features.clusterAPI.enabled) -}}
+{{- fail "controllerManager.config has controllers.kluster.clusterAPI.enabled, which needs permissions: set features.clusterAPI.enabled" -}}
+{{- end -}}
+{{- if and .Values.features.clusterAPI.enabled (not .Values.features.kluster.enabled) -}}
+{{- fail "features.clusterAPI.enabled creates Klusters: set features.kluster.enabled, too" -}}
 {{- end -}}
 {{- if and .Values.features.resourceSize.enabled (not $limits) -}}
 {{- fail "features.resourceSize.enabled has no effect: controllerManager.config has no server.webhooks.resourceSize.limits" -}}
@@ -30,8 +37,15 @@ SPDX-License-Identifier: Apache-2.0
 {{- if and .Values.features.discovery.enabled (not $discovery) -}}
 {{- $_ := set $add "discovery" (dict "image" (include "groundskeeper.image" (list . .Values.discoverer.image))) -}}
 {{- end -}}
+{{- $klusters := dict -}}
 {{- if and .Values.features.kluster.enabled (not $kluster) -}}
-{{- $_ := set $add "kluster" (dict "enabled" true) -}}
+{{- $_ := set $klusters "enabled" true -}}
+{{- end -}}
+{{- if and .Values.features.clusterAPI.enabled (not $clusterAPI) -}}
+{{- $_ := set $klusters "clusterAPI" (dict "enabled" true) -}}
+{{- end -}}
+{{- if $klusters -}}
+{{- $_ := set $add "kluster" $klusters -}}
 {{- end -}}
 {{- if $add -}}
 {{- if ne ($config.apiVersion | default "") "config.groundskeeper.io/v1alpha1" -}}
