@@ -214,10 +214,11 @@ func (a *capi) completed(cluster *unstructured.Unstructured, want string) {
 	})
 }
 
+// remove deletes objects, which the garbage collector may have deleted with their Cluster.
 func (a *capi) remove(objects ...*unstructured.Unstructured) {
 	a.t.Helper()
 	for _, o := range objects {
-		if err := a.c.Delete(a.t.Context(), o); err != nil {
+		if err := a.c.Delete(a.t.Context(), o); client.IgnoreNotFound(err) != nil {
 			a.t.Fatal(err)
 		}
 	}
