@@ -52,15 +52,21 @@ func FromSecret(secret *corev1.Secret, key string, options Options) (*rest.Confi
 	return config, nil
 }
 
+// Protobuf returns a copy of a config that uses protobuf if the server supports it, for typed clients: their default is JSON.
+func Protobuf(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.ContentType = runtime.ContentTypeProtobuf
+	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	return config
+}
+
 // Limited returns a copy of a config with the options, which uses protobuf if the server supports it.
 func Limited(config *rest.Config, options Options) *rest.Config {
-	limited := rest.CopyConfig(config)
+	limited := Protobuf(config)
 	limited.QPS, limited.Burst, limited.Timeout, limited.UserAgent = options.QPS, options.Burst, options.Timeout, options.UserAgent
 	if options.QPS == 0 {
 		limited.QPS = -1
 	}
-	limited.ContentType = runtime.ContentTypeProtobuf
-	limited.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	if options.Wrap != nil {
 		limited.Wrap(options.Wrap)
 	}

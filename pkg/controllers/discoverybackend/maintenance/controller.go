@@ -34,6 +34,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/instrument"
 	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 	"groundskeeper.io/groundskeeper/pkg/kit"
+	"groundskeeper.io/groundskeeper/pkg/remote"
 )
 
 const (
@@ -69,7 +70,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.DiscoveryConfigurat
 	if err := mgr.Add(set); err != nil {
 		return fmt.Errorf("add the watches of controller %s: %w", ControllerName, err)
 	}
-	client, err := kubernetes.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	client, err := kubernetes.NewForConfigAndClient(remote.Protobuf(mgr.GetConfig()), mgr.GetHTTPClient())
 	if err != nil {
 		return fmt.Errorf("create a client for EndpointSlices: %w", err)
 	}
