@@ -27,7 +27,7 @@ type Cached struct {
 
 // NewCached returns a Cached resource. The example has the type with which the cache creates its informer. The metadata function returns
 // the metadata of an object in the form in which the cache stores it, or nil for other objects. A Set uses the informer of the cache if
-// that exists when the Set starts. Otherwise, and for kinds with Value or Indexes, the Set creates an informer.
+// that exists when the Set starts. Otherwise, and for kinds with Value, Typed or Indexes, the Set creates an informer.
 func NewCached(resource schema.GroupResource, example runtime.Object, metadata func(object any) metav1.Object) *Cached {
 	return &Cached{example: reflect.TypeOf(example), metadata: metadata, requests: requests{resource: resource}}
 }
@@ -61,7 +61,7 @@ func (c *Cached) get() cache.SharedIndexInformer {
 
 // cached returns the Cached resource of a kind and its informer, or nil.
 func (s Source) cached(kind *Kind) (*Cached, cache.SharedIndexInformer) {
-	if kind.Value != nil || len(kind.Indexes) > 0 {
+	if kind.isWhole() || len(kind.Indexes) > 0 {
 		return nil, nil
 	}
 	for _, c := range s.Cached {

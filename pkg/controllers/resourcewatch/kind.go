@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -29,6 +30,9 @@ type Kind struct {
 	OnlyVersions bool
 	// Value returns the part of the content of an object to cache with its identity. It may be nil.
 	Value func(content map[string]any) any
+	// Typed is the alternative to Value for a kind with a Go type, of the only version in Versions. If the Source has clients for types,
+	// the objects are requested as protobuf, which both sides encode and decode with less CPU time than JSON. It may be nil.
+	Typed *Typed
 	// Metadata is the equivalent of Value for kinds whose metadata is sufficient. It may be nil.
 	Metadata func(object metav1.Object) any
 	// Indexes are index functions by name.
@@ -81,17 +85,23 @@ type Query struct {
 	Any bool
 }
 
-// object returns the cached form of a decoded object. The content is nil if only the metadata was read.
-func (k *Kind) object(meta metav1.Object, content map[string]any) *Object {
+// isWhole reports whether complete objects are read, in contrast to their metadata.
+func (k *Kind) isWhole() bool { return k.Value != nil || k.Typed != nil }
+
+// object returns the cached form of a decoded object, of which only the metadata may have been read.
+func (k *Kind) object(from metav1.Object) *Object {
 	kept := &Object{Identity: Identity{
-		Namespace: intern.String(meta.GetNamespace()), Name: meta.GetName(), UID: meta.GetUID(), ResourceVersion: meta.GetResourceVersion(),
-		Generation: meta.GetGeneration(), CreationTimestamp: meta.GetCreationTimestamp(),
+		Namespace: intern.String(from.GetNamespace()), Name: from.GetName(), UID: from.GetUID(), ResourceVersion: from.GetResourceVersion(),
+		Generation: from.GetGeneration(), CreationTimestamp: from.GetCreationTimestamp(),
 	}}
+	content, _ := from.(*unstructured.Unstructured)
 	switch {
-	case k.Value != nil:
-		kept.Value = k.Value(content)
+	case k.Typed != nil:
+		kept.Value = k.Typed.of(from)
+	case k.Value != nil && content != nil:
+		kept.Value = k.Value(content.Object)
 	case k.Metadata != nil:
-		kept.Value = k.Metadata(meta)
+		kept.Value = k.Metadata(from)
 	}
 	return kept
 }

@@ -10,7 +10,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
@@ -129,7 +128,7 @@ func (l *live) Find(ctx context.Context, resource schema.GroupResource, query Qu
 	if err != nil || served == nil {
 		return nil, err
 	}
-	objects, _ := l.set.source.lister(kind, *served)
+	objects, _, _ := l.set.source.lister(kind, *served)
 	options := metav1.ListOptions{Limit: pageSize}
 	if query.Name != "" {
 		options.FieldSelector = metav1.ObjectNameField + "=" + query.Name
@@ -141,16 +140,11 @@ func (l *live) Find(ctx context.Context, resource schema.GroupResource, query Qu
 			return nil, fmt.Errorf("list %s: %w", resource, err)
 		}
 		err = meta.EachListItem(page, func(item runtime.Object) error {
-			var object *Object
-			switch item := item.(type) {
-			case *metav1.PartialObjectMetadata:
-				object = kind.object(item, nil)
-			case *unstructured.Unstructured:
-				object = kind.object(item, item.Object)
-			default:
+			from, ok := item.(metav1.Object)
+			if !ok {
 				return fmt.Errorf("%T is not an object", item)
 			}
-			if kind.selects(query, object) {
+			if object := kind.object(from); kind.selects(query, object) {
 				found = append(found, object)
 			}
 			return nil

@@ -23,10 +23,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// Source has the clients that list and watch: metadata, or complete objects for kinds with a Value.
+// Source has the clients that list and watch: metadata, or complete objects for kinds with Value or Typed.
 type Source struct {
 	Metadata metadata.Interface
 	Dynamic  dynamic.Interface
+	// Typed returns a client for kinds with Typed, whose scheme has the type of the example. If it is nil, Dynamic is used for them.
+	Typed func(example runtime.Object) (rest.Interface, error)
 	// Cached are resources that another cache of this process contains.
 	Cached []*Cached
 }
@@ -37,11 +39,17 @@ type lister interface {
 	watch(ctx context.Context, options metav1.ListOptions) (apiwatch.Interface, error)
 }
 
-func (s Source) lister(kind *Kind, resource schema.GroupVersionResource) (lister, any) {
-	if kind.Value == nil {
-		return metadataLister{s.Metadata.Resource(resource)}, s.Metadata
+// lister returns what lists and watches a kind, the client it belongs to, and an empty object of the type that it returns.
+func (s Source) lister(kind *Kind, resource schema.GroupVersionResource) (from lister, client any, example runtime.Object) {
+	switch {
+	case !kind.isWhole():
+		return metadataLister{s.Metadata.Resource(resource)}, s.Metadata, &metav1.PartialObjectMetadata{}
+	case kind.Typed == nil || s.Typed == nil:
+		return wholeLister{s.Dynamic.Resource(resource)}, s.Dynamic, &unstructured.Unstructured{}
 	}
-	return wholeLister{s.Dynamic.Resource(resource)}, s.Dynamic
+	example = kind.Typed.example
+	typed := typedLister{client: func() (rest.Interface, error) { return s.Typed(example) }, resource: resource.Resource}
+	return typed, typed, example
 }
 
 type metadataLister struct{ metadata.Getter }
@@ -87,11 +95,7 @@ func newWatch(kind *Kind, resource schema.GroupVersionResource, source Source) *
 		return &watch{kind: kind, resource: resource, requests: &cached.requests, informer: informer, cached: cached}
 	}
 	w := &watch{kind: kind, resource: resource, requests: &requests{resource: kind.GroupResource}}
-	objects, origin := source.lister(kind, resource)
-	example := runtime.Object(&metav1.PartialObjectMetadata{})
-	if kind.Value != nil {
-		example = &unstructured.Unstructured{}
-	}
+	objects, origin, example := source.lister(kind, resource)
 	indexers := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
 	for name, values := range kind.Indexes {
 		indexers[name] = func(object any) ([]string, error) {
@@ -143,10 +147,10 @@ func (w *watch) wait() { w.ended.Wait() }
 // transform returns the cached form of an object. It may be called with an object that was already transformed.
 func (w *watch) transform(object any) (any, error) {
 	switch object := object.(type) {
-	case *metav1.PartialObjectMetadata:
-		return w.kind.object(object, nil), nil
-	case *unstructured.Unstructured:
-		return w.kind.object(object, object.Object), nil
+	case *Object:
+		return object, nil
+	case metav1.Object:
+		return w.kind.object(object), nil
 	}
 	return object, nil
 }
@@ -158,7 +162,7 @@ func (w *watch) object(from any) *Object {
 		return kept
 	}
 	if metadata := w.cached.metadata(from); metadata != nil {
-		return w.kind.object(metadata, nil)
+		return w.kind.object(metadata)
 	}
 	return nil
 }
@@ -176,10 +180,14 @@ func (w *watch) problem() error {
 
 // Connect returns a Finder and a Source for the API server of a manager.
 func Connect(mgr manager.Manager) (Finder, Source, error) {
-	return ConnectTo(mgr.GetConfig(), mgr.GetHTTPClient())
+	find, from, err := ConnectTo(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err == nil {
+		from.Typed = typedClients(mgr)
+	}
+	return find, from, err
 }
 
-// ConnectTo is Connect for an API server without a manager.
+// ConnectTo is Connect for an API server without a manager, and without clients for types.
 func ConnectTo(config *rest.Config, client *http.Client) (Finder, Source, error) {
 	discoverer, err := discovery.NewDiscoveryClientForConfigAndClient(config, client)
 	if err != nil {

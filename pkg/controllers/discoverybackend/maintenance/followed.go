@@ -6,6 +6,8 @@ package maintenance
 import (
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -85,11 +87,11 @@ func followed(routes []*drain.Kind, others []*otherKind) []resourcewatch.Kind {
 	all := []resourcewatch.Kind{
 		{GroupResource: backendsResource(), Versions: []string{gimbalv1.SchemeGroupVersion.Version}, Value: backendOf},
 		{
-			GroupResource: servicesResource(), Versions: []string{"v1"}, While: while, Value: serviceOf,
+			GroupResource: servicesResource(), Versions: []string{"v1"}, While: while, Typed: resourcewatch.As(&corev1.Service{}, serviceOf),
 			Indexes: map[string]func(*resourcewatch.Object) []string{byBackend: labelled},
 		},
 		{
-			GroupResource: slicesResource(), Versions: []string{"v1"}, While: while, Value: sliceOf,
+			GroupResource: slicesResource(), Versions: []string{"v1"}, While: while, Typed: resourcewatch.As(&discoveryv1.EndpointSlice{}, sliceOf),
 			Indexes: map[string]func(*resourcewatch.Object) []string{byService: serviceOfSlice, byImport: importOfSlice},
 		},
 		{GroupResource: importsResource(), Versions: []string{"v1beta1", "v1alpha1"}, While: while, Value: importOf},

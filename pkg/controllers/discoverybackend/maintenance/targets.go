@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
@@ -45,11 +44,7 @@ type slice struct {
 }
 
 // serviceOf keeps of a Service what decides who receives.
-func serviceOf(content map[string]any) any {
-	object := &corev1.Service{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, object); err != nil {
-		return nil
-	}
+func serviceOf(object *corev1.Service) any {
 	kept := &service{backend: object.Labels[gimbalv1.LabelBackend], externalName: object.Spec.Type == corev1.ServiceTypeExternalName}
 	if kept.backend == "" {
 		kept.backend = object.Labels[gimbalv1.LegacyLabelBackend]
@@ -77,11 +72,7 @@ func importOf(content map[string]any) any {
 }
 
 // sliceOf keeps of an EndpointSlice whether an endpoint responds.
-func sliceOf(content map[string]any) any {
-	object := &discoveryv1.EndpointSlice{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, object); err != nil {
-		return nil
-	}
+func sliceOf(object *discoveryv1.EndpointSlice) any {
 	kept := &slice{
 		service: object.Labels[discoveryv1.LabelServiceName], imported: object.Labels[desired.LabelImport], backend: desired.BackendOf(object.Labels),
 		copied: readiness.IsCopy(object),
