@@ -4,8 +4,7 @@
 package readiness
 
 import (
-	"encoding/json"
-	"fmt"
+	"maps"
 	"slices"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -25,32 +24,17 @@ func IsCopy(slice *discoveryv1.EndpointSlice) bool {
 	return slice.Labels[discoveryv1.LabelManagedBy] == desired.Manager || slice.Labels[desired.LabelManagedBy] == desired.Manager
 }
 
-// patch returns the JSON merge patch that changes a slice, nil when nothing has to change. It is taken only for the
-// very object, in the state in which it was read.
-func (w way) patch(slice *discoveryv1.EndpointSlice) ([]byte, error) {
+// changed returns a slice with what is to be changed, nil when nothing has to change. As it has the UID and the resource version of the slice, it
+// replaces only the very object, in the state in which it was read.
+func (w way) changed(slice *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
 	next := *slice
 	next.Endpoints = slices.Clone(slice.Endpoints)
 	w(&next)
-	meta, body := map[string]any{"uid": slice.UID, "resourceVersion": slice.ResourceVersion}, map[string]any{}
-	if !equality.Semantic.DeepEqual(slice.Endpoints, next.Endpoints) {
-		body["endpoints"] = next.Endpoints
+	if equality.Semantic.DeepEqual(slice.Endpoints, next.Endpoints) && maps.Equal(slice.Annotations, next.Annotations) {
+		return nil
 	}
-	before, had := slice.Annotations[desired.AnnotationWithheld]
-	after, has := next.Annotations[desired.AnnotationWithheld]
-	switch {
-	case has && before != after:
-		meta["annotations"] = map[string]any{desired.AnnotationWithheld: after}
-	case had && !has:
-		meta["annotations"] = map[string]any{desired.AnnotationWithheld: nil}
-	case len(body) == 0:
-		return nil, nil
-	}
-	body["metadata"] = meta
-	patch, err := json.Marshal(body)
-	if err != nil {
-		return nil, fmt.Errorf("patch of EndpointSlice %s/%s: %w", slice.Namespace, slice.Name, err)
-	}
-	return patch, nil
+	next.ManagedFields = nil // the API server takes those of the stored object
+	return &next
 }
 
 // Services are those of a backend whose endpoints are withheld. The zero value is none.

@@ -5,7 +5,6 @@ package readiness
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -88,7 +87,7 @@ func labelled(s *discoveryv1.EndpointSlice, changes map[string]string) *discover
 	return s
 }
 
-// server is a fake API server that gives lists in pages, and rejects patches of what changed.
+// server is a fake API server that gives lists in pages, and rejects updates of what changed.
 type server struct {
 	*testing.T
 	client    *fake.Clientset
@@ -113,8 +112,8 @@ func newServer(t *testing.T, objects ...*discoveryv1.EndpointSlice) *server {
 		fault := s.fault
 		s.mu.Unlock()
 		object := action.GetNamespace()
-		if patch, ok := action.(ktesting.PatchAction); ok {
-			object += "/" + patch.GetName()
+		if update, ok := action.(ktesting.UpdateAction); ok {
+			object += "/" + nameOf(update)
 		}
 		if fault != nil {
 			if err := fault(action.GetVerb(), object); err != nil {
@@ -155,13 +154,13 @@ func (s *server) react(action ktesting.Action) (bool, runtime.Object, error) {
 			list.Continue = list.Items[1].Namespace + "/" + list.Items[1].Name
 		}
 		return true, list, nil
-	case ktesting.PatchActionImpl:
-		var guarded metav1.PartialObjectMetadata
-		if err := json.Unmarshal(action.Patch, &guarded); err != nil {
-			return true, nil, err
+	case ktesting.UpdateActionImpl:
+		updated := action.Object.(*discoveryv1.EndpointSlice)
+		if current := s.get(action.Namespace, updated.Name); current.UID != updated.UID || current.ResourceVersion != updated.ResourceVersion {
+			return true, nil, apierrors.NewConflict(action.Resource.GroupResource(), updated.Name, errors.New("it changed"))
 		}
-		if current := s.get(action.Namespace, action.Name); current.UID != guarded.UID || current.ResourceVersion != guarded.ResourceVersion {
-			return true, nil, apierrors.NewConflict(action.Resource.GroupResource(), action.Name, errors.New("it changed"))
+		if updated.ManagedFields != nil {
+			s.Errorf("managed fields of %s are sent", updated.Name)
 		}
 	}
 	return false, nil, nil
@@ -197,12 +196,17 @@ func (s *server) conditions(namespace, name string) []string {
 	return all
 }
 
-// patched returns the slices that were patched since the last call.
-func (s *server) patched() []string {
+// nameOf returns the name of the object of an update.
+func nameOf(update ktesting.UpdateAction) string {
+	return update.GetObject().(*discoveryv1.EndpointSlice).Name
+}
+
+// updated returns the slices that were updated since the last call.
+func (s *server) updated() []string {
 	var names []string
 	for _, action := range s.client.Actions() {
-		if patch, ok := action.(ktesting.PatchAction); ok {
-			names = append(names, patch.GetNamespace()+"/"+patch.GetName())
+		if update, ok := action.(ktesting.UpdateAction); ok {
+			names = append(names, update.GetNamespace()+"/"+nameOf(update))
 		}
 	}
 	s.client.ClearActions()
@@ -229,7 +233,7 @@ func TestWithholdAndRestore(t *testing.T) {
 			t.Fatal(pending, err)
 		}
 	}
-	s.expect("[bank/both bank/legacy shop/a shop/b shop/c shop/empty]", s.patched()...)
+	s.expect("[bank/both bank/legacy shop/a shop/b shop/c shop/empty]", s.updated()...)
 	s.expect("[nnn nnn nny nnn nnn]", s.conditions("shop", "a")...)
 	s.expect("[nn-]", s.conditions("shop", "b")...)
 	for range 2 {
@@ -237,7 +241,7 @@ func TestWithholdAndRestore(t *testing.T) {
 			t.Fatal(pending, err)
 		}
 	}
-	s.expect("[bank/both bank/legacy shop/a shop/b shop/c shop/empty]", s.patched()...)
+	s.expect("[bank/both bank/legacy shop/a shop/b shop/c shop/empty]", s.updated()...)
 	after := s.get("shop", "a").DeepCopy()
 	before.ManagedFields, after.ManagedFields = nil, nil
 	if diff := cmp.Diff(before, after, cmpopts.EquateEmpty()); diff != "" {
@@ -259,7 +263,7 @@ func TestRetainsOtherElements(t *testing.T) {
 	if pending, err := s.endpoints.Withhold(t.Context(), backend("shop", "us"), all); pending != 0 || err != nil {
 		t.Fatal(pending, err)
 	}
-	s.expect("[shop/own]", s.patched()...)
+	s.expect("[shop/own]", s.updated()...)
 }
 
 // TestWritesThatFail checks that a slice that changed meanwhile is pending, a deleted one is not, and a failure names the slice.
@@ -269,11 +273,11 @@ func TestWritesThatFail(t *testing.T) {
 	resource := discoveryv1.Resource("endpointslices")
 	s.fault = func(verb, object string) error {
 		switch {
-		case verb == "patch" && object == "shop/changed":
+		case verb == "update" && object == "shop/changed":
 			return apierrors.NewConflict(resource, object, errors.New("it changed"))
-		case verb == "patch" && object == "shop/gone":
+		case verb == "update" && object == "shop/gone":
 			return apierrors.NewNotFound(resource, object)
-		case verb == "patch" && object == "shop/refused":
+		case verb == "update" && object == "shop/refused":
 			return apierrors.NewForbidden(resource, object, errors.New("by a policy"))
 		}
 		return nil
@@ -304,7 +308,7 @@ func TestListingIsComplete(t *testing.T) {
 	if _, err := s.endpoints.Withhold(t.Context(), backend(adminNamespace, "us"), all); err == nil {
 		t.Error("no error")
 	}
-	s.expect("[]", s.patched()...)
+	s.expect("[]", s.updated()...)
 }
 
 // TestBounded checks that one call writes a limited number of slices, and reports how many remain.
@@ -320,8 +324,8 @@ func TestBounded(t *testing.T) {
 	if pending, err := s.endpoints.Withhold(t.Context(), us, all); pending != 3 || err != nil {
 		t.Fatalf("%d pending, %v", pending, err)
 	}
-	if got := len(s.patched()); got != 4 {
-		t.Errorf("%d were patched", got)
+	if got := len(s.updated()); got != 4 {
+		t.Errorf("%d were updated", got)
 	}
 	if pending, err := s.endpoints.Withhold(t.Context(), us, all); pending != 0 || err != nil {
 		t.Errorf("%d pending, %v", pending, err)
@@ -344,7 +348,7 @@ func TestWatch(t *testing.T) {
 		defer cancel()
 		synctest.Wait()
 
-		call := func(what string, do func(context.Context, *gimbalv1.DiscoveryBackend) (int, error), lists int, patched string) {
+		call := func(what string, do func(context.Context, *gimbalv1.DiscoveryBackend) (int, error), lists int, updated string) {
 			t.Helper()
 			synctest.Wait()
 			s.lists = 0
@@ -354,7 +358,7 @@ func TestWatch(t *testing.T) {
 			if (s.lists > 0) != (lists > 0) {
 				t.Errorf("%s: %d lists", what, s.lists)
 			}
-			s.expect(patched, s.patched()...)
+			s.expect(updated, s.updated()...)
 		}
 		withhold, restore := s.withhold(all), s.endpoints.Restore
 		call("first", withhold, 1, "[shop/a]")
