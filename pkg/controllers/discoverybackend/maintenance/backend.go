@@ -23,6 +23,8 @@ import (
 const (
 	// statusPeriod is the least time between two writes of one status.
 	statusPeriod = time.Second
+	// minPeriod is the pause after a check that took longer than statusPeriod, because it wrote many EndpointSlices.
+	minPeriod = time.Millisecond
 	// checkPeriod is how often a backend is checked when nothing is heard: a kind that appears or disappears with its objects is no
 	// event of an object.
 	checkPeriod = resourcewatch.DiscoveryPeriod
@@ -71,7 +73,8 @@ func (b *backends) Reconcile(ctx context.Context, request reconcile.Request) (re
 		return reconcile.Result{RequeueAfter: checkPeriod}, nil // the event of Groundskeeper's own write is on the way
 	}
 	// One check per second suffices for any number of events of routes.
-	if wait := b.checked.wait(request.NamespacedName, backend.ResourceVersion, b.clock.Now()); wait > 0 {
+	began := b.clock.Now()
+	if wait := b.checked.wait(request.NamespacedName, backend.ResourceVersion, began); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	withheld, err := b.restoreEndpoints(ctx, backend)
@@ -111,7 +114,7 @@ func (b *backends) Reconcile(ctx context.Context, request reconcile.Request) (re
 		}
 	}
 	if withheld.pending > 0 || found.unsettled > 0 || phase == phaseHeld {
-		after = min(after, statusPeriod)
+		after = min(after, max(statusPeriod-b.clock.Since(began), minPeriod))
 	}
 	return reconcile.Result{RequeueAfter: after}, nil
 }

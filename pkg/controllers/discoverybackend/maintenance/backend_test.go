@@ -88,6 +88,23 @@ func TestStatusIsWrittenOnceASecond(t *testing.T) {
 	}, shared)
 }
 
+// TestLongChecksAreRepeatedWithoutPause checks that after a check that wrote slices for longer than the period of checks the next one,
+// which writes the others, does not wait for another period.
+func TestLongChecksAreRepeatedWithoutPause(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.mustCheck("us")
+		w.cluster("us", "clusterStatus", "Maintenance")
+		w.mustCheck("us")
+		for lasts, want := range map[time.Duration]time.Duration{statusPeriod / 4: 3 * statusPeriod / 4, 5 * statusPeriod: minPeriod} {
+			time.Sleep(statusPeriod)
+			w.ready.pending, w.ready.lasts = 2, lasts
+			if result, err := w.check("us"); err != nil || result.RequeueAfter != want {
+				w.Errorf("a check of %s: the next one is after %s, %v, want %s", lasts, result.RequeueAfter, err, want)
+			}
+		}
+	}, sole)
+}
+
 // TestOrder checks that endpoints are withheld after the weights and after the status reports it, and restored first.
 func TestOrder(t *testing.T) {
 	inWorld(t, func(w *world) {

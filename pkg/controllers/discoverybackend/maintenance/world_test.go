@@ -411,8 +411,10 @@ func (w *world) record() string {
 type endpointsFake struct {
 	// pending is how many slices are left after each call; it falls by one with each.
 	pending int
-	calls   []string
-	err     error
+	// lasts is how long a call takes.
+	lasts time.Duration
+	calls []string
+	err   error
 	// services are those of the last call.
 	services readiness.Services
 	// withheld is called when no slice is left to change.
@@ -430,6 +432,7 @@ func (e *endpointsFake) Restore(_ context.Context, backend *gimbalv1.DiscoveryBa
 
 func (e *endpointsFake) call(what, backend string) (int, error) {
 	e.calls = append(e.calls, what+" "+backend)
+	time.Sleep(e.lasts)
 	if e.err != nil {
 		return 0, e.err
 	}
