@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,9 +15,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	testingclock "k8s.io/utils/clock/testing"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"groundskeeper.io/groundskeeper/test/support/kubetest"
 )
 
 func newTestMetrics(t *testing.T) *Metrics {
@@ -33,21 +31,10 @@ func newTestMetrics(t *testing.T) *Metrics {
 // TestEventSender checks that events are delivered, those of cluster-wide objects in namespace default, with creations only, and
 // that queued ones are sent on shutdown.
 func TestEventSender(t *testing.T) {
-	var mu sync.Mutex
-	var created []corev1.Event
-	c := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
-		Create: func(_ context.Context, _ client.WithWatch, object client.Object, _ ...client.CreateOption) error {
-			mu.Lock()
-			defer mu.Unlock()
-			if event, ok := object.(*corev1.Event); ok && event.Namespace != "refused" {
-				created = append(created, *event)
-				return nil
-			}
-			return errors.New("refused")
-		},
-	})
+	store := kubetest.New(t)
+	store.Reject = func(w kubetest.Write) error { return map[string]error{"refused": errors.New("refused")}[w.Namespace] }
 	metrics := newTestMetrics(t)
-	sender := NewEventSender(c, testingclock.NewFakePassiveClock(noon), metrics, EventQueue)
+	sender := NewEventSender(store.Client(), testingclock.NewFakePassiveClock(noon), metrics, EventQueue)
 	long := strings.Repeat("x", 2000)
 	sender.Event(staleVolume(), corev1.EventTypeWarning, "R1", "about a volume")
 	sender.Event(boundClaim(), corev1.EventTypeNormal, "R2", long)
@@ -58,9 +45,13 @@ func TestEventSender(t *testing.T) {
 	if err := sender.Start(ctx); err != nil {
 		t.Fatal(err)
 	}
+	created := &corev1.EventList{}
+	if err := store.List(t.Context(), created); err != nil {
+		t.Fatal(err)
+	}
 	got := map[string]string{}
 	names := map[string]bool{}
-	for _, event := range created {
+	for _, event := range created.Items {
 		of := event.InvolvedObject
 		got[event.Reason] = fmt.Sprintf("%s %s %s/%s %s", event.Namespace, of.Kind, of.Namespace, of.Name[:1], of.UID)
 		names[event.Name] = true
@@ -81,7 +72,7 @@ func TestEventSender(t *testing.T) {
 // TestEventSenderFull checks that a full queue drops events, and does not block.
 func TestEventSenderFull(t *testing.T) {
 	metrics := newTestMetrics(t)
-	sender := NewEventSender(fake.NewClientBuilder().Build(), testingclock.NewFakePassiveClock(noon), metrics, EventQueue)
+	sender := NewEventSender(kubetest.New(t), testingclock.NewFakePassiveClock(noon), metrics, EventQueue)
 	for range EventQueue + 3 {
 		sender.Event(staleVolume(), corev1.EventTypeNormal, "R", "m")
 	}

@@ -118,7 +118,7 @@ func (s *Server) Client() client.WithWatch {
 			})
 		},
 		Update: func(_ context.Context, _ client.WithWatch, object client.Object, _ ...client.UpdateOption) error {
-			return fmt.Errorf("%T %s is updated: apply or patch it", object, object.GetName())
+			return s.write("update", object, func() error { return fmt.Errorf("%T %s is updated: apply or patch it", object, object.GetName()) })
 		},
 		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
 			data, err := patch.Data(object)

@@ -25,14 +25,13 @@ import (
 	ktesting "k8s.io/client-go/testing"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/yaml"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
 	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
+	"groundskeeper.io/groundskeeper/test/support/kubetest"
 )
 
 const adminNamespace = "gimbal-discovery"
@@ -41,6 +40,7 @@ const adminNamespace = "gimbal-discovery"
 type world struct {
 	*testing.T
 	references *References
+	store      *kubetest.Server
 	routes     *dynamicfake.FakeDynamicClient
 	served     []string
 
@@ -78,35 +78,16 @@ func unmarked(namespace, name, backend string) *corev1.Service {
 
 func newWorld(t *testing.T, objects ...client.Object) *world {
 	t.Helper()
-	w := &world{T: t, served: []string{"httpproxies", "tcproutes", "ingresses"}, after: map[string]string{}}
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, gimbalv1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
+	w := &world{T: t, store: kubetest.New(t, objects...), served: []string{"httpproxies", "tcproutes", "ingresses"}, after: map[string]string{}}
+	w.store.Read = func(verb string, object runtime.Object) error { return w.intercept(verb + " " + kindOf(object)) }
 	listKinds := map[schema.GroupVersionResource]string{}
 	for _, kind := range drain.Kinds() {
 		listKinds[schema.GroupVersionResource{Group: kind.Group, Version: kind.Versions[0], Resource: kind.Resource}] = kind.Kind + "List"
 	}
 	w.routes = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), listKinds)
 	w.routes.PrependReactor("*", "*", w.react)
-	store := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
 	w.references = &References{
-		Live: interceptor.NewClient(store, interceptor.Funcs{
-			List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
-				if err := w.intercept("list " + kindOf(list)); err != nil {
-					return err
-				}
-				return c.List(ctx, list, options...)
-			},
-			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
-				if err := w.intercept("get " + kindOf(object) + " " + key.Name); err != nil {
-					return err
-				}
-				return c.Get(ctx, key, object, options...)
-			},
-		}),
+		Live:   w.store.Live(),
 		Routes: w.routes,
 		Find: func(_ context.Context, kind *resourcewatch.Kind) (*schema.GroupVersionResource, error) {
 			if err := w.intercept("find " + kind.Resource); err != nil || !slices.Contains(w.served, kind.Resource) {

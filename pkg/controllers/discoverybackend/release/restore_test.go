@@ -11,7 +11,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
@@ -47,10 +46,7 @@ func TestRestore(t *testing.T) {
 		t.Fatalf("removed again %+v, %v", again, err)
 	}
 	w.updates()
-	old := service("shop", "us-old", "us")
-	if err := w.references.Live.(client.Client).Delete(t.Context(), old); err != nil {
-		t.Fatal(err)
-	}
+	w.store.Remove(service("shop", "us-old", "us"))
 	for _, preview := range []bool{true, false} {
 		got, err := w.references.Restore(t.Context(), us(adminNamespace), preview)
 		if err != nil || routesWith(got, restored) != "HTTPProxy shop/a, HTTPProxy shop/c" ||

@@ -4,6 +4,7 @@
 package census
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -11,20 +12,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/test/support/kubetest"
 )
-
-func store(t *testing.T, projects ...client.Object) client.Client {
-	t.Helper()
-	scheme := runtime.NewScheme()
-	if err := gardenerv1beta1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(projects...).Build()
-}
 
 func project(name string, phase gardenerv1beta1.ProjectPhase) *gardenerv1beta1.Project {
 	return &gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: gardenerv1beta1.ProjectStatus{Phase: phase}}
@@ -35,23 +26,21 @@ func TestCensus(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	census := Census{Name: "projects", Help: "By phase.", Label: "phase", Values: []string{"Ready", "Failed"},
 		Of: func(p *gardenerv1beta1.Project) string { return string(p.Status.Phase) }}
-	if err := census.Register(registry, store(t, project("a", "Failed"))); err != nil {
+	if err := census.Register(registry, kubetest.New(t, project("a", "Failed"))); err != nil {
 		t.Fatal(err)
 	}
-	cache := store(t, project("a", "Ready"), project("b", "Ready"), project("c", ""))
+	cache := kubetest.New(t, project("a", "Ready"), project("b", "Ready"), project("c", ""))
 	if err := census.Register(registry, cache); err != nil {
 		t.Fatal(err)
 	}
-	if err := cache.Create(t.Context(), project("d", "Ready")); err != nil {
-		t.Fatal(err)
-	}
+	cache.Add(project("d", "Ready"))
 	want := "# HELP projects By phase.\n# TYPE projects gauge\nprojects{phase=\"Failed\"} 0\nprojects{phase=\"Ready\"} 3\n"
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want)); err != nil {
 		t.Error(err)
 	}
 	// A cache that cannot be read has no count, which is something else than none.
-	blind := fake.NewClientBuilder().WithScheme(runtime.NewScheme()).Build()
-	if err := census.Register(registry, blind); err != nil {
+	cache.ReadCache = func(string, runtime.Object) error { return errors.New("the cache is not filled") }
+	if err := census.Register(registry, cache.Client()); err != nil {
 		t.Fatal(err)
 	}
 	if families, err := registry.Gather(); err != nil || len(families) > 0 {

@@ -79,9 +79,7 @@ func TestTunnelEndpointOfNodeBeingDeleted(t *testing.T) {
 	node.Annotations = map[string]string{ip: "192.0.2.1", written: "192.0.2.1"}
 	w := newWorld(t, node)
 	w.midonet.AddHost("a")
-	if err := w.store.Delete(t.Context(), node); err != nil {
-		t.Fatal(err)
-	}
+	w.store.Remove(node)
 	w.pass("a", 1)
 	w.pass("a", 0)
 	if diff := cmp.Diff(map[string]string{ip: "192.0.2.2", written: "192.0.2.2"}, w.node("a").Annotations); diff != "" {
@@ -101,23 +99,17 @@ func TestTunnelEndpointDiffersNoMore(t *testing.T) {
 	if got := w.events(); len(got) != 1 || got[0] != want {
 		t.Errorf("events = %q, want %q", got, want)
 	}
-	node = w.node("a")
-	node.Annotations[midonetv1.AnnotationTunnelEndpointIP] = "192.0.2.2"
-	if err := w.store.Update(t.Context(), node); err != nil {
-		t.Fatal(err)
-	}
+	w.store.Change(node, func() { node.Annotations[midonetv1.AnnotationTunnelEndpointIP] = "192.0.2.2" })
 	w.pass("a", 0)
 	if got := differing(); got != 0 {
 		t.Errorf("differing nodes = %v, want 0", got)
 	}
-	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.3"}}
-	if err := w.store.Status().Update(t.Context(), node); err != nil {
-		t.Fatal(err)
-	}
+	w.store.ChangeStatus(node, func() { node.Status.Addresses = testNode("a", "192.0.2.3").Status.Addresses })
 	w.pass("a", 0)
-	if err := w.store.Delete(t.Context(), node); err != nil || differing() != 1 {
-		t.Fatalf("differing nodes = %v, want 1; error %v", differing(), err)
+	if got := differing(); got != 1 {
+		t.Errorf("differing nodes = %v, want 1", got)
 	}
+	w.store.Remove(node)
 	w.pass("a", 0)
 	if got := differing(); got != 0 {
 		t.Errorf("differing nodes = %v, want 0", got)

@@ -20,6 +20,7 @@ import (
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	"groundskeeper.io/groundskeeper/pkg/midonet"
 	fakemidonet "groundskeeper.io/groundskeeper/test/fakes/midonet"
+	"groundskeeper.io/groundskeeper/test/support/kubetest"
 )
 
 func TestMissing(t *testing.T) {
@@ -66,11 +67,10 @@ func TestAnnotate(t *testing.T) {
 	w := newWorld(t, testNode("a", "192.0.2.1"), testNode("b", "192.0.2.2"))
 	a, b := w.midonet.AddHost("a"), w.midonet.AddHost("b")
 	w.pass("a", 1)
-	meta := w.patches[0]["metadata"].(map[string]any)
-	want := map[string]any{midonetv1.AnnotationHostID: a, midonetv1.AnnotationTunnelZoneID: "", midonetv1.AnnotationTunnelEndpointIP: "192.0.2.1",
-		midonetv1.AnnotationWrittenTunnelEndpointIP: "192.0.2.1"}
-	if diff := cmp.Diff(want, meta["annotations"]); diff != "" || len(meta) != 2 || len(w.patches[0]) != 1 {
-		t.Errorf("%v %s", w.patches[0], diff)
+	want := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q,%q:%q,%q:%q,%q:""},"resourceVersion":"999"}}`, midonetv1.AnnotationWrittenTunnelEndpointIP, "192.0.2.1",
+		midonetv1.AnnotationHostID, a, midonetv1.AnnotationTunnelEndpointIP, "192.0.2.1", midonetv1.AnnotationTunnelZoneID)
+	if got := w.store.Log()[0].Patch; got != want {
+		t.Errorf("patch = %s, want %s", got, want)
 	}
 	w.pass("b", 1)
 	if got := w.node("b").Annotations[midonetv1.AnnotationHostID]; got != b {
@@ -114,10 +114,7 @@ func TestAddressIsAssignedLater(t *testing.T) {
 	w.midonet.AddHost("a")
 	w.pass("a", 1)
 	node := w.node("a")
-	node.Status.Addresses = testNode("a", "192.0.2.1").Status.Addresses
-	if err := w.store.Status().Update(t.Context(), node); err != nil {
-		t.Fatal(err)
-	}
+	w.store.ChangeStatus(node, func() { node.Status.Addresses = testNode("a", "192.0.2.1").Status.Addresses })
 	w.pass("a", 1)
 	if got := w.node("a").Annotations[midonetv1.AnnotationTunnelEndpointIP]; got != "192.0.2.1" {
 		t.Errorf("%q", got)
@@ -275,19 +272,13 @@ func TestDeletedNode(t *testing.T) {
 	node.Finalizers = []string{"some/thing"}
 	w := newWorld(t, node)
 	w.pass("a", 0)
-	if err := w.store.Delete(t.Context(), node); err != nil {
-		t.Fatal(err)
-	}
+	w.store.Remove(node)
 	w.midonet.AddHost("a")
 	w.step(listingAge)
 	if result := w.pass("a", 0); result.RequeueAfter != 0 || w.waiting(reasonNoHost) != 0 {
 		t.Errorf("again after %v", result.RequeueAfter)
 	}
-	node = w.node("a")
-	node.Finalizers = nil
-	if err := w.store.Update(t.Context(), node); err != nil {
-		t.Fatal(err)
-	}
+	w.store.Change(node, func() { node.Finalizers = nil })
 	if result := w.pass("a", 0); result.RequeueAfter != 0 {
 		t.Errorf("again after %v", result.RequeueAfter)
 	}
@@ -310,8 +301,8 @@ func TestWriteFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, testNode("a"))
 			w.midonet.AddHost("a")
-			w.fault = func() error { return tc.fault }
-			result, _, err := w.reconcile("a")
+			w.store.Fault = func(int, kubetest.Write) error { return tc.fault }
+			result, err := w.reconcile("a")
 			if (err != nil) != tc.failed || tc.after != nil && result.RequeueAfter != tc.after {
 				t.Errorf("result %v, error %v", result, err)
 			}
@@ -327,10 +318,10 @@ func TestWriteFails(t *testing.T) {
 func TestLateRead(t *testing.T) {
 	w := newWorld(t, testNode("a"))
 	w.midonet.AddHost("a")
-	w.fault = func() error {
-		node := w.node("a")
-		metav1.SetMetaDataAnnotation(&node.ObjectMeta, midonetv1.AnnotationHostID, "theirs")
-		return w.store.Update(t.Context(), node)
+	w.store.Fault = func(int, kubetest.Write) error {
+		node := testNode("a")
+		w.store.Change(node, func() { metav1.SetMetaDataAnnotation(&node.ObjectMeta, midonetv1.AnnotationHostID, "theirs") })
+		return nil
 	}
 	if result := w.pass("a", 1); result.RequeueAfter != retryPeriod {
 		t.Errorf("again after %v", result.RequeueAfter)

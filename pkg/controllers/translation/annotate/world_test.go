@@ -4,9 +4,6 @@
 package annotate
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -16,13 +13,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"groundskeeper.io/groundskeeper/pkg/midonet"
@@ -30,31 +24,23 @@ import (
 	"groundskeeper.io/groundskeeper/test/support/kubetest"
 )
 
-// world is a reconciler with a store of Nodes and an HTTP fake of MidoNet. It counts the writes of Nodes.
+// world is a reconciler with an API server that has Nodes, and an HTTP fake of MidoNet.
 type world struct {
 	t          *testing.T
-	store      client.WithWatch
+	store      *kubetest.Server
 	midonet    *fakemidonet.Server
 	hosts      Hosts
 	reconciler *reconciler
 	meters     *meters
 	recorder   *events.FakeRecorder
 	clock      *testingclock.FakePassiveClock
-	// fault fails writes.
-	fault   func() error
-	patches []map[string]any
 }
 
 func newWorld(t *testing.T, nodes ...client.Object) *world {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	if err := corev1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
 	w := &world{
-		t: t, midonet: fakemidonet.New(fakemidonet.Options{}), recorder: events.NewFakeRecorder(1000),
+		t: t, store: kubetest.New(t, nodes...), midonet: fakemidonet.New(fakemidonet.Options{}), recorder: events.NewFakeRecorder(1000),
 		clock: testingclock.NewFakePassiveClock(time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)),
-		store: fake.NewClientBuilder().WithScheme(scheme).WithObjects(nodes...).Build(),
 	}
 	server := httptest.NewServer(w.midonet)
 	t.Cleanup(server.Close)
@@ -75,44 +61,21 @@ func newWorld(t *testing.T, nodes ...client.Object) *world {
 func (w *world) restart() {
 	w.reconciler = newReconciler(w.hosts, w.clock, w.meters)
 	w.reconciler.recorder = w.recorder
-	w.reconciler.client = interceptor.NewClient(w.store, interceptor.Funcs{Patch: w.patch})
+	w.reconciler.client = w.store.Client()
 }
 
-func (w *world) patch(ctx context.Context, store client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
-	data, err := patch.Data(object)
-	if err != nil {
-		return err
-	}
-	var body map[string]any
-	if err := json.Unmarshal(data, &body); err != nil {
-		return err
-	}
-	meta, _ := body["metadata"].(map[string]any)
-	if patch.Type() != types.MergePatchType || meta["resourceVersion"] == nil {
-		return errors.New("a patch of a node may overwrite what was not read: " + string(data))
-	}
-	w.patches = append(w.patches, body)
-	if w.fault != nil {
-		if err := w.fault(); err != nil {
-			return err
-		}
-	}
-	return store.Patch(ctx, object, patch, options...)
-}
-
-// reconcile reconciles a Node and returns what it patched.
-func (w *world) reconcile(node string) (reconcile.Result, []map[string]any, error) {
-	w.patches = nil
-	result, err := w.reconciler.Reconcile(w.t.Context(), request(node))
-	return result, w.patches, err
+// reconcile reconciles a Node. The log of the API server then has what it wrote.
+func (w *world) reconcile(node string) (reconcile.Result, error) {
+	w.store.ResetLog()
+	return w.reconciler.Reconcile(w.t.Context(), request(node))
 }
 
 // pass reconciles once that succeeds with so many patches.
 func (w *world) pass(node string, patches int) reconcile.Result {
 	w.t.Helper()
-	result, patched, err := w.reconcile(node)
-	if err != nil || len(patched) != patches {
-		w.t.Fatalf("%d patches, want %d, error %v: %v", len(patched), patches, err, patched)
+	result, err := w.reconcile(node)
+	if err != nil || w.store.Count() != patches {
+		w.t.Fatalf("writes = %q, want %d patches, error %v", w.store.Writes(), patches, err)
 	}
 	return result
 }
@@ -120,9 +83,9 @@ func (w *world) pass(node string, patches int) reconcile.Result {
 // node reads a Node.
 func (w *world) node(name string) *corev1.Node {
 	w.t.Helper()
-	node := &corev1.Node{}
-	if err := w.store.Get(w.t.Context(), client.ObjectKey{Name: name}, node); err != nil {
-		w.t.Fatal(err)
+	node := testNode(name)
+	if !w.store.Find(node) {
+		w.t.Fatalf("node %s does not exist", name)
 	}
 	return node
 }
