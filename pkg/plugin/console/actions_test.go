@@ -86,14 +86,8 @@ func TestActions(t *testing.T) {
 		t.Fatalf("question = %+v", question)
 	}
 	change := func(how func(*kubernikusv1.Kluster)) {
-		k := &kubernikusv1.Kluster{}
-		if err := w.Get(t.Context(), client.ObjectKey{Namespace: "garden-shop", Name: "web"}, k); err != nil {
-			t.Fatal(err)
-		}
-		how(k)
-		if err := w.Update(t.Context(), k); err != nil {
-			t.Fatal(err)
-		}
+		k := klusterIn("", "web")
+		w.Change(k, func() { how(k) })
 	}
 	given := confirmed{Action: "stop", Namespace: "garden-shop", Name: "web", Question: question.Question}
 	if code, _ := b.post("", given); code != http.StatusForbidden {

@@ -20,7 +20,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -29,16 +28,16 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/apis/scheme"
 	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 	"groundskeeper.io/groundskeeper/pkg/plugin/report"
+	"groundskeeper.io/groundskeeper/test/support/kubetest"
 )
 
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
 // world is a cluster whose requests can be made to fail.
 type world struct {
-	client.WithWatch
+	*kubetest.Server
 	mu sync.Mutex
 	// fails are the errors of lists and watches, by the type of the list.
 	fails map[string]error
@@ -70,13 +69,13 @@ func (w *world) watched(t *testing.T, count int) {
 	}
 }
 
-func (w *world) failure(list client.ObjectList) error {
+func (w *world) failure(list runtime.Object) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.failureLocked(list)
 }
 
-func (w *world) failureLocked(list client.ObjectList) error {
+func (w *world) failureLocked(list runtime.Object) error {
 	switch list.(type) {
 	case *kubernikusv1.KlusterList:
 		return w.fails["klusters"]
@@ -86,42 +85,30 @@ func (w *world) failureLocked(list client.ObjectList) error {
 	return nil
 }
 
-// newWorld returns a cluster with objects. Requests that write fail the test when the page runs; the tests use the embedded client.
+// newWorld returns a cluster with objects, and the client of the console, whose writes and reads of Secrets fail the test.
 func newWorld(t *testing.T, objects ...client.Object) (*world, client.WithWatch) {
 	t.Helper()
-	s := runtime.NewScheme()
-	if err := errors.Join(scheme.AddToScheme(s), clientgoscheme.AddToScheme(s)); err != nil {
-		t.Fatal(err)
-	}
 	byField := func(value func(client.Object) string) client.IndexerFunc {
 		return func(o client.Object) []string { return []string{value(o)} }
 	}
-	base := fake.NewClientBuilder().WithScheme(s).WithObjects(objects...).
-		WithStatusSubresource(&kubernikusv1.Kluster{}).
-		WithIndex(&corev1.Event{}, "involvedObject.uid", byField(func(o client.Object) string { return string(o.(*corev1.Event).InvolvedObject.UID) })).
-		WithIndex(&corev1.Pod{}, "spec.nodeName", byField(func(o client.Object) string { return o.(*corev1.Pod).Spec.NodeName })).
-		WithIndex(&corev1.Pod{}, "status.phase", byField(func(o client.Object) string { return string(o.(*corev1.Pod).Status.Phase) })).Build()
-	w := &world{WithWatch: base, fails: map[string]error{}, established: make(chan struct{}, 1000)}
-	wrote := func() error {
-		t.Error("the console wrote to the cluster")
+	w := &world{fails: map[string]error{}, established: make(chan struct{}, 1000)}
+	w.Server = kubetest.Build(t, func(builder *fake.ClientBuilder) {
+		builder.WithIndex(&corev1.Event{}, "involvedObject.uid", byField(func(o client.Object) string { return string(o.(*corev1.Event).InvolvedObject.UID) })).
+			WithIndex(&corev1.Pod{}, "spec.nodeName", byField(func(o client.Object) string { return o.(*corev1.Pod).Spec.NodeName })).
+			WithIndex(&corev1.Pod{}, "status.phase", byField(func(o client.Object) string { return string(o.(*corev1.Pod).Status.Phase) }))
+	}, objects...)
+	w.ReadCache = func(verb string, object runtime.Object) error {
+		switch object.(type) {
+		case *corev1.Secret, *corev1.SecretList:
+			t.Errorf("the console sent a %s of Secrets", verb)
+		}
+		return w.failure(object)
+	}
+	w.Fault = func(_ int, write kubetest.Write) error {
+		t.Errorf("the console wrote to the cluster: %s", write)
 		return errors.New("read-only")
 	}
-	reading := interceptor.NewClient(base, interceptor.Funcs{
-		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
-			if _, ok := list.(*corev1.SecretList); ok {
-				t.Error("the console listed Secrets")
-			}
-			if err := w.failure(list); err != nil {
-				return err
-			}
-			return c.List(ctx, list, options...)
-		},
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
-			if _, ok := o.(*corev1.Secret); ok {
-				t.Error("the console read a Secret")
-			}
-			return c.Get(ctx, key, o, options...)
-		},
+	return w, interceptor.NewClient(w.Client(), interceptor.Funcs{
 		Watch: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) (watch.Interface, error) {
 			w.mu.Lock() // otherwise a watch that begins while it is made to fail would continue
 			defer w.mu.Unlock()
@@ -135,14 +122,7 @@ func newWorld(t *testing.T, objects ...client.Object) (*world, client.WithWatch)
 			}
 			return events, err
 		},
-		Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return wrote() },
-		Update: func(context.Context, client.WithWatch, client.Object, ...client.UpdateOption) error { return wrote() },
-		Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
-			return wrote()
-		},
-		Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error { return wrote() },
 	})
-	return w, reading
 }
 
 // optionsOf returns those of a console that shows Projects that are not ready, and Klusters that are paused or being deleted.

@@ -46,14 +46,8 @@ func TestStreamFollowsChanges(t *testing.T) {
 		t.Errorf("Klusters = %+v with %d rows, want 2, 1 with a warning", c, len(b.rows))
 	}
 	change := func(name string, phase kubernikusv1.KlusterPhase) {
-		k := &kubernikusv1.Kluster{}
-		if err := w.Get(t.Context(), client.ObjectKey{Namespace: "garden-shop", Name: name}, k); err != nil {
-			t.Fatal(err)
-		}
-		k.Status.Phase = phase
-		if err := w.Status().Update(t.Context(), k); err != nil {
-			t.Fatal(err)
-		}
+		k := klusterIn("", name)
+		w.ChangeStatus(k, func() { k.Status.Phase = phase })
 	}
 	change("db", kubernikusv1.KlusterRunning)
 	b.until("end of the finding", func() bool { return len(b.rows) == 0 })
@@ -62,9 +56,7 @@ func TestStreamFollowsChanges(t *testing.T) {
 	if b.last.Reset || !slices.Contains(b.last.Touched, "kluster/garden-shop/web") {
 		t.Errorf("delta = %+v, want only the changed Kluster", b.last)
 	}
-	if err := w.Delete(t.Context(), klusterIn("", "web")); err != nil {
-		t.Fatal(err)
-	}
+	w.Remove(klusterIn("", "web"))
 	b.until("deletion", func() bool { return len(b.rows) == 0 && b.checked("Klusters").Count == 1 })
 
 	var results Results
@@ -137,9 +129,7 @@ func TestOutageKeepsTheLastState(t *testing.T) {
 	if c := b.checked("Klusters"); c.Since == nil || !c.Since.Equal(noon) || c.Count != 1 || len(b.rows) != 1 {
 		t.Errorf("Klusters = %+v with %d rows, want the last state and its time", c, len(b.rows))
 	}
-	if err := w.Delete(t.Context(), klusterIn("", "db")); err != nil {
-		t.Fatal(err)
-	}
+	w.Remove(klusterIn("", "db"))
 	w.fail("klusters", nil)
 	b.until("recovery", func() bool { return b.checked("Klusters").Problem == "" && len(b.rows) == 0 })
 }
@@ -189,9 +179,7 @@ func TestFinishedDeorbit(t *testing.T) {
 	if row := b.rows["kluster/garden-shop/web"]; row.Deorbit == nil || len(row.Deorbit.Stages) != len((&kubernikusv1.Kluster{}).DeorbitStages()) {
 		t.Errorf("row = %+v, want the stages", row)
 	}
-	if err := w.Patch(t.Context(), k, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
-		t.Fatal(err)
-	}
+	w.Change(k, func() { k.Finalizers = nil })
 	b.until("end", func() bool { return len(b.rows) == 0 && len(b.last.Finished) == 1 })
 	if f := b.last.Finished[0]; f.Name != "web" || len(f.Deorbit.Remaining) != 1 || f.Deorbit.Remaining[0].ID != "v1" {
 		t.Errorf("finished = %+v, want the leftover", f)

@@ -4,7 +4,6 @@
 package operator
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -12,9 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 )
@@ -29,12 +26,8 @@ func TestConditionsAreMetrics(t *testing.T) {
 	}
 	w := newWorld(t, backend, &gimbalv1.DiscoveryBackend{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "new"}})
 	registry := prometheus.NewRegistry()
-	blind := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
-		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
-			return errors.New("the cache is not filled")
-		},
-	})
-	if err := registerConditions(registry, blind); err != nil {
+	w.store.ReadCache = func(string, runtime.Object) error { return errors.New("the cache is not filled") }
+	if err := registerConditions(registry, w.store.Client()); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := testutil.GatherAndCount(registry, name); n != 0 || err != nil {

@@ -13,10 +13,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
@@ -181,13 +181,12 @@ func TestCurrentContentsAreKnownOrAnError(t *testing.T) {
 		"a kind that is not served": {func(c *cluster) { c.served[shoot] = false }, ""},
 		"discovery fails":           {func(c *cluster) { c.servedErr = rejected }, `find the objects that block the deletion of namespace "garden-a": rejected`},
 		"listing fails": {func(c *cluster) {
-			c.followed.live = interceptor.NewClient(c.store, interceptor.Funcs{
-				List: func(ctx context.Context, store client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
-					if list.GetObjectKind().GroupVersionKind().Kind == "DiscoveryBackendList" {
-						return rejected
-					}
-					return store.List(ctx, list, options...)
-				}})
+			c.store.Read = func(_ string, list runtime.Object) error {
+				if list.GetObjectKind().GroupVersionKind().Kind == "DiscoveryBackendList" {
+					return rejected
+				}
+				return nil
+			}
 		}, `find the objects that block the deletion of namespace "garden-a": rejected`},
 	} {
 		t.Run(name, func(t *testing.T) {

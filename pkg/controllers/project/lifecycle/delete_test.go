@@ -4,7 +4,6 @@
 package lifecycle
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -15,9 +14,9 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	"groundskeeper.io/groundskeeper/test/support/kubetest"
@@ -134,16 +133,10 @@ func TestDeletionIsNotAllowedWithoutKnowing(t *testing.T) {
 	for name, prepare := range map[string]func(*cluster){
 		"discovery fails": func(c *cluster) { c.servedErr = rejected },
 		"a listing fails": func(c *cluster) {
-			c.followed.live = interceptor.NewClient(c.store, interceptor.Funcs{
-				List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
-					return rejected
-				}})
+			c.store.Read = func(verb string, _ runtime.Object) error { return map[string]error{"list": rejected}[verb] }
 		},
 		"the namespace cannot be read": func(c *cluster) {
-			c.reconciler.live = interceptor.NewClient(c.store, interceptor.Funcs{
-				Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
-					return rejected
-				}})
+			c.store.Read = func(verb string, _ runtime.Object) error { return map[string]error{"get": rejected}[verb] }
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
