@@ -42,7 +42,13 @@ func (w *world) run(on *ovnserver.Chassis, p *corev1.Pod) guest {
 	}
 	first := netip.MustParseAddr(p.Status.PodIP).As4()
 	mac := fmt.Sprintf("0a:58:%02x:%02x:%02x:%02x", first[0], first[1], first[2], first[3])
-	g := guest{p, on.Connect(w.t, p.Namespace+"_"+p.Name, mac, networks, gateways)}
+	return w.serving(p, on.Connect(w.t, p.Namespace+"_"+p.Name, mac, networks, gateways))
+}
+
+// serving serves a name behind an interface until the test ends.
+func (w *world) serving(p *corev1.Pod, behind *ovnserver.Interface) guest {
+	w.t.Helper()
+	g := guest{p, behind}
 	ctx, cancel := context.WithCancel(context.Background())
 	server := g.Command(ctx, w.t, os.Args[0], p.Name)
 	server.Env = append(os.Environ(), roleVariable+"=serve")

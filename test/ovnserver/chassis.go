@@ -20,6 +20,14 @@ type Chassis struct {
 	server    *Server
 	directory string
 	namespace *exec.Cmd
+	// controller is ovn-controller.
+	controller *exec.Cmd
+}
+
+// Memory returns the resident memory of ovn-controller in MiB.
+func (c *Chassis) Memory(t testing.TB) float64 {
+	t.Helper()
+	return resident(t, c.controller)
 }
 
 // StartChassis runs chassis with the given hostnames, whose namespaces are connected. It skips the test without permission for that.
@@ -83,13 +91,13 @@ func (c *Chassis) start(t testing.TB, hostname, address string) {
 	c.vsctl(t, "set", "open", ".", "external-ids:system-id=chassis-of-"+hostname, "external-ids:hostname="+hostname, "external-ids:ovn-remote="+s.remote("sb"),
 		"external-ids:ovn-encap-type=geneve", "external-ids:ovn-encap-ip="+address, "external-ids:ovn-bridge-datapath-type=netdev",
 		"--", "add-br", "br-int", "--", "set", "bridge", "br-int", "datapath_type=netdev", "fail-mode=secure")
-	c.background(t, "ovn-controller", "unix:"+c.path("db.sock"), "--log-file="+c.path("ovn-controller.log"))
+	c.controller = c.background(t, "ovn-controller", "unix:"+c.path("db.sock"), "--log-file="+c.path("ovn-controller.log"))
 }
 
 func (c *Chassis) path(name string) string { return filepath.Join(c.directory, name) }
 
 // background runs a server in the namespace.
-func (c *Chassis) background(t testing.TB, name string, arguments ...string) {
+func (c *Chassis) background(t testing.TB, name string, arguments ...string) *exec.Cmd {
 	t.Helper()
 	command := c.server.command(context.Background(), name, arguments...)
 	command.Args = append([]string{"nsenter", "-t", strconv.Itoa(c.namespace.Process.Pid), "-n", command.Path}, arguments...)
@@ -102,6 +110,7 @@ func (c *Chassis) background(t testing.TB, name string, arguments ...string) {
 		_ = command.Process.Kill()
 		_ = command.Wait()
 	})
+	return command
 }
 
 func nsenter(t testing.TB) string {
@@ -112,6 +121,17 @@ func nsenter(t testing.TB) string {
 	}
 	return path
 }
+
+// Command returns a program in the namespace of the chassis that finds the programs of Open vSwitch.
+func (c *Chassis) Command(ctx context.Context, t testing.TB, name string, arguments ...string) *exec.Cmd {
+	t.Helper()
+	command := exec.CommandContext(ctx, nsenter(t), append([]string{"-t", strconv.Itoa(c.namespace.Process.Pid), "-n", name}, arguments...)...)
+	command.Env = append(c.server.command(ctx, name).Env, "PATH="+filepath.Join(c.server.root, "/usr/bin")+":"+os.Getenv("PATH"))
+	return command
+}
+
+// Database is the endpoint of the database of the chassis' Open vSwitch.
+func (c *Chassis) Database() string { return "unix:" + c.path("db.sock") }
 
 func (c *Chassis) vsctl(t testing.TB, arguments ...string) {
 	t.Helper()
@@ -154,6 +174,23 @@ type Interface struct {
 // other networks go to the gateways.
 func (c *Chassis) Connect(t testing.TB, port, mac string, networks, gateways []string) *Interface {
 	t.Helper()
+	return c.connect(t, mac, networks, gateways, "br-int", "external_ids:iface-id="+port)
+}
+
+// Outside makes a physical network that the chassis is connected to, and an interface on it with a MAC address and networks. Packets to
+// other networks go to the gateways.
+func (c *Chassis) Outside(t testing.TB, network, mac string, networks, gateways []string) *Interface {
+	t.Helper()
+	bridge := "br-" + network
+	c.vsctl(t, "add-br", bridge, "--", "set", "bridge", bridge, "datapath_type=netdev",
+		"--", "set", "open", ".", "external-ids:ovn-bridge-mappings="+network+":"+bridge)
+	c.ip(t, "link", "set", bridge, "up")
+	return c.connect(t, mac, networks, gateways, bridge)
+}
+
+// connect makes an interface and connects it to a bridge, where it has the given settings.
+func (c *Chassis) connect(t testing.TB, mac string, networks, gateways []string, bridge string, settings ...string) *Interface {
+	t.Helper()
 	i := &Interface{namespace: namespace(t)}
 	pid := strconv.Itoa(i.namespace.Process.Pid)
 	name := "p" + pid // at most 15 characters
@@ -175,9 +212,22 @@ func (c *Chassis) Connect(t testing.TB, port, mac string, networks, gateways []s
 		}
 		ipIn(t, i.namespace, family, "route", "add", "default", "via", gateway)
 	}
-	c.vsctl(t, "add-port", "br-int", name, "--", "set", "Interface", name, "external_ids:iface-id="+port)
+	arguments := []string{"add-port", bridge, name}
+	if len(settings) > 0 {
+		arguments = append(append(arguments, "--", "set", "Interface", name), settings...)
+	}
+	c.vsctl(t, arguments...)
 	return i
 }
+
+// Namespace returns a namespace without an interface, which another program makes.
+func Namespace(t testing.TB) *Interface {
+	t.Helper()
+	return &Interface{namespace: namespace(t)}
+}
+
+// Path is the file of the namespace.
+func (i *Interface) Path() string { return fmt.Sprintf("/proc/%d/ns/net", i.namespace.Process.Pid) }
 
 // Command returns a program behind the interface.
 func (i *Interface) Command(ctx context.Context, t testing.TB, name string, arguments ...string) *exec.Cmd {

@@ -8,6 +8,7 @@ package ovnserver
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -121,6 +122,32 @@ func (s *Server) Endpoint() string { return s.remote("nb") }
 
 // Endpoints returns those of the Northbound database.
 func (s *Server) Endpoints() []string { return strings.Split(s.remote("nb"), ",") }
+
+// Memory returns the resident memory of the servers in MiB.
+func (s *Server) Memory(t testing.TB) map[string]float64 {
+	t.Helper()
+	return map[string]float64{"ovsdb-server": resident(t, s.northbound), "ovn-northd": resident(t, s.northd)}
+}
+
+// resident returns the resident memory of a process in MiB.
+func resident(t testing.TB, process *exec.Cmd) float64 {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", process.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(status)) {
+		var kibibytes float64
+		if _, err := fmt.Sscanf(line, "VmRSS: %f kB", &kibibytes); err == nil {
+			return kibibytes / 1024
+		}
+	}
+	t.Fatalf("no VmRSS in %s", status)
+	return 0
+}
+
+// SouthboundEndpoints returns those of the Southbound database.
+func (s *Server) SouthboundEndpoints() []string { return []string{s.remote("sb")} }
 
 // Schema returns the file with the schema of the Northbound database.
 func (s *Server) Schema() string { return filepath.Join(s.root, "/usr/share/ovn/ovn-nb.ovsschema") }
