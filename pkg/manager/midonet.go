@@ -28,12 +28,12 @@ func (m *midoNet) client(config v1alpha1.MidoNetConfiguration) (*midonet.Client,
 	return m.shared, nil
 }
 
-// noMidoNet reports that MidoNet is not the backend.
-func noMidoNet(config *v1alpha1.ControllersConfiguration) string {
-	if config.Translation.MidoNet.URL == "" {
-		return "controllers.translation.midonet.url is empty"
+// noHosts reports that there is nothing that knows the hosts of Nodes.
+func noHosts(config *v1alpha1.ControllersConfiguration) string {
+	if config.Translation.Configured() == v1alpha1.BackendOVN && len(config.Translation.OVN.SouthboundEndpoints) == 0 {
+		return "controllers.translation.ovn.southboundEndpoints is empty"
 	}
-	return ""
+	return noBackend(config)
 }
 
 // noBackend reports that the controllers of Translations have no backend.

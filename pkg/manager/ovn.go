@@ -26,6 +26,11 @@ func newOVN(config v1alpha1.TranslationConfiguration, fence *Fence) (engine.Back
 	return ovnbackend.New(client, config.Tenant, fence), nil
 }
 
+// newSouthbound makes the client of the Southbound database that the configuration describes. It is only read.
+func newSouthbound(config v1alpha1.OVNConfiguration) (*ovnbackend.Southbound, error) {
+	return ovnbackend.NewSouthbound(config, metrics.Registry)
+}
+
 // Term returns the present term of this process as the leader, for databases that record it.
 func (f *Fence) Term() ovnbackend.Term {
 	if f.deadline == 0 {

@@ -131,8 +131,15 @@ func controllers(fence *Fence) []controller {
 		},
 		{
 			name: annotate.ControllerName,
-			off:  noMidoNet,
+			off:  noHosts,
 			add: func(_ context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
+				if config.Translation.Configured() == v1alpha1.BackendOVN {
+					southbound, err := newSouthbound(config.Translation.OVN)
+					if err != nil {
+						return err
+					}
+					return annotate.AddOVNToManager(mgr, southbound, now)
+				}
 				client, err := network.client(config.Translation.MidoNet)
 				if err != nil {
 					return err

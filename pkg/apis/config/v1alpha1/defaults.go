@@ -209,6 +209,9 @@ func SetDefaults_OVNConfiguration(obj *OVNConfiguration) {
 	if obj.Endpoints == nil {
 		obj.Endpoints = []string{}
 	}
+	if obj.SouthboundEndpoints == nil {
+		obj.SouthboundEndpoints = []string{}
+	}
 	if obj.VerifyHost == nil {
 		obj.VerifyHost = new(true)
 	}

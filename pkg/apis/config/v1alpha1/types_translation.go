@@ -108,6 +108,9 @@ type OVNConfiguration struct {
 	// Endpoints are those of the database: tcp:HOST:PORT, ssl:HOST:PORT or unix:PATH, one, or one for each member of a cluster.
 	// Empty: OVN is not the backend.
 	Endpoints []string `json:"endpoints"`
+	// SouthboundEndpoints are those of the Southbound database, in the same form. It is only read: Nodes are annotated with the names of
+	// their chassis. Empty: a Node's chassis has the name of the Node, its hostname, or is annotated by others.
+	SouthboundEndpoints []string `json:"southboundEndpoints"`
 	// CAFile holds the certificates of the CA that signs those of the servers. Endpoints with ssl require it.
 	CAFile string `json:"caFile"`
 	// CertFile holds the client's certificate. The files are read again for each connection.

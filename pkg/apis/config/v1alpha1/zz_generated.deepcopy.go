@@ -495,6 +495,11 @@ func (in *OVNConfiguration) DeepCopyInto(out *OVNConfiguration) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.SouthboundEndpoints != nil {
+		in, out := &in.SouthboundEndpoints, &out.SouthboundEndpoints
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.VerifyHost != nil {
 		in, out := &in.VerifyHost, &out.VerifyHost
 		*out = new(bool)

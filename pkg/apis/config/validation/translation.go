@@ -59,21 +59,9 @@ func validateOVN(config *v1alpha1.OVNConfiguration, election *v1alpha1.LeaderEle
 	if len(config.Endpoints) == 0 {
 		return nil // nothing of it is used
 	}
-	var errs field.ErrorList
-	secure := false
-	for i, endpoint := range config.Endpoints {
-		at := path.Child("endpoints").Index(i)
-		scheme, rest, _ := strings.Cut(endpoint, ":")
-		secure = secure || scheme == "ssl"
-		host, port, err := net.SplitHostPort(rest)
-		switch {
-		case slices.Contains(config.Endpoints[:i], endpoint):
-			errs = append(errs, field.Duplicate(at, endpoint))
-		case scheme == "unix" && strings.HasPrefix(rest, "/"):
-		case scheme != "tcp" && scheme != "ssl" || err != nil || host == "" || port == "":
-			errs = append(errs, field.Invalid(at, endpoint, "must be tcp:HOST:PORT, ssl:HOST:PORT or unix:/PATH, for instance ssl:ovn.example.com:6641"))
-		}
-	}
+	errs := validateEndpoints(config.Endpoints, "ssl:ovn.example.com:6641", path.Child("endpoints"))
+	errs = append(errs, validateEndpoints(config.SouthboundEndpoints, "ssl:ovn.example.com:6642", path.Child("southboundEndpoints"))...)
+	secure := slices.ContainsFunc(slices.Concat(config.Endpoints, config.SouthboundEndpoints), func(endpoint string) bool { return strings.HasPrefix(endpoint, "ssl:") })
 	if secure && config.CAFile == "" {
 		errs = append(errs, field.Required(path.Child("caFile"), "an endpoint has ssl: name the file with the certificates of its CA"))
 	}
@@ -84,6 +72,24 @@ func validateOVN(config *v1alpha1.OVNConfiguration, election *v1alpha1.LeaderEle
 		errs = append(errs, field.Required(path.Child("certFile"), "keyFile is set: name the file that holds the certificate of the key"))
 	}
 	return append(errs, validateWriteTimeout(config.Timeout.Duration, election, path.Child("timeout"))...)
+}
+
+// validateEndpoints wants endpoints of a database, of which an error gives an example.
+func validateEndpoints(endpoints []string, example string, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, endpoint := range endpoints {
+		at := path.Index(i)
+		scheme, rest, _ := strings.Cut(endpoint, ":")
+		host, port, err := net.SplitHostPort(rest)
+		switch {
+		case slices.Contains(endpoints[:i], endpoint):
+			errs = append(errs, field.Duplicate(at, endpoint))
+		case scheme == "unix" && strings.HasPrefix(rest, "/"):
+		case scheme != "tcp" && scheme != "ssl" || err != nil || host == "" || port == "":
+			errs = append(errs, field.Invalid(at, endpoint, "must be tcp:HOST:PORT, ssl:HOST:PORT or unix:/PATH, for instance "+example))
+		}
+	}
+	return errs
 }
 
 // validateWriteTimeout wants a write to end before another replica can lead.

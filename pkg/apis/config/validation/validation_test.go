@@ -342,14 +342,16 @@ func TestValidateControllerManagerConfiguration(t *testing.T) {
 		"ovn, all": {ovn(func(o *v1alpha1.OVNConfiguration) {
 			o.Endpoints, o.CAFile, o.CertFile, o.KeyFile = []string{"ssl:a:6641", "ssl:[2001:db8::1]:6641", "unix:/run/ovn/ovnnb_db.sock"}, "/a", "/b", "/c"
 		}), ""},
-		"ovn, scheme":   {ovn(func(o *v1alpha1.OVNConfiguration) { o.Endpoints = []string{"http://a:1"} }), `controllers.translation.ovn.endpoints[0]: Invalid value: "http://a:1": must be tcp:HOST:PORT, ssl:HOST:PORT or unix:/PATH, for instance ssl:ovn.example.com:6641`},
-		"ovn, no port":  {ovn(func(o *v1alpha1.OVNConfiguration) { o.Endpoints = []string{"tcp:a"} }), `controllers.translation.ovn.endpoints[0]: Invalid value: "tcp:a": must be tcp:HOST:PORT, ssl:HOST:PORT or unix:/PATH, for instance ssl:ovn.example.com:6641`},
-		"ovn, path":     {ovn(func(o *v1alpha1.OVNConfiguration) { o.Endpoints = []string{"unix:a.sock"} }), `controllers.translation.ovn.endpoints[0]: Invalid value: "unix:a.sock": must be tcp:HOST:PORT, ssl:HOST:PORT or unix:/PATH, for instance ssl:ovn.example.com:6641`},
-		"ovn, twice":    {ovn(func(o *v1alpha1.OVNConfiguration) { o.Endpoints = []string{"tcp:a:1", "tcp:a:1"} }), `controllers.translation.ovn.endpoints[1]: Duplicate value: "tcp:a:1"`},
-		"ovn, no CA":    {ovn(func(o *v1alpha1.OVNConfiguration) { o.Endpoints = []string{"ssl:a:1"} }), `controllers.translation.ovn.caFile: Required value: an endpoint has ssl: name the file with the certificates of its CA`},
-		"ovn, no key":   {ovn(func(o *v1alpha1.OVNConfiguration) { o.CertFile = "/a" }), `controllers.translation.ovn.keyFile: Required value: certFile is set: name the file that holds the key of the certificate`},
-		"ovn, only key": {ovn(func(o *v1alpha1.OVNConfiguration) { o.KeyFile = "/a" }), `controllers.translation.ovn.certFile: Required value: keyFile is set: name the file that holds the certificate of the key`},
-		"ovn, slow":     {ovn(func(o *v1alpha1.OVNConfiguration) { o.Timeout = duration(5 * time.Second) }), `controllers.translation.ovn.timeout: Invalid value: "5s": must be shorter than leaderElection.leaseDuration less renewDeadline, 5s: a write of a former leader must not land after another one began`},
+		"ovn, scheme":                {ovn(func(o *v1alpha1.OVNConfiguration) { o.Endpoints = []string{"http://a:1"} }), `controllers.translation.ovn.endpoints[0]: Invalid value: "http://a:1": must be tcp:HOST:PORT, ssl:HOST:PORT or unix:/PATH, for instance ssl:ovn.example.com:6641`},
+		"ovn, no port":               {ovn(func(o *v1alpha1.OVNConfiguration) { o.Endpoints = []string{"tcp:a"} }), `controllers.translation.ovn.endpoints[0]: Invalid value: "tcp:a": must be tcp:HOST:PORT, ssl:HOST:PORT or unix:/PATH, for instance ssl:ovn.example.com:6641`},
+		"ovn, path":                  {ovn(func(o *v1alpha1.OVNConfiguration) { o.Endpoints = []string{"unix:a.sock"} }), `controllers.translation.ovn.endpoints[0]: Invalid value: "unix:a.sock": must be tcp:HOST:PORT, ssl:HOST:PORT or unix:/PATH, for instance ssl:ovn.example.com:6641`},
+		"ovn, southbound":            {ovn(func(o *v1alpha1.OVNConfiguration) { o.SouthboundEndpoints = []string{"tcp:a:6642", "x"} }), `controllers.translation.ovn.southboundEndpoints[1]: Invalid value: "x": must be tcp:HOST:PORT, ssl:HOST:PORT or unix:/PATH, for instance ssl:ovn.example.com:6642`},
+		"ovn, southbound without CA": {ovn(func(o *v1alpha1.OVNConfiguration) { o.SouthboundEndpoints = []string{"ssl:a:6642"} }), `controllers.translation.ovn.caFile: Required value: an endpoint has ssl: name the file with the certificates of its CA`},
+		"ovn, twice":                 {ovn(func(o *v1alpha1.OVNConfiguration) { o.Endpoints = []string{"tcp:a:1", "tcp:a:1"} }), `controllers.translation.ovn.endpoints[1]: Duplicate value: "tcp:a:1"`},
+		"ovn, no CA":                 {ovn(func(o *v1alpha1.OVNConfiguration) { o.Endpoints = []string{"ssl:a:1"} }), `controllers.translation.ovn.caFile: Required value: an endpoint has ssl: name the file with the certificates of its CA`},
+		"ovn, no key":                {ovn(func(o *v1alpha1.OVNConfiguration) { o.CertFile = "/a" }), `controllers.translation.ovn.keyFile: Required value: certFile is set: name the file that holds the key of the certificate`},
+		"ovn, only key":              {ovn(func(o *v1alpha1.OVNConfiguration) { o.KeyFile = "/a" }), `controllers.translation.ovn.certFile: Required value: keyFile is set: name the file that holds the certificate of the key`},
+		"ovn, slow":                  {ovn(func(o *v1alpha1.OVNConfiguration) { o.Timeout = duration(5 * time.Second) }), `controllers.translation.ovn.timeout: Invalid value: "5s": must be shorter than leaderElection.leaseDuration less renewDeadline, 5s: a write of a former leader must not land after another one began`},
 		"ovn and midonet": {func(c *config) {
 			ovn(func(*v1alpha1.OVNConfiguration) {})(c)
 			midonet(func(*v1alpha1.MidoNetConfiguration) {})(c)

@@ -14,6 +14,11 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
 )
 
+// midoNet wants the host of a Node, and where its tunnels end.
+func midoNet() network {
+	return network{lacks: lacksHost, unusable: unusable, changes: changes, differing: differing}
+}
+
 // annotations returns those that are filled in, and what is recorded of them.
 func annotations() []string {
 	return []string{midonetv1.AnnotationHostID, midonetv1.AnnotationTunnelZoneID, midonetv1.AnnotationTunnelEndpointIP,

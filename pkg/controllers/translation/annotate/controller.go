@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package annotate maps Nodes to MidoNet hosts: it fills in the annotations that a Node is converted by, where they are absent. One
+// Package annotate maps Nodes to MidoNet hosts, or to chassis of OVN: it fills in the annotations that a Node is converted by, where they are absent. One
 // that is there is never changed, whatever it holds, except for the address of the tunnels that the annotator itself wrote: that
 // follows the Node's.
 //
@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/instrument"
 	"groundskeeper.io/groundskeeper/pkg/controllers/predicates"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
@@ -50,8 +51,21 @@ type Hosts interface {
 	Hosts(ctx context.Context) ([]midonet.Host, error)
 }
 
+// network is what a backend network wants annotated.
+type network struct {
+	// lacks reports whether a Node does not know its host.
+	lacks func(node *corev1.Node) bool
+	// unusable reports why a check of the hosts did not find the one of a Node.
+	unusable func(node string, ids []string, err error) *convert.Problem
+	// changes returns the annotations to write to a Node whose host has the given id; nil removes one.
+	changes func(node *corev1.Node, host string) map[string]*string
+	// differing returns a problem of what another client annotated.
+	differing func(node *corev1.Node) *convert.Problem
+}
+
 // reconciler annotates Nodes. One reconciliation runs at a time.
 type reconciler struct {
+	network network
 	// client reads from the cache and writes to the API server.
 	client    client.Client
 	directory *directory
@@ -65,13 +79,22 @@ type reconciler struct {
 	annotated prometheus.Counter
 }
 
-// AddToManager adds the controller to a manager, whose scheme has to know Kubernetes' own kinds.
+// AddToManager adds the controller for MidoNet to a manager, whose scheme has to know Kubernetes' own kinds.
 func AddToManager(mgr manager.Manager, hosts Hosts, clock clock.PassiveClock) error {
+	return addToManager(mgr, midoNet(), hosts, clock)
+}
+
+// AddOVNToManager is AddToManager for OVN.
+func AddOVNToManager(mgr manager.Manager, southbound Southbound, clock clock.PassiveClock) error {
+	return addToManager(mgr, chassis(), hostsOf{southbound}, clock)
+}
+
+func addToManager(mgr manager.Manager, n network, hosts Hosts, clock clock.PassiveClock) error {
 	meters, err := newMeters(metrics.Registry)
 	if err != nil {
 		return err
 	}
-	r := newReconciler(hosts, clock, meters)
+	r := newReconciler(n, hosts, clock, meters)
 	r.client, r.recorder = mgr.GetClient(), mgr.GetEventRecorder(fieldOwner)
 	return builder.ControllerManagedBy(mgr).
 		Named(ControllerName).
@@ -84,8 +107,9 @@ func AddToManager(mgr manager.Manager, hosts Hosts, clock clock.PassiveClock) er
 }
 
 // newReconciler makes a reconciler without its connections.
-func newReconciler(hosts Hosts, clock clock.PassiveClock, meters *meters) *reconciler {
+func newReconciler(n network, hosts Hosts, clock clock.PassiveClock, meters *meters) *reconciler {
 	return &reconciler{
+		network:     n,
 		directory:   &directory{hosts: hosts, clock: clock, listings: meters.listings},
 		patience:    workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minPatience, maxPatience),
 		troubles:    troubles{gauge: meters.waiting, known: map[string]convert.Problem{}},
@@ -97,6 +121,7 @@ func newReconciler(hosts Hosts, clock clock.PassiveClock, meters *meters) *recon
 // changed drops updates that change nothing here, such as the heartbeats of a Node.
 func changed() predicate.Predicate {
 	return predicates.Changed(func(before, after *corev1.Node) bool {
-		return !equality.Semantic.DeepEqual(present(before), present(after)) || !equality.Semantic.DeepEqual(before.Status.Addresses, after.Status.Addresses)
+		return !equality.Semantic.DeepEqual(present(before), present(after)) ||
+			before.Annotations[midonetv1.AnnotationOVNChassis] != after.Annotations[midonetv1.AnnotationOVNChassis] || !equality.Semantic.DeepEqual(before.Status.Addresses, after.Status.Addresses)
 	})
 }

@@ -37,14 +37,14 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, fmt.Errorf("get node %s: %w", request.Name, err)
 	}
 	host, deleting := "", !node.DeletionTimestamp.IsZero()
-	if lacksHost(node) && !deleting {
+	if r.network.lacks(node) && !deleting {
 		ids, err := r.directory.find(ctx, node.Name)
-		if wrong := unusable(node.Name, ids, err); wrong != nil {
+		if wrong := r.network.unusable(node.Name, ids, err); wrong != nil {
 			return r.wait(ctx, request, node, *wrong)
 		}
 		host = ids[0]
 	}
-	if err := r.annotate(ctx, node, changes(node, host)); err != nil {
+	if err := r.annotate(ctx, node, r.network.changes(node, host)); err != nil {
 		switch {
 		case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 			log.FromContext(ctx).V(1).Info("Retrying after a concurrent change of the node", "err", err.Error())
@@ -54,7 +54,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 		return reconcile.Result{}, fmt.Errorf("annotate node %s: %w", node.Name, err)
 	}
-	if differs := differing(node); differs == nil || deleting {
+	if differs := r.network.differing(node); differs == nil || deleting {
 		r.differences.end(node.Name)
 	} else if r.differences.set(node.Name, *differs) {
 		r.warn(ctx, node, *differs, "The tunnels of a node end at an address that the node does not have")

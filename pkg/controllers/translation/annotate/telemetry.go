@@ -53,7 +53,7 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 	m := &meters{
 		listings: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "groundskeeper_translation_host_listings_total",
-			Help: "Listings of MidoNet's hosts for the annotations of Nodes, by outcome: done or failed.",
+			Help: "Listings of the hosts of MidoNet, or the chassis of OVN, for the annotations of Nodes, by outcome: done or failed.",
 		}, []string{"outcome"}),
 		annotated: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "groundskeeper_translation_nodes_annotated_total",

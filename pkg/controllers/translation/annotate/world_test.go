@@ -59,7 +59,7 @@ func newWorld(t *testing.T, nodes ...client.Object) *world {
 
 // restart makes a reconciler that remembers nothing.
 func (w *world) restart() {
-	w.reconciler = newReconciler(w.hosts, w.clock, w.meters)
+	w.reconciler = newReconciler(midoNet(), w.hosts, w.clock, w.meters)
 	w.reconciler.recorder = w.recorder
 	w.reconciler.client = w.store.Client()
 }

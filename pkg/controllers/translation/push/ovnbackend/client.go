@@ -14,27 +14,32 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/ovsdb"
 )
 
-// NewClient makes the client that the configuration describes. Requests are counted in the registry. It does not connect, and reads
+// NewClient makes the client of the Northbound database that the configuration describes. Requests are counted in the registry. It does not connect, and reads
 // the certificates when it does. An error names the setting that cannot be used.
 func NewClient(config configv1alpha1.OVNConfiguration, registry prometheus.Registerer) (*ovsdb.Client, error) {
+	return newClient(config, Database, "endpoints", config.Endpoints, registry)
+}
+
+// newClient makes the client of a database, whose endpoints are those of a field.
+func newClient(config configv1alpha1.OVNConfiguration, database, field string, endpoints []string, registry prometheus.Registerer) (*ovsdb.Client, error) {
 	observe, err := requests.Register(registry)
 	if err != nil {
 		return nil, err
 	}
 	options := ovsdb.Options{
-		Database: Database,
+		Database: database,
 		TLS:      ovsdb.Files{CA: config.CAFile, Certificate: config.CertFile, Key: config.KeyFile, AnyHost: config.VerifyHost != nil && !*config.VerifyHost}.Config,
 		Observe: func(method, code string, took time.Duration) {
 			if code == "" {
 				code = "ok"
 			}
-			observe(Database, method, code, took)
+			observe(database, method, code, took)
 		},
 	}
-	for i, text := range config.Endpoints {
+	for i, text := range endpoints {
 		endpoint, err := ovsdb.ParseEndpoint(text)
 		if err != nil {
-			return nil, fmt.Errorf("controllers.translation.ovn.endpoints[%d]: %w", i, err)
+			return nil, fmt.Errorf("controllers.translation.ovn.%s[%d]: %w", field, i, err)
 		}
 		options.Endpoints = append(options.Endpoints, endpoint)
 	}
