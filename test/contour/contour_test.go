@@ -164,7 +164,14 @@ func TestContourConfiguration(t *testing.T) {
 	w.contour.until(w.ctx, t, "all are Enabled again", func(served dump) string { return gocmp.Diff(before, served) })
 	w.drained(backends, metav1.ConditionFalse)
 
-	w.edited(backends, before)
+	for name, field := range map[string]struct{ resource, path string }{
+		"unset": {"httpproxy", "/spec/routes/0/services"}, "http-route": {"httproute", "/spec/rules/0/backendRefs"},
+	} {
+		number := slices.IndexFunc(all, func(e example) bool { return e.name == name })
+		w.edited(number, backends[number], before, func(namespace, references string) {
+			w.kubectl("", "patch", field.resource, "route", "-n", namespace, "--type=json", "-p", `[{"op":"replace","path":"`+field.path+`","value":[`+references+`]}]`)
+		})
+	}
 	w.declare(gimbalv1.ClusterMaintenance, backends[0])
 	for _, backend := range backends {
 		confirmation := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"confirmation.gardener.cloud/deletion":"true"}}}`))
@@ -216,14 +223,14 @@ func (w *world) drained(backends []*gimbalv1.DiscoveryBackend, status metav1.Con
 }
 
 // edited checks what users change during maintenance: weights that equal those of maintenance, the name of a reference,
-// and Services that come and go. The first two examples have no weights, and weights.
-func (w *world) edited(backends []*gimbalv1.DiscoveryBackend, before dump) {
+// and Services and endpoints that come and go. The example has references to both backends, without weights; patch replaces them.
+func (w *world) edited(number int, us *gimbalv1.DiscoveryBackend, before dump, patch func(namespace, references string)) {
 	w.Helper()
-	namespace := examples()[0].name
+	namespace := examples()[number].name
 	// served waits for the Services of the example that get requests.
 	served := func(what string, services ...string) {
 		w.Helper()
-		w.contour.until(w.ctx, w.T, what, func(current dump) string {
+		w.contour.until(w.ctx, w.T, namespace+": "+what, func(current dump) string {
 			var got []string
 			for _, service := range sorted(current.receivers()) {
 				if name, ok := strings.CutPrefix(service, namespace+"/"); ok {
@@ -233,41 +240,63 @@ func (w *world) edited(backends []*gimbalv1.DiscoveryBackend, before dump) {
 			return gocmp.Diff(services, got)
 		})
 	}
-	patch := func(route string) {
-		w.Helper()
-		w.kubectl("", "patch", "httpproxy", "route", "-n", namespace, "--type=json", "-p", `[{"op":"replace","path":"/spec/routes/0/services","value":[`+route+`]}]`)
-	}
-	us := backends[:1]
 	maintain := func(status gimbalv1.ClusterStatus, condition metav1.ConditionStatus) {
 		w.Helper()
-		w.declare(status, us...)
-		w.drained(us, condition)
+		w.declare(status, us)
+		w.drained([]*gimbalv1.DiscoveryBackend{us}, condition)
 	}
 	maintain(gimbalv1.ClusterMaintenance, metav1.ConditionTrue)
 	served("before edits", "eu-web")
-	patch(`{"name":"us-web","port":80,"weight":1},{"name":"eu-web","port":80,"weight":1}`)
+	patch(namespace, `{"name":"us-web","port":80,"weight":1},{"name":"eu-web","port":80,"weight":1}`)
 	served("with equal weights", "eu-web")
 	maintain(gimbalv1.ClusterEnabled, metav1.ConditionFalse)
 	served("with equal weights, Enabled", "eu-web", "us-web")
-	patch(`{"name":"us-web","port":80},{"name":"eu-web","port":80}`)
-	w.contour.until(w.ctx, w.T, "without weights again", func(current dump) string { return gocmp.Diff(before, current) })
+	patch(namespace, `{"name":"us-web","port":80},{"name":"eu-web","port":80}`)
+	w.contour.until(w.ctx, w.T, "without weights again", func(current dump) string { return gocmp.Diff(before[routes], current[routes]) })
 
 	maintain(gimbalv1.ClusterMaintenance, metav1.ConditionTrue)
 	served("before the rename", "eu-web")
-	w.publish(namespace, "eu", "eu-api", 500)
-	patch(`{"name":"eu-api","port":80,"weight":0},{"name":"eu-web","port":80,"weight":1}`)
+	w.publish(namespace, "eu", "eu-api", 500+number)
+	patch(namespace, `{"name":"eu-api","port":80,"weight":0},{"name":"eu-web","port":80,"weight":1}`)
 	served("renamed to a Service that is not drained", "eu-api", "eu-web")
-	patch(`{"name":"us-web","port":80},{"name":"eu-web","port":80}`)
+	patch(namespace, `{"name":"us-web","port":80},{"name":"eu-web","port":80}`)
 	served("named as before", "eu-web")
+
+	ready := func(is bool) {
+		w.kubectl("", "patch", "endpointslice", "eu-web", "-n", namespace, "--type=json", "-p",
+			fmt.Sprintf(`[{"op":"replace","path":"/endpoints/0/conditions","value":{"ready":%t,"serving":%t}}]`, is, is))
+	}
+	ready(false)
+	served("with an alternative without a ready endpoint")
+	w.without(us, 1)
+	ready(true)
+	served("with an alternative with a ready endpoint", "eu-web")
+	w.without(us, 0)
 
 	w.kubectl("", "delete", "service", "eu-web", "-n", namespace)
 	served("without the alternative")
-	w.drained(us, metav1.ConditionTrue)
+	w.drained([]*gimbalv1.DiscoveryBackend{us}, metav1.ConditionTrue)
 	w.kubectl("", "delete", "endpointslice", "eu-web", "-n", namespace, "--ignore-not-found")
-	w.publish(namespace, "eu", "eu-web", 1)
+	w.publish(namespace, "eu", "eu-web", 2*number+1)
 	served("with the alternative again", "eu-web")
 	maintain(gimbalv1.ClusterEnabled, metav1.ConditionFalse)
 	w.contour.until(w.ctx, w.T, "Enabled after the edits", func(current dump) string {
 		return gocmp.Diff(before[routes], current[routes])
+	})
+}
+
+// without waits until a backend reports that this many routes have no alternative to it.
+func (w *world) without(backend *gimbalv1.DiscoveryBackend, count int32) {
+	w.Helper()
+	current := &gimbalv1.DiscoveryBackend{}
+	w.until(fmt.Sprintf("%s has %d routes without an alternative", backend.Name, count), func(ctx context.Context) (bool, error) {
+		if err := w.c.Get(ctx, client.ObjectKeyFromObject(backend), current); err != nil {
+			return false, err
+		}
+		var got int32
+		if reported := current.Status.Routes; reported != nil && reported.WithoutAlternative != nil {
+			got = reported.WithoutAlternative.Count
+		}
+		return got == count, nil
 	})
 }

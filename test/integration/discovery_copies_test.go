@@ -30,7 +30,7 @@ func TestDiscoverer(t *testing.T) {
 			"life": d.life, "deleted while it is down": d.down, "many endpoints": d.many, "external names": d.external, "drift": d.drift,
 			"namespaces": d.namespaces, "names": d.names, "collisions": d.collisions,
 			"expired credentials": d.expired, "another cluster": d.another, "missing permissions": d.forbidden, "suspicious listing": d.suspicious,
-			"two of them": d.pair, "kills": d.kills, "confined": d.confined, "metrics": d.metrics,
+			"two of them": d.pair, "kills": d.kills, "confined": d.confined, "metrics": d.metrics, "exported Services": d.exported,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

@@ -5,6 +5,7 @@ package integration
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"os"
@@ -168,6 +169,35 @@ func (h *hooked) kubeconfigs(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		case err != nil && strings.Contains(err.Error(), secretValue):
 			t.Errorf("%s: the error has it: %v", name, err)
+		}
+	}
+	h.rejectedRotation(t, plain, good, bad)
+}
+
+// rejectedRotation checks that the commands of docs/backend-credentials.md print nothing of a Secret that the webhook rejects.
+func (h *hooked) rejectedRotation(t *testing.T, namespace, good, bad string) {
+	t.Helper()
+	manifest := func(kubeconfig string) string {
+		out, err := h.kubectl(t, "create", "secret", "generic", "backend-secret", "--namespace", namespace, "--from-file=config="+write(t, kubeconfig),
+			"--dry-run=client", "-o", "yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return write(t, out)
+	}
+	if _, err := h.kubectl(t, "create", "-f", manifest(good)); err != nil {
+		t.Fatal(err)
+	}
+	rejected := manifest(bad)
+	for _, command := range [][]string{{"replace"}, {"apply", "--server-side", "--force-conflicts"}} {
+		out, err := h.kubectl(t, append(command, "-f", rejected)...)
+		if err == nil || !strings.Contains(out, "data[config]") {
+			t.Errorf("kubectl %s: %s, %v, want that the webhook rejects data[config]", command[0], out, err)
+		}
+		for _, content := range []string{bad[:30], base64.StdEncoding.EncodeToString([]byte(bad))[:40]} {
+			if strings.Contains(out, content) {
+				t.Errorf("kubectl %s prints the kubeconfig: %s", command[0], out)
+			}
 		}
 	}
 }
