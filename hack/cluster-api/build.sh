@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The Groundskeeper authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds the core controllers of Cluster API (the tool of the go.mod beside this script) and links them into the directory given as the
-# one argument, with the CustomResourceDefinitions of the same version in a directory cluster-api-crds.
+# Builds the core controllers of Cluster API and clusterctl (the tools of the go.mod beside this script) and links them into the directory
+# given as the one argument, with the CustomResourceDefinitions of the same version in a directory cluster-api-crds.
 set -o errexit -o nounset -o pipefail
 destination=${1:?usage: build.sh DIRECTORY}
 mkdir -p "$destination"
@@ -15,9 +15,10 @@ source ../modules.sh
 build_into() {
   echo "Building Cluster API: once, some minutes, kept in $root" >&2
   ../progress.sh "packages compiled" go build -v -trimpath -ldflags "-s -w" -o "$1/cluster-api-controllers" sigs.k8s.io/cluster-api/core
+  ../progress.sh "packages compiled" go build -v -trimpath -ldflags "-s -w" -o "$1/clusterctl" sigs.k8s.io/cluster-api/cmd/clusterctl
 }
 
-cached_build cluster-api "$destination" cluster-api-controllers
+cached_build cluster-api "$destination" cluster-api-controllers clusterctl
 
 crds=$destination/cluster-api-crds
 rm -rf "$crds"

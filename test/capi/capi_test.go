@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -149,6 +150,7 @@ func TestClusterIsDeletedWithItsResources(t *testing.T) {
 	machine := newObject("cluster.x-k8s.io/v1beta2", "Machine", namespace, "web-cp")
 	killed := map[kubernikusv1.DeorbitStage]bool{}
 	reported := map[string]bool{}
+	described := false
 	w.eventually("the deletion of the Cluster", func(ctx context.Context) error {
 		now := &kubernikusv1.Kluster{}
 		if err := w.c.Get(ctx, client.ObjectKeyFromObject(k), now); client.IgnoreNotFound(err) != nil {
@@ -182,17 +184,24 @@ func TestClusterIsDeletedWithItsResources(t *testing.T) {
 		}
 		if c := desired.ClusterOf(cluster.Object).Completed; c != nil {
 			reported[c.Status] = true
+			if !described {
+				out, err := w.clusterctl("describe", "cluster", "web", "--show-conditions=Cluster")
+				described = err == nil && strings.Contains(out, desired.ConditionCompleted)
+			}
 		}
 		return fmt.Errorf("%w, in stage %s, %+v", err, stage, now.Status.Deorbit)
 	})
-	if len(killed) < 4 || !reported["False"] {
-		t.Errorf("the manager was killed in %v, the Cluster reported %v", killed, reported)
+	if len(killed) < 4 || !reported["False"] || !described {
+		t.Errorf("the manager was killed in %v, the Cluster reported %v, clusterctl shows it: %t", killed, reported, described)
 	}
 	if deleted := w.provider.deletions(); !slices.Equal(deleted, []string{k.RouterID()}) {
 		t.Errorf("the provider deleted routers %q", deleted)
 	}
 	w.eventually("the deletion of the Kluster", func(ctx context.Context) error { return w.deleted(ctx, k) })
 	check()
+	if w.provider.lostBastion() {
+		t.Error("the bastion was deleted before its network")
+	}
 }
 
 // topology creates a control plane, and returns the fields of a Cluster with a topology that has it.

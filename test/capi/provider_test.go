@@ -40,12 +40,15 @@ type provider struct {
 	deleted []string
 	// addresses is how many servers there were.
 	addresses int
+	// bastions are servers with a floating IP that belong to a network, and to no Machine. lost reports that another deleted one.
+	bastions map[string]string
+	lost     bool
 	// problem is why the last reconcile of an object failed.
 	problem error
 }
 
 func newProvider(c client.Client, cloud *fake.Server, project string) *provider {
-	return &provider{c: c, cloud: cloud, project: project, networks: map[string]string{}, servers: map[string]string{}, routers: map[string]string{}}
+	return &provider{c: c, cloud: cloud, project: project, networks: map[string]string{}, servers: map[string]string{}, routers: map[string]string{}, bastions: map[string]string{}}
 }
 
 // run reconciles until the context is done.
@@ -135,6 +138,7 @@ func (p *provider) infrastructure(ctx context.Context, object *unstructured.Unst
 			if balancers := p.cloud.LoadBalancers(p.project); slices.ContainsFunc(balancers, func(b fake.LoadBalancer) bool { return b.VIPSubnetID != "" }) {
 				return fmt.Errorf("network %s is in use by load balancers", p.networks[key])
 			}
+			p.removeBastion(key)
 			p.mu.Lock()
 			p.deleted = append(p.deleted, router)
 			p.mu.Unlock()
@@ -150,6 +154,8 @@ func (p *provider) infrastructure(ctx context.Context, object *unstructured.Unst
 		p.mu.Lock()
 		p.routers[key] = p.cloud.AddRouter(p.project, p.networks[key])
 		p.mu.Unlock()
+		p.bastions[key] = p.cloud.AddServer(p.project, p.networks[key], "10.6.0.5", "ACTIVE")
+		p.cloud.AddFloatingIP(p.project, bastionAddress, p.bastions[key])
 	}
 	if ready, _, _ := unstructured.NestedBool(object.Object, "status", "ready"); ready {
 		return nil
@@ -165,6 +171,31 @@ func (p *provider) infrastructure(ctx context.Context, object *unstructured.Unst
 		"failureDomains": map[string]any{"nova": map[string]any{"controlPlane": true}},
 	}
 	return p.c.Status().Update(ctx, object)
+}
+
+// bastionAddress is the floating IP of a bastion, and not one of the addresses that the cloud assigns.
+const bastionAddress = "198.51.100.5"
+
+// removeBastion deletes the bastion of a network, whose floating IP is to be there until then.
+func (p *provider) removeBastion(key string) {
+	found := false
+	for _, ip := range p.cloud.FloatingIPs(p.project) {
+		if ip.Address == bastionAddress {
+			found = true
+			p.cloud.RemoveFloatingIP(ip.ID)
+		}
+	}
+	p.cloud.RemoveServer(p.bastions[key], false)
+	p.mu.Lock()
+	p.lost = p.lost || !found
+	p.mu.Unlock()
+}
+
+// lostBastion reports whether a bastion was deleted by another.
+func (p *provider) lostBastion() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.lost
 }
 
 // deletions returns the routers that it deleted.

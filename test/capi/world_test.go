@@ -73,25 +73,39 @@ controllers:
     deorbit: {pollInterval: 1s, stageTimeout: 20s, apiUnavailableTimeout: 5s, serviceGracePeriod: 1s}
     clusterAPI: {enabled: true, drainTimeout: 10m%s}
 `, settings))
-	w.plane = w.start(plane.Options{APIServers: 1, Managers: 1, Webhooks: true, SharedEtcd: true})
+	w.plane = w.start(management())
 	ctx, cancel := context.WithCancel(t.Context())
 	w.ctx = ctx
 	t.Cleanup(func() { cancel(); w.group.Wait() })
-	w.c = newClient(t, w.plane.Config())
-	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: map[string]string{"groundskeeper.io/deorbit": "true"}}})
-	w.kubectl("apply", "-k", "../../artifacts/kluster")
-	w.kubectl("apply", "-k", "../../artifacts/capi")
-	// Server-side: an annotation could not have these definitions.
-	w.kubectl("apply", "--server-side", "-f", filepath.Join(filepath.Dir(w.plane.Kubectl()), "cluster-api-crds"))
-	w.kubectl("apply", "-f", "testdata/provider.yaml")
-	w.kubectl("wait", "--for=condition=Established", "--timeout=1m", "customresourcedefinitions", "--all")
-	if err := w.plane.Managers[0].Restart(t.Context(), "--config="+w.config); err != nil {
-		t.Fatal(err)
-	}
+	w.c = w.install(w.plane)
 	w.clusterAPI()
 	w.provider = newProvider(w.c, w.cloud, project)
 	w.group.Go(func() { w.provider.run(w.ctx) })
 	return w
+}
+
+// management are the options of a plane with Groundskeeper.
+func management() plane.Options {
+	return plane.Options{APIServers: 1, Managers: 1, Webhooks: true, SharedEtcd: true}
+}
+
+// install makes a plane a management cluster: it has the kinds of Cluster API, and Groundskeeper deorbits their objects.
+func (w *world) install(p *plane.Plane) client.WithWatch {
+	w.Helper()
+	c := newClient(w.T, p.Config())
+	if err := c.Create(w.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: map[string]string{"groundskeeper.io/deorbit": "true"}}}); err != nil {
+		w.Fatal(err)
+	}
+	w.kubectlOn(p, "apply", "-k", "../../artifacts/kluster")
+	w.kubectlOn(p, "apply", "-k", "../../artifacts/capi")
+	// Server-side: an annotation could not have these definitions.
+	w.kubectlOn(p, "apply", "--server-side", "-f", filepath.Join(filepath.Dir(p.Kubectl()), "cluster-api-crds"))
+	w.kubectlOn(p, "apply", "-f", "testdata/provider.yaml")
+	w.kubectlOn(p, "wait", "--for=condition=Established", "--timeout=1m", "customresourcedefinitions", "--all")
+	if err := p.Managers[0].Restart(w.Context(), "--config="+w.config); err != nil {
+		w.Fatal(err)
+	}
+	return c
 }
 
 // start starts a plane that ends with the test.
@@ -138,10 +152,23 @@ func (w *world) write(name, content string) (path string) {
 
 func (w *world) kubectl(args ...string) {
 	w.Helper()
-	command := exec.CommandContext(w.Context(), w.plane.Kubectl(), append([]string{"--kubeconfig", w.plane.AdminKubeconfig()}, args...)...)
+	w.kubectlOn(w.plane, args...)
+}
+
+func (w *world) kubectlOn(p *plane.Plane, args ...string) {
+	w.Helper()
+	command := exec.CommandContext(w.Context(), p.Kubectl(), append([]string{"--kubeconfig", p.AdminKubeconfig()}, args...)...)
 	if out, err := command.CombinedOutput(); err != nil {
 		w.Fatalf("kubectl %s: %v: %s", strings.Join(args, " "), err, out)
 	}
+}
+
+// clusterctl runs Cluster API's own command for users, without its configuration and its network.
+func (w *world) clusterctl(args ...string) (string, error) {
+	command := exec.CommandContext(w.ctx, filepath.Join(filepath.Dir(w.plane.Kubectl()), "clusterctl"), append(args, "--namespace="+namespace, "--kubeconfig="+w.plane.AdminKubeconfig())...)
+	command.Env = append(os.Environ(), "HOME="+w.dir, "XDG_CONFIG_HOME="+w.dir, "CLUSTERCTL_DISABLE_VERSIONCHECK=true")
+	out, err := command.CombinedOutput()
+	return string(out), err
 }
 
 // clusterAPI runs the core controllers until the test ends.
@@ -217,7 +244,7 @@ func (w *world) cluster(name, spec string, kubeconfig []byte, machines ...string
 	w.Helper()
 	clouds := `{clouds: {cloud: {auth: {auth_url: "` + w.cloud.AuthURL() + `", username: gardener, password: first, user_domain_name: Default, project_id: garden}}, other: {}}}`
 	labels := map[string]string{"cluster.x-k8s.io/cluster-name": name}
-	w.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name + "-cloud-config"}, Data: map[string][]byte{"clouds.yaml": []byte(clouds), "cacert": []byte("\n")}})
+	w.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name + "-cloud-config", Labels: map[string]string{"clusterctl.cluster.x-k8s.io/move": ""}}, Data: map[string][]byte{"clouds.yaml": []byte(clouds), "cacert": []byte("\n")}})
 	w.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name + "-kubeconfig", Labels: labels}, Data: map[string][]byte{"value": kubeconfig}, Type: "cluster.x-k8s.io/secret"})
 	w.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name + "-bootstrap", Labels: labels}, Data: map[string][]byte{"value": []byte("#cloud-config")}})
 	w.create(w.object(`
