@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -126,7 +127,7 @@ func nsenter(t testing.TB) string {
 func (c *Chassis) Command(ctx context.Context, t testing.TB, name string, arguments ...string) *exec.Cmd {
 	t.Helper()
 	command := exec.CommandContext(ctx, nsenter(t), append([]string{"-t", strconv.Itoa(c.namespace.Process.Pid), "-n", name}, arguments...)...)
-	command.Env = append(c.server.command(ctx, name).Env, "PATH="+filepath.Join(c.server.root, "/usr/bin")+":"+os.Getenv("PATH"))
+	command.Env = slices.Concat(c.server.command(ctx, name).Env, []string{"PATH=" + filepath.Join(c.server.root, "/usr/bin") + ":" + os.Getenv("PATH")})
 	return command
 }
 

@@ -82,7 +82,7 @@ func (s *protobufServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", runtime.ContentTypeProtobuf+";stream=watch")
-	events := streaming.NewEncoder(s.info.StreamSerializer.Framer.NewFrameWriter(w), s.codecs.EncoderForVersion(s.info.StreamSerializer.Serializer, slicesV1.GroupVersion()))
+	events := streaming.NewEncoder(s.info.StreamSerializer.NewFrameWriter(w), s.codecs.EncoderForVersion(s.info.StreamSerializer.Serializer, slicesV1.GroupVersion()))
 	send := func(what apiwatch.EventType, slice *discoveryv1.EndpointSlice) {
 		if err := events.Encode(&metav1.WatchEvent{Type: string(what), Object: runtime.RawExtension{Raw: s.encode(slice)}}); err != nil {
 			s.Error(err)
