@@ -67,7 +67,7 @@ func TestSoakOVN(t *testing.T) {
 		w.restart()
 		w.settle()
 		if w.driver.count.Load() != 0 {
-			t.Fatalf("round %d: a pusher without memory wrote %d times", round, w.driver.count.Load())
+			t.Fatalf("round %d: a pusher without memory wrote %d times: %v", round, w.driver.count.Load(), w.driver.writes)
 		}
 		if report, err := w.engine.Drift(t.Context()); err != nil || report.Drifted+report.Orphans != 0 {
 			t.Fatalf("round %d: report = %+v, %v", round, report, err)

@@ -6,10 +6,12 @@ package ovn
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -51,23 +53,29 @@ type world struct {
 type counting struct {
 	engine.Backend
 	count atomic.Int64
+	mu    sync.Mutex
+	// writes are what was written, for messages.
+	writes []string
 }
 
 func (c *counting) Create(ctx context.Context, r backend.Resource, position int) error {
-	return c.counted(c.Backend.Create(ctx, r, position))
+	return c.counted("create", r.Ref, c.Backend.Create(ctx, r, position))
 }
 
 func (c *counting) Update(ctx context.Context, r backend.Resource) error {
-	return c.counted(c.Backend.Update(ctx, r))
+	return c.counted("update", r.Ref, c.Backend.Update(ctx, r))
 }
 
 func (c *counting) Delete(ctx context.Context, ref backend.Ref) error {
-	return c.counted(c.Backend.Delete(ctx, ref))
+	return c.counted("delete", ref, c.Backend.Delete(ctx, ref))
 }
 
-func (c *counting) counted(err error) error {
+func (c *counting) counted(verb string, ref backend.Ref, err error) error {
 	if err == nil {
 		c.count.Add(1)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.writes = append(c.writes, fmt.Sprintf("%s %s %s", verb, ref.Kind, ref.ID))
 	}
 	return err
 }
