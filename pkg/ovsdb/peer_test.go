@@ -128,7 +128,10 @@ func member(leader bool) func(string, []json.RawMessage) (any, any, bool) {
 	return func(method string, _ []json.RawMessage) (any, any, bool) {
 		switch method {
 		case "monitor_cond":
-			row := map[string]any{"name": "db", "leader": leader, "connected": true}
+			row := map[string]any{"name": "db", "connected": true}
+			if leader { // a server omits columns that have their default
+				row["leader"] = true
+			}
 			return map[string]any{"Database": map[string]any{switchA: map[string]any{"initial": row}}}, nil, false
 		case "transact":
 			return []any{map[string]any{"count": 1}}, nil, false

@@ -25,11 +25,11 @@ type role struct {
 	known serverRow
 }
 
-// serverRow is the row of a database in the server's own database, _Server.
+// serverRow is the row of a database in the server's own database, _Server. A database that is not clustered has a leader, too.
 type serverRow struct {
 	Name      string `json:"name"`
-	Leader    *bool  `json:"leader"`
-	Connected *bool  `json:"connected"`
+	Leader    bool   `json:"leader"`
+	Connected bool   `json:"connected"`
 }
 
 // check fails for a server that does not have the database, or is not its leader. Its later changes end the connection.
@@ -79,9 +79,9 @@ func (r *role) usable() error {
 	switch {
 	case r.known.Name == "":
 		return r.absent()
-	case r.known.Connected != nil && !*r.known.Connected:
+	case !r.known.Connected:
 		return errors.New("the server is not connected to its cluster")
-	case r.known.Leader != nil && !*r.known.Leader:
+	case !r.known.Leader:
 		return errors.New("the server is not the leader of its cluster")
 	default:
 		return nil
@@ -115,9 +115,12 @@ func (r *role) update(data json.RawMessage) error {
 	defer r.mu.Unlock()
 	for _, changes := range tables["Database"] {
 		for change, row := range changes {
-			if change == "delete" {
+			switch change {
+			case "delete":
 				r.known = serverRow{}
 				continue
+			case "initial", "insert": // a column that has its default, such as false, is omitted
+				r.known = serverRow{}
 			}
 			if err := json.Unmarshal(row, &r.known); err != nil {
 				return fmt.Errorf("the state of the server is not understood: %w", err)

@@ -11,14 +11,40 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/ovnbackend"
 	"groundskeeper.io/groundskeeper/test/ovnserver"
 )
+
+// TestFollowersAreNotUsed checks that one of three members is used, its leader: what a follower has may be of the past.
+func TestFollowersAreNotUsed(t *testing.T) {
+	server := ovnserver.Start(t, ovnserver.Options{Members: 3})
+	used := 0
+	for _, endpoint := range server.Endpoints() {
+		client, err := ovnbackend.NewClient(configv1alpha1.OVNConfiguration{Endpoints: []string{endpoint}, Timeout: &metav1.Duration{Duration: 30 * time.Second}}, prometheus.NewRegistry())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		_, err = client.Transact(t.Context())
+		switch {
+		case err == nil:
+			used++
+		case !strings.Contains(err.Error(), "the server is not the leader of its cluster"):
+			t.Errorf("%s: %v", endpoint, err)
+		}
+	}
+	if used != 1 {
+		t.Errorf("%d of three members are used, want 1", used)
+	}
+}
 
 // TestLeaderChange kills the leader of three members while objects are written, each of them once, and restarts ovn-northd. Everything is
 // written even so, none of it twice, and all of it is deleted at the end.
