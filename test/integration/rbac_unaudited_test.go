@@ -26,7 +26,7 @@ import (
 // unaudited are the permissions that kube-apiserver, or Groundskeeper's admission, requests while it serves a request for something
 // else, and that therefore are in no audit log; TestPermissionsOutsideTheAuditLog, TestManagerRemovesFinalizers and TestProjectMembership need them.
 // Those of the backend OVN are in the log of TestTranslationsOnOVN, which runs where OVN is installed.
-var unaudited = slices.Concat(finalizing, outsideTheLog, ofOthers, ofOVN)
+var unaudited = slices.Concat(finalizing, steering, outsideTheLog, ofOthers, ofOVN)
 
 // ofOVN are those that the controller manager needs with OVN only.
 var ofOVN = []permissions.Right{
@@ -44,16 +44,20 @@ var ofOthers = []permissions.Right{
 	{Verb: "delete", Group: gardenerv1beta1.GroupName, Resource: "projects/any"},
 }
 
-// finalizing are those that admission requests when a user removes the finalizer of one of Groundskeeper's controllers, or changes an
-// annotation that steers one.
+// finalizing are those that admission requests when a user removes the finalizer of one of Groundskeeper's controllers.
 var finalizing = []permissions.Right{
 	{Verb: "manage-finalizers", Group: gardenerv1beta1.GroupName, Resource: "projects"},
 	{Verb: "manage-finalizers", Group: kubernikusv1.GroupName, Resource: "klusters"},
+	{Verb: "manage-finalizers", Group: midonetv1.GroupName, Resource: "translations"},
+	{Verb: "manage-finalizers", Group: gimbalv1.GroupName, Resource: "discoverybackends"},
+}
+
+// steering are those that admission requests when controller kluster-capi changes an annotation that steers a Kluster; TestClusterAPI
+// needs them.
+var steering = []permissions.Right{
 	{Verb: "pause", Group: kubernikusv1.GroupName, Resource: "klusters"},
 	{Verb: "detach", Group: kubernikusv1.GroupName, Resource: "klusters"},
 	{Verb: "manage-cluster-api", Group: kubernikusv1.GroupName, Resource: "klusters"},
-	{Verb: "manage-finalizers", Group: midonetv1.GroupName, Resource: "translations"},
-	{Verb: "manage-finalizers", Group: gimbalv1.GroupName, Resource: "discoverybackends"},
 }
 
 // outsideTheLog are those that kube-apiserver requests.
