@@ -69,7 +69,7 @@ func (d *clusters) exported(t *testing.T) {
 	}
 }
 
-// lacksServiceExports waits until the status of the DiscoveryBackend reports that there is no definition of ServiceExports.
+// lacksServiceExports waits until the status of the DiscoveryBackend reports that the CustomResourceDefinition of ServiceExports is missing.
 func (v *discovered) lacksServiceExports() {
 	v.t.Helper()
 	message := v.status(gimbalv1.ErrorConnection, gimbalv1.ErrorConnection).Status.Errors[0].Message

@@ -239,7 +239,10 @@ func teardown(o observed, own *kubernikusv1.Kluster, s settings, now time.Time) 
 		p.hookAll(o, s.hooked(o.cluster))
 		return p
 	case isReleased(own):
-		reason, message := outcome(own)
+		reason, message, known := outcome(own)
+		if !known {
+			return p // its condition follows, and everything is kept until then
+		}
 		p.complete(o, true, reason, message)
 		p.release(o)
 		p.finishes = isKept(own)
@@ -318,16 +321,21 @@ func progress(k *kubernikusv1.Kluster) (reason, message string) {
 	return c.Reason, c.Message
 }
 
-// outcome returns how the Deorbit of a Kluster ended.
-func outcome(k *kubernikusv1.Kluster) (reason, message string) {
+// outcome returns how the Deorbit of a Kluster ended. It is not known between the removal of the finalizer and the condition that lists
+// what is left.
+func outcome(k *kubernikusv1.Kluster) (reason, message string, known bool) {
 	if k.Detached() {
-		return reasonDetached, "the Kluster was detached: nothing of the cluster was deleted"
+		return reasonDetached, "the Kluster was detached: nothing of the cluster was deleted", true
 	}
 	c := meta.FindStatusCondition(k.Status.Conditions, kubernikusv1.ConditionDeorbited)
-	if c == nil || c.Status != metav1.ConditionTrue {
-		return reasonDeorbited, "Deorbit is over"
+	switch {
+	case c != nil && c.Status == metav1.ConditionTrue:
+		return c.Reason, c.Message, true
+	case k.Status.Deorbit == nil:
+		return reasonNotDeorbited, "the finalizer of the Kluster was removed before Deorbit began: what is left is not known", true
+	default:
+		return "", "", false
 	}
-	return c.Reason, c.Message
 }
 
 func condition(status metav1.ConditionStatus, reason, message string) metav1.Condition {

@@ -251,6 +251,10 @@ func TestDecide(t *testing.T) {
 			w.infrastructure.Finalized = false
 			w.kluster.Finalizers = []string{"example.com/keep"}
 		}}, ""},
+		"over, its end is not reported yet": {[]func(*world){deleting, waiting, noMachines, released("Deorbited"), func(w *world) { w.kluster.Status.Conditions = nil }}, ""},
+		"released by force before it began": {[]func(*world){deleting, waiting, noMachines, released("Deorbited"), func(w *world) {
+			w.kluster.Status.Conditions, w.kluster.Status.Deorbit = nil, nil
+		}}, "completed=True/NotDeorbited; holds=false,false; finish"},
 		"over with leftovers":      {[]func(*world){deleting, waiting, noMachines, released("Leftovers")}, "completed=True/Leftovers; holds=false,false; finish"},
 		"over before the machines": {[]func(*world){deleting, waiting, released("Leftovers"), completed("True", "Leftovers", "the end")}, "holds=false,false; cp=false; worker=false; finish"},
 		"detached by a user":       {[]func(*world){deleting, waiting, noMachines, released("Deorbited"), func(w *world) { annotate(w.kluster, kubernikusv1.DetachAnnotation, "true") }}, "completed=True/Detached; holds=false,false; finish"},
