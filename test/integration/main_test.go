@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -109,12 +110,19 @@ rules:
 // clientOf returns a client that knows Kubernetes' kinds and Groundskeeper's.
 func clientOf(t *testing.T, config *rest.Config) client.WithWatch {
 	t.Helper()
+	return clientWithMapper(t, config, nil)
+}
+
+// clientWithMapper is clientOf with the resources of a mapper. A client of a server that serves only Groundskeeper's groups needs one to
+// send requests for other kinds. Without a mapper, the client discovers the resources of its server.
+func clientWithMapper(t *testing.T, config *rest.Config, mapper meta.RESTMapper) client.WithWatch {
+	t.Helper()
 	s := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(s))
 	utilruntime.Must(scheme.AddToScheme(s))
 	config = rest.CopyConfig(config)
 	config.QPS = -1
-	c, err := client.NewWithWatch(config, client.Options{Scheme: s})
+	c, err := client.NewWithWatch(config, client.Options{Scheme: s, Mapper: mapper})
 	if err != nil {
 		t.Fatal(err)
 	}

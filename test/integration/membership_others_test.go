@@ -92,7 +92,7 @@ func (p *membershipPlane) testProjectsOfOthers(t *testing.T) {
 		return strings.NewReplacer(project.Name, "PROJECT", missing.Name, "PROJECT").Replace(err.Error())
 	}
 	for where, config := range configs {
-		c := impersonating(t, config, nina)
+		c := clientWithMapper(t, impersonated(config, nina), p.client.RESTMapper())
 		for what, do := range projectRequests() {
 			got, want := do(project)(t.Context(), c), do(missing)(t.Context(), c)
 			if got == nil || want == nil || apierrors.ReasonForError(got) != apierrors.ReasonForError(want) || anonymous(got) != anonymous(want) {

@@ -34,9 +34,13 @@ type identity struct {
 
 func impersonating(t *testing.T, config *rest.Config, who identity) client.WithWatch {
 	t.Helper()
+	return clientOf(t, impersonated(config, who))
+}
+
+func impersonated(config *rest.Config, who identity) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: who.name, Groups: append(slices.Clone(who.groups), "system:authenticated")}
-	return clientOf(t, config)
+	return config
 }
 
 // TestProjectMembership checks that the members of a Project have the same permissions in both modes, and see no other Projects.
