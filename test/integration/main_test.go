@@ -53,6 +53,12 @@ func run(m *testing.M) (int, error) {
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		return 0, err
 	}
+	// They are for the compiler and for this process, which has read them. Processes that tests start run as shipped.
+	for _, variable := range []string{"GOGC", "GOMEMLIMIT"} {
+		if err := os.Unsetenv(variable); err != nil {
+			return 0, err
+		}
+	}
 	// Closing an httptest.Server cuts connections of http.DefaultTransport, those of other tests with it.
 	http.DefaultClient.Transport = http.DefaultTransport.(*http.Transport).Clone()
 	log.SetLogger(logr.Discard())
@@ -80,7 +86,7 @@ func run(m *testing.M) (int, error) {
 		Dir: filepath.Join(dir, "plane"), APIServers: 2, Managers: 1, SharedEtcd: true, UnsafeNoFsync: true,
 		KubeAPIServerFlags: []string{"--audit-policy-file=" + policy, "--audit-log-path=" + auditLog, keepHistory, blocksOwners},
 		APIServerFlags:     []string{keepHistory},
-		KubernetesGOGC:     kubernetesGOGC,
+		GOGC:               gogc,
 	})
 	if err != nil {
 		return 0, err

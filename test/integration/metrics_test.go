@@ -159,9 +159,6 @@ func testMetricsAreDocumented(t *testing.T, m *measured) {
 // testGarbageIsCollected checks that each process runs with the garbage collection settings that its documentation states
 // (docs/apiserver.md, sizing.md and development.md), with which its memory was measured.
 func testGarbageIsCollected(t *testing.T, m *measured) {
-	if os.Getenv("GOGC") != "" {
-		t.Skip("GOGC takes precedence over what the commands set")
-	}
 	pages := m.pages()
 	for binary, percent := range map[string]int{apiserver: 150, manager: 25, discoverer: 25} {
 		page, err := scrape(t.Context(), pages[binary])

@@ -38,7 +38,7 @@ type measured struct {
 func newMeasured(t *testing.T) *measured {
 	t.Helper()
 	m := &measured{klusterPlane: newKlusterPlane(t, func(o *plane.Options) {
-		o.SharedEtcd, o.MidoNet, o.Webhooks, o.DiscovererImage = false, true, true, discoverer
+		o.SharedEtcd, o.MidoNet, o.Webhooks, o.DiscovererImage, o.ShippedGOGC = false, true, true, discoverer, true
 	})}
 	username, passwordFile := m.MidoNetLogin()
 	config := write(t, fmt.Sprintf(`

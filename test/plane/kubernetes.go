@@ -171,10 +171,18 @@ func (p *Plane) controllerManagerCommand() (command, error) {
 
 // kubernetesEnv returns the variables of etcd and of the processes of Kubernetes.
 func (p *Plane) kubernetesEnv() []string {
-	if p.options.KubernetesGOGC == 0 {
+	if p.options.GOGC == 0 {
 		return nil
 	}
-	return []string{"GOGC=" + strconv.Itoa(p.options.KubernetesGOGC)}
+	return []string{"GOGC=" + strconv.Itoa(p.options.GOGC)}
+}
+
+// groundskeeperEnv returns the variables of Groundskeeper's processes.
+func (p *Plane) groundskeeperEnv() []string {
+	if p.options.ShippedGOGC {
+		return nil
+	}
+	return p.kubernetesEnv()
 }
 
 func listenFlags(address string) []string {

@@ -34,6 +34,26 @@ func TestKubeControllers(t *testing.T) {
 	}
 }
 
+// TestGOGC checks which processes collect garbage as the options request, and which as their commands set.
+func TestGOGC(t *testing.T) {
+	for name, test := range map[string]struct {
+		options                   Options
+		kubernetes, groundskeeper []string
+	}{
+		"default": {Options{}, nil, nil},
+		"all":     {Options{GOGC: 400}, []string{"GOGC=400"}, []string{"GOGC=400"}},
+		"shipped": {Options{GOGC: 400, ShippedGOGC: true}, []string{"GOGC=400"}, nil},
+	} {
+		p := &Plane{options: test.options}
+		if got := p.kubernetesEnv(); !slices.Equal(got, test.kubernetes) {
+			t.Errorf("%s: Kubernetes' processes have %q", name, got)
+		}
+		if got := p.groundskeeperEnv(); !slices.Equal(got, test.groundskeeper) {
+			t.Errorf("%s: Groundskeeper's processes have %q", name, got)
+		}
+	}
+}
+
 // TestCheckSettings checks that invalid settings of Groundskeeper's programs are found before a running program is stopped.
 func TestCheckSettings(t *testing.T) {
 	dir := t.TempDir()

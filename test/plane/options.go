@@ -74,9 +74,11 @@ type Options struct {
 	PlainEtcd bool
 	// UnsafeNoFsync lets etcd lose data when the machine crashes: for planes that are thrown away.
 	UnsafeNoFsync bool
-	// KubernetesGOGC is how much memory, in percent of what is in use, etcd and the processes of Kubernetes allocate until they
-	// collect garbage; 0: Go's default. Planes of tests are short-lived and many: memory is cheaper there than CPU time.
-	KubernetesGOGC int
+	// GOGC is how much memory, in percent of what is in use, every process of the plane allocates until it collects garbage; 0: what
+	// its command sets, or the environment. Planes of tests are short-lived and many: memory is cheaper there than CPU time.
+	GOGC int
+	// ShippedGOGC excepts Groundskeeper's processes from GOGC: they collect garbage as they do in production.
+	ShippedGOGC bool
 	// Progress receives progress messages, line by line; nil: none.
 	Progress func(line string)
 
