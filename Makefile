@@ -17,7 +17,7 @@ LDFLAGS := -s -w -X $(VERSION).version=$(shell git describe --tags 2>/dev/null) 
 export GOFLAGS += -trimpath -tags=grpcnotrace,fieldsv1string
 # As in the images: no C compiler, no library of the machine. Only the race detector needs cgo.
 export CGO_ENABLED ?= 0
-# By default the compiler spends a sixth of its time on garbage collection.
+# By default the compiler spends a sixth of its time on garbage collection, and tests with the race detector more.
 FAST := GOGC=400 GOMEMLIMIT=2GiB
 LOCALPLANE := $(BIN)/localplane
 
@@ -77,18 +77,18 @@ verify: generate ## Fail when generated code is stale
 	@new=$$(git ls-files --others --exclude-standard -- pkg hack charts docs artifacts/gitops); [[ -z "$$new" ]] || { echo "generated, but not in git:"; echo "$$new"; exit 1; }
 
 test: build kubernetes ## Run what every change has to pass: unit tests, the server in process, the local control plane
-	@hack/test.sh
+	@$(FAST) hack/test.sh
 
 test-all: test-race test-integration test-packaging test-monitoring test-ovn test-contour test-cert-manager test-capi test-console e2e-node ## Run every test that needs no OpenStack, well over an hour
 
 test-race: build kubernetes ## Run all tests that need no control plane with the race detector
-	CGO_ENABLED=1 go test -race $$(hack/packages.sh)
+	$(FAST) CGO_ENABLED=1 go test -race $$(hack/packages.sh)
 
 test-race-short: build ## Run the tests that "make test" runs without the race detector with it
-	CGO_ENABLED=1 go test -short -race $$(hack/packages.sh plain)
+	$(FAST) CGO_ENABLED=1 go test -short -race $$(hack/packages.sh plain)
 
 test-integration: build kubernetes ## Run all tests on the local control plane, the rare ones too; RUN=pattern selects
-	go test -p 1 -timeout 60m $(if $(RUN),-run '$(RUN)') ./test/integration
+	$(FAST) go test -p 1 -timeout 60m $(if $(RUN),-run '$(RUN)') ./test/integration
 
 allocations: ## Fail when benchmarks of hot code allocate more than is recorded
 	go run ./hack/benchmarks
