@@ -13,6 +13,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+
+	"groundskeeper.io/groundskeeper/pkg/telemetry"
 )
 
 // Expiry is the metric of the expiry of a certificate, which a Keeper, an Issuer or files provide. The certificate is read in each scrape.
@@ -55,12 +57,7 @@ func newExpiry(server string, current func() (*x509.Certificate, error)) *Expiry
 
 // Register adds the metric to a registry. It replaces that of an earlier server of this process.
 func (e *Expiry) Register(registry prometheus.Registerer) error {
-	err := registry.Register(e)
-	if registered := (prometheus.AlreadyRegisteredError{}); errors.As(err, &registered) {
-		registry.Unregister(registered.ExistingCollector)
-		err = registry.Register(e)
-	}
-	if err != nil {
+	if err := telemetry.Replace(registry, e); err != nil {
 		return fmt.Errorf("register the expiry of the certificate: %w", err)
 	}
 	return nil

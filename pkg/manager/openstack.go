@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/telemetry"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
+	"groundskeeper.io/groundskeeper/pkg/telemetry"
 )
 
 // openStack has the clients of OpenStack that the controllers of Klusters share, once one of them requests them. They write while

@@ -19,6 +19,8 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"groundskeeper.io/groundskeeper/pkg/telemetry"
 )
 
 const (
@@ -127,14 +129,14 @@ type Metrics struct {
 // NewMetrics registers the metrics. A registry that has them already, from an earlier server in the same process, continues
 // with those.
 func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
-	decisions, err := register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
+	decisions, err := telemetry.Register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "groundskeeper_webhook_decisions_total",
 		Help: "Admission reviews, by webhook and outcome: allowed, denied or error.",
 	}, []string{"webhook", "outcome"}))
 	if err != nil {
 		return nil, err
 	}
-	duration, err := register(registry, prometheus.NewHistogramVec(prometheus.HistogramOpts{
+	duration, err := telemetry.Register(registry, prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "groundskeeper_webhook_duration_seconds",
 		Help:    "Duration of admission reviews, by webhook.",
 		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
@@ -143,19 +145,6 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 		return nil, err
 	}
 	return &Metrics{decisions, duration}, nil
-}
-
-func register[C prometheus.Collector](registry prometheus.Registerer, collector C) (C, error) {
-	err := registry.Register(collector)
-	if registered := (prometheus.AlreadyRegisteredError{}); errors.As(err, &registered) {
-		if existing, ok := registered.ExistingCollector.(C); ok {
-			return existing, nil
-		}
-	}
-	if err != nil {
-		return collector, fmt.Errorf("register the metrics of webhooks: %w", err)
-	}
-	return collector, nil
 }
 
 func (m *Metrics) observe(webhook string, outcome Outcome, took time.Duration) {

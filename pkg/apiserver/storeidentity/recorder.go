@@ -13,6 +13,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+
+	"groundskeeper.io/groundskeeper/pkg/telemetry"
 )
 
 const (
@@ -148,28 +150,15 @@ type Metrics struct {
 // NewMetrics makes the metrics and registers them. A registry that has them already, from an earlier server in the same process,
 // continues with those.
 func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
-	recorded, first := register(registry, prometheus.NewGauge(prometheus.GaugeOpts{
+	recorded, first := telemetry.Register(registry, prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "groundskeeper_store_recorded_timestamp_seconds",
 		Help: "When the state of the store was last compared and recorded, in seconds since 1970. 0: not yet.",
 	}))
-	failures, second := register(registry, prometheus.NewCounter(prometheus.CounterOpts{
+	failures, second := telemetry.Register(registry, prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "groundskeeper_store_record_failures_total",
 		Help: "Attempts to record the state of the store that failed.",
 	}))
 	return &Metrics{recorded, failures}, errors.Join(first, second)
-}
-
-func register[C prometheus.Collector](registry prometheus.Registerer, metric C) (C, error) {
-	err := registry.Register(metric)
-	if registered := (prometheus.AlreadyRegisteredError{}); errors.As(err, &registered) {
-		if existing, ok := registered.ExistingCollector.(C); ok {
-			return existing, nil
-		}
-	}
-	if err != nil {
-		return metric, fmt.Errorf("register the metrics of the store: %w", err)
-	}
-	return metric, nil
 }
 
 // Observe records the result of an attempt to write the record.

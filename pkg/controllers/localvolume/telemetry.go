@@ -5,11 +5,12 @@ package localvolume
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
+
+	"groundskeeper.io/groundskeeper/pkg/telemetry"
 )
 
 // Metrics are the metrics of both controllers. The counters of deletions have the original's names, and count all
@@ -47,9 +48,15 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 		Brake:          gauge("brake_engaged", "1 while so many nodes are missing that nothing is deleted."),
 	}
 	return m, errors.Join(
-		register(registry, &m.VolumesDeleted), register(registry, &m.VolumesFailed),
-		register(registry, &m.ClaimsDeleted), register(registry, &m.ClaimsFailed), register(registry, &m.EventsLost),
-		register(registry, &m.Missing), register(registry, &m.NotNodeBound), register(registry, &m.Unsupported), register(registry, &m.Brake),
+		telemetry.RegisterField(registry, &m.VolumesDeleted),
+		telemetry.RegisterField(registry, &m.VolumesFailed),
+		telemetry.RegisterField(registry, &m.ClaimsDeleted),
+		telemetry.RegisterField(registry, &m.ClaimsFailed),
+		telemetry.RegisterField(registry, &m.EventsLost),
+		telemetry.RegisterField(registry, &m.Missing),
+		telemetry.RegisterField(registry, &m.NotNodeBound),
+		telemetry.RegisterField(registry, &m.Unsupported),
+		telemetry.RegisterField(registry, &m.Brake),
 	)
 }
 
@@ -58,21 +65,6 @@ func (m *Metrics) Drop(cluster string) {
 	for _, gauge := range []*prometheus.GaugeVec{m.Missing, m.NotNodeBound, m.Unsupported, m.Brake} {
 		gauge.DeleteLabelValues(cluster)
 	}
-}
-
-func register[collector prometheus.Collector](registry prometheus.Registerer, metric *collector) error {
-	err := registry.Register(*metric)
-	var registered prometheus.AlreadyRegisteredError
-	if errors.As(err, &registered) {
-		if existing, ok := registered.ExistingCollector.(collector); ok {
-			*metric = existing
-			return nil
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("register the metrics of local volumes: %w", err)
-	}
-	return nil
 }
 
 // Reported remembers what was notified of objects, so that each thing is reported once. It is for one goroutine.

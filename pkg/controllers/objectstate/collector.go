@@ -6,7 +6,6 @@ package objectstate
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -20,6 +19,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/telemetry"
 )
 
 // listTimeout limits the wait for the sync of a cache. Without its objects, a kind temporarily has no metrics.
@@ -37,13 +37,7 @@ type Kind struct {
 // earlier metrics, whose cache belongs to a stopped manager.
 func Register(registry prometheus.Registerer, limit int, kinds ...Kind) error {
 	c := newCollector(limit, kinds)
-	err := registry.Register(c)
-	var registered prometheus.AlreadyRegisteredError
-	if errors.As(err, &registered) {
-		registry.Unregister(registered.ExistingCollector)
-		err = registry.Register(c)
-	}
-	if err != nil {
+	if err := telemetry.Replace(registry, c); err != nil {
 		return fmt.Errorf("register metrics of objects: %w", err)
 	}
 	return nil

@@ -32,6 +32,8 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/component-base/tracing"
+
+	"groundskeeper.io/groundskeeper/pkg/telemetry"
 )
 
 // The values of the library's own storage factory.
@@ -135,15 +137,9 @@ func traced(provider trace.TracerProvider) bool {
 // clientMetrics returns the metrics of etcd's clients: those of the library, which registers its own
 // when it is linked into the program, or else new ones.
 func clientMetrics(registry prometheus.Registerer) (*grpcprom.ClientMetrics, error) {
-	metrics := grpcprom.NewClientMetrics()
-	err := registry.Register(metrics)
-	if registered := (prometheus.AlreadyRegisteredError{}); errors.As(err, &registered) {
-		if existing, ok := registered.ExistingCollector.(*grpcprom.ClientMetrics); ok {
-			return existing, nil
-		}
-	}
+	metrics, err := telemetry.Register(registry, grpcprom.NewClientMetrics())
 	if err != nil {
-		return nil, fmt.Errorf("registering etcd client metrics: %w", err)
+		return nil, fmt.Errorf("etcd client: %w", err)
 	}
 	return metrics, nil
 }

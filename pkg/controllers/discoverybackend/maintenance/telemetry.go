@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/telemetry"
+	"groundskeeper.io/groundskeeper/pkg/telemetry"
 )
 
 // Kinds of writes, as a label of the metric.

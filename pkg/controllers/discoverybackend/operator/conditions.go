@@ -5,7 +5,6 @@ package operator
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/telemetry"
 )
 
 // probeTimeout bounds the wait for a cache that is not filled yet. Without a response there is no metric until the next probe.
@@ -30,12 +30,7 @@ type conditions struct {
 func registerConditions(registry prometheus.Registerer, cache client.Reader) error {
 	c := &conditions{cache: cache, desc: prometheus.NewDesc("groundskeeper_discovery_backend_condition",
 		"Conditions of DiscoveryBackends: 1 is True, 0 is False, -1 is Unknown.", []string{"backend", "condition"}, nil)}
-	err := registry.Register(c)
-	if registered := (prometheus.AlreadyRegisteredError{}); errors.As(err, &registered) {
-		registry.Unregister(registered.ExistingCollector)
-		err = registry.Register(c)
-	}
-	if err != nil {
+	if err := telemetry.Replace(registry, c); err != nil {
 		return fmt.Errorf("register the conditions of backends: %w", err)
 	}
 	return nil

@@ -5,7 +5,6 @@ package operator
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/status"
+	"groundskeeper.io/groundskeeper/pkg/telemetry"
 )
 
 // Reasons of the events on a DiscoveryBackend, beside the reasons of its conditions.
@@ -92,7 +92,11 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 		}, []string{"marked"}),
 	}
 	return m, errors.Join(
-		register(registry, &m.reconciles), register(registry, &m.writes), register(registry, &m.removed), register(registry, &m.orphans))
+		telemetry.RegisterField(registry, &m.reconciles),
+		telemetry.RegisterField(registry, &m.writes),
+		telemetry.RegisterField(registry, &m.removed),
+		telemetry.RegisterField(registry, &m.orphans),
+	)
 }
 
 // RegisterMetrics registers the metrics as AddToManager does, for callers that describe them. It reports the backends that the
@@ -100,19 +104,4 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 func RegisterMetrics(registry prometheus.Registerer, cache client.Reader) error {
 	_, err := newMeters(registry)
 	return errors.Join(err, registerConditions(registry, cache))
-}
-
-func register[C prometheus.Collector](registry prometheus.Registerer, metric *C) error {
-	err := registry.Register(*metric)
-	var registered prometheus.AlreadyRegisteredError
-	if errors.As(err, &registered) {
-		if existing, ok := registered.ExistingCollector.(C); ok {
-			*metric = existing
-			return nil
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("register a metric: %w", err)
-	}
-	return nil
 }

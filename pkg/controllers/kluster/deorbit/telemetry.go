@@ -16,7 +16,7 @@ import (
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
-	"groundskeeper.io/groundskeeper/pkg/controllers/telemetry"
+	"groundskeeper.io/groundskeeper/pkg/telemetry"
 )
 
 // Reasons of events. Others have the reason of the condition Deorbited.

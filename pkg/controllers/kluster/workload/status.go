@@ -17,7 +17,7 @@ import (
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
-	"groundskeeper.io/groundskeeper/pkg/controllers/telemetry"
+	"groundskeeper.io/groundskeeper/pkg/telemetry"
 )
 
 // actionClean is the action of all events. They have the reason of the condition.

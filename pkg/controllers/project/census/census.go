@@ -6,7 +6,6 @@ package census
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/telemetry"
 )
 
 // countTimeout limits the wait for the sync of a cache. Without a count, there is temporarily no metric.
@@ -33,13 +33,7 @@ type Census struct {
 // belongs to a stopped manager.
 func (c Census) Register(registry prometheus.Registerer, cache client.Reader) error {
 	collector := &census{Census: c, cache: cache, desc: prometheus.NewDesc(c.Name, c.Help, []string{c.Label}, nil)}
-	err := registry.Register(collector)
-	var registered prometheus.AlreadyRegisteredError
-	if errors.As(err, &registered) {
-		registry.Unregister(registered.ExistingCollector)
-		err = registry.Register(collector)
-	}
-	if err != nil {
+	if err := telemetry.Replace(registry, collector); err != nil {
 		return fmt.Errorf("register metric %s: %w", c.Name, err)
 	}
 	return nil

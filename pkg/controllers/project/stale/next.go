@@ -5,7 +5,6 @@ package stale
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/telemetry"
 )
 
 // listTimeout limits the wait for the sync of a cache. Without a list, there is temporarily no metric.
@@ -28,12 +28,7 @@ type nextDeletion struct {
 func registerNext(registry prometheus.Registerer, cache client.Reader) error {
 	next := &nextDeletion{cache: cache, desc: prometheus.NewDesc("groundskeeper_project_next_auto_deletion_timestamp_seconds",
 		"When the next stale Project will be deleted, in seconds since 1970. There is no sample if none is planned.", nil, nil)}
-	err := registry.Register(next)
-	if registered := (prometheus.AlreadyRegisteredError{}); errors.As(err, &registered) {
-		registry.Unregister(registered.ExistingCollector)
-		err = registry.Register(next)
-	}
-	if err != nil {
+	if err := telemetry.Replace(registry, next); err != nil {
 		return fmt.Errorf("register the date of the next deletion: %w", err)
 	}
 	return nil

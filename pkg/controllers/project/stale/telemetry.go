@@ -9,7 +9,7 @@ import (
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/project/census"
-	"groundskeeper.io/groundskeeper/pkg/controllers/telemetry"
+	"groundskeeper.io/groundskeeper/pkg/telemetry"
 )
 
 // Outcomes of a reconciliation of a Project, as a label of the metric.

@@ -16,9 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/telemetry"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
 	"groundskeeper.io/groundskeeper/pkg/kit"
+	"groundskeeper.io/groundskeeper/pkg/telemetry"
 )
 
 // Actions of the events on a Translation. The reason is that of the condition.
@@ -134,12 +134,7 @@ type counts struct {
 func registerCounts(registry prometheus.Registerer, of interface{ Counts() map[engine.State]int }) error {
 	c := &counts{engine: of, desc: prometheus.NewDesc("groundskeeper_translation_resources",
 		"Backend resources of Translations, by state: Pending, Synced, Drifted, Failed, Deleting or NotApplicable.", []string{"state"}, nil)}
-	err := registry.Register(c)
-	if registered := (prometheus.AlreadyRegisteredError{}); errors.As(err, &registered) {
-		registry.Unregister(registered.ExistingCollector)
-		err = registry.Register(c)
-	}
-	if err != nil {
+	if err := telemetry.Replace(registry, c); err != nil {
 		return fmt.Errorf("controller %s: %w", ControllerName, err)
 	}
 	return nil

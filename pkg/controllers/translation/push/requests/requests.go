@@ -9,7 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"groundskeeper.io/groundskeeper/pkg/controllers/telemetry"
+	"groundskeeper.io/groundskeeper/pkg/telemetry"
 )
 
 // Observe counts a request. The kind is that of the resource, or the database; the code is none if there was no response.
