@@ -77,7 +77,9 @@ func newHost(t *testing.T) *host {
 			t.Error(err)
 		}
 	})
-	h.addVolume(t, filepath.Join(dir, "node"))
+	for _, name := range []string{"first", "restored"} {
+		h.addVolume(t, filepath.Join(dir, "node"), name)
+	}
 	return h
 }
 
@@ -104,15 +106,15 @@ func (h *host) describe(t *testing.T) {
 }
 
 // addVolume makes a volume on the node, because nothing creates one for a claim.
-func (h *host) addVolume(t *testing.T, disk string) {
+func (h *host) addVolume(t *testing.T, disk, name string) {
 	t.Helper()
-	const path = "/var/lib/volume"
+	path := "/var/lib/volume-" + name
 	if err := os.MkdirAll(filepath.Join(disk, path), 0o777); err != nil {
 		t.Fatal(err)
 	}
 	onNode := corev1.NodeSelectorRequirement{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{plane.NodeName}}
 	create(t, h.cluster, &corev1.PersistentVolume{
-		ObjectMeta: metav1.ObjectMeta{Name: "first"},
+		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: corev1.PersistentVolumeSpec{
 			Capacity:               corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("8Gi")},
 			AccessModes:            []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
@@ -202,10 +204,13 @@ func configMapOf(b build) (string, error) {
 	return kustomization.ConfigMapGenerator[0].Name, nil
 }
 
-// install applies a build, and waits until all of it works.
+// install applies a build, and waits until all of it works. It registers the API when the API server is ready.
 func (h *host) install(t *testing.T, b build) {
 	t.Helper()
-	h.kubectl(t, "apply", "-k", h.kustomization(t, b))
+	kustomization := h.kustomization(t, b)
+	h.kubectl(t, "apply", "-k", kustomization, "--selector", "app.kubernetes.io/component!=apiservice")
+	h.kubectl(t, "rollout", "status", "--namespace", systemSpace, "deployment/"+apiserver, "--timeout=120s")
+	h.kubectl(t, "apply", "-k", kustomization)
 	for _, name := range []string{apiserver, manager} {
 		h.kubectl(t, "rollout", "status", "--namespace", systemSpace, "deployment/"+name, "--timeout=120s")
 	}

@@ -27,8 +27,8 @@ const (
 	systemSpace = "groundskeeper-system"
 )
 
-// TestInstall installs the build of before with one command, uses all kinds through its Service, upgrades to this one while clients
-// continue, replaces its pods, and removes it by the command of the plugin: nothing is left.
+// TestInstall installs the build of before as docs/install.md does, uses all kinds through its Service, upgrades to this one while clients
+// continue, replaces its pods and then its store, and removes it by the command of the plugin: nothing is left.
 func TestInstall(t *testing.T) {
 	h := newHost(t)
 	empty := h.everything(t)
@@ -41,6 +41,7 @@ func TestInstall(t *testing.T) {
 		h.replacePods(t, name)
 	}
 	h.isReady(t, "example")
+	h.restore(t, now)
 	b.publish(t, "later") // the discoverer works, too
 	b.copied(t, "later")
 	h.uninstall(t, b)
