@@ -344,7 +344,7 @@ func (s *Server) get(ctx context.Context, c client.WithWatch, key client.ObjectK
 	seen, held := s.held[refOf(object, key)]
 	s.mu.Unlock()
 	if !held {
-		if err := c.Get(ctx, key, object, options...); err != nil {
+		if err := s.cache(c, object).Get(ctx, key, object, options...); err != nil {
 			return err
 		}
 		if s.Cached == nil || s.Cached(object) {
@@ -363,7 +363,7 @@ func (s *Server) list(ctx context.Context, c client.WithWatch, list client.Objec
 	if err := failed(s.ReadCache, "list", list); err != nil {
 		return err
 	}
-	if err := c.List(ctx, list, options...); err != nil {
+	if err := s.cache(c, list).List(ctx, list, options...); err != nil {
 		return err
 	}
 	s.mu.Lock()

@@ -8,6 +8,7 @@ package kubetest
 
 import (
 	"reflect"
+	"strings"
 	"sync"
 	"testing"
 
@@ -20,6 +21,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	clientgoapply "k8s.io/client-go/applyconfigurations"
@@ -64,6 +66,11 @@ type Server struct {
 	named  int
 	// held are objects as the cache has them, nil what it does not have.
 	held map[ref]client.Object
+	// build makes a store, and frozen is one that the cache reads, if not nil.
+	build  func(...client.Object) client.WithWatch
+	frozen client.WithWatch
+	// current are the kinds, and their lists, that are not frozen.
+	current map[reflect.Type]bool
 }
 
 // ref is an object of a type.
@@ -81,13 +88,16 @@ func New(t testing.TB, objects ...client.Object) *Server { return Build(t, nil, 
 func Build(t testing.TB, change func(*fake.ClientBuilder), objects ...client.Object) *Server {
 	t.Helper()
 	s := newScheme(t)
-	builder := fake.NewClientBuilder().WithScheme(s).WithObjects(objects...).
-		WithStatusSubresource(&gardenerv1beta1.Project{}, &midonetv1.Translation{}, &gimbalv1.DiscoveryBackend{}, &kubernikusv1.Kluster{}, &appsv1.Deployment{}).
-		WithTypeConverters(converter(), clientgoapply.NewTypeConverter(s), managedfields.NewDeducedTypeConverter())
-	if change != nil {
-		change(builder)
+	build := func(objects ...client.Object) client.WithWatch {
+		builder := fake.NewClientBuilder().WithScheme(s).WithObjects(objects...).
+			WithStatusSubresource(&gardenerv1beta1.Project{}, &midonetv1.Translation{}, &gimbalv1.DiscoveryBackend{}, &kubernikusv1.Kluster{}, &appsv1.Deployment{}).
+			WithTypeConverters(converter(), clientgoapply.NewTypeConverter(s), managedfields.NewDeducedTypeConverter())
+		if change != nil {
+			change(builder)
+		}
+		return builder.Build()
 	}
-	return &Server{WithWatch: builder.Build(), t: t, held: map[ref]client.Object{}}
+	return &Server{WithWatch: build(objects...), t: t, build: build, held: map[ref]client.Object{}}
 }
 
 // newScheme returns a scheme with the kinds that controllers handle. It lacks most kinds of Kubernetes, because the fake client maps all
@@ -198,11 +208,76 @@ func (s *Server) Stale(objects ...client.Object) {
 	}
 }
 
+// Freeze keeps the cache of Client as it is now, but for the kinds of some objects: each kind has a watch of its own.
+func (s *Server) Freeze(current ...client.Object) {
+	s.t.Helper()
+	unfrozen := map[reflect.Type]bool{}
+	for _, like := range current {
+		unfrozen[reflect.TypeOf(like)] = true
+		kind, err := s.GroupVersionKindFor(like)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		list, err := s.Scheme().New(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		unfrozen[reflect.TypeOf(list)] = true
+	}
+	var objects []client.Object
+	for kind := range s.Scheme().AllKnownTypes() {
+		made, err := s.Scheme().New(kind)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		list, ok := made.(client.ObjectList)
+		if !ok || !strings.HasSuffix(kind.Kind, "List") || !meta.IsListType(list) {
+			continue
+		}
+		if err := s.List(s.t.Context(), list); err != nil {
+			s.t.Fatal(err)
+		}
+		if err := meta.EachListItem(list, func(item runtime.Object) error {
+			objects = append(objects, item.(client.Object))
+			return nil
+		}); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	frozen := s.build(objects...)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.frozen, s.current = frozen, unfrozen
+}
+
+// FreezeAround returns what freezes the cache, all of it or all but the kind of an object.
+func (s *Server) FreezeAround(kind client.Object) func(all bool) {
+	return func(all bool) {
+		s.t.Helper()
+		if all {
+			s.Freeze()
+		} else {
+			s.Freeze(kind)
+		}
+	}
+}
+
 // CatchUp lets the cache have everything.
 func (s *Server) CatchUp() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.frozen = nil
 	clear(s.held)
+}
+
+// cache returns what the cache reads for an object or a list.
+func (s *Server) cache(current client.WithWatch, into any) client.WithWatch {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.frozen != nil && !s.current[reflect.TypeOf(into)] {
+		return s.frozen
+	}
+	return current
 }
 
 // Events returns those since the last call, as "Type Reason Message".

@@ -173,3 +173,47 @@ func TestLateCache(t *testing.T) {
 		t.Errorf("a cache that caught up lists %q", got)
 	}
 }
+
+// TestFreeze checks that a frozen cache has neither what was created later nor what was changed or deleted, and that writes and live
+// reads are of now.
+func TestFreeze(t *testing.T) {
+	s := kubetest.New(t, configMap("changed"), configMap("gone"))
+	s.Freeze()
+	changed := configMap("changed")
+	s.Change(changed, func() { changed.Data = map[string]string{"a": "b"} })
+	s.Remove(configMap("gone"))
+	if err := s.Client().Create(t.Context(), configMap("new")); err != nil {
+		t.Fatal(err)
+	}
+	read := func(c client.Reader) string {
+		list := &corev1.ConfigMapList{}
+		if err := c.List(t.Context(), list); err != nil {
+			t.Fatal(err)
+		}
+		var all []string
+		for _, item := range list.Items {
+			all = append(all, item.Name+item.Data["a"])
+		}
+		return strings.Join(all, " ")
+	}
+	if got := read(s.Client()); got != "changed gone" {
+		t.Errorf("the cache lists %q", got)
+	}
+	if err := s.Client().Get(t.Context(), client.ObjectKeyFromObject(configMap("new")), configMap("")); !apierrors.IsNotFound(err) {
+		t.Errorf("the cache has what is new: %v", err)
+	}
+	if got := read(s.Live()); got != "changedb new" {
+		t.Errorf("the server lists %q", got)
+	}
+	s.Freeze(&corev1.ConfigMap{})
+	s.Remove(configMap("new"))
+	if got := read(s.Client()); got != "changedb" {
+		t.Errorf("a cache of which only other kinds are frozen lists %q", got)
+	}
+	s.Freeze()
+	s.Remove(configMap("changed"))
+	s.CatchUp()
+	if got := read(s.Client()); got != "" {
+		t.Errorf("a cache that caught up lists %q", got)
+	}
+}
