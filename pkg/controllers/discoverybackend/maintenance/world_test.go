@@ -56,6 +56,8 @@ type world struct {
 	routes   *routes
 	backends *backends
 	ready    *endpointsFake
+	// stop ends what start began.
+	stop func()
 
 	mu sync.Mutex
 	// unserved has what the API server does not serve, or does not respond for.
@@ -101,9 +103,16 @@ func newWorld(t testing.TB) *world {
 		t.Fatal(err)
 	}
 	w.metadata = metadatafake.NewSimpleMetadataClient(scheme)
+	w.boot()
+	return w
+}
+
+// boot makes the loops of a process.
+func (w *world) boot() {
+	w.Helper()
 	meters, err := newMeters(prometheus.NewRegistry())
 	if err != nil {
-		t.Fatal(err)
+		w.Fatal(err)
 	}
 	all, others := drain.Kinds(), otherKinds(nil)
 	w.set = resourcewatch.NewSet(w.find, resourcewatch.Source{Metadata: w.metadata, Dynamic: w.dynamic}, clock.RealClock{}, time.Hour, followed(all, others)...)
@@ -121,7 +130,6 @@ func newWorld(t testing.TB) *world {
 		automatic: &automatic{limit: 1, admins: []string{adminNamespace}},
 		restored:  func(context.Context, string) {},
 	}
-	return w
 }
 
 // start follows the kinds until the test ends.
@@ -129,7 +137,8 @@ func (w *world) start() {
 	ctx, cancel := context.WithCancel(w.Context())
 	var group sync.WaitGroup
 	group.Go(func() { _ = w.set.Start(ctx) })
-	w.Cleanup(func() { cancel(); group.Wait() })
+	w.stop = func() { cancel(); group.Wait() }
+	w.Cleanup(w.stop)
 	synctest.Wait()
 }
 
