@@ -77,7 +77,7 @@ func (r *reconciler) provide(ctx context.Context, backend *gimbalv1.DiscoveryBac
 		}
 		parts = partsOf(wanted, desiredDeployment(backend, found.credentials, r.image, r.admins, denied))
 	}
-	err := r.withdraw(ctx, backend, wanted)
+	err := r.withdraw(ctx, r.cache, backend, wanted)
 	if err == nil {
 		var wrote []string
 		wrote, err = r.ensureAll(ctx, backend, parts)

@@ -83,9 +83,10 @@ func (r *reconciler) stopDiscoverer(ctx context.Context, backend *gimbalv1.Disco
 	return "", nil
 }
 
-// withdrawAll removes the permissions that the garbage collector does not delete with the backend.
+// withdrawAll removes the permissions that the garbage collector does not delete with the backend. The cache may not have those of a
+// backend that was created a moment ago, and no later reconciliation would find them.
 func (r *reconciler) withdrawAll(ctx context.Context, backend *gimbalv1.DiscoveryBackend) (string, error) {
-	return "", r.withdraw(ctx, backend, grants{})
+	return "", r.withdraw(ctx, r.live, backend, grants{})
 }
 
 // removeCopies deletes the Services and EndpointSlices of the backend. It deletes nothing before all of them are

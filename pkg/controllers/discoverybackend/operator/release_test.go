@@ -105,6 +105,26 @@ func TestRelease(t *testing.T) {
 	}
 }
 
+// TestReleaseWithALateCache checks that the permissions of a backend that is deleted before the cache has them are removed.
+func TestReleaseWithALateCache(t *testing.T) {
+	backend := testBackend(adminNamespace, "east")
+	w := newWorld(t, backend, testSecret(adminNamespace, testKubeconfig))
+	w.reconciler.cache, w.reconciler.live = w.store.Client(), w.store.Live()
+	w.store.Freeze(&gimbalv1.DiscoveryBackend{})
+	w.mustReconcile(backend)
+	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: roleServices + "-east"}}
+	if !w.store.Find(binding) {
+		t.Fatal("the discoverer has no permission to write Services")
+	}
+	w.store.Remove(backend)
+	for range 3 {
+		w.mustReconcile(backend)
+	}
+	if w.store.Find(backend) || w.store.Find(binding) {
+		t.Errorf("backend exists = %t, binding exists = %t, want neither", w.store.Find(backend), w.store.Find(binding))
+	}
+}
+
 // TestReleaseWaitsForReferences checks that the copies are retained until no route refers to them. References that cannot be
 // removed are reported and do not block.
 func TestReleaseWaitsForReferences(t *testing.T) {

@@ -64,8 +64,8 @@ func (r *reconciler) ensureAll(ctx context.Context, backend *gimbalv1.DiscoveryB
 	return wrote, nil
 }
 
-// withdraw removes the bindings of a backend that are not among those it is to have.
-func (r *reconciler) withdraw(ctx context.Context, backend *gimbalv1.DiscoveryBackend, wanted grants) error {
+// withdraw removes the bindings of a backend that are not among those it is to have, as a reader has them.
+func (r *reconciler) withdraw(ctx context.Context, from client.Reader, backend *gimbalv1.DiscoveryBackend, wanted grants) error {
 	keep := map[string]bool{}
 	for _, binding := range wanted.bindings {
 		keep[*binding.Name] = true
@@ -75,11 +75,14 @@ func (r *reconciler) withdraw(ctx context.Context, backend *gimbalv1.DiscoveryBa
 	}
 	bindings, clusterBindings := &rbacv1.RoleBindingList{}, &rbacv1.ClusterRoleBindingList{}
 	own := client.MatchingLabels(selectorLabels(backend.Name))
-	if err := r.cache.List(ctx, bindings, own, client.InNamespace(backend.Namespace)); err != nil {
+	if err := from.List(ctx, bindings, own, client.InNamespace(backend.Namespace)); err != nil {
 		return fmt.Errorf("list the RoleBindings of backend %s: %w", backend.Name, err)
 	}
-	if err := r.cache.List(ctx, clusterBindings, own); err != nil {
+	if err := from.List(ctx, clusterBindings, own); err != nil {
 		return fmt.Errorf("list the ClusterRoleBindings of backend %s: %w", backend.Name, err)
+	}
+	if bindings.Continue != "" || clusterBindings.Continue != "" {
+		return fmt.Errorf("the API server gave only a part of the bindings of backend %s", backend.Name)
 	}
 	var stale []client.Object
 	for i := range bindings.Items {
