@@ -334,6 +334,33 @@ func TestRolesStayAsLongAsTheProject(t *testing.T) {
 	}
 }
 
+// TestDeletionWithALateCache checks that an extension role that was removed from the Project before the cache had it is deleted with the
+// Project.
+func TestDeletionWithALateCache(t *testing.T) {
+	c := newCluster(t)
+	c.store.Freeze(&gardenerv1beta1.Project{})
+	reconciled := func() {
+		t.Helper()
+		if _, err := c.reconcile("dev"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	project := c.project("dev", withMembers(member("bob", "extension:a")))
+	reconciled()
+	role := extensionRoleName(project, "a")
+	if !c.exists("", role, &rbacv1.ClusterRole{}) {
+		t.Fatal("the extension role does not exist")
+	}
+	change(c, project, func(p *gardenerv1beta1.Project) { p.Spec.Members = p.Spec.Members[:1] })
+	c.store.Remove(c.current("dev"))
+	reconciled()
+	c.finishDeletion(*project.Spec.Namespace)
+	reconciled()
+	if c.hasProject() || c.exists("", role, &rbacv1.ClusterRole{}) {
+		t.Errorf("project exists = %t, extension role exists = %t, want neither", c.hasProject(), c.exists("", role, &rbacv1.ClusterRole{}))
+	}
+}
+
 // TestDeletionLeavesRolesOfOthers checks that roles with the same names that belong to another Project or client are not deleted.
 func TestDeletionLeavesRolesOfOthers(t *testing.T) {
 	for name, edit := range map[string]func(client.Object){

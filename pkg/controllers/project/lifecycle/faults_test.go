@@ -4,107 +4,114 @@
 package lifecycle
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
-	"groundskeeper.io/groundskeeper/test/support/kubetest"
+	"groundskeeper.io/groundskeeper/test/support/faulttest"
 )
 
-// TestEveryWriteFailsOnce checks that the final state is the same, whichever write of a lifecycle fails once: with a rejection, a
-// conflict, or a lost response, as after a crash.
-func TestEveryWriteFailsOnce(t *testing.T) {
-	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "objects"}, "x", errors.New("changed"))
-	for name, test := range map[string]struct {
-		err  error
-		lost bool
-	}{
-		"refused":       {errors.New("refused"), false},
-		"conflict":      {conflict, false},
-		"response lost": {errors.New("connection reset"), true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			number := 0
-			for liveAndDie(t, number, test.err, test.lost) {
-				number++
-			}
-			// 16 to make it with an extension role and a quota, 5 to change it, 4 to delete it.
-			if number < 25 {
-				t.Errorf("only %d writes were there to fail", number)
-			}
-		})
-	}
+// restart starts another process, which is behind the gate.
+func (c *cluster) restart(g *faulttest.Gate) {
+	r := *c.reconciler
+	r.client, r.live = g.Client(c.store.Client(), c.store), g.Live(c.store.Live(), c.store)
+	c.followed.live = r.live
+	c.reconciler = &r
 }
 
-// liveAndDie makes a Project, changes it, and deletes it, and the write with the given number fails. It reports whether there is
-// one.
-func liveAndDie(t *testing.T, number int, fault error, lost bool) bool {
-	t.Helper()
-	c := newCluster(t)
-	c.reconciler.quotas = mustRules(t, quotaConfig(limits("pods", "5"), nil))
-	failed, count := "", 0
-	settle := func() {
-		t.Helper()
-		for range 10 {
-			before := count
-			c.store.Reset()
-			c.store.Lost = lost
-			c.store.Fault = func(_ int, w kubetest.Write) error {
-				write := w.String()
-				count++
-				if count-1 == number {
-					failed = write
-					return fault
-				}
-				return nil
-			}
-			if _, err := c.reconcile("dev"); err == nil && count == before {
-				return
-			}
-		}
-		t.Fatalf("it does not settle after %q failed", failed)
-	}
+// inventory returns the objects of all Projects.
+func (c *cluster) inventory() faulttest.Inventory {
+	c.t.Helper()
+	return faulttest.Objects(c.t, c.store, &gardenerv1beta1.ProjectList{}, &corev1.NamespaceList{}, &corev1.ResourceQuotaList{},
+		&rbacv1.ClusterRoleList{}, &rbacv1.ClusterRoleBindingList{}, &rbacv1.RoleBindingList{})
+}
 
-	project := c.project("dev", withMembers(member("bob", "viewer", "extension:a")))
-	settle()
-	if status := c.current("dev").Status; status.Phase != gardenerv1beta1.ProjectReady {
-		t.Fatalf("after %q failed: %+v", failed, status)
-	}
-
-	change(c, project, func(p *gardenerv1beta1.Project) { p.Spec.Members[1], p.Generation = member("bob", "uam"), 2 })
-	settle()
-	project = c.current("dev")
+// unlike returns what a Project lacks, or has in another state than it should be in.
+func (c *cluster) unlike(project *gardenerv1beta1.Project) string {
 	for _, desired := range append(desiredRBAC(project), desiredQuota(project, c.reconciler.quotas)) {
 		found := desired.DeepCopyObject().(client.Object)
-		c.read(desired.GetNamespace(), desired.GetName(), found)
-		if !equality.Semantic.DeepEqual(found, merged(found, desired)) {
-			t.Errorf("after %q failed %s is not as it should be", failed, describe(desired))
+		if !c.exists(desired.GetNamespace(), desired.GetName(), found) || !equality.Semantic.DeepEqual(found, merged(found, desired)) {
+			return describe(desired)
 		}
 	}
-	if c.exists("", extensionRoleName(project, "a"), &rbacv1.ClusterRole{}) ||
-		c.exists(*project.Spec.Namespace, extensionRoleName(project, "a"), &rbacv1.RoleBinding{}) {
-		t.Errorf("after %q failed an extension role is left", failed)
-	}
+	return ""
+}
 
-	c.store.Remove(project)
-	settle()
-	namespace := &corev1.Namespace{}
-	c.read("", *project.Spec.Namespace, namespace)
-	if namespace.DeletionTimestamp.IsZero() || !c.hasProject() {
-		t.Fatalf("after %q failed: namespace deleted at %v", failed, namespace.DeletionTimestamp)
-	}
-	c.finishDeletion(namespace.Name)
-	settle()
-	if c.hasProject() {
-		t.Fatalf("after %q failed the Project stays", failed)
-	}
-	return failed != ""
+// TestEveryFault checks that a Project that is created, changed and deleted has the same end whatever happens at any of the requests,
+// and that another Project keeps everything.
+func TestEveryFault(t *testing.T) {
+	faulttest.Loop{Start: func(t *testing.T, g *faulttest.Gate) *faulttest.Life {
+		t.Helper()
+		c := newCluster(t)
+		c.reconciler.quotas = mustRules(t, quotaConfig(limits("pods", "5"), nil))
+		c.project("live", withMembers(member("bob", "viewer", "extension:a")))
+		c.settle("live")
+		before := c.inventory()
+		c.restart(g)
+		namespace := gardenerv1beta1.GeneratedNamespace("dev", "project-dev")
+		var uid types.UID
+		terminating := func() bool {
+			ns := &corev1.Namespace{}
+			return c.exists("", namespace, ns) && ns.UID == uid && !ns.DeletionTimestamp.IsZero()
+		}
+		return &faulttest.Life{
+			Step: func(ctx context.Context) error {
+				_, err := c.reconciler.Reconcile(ctx, requestFor("dev"))
+				return err
+			},
+			Restart: func() { c.restart(g) }, Freeze: c.store.FreezeAround(&gardenerv1beta1.Project{}), Thaw: c.store.CatchUp,
+			Acts: []faulttest.Act{
+				{Name: "create", Do: func() { c.project("dev", withMembers(member("bob", "viewer", "extension:a"))) }, Left: func() string {
+					if phase := c.current("dev").Status.Phase; phase != gardenerv1beta1.ProjectReady {
+						return "phase " + string(phase)
+					}
+					return c.unlike(c.current("dev"))
+				}},
+				{Name: "change", Do: func() {
+					change(c, testProject("dev"), func(p *gardenerv1beta1.Project) { p.Spec.Members[1], p.Generation = member("bob", "uam"), 2 })
+				}, Left: func() string { return c.unlike(c.current("dev")) }},
+				{Name: "delete", Do: func() {
+					ns := &corev1.Namespace{}
+					c.read("", namespace, ns)
+					uid = ns.UID
+					c.store.Remove(c.current("dev"))
+				}, Left: func() string {
+					if !c.hasProject() || terminating() {
+						return ""
+					}
+					return "the namespace"
+				}},
+				{Name: "finish", Do: func() {
+					if terminating() {
+						c.finishDeletion(namespace)
+					}
+				}, Left: func() string {
+					if c.hasProject() {
+						return "the Project"
+					}
+					return ""
+				}},
+			},
+			Check: func() error {
+				var left error
+				made := testProject("dev")
+				withMembers(member("bob", "viewer", "extension:a"))(made)
+				for _, object := range desiredRBAC(made) {
+					found := object.DeepCopyObject().(client.Object)
+					if object.GetNamespace() == "" && c.exists("", object.GetName(), found) && wasCreatedFor(made, found) {
+						left = errors.Join(left, fmt.Errorf("%s is left", describe(object)))
+					}
+				}
+				return errors.Join(left, faulttest.Living(before, c.inventory(), nil))
+			},
+		}
+	}}.Test(t)
 }

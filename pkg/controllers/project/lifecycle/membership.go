@@ -68,7 +68,7 @@ func sharedExtensionRole(role string) *rbacv1.ClusterRole {
 // removeUnused deletes roles and bindings of the Project that are no longer desired: those of extension roles that no member has,
 // and those that the other mode had created.
 func (r *reconciler) removeUnused(ctx context.Context, project *gardenerv1beta1.Project, desired []client.Object) (int, error) {
-	removed, err := r.removeExtensionRoles(ctx, project, desired)
+	removed, err := r.removeExtensionRoles(ctx, r.client, client.MatchingFields{extensionRoleIndex: project.Name}, project, desired)
 	if !r.byMembership {
 		return removed, err
 	}

@@ -34,7 +34,8 @@ func wasCreatedFor(project *gardenerv1beta1.Project, object client.Object) bool 
 // removeOwned deletes the roles, bindings and the quota of a Project: bindings before the roles that they bind. Objects in a
 // deleted namespace have been deleted with it.
 func (r *reconciler) removeOwned(ctx context.Context, project *gardenerv1beta1.Project) error {
-	if _, err := r.removeExtensionRoles(ctx, project, nil); err != nil {
+	// The cache may not have those of a role that was added and removed a moment ago, and no later reconciliation would find them.
+	if _, err := r.removeExtensionRoles(ctx, r.live, client.MatchingLabels(extensionLabels(project)), project, nil); err != nil {
 		return err
 	}
 	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: namespaceName(project), Name: quotaName}}

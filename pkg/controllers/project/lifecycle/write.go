@@ -121,18 +121,22 @@ func (r *reconciler) remove(ctx context.Context, object client.Object) error {
 	return nil
 }
 
-// removeExtensionRoles deletes the extension roles that no member has any more, bindings first.
-func (r *reconciler) removeExtensionRoles(ctx context.Context, project *gardenerv1beta1.Project, desired []client.Object) (int, error) {
+// removeExtensionRoles deletes the extension roles that no member has any more, bindings first. They are read from a cache or from the
+// API server, in which another option selects the ClusterRoles of the Project.
+func (r *reconciler) removeExtensionRoles(ctx context.Context, from client.Reader, rolesOf client.ListOption, project *gardenerv1beta1.Project, desired []client.Object) (int, error) {
 	wanted := map[string]bool{}
 	for _, object := range desired {
 		wanted[describe(object)] = true
 	}
 	bindings, roles := &rbacv1.RoleBindingList{}, &rbacv1.ClusterRoleList{}
-	if err := r.client.List(ctx, bindings, client.MatchingLabels(extensionLabels(project)), client.InNamespace(namespaceName(project))); err != nil {
+	if err := from.List(ctx, bindings, client.MatchingLabels(extensionLabels(project)), client.InNamespace(namespaceName(project))); err != nil {
 		return 0, fmt.Errorf("list the extension role bindings of project %q: %w", project.Name, err)
 	}
-	if err := r.client.List(ctx, roles, client.MatchingFields{extensionRoleIndex: project.Name}); err != nil {
+	if err := from.List(ctx, roles, rolesOf); err != nil {
 		return 0, fmt.Errorf("list the extension roles of project %q: %w", project.Name, err)
+	}
+	if bindings.Continue != "" || roles.Continue != "" {
+		return 0, fmt.Errorf("list the extension roles of project %q: the API server returned only a part of them", project.Name)
 	}
 	var found []client.Object
 	for i := range bindings.Items {
