@@ -51,6 +51,8 @@ type Options struct {
 	NoGroupFilter bool
 	// Now is the clock of the tokens and of Delay; nil: the real one.
 	Now func() time.Time
+	// Wrap returns what is served instead of the fake, and that may pass requests to it; nil: the fake.
+	Wrap func(http.Handler) http.Handler
 }
 
 // Request is one that arrived.
@@ -98,7 +100,11 @@ func New(o Options) *Server {
 			s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, handler) })
 		}
 	}
-	s.http = httptest.NewServer(s)
+	var served http.Handler = s
+	if o.Wrap != nil {
+		served = o.Wrap(s)
+	}
+	s.http = httptest.NewServer(served)
 	if k := o.Keystone; k != nil {
 		k.mu.Lock()
 		defer k.mu.Unlock()

@@ -44,7 +44,13 @@ type flow struct {
 
 func newFlow(t *testing.T, objects ...client.Object) *flow {
 	t.Helper()
-	f := &flow{Server: fake.New(fake.Options{}), t: t, clock: clocktesting.NewFakePassiveClock(time.Now()), recorder: events.NewFakeRecorder(100)}
+	return newFlowOn(t, fake.Options{}, objects...)
+}
+
+// newFlowOn is newFlow with options of the cloud.
+func newFlowOn(t *testing.T, o fake.Options, objects ...client.Object) *flow {
+	t.Helper()
+	f := &flow{Server: fake.New(o), t: t, clock: clocktesting.NewFakePassiveClock(time.Now()), recorder: events.NewFakeRecorder(100)}
 	t.Cleanup(f.Close)
 	f.AddUser("gardener", "password", "garden")
 	f.network = f.AddNetwork("10.0.0.0/24")
