@@ -37,15 +37,17 @@ const (
 	GatewayTimeout
 	// Conflict is a write of an object that another client wrote in the meantime.
 	Conflict
-	// KilledBefore ends the process before it sends the request, KilledAfter before it gets the response. Another one follows.
+	// KilledBefore ends the process before it sends the request. Another one follows.
 	KilledBefore
+	// KilledAfter ends the process before it gets the response. Another one follows.
 	KilledAfter
 	// Deposed takes the Lease away from the process during the request, which succeeds. Another process follows.
 	Deposed
 	// Recreated has another client delete the object that is to be deleted, and create its own with the same name.
 	Recreated
-	// Frozen keeps the cache of the process as it is at the request, for a while; Uneven all of it but the kind that the loop is about.
+	// Frozen keeps the cache of the process unchanged from the request on, for a while.
 	Frozen
+	// Uneven keeps all of the cache unchanged, except for the kind that the loop is about.
 	Uneven
 )
 

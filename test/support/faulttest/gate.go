@@ -75,7 +75,7 @@ func (g *Gate) Process() int {
 	return g.process
 }
 
-// Fence is what a process asks before it writes: whether it has the Lease.
+// Fence reports to a process, before it writes, that it has lost its Lease.
 func (g *Gate) Fence() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -86,7 +86,7 @@ func (g *Gate) Fence() error {
 }
 
 // Do sends a request of a process, or lets it fail. send is what the system does.
-func (g *Gate) Do(r Request, process int, send func() error) error { //nolint:gocritic // a copy is what is recorded
+func (g *Gate) Do(r Request, process int, send func() error) error {
 	i, fault, err := g.enter(&r, process)
 	if err != nil {
 		return err

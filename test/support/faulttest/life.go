@@ -33,8 +33,8 @@ type Life struct {
 	Restart func()
 	// Acts are what users do, one after the other.
 	Acts []Act
-	// Freeze keeps the cache of the process as it is, all of it or all but the kind that the loop is about. Thaw ends that. nil: the
-	// process has none.
+	// Freeze keeps the cache of the process unchanged, all of it or all except the kind that the loop is about. Thaw ends that. nil:
+	// the process has none.
 	Freeze func(all bool)
 	Thaw   func()
 	// Check are the oracles of this loop, when all acts are over.
@@ -63,7 +63,7 @@ const frozenFor = 5
 const sample = 6
 
 // Test runs the life of a loop without a fault, and then with each one.
-func (l Loop) Test(t *testing.T) { //nolint:gocritic // it is called once
+func (l Loop) Test(t *testing.T) {
 	log := l.run(t, none, -1) // also if one fault is selected with -run
 	if t.Failed() {
 		return
@@ -92,7 +92,7 @@ func (l Loop) Test(t *testing.T) { //nolint:gocritic // it is called once
 }
 
 // run runs one life, and returns its requests.
-func (l Loop) run(t *testing.T, fault Fault, at int) []Request { //nolint:gocritic // once per life
+func (l Loop) run(t *testing.T, fault Fault, at int) []Request {
 	t.Helper()
 	log, err := l.try(t, fault, at)
 	if err == nil {
@@ -111,7 +111,7 @@ func (l Loop) run(t *testing.T, fault Fault, at int) []Request { //nolint:gocrit
 }
 
 // try runs one life, and returns its requests and what was wrong.
-func (l Loop) try(t *testing.T, fault Fault, at int) (log []Request, err error) { //nolint:gocritic // once per life
+func (l Loop) try(t *testing.T, fault Fault, at int) (log []Request, err error) {
 	t.Helper()
 	run := func(t *testing.T) {
 		g := newGate(fault, at)
@@ -127,7 +127,7 @@ func (l Loop) try(t *testing.T, fault Fault, at int) (log []Request, err error) 
 }
 
 // live lets all acts happen, and consults the oracles.
-func (l Loop) live(t *testing.T, g *Gate) error { //nolint:gocritic // once per life
+func (l Loop) live(t *testing.T, g *Gate) error {
 	t.Helper()
 	ctx := g.begin(t.Context())
 	life := l.Start(t, g)
@@ -155,7 +155,7 @@ func (l Loop) live(t *testing.T, g *Gate) error { //nolint:gocritic // once per 
 }
 
 // converge lets the loop work until nothing is left of an act, and nothing is written any more.
-func (l Loop) converge(ctx context.Context, t *testing.T, g *Gate, life *Life, act Act) (context.Context, error) { //nolint:gocritic // once per act
+func (l Loop) converge(ctx context.Context, t *testing.T, g *Gate, life *Life, act Act) (context.Context, error) {
 	t.Helper()
 	var err error
 	steps := cmp.Or(l.Steps, 50)

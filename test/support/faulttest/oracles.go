@@ -44,7 +44,7 @@ func Restored(before, after Inventory) error {
 }
 
 // Balanced checks that the report of a check is complete: each object that existed before it is reported exactly once, as deleted,
-// remaining or retained, what remains or is retained exists, and what is gone was not reported as retained.
+// remaining or retained, what is retained exists, and nothing has appeared.
 func Balanced(before, after, deleted, remaining, retained []string) error {
 	var errs []error
 	reported := map[string]int{}

@@ -26,7 +26,7 @@ func TestOracles(t *testing.T) {
 		"balanced":                    {Balanced([]string{"a", "b", "c"}, []string{"b", "c"}, []string{"a"}, []string{"b"}, []string{"c"}), ""},
 		"one is omitted":              {Balanced([]string{"a", "b"}, []string{"b"}, []string{"a"}, nil, nil), "b is reported 0 times"},
 		"one is reported twice":       {Balanced([]string{"a"}, []string{"a"}, []string{"a"}, []string{"a"}, nil), "a is reported 2 times"},
-		"a retained one is gone":      {Balanced([]string{"a"}, nil, nil, nil, []string{"a"}), "a is retained, and does not exist"},
+		"a retained one was deleted":  {Balanced([]string{"a"}, nil, nil, nil, []string{"a"}), "a is retained, and does not exist"},
 		"one has appeared":            {Balanced(nil, []string{"a"}, nil, nil, nil), "a is new"},
 		"deleted as read":             {AsRead([]Request{{Verb: "delete", Intended: "1", Hit: "1"}, {Verb: "delete", Intended: "1"}}), ""},
 		"deleted by name":             {AsRead([]Request{{Verb: "delete", Object: "Node a", Hit: "1"}}), `it deleted uid "1", and was for uid ""`},

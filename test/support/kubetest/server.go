@@ -208,7 +208,7 @@ func (s *Server) Stale(objects ...client.Object) {
 	}
 }
 
-// Freeze keeps the cache of Client as it is now, but for the kinds of some objects: each kind has a watch of its own.
+// Freeze keeps the cache of Client unchanged, except the kinds of some objects: each kind has a separate watch.
 func (s *Server) Freeze(current ...client.Object) {
 	s.t.Helper()
 	unfrozen := map[reflect.Type]bool{}
@@ -250,7 +250,7 @@ func (s *Server) Freeze(current ...client.Object) {
 	s.frozen, s.current = frozen, unfrozen
 }
 
-// FreezeAround returns what freezes the cache, all of it or all but the kind of an object.
+// FreezeAround returns what freezes the cache, all of it or all except the kind of an object.
 func (s *Server) FreezeAround(kind client.Object) func(all bool) {
 	return func(all bool) {
 		s.t.Helper()

@@ -177,11 +177,11 @@ func TestLateCache(t *testing.T) {
 // TestFreeze checks that a frozen cache has neither what was created later nor what was changed or deleted, and that writes and live
 // reads are of now.
 func TestFreeze(t *testing.T) {
-	s := kubetest.New(t, configMap("changed"), configMap("gone"))
+	s := kubetest.New(t, configMap("changed"), configMap("deleted"))
 	s.Freeze()
 	changed := configMap("changed")
 	s.Change(changed, func() { changed.Data = map[string]string{"a": "b"} })
-	s.Remove(configMap("gone"))
+	s.Remove(configMap("deleted"))
 	if err := s.Client().Create(t.Context(), configMap("new")); err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func TestFreeze(t *testing.T) {
 		}
 		return strings.Join(all, " ")
 	}
-	if got := read(s.Client()); got != "changed gone" {
+	if got := read(s.Client()); got != "changed deleted" {
 		t.Errorf("the cache lists %q", got)
 	}
 	if err := s.Client().Get(t.Context(), client.ObjectKeyFromObject(configMap("new")), configMap("")); !apierrors.IsNotFound(err) {
