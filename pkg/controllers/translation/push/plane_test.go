@@ -25,6 +25,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/midonetbackend"
 	"groundskeeper.io/groundskeeper/pkg/midonet"
 	fake "groundskeeper.io/groundskeeper/test/fakes/midonet"
+	"groundskeeper.io/groundskeeper/test/support/faulttest"
 )
 
 // plane is a store, the engine, and a fake MidoNet on a fake clock. It is deterministic, because it performs one operation at a
@@ -32,9 +33,10 @@ import (
 type plane struct {
 	*store
 	server *fake.Server
-	url    string
-	clock  *testclock.FakePassiveClock
-	mode   engine.Mode
+	// url is where the process reaches the server, and admin where administrators do.
+	url, admin string
+	clock      *testclock.FakePassiveClock
+	mode       engine.Mode
 	// orphans enables the deletion of orphans.
 	orphans bool
 	// shown has what the watch has shown, due what is requeued, and when.
@@ -42,15 +44,31 @@ type plane struct {
 	due   map[types.NamespacedName]time.Time
 	uids  int
 	queue *added
+	// gate is between the process and both systems, if not nil. unwatched reports that no event arrives.
+	gate      *faulttest.Gate
+	unwatched bool
 }
 
 func newPlane(t *testing.T, objects ...client.Object) *plane {
 	t.Helper()
-	p := &plane{store: newStore(t, objects...), server: fake.New(fake.Options{}), clock: testclock.NewFakePassiveClock(start), mode: engine.Repair}
+	return newPlaneBehind(t, nil, objects...)
+}
+
+// newPlaneBehind is newPlane with a gate.
+func newPlaneBehind(t *testing.T, gate *faulttest.Gate, objects ...client.Object) *plane {
+	t.Helper()
+	p := &plane{store: newStore(t, objects...), server: fake.New(fake.Options{}), clock: testclock.NewFakePassiveClock(start), mode: engine.Repair, gate: gate}
 	p.server.AddHost("node-a")
-	web := httptest.NewServer(p.server)
+	var served http.Handler = p.server
+	if gate != nil {
+		served = gate.Handler(p.server, func(r *http.Request) bool {
+			return r.Method != http.MethodGet && !strings.HasSuffix(r.URL.Path, "/login")
+		})
+	}
+	web, admin := httptest.NewServer(served), httptest.NewServer(p.server)
 	t.Cleanup(web.Close)
-	p.url = web.URL + fake.Root
+	t.Cleanup(admin.Close)
+	p.url, p.admin = web.URL+fake.Root, admin.URL+fake.Root
 	p.restart()
 	return p
 }
@@ -58,12 +76,16 @@ func newPlane(t *testing.T, objects ...client.Object) *plane {
 // restart starts a new process with the same API server and backend.
 func (p *plane) restart() {
 	p.t.Helper()
-	connection, err := midonet.New(midonet.Options{URL: p.url, Attempts: 1})
+	options, writer := midonet.Options{URL: p.url, Attempts: 1}, p.Client()
+	if p.gate != nil {
+		options.BeforeWrite, writer = p.gate.Fence, p.gate.Client(writer, p.Server)
+	}
+	connection, err := midonet.New(options)
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	p.shown, p.due = map[types.NamespacedName]*midonetv1.Translation{}, map[types.NamespacedName]time.Time{}
-	p.reconciler = &reconciler{client: p.client, recorder: p.recorder, checks: newDemand(), now: p.clock.Now}
+	p.reconciler = &reconciler{client: writer, recorder: p.recorder, checks: newDemand(), now: p.clock.Now}
 	p.engine = engine.New(midonetbackend.New(connection, "midonetkube"), engine.Options{Mode: p.mode, DeleteOrphans: p.orphans, Concurrency: 4, Clock: p.clock, Wake: p.wake})
 	p.queue = &added{}
 	if err := p.useQueue(p.t.Context(), p.queue); err != nil {
@@ -143,6 +165,9 @@ func (p *plane) push(name string) {
 // watch delivers the changes since the last call.
 func (p *plane) watch(q *added) {
 	p.t.Helper()
+	if p.unwatched {
+		return
+	}
 	var list midonetv1.TranslationList
 	if err := p.List(p.t.Context(), &list); err != nil {
 		p.t.Fatal(err)
@@ -230,7 +255,7 @@ func (p *plane) manually(method, path, mediaType string, body any) {
 		}
 		data = string(encoded)
 	}
-	request, err := http.NewRequestWithContext(p.t.Context(), method, p.url+path, strings.NewReader(data))
+	request, err := http.NewRequestWithContext(p.t.Context(), method, p.admin+path, strings.NewReader(data))
 	if err != nil {
 		p.t.Fatal(err)
 	}
