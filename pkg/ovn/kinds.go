@@ -29,8 +29,16 @@ var kinds = []Kind{
 		Columns: []Column{text("ip_prefix"), text("nexthop"), optional("output_port"), optional("policy"), text("route_table"), pairs("options"), pairs(tagged)},
 	},
 	{
+		Name: "LogicalRouterPolicy", Table: "Logical_Router_Policy", Parent: "LogicalRouter", Link: "policies",
+		Columns: []Column{number("priority"), text("match"), text("action"), texts("nexthops"), pairs("options"), pairs(tagged)},
+	},
+	{
 		Name: "NAT", Table: "NAT", Parent: "LogicalRouter", Link: "nat",
 		Columns: []Column{text("type"), text("external_ip"), text("logical_ip"), optional("external_mac"), optional("logical_port"), text("external_port_range"), pairs("options"), pairs(tagged)},
+	},
+	{
+		Name: "ChassisTemplateVar", Table: "Chassis_Template_Var", Root: true, Unique: "chassis",
+		Columns: []Column{text("chassis"), exactPairs("variables"), pairs(tagged)},
 	},
 	{
 		Name: "LogicalSwitch", Table: "Logical_Switch", Root: true,

@@ -57,6 +57,9 @@ func (c *command) ways(ctx context.Context, service *corev1.Service, r *report.R
 		addFindings(r, "Services", service, []finding{found(warning, "has no Translation: see its events; controllers.translation.serviceTypes may not have the type %s", service.Spec.Type)})
 	}
 	r.Ways = waysOf(service, translations)
+	if slices.ContainsFunc(r.Ways, func(w report.Way) bool { return strings.HasPrefix(w.Address, gatewayAddress) }) && !hasGateway(translations) {
+		addFindings(r, "Services", service, []finding{found(warning, "has node ports, which are served at gateways, and no Node is one: set annotation %s of a Node", midonetv1.AnnotationOVNGatewayNetwork)})
+	}
 	for _, way := range r.Ways {
 		for _, e := range way.Endpoints {
 			if e.Port == "" {
@@ -65,6 +68,25 @@ func (c *command) ways(ctx context.Context, service *corev1.Service, r *report.R
 		}
 	}
 	return nil
+}
+
+// gatewayAddress begins what is shown as the address of the gateway of each chassis.
+const gatewayAddress = "gateway "
+
+// shownAddress returns an address of a load balancer for display: "gateway (ipv4):30080" for a template variable.
+func shownAddress(text string) string {
+	if rest, ok := strings.CutPrefix(text, "^"+midonetv1.OVNGatewayVariable); ok {
+		family, port, _ := strings.Cut(rest, ":")
+		return gatewayAddress + "(" + family + "):" + port
+	}
+	return text
+}
+
+// hasGateway reports whether a Node has a gateway.
+func hasGateway(translations []midonetv1.Translation) bool {
+	return slices.ContainsFunc(translations, func(t midonetv1.Translation) bool {
+		return slices.ContainsFunc(t.Resources, func(r midonetv1.BackendResource) bool { return r.Kind == "ChassisTemplateVar" })
+	})
 }
 
 func isOf(t *midonetv1.Translation, service *corev1.Service) bool {
@@ -113,7 +135,7 @@ func waysOf(service *corev1.Service, translations []midonetv1.Translation) []rep
 	var ways []report.Way
 	for _, balancer := range balancers {
 		for _, address := range slices.Sorted(maps.Keys(balancer.Vips)) {
-			way := report.Way{Address: address, Protocol: balancer.Protocol, LoadBalancer: balancer.Name, Endpoints: []report.WayEnd{}}
+			way := report.Way{Address: shownAddress(address), Protocol: balancer.Protocol, LoadBalancer: balancer.Name, Endpoints: []report.WayEnd{}}
 			for text := range strings.SplitSeq(balancer.Vips[address], ",") {
 				endpoint, err := netip.ParseAddrPort(text)
 				if err != nil {

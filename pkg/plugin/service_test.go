@@ -30,6 +30,7 @@ func TestWhyService(t *testing.T) {
 	node := translated("default", "node.4.a", "n", midonetv1.BackendResource{Kind: "LogicalSwitch", Body: `{"id":"switch-id","name":"node-a"}`})
 	pod := translated("shop", "pod.4.web-0", "p", midonetv1.BackendResource{Kind: "LogicalSwitchPort", Parent: "switch-id",
 		Body: `{"id":"x","name":"shop_web-0","addresses":["0a:58:0a:01:00:0a 10.1.0.10 fd01::a"],"options":{"requested-chassis":"host-a"},"external_ids":{"owner":"Pod shop/web-0"}}`})
+	gateway := translated("default", "node-gateway.4.a", "n", midonetv1.BackendResource{Kind: "ChassisTemplateVar", Body: `{"id":"v","chassis":"host-a"}`})
 	balancer := func(vips string) *midonetv1.Translation {
 		return translated("shop", "service.4.web", "s", midonetv1.BackendResource{Kind: "LoadBalancer", Parent: "g", Body: `{"id":"y","name":"shop/web/tcp","protocol":"tcp","vips":{` + vips + `}}`})
 	}
@@ -48,6 +49,12 @@ func TestWhyService(t *testing.T) {
 			"shop/web: nothing blocks it", "10.0.0.50:80/tcp, load balancer shop/web/tcp:\n  10.1.0.10:8080  Pod shop/web-0, port shop_web-0 of switch node-a, chassis host-a\n",
 			"[fd00::50]:80/tcp, load balancer shop/web/tcp:\n  [fd01::a]:8080  Pod shop/web-0,",
 		}, "", false},
+		"node port": {service, []client.Object{node, pod, gateway, balancer(`"^groundskeeper_gateway_ipv4:30080":"10.1.0.10:8080"`)}, []string{
+			"shop/web: nothing blocks it", "gateway (ipv4):30080/tcp, load balancer shop/web/tcp:\n  10.1.0.10:8080  Pod shop/web-0,",
+		}, "", false},
+		"node port without a gateway": {service, []client.Object{node, pod, balancer(`"^groundskeeper_gateway_ipv4:30080":"10.1.0.10:8080"`)}, []string{
+			"no Node is one: set annotation groundskeeper.io/ovn-gateway-network of a Node",
+		}, "", true},
 		"no endpoint":      {service, []client.Object{node, pod, balancer(`"10.0.0.50:80":""`)}, []string{"10.0.0.50:80/tcp, load balancer shop/web/tcp:\n  no endpoint: connections are rejected\n"}, "", false},
 		"unknown endpoint": {service, []client.Object{balancer(`"10.0.0.50:80":"192.0.2.9:80"`)}, []string{"endpoint 192.0.2.9:80 of 10.0.0.50:80 is not the address of a translated Pod", "  192.0.2.9:80\n"}, "chassis", true},
 		"not in sync":      {service, []client.Object{node, pod, waiting}, []string{"shop/service.4.web", "Waiting: waits for x", "10.1.0.10:8080  Pod"}, "", true},

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// act serves a name on port 8080, or connects to an address and prints the name that it gets.
+// act serves a name on port 8080 and the address of the client on port 8081, or connects to an address and prints the name that it gets.
 func act(role, argument string) error {
 	if role == "serve" {
 		return serve(argument)
@@ -46,7 +46,20 @@ func serve(name string) error {
 	if err := disableOffload("eth0"); err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", ":8080")
+	failed := make(chan error)
+	go func() {
+		failed <- respond(":8081", func(client net.Addr) string {
+			host, _, _ := net.SplitHostPort(client.String())
+			return host
+		})
+	}()
+	go func() { failed <- respond(":8080", func(net.Addr) string { return name }) }()
+	return <-failed
+}
+
+// respond writes to each client of an address a text about it.
+func respond(address string, text func(client net.Addr) string) error {
+	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return err
 	}
@@ -55,7 +68,7 @@ func serve(name string) error {
 		if err != nil {
 			return err
 		}
-		_, _ = io.WriteString(connection, name)
+		_, _ = io.WriteString(connection, text(connection.RemoteAddr()))
 		_ = connection.Close()
 	}
 }

@@ -184,6 +184,7 @@ func (w *world) rows() string {
 	for table, columns := range map[string]string{
 		"Logical_Switch": "name,load_balancer_group", "Logical_Router": "name", "Logical_Switch_Port": "name,type,addresses,port_security,options", "Logical_Router_Port": "name,mac,networks",
 		"Logical_Router_Static_Route": "ip_prefix,nexthop,output_port", "Load_Balancer": "name,vips,options",
+		"Logical_Router_Policy": "priority,match,action,nexthops", "NAT": "type,logical_ip,external_ip", "Chassis_Template_Var": "chassis,variables",
 		"Port_Group": "name,ports,acls", "ACL": "direction,priority,match,action,options",
 	} {
 		listed := w.server.Nbctl(w.t, "--format=csv", "--no-headings", "--columns=_uuid,"+columns, "find", table, "external_ids:"+"groundskeeper-tenant="+tenant)

@@ -188,7 +188,7 @@ type cluster struct {
 
 // emitter converts objects.
 func (w *world) emitter() convert.OVN {
-	return convert.OVN{Config: convert.Config{Tenant: tenant, ServiceTypes: []corev1.ServiceType{corev1.ServiceTypeClusterIP}}}
+	return convert.OVN{Config: convert.Config{Tenant: tenant, ServiceTypes: []corev1.ServiceType{corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort}}}
 }
 
 // apply converts and pushes all objects.

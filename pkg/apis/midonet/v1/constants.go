@@ -33,7 +33,17 @@ const (
 	AnnotationMACAddress = "midonet.org/mac-address"
 	// AnnotationOVNChassis holds the name or the hostname of the OVN chassis that a Node is, if it is not the Node's name.
 	AnnotationOVNChassis = "groundskeeper.io/ovn-chassis"
+	// AnnotationOVNGatewayNetwork makes a Node a gateway of OVN: it names the physical network, as in the ovn-bridge-mappings of the chassis.
+	AnnotationOVNGatewayNetwork = "groundskeeper.io/ovn-gateway-network"
+	// AnnotationOVNGatewayAddresses holds the addresses of a gateway on that network, with the length of their prefix, one of each
+	// family, separated by commas.
+	AnnotationOVNGatewayAddresses = "groundskeeper.io/ovn-gateway-addresses"
+	// AnnotationOVNGatewayNextHops holds the addresses of the routers that a gateway sends to, one of each family, separated by commas.
+	AnnotationOVNGatewayNextHops = "groundskeeper.io/ovn-gateway-next-hops"
 )
+
+// OVNGatewayVariable begins the names of OVN's template variables with the address of a chassis' gateway; ipv4 or ipv6 follows.
+const OVNGatewayVariable = "groundskeeper_gateway_"
 
 // Condition types of a Translation.
 const (

@@ -113,11 +113,17 @@ func LoadBalancerAddresses(service *corev1.Service) []string {
 	return addresses
 }
 
+// trafficPolicies returns the fields by which the choice of an endpoint depends on where it is.
 func trafficPolicies(service *corev1.Service) []string {
-	var policies []string
 	if policy := service.Spec.ExternalTrafficPolicy; policy == corev1.ServiceExternalTrafficPolicyLocal {
-		policies = append(policies, fmt.Sprintf("spec.externalTrafficPolicy is %s", policy))
+		return append([]string{fmt.Sprintf("spec.externalTrafficPolicy is %s", policy)}, internalTrafficPolicies(service)...)
 	}
+	return internalTrafficPolicies(service)
+}
+
+// internalTrafficPolicies returns those for connections within the cluster.
+func internalTrafficPolicies(service *corev1.Service) []string {
+	var policies []string
 	if policy := service.Spec.InternalTrafficPolicy; policy != nil && *policy == corev1.ServiceInternalTrafficPolicyLocal {
 		policies = append(policies, fmt.Sprintf("spec.internalTrafficPolicy is %s", *policy))
 	}

@@ -32,12 +32,22 @@ func (o OVN) ids() IDs { return NewIDs(o.Config.Tenant) }
 func (o OVN) router() uuid.UUID        { return o.ids().ForKey(kindOVNGlobal, "router") }
 func (o OVN) loadBalancers() uuid.UUID { return o.ids().ForKey(kindOVNGlobal, "load-balancers") }
 
-// Globals returns what there is once per cluster: the router between the Nodes, the group of the load balancers, and the groups of all
-// Pods and of the isolated ones.
+// switchLoadBalancers is the group of what only Pods and Nodes use, and gatewayLoadBalancers that of what only gateways use.
+func (o OVN) switchLoadBalancers() uuid.UUID {
+	return o.ids().ForKey(kindOVNGlobal, "switch-load-balancers")
+}
+func (o OVN) gatewayLoadBalancers() uuid.UUID {
+	return o.ids().ForKey(kindOVNGlobal, "gateway-load-balancers")
+}
+
+// Globals returns what there is once per cluster: the router between the Nodes, the groups of the load balancers, and the groups of
+// all Pods and of the isolated ones.
 func (o OVN) Globals() Result {
 	c := newCollector(Owner{})
 	c.add(kindOVNGlobal, "router", row("LogicalRouter", uuid.Nil, o.router(), columns{"name": o.Config.Tenant + "-router"}))
 	c.add(kindOVNGlobal, "load-balancers", row("LoadBalancerGroup", uuid.Nil, o.loadBalancers(), columns{"name": o.Config.Tenant + "-services"}))
+	c.add(kindOVNGlobal, "switch-load-balancers", row("LoadBalancerGroup", uuid.Nil, o.switchLoadBalancers(), columns{"name": o.Config.Tenant + "-switch-services"}))
+	c.add(kindOVNGlobal, "gateway-load-balancers", row("LoadBalancerGroup", uuid.Nil, o.gatewayLoadBalancers(), columns{"name": o.Config.Tenant + "-gateway-services"}))
 	c.add(kindOVNGlobal, "pods", group(o.allPods(), "all Pods"))
 	o.isolation(c)
 	return c.done()
@@ -53,24 +63,11 @@ func (o OVN) Service(service *corev1.Service, endpoints []*discoveryv1.EndpointS
 		c.skip(serviceTypeNotSelected(service))
 		return c.done()
 	}
-	addresses, skipped := servedAddresses(service)
-	for _, problem := range append(skipped, o.limits(service)...) {
-		c.skip(problem)
+	if policies := internalTrafficPolicies(service); len(policies) > 0 {
+		c.skip(*problem(ReasonTrafficPolicyNotSupported, "%s: for connections within the cluster, OVN does not choose endpoints by where they are", strings.Join(policies, ", ")))
 	}
-	c.add(KindService, service.Name, o.balancers(service, addresses, endpointsOf(service, endpoints, c.skip))...)
+	o.serve(c, service, endpoints)
 	return c.done()
-}
-
-// limits returns what a Service requests and does not get.
-func (o OVN) limits(service *corev1.Service) []Problem {
-	var found []Problem
-	if ports := nodePorts(service); len(ports) > 0 {
-		found = append(found, *problem(ReasonNodePortNotSupported, "node ports %s are not served: only addresses are, of the cluster, of spec.externalIPs and of the load balancer", firstOf(ports)))
-	}
-	if policies := trafficPolicies(service); len(policies) > 0 {
-		found = append(found, *problem(ReasonTrafficPolicyNotSupported, "%s: OVN does not choose endpoints by where they are", strings.Join(policies, ", ")))
-	}
-	return found
 }
 
 // columns are those of a row that a body sets: strings, numbers, lists, and maps of strings.

@@ -39,7 +39,8 @@ func (o OVN) Node(node *corev1.Node) Result {
 	port := o.port("k8s-"+node.Name, node, interfaceMAC, own, false, "Node "+node.Name)
 	port["port_groups"] = []string{access.String()}
 	c.add(KindNode, node.Name, append(nodeAccess(access, node, own),
-		row("LogicalSwitch", uuid.Nil, at, columns{"name": node.Name, "load_balancer_group": []string{o.loadBalancers().String()}}),
+		row("LoadBalancerGroup", uuid.Nil, o.nodeLoadBalancers(node.Name), columns{"name": o.Config.Tenant + "-node-" + node.Name}),
+		row("LogicalSwitch", uuid.Nil, at, columns{"name": node.Name, "load_balancer_group": idTexts(o.loadBalancers(), o.switchLoadBalancers())}),
 		row("LogicalRouterPort", o.router(), SubID(at, "Router Port"), columns{
 			"name": routerPortName(node.Name), "mac": MACForKey(node.Name).String(), "networks": networks,
 		}),
@@ -48,6 +49,7 @@ func (o OVN) Node(node *corev1.Node) Result {
 		}),
 		row("LogicalSwitchPort", at, SubID(at, "Node Port"), port))...)
 	o.addresses(c, node, subnets)
+	o.gateway(c, node, subnets)
 	return c.done()
 }
 

@@ -100,6 +100,7 @@ func known(o OVN) map[string]string {
 		access.String(): "ACCESS", groupName(access): "gACCESS", SubID(access, "From Node").String(): "FROM-NODE", SubID(access, "To Node").String(): "TO-NODE",
 		o.namespaceGroup("default").String(): "NAMESPACE",
 		o.router().String():                  "ROUTER", o.loadBalancers().String(): "GROUP", at.String(): "SWITCH",
+		o.switchLoadBalancers().String(): "OF-SWITCHES", o.gatewayLoadBalancers().String(): "OF-GATEWAYS", o.nodeLoadBalancers("node-a").String(): "OF-NODE",
 		SubID(at, "Router Port").String(): "RP", SubID(at, "Switch Port").String(): "SP", SubID(at, "Node Port").String(): "NP",
 		o.ids().ForKey(KindPod, "default/web-0").String(): "POD",
 	}
@@ -108,6 +109,7 @@ func known(o OVN) map[string]string {
 func TestOVNGlobals(t *testing.T) {
 	result := ovnEmitter().Globals()
 	expect(t, bodies(t, result, known(ovnEmitter())), []string{
+		`ovn-global.4.gateway-load-balancers: LoadBalancerGroup in : {"id":"OF-GATEWAYS","name":"midonetkube-gateway-services"}`,
 		`ovn-global.4.isolated-egress: PortGroup in : {"external_ids":{"owner":"isolated Pods"},"id":"FROM","name":"gFROM"}`,
 		`ovn-global.4.isolated-egress: ACL in FROM: {"action":"drop","direction":"from-lport","id":"FROM-DENY","match":"inport == @gFROM && ip","options":{"apply-after-lb":"true"},"priority":1000}`,
 		`ovn-global.4.isolated-ingress: PortGroup in : {"external_ids":{"owner":"isolated Pods"},"id":"TO","name":"gTO"}`,
@@ -116,6 +118,7 @@ func TestOVNGlobals(t *testing.T) {
 		`ovn-global.4.load-balancers: LoadBalancerGroup in : {"id":"GROUP","name":"midonetkube-services"}`,
 		`ovn-global.4.pods: PortGroup in : {"external_ids":{"owner":"all Pods"},"id":"PODS","name":"gPODS"}`,
 		`ovn-global.4.router: LogicalRouter in : {"id":"ROUTER","name":"midonetkube-router"}`,
+		`ovn-global.4.switch-load-balancers: LoadBalancerGroup in : {"id":"OF-SWITCHES","name":"midonetkube-switch-services"}`,
 	})
 	expect(t, result.Translations[0].Namespace, metav1.NamespaceSystem)
 }
@@ -124,6 +127,10 @@ func TestOVNNode(t *testing.T) {
 	o := ovnEmitter()
 	result := o.Node(ovnNode())
 	got := bodies(t, result, known(o))
+	groups := idTexts(o.loadBalancers(), o.switchLoadBalancers())
+	for i, id := range groups {
+		groups[i] = known(o)[id]
+	}
 	for i, want := range []string{
 		`node-address.4.node-a-InternalIP-192.0.2.1: LogicalRouterStaticRoute in ROUTER: {"id":`, `node-address.4.node-a-InternalIP-2001-db8--1: LogicalRouterStaticRoute in ROUTER: {"id":`,
 	} {
@@ -135,7 +142,8 @@ func TestOVNNode(t *testing.T) {
 		`node.4.node-a: PortGroup in : {"external_ids":{"owner":"Node node-a"},"id":"ACCESS","name":"gACCESS"}`,
 		`node.4.node-a: ACL in ACCESS: {"action":"allow-related","direction":"to-lport","id":"FROM-NODE","match":"ip4.src == {10.1.0.2, 192.0.2.1} || ip6.src == {2001:db8::1, fd01::2}","priority":1001}`,
 		`node.4.node-a: ACL in ACCESS: {"action":"allow-related","direction":"from-lport","id":"TO-NODE","match":"ip4.dst == {10.1.0.2, 192.0.2.1} || ip6.dst == {2001:db8::1, fd01::2}","options":{"apply-after-lb":"true"},"priority":1001}`,
-		`node.4.node-a: LogicalSwitch in : {"id":"SWITCH","load_balancer_group":["GROUP"],"name":"node-a"}`,
+		`node.4.node-a: LoadBalancerGroup in : {"id":"OF-NODE","name":"midonetkube-node-node-a"}`,
+		`node.4.node-a: LogicalSwitch in : {"id":"SWITCH","load_balancer_group":["` + strings.Join(groups, `","`) + `"],"name":"node-a"}`,
 		`node.4.node-a: LogicalRouterPort in ROUTER: {"id":"RP","mac":"` + MACForKey("node-a").String() + `","name":"rtos-node-a","networks":["10.1.0.1/24","fd01::1/64"]}`,
 		`node.4.node-a: LogicalSwitchPort in SWITCH: {"addresses":["router"],"id":"SP","name":"stor-node-a","options":{"router-port":"rtos-node-a"},"type":"router"}`,
 		`node.4.node-a: LogicalSwitchPort in SWITCH: {"addresses":["0a:58:0a:01:00:02 10.1.0.2 fd01::2"],"external_ids":{"owner":"Node node-a"},"id":"NP","name":"k8s-node-a",` +
@@ -253,9 +261,9 @@ func TestOVNService(t *testing.T) {
 		"headless":          {func(s *corev1.Service) { s.Spec.ClusterIP, s.Spec.ClusterIPs = corev1.ClusterIPNone, nil }, plain, nil, nil},
 		"type not selected": {func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeExternalName }, plain, nil, []string{ReasonServiceTypeNotSelected}},
 		"unsupported": {func(s *corev1.Service) {
-			s.Spec.ClusterIPs, s.Spec.Ports[0].NodePort, s.Spec.ExternalTrafficPolicy = nil, 30080, corev1.ServiceExternalTrafficPolicyLocal
+			s.Spec.ClusterIPs, s.Spec.InternalTrafficPolicy = nil, new(corev1.ServiceInternalTrafficPolicyLocal)
 			s.Spec.ExternalIPs = []string{"x"}
-		}, plain, map[string]any{"10.0.0.50:80": "10.1.0.5:8080,10.1.0.7:8080"}, []string{ReasonInvalidAddress, ReasonNodePortNotSupported, ReasonTrafficPolicyNotSupported}},
+		}, plain, map[string]any{"10.0.0.50:80": "10.1.0.5:8080,10.1.0.7:8080"}, []string{ReasonInvalidAddress, ReasonTrafficPolicyNotSupported}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			result := o.Service(ovnService(tc.edit), tc.slices)

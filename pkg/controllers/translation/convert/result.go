@@ -31,6 +31,8 @@ const (
 	ReasonPodCIDRShared = "PodCIDRShared"
 	// ReasonNodeAddressShared: a Node has an address that another Node has, too.
 	ReasonNodeAddressShared = "NodeAddressShared"
+	// ReasonInvalidGateway: the annotations of a Node do not describe a gateway of OVN.
+	ReasonInvalidGateway = "InvalidGateway"
 	// ReasonInvalidTunnelZone: the tunnel zone of a Node is no UUID.
 	ReasonInvalidTunnelZone = "InvalidTunnelZone"
 )

@@ -19,7 +19,7 @@ import (
 type Holdings struct {
 	// Pods is the range of addresses of its Pods, the zero Prefix when it is not known.
 	Pods netip.Prefix
-	// Addresses are its own, and the one that its tunnels end at, sorted.
+	// Addresses are its own, those of its gateway, and the one that its tunnels end at, sorted.
 	Addresses []netip.Addr
 }
 
@@ -33,6 +33,11 @@ func HoldingsOf(node *corev1.Node) Holdings {
 	for _, listed := range node.Status.Addresses {
 		if listed.Type == corev1.NodeExternalIP || listed.Type == corev1.NodeInternalIP {
 			texts = append(texts, listed.Address)
+		}
+	}
+	if gateway, _ := gatewayOf(node); gateway != nil {
+		for _, address := range gateway.addresses {
+			texts = append(texts, address.Addr().String())
 		}
 	}
 	for _, text := range texts {

@@ -107,7 +107,8 @@ func trimmed(object client.Object) client.Object {
 
 func trimmedNode(full *corev1.Node) *corev1.Node {
 	kept := &corev1.Node{ObjectMeta: trimmedMeta(full, midonetv1.AnnotationHostID, midonetv1.AnnotationTunnelZoneID,
-		midonetv1.AnnotationTunnelEndpointIP, midonetv1.AnnotationWrittenTunnelEndpointIP, midonetv1.AnnotationMACAddress, midonetv1.AnnotationOVNChassis)}
+		midonetv1.AnnotationTunnelEndpointIP, midonetv1.AnnotationWrittenTunnelEndpointIP, midonetv1.AnnotationMACAddress, midonetv1.AnnotationOVNChassis,
+		midonetv1.AnnotationOVNGatewayNetwork, midonetv1.AnnotationOVNGatewayAddresses, midonetv1.AnnotationOVNGatewayNextHops)}
 	kept.Spec.PodCIDR, kept.Spec.PodCIDRs = full.Spec.PodCIDR, others(full.Spec.PodCIDRs)
 	kept.Status.Addresses = full.Status.Addresses
 	return kept
@@ -159,6 +160,9 @@ func trimmedSlice(full *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
 			continue
 		}
 		reduced := discoveryv1.Endpoint{Addresses: slices.Clone(endpoint.Addresses[:1])}
+		if endpoint.NodeName != nil {
+			reduced.NodeName = new(intern.String(*endpoint.NodeName))
+		}
 		if use == convert.Fallback {
 			reduced.Conditions = discoveryv1.EndpointConditions{Ready: new(false), Serving: new(true), Terminating: new(true)}
 		}

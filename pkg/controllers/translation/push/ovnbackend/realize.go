@@ -149,7 +149,7 @@ func (b *Backend) Realize(ctx context.Context, changed func([]backend.Key)) erro
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
-		ended <- b.client.Monitor(ctx, ovsdb.Watched{globalTable: {"hv_cfg"}, port.Table: {"up"}}, func(changes []ovsdb.Change) {
+		ended <- b.client.Monitor(ctx, ovsdb.Watched{globalTable: {"hv_cfg"}, port.Table: {"up", "type"}}, func(changes []ovsdb.Change) {
 			for _, change := range changes {
 				b.progressed(port.Table, change, changed)
 			}
@@ -184,7 +184,8 @@ func (b *Backend) progressed(table string, change ovsdb.Change, changed func([]b
 			changed(nil)
 		}
 	case table:
-		if _, found := change.Row["up"]; !found && !change.Deleted {
+		_, reported := change.Row["up"]
+		if _, typed := change.Row["type"]; !reported && !typed && !change.Deleted {
 			return
 		}
 		if keys := b.realization.connected(map[string]bool{change.ID: !change.Deleted && isUp(change.Row)}, false); len(keys) > 0 {
@@ -195,7 +196,7 @@ func (b *Backend) progressed(table string, change ovsdb.Change, changed func([]b
 
 // readProgress reads what may have changed while it was not reported.
 func (b *Backend) readProgress(ctx context.Context, table string, changed func([]backend.Key)) error {
-	results, err := b.client.Transact(ctx, ovsdb.Select(table, nil, "_uuid", "up"), ovsdb.Select(globalTable, nil, "hv_cfg"))
+	results, err := b.client.Transact(ctx, ovsdb.Select(table, nil, "_uuid", "up", "type"), ovsdb.Select(globalTable, nil, "hv_cfg"))
 	if err != nil {
 		return failure(err)
 	}
@@ -276,8 +277,12 @@ func numberOf(row ovsdb.Row, column string) (int64, error) {
 	return number.Int64()
 }
 
-// isUp reports whether the optional column up is set and true.
+// isUp reports whether the optional column up is set and true. To a port of a physical network no interface is ever connected: it
+// is on every chassis that has the network.
 func isUp(row ovsdb.Row) bool {
+	if kind, err := row.Value("type"); err == nil && kind == "localnet" {
+		return true
+	}
 	value, err := row.Value("up")
 	return err == nil && value == true
 }

@@ -101,6 +101,10 @@ func TestRealizeOfServer(t *testing.T) {
 		}
 	}
 	await("a port that is up", func() bool { return b.Connected(ref) })
+	mustCreate(t, b, resolve(t, b, "LogicalSwitchPort", zone, `{"id":%q,"name":"l","type":"localnet"}`, group))
+	await("a port of a physical network, which is never up", func() bool {
+		return b.Connected(backend.Ref{Key: backend.Key{Kind: "LogicalSwitchPort", ID: group}})
+	})
 	point := b.Written()
 	if b.Realized(point) {
 		t.Error("it is realized before it was confirmed")
