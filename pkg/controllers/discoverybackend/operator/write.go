@@ -81,9 +81,6 @@ func (r *reconciler) withdraw(ctx context.Context, from client.Reader, backend *
 	if err := from.List(ctx, clusterBindings, own); err != nil {
 		return fmt.Errorf("list the ClusterRoleBindings of backend %s: %w", backend.Name, err)
 	}
-	if bindings.Continue != "" || clusterBindings.Continue != "" {
-		return fmt.Errorf("the API server gave only a part of the bindings of backend %s", backend.Name)
-	}
 	var stale []client.Object
 	for i := range bindings.Items {
 		if object := &bindings.Items[i]; !keep[object.Name] {

@@ -135,9 +135,6 @@ func (r *reconciler) removeExtensionRoles(ctx context.Context, from client.Reade
 	if err := from.List(ctx, roles, rolesOf); err != nil {
 		return 0, fmt.Errorf("list the extension roles of project %q: %w", project.Name, err)
 	}
-	if bindings.Continue != "" || roles.Continue != "" {
-		return 0, fmt.Errorf("list the extension roles of project %q: the API server returned only a part of them", project.Name)
-	}
 	var found []client.Object
 	for i := range bindings.Items {
 		found = append(found, &bindings.Items[i])
