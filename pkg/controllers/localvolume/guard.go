@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"groundskeeper.io/groundskeeper/pkg/controllers/lists"
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
@@ -21,11 +22,8 @@ import (
 // list is not older than the request.
 func (s *Site) liveNodes(ctx context.Context) (*nodeSet, error) {
 	list := nodeMetadataList()
-	if err := s.Client.List(ctx, list); err != nil {
+	if err := lists.Complete(s.Client).List(ctx, list); err != nil {
 		return nil, fmt.Errorf("list the nodes before a deletion: %w", err)
-	}
-	if list.Continue != "" {
-		return nil, fmt.Errorf("list the nodes before a deletion: the list has only %d of them", len(list.Items))
 	}
 	live := newNodeSet(s.Inventory.sources.all)
 	for i := range list.Items {

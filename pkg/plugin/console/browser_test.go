@@ -97,7 +97,7 @@ func newWorld(t *testing.T, objects ...client.Object) (*world, client.WithWatch)
 			WithIndex(&corev1.Pod{}, "spec.nodeName", byField(func(o client.Object) string { return o.(*corev1.Pod).Spec.NodeName })).
 			WithIndex(&corev1.Pod{}, "status.phase", byField(func(o client.Object) string { return string(o.(*corev1.Pod).Status.Phase) }))
 	}, objects...)
-	w.ReadCache = func(verb string, object runtime.Object) error {
+	w.Read = func(verb string, object runtime.Object) error {
 		switch object.(type) {
 		case *corev1.Secret, *corev1.SecretList:
 			t.Errorf("the console sent a %s of Secrets", verb)
@@ -108,7 +108,14 @@ func newWorld(t *testing.T, objects ...client.Object) (*world, client.WithWatch)
 		t.Errorf("the console wrote to the cluster: %s", write)
 		return errors.New("read-only")
 	}
+	live := w.Live() // the console has no cache
 	return w, interceptor.NewClient(w.Client(), interceptor.Funcs{
+		Get: func(ctx context.Context, _ client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+			return live.Get(ctx, key, object, options...)
+		},
+		List: func(ctx context.Context, _ client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			return live.List(ctx, list, options...)
+		},
 		Watch: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) (watch.Interface, error) {
 			w.mu.Lock() // otherwise a watch that begins while it is made to fail would continue
 			defer w.mu.Unlock()

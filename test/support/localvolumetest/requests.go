@@ -78,12 +78,12 @@ func (w *World) get(ctx context.Context, store client.WithWatch, k client.Object
 	return store.Get(ctx, k, object, options...)
 }
 
-func (w *World) list(ctx context.Context, store client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+func (w *World) list(ctx context.Context, _ client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
 	if _, ok := list.(*corev1.PodList); ok {
 		if err := w.request("list pods"); err != nil {
 			return err
 		}
-		return store.List(ctx, list, options...)
+		return w.Store.Live().List(ctx, list, options...)
 	}
 	request := "list nodes"
 	if (&client.ListOptions{}).ApplyOptions(options).Limit == 1 {
@@ -92,7 +92,7 @@ func (w *World) list(ctx context.Context, store client.WithWatch, list client.Ob
 	if err := w.request(request); err != nil || request == Ping {
 		return err
 	}
-	if err := store.List(ctx, list, options...); err != nil {
+	if err := w.Store.Live().List(ctx, list, options...); err != nil {
 		return err
 	}
 	if w.Truncate {

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/lists"
 )
 
 const (
@@ -75,11 +76,8 @@ func listCopies(ctx context.Context, live client.Reader, kind schema.GroupVersio
 		if backend != "" {
 			options[1] = client.MatchingLabels{label: backend}
 		}
-		if err := live.List(ctx, list, options...); err != nil {
+		if err := lists.Complete(live).List(ctx, list, options...); err != nil {
 			return nil, fmt.Errorf("list the %ss of backend %q by label %s: %w", kind.Kind, backend, label, err)
-		}
-		if list.Continue != "" {
-			return nil, fmt.Errorf("the API server gave only a part of the %ss of backend %q", kind.Kind, backend)
 		}
 		for _, object := range list.Items {
 			if key := client.ObjectKeyFromObject(&object); !seen[key] {

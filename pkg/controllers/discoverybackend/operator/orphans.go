@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/lists"
 )
 
 // Why copies are deleted, as a label of the metric.
@@ -106,14 +107,11 @@ func (r *reconciler) withdrawOrphans(ctx context.Context, exists map[string]bool
 // listBackends returns the names of all backends, from the API server.
 func (r *reconciler) listBackends(ctx context.Context) (map[string]bool, error) {
 	backends := &gimbalv1.DiscoveryBackendList{}
-	if err := r.live.List(ctx, backends); err != nil {
+	if err := lists.Complete(r.live).List(ctx, backends); err != nil {
 		if apierrors.IsNotFound(err) {
 			return nil, fmt.Errorf("DiscoveryBackends are not served: %w", err)
 		}
 		return nil, fmt.Errorf("list the DiscoveryBackends: %w", err)
-	}
-	if backends.Continue != "" {
-		return nil, errors.New("the API server gave only a part of the DiscoveryBackends")
 	}
 	names := map[string]bool{}
 	for i := range backends.Items {

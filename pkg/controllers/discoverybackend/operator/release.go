@@ -17,7 +17,7 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/status"
-	"groundskeeper.io/groundskeeper/pkg/kit"
+	"groundskeeper.io/groundskeeper/pkg/controllers/lists"
 )
 
 // waitPeriod is the polling interval of a deletion that waits.
@@ -87,7 +87,7 @@ func (r *reconciler) stopDiscoverer(ctx context.Context, backend *gimbalv1.Disco
 // withdrawAll removes the permissions that the garbage collector does not delete with the backend. The cache may not have those of a
 // backend that was created a moment ago, and no later reconciliation would find them.
 func (r *reconciler) withdrawAll(ctx context.Context, backend *gimbalv1.DiscoveryBackend) (string, error) {
-	return "", r.withdraw(ctx, kit.CompleteLists(r.live), backend, grants{})
+	return "", r.withdraw(ctx, lists.Complete(r.live), backend, grants{})
 }
 
 // removeCopies deletes the Services and EndpointSlices of the backend. It deletes nothing before all of them are

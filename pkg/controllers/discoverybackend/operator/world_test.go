@@ -67,7 +67,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	counted := interceptor.NewClient(w.store.Client(), interceptor.Funcs{
+	funcs := interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 			return w.request("get", object, key, func() error { return c.Get(ctx, key, object, options...) })
 		},
@@ -97,10 +97,11 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 				return c.SubResource(name).Apply(ctx, object, options...)
 			})
 		},
-	})
+	}
+	counted, live := interceptor.NewClient(w.store.Client(), funcs), interceptor.NewClient(w.store.Live(), funcs)
 	w.reconciler = &reconciler{
-		cache: w.store, live: counted, client: counted, image: "registry.example/discoverer:v1", admins: []string{adminNamespace},
-		clock: w.clock, recorder: w.recorder, secrets: newSecrets(counted), references: w, meters: meters,
+		cache: w.store, live: live, client: counted, image: "registry.example/discoverer:v1", admins: []string{adminNamespace},
+		clock: w.clock, recorder: w.recorder, secrets: newSecrets(live), references: w, meters: meters,
 	}
 	return w
 }

@@ -18,6 +18,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/status"
+	"groundskeeper.io/groundskeeper/pkg/controllers/lists"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
 )
 
@@ -36,12 +37,9 @@ type knowledge struct {
 // survey reads all of it. Either it is complete, or there is an error.
 func (r *References) survey(ctx context.Context) (*knowledge, error) {
 	known := &knowledge{services: map[name]string{}, copies: sets.New[name](), backends: map[string]*gimbalv1.DiscoveryBackend{}, admins: r.AdminNamespaces}
-	backends := &gimbalv1.DiscoveryBackendList{}
-	if err := r.Live.List(ctx, backends); err != nil {
+	live, backends := lists.Complete(r.Live), &gimbalv1.DiscoveryBackendList{}
+	if err := live.List(ctx, backends); err != nil {
 		return nil, fmt.Errorf("list the DiscoveryBackends: %w", err)
-	}
-	if backends.Continue != "" {
-		return nil, errPartial("DiscoveryBackends")
 	}
 	for i := range backends.Items {
 		known.backends[backends.Items[i].Name] = &backends.Items[i]
@@ -49,11 +47,8 @@ func (r *References) survey(ctx context.Context) (*knowledge, error) {
 	for _, label := range []string{gimbalv1.LabelBackend, gimbalv1.LegacyLabelBackend} {
 		services := &metav1.PartialObjectMetadataList{}
 		services.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ServiceList"))
-		if err := r.Live.List(ctx, services, client.HasLabels{label}); err != nil {
+		if err := live.List(ctx, services, client.HasLabels{label}); err != nil {
 			return nil, fmt.Errorf("list the Services with label %s: %w", label, err)
-		}
-		if services.Continue != "" {
-			return nil, errPartial("Services")
 		}
 		for i := range services.Items {
 			service := &services.Items[i]
@@ -65,10 +60,6 @@ func (r *References) survey(ctx context.Context) (*knowledge, error) {
 		}
 	}
 	return known, nil
-}
-
-func errPartial(what string) error {
-	return fmt.Errorf("the API server gave only a part of the %s", what)
 }
 
 // of returns the copied Services of a backend that it reaches. A Service that has the label of a backend without the mark of

@@ -18,6 +18,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
+	"groundskeeper.io/groundskeeper/pkg/controllers/lists"
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
@@ -136,13 +137,10 @@ func remove(ctx context.Context, c client.Client, object client.Object) error {
 // backendsOf returns the DiscoveryBackends that announce a Kluster: one, as their names are unique.
 func backendsOf(ctx context.Context, live client.Reader, k *kubernikusv1.Kluster) ([]*gimbalv1.DiscoveryBackend, error) {
 	all := &gimbalv1.DiscoveryBackendList{}
-	if err := live.List(ctx, all, madeFor(k)); isUnknown(err) {
+	if err := lists.Complete(live).List(ctx, all, madeFor(k)); isUnknown(err) {
 		return nil, errNotServed
 	} else if err != nil {
 		return nil, fmt.Errorf("list the DiscoveryBackends of Kluster %s: %w", client.ObjectKeyFromObject(k), err)
-	}
-	if all.Continue != "" {
-		return nil, fmt.Errorf("the list of the DiscoveryBackends of Kluster %s is not whole", client.ObjectKeyFromObject(k))
 	}
 	var found []*gimbalv1.DiscoveryBackend
 	for i := range all.Items {
@@ -157,11 +155,8 @@ func backendsOf(ctx context.Context, live client.Reader, k *kubernikusv1.Kluster
 func secretsOf(ctx context.Context, live client.Reader, k *kubernikusv1.Kluster) ([]*metav1.PartialObjectMetadata, error) {
 	all := &metav1.PartialObjectMetadataList{}
 	all.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
-	if err := live.List(ctx, all, madeFor(k)); err != nil {
+	if err := lists.Complete(live).List(ctx, all, madeFor(k)); err != nil {
 		return nil, fmt.Errorf("list the metadata of the Secrets that announce Kluster %s: %w", client.ObjectKeyFromObject(k), err)
-	}
-	if all.Continue != "" {
-		return nil, fmt.Errorf("the list of the Secrets that announce Kluster %s is not whole", client.ObjectKeyFromObject(k))
 	}
 	var found []*metav1.PartialObjectMetadata
 	for i := range all.Items {

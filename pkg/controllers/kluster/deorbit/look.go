@@ -5,7 +5,6 @@ package deorbit
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
+	"groundskeeper.io/groundskeeper/pkg/controllers/lists"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
@@ -223,11 +223,8 @@ func (l probe) openstack(ctx context.Context, work stage.Work) []part {
 // prepare reads all Klusters, whose names and ranges count, and opens the project.
 func (l probe) prepare(ctx context.Context, k *kubernikusv1.Kluster) ([]kubernikusv1.Kluster, project, *failure) {
 	all := &kubernikusv1.KlusterList{}
-	if err := l.live.List(ctx, all); err != nil {
+	if err := lists.Complete(l.live).List(ctx, all); err != nil {
 		return nil, nil, internalFailure(fmt.Errorf("list klusters: %w", err))
-	}
-	if all.Continue != "" {
-		return nil, nil, internalFailure(errors.New("the list of klusters is not whole"))
 	}
 	if l.secretErr != nil {
 		return nil, nil, cloudFailure(l.secretErr)

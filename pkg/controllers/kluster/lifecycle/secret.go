@@ -15,6 +15,7 @@ import (
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
+	"groundskeeper.io/groundskeeper/pkg/controllers/lists"
 )
 
 func isHeld(secret client.Object) bool {
@@ -51,10 +52,6 @@ func (r *reconciler) releaseSecrets(ctx context.Context, namespace string) error
 		if err := from.List(ctx, klusters, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 			return nil, fmt.Errorf("list klusters in namespace %s: %w", namespace, err)
 		}
-		// A cache reports that there is more even when there is not.
-		if from == r.live && klusters.Continue != "" {
-			return nil, fmt.Errorf("the list of klusters in namespace %s is not whole", namespace)
-		}
 		used := make(map[string]bool, len(klusters.Items))
 		for i := range klusters.Items {
 			if k := &klusters.Items[i]; !isReleased(k) {
@@ -75,7 +72,7 @@ func (r *reconciler) releaseSecrets(ctx context.Context, namespace string) error
 	if err != nil || len(keys) == 0 {
 		return err
 	}
-	if keys, err = unused(r.live); err != nil {
+	if keys, err = unused(lists.Complete(r.live)); err != nil {
 		return err
 	}
 	for _, key := range keys {

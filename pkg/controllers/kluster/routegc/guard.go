@@ -14,6 +14,7 @@ import (
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
+	"groundskeeper.io/groundskeeper/pkg/controllers/lists"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
@@ -52,11 +53,8 @@ type finalCheck struct {
 
 func (l finalCheck) check(ctx context.Context) error {
 	all := &kubernikusv1.KlusterList{}
-	if err := l.live.List(ctx, all); err != nil {
+	if err := lists.Complete(l.live).List(ctx, all); err != nil {
 		return fmt.Errorf("list klusters: %w", err)
-	}
-	if all.Continue != "" {
-		return errors.New("the list of klusters is not whole")
 	}
 	for i := range all.Items {
 		k := &all.Items[i]

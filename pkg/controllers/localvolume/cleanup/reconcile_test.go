@@ -275,7 +275,7 @@ func TestLiveReadIsPartial(t *testing.T) {
 	_, claim := b.Bind("c", "a")
 	b.LoseNode("a")
 	b.Truncate = true
-	if _, err := b.after(time.Hour); err == nil || !strings.Contains(err.Error(), "the list has only 1 of them") {
+	if _, err := b.after(time.Hour); err == nil || !strings.Contains(err.Error(), "the API server returned only a part of the NodeList (1)") {
 		t.Errorf("error %v", err)
 	}
 	b.kept("the node may be in the rest of the list", claim)

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/lists"
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
@@ -35,7 +36,7 @@ func wasCreatedFor(project *gardenerv1beta1.Project, object client.Object) bool 
 // deleted namespace have been deleted with it.
 func (r *reconciler) removeOwned(ctx context.Context, project *gardenerv1beta1.Project) error {
 	// The cache may not have those of a role that was added and removed a moment ago, and no later reconciliation would find them.
-	if _, err := r.removeExtensionRoles(ctx, kit.CompleteLists(r.live), client.MatchingLabels(extensionLabels(project)), project, nil); err != nil {
+	if _, err := r.removeExtensionRoles(ctx, lists.Complete(r.live), client.MatchingLabels(extensionLabels(project)), project, nil); err != nil {
 		return err
 	}
 	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: namespaceName(project), Name: quotaName}}
