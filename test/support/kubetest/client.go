@@ -366,6 +366,7 @@ func (s *Server) list(ctx context.Context, c client.WithWatch, list client.Objec
 	if err := s.cache(c, list).List(ctx, list, options...); err != nil {
 		return err
 	}
+	list.SetContinue("continue-not-supported") // as controller-runtime's cache does for every list
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.held) == 0 {
