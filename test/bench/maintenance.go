@@ -85,6 +85,9 @@ func (m *maintained) run(ctx context.Context, load func(*maintained) error) erro
 			return err
 		}
 	}
+	if m.unit == "Service" {
+		return m.floor(ctx)
+	}
 	return nil
 }
 
