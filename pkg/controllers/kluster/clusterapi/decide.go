@@ -4,13 +4,10 @@
 package clusterapi
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
@@ -50,34 +47,6 @@ type observed struct {
 	names          desired.Names
 	// dismantled reports that the CustomResourceDefinition of Clusters is being deleted, which deletes every Cluster.
 	dismantled bool
-}
-
-// plan is what to write, in the order of its fields. Each write leaves a state from which the next reconcile continues.
-type plan struct {
-	// create and update are the Kluster to create, or in its new state.
-	create, update *kubernikusv1.Kluster
-	// completed is the condition of the Cluster.
-	completed *desired.Condition
-	// holds are what keeps the OpenStackCluster, and hooks the Machines whose hook is to be added (true) or removed.
-	holds *holds
-	hooks map[string]bool
-	// deletes requests the deletion of the Kluster, and finishes removes the finalizer of this controller from it.
-	deletes, finishes bool
-
-	// synced is the condition of the Kluster; its reason is "" when there is nothing to report.
-	synced metav1.Condition
-	// rejection is why the Cluster has no Kluster.
-	rejection desired.Rejection
-	// again is when a reconcile is due that no event triggers; 0: none.
-	again time.Duration
-}
-
-// holds are what keeps an OpenStackCluster.
-type holds struct{ finalizer, paused bool }
-
-// writes reports whether a plan writes anything but the condition of the Kluster.
-func (p *plan) writes() bool {
-	return p.completed != nil || p.create != nil || p.update != nil || p.holds != nil || len(p.hooks) > 0 || p.deletes || p.finishes
 }
 
 // selected reports whether a Cluster is to have a Kluster.
@@ -270,89 +239,6 @@ func teardown(o observed, own *kubernikusv1.Kluster, s settings, now time.Time) 
 	return p
 }
 
-// drained reports whether the first phase is over: the machines of the cluster are not needed any more, or have been retained for long
-// enough. Otherwise it returns the time until then, 0 if nothing limits it.
-func drained(k *kubernikusv1.Kluster, timeout time.Duration, now time.Time) (over bool, wait time.Duration) {
-	if isReleased(k) {
-		return true, 0
-	}
-	d := k.Status.Deorbit
-	if d != nil {
-		switch d.Stage {
-		case kubernikusv1.DeorbitMachines, kubernikusv1.DeorbitVerify, kubernikusv1.DeorbitRoutes, kubernikusv1.DeorbitRelease:
-			return true, 0
-		}
-	}
-	if k.DeletionTimestamp.IsZero() || kit.IsPaused(k) || k.TerminationProtected() {
-		return false, 0
-	}
-	began := k.DeletionTimestamp
-	if d != nil && d.StartedAt != nil {
-		began = d.StartedAt
-	}
-	wait = began.Add(timeout).Sub(now)
-	return wait <= 0, max(wait, 0)
-}
-
-// isCompleted reports whether the Deorbit of a Cluster is over.
-func isCompleted(c *desired.Cluster) bool {
-	return c.Completed != nil && c.Completed.Status == string(metav1.ConditionTrue)
-}
-
-// isReleased reports whether Deorbit is over, and only other finalizers keep a Kluster.
-func isReleased(k *kubernikusv1.Kluster) bool {
-	return !k.DeletionTimestamp.IsZero() && !k.HasDeorbiter()
-}
-
-// isKept reports whether the finalizer of this controller keeps a Kluster.
-func isKept(k *kubernikusv1.Kluster) bool {
-	return slices.Contains(k.Finalizers, kubernikusv1.ClusterAPIFinalizer)
-}
-
-// progress returns how far the Deorbit of a Kluster is, as the condition of its Cluster reports it.
-func progress(k *kubernikusv1.Kluster) (reason, message string) {
-	c := meta.FindStatusCondition(k.Status.Conditions, kubernikusv1.ConditionDeorbited)
-	if k.DeletionTimestamp.IsZero() && k.TerminationProtected() {
-		return reasonProtected, "annotation " + kubernikusv1.TerminationProtectionAnnotation + " protects the Kluster: remove it there to delete the cluster"
-	}
-	if k.DeletionTimestamp.IsZero() || c == nil {
-		return reasonDeleting, "the deletion of the Kluster is requested"
-	}
-	return c.Reason, c.Message
-}
-
-// outcome returns how the Deorbit of a Kluster ended. It is not known between the removal of the finalizer and the condition that lists
-// what is left.
-func outcome(k *kubernikusv1.Kluster) (reason, message string, known bool) {
-	if k.Detached() {
-		return reasonDetached, "the Kluster was detached: nothing of the cluster was deleted", true
-	}
-	c := meta.FindStatusCondition(k.Status.Conditions, kubernikusv1.ConditionDeorbited)
-	switch {
-	case c != nil && c.Status == metav1.ConditionTrue:
-		return c.Reason, c.Message, true
-	case k.Status.Deorbit == nil:
-		return reasonNotDeorbited, "the finalizer of the Kluster was removed before Deorbit began: what is left is not known", true
-	default:
-		return "", "", false
-	}
-}
-
-func condition(status metav1.ConditionStatus, reason, message string) metav1.Condition {
-	return metav1.Condition{Type: kubernikusv1.ConditionClusterAPI, Status: status, Reason: reason, Message: message}
-}
-
-// change sets update if a function changes a Kluster.
-func (p *plan) change(k *kubernikusv1.Kluster, change func(*kubernikusv1.Kluster)) {
-	after := k.DeepCopy()
-	if after.Annotations == nil {
-		after.Annotations = map[string]string{}
-	}
-	if change(after); !equality.Semantic.DeepEqual(k.ObjectMeta, after.ObjectMeta) || !equality.Semantic.DeepEqual(k.Spec, after.Spec) {
-		p.update = after
-	}
-}
-
 // unpause resumes a Kluster that was paused with its Cluster.
 func unpause(k *kubernikusv1.Kluster) {
 	if _, withCluster := k.Annotations[kubernikusv1.PausedWithClusterAnnotation]; withCluster {
@@ -367,59 +253,3 @@ func confirm(k *kubernikusv1.Kluster) {
 		k.Annotations[gardenerv1beta1.AnnotationConfirmDeletion] = "true"
 	}
 }
-
-// complete sets the condition of the Cluster, if it differs.
-func (p *plan) complete(o observed, completed bool, reason, message string) {
-	status := metav1.ConditionFalse
-	if completed {
-		status = metav1.ConditionTrue
-	}
-	wanted := desired.Condition{Type: desired.ConditionCompleted, Status: string(status), Reason: reason, Message: kit.Bounded(message, kit.MaxEventMessage)}
-	if o.cluster.Completed == nil || *o.cluster.Completed != wanted {
-		p.completed = &wanted
-	}
-}
-
-// hold sets what keeps the OpenStackCluster of the Cluster, if that differs. An object that is being deleted takes no finalizer, and the
-// pause of a user stays.
-func (p *plan) hold(o observed, wanted holds) {
-	i := o.infrastructure
-	if i == nil || i.ClusterUID != o.cluster.UID {
-		return
-	}
-	is := holds{finalizer: i.Finalized, paused: i.PausedForDeorbit}
-	if wanted.finalizer && i.Deleting {
-		wanted.finalizer = is.finalizer
-	}
-	if wanted.paused && i.Paused {
-		wanted.paused = is.paused
-	}
-	if wanted != is {
-		p.holds = &wanted
-	}
-}
-
-// hook sets whether a Machine has the hook, if that differs.
-func (p *plan) hook(m *desired.Machine, wanted bool) {
-	if m.Held != wanted {
-		if p.hooks == nil {
-			p.hooks = map[string]bool{}
-		}
-		p.hooks[m.Name] = wanted
-	}
-}
-
-func (p *plan) hookAll(o observed, wanted bool) {
-	for _, m := range o.machines {
-		p.hook(m, wanted)
-	}
-}
-
-// release removes everything that keeps the objects of a Cluster.
-func (p *plan) release(o observed) {
-	p.hold(o, holds{})
-	p.hookAll(o, false)
-}
-
-// hooked returns the names of the Machines in hooks, in their order.
-func (p *plan) hooked() []string { return slices.Sorted(maps.Keys(p.hooks)) }

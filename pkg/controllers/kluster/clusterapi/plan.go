@@ -1,0 +1,116 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterapi
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/clusterapi/desired"
+	"groundskeeper.io/groundskeeper/pkg/kit"
+)
+
+// plan is what to write, in the order of its fields. Each write leaves a state from which the next reconcile continues.
+type plan struct {
+	// create and update are the Kluster to create, or in its new state.
+	create, update *kubernikusv1.Kluster
+	// completed is the condition of the Cluster.
+	completed *desired.Condition
+	// holds are what keeps the OpenStackCluster, and hooks the Machines whose hook is to be added (true) or removed.
+	holds *holds
+	hooks map[string]bool
+	// deletes requests the deletion of the Kluster, and finishes removes the finalizer of this controller from it.
+	deletes, finishes bool
+
+	// synced is the condition of the Kluster; its reason is "" when there is nothing to report.
+	synced metav1.Condition
+	// rejection is why the Cluster has no Kluster.
+	rejection desired.Rejection
+	// again is when a reconcile is due that no event triggers; 0: none.
+	again time.Duration
+}
+
+// holds are what keeps an OpenStackCluster.
+type holds struct{ finalizer, paused bool }
+
+// writes reports whether a plan writes anything but the condition of the Kluster.
+func (p *plan) writes() bool {
+	return p.completed != nil || p.create != nil || p.update != nil || p.holds != nil || len(p.hooks) > 0 || p.deletes || p.finishes
+}
+
+func condition(status metav1.ConditionStatus, reason, message string) metav1.Condition {
+	return metav1.Condition{Type: kubernikusv1.ConditionClusterAPI, Status: status, Reason: reason, Message: message}
+}
+
+// change sets update if a function changes a Kluster.
+func (p *plan) change(k *kubernikusv1.Kluster, change func(*kubernikusv1.Kluster)) {
+	after := k.DeepCopy()
+	if after.Annotations == nil {
+		after.Annotations = map[string]string{}
+	}
+	if change(after); !equality.Semantic.DeepEqual(k.ObjectMeta, after.ObjectMeta) || !equality.Semantic.DeepEqual(k.Spec, after.Spec) {
+		p.update = after
+	}
+}
+
+// complete sets the condition of the Cluster, if it differs.
+func (p *plan) complete(o observed, completed bool, reason, message string) {
+	status := metav1.ConditionFalse
+	if completed {
+		status = metav1.ConditionTrue
+	}
+	wanted := desired.Condition{Type: desired.ConditionCompleted, Status: string(status), Reason: reason, Message: kit.Bounded(message, kit.MaxEventMessage)}
+	if o.cluster.Completed == nil || *o.cluster.Completed != wanted {
+		p.completed = &wanted
+	}
+}
+
+// hold sets what keeps the OpenStackCluster of the Cluster, if that differs. An object that is being deleted takes no finalizer, and the
+// pause of a user stays.
+func (p *plan) hold(o observed, wanted holds) {
+	i := o.infrastructure
+	if i == nil || i.ClusterUID != o.cluster.UID {
+		return
+	}
+	is := holds{finalizer: i.Finalized, paused: i.PausedForDeorbit}
+	if wanted.finalizer && i.Deleting {
+		wanted.finalizer = is.finalizer
+	}
+	if wanted.paused && i.Paused {
+		wanted.paused = is.paused
+	}
+	if wanted != is {
+		p.holds = &wanted
+	}
+}
+
+// hook sets whether a Machine has the hook, if that differs.
+func (p *plan) hook(m *desired.Machine, wanted bool) {
+	if m.Held != wanted {
+		if p.hooks == nil {
+			p.hooks = map[string]bool{}
+		}
+		p.hooks[m.Name] = wanted
+	}
+}
+
+func (p *plan) hookAll(o observed, wanted bool) {
+	for _, m := range o.machines {
+		p.hook(m, wanted)
+	}
+}
+
+// release removes everything that keeps the objects of a Cluster.
+func (p *plan) release(o observed) {
+	p.hold(o, holds{})
+	p.hookAll(o, false)
+}
+
+// hooked returns the names of the Machines in hooks, in their order.
+func (p *plan) hooked() []string { return slices.Sorted(maps.Keys(p.hooks)) }
