@@ -43,13 +43,13 @@ func (w *world) install() {
 	if err != nil {
 		w.Fatal(err)
 	}
-	relative, err := filepath.Rel(w.dir, filepath.Join(root, "artifacts", "install"))
+	relative, err := filepath.Rel(w.Dir, filepath.Join(root, "artifacts", "install"))
 	if err != nil {
 		w.Fatal(err)
 	}
-	w.write("kustomization.yaml", fmt.Sprintf("resources: [%[1]s/single-replica]\ncomponents: [%[1]s/cert-manager]\n", relative))
+	w.Write("kustomization.yaml", fmt.Sprintf("resources: [%[1]s/single-replica]\ncomponents: [%[1]s/cert-manager]\n", relative))
 	var applied []string
-	for _, object := range w.decode(w.kubectl("", "kustomize", w.dir)) {
+	for _, object := range w.decode(w.Kubectl("", "kustomize", w.Dir)) {
 		switch object.GetKind() {
 		case "Deployment":
 			w.deployments[object.GetName()] = object
@@ -66,7 +66,7 @@ func (w *world) install() {
 		}
 		applied = append(applied, string(content))
 	}
-	w.kubectl(strings.Join(applied, "\n---\n"), "apply", "-f", "-")
+	w.Kubectl(strings.Join(applied, "\n---\n"), "apply", "-f", "-")
 }
 
 // localize leads what is registered to processes of this machine, as test/plane does.
@@ -99,9 +99,9 @@ func (w *world) startServers() {
 	const mount = "/etc/groundskeeper-tls"
 	w.run(apiserver, append(w.args(apiserver, map[string]string{mount: w.mount(apiserver + "-cert")}, "--secure-port", "--embedded-etcd-dir", "--shutdown"),
 		"--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(w.ports[apiserver]), "--kubeconfig="+w.account(apiserver),
-		"--embedded-etcd-dir="+filepath.Join(w.dir, "etcd"), "--embedded-etcd-unsafe-no-fsync")...)
-	w.write("config.yaml", w.config)
-	w.run(manager, append(w.args(manager, map[string]string{mount: w.mount(manager + "-cert"), "/etc/groundskeeper": w.dir}),
+		"--embedded-etcd-dir="+filepath.Join(w.Dir, "etcd"), "--embedded-etcd-unsafe-no-fsync")...)
+	w.Write("config.yaml", w.config)
+	w.run(manager, append(w.args(manager, map[string]string{mount: w.mount(manager + "-cert"), "/etc/groundskeeper": w.Dir}),
 		"--kubeconfig="+w.account(manager), "--health-address="+w.address("health"), "--webhook-address="+w.address(manager))...)
 }
 
@@ -111,8 +111,8 @@ func (w *world) available() {
 	services := &unstructured.UnstructuredList{}
 	services.SetAPIVersion("apiregistration.k8s.io/v1")
 	services.SetKind("APIServiceList")
-	w.eventually("APIServices", func(ctx context.Context) error {
-		if err := w.c.List(ctx, services, client.MatchingLabels{"app.kubernetes.io/part-of": "groundskeeper"}); err != nil {
+	w.Eventually("APIServices", func(ctx context.Context) error {
+		if err := w.Client.List(ctx, services, client.MatchingLabels{"app.kubernetes.io/part-of": "groundskeeper"}); err != nil {
 			return err
 		}
 		if len(services.Items) != 4 {
@@ -138,7 +138,7 @@ func (w *world) served(ctx context.Context, server string) ([]*x509.Certificate,
 	var bundle []byte
 	if server == manager {
 		configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{}
-		if err := w.c.Get(ctx, client.ObjectKey{Name: "groundskeeper"}, configuration); err != nil {
+		if err := w.Client.Get(ctx, client.ObjectKey{Name: "groundskeeper"}, configuration); err != nil {
 			return nil, err
 		}
 		bundle = configuration.Webhooks[0].ClientConfig.CABundle
@@ -146,7 +146,7 @@ func (w *world) served(ctx context.Context, server string) ([]*x509.Certificate,
 		service := &unstructured.Unstructured{}
 		service.SetAPIVersion("apiregistration.k8s.io/v1")
 		service.SetKind("APIService")
-		if err := w.c.Get(ctx, client.ObjectKey{Name: "v1.kubernikus.sap.cc"}, service); err != nil {
+		if err := w.Client.Get(ctx, client.ObjectKey{Name: "v1.kubernikus.sap.cc"}, service); err != nil {
 			return nil, err
 		}
 		encoded, _, _ := unstructured.NestedString(service.Object, "spec", "caBundle")
@@ -189,7 +189,7 @@ func (w *world) renew(name string) {
 	object.SetKind("Certificate")
 	object.SetNamespace(systemNamespace)
 	object.SetName(name)
-	if err := w.c.Status().Patch(w.ctx, object, client.RawPatch(types.MergePatchType, []byte(status))); err != nil {
+	if err := w.Client.Status().Patch(w.Context(), object, client.RawPatch(types.MergePatchType, []byte(status))); err != nil {
 		w.Fatal(err)
 	}
 }
@@ -199,7 +199,7 @@ func (w *world) replaced(server string, old *x509.Certificate) *x509.Certificate
 	w.Helper()
 	var now *x509.Certificate
 	began := time.Now()
-	w.eventually("another certificate of "+server, func(ctx context.Context) (err error) {
+	w.Eventually("another certificate of "+server, func(ctx context.Context) (err error) {
 		if now, err = w.connect(ctx, server); err == nil && old != nil && now.Equal(old) {
 			err = errors.New("it serves the old one")
 		}
@@ -212,13 +212,13 @@ func (w *world) replaced(server string, old *x509.Certificate) *x509.Certificate
 // clients write, are reviewed and connect again without a pause until the returned function is called, which fails the test when
 // one of them failed or stood still.
 func (w *world) clients(project *gardenerv1beta1.Project) (stop func()) {
-	ctx, cancel := context.WithCancel(w.ctx)
+	ctx, cancel := context.WithCancel(w.Context())
 	var group sync.WaitGroup
 	var done [4]atomic.Int64
 	for i, act := range []func() error{
 		func() error {
 			patch := fmt.Sprintf(`{"metadata":{"annotations":{"count":"%d"}}}`, done[0].Load())
-			return w.c.Patch(ctx, &gardenerv1beta1.Project{ObjectMeta: project.ObjectMeta}, client.RawPatch(types.MergePatchType, []byte(patch)))
+			return w.Client.Patch(ctx, &gardenerv1beta1.Project{ObjectMeta: project.ObjectMeta}, client.RawPatch(types.MergePatchType, []byte(patch)))
 		},
 		func() error { return w.rejected(ctx, project) },
 		func() error { _, err := w.connect(ctx, apiserver); return err },
@@ -240,7 +240,7 @@ func (w *world) clients(project *gardenerv1beta1.Project) (stop func()) {
 		for i := range done {
 			before[i] = done[i].Load()
 		}
-		w.eventually("requests with what is trusted now", func(context.Context) error {
+		w.Eventually("requests with what is trusted now", func(context.Context) error {
 			for i := range done {
 				if !w.Failed() && done[i].Load() < before[i]+10 {
 					return fmt.Errorf("client %d stands still", i)
@@ -257,7 +257,7 @@ func (w *world) clients(project *gardenerv1beta1.Project) (stop func()) {
 // Nil when the webhook, which fails closed, responds: the rejection is its response, and nothing else is.
 func (w *world) rejected(ctx context.Context, project *gardenerv1beta1.Project) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: project.NamespaceName()}}
-	err := w.c.Delete(ctx, namespace, client.DryRunAll)
+	err := w.Client.Delete(ctx, namespace, client.DryRunAll)
 	if apierrors.IsForbidden(err) && strings.Contains(err.Error(), "direct deletion of namespace") {
 		return nil
 	}
@@ -267,7 +267,7 @@ func (w *world) rejected(ctx context.Context, project *gardenerv1beta1.Project) 
 // trust waits until clients of both servers trust so many CAs.
 func (w *world) trust(count int) {
 	w.Helper()
-	w.eventually("authorities", func(ctx context.Context) error {
+	w.Eventually("authorities", func(ctx context.Context) error {
 		for _, server := range []string{apiserver, manager} {
 			if trusted, err := w.served(ctx, server); err != nil || len(trusted) != count {
 				return fmt.Errorf("clients of %s trust %d, want %d: %w", server, len(trusted), count, err)
@@ -280,18 +280,18 @@ func (w *world) trust(count int) {
 // TestCertManager checks that cert-manager issues and renews the certificates and replaces the CA without a failed request.
 func TestCertManager(t *testing.T) {
 	w := newWorld(t)
-	w.kubectl("", "apply", "--server-side", "-f", w.binary("cert-manager-crds"))
-	w.kubectl("", "wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
-	w.run("cert-manager", "--kubeconfig="+w.plane.AdminKubeconfig())
+	w.Kubectl("", "apply", "--server-side", "-f", w.binary("cert-manager-crds"))
+	w.Kubectl("", "wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+	w.run("cert-manager", "--kubeconfig="+w.Plane.AdminKubeconfig())
 	w.install()
 	w.startServers()
 	w.available()
 	project := &gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
-	if err := w.c.Create(w.ctx, project); err != nil {
+	if err := w.Client.Create(w.Context(), project); err != nil {
 		t.Fatal(err)
 	}
-	w.kubectl("", "wait", "--for=jsonpath={.status.phase}=Ready", "project/shop", "--timeout=120s")
-	w.eventually("the webhook", func(ctx context.Context) error { return w.rejected(ctx, project) })
+	w.Kubectl("", "wait", "--for=jsonpath={.status.phase}=Ready", "project/shop", "--timeout=120s")
+	w.Eventually("the webhook", func(ctx context.Context) error { return w.rejected(ctx, project) })
 	w.trust(1)
 	served := map[string]*x509.Certificate{apiserver: w.replaced(apiserver, nil), manager: w.replaced(manager, nil)}
 
@@ -312,7 +312,7 @@ func TestCertManager(t *testing.T) {
 	w.renew(ca)
 	w.trust(2)
 	for server, certificate := range served {
-		if now, err := w.connect(w.ctx, server); err != nil || !now.Equal(certificate) {
+		if now, err := w.connect(w.Context(), server); err != nil || !now.Equal(certificate) {
 			t.Errorf("%s serves another certificate, because there is another CA: %v", server, err)
 		}
 		w.renew(server)

@@ -23,27 +23,27 @@ const data = "..data"
 // data, which is replaced immediately. It returns when the Secret is there.
 func (w *world) mount(name string) (dir string) {
 	w.Helper()
-	dir = filepath.Join(w.dir, "volumes", name)
+	dir = filepath.Join(w.Dir, "volumes", name)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		w.Fatal(err)
 	}
 	// A watch begins with the existing objects.
-	secrets, err := w.c.Watch(w.ctx, &corev1.SecretList{}, client.InNamespace(systemNamespace),
+	secrets, err := w.Client.Watch(w.Context(), &corev1.SecretList{}, client.InNamespace(systemNamespace),
 		client.MatchingFields{metav1.ObjectNameField: name})
 	if err != nil {
 		w.Fatal(err)
 	}
 	first := make(chan struct{})
-	w.group.Go(func() {
+	w.Go(func() {
 		for version := 0; ; {
 			select {
-			case <-w.ctx.Done():
+			case <-w.Context().Done():
 				secrets.Stop()
 				return
 			case event, ok := <-secrets.ResultChan():
 				secret, isSecret := event.Object.(*corev1.Secret)
 				if !ok || !isSecret {
-					if w.ctx.Err() == nil {
+					if w.Context().Err() == nil {
 						w.Errorf("Secret %s is no longer followed: %v", name, event.Object)
 					}
 					return
@@ -63,7 +63,7 @@ func (w *world) mount(name string) (dir string) {
 	})
 	select {
 	case <-first:
-	case <-w.ctx.Done():
+	case <-w.Context().Done():
 		w.Fatalf("there is no Secret %s", name)
 	}
 	return dir

@@ -123,7 +123,7 @@ func expected(all []example, of func(example) string) map[string]bool {
 // receive waits until exactly these Services get requests.
 func (w *world) receive(what string, services map[string]bool) dump {
 	w.Helper()
-	return w.contour.until(w.ctx, w.T, what, func(served dump) string {
+	return w.contour.until(w.Context(), w.T, what, func(served dump) string {
 		return gocmp.Diff(sorted(services), sorted(served.receivers()))
 	})
 }
@@ -136,14 +136,14 @@ func TestContourConfiguration(t *testing.T) {
 	for i, each := range all {
 		us := &gimbalv1.DiscoveryBackend{ObjectMeta: metav1.ObjectMeta{Namespace: "gimbal-discovery", Name: fmt.Sprintf("us%d", i)}}
 		us.Cluster = gimbalv1.Cluster{Type: gimbalv1.BackendKubernetes, Secret: "none"}
-		if err := w.c.Create(w.ctx, us); err != nil {
+		if err := w.Client.Create(w.Context(), us); err != nil {
 			t.Fatal(err)
 		}
 		backends = append(backends, us)
-		w.kubectl("", "create", "namespace", each.name)
+		w.Kubectl("", "create", "namespace", each.name)
 		w.publish(each.name, us.Name, "us-web", 2*i)
 		w.publish(each.name, "eu", "eu-web", 2*i+1)
-		w.kubectl(strings.ReplaceAll(each.manifest, "HOST", each.name+".example.org"), "apply", "-n", each.name, "-f", "-")
+		w.Kubectl(strings.ReplaceAll(each.manifest, "HOST", each.name+".example.org"), "apply", "-n", each.name, "-f", "-")
 	}
 	before := w.receive("all are Enabled", expected(all, func(e example) string { return e.enabled }))
 
@@ -152,7 +152,7 @@ func TestContourConfiguration(t *testing.T) {
 	w.drained(backends, metav1.ConditionTrue)
 	for i, each := range all {
 		us := &gimbalv1.DiscoveryBackend{}
-		if err := w.c.Get(w.ctx, client.ObjectKeyFromObject(backends[i]), us); err != nil {
+		if err := w.Client.Get(w.Context(), client.ObjectKeyFromObject(backends[i]), us); err != nil {
 			t.Fatal(err)
 		}
 		if us.Status.EndpointsDrained != each.withheld {
@@ -161,7 +161,7 @@ func TestContourConfiguration(t *testing.T) {
 	}
 
 	w.declare(gimbalv1.ClusterEnabled, backends...)
-	w.contour.until(w.ctx, t, "all are Enabled again", func(served dump) string { return gocmp.Diff(before, served) })
+	w.contour.until(w.Context(), t, "all are Enabled again", func(served dump) string { return gocmp.Diff(before, served) })
 	w.drained(backends, metav1.ConditionFalse)
 
 	for name, field := range map[string]struct{ resource, path string }{
@@ -169,23 +169,23 @@ func TestContourConfiguration(t *testing.T) {
 	} {
 		number := slices.IndexFunc(all, func(e example) bool { return e.name == name })
 		w.edited(number, backends[number], before, func(namespace, references string) {
-			w.kubectl("", "patch", field.resource, "route", "-n", namespace, "--type=json", "-p", `[{"op":"replace","path":"`+field.path+`","value":[`+references+`]}]`)
+			w.Kubectl("", "patch", field.resource, "route", "-n", namespace, "--type=json", "-p", `[{"op":"replace","path":"`+field.path+`","value":[`+references+`]}]`)
 		})
 	}
 	w.declare(gimbalv1.ClusterMaintenance, backends[0])
 	for _, backend := range backends {
 		confirmation := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"confirmation.gardener.cloud/deletion":"true"}}}`))
-		if err := w.c.Patch(w.ctx, backend, confirmation); err != nil {
+		if err := w.Client.Patch(w.Context(), backend, confirmation); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.c.Delete(w.ctx, backend); err != nil {
+		if err := w.Client.Delete(w.Context(), backend); err != nil {
 			t.Fatal(err)
 		}
 	}
 	w.receive("all have been deleted", expected(all, func(e example) string { return e.removed }))
 	for _, backend := range backends {
 		w.until(backend.Name+" has been deleted", func(ctx context.Context) (bool, error) {
-			err := w.c.Get(ctx, client.ObjectKeyFromObject(backend), backend.DeepCopy())
+			err := w.Client.Get(ctx, client.ObjectKeyFromObject(backend), backend.DeepCopy())
 			return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
 		})
 	}
@@ -198,7 +198,7 @@ func TestContourConfiguration(t *testing.T) {
 	}
 	slices.Sort(want)
 	w.until("every other HTTPProxy is valid", func(context.Context) (bool, error) {
-		invalid := w.kubectl("", "get", "httpproxies", "-A", "-o", `jsonpath={.items[?(@.status.currentStatus!="valid")].metadata.namespace}`)
+		invalid := w.Kubectl("", "get", "httpproxies", "-A", "-o", `jsonpath={.items[?(@.status.currentStatus!="valid")].metadata.namespace}`)
 		return slices.Equal(slices.Sorted(slices.Values(strings.Fields(invalid))), want), nil
 	})
 }
@@ -209,7 +209,7 @@ func (w *world) drained(backends []*gimbalv1.DiscoveryBackend, status metav1.Con
 	for _, backend := range backends {
 		current, message := &gimbalv1.DiscoveryBackend{}, ""
 		w.until(fmt.Sprintf("%s has Drained=%s", backend.Name, status), func(ctx context.Context) (bool, error) {
-			if err := w.c.Get(ctx, client.ObjectKeyFromObject(backend), current); err != nil {
+			if err := w.Client.Get(ctx, client.ObjectKeyFromObject(backend), current); err != nil {
 				return false, err
 			}
 			condition := meta.FindStatusCondition(current.Status.Conditions, gimbalv1.ConditionDrained)
@@ -230,7 +230,7 @@ func (w *world) edited(number int, us *gimbalv1.DiscoveryBackend, before dump, p
 	// served waits for the Services of the example that get requests.
 	served := func(what string, services ...string) {
 		w.Helper()
-		w.contour.until(w.ctx, w.T, namespace+": "+what, func(current dump) string {
+		w.contour.until(w.Context(), w.T, namespace+": "+what, func(current dump) string {
 			var got []string
 			for _, service := range sorted(current.receivers()) {
 				if name, ok := strings.CutPrefix(service, namespace+"/"); ok {
@@ -252,7 +252,7 @@ func (w *world) edited(number int, us *gimbalv1.DiscoveryBackend, before dump, p
 	maintain(gimbalv1.ClusterEnabled, metav1.ConditionFalse)
 	served("with equal weights, Enabled", "eu-web", "us-web")
 	patch(namespace, `{"name":"us-web","port":80},{"name":"eu-web","port":80}`)
-	w.contour.until(w.ctx, w.T, "without weights again", func(current dump) string { return gocmp.Diff(before[routes], current[routes]) })
+	w.contour.until(w.Context(), w.T, "without weights again", func(current dump) string { return gocmp.Diff(before[routes], current[routes]) })
 
 	maintain(gimbalv1.ClusterMaintenance, metav1.ConditionTrue)
 	served("before the rename", "eu-web")
@@ -263,7 +263,7 @@ func (w *world) edited(number int, us *gimbalv1.DiscoveryBackend, before dump, p
 	served("named as before", "eu-web")
 
 	ready := func(is bool) {
-		w.kubectl("", "patch", "endpointslice", "eu-web", "-n", namespace, "--type=json", "-p",
+		w.Kubectl("", "patch", "endpointslice", "eu-web", "-n", namespace, "--type=json", "-p",
 			fmt.Sprintf(`[{"op":"replace","path":"/endpoints/0/conditions","value":{"ready":%t,"serving":%t}}]`, is, is))
 	}
 	ready(false)
@@ -273,14 +273,14 @@ func (w *world) edited(number int, us *gimbalv1.DiscoveryBackend, before dump, p
 	served("with an alternative with a ready endpoint", "eu-web")
 	w.without(us, 0)
 
-	w.kubectl("", "delete", "service", "eu-web", "-n", namespace)
+	w.Kubectl("", "delete", "service", "eu-web", "-n", namespace)
 	served("without the alternative")
 	w.drained([]*gimbalv1.DiscoveryBackend{us}, metav1.ConditionTrue)
-	w.kubectl("", "delete", "endpointslice", "eu-web", "-n", namespace, "--ignore-not-found")
+	w.Kubectl("", "delete", "endpointslice", "eu-web", "-n", namespace, "--ignore-not-found")
 	w.publish(namespace, "eu", "eu-web", 2*number+1)
 	served("with the alternative again", "eu-web")
 	maintain(gimbalv1.ClusterEnabled, metav1.ConditionFalse)
-	w.contour.until(w.ctx, w.T, "Enabled after the edits", func(current dump) string {
+	w.contour.until(w.Context(), w.T, "Enabled after the edits", func(current dump) string {
 		return gocmp.Diff(before[routes], current[routes])
 	})
 }
@@ -290,7 +290,7 @@ func (w *world) without(backend *gimbalv1.DiscoveryBackend, count int32) {
 	w.Helper()
 	current := &gimbalv1.DiscoveryBackend{}
 	w.until(fmt.Sprintf("%s has %d routes without an alternative", backend.Name, count), func(ctx context.Context) (bool, error) {
-		if err := w.c.Get(ctx, client.ObjectKeyFromObject(backend), current); err != nil {
+		if err := w.Client.Get(ctx, client.ObjectKeyFromObject(backend), current); err != nil {
 			return false, err
 		}
 		var got int32

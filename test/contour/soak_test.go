@@ -81,7 +81,7 @@ func TestSoakRandomOrder(t *testing.T) {
 			if j > 0 {
 				us = w.newBackend("twin" + us).Name
 			}
-			w.kubectl("", "create", "namespace", namespace)
+			w.Kubectl("", "create", "namespace", namespace)
 			for k, service := range []string{"us-web", "us-api"} {
 				w.publish(namespace, us, service, 100*i+10*j+k)
 			}
@@ -114,7 +114,7 @@ func (w *world) newBackend(name string) *gimbalv1.DiscoveryBackend {
 	w.Helper()
 	backend := &gimbalv1.DiscoveryBackend{ObjectMeta: metav1.ObjectMeta{Namespace: "gimbal-discovery", Name: name}}
 	backend.Cluster = gimbalv1.Cluster{Type: gimbalv1.BackendKubernetes, Secret: "none"}
-	if err := w.c.Create(w.ctx, backend); err != nil {
+	if err := w.Client.Create(w.Context(), backend); err != nil {
 		w.Fatal(err)
 	}
 	return backend
@@ -123,7 +123,7 @@ func (w *world) newBackend(name string) *gimbalv1.DiscoveryBackend {
 // applyRoute is a user, or a GitOps tool.
 func (w *world) applyRoute(namespace, manifest string) {
 	w.Helper()
-	w.kubectl(strings.ReplaceAll(manifest, "HOST", namespace+".example.org"), "apply", "--server-side", "--force-conflicts", "-n", namespace, "-f", "-")
+	w.Kubectl(strings.ReplaceAll(manifest, "HOST", namespace+".example.org"), "apply", "--server-side", "--force-conflicts", "-n", namespace, "-f", "-")
 }
 
 // disturb does one of the things that happen.
@@ -152,7 +152,7 @@ func (w *world) disturb(random *rand.Rand, s *soaked) {
 		w.alternative(s, !s.without)
 	default:
 		w.Logf("the controller manager is killed")
-		if err := errors.Join(w.plane.Managers[0].Kill(w.ctx), w.plane.Managers[0].Start(w.ctx)); err != nil {
+		if err := errors.Join(w.Plane.Managers[0].Kill(w.Context()), w.Plane.Managers[0].Start(w.Context())); err != nil {
 			w.Fatal(err)
 		}
 	}
@@ -166,7 +166,7 @@ func (w *world) alternative(s *soaked, exists bool) {
 			w.publish(namespace, "eu", "eu-web", 700+i)
 			continue
 		}
-		w.kubectl("", "delete", "service,endpointslice", "eu-web", "-n", namespace)
+		w.Kubectl("", "delete", "service,endpointslice", "eu-web", "-n", namespace)
 	}
 }
 
@@ -177,7 +177,7 @@ func (w *world) sendsNothing(s *soaked) {
 		return
 	}
 	w.drained([]*gimbalv1.DiscoveryBackend{s.backend}, metav1.ConditionTrue)
-	w.contour.until(w.ctx, w.T, s.namespace+" is drained", func(current dump) string {
+	w.contour.until(w.Context(), w.T, s.namespace+" is drained", func(current dump) string {
 		for _, service := range sorted(current.receivers()) {
 			if name, ok := strings.CutPrefix(service, s.namespace+"/"); ok && strings.HasPrefix(name, "us-") {
 				return name + " receives"
@@ -190,7 +190,7 @@ func (w *world) sendsNothing(s *soaked) {
 // equal waits until Contour serves the same of all routes and their twins.
 func (w *world) equal(what string, all []*soaked) {
 	w.Helper()
-	w.contour.until(w.ctx, w.T, what, func(current dump) string {
+	w.contour.until(w.Context(), w.T, what, func(current dump) string {
 		for _, s := range all {
 			if diff := gocmp.Diff(current.shares(s.twin), current.shares(s.namespace)); diff != "" {
 				return s.namespace + ": " + diff

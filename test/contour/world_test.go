@@ -7,24 +7,19 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/test/plane"
+	"groundskeeper.io/groundskeeper/test/support/planetest"
 )
 
 // discoverer is who writes the copies of a backend.
@@ -52,76 +47,26 @@ const configuration = `gateway: {gatewayRef: {namespace: projectcontour, name: e
 
 // world is a plane with Groundskeeper's controllers, and a Contour.
 type world struct {
-	*testing.T
-	ctx     context.Context
-	plane   *plane.Plane
-	c       client.WithWatch
+	*planetest.World
 	contour *streams
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	dir := t.TempDir()
-	started, err := plane.Start(t.Context(), plane.Options{
-		Dir: filepath.Join(dir, "plane"), APIServers: 1, Managers: 1, SharedEtcd: true, UnsafeNoFsync: true,
-		DiscovererImage: "registry.example/groundskeeper-discoverer:none",
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := started.Stop(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-	// The processes below stop before the plane does.
-	ctx, cancel := context.WithCancel(t.Context())
-	w := &world{T: t, ctx: ctx, plane: started, c: newClient(t, started.Config())}
-	w.kubectl("", "apply", "--server-side", "-f", "../integration/testdata/crds")
-	w.kubectl("", "wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
-	w.kubectl(edge, "apply", "-f", "-")
-	config := filepath.Join(dir, "contour.yaml")
-	if err := os.WriteFile(config, []byte(configuration), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	w.contour = startContour(ctx, t, dir, started.AdminKubeconfig(), config)
-	t.Cleanup(cancel)
+	w := &world{World: planetest.New(t, plane.Options{
+		APIServers: 1, Managers: 1, SharedEtcd: true, DiscovererImage: "registry.example/groundskeeper-discoverer:none",
+	})}
+	w.Kubectl("", "apply", "--server-side", "-f", "../integration/testdata/crds")
+	w.Kubectl("", "wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+	w.Kubectl(edge, "apply", "-f", "-")
+	w.contour = w.startContour(w.Write("contour.yaml", configuration))
 	return w
-}
-
-func newClient(t *testing.T, config *rest.Config) client.WithWatch {
-	t.Helper()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, discoveryv1.AddToScheme, gimbalv1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
-	config = rest.CopyConfig(config)
-	config.QPS = -1
-	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
-// kubectl runs kubectl as an administrator.
-func (w *world) kubectl(input string, args ...string) string {
-	w.Helper()
-	command := exec.CommandContext(w.ctx, w.plane.Kubectl(), append([]string{"--kubeconfig", w.plane.AdminKubeconfig()}, args...)...)
-	command.Stdin = strings.NewReader(input)
-	out, err := command.CombinedOutput()
-	if err != nil {
-		w.Fatalf("kubectl %s: %v: %s", strings.Join(args, " "), err, out)
-	}
-	return string(out)
 }
 
 // until waits for something that no stream reports of.
 func (w *world) until(what string, is func(context.Context) (bool, error)) {
 	w.Helper()
-	if err := wait.PollUntilContextTimeout(w.ctx, 200*time.Millisecond, time.Minute, true, is); err != nil {
+	if err := wait.PollUntilContextTimeout(w.Context(), 200*time.Millisecond, time.Minute, true, is); err != nil {
 		w.Fatalf("%s: %v", what, err)
 	}
 }
@@ -144,7 +89,7 @@ func (w *world) publish(namespace, backend, service string, address int) {
 	for _, object := range []client.Object{
 		&corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, Ports: ports}}, slice,
 	} {
-		if err := w.c.Create(w.ctx, object); err != nil {
+		if err := w.Client.Create(w.Context(), object); err != nil {
 			w.Fatal(err)
 		}
 	}
@@ -155,29 +100,15 @@ func (w *world) declare(status gimbalv1.ClusterStatus, backends ...*gimbalv1.Dis
 	w.Helper()
 	for _, backend := range backends {
 		patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"cluster":{"clusterStatus":%q}}`, status))
-		if err := w.c.Patch(w.ctx, backend.DeepCopy(), patch); err != nil {
+		if err := w.Client.Patch(w.Context(), backend.DeepCopy(), patch); err != nil {
 			w.Fatal(err)
 		}
 	}
 }
 
-// freePorts returns ports of loopback that no client listens on.
-func freePorts(t *testing.T, count int) []int {
-	t.Helper()
-	var ports []int
-	for range count {
-		port, err := plane.FreePort()
-		if err != nil {
-			t.Fatal(err)
-		}
-		ports = append(ports, port)
-	}
-	return ports
-}
-
-func awaitPort(ctx context.Context, t *testing.T, port int) {
-	t.Helper()
-	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+func (w *world) awaitPort(port int) {
+	w.Helper()
+	err := wait.PollUntilContextTimeout(w.Context(), 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		if err != nil {
 			return false, nil
@@ -185,6 +116,6 @@ func awaitPort(ctx context.Context, t *testing.T, port int) {
 		return true, connection.Close()
 	})
 	if err != nil {
-		t.Fatalf("contour does not listen: %v", err)
+		w.Fatalf("contour does not listen: %v", err)
 	}
 }

@@ -7,17 +7,16 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"groundskeeper.io/groundskeeper/test/support/planetest"
 )
 
 // Types of what Contour serves, as its command line calls them.
@@ -183,39 +182,20 @@ func targets(node any, found func(cluster string)) {
 	}
 }
 
-// startContour runs Contour until the context ends, and follows what it serves.
-func startContour(ctx context.Context, t *testing.T, dir, kubeconfig, config string) *streams {
-	t.Helper()
-	binary, err := filepath.Abs("../../_output/bin/contour")
-	if err != nil {
-		t.Fatal(err)
+// startContour runs Contour until the test ends, and follows what it serves.
+func (w *world) startContour(config string) *streams {
+	w.Helper()
+	binary := w.Binary("contour", "contour")
+	ports := make([]int, 4)
+	for i := range ports {
+		ports[i] = planetest.FreePort(w)
 	}
-	if _, err := os.Stat(binary); errors.Is(err, os.ErrNotExist) {
-		t.Fatal("there is no contour: \"make contour\" builds it")
-	}
-	ports := freePorts(t, 5)
-	log, err := os.Create(filepath.Join(dir, "contour.log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	serve := exec.CommandContext(ctx, binary, "serve", "--kubeconfig="+kubeconfig, "--config-path="+config, "--insecure", "--disable-leader-election",
+	w.Run(binary, nil, "serve", "--kubeconfig="+w.Plane.AdminKubeconfig(), "--config-path="+config, "--insecure", "--disable-leader-election",
 		"--disable-feature=backendtlspolicies", "--xds-address=127.0.0.1", fmt.Sprintf("--xds-port=%d", ports[0]),
 		"--http-address=127.0.0.1", fmt.Sprintf("--http-port=%d", ports[1]), "--health-address=127.0.0.1", fmt.Sprintf("--health-port=%d", ports[2]),
 		"--debug-http-address=127.0.0.1", fmt.Sprintf("--debug-http-port=%d", ports[3]))
-	serve.Stdout, serve.Stderr = log, log
-	if err := serve.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = serve.Wait()
-		if t.Failed() {
-			text, _ := os.ReadFile(log.Name())
-			lines := strings.Split(string(text), "\n")
-			t.Logf("the last lines of Contour's log:\n%s", strings.Join(lines[max(len(lines)-20, 0):], "\n"))
-		}
-	})
-	awaitPort(ctx, t, ports[0])
-	return follow(ctx, t, binary, fmt.Sprintf("127.0.0.1:%d", ports[0]))
+	w.awaitPort(ports[0])
+	return follow(w.Context(), w.T, binary, fmt.Sprintf("127.0.0.1:%d", ports[0]))
 }
 
 // sorted returns the keys of a set.

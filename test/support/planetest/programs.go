@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package planetest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"groundskeeper.io/groundskeeper/test/plane"
+)
+
+// Binary returns the path of a program, or of a file beside the programs, that a target of make builds.
+func (w *World) Binary(name, target string) string {
+	w.Helper()
+	path := filepath.Join(filepath.Dir(w.Plane.Kubectl()), name)
+	if _, err := os.Stat(path); err != nil {
+		w.Fatalf("there is no %s: \"make %s\" builds it", path, target)
+	}
+	return path
+}
+
+// Run runs a program, with variables besides those of the test, until the test ends. When that failed, the end of the log is shown.
+func (w *World) Run(binary string, environment []string, args ...string) {
+	w.Helper()
+	name := filepath.Base(binary)
+	path := filepath.Join(w.Dir, name+".log")
+	log, err := os.Create(path)
+	if err != nil {
+		w.Fatal(err)
+	}
+	command := exec.CommandContext(w.Context(), binary, args...)
+	command.Stdout, command.Stderr = log, log
+	command.Env = append(append(os.Environ(), "KUBERNETES_SERVICE_HOST=", "KUBERNETES_SERVICE_PORT="), environment...) // not a Pod
+	if err := command.Start(); err != nil {
+		w.Fatal(err)
+	}
+	w.Go(func() {
+		if err := command.Wait(); w.Context().Err() == nil {
+			w.Errorf("%s ended: %v", name, err)
+		}
+		_ = log.Close()
+		if content, err := os.ReadFile(path); err == nil && w.Failed() {
+			w.Logf("%s: …%s", name, content[max(0, len(content)-6000):])
+		}
+	})
+}
+
+// Go runs a function that returns when the context of the test is done. The plane stops after it.
+func (w *World) Go(run func()) { w.running.Go(run) }
+
+// FreePort returns a port of loopback that no program listens on.
+func FreePort(t testing.TB) int {
+	t.Helper()
+	port, err := plane.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
