@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-package capi
+package capitest
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/clusterapi/desired"
 )
 
 // Finalizers of the provider.
@@ -24,35 +24,42 @@ const (
 	serverFinalizer         = "openstackmachine.infrastructure.cluster.x-k8s.io"
 )
 
-// provider stands in for Cluster API's provider for OpenStack. As its documentation specifies, it does nothing about an object without
+// Provider stands in for Cluster API's provider for OpenStack. As its documentation specifies, it does nothing about an object without
 // an owner, or that is paused, or whose Cluster is; it deletes the router and the network of an OpenStackCluster when its
 // Machines have been deleted, and OpenStack rejects that while they are in use.
-type provider struct {
-	c       client.Client
-	cloud   *fake.Server
-	project string
-
-	mu sync.Mutex
-	// networks and servers are what it created, by the name of its object.
-	networks, servers map[string]string
-	// routers are those of the networks. deleted are the routers that it deleted.
-	routers map[string]string
-	deleted []string
+type Provider struct {
+	c     client.Client
+	cloud Cloud
+	// networks and servers are what it created, by the name of its object. Only run uses them.
+	networks map[string]*created
+	servers  map[string]server
 	// addresses is how many servers there were.
 	addresses int
-	// bastions are servers with a floating IP that belong to a network, and to no Machine. lost reports that another deleted one.
-	bastions map[string]string
-	lost     bool
+
+	mu sync.Mutex
+	// deleted are the routers that it deleted.
+	deleted []string
+	// lost reports that another client deleted the floating IP of a bastion.
+	lost bool
 	// problem is why the last reconcile of an object failed.
 	problem error
 }
 
-func newProvider(c client.Client, cloud *fake.Server, project string) *provider {
-	return &provider{c: c, cloud: cloud, project: project, networks: map[string]string{}, servers: map[string]string{}, routers: map[string]string{}, bastions: map[string]string{}}
+// created is the network of an OpenStackCluster with its bastion, a server with a floating IP that belongs to no Machine.
+type created struct {
+	Network
+	bastion, address string
+}
+
+// server is the server of an OpenStackMachine.
+type server struct{ id, address string }
+
+func newProvider(c client.Client, cloud Cloud) *Provider {
+	return &Provider{c: c, cloud: cloud, networks: map[string]*created{}, servers: map[string]server{}}
 }
 
 // run reconciles until the context is done.
-func (p *provider) run(ctx context.Context) {
+func (p *Provider) run(ctx context.Context) {
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
 	for {
@@ -69,13 +76,13 @@ func (p *provider) run(ctx context.Context) {
 }
 
 // failed returns why the last reconcile failed.
-func (p *provider) failed() error {
+func (p *Provider) failed() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.problem
 }
 
-func (p *provider) each(ctx context.Context, kind string, reconcile func(context.Context, *unstructured.Unstructured) error) error {
+func (p *Provider) each(ctx context.Context, kind string, reconcile func(context.Context, *unstructured.Unstructured) error) error {
 	list := &unstructured.UnstructuredList{}
 	list.SetAPIVersion("infrastructure.cluster.x-k8s.io/v1beta1")
 	list.SetKind(kind + "List")
@@ -96,11 +103,11 @@ func (p *provider) each(ctx context.Context, kind string, reconcile func(context
 	return errors.Join(failures...)
 }
 
-func (p *provider) isPaused(ctx context.Context, object *unstructured.Unstructured) (bool, error) {
-	if _, paused := object.GetAnnotations()["cluster.x-k8s.io/paused"]; paused {
+func (p *Provider) isPaused(ctx context.Context, object *unstructured.Unstructured) (bool, error) {
+	if _, paused := object.GetAnnotations()[desired.AnnotationPaused]; paused {
 		return true, nil
 	}
-	cluster := newObject("cluster.x-k8s.io/v1beta2", "Cluster", object.GetNamespace(), object.GetLabels()["cluster.x-k8s.io/cluster-name"])
+	cluster := NewObject("cluster.x-k8s.io/v1beta2", "Cluster", object.GetNamespace(), object.GetLabels()[desired.LabelClusterName])
 	if err := p.c.Get(ctx, client.ObjectKeyFromObject(cluster), cluster); err != nil {
 		return true, client.IgnoreNotFound(err)
 	}
@@ -109,7 +116,7 @@ func (p *provider) isPaused(ctx context.Context, object *unstructured.Unstructur
 }
 
 // finalizer sets or removes a finalizer, and reports whether it changed anything.
-func (p *provider) finalizer(ctx context.Context, object *unstructured.Unstructured, name string, wanted bool) (bool, error) {
+func (p *Provider) finalizer(ctx context.Context, object *unstructured.Unstructured, name string, wanted bool) (bool, error) {
 	if slices.Contains(object.GetFinalizers(), name) == wanted {
 		return false, nil
 	}
@@ -121,27 +128,18 @@ func (p *provider) finalizer(ctx context.Context, object *unstructured.Unstructu
 	return true, p.c.Update(ctx, object)
 }
 
-func (p *provider) infrastructure(ctx context.Context, object *unstructured.Unstructured) error {
+func (p *Provider) infrastructure(ctx context.Context, object *unstructured.Unstructured) error {
 	key := object.GetNamespace() + "/" + object.GetName()
 	if object.GetDeletionTimestamp() != nil {
 		machines := &unstructured.UnstructuredList{}
 		machines.SetAPIVersion("cluster.x-k8s.io/v1beta2")
 		machines.SetKind("MachineList")
-		err := p.c.List(ctx, machines, client.InNamespace(object.GetNamespace()), client.MatchingLabels{"cluster.x-k8s.io/cluster-name": object.GetLabels()["cluster.x-k8s.io/cluster-name"]})
+		err := p.c.List(ctx, machines, client.InNamespace(object.GetNamespace()), client.MatchingLabels{desired.LabelClusterName: object.GetLabels()[desired.LabelClusterName]})
 		if err != nil || len(machines.Items) > 0 {
 			return err
 		}
-		if router := p.routers[key]; router != "" && !slices.Contains(p.deletions(), router) {
-			if routes := p.cloud.Routes(router); len(routes) > 0 {
-				return fmt.Errorf("router %s is in use by routes %v", router, routes)
-			}
-			if balancers := p.cloud.LoadBalancers(p.project); slices.ContainsFunc(balancers, func(b fake.LoadBalancer) bool { return b.VIPSubnetID != "" }) {
-				return fmt.Errorf("network %s is in use by load balancers", p.networks[key])
-			}
-			p.removeBastion(key)
-			p.mu.Lock()
-			p.deleted = append(p.deleted, router)
-			p.mu.Unlock()
+		if err := p.remove(key); err != nil {
+			return err
 		}
 		_, err = p.finalizer(ctx, object, infrastructureFinalizer, false)
 		return err
@@ -149,13 +147,9 @@ func (p *provider) infrastructure(ctx context.Context, object *unstructured.Unst
 	if changed, err := p.finalizer(ctx, object, infrastructureFinalizer, true); changed || err != nil {
 		return err
 	}
-	if p.networks[key] == "" {
-		p.networks[key] = p.cloud.AddNetwork("10.6.0.0/24")
-		p.mu.Lock()
-		p.routers[key] = p.cloud.AddRouter(p.project, p.networks[key])
-		p.mu.Unlock()
-		p.bastions[key] = p.cloud.AddServer(p.project, p.networks[key], "10.6.0.5", "ACTIVE")
-		p.cloud.AddFloatingIP(p.project, bastionAddress, p.bastions[key])
+	network, err := p.create(key)
+	if err != nil {
+		return err
 	}
 	if ready, _, _ := unstructured.NestedBool(object.Object, "status", "ready"); ready {
 		return nil
@@ -166,50 +160,88 @@ func (p *provider) infrastructure(ctx context.Context, object *unstructured.Unst
 	if err := p.c.Update(ctx, object); err != nil {
 		return err
 	}
-	object.Object["status"] = map[string]any{
-		"ready": true, "network": map[string]any{"id": p.networks[key], "name": "n", "subnets": []any{}}, "router": map[string]any{"id": p.routers[key], "name": "r"},
+	status := map[string]any{
+		"ready": true, "network": map[string]any{"id": network.ID, "name": "n", "subnets": []any{}}, "router": map[string]any{"id": network.Router, "name": "r"},
 		"failureDomains": map[string]any{"nova": map[string]any{"controlPlane": true}},
 	}
+	if network.External != "" {
+		status["externalNetwork"] = map[string]any{"id": network.External, "name": "public"}
+	}
+	object.Object["status"] = status
 	return p.c.Status().Update(ctx, object)
 }
 
-// bastionAddress is the floating IP of a bastion, and not one of the addresses that the cloud assigns.
-const bastionAddress = "198.51.100.5"
-
-// removeBastion deletes the bastion of a network, whose floating IP is to be there until then.
-func (p *provider) removeBastion(key string) {
-	found := false
-	for _, ip := range p.cloud.FloatingIPs(p.project) {
-		if ip.Address == bastionAddress {
-			found = true
-			p.cloud.RemoveFloatingIP(ip.ID)
+// create creates the network of an OpenStackCluster and its bastion, unless they exist.
+func (p *Provider) create(key string) (_ *created, err error) {
+	n := p.networks[key]
+	if n == nil {
+		n = &created{}
+		if n.Network, err = p.cloud.CreateNetwork(key); err != nil {
+			return nil, err
+		}
+		p.networks[key] = n
+	}
+	if n.bastion == "" {
+		if n.bastion, err = p.cloud.CreateServer(n.Network, "10.6.0.5"); err != nil {
+			return nil, err
 		}
 	}
-	p.cloud.RemoveServer(p.bastions[key], false)
-	p.mu.Lock()
-	p.lost = p.lost || !found
-	p.mu.Unlock()
+	if n.address == "" {
+		n.address, err = p.cloud.CreateFloatingIP(n.Network, n.bastion)
+	}
+	return n, err
 }
 
-// lostBastion reports whether a bastion was deleted by another.
-func (p *provider) lostBastion() bool {
+// remove deletes the bastion, whose floating IP is to exist until then, and the network of an OpenStackCluster.
+func (p *Provider) remove(key string) error {
+	n := p.networks[key]
+	if n == nil {
+		return nil
+	}
+	if n.address != "" {
+		existed, err := p.cloud.DeleteFloatingIP(n.address)
+		if err != nil {
+			return err
+		}
+		n.address = ""
+		p.mu.Lock()
+		p.lost = p.lost || !existed
+		p.mu.Unlock()
+	}
+	if err := p.cloud.DeleteServer(n.bastion); err != nil {
+		return err
+	}
+	if err := p.cloud.DeleteNetwork(n.Network); err != nil {
+		return err
+	}
+	delete(p.networks, key)
+	p.mu.Lock()
+	p.deleted = append(p.deleted, n.Router)
+	p.mu.Unlock()
+	return nil
+}
+
+// LostBastion reports whether another client deleted the floating IP of a bastion.
+func (p *Provider) LostBastion() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.lost
 }
 
-// deletions returns the routers that it deleted.
-func (p *provider) deletions() []string {
+// Deletions returns the routers that it deleted.
+func (p *Provider) Deletions() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.deleted)
 }
 
-func (p *provider) machine(ctx context.Context, object *unstructured.Unstructured) error {
+func (p *Provider) machine(ctx context.Context, object *unstructured.Unstructured) (err error) {
 	key := object.GetNamespace() + "/" + object.GetName()
 	if object.GetDeletionTimestamp() != nil {
-		if id := p.servers[key]; id != "" {
-			p.cloud.RemoveServer(id, false)
+		if s, exists := p.servers[key]; exists {
+			if err := p.cloud.DeleteServer(s.id); err != nil {
+				return err
+			}
 			delete(p.servers, key)
 		}
 		_, err := p.finalizer(ctx, object, serverFinalizer, false)
@@ -218,23 +250,28 @@ func (p *provider) machine(ctx context.Context, object *unstructured.Unstructure
 	if changed, err := p.finalizer(ctx, object, serverFinalizer, true); changed || err != nil {
 		return err
 	}
-	network := p.networks[object.GetNamespace()+"/"+object.GetLabels()["cluster.x-k8s.io/cluster-name"]]
-	if network == "" {
+	network := p.networks[object.GetNamespace()+"/"+object.GetLabels()[desired.LabelClusterName]]
+	if network == nil {
 		return nil
 	}
-	if p.servers[key] == "" {
+	s, exists := p.servers[key]
+	if !exists {
 		p.addresses++
-		p.servers[key] = p.cloud.AddServer(p.project, network, fmt.Sprintf("10.6.0.%d", 10+p.addresses), "ACTIVE")
+		s.address = fmt.Sprintf("10.6.0.%d", 10+p.addresses)
+		if s.id, err = p.cloud.CreateServer(network.Network, s.address); err != nil {
+			return err
+		}
+		p.servers[key] = s
 	}
 	if ready, _, _ := unstructured.NestedBool(object.Object, "status", "ready"); ready {
 		return nil
 	}
-	if err := unstructured.SetNestedField(object.Object, "openstack:///"+p.servers[key], "spec", "providerID"); err != nil {
+	if err := unstructured.SetNestedField(object.Object, "openstack:///"+s.id, "spec", "providerID"); err != nil {
 		return err
 	}
 	if err := p.c.Update(ctx, object); err != nil {
 		return err
 	}
-	object.Object["status"] = map[string]any{"ready": true}
+	object.Object["status"] = map[string]any{"ready": true, "addresses": []any{map[string]any{"type": "InternalIP", "address": s.address}}}
 	return p.c.Status().Update(ctx, object)
 }
