@@ -95,7 +95,7 @@ func decide(o observed, s settings, now time.Time) plan {
 		}
 		p.release(o)
 		return p
-	case c.Deleting && o.dismantled && !isCompleted(c) && (own == nil || own.DeletionTimestamp.IsZero()):
+	case c.Deleting && o.dismantled && (own == nil && !isCompleted(c) || own != nil && own.DeletionTimestamp.IsZero()):
 		return dismantled()
 	case c.Deleting:
 		return teardown(o, own, s, now)

@@ -192,6 +192,7 @@ func TestDecide(t *testing.T) {
 		// So it is when the definition of Clusters is deleted, and every Cluster with it. A Deorbit that has begun is completed.
 		"dismantled":               {[]func(*world){deleting, func(w *world) { w.dismantled = true }}, "rejection=ClustersDismantled"},
 		"dismantled and new":       {[]func(*world){unregistered, deleting, func(w *world) { w.dismantled = true }}, "rejection=ClustersDismantled"},
+		"dismantled and forged":    {[]func(*world){deleting, completed("True", "Deorbited", "the end"), func(w *world) { w.dismantled = true }}, "rejection=ClustersDismantled"},
 		"dismantled in Deorbit":    {[]func(*world){deleting, waiting, at(kubernikusv1.DeorbitPods, time.Minute), completed("False", "Pods", "2 remain"), func(w *world) { w.dismantled = true }}, "again=29m0s"},
 		"dismantled, and moved":    {[]func(*world){deleting, func(w *world) { w.dismantled, w.cluster.Moved = true, true }}, detached},
 		"dismantled when it ended": {[]func(*world){deleting, noMachines, waiting, completed("True", "Deorbited", "the end"), func(w *world) { w.dismantled, w.kluster = true, nil }}, "holds=false,false"},
