@@ -61,6 +61,14 @@ func (a *capi) checkAuthorization() {
 		o.SetLabels(map[string]string{desired.Selection: "true"})
 		o.SetAnnotations(map[string]string{desired.Selection: "false"})
 	}
+	moved := func(o *unstructured.Unstructured) {
+		annotations := o.GetAnnotations()
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[desired.AnnotationDeleteForMove] = ""
+		o.SetAnnotations(annotations)
+	}
 	rejected := func(what, verb string, err error) error {
 		if !apierrors.IsForbidden(err) || !strings.Contains(fmt.Sprint(err), verb) {
 			return fmt.Errorf("%s: %w, want a rejection that names %q", what, err, verb)
@@ -88,11 +96,15 @@ func (a *capi) checkAuthorization() {
 	if err := a.c.Get(t.Context(), client.ObjectKeyFromObject(plain), plain); err != nil {
 		t.Fatal(err)
 	}
-	if err := rejected("a deselection", detach, anna.Update(t.Context(), with(deselected), client.DryRunAll)); err != nil {
-		t.Error(err)
+	for what, change := range map[string]func(*unstructured.Unstructured){"a deselection": deselected, "a move": moved} {
+		if err := rejected(what, detach, anna.Update(t.Context(), with(change), client.DryRunAll)); err != nil {
+			t.Error(err)
+		}
 	}
 	a.grant("anna", kubernikusv1.GroupName, "klusters", "detach")
-	eventually(t, func(ctx context.Context) error { return anna.Update(ctx, with(deselected), client.DryRunAll) })
+	for _, change := range []func(*unstructured.Unstructured){deselected, moved} {
+		eventually(t, func(ctx context.Context) error { return anna.Update(ctx, with(change), client.DryRunAll) })
+	}
 	a.remove(plain)
 }
 
