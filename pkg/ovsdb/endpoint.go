@@ -46,9 +46,6 @@ func ParseEndpoint(text string) (Endpoint, error) {
 // String returns the endpoint as configured.
 func (e Endpoint) String() string { return e.text }
 
-// IsSecure reports whether connections to it use TLS.
-func (e Endpoint) IsSecure() bool { return e.secure }
-
 // dial connects, with TLS if the endpoint has it.
 func (e Endpoint) dial(ctx context.Context, configure func() (*tls.Config, error)) (net.Conn, error) {
 	connection, err := (&net.Dialer{}).DialContext(ctx, e.network, e.address)

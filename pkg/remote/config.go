@@ -5,10 +5,8 @@
 package remote
 
 import (
-	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/transport"
@@ -37,19 +35,6 @@ func Config(text []byte, options Options) (*rest.Config, error) {
 		return nil, err
 	}
 	return Limited(config, options), nil
-}
-
-// FromSecret returns how to connect, by the kubeconfig under a key of a Secret.
-func FromSecret(secret *corev1.Secret, key string, options Options) (*rest.Config, error) {
-	text, ok := secret.Data[key]
-	if !ok {
-		return nil, fmt.Errorf("secret %s/%s: key %q is missing", secret.Namespace, secret.Name, key)
-	}
-	config, err := Config(text, options)
-	if err != nil {
-		return nil, fmt.Errorf("secret %s/%s: key %q: %w", secret.Namespace, secret.Name, key, err)
-	}
-	return config, nil
 }
 
 // Protobuf returns a copy of a config that uses protobuf if the server supports it, for typed clients: their default is JSON.

@@ -18,24 +18,20 @@ import (
 
 const text = `{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, user: u}}], users: [{name: u, user: {token: hunter2}}], clusters: [{name: a, cluster: {server: "https://h:1"}}]}`
 
-func TestFromSecret(t *testing.T) {
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "s"}, Data: map[string][]byte{
-		"config": []byte(text), "exec": []byte(strings.Replace(text, "token: hunter2", "exec: {command: hunter2}", 1)),
-	}}
-	config, err := FromSecret(secret, "config", Options{QPS: 3, Burst: 4, Timeout: time.Second, UserAgent: "me"})
+func TestConfig(t *testing.T) {
+	config, err := Config([]byte(text), Options{QPS: 3, Burst: 4, Timeout: time.Second, UserAgent: "me"})
 	if err != nil || config.Host != "https://h:1" || config.QPS != 3 || config.Burst != 4 || config.Timeout != time.Second || config.UserAgent != "me" {
 		t.Errorf("%v, %v", config, err)
 	}
 	if !strings.HasPrefix(config.AcceptContentTypes, "application/vnd.kubernetes.protobuf,") {
 		t.Error(config.AcceptContentTypes)
 	}
-	if config, err := FromSecret(secret, "config", Options{}); err != nil || config.QPS >= 0 || config.Timeout != 0 {
+	if config, err := Config([]byte(text), Options{}); err != nil || config.QPS >= 0 || config.Timeout != 0 {
 		t.Errorf("not unlimited: %v, %v", config, err)
 	}
-	for key, want := range map[string]string{"missing": `secret n/s: key "missing" is missing`, "exec": `secret n/s: key "exec": users[0].user.exec`} {
-		if _, err := FromSecret(secret, key, Options{}); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%s: %v", key, err)
-		}
+	command := strings.Replace(text, "token: hunter2", "exec: {command: hunter2}", 1)
+	if _, err := Config([]byte(command), Options{}); err == nil || !strings.Contains(err.Error(), "users[0].user.exec") || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("a kubeconfig with a command: %v", err)
 	}
 }
 

@@ -6,7 +6,6 @@ package permissions
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -21,21 +20,15 @@ type Use struct {
 	foreign     []Binding
 
 	mu sync.Mutex
-	// needed has, for a right, the requests that nothing else would have allowed.
-	needed map[Right]Need
+	// needed are the rights without which a request would have been rejected.
+	needed map[Right]bool
 	// holders are those who needed a role: its ID and the user. bound has bindings to roles of Kubernetes in the same way.
 	holders, bound map[[2]string]bool
 }
 
-// Need is the evidence that a right is needed.
-type Need struct {
-	Requests int
-	Example  string
-}
-
 // NewUse returns a Use of the permissions that artifacts/ gives to processes.
 func NewUse(all *Roles) (*Use, error) {
-	u := &Use{permissions: map[string][]Right{}, foreign: all.Foreign, needed: map[Right]Need{}, holders: map[[2]string]bool{}, bound: map[[2]string]bool{}}
+	u := &Use{permissions: map[string][]Right{}, foreign: all.Foreign, needed: map[Right]bool{}, holders: map[[2]string]bool{}, bound: map[[2]string]bool{}}
 	for _, role := range all.Roles {
 		if !role.IsOwn() {
 			continue
@@ -119,10 +112,7 @@ func (u *Use) add(event audit.Event, there func(Role) bool) (bool, error) {
 			return false, fmt.Errorf("%s in artifacts/ does not allow %s to %s %s, and yet it did", id, user, event.Verb, event.RequestURI)
 		}
 		if len(allowing) == 1 {
-			need := u.needed[allowing[0]]
-			need.Requests++
-			need.Example = fmt.Sprintf("%s %s %s", user, event.Verb, event.RequestURI)
-			u.needed[allowing[0]] = need
+			u.needed[allowing[0]] = true
 			u.holders[[2]string{allowing[0].Role, user}] = true
 		}
 	}
@@ -158,7 +148,7 @@ func (u *Use) Unneeded(proved func(Right) bool) []string {
 	var found []string
 	for _, role := range u.roles {
 		for _, right := range u.permissions[role.ID()] {
-			if _, ok := u.needed[right]; !ok && !proved(right) {
+			if !u.needed[right] && !proved(right) {
 				found = append(found, fmt.Sprintf("%s: %s, rule %d: %s", role.File, right.Role, right.Rule, right))
 			}
 		}
@@ -178,11 +168,4 @@ func (u *Use) Unneeded(proved func(Right) bool) []string {
 		}
 	}
 	return found
-}
-
-// Evidence returns, for each permission that was needed, how often it was and by what.
-func (u *Use) Evidence() map[Right]Need {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return maps.Clone(u.needed)
 }

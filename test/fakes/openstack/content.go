@@ -126,11 +126,6 @@ func (s *Server) AddAdmin(name, password, project string) {
 	s.change(func(c *content) { c.users[name] = &user{password: password, project: project, admin: true} })
 }
 
-// Forbid makes all services but Keystone respond with 403 to a project.
-func (s *Server) Forbid(name string) {
-	s.change(func(c *content) { c.forbidden[c.users[name].project] = true })
-}
-
 // RevokeTokens ends all tokens.
 func (s *Server) RevokeTokens() { s.change(func(c *content) { clear(c.tokens) }) }
 

@@ -61,16 +61,6 @@ func (s *Server) ChangeLoadBalancer(id string, change func(*LoadBalancer)) {
 	s.change(func(c *content) { change(&find(c.balancers, id).LoadBalancer) })
 }
 
-// ChangeListener changes a listener.
-func (s *Server) ChangeListener(id string, change func(*Listener)) {
-	s.change(func(c *content) { change(&find(c.listeners, id).Listener) })
-}
-
-// ChangePool changes a pool.
-func (s *Server) ChangePool(id string, change func(*Pool)) {
-	s.change(func(c *content) { change(&find(c.pools, id).Pool) })
-}
-
 // ChangeMember changes a member.
 func (s *Server) ChangeMember(id string, change func(*Member)) {
 	s.change(func(c *content) { change(&find(c.members, id).Member) })
@@ -78,9 +68,6 @@ func (s *Server) ChangeMember(id string, change func(*Member)) {
 
 // RemoveLoadBalancer takes a load balancer away with all that depends on it.
 func (s *Server) RemoveLoadBalancer(id string) { s.change(func(c *content) { c.removeBalancer(id) }) }
-
-// RemoveListener takes a listener away.
-func (s *Server) RemoveListener(id string) { s.change(func(c *content) { c.removeListener(id) }) }
 
 // RemovePool takes a pool away with its members.
 func (s *Server) RemovePool(id string) { s.change(func(c *content) { c.removePool(id) }) }

@@ -5,7 +5,6 @@ package openstack
 
 import (
 	"net/http"
-	"slices"
 )
 
 // membership is a role of a user in a project besides its own.
@@ -18,13 +17,6 @@ type membership struct {
 // AddProject gives a user a role in one more project.
 func (s *Server) AddProject(user, id, name string) {
 	s.change(func(c *content) { c.memberships = append(c.memberships, membership{user: user, id: id, name: name}) })
-}
-
-// RemoveProject removes the roles of all users in a project that AddProject gave.
-func (s *Server) RemoveProject(id string) {
-	s.change(func(c *content) {
-		c.memberships = slices.DeleteFunc(c.memberships, func(m membership) bool { return m.id == id })
-	})
 }
 
 // DisableProject closes a project that AddProject gave: it is listed, and no client gets a token for it.

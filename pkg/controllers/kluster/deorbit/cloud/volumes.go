@@ -19,7 +19,6 @@ const clusterKey = "cinder.csi.openstack.org/cluster"
 // Statuses of volumes and snapshots. Cinder deletes volumes and snapshots only in some.
 // Source: https://docs.openstack.org/api-ref/block-storage/v3/#delete-a-volume
 const (
-	statusDeleting      = "deleting"
 	statusInUse         = "in-use"
 	statusErrorDeleting = "error_deleting"
 )
