@@ -214,11 +214,11 @@ func (g *Gate) Log() []Request {
 	return slices.Clone(g.log)
 }
 
-// writes counts the writes until now.
-func (g *Gate) writes() int {
+// writes counts the writes until now that are not among the beats.
+func (g *Gate) writes(beats func(*Request) bool) int {
 	count := 0
 	for _, r := range g.Log() {
-		if r.Write {
+		if r.Write && (beats == nil || !beats(&r)) {
 			count++
 		}
 	}

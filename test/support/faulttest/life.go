@@ -47,6 +47,9 @@ type Loop struct {
 	Start func(t *testing.T, g *Gate) *Life
 	// Fenced selects the writes before which the loop checks its Lease; nil: none. Others end with the context of the process.
 	Fenced func(*Request) bool
+	// Beats selects the writes that the loop repeats for as long as it works, such as those of a time; nil: none. They do not keep an
+	// act from being over.
+	Beats func(*Request) bool
 	// TakesAll reports that the loop deletes all objects of some kinds, so that it may delete what another client recreated: once it
 	// has read it.
 	TakesAll bool
@@ -59,8 +62,8 @@ type Loop struct {
 // frozenFor is how many steps a cache is frozen, also those of the next process and of the next act.
 const frozenFor = 5
 
-// sample is how many of the requests a short run skips for each one that it has fail.
-const sample = 6
+// short is about how many lives a short run has.
+const short = 26
 
 // Test runs the life of a loop without a fault, and then with each one.
 func (l Loop) Test(t *testing.T) {
@@ -74,10 +77,7 @@ func (l Loop) Test(t *testing.T) {
 	lives := 0
 	for _, fault := range Faults() {
 		t.Run(fault.String(), func(t *testing.T) {
-			for i := range log {
-				if !fault.concerns(&log[i], l.Fenced != nil) || testing.Short() && i%(sample+1) != 0 {
-					continue
-				}
+			for _, i := range l.requests(log, fault, testing.Short()) {
 				lives++
 				t.Run(fmt.Sprint(i+1), func(t *testing.T) { l.run(t, fault, i) })
 			}
@@ -89,6 +89,32 @@ func (l Loop) Test(t *testing.T) {
 			t.Logf("%d: %s", i+1, &log[i])
 		}
 	}
+}
+
+// requests returns the numbers of the requests that a fault is tested at. A sample of them has some for each fault, and others than
+// for the fault before.
+func (l Loop) requests(log []Request, fault Fault, sample bool) []int {
+	all := 0
+	var concerned []int
+	for _, f := range Faults() {
+		for i := range log {
+			if !f.concerns(&log[i], l.Fenced != nil) {
+				continue
+			}
+			if all++; f == fault {
+				concerned = append(concerned, i)
+			}
+		}
+	}
+	if !sample || len(concerned) == 0 {
+		return concerned
+	}
+	var sampled []int
+	stride := (all + short - 1) / short
+	for i := int(fault) * 5 % min(stride, len(concerned)); i < len(concerned); i += stride {
+		sampled = append(sampled, concerned[i])
+	}
+	return sampled
 }
 
 // run runs one life, and returns its requests.
@@ -163,7 +189,7 @@ func (l Loop) converge(ctx context.Context, t *testing.T, g *Gate, life *Life, a
 		if g.thaws() {
 			life.Thaw()
 		}
-		before := g.writes()
+		before := g.writes(l.Beats)
 		err = life.Step(ctx)
 		if g.over() {
 			ctx = g.begin(t.Context())
@@ -171,7 +197,7 @@ func (l Loop) converge(ctx context.Context, t *testing.T, g *Gate, life *Life, a
 			continue
 		}
 		// Users do not wait for a cache that is late, because of which a loop may repeat itself.
-		if err == nil && act.Left() == "" && (g.writes() == before || g.isFrozen()) {
+		if err == nil && act.Left() == "" && (g.writes(l.Beats) == before || g.isFrozen()) {
 			return ctx, nil
 		}
 	}

@@ -140,6 +140,34 @@ func TestFlaws(t *testing.T) {
 	}
 }
 
+// TestSample checks that a short run has few lives, but each fault, at different requests.
+func TestSample(t *testing.T) {
+	for _, length := range []int{1, 7, 300} {
+		log := make([]Request, length)
+		for i := range log {
+			log[i] = Request{Write: i%3 == 0, Verb: "patch", object: true, cached: true}
+		}
+		log[0].recreate = func() {}
+		loop, lives, failed := Loop{Fenced: func(*Request) bool { return true }}, 0, map[int]bool{}
+		for _, fault := range Faults() {
+			sampled := loop.requests(log, fault, true)
+			if len(sampled) == 0 {
+				t.Errorf("%d requests: %s happens to none", length, fault)
+			}
+			for _, i := range sampled {
+				if !fault.concerns(&log[i], true) {
+					t.Errorf("%d requests: %s happens to request %d, which it does not concern", length, fault, i)
+				}
+				failed[i] = true
+			}
+			lives += len(sampled)
+		}
+		if lives > short+len(Faults()) || len(failed) < min(length, short/2) {
+			t.Errorf("%d requests: %d lives with faults at %d requests", length, lives, len(failed))
+		}
+	}
+}
+
 // TestKilled checks that a process of before cannot send anything any more, and that its context has ended.
 func TestKilled(t *testing.T) {
 	g := newGate(KilledAfter, 0)

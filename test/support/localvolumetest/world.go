@@ -51,6 +51,8 @@ type World struct {
 	Truncate bool
 	// Deleting is called before each deletion reaches the store.
 	Deleting func(name string)
+	// Wrap returns the client that the next process gets; nil: the one it is given.
+	Wrap func(client.WithWatch) client.WithWatch
 
 	mu       sync.Mutex
 	requests []string
@@ -87,8 +89,12 @@ func (w *World) restart(configure func(*configv1alpha1.LocalVolumeConfiguration)
 	if err != nil {
 		w.T.Fatal(err)
 	}
+	live := interceptor.NewClient(w.Store.Client(), interceptor.Funcs{Get: w.get, List: w.list, Create: w.create, Patch: w.patch, Delete: w.delete})
+	if w.Wrap != nil {
+		live = w.Wrap(live)
+	}
 	w.Site = localvolume.NewSite(localvolume.Dependencies{
-		Cache: syncedCache{w: w}, Client: interceptor.NewClient(w.Store.Client(), interceptor.Funcs{Get: w.get, List: w.list, Create: w.create, Patch: w.patch, Delete: w.delete}),
+		Cache: syncedCache{w: w}, Client: live,
 		Recorder: recorder{w}, Clock: w.Clock, Metrics: metrics, Config: config, RecordNamespace: RecordNamespace, Namespaces: true,
 	})
 }
