@@ -16,26 +16,29 @@ import (
 	"groundskeeper.io/groundskeeper/test/support/faulttest"
 )
 
-// TestEveryFault checks that a Project that nothing uses is marked and then deleted, and that one that is used remains unmarked,
-// whatever happens at any of the requests.
+// TestEveryFault checks that a Project that nothing uses is marked and then deleted, that one that is used remains unmarked, and that one
+// is not deleted whose use the watches do not show, whatever happens at any of the requests.
 func TestEveryFault(t *testing.T) {
 	faulttest.Loop{Start: func(t *testing.T, g *faulttest.Gate) *faulttest.Life {
 		t.Helper()
 		used, usedNamespace := testProject(), testNamespace()
 		used.Name, used.UID, used.Spec.Namespace = "used", "2", new("garden-used")
 		usedNamespace.Name, usedNamespace.Annotations[gardenerv1beta1.AnnotationProjectUID] = "garden-used", "2"
-		c := newCluster(t, testProject(), testNamespace(), used, usedNamespace)
+		late, lateNamespace := testProject(), testNamespace()
+		late.Name, late.UID, late.Spec.Namespace = "late", "3", new("garden-late")
+		lateNamespace.Name, lateNamespace.Annotations[gardenerv1beta1.AnnotationProjectUID] = "garden-late", "3"
+		c := newCluster(t, testProject(), testNamespace(), used, usedNamespace, late, lateNamespace)
 		restart := func() {
 			process := g.Process()
-			use := func(verb string, count bool) func(context.Context, string) (string, error) {
+			use := func(verb string, live bool) func(context.Context, string) (string, error) {
 				return func(_ context.Context, namespace string) (use string, err error) {
 					look := func() error {
-						if namespace == "garden-used" {
+						if namespace == "garden-used" || live && namespace == "garden-late" {
 							use = "shoots"
 						}
 						return nil
 					}
-					if !count {
+					if !live {
 						err = look()
 						return use, err
 					}
@@ -62,7 +65,7 @@ func TestEveryFault(t *testing.T) {
 		}
 		return &faulttest.Life{
 			Step: func(ctx context.Context) error {
-				for _, name := range []string{"used", "dev"} {
+				for _, name := range []string{"used", "late", "dev"} {
 					if _, err := c.Reconcile(ctx, reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}); err != nil {
 						return err
 					}
