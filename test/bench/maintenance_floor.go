@@ -21,7 +21,7 @@ import (
 // floorWrites is how many writes run concurrently, as many as the controller's.
 const floorWrites = 16
 
-// floor reports what the writes of a drain take without the controller: a client has read all EndpointSlices, nobody watches them, and it
+// floor reports what the writes of a drain take without the controller: a client has read all EndpointSlices, there is no watch of them, and it
 // replaces each one. What the controller takes longer is the cost of its decisions, its watch and its metrics.
 func (m *maintained) floor(ctx context.Context) error {
 	if err := m.Managers[0].Stop(ctx); err != nil {
