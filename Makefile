@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help build kubernetes kubernetes-node images verify-images release contour cert-manager cluster-api cloud-provider-openstack generate verify \
 	test test-all test-race test-race-short test-integration allocations test-packaging test-monitoring test-ovn test-contour test-cert-manager test-capi test-console e2e-node \
-	test-openstack console verify-console lint canary bench performance soak up node-up down status clean-up
+	test-openstack console verify-console lint canary bench performance soak announce up node-up down status clean-up
 
 BIN := _output/bin
 VERSION := groundskeeper.io/groundskeeper/pkg/version
@@ -152,10 +152,13 @@ performance: build kubernetes ## Measure everything, well over an hour, and writ
 soak: build kubernetes contour ## Run the random tests with their full number of rounds
 	SOAK=1000 go test -p 1 -timeout 120m -run Soak ./...
 
-up: build kubernetes ## Start a local control plane; CONFIG=file APISERVER_FLAGS= MANAGER_FLAGS= MIDONET=fake
+announce:
+	@[[ -d $${XDG_CACHE_HOME:-$$HOME/.cache}/groundskeeper/kubernetes ]] || echo "The first run compiles Groundskeeper, and then Kubernetes: 8 to 15 minutes on two cores."
+
+up: announce build kubernetes ## Start a local control plane; CONFIG=file APISERVER_FLAGS= MANAGER_FLAGS= MIDONET=fake
 	@$(LOCALPLANE) up --config "$$CONFIG" --apiserver-flags "$$APISERVER_FLAGS" --manager-flags "$$MANAGER_FLAGS" --midonet "$$MIDONET"
 
-node-up: build kubernetes kubernetes-node images ## As up, with a node that runs pods and discoverers; needs root and Debian packages
+node-up: announce build kubernetes kubernetes-node images ## As up, with a node that runs pods and discoverers; needs root and Debian packages
 	@$(LOCALPLANE) up --node _output/images --config "$$CONFIG" --apiserver-flags "$$APISERVER_FLAGS" --manager-flags "$$MANAGER_FLAGS" --midonet "$$MIDONET"
 
 down: $(LOCALPLANE) ## Stop the local control plane and keep its data
