@@ -58,7 +58,7 @@ func (l *Workload) Fill(controllers standin.Config) {
 	if err != nil {
 		l.Fatal(err)
 	}
-	l.T.Cleanup(started.Stop)
+	l.Cleanup(started.Stop)
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "data"}, Spec: corev1.PersistentVolumeClaimSpec{
 		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, StorageClassName: new("cinder"),
 		Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
