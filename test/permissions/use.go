@@ -20,7 +20,7 @@ type Use struct {
 	foreign     []Binding
 
 	mu sync.Mutex
-	// needed are the rights without which a request would have been rejected.
+	// needed are the permissions without which a request would have been rejected.
 	needed map[Right]bool
 	// holders are those who needed a role: its ID and the user. bound has bindings to roles of Kubernetes in the same way.
 	holders, bound map[[2]string]bool
