@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -17,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/test/support/soaktest"
 )
 
 // defaultRounds is how many rounds there are without SOAK. A round takes seconds, so that maxRounds bounds those of make soak.
@@ -55,14 +55,7 @@ func variants() []string {
 
 // TestSoakRandomOrder does what users, GitOps tools and failures do to routes in maintenance, in a random order.
 func TestSoakRandomOrder(t *testing.T) {
-	rounds, seed := defaultRounds, uint64(os.Getpid())
-	if text := os.Getenv("SOAK"); text != "" {
-		count, err := strconv.Atoi(text)
-		if err != nil {
-			t.Fatalf("SOAK is the number of rounds: %v", err)
-		}
-		rounds = min(count, maxRounds)
-	}
+	rounds, seed := min(soaktest.Rounds(t, defaultRounds), maxRounds), uint64(os.Getpid())
 	t.Logf("%d rounds, seed %d", rounds, seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	w := newWorld(t)

@@ -25,6 +25,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/apiserver/embeddedetcd"
 	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned"
 	typedv1beta1 "groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned/typed/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/test/support/soaktest"
 )
 
 // servers are the two API servers, and the etcd and the encryption configuration they share.
@@ -157,11 +158,7 @@ func client(t *testing.T, server int, contentType string) *versioned.Clientset {
 // rounds is how often a random test repeats: SOAK, by default 10.
 func rounds(t *testing.T) int {
 	t.Helper()
-	n, err := strconv.Atoi(os.Getenv("SOAK"))
-	if err != nil {
-		return 10
-	}
-	return n
+	return soaktest.Rounds(t, 10)
 }
 
 const (

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"sync"
 	"syscall"
 	"testing"
@@ -21,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/test/support/soaktest"
 )
 
 // terminate ends the process as a rollout does, and waits for its end, which is not an error.
@@ -36,7 +36,7 @@ func (c *cleaner) terminate() {
 
 // TestSoakDiscoverer kills discoverers as often as requested.
 func TestSoakDiscoverer(t *testing.T) {
-	if os.Getenv("SOAK") == "" {
+	if _, ok := soaktest.Requested(t); !ok {
 		t.Skip("TestDiscoverer has some rounds of it")
 	}
 	newClusters(t).kills(t)

@@ -31,6 +31,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/apis/scheme"
 	"groundskeeper.io/groundskeeper/test/permissions"
 	"groundskeeper.io/groundskeeper/test/plane"
+	"groundskeeper.io/groundskeeper/test/support/soaktest"
 )
 
 // shared is the plane of all tests that do not break one: two API servers on the plane's etcd, one manager, an audit log.
@@ -178,10 +179,7 @@ func rare(t *testing.T) {
 // rounds is how often a random test repeats: SOAK, or by default the number given.
 func rounds(t *testing.T, byDefault int) int {
 	t.Helper()
-	if n, err := strconv.Atoi(os.Getenv("SOAK")); err == nil {
-		return n
-	}
-	return byDefault
+	return soaktest.Rounds(t, byDefault)
 }
 
 // name makes a name that no other test uses.

@@ -14,10 +14,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"groundskeeper.io/groundskeeper/test/support/soaktest"
 )
 
 var testbed = flag.String("testbed", "", "the directory of the running testbed of hack/openstack/testbed.sh; empty: only the fake is tested")
@@ -48,15 +49,7 @@ func needTestbed(t *testing.T) {
 // rounds is how often a random test repeats: SOAK, or by default 50.
 func rounds(t *testing.T) int {
 	t.Helper()
-	text := os.Getenv("SOAK")
-	if text == "" {
-		return 50
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n <= 0 {
-		t.Fatalf("SOAK=%q is no positive number", text)
-	}
-	return n
+	return soaktest.Rounds(t, 50)
 }
 
 // control runs a command of the testbed, with variables besides its own.

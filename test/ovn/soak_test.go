@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"testing"
@@ -20,15 +19,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"groundskeeper.io/groundskeeper/test/ovnserver"
+	"groundskeeper.io/groundskeeper/test/support/soaktest"
 )
 
 // rounds is how many there are of a random test.
 func rounds(t *testing.T) int {
 	t.Helper()
-	if n, err := strconv.Atoi(os.Getenv("SOAK")); err == nil {
-		return n
-	}
-	return 4
+	return soaktest.Rounds(t, 4)
 }
 
 // TestSoakOVN changes objects at random while the leader of the database is killed, ovn-northd and the pusher restart in the middle of

@@ -4,14 +4,14 @@
 package storeidentity
 
 import (
-	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"groundskeeper.io/groundskeeper/test/support/soaktest"
 )
 
 func verified(t *testing.T, config Config) Record {
@@ -56,16 +56,8 @@ func TestFirstAndNextStart(t *testing.T) {
 }
 
 func TestConcurrentServersAgree(t *testing.T) {
-	rounds := 10
-	if soak := os.Getenv("SOAK"); soak != "" {
-		n, err := strconv.Atoi(soak)
-		if err != nil {
-			t.Fatal(err)
-		}
-		rounds = n
-	}
 	w := newWorld(t)
-	for range rounds {
+	for range soaktest.Rounds(t, 10) {
 		w.wipe(t)
 		w.host.set(nil)
 		ids := make([]string, 4)

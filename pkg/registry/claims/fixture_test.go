@@ -7,8 +7,6 @@ import (
 	"context"
 	"crypto/aes"
 	"fmt"
-	"os"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -34,6 +32,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/registry/claims"
 	"groundskeeper.io/groundskeeper/pkg/registry/etcd"
 	"groundskeeper.io/groundskeeper/test/support/etcdtest"
+	"groundskeeper.io/groundskeeper/test/support/soaktest"
 )
 
 const (
@@ -47,15 +46,7 @@ var pods = example.Resource("pods")
 // rounds is how often the random tests repeat.
 func rounds(t *testing.T) int {
 	t.Helper()
-	soak := os.Getenv("SOAK")
-	if soak == "" {
-		return 10
-	}
-	n, err := strconv.Atoi(soak)
-	if err != nil || n < 1 {
-		t.Fatalf("SOAK=%q is no positive number", soak)
-	}
-	return n
+	return soaktest.Rounds(t, 10)
 }
 
 // byNode claims spec.nodeName, as a Project claims spec.namespace.

@@ -5,19 +5,20 @@ package drain
 
 import (
 	"flag"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"groundskeeper.io/groundskeeper/test/support/soaktest"
 )
 
 // TestSoakDrains checks that, whatever users edit while backends enter and leave maintenance, and wherever Groundskeeper crashes,
 // the final route is the same as on a second API server on which nothing is drained.
 func TestSoakDrains(t *testing.T) {
-	if rounds, err := strconv.Atoi(os.Getenv("SOAK")); err == nil {
+	if rounds, ok := soaktest.Requested(t); ok {
 		checks := flag.Lookup("rapid.checks")
 		was := checks.Value.String()
 		// Rounds per kind: with the 1000 rounds of make soak, 16,000 in total.

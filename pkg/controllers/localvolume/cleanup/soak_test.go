@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +20,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/deleter"
 	"groundskeeper.io/groundskeeper/test/support/localvolumetest"
+	"groundskeeper.io/groundskeeper/test/support/soaktest"
 )
 
 const (
@@ -86,7 +85,7 @@ func soakConfig(c *configv1alpha1.LocalVolumeConfiguration) {
 // meanwhile. Nothing is deleted that must stay, and nothing stays that must go.
 func TestSoak(t *testing.T) {
 	rounds, seed := 10, uint64(32)
-	if n, err := strconv.Atoi(os.Getenv("SOAK")); err == nil {
+	if n, ok := soaktest.Requested(t); ok {
 		rounds, seed = n, uint64(time.Now().UnixNano())
 	}
 	t.Logf("seed %d", seed)
