@@ -61,7 +61,7 @@ func TestEveryFault(t *testing.T) {
 		}
 		return &faulttest.Life{
 			Step: func(ctx context.Context) error {
-				b.Sleep(5 * time.Second)
+				b.Sleep(10 * time.Second)
 				if !frozen {
 					b.Sync()
 				}
