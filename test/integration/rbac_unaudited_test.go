@@ -28,8 +28,9 @@ import (
 // Those of the backend OVN are in the log of TestTranslationsOnOVN, which runs where OVN is installed.
 var unaudited = slices.Concat(finalizing, steering, outsideTheLog, ofOthers, ofOVN)
 
-// ofOVN are those that the controller manager needs with OVN only.
+// ofOVN are those that the controller manager needs with OVN only. TestOVNAnnotationsOfNodes needs the one that a policy requests.
 var ofOVN = []permissions.Right{
+	{Verb: "manage-ovn", Resource: "nodes"},
 	{Verb: "get", Group: networkingv1.GroupName, Resource: "networkpolicies"},
 	{Verb: "list", Group: networkingv1.GroupName, Resource: "networkpolicies"},
 	{Verb: "watch", Group: networkingv1.GroupName, Resource: "networkpolicies"},
