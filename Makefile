@@ -123,7 +123,7 @@ test-console: build kubernetes ## Test the page of the console in Chromium while
 	@npm ci --prefix test/console/browser --ignore-scripts --no-audit --no-fund --silent
 	SCREENSHOTS='$(abspath $(SCREENSHOTS))' go test -p 1 -count 1 -timeout 10m ./test/console
 
-test-openstack: build kubernetes cloud-provider-openstack ## Run the tests with a real Keystone, Neutron, Nova, Cinder and Octavia; needs root and Debian 12
+test-openstack: build kubernetes cloud-provider-openstack cluster-api ## Run the tests with a real Keystone, Neutron, Nova, Cinder and Octavia; needs root and Debian 12
 	@hack/openstack/test.sh
 
 console: ## Build the page of kubectl groundskeeper console; needs Node.js and npm

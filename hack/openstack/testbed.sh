@@ -28,6 +28,7 @@
 #   TESTBED_TOKEN_TTL      3600 seconds
 #   TESTBED_OCTAVIA_VIP    neutron (ports of VIPs are Neutron's) or noop
 #   TESTBED_DEBUG          true for longer logs
+#   TESTBED_PATIENCE       180 seconds in which a service has to respond; more on a machine that does other work
 #   TESTBED_JOBS           2 migrations of databases at a time, at the first run
 set -o nounset -o pipefail
 umask 022
@@ -134,8 +135,8 @@ signal() { # SIGNAL NAME
   # shellcheck disable=SC2046
   kill "-$1" $(session_pids "$p")
 }
-wait_http() { # NAME URL [SECONDS]
-  local n=$1 end=$((SECONDS + ${3:-180}))
+wait_http() { # NAME URL
+  local n=$1 end=$((SECONDS + ${TESTBED_PATIENCE:-180}))
   while [ $SECONDS -lt $end ]; do
     if [ "$(curl -s -o /dev/null -m 5 -w '%{http_code}' "$2")" != 000 ]; then return 0; fi
     alive "$n" || { tail -15 "$D/log/$n.log"; die "$n died, see $D/log/$n.log"; }
@@ -154,7 +155,7 @@ ep_start() { # NAME MODULE FUNC ARGS...
 }
 wsgi_start() { # NAME PORT PYFILE
   start "$1" env PYTHONPATH="$D/pylib" $PY -m gunicorn --name "$1" --bind "$H:$2" --workers 1 \
-    --worker-class gthread --threads 8 --timeout 120 --graceful-timeout 2 --keep-alive 30 \
+    --worker-class gthread --threads 8 --timeout "${TESTBED_PATIENCE:-180}" --graceful-timeout 2 --keep-alive 30 \
     --worker-tmp-dir /dev/shm --chdir "$D/pylib" "$3:application"
 }
 

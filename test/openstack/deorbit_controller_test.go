@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,46 +27,53 @@ const sharedName = "kubernetes"
 // kills it.
 func (d *craft) cloudController() (kill func()) {
 	d.t.Helper()
+	return d.runCloudController(controllerConfig{
+		kubeconfig: d.workload.AdminKubeconfig(), cluster: d.cluster(), pods: *d.k.Spec.ClusterCIDR, subnet: d.subnet, router: d.router, public: d.public,
+	})
+}
+
+// controllerConfig is what a cloud controller manager needs: its cluster, with the name and the range of its pods, and the network.
+type controllerConfig struct{ kubeconfig, cluster, pods, subnet, router, public string }
+
+// runCloudController runs the OpenStack cloud controller manager as a user, and returns a function that kills it.
+func (a *api) runCloudController(c controllerConfig) (kill func()) {
+	a.t.Helper()
 	binary, err := filepath.Abs("../../_output/bin/openstack-cloud-controller-manager")
 	if err != nil {
-		d.t.Fatal(err)
+		a.t.Fatal(err)
 	}
 	if _, err := os.Stat(binary); errors.Is(err, os.ErrNotExist) {
-		d.t.Fatal("there is no cloud controller manager: \"make cloud-provider-openstack\" builds it")
+		a.t.Fatal("there is no cloud controller manager: \"make cloud-provider-openstack\" builds it")
 	}
-	dir := d.t.TempDir()
+	dir := a.t.TempDir()
 	config := filepath.Join(dir, "cloud.conf")
 	text := fmt.Sprintf("[Global]\nauth-url=%s\nusername=%s\npassword=%s\ntenant-name=%s\ndomain-name=Default\nregion=RegionOne\n"+
 		"[LoadBalancer]\nsubnet-id=%s\nmember-subnet-id=%s\nfloating-network-id=%s\nmanage-security-groups=true\n[Route]\nrouter-id=%s\n",
-		d.authURL, d.user, d.password, d.project, d.subnet, d.subnet, d.public, d.router)
+		a.authURL, a.user, a.password, a.project, c.subnet, c.subnet, c.public, c.router)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		d.t.Fatal(err)
+		a.t.Fatal(err)
 	}
 	log, err := os.Create(filepath.Join(dir, "cloud-controller-manager.log"))
 	if err != nil {
-		d.t.Fatal(err)
+		a.t.Fatal(err)
 	}
-	run := exec.Command(binary, "--cloud-provider=openstack", "--cloud-config="+config, "--kubeconfig="+d.workload.AdminKubeconfig(),
-		"--cluster-name="+d.cluster(), "--cluster-cidr="+*d.k.Spec.ClusterCIDR, "--allocate-node-cidrs", "--configure-cloud-routes",
+	run := exec.Command(binary, "--cloud-provider=openstack", "--cloud-config="+config, "--kubeconfig="+c.kubeconfig,
+		"--cluster-name="+c.cluster, "--cluster-cidr="+c.pods, "--allocate-node-cidrs", "--configure-cloud-routes",
 		"--controllers=service-lb-controller,node-route-controller", "--leader-elect=false", "--bind-address=127.0.0.1", "--secure-port=0", "--v=2")
 	run.Stdout, run.Stderr = log, log
 	if err := run.Start(); err != nil {
-		d.t.Fatal(err)
+		a.t.Fatal(err)
 	}
-	killed := false
-	kill = func() {
-		if !killed {
-			killed = true
-			_ = run.Process.Kill()
-			_ = run.Wait() // it was killed
-		}
-	}
-	d.t.Cleanup(func() {
+	kill = sync.OnceFunc(func() {
+		_ = run.Process.Kill()
+		_ = run.Wait() // it was killed
+	})
+	a.t.Cleanup(func() {
 		kill()
 		_ = log.Close()
-		if text, err := os.ReadFile(log.Name()); d.t.Failed() && err == nil {
+		if text, err := os.ReadFile(log.Name()); a.t.Failed() && err == nil {
 			lines := strings.Split(string(text), "\n")
-			d.t.Logf("the last lines of the cloud controller manager:\n%s", strings.Join(lines[max(len(lines)-60, 0):], "\n"))
+			a.t.Logf("the last lines of the cloud controller manager:\n%s", strings.Join(lines[max(len(lines)-60, 0):], "\n"))
 		}
 	})
 	return kill

@@ -315,16 +315,22 @@ func (d *craft) of(kind string) string {
 	return ids[0]
 }
 
-// outfit makes by plain requests what a cluster has in OpenStack besides routes (paths) when nothing in it manages it.
+// outfit makes what the cluster has in OpenStack besides routes (paths).
 func (d *craft) outfit() {
 	d.t.Helper()
-	cluster := d.k.ClusterName()
-	d.snapshot(d.volume(d.k.CSIClusterID()), d.k.CSIClusterID())
-	id := d.loadBalancer(d.subnet, "kube_service_"+cluster+"_shop_web", "description", "Kubernetes external service shop/web from cluster "+cluster)
-	vip := d.must(http.MethodGet, loadBalancers+id, nil)["vip_port_id"].(string)
-	d.floatingIP(d.public, vip, "Floating IP for Kubernetes external service shop/web from cluster "+cluster)
-	d.must(http.MethodPost, "network/v2.0/security-groups", wrap("security_group", "name", "lb-sg-0e8b0a52-4d3c-4f0d-9d3c-6d3f1c9c0c11-shop-web",
-		"description", "Security Group for shop/web Service LoadBalancer in cluster "+cluster))
+	d.furnish(d.k.ClusterName(), d.k.CSIClusterID(), d.subnet, d.public)
+}
+
+// furnish makes by plain requests what a cluster has in OpenStack besides routes when nothing in it manages it. It returns the path of the
+// security group, which is not deleted with the test.
+func (a *api) furnish(cluster, disk, subnet, public string) (group string) {
+	a.t.Helper()
+	a.snapshot(a.volume(disk), disk)
+	id := a.loadBalancer(subnet, "kube_service_"+cluster+"_shop_web", "description", "Kubernetes external service shop/web from cluster "+cluster)
+	vip := a.must(http.MethodGet, loadBalancers+id, nil)["vip_port_id"].(string)
+	a.floatingIP(public, vip, "Floating IP for Kubernetes external service shop/web from cluster "+cluster)
+	return "network/v2.0/security-groups/" + a.must(http.MethodPost, "network/v2.0/security-groups", wrap("security_group", "name", "lb-sg-0e8b0a52-4d3c-4f0d-9d3c-6d3f1c9c0c11-shop-web",
+		"description", "Security Group for shop/web Service LoadBalancer in cluster "+cluster))["id"].(string)
 }
 
 // paths adds two routes into the range of the cluster, one that leads to a server and one that leads nowhere.
