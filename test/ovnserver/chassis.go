@@ -6,6 +6,7 @@ package ovnserver
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -153,15 +154,17 @@ func ipIn(t testing.TB, namespace *exec.Cmd, arguments ...string) {
 	}
 }
 
-// waitFor waits until a socket exists.
+// waitFor waits until a server accepts connections. Its socket exists a moment before.
 func waitFor(t testing.TB, path string) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		if _, err := os.Stat(path); err == nil {
+		connection, err := net.Dial("unix", path)
+		if err == nil {
+			_ = connection.Close()
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%s does not exist", path)
+			t.Fatal(err)
 		}
 	}
 }

@@ -22,6 +22,8 @@ const realizePause = 2 * time.Second
 // mostOpen is how many requests without a confirmation are remembered.
 const mostOpen = 64
 
+const notObserved = -1
+
 // portKind is the kind of the resources that an interface of a chassis is connected to.
 const portKind = "LogicalSwitchPort"
 
@@ -35,6 +37,9 @@ type realization struct {
 	// open are the values of nb_cfg that stand for requests without a confirmation; realized is the last request with one.
 	open     map[int64]int64
 	realized int64
+	// observed is the last hv_cfg that was reported during the request under way, notObserved if none was. It may be reported before the
+	// value is known that stands for the request.
+	observed int64
 	// up are the ports that an interface is connected to.
 	up map[string]bool
 	// wake holds a token when there is something to request.
@@ -83,27 +88,35 @@ func (r *realization) begin() (int64, bool) {
 		return 0, false
 	}
 	r.wanted = false
+	r.observed = notObserved
 	r.requested++
 	return r.requested, true
 }
 
-// sent notes the value that stands for a request, or that it failed and has to be repeated.
-func (r *realization) sent(request, value int64, err error) {
+// sent notes the value that stands for a request, and what was confirmed when it was read, or that the request failed and has to be
+// repeated. It reports whether more is confirmed than before.
+func (r *realization) sent(request, value, confirmed int64, err error) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err != nil {
 		r.wanted = true
-		return
+		return false
 	}
 	r.open[request] = value
 	// A later one confirms what an earlier one would.
 	delete(r.open, request-mostOpen)
+	return r.confirm(max(confirmed, r.observed))
 }
 
 // confirmed notes what all chassis have confirmed, and reports whether it is more than before.
 func (r *realization) confirmed(value int64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.observed = value
+	return r.confirm(value)
+}
+
+func (r *realization) confirm(value int64) bool {
 	more := false
 	for request, needs := range r.open {
 		if needs <= value {
@@ -229,8 +242,7 @@ func (b *Backend) requestConfirmation(ctx context.Context, changed func([]backen
 	if err == nil {
 		value, confirmed, err = b.confirmation(ctx)
 	}
-	b.realization.sent(request, value, err)
-	if err == nil && b.realization.confirmed(confirmed) {
+	if b.realization.sent(request, value, confirmed, err) {
 		changed(nil)
 	}
 	timer := time.NewTimer(realizePause)

@@ -23,7 +23,7 @@ func TestConfirmations(t *testing.T) {
 	first := b.Written()
 	request, _ := r.begin()
 	second := b.Written() // the request may be earlier than this write
-	r.sent(request, 7, nil)
+	r.sent(request, 7, 0, nil)
 	for _, tc := range []struct {
 		value         int64
 		first, second bool
@@ -34,19 +34,45 @@ func TestConfirmations(t *testing.T) {
 		}
 	}
 	request, wanted := r.begin()
-	r.sent(request, 0, errors.New("no connection"))
+	r.sent(request, 0, 0, errors.New("no connection"))
 	again, repeated := r.begin()
-	r.sent(again, 101, nil)
+	r.sent(again, 101, 0, nil)
 	if !r.confirmed(101) || !wanted || !repeated || !b.Realized(second) {
 		t.Error("a request that failed is not repeated")
 	}
 	for range 3 * mostOpen {
 		b.Written()
 		request, _ := r.begin()
-		r.sent(request, 1000, nil)
+		r.sent(request, 1000, 0, nil)
 	}
 	if len(r.open) > mostOpen {
 		t.Errorf("%d requests are remembered", len(r.open))
+	}
+}
+
+// TestConfirmedDuringTheRequest checks that a confirmation counts which is reported before the value is known that it confirms, and that
+// one from before the request does not.
+func TestConfirmedDuringTheRequest(t *testing.T) {
+	for name, tc := range map[string]struct {
+		before, during, read int64
+		want                 bool
+	}{
+		"not confirmed":               {before: 6, during: notObserved, read: 7},
+		"confirmed when it was read":  {before: 6, during: notObserved, read: 8, want: true},
+		"reported before it was read": {before: 6, during: 8, read: 7, want: true},
+		"an earlier one was reported": {before: 6, during: 7, read: 7},
+		"of a database before":        {before: 100, during: notObserved, read: 7},
+	} {
+		b := &Backend{realization: newRealization()}
+		b.realization.confirmed(tc.before)
+		point := b.Written()
+		request, _ := b.realization.begin()
+		if tc.during != notObserved {
+			b.realization.confirmed(tc.during)
+		}
+		if got := b.realization.sent(request, 8, tc.read, nil); got != tc.want || b.Realized(point) != tc.want {
+			t.Errorf("%s: more is confirmed: %t, the write: %t, want %t", name, got, b.Realized(point), tc.want)
+		}
 	}
 }
 
