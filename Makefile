@@ -138,7 +138,7 @@ lint: ## Check the code, and the language of all texts
 	@$(FAST) hack/tools/build.sh _output/tools
 	_output/tools/golangci-lint run
 
-canary: ## Compile and test with the next Kubernetes libraries, alpha versions too; LIBRARIES=v0.38.0-alpha.2 selects them
+canary: build kubernetes ## Compile and test with the next Kubernetes libraries, alpha versions too; LIBRARIES=v0.38.0-alpha.2 selects them
 	hack/canary.sh $(LIBRARIES)
 
 bench: build kubernetes ## Measure; figures on stderr, each as a line of JSON on stdout

@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: The Groundskeeper authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# canary.sh [VERSION]: compiles everything with a version of the Kubernetes libraries that is not released yet, and runs the tests
-# that need no control plane with it. VERSION is one of k8s.io/api, such as v0.38.0-alpha.2; the newest one is the default. The clone
-# keeps its go.mod. What fails is the work that the next minor version of Kubernetes will cause.
+# canary.sh [VERSION]: compiles everything with a version of the Kubernetes libraries that is not released yet, and runs the unit tests
+# with it. VERSION is one of k8s.io/api, such as v0.38.0-alpha.2; the newest one is the default. The clone keeps its go.mod. Programs
+# that tests start are those in _output/bin. What fails is the work that the next minor version of Kubernetes will cause.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
