@@ -158,7 +158,7 @@ func ipIn(t testing.TB, namespace *exec.Cmd, arguments ...string) {
 func waitFor(t testing.TB, path string) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		connection, err := net.Dial("unix", path)
+		connection, err := (&net.Dialer{}).DialContext(t.Context(), "unix", path)
 		if err == nil {
 			_ = connection.Close()
 			return
