@@ -86,7 +86,7 @@ func (m *maintained) run(ctx context.Context, load func(*maintained) error) erro
 		}
 	}
 	if m.unit == "Service" {
-		return m.floor(ctx)
+		return m.baseline(ctx)
 	}
 	return nil
 }

@@ -18,12 +18,12 @@ import (
 	"groundskeeper.io/groundskeeper/test/bench/probe"
 )
 
-// floorWrites is how many writes run concurrently, as many as the controller's.
-const floorWrites = 16
+// baselineWrites is how many writes run concurrently, as many as the controller's.
+const baselineWrites = 16
 
-// floor reports what the writes of a drain take without the controller: a client has read all EndpointSlices, there is no watch of them, and it
+// baseline reports what the writes of a drain take without the controller: a client has read all EndpointSlices, there is no watch of them, and it
 // replaces each one. What the controller takes longer is the cost of its decisions, its watch and its metrics.
-func (m *maintained) floor(ctx context.Context) error {
+func (m *maintained) baseline(ctx context.Context) error {
 	if err := m.Managers[0].Stop(ctx); err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (m *maintained) floor(ctx context.Context) error {
 		return err
 	}
 	start := time.Now()
-	if err := parallel(floorWrites, len(all.Items), func(i int) error {
+	if err := parallel(baselineWrites, len(all.Items), func(i int) error {
 		slice := &all.Items[i]
 		slice.Endpoints[0].Conditions = discoveryv1.EndpointConditions{Ready: new(false), Serving: new(false), Terminating: new(false)}
 		_, err := slices.Update(ctx, slice, metav1.UpdateOptions{})
