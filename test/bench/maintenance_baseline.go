@@ -21,8 +21,8 @@ import (
 // baselineWrites is how many writes run concurrently, as many as the controller's.
 const baselineWrites = 16
 
-// baseline reports what the writes of a drain take without the controller: a client has read all EndpointSlices, there is no watch of them, and it
-// replaces each one. What the controller takes longer is the cost of its decisions, its watch and its metrics.
+// baseline reports how long the writes of a drain take without the controller: a client that has listed all EndpointSlices updates each
+// of them, without any watch. The rest of the time is the controller's: its decisions, watches and metrics.
 func (m *maintained) baseline(ctx context.Context) error {
 	if err := m.Managers[0].Stop(ctx); err != nil {
 		return err
