@@ -152,15 +152,15 @@ func (s *standing) serves(receives []bool) []bool {
 }
 
 // keepHelpers retains the weights that Groundskeeper set on receivers of an even distribution when a user has since set a weight
-// in the rule: the user saw those weights beside it, and without them the receivers would no longer get requests. Weights that
-// were multiplied remain so, with their whole share, because the user set one beside them.
+// in the rule where none was wanted: the user saw those weights beside it, and without them the receivers would no longer get
+// requests. Weights that were multiplied remain so, with their whole share, because the user set one beside them.
 func (s *standing) keepHelpers(rule *rule, saved *ruleRecord) {
 	isSet := func(i int) bool {
 		weight, slot := rule.refs[i].weight, s.slots[i]
 		if slot == nil {
 			return positive(weight) && saved.lacks(rule, rule.refs[i].key)
 		}
-		return positive(weight) && !equal(weight, &slot.Set)
+		return positive(weight) && !equal(weight, &slot.Set) && (slot.Scale > 0 || !positive(slot.Saved))
 	}
 	for i, slot := range s.slots {
 		if slot == nil || !slot.helps() && slot.Scale == 0 || !equal(rule.refs[i].weight, &slot.Set) {
@@ -190,16 +190,14 @@ func (v *View) planRule(p *plan, rule *rule, saved *ruleRecord, backends Backend
 		if changes {
 			p.changed[rule.list] = true
 		}
-		// A drained reference is recorded even when nothing is wanted of it, so that it is not taken for another one.
-		settled := s.drained[i] && equal(set, new(int64(0)))
-		if !settled && equal(wanted, set) {
+		if !s.differs(i, set) && !s.isLike(rule, i, result.set) {
 			continue
 		}
 		slot := slotRecord{Service: ref.key, Set: *set, Ordinal: ref.ordinal, Saved: wanted, Lost: s.lost && wanted == nil, At: i, Scale: scale}
 		if s.shares[i] < whole {
 			slot.Backend = s.backends[i]
 		}
-		if recorder, ok := backends.(Recorder); ok && settled && equal(wanted, set) {
+		if recorder, ok := backends.(Recorder); ok && s.settled(i, set) && equal(wanted, set) {
 			slot.Kept = recorder.Records(s.backends[i])
 		}
 		record.Slots = append(record.Slots, slot)
@@ -217,6 +215,29 @@ func (v *View) planRule(p *plan, rule *rule, saved *ruleRecord, backends Backend
 		result.lists = append(result.lists, list)
 	}
 	return result, record
+}
+
+// settled reports whether a weight keeps requests away from a drained reference.
+func (s *standing) settled(i int, set *int64) bool { return s.drained[i] && equal(set, new(int64(0))) }
+
+// differs reports whether a weight is to be recorded: it is not the wanted one, or that of a drained reference, which is recorded even
+// when nothing is wanted of it, so that it is not taken for another one.
+func (s *standing) differs(i int, set *int64) bool {
+	return s.settled(i, set) || !equal(s.wanted[i], set)
+}
+
+// isLike reports whether a reference with the wanted weight has the target of one whose weight is to be recorded. Without a record
+// of both, one would be taken for the other when a user edits either.
+func (s *standing) isLike(rule *rule, i int, set []*int64) bool {
+	if !positive(set[i]) {
+		return false
+	}
+	for j := range rule.refs {
+		if j != i && rule.refs[j].key == rule.refs[i].key && s.differs(j, set[j]) {
+			return true
+		}
+	}
+	return false
 }
 
 // label names a rule to users.

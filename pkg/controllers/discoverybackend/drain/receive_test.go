@@ -105,6 +105,40 @@ func TestTargetsComeAndGo(t *testing.T) {
 	}
 }
 
+// TestLikeReferences covers rules that name a Service twice. Only a Service that does not exist can have a weight beside receivers
+// without one, so that one of its references gets a weight and the other one has it already.
+func TestLikeReferences(t *testing.T) {
+	const wanted, set = "web=0 web=1 us-web=0 eu-web=0", "web=1 " + "web=1 us-web=0 eu-web=1"
+	kind := kindOf(t, "HTTPProxy")
+	drained := fleet{drained: []string{"us"}, missing: []string{"web"}}
+	for name, test := range map[string]struct{ edited, drained, restored string }{
+		"nobody writes":                      {set, set, wanted},
+		"a manifest is applied again":        {wanted, set, wanted},
+		"the first one gets its weight back": {"web=0 web=1 us-web=0 eu-web=1", set, wanted},
+		"the second one gets another weight": {"web=1 web=5 us-web=0 eu-web=1", "web=1 web=5 us-web=0 eu-web=1", "web=0 web=5 us-web=0 eu-web=0"},
+		"the second one is removed":          {"web=1 us-web=0 eu-web=1", "web=1 us-web=0 eu-web=1", "web=0 us-web=0 eu-web=0"},
+		"a third one is added":               {"web=7 " + set, "web=7 " + set, "web=7 " + set},
+		"they change places with another":    {"us-web=0 eu-web=1 web=1 " + "web=1", "us-web=0 eu-web=1 web=1 " + "web=1", "us-web=0 eu-web=0 web=0 web=1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			object := route(kind, wanted)
+			rewrite(t, kind, object, drained)
+			if diff := cmp.Diff([]string{set}, rulesOf(kind, object)); diff != "" {
+				t.Fatalf("drained: %s", diff)
+			}
+			object.Object["spec"] = route(kind, test.edited).Object["spec"]
+			rewrite(t, kind, object, drained)
+			if diff := cmp.Diff([]string{test.drained}, rulesOf(kind, object)); diff != "" {
+				t.Errorf("edited: %s", diff)
+			}
+			rewrite(t, kind, object, fleet{missing: []string{"web"}})
+			if diff := cmp.Diff([]string{test.restored}, rulesOf(kind, object)); diff != "" {
+				t.Errorf("restored: %s", diff)
+			}
+		})
+	}
+}
+
 // receiving returns the references of a rule, as rulesOf writes it, that get requests: Contour leaves out what is missing, and
 // distributes evenly what has no weights; the Gateway API responds to the share of what is missing with errors.
 func receiving(kind *Kind, rule desiredRule, f fleet) []string {
