@@ -146,29 +146,31 @@ func versions(t *testing.T, p *Plane) map[string]string {
 	return seen
 }
 
-// aggregated reports whether a role has the rules of all that it is to have them of.
+// aggregated reports whether a role has exactly the rules that the controller that aggregates roles gives it, in its order: those of
+// all that it selects, sorted by name, each once. Otherwise another write of the controller follows.
 func aggregated(t *testing.T, role *rbacv1.ClusterRole, all []rbacv1.ClusterRole) bool {
 	t.Helper()
 	if role.AggregationRule == nil {
 		return true
 	}
+	var rules []rbacv1.PolicyRule
 	for i := range role.AggregationRule.ClusterRoleSelectors {
 		selector, err := metav1.LabelSelectorAsSelector(&role.AggregationRule.ClusterRoleSelectors[i])
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, part := range all {
+		for _, part := range all { // a list is sorted by name
 			if part.Name == role.Name || !selector.Matches(labels.Set(part.Labels)) {
 				continue
 			}
 			for _, rule := range part.Rules {
-				if !slices.ContainsFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return equality.Semantic.DeepEqual(r, rule) }) {
-					return false
+				if !slices.ContainsFunc(rules, func(r rbacv1.PolicyRule) bool { return equality.Semantic.DeepEqual(r, rule) }) {
+					rules = append(rules, rule)
 				}
 			}
 		}
 	}
-	return true
+	return equality.Semantic.DeepEqual(role.Rules, rules)
 }
 
 func testApplyIsIdempotent(t *testing.T, p *Plane) {
