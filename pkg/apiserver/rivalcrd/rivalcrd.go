@@ -51,9 +51,9 @@ func NewFinder(cluster *rest.Config, served []schema.GroupVersion) (*Finder, err
 	return &Finder{names, contents, served}, nil
 }
 
-// Find returns the names of the definitions that serve one of the group versions, sorted.
+// Find returns the names of the definitions that serve one of the group versions, sorted. It does not read a state from before its call.
 func (f *Finder) Find(ctx context.Context) ([]string, error) {
-	list, err := f.names.Resource(definitions).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	list, err := f.names.Resource(definitions).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("list CustomResourceDefinitions: %w", err)
 	}

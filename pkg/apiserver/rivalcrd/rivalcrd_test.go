@@ -4,7 +4,9 @@
 package rivalcrd
 
 import (
+	"encoding/json"
 	"errors"
+	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -16,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	metadatafake "k8s.io/client-go/metadata/fake"
+	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
 )
 
@@ -62,6 +65,34 @@ func TestFind(t *testing.T) {
 	}
 	if want := []string{"shoots.core.gardener.cloud", "translations.midonet.org"}; !slices.Equal(rivals, want) {
 		t.Errorf("found %v, want %v", rivals, want)
+	}
+}
+
+// TestFindIsConsistent checks that a definition is found as soon as it was created, before the watch cache of kube-apiserver has it:
+// otherwise Groundskeeper would be registered beside it.
+func TestFindIsConsistent(t *testing.T) {
+	created := definition("translations.midonet.org", "midonet.org", "v1", true)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var response any = created.Object
+		if strings.HasSuffix(r.URL.Path, "/customresourcedefinitions") {
+			list := map[string]any{"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadataList", "metadata": map[string]any{}}
+			if r.URL.Query().Get("resourceVersion") == "" {
+				list["items"] = []any{created.Object}
+			}
+			response = list
+		}
+		w.Header().Set("Content-Type", "application/json")
+		if err := json.NewEncoder(w).Encode(response); err != nil {
+			t.Error(err)
+		}
+	}))
+	defer server.Close()
+	f, err := NewFinder(&rest.Config{Host: server.URL}, served)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rivals, err := f.Find(t.Context()); err != nil || len(rivals) != 1 {
+		t.Errorf("found %v, %v", rivals, err)
 	}
 }
 
