@@ -66,6 +66,16 @@ func (r desiredRule) has(key string) bool {
 	return slices.ContainsFunc(r.refs, func(ref desiredRef) bool { return ref.key == key })
 }
 
+// count returns how many references of the rule have a key.
+func (r desiredRule) count(key string) (n int) {
+	for _, ref := range r.refs {
+		if ref.key == key {
+			n++
+		}
+	}
+	return n
+}
+
 func isMirror(key string) bool { return strings.HasPrefix(key, "mirror:") }
 
 // find returns the n-th reference with a key in the rule with a name.
@@ -226,7 +236,8 @@ func (d *drawer) change(w desired) (changed desired, settle bool) {
 		}
 	case "rename":
 		j := rapid.IntRange(0, len(rule.refs)-1).Draw(d.T, "ref")
-		if to := d.key(); !isMirror(rule.refs[j].key) && !rule.has(to) {
+		// Of several references to a Service, a manifest does not tell which one was renamed.
+		if to := d.key(); !isMirror(rule.refs[j].key) && rule.count(rule.refs[j].key) == 1 && !rule.has(to) {
 			rule.refs[j].key = to
 		}
 		return changed, true
@@ -237,14 +248,7 @@ func (d *drawer) change(w desired) (changed desired, settle bool) {
 		return changed, true
 	case "remove":
 		j := rapid.IntRange(0, len(rule.refs)-1).Draw(d.T, "ref")
-		key := rule.refs[j].key
-		alone := 0
-		for _, ref := range rule.refs {
-			if ref.key == key {
-				alone++
-			}
-		}
-		if alone == 1 && !isMirror(key) && len(rule.refs) > 1 {
+		if key := rule.refs[j].key; rule.count(key) == 1 && !isMirror(key) && len(rule.refs) > 1 {
 			rule.refs = slices.Delete(rule.refs, j, j+1)
 		}
 		return changed, true

@@ -41,8 +41,13 @@ func (d *drawer) edit(wanted, live desired) (desired, func(*unstructured.Unstruc
 		if isMirror(key) || to == key || d.granular {
 			return wanted, nil
 		}
+		kept := func(*unstructured.Unstructured, int) {}
+		if now, _ := live.find(rule.name, key, n); now.weight == rule.refs[j].weight {
+			kept = d.seen(rule, live, "", now.weight) // the reference is a new one, with this weight
+		}
 		rule.refs[j].key = to
 		return changed, func(object *unstructured.Unstructured) {
+			kept(object, i)
 			if item := find(d.kind, object, i, key, n); item != nil {
 				delete(item, "namespace")
 				maps.Copy(item, serviceItem(to))

@@ -55,8 +55,12 @@ func drains(t *rapid.T, kind *Kind, granular bool) {
 	backends := fleet{}
 	const settled = 1000
 	// A weight that is changed and reset before Groundskeeper checks the route cannot be observed. unseen records that one was
-	// changed.
-	unseen := false
+	// changed. ramped is set while weights may be multiplied.
+	unseen, ramped := false, false
+	settle := func() {
+		server.settle(t, kind, backends, settled)
+		unseen, ramped = false, backends.shares != nil
+	}
 	for range rapid.IntRange(1, 15).Draw(t, "steps") {
 		switch rapid.SampledFrom([]string{"drain", "drain", "settle", "settle", "crash", "change", "change", "label", "service", "ramp", "ramp"}).Draw(t, "step") {
 		case "ramp":
@@ -65,11 +69,11 @@ func drains(t *rapid.T, kind *Kind, granular bool) {
 			backends.drained = rapid.SampledFrom([][]string{nil, {"us"}, {"eu"}, {"us", "eu"}}).Draw(t, "drained")
 			backends.keepSole = rapid.SampledFrom([][]string{nil, {"us"}}).Draw(t, "keep sole")
 		case "settle":
-			server.settle(t, kind, backends, settled)
-			unseen = false
+			settle()
 			drainedIsTrue(t, kind, server, backends)
 		case "crash":
 			server.settle(t, kind, backends, rapid.IntRange(0, 2).Draw(t, "writes"))
+			ramped = ramped || backends.shares != nil
 		case "service":
 			// Services of backends other than "us" are deleted and created.
 			backends.missing = rapid.SampledFrom([][]string{nil, {"eu-web"}, {"web", "api"}, {"eu-web", "eu-api", "web", "api"}}).Draw(t, "missing")
@@ -83,15 +87,12 @@ func drains(t *rapid.T, kind *Kind, granular bool) {
 				s.ages(t, "carol")
 			}
 		case "change":
-			if backends.shares != nil {
-				// Intermediate states are tested elsewhere.
-				backends.shares = nil
-				server.settle(t, kind, backends, settled)
-				unseen = false
+			if backends.shares = nil; ramped {
+				settle() // changes of weights that are multiplied are tested elsewhere
 			}
 			if edits {
 				if unseen {
-					server.settle(t, kind, backends, settled)
+					settle()
 				}
 				next, edit := draw.edit(wanted, readDesired(rulesOf(kind, server.live)))
 				if edit == nil {
@@ -111,7 +112,7 @@ func drains(t *rapid.T, kind *Kind, granular bool) {
 			// manifest without a trace.
 			between := granular && kind.View(server.live.Object).Decide(backends).HandBack
 			if alone || unseen || between {
-				server.settle(t, kind, backends, settled)
+				settle()
 			}
 			unseen = !alone
 			live := readDesired(rulesOf(kind, server.live))
@@ -127,7 +128,7 @@ func drains(t *rapid.T, kind *Kind, granular bool) {
 			server.ages(t, "alice")
 			shadow.ages(t, "alice")
 			if alone {
-				server.settle(t, kind, backends, settled)
+				settle()
 			}
 		}
 	}
