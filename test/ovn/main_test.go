@@ -12,6 +12,9 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // roleVariable has this program be one in a Pod instead of the tests.
@@ -25,6 +28,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	log.SetLogger(logr.Discard()) // it has the warnings of kube-apiserver
 	os.Exit(m.Run())
 }
 

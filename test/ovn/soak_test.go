@@ -82,6 +82,8 @@ func TestSoakOVN(t *testing.T) {
 
 // change adds, changes and removes some objects.
 func (c *cluster) change(random *rand.Rand, round int) {
+	changed := c.nodes[random.IntN(len(c.nodes))]
+	changed.Status.Addresses = append(changed.Status.Addresses[:1:1], corev1.NodeAddress{Type: corev1.NodeExternalIP, Address: fmt.Sprintf("203.0.113.%d", random.IntN(200))})
 	for i := range 1 + random.IntN(3) {
 		number := 10 + (round*3+i)%200
 		if slices.ContainsFunc(c.pods, func(p *corev1.Pod) bool { return p.Name == fmt.Sprintf("pod-%d", number) }) {
@@ -97,6 +99,7 @@ func (c *cluster) change(random *rand.Rand, round int) {
 		c.pods = slices.Delete(c.pods, i, i+1)
 	}
 	c.pods[random.IntN(len(c.pods))].Labels = map[string]string{"app": strconv.Itoa(random.IntN(3))}
+	maps.DeleteFunc(c.services, func(*corev1.Service, []*discoveryv1.EndpointSlice) bool { return random.IntN(6) == 0 })
 	if len(c.services) < 5 {
 		c.services[service(fmt.Sprintf("service-%d", round), fmt.Sprintf("10.0.0.%d", 10+round%200))] = nil
 	}

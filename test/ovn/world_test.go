@@ -137,19 +137,25 @@ func (w *world) observe(claim engine.Claim) {
 	w.engine.Observe(claim)
 }
 
-// settle pushes all Translations in a random order until all are in sync, and waits until ovn-northd has made flows of them.
+// settle pushes all Translations until all are in sync, and waits until ovn-northd has made flows of them.
 func (w *world) settle() {
+	w.t.Helper()
+	w.sync()
+	w.server.Nbctl(w.t, "--wait=sb", "sync")
+}
+
+// sync pushes all Translations in a random order until all are in sync.
+func (w *world) sync() {
 	w.t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		open := w.push()
 		if len(open) == 0 {
-			break
+			return
 		}
 		if time.Now().After(deadline) {
 			w.t.Fatalf("not in sync: %v", open)
 		}
 	}
-	w.server.Nbctl(w.t, "--wait=sb", "sync")
 }
 
 // push pushes each Translation once, and returns what is not in sync.
@@ -219,6 +225,7 @@ func (w *world) convert(c cluster) {
 	byName := map[string]*corev1.Node{}
 	for _, node := range c.nodes {
 		byName[node.Name] = node
+		present["Node "+node.Name] = true
 		w.put("Node "+node.Name, emitter.Node(node))
 	}
 	for _, pod := range c.pods {
@@ -227,10 +234,11 @@ func (w *world) convert(c cluster) {
 		w.put("Pod "+pod.Namespace+"/"+pod.Name, emitter.Pod(pod, byName[pod.Spec.NodeName], scope))
 	}
 	for service, endpoints := range c.services {
+		present["Service "+service.Name] = true
 		w.put("Service "+service.Name, emitter.Service(service, endpoints))
 	}
 	for _, claim := range w.claims {
-		if kind, _, _ := strings.Cut(claim.Owner, " "); (kind == "NetworkPolicy" || kind == "Pod") && !present[claim.Owner] {
+		if kind, _, _ := strings.Cut(claim.Owner, " "); slices.Contains([]string{"NetworkPolicy", "Node", "Pod", "Service"}, kind) && !present[claim.Owner] {
 			w.put(claim.Owner, convert.Result{})
 		}
 	}

@@ -5,7 +5,6 @@ package ovnserver
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -36,9 +35,24 @@ func (s *Server) startMembers(t testing.TB, number int) {
 // StartMember starts a member that does not run.
 func (s *Server) StartMember(t testing.TB, i int) {
 	t.Helper()
-	name := member(i)
-	s.members[i] = s.start(t, "ovsdb-server", s.path(name+".db"), "--remote=punix:"+s.path(name+".sock"), "--unixctl="+s.path(name+".ctl"), "--log-file="+s.path(name+".log"))
-	waitFor(t, s.path(name+".sock"))
+	s.members[i] = s.serve(t, member(i))
+}
+
+// StartMembers starts the members that do not run.
+func (s *Server) StartMembers(t testing.TB) {
+	t.Helper()
+	for i, running := range s.members {
+		if running == nil {
+			s.StartMember(t, i)
+		}
+	}
+}
+
+// KillMembers kills all members.
+func (s *Server) KillMembers() {
+	for i := range s.members {
+		s.kill(&s.members[i], member(i))
+	}
 }
 
 // KillLeader kills the member that is the leader, and returns its number.
@@ -46,16 +60,10 @@ func (s *Server) KillLeader(t testing.TB) int {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		for i, running := range s.members {
-			if running == nil || !strings.Contains(s.status(t, i), "Role: leader") {
-				continue
+			if running != nil && strings.Contains(s.status(t, i), "Role: leader") {
+				s.kill(&s.members[i], member(i))
+				return i
 			}
-			_ = running.Process.Kill()
-			_ = running.Wait()
-			for _, suffix := range []string{".sock", ".raft", ".ctl"} {
-				_ = os.Remove(s.path(member(i) + suffix))
-			}
-			s.members[i] = nil
-			return i
 		}
 		if time.Now().After(deadline) {
 			t.Fatal("no member is the leader")

@@ -29,8 +29,9 @@ type Options struct {
 
 // Server is a running OVN.
 type Server struct {
-	directory, root    string
-	northbound, northd *exec.Cmd
+	directory, root string
+	// northbound and southbound are the servers of databases that are not replicated, nil while one does not run, like northd.
+	northbound, southbound, northd *exec.Cmd
 	// members are the servers of a replicated Northbound database, nil while one does not run.
 	members []*exec.Cmd
 }
@@ -66,8 +67,7 @@ func Start(t testing.TB, o Options) *Server {
 	s.Nbctl(t, "init")
 	if o.Northd {
 		s.create(t, "sb")
-		s.start(t, "ovsdb-server", s.path("sb.db"), "--remote=punix:"+s.path("sb.sock"), "--unixctl="+s.path("sb.ctl"), "--log-file="+s.path("sb.log"))
-		waitFor(t, s.path("sb.sock"))
+		s.RestartSouthbound(t)
 		s.RestartNorthd(t)
 		s.Nbctl(t, "--wait=sb", "sync") // an ovn-controller that is earlier than the first rows crashes
 	}
@@ -83,23 +83,49 @@ func (s *Server) create(t testing.TB, name string) {
 // RestartNorthd starts ovn-northd, again if it runs.
 func (s *Server) RestartNorthd(t testing.TB) {
 	t.Helper()
-	if s.northd != nil {
-		_ = s.northd.Process.Kill()
-		_ = s.northd.Wait()
-	}
+	s.KillNorthd()
 	s.northd = s.start(t, "ovn-northd", "--ovnnb-db="+s.remote("nb"), "--ovnsb-db="+s.remote("sb"), "--unixctl="+s.path("northd.ctl"), "--log-file="+s.path("northd.log"))
 }
+
+// KillNorthd kills ovn-northd if it runs.
+func (s *Server) KillNorthd() { s.kill(&s.northd, "northd") }
 
 // Restart starts the server of the Northbound database, again if it runs.
 func (s *Server) Restart(t testing.TB) {
 	t.Helper()
-	if s.northbound != nil {
-		_ = s.northbound.Process.Kill()
-		_ = s.northbound.Wait()
-		_ = os.Remove(s.path("nb.sock"))
+	s.kill(&s.northbound, "nb")
+	s.northbound = s.serve(t, "nb")
+}
+
+// RestartSouthbound starts the server of the Southbound database, again if it runs.
+func (s *Server) RestartSouthbound(t testing.TB) {
+	t.Helper()
+	s.KillSouthbound()
+	s.southbound = s.serve(t, "sb")
+}
+
+// KillSouthbound kills the server of the Southbound database if it runs.
+func (s *Server) KillSouthbound() { s.kill(&s.southbound, "sb") }
+
+// serve starts the server of a database, and waits until it accepts connections.
+func (s *Server) serve(t testing.TB, name string) *exec.Cmd {
+	t.Helper()
+	process := s.start(t, "ovsdb-server", s.path(name+".db"), "--remote=punix:"+s.path(name+".sock"), "--unixctl="+s.path(name+".ctl"), "--log-file="+s.path(name+".log"))
+	waitFor(t, s.path(name+".sock"))
+	return process
+}
+
+// kill kills a server if it runs, and removes its sockets, which it would have done if it had exited.
+func (s *Server) kill(process **exec.Cmd, name string) {
+	if *process == nil {
+		return
 	}
-	s.northbound = s.start(t, "ovsdb-server", s.path("nb.db"), "--remote=punix:"+s.path("nb.sock"), "--unixctl="+s.path("nb.ctl"), "--log-file="+s.path("nb.log"))
-	waitFor(t, s.path("nb.sock"))
+	_ = (*process).Process.Kill()
+	_ = (*process).Wait()
+	*process = nil
+	for _, suffix := range []string{".sock", ".raft", ".ctl"} {
+		_ = os.Remove(s.path(name + suffix))
+	}
 }
 
 // logs shows the end of each log.
@@ -122,6 +148,17 @@ func (s *Server) Endpoint() string { return s.remote("nb") }
 
 // Endpoints returns those of the Northbound database.
 func (s *Server) Endpoints() []string { return strings.Split(s.remote("nb"), ",") }
+
+// PIDs returns the process ids of the servers that run, except for those of a replicated database.
+func (s *Server) PIDs() map[string]int {
+	pids := map[string]int{}
+	for name, process := range map[string]*exec.Cmd{"northbound ovsdb-server": s.northbound, "southbound ovsdb-server": s.southbound, "ovn-northd": s.northd} {
+		if process != nil {
+			pids[name] = process.Process.Pid
+		}
+	}
+	return pids
+}
 
 // Memory returns the resident memory of the servers in MiB.
 func (s *Server) Memory(t testing.TB) map[string]float64 {
