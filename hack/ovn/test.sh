@@ -4,7 +4,7 @@
 #
 # Runs the tests that need OVN's own servers. Requires _output/bin (make build kubernetes). If ovsdb-server and ovn-northd are not installed, Debian's packages, and the libraries
 # that are missing, are unpacked below _output; no service is started. With BENCH=1 it runs the benchmarks instead, with SOAK=50 the
-# random test with 50 rounds.
+# random tests with 50 rounds.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -23,7 +23,8 @@ if ! command -v ovsdb-server >/dev/null || ! command -v ovn-northd >/dev/null ||
   export OVN_ROOT=$root
 fi
 if [[ ${BENCH:-} ]]; then
-  exec go test -count 1 -timeout 60m -run '^$' -bench . -benchtime 1x ./test/ovn
+  go test -count 1 -timeout 60m -run '^$' -bench . -benchtime 1x ./test/ovn
+  exec go run ./test/bench -only ovn
 fi
 if [[ ${SOAK:-} ]]; then
   exec go test -v -count 1 -timeout 120m -run Soak ./test/ovn

@@ -32,7 +32,7 @@ func run() error {
 	services := flag.Int("services", servicesOfTheGoals, "how many Services to translate, with as many Pods, or to discover")
 	drained := flag.Int("drained-services", servicesOfMaintenance, "how many Services without an alternative to drain")
 	bound := flag.Int("bound-projects", 0, "membership: measure RBAC also with the ClusterRoleBindings of that many Projects")
-	only := flag.String("only", "", "the one benchmark to run: projects, membership, localvolume, translations, translations-engine, discoverer, maintenance, maintenance-services, klusters, console or sidebyside; empty: all")
+	only := flag.String("only", "", "the one benchmark to run: projects, membership, localvolume, translations, translations-engine, ovn, discoverer, maintenance, maintenance-services, klusters, console or sidebyside; empty: all")
 	compared := sidebyside.Defaults()
 	comparisonFlags(flag.CommandLine, &compared)
 	lenient := flag.Bool("lenient", false, "do not fail when a figure misses its goal")
@@ -52,6 +52,7 @@ func run() error {
 		{benchmarkMembershipName, func() error { return benchmarkMembership(ctx, reporter, *projects, *bound, *workers) }},
 		{"localvolume", func() error { return benchmarkLocalVolumes(ctx, reporter) }},
 		{benchmarkTranslationsName, func() error { return benchmarkTranslations(ctx, reporter, *services) }},
+		{benchmarkOVNName, func() error { return benchmarkOVN(ctx, reporter, *services, *only != "") }},
 		{benchmarkDiscovererName, func() error { return benchmarkDiscoverer(ctx, reporter, *services) }},
 		{benchmarkMaintenanceName, func() error { return benchmarkMaintenance(ctx, reporter, *workers) }},
 		{benchmarkWithheldName, func() error { return benchmarkWithheld(ctx, reporter, *drained, *workers) }},

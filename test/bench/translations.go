@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	"groundskeeper.io/groundskeeper/test/bench/probe"
 	"groundskeeper.io/groundskeeper/test/bench/report"
 	fakemidonet "groundskeeper.io/groundskeeper/test/fakes/midonet"
@@ -62,9 +63,11 @@ func benchmarkTranslations(ctx context.Context, reporter *report.Reporter, servi
 	n := &translatedNetwork{Plane: p, fake: &fakePages{root: p.MidoNetPages()}, report: reporter, services: services}
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
-	if n.tracker, err = trackTranslations(watching, p.DirectConfig(0)); err != nil {
+	trackers, err := trackTranslations(watching, p.DirectConfig(0), midonetv1.ConditionSynced)
+	if err != nil {
 		return err
 	}
+	n.tracker = trackers[0]
 	there, wanted, err := n.prepare(ctx)
 	if err != nil {
 		return err

@@ -123,34 +123,45 @@ func (o *translatedObjects) node(ctx context.Context, i int) (*corev1.Node, erro
 	if err := o.fake.request(ctx, http.MethodPut, "hosts/"+name, nil, &host); err != nil {
 		return nil, err
 	}
-	pods := netip.PrefixFrom(podAddress(i, 0), nodeBits).String()
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{PodCIDR: pods, PodCIDRs: []string{pods}}}
-	node, err := o.kube.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
+	node, err := createNode(ctx, o.kube, i)
 	if err != nil {
 		return nil, err
 	}
-	address := fmt.Sprintf("192.0.2.%d", i+1)
-	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: address}}
-	if node, err = o.kube.CoreV1().Nodes().UpdateStatus(ctx, node, metav1.UpdateOptions{}); err != nil {
+	node.Annotations = map[string]string{midonetv1.AnnotationHostID: host.ID, midonetv1.AnnotationTunnelEndpointIP: node.Status.Addresses[0].Address}
+	return node, o.wants("node "+name, convert.Node(node, o.config))
+}
+
+// createNode makes the i-th node.
+func createNode(ctx context.Context, kube kubernetes.Interface, i int) (*corev1.Node, error) {
+	pods := netip.PrefixFrom(podAddress(i, 0), nodeBits).String()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName(i)}, Spec: corev1.NodeSpec{PodCIDR: pods, PodCIDRs: []string{pods}}}
+	node, err := kube.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
+	if err != nil {
 		return nil, err
 	}
-	node.Annotations = map[string]string{midonetv1.AnnotationHostID: host.ID, midonetv1.AnnotationTunnelEndpointIP: address}
-	return node, o.wants("node "+name, convert.Node(node, o.config))
+	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: fmt.Sprintf("192.0.2.%d", i+1)}}
+	return kube.CoreV1().Nodes().UpdateStatus(ctx, node, metav1.UpdateOptions{})
 }
 
 // service makes a service of one port, and a slice with pods as its endpoints.
 func (o *translatedObjects) service(ctx context.Context, i int) error {
-	service, slice := benchService(i, o.services)
-	service, err := o.kube.CoreV1().Services(benchNamespace).Create(ctx, service, metav1.CreateOptions{})
-	if err != nil {
-		return err
-	}
-	slice, err = o.kube.DiscoveryV1().EndpointSlices(benchNamespace).Create(ctx, slice, metav1.CreateOptions{})
+	service, slice, err := createService(ctx, o.kube, i, o.services)
 	if err != nil {
 		return err
 	}
 	return o.wants("service "+service.Name,
 		convert.Join(convert.Service(service, o.config), convert.Endpoints(service, []*discoveryv1.EndpointSlice{slice}, o.config)))
+}
+
+// createService makes the i-th service of a network with that many pods.
+func createService(ctx context.Context, kube kubernetes.Interface, i, pods int) (*corev1.Service, *discoveryv1.EndpointSlice, error) {
+	service, slice := benchService(i, pods)
+	service, err := kube.CoreV1().Services(benchNamespace).Create(ctx, service, metav1.CreateOptions{})
+	if err != nil {
+		return nil, nil, err
+	}
+	slice, err = kube.DiscoveryV1().EndpointSlices(benchNamespace).Create(ctx, slice, metav1.CreateOptions{})
+	return service, slice, err
 }
 
 // benchService returns the i-th service of a network with that many pods, and a slice with some of the pods.
@@ -174,20 +185,26 @@ func benchService(i, pods int) (*corev1.Service, *discoveryv1.EndpointSlice) {
 
 // pod makes a pod that runs on a node.
 func (o *translatedObjects) pod(ctx context.Context, i int, node *corev1.Node) error {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: benchNamespace, Name: "pod-" + strconv.Itoa(i)}}
-	pod.Spec = corev1.PodSpec{
-		NodeName: node.Name, Containers: []corev1.Container{{Name: "c", Image: "none"}}, AutomountServiceAccountToken: new(false),
-		Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
-	}
-	pod, err := o.kube.CoreV1().Pods(benchNamespace).Create(ctx, pod, metav1.CreateOptions{})
+	pod, err := createPod(ctx, o.kube, i, node.Name)
 	if err != nil {
 		return err
 	}
-	pod.Status.Phase, pod.Status.PodIP, pod.Status.PodIPs = corev1.PodRunning, podIP(i), []corev1.PodIP{{IP: podIP(i)}}
-	if pod, err = o.kube.CoreV1().Pods(benchNamespace).UpdateStatus(ctx, pod, metav1.UpdateOptions{}); err != nil {
-		return err
-	}
 	return o.wants("pod "+pod.Name, convert.Pod(pod, node, o.config))
+}
+
+// createPod makes the i-th pod, which runs on a node.
+func createPod(ctx context.Context, kube kubernetes.Interface, i int, node string) (*corev1.Pod, error) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: benchNamespace, Name: "pod-" + strconv.Itoa(i)}}
+	pod.Spec = corev1.PodSpec{
+		NodeName: node, Containers: []corev1.Container{{Name: "c", Image: "none"}}, AutomountServiceAccountToken: new(false),
+		Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+	}
+	pod, err := kube.CoreV1().Pods(benchNamespace).Create(ctx, pod, metav1.CreateOptions{})
+	if err != nil {
+		return nil, err
+	}
+	pod.Status.Phase, pod.Status.PodIP, pod.Status.PodIPs = corev1.PodRunning, podIP(i), []corev1.PodIP{{IP: podIP(i)}}
+	return kube.CoreV1().Pods(benchNamespace).UpdateStatus(ctx, pod, metav1.UpdateOptions{})
 }
 
 // podIP returns the address of the i-th pod, which runs on the node i modulo their number. The first few of a node's range

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -22,45 +23,52 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/generated/informers/externalversions"
 )
 
-// tracker watches all Translations and notes when as many exist, and are in sync, as are expected.
+// tracker watches all Translations and notes when as many exist, and have a condition, as are expected.
 type tracker struct {
+	// condition is the type of the condition.
+	condition string
+
 	mu sync.Mutex
-	// synced has all Translations that exist, and whether the backend has them at present.
+	// synced has all Translations that exist, and whether the condition is true for their present content.
 	synced map[types.UID]bool
 	inSync int
 	want   int
-	// exist and done are when all that are expected existed and were in sync.
+	// exist and done are when all that are expected existed and had the condition.
 	exist, done time.Time
 	reached     chan struct{}
 }
 
-// trackTranslations begins to watch, until ctx ends. It queries Groundskeeper's API server itself, so that what is watched for the
+// trackTranslations begins to watch, until ctx ends, for each of the conditions. It queries Groundskeeper's API server itself, so that what is watched for the
 // measurement costs kube-apiserver nothing.
-func trackTranslations(ctx context.Context, config *rest.Config) (*tracker, error) {
+func trackTranslations(ctx context.Context, config *rest.Config, conditions ...string) ([]*tracker, error) {
 	config = rest.CopyConfig(config)
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf
 	client, err := versioned.NewForConfig(config)
 	if err != nil {
 		return nil, err
 	}
-	t := &tracker{synced: map[types.UID]bool{}}
 	informer := externalversions.NewSharedInformerFactory(client, 0).Midonet().V1().Translations().Informer()
 	if err := informer.SetTransform(essence); err != nil {
 		return nil, err
 	}
-	_, err = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    t.see,
-		UpdateFunc: func(_, now any) { t.see(now) },
-		DeleteFunc: t.lose,
-	})
-	if err != nil {
-		return nil, err
+	trackers := make([]*tracker, len(conditions))
+	for i, condition := range conditions {
+		t := &tracker{condition: condition, synced: map[types.UID]bool{}}
+		trackers[i] = t
+		_, err = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc:    t.see,
+			UpdateFunc: func(_, now any) { t.see(now) },
+			DeleteFunc: t.lose,
+		})
+		if err != nil {
+			return nil, err
+		}
 	}
 	go informer.RunWithContext(ctx)
 	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
 		return nil, errors.Join(errors.New("translations cannot be watched"), context.Cause(ctx))
 	}
-	return t, nil
+	return trackers, nil
 }
 
 // essence drops what is not checked.
@@ -78,7 +86,7 @@ func (t *tracker) see(object any) {
 		return
 	}
 	status := &translation.Status
-	synced := status.ObservedGeneration == translation.Generation && meta.IsStatusConditionTrue(status.Conditions, midonetv1.ConditionSynced)
+	synced := status.ObservedGeneration == translation.Generation && isTrue(status.Conditions, t.condition, translation.Generation)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.synced[translation.UID] {
@@ -89,6 +97,12 @@ func (t *tracker) see(object any) {
 		t.inSync++
 	}
 	t.check()
+}
+
+// isTrue reports whether a condition is true for a generation.
+func isTrue(conditions []metav1.Condition, kind string, generation int64) bool {
+	condition := meta.FindStatusCondition(conditions, kind)
+	return condition != nil && condition.Status == metav1.ConditionTrue && condition.ObservedGeneration == generation
 }
 
 func (t *tracker) lose(object any) {
@@ -123,8 +137,8 @@ func (t *tracker) check() {
 	}
 }
 
-// until waits until that many Translations exist and are in sync, and returns when the last one existed and when the last one was
-// in sync. It reports how far it is.
+// until waits until that many Translations exist and have the condition, and returns when the last one existed and when the last one
+// had it. It reports how far it is.
 func (t *tracker) until(ctx context.Context, want int) (exist, synced time.Time, err error) {
 	reached := make(chan struct{})
 	t.mu.Lock()
@@ -154,5 +168,5 @@ const progressInterval = 10 * time.Second
 func (t *tracker) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return fmt.Sprintf("of %d translations %d exist and %d are in sync", t.want, len(t.synced), t.inSync)
+	return fmt.Sprintf("of %d translations %d exist and %d are %s", t.want, len(t.synced), t.inSync, t.condition)
 }

@@ -86,7 +86,7 @@ type Section struct {
 // titles are the names of benchmarks in words.
 var titles = map[string]string{
 	"projects": "Projects", "localvolume": "Local volumes", "translations": "Translations", "translations-restart": "Translations, after a restart",
-	"translations-engine": "Translations, the engine alone", "discoverer": "Discovery", "discoverer-restart": "Discovery, after a restart",
+	"translations-engine": "Translations, the engine alone", "ovn": "Translations on OVN", "ovn-restart": "Translations on OVN, after a restart", "ovn-changes": "Translations on OVN, while endpoints change", "discoverer": "Discovery", "discoverer-restart": "Discovery, after a restart",
 	"discoverer-change": "Discovery of a change", "localvolume-many": "Local volumes, many of them", "maintenance": "Maintenance of backends",
 	"maintenance-services": "Maintenance of Services without an alternative", "klusters": "Klusters and their routes", "console": "Console",
 }
