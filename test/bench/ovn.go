@@ -18,6 +18,7 @@ import (
 	"groundskeeper.io/groundskeeper/test/bench/probe"
 	"groundskeeper.io/groundskeeper/test/bench/report"
 	"groundskeeper.io/groundskeeper/test/ovnserver"
+	"groundskeeper.io/groundskeeper/test/ovnserver/simulated"
 	"groundskeeper.io/groundskeeper/test/plane"
 )
 
@@ -86,11 +87,11 @@ controllers:
 		return err
 	}
 	ended := make(chan error, 1)
-	simulated, err := server.Simulate(ctx, nodeNames())
+	chassis, err := simulated.Register(ctx, server.SouthboundEndpoints()[0], nodeNames())
 	if err != nil {
 		return err
 	}
-	go func() { ended <- simulated.Run(watching) }()
+	go func() { ended <- chassis.Run(watching) }()
 	defer func() {
 		stop()
 		if failed := <-ended; !errors.Is(failed, context.Canceled) {

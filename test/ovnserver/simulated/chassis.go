@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-package ovnserver
+// Package simulated has chassis of OVN that have no datapath. It uses Groundskeeper's client of the databases, whose tests use ovnserver.
+package simulated
 
 import (
 	"context"
@@ -12,9 +13,9 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/ovsdb"
 )
 
-// Simulated are chassis that have no datapath. In the Southbound database they do what ovn-controller does: each registers itself, binds
+// Chassis are chassis that have no datapath. In the Southbound database they do what ovn-controller does: each registers itself, binds
 // the ports that request it, and confirms nb_cfg. Hundreds of them cost less than one real chassis.
-type Simulated struct {
+type Chassis struct {
 	client *ovsdb.Client
 	// chassis are the ids of the rows by name.
 	chassis map[string]string
@@ -27,9 +28,9 @@ const (
 	bindingTable       = "Port_Binding"
 )
 
-// Simulate registers chassis with the given names.
-func (s *Server) Simulate(ctx context.Context, names []string) (*Simulated, error) {
-	endpoint, err := ovsdb.ParseEndpoint(s.remote("sb"))
+// Register registers chassis with the given names in the Southbound database at an endpoint.
+func Register(ctx context.Context, southbound string, names []string) (*Chassis, error) {
+	endpoint, err := ovsdb.ParseEndpoint(southbound)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +39,7 @@ func (s *Server) Simulate(ctx context.Context, names []string) (*Simulated, erro
 	if err != nil {
 		return nil, err
 	}
-	c := &Simulated{client: client, chassis: map[string]string{}}
+	c := &Chassis{client: client, chassis: map[string]string{}}
 	var operations []ovsdb.Operation
 	for i, name := range names {
 		id := func(table int) string { return fmt.Sprintf("5117a7ed-0000-4000-8000-%04d%08d", table, i) }
@@ -56,7 +57,7 @@ func (s *Server) Simulate(ctx context.Context, names []string) (*Simulated, erro
 }
 
 // Run has the chassis bind ports and confirm, until the context ends.
-func (c *Simulated) Run(ctx context.Context) error {
+func (c *Chassis) Run(ctx context.Context) error {
 	defer c.client.Close()
 	changed, ended := make(chan struct{}, 1), make(chan error, 1)
 	notify := func() {
@@ -90,7 +91,7 @@ func (c *Simulated) Run(ctx context.Context) error {
 
 // apply binds the ports that request a chassis, and then confirms what is requested unless it is already confirmed. Like
 // ovn-controllers, each chassis confirms in its own transaction.
-func (c *Simulated) apply(ctx context.Context, confirmed int64) (int64, error) {
+func (c *Chassis) apply(ctx context.Context, confirmed int64) (int64, error) {
 	results, err := c.client.Transact(ctx, ovsdb.Select(globalTable, nil, "nb_cfg"),
 		ovsdb.Select(bindingTable, []ovsdb.Condition{{"type", "==", ""}, {"chassis", "==", ovsdb.Set{}}}, "_uuid", "requested_chassis"))
 	if err != nil {
