@@ -27,23 +27,28 @@ func (s *Site) Beat(ctx context.Context) {
 			return
 		}
 	}
-	if s.confirm() {
+	interrupted, unsaved := s.confirm()
+	if interrupted {
 		log.FromContext(ctx).Info("Nodes were not observed for some time: their deletion delay starts over")
+	}
+	if interrupted || unsaved {
 		s.notify()
 	}
 }
 
-// confirm notes that nothing was missed until now, and reports whether that was not so and all absences start over.
-func (s *Site) confirm() (interrupted bool) {
+// confirm notes that nothing was missed until now, and reports whether that was not so and all absences start over, and whether the
+// record is to be saved, which was not possible before.
+func (s *Site) confirm() (interrupted, unsaved bool) {
 	s.mu.Lock()
 	now := s.Clock.Now()
 	interrupted = !s.confirmed.IsZero() && now.Sub(s.confirmed) >= Lease && len(s.Inventory.Missing()) > 0
-	s.confirmed = now
+	unsaved = s.unsaved
+	s.confirmed, s.unsaved = now, false
 	s.mu.Unlock()
 	if interrupted {
 		s.Inventory.InterruptAll()
 	}
-	return interrupted
+	return interrupted, unsaved
 }
 
 // certain reports whether it is certain that no change of a node was missed.

@@ -81,16 +81,21 @@ func NewInventory(config configv1alpha1.LocalVolumeConfiguration, clock clock.Pa
 	}
 }
 
-// SetNode records the current state of a Node, and reports whether that changes which nodes are missing, or uncertain.
+// SetNode records the current state of a Node, and reports whether that changes which nodes are missing, or uncertain, or what outlives
+// the process.
 func (i *Inventory) SetNode(node metav1.Object) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	names, lacksChanged := i.nodes.set(node)
+	learned := false
 	for _, name := range i.nodes.nodes[node.GetName()].names {
 		i.remember(node.GetName(), name)
-		i.identity(name).addMatch(node.GetName(), i.nodes.exists)
+		id := i.identity(name)
+		_, known := id.nodes[node.GetName()]
+		learned = learned || i.synced && !known && len(id.volumes) > 0
+		id.addMatch(node.GetName(), i.nodes.exists)
 	}
-	return i.nodesChanged(node.GetName(), names, lacksChanged)
+	return i.nodesChanged(node.GetName(), names, lacksChanged) || learned
 }
 
 // RemoveNode records that a Node has been deleted, and returns the same as SetNode.
@@ -160,7 +165,7 @@ func (i *Inventory) prune(name string) {
 }
 
 // SetVolume records the current state of a volume, and reports whether that is worth a reconciliation: it is stale, or was, or does
-// not name its nodes.
+// not name its nodes, or it changes what outlives the process.
 func (i *Inventory) SetVolume(object *corev1.PersistentVolume) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -180,8 +185,10 @@ func (i *Inventory) SetVolume(object *corev1.PersistentVolume) bool {
 			known.nodes = append(known.nodes, p.name)
 		}
 	}
+	learned := false
 	for _, p := range known.pins { // before the old ones go, so that what is known about a name stays known
 		id := i.identity(p.name)
+		learned = learned || i.synced && len(id.volumes) == 0 && len(id.nodes) > 0
 		id.volumes[object.Name] = known
 		if p.key != "" {
 			id.keys[p.key]++
@@ -197,7 +204,7 @@ func (i *Inventory) SetVolume(object *corev1.PersistentVolume) bool {
 	for _, node := range known.nodes {
 		i.review(node, false)
 	}
-	return wasStale || i.isStale(known.nodes) || before == nil && i.isUncertain(known.nodes)
+	return wasStale || learned || i.isStale(known.nodes) || before == nil && i.isUncertain(known.nodes)
 }
 
 // RemoveVolume learns that a volume has been deleted, and reports whether it was stale.

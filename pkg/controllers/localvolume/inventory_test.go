@@ -150,8 +150,8 @@ func TestInventorySeveralNodes(t *testing.T) {
 
 func TestInventoryVolumes(t *testing.T) {
 	i, clock := newTestInventory(t, "a")
-	if i.SetVolume(on("v", "a")) || i.SetVolume(on("w", "b")) != true {
-		t.Error("only the stale one is worth a reconciliation")
+	if !i.SetVolume(on("v", "a")) || !i.SetVolume(on("w", "b")) {
+		t.Error("the first volume of a node and a stale one are worth a reconciliation")
 	}
 	if diff := cmp.Diff([]string{"w"}, staleNames(i)); diff != "" {
 		t.Error(diff)

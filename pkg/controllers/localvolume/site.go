@@ -78,8 +78,10 @@ type Site struct {
 	brakeEngaged bool
 	// released are the volumes whose claims no pod waits for any more.
 	released map[types.UID]bool
-	// confirmed is when it was last certain that no change of a node had been missed.
+	// confirmed is when it was last certain that no change of a node had been missed. unsaved reports that the record was not saved,
+	// because it was not certain.
 	confirmed time.Time
+	unsaved   bool
 }
 
 // NewSite returns an empty Site, which its Source fills.
@@ -112,8 +114,11 @@ func (s *Site) LoadRecord(ctx context.Context) error {
 // nodes are missing, that they still are.
 func (s *Site) SaveRecord(ctx context.Context, subjects []Subject) error {
 	memory := s.Inventory.Memory()
-	if !s.certain() {
-		return nil // unobserved state is not confirmed
+	if !s.certain() { // unobserved state is not confirmed: Beat has it saved later
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.unsaved = true
+		return nil
 	}
 	return s.record.save(ctx, memory, slices.ContainsFunc(subjects, func(subject Subject) bool { return subject.pending() }))
 }

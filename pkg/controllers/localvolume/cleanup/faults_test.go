@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
@@ -126,6 +127,36 @@ func TestCutOff(t *testing.T) {
 	b.kept("the delay starts over", claim)
 	b.pass(time.Second)
 	b.expectDeleted("after the full delay", claim)
+}
+
+// TestRecordIsSavedLater checks that what could not be saved while nothing was observed is saved afterwards, although nothing changes.
+func TestRecordIsSavedLater(t *testing.T) {
+	b := newBench(t, nil, "a", "b")
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[localvolume.Pass]())
+	defer queue.ShutDown()
+	if err := b.Site.Follow().Start(t.Context(), queue); err != nil {
+		t.Fatal(err)
+	}
+	b.pass(time.Second)
+	b.Clock.Step(70 * time.Second) // SIGSTOP
+	b.Bind("c", "a")
+	b.Sync()
+	if _, err := b.r.Reconcile(t.Context(), localvolume.Pass{}); err != nil {
+		t.Fatal(err)
+	}
+	b.Site.Beat(t.Context())
+	if queue.Len() != 1 {
+		t.Fatal("no reconciliation follows")
+	}
+	pass, _ := queue.Get()
+	queue.Done(pass)
+	b.pass(time.Second)
+	if _, seen := b.readRecord(); seen["a"] != "a" {
+		t.Errorf("seen = %v, want a", seen)
+	}
+	if b.Site.Beat(t.Context()); queue.Len() != 0 {
+		t.Error("another reconciliation follows, though everything is saved")
+	}
 }
 
 // TestFlapsDuringBatch checks that a node that returns and disappears during a batch saves the rest of it, because it is another
