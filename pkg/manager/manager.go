@@ -110,7 +110,9 @@ func newManager(ctx context.Context, restConfig *rest.Config, config *v1alpha1.C
 	if err != nil {
 		return nil, err
 	}
-	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
+	fenced := rest.CopyConfig(restConfig) // not that of the lock
+	fenced.Wrap(fence.wrap)
+	mgr, err := ctrl.NewManager(fenced, ctrl.Options{
 		Scheme: scheme,
 		Logger: logr.FromContextOrDiscard(ctx),
 		// Reconciles inherit the values of the context; the manager ends them.
