@@ -150,7 +150,7 @@ performance: build kubernetes ## Measure everything, well over an hour, and writ
 	go run ./test/bench/page <_output/performance.jsonl
 
 soak: build kubernetes contour ## Run the random tests with their full number of rounds
-	SOAK=1000 go test -p 1 -timeout 120m -run Soak ./...
+	SOAK=1000 go test -p 1 -timeout 240m -run Soak ./...
 
 announce:
 	@[[ -d $${XDG_CACHE_HOME:-$$HOME/.cache}/groundskeeper/kubernetes ]] || echo "The first run compiles Groundskeeper, and then Kubernetes: 8 to 15 minutes on two cores."

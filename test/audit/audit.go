@@ -33,10 +33,13 @@ const (
 type Event struct {
 	Verb       string
 	RequestURI string
-	User       struct{ Username string }
-	UserAgent  string
-	ObjectRef  struct{ APIGroup, Resource, Subresource, Namespace, Name string }
-	Received   time.Time `json:"requestReceivedTimestamp"`
+	User       struct {
+		Username string
+		Groups   []string
+	}
+	UserAgent string
+	ObjectRef struct{ APIGroup, Resource, Subresource, Namespace, Name string }
+	Received  time.Time `json:"requestReceivedTimestamp"`
 	// Annotations have, among others, the decision of the authorizer. A 403 can have other causes: a name that another object
 	// holds, a namespace that is being deleted.
 	Annotations map[string]string
