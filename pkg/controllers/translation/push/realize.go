@@ -50,12 +50,22 @@ type realization struct {
 	wake     func(types.NamespacedName)
 
 	mu sync.Mutex
-	// points are the points before which Translations were written that are not known to be applied.
-	points map[types.NamespacedName]int64
+	// waits are of Translations that are not known to be applied.
+	waits map[types.NamespacedName]applyWait
 	// owners maps the resources that have to be connected to their Translations, and owned is the inverse.
 	owners map[backend.Key]types.NamespacedName
 	owned  map[types.NamespacedName][]backend.Key
 }
+
+// applyWait is the wait for the network to apply what was written for a Translation before a point. It began at since.
+type applyWait struct {
+	point int64
+	since time.Time
+}
+
+// applyTime is the time that a Translation may wait to be applied before its status reports that it is written. Most are applied
+// within it, which saves a write.
+const applyTime = 5 * time.Second
 
 // newRealization returns a realization if the backend reports its progress.
 func newRealization(b engine.Backend, wake func(types.NamespacedName)) *realization {
@@ -63,13 +73,14 @@ func newRealization(b engine.Backend, wake func(types.NamespacedName)) *realizat
 	if !ok {
 		return nil
 	}
-	return &realization{realizer: realizer, wake: wake, points: map[types.NamespacedName]int64{}, owners: map[backend.Key]types.NamespacedName{}, owned: map[types.NamespacedName][]backend.Key{}}
+	return &realization{realizer: realizer, wake: wake, waits: map[types.NamespacedName]applyWait{}, owners: map[backend.Key]types.NamespacedName{}, owned: map[types.NamespacedName][]backend.Key{}}
 }
 
-// set sets the condition Realized in a status that is about to be written.
-func (r *realization) set(translation *midonetv1.Translation, status *midonetv1.TranslationStatus, outcome engine.Outcome, now time.Time) {
+// set sets the condition Realized in a status that is about to be written, and returns for how long the write should be delayed: it is
+// probably applied by then.
+func (r *realization) set(translation *midonetv1.Translation, status *midonetv1.TranslationStatus, outcome engine.Outcome, now time.Time) (delay time.Duration) {
 	if r == nil {
-		return
+		return 0
 	}
 	name := types.NamespacedName{Namespace: translation.Namespace, Name: translation.Name}
 	condition := metav1.Condition{
@@ -81,9 +92,10 @@ func (r *realization) set(translation *midonetv1.Translation, status *midonetv1.
 	switch {
 	case outcome.Reason != engine.ReasonSynced:
 		condition.Reason, condition.Message = reasonNotSynced, "The backend does not have all resources."
-		delete(r.points, name)
-	case r.isApplying(name, translation, outcome):
+		delete(r.waits, name)
+	case r.isApplying(name, translation, outcome, now):
 		condition.Reason, condition.Message = reasonApplying, "Some chassis has not confirmed it yet."
+		delay = r.waits[name].since.Add(applyTime).Sub(now)
 	case len(missing) > 0:
 		condition.Reason = reasonNotConnected
 		condition.Message = kit.Bounded(fmt.Sprintf("No interface of a chassis is connected to %s.", missing[0]), maxMessage)
@@ -91,22 +103,27 @@ func (r *realization) set(translation *midonetv1.Translation, status *midonetv1.
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, reasonRealized, "Every chassis has applied it."
 	}
 	meta.SetStatusCondition(&status.Conditions, condition)
+	return max(delay, 0)
 }
 
 // isApplying reports whether the network may not have applied a write yet. The record of an earlier process that a Translation was
 // applied remains valid.
-func (r *realization) isApplying(name types.NamespacedName, translation *midonetv1.Translation, outcome engine.Outcome) bool {
-	point, waits := r.points[name]
+func (r *realization) isApplying(name types.NamespacedName, translation *midonetv1.Translation, outcome engine.Outcome, now time.Time) bool {
+	wait, waits := r.waits[name]
 	before := meta.FindStatusCondition(translation.Status.Conditions, midonetv1.ConditionRealized)
 	known := before != nil && before.ObservedGeneration == translation.Generation && (before.Reason == reasonRealized || before.Reason == reasonNotConnected)
 	switch {
 	case outcome.Wrote, !waits && !known:
-		r.points[name] = r.realizer.Written()
+		if !waits {
+			wait.since = now
+		}
+		wait.point = r.realizer.Written()
+		r.waits[name] = wait
 		return true
-	case waits && !r.realizer.Realized(point):
+	case waits && !r.realizer.Realized(wait.point):
 		return true
 	default:
-		delete(r.points, name)
+		delete(r.waits, name)
 		return false
 	}
 }
@@ -135,7 +152,7 @@ func (r *realization) discard(name types.NamespacedName) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.points, name)
+	delete(r.waits, name)
 	r.disown(name)
 }
 
@@ -159,8 +176,8 @@ func (r *realization) changed(keys []backend.Key) {
 		}
 	}
 	if len(keys) == 0 {
-		for name, point := range r.points {
-			if r.realizer.Realized(point) {
+		for name, wait := range r.waits {
+			if r.realizer.Realized(wait.point) {
 				names[name] = true
 			}
 		}

@@ -33,6 +33,7 @@ func (n *network) Realize(ctx context.Context, _ func([]backend.Key)) error {
 	return ctx.Err()
 }
 
+// TestRealized checks the condition and how often the status is written: once if the network applies it soon.
 func TestRealized(t *testing.T) {
 	s, responses := scriptedStore(t, engine.Outcome{Reason: engine.ReasonWaiting, Message: "waits"}, nil)
 	n := &network{connected: true}
@@ -43,35 +44,44 @@ func TestRealized(t *testing.T) {
 	newProcess()
 	wrote := isSynced
 	wrote.Wrote = true
+	later := func(d time.Duration) func() { return func() { s.now = s.now.Add(d) } }
 	for _, step := range []struct {
 		name    string
 		before  func()
 		outcome engine.Outcome
 		want    string
 		writes  int
+		after   time.Duration
 	}{
-		{"not in the backend", func() {}, engine.Outcome{Reason: engine.ReasonWaiting, Message: "waits"}, "False NotSynced", 1},
-		{"in the backend", func() {}, wrote, "False Applying", 1},
-		{"not applied", func() {}, isSynced, "False Applying", 0},
-		{"another process", newProcess, isSynced, "False Applying", 0},
-		{"an earlier point", func() { n.applied = n.written - 1 }, isSynced, "False Applying", 0},
-		{"applied", func() { n.applied = n.written }, isSynced, "True Realized", 1},
-		{"nothing new", func() {}, isSynced, "True Realized", 0},
-		{"yet another process", newProcess, isSynced, "True Realized", 0},
-		{"disconnected", func() { n.connected = false }, isSynced, "False NotConnected", 1},
-		{"repaired", func() {}, wrote, "False Applying", 1},
-		{"connected", func() { n.applied, n.connected = n.written, true }, isSynced, "True Realized", 1},
+		{"not in the backend", func() {}, engine.Outcome{Reason: engine.ReasonWaiting, Message: "waits"}, "False NotSynced", 1, 0},
+		{"in the backend", func() {}, wrote, "False NotSynced", 0, applyTime},
+		{"written again", later(applyTime - time.Second), wrote, "False NotSynced", 0, time.Second},
+		{"not applied in time", later(time.Second), isSynced, "False Applying", 1, 0},
+		{"not applied", later(time.Hour), isSynced, "False Applying", 0, 0},
+		{"written while it is not applied", func() {}, wrote, "False Applying", 0, 0},
+		{"another process", newProcess, isSynced, "False Applying", 0, applyTime},
+		{"an earlier point", func() { n.applied = n.written - 1 }, isSynced, "False Applying", 0, applyTime},
+		{"applied", func() { n.applied = n.written }, isSynced, "True Realized", 1, 0},
+		{"nothing new", func() {}, isSynced, "True Realized", 0, 0},
+		{"yet another process", newProcess, isSynced, "True Realized", 0, 0},
+		{"disconnected", func() { n.connected = false }, isSynced, "False NotConnected", 1, 0},
+		{"repaired", func() {}, wrote, "False NotConnected", 0, applyTime},
+		{"connected", func() { n.applied, n.connected = n.written, true }, isSynced, "True Realized", 1, 0},
 	} {
 		t.Run(step.name, func(t *testing.T) {
 			step.before()
 			s.ResetLog()
 			responses.outcome = step.outcome
-			if _, err := s.Reconcile(t.Context(), requestA); err != nil {
+			result, err := s.Reconcile(t.Context(), requestA)
+			if err != nil {
 				t.Fatal(err)
 			}
 			tr := &midonetv1.Translation{}
 			if err := s.Get(t.Context(), requestA.NamespacedName, tr); err != nil {
 				t.Fatal(err)
+			}
+			if result.RequeueAfter != step.after {
+				t.Errorf("requeued after %s, want %s", result.RequeueAfter, step.after)
 			}
 			c := meta.FindStatusCondition(tr.Status.Conditions, midonetv1.ConditionRealized)
 			if got := string(c.Status) + " " + c.Reason; got != step.want || s.Count() != step.writes {
@@ -97,7 +107,7 @@ func TestRealized(t *testing.T) {
 	}
 	s.realization.discard(requestA.NamespacedName)
 	s.realization.changed([]backend.Key{{Kind: "Chain", ID: chainID}})
-	if len(woken) != 2 || len(s.realization.owned)+len(s.realization.points) > 0 {
+	if len(woken) != 2 || len(s.realization.owned)+len(s.realization.waits) > 0 {
 		t.Errorf("a deleted Translation is remembered: %+v", s.realization)
 	}
 }

@@ -66,7 +66,10 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	case r.isLeaving(translation, outcome):
 		return reconcile.Result{RequeueAfter: leaveTime}, nil
 	default:
-		err = r.report(ctx, kept, translation, outcome)
+		var delay time.Duration
+		if delay, err = r.report(ctx, kept, translation, outcome); delay > 0 {
+			return reconcile.Result{RequeueAfter: delay}, nil
+		}
 	}
 	switch {
 	case apierrors.IsNotFound(err):
@@ -88,28 +91,28 @@ func (r *reconciler) isLeaving(translation *midonetv1.Translation, outcome engin
 	return age >= 0 && age < leaveTime // the API server's clock may be ahead
 }
 
-// report writes the status if it changed. It fails with a conflict if the Translation is not the one that was pushed: the API
-// server records in the status which resources an update removes, and that record must not be overwritten.
-func (r *reconciler) report(ctx context.Context, kept *packed.Translation, translation *midonetv1.Translation, outcome engine.Outcome) error {
+// report writes the status if it changed, or returns for how long that is delayed. It fails with a conflict if the Translation is not the
+// one that was pushed: the API server records in the status which resources an update removes, and that record must not be overwritten.
+func (r *reconciler) report(ctx context.Context, kept *packed.Translation, translation *midonetv1.Translation, outcome engine.Outcome) (delay time.Duration, err error) {
 	status := nextStatus(translation, outcome, r.now())
-	r.realization.set(translation, &status, outcome, r.now())
-	if equality.Semantic.DeepEqual(translation.Status, status) {
-		return nil
+	delay = r.realization.set(translation, &status, outcome, r.now())
+	if delay > 0 || equality.Semantic.DeepEqual(translation.Status, status) {
+		return delay, nil
 	}
 	next := translation.DeepCopy()
 	next.Status = status
 	// The watch delivers the write like any other; no read waits for it.
-	err := r.client.Status().Update(ctx, next, client.FieldOwner(fieldOwner), client.DisableReadYourWritesConsistency)
+	err = r.client.Status().Update(ctx, next, client.FieldOwner(fieldOwner), client.DisableReadYourWritesConsistency)
 	if err != nil {
-		return fmt.Errorf("update the status of translation %s: %w", client.ObjectKeyFromObject(translation), err)
+		return 0, fmt.Errorf("update the status of translation %s: %w", client.ObjectKeyFromObject(translation), err)
 	}
 	r.announce(ctx, translation, next, outcome)
 	written, err := packed.Pack(next)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	r.wrote(kept, written)
-	return nil
+	return 0, nil
 }
 
 // release removes Groundskeeper's finalizer from exactly the object that was pushed, and leaves other finalizers.
