@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: The Groundskeeper authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Runs the tests that need OVN's own servers. Requires _output/bin (make build kubernetes). If ovsdb-server and ovn-northd are not installed, Debian's packages, and the libraries
-# that are missing, are unpacked below _output; no service is started. With BENCH=1 it runs the benchmarks instead, with SOAK=50 the
-# random tests with 50 rounds.
+# Runs the tests that need OVN's own servers. Requires _output/bin (make build kubernetes). If ovsdb-server and ovn-northd are not
+# installed, Debian's packages, and the libraries that are missing, are unpacked below _output; no service is started. With BENCH=1 it
+# runs the benchmarks instead, with SOAK=50 the random tests with 50 rounds.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 

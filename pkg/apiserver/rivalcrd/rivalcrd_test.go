@@ -68,7 +68,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestFindIsConsistent checks that a definition is found as soon as it was created, before the watch cache of kube-apiserver has it:
+// TestFindIsConsistent checks that a definition is found immediately after its creation, before the watch cache of kube-apiserver has it:
 // otherwise Groundskeeper would be registered beside it.
 func TestFindIsConsistent(t *testing.T) {
 	created := definition("translations.midonet.org", "midonet.org", "v1", true)

@@ -193,33 +193,6 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestSeenIsReported checks that whatever is new in the record triggers a reconciliation, which saves it: a node that is lost together
-// with the process would otherwise be one that was never seen.
-func TestSeenIsReported(t *testing.T) {
-	i, _ := newTestInventory(t, "a")
-	for step, change := range []struct {
-		change func() bool
-		want   bool
-	}{
-		{func() bool { return i.SetNode(testNode("b", "b")) }, false}, // no volume uses it
-		{func() bool { return i.SetVolume(on("v", "a")) }, true},
-		{func() bool { return i.SetVolume(on("v", "a")) }, false},
-		{func() bool { return i.SetVolume(on("w", "a")) }, false},
-		{func() bool { return i.SetVolume(on("x", "a", "b")) }, true},
-		{func() bool { return i.SetNode(testNode("c", "b")) }, true}, // another Node with the name
-		{func() bool { return i.SetNode(testNode("c", "b")) }, false},
-		{func() bool { return i.RemoveVolume("w") }, false},
-	} {
-		if got := change.change(); got != change.want {
-			t.Errorf("step %d: worth a reconciliation = %v, want %v", step, got, change.want)
-		}
-	}
-	starting := NewInventory(settings([]string{hostname}, "local"), testingclock.NewFakeClock(noon))
-	if starting.SetNode(testNode("a", "a")) || starting.SetVolume(on("v", "a")) || starting.SetNode(testNode("b", "a")) {
-		t.Error("nothing is to be reconciled before everything is known")
-	}
-}
-
 // TestRelabelIsReported checks that a change of labels triggers a reconciliation, which reports it.
 func TestRelabelIsReported(t *testing.T) {
 	i, _ := newTestInventory(t, "a")

@@ -236,7 +236,7 @@ func (d *drawer) change(w desired) (changed desired, settle bool) {
 		}
 	case "rename":
 		j := rapid.IntRange(0, len(rule.refs)-1).Draw(d.T, "ref")
-		// Of several references to a Service, a manifest does not tell which one was renamed.
+		// Of several references to a Service, a manifest does not state which one was renamed.
 		if to := d.key(); !isMirror(rule.refs[j].key) && rule.count(rule.refs[j].key) == 1 && !rule.has(to) {
 			rule.refs[j].key = to
 		}

@@ -112,7 +112,7 @@ func TestLikeReferences(t *testing.T) {
 	kind := kindOf(t, "HTTPProxy")
 	drained := fleet{drained: []string{"us"}, missing: []string{"web"}}
 	for name, test := range map[string]struct{ edited, drained, restored string }{
-		"nobody writes":                      {set, set, wanted},
+		"no client writes":                   {set, set, wanted},
 		"a manifest is applied again":        {wanted, set, wanted},
 		"the first one gets its weight back": {"web=0 web=1 us-web=0 eu-web=1", set, wanted},
 		"the second one gets another weight": {"web=1 web=5 us-web=0 eu-web=1", "web=1 web=5 us-web=0 eu-web=1", "web=0 web=5 us-web=0 eu-web=0"},

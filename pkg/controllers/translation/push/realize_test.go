@@ -56,7 +56,7 @@ func TestRealized(t *testing.T) {
 		{"not in the backend", func() {}, engine.Outcome{Reason: engine.ReasonWaiting, Message: "waits"}, "False NotSynced", 1, 0},
 		{"in the backend", func() {}, wrote, "False NotSynced", 0, applyTime},
 		{"written again", later(applyTime - time.Second), wrote, "False NotSynced", 0, time.Second},
-		{"not applied in time", later(time.Second), isSynced, "False Applying", 1, 0},
+		{"not applied before the deadline", later(time.Second), isSynced, "False Applying", 1, 0},
 		{"not applied", later(time.Hour), isSynced, "False Applying", 0, 0},
 		{"written while it is not applied", func() {}, wrote, "False Applying", 0, 0},
 		{"another process", newProcess, isSynced, "False Applying", 0, applyTime},
