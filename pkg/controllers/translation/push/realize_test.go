@@ -44,6 +44,8 @@ func TestRealized(t *testing.T) {
 	newProcess()
 	wrote := isSynced
 	wrote.Wrote = true
+	retried := wrote
+	retried.RetryAfter = 100 * time.Millisecond
 	later := func(d time.Duration) func() { return func() { s.now = s.now.Add(d) } }
 	for _, step := range []struct {
 		name    string
@@ -56,6 +58,7 @@ func TestRealized(t *testing.T) {
 		{"not in the backend", func() {}, engine.Outcome{Reason: engine.ReasonWaiting, Message: "waits"}, "False NotSynced", 1, 0},
 		{"in the backend", func() {}, wrote, "False NotSynced", 0, applyTime},
 		{"written again", later(applyTime - time.Second), wrote, "False NotSynced", 0, time.Second},
+		{"to be tried again sooner", func() {}, retried, "False NotSynced", 0, retried.RetryAfter},
 		{"not applied before the deadline", later(time.Second), isSynced, "False Applying", 1, 0},
 		{"not applied", later(time.Hour), isSynced, "False Applying", 0, 0},
 		{"written while it is not applied", func() {}, wrote, "False Applying", 0, 0},

@@ -67,8 +67,9 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{RequeueAfter: leaveTime}, nil
 	default:
 		var delay time.Duration
-		if delay, err = r.report(ctx, kept, translation, outcome); delay > 0 {
-			return reconcile.Result{RequeueAfter: delay}, nil
+		delay, err = r.report(ctx, kept, translation, outcome)
+		if delay > 0 && (again.RequeueAfter == 0 || delay < again.RequeueAfter) {
+			again.RequeueAfter = delay
 		}
 	}
 	switch {
