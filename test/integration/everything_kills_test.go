@@ -22,13 +22,14 @@ import (
 	"groundskeeper.io/groundskeeper/test/plane"
 )
 
-// reaper kills and pauses the processes of a plane, and starts them again as a kubelet would.
+// reaper kills and pauses the processes of a plane and of its workload cluster, and starts them again as a kubelet would.
 type reaper struct {
 	*plane.Plane
-	c      client.WithWatch
-	ledger *ledger
-	dir    string
-	random *rand.Rand
+	workload *plane.Plane
+	c        client.WithWatch
+	ledger   *ledger
+	dir      string
+	random   *rand.Rand
 
 	kills map[string]int
 	// lives are the current lives of the managers, numbered from 1. The requests of a life have its number in the audit log.
@@ -59,7 +60,7 @@ func (r *reaper) start(ctx context.Context, manager *plane.Process) error {
 // revive starts again what has ended. A manager is allowed to end automatically when it lost its Lease, and when it cannot reach a
 // server at startup.
 func (r *reaper) revive(ctx context.Context) error {
-	for _, process := range r.Processes() {
+	for _, process := range slices.Concat(r.Processes(), r.workload.Processes()) {
 		if process.PID() != 0 || process == r.paused {
 			continue
 		}
@@ -119,12 +120,16 @@ func (r *reaper) kill(t *testing.T) {
 	case n < 92:
 		patiently(t, r.revive)
 		r.strike(t, "manager and API server", r.APIServers[r.random.IntN(len(r.APIServers))], r.Managers[r.random.IntN(len(r.Managers))])
-	case n < 95:
+	case n < 94:
 		r.strike(t, "etcd", r.Etcd)
-	case n < 98:
+	case n < 96:
 		r.strike(t, "kube-apiserver", r.KubeAPIServer)
-	default:
+	case n < 97:
 		r.strike(t, "kube-controller-manager", r.KubeControllerManager)
+	case n < 99:
+		r.strike(t, "workload cluster's kube-apiserver", r.workload.KubeAPIServer)
+	default:
+		r.strike(t, "workload cluster's etcd", r.workload.Etcd)
 	}
 }
 
@@ -171,9 +176,11 @@ func (r *reaper) strike(t *testing.T, kind string, victims ...*plane.Process) {
 			t.Fatal(err)
 		}
 	}
-	if len(victims) == 1 && victims[0] == r.Etcd {
-		if err := r.KubeAPIServer.Ready(ctx); err != nil {
-			t.Fatal(err)
+	for _, cluster := range []*plane.Plane{r.Plane, r.workload} {
+		if slices.Contains(victims, cluster.Etcd) {
+			if err := cluster.KubeAPIServer.Ready(ctx); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 }

@@ -42,10 +42,13 @@ controllers:
     midonet: {timeout: 800ms}
 `
 
-// world is a plane with two controller managers and two API servers, an OpenStack and a MidoNet.
+// world is a plane with two controller managers and two API servers, a workload cluster, an OpenStack and a MidoNet.
 type world struct {
 	*plane.Plane
-	c        client.WithWatch
+	c client.WithWatch
+	// workload is another cluster: Klusters refer to it, and discoverers read it. An administrator's client of it is w.
+	workload *plane.Plane
+	w        client.WithWatch
 	klusters *klusterPlane
 	ledger   *ledger
 	audit    string
@@ -57,7 +60,8 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	dir := t.TempDir()
-	w := &world{audit: filepath.Join(dir, "audit.log"), over: make(chan struct{})}
+	w := &world{audit: filepath.Join(dir, "audit.log"), over: make(chan struct{}), workload: newWorkloadPlane(t)}
+	w.w = patientClient(clientOf(t, w.workload.Config()))
 	options := plane.Options{
 		Dir: filepath.Join(dir, "plane"), APIServers: 2, Managers: 2, SharedEtcd: true, UnsafeNoFsync: true, MidoNet: true,
 		Spread:             plane.CanSpread() == nil, // otherwise all requests reach the first API server
@@ -121,7 +125,7 @@ func TestSoakEverything(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	source := func(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, stream)) }
-	r := &reaper{Plane: w.Plane, c: w.c, ledger: w.ledger, dir: t.TempDir(), random: source(0), kills: map[string]int{}, lives: map[*plane.Process]int{},
+	r := &reaper{Plane: w.Plane, workload: w.workload, c: w.c, ledger: w.ledger, dir: t.TempDir(), random: source(0), kills: map[string]int{}, lives: map[*plane.Process]int{},
 		revoked: map[int]time.Time{}, exits: map[string]int{}}
 	for _, manager := range w.Managers {
 		if err := manager.Stop(t.Context()); err != nil {
