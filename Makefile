@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help build kubernetes kubernetes-node images verify-images release contour cert-manager cluster-api cloud-provider-openstack generate verify \
+.PHONY: help build build-plane kubernetes kubernetes-node images verify-images release contour cert-manager cluster-api cloud-provider-openstack generate verify \
 	test test-all test-race test-race-short test-integration allocations test-packaging test-monitoring test-ovn test-contour test-cert-manager test-capi test-console e2e-node \
 	test-openstack console verify-console lint canary bench performance soak announce up node-up down status clean-up
 
@@ -13,13 +13,15 @@ LDFLAGS := -s -w -X $(VERSION).version=$(shell git describe --tags 2>/dev/null) 
 # Every build uses these flags, so that whatever is compiled once is compiled once: for the binaries, the images, the tests,
 # and for every other clone, because -trimpath keeps the directory of the clone out of the build cache's keys. gRPC's own
 # traces keep the linker from dropping unreachable code, a third of the binary. With fieldsv1string, objects with equal
-# managed fields share them instead of holding a copy each.
-export GOFLAGS += -trimpath -tags=grpcnotrace,fieldsv1string
+# managed fields share them instead of holding a copy each. Every binary is stripped, so the compiler need not spend a twelfth of its
+# time on debugging information; a debugger passes its own -gcflags.
+export GOFLAGS += -trimpath -tags=grpcnotrace,fieldsv1string -gcflags=all=-dwarf=false
 # As in the images: no C compiler, no library of the machine. Only the race detector needs cgo.
 export CGO_ENABLED ?= 0
 # By default the compiler spends a sixth of its time on garbage collection, and tests with the race detector more.
 FAST := GOGC=400 GOMEMLIMIT=2GiB
 LOCALPLANE := $(BIN)/localplane
+FAKE_MIDONET := ./test/fakes/midonet/fake-midonet
 
 # Settings of "make up"; they are passed in the environment, because they may contain any character.
 export CONFIG ?=
@@ -32,7 +34,13 @@ help: ## Show the targets
 
 build: ## Build the binaries into _output/bin
 	@mkdir -p $(BIN)
-	@$(FAST) hack/progress.sh "packages compiled for Groundskeeper" go build -v -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/... ./hack/localplane ./test/fakes/midonet/fake-midonet
+	@$(FAST) hack/progress.sh "packages compiled for Groundskeeper" go build -v -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/... ./hack/localplane $(FAKE_MIDONET)
+
+# What "make up" starts, and the plugin of kubectl.
+build-plane:
+	@mkdir -p $(BIN)
+	@$(FAST) hack/progress.sh "packages compiled for Groundskeeper" go build -v -ldflags '$(LDFLAGS)' -o $(BIN)/ \
+		./cmd/groundskeeper-apiserver ./cmd/groundskeeper-controller-manager ./cmd/kubectl-groundskeeper ./hack/localplane $(if $(MIDONET),$(FAKE_MIDONET))
 
 kubernetes: ## Build kube-apiserver, kube-controller-manager, kubectl and etcd into _output/bin (once, cached)
 	@$(FAST) hack/kubernetes/build.sh $(BIN)
@@ -155,7 +163,7 @@ soak: build kubernetes contour ## Run the random tests with their full number of
 announce:
 	@[[ -d $${XDG_CACHE_HOME:-$$HOME/.cache}/groundskeeper/kubernetes ]] || echo "The first run compiles Groundskeeper, and then Kubernetes: 8 to 15 minutes on two cores."
 
-up: announce build kubernetes ## Start a local control plane; CONFIG=file APISERVER_FLAGS= MANAGER_FLAGS= MIDONET=fake
+up: announce build-plane kubernetes ## Start a local control plane; CONFIG=file APISERVER_FLAGS= MANAGER_FLAGS= MIDONET=fake
 	@$(LOCALPLANE) up --config "$$CONFIG" --apiserver-flags "$$APISERVER_FLAGS" --manager-flags "$$MANAGER_FLAGS" --midonet "$$MIDONET"
 
 node-up: announce build kubernetes kubernetes-node images ## As up, with a node that runs pods and discoverers; needs root and Debian packages
