@@ -138,7 +138,7 @@ func TestSoakEverything(t *testing.T) {
 	var group sync.WaitGroup
 	activities := map[string]func(*life){
 		"projects": (*life).projects, "volumes": (*life).localVolumes, "backends": (*life).backends, "deleted klusters": (*life).deletedKlusters,
-		"routes": (*life).routes, "translations": (*life).translations,
+		"routes": (*life).routes, "translations": (*life).translations, "responding klusters": (*life).respondingKlusters,
 	}
 	began := time.Now()
 	for i, name := range slices.Sorted(maps.Keys(activities)) {
