@@ -35,11 +35,17 @@ type child struct {
 // start runs a binary. It is killed when ctx or the test ends.
 func start(t *testing.T, ctx context.Context, binary string, args ...string) *child {
 	t.Helper()
+	return startWithEnv(t, ctx, nil, binary, args...)
+}
+
+// startWithEnv is start with further environment variables, as name=value.
+func startWithEnv(t *testing.T, ctx context.Context, env []string, binary string, args ...string) *child {
+	t.Helper()
 	ctx, cancel := context.WithCancel(ctx)
 	c := &child{cmd: exec.CommandContext(ctx, filepath.Join(filepath.Dir(shared.Kubectl()), binary), args...), stderr: &output{}, ended: make(chan error, 1)}
 	c.cmd.Stderr = c.stderr
 	// Not a Pod, even where the tests run in one.
-	c.cmd.Env = append(os.Environ(), "KUBERNETES_SERVICE_HOST=", "KUBERNETES_SERVICE_PORT=")
+	c.cmd.Env = append(append(os.Environ(), "KUBERNETES_SERVICE_HOST=", "KUBERNETES_SERVICE_PORT="), env...)
 	if err := c.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -35,15 +35,16 @@ type reaper struct {
 	// lives are the current lives of the managers, numbered from 1. The requests of a life have its number in the audit log.
 	lives map[*plane.Process]int
 	last  int
-	// revoked are the lives that were paused, and when another manager acquired the Lease.
+	// revoked are the lives that were paused, and when another process acquired their Lease.
 	revoked map[int]time.Time
-	// exits counts why managers ended that were not killed.
+	// exits counts why processes ended that were not killed.
 	exits map[string]int
 	// paused is the manager that is stopped at present.
 	paused *plane.Process
+	discoverers
 }
 
-// group is a group of the user of one life of a manager: the audit log shows it with each request.
+// group is a group of the user of one life of a manager or a discoverer: the audit log shows it with each request.
 func group(life int) string { return fmt.Sprintf("life-%d", life) }
 
 // start starts a manager with credentials of a new life.
@@ -57,8 +58,8 @@ func (r *reaper) start(ctx context.Context, manager *plane.Process) error {
 	return manager.Start(ctx, "--kubeconfig="+kubeconfig)
 }
 
-// revive starts again what has ended. A manager is allowed to end automatically when it lost its Lease, and when it cannot reach a
-// server at startup.
+// revive starts again what has ended. A manager or a discoverer is allowed to end automatically when it lost its Lease, and when it
+// cannot reach a server at startup.
 func (r *reaper) revive(ctx context.Context) error {
 	for _, process := range slices.Concat(r.Processes(), r.workload.Processes()) {
 		if process.PID() != 0 || process == r.paused {
@@ -68,20 +69,29 @@ func (r *reaper) revive(ctx context.Context) error {
 			return fmt.Errorf("%s ended:\n%s", process.Name(), strings.Join(process.Tail(20), "\n"))
 		}
 		message := strings.Join(process.Tail(8), "\n")
-		switch {
-		case strings.Contains(message, "leader election lost"):
-			r.exits["lost its Lease"]++
-		case strings.Contains(message, "connection refused"), strings.Contains(message, "currently unable to handle the request"),
-			strings.Contains(message, "connection reset"), strings.Contains(message, "EOF"):
-			r.exits["found no server at startup"]++
-		default:
+		reason := reasonOf(message)
+		if reason == "" {
 			return fmt.Errorf("%s ended:\n%s", process.Name(), message)
 		}
+		r.exits["manager "+reason]++
 		if err := r.start(ctx, process); err != nil {
 			return err
 		}
 	}
-	return nil
+	return r.rediscover()
+}
+
+// reasonOf returns why a process ended that printed a message last, "" if it should not have.
+func reasonOf(message string) string {
+	for reason, texts := range map[string][]string{
+		"lost its Lease":             {"leader election lost", "the Lease could not be renewed"},
+		"found no server at startup": {"connection refused", "currently unable to handle the request", "connection reset", "EOF", "failed to get server groups"},
+	} {
+		if slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(message, text) }) {
+			return reason
+		}
+	}
+	return ""
 }
 
 // leader returns the manager that holds the Lease, of those that are not paused.
@@ -107,29 +117,36 @@ func (r *reaper) leader(ctx context.Context) (*plane.Process, error) {
 func (r *reaper) kill(t *testing.T) {
 	t.Helper()
 	r.moment(t)
+	_ = r.resumed(t.Context()) // it is repeated
 	switch n := r.random.IntN(100); {
+	case n < 5:
+		r.strikeDiscoverer(t)
+	case n < 8:
+		r.suspend(t)
 	case n < 30:
 		patiently(t, r.revive)
 		r.strike(t, "manager", r.Managers[r.random.IntN(len(r.Managers))])
-	case n < 55:
+	case n < 52:
 		r.pause(t)
-	case n < 84:
+	case n < 78:
 		r.strike(t, "API server", r.APIServers[r.random.IntN(len(r.APIServers))])
-	case n < 88:
+	case n < 82:
 		r.strike(t, "both API servers", r.APIServers...)
-	case n < 92:
+	case n < 86:
 		patiently(t, r.revive)
 		r.strike(t, "manager and API server", r.APIServers[r.random.IntN(len(r.APIServers))], r.Managers[r.random.IntN(len(r.Managers))])
-	case n < 94:
+	case n < 89:
 		r.strike(t, "etcd", r.Etcd)
-	case n < 96:
+	case n < 91:
 		r.strike(t, "kube-apiserver", r.KubeAPIServer)
-	case n < 97:
+	case n < 92:
 		r.strike(t, "kube-controller-manager", r.KubeControllerManager)
-	case n < 99:
+	case n < 96:
 		r.strike(t, "workload cluster's kube-apiserver", r.workload.KubeAPIServer)
-	default:
+	case n < 98:
 		r.strike(t, "workload cluster's etcd", r.workload.Etcd)
+	default:
+		r.strike(t, "workload cluster's kube-controller-manager", r.workload.KubeControllerManager)
 	}
 }
 
@@ -238,14 +255,14 @@ func (r *reaper) pause(t *testing.T) {
 	r.paused = nil
 }
 
-// late returns the requests to write, except those of the election and its events, that arrived from managers after another one had
-// acquired their Lease.
+// late returns the requests to write, except those of the election and its events, that arrived from managers and discoverers
+// after another one had acquired their Lease.
 func (r *reaper) late(log string) (writes []string, err error) {
 	for event, err := range audit.Read(log) {
 		if err != nil {
 			return nil, err
 		}
-		if event.User.Username != audit.Manager || !event.Writes() || event.ObjectRef.Resource == "leases" || event.ObjectRef.Resource == "events" {
+		if !audit.IsGroundskeepers(event.User.Username) || !event.Writes() || event.ObjectRef.Resource == "leases" || event.ObjectRef.Resource == "events" {
 			continue
 		}
 		for _, name := range event.User.Groups {
@@ -254,7 +271,7 @@ func (r *reaper) late(log string) (writes []string, err error) {
 				continue
 			}
 			if revoked, paused := r.revoked[life]; paused && event.Received.After(revoked) {
-				writes = append(writes, fmt.Sprintf("%s %s: %d, %s after another manager had acquired the Lease", event.Verb, event.RequestURI,
+				writes = append(writes, fmt.Sprintf("%s %s: %d, %s after another one had acquired the Lease", event.Verb, event.RequestURI,
 					event.ResponseStatus.Code, event.Received.Sub(revoked)))
 			}
 		}

@@ -50,8 +50,10 @@ type world struct {
 	workload *plane.Plane
 	w        client.WithWatch
 	klusters *klusterPlane
-	ledger   *ledger
-	audit    string
+	// copied is a backend whose Services discoverers copy from the workload cluster.
+	copied *discovered
+	ledger *ledger
+	audit  string
 	// over is closed when the killing has ended.
 	over chan struct{}
 }
@@ -92,6 +94,7 @@ func newWorld(t *testing.T) *world {
 	if err := w.c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.klusters.namespace}}); err != nil {
 		t.Fatal(err)
 	}
+	w.copied = w.newCopied(t)
 	w.ledger = newLedger(t, started.Config(), cloud)
 	return w
 }
@@ -114,10 +117,11 @@ func (l *life) translations() {
 	l.Logf("%d changes, %d translations are in the backend", l.steps, len(translations))
 }
 
-// TestSoakEverything kills and pauses the processes of a plane on which all controllers are at work: Projects, Klusters with resources
-// in OpenStack, routes, local volumes, backends in maintenance and Translations. It checks that nothing that lives is deleted, that
-// no object is deleted by the name of an earlier one, that drained routes are restored byte for byte, that OpenStack and MidoNet have
-// exactly what they have to have, and that everything converges after the last kill.
+// TestSoakEverything kills and pauses the processes of a plane, and of its workload cluster, while all controllers are at work:
+// Projects, Klusters whose cluster responds or does not, routes in OpenStack, local volumes, backends in maintenance, Services that
+// discoverers copy, and Translations. It checks that nothing that lives is deleted, that no object is deleted by the name of an earlier
+// one, that drained routes are restored byte for byte, that OpenStack and MidoNet have exactly what they have to have, and that
+// everything converges after the last kill.
 func TestSoakEverything(t *testing.T) {
 	rare(t)
 	t.Parallel()
@@ -126,7 +130,12 @@ func TestSoakEverything(t *testing.T) {
 	t.Logf("seed %d", seed)
 	source := func(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, stream)) }
 	r := &reaper{Plane: w.Plane, workload: w.workload, c: w.c, ledger: w.ledger, dir: t.TempDir(), random: source(0), kills: map[string]int{}, lives: map[*plane.Process]int{},
-		revoked: map[int]time.Time{}, exits: map[string]int{}}
+		revoked: map[int]time.Time{}, exits: map[string]int{}, discoverers: discoverers{backend: w.copied}}
+	for range 2 {
+		if err := r.discover(&copier{}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, manager := range w.Managers {
 		if err := manager.Stop(t.Context()); err != nil {
 			t.Fatal(err)
@@ -139,6 +148,7 @@ func TestSoakEverything(t *testing.T) {
 	activities := map[string]func(*life){
 		"projects": (*life).projects, "volumes": (*life).localVolumes, "backends": (*life).backends, "deleted klusters": (*life).deletedKlusters,
 		"routes": (*life).routes, "translations": (*life).translations, "responding klusters": (*life).respondingKlusters,
+		"discovered": (*life).discovered,
 	}
 	began := time.Now()
 	for i, name := range slices.Sorted(maps.Keys(activities)) {
@@ -161,6 +171,7 @@ func TestSoakEverything(t *testing.T) {
 	last := time.Now()
 	r.supervised(t, group.Wait)
 	converged := time.Since(last)
+	patiently(t, r.resumed)
 	w.ledger.check(t)
 	if err := w.ledger.balances(); err != nil {
 		t.Error(err)
@@ -177,12 +188,12 @@ func TestSoakEverything(t *testing.T) {
 	if inFlight := 3 * len(r.revoked); len(late) > inFlight { // what a paused process was just sending arrives when it resumes
 		t.Errorf("former leaders sent %d writes to kube-apiserver after %d pauses:\n%s", len(late), len(r.revoked), strings.Join(late, "\n"))
 	}
-	t.Logf("%d kills in %s: %v; managers that ended automatically: %v", kills, last.Sub(began).Round(time.Second), r.kills, r.exits)
+	t.Logf("%d kills in %s: %v; processes that ended automatically: %v", kills, last.Sub(began).Round(time.Second), r.kills, r.exits)
 	t.Logf("created %v, deleted %v", w.ledger.created, w.ledger.deleted)
 	t.Logf("converged %s after the last kill; %d writes of former leaders arrived at kube-apiserver", converged.Round(100*time.Millisecond), len(late))
 }
 
-// supervised revives managers until something is done.
+// supervised revives managers and discoverers until something is done.
 func (r *reaper) supervised(t *testing.T, wait func()) {
 	t.Helper()
 	done := make(chan struct{})
@@ -202,6 +213,7 @@ func (r *reaper) supervised(t *testing.T, wait func()) {
 				<-done
 				return
 			}
+			_ = r.resumed(t.Context()) // it is repeated
 		}
 	}
 }
@@ -209,8 +221,12 @@ func (r *reaper) supervised(t *testing.T, wait func()) {
 // report shows what the processes printed last.
 func (r *reaper) report(t *testing.T) {
 	t.Helper()
-	t.Logf("kills: %v; managers that ended automatically: %v", r.kills, r.exits)
+	t.Logf("kills: %v; processes that ended automatically: %v", r.kills, r.exits)
 	for _, process := range slices.Concat(r.Managers, r.APIServers) {
 		t.Logf("%s has pid %d and printed last:\n%s", process.Name(), process.PID(), strings.Join(process.Tail(30), "\n"))
+	}
+	for _, c := range r.discoverers.running {
+		lines := c.stderr.lines()
+		t.Logf("the discoverer of life %d printed last:\n%s", c.life, strings.Join(lines[max(0, len(lines)-30):], "\n"))
 	}
 }
