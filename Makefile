@@ -161,7 +161,7 @@ soak: build kubernetes contour ## Run the random tests with their full number of
 	SOAK=1000 go test -p 1 -timeout 240m -run Soak ./...
 
 announce:
-	@[[ -d $${XDG_CACHE_HOME:-$$HOME/.cache}/groundskeeper/kubernetes ]] || echo "The first run compiles Groundskeeper, and then Kubernetes: 8 to 15 minutes on two cores."
+	@[[ -d $${XDG_CACHE_HOME:-$$HOME/.cache}/groundskeeper/kubernetes ]] || echo "The first run compiles Groundskeeper, and then Kubernetes: 6 to 13 minutes on two cores."
 
 up: announce build-plane kubernetes ## Start a local control plane; CONFIG=file APISERVER_FLAGS= MANAGER_FLAGS= MIDONET=fake
 	@$(LOCALPLANE) up --config "$$CONFIG" --apiserver-flags "$$APISERVER_FLAGS" --manager-flags "$$MANAGER_FLAGS" --midonet "$$MIDONET"

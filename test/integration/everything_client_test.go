@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -91,8 +92,12 @@ func repeat(ctx context.Context, request func(repeated bool) error) error {
 }
 
 // final reports whether a response remains the same when the request is repeated: the server did what it was requested, or knows
-// why not. A kube-apiserver that has just started also rejects what it cannot authorize or admit yet.
+// why not. A kube-apiserver that has just started also rejects what it cannot authorize or admit yet, and one that has lost its etcd
+// calls a Service invalid for which it cannot allocate an address.
 func final(err error) bool {
+	if apierrors.IsInvalid(err) && strings.Contains(err.Error(), "failed to allocate") {
+		return false
+	}
 	return err == nil || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) || apierrors.IsInvalid(err) ||
 		apierrors.IsBadRequest(err) || apierrors.IsGone(err) || apierrors.IsResourceExpired(err)
 }

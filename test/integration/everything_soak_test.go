@@ -225,7 +225,7 @@ func (r *reaper) report(t *testing.T) {
 	for _, process := range slices.Concat(r.Managers, r.APIServers) {
 		t.Logf("%s has pid %d and printed last:\n%s", process.Name(), process.PID(), strings.Join(process.Tail(30), "\n"))
 	}
-	for _, c := range r.discoverers.running {
+	for _, c := range r.running {
 		lines := c.stderr.lines()
 		t.Logf("the discoverer of life %d printed last:\n%s", c.life, strings.Join(lines[max(0, len(lines)-30):], "\n"))
 	}

@@ -166,18 +166,23 @@ func (u *Upstream) Source(key types.NamespacedName) (source *desired.Source, exc
 	if !ok || !u.isExported(key) {
 		return nil, false
 	}
+	return u.sourceOf(service, u.slices.Indexed(key.Namespace, key.String()))
+}
+
+// sourceOf returns a Service that exists with its EndpointSlices; excluded reports that it is not to be copied.
+func (u *Upstream) sourceOf(service *corev1.Service, slices []*discoveryv1.EndpointSlice) (source *desired.Source, excluded bool) {
 	if u.skips(service) {
 		return nil, true
 	}
 	source = &desired.Source{
-		Namespace: key.Namespace, Name: key.Name, Labels: service.Labels, Annotations: service.Annotations, Ports: service.Spec.Ports,
+		Namespace: service.Namespace, Name: service.Name, Labels: service.Labels, Annotations: service.Annotations, Ports: service.Spec.Ports,
 		Exported: u.exports != nil,
 	}
 	if service.Spec.Type == corev1.ServiceTypeExternalName {
 		source.ExternalName = service.Spec.ExternalName
 		return source, false
 	}
-	for _, slice := range u.slices.Indexed(key.Namespace, key.String()) {
+	for _, slice := range slices {
 		source.Slices = append(source.Slices, desired.Slice{
 			ID: slice.Name, AddressType: slice.AddressType, Ports: slice.Ports, Endpoints: slice.Endpoints,
 		})

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -22,6 +23,7 @@ import (
 func (u *Upstream) pass(ctx context.Context) error {
 	u.passing.Lock()
 	defer u.passing.Unlock()
+	began := u.Clock.Now()
 	err := u.recognize(ctx)
 	var projects []openstack.Project
 	if err == nil {
@@ -52,7 +54,7 @@ func (u *Upstream) pass(ctx context.Context) error {
 		}
 	}
 	u.contact(respondedAny(outcomes))
-	changed, err := u.take(chosen, outcomes)
+	changed, err := u.take(began, chosen, outcomes)
 	u.reportProblems(ctx, chosen.problems, outcomes)
 	for _, key := range changed {
 		u.listener.Touch(key)
@@ -96,8 +98,8 @@ func (u *Upstream) fail() {
 	}
 }
 
-// take records a list, and returns the keys of changed resources.
-func (u *Upstream) take(chosen choice, outcomes []*outcome) (changed []types.NamespacedName, err error) {
+// take records a list that began at a time, and returns the keys of changed resources.
+func (u *Upstream) take(began time.Time, chosen choice, outcomes []*outcome) (changed []types.NamespacedName, err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	tenants := make(map[string]*tenant, len(outcomes))
@@ -139,7 +141,7 @@ func (u *Upstream) take(chosen choice, outcomes []*outcome) (changed []types.Nam
 			changed = append(changed, key)
 		}
 	}
-	u.tenants, u.sources, u.partial = tenants, sources, chosen.partial
+	u.tenants, u.sources, u.partial, u.asOf = tenants, sources, chosen.partial, began
 	u.listed = u.listed || u.listedAny(outcomes)
 	return changed, err
 }

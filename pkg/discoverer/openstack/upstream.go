@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -52,8 +53,8 @@ type Listener interface {
 type Upstream struct {
 	Options
 	listener Listener
-	// passing is held by a sync. Only passes change what mu guards.
-	passing sync.Mutex
+	// passing is held by a sync. Only passes change what mu guards. reading is held by one that waits for a sync.
+	passing, reading sync.Mutex
 	// The keys under which the ledger has problems.
 	reported sets.Set[string]
 
@@ -64,6 +65,8 @@ type Upstream struct {
 	sources map[types.NamespacedName]*desired.Source
 	// listed reports that some project was listed, or that there is none to list.
 	listed bool
+	// asOf is when the sync began that sources are of.
+	asOf time.Time
 	// partial reports that there may be projects that are not in tenants.
 	partial bool
 }
@@ -99,6 +102,22 @@ func (u *Upstream) Source(key types.NamespacedName) (source *desired.Source, exc
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.sources[key], false
+}
+
+// Read returns a load balancer as a service, as the cloud had it at a time or later. It lists the cloud if that was not done since.
+func (u *Upstream) Read(ctx context.Context, key types.NamespacedName, since time.Time) (source *desired.Source, excluded bool, err error) {
+	u.reading.Lock()
+	defer u.reading.Unlock()
+	u.mu.Lock()
+	outdated := u.asOf.Before(since)
+	u.mu.Unlock()
+	if outdated {
+		if err := u.pass(ctx); err != nil {
+			return nil, false, err
+		}
+	}
+	source, excluded = u.Source(key)
+	return source, excluded, nil
 }
 
 // Unknown reports about a load balancer that does not exist whether that is not known: its project could not be listed, it is being

@@ -130,7 +130,7 @@ func (r *Replica) withdraw(ctx context.Context, key types.NamespacedName, have e
 	if err != nil {
 		return err
 	}
-	return r.carryOut(ctx, key, operations)
+	return r.carryOut(ctx, key, have, operations)
 }
 
 // provide writes the copy of a service.
@@ -150,7 +150,7 @@ func (r *Replica) provide(ctx context.Context, key types.NamespacedName, want *d
 	if operations, err = r.undisputed(ctx, key, want, operations); err != nil {
 		return err
 	}
-	return r.carryOut(ctx, key, operations)
+	return r.carryOut(ctx, key, have, operations)
 }
 
 // needed revokes the permission to delete copies that are needed again.
@@ -180,7 +180,7 @@ func taken(key types.NamespacedName, other metav1.Object, backend string) error 
 
 // isTransient reports whether an error is caused by a concurrent change, which the next sync reads.
 func isTransient(err error) bool {
-	return kit.IsConcurrentChange(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err)
+	return errors.Is(err, errBehind) || kit.IsConcurrentChange(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err)
 }
 
 // errorType returns an error as a label of a metric.

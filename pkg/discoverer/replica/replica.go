@@ -42,6 +42,8 @@ type Upstream interface {
 	Keys() []types.NamespacedName
 	// Source returns a service, nil when it does not exist or not to be copied; excluded reports that it is there.
 	Source(key types.NamespacedName) (source *desired.Source, excluded bool)
+	// Read returns a service like Source, as the backend itself had it at a time or later, whatever is known of it.
+	Read(ctx context.Context, key types.NamespacedName, since time.Time) (source *desired.Source, excluded bool, err error)
 	// Copies lists the whole backend again and returns the copies that its services should have. A listing that is not complete is
 	// an error.
 	Copies(ctx context.Context) (sets.Set[desired.Ref], error)
@@ -115,8 +117,9 @@ type Replica struct {
 	readiness readiness
 	// surveyed reports that both sides were compared once.
 	surveyed bool
-	// working reports that writing is allowed.
+	// working reports that writing is allowed, began since when: other discoverers wrote before.
 	working bool
+	began   time.Time
 }
 
 // cycle is the way from a listing to copies that agree with it.
@@ -194,17 +197,22 @@ func (r *Replica) source(key types.NamespacedName) (source *desired.Source, excl
 
 // admit is source, and returns the addresses that are denied as well.
 func (r *Replica) admit(key types.NamespacedName) (source *desired.Source, denied []desired.Denial, excluded bool) {
-	source, excluded = r.selected(key)
+	source, excluded = r.Upstream.Source(key)
+	return r.admitted(key, source, excluded)
+}
+
+// admitted is admit for a service that the backend has, or has not.
+func (r *Replica) admitted(key types.NamespacedName, source *desired.Source, excluded bool) (*desired.Source, []desired.Denial, bool) {
+	source, excluded = r.selected(key, source, excluded)
 	if source == nil {
 		return nil, nil, excluded
 	}
-	source, denied = r.Addresses.Filter(source)
+	source, denied := r.Addresses.Filter(source)
 	return source, denied, excluded || source == nil
 }
 
 // selected returns a service that is to be copied, with all its addresses.
-func (r *Replica) selected(key types.NamespacedName) (source *desired.Source, excluded bool) {
-	source, excluded = r.Upstream.Source(key)
+func (r *Replica) selected(key types.NamespacedName, source *desired.Source, excluded bool) (*desired.Source, bool) {
 	if source == nil {
 		return nil, excluded
 	}

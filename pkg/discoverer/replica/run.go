@@ -70,6 +70,9 @@ func (r *Replica) LastSync() time.Time {
 
 // Work writes until ctx is done, and returns when the last write has ended. Only one discoverer of a backend may work.
 func (r *Replica) Work(ctx context.Context) error {
+	r.mu.Lock()
+	r.began = r.Clock.Now()
+	r.mu.Unlock()
 	if _, err := r.Survey(ctx); err != nil {
 		return err
 	}

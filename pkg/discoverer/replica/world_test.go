@@ -38,6 +38,11 @@ type backend struct {
 	listed []string
 	// listings counts these.
 	listings int
+	// live is what the backend itself has, services unless it is set; broken is why it cannot be read.
+	live   map[string]bool
+	broken error
+	// since is of when it was last requested to be read.
+	since time.Time
 }
 
 func (b *backend) lock() func() {
@@ -64,10 +69,36 @@ func (b *backend) Keys() []types.NamespacedName {
 // Source implements Upstream.
 func (b *backend) Source(key types.NamespacedName) (source *desired.Source, excluded bool) {
 	defer b.lock()()
-	if !b.services[key.Name] {
-		return nil, false
+	return sourceIn(b.services, key), false
+}
+
+// Read implements Upstream.
+func (b *backend) Read(_ context.Context, key types.NamespacedName, since time.Time) (source *desired.Source, excluded bool, err error) {
+	defer b.lock()()
+	b.since = since
+	if b.live != nil {
+		return sourceIn(b.live, key), false, b.broken
 	}
-	return &desired.Source{Namespace: key.Namespace, Name: key.Name, Ports: []corev1.ServicePort{{Port: 80}}}, false
+	return sourceIn(b.services, key), false, b.broken
+}
+
+func sourceIn(services map[string]bool, key types.NamespacedName) *desired.Source {
+	if !services[key.Name] {
+		return nil
+	}
+	return &desired.Source{Namespace: key.Namespace, Name: key.Name, Ports: []corev1.ServicePort{{Port: 80}}}
+}
+
+// set adds a service to what is known of the backend.
+func (b *backend) set(name string) {
+	defer b.lock()()
+	b.services[name] = true
+}
+
+// repair lets the backend be read again.
+func (b *backend) repair() {
+	defer b.lock()()
+	b.broken = nil
 }
 
 // Copies implements Upstream.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -21,16 +22,17 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
-// carryOut performs operations in order. Deletions that are based on a list only wait for the guard. After an error the rest is skipped:
-// a copy has no slices without its Service, and stale slices are not removed before the new ones exist.
-func (r *Replica) carryOut(ctx context.Context, key types.NamespacedName, operations []operation) error {
-	held := false
+// carryOut performs operations in order. Deletions that are based on a list only wait for the guard, and those that the backend does
+// not confirm are left out. After an error the rest is skipped: a copy has no slices without its Service, and stale slices are not
+// removed before the new ones exist.
+func (r *Replica) carryOut(ctx context.Context, key types.NamespacedName, have existing, operations []operation) error {
+	permitted := slices.DeleteFunc(slices.Clone(operations), func(op operation) bool {
+		return op.Verb == verbDelete && op.Vanished && !r.isSure(refOf(op.Object))
+	})
+	held := len(permitted) < len(operations)
+	operations, doubt := r.confirmed(ctx, key, have, permitted)
 	for _, op := range operations {
 		ref := refOf(op.Object)
-		if op.Verb == verbDelete && op.Vanished && !r.isSure(ref) {
-			held = true
-			continue
-		}
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -47,6 +49,9 @@ func (r *Replica) carryOut(ctx context.Context, key types.NamespacedName, operat
 		if op.Verb == verbDelete {
 			r.deleted(key, ref)
 		}
+	}
+	if doubt != nil {
+		return doubt
 	}
 	if held {
 		r.poke()
