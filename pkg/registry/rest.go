@@ -5,7 +5,9 @@ package registry
 
 import (
 	"context"
+	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
@@ -60,9 +62,21 @@ func (r *StatusREST) Get(ctx context.Context, name string, options *metav1.GetOp
 	return r.store.Get(ctx, name, options)
 }
 
-// Update changes the status of an object. It never creates one.
+// Update changes the status of an object. It never creates one. The uid of a request is a precondition, also of a patch.
 func (r *StatusREST) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	info = rest.WrapUpdatedObjectInfo(info, r.sameObject)
 	return r.store.Update(ctx, name, info, createValidation, updateValidation, false, options)
+}
+
+// sameObject rejects the status of an object that was deleted meanwhile, and whose name another one has. Elsewhere a uid cannot change;
+// an update of the status takes all metadata back to what it was, before that is validated.
+func (r *StatusREST) sameObject(_ context.Context, obj, old runtime.Object) (runtime.Object, error) {
+	now, before := obj.(metav1.Object), old.(metav1.Object)
+	if uid := now.GetUID(); uid != "" && uid != before.GetUID() {
+		return nil, apierrors.NewConflict(r.store.DefaultQualifiedResource, before.GetName(),
+			fmt.Errorf("precondition failed: uid in the request: %s, uid of the object: %s", uid, before.GetUID()))
+	}
+	return obj, nil
 }
 
 // GetResetFields returns what an applier of the status does not own.

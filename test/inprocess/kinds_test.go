@@ -126,6 +126,65 @@ func TestEachKindLivesAndDies(t *testing.T) {
 	}
 }
 
+// TestStatusOfARecreatedObject checks that a write of the status with the uid of an object is not one of another object that was
+// created with its name: a controller that has not seen yet that its object was deleted reports about that one.
+func TestStatusOfARecreatedObject(t *testing.T) {
+	for _, kind := range kinds {
+		t.Run(kind.resource.Resource, func(t *testing.T) {
+			objects := objectsOf(t, 0, kind.resource, kind.namespace)
+			manifest := parse(t, kind.manifest)
+			manifest.SetName(name(t, "recreated"))
+			made, err := objects.Create(t.Context(), manifest, metav1.CreateOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			reported := func(uid types.UID) *unstructured.Unstructured {
+				o := parse(t, kind.manifest)
+				o.SetName(made.GetName())
+				if err := json.Unmarshal(merge(t, kind.status, `{}`), &o.Object); err != nil {
+					t.Fatal(err)
+				}
+				o.SetUID(uid)
+				return o
+			}
+			patched := func(uid types.UID) error {
+				patch := merge(t, kind.status, fmt.Sprintf(`{"metadata":{"uid":%q}}`, uid))
+				_, err := objects.Patch(t.Context(), made.GetName(), types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+				return err
+			}
+			applied := func(uid types.UID) error {
+				o := reported(uid)
+				for field := range o.Object {
+					if !slices.Contains([]string{"apiVersion", "kind", "metadata", "status"}, field) {
+						delete(o.Object, field)
+					}
+				}
+				_, err := objects.ApplyStatus(t.Context(), made.GetName(), o, metav1.ApplyOptions{FieldManager: "reporter", Force: true})
+				return err
+			}
+			updated := func(uid types.UID) error {
+				_, err := objects.UpdateStatus(t.Context(), reported(uid), metav1.UpdateOptions{})
+				return err
+			}
+			for what, write := range map[string]func(types.UID) error{"merge patch": patched, "apply": applied, "update": updated} {
+				if err := write("of-the-one-before"); !apierrors.IsConflict(err) {
+					t.Errorf("%s with the uid of another object: %v", what, err)
+				}
+			}
+			if now, err := objects.Get(t.Context(), made.GetName(), metav1.GetOptions{}); err != nil || len(withoutSummary(now)) > 0 {
+				t.Errorf("it has the status %v: %v", status(now), err)
+			}
+			for what, write := range map[string]func(types.UID) error{"merge patch": patched, "apply": applied} {
+				for _, uid := range []types.UID{made.GetUID(), ""} {
+					if err := write(uid); err != nil {
+						t.Errorf("%s with uid %q: %v", what, uid, err)
+					}
+				}
+			}
+		})
+	}
+}
+
 // withoutSummary returns the status except for the conditions that the server writes.
 func withoutSummary(o *unstructured.Unstructured) map[string]any {
 	kept := status(o)

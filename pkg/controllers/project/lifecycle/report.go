@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -100,12 +101,15 @@ func (p *pass) writeStatus(ctx context.Context) error {
 	if !changed {
 		return nil
 	}
-	patch := statusApplied(p.project.Name, &next)
+	patch := statusApplied(p.project, &next)
 	err := p.client.Status().Apply(ctx, patch, client.FieldOwner(fieldOwner), client.ForceOwnership)
-	if client.IgnoreNotFound(err) != nil {
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil // it has been deleted, and another Project may have its name
+	}
+	if err != nil {
 		return fmt.Errorf("update the status of project %q: %w", p.project.Name, err)
 	}
-	if err == nil && next.Phase == gardenerv1beta1.ProjectReady && (before.Phase == "" || before.Phase == gardenerv1beta1.ProjectPending) {
+	if next.Phase == gardenerv1beta1.ProjectReady && (before.Phase == "" || before.Phase == gardenerv1beta1.ProjectPending) {
 		p.timeToReady.Observe(p.now().Sub(p.project.CreationTimestamp.Time).Seconds())
 	}
 	return nil

@@ -136,8 +136,8 @@ func sameStatus(current, next *gardenerv1beta1.ProjectStatus) bool {
 }
 
 // statusApplied returns the patch of a status. The list of conditions is merged by type, so that conditions and timestamps of
-// other controllers are not changed.
-func statusApplied(project string, status *gardenerv1beta1.ProjectStatus) *applyv1beta1.ProjectApplyConfiguration {
+// other controllers are not changed. With the uid, a Project of the same name that came meanwhile is not touched.
+func statusApplied(project *gardenerv1beta1.Project, status *gardenerv1beta1.ProjectStatus) *applyv1beta1.ProjectApplyConfiguration {
 	applied := applyv1beta1.ProjectStatus().WithPhase(status.Phase).WithObservedGeneration(status.ObservedGeneration)
 	for i := range status.Conditions {
 		condition := &status.Conditions[i]
@@ -149,7 +149,7 @@ func statusApplied(project string, status *gardenerv1beta1.ProjectStatus) *apply
 			WithLastTransitionTime(condition.LastTransitionTime).
 			WithLastUpdateTime(condition.LastUpdateTime))
 	}
-	return applyv1beta1.Project(project).WithStatus(applied)
+	return applyv1beta1.Project(project.Name).WithUID(project.UID).WithStatus(applied)
 }
 
 func condition(conditions []gardenerv1beta1.Condition, kind gardenerv1beta1.ConditionType) *gardenerv1beta1.Condition {

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 var (
@@ -127,11 +128,11 @@ func TestStatusApplied(t *testing.T) {
 		ObservedGeneration: 3, Phase: gardenerv1beta1.ProjectReady, StaleSinceTimestamp: &early,
 		Conditions: []gardenerv1beta1.Condition{conditionOf(gardenerv1beta1.ProjectRBACReady, "True", "A", "a", early, later)},
 	}
-	got, err := json.Marshal(statusApplied("dev", &status))
+	got, err := json.Marshal(statusApplied(&gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: "dev", UID: "7"}}, &status))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"kind":"Project","apiVersion":"core.gardener.cloud/v1beta1","metadata":{"name":"dev"},"status":{"observedGeneration":3,"phase":"Ready",` +
+	want := `{"kind":"Project","apiVersion":"core.gardener.cloud/v1beta1","metadata":{"name":"dev","uid":"7"},"status":{"observedGeneration":3,"phase":"Ready",` +
 		`"conditions":[{"type":"RBACReady","status":"True","lastTransitionTime":"2030-01-01T00:00:00Z","lastUpdateTime":"2030-01-01T01:00:00Z","reason":"A","message":"a"}]}}`
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Error(diff)
@@ -145,5 +146,21 @@ func TestBounded(t *testing.T) {
 	long := bounded(strings.Repeat("ü", maxMessage))
 	if len(long) > maxMessage || !utf8.ValidString(long) || !strings.HasSuffix(long, "…") {
 		t.Errorf("%d bytes: %q", len(long), long)
+	}
+}
+
+// TestStatusOfARecreatedProject checks that a Project does not get the status of one that was deleted, and that the cache still has.
+func TestStatusOfARecreatedProject(t *testing.T) {
+	c := newCluster(t)
+	before := c.project("dev", func(p *gardenerv1beta1.Project) { p.Annotations = map[string]string{kit.AnnotationPaused: "true"} })
+	c.store.Stale(before.DeepCopy())
+	change(c, before, func(p *gardenerv1beta1.Project) { p.Finalizers = nil })
+	c.store.Remove(before)
+	c.project("dev", func(p *gardenerv1beta1.Project) { p.UID = "of-the-next-one" })
+	if _, err := c.reconcile("dev"); err != nil {
+		t.Error(err)
+	}
+	if got := c.current("dev").Status; got.Phase != "" || len(got.Conditions) > 0 {
+		t.Errorf("the next Project has status %+v", got)
 	}
 }
