@@ -98,6 +98,19 @@ func (s *Server) Live() client.WithWatch {
 	})}
 }
 
+// Uncached returns the client of a process that has no cache in its client: it reads as Live does, and writes as Client does.
+func (s *Server) Uncached() client.WithWatch {
+	live := s.Live()
+	return &handle{interceptor.NewClient(s.Client(), interceptor.Funcs{
+		Get: func(ctx context.Context, _ client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+			return live.Get(ctx, key, object, options...)
+		},
+		List: func(ctx context.Context, _ client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			return live.List(ctx, list, options...)
+		},
+	})}
+}
+
 // Client returns the client of a controller: it reads the cache, and its writes are logged. A deletion needs the uid and the
 // resourceVersion as preconditions, a merge patch the resourceVersion; an update in place of a patch is an error.
 func (s *Server) Client() client.WithWatch {

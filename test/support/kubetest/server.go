@@ -69,6 +69,8 @@ type Server struct {
 	// build makes a store, and frozen is one that the cache reads, if not nil.
 	build  func(...client.Object) client.WithWatch
 	frozen client.WithWatch
+	// refrozen is closed, and made again, when that changes.
+	refrozen chan struct{}
 	// current are the kinds, and their lists, that are not frozen.
 	current map[reflect.Type]bool
 }
@@ -97,7 +99,7 @@ func Build(t testing.TB, change func(*fake.ClientBuilder), objects ...client.Obj
 		}
 		return builder.Build()
 	}
-	return &Server{WithWatch: build(objects...), t: t, build: build, held: map[ref]client.Object{}}
+	return &Server{WithWatch: build(objects...), t: t, build: build, held: map[ref]client.Object{}, refrozen: make(chan struct{})}
 }
 
 // newScheme returns a scheme with the kinds that controllers handle. It lacks most kinds of Kubernetes, because the fake client maps all
@@ -247,7 +249,14 @@ func (s *Server) Freeze(current ...client.Object) {
 	frozen := s.build(objects...)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.frozen, s.current = frozen, unfrozen
+	s.setFrozen(frozen)
+	s.current = unfrozen
+}
+
+func (s *Server) setFrozen(frozen client.WithWatch) {
+	s.frozen = frozen
+	close(s.refrozen)
+	s.refrozen = make(chan struct{})
 }
 
 // FreezeAround returns what freezes the cache, all of it or all except the kind of an object.
@@ -266,7 +275,7 @@ func (s *Server) FreezeAround(kind client.Object) func(all bool) {
 func (s *Server) CatchUp() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.frozen = nil
+	s.setFrozen(nil)
 	clear(s.held)
 }
 
