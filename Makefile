@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help build build-plane kubernetes kubernetes-node images verify-images release contour cert-manager cluster-api cloud-provider-openstack generate verify \
-	test test-all test-race test-race-short test-integration allocations test-packaging test-monitoring test-ovn test-contour test-cert-manager test-capi test-console e2e-node \
+	test test-all test-race test-race-short test-faults test-integration allocations test-packaging test-monitoring test-ovn test-contour test-cert-manager test-capi test-console e2e-node \
 	test-openstack console verify-console lint canary bench performance soak announce up node-up down status clean-up
 
 BIN := _output/bin
@@ -36,9 +36,10 @@ build: ## Build the binaries into _output/bin
 	@mkdir -p $(BIN)
 	@$(FAST) hack/progress.sh "packages compiled for Groundskeeper" go build -v -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/... ./hack/localplane $(FAKE_MIDONET)
 
-# What "make up" starts, and the plugin of kubectl.
+# What "make up" starts, and the plugin of kubectl. Meanwhile, the modules of Kubernetes are downloaded.
 build-plane:
 	@mkdir -p $(BIN)
+	@(cd hack/kubernetes && GOFLAGS= GOWORK=off go list -deps k8s.io/kubernetes/cmd/{kube-apiserver,kube-controller-manager,kubectl} go.etcd.io/etcd/server/v3 &>/dev/null) &
 	@$(FAST) hack/progress.sh "packages compiled for Groundskeeper" go build -v -ldflags '$(LDFLAGS)' -o $(BIN)/ \
 		./cmd/groundskeeper-apiserver ./cmd/groundskeeper-controller-manager ./cmd/kubectl-groundskeeper ./hack/localplane $(if $(MIDONET),$(FAKE_MIDONET))
 
@@ -94,6 +95,9 @@ test-race: build kubernetes ## Run all tests that need no control plane with the
 
 test-race-short: build ## Run the tests that "make test" runs without the race detector with it
 	$(FAST) CGO_ENABLED=1 go test -short -race $$(hack/packages.sh plain)
+
+test-faults: ## Repeat what deletes with every fault at every request
+	$(FAST) go test -run '^TestEveryFault$$' ./pkg/...
 
 test-integration: build kubernetes ## Run all tests on the local control plane, the rare ones too; RUN=pattern selects
 	$(FAST) go test -p 1 -timeout 60m $(if $(RUN),-run '$(RUN)') ./test/integration

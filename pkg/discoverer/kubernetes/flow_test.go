@@ -97,6 +97,31 @@ func TestDeletionHasPreconditions(t *testing.T) {
 	}
 }
 
+// TestCopyIsReplaced checks that a Service that a user creates in place of a copy does not keep the endpoints of the copy.
+func TestCopyIsReplaced(t *testing.T) {
+	s, e := service("shop", "web"), endpoints("shop", "web", "a", "10.1.0.1")
+	w := newWorld(t, []runtime.Object{s, e}, append(copied("us", s, e), namespace("shop")))
+	w.here.PrependReactor("create", "services", func(ktesting.Action) (bool, runtime.Object, error) {
+		if _, err := w.here.Tracker().Get(corev1.SchemeGroupVersion.WithResource("services"), "shop", "us-web"); err != nil {
+			if err := w.here.Tracker().Add(service("shop", "us-web")); err != nil { // a user is faster
+				t.Error(err)
+			}
+		}
+		return false, nil, nil
+	})
+	w.start(setup{})
+	if err := w.here.CoreV1().Services("shop").Delete(t.Context(), "us-web", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.until("it is reported", func() bool { return slices.Equal(w.problems(), []string{gimbalv1.ErrorConflict}) })
+	if slice := w.slice("shop", sliceName("web", "web-a")); slice != nil {
+		t.Errorf("the Service of the user has endpoints %v", slice.Endpoints)
+	}
+	if got := w.service("shop", "us-web"); got == nil || got.Labels[gimbalv1.LabelBackend] != "" {
+		t.Errorf("the Service of the user is %+v", got)
+	}
+}
+
 // Started again with nothing changed, a discoverer writes nothing.
 func TestRestartWithoutChanges(t *testing.T) {
 	there, here := many(50)

@@ -129,7 +129,7 @@ func (r *Replica) adoptService(ctx context.Context, key types.NamespacedName, wa
 		return err
 	}
 	if owner, own := desired.ServiceSource(r.Backend, live); own && owner != key || !own && !desired.LostLabels(r.Backend, live) {
-		return taken(key, live, r.Backend)
+		return errors.Join(taken(key, live, r.Backend), r.detach(ctx, key))
 	}
 	operations, err := planCopy(&desired.Objects{Service: want}, existing{Service: r.trimService(live)}, r.Annotations, false)
 	if err != nil {
@@ -156,6 +156,19 @@ func (r *Replica) doSlice(ctx context.Context, key types.NamespacedName, slice *
 		r.wrote(key, trimSlice(response))
 	}
 	return err
+}
+
+// detach deletes the slices of a copy whose name another Service has by now: they would be endpoints of that one.
+func (r *Replica) detach(ctx context.Context, key types.NamespacedName) error {
+	var errs []error
+	for _, slice := range r.existing(key).Slices {
+		r.removing(key, slice)
+		if err := r.do(ctx, key, operation{Verb: verbDelete, Object: slice}); err != nil {
+			r.isDeleted(key, slice)
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // adoptSlice does for an EndpointSlice what adoptService does for a Service.

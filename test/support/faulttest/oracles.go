@@ -111,6 +111,13 @@ func (g *Gate) strangersLive() error {
 	return errors.Join(errs...)
 }
 
+// GoneWith notes that a namespace was deleted: what other clients have in it goes with it.
+func (g *Gate) GoneWith(namespace string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.strangers = slices.DeleteFunc(g.strangers, func(s stranger) bool { return s.object.GetNamespace() == namespace })
+}
+
 // IsStranger reports whether an object is one that another client created with the name of something deleted.
 func (g *Gate) IsStranger(like client.Object, namespace, name string) bool {
 	g.mu.Lock()

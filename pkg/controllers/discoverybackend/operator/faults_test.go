@@ -79,8 +79,9 @@ func TestEveryFault(t *testing.T) {
 		}
 		return &faulttest.Life{
 			Step: func(ctx context.Context) error {
-				// The pod runs as long as its Deployment.
-				if deployed := w.deployment(backend) != nil; deployed && !w.store.Find(pod.DeepCopy()) {
+				// The pod runs as long as its Deployment. One of another client makes no such pod.
+				deployment := w.deployment(backend)
+				if deployed := deployment != nil && !g.IsStranger(deployment, deployment.Namespace, deployment.Name); deployed && !w.store.Find(pod.DeepCopy()) {
 					w.store.Add(pod.DeepCopy())
 				} else if !deployed && w.store.Find(pod.DeepCopy()) {
 					w.store.Remove(pod.DeepCopy())

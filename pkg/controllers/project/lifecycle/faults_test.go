@@ -92,6 +92,7 @@ func TestEveryFault(t *testing.T) {
 				{Name: "finish", Do: func() {
 					if terminating() {
 						c.finishDeletion(namespace)
+						g.GoneWith(namespace)
 					}
 				}, Left: func() string {
 					if c.hasProject() {
