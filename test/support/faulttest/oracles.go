@@ -111,8 +111,8 @@ func (g *Gate) strangersLive() error {
 	return errors.Join(errs...)
 }
 
-// GoneWith notes that a namespace was deleted: what other clients have in it goes with it.
-func (g *Gate) GoneWith(namespace string) {
+// NamespaceDeleted notes that a namespace was deleted: with what other clients had in it.
+func (g *Gate) NamespaceDeleted(namespace string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.strangers = slices.DeleteFunc(g.strangers, func(s stranger) bool { return s.object.GetNamespace() == namespace })

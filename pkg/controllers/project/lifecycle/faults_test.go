@@ -92,7 +92,7 @@ func TestEveryFault(t *testing.T) {
 				{Name: "finish", Do: func() {
 					if terminating() {
 						c.finishDeletion(namespace)
-						g.GoneWith(namespace)
+						g.NamespaceDeleted(namespace)
 					}
 				}, Left: func() string {
 					if c.hasProject() {
