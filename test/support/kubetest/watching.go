@@ -48,7 +48,7 @@ type watching struct {
 }
 
 func (w *watching) begin(list client.ObjectList, options []client.ListOption) error {
-	inner, err := w.server.WithWatch.Watch(context.Background(), list, options...)
+	inner, err := w.server.Watch(context.Background(), list, options...)
 	if err != nil {
 		return err
 	}
