@@ -36,10 +36,9 @@ build: ## Build the binaries into _output/bin
 	@mkdir -p $(BIN)
 	@$(FAST) hack/progress.sh "packages compiled for Groundskeeper" go build -v -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/... ./hack/localplane $(FAKE_MIDONET)
 
-# What "make up" starts, and the plugin of kubectl. Meanwhile, the modules of Kubernetes are downloaded.
+# What "make up" starts, and the plugin of kubectl.
 build-plane:
 	@mkdir -p $(BIN)
-	@(cd hack/kubernetes && GOFLAGS= GOWORK=off go list -deps k8s.io/kubernetes/cmd/{kube-apiserver,kube-controller-manager,kubectl} go.etcd.io/etcd/server/v3 &>/dev/null) &
 	@$(FAST) hack/progress.sh "packages compiled for Groundskeeper" go build -v -ldflags '$(LDFLAGS)' -o $(BIN)/ \
 		./cmd/groundskeeper-apiserver ./cmd/groundskeeper-controller-manager ./cmd/kubectl-groundskeeper ./hack/localplane $(if $(MIDONET),$(FAKE_MIDONET))
 
