@@ -18,7 +18,7 @@ LDFLAGS := -s -w -X $(VERSION).version=$(shell git describe --tags 2>/dev/null) 
 export GOFLAGS += -trimpath -tags=grpcnotrace,fieldsv1string -gcflags=all=-dwarf=false
 # As in the images: no C compiler, no library of the machine. Only the race detector needs cgo.
 export CGO_ENABLED ?= 0
-# By default the compiler spends a sixth of its time on garbage collection, and tests with the race detector more.
+# By default compilers and tests with the race detector spend a sixth of their time on garbage collection, or more.
 FAST := GOGC=400 GOMEMLIMIT=2GiB
 LOCALPLANE := $(BIN)/localplane
 FAKE_MIDONET := ./test/fakes/midonet/fake-midonet
@@ -34,19 +34,19 @@ help: ## Show the targets
 
 build: ## Build the binaries into _output/bin
 	@mkdir -p $(BIN)
-	@$(FAST) hack/progress.sh "packages compiled for Groundskeeper" go build -v -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/... ./hack/localplane $(FAKE_MIDONET)
+	@hack/go-build.sh "packages compiled for Groundskeeper" -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/... ./hack/localplane $(FAKE_MIDONET)
 
 # What "make up" starts, and the plugin of kubectl.
 build-plane:
 	@mkdir -p $(BIN)
-	@$(FAST) hack/progress.sh "packages compiled for Groundskeeper" go build -v -ldflags '$(LDFLAGS)' -o $(BIN)/ \
+	@hack/go-build.sh "packages compiled for Groundskeeper" -ldflags '$(LDFLAGS)' -o $(BIN)/ \
 		./cmd/groundskeeper-apiserver ./cmd/groundskeeper-controller-manager ./cmd/kubectl-groundskeeper ./hack/localplane $(if $(MIDONET),$(FAKE_MIDONET))
 
 kubernetes: ## Build kube-apiserver, kube-controller-manager, kubectl and etcd into _output/bin (once, cached)
-	@$(FAST) hack/kubernetes/build.sh $(BIN)
+	@hack/kubernetes/build.sh $(BIN)
 
 kubernetes-node: ## Build kubelet, kube-scheduler and kube-proxy, and what runs a node, into _output/bin (once, cached)
-	@$(FAST) hack/kubernetes/build.sh $(BIN) node
+	@hack/kubernetes/build.sh $(BIN) node
 	@go build -o $(BIN)/ ./test/plane/localnode
 
 images: ## Build an image of each binary into _output/images, as OCI archives
@@ -59,16 +59,16 @@ release: ## Build a release into _output/release: amd64 and arm64, bills of mate
 	@hack/images/release.sh _output/release
 
 contour: ## Build Contour into _output/bin (once, cached)
-	@$(FAST) hack/contour/build.sh $(BIN)
+	@hack/contour/build.sh $(BIN)
 
 cloud-provider-openstack: ## Build the OpenStack cloud controller manager into _output/bin (once, cached)
-	@$(FAST) hack/cloud-provider-openstack/build.sh $(BIN)
+	@hack/cloud-provider-openstack/build.sh $(BIN)
 
 cert-manager: ## Build cert-manager into _output/bin (once, cached)
-	@$(FAST) hack/cert-manager/build.sh $(BIN)
+	@hack/cert-manager/build.sh $(BIN)
 
 cluster-api: ## Build the core controllers of Cluster API into _output/bin (once, cached)
-	@$(FAST) hack/cluster-api/build.sh $(BIN)
+	@hack/cluster-api/build.sh $(BIN)
 
 generate: build ## Generate deepcopy, defaults, validation, OpenAPI, clients, protobuf, JSON schemas, the chart and pages of the reference
 	hack/update-codegen.sh
@@ -146,7 +146,7 @@ verify-console: ## Fail when the committed page differs from a build of its sour
 
 lint: ## Check the code, and the language of all texts
 	@go run ./hack/language
-	@$(FAST) hack/tools/build.sh _output/tools
+	@hack/tools/build.sh _output/tools
 	_output/tools/golangci-lint run
 
 canary: build kubernetes ## Compile and test with the next Kubernetes libraries, alpha versions too; LIBRARIES=v0.38.0-alpha.2 selects them
@@ -164,7 +164,7 @@ soak: build kubernetes contour ## Run the random tests with their full number of
 	SOAK=1000 go test -p 1 -timeout 240m -run Soak ./...
 
 announce:
-	@[[ -d $${XDG_CACHE_HOME:-$$HOME/.cache}/groundskeeper/kubernetes ]] || echo "The first run compiles Groundskeeper, and then Kubernetes: 6 to 13 minutes on two cores."
+	@[[ -d $${XDG_CACHE_HOME:-$$HOME/.cache}/groundskeeper/kubernetes ]] || echo "The first run compiles Groundskeeper, and then Kubernetes: 5 to 12 minutes on two cores."
 
 up: announce build-plane kubernetes ## Start a local control plane; CONFIG=file APISERVER_FLAGS= MANAGER_FLAGS= MIDONET=fake
 	@$(LOCALPLANE) up --config "$$CONFIG" --apiserver-flags "$$APISERVER_FLAGS" --manager-flags "$$MANAGER_FLAGS" --midonet "$$MIDONET"

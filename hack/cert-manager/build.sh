@@ -14,7 +14,7 @@ source ../modules.sh
 
 build_into() {
   echo "Building cert-manager: once, some minutes, kept in $root" >&2
-  ../progress.sh "packages compiled" go build -v -trimpath -ldflags "-s -w" -o "$1/cert-manager" .
+  ../go-build.sh "packages compiled" -trimpath -ldflags "-s -w" -o "$1/cert-manager" .
 }
 
 # The source counts, too.

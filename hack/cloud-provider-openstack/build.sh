@@ -13,7 +13,7 @@ source ../cached-build.sh
 
 build_into() {
   echo "Building the OpenStack cloud controller manager: once, some minutes, kept in $root" >&2
-  ../progress.sh "packages compiled" go build -v -trimpath -ldflags "-s -w" -o "$1/" tool
+  ../go-build.sh "packages compiled" -trimpath -ldflags "-s -w" -o "$1/" tool
 }
 
 cached_build cloud-provider-openstack "$destination" openstack-cloud-controller-manager

@@ -14,8 +14,8 @@ source ../modules.sh
 
 build_into() {
   echo "Building Cluster API: once, some minutes, kept in $root" >&2
-  ../progress.sh "packages compiled" go build -v -trimpath -ldflags "-s -w" -o "$1/cluster-api-controllers" sigs.k8s.io/cluster-api/core
-  ../progress.sh "packages compiled" go build -v -trimpath -ldflags "-s -w" -o "$1/clusterctl" sigs.k8s.io/cluster-api/cmd/clusterctl
+  ../go-build.sh "packages compiled" -trimpath -ldflags "-s -w" -o "$1/cluster-api-controllers" sigs.k8s.io/cluster-api/core
+  ../go-build.sh "packages compiled" -trimpath -ldflags "-s -w" -o "$1/clusterctl" sigs.k8s.io/cluster-api/cmd/clusterctl
 }
 
 cached_build cluster-api "$destination" cluster-api-controllers clusterctl

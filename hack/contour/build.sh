@@ -12,7 +12,7 @@ source ../cached-build.sh
 
 build_into() {
   echo "Building Contour: once, some minutes, kept in $root" >&2
-  ../progress.sh "packages compiled" go build -v -trimpath -ldflags "-s -w" -o "$1/" tool
+  ../go-build.sh "packages compiled" -trimpath -ldflags "-s -w" -o "$1/" tool
 }
 
 cached_build contour "$destination" contour

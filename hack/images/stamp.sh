@@ -15,8 +15,8 @@ build() {
   shift 2
   tags=$(git describe --tags --abbrev=12 --dirty 2>/dev/null || true)
   mkdir -p "$directory"
-  GOOS=${platform%/*} GOARCH=${platform#*/} CGO_ENABLED=0 hack/progress.sh "packages compiled for $platform" \
-    go build -v -trimpath -buildvcs=false -tags grpcnotrace,fieldsv1string -ldflags "-s -w -buildid= -X $stamp.version=$tags -X $stamp.commit=${commit:0:12}" \
+  GOOS=${platform%/*} GOARCH=${platform#*/} CGO_ENABLED=0 hack/go-build.sh "packages compiled for $platform" \
+    -trimpath -buildvcs=false -tags grpcnotrace,fieldsv1string -ldflags "-s -w -buildid= -X $stamp.version=$tags -X $stamp.commit=${commit:0:12}" \
     -o "$directory/" "$@"
 }
 

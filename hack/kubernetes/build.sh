@@ -38,8 +38,8 @@ build_into() {
   GOFLAGS=$(sed -n 's/^export GOFLAGS += //p' ../../Makefile)
 
   # Clients compare versions: without the stamp every client takes the server for a v0.0.0.
-  ../progress.sh "packages compiled" \
-    go build -v -o "$1/" \
+  ../go-build.sh "packages compiled" \
+    -o "$1/" \
     -ldflags "-s -w -X $stamp.gitVersion=$version -X $stamp.gitMajor=$major -X $stamp.gitMinor=$minor" "${packages[@]}"
   [[ ! -e $1/server ]] || mv "$1/server" "$1/etcd"
 }

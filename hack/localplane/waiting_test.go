@@ -52,11 +52,37 @@ func TestBuildNamesTheCause(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		command := exec.Command("/bin/bash", "../progress.sh", "packages compiled", "go", "build")
+		command := exec.Command("/bin/bash", "../go-build.sh", "packages compiled")
 		command.Env = []string{"PATH=" + dir + ":/usr/bin:/bin", "HOME=" + dir}
 		out, err := command.CombinedOutput()
 		if text := string(out); err == nil || !strings.Contains(text, test.want) || strings.HasPrefix(test.want, "error: ") && strings.Count(text, "\n") != 1 {
 			t.Errorf("%s: %v, printed %q, want %q", name, err, text, test.want)
+		}
+	}
+}
+
+// TestBuildUsesFewCores checks that compilers have one thread each where there are few cores, and Go's defaults where there are more.
+func TestBuildUsesFewCores(t *testing.T) {
+	for cores, want := range map[string]string{
+		"1":  "build -v -p 2 -o x ./a, GOMAXPROCS=1 GOGC=off",
+		"4":  "build -v -p 5 -o x ./a, GOMAXPROCS=1 GOGC=off",
+		"5":  "build -v -o x ./a, GOMAXPROCS= GOGC=off",
+		"64": "build -v -o x ./a, GOMAXPROCS= GOGC=off",
+	} {
+		dir := t.TempDir()
+		for name, script := range map[string]string{
+			"nproc": "#!/bin/sh\necho " + cores + "\n",
+			"go":    "#!/bin/sh\necho \"$*, GOMAXPROCS=$GOMAXPROCS GOGC=$GOGC\"\n",
+		} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(script), 0o700); err != nil { //nolint:gosec // it is run
+				t.Fatal(err)
+			}
+		}
+		command := exec.Command("/bin/bash", "../go-build.sh", "packages compiled", "-o", "x", "./a")
+		command.Env = []string{"PATH=" + dir + ":/usr/bin:/bin", "HOME=" + dir}
+		out, err := command.CombinedOutput()
+		if got := strings.TrimSpace(string(out)); err != nil || got != want {
+			t.Errorf("%s cores: %v, ran %q, want %q", cores, err, got, want)
 		}
 	}
 }

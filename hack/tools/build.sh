@@ -12,8 +12,8 @@ source ../cached-build.sh
 
 build_into() {
   echo "Building golangci-lint: once, some minutes, kept in $root" >&2
-  ../progress.sh "packages compiled" \
-    go build -v -trimpath -ldflags "-s -w" -o "$1/" github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+  ../go-build.sh "packages compiled" \
+    -trimpath -ldflags "-s -w" -o "$1/" github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 }
 
 cached_build golangci-lint "$destination" golangci-lint
