@@ -14,14 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	"groundskeeper.io/groundskeeper/pkg/remote"
-)
-
-// The objects that identify a cluster: they exist in every one, and only a new cluster has new ones. The Service can be read
-// with the permission to list Services.
-const (
-	objectNamespace = "Namespace kube-system"
-	objectService   = "Service default/kubernetes"
 )
 
 // verify checks that the cluster that responds is the one that is copied.
@@ -45,7 +39,7 @@ func (u *Upstream) identity(ctx context.Context) ([]gimbalv1.ClusterIdentity, er
 	namespace, err := u.Client.Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
 	switch {
 	case err == nil:
-		add(objectNamespace, namespace)
+		add(clusterid.NamespaceSystem, namespace)
 	case !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err):
 		return nil, fmt.Errorf("get namespace %s of the backend: %w", metav1.NamespaceSystem, err)
 	}
@@ -56,7 +50,7 @@ func (u *Upstream) identity(ctx context.Context) ([]gimbalv1.ClusterIdentity, er
 	case err == nil:
 		for i := range services.Items {
 			if services.Items[i].Name == "kubernetes" {
-				add(objectService, &services.Items[i])
+				add(clusterid.ServiceKubernetes, &services.Items[i])
 			}
 		}
 	case !apierrors.IsForbidden(err):

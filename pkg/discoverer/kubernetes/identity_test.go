@@ -21,6 +21,7 @@ import (
 	ktesting "k8s.io/client-go/testing"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/identity"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
 )
@@ -116,7 +117,7 @@ func TestVerified(t *testing.T) {
 // other error the identity is unknown.
 func TestIdentity(t *testing.T) {
 	forbidden := apierrors.NewForbidden(corev1.Resource("x"), "x", nil)
-	both := []gimbalv1.ClusterIdentity{{Object: objectNamespace, ID: "a"}, {Object: objectService, ID: "b"}}
+	both := []gimbalv1.ClusterIdentity{{Object: clusterid.NamespaceSystem, ID: "a"}, {Object: clusterid.ServiceKubernetes, ID: "b"}}
 	for name, tc := range map[string]struct {
 		namespace, service error
 		want               []gimbalv1.ClusterIdentity
