@@ -28,6 +28,7 @@ import (
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
+	"groundskeeper.io/groundskeeper/test/plane"
 )
 
 // gate stands between a controller manager and a server. A test sees there what the manager writes, and meddles with it.
@@ -156,9 +157,9 @@ func kubeconfigTo(server string, ca []byte) []byte {
 }
 
 // newManagerGate stands between Groundskeeper's i-th controller manager and the API server, and returns the flag that leads there.
-func newManagerGate(t *testing.T, d *klusterPlane) (g *gate, flag string) {
+func newManagerGate(t *testing.T, p *plane.Plane) (g *gate, flag string) {
 	t.Helper()
-	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(d.Dir(), "kubeconfigs", "groundskeeper-controller-manager.kubeconfig"))
+	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(p.Dir(), "kubeconfigs", "groundskeeper-controller-manager.kubeconfig"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -169,7 +169,7 @@ func newDoomed(t *testing.T, choose func(before int) moment) *doomed {
 	d.leftovers(t)
 	d.gates = d.gated(t)
 	var flag string
-	d.apiGate, flag = newManagerGate(t, d.klusterPlane)
+	d.apiGate, flag = newManagerGate(t, d.Plane)
 	d.flags = []string{"--config=" + write(t, patientConfig), flag}
 	t.Cleanup(func() {
 		if t.Failed() {

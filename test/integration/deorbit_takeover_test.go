@@ -134,7 +134,7 @@ func TestDeorbitTakenOver(t *testing.T) {
 	o.leftovers(t)
 	o.gates = o.gated(t)
 	for _, manager := range o.Managers {
-		api, flag := newManagerGate(t, o.klusterPlane)
+		api, flag := newManagerGate(t, o.Plane)
 		o.apiGates[manager], o.flags[manager] = api, []string{"--config=" + write(t, electedConfig), flag}
 		if err := manager.Restart(t.Context(), o.flags[manager]...); err != nil {
 			t.Fatal(err)

@@ -119,7 +119,7 @@ func TestMaintenance(t *testing.T) {
 			"refused":                    (*shop).rejected,
 			"reach":                      (*shop).reach,
 			"labels change":              (*shop).labelsChange,
-			"backend deleted":            (*shop).backendDeleted,
+			"finalizer comes back":       (*shop).finalizerComesBack,
 			"deleted in maintenance":     (*shop).deletedInMaintenance,
 			"grace period":               (*shop).gracePeriod,
 			"unreachable":                (*shop).unreachable,
@@ -133,6 +133,7 @@ func TestMaintenance(t *testing.T) {
 	})
 	t.Run("kinds come and go", func(t *testing.T) { d.newShop(t).kindsComeAndGo() })
 	t.Run("killed", func(t *testing.T) { d.newShop(t).killed() })
+	t.Run("finalizers removed", d.finalizersRemoved)
 }
 
 // everyKind drains and restores a route of each kind that a user applied.

@@ -14,7 +14,6 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -365,32 +364,6 @@ func (s *shop) labelsChange() {
 	s.weights(route, "[0 1][0 30]")
 	s.enable(s.us)
 	s.weights(route, "[1 1][70 30]")
-}
-
-// backendDeleted: what was drained for a backend that has been deleted is restored.
-func (s *shop) backendDeleted() {
-	route := s.read(s.apply("user", httpRouteManifest))
-	s.drain(s.us)
-	finalizers := func(json string) {
-		s.Helper()
-		if err := s.c.Patch(s.Context(), s.us, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":`+json+`}}`))); err != nil {
-			s.Fatal(err)
-		}
-	}
-	// Without its finalizer no controller removes the references from routes. Another one holds it.
-	finalizers(`["example.com/hold"]`)
-	if err := errors.Join(confirm(s.Context(), s.c, s.us), s.c.Delete(s.Context(), s.us)); err != nil {
-		s.Fatal(err)
-	}
-	s.weights(route, "[0 1][0 30]")
-	finalizers("null")
-	eventually(s.T, func(ctx context.Context) error {
-		if err := s.c.Get(ctx, client.ObjectKeyFromObject(s.us), s.us); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("the backend is still there: %w", err)
-		}
-		return nil
-	})
-	s.unchanged(route)
 }
 
 // gracePeriod: a backend counts as drained when the time for open connections is over.
