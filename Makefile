@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help build build-plane kubernetes kubernetes-node images verify-images release contour cert-manager cluster-api cloud-provider-openstack generate verify \
-	test test-all test-race test-race-short test-faults test-integration allocations test-packaging test-monitoring test-ovn test-contour test-cert-manager test-capi test-console e2e-node \
+	test test-all test-race test-race-short test-faults test-integration flakes allocations test-packaging test-monitoring test-ovn test-contour test-cert-manager test-capi test-console e2e-node \
 	test-openstack console verify-console lint canary bench performance soak announce up node-up down status clean-up
 
 BIN := _output/bin
@@ -100,6 +100,9 @@ test-faults: ## Repeat what deletes with every fault at every request
 
 test-integration: build kubernetes ## Run all tests on the local control plane, the rare ones too; RUN=pattern selects
 	$(FAST) go test -p 1 -timeout 60m $(if $(RUN),-run '$(RUN)') ./test/integration
+
+flakes: build kubernetes ## Repeat each test five times alone and five times beside a load, hours; RUN=pattern and PACKAGES= select
+	go run ./hack/flakes -run '$(RUN)' $(if $(PACKAGES),$(PACKAGES),$$(hack/packages.sh concurrent) ./test/integration)
 
 allocations: ## Fail when benchmarks of hot code allocate more than is recorded
 	go run ./hack/benchmarks

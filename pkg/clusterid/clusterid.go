@@ -10,7 +10,7 @@ import gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 
 // Objects of a Kubernetes cluster whose uids identify it: they exist in every cluster, and only a new cluster has new ones.
 const (
-	// NamespaceSystem is the object whose uid identifies a cluster reliably: nobody can delete it.
+	// NamespaceSystem is the object whose uid identifies a cluster reliably: it cannot be deleted.
 	NamespaceSystem = "Namespace kube-system"
 	// ServiceKubernetes is an object whose uid changes if a user deletes it; its reading requires fewer permissions.
 	ServiceKubernetes = "Service default/kubernetes"

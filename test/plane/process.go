@@ -20,6 +20,10 @@ import (
 // pollInterval is how often a process is queried whether it is ready or has ended.
 const pollInterval = 50 * time.Millisecond
 
+// niceVariable is an environment variable with the priority of the processes of a plane, as of nice(1): with a low one, they are slow
+// while the test is quick.
+const niceVariable = "PLANE_NICE"
+
 // Process is the handle of one process of a plane. The process may end and be started again; the handle,
 // its arguments, ports and data stay. Its methods may be called by several goroutines.
 type Process struct {
@@ -80,7 +84,11 @@ func (p *Process) Start(ctx context.Context, flags ...string) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(p.binary, args...)
+	program := []string{p.binary}
+	if nice := os.Getenv(niceVariable); nice != "" {
+		program = []string{"nice", "-n", nice, p.binary} // which becomes the process
+	}
+	cmd := exec.Command(program[0], slices.Concat(program[1:], args)...)
 	cmd.Dir = filepath.Dir(p.logFile)
 	if len(p.env) > 0 {
 		cmd.Env = append(os.Environ(), p.env...)
