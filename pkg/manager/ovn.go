@@ -4,6 +4,13 @@
 package manager
 
 import (
+	"context"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
@@ -17,13 +24,36 @@ var (
 	_ push.Realizer = (*ovnbackend.Backend)(nil)
 )
 
-// newOVN makes the driver of the configured OVN.
-func newOVN(config v1alpha1.TranslationConfiguration, fence *Fence) (engine.Backend, error) {
+// newOVN makes the driver of the configured OVN. The reader is one of the cluster whose objects are pushed.
+func newOVN(config v1alpha1.TranslationConfiguration, fence *Fence, reader client.Reader) (engine.Backend, error) {
 	client, err := ovnbackend.NewClient(config.OVN, metrics.Registry)
 	if err != nil {
 		return nil, err
 	}
-	return ovnbackend.New(client, config.Tenant, fence), nil
+	return ovnbackend.New(client, config.Tenant, &clusterFence{Fence: fence, reader: reader}), nil
+}
+
+// clusterFence is a Fence that identifies its cluster. It is safe for concurrent use.
+type clusterFence struct {
+	*Fence
+	reader client.Reader
+
+	mu sync.Mutex
+	id string
+}
+
+// Cluster implements ovnbackend.Lease.
+func (f *clusterFence) Cluster(ctx context.Context) (string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.id == "" {
+		namespace := &corev1.Namespace{}
+		if err := f.reader.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, namespace); err != nil {
+			return "", fmt.Errorf("get namespace %s: %w", metav1.NamespaceSystem, err)
+		}
+		f.id = string(namespace.UID)
+	}
+	return f.id, nil
 }
 
 // newSouthbound makes the client of the Southbound database that the configuration describes. It is only read.

@@ -153,7 +153,7 @@ func controllers(fence *Fence) []controller {
 			apis: []schema.GroupVersion{midonetv1.SchemeGroupVersion},
 			add: func(_ context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
 				if config.Translation.Configured() == v1alpha1.BackendOVN {
-					driver, err := newOVN(config.Translation, fence)
+					driver, err := newOVN(config.Translation, fence, mgr.GetAPIReader())
 					if err != nil {
 						return err
 					}

@@ -40,6 +40,8 @@ type alone struct{}
 func (alone) Check() error          { return nil }
 func (alone) Term() ovnbackend.Term { return ovnbackend.Term{} }
 
+func (alone) Cluster(context.Context) (string, error) { return "cluster", nil }
+
 // world is a cluster on a real OVN: the objects, their Translations, and the engine that pushes these.
 type world struct {
 	t      testing.TB

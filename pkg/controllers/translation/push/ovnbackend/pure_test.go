@@ -57,33 +57,49 @@ func TestResolve(t *testing.T) {
 }
 
 // TestSupersedes checks that a term is replaced by a later one of the same Lease, and by that of the process that recreated the
-// Lease, and that a replaced process does not return.
+// Lease, that a replaced process does not return, and that a process of another cluster replaces nothing.
 func TestSupersedes(t *testing.T) {
 	second := Term{Lease: "ns/lease", Transitions: 2, Holder: "b"}
 	first := Term{Lease: "ns/lease", Transitions: 0, Holder: "c", First: true}
+	unelected := Term{}
 	for name, tc := range map[string]struct {
 		term     Term
-		recorded string
+		recorded writer
 		entered  bool
 		want     bool
 	}{
-		"nothing is recorded":              {second, "", false, true},
-		"the record was removed":           {second, "", true, true},
-		"its own":                          {second, "ns/lease 2 b", true, true},
-		"an earlier one":                   {second, "ns/lease 1 a", false, true},
-		"an earlier one, restored":         {second, "ns/lease 1 a", true, true},
-		"a later one":                      {second, "ns/lease 3 a", false, false},
-		"a later one, entered":             {second, "ns/lease 3 a", true, false},
-		"another process, same number":     {second, "ns/lease 2 a", false, false},
-		"another Lease":                    {second, "ns/other 1 a", false, false},
-		"not understood":                   {second, "x", false, false},
-		"the Lease was created":            {first, "ns/lease 7 a", false, true},
-		"the Lease was created once more":  {first, "ns/lease 0 d", true, false},
-		"the Lease was created, other one": {first, "ns/other 7 a", false, true},
+		"nothing is recorded":                             {second, writer{}, false, true},
+		"the record was removed":                          {second, writer{}, true, true},
+		"its own":                                         {second, writer{"here", "ns/lease 2 b"}, true, true},
+		"an earlier one":                                  {second, writer{"here", "ns/lease 1 a"}, false, true},
+		"an earlier one, restored":                        {second, writer{"here", "ns/lease 1 a"}, true, true},
+		"a later one":                                     {second, writer{"here", "ns/lease 3 a"}, false, false},
+		"a later one, entered":                            {second, writer{"here", "ns/lease 3 a"}, true, false},
+		"another process, same number":                    {second, writer{"here", "ns/lease 2 a"}, false, false},
+		"another Lease":                                   {second, writer{"here", "ns/other 1 a"}, false, false},
+		"not understood":                                  {second, writer{"here", "x"}, false, false},
+		"the Lease was created":                           {first, writer{"here", "ns/lease 7 a"}, false, true},
+		"the Lease was created once more":                 {first, writer{"here", "ns/lease 0 d"}, true, false},
+		"the Lease was created, other one":                {first, writer{"here", "ns/other 7 a"}, false, true},
+		"only the cluster is recorded":                    {second, writer{"here", ""}, false, true},
+		"without an election":                             {unelected, writer{"here", ""}, false, true},
+		"without an election, after one":                  {unelected, writer{"here", "ns/lease 3 a"}, false, true},
+		"another cluster":                                 {second, writer{"there", ""}, false, false},
+		"another cluster, an earlier term":                {second, writer{"there", "ns/lease 1 a"}, false, false},
+		"another cluster, the same record":                {second, writer{"there", "ns/lease 2 b"}, true, false},
+		"another cluster, the Lease was created":          {first, writer{"there", "ns/lease 7 a"}, false, false},
+		"another cluster, without an election":            {unelected, writer{"there", ""}, false, false},
+		"an earlier version, its own Lease":               {second, writer{"", "ns/lease 1 a"}, false, true},
+		"an earlier version, its own record":              {second, writer{"", "ns/lease 2 b"}, false, true},
+		"an earlier version, and the Lease was created":   {first, writer{"", "ns/lease 7 a"}, false, false},
+		"an earlier version, and there is no election":    {unelected, writer{"", "ns/lease 1 a"}, false, false},
+		"an earlier version, and a later term of a Lease": {second, writer{"", "ns/lease 3 a"}, false, false},
 	} {
-		if got := tc.term.supersedes(tc.recorded, tc.entered); got != tc.want {
-			t.Errorf("%s: supersedes = %v, want %v", name, got, tc.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := tc.term.supersedes("here", tc.recorded, tc.entered); got != tc.want {
+				t.Errorf("supersedes = %v, want %v", got, tc.want)
+			}
+		})
 	}
 }
 

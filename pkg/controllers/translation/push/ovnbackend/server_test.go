@@ -4,6 +4,7 @@
 package ovnbackend
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,10 +21,13 @@ import (
 
 // lease is one that a test gives and takes.
 type lease struct {
-	mu   sync.Mutex
-	term Term
-	err  error
+	cluster string
+	mu      sync.Mutex
+	term    Term
+	err     error
 }
+
+func (l *lease) Cluster(context.Context) (string, error) { return cmp.Or(l.cluster, "here"), nil }
 
 func (l *lease) Check() error {
 	l.mu.Lock()
@@ -261,6 +265,38 @@ func TestFenceOfServer(t *testing.T) {
 		t.Errorf("a write of the new leader: %v", err)
 	}
 	expectReason(t, "a write of the replaced leader", young.Delete(t.Context(), backend.Ref{Key: backend.Key{Kind: "LogicalRouter", ID: router}}), backend.Fenced)
+}
+
+// TestFenceOfAnotherCluster checks that the controller manager of one cluster writes the resources of a tenant, whatever the terms of the
+// Leases of both clusters are: they have the same name and are counted separately.
+func TestFenceOfAnotherCluster(t *testing.T) {
+	for name, other := range map[string]*lease{
+		"a later term":               holds(2, "b"),
+		"an earlier term":            holds(0, "b"),
+		"the Lease was just created": {term: Term{Lease: "ns/lease", Holder: "b", First: true}},
+		"without an election":        {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := ovnserver.Start(t, ovnserver.Options{})
+			one := dial(t, server, holds(1, "a"))
+			mustCreate(t, one, resolve(t, one, "LogicalSwitch", "", `{"id":%q,"name":"a"}`, zone))
+			other.cluster = "there"
+			two := dial(t, server, other)
+			err := two.Delete(t.Context(), backend.Ref{Key: backend.Key{Kind: "LogicalSwitch", ID: zone}})
+			expectReason(t, "a write of another cluster", err, backend.Fenced)
+			for _, part := range []string{"here", "there", "groundskeeper-cluster-t"} {
+				if err != nil && !strings.Contains(err.Error(), part) {
+					t.Errorf("error = %v, want one with %q", err, part)
+				}
+			}
+			mustCreate(t, one, resolve(t, one, "LogicalRouter", "", `{"id":%q,"name":"r"}`, router))
+			server.Nbctl(t, "remove", "NB_Global", ".", "external_ids", "groundskeeper-cluster-t", "groundskeeper-leader-t")
+			if err := two.Delete(t.Context(), backend.Ref{Key: backend.Key{Kind: "LogicalSwitch", ID: zone}}); err != nil {
+				t.Errorf("after the records were removed: %v", err)
+			}
+			expectReason(t, "a write of the former cluster", one.Delete(t.Context(), backend.Ref{Key: backend.Key{Kind: "LogicalRouter", ID: router}}), backend.Fenced)
+		})
+	}
 }
 
 // TestWatchOfServer checks that changes by other clients are reported immediately, and the driver's own changes never.
