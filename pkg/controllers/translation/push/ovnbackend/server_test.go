@@ -214,6 +214,38 @@ func TestRowsOfOthers(t *testing.T) {
 	}
 }
 
+// TestRowsOfAnotherTenant checks that the tag of another tenant takes precedence over an id that a converter could have derived, such as
+// that of a Translation restored from the backup of another cluster.
+func TestRowsOfAnotherTenant(t *testing.T) {
+	server := ovnserver.Start(t, ovnserver.Options{})
+	b := dial(t, server, holds(1, "a"))
+	for _, row := range []struct{ table, kind string }{{"Logical_Switch", "LogicalSwitch"}, {"Logical_Router", "LogicalRouter"}, {"Port_Group", "PortGroup"}} {
+		t.Run(row.kind, func(t *testing.T) {
+			id := map[string]string{"LogicalSwitch": zone, "LogicalRouter": router, "PortGroup": group}[row.kind]
+			server.Nbctl(t, "--id="+id, "create", row.table, "name=theirs", "external_ids:"+TenantKey+"=other")
+			theirs := resolve(t, b, row.kind, "", `{"id":%q,"name":"ours"}`, id)
+			err := b.Update(t.Context(), theirs)
+			expectReason(t, "an update", err, backend.Refused)
+			if err != nil && !strings.Contains(err.Error(), "tenant other") {
+				t.Errorf("error = %v, want one that names the other tenant", err)
+			}
+			if err := b.Delete(t.Context(), theirs.Ref); err != nil {
+				t.Errorf("delete = %v, want no error: none of this tenant exists", err)
+			}
+			if name := server.Nbctl(t, "get", row.table, id, "name"); name != "theirs" {
+				t.Errorf("name = %q, want theirs", name)
+			}
+			server.Nbctl(t, "remove", row.table, id, "external_ids", TenantKey)
+			if err := b.Update(t.Context(), theirs); err != nil {
+				t.Errorf("without a tag: %v", err)
+			}
+			if err := b.Delete(t.Context(), theirs.Ref); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // TestLongList checks that a list that is too long for a condition per row returns the same rows.
 func TestLongList(t *testing.T) {
 	server := ovnserver.Start(t, ovnserver.Options{})

@@ -97,7 +97,16 @@ func (b *Backend) Update(ctx context.Context, r backend.Resource) error {
 		return err
 	}
 	k := wanted.Kind
-	at := b.owned(k, r.ID)
+	err = b.ifOwned(ctx, k, r.ID, func(at []ovsdb.Condition) error { return b.write(ctx, k, r.ID, b.updates(wanted, at)...) })
+	if failedAt(err) == 0 {
+		return b.explain(ctx, k, r.ID, err)
+	}
+	return unlisted(wanted, err)
+}
+
+// updates returns the operations that update a row which meets the conditions, of which the first requires that it does.
+func (b *Backend) updates(wanted ovn.Resource, at []ovsdb.Condition) []ovsdb.Operation {
+	k := wanted.Kind
 	operations := []ovsdb.Operation{ovsdb.Require(k.Table, at...), ovsdb.Update(k.Table, at, b.row(wanted, true))}
 	if k.IsTagged() {
 		tags := b.tags(wanted)
@@ -109,37 +118,69 @@ func (b *Backend) Update(ctx context.Context, r backend.Resource) error {
 	}
 	if listing, ok := k.Listing(); ok {
 		lister, _ := ovn.KindNamed(listing.Refers)
-		operations = append(operations, ovsdb.Mutate(lister.Table, b.listing(listing, r.ID), ovsdb.Excluding(listing.ListedIn, ovsdb.Set{ovsdb.UUID(r.ID)})))
+		operations = append(operations,
+			ovsdb.Mutate(lister.Table, b.listing(listing, wanted.ID), ovsdb.Excluding(listing.ListedIn, ovsdb.Set{ovsdb.UUID(wanted.ID)})))
 		operations = append(operations, b.listed(wanted)...)
 	}
-	err = b.write(ctx, k, r.ID, operations...)
-	if failedAt(err) == 0 {
-		return b.explain(ctx, k, r.ID, err)
-	}
-	return unlisted(wanted, err)
+	return operations
 }
 
 // explain reports why a row cannot be updated: it does not exist, or belongs to another client.
 func (b *Backend) explain(ctx context.Context, k ovn.Kind, id string, cause error) error {
-	results, err := b.client.Transact(ctx, ovsdb.Select(k.Table, []ovsdb.Condition{ovsdb.ByID(id)}, "_uuid"))
+	tags, found, err := b.tagsOf(ctx, k, id)
 	switch {
 	case err != nil:
-		return failure(err)
-	case len(results[0].Rows) == 0:
+		return err
+	case !found:
 		return &backend.Error{Reason: backend.NotFound, Message: k.Name + " " + id + " has been deleted", Err: cause}
-	default:
-		return &backend.Error{Reason: backend.Refused, Err: cause, Message: "a row with this id belongs to another client: choose another id, or set external_ids:" +
-			TenantKey + "=" + b.tenant + " of the row to hand it over"}
 	}
+	owner := "another client"
+	if other := tags[TenantKey]; other != "" {
+		owner = "tenant " + other
+	}
+	return &backend.Error{Reason: backend.Refused, Err: cause, Message: "a row with this id belongs to " + owner + ": choose another id, or set external_ids:" +
+		TenantKey + "=" + b.tenant + " of the row to hand it over"}
 }
 
-// owned selects a row if it may be changed: it has the tenant's tag, or an id that only this tenant can have.
-func (b *Backend) owned(k ovn.Kind, id string) []ovsdb.Condition {
-	at := []ovsdb.Condition{ovsdb.ByID(id)}
-	if k.IsTagged() && !ovn.IsDerived(id) {
-		at = append(at, b.tagged())
+// tagsOf reads the tags of a row, and reports whether it exists.
+func (b *Backend) tagsOf(ctx context.Context, k ovn.Kind, id string) (tags map[string]string, found bool, err error) {
+	columns := []string{"_uuid"}
+	if k.IsTagged() {
+		columns = append(columns, tagColumn)
 	}
-	return at
+	results, err := b.client.Transact(ctx, ovsdb.Select(k.Table, []ovsdb.Condition{ovsdb.ByID(id)}, columns...))
+	if err != nil {
+		return nil, false, failure(err)
+	}
+	if len(results[0].Rows) == 0 {
+		return nil, false, nil
+	}
+	if k.IsTagged() {
+		tags, err = results[0].Rows[0].Map(tagColumn)
+	}
+	return tags, true, failure(err)
+}
+
+// ifOwned changes a row if it may be changed: it has the tenant's tag, or none and an id that a converter derived, because another
+// client removed the tag. A row with the tag of another tenant is never changed. The first operation of a change requires the
+// conditions, and the error is that of the change.
+func (b *Backend) ifOwned(ctx context.Context, k ovn.Kind, id string, change func(at []ovsdb.Condition) error) error {
+	at := []ovsdb.Condition{ovsdb.ByID(id)}
+	if !k.IsTagged() {
+		return change(at)
+	}
+	err := change(append(at, b.tagged()))
+	if failedAt(err) != 0 || !ovn.IsDerived(id) {
+		return err
+	}
+	tags, found, failed := b.tagsOf(ctx, k, id)
+	if failed != nil {
+		return failed
+	}
+	if _, tagged := tags[TenantKey]; tagged || !found {
+		return err
+	}
+	return change(append(at, ovsdb.Condition{tagColumn, "==", ovsdb.Map(tags)})) // unless it is tagged meanwhile
 }
 
 // tagged matches rows with the tenant's tag.
@@ -150,18 +191,20 @@ func (b *Backend) tagged() ovsdb.Condition {
 // Delete removes a row and the reference of its parent. A row of another client is left, and is no error: none is of this tenant.
 func (b *Backend) Delete(ctx context.Context, ref backend.Ref) error {
 	k, _ := ovn.KindNamed(ref.Kind)
-	operations := []ovsdb.Operation{ovsdb.Require(k.Table, b.owned(k, ref.ID)...)}
-	if k.Parent != "" {
-		parent, _ := ovn.KindNamed(k.Parent)
-		operations = append(operations, ovsdb.Mutate(parent.Table, []ovsdb.Condition{refersTo(k, ref.ID)}, ovsdb.Excluding(k.Link, ovsdb.Set{ovsdb.UUID(ref.ID)})))
-	}
-	if k.Root {
-		operations = append(operations, ovsdb.Delete(k.Table, ovsdb.ByID(ref.ID)))
-	}
 	if len(ovn.Children(k.Name)) > 0 {
 		defer b.purges()()
 	}
-	err := b.write(ctx, k, ref.ID, operations...)
+	err := b.ifOwned(ctx, k, ref.ID, func(at []ovsdb.Condition) error {
+		operations := []ovsdb.Operation{ovsdb.Require(k.Table, at...)}
+		if k.Parent != "" {
+			parent, _ := ovn.KindNamed(k.Parent)
+			operations = append(operations, ovsdb.Mutate(parent.Table, []ovsdb.Condition{refersTo(k, ref.ID)}, ovsdb.Excluding(k.Link, ovsdb.Set{ovsdb.UUID(ref.ID)})))
+		}
+		if k.Root {
+			operations = append(operations, ovsdb.Delete(k.Table, ovsdb.ByID(ref.ID)))
+		}
+		return b.write(ctx, k, ref.ID, operations...)
+	})
 	switch {
 	case failedAt(err) == 0:
 		return nil
