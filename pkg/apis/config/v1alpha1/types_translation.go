@@ -119,6 +119,9 @@ type OVNConfiguration struct {
 	KeyFile string `json:"keyFile"`
 	// VerifyHost requires that a server's certificate has the name of its endpoint. Certificates of ovs-pki do not have it.
 	VerifyHost *bool `json:"verifyHost"`
+	// PodMACAddresses lets the annotation midonet.org/mac-address of a Pod set the MAC address of its port. Users who can annotate Pods can
+	// then take the packets of another Pod on the same Node that has the annotation, too.
+	PodMACAddresses bool `json:"podMACAddresses"`
 	// Timeout ends a request. It is shorter than what a Lease lasts on after the leader gave up renewing it.
 	Timeout *metav1.Duration `json:"timeout"`
 }

@@ -13,4 +13,6 @@ type Config struct {
 	TunnelZoneName string
 	// ServiceTypes are the types of Services whose cluster address is served. An empty list serves none.
 	ServiceTypes []corev1.ServiceType
+	// PodMACAddresses lets the annotation of a Pod set the MAC address of its port on OVN.
+	PodMACAddresses bool
 }

@@ -101,7 +101,7 @@ func (o OVN) gateway(c *collector, node *corev1.Node, subnets []subnet) {
 		row("LogicalRouter", uuid.Nil, router, columns{"name": o.Config.Tenant + "-gateway-" + node.Name, "external_ids": owner,
 			"options":             map[string]string{"chassis": chassisOf(node), "lb_force_snat_ip": "router_ip"},
 			"load_balancer_group": idTexts(o.loadBalancers(), o.gatewayLoadBalancers(), o.nodeLoadBalancers(node.Name))}),
-		row("LogicalRouterPort", router, SubID(base, "Inside Port"), columns{"name": insidePort, "mac": MACForKey(node.Name + "/gateway").String(), "networks": insideNetworks}),
+		row("LogicalRouterPort", router, SubID(base, "Inside Port"), columns{"name": insidePort, "mac": insideMAC(node.Name), "networks": insideNetworks}),
 		row("LogicalSwitchPort", at, SubID(base, "Switch Port"), columns{"name": "stog-" + node.Name, "type": "router", "addresses": []string{"router"},
 			"options": map[string]string{"router-port": insidePort}}),
 		row("LogicalRouterPort", router, SubID(base, "Outside Port"), columns{"name": outsidePort, "networks": outsideNetworks,

@@ -21,8 +21,7 @@ import (
 func (o OVN) Node(node *corev1.Node) Result {
 	subnets := subnetsOf(node)
 	if len(subnets) == 0 {
-		return Result{Waiting: problem(ReasonPodCIDRMissing, "spec.podCIDR of node %s is %.80q: it takes a range with room for a gateway and the node",
-			node.Name, node.Spec.PodCIDR)}
+		return Result{Waiting: podCIDRMissing(node)}
 	}
 	c := newCollector(OwnerOf(KindNode, node))
 	own := make([]netip.Addr, len(subnets))
@@ -42,7 +41,7 @@ func (o OVN) Node(node *corev1.Node) Result {
 		row("LoadBalancerGroup", uuid.Nil, o.nodeLoadBalancers(node.Name), columns{"name": o.Config.Tenant + "-node-" + node.Name}),
 		row("LogicalSwitch", uuid.Nil, at, columns{"name": node.Name, "load_balancer_group": idTexts(o.loadBalancers(), o.switchLoadBalancers())}),
 		row("LogicalRouterPort", o.router(), SubID(at, "Router Port"), columns{
-			"name": routerPortName(node.Name), "mac": MACForKey(node.Name).String(), "networks": networks,
+			"name": routerPortName(node.Name), "mac": routerMAC(node.Name), "networks": networks,
 		}),
 		row("LogicalSwitchPort", at, SubID(at, "Switch Port"), columns{
 			"name": "stor-" + node.Name, "type": "router", "addresses": []string{"router"}, "options": map[string]string{"router-port": routerPortName(node.Name)},
@@ -51,6 +50,10 @@ func (o OVN) Node(node *corev1.Node) Result {
 	o.addresses(c, node, subnets)
 	o.gateway(c, node, subnets)
 	return c.done()
+}
+
+func podCIDRMissing(node *corev1.Node) *Problem {
+	return problem(ReasonPodCIDRMissing, "spec.podCIDR of node %s is %.80q: it takes a range with room for a gateway and the node", node.Name, node.Spec.PodCIDR)
 }
 
 // routerPortName returns the name of the router's port to a Node.
@@ -112,15 +115,16 @@ func (o OVN) Pod(pod *corev1.Pod, node *corev1.Node, scope Scope) Result {
 	if node == nil || node.Name != pod.Spec.NodeName {
 		return Result{Waiting: problem(ReasonNodeMissing, "node %s is not known", pod.Spec.NodeName)}
 	}
+	reserved := reservedOf(node)
+	if len(reserved.subnets) == 0 {
+		return Result{Waiting: podCIDRMissing(node)}
+	}
 	c := newCollector(OwnerOf(KindPod, pod))
-	addresses := podAddresses(pod, c.skip)
+	addresses := reserved.permitted(podAddresses(pod, c.skip), c.skip)
 	if len(addresses) == 0 {
 		return c.done()
 	}
-	mac, failed := interfaceMAC(pod.Annotations, addresses)
-	if failed != nil {
-		c.skip(*failed)
-	}
+	mac := o.podMAC(pod, addresses, reserved, c.skip)
 	id := o.ids().ForKey(KindPod, pod.Namespace+"/"+pod.Name)
 	port := o.port(pod.Namespace+"_"+pod.Name, node, mac, addresses, true, "Pod "+pod.Namespace+"/"+pod.Name)
 	port["port_groups"] = o.groupsOf(pod, scope)
@@ -148,19 +152,26 @@ func podAddresses(pod *corev1.Pod, skip func(Problem)) []netip.Addr {
 }
 
 // interfaceMAC returns the MAC address of an interface with the given addresses, which are sorted: that of the annotation, or else
-// the one that ovn-kubernetes derives from the first address. With a problem, the annotation is not used.
+// the derived one. With a problem, the annotation is not used.
 func interfaceMAC(annotations map[string]string, addresses []netip.Addr) (string, *Problem) {
 	address, failed := macOf(annotations)
 	if address != nil {
 		return address.String(), nil
 	}
-	first := addresses[0]
+	return derivedMAC(addresses[0]), failed
+}
+
+// derivedPrefix is how derived MAC addresses begin.
+const derivedPrefix = "0a:58:"
+
+// derivedMAC returns the MAC address that ovn-kubernetes derives from the first address of an interface.
+func derivedMAC(first netip.Addr) string {
 	octets := first.AsSlice()
 	if !first.Is4() {
 		sum := sha256.Sum256([]byte(first.String()))
 		octets = sum[:]
 	}
-	return mac{0x0a, 0x58, octets[0], octets[1], octets[2], octets[3]}.String(), failed
+	return mac{0x0a, 0x58, octets[0], octets[1], octets[2], octets[3]}.String()
 }
 
 // subnetsOf returns the ranges of addresses of a Node's Pods, one of each family, that of IPv4 first.

@@ -208,11 +208,8 @@ func TestOVNPod(t *testing.T) {
 		"IPv6 first": {func(p *corev1.Pod) {
 			p.Status.PodIP, p.Status.PodIPs = "fd01::5", []corev1.PodIP{{IP: "fd01::5"}, {IP: "10.1.0.5"}}
 		}, ovnNode(), with("0a:58:0a:01:00:05 10.1.0.5 fd01::5"), nil},
-		"one":        {func(p *corev1.Pod) { p.Status.PodIPs = nil }, ovnNode(), with("0a:58:0a:01:00:05 10.1.0.5"), nil},
-		"IPv6 alone": {func(p *corev1.Pod) { p.Status.PodIP, p.Status.PodIPs = "fd01::5", nil }, ovnNode(), with("0a:58:17:c7:32:f6 fd01::5"), nil},
-		"MAC": {func(p *corev1.Pod) {
-			p.Annotations = map[string]string{midonetv1.AnnotationMACAddress: "02-00-00-00-00-01"}
-		}, ovnNode(), with("02:00:00:00:00:01 10.1.0.5 fd01::5"), nil},
+		"one":         {func(p *corev1.Pod) { p.Status.PodIPs = nil }, ovnNode(), with("0a:58:0a:01:00:05 10.1.0.5"), nil},
+		"IPv6 alone":  {func(p *corev1.Pod) { p.Status.PodIP, p.Status.PodIPs = "fd01::5", nil }, ovnNode(), with("0a:58:17:c7:32:f6 fd01::5"), nil},
 		"no address":  {func(p *corev1.Pod) { p.Status.PodIP, p.Status.PodIPs = "", nil }, ovnNode(), nil, nil},
 		"invalid":     {func(p *corev1.Pod) { p.Status.PodIP, p.Status.PodIPs = "fe80::1%eth0", nil }, ovnNode(), nil, []string{ReasonInvalidAddress}},
 		"of the host": {func(p *corev1.Pod) { p.Spec.HostNetwork = true }, ovnNode(), nil, nil},
@@ -226,6 +223,73 @@ func TestOVNPod(t *testing.T) {
 			expect(t, problems(result), tc.problems)
 		})
 	}
+}
+
+// TestOVNPodTakesNoAddressOfOthers checks that a Pod has no address of its switch that is another one's, or that no switch of its Node has.
+func TestOVNPodTakesNoAddressOfOthers(t *testing.T) {
+	o := ovnEmitter()
+	o.Config.PodMACAddresses = true
+	gateway := ovnNode(func(n *corev1.Node) {
+		n.Annotations = map[string]string{midonetv1.AnnotationOVNGatewayNetwork: "physnet1", midonetv1.AnnotationOVNGatewayAddresses: "198.51.100.11/24"}
+	})
+	annotated := ovnNode(func(n *corev1.Node) {
+		n.Annotations = map[string]string{midonetv1.AnnotationMACAddress: "02:00:00:00:00:09"}
+	})
+	at := func(addresses ...string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Status.PodIP, p.Status.PodIPs = addresses[0], nil
+			for _, address := range addresses {
+				p.Status.PodIPs = append(p.Status.PodIPs, corev1.PodIP{IP: address})
+			}
+		}
+	}
+	mac := func(text string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.Annotations = map[string]string{midonetv1.AnnotationMACAddress: text} }
+	}
+	const own = "0a:58:0a:01:00:05 10.1.0.5 fd01::5"
+	for name, tc := range map[string]struct {
+		edit     func(*corev1.Pod)
+		node     *corev1.Node
+		want     string // the addresses of the port, "" for none
+		problems []string
+	}{
+		"the router's address":              {at("10.1.0.1"), ovnNode(), "", []string{ReasonAddressTaken}},
+		"the router's IPv6 address":         {at("10.1.0.5", "fd01::1"), ovnNode(), "0a:58:0a:01:00:05 10.1.0.5", []string{ReasonAddressTaken}},
+		"the Node's address on the switch":  {at("10.1.0.2"), ovnNode(), "", []string{ReasonAddressTaken}},
+		"the gateway's address":             {at("10.1.0.254"), gateway, "", []string{ReasonAddressTaken}},
+		"the last one, without a gateway":   {at("10.1.0.254"), ovnNode(), "0a:58:0a:01:00:fe 10.1.0.254", nil},
+		"outside of the podCIDR":            {at("10.1.1.5", "fd01::5"), ovnNode(), "0a:58:17:c7:32:f6 fd01::5", []string{ReasonAddressOutsidePodCIDR}},
+		"a family without a podCIDR":        {at("10.1.0.5", "fd02::5"), ovnNode(), "0a:58:0a:01:00:05 10.1.0.5", []string{ReasonAddressOutsidePodCIDR}},
+		"the router's MAC address":          {mac(MACForKey("node-a").String()), ovnNode(), own, []string{ReasonAddressTaken}},
+		"the gateway's MAC address":         {mac(MACForKey("node-a/gateway").String()), gateway, own, []string{ReasonAddressTaken}},
+		"the Node's derived MAC address":    {mac("0a:58:0a:01:00:02"), ovnNode(), own, []string{ReasonAddressTaken}},
+		"the Node's annotated MAC address":  {mac("02-00-00-00-00-09"), annotated, own, []string{ReasonAddressTaken}},
+		"a MAC address that no other has":   {mac("02:00:00:00:00:01"), ovnNode(), "02:00:00:00:00:01 10.1.0.5 fd01::5", nil},
+		"a group's MAC address":             {mac("01:00:5e:00:00:01"), ovnNode(), own, []string{ReasonInvalidAddress}},
+		"a MAC address derived for another": {mac("0a:58:0a:01:00:06"), ovnNode(), own, []string{ReasonAddressTaken}},
+		"its own derived MAC address":       {mac("0a:58:0a:01:00:05"), ovnNode(), own, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			result := o.Pod(ovnPod(tc.edit), tc.node, Scope{})
+			got := ""
+			if len(result.Translations) > 0 {
+				got = fields(t, result.Translations[0].Resources[0])["addresses"].([]any)[0].(string)
+			}
+			if got != tc.want {
+				t.Errorf("addresses = %q, want %q", got, tc.want)
+			}
+			expect(t, problems(result), tc.problems)
+		})
+	}
+	t.Run("the annotation without the setting", func(t *testing.T) {
+		result := ovnEmitter().Pod(ovnPod(mac("02:00:00:00:00:01")), ovnNode(), Scope{})
+		expect(t, fields(t, result.Translations[0].Resources[0])["addresses"].([]any)[0].(string), own)
+		expect(t, problems(result), []string{ReasonMACAddressNotPermitted})
+	})
+	t.Run("a Node without a podCIDR", func(t *testing.T) {
+		result := o.Pod(ovnPod(), ovnNode(func(n *corev1.Node) { n.Spec.PodCIDR, n.Spec.PodCIDRs = "", nil }), Scope{})
+		expect(t, problems(result), []string{"waiting: " + ReasonPodCIDRMissing})
+	})
 }
 
 // vips returns those of the load balancer of a protocol.

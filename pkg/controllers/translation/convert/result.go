@@ -33,6 +33,12 @@ const (
 	ReasonNodeAddressShared = "NodeAddressShared"
 	// ReasonInvalidGateway: the annotations of a Node do not describe a gateway of OVN.
 	ReasonInvalidGateway = "InvalidGateway"
+	// ReasonAddressTaken: an address of a Pod is that of another interface on its switch.
+	ReasonAddressTaken = "AddressTaken"
+	// ReasonAddressOutsidePodCIDR: an address of a Pod is in none of its Node's ranges.
+	ReasonAddressOutsidePodCIDR = "AddressOutsidePodCIDR"
+	// ReasonMACAddressNotPermitted: a Pod has the annotation of a MAC address, and the configuration does not permit it.
+	ReasonMACAddressNotPermitted = "MACAddressNotPermitted"
 	// ReasonInvalidTunnelZone: the tunnel zone of a Node is no UUID.
 	ReasonInvalidTunnelZone = "InvalidTunnelZone"
 )

@@ -127,7 +127,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.TranslationConfigur
 		}).
 		WatchesRawSource(source.TypedFunc[unit](r.useQueue)).
 		Watches(&corev1.Node{}, enqueue(ofNode), builder.WithPredicates(changed(), r.atStart(ofNode))).
-		Watches(&corev1.Node{}, enqueue(to.podsOf), builder.WithPredicates(hostIDChanged())).
+		Watches(&corev1.Node{}, enqueue(to.podsOf), builder.WithPredicates(switchChanged())).
 		Watches(&corev1.Pod{}, enqueue(ofPod), builder.WithPredicates(changed())).
 		Watches(&corev1.Service{}, enqueue(ofService), builder.WithPredicates(changed(), r.atStart(ofService))).
 		Watches(&discoveryv1.EndpointSlice{}, enqueue(ofSlice), builder.WithPredicates(changed())).
@@ -146,7 +146,8 @@ func enqueue(find func(context.Context, client.Object) []unit) handler.TypedEven
 
 // emitterOf makes the emitter of the configured backend.
 func emitterOf(config configv1alpha1.TranslationConfiguration) emitter {
-	common := convert.Config{Tenant: config.Tenant, TunnelZoneName: config.TunnelZoneName, ServiceTypes: config.ServiceTypes}
+	common := convert.Config{Tenant: config.Tenant, TunnelZoneName: config.TunnelZoneName, ServiceTypes: config.ServiceTypes,
+		PodMACAddresses: config.OVN.PodMACAddresses}
 	if config.Configured() == configv1alpha1.BackendOVN {
 		return convert.OVN{Config: common}
 	}

@@ -80,18 +80,29 @@ func content(object client.Object) client.Object {
 	return kept
 }
 
-// hostIDChanged admits Nodes whose Pods must be reconciled. At startup, Pods are reconciled by their own events, and the deletion of a
-// Node does not affect its Pods.
-func hostIDChanged() predicate.Predicate {
+// switchChanged admits Nodes whose Pods must be reconciled, because what their ports depend on has changed. At startup, Pods are
+// reconciled by their own events, and the deletion of a Node does not affect its Pods.
+func switchChanged() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList },
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			before, after := e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()
-			return before[midonetv1.AnnotationHostID] != after[midonetv1.AnnotationHostID] ||
-				before[midonetv1.AnnotationOVNChassis] != after[midonetv1.AnnotationOVNChassis]
-		},
+		UpdateFunc: func(e event.UpdateEvent) bool { return !slices.Equal(switchOf(e.ObjectOld), switchOf(e.ObjectNew)) },
 		DeleteFunc: func(event.DeleteEvent) bool { return false },
 	}
+}
+
+// switchOf returns what the ports of Pods on a Node depend on.
+func switchOf(object client.Object) []string {
+	var all []string
+	for _, name := range []string{
+		midonetv1.AnnotationHostID, midonetv1.AnnotationOVNChassis, midonetv1.AnnotationOVNGatewayNetwork, midonetv1.AnnotationMACAddress,
+	} {
+		all = append(all, object.GetAnnotations()[name])
+	}
+	if node, ok := object.(*corev1.Node); ok {
+		all = append(all, node.Spec.PodCIDR)
+		all = append(all, node.Spec.PodCIDRs...)
+	}
+	return all
 }
 
 // translationChanged drops status updates, which the pusher writes. At startup, Translations are reconciled by the events of their

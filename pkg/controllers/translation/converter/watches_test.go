@@ -140,9 +140,9 @@ func TestChanged(t *testing.T) {
 	}
 }
 
-func TestHostIDChanged(t *testing.T) {
+func TestSwitchChanged(t *testing.T) {
 	before, after := testNode("a"), testNode("a")
-	p := hostIDChanged()
+	p := switchChanged()
 	if p.Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}) || p.Create(event.CreateEvent{Object: after, IsInInitialList: true}) ||
 		p.Delete(event.DeleteEvent{Object: after}) {
 		t.Error("the pods of a node come for nothing")
@@ -150,6 +150,21 @@ func TestHostIDChanged(t *testing.T) {
 	delete(after.Annotations, midonetv1.AnnotationHostID)
 	if !p.Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}) || !p.Create(event.CreateEvent{Object: after}) {
 		t.Error("the pods of a node do not come")
+	}
+	for name, edit := range map[string]func(*corev1.Node){
+		"podCIDR":     func(n *corev1.Node) { n.Spec.PodCIDR = "10.9.0.0/24" },
+		"podCIDRs":    func(n *corev1.Node) { n.Spec.PodCIDRs = []string{"10.9.0.0/24", "fd01::/64"} },
+		"chassis":     func(n *corev1.Node) { n.Annotations[midonetv1.AnnotationOVNChassis] = "c" },
+		"gateway":     func(n *corev1.Node) { n.Annotations[midonetv1.AnnotationOVNGatewayNetwork] = "physnet1" },
+		"MAC address": func(n *corev1.Node) { n.Annotations[midonetv1.AnnotationMACAddress] = "02:00:00:00:00:01" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			changed := testNode("a")
+			edit(changed)
+			if !p.Update(event.UpdateEvent{ObjectOld: testNode("a"), ObjectNew: changed}) {
+				t.Error("the pods of the node are not reconciled")
+			}
+		})
 	}
 }
 
