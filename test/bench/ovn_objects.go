@@ -71,7 +71,7 @@ func (o *ovnObjects) wanted(ctx context.Context) (tally, error) {
 		results["namespace "+namespaces.Items[i].Name] = emitter.Namespace(&namespaces.Items[i])
 	}
 	for i := range services.Items {
-		results["service "+services.Items[i].Namespace+"/"+services.Items[i].Name] = emitter.Service(&services.Items[i], nil)
+		results["service "+services.Items[i].Namespace+"/"+services.Items[i].Name] = emitter.Service(&services.Items[i], nil, nil)
 	}
 	byName := map[string]*corev1.Node{}
 	for i := range nodes.Items {

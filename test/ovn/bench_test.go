@@ -73,7 +73,7 @@ func BenchmarkOVN(b *testing.B) {
 		for i := range changes {
 			s := services[i%number]
 			objects.services[s] = endpoints(i, 1)
-			w.put("Service "+s.Name, w.emitter().Service(s, objects.services[s]))
+			w.put("Service "+s.Name, w.emitter().Service(s, objects.services[s], nil))
 		}
 		w.pushAll(b)
 		b.ReportMetric(changes/time.Since(began).Seconds(), "changes/s")

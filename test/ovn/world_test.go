@@ -237,7 +237,7 @@ func (w *world) convert(c cluster) {
 	}
 	for service, endpoints := range c.services {
 		present["Service "+service.Name] = true
-		w.put("Service "+service.Name, emitter.Service(service, endpoints))
+		w.put("Service "+service.Name, emitter.Service(service, endpoints, nil))
 	}
 	for _, claim := range w.claims {
 		if kind, _, _ := strings.Cut(claim.Owner, " "); slices.Contains([]string{"NetworkPolicy", "Node", "Pod", "Service"}, kind) && !present[claim.Owner] {

@@ -47,7 +47,7 @@ func (m MidoNet) Pod(pod *corev1.Pod, node *corev1.Node, _ Scope) Result {
 }
 
 // Service returns what a Service with its endpoints becomes, and what of it MidoNet does not have.
-func (m MidoNet) Service(service *corev1.Service, slices []*discoveryv1.EndpointSlice) Result {
+func (m MidoNet) Service(service *corev1.Service, slices []*discoveryv1.EndpointSlice, _ Occupied) Result {
 	endpoints := Endpoints(service, slices, m.Config)
 	limits := Result{Skipped: m.limits(service, endpoints)}
 	return Join(Service(service, m.Config), endpoints, limits)

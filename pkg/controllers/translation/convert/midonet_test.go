@@ -75,7 +75,7 @@ func TestServiceLimits(t *testing.T) {
 			edited(&pair, tc.edit)
 			config := settings()
 			config.ServiceTypes = tc.types
-			result := MidoNet{config}.Service(pair.Service, pair.EndpointSlices)
+			result := MidoNet{config}.Service(pair.Service, pair.EndpointSlices, nil)
 			expect(t, result.Skipped, tc.want)
 			expect(t, names(result), names(Join(Service(pair.Service, config), Endpoints(pair.Service, pair.EndpointSlices, config))))
 		})

@@ -54,7 +54,7 @@ func (o OVN) Globals() Result {
 }
 
 // Service returns what a Service with its endpoints becomes, and what of it is not served.
-func (o OVN) Service(service *corev1.Service, endpoints []*discoveryv1.EndpointSlice) Result {
+func (o OVN) Service(service *corev1.Service, endpoints []*discoveryv1.EndpointSlice, occupied Occupied) Result {
 	c := newCollector(OwnerOf(KindService, service))
 	if !hasClusterIP(service) {
 		return c.done()
@@ -66,7 +66,11 @@ func (o OVN) Service(service *corev1.Service, endpoints []*discoveryv1.EndpointS
 	if policies := internalTrafficPolicies(service); len(policies) > 0 {
 		c.skip(*problem(ReasonTrafficPolicyNotSupported, "%s: for connections within the cluster, OVN does not choose endpoints by where they are", strings.Join(policies, ", ")))
 	}
-	o.serve(c, service, endpoints)
+	for vip, owner := range occupied {
+		c.skip(*problem(ReasonExternalAddressTaken, "port %d/%s at the external address %s is not served, because the address is %s: remove it from the Service",
+			vip.Port, vip.Protocol, vip.Address, owner))
+	}
+	o.serve(c, service, endpoints, occupied)
 	return c.done()
 }
 

@@ -154,7 +154,7 @@ func TestOVNNodePorts(t *testing.T) {
 		maps.Copy(made, more)
 		return made
 	}
-	expect(t, balancersOf(t, o, o.Service(ovnService(public), listed)), map[string]testedBalancer{
+	expect(t, balancersOf(t, o, o.Service(ovnService(public), listed, nil)), map[string]testedBalancer{
 		"service.4.web default/web/tcp":                 {"GROUP", map[string]any{"10.0.0.50:80": both, "203.0.113.1:80": both, "[fd00::50]:80": "[fd01::5]:8080"}, options{"neighbor_responder": "none"}},
 		"service.4.web default/web/tcp/node-ports/ipv4": {"OF-GATEWAYS", map[string]any{four: both}, template("ipv4", nil)},
 		"service.4.web default/web/tcp/node-ports/ipv6": {"OF-GATEWAYS", map[string]any{six: "[fd01::5]:8080"}, template("ipv6", nil)},
@@ -166,7 +166,7 @@ func TestOVNNodePorts(t *testing.T) {
 		s.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
 	}
 	kept := options{"skip_snat": "true"}
-	result := o.Service(ovnService(local), listed)
+	result := o.Service(ovnService(local), listed, nil)
 	got := balancersOf(t, o, result)
 	group := got["service-local.4.web-node-b default/web/tcp/node/node-b"].Group
 	expect(t, got, map[string]testedBalancer{
@@ -181,5 +181,5 @@ func TestOVNNodePorts(t *testing.T) {
 	expect(t, problems(result), []string(nil))
 
 	// Without external addresses and node ports, no Node has its own.
-	expect(t, names(o.Service(ovnService(func(s *corev1.Service) { s.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal }), listed)), []string{"service.4.web"})
+	expect(t, names(o.Service(ovnService(func(s *corev1.Service) { s.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal }), listed, nil)), []string{"service.4.web"})
 }

@@ -36,16 +36,18 @@ type balancing struct {
 	endpoints serviceEndpoints
 	// options are added to those of every load balancer.
 	options map[string]string
+	// occupied are not served.
+	occupied Occupied
 }
 
 // serve adds the load balancers of a Service. Gateways have those of the switches, and the node ports. If externalTrafficPolicy is
 // Local, they have others, which do not change the source of a connection: for each Node those with the endpoints on it.
-func (o OVN) serve(c *collector, service *corev1.Service, endpoints []*discoveryv1.EndpointSlice) {
+func (o OVN) serve(c *collector, service *corev1.Service, endpoints []*discoveryv1.EndpointSlice, occupied Occupied) {
 	addresses, external, skipped := servedAddresses(service)
 	for _, problem := range skipped {
 		c.skip(problem)
 	}
-	all := balancing{service, o.loadBalancers(), "", addresses, endpointsOf(service, endpoints, nil, c.skip), respondingFor(external)}
+	all := balancing{service, o.loadBalancers(), "", addresses, endpointsOf(service, endpoints, nil, c.skip), respondingFor(external), occupied}
 	if service.Spec.ExternalTrafficPolicy != corev1.ServiceExternalTrafficPolicyLocal {
 		ports := all
 		ports.group = o.gatewayLoadBalancers()
@@ -55,7 +57,7 @@ func (o OVN) serve(c *collector, service *corev1.Service, endpoints []*discovery
 	all.group, all.place = o.switchLoadBalancers(), "/switches"
 	c.add(KindService, service.Name, o.balancers(all)...)
 	for _, node := range nodesOf(endpoints) {
-		local := balancing{service, o.nodeLoadBalancers(node), "/node/" + node, external, endpointsOf(service, endpoints, &node, c.skip), respondingFor(external)}
+		local := balancing{service, o.nodeLoadBalancers(node), "/node/" + node, external, endpointsOf(service, endpoints, &node, c.skip), respondingFor(external), occupied}
 		local.options["skip_snat"] = "true"
 		c.add(kindServiceLocal, service.Name+"/"+node, append(o.balancers(local), o.nodePortBalancers(local)...)...)
 	}
@@ -95,6 +97,9 @@ func (o OVN) balancers(b balancing) []midonetv1.BackendResource {
 				continue
 			}
 			for _, address := range b.addresses {
+				if _, taken := b.occupied[VIP{address, protocol, port.Port}]; taken {
+					continue
+				}
 				vips[netip.AddrPortFrom(address, uint16(port.Port)).String()] = b.endpoints.of(endpointsKey{port.Name, protocol, address.Is4()})
 			}
 		}

@@ -330,7 +330,7 @@ func TestOVNService(t *testing.T) {
 		}, plain, map[string]any{"10.0.0.50:80": "10.1.0.5:8080,10.1.0.7:8080"}, []string{ReasonInvalidAddress, ReasonTrafficPolicyNotSupported}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			result := o.Service(ovnService(tc.edit), tc.slices)
+			result := o.Service(ovnService(tc.edit), tc.slices, nil)
 			bodies(t, result, nil)
 			expect(t, vips(t, result, "tcp"), tc.tcp)
 			expect(t, problems(result), tc.problems)
@@ -340,7 +340,7 @@ func TestOVNService(t *testing.T) {
 			}
 			shuffled := slices.Clone(tc.slices)
 			slices.Reverse(shuffled)
-			expect(t, o.Service(ovnService(tc.edit), shuffled), result)
+			expect(t, o.Service(ovnService(tc.edit), shuffled, nil), result)
 		})
 	}
 }
@@ -357,7 +357,7 @@ func TestOVNServiceAffinity(t *testing.T) {
 			s.Spec.SessionAffinityConfig = &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: new(int32(60))}}
 		}, "60"},
 	} {
-		result := ovnEmitter().Service(ovnService(tc.edit), nil)
+		result := ovnEmitter().Service(ovnService(tc.edit), nil, nil)
 		options := fields(t, result.Translations[0].Resources[0])["options"].(map[string]any)
 		if options["affinity_timeout"] != tc.want || options["reject"] != "true" {
 			t.Errorf("%s: options = %v, want the affinity %v", name, options, tc.want)

@@ -127,6 +127,7 @@ func trimmedService(full *corev1.Service) *corev1.Service {
 	for _, port := range full.Spec.Ports {
 		kept.Spec.Ports = append(kept.Spec.Ports, corev1.ServicePort{Name: port.Name, Protocol: port.Protocol, Port: port.Port, NodePort: port.NodePort})
 	}
+	kept.CreationTimestamp = full.CreationTimestamp // the older one of two keeps an address
 	keepRequested(kept, full)
 	return kept
 }

@@ -86,7 +86,7 @@ func TestCacheRetainsConvertedFields(t *testing.T) {
 				trimmed = append(trimmed, reduced(t, slice))
 			}
 			midonet := convert.MidoNet{Config: config}
-			whole, kept = append(whole, midonet.Service(service, pair.EndpointSlices)), append(kept, midonet.Service(reduced(t, service), trimmed))
+			whole, kept = append(whole, midonet.Service(service, pair.EndpointSlices, nil)), append(kept, midonet.Service(reduced(t, service), trimmed, nil))
 			if got := len(whole[len(whole)-1].Skipped); got < 5 {
 				t.Errorf("%s: %d problems, want all that a service can request", file, got)
 			}

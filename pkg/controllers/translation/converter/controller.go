@@ -58,7 +58,8 @@ type emitter interface {
 	// Pod returns what a Pod becomes on a Node, which is nil when it is not known.
 	Pod(pod *corev1.Pod, node *corev1.Node, scope convert.Scope) convert.Result
 	// Service returns what a Service becomes with the endpoints of all its slices.
-	Service(service *corev1.Service, slices []*discoveryv1.EndpointSlice) convert.Result
+	// What is occupied is not served.
+	Service(service *corev1.Service, slices []*discoveryv1.EndpointSlice, occupied convert.Occupied) convert.Result
 }
 
 // reconciler brings the Translations of owners to the state that the owners request.
@@ -134,7 +135,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.TranslationConfigur
 		// Reconcile changes of Translations, to revert manual edits and to continue when an awaited deletion is complete.
 		Watches(&midonetv1.Translation{}, enqueue(ofTranslation), builder.WithPredicates(translationChanged()))
 	if r.isolator != nil {
-		watches = to.watchPolicies(watches)
+		watches = to.watchAddresses(to.watchPolicies(watches))
 	}
 	return watches.Complete(instrument.Reconciler(ControllerName, r))
 }

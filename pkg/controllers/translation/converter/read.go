@@ -76,7 +76,11 @@ func (r *reconciler) read(ctx context.Context, u unit) (*subject, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &subject{object: service, owner: convert.OwnerOf(u.kind, service), result: r.emitter.Service(service, endpoints)}, nil
+		occupied, err := r.occupied(ctx, service)
+		if err != nil {
+			return nil, err
+		}
+		return &subject{object: service, owner: convert.OwnerOf(u.kind, service), result: r.emitter.Service(service, endpoints, occupied)}, nil
 	default:
 		result := r.emitter.Globals()
 		return &subject{object: result.Translations[0].DeepCopy(), result: result}, nil

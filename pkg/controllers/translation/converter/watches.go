@@ -30,7 +30,7 @@ const (
 	slicesByService = ControllerName + "/service"
 )
 
-// addIndexes adds the indexes to the caches, and with policies those for NetworkPolicies.
+// addIndexes adds the indexes to the caches, and for a backend with NetworkPolicies those that only it needs.
 func addIndexes(ctx context.Context, indexer client.FieldIndexer, policies bool) error {
 	type index struct {
 		object client.Object
@@ -39,7 +39,7 @@ func addIndexes(ctx context.Context, indexer client.FieldIndexer, policies bool)
 	}
 	indexes := []index{{&corev1.Pod{}, podsByNode, nodeKey}, {&discoveryv1.EndpointSlice{}, slicesByService, serviceKey}}
 	if policies {
-		indexes = append(indexes, index{&networkingv1.NetworkPolicy{}, policiesAcross, indexAcross})
+		indexes = append(indexes, index{&networkingv1.NetworkPolicy{}, policiesAcross, indexAcross}, index{&corev1.Service{}, servicesByAddress, addressKeys})
 	}
 	for _, index := range indexes {
 		if err := indexer.IndexField(ctx, index.object, index.name, index.keys); err != nil {

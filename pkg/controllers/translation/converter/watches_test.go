@@ -203,7 +203,10 @@ func TestIndexes(t *testing.T) {
 	if err := addIndexes(t.Context(), indexer, true); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"*v1.EndpointSlice translation-convert/service", "*v1.NetworkPolicy translation-convert/across", "*v1.Pod translation-convert/node"}
+	want := []string{
+		"*v1.EndpointSlice translation-convert/service", "*v1.NetworkPolicy translation-convert/across",
+		"*v1.Pod translation-convert/node", "*v1.Service translation-convert/address",
+	}
 	slices.Sort(indexer.added)
 	if diff := cmp.Diff(want, indexer.added); diff != "" {
 		t.Error(diff)

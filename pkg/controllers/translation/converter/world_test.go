@@ -80,7 +80,8 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 			builder.WithGlobalResourceVersionCounter().
 				WithIndex(&corev1.Pod{}, podsByNode, nodeKey).
 				WithIndex(&discoveryv1.EndpointSlice{}, slicesByService, serviceKey).
-				WithIndex(&networkingv1.NetworkPolicy{}, policiesAcross, indexAcross)
+				WithIndex(&networkingv1.NetworkPolicy{}, policiesAcross, indexAcross).
+				WithIndex(&corev1.Service{}, servicesByAddress, addressKeys)
 		}, objects...),
 	}
 	w.Describe = func(write kubetest.Write) string { return write.Verb + " " + unhashed(write.Name) }
