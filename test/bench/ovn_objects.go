@@ -76,7 +76,7 @@ func (o *ovnObjects) wanted(ctx context.Context) (tally, error) {
 	byName := map[string]*corev1.Node{}
 	for i := range nodes.Items {
 		byName[nodes.Items[i].Name] = &nodes.Items[i]
-		results["node "+nodes.Items[i].Name] = emitter.Node(&nodes.Items[i])
+		results["node "+nodes.Items[i].Name] = emitter.Node(&nodes.Items[i], nil)
 	}
 	for i := range pods.Items {
 		results["pod "+pods.Items[i].Name] = emitter.Pod(&pods.Items[i], byName[pods.Items[i].Spec.NodeName], convert.Scope{})

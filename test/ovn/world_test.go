@@ -228,7 +228,7 @@ func (w *world) convert(c cluster) {
 	for _, node := range c.nodes {
 		byName[node.Name] = node
 		present["Node "+node.Name] = true
-		w.put("Node "+node.Name, emitter.Node(node))
+		w.put("Node "+node.Name, emitter.Node(node, nil))
 	}
 	for _, pod := range c.pods {
 		scope.Namespace = namespaces[pod.Namespace].Labels

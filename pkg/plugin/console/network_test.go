@@ -58,10 +58,10 @@ func networkObjects(t *testing.T, ovn bool) []client.Object {
 	slices := []*discoveryv1.EndpointSlice{slice}
 	if ovn {
 		o := convert.OVN{Config: config}
-		return append(translations(t, &ovnbackend.Backend{}, o.Globals(), o.Node(node), o.Pod(pod, node, convert.Scope{}), o.Service(service, slices, nil)), node, pod, service, slice)
+		return append(translations(t, &ovnbackend.Backend{}, o.Globals(), o.Node(node, nil), o.Pod(pod, node, convert.Scope{}), o.Service(service, slices, nil)), node, pod, service, slice)
 	}
 	m := convert.MidoNet{Config: config}
-	return append(translations(t, &midonetbackend.Backend{}, m.Globals(), m.Node(node), m.Pod(pod, node, convert.Scope{}), m.Service(service, slices, nil)), node, pod, service, slice)
+	return append(translations(t, &midonetbackend.Backend{}, m.Globals(), m.Node(node, nil), m.Pod(pod, node, convert.Scope{}), m.Service(service, slices, nil)), node, pod, service, slice)
 }
 
 // The graph of an object has its resources, those of connected objects, and what these refer to.

@@ -4,6 +4,8 @@
 package convert
 
 import (
+	"net/netip"
+
 	"fmt"
 	"slices"
 	"strings"
@@ -39,7 +41,7 @@ type MidoNet struct {
 func (m MidoNet) Globals() Result { return Globals(m.Config) }
 
 // Node returns what a Node becomes.
-func (m MidoNet) Node(node *corev1.Node) Result { return Node(node, m.Config) }
+func (m MidoNet) Node(node *corev1.Node, _ map[netip.Addr]string) Result { return Node(node, m.Config) }
 
 // Pod returns what a Pod becomes on a Node. MidoNet does not have policies.
 func (m MidoNet) Pod(pod *corev1.Pod, node *corev1.Node, _ Scope) Result {

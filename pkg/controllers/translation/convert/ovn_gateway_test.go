@@ -42,7 +42,7 @@ func TestOVNGateway(t *testing.T) {
 		groups[i] = ids[id]
 	}
 	edit := gatewayNode("physnet1", "2001:db8::11/64, 198.51.100.11/24", "198.51.100.1")
-	got := slices.DeleteFunc(bodies(t, o.Node(ovnNode(edit)), ids), func(text string) bool { return !strings.HasPrefix(text, "node-gateway.") })
+	got := slices.DeleteFunc(bodies(t, o.Node(ovnNode(edit), nil), ids), func(text string) bool { return !strings.HasPrefix(text, "node-gateway.") })
 	for i := range got {
 		got[i] = strings.TrimPrefix(got[i], "node-gateway.4.node-a: ")
 	}
@@ -89,7 +89,7 @@ func TestOVNGatewayProblems(t *testing.T) {
 		}, "assign a larger range"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			result := ovnEmitter().Node(ovnNode(tc.edit))
+			result := ovnEmitter().Node(ovnNode(tc.edit), nil)
 			if len(result.Skipped) != 1 || result.Skipped[0].Reason != ReasonInvalidGateway || !strings.Contains(result.Skipped[0].Message, tc.want) {
 				t.Errorf("problems = %v, want %s with %q", result.Skipped, ReasonInvalidGateway, tc.want)
 			}
@@ -98,7 +98,7 @@ func TestOVNGatewayProblems(t *testing.T) {
 			}
 		})
 	}
-	if result := ovnEmitter().Node(ovnNode()); len(result.Skipped) != 0 {
+	if result := ovnEmitter().Node(ovnNode(), nil); len(result.Skipped) != 0 {
 		t.Errorf("problems = %v, want none without annotations", result.Skipped)
 	}
 }

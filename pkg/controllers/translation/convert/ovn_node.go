@@ -16,9 +16,9 @@ import (
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 )
 
-// Node returns what a Node becomes: a switch for its Pods behind a port of the cluster's router, a port on it for the Node itself, and
+// Node returns what a Node becomes, without its addresses that are occupied: a switch for its Pods behind a port of the cluster's router, a port on it for the Node itself, and
 // routes to the Node's addresses, and access to its Pods in spite of policies. It waits for a range of pod addresses.
-func (o OVN) Node(node *corev1.Node) Result {
+func (o OVN) Node(node *corev1.Node, occupied map[netip.Addr]string) Result {
 	subnets := subnetsOf(node)
 	if len(subnets) == 0 {
 		return Result{Waiting: podCIDRMissing(node)}
@@ -37,7 +37,7 @@ func (o OVN) Node(node *corev1.Node) Result {
 	access := SubID(at, "Node Group")
 	port := o.port("k8s-"+node.Name, node, interfaceMAC, own, false, "Node "+node.Name)
 	port["port_groups"] = []string{access.String()}
-	c.add(KindNode, node.Name, append(nodeAccess(access, node, own),
+	c.add(KindNode, node.Name, append(nodeAccess(access, node, own, occupied),
 		row("LoadBalancerGroup", uuid.Nil, o.nodeLoadBalancers(node.Name), columns{"name": o.Config.Tenant + "-node-" + node.Name}),
 		row("LogicalSwitch", uuid.Nil, at, columns{"name": node.Name, "load_balancer_group": idTexts(o.loadBalancers(), o.switchLoadBalancers())}),
 		row("LogicalRouterPort", o.router(), SubID(at, "Router Port"), columns{
@@ -47,7 +47,7 @@ func (o OVN) Node(node *corev1.Node) Result {
 			"name": "stor-" + node.Name, "type": "router", "addresses": []string{"router"}, "options": map[string]string{"router-port": routerPortName(node.Name)},
 		}),
 		row("LogicalSwitchPort", at, SubID(at, "Node Port"), port))...)
-	o.addresses(c, node, subnets)
+	o.addresses(c, node, subnets, occupied)
 	o.gateway(c, node, subnets)
 	return c.done()
 }
@@ -85,7 +85,7 @@ func chassisOf(node *corev1.Node) string {
 }
 
 // addresses routes what is sent to an address of the Node to its port, if Pods can send to addresses of that family.
-func (o OVN) addresses(c *collector, node *corev1.Node, subnets []subnet) {
+func (o OVN) addresses(c *collector, node *corev1.Node, subnets []subnet, occupied map[netip.Addr]string) {
 	for _, listed := range node.Status.Addresses {
 		if listed.Type != corev1.NodeExternalIP && listed.Type != corev1.NodeInternalIP {
 			continue
@@ -93,6 +93,10 @@ func (o OVN) addresses(c *collector, node *corev1.Node, subnets []subnet) {
 		address, failed := parseAddress("status.addresses: "+string(listed.Type), listed.Address)
 		if failed != nil {
 			c.skip(*failed)
+			continue
+		}
+		if owner, taken := occupied[address]; taken {
+			c.skip(*problem(ReasonNodeAddressTaken, "status.addresses has %s, which is %s: traffic for it is not routed to the node", address, owner))
 			continue
 		}
 		i := slices.IndexFunc(subnets, func(s subnet) bool { return s.Addr().Is4() == address.Is4() })

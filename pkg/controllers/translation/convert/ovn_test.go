@@ -125,7 +125,7 @@ func TestOVNGlobals(t *testing.T) {
 
 func TestOVNNode(t *testing.T) {
 	o := ovnEmitter()
-	result := o.Node(ovnNode())
+	result := o.Node(ovnNode(), nil)
 	got := bodies(t, result, known(o))
 	groups := idTexts(o.loadBalancers(), o.switchLoadBalancers())
 	for i, id := range groups {
@@ -174,7 +174,7 @@ func TestOVNNodeVariants(t *testing.T) {
 		"address that is none": {func(n *corev1.Node) { n.Status.Addresses[0].Address = "x" }, nil, []string{"192.0.2.1"}, []string{ReasonInvalidAddress}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			result := ovnEmitter().Node(ovnNode(tc.edit))
+			result := ovnEmitter().Node(ovnNode(tc.edit), nil)
 			got := strings.Join(bodies(t, result, nil), "\n")
 			for _, text := range tc.contains {
 				if !strings.Contains(got, text) {

@@ -39,6 +39,8 @@ const (
 	ReasonAddressOutsidePodCIDR = "AddressOutsidePodCIDR"
 	// ReasonMACAddressNotPermitted: a Pod has the annotation of a MAC address, and the configuration does not permit it.
 	ReasonMACAddressNotPermitted = "MACAddressNotPermitted"
+	// ReasonNodeAddressTaken: an address of a Node is that of a Service, or of a Pod of another Node.
+	ReasonNodeAddressTaken = "NodeAddressTaken"
 	// ReasonExternalAddressTaken: an external address of a Service, or a port at it, is that of another object.
 	ReasonExternalAddressTaken = "ExternalAddressTaken"
 	// ReasonInvalidTunnelZone: the tunnel zone of a Node is no UUID.

@@ -17,8 +17,8 @@ import (
 // Holdings are what a Node has and no other Node should have, whatever the backend: routes to two Nodes at the same time lead to
 // one of them.
 type Holdings struct {
-	// Pods is the range of addresses of its Pods, the zero Prefix when it is not known.
-	Pods netip.Prefix
+	// Pods are the ranges of addresses of its Pods, one of each family at most.
+	Pods []netip.Prefix
 	// Addresses are its own, those of its gateway, and the one that its tunnels end at, sorted.
 	Addresses []netip.Addr
 }
@@ -26,8 +26,8 @@ type Holdings struct {
 // HoldingsOf returns the ranges and addresses of a Node. Invalid ones are skipped; they are reported when the Node is converted.
 func HoldingsOf(node *corev1.Node) Holdings {
 	var h Holdings
-	if pods, missing := subnetOf(node); missing == nil {
-		h.Pods = pods.Prefix
+	for _, pods := range subnetsOf(node) {
+		h.Pods = append(h.Pods, pods.Prefix)
 	}
 	texts := []string{node.Annotations[midonetv1.AnnotationTunnelEndpointIP]}
 	for _, listed := range node.Status.Addresses {
@@ -41,7 +41,7 @@ func HoldingsOf(node *corev1.Node) Holdings {
 		}
 	}
 	for _, text := range texts {
-		if address, err := netip.ParseAddr(text); err == nil && address.Unmap().Is4() {
+		if address, err := netip.ParseAddr(text); err == nil {
 			h.Addresses = append(h.Addresses, address.Unmap())
 		}
 	}
@@ -52,16 +52,22 @@ func HoldingsOf(node *corev1.Node) Holdings {
 
 // Equal reports whether both are the same.
 func (h Holdings) Equal(other Holdings) bool {
-	return h.Pods == other.Pods && slices.Equal(h.Addresses, other.Addresses)
+	return slices.Equal(h.Pods, other.Pods) && slices.Equal(h.Addresses, other.Addresses)
 }
 
 // Overlaps reports whether two Nodes have something in common.
 func (h Holdings) Overlaps(other Holdings) bool {
-	return h.overlapsPods(other) || slices.ContainsFunc(h.Addresses, other.has)
+	return h.sharedPods(other) >= 0 || slices.ContainsFunc(h.Addresses, other.has) ||
+		slices.ContainsFunc(h.Addresses, other.hasPod) || slices.ContainsFunc(other.Addresses, h.hasPod)
 }
 
-func (h Holdings) overlapsPods(other Holdings) bool {
-	return h.Pods.IsValid() && other.Pods.IsValid() && h.Pods.Overlaps(other.Pods)
+// sharedPods returns the index of the range that overlaps with one of another Node, -1 if none does.
+func (h Holdings) sharedPods(other Holdings) int {
+	return slices.IndexFunc(h.Pods, func(pods netip.Prefix) bool { return slices.ContainsFunc(other.Pods, pods.Overlaps) })
+}
+
+func (h Holdings) hasPod(address netip.Addr) bool {
+	return slices.ContainsFunc(h.Pods, func(pods netip.Prefix) bool { return pods.Contains(address) })
 }
 
 func (h Holdings) has(address netip.Addr) bool { return slices.Contains(h.Addresses, address) }
@@ -70,9 +76,13 @@ func (h Holdings) has(address netip.Addr) bool { return slices.Contains(h.Addres
 func (h Holdings) Shared(others map[string]Holdings) []Problem {
 	var sharePods, shareAddress []string
 	var address netip.Addr
+	var pods netip.Prefix
 	for _, name := range slices.Sorted(maps.Keys(others)) {
 		other := others[name]
-		if h.overlapsPods(other) {
+		if i := h.sharedPods(other); i >= 0 {
+			if len(sharePods) == 0 {
+				pods = h.Pods[i]
+			}
 			sharePods = append(sharePods, name)
 		}
 		if i := slices.IndexFunc(h.Addresses, other.has); i >= 0 {
@@ -91,7 +101,7 @@ func (h Holdings) Shared(others map[string]Holdings) []Problem {
 	}
 	if len(sharePods) > 0 {
 		problems = append(problems, *problem(ReasonPodCIDRShared, "the spec.podCIDR %s overlaps with that of %s: pods of those nodes may have the same addresses",
-			h.Pods, nodesAnd(sharePods, "", "")))
+			pods, nodesAnd(sharePods, "", "")))
 	}
 	return problems
 }

@@ -40,7 +40,9 @@ func TestShared(t *testing.T) {
 		"external address":          {node("", "", external("192.0.2.1")), node("", "", internal("192.0.2.1")), []string{"NodeAddressShared"}},
 		"end of tunnels":            {node("", "192.0.2.1"), node("", "192.0.2.1"), []string{"NodeAddressShared"}},
 		"end of the other's tunnel": {node("", "192.0.2.1"), node("", "", internal("192.0.2.1")), []string{"NodeAddressShared"}},
-		"IPv6 address":              {node("", "", internal("fd00::1")), node("", "", internal("fd00::1")), nil},
+		"IPv6 address":              {node("", "", internal("fd00::1")), node("", "", internal("fd00::1")), []string{"NodeAddressShared"}},
+		"IPv6 range":                {node("fd00::/64", ""), node("fd00::/64", ""), []string{"PodCIDRShared"}},
+		"ranges of two families":    {node("fd00::/64", ""), node("10.1.0.0/24", ""), nil},
 		"name":                      {node("", "", corev1.NodeAddress{Type: corev1.NodeHostName, Address: "192.0.2.1"}), node("", "", corev1.NodeAddress{Type: corev1.NodeHostName, Address: "192.0.2.1"}), nil},
 		"both":                      {node("10.1.0.0/24", "x", internal("192.0.2.1")), node("10.1.0.0/24", "x", internal("192.0.2.1")), []string{"NodeAddressShared", "PodCIDRShared"}},
 	} {

@@ -50,9 +50,14 @@ func HasClusterIP(service *corev1.Service, address netip.Addr) bool {
 	})
 }
 
+// HasPod reports whether an address is in a range of the Pods of a Node.
+func HasPod(node *corev1.Node, address netip.Addr) bool {
+	return slices.ContainsFunc(subnetsOf(node), func(s subnet) bool { return s.Contains(address) })
+}
+
 // NodeHas returns what an address is of a Node: an address of a Pod or its own; "" if neither.
 func NodeHas(node *corev1.Node, address netip.Addr) string {
-	if slices.ContainsFunc(subnetsOf(node), func(s subnet) bool { return s.Contains(address) }) {
+	if HasPod(node, address) {
 		return "in the range of the Pods of node " + node.Name
 	}
 	if slices.ContainsFunc(node.Status.Addresses, func(listed corev1.NodeAddress) bool {

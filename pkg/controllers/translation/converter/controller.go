@@ -12,6 +12,7 @@ package converter
 
 import (
 	"context"
+	"net/netip"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -54,7 +55,7 @@ type emitter interface {
 	// Globals returns what there is once per cluster.
 	Globals() convert.Result
 	// Node returns what a Node becomes.
-	Node(node *corev1.Node) convert.Result
+	Node(node *corev1.Node, occupied map[netip.Addr]string) convert.Result
 	// Pod returns what a Pod becomes on a Node, which is nil when it is not known.
 	Pod(pod *corev1.Pod, node *corev1.Node, scope convert.Scope) convert.Result
 	// Service returns what a Service becomes with the endpoints of all its slices.

@@ -115,7 +115,7 @@ func (r *reconciler) confirmLoss(ctx context.Context, s *subject) error {
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("get %s: %w", describe(s.owner), err)
 	}
-	waiting := r.emitter.Node(node).Waiting
+	waiting := r.emitter.Node(node, nil).Waiting
 	if apierrors.IsNotFound(err) || node.UID != s.owner.UID || node.DeletionTimestamp.IsZero() != s.object.GetDeletionTimestamp().IsZero() ||
 		waiting == nil || waiting.Reason != convert.ReasonHostIDMissing {
 		return fmt.Errorf("%s: %w", describe(s.owner), kit.ErrChanged)

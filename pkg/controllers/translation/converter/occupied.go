@@ -24,6 +24,8 @@ const (
 	// servicesByAddress is the index that finds Services by their addresses, and by externalKey those that have an external one.
 	servicesByAddress = ControllerName + "/address"
 	externalKey       = "external"
+	// nodesByAddress is the index that finds Nodes by the addresses in their status.
+	nodesByAddress = ControllerName + "/nodeAddress"
 )
 
 func addressKeys(object client.Object) []string {
@@ -40,6 +42,46 @@ func addressKeys(object client.Object) []string {
 		keys = append(keys, externalKey)
 	}
 	return keys
+}
+
+func nodeAddressKeys(object client.Object) []string {
+	var keys []string
+	if node, ok := object.(*corev1.Node); ok {
+		for _, address := range convert.HoldingsOf(node).Addresses {
+			keys = append(keys, address.String())
+		}
+	}
+	return keys
+}
+
+// occupiedOf returns the addresses of a Node that something else has, with what that is: a Service, or a Pod of another Node. A kubelet
+// writes the addresses of its Node.
+func (r *reconciler) occupiedOf(ctx context.Context, node *corev1.Node) (map[netip.Addr]string, error) {
+	if r.isolator == nil {
+		return nil, nil
+	}
+	nodes := &corev1.NodeList{}
+	if err := r.client.List(ctx, nodes, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list nodes: %w", err)
+	}
+	occupied := map[netip.Addr]string{}
+	for _, address := range convert.HoldingsOf(node).Addresses {
+		services, err := servicesWith(ctx, r.client, address.String())
+		if err != nil {
+			return nil, err
+		}
+		for i := range services {
+			if convert.HasClusterIP(&services[i], address) {
+				occupied[address] = "a cluster IP of service " + services[i].Namespace + "/" + services[i].Name
+			}
+		}
+		for i := range nodes.Items {
+			if other := &nodes.Items[i]; other.Name != node.Name && convert.HasPod(other, address) {
+				occupied[address] = "in the range of the Pods of node " + other.Name
+			}
+		}
+	}
+	return occupied, nil
 }
 
 // occupied returns the ports at external addresses of a Service that something else has: a cluster IP of another Service, an address
@@ -112,7 +154,8 @@ func servicesWith(ctx context.Context, cache client.Reader, key string) ([]corev
 func (m mapper) watchAddresses(watches *builder.TypedBuilder[unit]) *builder.TypedBuilder[unit] {
 	return watches.
 		Watches(&corev1.Node{}, enqueue(m.servicesBeside), builder.WithPredicates(later(addressesChanged()))).
-		Watches(&corev1.Service{}, enqueue(m.servicesAt), builder.WithPredicates(later(changed())))
+		Watches(&corev1.Service{}, enqueue(m.servicesAt), builder.WithPredicates(later(changed()))).
+		Watches(&corev1.Service{}, enqueue(m.nodesAt), builder.WithPredicates(later(changed())))
 }
 
 // servicesAt finds the Services that have an address of a Service, too. One that is changed arrives in its previous state, too.
@@ -124,6 +167,20 @@ func (m mapper) servicesAt(ctx context.Context, object client.Object) []unit {
 		}
 		found, err := servicesWith(ctx, m.cache, key)
 		units = append(units, quietly(ctx, "services with the address of a service", unitsOf(ctx, found), err)...)
+	}
+	return units
+}
+
+// nodesAt finds the Nodes that have an address of a Service, too.
+func (m mapper) nodesAt(ctx context.Context, object client.Object) []unit {
+	var units []unit
+	for _, key := range addressKeys(object) {
+		found := &corev1.NodeList{}
+		err := m.cache.List(ctx, found, client.MatchingFields{nodesByAddress: key}, client.UnsafeDisableDeepCopy)
+		for i := range found.Items {
+			units = append(units, ofNode(ctx, &found.Items[i])...)
+		}
+		units = quietly(ctx, "nodes with the address of a service", units, err)
 	}
 	return units
 }

@@ -76,6 +76,41 @@ func TestOwnerOf(t *testing.T) {
 	}
 }
 
+// TestNodeAddressOfOthers checks that no address is routed to a Node that a Service or a Pod of another Node has, until they are deleted.
+func TestNodeAddressOfOthers(t *testing.T) {
+	node, other, web := testNode("a"), testNode("b"), servedAt("web", 1, "10.96.0.10")
+	node.Spec.PodCIDR, other.Spec.PodCIDR = "10.1.0.0/24", "10.1.1.0/24"
+	for _, address := range []string{"192.0.2.1", "10.1.1.5", "10.96.0.10"} {
+		node.Status.Addresses = append(node.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: address})
+	}
+	w := newWorld(t, node, other, web)
+	w.config = ovnConfig()
+	w.restart()
+	w.settle(unit{kind: convert.KindNode, name: "a"})
+	found := &midonetv1.TranslationList{}
+	if err := w.List(t.Context(), found); err != nil {
+		t.Fatal(err)
+	}
+	bodies := ""
+	for _, translation := range found.Items {
+		bodies += fmt.Sprint(translation.Resources)
+	}
+	for address, want := range map[string]bool{"192.0.2.1": true, "10.1.1.5": false, "10.96.0.10": false} {
+		if got := strings.Contains(bodies, address); got != want {
+			t.Errorf("%s is in a route or an ACL = %v, want %v", address, got, want)
+		}
+	}
+	if events := fmt.Sprint(w.events()); !strings.Contains(events, "NodeAddressTaken") {
+		t.Errorf("events = %q, want NodeAddressTaken", events)
+	}
+	if units := (mapper{cache: w.Client()}).nodesAt(t.Context(), web); len(units) != 1 || units[0].name != "a" {
+		t.Errorf("a change of the Service reconciles %v, want node a", units)
+	}
+	if !convert.HoldingsOf(node).Overlaps(convert.HoldingsOf(other)) {
+		t.Error("a change of the other Node does not reconcile node a")
+	}
+}
+
 // TestExternalAddressOfOthers checks that a Service does not serve the cluster IP of another one, until that has been deleted.
 func TestExternalAddressOfOthers(t *testing.T) {
 	web, thief := servedAt("web", 1, "10.96.0.10"), servedAt("thief", 2, "10.96.0.11", "10.96.0.10", "203.0.113.9")

@@ -50,7 +50,11 @@ func (r *reconciler) read(ctx context.Context, u unit) (*subject, error) {
 		if there, err := r.find(ctx, u, node); !there {
 			return nil, err
 		}
-		return &subject{object: node, owner: convert.OwnerOf(u.kind, node), result: r.emitter.Node(node)}, nil
+		occupied, err := r.occupiedOf(ctx, node)
+		if err != nil {
+			return nil, err
+		}
+		return &subject{object: node, owner: convert.OwnerOf(u.kind, node), result: r.emitter.Node(node, occupied)}, nil
 	case convert.KindPod:
 		pod := &corev1.Pod{}
 		if there, err := r.find(ctx, u, pod); !there {

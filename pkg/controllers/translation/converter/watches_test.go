@@ -204,7 +204,7 @@ func TestIndexes(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"*v1.EndpointSlice translation-convert/service", "*v1.NetworkPolicy translation-convert/across",
+		"*v1.EndpointSlice translation-convert/service", "*v1.NetworkPolicy translation-convert/across", "*v1.Node translation-convert/nodeAddress",
 		"*v1.Pod translation-convert/node", "*v1.Service translation-convert/address",
 	}
 	slices.Sort(indexer.added)
