@@ -56,7 +56,7 @@ func backendAspects(b *gimbalv1.DiscoveryBackend) []aspect {
 	case manual:
 		available.fine = append(available.fine, reasonNoImage)
 	}
-	drained := aspect{kind: gimbalv1.ConditionDrained, required: true, stalled: []string{"Refused", "StillReceiving"}}
+	drained := aspect{kind: gimbalv1.ConditionDrained, required: true, stalled: []string{"Refused", "StillReceiving", gimbalv1.ReasonSameCluster}}
 	if b.Cluster.ClusterStatus != gimbalv1.ClusterMaintenance {
 		// Changes of an earlier maintenance have to be restored.
 		last := meta.FindStatusCondition(b.Status.Conditions, gimbalv1.ConditionDrained)

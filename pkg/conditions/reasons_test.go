@@ -33,7 +33,7 @@ var writers = map[string]struct {
 			"Leftovers NoAPIServer NoOrphans NoProof QuotaExceeded RateLimited Reachable Running Unreachable Usable Withdrawing",
 	},
 	"DiscoveryBackend": {
-		[]string{"controllers/discoverybackend/operator", "controllers/discoverybackend/maintenance", "discoverer/report"},
+		[]string{"apis/gimbal/v1", "controllers/discoverybackend/operator", "controllers/discoverybackend/maintenance", "discoverer/report"},
 		"Accepted DiscovererNotStarted DiscovererRunning DiscovererStarting Draining GracePeriod Held Incomplete NotResponding NotTried Pending " +
 			"Reachable ReachabilityUnknown Recovering Responding Restoring RoutesUnknown SecretUnknown Synced Terminating Unreachable",
 	},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
@@ -99,6 +100,9 @@ func preview(b *gimbalv1.DiscoveryBackend) string {
 		return "The routes have not been counted yet: does the controller discovery-maintenance run?\n"
 	}
 	text := fmt.Sprintf("%d routes send traffic to %s: they stop, and start again with --undo.\n", r.Matching, nameOf(b))
+	if c := meta.FindStatusCondition(b.Status.Conditions, gimbalv1.ConditionClusterUnique); c != nil && c.Status == metav1.ConditionFalse {
+		text += oneLine(c.Message) + "\n"
+	}
 	if alone := r.WithoutAlternative; alone != nil && alone.Count > 0 {
 		what := "will RETURN ERRORS, because its endpoints are withheld"
 		if b.Cluster.DrainPolicy == gimbalv1.DrainKeepSole {

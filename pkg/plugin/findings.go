@@ -181,6 +181,9 @@ func maintenanceFinding(b *gimbalv1.DiscoveryBackend) finding {
 	if meta.IsStatusConditionTrue(b.Status.Conditions, gimbalv1.ConditionDrained) {
 		return found(inProgress, "is in maintenance and drained")
 	}
+	if c := meta.FindStatusCondition(b.Status.Conditions, gimbalv1.ConditionDrained); c != nil && c.Reason == gimbalv1.ReasonSameCluster {
+		return found(warning, "is in maintenance: %s", c.Message)
+	}
 	text := "is in maintenance, being drained"
 	if r := b.Status.Routes; r != nil {
 		text += fmt.Sprintf(": %d of %d routes", r.Drained, r.Matching)

@@ -99,6 +99,10 @@ func TestFindings(t *testing.T) {
 		"backend, draining": {backend(gimbalv1.ClusterMaintenance, func(b *gimbalv1.DiscoveryBackend) {
 			b.Status.Routes = &gimbalv1.RouteStatus{Matching: 20, Drained: 3}
 		}), "~ is in maintenance, being drained: 3 of 20 routes"},
+		"backend, the same cluster receives": {backend(gimbalv1.ClusterMaintenance, nil, condition("Drained", "False", "SameCluster", "us-copy leads to the same cluster")),
+			"! is in maintenance: us-copy leads to the same cluster"},
+		"backend, the same cluster": {backend(gimbalv1.ClusterEnabled, nil, condition("ClusterUnique", "False", "SameCluster", "us-copy leads to the same cluster")),
+			"! ClusterUnique: SameCluster: us-copy leads to the same cluster"},
 		"backend, drained": {backend(gimbalv1.ClusterMaintenance, nil, condition("Drained", "True", "Drained", "")), "~ is in maintenance and drained"},
 		"backend, errors": {backend(gimbalv1.ClusterEnabled, func(b *gimbalv1.DiscoveryBackend) {
 			b.Status.Errors = []gimbalv1.DiscoveryError{{Type: "ConnectionError", Message: "no route"}}

@@ -60,7 +60,15 @@ func (s *shop) unreachable() {
 	s.automatic(s.us, "Unknown/ReachabilityUnknown")
 	s.discovererReports(s.us, false)
 	s.automatic(s.us, "False/Held") // whether the other one serves is unknown
+	s.discovererReports(s.us, true)
+	s.automatic(s.us, "False/Reachable")
+	s.identified("one", s.us, s.eu)
+	s.unique(s.us, s.eu)
 	s.discovererReports(s.eu, true)
+	s.automatic(s.eu, "False/Reachable")
+	s.discovererReports(s.us, false)
+	s.automatic(s.us, "False/Held") // the other one is the same cluster
+	s.identified("other", s.eu)
 	s.automatic(s.us, "True/Unreachable")
 	s.weights(proxy, "[0 1][0 30]")
 	s.is(s.us, "True/Drained")

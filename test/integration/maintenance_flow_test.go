@@ -123,6 +123,8 @@ func TestMaintenance(t *testing.T) {
 			"deleted in maintenance":     (*shop).deletedInMaintenance,
 			"grace period":               (*shop).gracePeriod,
 			"unreachable":                (*shop).unreachable,
+			"same cluster":               (*shop).sameCluster,
+			"two of three":               (*shop).twoOfThree,
 			"plugin of kubectl":          testPlugin,
 		} {
 			t.Run(name, func(t *testing.T) {

@@ -63,9 +63,16 @@ const (
 	ConditionReachable = "Reachable"
 	// ConditionAutomaticMaintenance is true while the traffic is moved away because the backend is not reachable.
 	ConditionAutomaticMaintenance = "AutomaticMaintenance"
+	// ConditionClusterUnique is false while another DiscoveryBackend is known to lead to the same cluster, or the backend is the management
+	// cluster. Otherwise it does not exist.
+	ConditionClusterUnique = "ClusterUnique"
 	// ConditionReferencesRemoved is true when the deletion of the backend removed references from routes.
 	ConditionReferencesRemoved = "ReferencesRemoved"
 )
+
+// ReasonSameCluster is the reason of ConditionClusterUnique, and of ConditionDrained in maintenance while the cluster may get requests by
+// another DiscoveryBackend.
+const ReasonSameCluster = "SameCluster"
 
 // Types of the entries in status.errors.
 const (

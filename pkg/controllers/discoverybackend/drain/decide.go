@@ -106,10 +106,10 @@ func (d *Decision) account(flavor flavor, rule *rule, s *standing, set []*int64)
 		if receives {
 			outcome.Drained = false
 		}
-		if (wanted[i] || wantedLeft[i]) && !alternative(backend, s, s.serves(wantedLeft)) {
+		if (wanted[i] || wantedLeft[i]) && !s.alternative(i, s.serves(wantedLeft)) {
 			outcome.NoAlternative = true
 		}
-		if (wanted[i] || wantedLeft[i]) && !alternative(backend, s, wantedLeft) {
+		if (wanted[i] || wantedLeft[i]) && !s.alternative(i, wantedLeft) {
 			withhold := &outcome.Withhold
 			if rule.refs[i].imported {
 				withhold = &outcome.WithholdImports
@@ -123,19 +123,19 @@ func (d *Decision) account(flavor flavor, rule *rule, s *standing, set []*int64)
 	}
 }
 
-// isSole reports whether no other target can respond when the backend of a reference is drained, and whether no other one gets requests,
+// isSole reports whether no target of another cluster can respond when the backend of a reference is drained, and whether no other one gets requests,
 // so that only endpoints that are not ready keep them away.
 func (s *standing) isSole(i int, wanted, wantedLeft []bool) (noAlternative, withhold bool) {
 	if s.backends[i] == "" || !wanted[i] && !wantedLeft[i] {
 		return false, false
 	}
-	return !alternative(s.backends[i], s, s.serves(wantedLeft)), !alternative(s.backends[i], s, wantedLeft)
+	return !s.alternative(i, s.serves(wantedLeft)), !s.alternative(i, wantedLeft)
 }
 
-// alternative reports whether one of the receivers is neither drained nor of a backend.
-func alternative(backend string, s *standing, receives []bool) bool {
-	for i := range receives {
-		if receives[i] && !s.drained[i] && s.backends[i] != backend {
+// alternative reports whether one of the receivers is neither drained nor of the cluster of a reference.
+func (s *standing) alternative(i int, receives []bool) bool {
+	for j := range receives {
+		if receives[j] && !s.drained[j] && !s.sameCluster(i, j) {
 			return true
 		}
 	}

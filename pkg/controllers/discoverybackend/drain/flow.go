@@ -38,7 +38,7 @@ func (v *View) Flows(backends Backends) []Flow {
 	for i := range v.rules {
 		rule := &v.rules[i]
 		s := v.stand(rule, saved[i], backends)
-		set, _ := v.kind.flavor.drain(s.wanted, s.shares, s.missing)
+		set, _ := s.weights(v)
 		weights := make([]*int64, len(rule.refs))
 		for j := range rule.refs {
 			weights[j] = rule.refs[j].weight

@@ -57,6 +57,12 @@ type Importer interface {
 	ImportTarget(name types.NamespacedName, port string) Target
 }
 
+// Clusters is implemented by Backends that know which of them lead to the same cluster. For others each backend is a cluster.
+type Clusters interface {
+	// ClusterOf identifies the cluster of a backend: two with the same one are no alternative to each other.
+	ClusterOf(backend string) string
+}
+
 // Recorder is implemented by Backends for which a 0 is recorded even if it is wanted, so that a record that was removed is missed.
 type Recorder interface {
 	// Records reports whether that is so for a backend.

@@ -52,11 +52,11 @@ func (v *View) plan(backends Backends) *plan {
 type standing struct {
 	slots  []*slotRecord
 	wanted []*int64
-	// backends are those that the references belong to, shares which part of their requests they get, in percent; drained marks
-	// those that get nothing.
-	backends []string
-	shares   []int
-	drained  []bool
+	// backends are those that the references belong to, clusters identify their clusters, "" for none, shares are which part of their
+	// requests they get, in percent; drained marks those that get nothing.
+	backends, clusters []string
+	shares             []int
+	drained            []bool
 	// targets are what is behind them; missing are those for which nothing is, left those that an implementation may leave
 	// out besides.
 	targets       []Target
@@ -68,7 +68,7 @@ type standing struct {
 // stand finds out what is wanted of a rule, and what is drained.
 func (v *View) stand(rule *rule, saved *ruleRecord, backends Backends) standing {
 	n := len(rule.refs)
-	s := standing{slots: saved.slots(rule), wanted: make([]*int64, n), backends: make([]string, n), drained: make([]bool, n)}
+	s := standing{slots: saved.slots(rule), wanted: make([]*int64, n), backends: make([]string, n), clusters: make([]string, n), drained: make([]bool, n)}
 	s.targets, s.missing, s.left, s.shares = make([]Target, n), make([]bool, n), make([]bool, n), make([]int, n)
 	for i := range rule.refs {
 		ref := &rule.refs[i]
@@ -82,6 +82,7 @@ func (v *View) stand(rule *rule, saved *ruleRecord, backends Backends) standing 
 			}
 		}
 		s.backends[i] = backendOf(backends, ref, recorded)
+		s.clusters[i] = clusterOf(backends, s.backends[i])
 		s.targets[i] = targetOf(backends, ref)
 		s.missing[i] = s.targets[i].Missing
 		s.left[i] = s.missing[i] || v.kind.flavor.uncertain(s.targets[i])
@@ -127,16 +128,18 @@ func (s *standing) lacksRecord(rule *rule, backends Backends) bool {
 	return false
 }
 
-// keepSole gives their whole share to the backends that keep it where no other backend serves: those with a share from low to
-// high, when every receiver that can respond has at most that.
+// keepSole gives their whole share to the backends that keep it where no backend of another cluster serves: those with a share from
+// low to high, when every such receiver that can respond has at most that.
 func (s *standing) keepSole(backends Backends, serves []bool, low, high int) {
-	for i := range serves {
-		if serves[i] && s.shares[i] > high {
-			return
+	kept := make([]bool, len(serves))
+	for i, backend := range s.backends {
+		kept[i] = s.shares[i] >= low && s.shares[i] <= high && backends.KeepsSole(backend)
+		for j := range serves {
+			kept[i] = kept[i] && !(serves[j] && s.shares[j] > high && !s.sameCluster(i, j))
 		}
 	}
-	for i, backend := range s.backends {
-		if s.shares[i] >= low && s.shares[i] <= high && backends.KeepsSole(backend) {
+	for i := range kept {
+		if kept[i] {
 			s.shares[i], s.drained[i] = whole, false
 		}
 	}
@@ -180,8 +183,7 @@ func (v *View) planRule(p *plan, rule *rule, saved *ruleRecord, backends Backend
 	if s.lost {
 		p.Lost = append(p.Lost, rule.label())
 	}
-	flavor := v.kind.flavor
-	set, scale := flavor.drain(s.wanted, s.shares, s.missing)
+	set, scale := s.weights(v)
 	result := rulePlan{set: set}
 	record := ruleRecord{List: rule.list, Name: rule.name, Print: rule.print, Refs: rule.keys(), Index: rule.index, Frame: rule.frame}
 	for i, ref := range rule.refs {
@@ -205,7 +207,7 @@ func (v *View) planRule(p *plan, rule *rule, saved *ruleRecord, backends Backend
 			p.Forced++
 		}
 	}
-	p.account(flavor, rule, &s, result.set)
+	p.account(v.kind.flavor, rule, &s, result.set)
 	for i := range rule.lists {
 		list := v.planList(p, &rule.lists[i], saved, backends)
 		if list.changed {

@@ -4,6 +4,7 @@
 package drain
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -24,7 +25,11 @@ type fleet struct {
 	missing, empty, external []string
 	// shares are those of backends that are not drained, in percent.
 	shares map[string]int
+	// clusters has the clusters of backends that are not alone in theirs.
+	clusters map[string]string
 }
+
+func (f fleet) ClusterOf(backend string) string { return cmp.Or(f.clusters[backend], backend) }
 
 func (f fleet) Of(service types.NamespacedName) (string, bool) {
 	if slices.Contains(f.missing, service.Name) {

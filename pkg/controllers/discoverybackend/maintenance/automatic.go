@@ -57,7 +57,7 @@ func (a *automatic) decide(backend *gimbalv1.DiscoveryBackend, all map[string]*g
 			begun.Insert(other.UID)
 		}
 	}
-	condition, after := decideAutomatic(backend, fleet{all: all, begun: begun, limit: a.limit, admins: a.admins}, now)
+	condition, after := decideAutomatic(backend, fleet{all: all, clusters: clustersOf(all), begun: begun, limit: a.limit, admins: a.admins}, now)
 	if condition != nil && condition.Status == metav1.ConditionTrue {
 		begun.Insert(backend.UID)
 	}
@@ -68,6 +68,8 @@ func (a *automatic) decide(backend *gimbalv1.DiscoveryBackend, all map[string]*g
 // fleet is what is known of all backends.
 type fleet struct {
 	all map[string]*gimbalv1.DiscoveryBackend
+	// clusters are those of the backends, as clustersOf returns them.
+	clusters map[string]string
 	// begun are those whose automatic maintenance is being stored.
 	begun  sets.Set[types.UID]
 	limit  int
@@ -105,7 +107,7 @@ func decideAutomatic(backend *gimbalv1.DiscoveryBackend, f fleet, now time.Time)
 	case now.Before(begins):
 		return condition(metav1.ConditionFalse, reasonUnreachable, "the backend does not respond since "+since+"; maintenance begins at "+begins.UTC().Format(time.RFC3339)), begins.Sub(now)
 	case !f.servesBeside(backend, now):
-		return condition(metav1.ConditionFalse, reasonHeld, "the backend does not respond since "+since+"; it keeps its traffic, because no other backend is known to serve"), 0
+		return condition(metav1.ConditionFalse, reasonHeld, "the backend does not respond since "+since+"; it keeps its traffic, because no other cluster is known to serve"), 0
 	case f.before(backend, now) >= f.limit:
 		return condition(metav1.ConditionFalse, reasonHeld, "the backend does not respond since "+since+"; it keeps its traffic, because "+
 			status.Plural(f.limit, "backend")+" may be in automatic maintenance at the same time (controllers.discovery.maxAutomaticMaintenance)"), 0
@@ -113,22 +115,20 @@ func decideAutomatic(backend *gimbalv1.DiscoveryBackend, f fleet, now time.Time)
 	return condition(metav1.ConditionTrue, reasonUnreachable, "the backend does not respond since "+since), 0
 }
 
-// before counts the backends that are in automatic maintenance, and those whose turn is before that of a backend.
+// before counts the other clusters of which backends are in automatic maintenance, or whose turn is before that of a backend.
 func (f fleet) before(backend *gimbalv1.DiscoveryBackend, now time.Time) int {
 	due := func(b *gimbalv1.DiscoveryBackend) time.Time {
 		return reachabilityOf(b, now).since.Add(unreachablePeriod(b))
 	}
-	count := 0
+	clusters := sets.Set[string]{}
 	for _, other := range f.all {
 		switch {
-		case other.UID == backend.UID:
-		case f.isActive(other):
-			count++
-		case f.isDue(other, now) && cmp.Or(due(other).Compare(due(backend)), cmp.Compare(other.Name, backend.Name)) < 0:
-			count++
+		case f.sameCluster(other, backend):
+		case f.isActive(other), f.isDue(other, now) && cmp.Or(due(other).Compare(due(backend)), cmp.Compare(other.Name, backend.Name)) < 0:
+			clusters.Insert(f.clusterOf(other))
 		}
 	}
-	return count
+	return clusters.Len()
 }
 
 // isActive reports whether a backend is in automatic maintenance, be it that this is not in the caches yet.
@@ -143,11 +143,20 @@ func (f fleet) isDue(backend *gimbalv1.DiscoveryBackend, now time.Time) bool {
 		reached.status == metav1.ConditionFalse && !now.Before(reached.since.Add(unreachablePeriod(backend))) && f.servesBeside(backend, now)
 }
 
-// servesBeside reports whether another backend is known to serve wherever this one does.
+func (f fleet) clusterOf(backend *gimbalv1.DiscoveryBackend) string {
+	return cmp.Or(f.clusters[backend.Name], backend.Name)
+}
+
+// sameCluster reports whether two backends are proven to lead to one cluster, or are one.
+func (f fleet) sameCluster(a, b *gimbalv1.DiscoveryBackend) bool {
+	return f.clusterOf(a) == f.clusterOf(b)
+}
+
+// servesBeside reports whether a backend of another cluster is known to serve wherever this one does.
 func (f fleet) servesBeside(backend *gimbalv1.DiscoveryBackend, now time.Time) bool {
 	for _, other := range f.all {
 		reaches := other.Namespace == backend.Namespace || slices.Contains(f.admins, other.Namespace)
-		if other.UID != backend.UID && reaches && !f.isActive(other) && serves(other, now) {
+		if !f.sameCluster(other, backend) && reaches && !f.isActive(other) && serves(other, now) {
 			return true
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/status"
 )
 
@@ -43,6 +44,11 @@ func report(b *gimbalv1.DiscoveryBackend, value metav1.ConditionStatus, since, s
 	if value == metav1.ConditionFalse {
 		b.Status.Errors = []gimbalv1.DiscoveryError{{Type: gimbalv1.ErrorConnection, Message: "m", StatusTime: new(metav1.NewTime(seen))}}
 	}
+}
+
+// identified returns what a discoverer reports about the identity of a cluster.
+func identified(id string) func(*gimbalv1.DiscoveryBackend) {
+	return func(b *gimbalv1.DiscoveryBackend) { b.Status.Identity = clusterid.OfUID(id) }
 }
 
 // setCondition replaces a condition, and its time.
@@ -83,6 +89,7 @@ func TestDecideAutomatic(t *testing.T) {
 	periods := func(b *gimbalv1.DiscoveryBackend) {
 		b.Cluster.Maintenance.UnreachablePeriod, b.Cluster.Maintenance.StablePeriod = &metav1.Duration{Duration: time.Minute}, &metav1.Duration{Duration: 2 * time.Minute}
 	}
+	same := identified("1")
 	all := func(changes ...change) []change { return changes }
 	for name, tc := range map[string]struct {
 		us, eu []change
@@ -123,6 +130,10 @@ func TestDecideAutomatic(t *testing.T) {
 		"for as long, before it by name":      {all(silent(time.Hour)), nil, []*gimbalv1.DiscoveryBackend{member("ap", silent(time.Hour))}, "False/Held", 0},
 		"for as long, after it by name":       {all(silent(time.Hour)), nil, []*gimbalv1.DiscoveryBackend{member("va", silent(time.Hour))}, "True/Unreachable", 0},
 		"one that was before is in no danger": {all(silent(time.Hour)), nil, []*gimbalv1.DiscoveryBackend{member("ap", silent(2*time.Hour), off)}, "True/Unreachable", 0},
+		"no other one serves: same cluster":   {all(silent(time.Hour), same), all(same), nil, "False/Held", 0},
+		"of unknown cluster":                  {all(silent(time.Hour), same), nil, nil, "True/Unreachable", 0},
+		"two of one cluster, another serves":  {all(silent(time.Hour), same), nil, []*gimbalv1.DiscoveryBackend{member("ap", silent(time.Hour), same)}, "True/Unreachable", 0},
+		"one of the cluster is in it":         {all(silent(time.Hour), same), nil, []*gimbalv1.DiscoveryBackend{member("ap", silent(time.Hour), same, active)}, "True/Unreachable", 0},
 		"it lasts":                            {all(silent(time.Hour), active), nil, nil, "True/Unreachable", 0},
 		"it lasts, and no other one serves":   {all(silent(time.Hour), active), all(maintained), nil, "True/Unreachable", 0},
 		"it responds again":                   {all(responds(3*time.Minute), active), nil, nil, "True/Recovering", 7 * time.Minute},
@@ -137,6 +148,7 @@ func TestDecideAutomatic(t *testing.T) {
 		for _, other := range tc.others {
 			f.all[other.Name] = other
 		}
+		f.clusters = clustersOf(f.all)
 		c, after := decideAutomatic(us, f, noon)
 		got := ""
 		if c != nil {

@@ -52,6 +52,7 @@ type backends struct {
 	written   *writes
 	checked   *checks
 	automatic *automatic
+	here      *here
 	// restored requests a check of all routes of a backend.
 	restored func(ctx context.Context, name string)
 }
@@ -87,6 +88,7 @@ func (b *backends) Reconcile(ctx context.Context, request reconcile.Request) (re
 	if err != nil {
 		return b.reportUnknown(ctx, backend, err)
 	}
+	found.twins = twinsOf(backend, all, b.here.identity(ctx))
 	if isWithholding(backend) {
 		if withheld, err = b.withholdEndpoints(ctx, backend, found); err != nil {
 			return reconcile.Result{}, err

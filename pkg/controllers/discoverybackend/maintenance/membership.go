@@ -4,6 +4,7 @@
 package maintenance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,6 +81,8 @@ type membership struct {
 	admins   []string
 	backends map[string]*gimbalv1.DiscoveryBackend
 	restored *marks
+	// clusters are those of the backends, as clustersOf returns them.
+	clusters map[string]string
 	// targets has each Service that exists, with its EndpointSlices, imports each ServiceImport.
 	targets, imports map[types.NamespacedName]*target
 	// recorded are the backends in the record of the route.
@@ -90,8 +93,8 @@ type membership struct {
 
 // membership returns the Services of a route and their endpoints. It returns an error if not all are known: a missing one would be
 // treated as a Service without a backend or endpoint.
-func (c *cluster) membership(ctx context.Context, backends map[string]*gimbalv1.DiscoveryBackend, object *resourcewatch.Object) (*membership, error) {
-	m := &membership{admins: c.admins, backends: backends, restored: c.restored, recorded: recordedBackends(object)}
+func (c *cluster) membership(ctx context.Context, backends map[string]*gimbalv1.DiscoveryBackend, clusters map[string]string, object *resourcewatch.Object) (*membership, error) {
+	m := &membership{admins: c.admins, backends: backends, clusters: clusters, restored: c.restored, recorded: recordedBackends(object)}
 	kept, ok := object.Value.(*route)
 	if !ok {
 		return m, nil
@@ -200,6 +203,9 @@ func (m *membership) Share(name, routeNamespace string) int {
 	}
 	return shareOf(backend, phaseOf(backend, m.restored.has(backend.UID)), m.HadRecord(name) || slices.Contains(m.recorded, name))
 }
+
+// ClusterOf implements drain.Clusters.
+func (m *membership) ClusterOf(name string) string { return cmp.Or(m.clusters[name], name) }
 
 // Records implements drain.Recorder. The record of a backend that is being deleted is removed with its references.
 func (m *membership) Records(name string) bool {

@@ -41,6 +41,8 @@ type facts struct {
 	unsettled int
 	// others are objects of other kinds that refer to Services of the backend.
 	others []problem
+	// twins are the backends that lead, or may lead, to the same cluster.
+	twins twins
 	// Problems of routes: those that cannot be written, and those whose saved weights were lost.
 	rejected, lost []problem
 }
@@ -72,7 +74,7 @@ func (o *observer) observe(ctx context.Context, backend *gimbalv1.DiscoveryBacke
 	if err != nil {
 		return f, err
 	}
-	lost := o.ledger.lost(backend.Name)
+	lost, clusters := o.ledger.lost(backend.Name), clustersOf(backends)
 	for _, kind := range o.kinds {
 		found, err := o.routesOf(ctx, kind, services, imports, backend.Name)
 		if err != nil {
@@ -83,7 +85,7 @@ func (o *observer) observe(ctx context.Context, backend *gimbalv1.DiscoveryBacke
 			if !ok || !reaches(backend, o.cluster.admins, object.Namespace) {
 				continue
 			}
-			membership, err := o.cluster.membership(ctx, backends, object)
+			membership, err := o.cluster.membership(ctx, backends, clusters, object)
 			if err != nil {
 				return f, err
 			}

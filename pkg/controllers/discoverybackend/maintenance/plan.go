@@ -71,6 +71,8 @@ type plan struct {
 	ramp *gimbalv1.RampStatus
 	// automatic is the condition AutomaticMaintenance, nil for none.
 	automatic *metav1.Condition
+	// unique is the condition ClusterUnique, nil for none.
+	unique *metav1.Condition
 	// after is when to recheck the backend, 0: after the next event only.
 	after time.Duration
 }
@@ -86,6 +88,7 @@ func planFor(backend *gimbalv1.DiscoveryBackend, phase phase, f facts, e endpoin
 	} else {
 		p.restore(backend, phase, f)
 	}
+	p.condition, p.unique = f.twins.settle(p.condition, backend), f.twins.condition(backend)
 	if next := nextStep(p.ramp, drainDuration(backend)); !next.IsZero() && phase != phaseHeld {
 		p.after = max(next.Sub(now), time.Millisecond)
 	}

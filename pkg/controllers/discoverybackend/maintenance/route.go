@@ -79,7 +79,7 @@ func (r *routes) Reconcile(ctx context.Context, key routeKey) (reconcile.Result,
 	if err != nil {
 		return unknown(ctx, err), nil
 	}
-	membership, err := r.cluster.membership(ctx, backends, cached)
+	membership, err := r.cluster.membership(ctx, backends, clustersOf(backends), cached)
 	if err != nil {
 		return unknown(ctx, err), nil
 	}

@@ -35,8 +35,11 @@ func (b *backends) write(ctx context.Context, backend *gimbalv1.DiscoveryBackend
 	if next.automatic != nil {
 		reported = append(reported, *next.automatic)
 	}
+	if next.unique != nil {
+		reported = append(reported, *next.unique)
+	}
 	conditions, changed := status.Conditions(backend, reported, now)
-	changed = changed || next.automatic == nil && automaticOf(backend) != nil
+	changed = changed || next.automatic == nil && automaticOf(backend) != nil || next.unique == nil && uniqueOf(backend) != nil
 	errors, otherErrors := status.Errors(own, next.errors, now)
 	if !changed && !otherErrors && backend.Status.EndpointsDrained == next.withhold && equality.Semantic.DeepEqual(backend.Status.Routes, &next.routes) &&
 		equality.Semantic.DeepEqual(backend.Status.Ramp, next.ramp) {
@@ -99,6 +102,7 @@ func (b *backends) reportUnknown(ctx context.Context, backend *gimbalv1.Discover
 		errors:    slices.Clone(own),
 		ramp:      backend.Status.Ramp,
 		automatic: automaticOf(backend),
+		unique:    uniqueOf(backend),
 	}
 	if backend.Status.Routes != nil {
 		next.routes = *backend.Status.Routes
@@ -117,7 +121,7 @@ func (b *backends) announce(ctx context.Context, backend *gimbalv1.DiscoveryBack
 	}
 	log.FromContext(ctx).Info("The maintenance of a backend continued", "backend", backend.Name, "reason", c.Reason, "message", c.Message)
 	kind := corev1.EventTypeNormal
-	if c.Reason == reasonRefused || c.Reason == reasonUnknown || c.Reason == reasonStillReceiving {
+	if c.Reason == reasonRefused || c.Reason == reasonUnknown || c.Reason == reasonStillReceiving || c.Reason == gimbalv1.ReasonSameCluster {
 		kind = corev1.EventTypeWarning
 	}
 	b.recorder.Eventf(backend, nil, kind, c.Reason, "Maintain", "%s", c.Message)
@@ -137,6 +141,11 @@ func (b *backends) announceStep(backend *gimbalv1.DiscoveryBackend, next *gimbal
 // automaticOf returns the condition AutomaticMaintenance that a backend has, nil for none.
 func automaticOf(backend *gimbalv1.DiscoveryBackend) *metav1.Condition {
 	return meta.FindStatusCondition(backend.Status.Conditions, gimbalv1.ConditionAutomaticMaintenance)
+}
+
+// uniqueOf returns the condition ClusterUnique that a backend has, nil for none.
+func uniqueOf(backend *gimbalv1.DiscoveryBackend) *metav1.Condition {
+	return meta.FindStatusCondition(backend.Status.Conditions, gimbalv1.ConditionClusterUnique)
 }
 
 // announceAutomatic reports that automatic maintenance begins, ends or is held, once for each change.

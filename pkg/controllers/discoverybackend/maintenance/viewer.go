@@ -92,6 +92,7 @@ func (v *Viewer) Traffic(ctx context.Context, assume *Assumption) (*Traffic, err
 	if err != nil {
 		return nil, err
 	}
+	clusters := clustersOf(assumed)
 	for _, resource := range []schema.GroupResource{servicesResource(), slicesResource()} {
 		if _, err := v.cluster.set.Served(resource); err != nil {
 			return nil, err
@@ -108,7 +109,7 @@ func (v *Viewer) Traffic(ctx context.Context, assume *Assumption) (*Traffic, err
 			if !ok {
 				continue
 			}
-			membership, err := v.cluster.membership(ctx, assumed, object)
+			membership, err := v.cluster.membership(ctx, assumed, clusters, object)
 			if err != nil {
 				return nil, err
 			}

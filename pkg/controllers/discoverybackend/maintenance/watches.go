@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/status"
 	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
@@ -108,7 +110,7 @@ func (w *watches) followBackends(ctx context.Context, queue workqueue.TypedRateL
 	w.cluster.set.Subscribe(func(e resourcewatch.Event) {
 		object := e.Object()
 		queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: object.Namespace, Name: object.Name}})
-		w.notifyBackends(ctx, w.held(ctx)...) // another backend may serve now, or leave automatic maintenance
+		w.notifyBackends(ctx, w.affected(ctx, e)...)
 	}, backendsResource())
 	w.cluster.set.Subscribe(func(e resourcewatch.Event) {
 		names := map[string]bool{}
@@ -131,19 +133,28 @@ func (w *watches) followBackends(ctx context.Context, queue workqueue.TypedRateL
 	return nil
 }
 
-// held returns the backends whose automatic maintenance waits for a change of others.
-func (w *watches) held(ctx context.Context) []string {
+// affected returns the backends that a change of another one matters to: those whose automatic maintenance it may begin or end, and those
+// of its cluster.
+func (w *watches) affected(ctx context.Context, e resourcewatch.Event) []string {
 	all, err := w.cluster.backends(ctx)
 	if err != nil {
 		return nil // all backends are still to come, and are checked then
 	}
 	var names []string
 	for name, backend := range all {
-		if c := automaticOf(backend); c != nil && c.Reason == reasonHeld {
+		c := automaticOf(backend)
+		waits := c != nil && (c.Reason == reasonHeld || c.Status == metav1.ConditionTrue)
+		if waits || name != e.Object().Name && (isTwin(backend, e.Old) || isTwin(backend, e.New)) {
 			names = append(names, name)
 		}
 	}
 	return names
+}
+
+// isTwin reports whether a backend, as it was or is, leads to the cluster of another one.
+func isTwin(backend *gimbalv1.DiscoveryBackend, object *resourcewatch.Object) bool {
+	other := backendIn(object)
+	return other != nil && clusterid.Compare(backend.Status.Identity, other.Status.Identity) == clusterid.Same
 }
 
 // targetChanged reports whether a Service came, went, or changed in what decides who receives.
@@ -287,6 +298,7 @@ func percentOf(backend *gimbalv1.DiscoveryBackend) int32 {
 // drainChanged reports whether routes may have to be written after a change of a backend.
 func drainChanged(before, after *gimbalv1.DiscoveryBackend) bool {
 	return before.UID != after.UID || before.Cluster.ClusterStatus != after.Cluster.ClusterStatus ||
+		!slices.Equal(before.Status.Identity, after.Status.Identity) ||
 		status.IsAutomatic(before) != status.IsAutomatic(after) || before.Cluster.DrainPolicy != after.Cluster.DrainPolicy || before.Status.EndpointsDrained != after.Status.EndpointsDrained ||
 		percentOf(before) != percentOf(after) || (before.Status.Ramp == nil) != (after.Status.Ramp == nil)
 }

@@ -71,7 +71,7 @@ func (r *routes) rewrite(ctx context.Context, key routeKey, object *unstructured
 	}
 	kind := r.kinds[key.resource]
 	live := &resourcewatch.Object{Value: newRoute(kind.View(object.Object), record)}
-	membership, err := r.cluster.membership(ctx, backends, live)
+	membership, err := r.cluster.membership(ctx, backends, clustersOf(backends), live)
 	if err != nil {
 		return drain.Decision{}, false, err
 	}

@@ -4,6 +4,7 @@
 package release
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/status"
 	"groundskeeper.io/groundskeeper/pkg/controllers/lists"
@@ -31,19 +33,23 @@ type knowledge struct {
 	// copies are those of them that a discoverer wrote. The others stay when their backend is deleted.
 	copies   sets.Set[name]
 	backends map[string]*gimbalv1.DiscoveryBackend
+	// clusters are those of the backends: two with the same value are proven to lead to one cluster.
+	clusters map[string]string
 	admins   []string
 }
 
 // survey reads all of it. Either it is complete, or there is an error.
 func (r *References) survey(ctx context.Context) (*knowledge, error) {
 	known := &knowledge{services: map[name]string{}, copies: sets.New[name](), backends: map[string]*gimbalv1.DiscoveryBackend{}, admins: r.AdminNamespaces}
-	live, backends := lists.Complete(r.Live), &gimbalv1.DiscoveryBackendList{}
+	live, backends, identities := lists.Complete(r.Live), &gimbalv1.DiscoveryBackendList{}, map[string][]gimbalv1.ClusterIdentity{}
 	if err := live.List(ctx, backends); err != nil {
 		return nil, fmt.Errorf("list the DiscoveryBackends: %w", err)
 	}
 	for i := range backends.Items {
 		known.backends[backends.Items[i].Name] = &backends.Items[i]
+		identities[backends.Items[i].Name] = backends.Items[i].Status.Identity
 	}
+	known.clusters = clusterid.Groups(identities)
 	for _, label := range []string{gimbalv1.LabelBackend, gimbalv1.LegacyLabelBackend} {
 		services := &metav1.PartialObjectMetadataList{}
 		services.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ServiceList"))
@@ -132,6 +138,9 @@ func (p *present) Share(backend, _ string) int {
 	}
 	return 0
 }
+
+// ClusterOf implements drain.Clusters.
+func (p *present) ClusterOf(backend string) string { return cmp.Or(p.clusters[backend], backend) }
 
 // KeepsSole implements drain.Backends.
 func (p *present) KeepsSole(backend string) bool {

@@ -20,9 +20,9 @@ type DiscoveryBackendStatusApplyConfiguration struct {
 	Errors []DiscoveryErrorApplyConfiguration `json:"errors,omitempty"`
 	// ObservedGeneration is the generation of the DiscoveryBackend that this status describes.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// Conditions are the state in detail, Available, CredentialsValid, Reachable, Discovered, Drained in maintenance and
-	// AutomaticMaintenance if cluster.maintenance.automatic is set, and its summary, which
-	// the API server writes: Ready, Reconciling while the backend becomes ready on its own, and Stalled when a user has to act.
+	// Conditions are the state in detail, Available, CredentialsValid, Reachable, Discovered, Drained in maintenance,
+	// AutomaticMaintenance if cluster.maintenance.automatic is set, and ClusterUnique if another DiscoveryBackend leads to the same
+	// cluster, and its summary, which the API server writes: Ready, Reconciling while the backend becomes ready on its own, and Stalled when a user has to act.
 	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// Services is the number of discovered services with a copy in this cluster. It is absent before the first list.
 	Services *int32 `json:"services,omitempty"`
