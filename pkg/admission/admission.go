@@ -19,6 +19,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/customverbauthorizer"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/deletionconfirmation"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/discoverybackendreach"
+	"groundskeeper.io/groundskeeper/pkg/admission/plugins/discoverybackendtwins"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/klusterdiscovery"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/klusterrange"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/ownerreferences"
@@ -41,6 +42,7 @@ func Register(plugins *admission.Plugins) {
 	ownerreferences.Register(plugins)
 	backendresources.Register(plugins)
 	discoverybackendreach.Register(plugins)
+	discoverybackendtwins.Register(plugins)
 	klusterdiscovery.Register(plugins)
 	klusterrange.Register(plugins)
 }
@@ -65,6 +67,7 @@ func Order() []string {
 		backendresources.PluginName,
 		klusterdiscovery.PluginName,
 		klusterrange.PluginName,
+		discoverybackendtwins.PluginName,
 		validatingadmissionpolicy.PluginName,
 		validatingwebhook.PluginName,
 		resourcequota.PluginName,

@@ -21,6 +21,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/customverbauthorizer"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/deletionconfirmation"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/discoverybackendreach"
+	"groundskeeper.io/groundskeeper/pkg/admission/plugins/discoverybackendtwins"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/klusterdiscovery"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/klusterrange"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/ownerreferences"
@@ -52,7 +53,7 @@ func TestEveryPluginIsInTheOrder(t *testing.T) {
 		t.Errorf("registered: %v\nin the order: %v", registered, order)
 	}
 	for _, name := range []string{projectmutator.PluginName, deletionconfirmation.PluginName, terminationprotection.PluginName, customverbauthorizer.PluginName, backendresources.PluginName, discoverybackendreach.PluginName,
-		klusterdiscovery.PluginName, klusterrange.PluginName, protectedmetadata.PluginName, quotalabels.PluginName, ownerreferences.PluginName} {
+		discoverybackendtwins.PluginName, klusterdiscovery.PluginName, klusterrange.PluginName, protectedmetadata.PluginName, quotalabels.PluginName, ownerreferences.PluginName} {
 		if !slices.Contains(registered, name) {
 			t.Errorf("%s is not registered", name)
 		}
@@ -87,6 +88,8 @@ func TestOrder(t *testing.T) {
 		{mutatingwebhook.PluginName, klusterdiscovery.PluginName, "a webhook that announces a Kluster is judged, too"},
 		{mutatingadmissionpolicy.PluginName, klusterrange.PluginName, "mutating plugins come before validating ones"},
 		{mutatingwebhook.PluginName, klusterrange.PluginName, "mutating plugins come before validating ones"},
+		{mutatingadmissionpolicy.PluginName, discoverybackendtwins.PluginName, "mutating plugins come before validating ones"},
+		{mutatingwebhook.PluginName, discoverybackendtwins.PluginName, "mutating plugins come before validating ones"},
 		{klusterdiscovery.PluginName, resourcequota.PluginName, "rejected requests do not count"},
 		{klusterrange.PluginName, resourcequota.PluginName, "rejected requests do not count"},
 		{mutatingadmissionpolicy.PluginName, validatingadmissionpolicy.PluginName, "mutating plugins come before validating ones"},
