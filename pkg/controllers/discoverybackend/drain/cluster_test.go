@@ -40,7 +40,7 @@ func TestSameCluster(t *testing.T) {
 		"all of the cluster are drained":       {kind: "HTTPRoute", before: "us-web=40 copy-web=40 eu-web=20", fleet: drained("us", "copy"), want: "us-web=0 copy-web=0 eu-web=20", drained: true},
 		"all are drained, and nothing else":    {kind: "HTTPRoute", before: "us-web=40 copy-web=40", fleet: drained("us", "copy"), want: "us-web=0 copy-web=0", drained: true, alone: true, withheld: true},
 		"one of another cluster is drained":    {kind: "HTTPRoute", before: "us-web=40 copy-web=40 eu-web=20", fleet: drained("eu"), want: "us-web=40 copy-web=40 eu-web=0", alone: true, withheld: true},
-		"the other cluster is drained, too":    {kind: "HTTPRoute", before: "us-web=40 copy-web=40 eu-web=20", fleet: drained("us", "eu"), want: "us-web=40 copy-web=60 eu-web=0", alone: true, withheld: true},
+		"one of each cluster is drained":       {kind: "HTTPRoute", before: "us-web=40 copy-web=40 eu-web=20", fleet: drained("us", "eu"), want: "us-web=40 copy-web=60 eu-web=0", alone: true, withheld: true},
 		"half of it has moved":                 {kind: "HTTPRoute", before: "us-web=40 copy-web=40 eu-web=20", fleet: fleet{shares: map[string]int{"us": 50}}, want: "us-web=20 copy-web=40 eu-web=40"},
 		"half of it would move to the same":    {kind: "HTTPRoute", before: "us-web=50 copy-web=50", fleet: fleet{shares: map[string]int{"us": 50}}, want: "us-web=50 copy-web=50", alone: true, withheld: true},
 		"large weights":                        {kind: "HTTPRoute", before: "us-web=1000000 copy-web=999999 eu-web=1", fleet: drained("us"), want: "us-web=0 copy-web=5000 eu-web=5000", drained: true},

@@ -65,6 +65,13 @@ func (a *automatic) decide(backend *gimbalv1.DiscoveryBackend, all map[string]*g
 	return condition, after
 }
 
+// alone reports whether a backend with automatic maintenance is the last one that may serve, so that its traffic returns immediately, and not
+// in steps.
+func (a *automatic) alone(backend *gimbalv1.DiscoveryBackend, all map[string]*gimbalv1.DiscoveryBackend, now time.Time) bool {
+	f := fleet{all: all, clusters: clustersOf(all), admins: a.admins}
+	return backend.Cluster.Maintenance.Automatic && !f.servesBeside(backend, now)
+}
+
 // fleet is what is known of all backends.
 type fleet struct {
 	all map[string]*gimbalv1.DiscoveryBackend
@@ -94,7 +101,7 @@ func decideAutomatic(backend *gimbalv1.DiscoveryBackend, f fleet, now time.Time)
 	since := reached.since.UTC().Format(time.RFC3339)
 	begins, ends := reached.since.Add(unreachablePeriod(backend)), reached.since.Add(stablePeriod(backend))
 	switch {
-	case active && reached.status == metav1.ConditionTrue && now.Before(ends):
+	case active && reached.status == metav1.ConditionTrue && now.Before(ends) && f.servesBeside(backend, now): // else it is the last one
 		return condition(metav1.ConditionTrue, reasonRecovering, "the backend responds since "+since+"; traffic returns at "+ends.UTC().Format(time.RFC3339)), ends.Sub(now)
 	case active && reached.status == metav1.ConditionUnknown:
 		return condition(metav1.ConditionTrue, reasonReachabilityUnknown, "the traffic stays away: "+reached.message), 0

@@ -137,6 +137,14 @@ func TestDecideAutomatic(t *testing.T) {
 		"it lasts":                            {all(silent(time.Hour), active), nil, nil, "True/Unreachable", 0},
 		"it lasts, and no other one serves":   {all(silent(time.Hour), active), all(maintained), nil, "True/Unreachable", 0},
 		"it responds again":                   {all(responds(3*time.Minute), active), nil, nil, "True/Recovering", 7 * time.Minute},
+		"it responds, the other does not":     {all(responds(time.Second), active), all(silent(time.Second)), nil, "False/Reachable", 0},
+		"it responds, the other unknown":      {all(responds(time.Second), active), all(never), nil, "False/Reachable", 0},
+		"it responds, the other maintained":   {all(responds(time.Second), active), all(maintained), nil, "False/Reachable", 0},
+		"it responds, no other discoverer":    {all(responds(time.Second), active), all(stopped), nil, "False/Reachable", 0},
+		"it responds, the other is deleted":   {all(responds(time.Second), active), all(deleted), nil, "False/Reachable", 0},
+		"it responds, the other is empty":     {all(responds(time.Second), active), all(empty), nil, "False/Reachable", 0},
+		"it responds, the other is the same":  {all(responds(time.Second), active, same), all(same), nil, "False/Reachable", 0},
+		"it responds, a third one serves":     {all(responds(3*time.Minute), active), all(silent(time.Hour)), []*gimbalv1.DiscoveryBackend{member("ap")}, "True/Recovering", 7 * time.Minute},
 		"it responds for long enough":         {all(responds(10*time.Minute), active), nil, nil, "False/Reachable", 0},
 		"it responds again, with periods":     {all(responds(2*time.Minute), active, periods), nil, nil, "False/Reachable", 0},
 		"it is not known whether it responds": {all(stale, active), nil, nil, "True/ReachabilityUnknown", 0},
@@ -235,8 +243,16 @@ func (f *simulated) decide(b *gimbalv1.DiscoveryBackend) {
 	if !was && is && (reached.status != metav1.ConditionFalse || f.now.Sub(reached.since) < gimbalv1.DefaultUnreachablePeriod) {
 		f.Errorf("seed %d: begins although %+v", f.seed, reached)
 	}
-	if was && !is && b.Cluster.ClusterStatus == gimbalv1.ClusterEnabled && (reached.status != metav1.ConditionTrue || f.now.Sub(reached.since) < gimbalv1.DefaultStablePeriod) {
+	alone := !(fleet{all: f.cached, admins: f.automatic.admins, begun: f.automatic.begun}).servesBeside(before, f.now)
+	if was && !is && b.Cluster.ClusterStatus == gimbalv1.ClusterEnabled && (reached.status != metav1.ConditionTrue || !alone && f.now.Sub(reached.since) < gimbalv1.DefaultStablePeriod) {
 		f.Errorf("seed %d: ends although %+v", f.seed, reached)
+	}
+	served := false
+	for _, other := range f.cached {
+		served = served || other.Name != b.Name && !status.IsAutomatic(other) && serves(other, f.now)
+	}
+	if is && reached.status == metav1.ConditionTrue && !served {
+		f.Errorf("seed %d: it responds and is drained, and no other one serves", f.seed)
 	}
 	count, known := sets.New[string](), false
 	for _, other := range f.stored {
@@ -306,6 +322,35 @@ func TestAutomaticMaintenance(t *testing.T) {
 		w.mustCorrect(1)
 		if got := w.weights(); got != "70 30" || w.record() != "" {
 			w.Errorf("afterwards: %s, record %q", got, w.record())
+		}
+	}, shared)
+}
+
+// TestAutomaticMaintenanceEndsImmediately checks that a backend that responds gets its traffic back, all of it and immediately, when the other
+// one stops serving.
+func TestAutomaticMaintenanceEndsImmediately(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.mustCheck("us")
+		w.mustCheck("eu")
+		w.responds("eu", metav1.ConditionTrue, time.Hour)
+		w.responds("us", metav1.ConditionFalse, 5*time.Minute)
+		w.mustCheck("us")
+		w.mustCorrect(1)
+		w.responds("us", metav1.ConditionTrue, time.Second)
+		if w.mustCheck("us"); automaticOf(w.stored("us")).Reason != reasonRecovering {
+			t.Fatalf("AutomaticMaintenance = %+v, want Recovering", automaticOf(w.stored("us")))
+		}
+		w.cluster("us", "drainDuration", "10m") // it would come back in steps
+		w.responds("us", metav1.ConditionTrue, time.Second)
+		w.responds("eu", metav1.ConditionFalse, time.Second)
+		w.mustCheck("us")
+		if status.IsAutomatic(w.stored("us")) {
+			t.Fatalf("AutomaticMaintenance = %+v, want False", automaticOf(w.stored("us")))
+		}
+		w.mustCheck("us")
+		w.mustCorrect(1)
+		if got := w.weights(); got != "70 30" {
+			t.Errorf("weights = %s, want 70 30", got)
 		}
 	}, shared)
 }

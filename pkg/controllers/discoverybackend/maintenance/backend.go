@@ -88,7 +88,7 @@ func (b *backends) Reconcile(ctx context.Context, request reconcile.Request) (re
 	if err != nil {
 		return b.reportUnknown(ctx, backend, err)
 	}
-	found.twins = twinsOf(backend, all, b.here.identity(ctx))
+	found.twins, found.alone = twinsOf(backend, all, b.here.identity(ctx)), b.automatic.alone(backend, all, b.clock.Now())
 	if isWithholding(backend) {
 		if withheld, err = b.withholdEndpoints(ctx, backend, found); err != nil {
 			return reconcile.Result{}, err

@@ -41,6 +41,8 @@ type facts struct {
 	unsettled int
 	// others are objects of other kinds that refer to Services of the backend.
 	others []problem
+	// alone is set when no other cluster is known to serve, if that matters.
+	alone bool
 	// twins are the backends that lead, or may lead, to the same cluster.
 	twins twins
 	// Problems of routes: those that cannot be written, and those whose saved weights were lost.

@@ -80,6 +80,9 @@ type plan struct {
 // planFor decides. Of the endpoints it needs to know how far the state is that status.endpointsDrained reports.
 func planFor(backend *gimbalv1.DiscoveryBackend, phase phase, f facts, e endpoints, now time.Time) plan {
 	p := plan{routes: gimbalv1.RouteStatus{Matching: int32(f.matching)}, errors: errorsOf(backend, phase, f), ramp: nextRamp(backend, phase, now)}
+	if f.alone && phase == phaseEnabled {
+		p.ramp = nil
+	}
 	if len(f.sole) > 0 {
 		p.routes.WithoutAlternative = &gimbalv1.RouteNames{Names: f.sole[:min(len(f.sole), gimbalv1.MaxRouteNames)], Count: int32(len(f.sole))}
 	}

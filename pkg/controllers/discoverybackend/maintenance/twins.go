@@ -52,8 +52,8 @@ func twinsOf(backend *gimbalv1.DiscoveryBackend, all map[string]*gimbalv1.Discov
 	return found
 }
 
-// condition returns the condition ClusterUnique of a backend, nil unless something else leads to its cluster. Its services are copied all
-// the same.
+// condition returns the condition ClusterUnique of a backend, nil unless something else leads to its cluster. Its services are copied
+// nevertheless.
 func (t twins) condition(backend *gimbalv1.DiscoveryBackend) *metav1.Condition {
 	var message string
 	switch {

@@ -48,7 +48,7 @@ func TestTwins(t *testing.T) {
 	for name, tc := range map[string]struct {
 		us, eu []change
 		here   []gimbalv1.ClusterIdentity
-		// drained is the condition Drained of us as Status/Reason, after its own routes send nothing; names are parts of its
+		// drained is the condition Drained of the backend us as Status/Reason, after its own routes send nothing; names are parts of its
 		// message, unique those of the condition ClusterUnique, nil when there is none.
 		drained       string
 		names, unique []string

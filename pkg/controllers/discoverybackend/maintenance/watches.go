@@ -151,7 +151,7 @@ func (w *watches) affected(ctx context.Context, e resourcewatch.Event) []string 
 	return names
 }
 
-// isTwin reports whether a backend, as it was or is, leads to the cluster of another one.
+// isTwin reports whether a backend leads to the cluster of another one, as an event has that one.
 func isTwin(backend *gimbalv1.DiscoveryBackend, object *resourcewatch.Object) bool {
 	other := backendIn(object)
 	return other != nil && clusterid.Compare(backend.Status.Identity, other.Status.Identity) == clusterid.Same
