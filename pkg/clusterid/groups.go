@@ -5,7 +5,7 @@ package clusterid
 
 import gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 
-// Groups tells which objects lead to the same cluster, by what their clusters reported of themselves: it maps the name of an object to
+// Groups returns which objects lead to the same cluster, by what their clusters reported of themselves: it maps the name of an object to
 // that of its group, which is the first name in it. Two are in one group if Compare proves them to be the same, directly or by
 // way of others. An object whose identity is unknown is alone in its group.
 func Groups(identities map[string][]gimbalv1.ClusterIdentity) map[string]string {

@@ -4,8 +4,10 @@
 package integration
 
 import (
+	"fmt"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -13,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	discovererlease "groundskeeper.io/groundskeeper/pkg/discoverer/lease"
 	gimbalapply "groundskeeper.io/groundskeeper/pkg/generated/applyconfiguration/gimbal/v1"
 )
 
@@ -51,6 +54,28 @@ func (s *shop) automatic(backend *gimbalv1.DiscoveryBackend, want string) {
 	})
 }
 
+// discovererRuns renews the Lease of a backend, as its discoverer does, until the test ends.
+func (s *shop) discovererRuns(backend *gimbalv1.DiscoveryBackend) {
+	s.Helper()
+	held := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: backend.Namespace, Name: discovererlease.Name(backend.Name)}}
+	held.Spec.HolderIdentity = new("by-hand")
+	s.create(held)
+	ticker := time.NewTicker(time.Second)
+	s.Cleanup(ticker.Stop)
+	ctx := s.Context()
+	go func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+				patch := fmt.Appendf(nil, `{"spec":{"renewTime":%q}}`, time.Now().UTC().Format(metav1.RFC3339Micro))
+				_ = s.c.Patch(ctx, held.DeepCopy(), client.RawPatch(types.MergePatchType, patch)) // one that fails is repeated
+			}
+		}
+	}()
+}
+
 // unreachable: a backend that is not reachable loses its traffic, but not that of routes without another backend; a second one keeps
 // its traffic. The owner's decision wins, and the traffic comes back.
 func (s *shop) unreachable() {
@@ -58,6 +83,7 @@ func (s *shop) unreachable() {
 	s.automatically(s.us)
 	s.automatically(s.eu)
 	s.automatic(s.us, "Unknown/ReachabilityUnknown")
+	s.discovererRuns(s.us)
 	s.discovererReports(s.us, false)
 	s.automatic(s.us, "False/Held") // whether the other one serves is unknown
 	s.discovererReports(s.us, true)
@@ -65,6 +91,8 @@ func (s *shop) unreachable() {
 	s.identified("one", s.us, s.eu)
 	s.unique(s.us, s.eu)
 	s.discovererReports(s.eu, true)
+	s.automatic(s.eu, "Unknown/ReachabilityUnknown") // no discoverer runs that could have reported it
+	s.discovererRuns(s.eu)
 	s.automatic(s.eu, "False/Reachable")
 	s.discovererReports(s.us, false)
 	s.automatic(s.us, "False/Held") // the other one is the same cluster

@@ -109,11 +109,29 @@ func Adopt(ctx context.Context, leases client.Leases, namespace, backend string,
 }
 
 // Observation is what a process knows of the Lease of a backend that it does not hold itself. The zero value is nothing.
-type Observation struct{ seen sight }
+type Observation struct {
+	seen sight
+	// looked is when the Lease was last read, renewed is set when its holder renewed it since the read before.
+	looked  time.Time
+	renewed bool
+}
 
 // Then returns what is known after the Lease was read at a time; nil means that there is none.
 func (o Observation) Then(lease *coordinationv1.Lease, now time.Time) Observation {
-	return Observation{o.seen.then(lease, now)}
+	next := Observation{seen: o.seen.then(lease, now), looked: now, renewed: o.renewed}
+	if next.seen.since.Equal(now) {
+		next.renewed = !o.looked.IsZero() && now.Sub(o.looked) < duration
+	}
+	return next
+}
+
+// Alive reports whether the holder renews the Lease. It is not known after the first read, nor after one that comes much later than the
+// one before: the holder may have died since the renewal.
+func (o Observation) Alive(now time.Time) (alive, known bool) {
+	if o.Holder(now) == "" {
+		return false, !o.looked.IsZero()
+	}
+	return o.renewed, o.renewed
 }
 
 // Holder returns the identity of the discoverer that may still write, "" when there is none: the Lease was released, or its

@@ -141,6 +141,47 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
+// A discoverer is known to run only after a renewal between two reads that are less than a Lease's duration apart.
+func TestAlive(t *testing.T) {
+	now := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
+	first := taken(nil, metav1.ObjectMeta{UID: "a"}, "by-hand", now)
+	second := taken(first, metav1.ObjectMeta{}, "by-hand", now.Add(time.Second))
+	third := taken(first, metav1.ObjectMeta{}, "by-hand", now.Add(2*time.Second))
+	type read struct {
+		after time.Duration
+		lease *coordinationv1.Lease
+	}
+	for name, tc := range map[string]struct {
+		reads        []read
+		alive, known bool
+	}{
+		"never read":                        {},
+		"no Lease":                          {reads: []read{{0, nil}}, known: true},
+		"released":                          {reads: []read{{0, released(first, now)}}, known: true},
+		"the first read":                    {reads: []read{{0, first}}},
+		"not renewed yet":                   {reads: []read{{0, first}, {time.Second, first}}},
+		"renewed":                           {reads: []read{{0, first}, {time.Second, second}}, alive: true, known: true},
+		"renewed a moment ago":              {reads: []read{{0, first}, {time.Second, second}, {2 * time.Second, second}}, alive: true, known: true},
+		"renewed, then not any more":        {reads: []read{{0, first}, {time.Second, second}, {time.Second + duration, second}}, known: true},
+		"never renewed":                     {reads: []read{{0, first}, {duration, first}}, known: true},
+		"renewed, read much later":          {reads: []read{{0, first}, {time.Hour, second}}},
+		"renewed, read much later, renewed": {reads: []read{{0, first}, {time.Hour, second}, {time.Hour + time.Second, third}}, alive: true, known: true},
+		"created between two reads":         {reads: []read{{0, nil}, {time.Second, first}}, alive: true, known: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var o Observation
+			at := now
+			for _, read := range tc.reads {
+				at = now.Add(read.after)
+				o = o.Then(read.lease, at)
+			}
+			if alive, known := o.Alive(at); alive != tc.alive || known != tc.known {
+				t.Errorf("alive = %t, known = %t, want %t, %t", alive, known, tc.alive, tc.known)
+			}
+		})
+	}
+}
+
 // A Lease is held until it is released, or its holder was not seen to renew it for its duration, regardless of its times.
 func TestObservation(t *testing.T) {
 	now := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)

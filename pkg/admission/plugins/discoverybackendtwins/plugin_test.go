@@ -49,7 +49,7 @@ func openstack(b *gimbalv1.DiscoveryBackend) { b.Cluster.Type = gimbalv1.Backend
 func unused(b *gimbalv1.DiscoveryBackend) { b.Status.Routes.Matching = 0 }
 
 func TestWarnings(t *testing.T) {
-	alias := func(b *gimbalv1.DiscoveryBackend) { b.Cluster.Secret, b.Cluster.Credentials = "", "us" }
+	alias := func(b *gimbalv1.DiscoveryBackend) { b.Cluster.Secret, b.Cluster.Credentials = "", "usa" }
 	labelled := func(b *gimbalv1.DiscoveryBackend) { b.Labels = map[string]string{"team": "shop"} }
 	for name, tc := range map[string]struct {
 		others   []*gimbalv1.DiscoveryBackend
@@ -57,23 +57,23 @@ func TestWarnings(t *testing.T) {
 		// want are parts of the warnings, in their order.
 		want []string
 	}{
-		"created, no other":                        {now: backend("us")},
-		"created, with another Secret":             {others: []*gimbalv1.DiscoveryBackend{backend("eu")}, now: backend("us")},
-		"created, with the same Secret":            {others: []*gimbalv1.DiscoveryBackend{backend("eu", secret("us"))}, now: backend("us"), want: []string{"Secret us is also that of DiscoveryBackend shop/eu"}},
-		"created, with the same by the alias":      {others: []*gimbalv1.DiscoveryBackend{backend("eu", alias)}, now: backend("us"), want: []string{"Secret us is also"}},
-		"a Secret of another namespace":            {others: []*gimbalv1.DiscoveryBackend{backend("eu", secret("us"), elsewhere)}, now: backend("us")},
-		"one of another type":                      {others: []*gimbalv1.DiscoveryBackend{backend("eu", secret("us"), openstack)}, now: backend("us")},
-		"another Secret is set":                    {others: []*gimbalv1.DiscoveryBackend{backend("eu")}, now: backend("us", secret("eu")), old: backend("us"), want: []string{"Secret eu is also"}},
-		"the same cluster":                         {others: []*gimbalv1.DiscoveryBackend{backend("eu", identity("1"), elsewhere)}, now: backend("us", identity("1"), maintenance), old: backend("us", identity("1")), want: []string{"same cluster as DiscoveryBackend bank/eu"}},
-		"the same cluster, only labels change":     {others: []*gimbalv1.DiscoveryBackend{backend("eu", identity("1"))}, now: backend("us", identity("1"), labelled), old: backend("us", identity("1"))},
-		"another cluster":                          {others: []*gimbalv1.DiscoveryBackend{backend("eu", identity("2"))}, now: backend("us", identity("1"), maintenance), old: backend("us", identity("1"))},
-		"maintenance, one is unknown":              {others: []*gimbalv1.DiscoveryBackend{backend("eu"), backend("ap", identity("2"))}, now: backend("us", identity("1"), maintenance), old: backend("us", identity("1")), want: []string{"unknown whether the backend leads to the same cluster as DiscoveryBackend shop/eu,"}},
-		"maintenance, it is unknown itself":        {others: []*gimbalv1.DiscoveryBackend{backend("eu", identity("1"))}, now: backend("us", maintenance), old: backend("us"), want: []string{"unknown whether"}},
-		"maintenance, the unknown one has no user": {others: []*gimbalv1.DiscoveryBackend{backend("eu", unused)}, now: backend("us", maintenance), old: backend("us")},
-		"both in maintenance":                      {others: []*gimbalv1.DiscoveryBackend{backend("eu", maintenance)}, now: backend("us", maintenance), old: backend("us")},
-		"it continues":                             {others: []*gimbalv1.DiscoveryBackend{backend("eu")}, now: backend("us", maintenance, secret("other")), old: backend("us", maintenance)},
-		"many": {others: []*gimbalv1.DiscoveryBackend{backend("e", secret("us")), backend("d", secret("us")), backend("c", secret("us")), backend("b", secret("us")), backend("a", identity("1"))},
-			now: backend("us", identity("1")), want: []string{"DiscoveryBackend shop/b, shop/c, shop/d and 1 more", "same cluster as DiscoveryBackend shop/a:"}},
+		"created, no other":                        {now: backend("usa")},
+		"created, with another Secret":             {others: []*gimbalv1.DiscoveryBackend{backend("eu")}, now: backend("usa")},
+		"created, with the same Secret":            {others: []*gimbalv1.DiscoveryBackend{backend("eu", secret("usa"))}, now: backend("usa"), want: []string{"Secret usa is also that of DiscoveryBackend shop/eu"}},
+		"created, with the same by the alias":      {others: []*gimbalv1.DiscoveryBackend{backend("eu", alias)}, now: backend("usa"), want: []string{"Secret usa is also"}},
+		"a Secret of another namespace":            {others: []*gimbalv1.DiscoveryBackend{backend("eu", secret("usa"), elsewhere)}, now: backend("usa")},
+		"one of another type":                      {others: []*gimbalv1.DiscoveryBackend{backend("eu", secret("usa"), openstack)}, now: backend("usa")},
+		"another Secret is set":                    {others: []*gimbalv1.DiscoveryBackend{backend("eu")}, now: backend("usa", secret("eu")), old: backend("usa"), want: []string{"Secret eu is also"}},
+		"the same cluster":                         {others: []*gimbalv1.DiscoveryBackend{backend("eu", identity("1"), elsewhere)}, now: backend("usa", identity("1"), maintenance), old: backend("usa", identity("1")), want: []string{"same cluster as DiscoveryBackend bank/eu"}},
+		"the same cluster, only labels change":     {others: []*gimbalv1.DiscoveryBackend{backend("eu", identity("1"))}, now: backend("usa", identity("1"), labelled), old: backend("usa", identity("1"))},
+		"another cluster":                          {others: []*gimbalv1.DiscoveryBackend{backend("eu", identity("2"))}, now: backend("usa", identity("1"), maintenance), old: backend("usa", identity("1"))},
+		"maintenance, one is unknown":              {others: []*gimbalv1.DiscoveryBackend{backend("eu"), backend("ap", identity("2"))}, now: backend("usa", identity("1"), maintenance), old: backend("usa", identity("1")), want: []string{"unknown whether the backend leads to the same cluster as DiscoveryBackend shop/eu,"}},
+		"maintenance, it is unknown itself":        {others: []*gimbalv1.DiscoveryBackend{backend("eu", identity("1"))}, now: backend("usa", maintenance), old: backend("usa"), want: []string{"unknown whether"}},
+		"maintenance, the unknown one has no user": {others: []*gimbalv1.DiscoveryBackend{backend("eu", unused)}, now: backend("usa", maintenance), old: backend("usa")},
+		"both in maintenance":                      {others: []*gimbalv1.DiscoveryBackend{backend("eu", maintenance)}, now: backend("usa", maintenance), old: backend("usa")},
+		"it continues":                             {others: []*gimbalv1.DiscoveryBackend{backend("eu")}, now: backend("usa", maintenance, secret("other")), old: backend("usa", maintenance)},
+		"many": {others: []*gimbalv1.DiscoveryBackend{backend("e", secret("usa")), backend("d", secret("usa")), backend("c", secret("usa")), backend("b", secret("usa")), backend("a", identity("1"))},
+			now: backend("usa", identity("1")), want: []string{"DiscoveryBackend shop/b, shop/c, shop/d and 1 more", "same cluster as DiscoveryBackend shop/a:"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			objects := []runtime.Object{}
@@ -98,8 +98,8 @@ func TestWarnings(t *testing.T) {
 
 // TestOtherRequests checks that nothing is read for other resources, and for the status.
 func TestOtherRequests(t *testing.T) {
-	p := serving(t, backend("eu", secret("us")))
-	if got := warned(t, p, backend("us"), nil, "status"); len(got) > 0 {
+	p := serving(t, backend("eu", secret("usa")))
+	if got := warned(t, p, backend("usa"), nil, "status"); len(got) > 0 {
 		t.Errorf("warnings about a status = %q, want none", got)
 	}
 	pods := admission.NewAttributesRecord(nil, nil, gimbalv1.SchemeGroupVersion.WithKind("Pod"), "shop", "", gimbalv1.SchemeGroupVersion.WithResource("pods"), "", admission.Create, nil, false, nil)
@@ -110,7 +110,7 @@ func TestOtherRequests(t *testing.T) {
 
 // TestNotSynced checks that no request waits for the index, and none is rejected.
 func TestNotSynced(t *testing.T) {
-	if got := warned(t, New(), backend("us"), nil, ""); len(got) > 0 {
+	if got := warned(t, New(), backend("usa"), nil, ""); len(got) > 0 {
 		t.Errorf("warnings = %q, want none", got)
 	}
 }

@@ -48,8 +48,8 @@ func (s *standing) divides(parts []float64) bool {
 
 func (s *standing) receives(i int, parts []float64) bool { return parts[i] > 0 && !s.missing[i] }
 
-// move returns the parts of the requests after what backends are not to get has moved to receivers of other clusters that get more of
-// theirs. Where there are none, nothing moves: only endpoints that are not ready keep the requests away.
+// move returns the parts of the requests after what backends are not to get has moved to receivers of other clusters that get a
+// larger share. Where there are none, nothing moves: only endpoints that are not ready keep the requests away.
 func (s *standing) move(parts []float64) []float64 {
 	next := slices.Clone(parts)
 	for i := range parts {

@@ -16,6 +16,7 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/status"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/lease"
 )
 
 // Reasons of the condition AutomaticMaintenance.
@@ -48,7 +49,7 @@ type automatic struct {
 
 // decide returns the condition AutomaticMaintenance of a backend, nil when its owner wants none, and when to decide again, 0 for after
 // the next event. It is called with what is cached after the last write of the backend.
-func (a *automatic) decide(backend *gimbalv1.DiscoveryBackend, all map[string]*gimbalv1.DiscoveryBackend, now time.Time) (*metav1.Condition, time.Duration) {
+func (a *automatic) decide(backend *gimbalv1.DiscoveryBackend, all map[string]*gimbalv1.DiscoveryBackend, h heard, now time.Time) (*metav1.Condition, time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	begun := sets.Set[types.UID]{}
@@ -57,7 +58,16 @@ func (a *automatic) decide(backend *gimbalv1.DiscoveryBackend, all map[string]*g
 			begun.Insert(other.UID)
 		}
 	}
-	condition, after := decideAutomatic(backend, fleet{all: all, clusters: clustersOf(all), begun: begun, limit: a.limit, admins: a.admins}, now)
+	condition, after := decideAutomatic(backend, fleet{all: all, clusters: clustersOf(all), silent: h.silent, begun: begun, limit: a.limit, admins: a.admins}, now)
+	if h.undecided && condition != nil {
+		condition, after = automaticOf(backend).DeepCopy(), pulsePeriod/2
+		if condition == nil {
+			condition = new(status.Condition(backend, gimbalv1.ConditionAutomaticMaintenance, metav1.ConditionUnknown, reasonReachabilityUnknown, "it is not known yet whether the discoverers run"))
+		}
+	}
+	if condition != nil && (condition.Status != metav1.ConditionFalse || condition.Reason != reasonReachable) && (after == 0 || after > pulsePeriod) {
+		after = pulsePeriod // the Leases that it depends on are read again
+	}
 	if condition != nil && condition.Status == metav1.ConditionTrue {
 		begun.Insert(backend.UID)
 	}
@@ -67,9 +77,9 @@ func (a *automatic) decide(backend *gimbalv1.DiscoveryBackend, all map[string]*g
 
 // alone reports whether a backend with automatic maintenance is the last one that may serve, so that its traffic returns immediately, and not
 // in steps.
-func (a *automatic) alone(backend *gimbalv1.DiscoveryBackend, all map[string]*gimbalv1.DiscoveryBackend, now time.Time) bool {
-	f := fleet{all: all, clusters: clustersOf(all), admins: a.admins}
-	return backend.Cluster.Maintenance.Automatic && !f.servesBeside(backend, now)
+func (a *automatic) alone(backend *gimbalv1.DiscoveryBackend, all map[string]*gimbalv1.DiscoveryBackend, h heard, now time.Time) bool {
+	f := fleet{all: all, clusters: clustersOf(all), silent: h.silent, admins: a.admins}
+	return backend.Cluster.Maintenance.Automatic && !h.undecided && !f.servesBeside(backend, now)
 }
 
 // fleet is what is known of all backends.
@@ -77,6 +87,8 @@ type fleet struct {
 	all map[string]*gimbalv1.DiscoveryBackend
 	// clusters are those of the backends, as clustersOf returns them.
 	clusters map[string]string
+	// silent are the backends whose discoverer is not known to run.
+	silent sets.Set[types.UID]
 	// begun are those whose automatic maintenance is being stored.
 	begun  sets.Set[types.UID]
 	limit  int
@@ -91,7 +103,7 @@ func decideAutomatic(backend *gimbalv1.DiscoveryBackend, f fleet, now time.Time)
 	condition := func(value metav1.ConditionStatus, reason, message string) *metav1.Condition {
 		return new(status.Condition(backend, gimbalv1.ConditionAutomaticMaintenance, value, reason, message))
 	}
-	active, reached := status.IsAutomatic(backend), reachabilityOf(backend, now)
+	active, reached := status.IsAutomatic(backend), f.reachabilityOf(backend, now)
 	if !backend.DeletionTimestamp.IsZero() {
 		if last := meta.FindStatusCondition(backend.Status.Conditions, gimbalv1.ConditionAutomaticMaintenance); last != nil {
 			return condition(last.Status, last.Reason, last.Message), 0 // its references are removed, drained or not
@@ -162,12 +174,25 @@ func (f fleet) sameCluster(a, b *gimbalv1.DiscoveryBackend) bool {
 // servesBeside reports whether a backend of another cluster is known to serve wherever this one does.
 func (f fleet) servesBeside(backend *gimbalv1.DiscoveryBackend, now time.Time) bool {
 	for _, other := range f.all {
-		reaches := other.Namespace == backend.Namespace || slices.Contains(f.admins, other.Namespace)
-		if !f.sameCluster(other, backend) && reaches && !f.isActive(other) && serves(other, now) {
+		if f.isBeside(other, backend, now) && !f.silent.Has(other.UID) {
 			return true
 		}
 	}
 	return false
+}
+
+// isBeside reports whether another backend serves wherever this one does, of another cluster, if its discoverer runs.
+func (f fleet) isBeside(other, backend *gimbalv1.DiscoveryBackend, now time.Time) bool {
+	reaches := other.Namespace == backend.Namespace || slices.Contains(f.admins, other.Namespace)
+	return !f.sameCluster(other, backend) && reaches && !f.isActive(other) && serves(other, now)
+}
+
+// reachabilityOf returns what the discoverer of a backend reports, if it runs.
+func (f fleet) reachabilityOf(backend *gimbalv1.DiscoveryBackend, now time.Time) reachability {
+	if f.silent.Has(backend.UID) {
+		return reachability{status: metav1.ConditionUnknown, message: "the discoverer does not run: it does not renew Lease " + lease.Name(backend.Name)}
+	}
+	return reachabilityOf(backend, now)
 }
 
 // serves reports whether a backend is known to take requests.

@@ -230,7 +230,7 @@ func (f *simulated) decide(b *gimbalv1.DiscoveryBackend) {
 	f.Helper()
 	f.cached[b.Name] = b.DeepCopy() // decisions wait until the cache has the last write of the backend
 	before := f.cached[b.Name]
-	c, _ := f.automatic.decide(before, f.cached, f.now)
+	c, _ := f.automatic.decide(before, f.cached, heard{}, f.now)
 	was := status.IsAutomatic(before)
 	meta.RemoveStatusCondition(&b.Status.Conditions, gimbalv1.ConditionAutomaticMaintenance)
 	if c != nil {

@@ -52,6 +52,7 @@ type backends struct {
 	written   *writes
 	checked   *checks
 	automatic *automatic
+	pulses    *pulses
 	here      *here
 	// restored requests a check of all routes of a backend.
 	restored func(ctx context.Context, name string)
@@ -83,12 +84,14 @@ func (b *backends) Reconcile(ctx context.Context, request reconcile.Request) (re
 		return reconcile.Result{}, err
 	}
 	phase := phaseOf(backend, b.cluster.restored.has(backend.UID))
-	condition, due := b.automatic.decide(backend, all, b.clock.Now())
+	now := b.clock.Now()
+	heard := b.pulses.around(ctx, backend, fleet{all: all, clusters: clustersOf(all), admins: b.automatic.admins}, now)
+	condition, due := b.automatic.decide(backend, all, heard, now)
 	found, err := b.observer.observe(ctx, backend)
 	if err != nil {
 		return b.reportUnknown(ctx, backend, err)
 	}
-	found.twins, found.alone = twinsOf(backend, all, b.here.identity(ctx)), b.automatic.alone(backend, all, b.clock.Now())
+	found.twins, found.alone = twinsOf(backend, all, b.here.identity(ctx)), b.automatic.alone(backend, all, heard, now)
 	if isWithholding(backend) {
 		if withheld, err = b.withholdEndpoints(ctx, backend, found); err != nil {
 			return reconcile.Result{}, err

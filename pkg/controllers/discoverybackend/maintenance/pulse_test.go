@@ -1,0 +1,192 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package maintenance
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/status"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/lease"
+)
+
+// watched is a fleet whose Leases are read, while time passes.
+type watched struct {
+	*testing.T
+	client    client.Client
+	reader    *failingReader
+	pulses    *pulses
+	automatic *automatic
+	fleet     map[string]*gimbalv1.DiscoveryBackend
+	now       time.Time
+}
+
+func newWatched(t *testing.T, backends ...*gimbalv1.DiscoveryBackend) *watched {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := coordinationv1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	w := &watched{T: t, client: fake.NewClientBuilder().WithScheme(scheme).Build(), fleet: map[string]*gimbalv1.DiscoveryBackend{}, now: noon}
+	w.reader = &failingReader{Reader: w.client, reads: new(int)}
+	w.pulses, w.automatic = &pulses{live: w.reader}, &automatic{limit: 1, admins: []string{adminNamespace}}
+	for _, backend := range backends {
+		w.fleet[backend.Name] = backend
+		holder := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: backend.Namespace, Name: lease.Name(backend.Name)}}
+		holder.Spec.HolderIdentity = new("by-hand")
+		holder.Spec.RenewTime = new(metav1.NewMicroTime(noon))
+		if err := w.client.Create(t.Context(), holder); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return w
+}
+
+// passes lets ten seconds pass, after which some discoverers renew their Leases. Those that report that their backend does not respond
+// repeat it.
+func (w *watched) passes(renewed ...string) {
+	w.Helper()
+	w.now = w.now.Add(10 * time.Second)
+	for _, name := range renewed {
+		held := &coordinationv1.Lease{}
+		if err := w.client.Get(w.Context(), client.ObjectKey{Namespace: adminNamespace, Name: lease.Name(name)}, held); err != nil {
+			w.Fatal(err)
+		}
+		held.Spec.RenewTime = new(metav1.NewMicroTime(w.now))
+		if err := w.client.Update(w.Context(), held); err != nil {
+			w.Fatal(err)
+		}
+		for i := range w.fleet[name].Status.Errors {
+			w.fleet[name].Status.Errors[i].StatusTime = new(metav1.NewTime(w.now))
+		}
+	}
+}
+
+// decides returns the condition AutomaticMaintenance of the backend us as Status/Reason, and stores it.
+func (w *watched) decides() string {
+	w.Helper()
+	us := w.fleet["us"]
+	f := fleet{all: w.fleet, clusters: clustersOf(w.fleet), admins: w.automatic.admins}
+	c, after := w.automatic.decide(us, w.fleet, w.pulses.around(w.Context(), us, f, w.now), w.now)
+	if c.Reason != reasonReachable && (after == 0 || after > pulsePeriod) {
+		w.Errorf("the next check of %s is after %s, want at most %s", c.Reason, after, pulsePeriod)
+	}
+	setCondition(us, *c)
+	return string(c.Status) + "/" + c.Reason
+}
+
+func silentFor(ago time.Duration) func(*gimbalv1.DiscoveryBackend) {
+	return reachable(metav1.ConditionFalse, ago)
+}
+
+// TestDeadDiscoverer checks that a backend does not count as serving when its discoverer died, however it was started, and that none is
+// drained in its favour.
+func TestDeadDiscoverer(t *testing.T) {
+	w := newWatched(t, member("us", silentFor(time.Hour)), member("eu"))
+	if got := w.decides(); got != "Unknown/ReachabilityUnknown" {
+		t.Errorf("after the first read = %s, want Unknown/ReachabilityUnknown", got)
+	}
+	for range 5 {
+		w.passes("us")
+		if got := w.decides(); got != "Unknown/ReachabilityUnknown" && got != "False/Held" {
+			t.Errorf("beside a dead discoverer = %s, want Held", got)
+		}
+	}
+	if got := w.decides(); got != "False/Held" {
+		t.Errorf("beside a dead discoverer = %s, want False/Held", got)
+	}
+	w.passes("us", "eu")
+	if got := w.decides(); got != "True/Unreachable" {
+		t.Errorf("beside one that runs = %s, want True/Unreachable", got)
+	}
+}
+
+// TestDiscovererDies checks that the last backend that responds gets its traffic back when the discoverer of the other one dies.
+func TestDiscovererDies(t *testing.T) {
+	w := newWatched(t, member("us", silentFor(time.Hour)), member("eu"))
+	w.decides()
+	w.passes("us", "eu")
+	if got := w.decides(); got != "True/Unreachable" {
+		t.Fatalf("AutomaticMaintenance = %s, want True/Unreachable", got)
+	}
+	report(w.fleet["us"], metav1.ConditionTrue, w.now, w.now)
+	w.passes("us", "eu")
+	if got := w.decides(); got != "True/Recovering" {
+		t.Errorf("AutomaticMaintenance = %s, want True/Recovering", got)
+	}
+	for range 4 {
+		w.passes("us")
+		w.decides()
+	}
+	if status.IsAutomatic(w.fleet["us"]) {
+		t.Errorf("AutomaticMaintenance = %+v, want False", automaticOf(w.fleet["us"]))
+	}
+}
+
+// TestOwnDiscovererDies checks that a report counts only as long as the discoverer runs.
+func TestOwnDiscovererDies(t *testing.T) {
+	w := newWatched(t, member("us", silentFor(time.Minute)), member("eu"))
+	w.decides()
+	w.passes("us", "eu")
+	if got := w.decides(); got != "False/Unreachable" {
+		t.Fatalf("AutomaticMaintenance = %s, want False/Unreachable", got)
+	}
+	for range 4 {
+		w.passes("eu")
+		w.decides()
+	}
+	if got := w.decides(); got != "Unknown/ReachabilityUnknown" {
+		t.Errorf("AutomaticMaintenance = %s, want Unknown/ReachabilityUnknown", got)
+	}
+}
+
+// TestRestart checks that a process that does not know yet which discoverers run leaves everything unchanged, also while Leases cannot be
+// read.
+func TestRestart(t *testing.T) {
+	w := newWatched(t, member("us", reachable(metav1.ConditionTrue, time.Minute), active), member("eu"))
+	for range 3 {
+		w.reader.err = errors.New("unavailable")
+		w.passes("us", "eu")
+		if got := w.decides(); got != "True/Unreachable" {
+			t.Errorf("while Leases cannot be read = %s, want True/Unreachable", got)
+		}
+	}
+	w.reader.err = nil
+	if got := w.decides(); got != "True/Unreachable" {
+		t.Errorf("after the first read = %s, want True/Unreachable", got)
+	}
+	w.passes("us", "eu")
+	if got := w.decides(); got != "True/Recovering" {
+		t.Errorf("after the second read = %s, want True/Recovering", got)
+	}
+}
+
+// TestLeasesAreRead checks how many requests decisions cause: one for a backend that serves, as long as its time has not come none.
+func TestLeasesAreRead(t *testing.T) {
+	w := newWatched(t, member("us"), member("eu"), member("ap"))
+	for range 3 {
+		w.decides()
+	}
+	if got := *w.reader.reads; got != 1 {
+		t.Errorf("reads for a backend that serves = %d, want 1", got)
+	}
+	w.fleet["us"].Cluster.Maintenance.Automatic = false
+	w.pulses.around(t.Context(), w.fleet["us"], fleet{all: w.fleet}, w.now.Add(time.Hour))
+	if got := *w.reader.reads; got != 1 {
+		t.Errorf("reads for one without automatic maintenance = %d, want none", got-1)
+	}
+	delete(w.fleet, "us")
+	w.pulses.discard(nil)
+	if got := len(w.pulses.seen); got != 0 {
+		t.Errorf("%d deleted backends are remembered, want none", got)
+	}
+}
