@@ -23,6 +23,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/identity"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
+	"groundskeeper.io/groundskeeper/pkg/remote/client"
 )
 
 // Probe queries the backend for one Service and one EndpointSlice, now and every period, until ctx is done, and calls its callback
@@ -84,8 +85,9 @@ func isSilent(err error) bool {
 	var hostname x509.HostnameError
 	var status apierrors.APIStatus
 	var rejection *identity.Rejection
+	var redirect *client.RedirectError
 	switch {
-	case err == nil, errors.As(err, &alert), errors.As(err, &record), errors.As(err, &unknown), errors.As(err, &invalid), errors.As(err, &hostname),
+	case err == nil, errors.As(err, &redirect), errors.As(err, &alert), errors.As(err, &record), errors.As(err, &unknown), errors.As(err, &invalid), errors.As(err, &hostname),
 		errors.As(err, &status), errors.As(err, &rejection):
 		return false
 	}
@@ -109,9 +111,12 @@ func Classify(err error) *report.Problem {
 	var status apierrors.APIStatus
 	var rejection *identity.Rejection
 	var exports *exportsError
+	var redirect *client.RedirectError
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &redirect):
+		return connection("redirects to %s, which is not followed because the credentials would go there: put the address of the API server itself into the kubeconfig", redirect.To)
 	case errors.As(err, &exports) && apierrors.IsNotFound(err):
 		return connection("does not serve serviceexports.multicluster.x-k8s.io: install this CustomResourceDefinition there, or set cluster.servicePolicy to All")
 	case errors.As(err, &exports) && apierrors.IsForbidden(err):

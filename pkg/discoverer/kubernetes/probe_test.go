@@ -24,6 +24,7 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
+	"groundskeeper.io/groundskeeper/pkg/remote/client"
 	"groundskeeper.io/groundskeeper/test/support/clienttest"
 )
 
@@ -47,6 +48,7 @@ func TestClassify(t *testing.T) {
 		"another host":       {&url.Error{Op: "Get", URL: "https://h", Err: x509.HostnameError{Certificate: &x509.Certificate{}, Host: "h"}}, gimbalv1.ErrorConnection, "another host", false},
 		"expired server":     {x509.CertificateInvalidError{Reason: x509.Expired}, gimbalv1.ErrorConnection, "not valid", false},
 		"the server is sick": {apierrors.NewInternalError(errors.New("hunter2")), gimbalv1.ErrorConnection, "status 500", false},
+		"a redirect":         {&url.Error{Op: "Get", URL: "https://h", Err: &client.RedirectError{To: "http://other/login"}}, gimbalv1.ErrorConnection, "redirects to http://other/login", false},
 		"anything":           {errors.New("hunter2"), gimbalv1.ErrorConnection, "does not respond", false},
 	} {
 		got := Classify(tc.err)

@@ -74,6 +74,10 @@ func New(config *rest.Config) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("API server %s: %w", config.Host, err)
 	}
+	if httpClient == http.DefaultClient { // without any transport option; it is not changed for others
+		httpClient = &http.Client{}
+	}
+	httpClient.CheckRedirect = refuseRedirect
 	c := &Client{}
 	for group, client := range map[schema.GroupVersion]*rest.Interface{
 		corev1.SchemeGroupVersion: &c.core, discoveryv1.SchemeGroupVersion: &c.discovery,
