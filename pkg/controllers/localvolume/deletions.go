@@ -177,14 +177,15 @@ func (d *Deletions) delete(ctx context.Context, permit *Permit, subjects []Subje
 		d.announce(&subjects[i], EventDeleting, fmt.Sprintf("%s, because %s.", d.target.Announcement(&subjects[i]), Absent(subjects[i].Nodes)))
 	}
 	done, failed := make([]bool, len(subjects)), make([]bool, len(subjects))
-	err := d.site.Each(len(subjects), func(i int) (err error) {
-		if !permit.Allows(subjects[i].Stale) {
-			return nil // a node came back meanwhile
-		}
+	err := d.site.Each(len(subjects), func(i int) error {
 		object := d.target.Object(&subjects[i])
-		if releases(i) {
+		allowed, err := permit.AllowsNow(ctx, subjects[i].Stale)
+		switch {
+		case err == nil && !allowed:
+			return nil // a node came back meanwhile
+		case err == nil && releases(i):
 			done[i], err = d.target.Release(ctx, &subjects[i])
-		} else {
+		case err == nil:
 			done[i], err = d.site.DeleteExactly(ctx, object)
 		}
 		if err != nil {

@@ -36,6 +36,8 @@ func (s *Site) liveNodes(ctx context.Context) (*nodeSet, error) {
 type Permit struct {
 	site *Site
 	live *nodeSet
+	// latest looks for the nodes of each object once more.
+	latest lookout
 }
 
 // Clear returns those of the subjects that are due and may be deleted now, MaxBatch at most, and the leave to do so. There are none
@@ -64,7 +66,7 @@ func (s *Site) Clear(ctx context.Context, subjects []Subject, isDue func(*Subjec
 	if braked, err := s.braked(ctx, live, subjects); braked || err != nil {
 		return nil, nil, err
 	}
-	permit := &Permit{site: s, live: live}
+	permit := &Permit{site: s, live: live, latest: lookout{site: s}}
 	return permit, slices.DeleteFunc(due, func(subject Subject) bool { return !permit.Allows(subject.Stale) }), nil
 }
 
@@ -79,6 +81,22 @@ func (p *Permit) Allows(stale Stale) bool {
 		return false
 	}
 	return p.site.Inventory.StillStale(stale)
+}
+
+// AllowsNow is Allows immediately before a deletion: it also reads live that none of the nodes has returned since the batch began.
+func (p *Permit) AllowsNow(ctx context.Context, stale Stale) (bool, error) {
+	if !p.Allows(stale) {
+		return false, nil
+	}
+	now, err := p.latest.around(ctx, stale.Nodes)
+	if err != nil {
+		return false, err
+	}
+	if !p.site.Inventory.stillAbsent(stale.Nodes, now) {
+		p.site.Inventory.Interrupt(stale.Nodes)
+		return false, nil
+	}
+	return p.Allows(stale), nil // an event may have come meanwhile
 }
 
 // braked reports whether the brake is engaged. live nil is the state from the events.

@@ -169,6 +169,22 @@ func (i *Inventory) stillAbsent(names []string, live *nodeSet) bool {
 	return true
 }
 
+// everNamed returns the Nodes that could have one of the names by their own name or a former label, sorted.
+func (i *Inventory) everNamed(names []string) []string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	nodes := map[string]bool{}
+	for _, name := range names {
+		nodes[name] = true
+		if id := i.names[name]; id != nil {
+			for node := range id.nodes {
+				nodes[node] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(nodes))
+}
+
 // MissingNodes returns how many nodes are missing: several names can belong to one node.
 func (i *Inventory) MissingNodes() int {
 	i.mu.Lock()

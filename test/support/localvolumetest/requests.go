@@ -86,8 +86,12 @@ func (w *World) list(ctx context.Context, _ client.WithWatch, list client.Object
 		return w.Store.Live().List(ctx, list, options...)
 	}
 	request := "list nodes"
-	if (&client.ListOptions{}).ApplyOptions(options).Limit == 1 {
+	applied := (&client.ListOptions{}).ApplyOptions(options)
+	switch {
+	case applied.Limit == 1:
 		request = Ping
+	case applied.FieldSelector != nil || applied.LabelSelector != nil:
+		request = "find nodes"
 	}
 	if err := w.request(request); err != nil || request == Ping {
 		return err

@@ -44,7 +44,7 @@ type World struct {
 	Store *kubetest.Server
 	Clock *testingclock.FakeClock
 	Site  *localvolume.Site
-	// Intercept may fail a live request: "list nodes", "get configmap", "patch configmap", "create configmap",
+	// Intercept may fail a live request: "list nodes", "find nodes", "get configmap", "patch configmap", "create configmap",
 	// "delete <kind> <name>", "patch volume <name>", "list pods", Ping.
 	Intercept func(request string) error
 	// Truncate makes a list of nodes end before its end, as with a limit.
@@ -67,6 +67,7 @@ func New(t *testing.T, configure func(*configv1alpha1.LocalVolumeConfiguration),
 	w.Store = kubetest.Build(t, func(builder *fake.ClientBuilder) {
 		builder.WithIndex(&corev1.Pod{}, "status.phase", func(o client.Object) []string { return []string{string(o.(*corev1.Pod).Status.Phase)} }).
 			WithIndex(&corev1.Pod{}, "spec.nodeName", func(o client.Object) []string { return []string{o.(*corev1.Pod).Spec.NodeName} }).
+			WithIndex(&corev1.Node{}, "metadata.name", func(o client.Object) []string { return []string{o.GetName()} }).
 			WithStatusSubresource(&corev1.PersistentVolumeClaim{})
 	})
 	w.restart(configure)
