@@ -34,7 +34,7 @@ type localVolumeLoad struct {
 }
 
 // localVolumeLoads returns the loads of the reference figures: a deletion for each claim and volume, and at most as many requests again
-// that look for its node immediately before, which concurrent deletions share. The node-cleanup controller of sig-storage-local-static-provisioner
+// that find its node immediately before, which concurrent deletions share. The node-cleanup controller of sig-storage-local-static-provisioner
 // takes 239.6 s for the claims of the first and 600.2 s for its volumes (13.7 s and 28.6 s with a higher limit of requests compiled
 // in), 78 MiB, and has 107 of its requests rejected; it takes 36 CPU-seconds and writes 203 MB of logs for the second.
 func localVolumeLoads() []localVolumeLoad {

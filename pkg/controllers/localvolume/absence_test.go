@@ -122,26 +122,27 @@ func TestPresence(t *testing.T) {
 
 // TestInventoryRestore checks that a record of an absence is used only if it is proven to be the same absence.
 func TestInventoryRestore(t *testing.T) {
-	minutes := func(m float64) time.Time { return noon.Add(time.Duration(m * float64(time.Minute))) }
+	ago := func(d time.Duration) time.Time { return noon.Add(-d) }
+	recorded := func(node string, observed time.Duration) Memory {
+		return Memory{Missing: map[string]time.Duration{node: observed}}
+	}
 	for name, test := range map[string]struct {
 		memory Memory
+		gap    time.Duration
 		happen func(*Inventory)
 		want   map[string]time.Time
 	}{
-		"confirmed a moment ago":                    {Memory{Missing: map[string]time.Time{"a": minutes(-60)}, Confirmed: noon}, nil, map[string]time.Time{"a": minutes(-60)}},
-		"what was not observed does not count":      {Memory{Missing: map[string]time.Time{"a": noon.Add(-40 * time.Second)}, Confirmed: noon.Add(-10 * time.Second)}, nil, map[string]time.Time{"a": noon.Add(-30 * time.Second)}},
-		"confirmed a lease ago":                     {Memory{Missing: map[string]time.Time{"a": minutes(-60)}, Confirmed: noon.Add(-Lease)}, nil, map[string]time.Time{"a": noon}},
-		"never confirmed":                           {Memory{Missing: map[string]time.Time{"a": minutes(-60)}}, nil, map[string]time.Time{"a": noon}},
-		"a clock that was behind":                   {Memory{Missing: map[string]time.Time{"a": noon.Add(-22 * time.Second)}, Confirmed: noon.Add(-12 * time.Second)}, nil, map[string]time.Time{"a": noon.Add(-10 * time.Second)}},
-		"a clock that was far behind":               {Memory{Missing: map[string]time.Time{"a": minutes(-90)}, Confirmed: minutes(-60)}, nil, map[string]time.Time{"a": noon}},
-		"a clock that was ahead":                    {Memory{Missing: map[string]time.Time{"a": minutes(-90)}, Confirmed: noon.Add(time.Second)}, nil, map[string]time.Time{"a": noon}},
-		"missing after it was confirmed":            {Memory{Missing: map[string]time.Time{"a": minutes(60)}, Confirmed: noon}, nil, map[string]time.Time{"a": noon}},
-		"not recorded":                              {Memory{Confirmed: noon}, nil, map[string]time.Time{"a": noon}},
-		"another node is recorded":                  {Memory{Missing: map[string]time.Time{"b": minutes(-60)}, Confirmed: noon}, nil, map[string]time.Time{"a": noon}},
-		"it is back":                                {Memory{Missing: map[string]time.Time{"a": minutes(-60)}, Confirmed: noon}, func(i *Inventory) { i.SetNode(testNode("a", "a")) }, map[string]time.Time{}},
-		"a relabelled node":                         {Memory{Seen: map[string][]string{"a": {"n"}}}, func(i *Inventory) { i.SetNode(testNode("n", "b")) }, map[string]time.Time{}},
-		"a node that was seen and has been deleted": {Memory{Seen: map[string][]string{"a": {"n"}}}, nil, map[string]time.Time{"a": noon}},
-		"it was back in between": {Memory{Missing: map[string]time.Time{"a": minutes(-60)}, Confirmed: noon}, func(i *Inventory) {
+		"confirmed a moment ago":                    {recorded("a", time.Hour), 0, nil, map[string]time.Time{"a": ago(time.Hour)}},
+		"what was not observed does not count":      {recorded("a", 30*time.Second), 10 * time.Second, nil, map[string]time.Time{"a": ago(30 * time.Second)}},
+		"confirmed a lease ago":                     {recorded("a", time.Hour), Lease, nil, map[string]time.Time{"a": noon}},
+		"confirmed in the future":                   {recorded("a", time.Hour), -time.Nanosecond, nil, map[string]time.Time{"a": noon}},
+		"missing after it was confirmed":            {recorded("a", -time.Hour), 0, nil, map[string]time.Time{"a": noon}},
+		"not recorded":                              {Memory{}, 0, nil, map[string]time.Time{"a": noon}},
+		"another node is recorded":                  {recorded("b", time.Hour), 0, nil, map[string]time.Time{"a": noon}},
+		"it is back":                                {recorded("a", time.Hour), 0, func(i *Inventory) { i.SetNode(testNode("a", "a")) }, map[string]time.Time{}},
+		"a relabelled node":                         {Memory{Seen: map[string][]string{"a": {"n"}}}, Lease, func(i *Inventory) { i.SetNode(testNode("n", "b")) }, map[string]time.Time{}},
+		"a node that was seen and has been deleted": {Memory{Seen: map[string][]string{"a": {"n"}}}, 0, nil, map[string]time.Time{"a": noon}},
+		"it was back in between": {recorded("a", time.Hour), 0, func(i *Inventory) {
 			i.SetNode(testNode("a", "a"))
 			i.RemoveNode("a")
 		}, map[string]time.Time{"a": noon}},
@@ -152,7 +153,7 @@ func TestInventoryRestore(t *testing.T) {
 			if test.happen != nil {
 				test.happen(i)
 			}
-			i.Restore(test.memory)
+			i.Restore(test.memory, test.gap)
 			if diff := cmp.Diff(test.want, i.Missing()); diff != "" {
 				t.Errorf("missing (-want +got):\n%s", diff)
 			}
@@ -173,13 +174,13 @@ func TestMemory(t *testing.T) {
 	if diff := cmp.Diff(map[string][]string{"a": {"n1"}}, memory.Seen); diff != "" {
 		t.Errorf("seen (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]time.Time{"never": noon}, memory.Missing); diff != "" {
+	if diff := cmp.Diff(map[string]time.Duration{"never": 0}, memory.Missing); diff != "" {
 		t.Errorf("missing (-want +got):\n%s", diff)
 	}
 	again, _ := newTestInventory(t)
 	again.SetNode(testNode("n1", "c"))
 	again.SetVolume(on("v", "a"))
-	again.Restore(memory)
+	again.Restore(memory, 0)
 	if again.IsStale("v") || len(again.Uncertain()) != 1 {
 		t.Error("the node that was relabelled is discarded")
 	}

@@ -36,12 +36,27 @@ func (s *Site) Beat(ctx context.Context) {
 	}
 }
 
+// moment is a moment by two clocks: that of the process, and that of the API server, which is zero if it is unknown.
+type moment struct{ process, server time.Time }
+
+func (s *Site) moment() moment {
+	server, _ := s.ServerClock.Now()
+	return moment{process: s.Clock.Now(), server: server}
+}
+
+// within reports whether less than a Lease has passed until a later moment, by both clocks. The clock of a process stands still while
+// its machine is suspended, that of the API server does not.
+func (m moment) within(later moment) bool {
+	known := !m.server.IsZero() && !later.server.IsZero()
+	return later.process.Sub(m.process) < Lease && (!known || later.server.Sub(m.server) < Lease)
+}
+
 // confirm notes that nothing was missed until now, and reports whether that was not so and all absences start over, and whether the
 // record is to be saved, which was not possible before.
 func (s *Site) confirm() (interrupted, unsaved bool) {
 	s.mu.Lock()
-	now := s.Clock.Now()
-	interrupted = !s.confirmed.IsZero() && now.Sub(s.confirmed) >= Lease && len(s.Inventory.Missing()) > 0
+	now := s.moment()
+	interrupted = !s.confirmed.process.IsZero() && !s.confirmed.within(now) && len(s.Inventory.Missing()) > 0
 	unsaved = s.unsaved
 	s.confirmed, s.unsaved = now, false
 	s.mu.Unlock()
@@ -55,10 +70,11 @@ func (s *Site) confirm() (interrupted, unsaved bool) {
 func (s *Site) certain() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.confirmed.IsZero() { // the first reconciliation came before the first beat
-		s.confirmed = s.Clock.Now()
+	now := s.moment()
+	if s.confirmed.process.IsZero() { // the first reconciliation came before the first beat
+		s.confirmed = now
 	}
-	return s.Clock.Now().Sub(s.confirmed) < Lease
+	return s.confirmed.within(now)
 }
 
 // beat beats until ctx is done, from the moment at which everything that exists is known.

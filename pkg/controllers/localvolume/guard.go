@@ -36,8 +36,8 @@ func (s *Site) liveNodes(ctx context.Context) (*nodeSet, error) {
 type Permit struct {
 	site *Site
 	live *nodeSet
-	// latest looks for the nodes of each object once more.
-	latest lookout
+	// latest finds the nodes of each object once more.
+	latest prober
 }
 
 // Clear returns those of the subjects that are due and may be deleted now, MaxBatch at most, and the leave to do so. There are none
@@ -66,7 +66,7 @@ func (s *Site) Clear(ctx context.Context, subjects []Subject, isDue func(*Subjec
 	if braked, err := s.braked(ctx, live, subjects); braked || err != nil {
 		return nil, nil, err
 	}
-	permit := &Permit{site: s, live: live, latest: lookout{site: s}}
+	permit := &Permit{site: s, live: live, latest: prober{site: s}}
 	return permit, slices.DeleteFunc(due, func(subject Subject) bool { return !permit.Allows(subject.Stale) }), nil
 }
 

@@ -7,20 +7,25 @@ import (
 	"time"
 )
 
-// Memory is what outlives a process: since when nodes are missing, and which Nodes responded to the names that volumes use.
+// Memory is what outlives a process: how long nodes have been missing, and which Nodes responded to the names that volumes use.
 type Memory struct {
-	Missing map[string]time.Time
+	// Missing is how long nodes have been observed to be missing without a break, until Confirmed.
+	Missing map[string]time.Duration
 	// Seen has the Nodes that responded to a name, for each name that volumes use and a Node ever had.
 	Seen map[string][]string
-	// Confirmed is when the one who remembers last observed that all of Missing was still missing, by its own clock.
+	// Confirmed is when the one who remembers last observed that all of Missing was still missing, by the clock of the API server.
 	Confirmed time.Time
 }
 
-// Memory returns what should outlive the process.
+// Memory returns what should outlive the process. Its time, by the clock of the API server, is to be set.
 func (i *Inventory) Memory() Memory {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	m := Memory{Missing: i.missingSince(), Seen: map[string][]string{}, Confirmed: i.clock.Now()}
+	m := Memory{Missing: make(map[string]time.Duration, len(i.missing)), Seen: map[string][]string{}}
+	now := i.clock.Now()
+	for name, known := range i.missing {
+		m.Missing[name] = now.Sub(known.since)
+	}
 	for name, id := range i.names {
 		if len(id.volumes) == 0 || len(id.nodes) == 0 {
 			continue
@@ -32,11 +37,11 @@ func (i *Inventory) Memory() Memory {
 	return m
 }
 
-// Restore restores the record of an earlier process. The Nodes of each name are always restored. The duration of an absence is restored
-// only for nodes that were missing when this process started, and only if it was confirmed within the duration of a Lease: the node may
-// have existed during a longer gap. It is added to the absence that this process observes, so that neither a gap nor a clock skew makes
-// an absence appear longer than it is.
-func (i *Inventory) Restore(m Memory) {
+// Restore restores the record of an earlier process, which was confirmed the given time ago at most, by the clock of the API server. The
+// Nodes of each name are always restored. The duration of an absence is restored only for nodes that were missing when this process
+// started, and only if it was confirmed within the duration of a Lease: the node may have existed during a longer gap. It is added to the
+// absence that this process observes. No clock of another machine is involved.
+func (i *Inventory) Restore(m Memory, gap time.Duration) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for name, nodes := range m.Seen {
@@ -48,16 +53,16 @@ func (i *Inventory) Restore(m Memory) {
 			i.review(name, false)
 		}
 	}
-	now := i.clock.Now()
-	if gap := now.Sub(m.Confirmed); gap < 0 || gap >= Lease {
+	if gap < 0 || gap >= Lease {
 		return
 	}
+	now := i.clock.Now()
 	for name, known := range i.missing {
-		since, ok := m.Missing[name]
-		if !ok || known.witnessed || m.Confirmed.Before(since) {
+		observed, ok := m.Missing[name]
+		if !ok || known.witnessed {
 			continue
 		}
-		if since = now.Add(-m.Confirmed.Sub(since)); since.Before(known.since) {
+		if since := now.Add(-observed); since.Before(known.since) {
 			i.missing[name] = absence{since: since, witnessed: true}
 		}
 	}

@@ -24,13 +24,14 @@ import (
 
 const (
 	// RecordName is the name of the ConfigMap that records since when nodes are missing: a key per node, its value an RFC 3339
-	// time.
+	// time by the clock of the API server.
 	RecordName = "groundskeeper-missing-nodes"
 	// SeenPrefix begins the keys of that ConfigMap that report which Nodes responded to a name that volumes use: the name follows,
 	// and the value has the Nodes, separated by commas. No name of a node and no label value begins like this.
 	SeenPrefix = "_seen."
-	// ConfirmedAnnotation on that ConfigMap is when all the nodes in it were last confirmed to be missing.
-	ConfirmedAnnotation = "groundskeeper.io/missing-nodes-confirmed"
+	// ConfirmedAnnotation on that ConfigMap is when all the nodes in it were last confirmed to be missing, by the clock of the API
+	// server. Earlier versions wrote groundskeeper.io/missing-nodes-confirmed by their own clock, which is ignored.
+	ConfirmedAnnotation = "groundskeeper.io/missing-nodes-confirmed-at"
 	// AcknowledgeAnnotation on that ConfigMap is how many missing nodes a user acknowledged.
 	AcknowledgeAnnotation = "groundskeeper.io/acknowledge-missing-nodes"
 )
@@ -114,7 +115,7 @@ func (r *record) save(ctx context.Context, memory Memory, confirm bool) error {
 }
 
 func (r *record) write(ctx context.Context, memory Memory, confirm bool) error {
-	wanted := recordData(memory)
+	wanted := recordData(memory, r.stored)
 	changes := map[string]any{}
 	for key, value := range wanted {
 		if stored, ok := r.stored.Data[key]; !ok || stored != value {
@@ -155,15 +156,21 @@ func (r *record) write(ctx context.Context, memory Memory, confirm bool) error {
 	return nil
 }
 
-// recordData returns the record as the ConfigMap has it. A name that cannot be a key is left out.
-func recordData(memory Memory) map[string]string {
+// recordData returns the content of the ConfigMap. A name that cannot be a key is left out. A stored time stays as long as it is
+// right within the granularity of the clock, so that a record without a change is not written.
+func recordData(memory Memory, stored *corev1.ConfigMap) map[string]string {
 	data := map[string]string{}
 	set := func(key, value string) {
 		if len(validation.IsConfigMapKey(key)) == 0 {
 			data[key] = value
 		}
 	}
-	for node, since := range memory.Missing {
+	for node, observed := range memory.Missing {
+		since := memory.Confirmed.Add(-observed)
+		if before, err := time.Parse(time.RFC3339Nano, stored.Data[node]); err == nil && before.Sub(since).Abs() <= dateGranularity {
+			set(node, stored.Data[node])
+			continue
+		}
 		set(node, since.UTC().Format(time.RFC3339Nano))
 	}
 	for name, nodes := range memory.Seen {
@@ -173,19 +180,28 @@ func recordData(memory Memory) map[string]string {
 }
 
 // RecordedMissing returns since when nodes are missing, from the ConfigMap of the record.
-func RecordedMissing(object *corev1.ConfigMap) map[string]time.Time { return memoryOf(object).Missing }
+func RecordedMissing(object *corev1.ConfigMap) map[string]time.Time {
+	missing := map[string]time.Time{}
+	for key, value := range object.Data {
+		if at, err := time.Parse(time.RFC3339Nano, value); err == nil && !strings.HasPrefix(key, SeenPrefix) {
+			missing[key] = at
+		}
+	}
+	return missing
+}
 
-// memoryOf reads the record. Values that are not timestamps are ignored and overwritten.
+// memoryOf reads the record. Values that are not timestamps are ignored and overwritten. How long a node was missing is rounded down.
 func memoryOf(object *corev1.ConfigMap) *Memory {
-	memory := &Memory{Missing: map[string]time.Time{}, Seen: map[string][]string{}}
+	memory := &Memory{Missing: map[string]time.Duration{}, Seen: map[string][]string{}}
 	for key, value := range object.Data {
 		if name, ok := strings.CutPrefix(key, SeenPrefix); ok {
 			memory.Seen[name] = strings.Split(value, ",")
-		} else if at, err := time.Parse(time.RFC3339Nano, value); err == nil {
-			memory.Missing[key] = at
 		}
 	}
 	memory.Confirmed, _ = time.Parse(time.RFC3339Nano, object.Annotations[ConfirmedAnnotation]) // the zero time is too old
+	for node, since := range RecordedMissing(object) {
+		memory.Missing[node] = memory.Confirmed.Sub(since) - dateGranularity
+	}
 	return memory
 }
 

@@ -50,7 +50,9 @@ type Dependencies struct {
 	// Recorder takes events. It must not wait for the API server.
 	Recorder Recorder
 	Clock    clock.PassiveClock
-	Metrics  *Metrics
+	// ServerClock observes the responses to the Client.
+	ServerClock *ServerClock
+	Metrics     *Metrics
 	// Config has to be defaulted and valid.
 	Config configv1alpha1.LocalVolumeConfiguration
 	// RecordNamespace is the namespace of the ConfigMap RecordName. NoRecord does without it.
@@ -78,9 +80,9 @@ type Site struct {
 	brakeEngaged bool
 	// released are the volumes whose claims no pod waits for any more.
 	released map[types.UID]bool
-	// confirmed is when it was last certain that no change of a node had been missed. unsaved reports that the record was not saved,
-	// because it was not certain.
-	confirmed time.Time
+	// confirmed is when it was last certain that no change of a node had been missed, by the clocks of the process and of the API
+	// server. unsaved reports that the record was not saved, because it was not certain.
+	confirmed moment
 	unsaved   bool
 }
 
@@ -104,17 +106,24 @@ func (s *Site) Known() <-chan struct{} { return s.synced }
 // do nothing.
 func (s *Site) LoadRecord(ctx context.Context) error {
 	memory, err := s.record.load(ctx)
-	if err == nil && memory != nil {
-		s.Inventory.Restore(*memory)
+	if err != nil || memory == nil {
+		return err
 	}
-	return err
+	gap := Lease
+	if now, known := s.ServerClock.Now(); known {
+		gap = now.Add(dateGranularity).Sub(memory.Confirmed)
+	}
+	s.Inventory.Restore(*memory, gap)
+	return nil
 }
 
 // SaveRecord writes what should outlive the process, when that changed, and as long as something depends on the time that
 // nodes are missing, that they still are.
 func (s *Site) SaveRecord(ctx context.Context, subjects []Subject) error {
 	memory := s.Inventory.Memory()
-	if !s.certain() { // unobserved state is not confirmed: Beat has it saved later
+	now, known := s.ServerClock.Now()
+	memory.Confirmed = now
+	if !s.certain() || !known { // unobserved state is not confirmed: Beat has it saved later
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.unsaved = true

@@ -6,6 +6,7 @@ package localvolumetest
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -58,10 +59,13 @@ func (w *World) request(name string) error {
 		w.requests = append(w.requests, name)
 	}
 	w.mu.Unlock()
-	if w.Intercept == nil {
-		return nil
+	if w.Intercept != nil {
+		if err := w.Intercept(name); err != nil {
+			return err
+		}
 	}
-	return w.Intercept(name)
+	w.Site.ServerClock.Observe(w.Clock.Now().Add(-w.Ahead).Truncate(time.Second))
+	return nil
 }
 
 func (w *World) get(ctx context.Context, store client.WithWatch, k client.ObjectKey, object client.Object, options ...client.GetOption) error {

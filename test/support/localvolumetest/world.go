@@ -43,6 +43,8 @@ type World struct {
 	// Store is the API server.
 	Store *kubetest.Server
 	Clock *testingclock.FakeClock
+	// Ahead is how far the clock of the process is ahead of the clock of the API server.
+	Ahead time.Duration
 	Site  *localvolume.Site
 	// Intercept may fail a live request: "list nodes", "find nodes", "get configmap", "patch configmap", "create configmap",
 	// "delete <kind> <name>", "patch volume <name>", "list pods", Ping.
@@ -96,7 +98,7 @@ func (w *World) restart(configure func(*configv1alpha1.LocalVolumeConfiguration)
 	}
 	w.Site = localvolume.NewSite(localvolume.Dependencies{
 		Cache: syncedCache{w: w}, Client: live,
-		Recorder: recorder{w}, Clock: w.Clock, Metrics: metrics, Config: config, RecordNamespace: RecordNamespace, Namespaces: true,
+		Recorder: recorder{w}, Clock: w.Clock, ServerClock: localvolume.NewServerClock(w.Clock), Metrics: metrics, Config: config, RecordNamespace: RecordNamespace, Namespaces: true,
 	})
 }
 

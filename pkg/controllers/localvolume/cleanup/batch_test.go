@@ -56,8 +56,8 @@ func TestNodeReturnsDuringBatch(t *testing.T) {
 	}
 }
 
-// TestLookFails checks that a claim is retained while its Node cannot be looked for, and deleted when it can again.
-func TestLookFails(t *testing.T) {
+// TestProbeFails checks that a claim is retained while its Node cannot be found out, and deleted when it can again.
+func TestProbeFails(t *testing.T) {
 	b := newBench(t, nil, "a", "b")
 	_, claim := b.Bind("c", "a")
 	b.LoseNode("a")
@@ -69,7 +69,7 @@ func TestLookFails(t *testing.T) {
 		return nil
 	}
 	b.pass(localvolumetest.Delay)
-	b.kept("its node cannot be looked for", claim)
+	b.kept("its node cannot be found out", claim)
 	b.Intercept = nil
 	b.pass(time.Minute)
 	b.expectDeleted("its node is known not to exist", claim)

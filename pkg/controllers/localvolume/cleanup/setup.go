@@ -5,6 +5,7 @@ package cleanup
 
 import (
 	"fmt"
+	"net/http"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -46,13 +47,14 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.LocalVolumeConfigur
 		mgr.GetLogger().Info("No storage class is opted in, local volumes are not watched", "controller", ControllerName)
 		return nil, nil
 	}
-	own, err := newClient(mgr, mgr.GetConfig())
+	serverClock := localvolume.NewServerClock(clock.RealClock{})
+	own, err := newClient(mgr, mgr.GetConfig(), serverClock.Client(mgr.GetHTTPClient()))
 	if err != nil {
 		return nil, err
 	}
 	limited := rest.CopyConfig(mgr.GetConfig())
 	limited.QPS, limited.Burst, limited.RateLimiter = EventQPS, EventBurst, nil
-	forEvents, err := newClient(mgr, limited)
+	forEvents, err := newClient(mgr, limited, mgr.GetHTTPClient())
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +67,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.LocalVolumeConfigur
 		return nil, fmt.Errorf("add the events of controller %s: %w", ControllerName, err)
 	}
 	site := localvolume.NewSite(localvolume.Dependencies{
-		Cache: mgr.GetCache(), Client: own, Recorder: sender, Clock: clock.RealClock{}, Metrics: telemetry,
+		Cache: mgr.GetCache(), Client: own, Recorder: sender, Clock: clock.RealClock{}, ServerClock: serverClock, Metrics: telemetry,
 		Config: config, RecordNamespace: options.RecordNamespace, NoRecord: options.NoRecord, Namespaces: options.Namespaces,
 	})
 	return site, addControllers(mgr, site, options.Deleter)
@@ -92,8 +94,8 @@ func addControllers(mgr manager.Manager, site *localvolume.Site, withDeleter boo
 
 // newClient returns a client without the cache. The client of the manager waits until the cache has its own writes, which would slow the
 // deletion of a thousand claims.
-func newClient(mgr manager.Manager, config *rest.Config) (client.Client, error) {
-	c, err := client.New(config, client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+func newClient(mgr manager.Manager, config *rest.Config, http *http.Client) (client.Client, error) {
+	c, err := client.New(config, client.Options{HTTPClient: http, Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
 	if err != nil {
 		return nil, fmt.Errorf("create a client of controller %s: %w", ControllerName, err)
 	}

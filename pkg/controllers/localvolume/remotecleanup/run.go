@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 	"time"
 
@@ -38,16 +39,17 @@ func Run(ctx context.Context, c Cluster) error {
 		return err
 	}
 	known := mapper()
-	clientFor := func(config *rest.Config) (client.Client, error) {
-		return client.New(config, client.Options{HTTPClient: c.HTTPClient, Scheme: scheme, Mapper: known})
+	serverClock := localvolume.NewServerClock(c.Clock)
+	clientFor := func(config *rest.Config, http *http.Client) (client.Client, error) {
+		return client.New(config, client.Options{HTTPClient: http, Scheme: scheme, Mapper: known})
 	}
-	own, err := clientFor(c.Config)
+	own, err := clientFor(c.Config, serverClock.Client(c.HTTPClient))
 	if err != nil {
 		return fmt.Errorf("create a client of cluster %s: %w", c.Name, err)
 	}
 	limited := rest.CopyConfig(c.Config)
 	limited.QPS, limited.Burst, limited.RateLimiter = cleanup.EventQPS, cleanup.EventBurst, nil
-	forEvents, err := clientFor(limited)
+	forEvents, err := clientFor(limited, c.HTTPClient)
 	if err != nil {
 		return fmt.Errorf("create a client of cluster %s for events: %w", c.Name, err)
 	}
@@ -77,7 +79,7 @@ func Run(ctx context.Context, c Cluster) error {
 	}
 	sender := localvolume.NewEventSender(forEvents, c.Clock, c.Metrics, eventQueue)
 	site := localvolume.NewSite(localvolume.Dependencies{
-		Name: c.Name, Cache: objects, Client: own, Recorder: watchful{sender, c.Braked}, Clock: c.Clock, Metrics: c.Metrics,
+		Name: c.Name, Cache: objects, Client: own, Recorder: watchful{sender, c.Braked}, Clock: c.Clock, ServerClock: serverClock, Metrics: c.Metrics,
 		Config: c.Settings, RecordNamespace: RecordNamespace, NoRecord: !found.record, Namespaces: found.namespaces,
 	})
 	defer c.Metrics.Drop(c.Name)

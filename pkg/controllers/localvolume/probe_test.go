@@ -27,12 +27,12 @@ func (b blocked) List(context.Context, client.ObjectList, ...client.ListOption) 
 	return nil
 }
 
-// TestLookIsShared checks that deletions that begin during a look share the next one, and never use the one that began before them.
-func TestLookIsShared(t *testing.T) {
+// TestProbeIsShared checks that deletions that begin during a probe share the next one, and never use the one that began before them.
+func TestProbeIsShared(t *testing.T) {
 	const workers = 10
 	inventory, _ := newTestInventory(t)
 	c := blocked{lists: make(chan struct{}, 100), let: make(chan struct{})}
-	l := &lookout{site: &Site{Dependencies: Dependencies{Client: c}, Inventory: inventory}}
+	l := &prober{site: &Site{Dependencies: Dependencies{Client: c}, Inventory: inventory}}
 	var group sync.WaitGroup
 	around := func(name string) {
 		group.Go(func() {
@@ -52,7 +52,7 @@ func TestLookIsShared(t *testing.T) {
 		return l.next != nil && l.next.names.Len() == workers, nil
 	})
 	if err != nil {
-		t.Fatalf("the later deletions do not share a look that has not begun: %v", err)
+		t.Fatalf("the later deletions do not share a probe that has not begun: %v", err)
 	}
 	close(c.let)
 	group.Wait()

@@ -17,19 +17,19 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/lists"
 )
 
-// lookout reads Nodes live immediately before a deletion. A batch takes seconds, and a Node that is registered meanwhile is in neither
-// the list of the batch nor, possibly, in a watch event. Deletions that wait for a look share the next one, so that a batch costs a few
+// prober reads Nodes live immediately before a deletion. A batch takes seconds, and a Node that is registered meanwhile is in neither
+// the list of the batch nor, possibly, in a watch event. Deletions that wait for a probe share the next one, so that a batch costs a few
 // requests for each as many deletions as there are worker threads.
-type lookout struct {
+type prober struct {
 	site *Site
-	// running is held by the look that reads.
+	// running is held by the probe that reads.
 	running sync.Mutex
-	// mu guards next, the look that has not begun.
+	// mu guards next, the probe that has not begun.
 	mu   sync.Mutex
-	next *look
+	next *probe
 }
 
-type look struct {
+type probe struct {
 	names sets.Set[string]
 	// done is closed when nodes and err are final.
 	done  chan struct{}
@@ -38,11 +38,11 @@ type look struct {
 }
 
 // around reads the Nodes that could be those with these names, in requests that begin after the call.
-func (l *lookout) around(ctx context.Context, names []string) (*nodeSet, error) {
+func (l *prober) around(ctx context.Context, names []string) (*nodeSet, error) {
 	l.mu.Lock()
 	leads := l.next == nil
 	if leads {
-		l.next = &look{names: sets.New[string](), done: make(chan struct{})}
+		l.next = &probe{names: sets.New[string](), done: make(chan struct{})}
 	}
 	mine := l.next
 	mine.names.Insert(names...)
@@ -50,7 +50,7 @@ func (l *lookout) around(ctx context.Context, names []string) (*nodeSet, error) 
 	if leads {
 		l.running.Lock()
 		l.mu.Lock()
-		l.next = nil // who comes from now on needs a look that begins later
+		l.next = nil // who comes from now on needs a probe that begins later
 		l.mu.Unlock()
 		mine.nodes, mine.err = l.site.findNodes(ctx, sets.List(mine.names))
 		l.running.Unlock()
@@ -67,7 +67,7 @@ func (s *Site) findNodes(ctx context.Context, names []string) (*nodeSet, error) 
 	read := func(selector client.ListOption) error {
 		list := nodeMetadataList()
 		if err := lists.Complete(s.Client).List(ctx, list, selector); err != nil {
-			return fmt.Errorf("look for the node immediately before a deletion: %w", err)
+			return fmt.Errorf("find the node immediately before a deletion: %w", err)
 		}
 		for i := range list.Items {
 			found.set(&list.Items[i])
