@@ -7,13 +7,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
-	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"groundskeeper.io/groundskeeper/pkg/accessreview"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
 )
 
@@ -27,29 +29,36 @@ type permissions struct {
 	leases, record, namespaces bool
 }
 
-// need is a permission to be reviewed.
-type need struct{ verb, group, resource, namespace, name string }
+// coordination is the API group of Leases.
+const coordination = "coordination.k8s.io"
 
-func (n need) String() string {
-	text := n.verb + " " + n.resource
-	if n.namespace != "" {
-		text += " in namespace " + n.namespace
+// to returns requests for a resource in all namespaces.
+func to(group, resource string, methods ...accessreview.Method) []accessreview.Request {
+	var all []accessreview.Request
+	for _, method := range methods {
+		all = append(all, accessreview.Request{Method: method, Resource: schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}})
 	}
-	return text
+	return all
+}
+
+// object returns requests for one object.
+func object(namespace, name string, requests []accessreview.Request) []accessreview.Request {
+	for i := range requests {
+		requests[i].Namespace, requests[i].Name = namespace, name
+	}
+	return requests
 }
 
 // indispensable returns what nothing can be done without.
-func indispensable(o *options) []need {
-	needs := []need{
-		{verb: "list", resource: "nodes"}, {verb: "watch", resource: "nodes"},
-		{verb: "list", resource: "persistentvolumes"}, {verb: "watch", resource: "persistentvolumes"}, {verb: "delete", resource: "persistentvolumes"},
-		{verb: "list", resource: "persistentvolumeclaims"}, {verb: "watch", resource: "persistentvolumeclaims"}, {verb: "delete", resource: "persistentvolumeclaims"},
-	}
+func indispensable(o *options) []accessreview.Request {
+	needs := slices.Concat(to("", "nodes", accessreview.List, accessreview.Watch),
+		to("", "persistentvolumes", accessreview.List, accessreview.Watch, accessreview.Delete),
+		to("", "persistentvolumeclaims", accessreview.List, accessreview.Watch, accessreview.Delete))
 	if o.deletePods {
-		needs = append(needs, need{verb: "list", resource: "pods"}, need{verb: "get", resource: "persistentvolumeclaims"}, need{verb: "delete", resource: "pods"})
+		needs = slices.Concat(needs, to("", "pods", accessreview.List, accessreview.Delete), to("", "persistentvolumeclaims", accessreview.Get))
 	}
 	if o.releaseCSI {
-		needs = append(needs, need{verb: "patch", resource: "persistentvolumes"})
+		needs = append(needs, to("", "persistentvolumes", accessreview.Patch)...)
 	}
 	return needs
 }
@@ -71,7 +80,7 @@ func findPermissions(ctx context.Context, c client.Client, o *options) (permissi
 		return permissions{}, fmt.Errorf("nothing is cleaned up: %w", errors.Join(missing...))
 	}
 	logger := logr.FromContextOrDiscard(ctx)
-	optional := func(lack string, needs ...need) (bool, error) {
+	optional := func(lack string, needs ...accessreview.Request) (bool, error) {
 		for _, n := range needs {
 			ok, err := may(ctx, c, n)
 			if err != nil {
@@ -84,43 +93,33 @@ func findPermissions(ctx context.Context, c client.Client, o *options) (permissi
 		}
 		return true, nil
 	}
-	record := func(verb, name string) need {
-		return need{verb: verb, resource: "configmaps", namespace: o.namespace, name: name}
-	}
-	lease := func(verb string) need {
-		return need{verb: verb, group: "coordination.k8s.io", resource: "leases", namespace: o.namespace, name: name}
-	}
 	var found permissions
 	var err error
 	if o.leaderElect {
-		found.leases, err = optional("No leader is elected: run one replica only", lease("get"), lease("update"),
-			need{verb: "create", group: "coordination.k8s.io", resource: "leases", namespace: o.namespace})
+		found.leases, err = optional("No leader is elected: run one replica only",
+			object(o.namespace, name, to(coordination, "leases", accessreview.Get, accessreview.Update, accessreview.Create))...)
 		if err != nil {
 			return permissions{}, err
 		}
 	}
 	found.record, err = optional("The times at which nodes were lost are in memory only: a restart starts the delays over, and the brake cannot be acknowledged",
-		record("get", localvolume.RecordName), record("patch", localvolume.RecordName), record("create", ""))
+		object(o.namespace, localvolume.RecordName, to("", "configmaps", accessreview.Get, accessreview.Patch, accessreview.Create))...)
 	if err != nil {
 		return permissions{}, err
 	}
-	found.namespaces, err = optional("The annotation "+localvolume.OptOutAnnotation+" of namespaces is ignored", need{verb: "list", resource: "namespaces"}, need{verb: "watch", resource: "namespaces"})
+	found.namespaces, err = optional("The annotation "+localvolume.OptOutAnnotation+" of namespaces is ignored", to("", "namespaces", accessreview.List, accessreview.Watch)...)
 	return found, err
 }
 
 // may reports whether the process has a permission. It retries for a while when the API server is unavailable.
-func may(ctx context.Context, c client.Client, n need) (bool, error) {
-	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: n.verb, Group: n.group, Resource: n.resource, Namespace: n.namespace, Name: n.name}}}
+func may(ctx context.Context, c client.Client, request accessreview.Request) (allowed bool, err error) {
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, time.Second, startTimeout, true, func(ctx context.Context) (bool, error) {
-		requested := review.DeepCopy()
-		last = c.Create(ctx, requested)
-		review.Status = requested.Status
+	err = wait.PollUntilContextTimeout(ctx, time.Second, startTimeout, true, func(ctx context.Context) (bool, error) {
+		allowed, last = accessreview.OfClient(c).Allowed(ctx, request)
 		return last == nil, nil
 	})
 	if err != nil {
-		return false, fmt.Errorf("check whether the process is allowed to %s: %w", n, errors.Join(last, err))
+		return false, fmt.Errorf("check the permissions of the process: %w", errors.Join(last, err))
 	}
-	return review.Status.Allowed, nil
+	return allowed, nil
 }

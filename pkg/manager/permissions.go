@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	authorizationv1 "k8s.io/api/authorization/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"groundskeeper.io/groundskeeper/pkg/accessreview"
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 )
 
@@ -29,24 +29,26 @@ type grant struct {
 	rules     []rule
 }
 
-// rule are verbs for a resource in all namespaces.
+// rule are requests for a resource in all namespaces.
 type rule struct {
 	group, resource string
-	verbs           []string
+	methods         methods
 }
+
+type methods []accessreview.Method
 
 // klusterGrant returns what the controllers for Klusters need.
 func klusterGrant(*v1alpha1.ControllersConfiguration) *grant {
 	return &grant{manifests: "artifacts/kluster", rules: []rule{
-		{"", "secrets", []string{"get", "list", "watch", "patch"}}, {"kubernikus.sap.cc", "klusters", []string{"patch"}},
+		{"", "secrets", methods{"get", "list", "watch", "patch"}}, {"kubernikus.sap.cc", "klusters", methods{"patch"}},
 	}}
 }
 
 // clusterAPIGrant returns what the controller for clusters of Cluster API needs besides.
 func clusterAPIGrant(*v1alpha1.ControllersConfiguration) *grant {
 	return &grant{manifests: "artifacts/capi", rules: []rule{
-		{"kubernikus.sap.cc", "klusters", []string{"create", "delete"}}, {"cluster.x-k8s.io", "clusters", []string{"list", "watch"}},
-		{"cluster.x-k8s.io", "machines", []string{"list", "watch", "patch"}}, {"infrastructure.cluster.x-k8s.io", "openstackclusters", []string{"list", "watch", "patch"}},
+		{"kubernikus.sap.cc", "klusters", methods{"create", "delete"}}, {"cluster.x-k8s.io", "clusters", methods{"list", "watch"}},
+		{"cluster.x-k8s.io", "machines", methods{"list", "watch", "patch"}}, {"infrastructure.cluster.x-k8s.io", "openstackclusters", methods{"list", "watch", "patch"}},
 	}}
 }
 
@@ -56,8 +58,8 @@ func discoveryGrant(config *v1alpha1.ControllersConfiguration) *grant {
 		return nil
 	}
 	return &grant{manifests: "artifacts/discovery", rules: []rule{
-		{"apps", "deployments", []string{"list", "watch", "create", "patch"}},
-		{"", "serviceaccounts", []string{"get", "list", "watch", "create", "patch"}}, {"", "secrets", []string{"get", "list", "watch"}},
+		{"apps", "deployments", methods{"list", "watch", "create", "patch"}},
+		{"", "serviceaccounts", methods{"get", "list", "watch", "create", "patch"}}, {"", "secrets", methods{"get", "list", "watch"}},
 	}}
 }
 
@@ -69,11 +71,14 @@ func (g *grant) missing(ctx context.Context, reviews authorizationclient.SelfSub
 	}
 	var missing []string
 	for _, r := range g.rules {
-		for _, verb := range r.verbs {
-			review, err := reviews.Create(ctx, &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-				ResourceAttributes: &authorizationv1.ResourceAttributes{Group: r.group, Resource: r.resource, Verb: verb},
-			}}, metav1.CreateOptions{})
-			if err == nil && !review.Status.Allowed {
+		for _, method := range r.methods {
+			lacks, err := accessreview.Of(reviews).Missing(ctx, accessreview.Request{
+				Method: method, Resource: schema.GroupVersionResource{Group: r.group, Resource: r.resource},
+			})
+			if err != nil {
+				continue
+			}
+			for _, verb := range lacks {
 				missing = append(missing, verb+" "+r.resource)
 			}
 		}

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	typedv1 "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
+
+	"groundskeeper.io/groundskeeper/pkg/accessreview"
 )
 
 // policy is what the two kinds of policies and their bindings have in common.
@@ -91,33 +93,36 @@ const (
 
 // Self checks whether the user of the client has a permission: Groundskeeper's API server itself.
 func Self(host kubernetes.Interface) Allowed {
+	ask := accessreview.Of(host.AuthorizationV1().SelfSubjectAccessReviews())
 	return func(ctx context.Context, resource schema.GroupVersionResource, verb string) (bool, error) {
-		review, err := host.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
-			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: attributes(resource, verb)},
-		}, metav1.CreateOptions{})
+		allowed, err := ask.Allowed(ctx, accessreview.Request{Method: accessreview.Method(verb), Resource: resource})
 		if err != nil {
-			return false, fmt.Errorf("review whether this server is allowed to %s %s: %w", verb, resource.GroupResource(), err)
+			return false, fmt.Errorf("of this server: %w", err)
 		}
-		return review.Status.Allowed, nil
+		return allowed, nil
 	}
 }
 
 // Server checks whether the service account of Groundskeeper's API server has a permission, in the name of another client.
 func Server(host kubernetes.Interface) Allowed {
-	return func(ctx context.Context, resource schema.GroupVersionResource, verb string) (bool, error) {
+	ask := accessreview.Reviewer(func(ctx context.Context, self *authorizationv1.SelfSubjectAccessReview) error {
 		review, err := host.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
 			Spec: authorizationv1.SubjectAccessReviewSpec{
 				User: account, Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + accountNamespace, "system:authenticated"},
-				ResourceAttributes: attributes(resource, verb),
+				ResourceAttributes: self.Spec.ResourceAttributes,
 			},
 		}, metav1.CreateOptions{})
 		if err != nil {
-			return false, fmt.Errorf("review whether %s is allowed to %s %s: %w", account, verb, resource.GroupResource(), err)
+			return err
 		}
-		return review.Status.Allowed, nil
+		self.Status = review.Status
+		return nil
+	})
+	return func(ctx context.Context, resource schema.GroupVersionResource, verb string) (bool, error) {
+		allowed, err := ask.Allowed(ctx, accessreview.Request{Method: accessreview.Method(verb), Resource: resource})
+		if err != nil {
+			return false, fmt.Errorf("of %s: %w", account, err)
+		}
+		return allowed, nil
 	}
-}
-
-func attributes(resource schema.GroupVersionResource, verb string) *authorizationv1.ResourceAttributes {
-	return &authorizationv1.ResourceAttributes{Verb: verb, Group: resource.Group, Version: resource.Version, Resource: resource.Resource}
 }

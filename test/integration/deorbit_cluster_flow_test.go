@@ -40,7 +40,7 @@ func TestDeorbitCluster(t *testing.T) {
 		name string
 		run  func(*testing.T, *orbit)
 	}{
-		{"claims", testDeorbitClaims}, {"retained volumes", testDeorbitRetainedVolumes}, {"snapshots", testDeorbitSnapshots}, {"services", testDeorbitServices},
+		{"claims", testDeorbitClaims}, {"retained volumes", testDeorbitRetainedVolumes}, {"snapshots", testDeorbitSnapshots}, {"permissions", testDeorbitPermissions}, {"services", testDeorbitServices},
 		{"webhooks", testDeorbitWebhooks}, {"kills", testDeorbitKills}, {"refusals", testDeorbitRejections}, {"freeze", testDeorbitFreeze}, {"freeze by webhooks", testDeorbitFreezeByWebhooks},
 	} {
 		t.Run(flow.name, func(t *testing.T) {

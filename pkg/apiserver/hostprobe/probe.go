@@ -15,14 +15,14 @@ import (
 	"fmt"
 	"time"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
+
+	"groundskeeper.io/groundskeeper/pkg/accessreview"
 )
 
 const (
@@ -64,6 +64,7 @@ func Probe(ctx context.Context, host kubernetes.Interface, timeout time.Duration
 
 // inspect queries the host about each resource once.
 func inspect(ctx context.Context, host kubernetes.Interface, features []feature) (map[schema.GroupVersionResource]access, error) {
+	ask := accessreview.Of(host.AuthorizationV1().SelfSubjectAccessReviews())
 	found := map[schema.GroupVersionResource]access{}
 	served := map[schema.GroupVersion]sets.Set[string]{}
 	for _, f := range features {
@@ -82,10 +83,10 @@ func inspect(ctx context.Context, host kubernetes.Interface, features []feature)
 			a := access{served: served[gv].Has(resource.Resource)}
 			if a.served {
 				var err error
-				if a.list, err = allowed(ctx, host, resource, "list"); err != nil {
+				if a.list, err = ask.Allowed(ctx, accessreview.Request{Method: accessreview.List, Resource: resource}); err != nil {
 					return nil, err
 				}
-				if a.watch, err = allowed(ctx, host, resource, "watch"); err != nil {
+				if a.watch, err = ask.Allowed(ctx, accessreview.Request{Method: accessreview.Watch, Resource: resource}); err != nil {
 					return nil, err
 				}
 			}
@@ -109,17 +110,4 @@ func resources(ctx context.Context, host kubernetes.Interface, gv schema.GroupVe
 		names.Insert(resource.Name)
 	}
 	return names, nil
-}
-
-// allowed checks whether this server is allowed to do something with all objects of a resource.
-func allowed(ctx context.Context, host kubernetes.Interface, resource schema.GroupVersionResource, verb string) (bool, error) {
-	review, err := host.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
-		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Verb: verb, Group: resource.Group, Version: resource.Version, Resource: resource.Resource,
-		}},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		return false, fmt.Errorf("access review of %s %s: %w", verb, resource.GroupResource(), err)
-	}
-	return review.Status.Allowed, nil
 }

@@ -5,12 +5,13 @@ package remotecleanup
 
 import (
 	"context"
-	"fmt"
+	"slices"
 	"strings"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"groundskeeper.io/groundskeeper/pkg/accessreview"
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
 )
@@ -26,33 +27,29 @@ func (e *ForbiddenError) Error() string {
 	return "the credentials lack the permission to " + strings.Join(e.Missing, ", ")
 }
 
-// need is a required permission for a resource of the core group.
-type need struct{ verb, resource, namespace, name string }
-
-func (n need) String() string {
-	text := n.verb + " " + n.resource
-	if n.namespace != "" {
-		text += " in namespace " + n.namespace
+// to returns requests for a resource of the core group in all namespaces.
+func to(resource string, methods ...accessreview.Method) []accessreview.Request {
+	var all []accessreview.Request
+	for _, method := range methods {
+		all = append(all, accessreview.Request{Method: method, Resource: schema.GroupVersionResource{Version: "v1", Resource: resource}})
 	}
-	return text
+	return all
 }
 
 // permissions are the optional permissions. With record, times survive a restart and the brake can be acknowledged; with namespaces,
 // the annotation of namespaces is honored.
 type permissions struct{ record, namespaces bool }
 
-// required returns the permissions without which the cleanup cannot run.
-func required(settings *configv1alpha1.LocalVolumeConfiguration) []need {
-	needs := []need{
-		{verb: "list", resource: "nodes"}, {verb: "watch", resource: "nodes"},
-		{verb: "list", resource: "persistentvolumes"}, {verb: "watch", resource: "persistentvolumes"}, {verb: "delete", resource: "persistentvolumes"},
-		{verb: "list", resource: "persistentvolumeclaims"}, {verb: "watch", resource: "persistentvolumeclaims"}, {verb: "delete", resource: "persistentvolumeclaims"},
-	}
+// required returns the requests without which the cleanup cannot run.
+func required(settings *configv1alpha1.LocalVolumeConfiguration) []accessreview.Request {
+	needs := slices.Concat(to("nodes", accessreview.List, accessreview.Watch),
+		to("persistentvolumes", accessreview.List, accessreview.Watch, accessreview.Delete),
+		to("persistentvolumeclaims", accessreview.List, accessreview.Watch, accessreview.Delete))
 	if *settings.ReleaseCSIVolumes {
-		needs = append(needs, need{verb: "patch", resource: "persistentvolumes"})
+		needs = append(needs, to("persistentvolumes", accessreview.Patch)...)
 	}
 	if *settings.DeletePendingPods {
-		needs = append(needs, need{verb: "get", resource: "persistentvolumeclaims"}, need{verb: "list", resource: "pods"}, need{verb: "delete", resource: "pods"})
+		needs = slices.Concat(needs, to("persistentvolumeclaims", accessreview.Get), to("pods", accessreview.List, accessreview.Delete))
 	}
 	return needs
 }
@@ -60,30 +57,29 @@ func required(settings *configv1alpha1.LocalVolumeConfiguration) []need {
 // findPermissions queries the API server for the permissions of the credentials. It returns a ForbiddenError when a required one is
 // missing.
 func findPermissions(ctx context.Context, c client.Client, settings *configv1alpha1.LocalVolumeConfiguration) (permissions, error) {
+	ask := accessreview.OfClient(c)
 	var forbidden ForbiddenError
-	for _, n := range required(settings) {
-		ok, err := isAllowed(ctx, c, n)
+	for _, request := range required(settings) {
+		ok, err := ask.Allowed(ctx, request)
 		if err != nil {
 			return permissions{}, err
 		}
 		if !ok {
-			forbidden.Missing = append(forbidden.Missing, n.String())
+			forbidden.Missing = append(forbidden.Missing, request.String())
 		}
 	}
 	if len(forbidden.Missing) > 0 {
 		return permissions{}, &forbidden
 	}
-	record := func(verb, name string) need {
-		return need{verb: verb, resource: "configmaps", namespace: RecordNamespace, name: name}
+	record := to("configmaps", accessreview.Get, accessreview.Patch, accessreview.Create)
+	for i := range record {
+		record[i].Namespace, record[i].Name = RecordNamespace, localvolume.RecordName
 	}
 	var found permissions
-	for granted, needs := range map[*bool][]need{
-		&found.record:     {record("get", localvolume.RecordName), record("patch", localvolume.RecordName), record("create", "")},
-		&found.namespaces: {{verb: "list", resource: "namespaces"}, {verb: "watch", resource: "namespaces"}},
-	} {
+	for granted, requests := range map[*bool][]accessreview.Request{&found.record: record, &found.namespaces: to("namespaces", accessreview.List, accessreview.Watch)} {
 		*granted = true
-		for _, n := range needs {
-			ok, err := isAllowed(ctx, c, n)
+		for _, request := range requests {
+			ok, err := ask.Allowed(ctx, request)
 			if err != nil {
 				return permissions{}, err
 			}
@@ -91,13 +87,4 @@ func findPermissions(ctx context.Context, c client.Client, settings *configv1alp
 		}
 	}
 	return found, nil
-}
-
-func isAllowed(ctx context.Context, c client.Client, n need) (bool, error) {
-	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: n.verb, Resource: n.resource, Namespace: n.namespace, Name: n.name}}}
-	if err := c.Create(ctx, review); err != nil {
-		return false, fmt.Errorf("check whether the credentials are allowed to %s: %w", n, err)
-	}
-	return review.Status.Allowed, nil
 }

@@ -24,6 +24,9 @@ const kindPolicy = "ValidatingAdmissionPolicy"
 // admissionAPI is where policies and webhooks are.
 const admissionAPI = "/apis/admissionregistration.k8s.io/v1"
 
+// probedNamespaces are where the freeze is probed, in this order.
+var probedNamespaces = []string{metav1.NamespaceDefault, metav1.NamespaceSystem}
+
 // conditionsSince is the version from which on webhooks have conditions.
 var conditionsSince = version.MustParseGeneric("1.28")
 
@@ -57,7 +60,7 @@ func (c *Connection) freeze(ctx context.Context) ([]kubernikusv1.DeorbitObject, 
 // probe reports why the cluster is not frozen, by a claim that it must reject. Where something else rejects that before the
 // policies are queried (LimitRanges are), another namespace shows it.
 func (c *Connection) probe(ctx context.Context) (reason string, err error) {
-	for _, namespace := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem} {
+	for _, namespace := range probedNamespaces {
 		_, response := c.kube.CoreV1().PersistentVolumeClaims(namespace).Create(ctx, freezeProbe(namespace),
 			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: fieldManager})
 		if response == nil {

@@ -5,29 +5,47 @@ package cluster
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"groundskeeper.io/groundskeeper/pkg/accessreview"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/cluster/plan"
 )
 
 // admissionGroup is the API group of policies and webhooks.
 const admissionGroup = "admissionregistration.k8s.io"
 
-// permission is what Deorbit has to be allowed to do in a workload cluster.
+// permission is what Deorbit has to be allowed to do in a workload cluster: requests that differ in their method only.
 type permission struct {
 	group, resource, name string
-	verbs                 []string
+	methods               methods
 }
 
-// String names a permission with one of its verbs, as in "list pods" or "patch services".
-func (p permission) String() string {
-	text := strings.Join(p.verbs, ", ") + " " + schema.GroupResource{Group: p.group, Resource: p.resource}.String()
+type methods []accessreview.Method
+
+// requests returns the requests that the permission is for.
+func (p permission) requests() []accessreview.Request {
+	var all []accessreview.Request
+	for _, method := range p.methods {
+		request := accessreview.Request{Method: method, Resource: schema.GroupVersionResource{Group: p.group, Resource: p.resource}, Name: p.name}
+		if method != accessreview.Create {
+			all = append(all, request)
+			continue
+		}
+		for _, namespace := range probedNamespaces { // Freeze creates, in these, in a dry run
+			request.Namespace = namespace
+			all = append(all, request)
+		}
+	}
+	return all
+}
+
+// named names a permission with some verbs, as in "list pods" or "patch services".
+func (p permission) named(verbs []string) string {
+	text := strings.Join(verbs, ", ") + " " + schema.GroupResource{Group: p.group, Resource: p.resource}.String()
 	if p.name != "" {
 		text += " " + p.name
 	}
@@ -46,33 +64,33 @@ type facts struct {
 // artifacts/kluster/workload/deorbit.yaml.
 func permissionsFor(f facts) []permission {
 	all := []permission{
-		{"", "namespaces", metav1.NamespaceSystem, []string{"get"}},
-		{"", "persistentvolumeclaims", "", []string{"list", "delete", "create"}},
-		{"", "pods", "", []string{"list", "delete"}},
-		{"", "persistentvolumes", "", []string{"list"}},
-		{"", "nodes", "", []string{"list"}},
-		{"", "services", "", []string{"list", "delete"}},
-		{"networking.k8s.io", "ingresses", "", []string{"list", "delete"}},
-		{"storage.k8s.io", "storageclasses", "", []string{"list"}},
-		{"storage.k8s.io", "volumeattachments", "", []string{"list"}},
-		{admissionGroup, "validatingwebhookconfigurations", "", []string{"list", "patch"}},
-		{admissionGroup, "mutatingwebhookconfigurations", "", []string{"list", "patch"}},
+		{"", "namespaces", metav1.NamespaceSystem, methods{"get"}},
+		{"", "persistentvolumeclaims", "", methods{"list", "delete", "create"}},
+		{"", "pods", "", methods{"list", "delete"}},
+		{"", "persistentvolumes", "", methods{"list"}},
+		{"", "nodes", "", methods{"list"}},
+		{"", "services", "", methods{"list", "delete"}},
+		{"networking.k8s.io", "ingresses", "", methods{"list", "delete"}},
+		{"storage.k8s.io", "storageclasses", "", methods{"list"}},
+		{"storage.k8s.io", "volumeattachments", "", methods{"list"}},
+		{admissionGroup, "validatingwebhookconfigurations", "", methods{"list", "patch"}},
+		{admissionGroup, "mutatingwebhookconfigurations", "", methods{"list", "patch"}},
 	}
 	if f.policies {
 		all = append(all,
-			permission{admissionGroup, "validatingadmissionpolicies", freezeName, []string{"get", "create", "patch"}},
-			permission{admissionGroup, "validatingadmissionpolicybindings", freezeName, []string{"get", "create", "patch", "delete"}})
+			permission{admissionGroup, "validatingadmissionpolicies", freezeName, methods{"get", "apply"}},
+			permission{admissionGroup, "validatingadmissionpolicybindings", freezeName, methods{"get", "apply", "delete"}})
 	} else {
-		all = append(all, permission{admissionGroup, "validatingwebhookconfigurations", freezeName, []string{"get", "create", "delete"}})
+		all = append(all, permission{admissionGroup, "validatingwebhookconfigurations", freezeName, methods{"get", "apply", "delete"}})
 	}
 	if f.snapshots {
 		all = append(all,
-			permission{plan.SnapshotGroup, "volumesnapshots", "", []string{"list", "delete"}},
-			permission{plan.SnapshotGroup, "volumesnapshotcontents", "", []string{"list", "delete"}},
-			permission{plan.SnapshotGroup, "volumesnapshotclasses", "", []string{"list"}})
+			permission{plan.SnapshotGroup, "volumesnapshots", "", methods{"list", "delete"}},
+			permission{plan.SnapshotGroup, "volumesnapshotcontents", "", methods{"list", "delete"}},
+			permission{plan.SnapshotGroup, "volumesnapshotclasses", "", methods{"list"}})
 	}
 	if f.keepsAddresses {
-		all = append(all, permission{"", "services", "", []string{"patch"}})
+		all = append(all, permission{"", "services", "", methods{"patch"}})
 	}
 	return all
 }
@@ -93,38 +111,24 @@ func (c *Connection) MissingPermissions(ctx context.Context, keepsAddresses bool
 		f.snapshots = f.snapshots || len(served) > 0
 	}
 	var missing []string
+	ask := accessreview.Of(c.kube.AuthorizationV1().SelfSubjectAccessReviews())
 	for _, p := range permissionsFor(f) {
-		lacks := permission{group: p.group, resource: p.resource, name: p.name}
-		for _, verb := range p.verbs {
-			allowed, err := c.allowed(ctx, p, verb)
+		var lacks []string
+		for _, request := range p.requests() {
+			verbs, err := ask.Missing(ctx, request)
 			if err != nil {
 				return nil, c.failed("review the permissions of the user", err)
 			}
-			if !allowed {
-				lacks.verbs = append(lacks.verbs, verb)
+			for _, verb := range verbs {
+				if !slices.Contains(lacks, verb) {
+					lacks = append(lacks, verb)
+				}
 			}
 		}
-		if len(lacks.verbs) > 0 {
-			missing = append(missing, lacks.String())
+		if len(lacks) > 0 {
+			missing = append(missing, p.named(lacks))
 		}
 	}
 	slices.Sort(missing)
 	return missing, nil
-}
-
-// allowed checks with the API server whether the user of the connection is allowed to do something.
-func (c *Connection) allowed(ctx context.Context, p permission, verb string) (bool, error) {
-	name := p.name
-	if verb == "create" {
-		name = "" // a create is authorized without the name
-	}
-	review, err := c.kube.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
-		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Verb: verb, Group: p.group, Resource: p.resource, Name: name,
-		}},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		return false, fmt.Errorf("%s %s: %w", verb, p.resource, err)
-	}
-	return review.Status.Allowed, nil
 }
