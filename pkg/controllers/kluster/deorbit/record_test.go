@@ -4,12 +4,15 @@
 package deorbit
 
 import (
+	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
@@ -159,5 +162,39 @@ func TestSettings(t *testing.T) {
 	}
 	if got := usual().after("Former", anyStage); got != drain {
 		t.Errorf("behind what is not known comes %s", got)
+	}
+}
+
+// TestAppliedIsWhole checks that everything that Deorbit records is in the patch that writes it: another replica, or the same after a
+// restart, has nothing else.
+func TestAppliedIsWhole(t *testing.T) {
+	now := metav1.NewTime(time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC))
+	object := []kubernikusv1.DeorbitObject{{Kind: "Volume", Namespace: "n", Name: "v", ID: "1", Reason: "r"}}
+	want := kubernikusv1.DeorbitStatus{
+		StartedAt: &now, LastProgressAt: &now, StageStartedAt: &now, UnreachableSince: &now, Stage: kubernikusv1.DeorbitVerify,
+		Remaining: object, Retained: object, ClusterName: "a", CSIClusterID: "b", ClusterLost: "c", ClusterRefused: "d",
+		SeenVolumes:   []kubernikusv1.SeenVolume{{ID: "1", Name: "v", ReclaimPolicy: "Delete", Standing: "Present", ServerID: "s"}},
+		SeenSnapshots: []kubernikusv1.SeenSnapshot{{ID: "1", Name: "v", DeletionPolicy: "Delete", Standing: "Present"}},
+		SeenServices: []kubernikusv1.SeenService{{UID: "u", Namespace: "n", Name: "s", KeepFloatingIP: true, LoadBalancerID: "l", Address: "1.2.3.4",
+			Standing: "Present", Finalized: true, Gone: true, Ingress: true}},
+	}
+	for _, s := range []any{want, want.SeenVolumes[0], want.SeenSnapshots[0], want.SeenServices[0]} {
+		v := reflect.ValueOf(s)
+		for i := range v.NumField() {
+			if v.Field(i).IsZero() {
+				t.Fatalf("%T.%s is not set: add a value", s, v.Type().Field(i).Name)
+			}
+		}
+	}
+	text, err := json.Marshal(applied(klustertest.Kluster("prod"), &want, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var written kubernikusv1.Kluster
+	if err := json.Unmarshal(text, &written); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(&want, written.Status.Deorbit); diff != "" {
+		t.Errorf("the patch (-recorded +written):\n%s", diff)
 	}
 }

@@ -159,6 +159,7 @@ func applied(k *kubernikusv1.Kluster, status *kubernikusv1.DeorbitStatus, condit
 		setIfAny(s.Standing, seen.WithStanding)
 		setIfAny(s.Finalized, seen.WithFinalized)
 		setIfAny(s.Gone, seen.WithGone)
+		setIfAny(s.Ingress, seen.WithIngress)
 		to.WithSeenServices(seen)
 	}
 	setIfAny(status.ClusterName, to.WithClusterName)
