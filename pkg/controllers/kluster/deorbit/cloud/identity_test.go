@@ -6,6 +6,7 @@ package cloud
 import (
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -92,6 +93,27 @@ func served(change ...func(*kubernikusv1.SeenService)) func(*stage.Work) {
 }
 
 func cleaned(s *kubernikusv1.SeenService) { s.Gone = true }
+
+// TestAddressIsNotKnown checks the reasons why a recorded address does not prove whose load balancer it is, and that a Service with
+// a hostname is not taken for one that never had a load balancer.
+func TestAddressIsNotKnown(t *testing.T) {
+	for name, c := range map[string]struct{ address, want string }{
+		"a hostname":      {"web.example.com", "its status has no IP"},
+		"nothing":         {"", "its status has no IP"},
+		"another address": {"1.2.3.5", "has another address"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := work(named("kubernetes", "kubernetes"), served(func(s *kubernikusv1.SeenService) { s.Address, s.Finalized = c.address, false }))
+			d := decide("p", w, Conflicts{}, inventory{loadBalancers: []openstack.LoadBalancer{balancer("b", "kubernetes")}})
+			if len(d.removals) > 0 || len(d.remaining) != 1 || !strings.Contains(d.remaining[0].Reason, c.want) {
+				t.Errorf("remaining: got %+v, removals %+v, want one with %q", d.remaining, d.removals, c.want)
+			}
+		})
+	}
+	if cleanedUp(kubernikusv1.SeenService{Address: "web.example.com"}) {
+		t.Error("a Service with a hostname counts as never served")
+	}
+}
 
 // Without a usable name of the cluster, objects are found by the IDs that its Services recorded.
 func TestDeleteByRecordedIDs(t *testing.T) {

@@ -174,7 +174,10 @@ func (d *decision) claimByID(b openstack.LoadBalancer) byID {
 		found.doubt = "it is of cluster " + found.cluster + ", as Kluster " + other + " is"
 		return found
 	}
-	if !d.hasAddress(b, services[maker].Address) {
+	if address, err := netip.ParseAddr(services[maker].Address); err != nil {
+		found.doubt = fmt.Sprintf("Service %s/%s names it in its annotation, but its status has no IP", services[maker].Namespace, services[maker].Name)
+		return found
+	} else if !d.hasAddress(b, address.Unmap()) {
 		found.doubt = fmt.Sprintf("Service %s/%s names it in its annotation, but has another address", services[maker].Namespace, services[maker].Name)
 		return found
 	}
@@ -187,13 +190,9 @@ func (d *decision) claimByID(b openstack.LoadBalancer) byID {
 }
 
 // hasAddress reports whether a load balancer has an address, or a floating IP that has it.
-func (d *decision) hasAddress(b openstack.LoadBalancer, text string) bool {
-	address, err := netip.ParseAddr(text)
-	if err != nil {
-		return false
-	}
-	return b.VIP == address.Unmap() || slices.ContainsFunc(d.floatingIPs, func(f openstack.FloatingIP) bool {
-		return b.VIPPortID != "" && f.PortID == b.VIPPortID && f.Address == address.Unmap()
+func (d *decision) hasAddress(b openstack.LoadBalancer, address netip.Addr) bool {
+	return b.VIP == address || slices.ContainsFunc(d.floatingIPs, func(f openstack.FloatingIP) bool {
+		return b.VIPPortID != "" && f.PortID == b.VIPPortID && f.Address == address
 	})
 }
 

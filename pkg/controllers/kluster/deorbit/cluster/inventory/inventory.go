@@ -6,6 +6,7 @@
 package inventory
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -35,6 +36,10 @@ const (
 	// LoadBalancerIDAnnotation is the id of the load balancer in Octavia. The cloud provider writes it, and a user does who
 	// wants a load balancer that is there already.
 	LoadBalancerIDAnnotation = "loadbalancer.openstack.org/load-balancer-id"
+	// LoadBalancerAddressAnnotation is the address of the load balancer. The cloud provider writes it; where the status has a
+	// hostname, for the PROXY protocol or by an annotation, it is the only place that has the address.
+	// Source: https://github.com/kubernetes/cloud-provider-openstack/blob/master/docs/openstack-cloud-controller-manager/expose-applications-using-loadbalancer-type-service.md
+	LoadBalancerAddressAnnotation = "loadbalancer.openstack.org/load-balancer-address"
 )
 
 // The Octavia ingress controller serves the Ingresses that have this annotation with this value. It knows no
@@ -130,7 +135,8 @@ type Service struct {
 	Class string
 	// Keep reports that the floating IP is to be kept.
 	Keep bool
-	// BalancerID is the load balancer in Octavia that the annotation names, and Address the first of the status.
+	// BalancerID is the load balancer in Octavia that the annotation names. Address is the first of the status, or the hostname
+	// there when the address is not known.
 	BalancerID, Address string
 }
 
@@ -140,13 +146,40 @@ func ServiceOf(service *corev1.Service) (kept Service, ok bool) {
 		Meta: MetaOf(service), LoadBalancer: service.Spec.Type == corev1.ServiceTypeLoadBalancer,
 		Keep: service.Annotations[KeepFloatingIPAnnotation] == "true", BalancerID: service.Annotations[LoadBalancerIDAnnotation],
 	}
-	if ingress := service.Status.LoadBalancer.Ingress; len(ingress) > 0 {
-		kept.Address = ingress[0].IP
-	}
+	kept.Address = addressOf(service)
 	if class := service.Spec.LoadBalancerClass; class != nil {
 		kept.Class = *class
 	}
 	return kept, kept.LoadBalancer || kept.Finalized()
+}
+
+// nip ends hostnames that begin with the address that they resolve to: what the cloud provider writes for the PROXY protocol.
+const nip = ".nip.io"
+
+// addressOf returns the address of the load balancer of a Service that has one. Only controllers write the status, so that an IP
+// there counts; the annotation does only where the status has a hostname instead.
+func addressOf(service *corev1.Service) string {
+	served := service.Status.LoadBalancer.Ingress
+	for _, s := range served {
+		if s.IP != "" {
+			return s.IP
+		}
+	}
+	if len(served) == 0 {
+		return ""
+	}
+	if address := service.Annotations[LoadBalancerAddressAnnotation]; isAddress(address) {
+		return address
+	}
+	if address, found := strings.CutSuffix(served[0].Hostname, nip); found && isAddress(address) {
+		return address
+	}
+	return served[0].Hostname
+}
+
+func isAddress(text string) bool {
+	_, err := netip.ParseAddr(text)
+	return err == nil
 }
 
 // IngressOf returns what is kept of an Ingress. ok is false for one that is not of the Octavia ingress controller.

@@ -176,6 +176,39 @@ func TestServiceOf(t *testing.T) {
 	}
 }
 
+// TestAddressOf checks which address of a Service identifies its load balancer.
+func TestAddressOf(t *testing.T) {
+	with := func(entries ...corev1.LoadBalancerIngress) []corev1.LoadBalancerIngress { return entries }
+	for name, c := range map[string]struct {
+		status     []corev1.LoadBalancerIngress
+		annotation string
+		want       string
+	}{
+		"nothing":                        {nil, "", ""},
+		"an IP":                          {with(corev1.LoadBalancerIngress{IP: "1.2.3.4"}), "", "1.2.3.4"},
+		"the IP counts":                  {with(corev1.LoadBalancerIngress{IP: "1.2.3.4"}), "1.2.3.5", "1.2.3.4"},
+		"an IP next to a hostname":       {with(corev1.LoadBalancerIngress{Hostname: "web.example.com"}, corev1.LoadBalancerIngress{IP: "1.2.3.4"}), "", "1.2.3.4"},
+		"a hostname":                     {with(corev1.LoadBalancerIngress{Hostname: "web.example.com"}), "", "web.example.com"},
+		"a hostname and the annotation":  {with(corev1.LoadBalancerIngress{Hostname: "web.example.com"}), "1.2.3.4", "1.2.3.4"},
+		"not an address":                 {with(corev1.LoadBalancerIngress{Hostname: "web.example.com"}), "front", "web.example.com"},
+		"a hostname with the address":    {with(corev1.LoadBalancerIngress{Hostname: "1.2.3.4.nip.io"}), "", "1.2.3.4"},
+		"a hostname with digits":         {with(corev1.LoadBalancerIngress{Hostname: "1.2.3.400.nip.io"}), "", "1.2.3.400.nip.io"},
+		"an address of another domain":   {with(corev1.LoadBalancerIngress{Hostname: "1.2.3.4.example.com"}), "", "1.2.3.4.example.com"},
+		"only the annotation, no status": {nil, "1.2.3.4", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{}}}
+			s.Spec.Type, s.Status.LoadBalancer.Ingress = corev1.ServiceTypeLoadBalancer, c.status
+			if c.annotation != "" {
+				s.Annotations[LoadBalancerAddressAnnotation] = c.annotation
+			}
+			if got, _ := ServiceOf(s); got.Address != c.want {
+				t.Errorf("address: got %q, want %q", got.Address, c.want)
+			}
+		})
+	}
+}
+
 func TestSnapshotsOf(t *testing.T) {
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{"name": "c", "uid": "u", "deletionTimestamp": "2026-11-22T12:00:00Z"},
