@@ -18,11 +18,15 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// AnnotationPaused with the value "true" stops the reconciliation of an object. Setting it requires a permission (pkg/admission).
+// AnnotationPaused with any value except "false" stops the reconciliation of an object: a misspelled "true" must not start what somebody
+// stopped. Setting it requires a permission (pkg/admission).
 const AnnotationPaused = "groundskeeper.io/paused"
 
 // IsPaused reports whether an object is not to be reconciled.
-func IsPaused(object metav1.Object) bool { return object.GetAnnotations()[AnnotationPaused] == "true" }
+func IsPaused(object metav1.Object) bool {
+	value, ok := object.GetAnnotations()[AnnotationPaused]
+	return ok && value != "false"
+}
 
 // A failed reconciliation is retried with exponential backoff. Its maximum is short enough for a fast recovery after an outage.
 const (

@@ -88,7 +88,7 @@ func TestBounded(t *testing.T) {
 }
 
 func TestIsPaused(t *testing.T) {
-	for value, want := range map[string]bool{"true": true, "false": false, "yes": false, "": false} {
+	for value, want := range map[string]bool{"true": true, "false": false, "True": true, "yes": true, "1": true, "": true} {
 		if got := IsPaused(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{AnnotationPaused: value}}}); got != want {
 			t.Errorf("IsPaused with the value %q = %v", value, got)
 		}

@@ -5,17 +5,19 @@ package localvolume
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// OptOutAnnotation with the value OptOutValue on a PersistentVolume, a PersistentVolumeClaim or a Namespace keeps it,
-// or what is in it, from being deleted.
+// OptOutAnnotation on a PersistentVolume, a PersistentVolumeClaim or a Namespace keeps it, or what is in it, from being deleted, unless
+// its value is OptInValue: a misspelled OptOutValue must not delete data.
 const (
 	OptOutAnnotation = "groundskeeper.io/local-volume-cleanup"
 	OptOutValue      = "disabled"
+	OptInValue       = "enabled"
 )
 
 // Action is what is to be done with an object of a node that has been deleted.
@@ -47,8 +49,8 @@ type ClaimInput struct {
 	// Volume is a stale volume, Claim what its claimRef names, nil when there is none of that name.
 	Volume *corev1.PersistentVolume
 	Claim  *corev1.PersistentVolumeClaim
-	// NamespaceOptedOut reports that the namespace of the claim has the annotation.
-	NamespaceOptedOut bool
+	// NamespaceOptOut is the optOut of the namespace of the claim.
+	NamespaceOptOut string
 	// Since is when the last of the nodes of the volume went missing, Delay how long that must be ago.
 	Since time.Time
 	Delay time.Duration
@@ -69,11 +71,11 @@ func DecideClaim(in ClaimInput) Decision {
 	case !claim.DeletionTimestamp.IsZero():
 		return Decision{Action: Keep}
 	case optedOut(claim):
-		return Decision{Action: Keep, Skipped: fmt.Sprintf("the annotation %s of the claim is %q", OptOutAnnotation, OptOutValue)}
+		return Decision{Action: Keep, Skipped: fmt.Sprintf("the annotation %s of the claim is %s", OptOutAnnotation, optOut(claim))}
 	case optedOut(volume):
-		return Decision{Action: Keep, Skipped: fmt.Sprintf("the annotation %s of volume %s is %q", OptOutAnnotation, volume.Name, OptOutValue)}
-	case in.NamespaceOptedOut:
-		return Decision{Action: Keep, Skipped: fmt.Sprintf("the annotation %s of the namespace is %q", OptOutAnnotation, OptOutValue)}
+		return Decision{Action: Keep, Skipped: fmt.Sprintf("the annotation %s of volume %s is %s", OptOutAnnotation, volume.Name, optOut(volume))}
+	case in.NamespaceOptOut != "":
+		return Decision{Action: Keep, Skipped: fmt.Sprintf("the annotation %s of the namespace is %s", OptOutAnnotation, in.NamespaceOptOut)}
 	}
 	if until := in.Since.Add(in.Delay); in.Now.Before(until) {
 		return Decision{Action: Wait, Until: until}
@@ -85,7 +87,7 @@ func DecideClaim(in ClaimInput) Decision {
 // of the volume remembers it; they are left to Kubernetes for as long as the claim would have been.
 func DecidePods(in ClaimInput) Decision {
 	ref := in.Volume.Spec.ClaimRef
-	if ref == nil || ref.UID == "" || in.Claim != nil && in.Claim.UID == ref.UID || optedOut(in.Volume) || in.NamespaceOptedOut {
+	if ref == nil || ref.UID == "" || in.Claim != nil && in.Claim.UID == ref.UID || optedOut(in.Volume) || in.NamespaceOptOut != "" {
 		return Decision{Action: Keep}
 	}
 	if until := in.Since.Add(in.Delay); in.Now.Before(until) {
@@ -102,8 +104,8 @@ const settleTime = time.Second
 type VolumeInput struct {
 	// Volume is a stale volume.
 	Volume *corev1.PersistentVolume
-	// NamespaceOptedOut reports that the namespace of its claimRef has the annotation.
-	NamespaceOptedOut bool
+	// NamespaceOptOut is the optOut of the namespace of its claimRef.
+	NamespaceOptOut string
 	// IncludeFailed treats the phase Failed as Released.
 	IncludeFailed bool
 	// Since is when the last of the nodes of the volume went missing.
@@ -161,9 +163,9 @@ func DecideVolume(in VolumeInput) Decision {
 func skippedByAnnotation(in VolumeInput) string {
 	switch {
 	case optedOut(in.Volume):
-		return fmt.Sprintf("its annotation %s is %q", OptOutAnnotation, OptOutValue)
-	case in.NamespaceOptedOut:
-		return fmt.Sprintf("the annotation %s of the namespace of its claim is %q", OptOutAnnotation, OptOutValue)
+		return fmt.Sprintf("its annotation %s is %s", OptOutAnnotation, optOut(in.Volume))
+	case in.NamespaceOptOut != "":
+		return fmt.Sprintf("the annotation %s of the namespace of its claim is %s", OptOutAnnotation, in.NamespaceOptOut)
 	}
 	return ""
 }
@@ -191,6 +193,17 @@ func decideUnknown(in VolumeInput) Decision {
 	return Decision{Action: Delete}
 }
 
-func optedOut(object metav1.Object) bool {
-	return object.GetAnnotations()[OptOutAnnotation] == OptOutValue
+// optOut returns the value of the annotation for users, empty if it does not retain the object. Only a known value permits a deletion:
+// a user who sets any other one most likely wants the object to stay.
+func optOut(object metav1.Object) string {
+	switch value, ok := object.GetAnnotations()[OptOutAnnotation]; {
+	case !ok || value == OptInValue:
+		return ""
+	case value == OptOutValue:
+		return strconv.Quote(value)
+	default:
+		return fmt.Sprintf("%q, which is neither %q nor %q and counts as %[2]q", value, OptOutValue, OptInValue)
+	}
 }
+
+func optedOut(object metav1.Object) bool { return optOut(object) != "" }

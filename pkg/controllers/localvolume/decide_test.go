@@ -39,7 +39,7 @@ func boundClaim(change ...func(*corev1.PersistentVolumeClaim)) *corev1.Persisten
 	return claim
 }
 
-func optOut(object metav1.Object) {
+func disable(object metav1.Object) {
 	object.SetAnnotations(map[string]string{OptOutAnnotation: OptOutValue})
 }
 
@@ -63,12 +63,12 @@ func TestDecideClaim(t *testing.T) {
 		"a claim of another namespace":      {func(in *ClaimInput) { later(in); in.Claim.Namespace = "other" }, Keep, ""},
 		"a claim of another name":           {func(in *ClaimInput) { later(in); in.Claim.Name = "other" }, Keep, ""},
 		"the claim is being deleted":        {func(in *ClaimInput) { later(in); in.Claim.DeletionTimestamp = new(metav1.Now()) }, Keep, ""},
-		"the claim is opted out":            {func(in *ClaimInput) { later(in); optOut(in.Claim) }, Keep, "of the claim"},
-		"the volume is opted out":           {func(in *ClaimInput) { later(in); optOut(in.Volume) }, Keep, "of volume v"},
-		"the namespace is opted out":        {func(in *ClaimInput) { later(in); in.NamespaceOptedOut = true }, Keep, "of the namespace"},
+		"the claim is opted out":            {func(in *ClaimInput) { later(in); disable(in.Claim) }, Keep, "of the claim"},
+		"the volume is opted out":           {func(in *ClaimInput) { later(in); disable(in.Volume) }, Keep, "of volume v"},
+		"the namespace is opted out":        {func(in *ClaimInput) { later(in); in.NamespaceOptOut = `"disabled"` }, Keep, "of the namespace"},
 		"another value of the annotation":   {func(in *ClaimInput) { later(in); in.Claim.Annotations = map[string]string{OptOutAnnotation: "enabled"} }, Delete, ""},
-		"opted out before the delay ends":   {func(in *ClaimInput) { optOut(in.Claim) }, Keep, "of the claim"},
-		"a deletion is not worth a message": {func(in *ClaimInput) { optOut(in.Claim); in.Claim.DeletionTimestamp = new(metav1.Now()) }, Keep, ""},
+		"opted out before the delay ends":   {func(in *ClaimInput) { disable(in.Claim) }, Keep, "of the claim"},
+		"a deletion is not worth a message": {func(in *ClaimInput) { disable(in.Claim); in.Claim.DeletionTimestamp = new(metav1.Now()) }, Keep, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := ClaimInput{Volume: staleVolume(), Claim: boundClaim(), Since: noon, Now: noon, Delay: time.Minute}
@@ -96,8 +96,8 @@ func TestDecidePods(t *testing.T) {
 		"another claim of that name":      {func(in *ClaimInput) { later(in); in.Claim = boundClaim(); in.Claim.UID = "other" }, Delete},
 		"no claim":                        {func(in *ClaimInput) { later(in); in.Volume.Spec.ClaimRef = nil }, Keep},
 		"reserved for a claim that never": {func(in *ClaimInput) { later(in); in.Volume.Spec.ClaimRef.UID = "" }, Keep},
-		"the volume is opted out":         {func(in *ClaimInput) { later(in); optOut(in.Volume) }, Keep},
-		"the namespace is opted out":      {func(in *ClaimInput) { later(in); in.NamespaceOptedOut = true }, Keep},
+		"the volume is opted out":         {func(in *ClaimInput) { later(in); disable(in.Volume) }, Keep},
+		"the namespace is opted out":      {func(in *ClaimInput) { later(in); in.NamespaceOptOut = `"disabled"` }, Keep},
 	} {
 		in := ClaimInput{Volume: staleVolume(), Since: noon, Now: noon, Delay: time.Minute}
 		test.change(&in)
@@ -143,8 +143,8 @@ func TestDecideVolume(t *testing.T) {
 		"Failed, included":                     {corev1.VolumeFailed, deletes, func(in *VolumeInput) { in.IncludeFailed = true }, Delete, ""},
 		"Failed and Retain, included":          {corev1.VolumeFailed, retains, func(in *VolumeInput) { in.IncludeFailed = true }, Keep, ""},
 		"being deleted":                        {corev1.VolumeReleased, deletes, func(in *VolumeInput) { in.Volume.DeletionTimestamp = new(metav1.Now()) }, Keep, ""},
-		"opted out":                            {corev1.VolumeReleased, deletes, func(in *VolumeInput) { optOut(in.Volume) }, Keep, "its annotation"},
-		"the namespace is opted out":           {corev1.VolumeReleased, deletes, func(in *VolumeInput) { in.NamespaceOptedOut = true }, Keep, "namespace"},
+		"opted out":                            {corev1.VolumeReleased, deletes, func(in *VolumeInput) { disable(in.Volume) }, Keep, "its annotation"},
+		"the namespace is opted out":           {corev1.VolumeReleased, deletes, func(in *VolumeInput) { in.NamespaceOptOut = `"disabled"` }, Keep, "namespace"},
 		"the node has just been deleted":       {corev1.VolumeAvailable, deletes, func(in *VolumeInput) { in.Now = noon.Add(settleTime - 1) }, Wait, ""},
 		"the node was deleted long enough ago": {corev1.VolumeAvailable, deletes, func(in *VolumeInput) { in.Now = noon.Add(settleTime) }, Delete, ""},
 
@@ -169,7 +169,7 @@ func TestDecideVolume(t *testing.T) {
 		"CSI, Retain":                            {corev1.VolumeReleased, retains, release, Keep, "Retain"},
 		"CSI, Bound":                             {corev1.VolumeBound, deletes, release, Keep, ""},
 		"CSI, Bound and being deleted":           {corev1.VolumeBound, deletes, func(in *VolumeInput) { release(in); in.Volume.DeletionTimestamp = new(metav1.Now()) }, Keep, ""},
-		"CSI, opted out":                         {corev1.VolumeReleased, deletes, func(in *VolumeInput) { release(in); optOut(in.Volume) }, Keep, "its annotation"},
+		"CSI, opted out":                         {corev1.VolumeReleased, deletes, func(in *VolumeInput) { release(in); disable(in.Volume) }, Keep, "its annotation"},
 		"CSI, being deleted, not to be released": {corev1.VolumeReleased, deletes, func(in *VolumeInput) { csi(in); in.Volume.DeletionTimestamp = new(metav1.Now()) }, Keep, "has to delete it"},
 		"CSI, being deleted":                     {corev1.VolumeReleased, deletes, func(in *VolumeInput) { release(in); in.Volume.DeletionTimestamp = new(metav1.Now()) }, Release, ""},
 		"CSI, being deleted, but not by the driver": {corev1.VolumeReleased, deletes, func(in *VolumeInput) {
@@ -180,9 +180,13 @@ func TestDecideVolume(t *testing.T) {
 			release(in)
 			in.Volume.DeletionTimestamp, in.Now = new(metav1.Now()), noon.Add(time.Minute)
 		}, Wait, ""},
-		"CSI, being deleted, and opted out": {corev1.VolumeReleased, deletes, func(in *VolumeInput) { release(in); in.Volume.DeletionTimestamp = new(metav1.Now()); optOut(in.Volume) }, Keep, "its annotation"},
-		"CSI, a node that was never seen":   {corev1.VolumeReleased, deletes, func(in *VolumeInput) { release(in); in.Unknown = true }, Keep, "no such node was ever seen"},
-		"CSI, Available and reserved":       {corev1.VolumeAvailable, deletes, release, Keep, ""},
+		"CSI, being deleted, and opted out": {corev1.VolumeReleased, deletes, func(in *VolumeInput) {
+			release(in)
+			in.Volume.DeletionTimestamp = new(metav1.Now())
+			disable(in.Volume)
+		}, Keep, "its annotation"},
+		"CSI, a node that was never seen": {corev1.VolumeReleased, deletes, func(in *VolumeInput) { release(in); in.Unknown = true }, Keep, "no such node was ever seen"},
+		"CSI, Available and reserved":     {corev1.VolumeAvailable, deletes, release, Keep, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := VolumeInput{Since: noon, PhaseSince: noon, Now: noon.Add(time.Hour), Delay: time.Minute, Grace: 10 * time.Minute, Volume: staleVolume(func(v *corev1.PersistentVolume) {

@@ -93,7 +93,7 @@ func (s *Site) Source() source.TypedSyncingSource[Pass] {
 	if s.Namespaces {
 		kinds = append(kinds, watch(s, namespaceMetadata(), handlers[*metav1.PartialObjectMetadata]{
 			set: func(before, now *metav1.PartialObjectMetadata) bool {
-				return before != nil && optedOut(before) != optedOut(now)
+				return before != nil && optOut(before) != optOut(now)
 			},
 			remove: func(*metav1.PartialObjectMetadata) bool { return false },
 		}))

@@ -57,14 +57,14 @@ func (s *Site) Survey(ctx context.Context) ([]Subject, error) {
 				return nil, err
 			}
 		}
-		in := ClaimInput{Volume: found.Volume, Claim: subject.Claim, NamespaceOptedOut: state.optedOut,
+		in := ClaimInput{Volume: found.Volume, Claim: subject.Claim, NamespaceOptOut: state.optOut,
 			Since: found.Since, Delay: s.Config.PVCDeletionDelay.Duration, Now: now}
 		subject.ClaimDecision = DecideClaim(in)
 		if !state.known && subject.ClaimDecision.Action == Delete {
 			// The claim came before its namespace, which may have the annotation.
 			subject.ClaimDecision = Decision{Action: Wait, Until: now.Add(PassInterval)}
 		}
-		subject.VolumeDecision = DecideVolume(VolumeInput{Volume: found.Volume, NamespaceOptedOut: state.optedOut,
+		subject.VolumeDecision = DecideVolume(VolumeInput{Volume: found.Volume, NamespaceOptOut: state.optOut,
 			IncludeFailed: *s.Config.IncludeFailedVolumes, Since: found.Since, Now: now,
 			Unknown: found.Unknown, DeleteUnknown: *s.Config.DeleteVolumesOfUnknownNodes, Delay: s.Config.PVCDeletionDelay.Duration,
 			PhaseSince: found.PhaseSince, Grace: s.Config.DriverGracePeriod.Duration, ReleaseCSI: *s.Config.ReleaseCSIVolumes})
@@ -100,7 +100,11 @@ func (s *Site) claim(ctx context.Context, ref *corev1.ObjectReference) (*corev1.
 }
 
 // namespaceState is what a namespace specifies for the claims in it.
-type namespaceState struct{ known, optedOut bool }
+type namespaceState struct {
+	known bool
+	// optOut is the optOut of the namespace.
+	optOut string
+}
 
 func (s *Site) namespace(ctx context.Context, name string, seen map[string]namespaceState) (namespaceState, error) {
 	if state, ok := seen[name]; ok {
@@ -113,7 +117,9 @@ func (s *Site) namespace(ctx context.Context, name string, seen map[string]names
 		if client.IgnoreNotFound(err) != nil {
 			return state, fmt.Errorf("get namespace %s: %w", name, err)
 		}
-		state = namespaceState{known: err == nil, optedOut: err == nil && optedOut(object)}
+		if state.known = err == nil; state.known {
+			state.optOut = optOut(object)
+		}
 	}
 	seen[name] = state
 	return state, nil

@@ -103,7 +103,7 @@ func rejections(f *Found, o Options) (all []string) {
 		return fmt.Sprintf("%s %s is paused: kubectl annotate %s%s %s %s-", kind, name, strings.ToLower(kind), where, name, kit.AnnotationPaused)
 	}
 	for i := range f.Projects {
-		if p := &f.Projects[i]; p.Annotations[kit.AnnotationPaused] == "true" {
+		if p := &f.Projects[i]; kit.IsPaused(p) {
 			all = append(all, pausedFor("Project", p.Name, ""))
 		}
 	}
@@ -112,7 +112,7 @@ func rejections(f *Found, o Options) (all []string) {
 		if k.TerminationProtected() {
 			all = append(all, fmt.Sprintf("Kluster %s is protected: kubectl annotate kluster --namespace %s %s %s-", nameOf(k), k.Namespace, k.Name, kubernikusv1.TerminationProtectionAnnotation))
 		}
-		if k.Annotations[kit.AnnotationPaused] == "true" && (!o.abandons(Klusters) || f.withdrawsKlusters(o) && isWithdrawn(k)) {
+		if kit.IsPaused(k) && (!o.abandons(Klusters) || f.withdrawsKlusters(o) && isWithdrawn(k)) {
 			all = append(all, pausedFor("Kluster", k.Name, k.Namespace))
 		}
 	}
