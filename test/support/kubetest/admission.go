@@ -11,6 +11,7 @@ import (
 	"reflect"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -68,14 +69,29 @@ func Terminating(namespace string) error {
 	return err
 }
 
-// guarded rejects a merge patch that could overwrite what was not read.
-func guarded(object client.Object, kind types.PatchType, data []byte) error {
+// guarded rejects a merge patch that could overwrite what was not read. The subjects of a binding are replaced whatever they are, so
+// that such a patch only has to name the binding's uid, which the API server compares.
+func (s *Server) guarded(ctx context.Context, object client.Object, kind types.PatchType, data []byte) error {
 	if kind != types.MergePatchType {
 		return nil
 	}
 	m := &metav1.PartialObjectMetadata{}
 	if err := json.Unmarshal(data, m); err != nil {
 		return err
+	}
+	switch object.(type) {
+	case *rbacv1.ClusterRoleBinding, *rbacv1.RoleBinding:
+		found, ok := object.DeepCopyObject().(client.Object)
+		if m.UID == "" || !ok {
+			break
+		}
+		if err := s.Get(ctx, client.ObjectKeyFromObject(object), found); err != nil {
+			return err
+		}
+		if found.GetUID() != m.UID {
+			return apierrors.NewInvalid(schema.GroupKind{Group: rbacv1.GroupName}, object.GetName(), nil)
+		}
+		return nil
 	}
 	if m.ResourceVersion == "" {
 		return fmt.Errorf("a patch of %s has no resourceVersion: %s", object.GetName(), data)

@@ -134,7 +134,7 @@ func (s *Server) Client() client.WithWatch {
 				return err
 			}
 			return s.send(Write{Verb: "patch", Object: object, Patch: string(data)}, func() error {
-				if err := guarded(object, patch.Type(), data); err != nil {
+				if err := s.guarded(ctx, object, patch.Type(), data); err != nil {
 					return err
 				}
 				return c.Patch(ctx, object, patch, options...)

@@ -77,12 +77,12 @@ func (r *reconciler) provide(ctx context.Context, backend *gimbalv1.DiscoveryBac
 		}
 		parts = partsOf(wanted, desiredDeployment(backend, found.credentials, r.image, r.admins, denied))
 	}
-	err := r.withdraw(ctx, r.cache, backend, wanted)
-	if err == nil {
-		var wrote []string
-		wrote, err = r.ensureAll(ctx, backend, parts)
-		r.announceWrites(ctx, backend, wrote)
+	// The generation is not observed while the discoverer has a permission too many.
+	if err := r.withdraw(ctx, r.cache, backend, wanted); err != nil {
+		return outcomeFailed, reconcile.Result{}, err
 	}
+	wrote, err := r.ensureAll(ctx, backend, parts)
+	r.announceWrites(ctx, backend, wrote)
 	// A conflict that another client has to resolve is reported in the status, and checked again later.
 	if conflict := (conflictError{}); errors.As(err, &conflict) {
 		found.conflict, err = conflict.Error(), nil

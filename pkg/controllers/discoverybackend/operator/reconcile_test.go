@@ -5,6 +5,7 @@ package operator
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -320,6 +321,48 @@ func TestPermissionsAreRevoked(t *testing.T) {
 	}
 	if !w.store.Find(foreign) {
 		t.Error("a binding that Groundskeeper did not make has been deleted")
+	}
+}
+
+// TestPermissionsAreRevokedWhateverTheirMetadata checks that neither a finalizer nor the loss of all marks keeps a permission, that a
+// binding of the same name with another subject stays, and that nothing is written afterwards.
+func TestPermissionsAreRevokedWhateverTheirMetadata(t *testing.T) {
+	for name, test := range map[string]struct {
+		edit func(*rbacv1.ClusterRoleBinding)
+		want int
+	}{
+		"a finalizer": {func(b *rbacv1.ClusterRoleBinding) { b.Finalizers = []string{"example.com/hold"} }, 0},
+		"no label":    {func(b *rbacv1.ClusterRoleBinding) { b.Labels = nil }, 0},
+		"both":        {func(b *rbacv1.ClusterRoleBinding) { b.Labels, b.Finalizers = nil, []string{"example.com/hold"} }, 0},
+		"of another":  {func(b *rbacv1.ClusterRoleBinding) { b.Labels, b.Subjects[0].Name = nil, "another" }, 1},
+	} {
+		for _, deleted := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, deleted %t", name, deleted), func(t *testing.T) {
+				backend := testBackend(adminNamespace, "east")
+				w := newWorld(t, backend, testSecret(adminNamespace, testKubeconfig))
+				w.mustReconcile(backend)
+				binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: roleServices + "-east"}}
+				w.store.Find(binding)
+				w.store.Change(binding, func() { test.edit(binding) })
+				if deleted && len(binding.Finalizers) > 0 {
+					w.store.Remove(binding)
+				}
+				w.reconciler.admins = nil
+				w.store.Find(backend)
+				w.store.Change(backend, func() { backend.Generation++ })
+				w.mustReconcile(backend)
+				got := 0
+				if w.store.Find(binding) {
+					got = len(binding.Subjects)
+				}
+				if got != test.want {
+					t.Errorf("subjects = %v, want %d", binding.Subjects, test.want)
+				}
+				if sent := w.mustReconcile(backend); len(sent) > 0 {
+					t.Errorf("requests when nothing changed = %q, want none", sent)
+				}
+			})
+		}
 	}
 }
 

@@ -5,13 +5,10 @@ package operator
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/kit"
@@ -62,48 +59,6 @@ func (r *reconciler) ensureAll(ctx context.Context, backend *gimbalv1.DiscoveryB
 		}
 	}
 	return wrote, nil
-}
-
-// withdraw removes the bindings of a backend that are not among those it is to have, as a reader has them.
-func (r *reconciler) withdraw(ctx context.Context, from client.Reader, backend *gimbalv1.DiscoveryBackend, wanted grants) error {
-	keep := map[string]bool{}
-	for _, binding := range wanted.bindings {
-		keep[*binding.Name] = true
-	}
-	for _, binding := range wanted.clusterBindings {
-		keep["/"+*binding.Name] = true
-	}
-	bindings, clusterBindings := &rbacv1.RoleBindingList{}, &rbacv1.ClusterRoleBindingList{}
-	own := client.MatchingLabels(selectorLabels(backend.Name))
-	if err := from.List(ctx, bindings, own, client.InNamespace(backend.Namespace)); err != nil {
-		return fmt.Errorf("list the RoleBindings of backend %s: %w", backend.Name, err)
-	}
-	if err := from.List(ctx, clusterBindings, own); err != nil {
-		return fmt.Errorf("list the ClusterRoleBindings of backend %s: %w", backend.Name, err)
-	}
-	var stale []client.Object
-	for i := range bindings.Items {
-		if object := &bindings.Items[i]; !keep[object.Name] {
-			stale = append(stale, object)
-		}
-	}
-	for i := range clusterBindings.Items {
-		if object := &clusterBindings.Items[i]; !keep["/"+object.Name] {
-			stale = append(stale, object)
-		}
-	}
-	var errs []error
-	for _, object := range stale {
-		if !isPartOf(backend, object) || !object.GetDeletionTimestamp().IsZero() {
-			continue
-		}
-		err := r.remove(ctx, object)
-		if err == nil {
-			log.FromContext(ctx).Info("Removed permissions that the discoverer does not need", "object", describe(object))
-		}
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
 }
 
 // remove deletes the very object that was read, in the state in which it was read. One that has been deleted is fine.

@@ -37,7 +37,10 @@ func (p *pass) release(ctx context.Context) (reconcile.Result, error) {
 	case releaseDisown:
 		_, err = p.patch(ctx, namespace, disownedNamespace(p.project, namespace))
 	case releaseKeep:
-		_, err = p.patch(ctx, namespace, releasedNamespace(namespace))
+		// Afterwards only the status proves that bindings without annotation are the Project's.
+		if _, err = p.revokeOthers(ctx, namespace, nil); err == nil {
+			_, err = p.patch(ctx, namespace, releasedNamespace(namespace))
+		}
 	case releaseBlocked:
 		p.reportOccupied(namespace.Name, occupants)
 		return reconcile.Result{RequeueAfter: waitPeriod}, nil
@@ -79,7 +82,7 @@ func (p *pass) letGo(ctx context.Context) (reconcile.Result, error) {
 		p.reportFinalizers(others)
 		return reconcile.Result{RequeueAfter: waitPeriod}, nil
 	}
-	if err := p.removeOwned(ctx, p.project); err != nil {
+	if err := p.removeOwned(ctx); err != nil {
 		return p.failed(gardenerv1beta1.ProjectDeletable, reasonRolesFailed, err)
 	}
 	next := p.project.DeepCopy()

@@ -10,10 +10,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	"groundskeeper.io/groundskeeper/pkg/kit"
@@ -59,8 +57,8 @@ func (p *pass) followMembers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.followed = true
 	action := decideMembers(p.project, namespace)
+	p.followed, p.ensured = true, action == ensureBindings
 	desired := p.desired(p.project)
 	if action == withdrawBindings {
 		withoutNamespaceRules(desired)
@@ -71,54 +69,26 @@ func (p *pass) followMembers(ctx context.Context) error {
 	wrote, err := inParallel(reachable, func(object client.Object) (bool, error) {
 		return p.follow(ctx, object, action == ensureBindings)
 	})
-	removed, removeErr := p.removeUnused(ctx, p.project, desired)
-	p.wrote += wrote + removed
+	p.wrote += wrote
 	if action == withdrawBindings {
-		err = errors.Join(err, p.withdrawBindings(ctx, namespace))
+		return errors.Join(err, p.withdrawBindings(ctx, namespace), p.removeUnused(ctx, nil, desired))
 	}
-	return errors.Join(err, removeErr)
+	return errors.Join(err, p.removeUnused(ctx, namespace, desired))
 }
 
-// withdrawBindings deletes the bindings of the Project in a namespace that does not belong to it. The API server is queried
+// withdrawBindings revokes the bindings of the Project in a namespace that does not belong to it. The API server is queried
 // before: a stale cache must not revoke the roles of members.
 func (p *pass) withdrawBindings(ctx context.Context, namespace *corev1.Namespace) error {
-	bindings := &rbacv1.RoleBindingList{}
-	inIt := []client.ListOption{client.InNamespace(namespace.Name), client.MatchingLabels{gardenerv1beta1.LabelProjectName: p.project.Name}}
-	if err := p.client.List(ctx, bindings, inIt...); err != nil {
-		return fmt.Errorf("list the role bindings of project %q in namespace %q: %w", p.project.Name, namespace.Name, err)
-	}
-	own := slices.DeleteFunc(bindings.Items, func(binding rbacv1.RoleBinding) bool { return !isBindingOf(p.project, &binding) })
-	if len(own) == 0 {
-		return nil
-	}
 	live, err := getNamespace(ctx, p.live, client.ObjectKeyFromObject(namespace))
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if live == nil || !isTakenBack(p.project, live) {
+	case live == nil || !isTakenBack(p.project, live):
 		return kit.ErrChanged
 	}
-	for i := range own {
-		if err := p.remove(ctx, &own[i]); err != nil {
-			return err
-		}
-		p.wrote++
-		log.FromContext(ctx).Info("Deleted a role binding in a namespace that is no longer the project's", "object", describe(&own[i]))
-	}
-	return nil
-}
-
-// isBindingOf reports whether a binding was created for the Project, which includes that its name is one of the controller's.
-func isBindingOf(project *gardenerv1beta1.Project, binding *rbacv1.RoleBinding) bool {
-	if !binding.DeletionTimestamp.IsZero() || !wasCreatedFor(project, binding) {
-		return false
-	}
-	switch binding.Name {
-	case namespaceRoleMember, namespaceRoleViewer, namespaceRoleServiceAccountManager:
-		return true
-	default:
-		return isExtensionRoleOf(project, binding)
-	}
+	revoked, err := p.revokeOthers(ctx, live, nil)
+	p.wrote += revoked
+	return err
 }
 
 // follow updates a role or a binding of the Project to the desired state. A missing one is created if requested. An object
@@ -142,10 +112,11 @@ func (p *pass) follow(ctx context.Context, desired client.Object, create bool) (
 	case !bindsAnotherRole(current, desired):
 		return p.patch(ctx, current, merged(current, desired))
 	}
-	if err := p.remove(ctx, current); err != nil || !create {
-		return err == nil, err
+	if !create {
+		return p.revoke(ctx, current)
 	}
-	return true, existsIsChanged(p.create(ctx, desired))
+	wrote, err := p.replace(ctx, current, desired)
+	return wrote, existsIsChanged(err)
 }
 
 func existsIsChanged(err error) error {

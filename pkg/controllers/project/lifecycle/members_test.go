@@ -160,7 +160,7 @@ func TestMembersAreRevokedFromBindingsOutsideTheCache(t *testing.T) {
 }
 
 // TestBindingsAreDeletedFromDetachedNamespace checks that, if the namespace no longer belongs to the Project, Groundskeeper's
-// bindings in it are deleted, and nothing else.
+// bindings in it are deleted, whatever their labels and annotations are, and nothing else.
 func TestBindingsAreDeletedFromDetachedNamespace(t *testing.T) {
 	c := newCluster(t)
 	project := c.project("dev", withMembers(member("bob", "viewer", "extension:x")))
@@ -176,11 +176,18 @@ func TestBindingsAreDeletedFromDetachedNamespace(t *testing.T) {
 	c.settle("dev")
 	for name, want := range map[string]bool{
 		namespaceRoleMember: false, extensionRoleName(project, "x"): false,
-		"made-by-a-member": true, namespaceRoleViewer: true, namespaceRoleServiceAccountManager: true,
+		"made-by-a-member": true, namespaceRoleViewer: false, namespaceRoleServiceAccountManager: false,
 	} {
 		if got := c.exists(namespace, name, &rbacv1.RoleBinding{}); got != want {
 			t.Errorf("role binding %s exists = %t, want %t", name, got, want)
 		}
+	}
+	// Who has the namespace now may use the same names.
+	c.store.Add(&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: namespaceRoleViewer},
+		RoleRef: clusterRoleRef(namespaceRoleViewer), Subjects: []rbacv1.Subject{user("theirs")}})
+	c.settle("dev")
+	if got := c.subjectsIn("theirs"); len(got) != 1 {
+		t.Errorf("the bindings of the next owner = %q, want one", got)
 	}
 	role := &rbacv1.ClusterRole{}
 	c.read("", roleMember+":dev", role)

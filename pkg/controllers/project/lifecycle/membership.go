@@ -6,10 +6,9 @@ package lifecycle
 import (
 	"context"
 	"errors"
-	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -66,21 +65,28 @@ func sharedExtensionRole(role string) *rbacv1.ClusterRole {
 }
 
 // removeUnused deletes roles and bindings of the Project that are no longer desired: those of extension roles that no member has,
-// and those that the other mode had created.
-func (r *reconciler) removeUnused(ctx context.Context, project *gardenerv1beta1.Project, desired []client.Object) (int, error) {
-	removed, err := r.removeExtensionRoles(ctx, r.client, client.MatchingFields{extensionRoleIndex: project.Name}, project, desired)
-	if !r.byMembership {
-		return removed, err
+// and those that the other mode had created. The namespace is nil if the Project has no bindings in it.
+func (p *pass) removeUnused(ctx context.Context, namespace *corev1.Namespace, desired []client.Object) error {
+	if namespace != nil {
+		revoked, err := p.revokeOthers(ctx, namespace, desired)
+		if p.wrote += revoked; err != nil {
+			return err
+		}
 	}
-	more, moreErr := r.removeClusterRoles(ctx, project)
-	return removed + more, errors.Join(err, moreErr)
+	removed, err := p.removeExtensionRoles(ctx, p.client, client.MatchingFields{extensionRoleIndex: p.project.Name}, p.project, desired)
+	if p.wrote += removed; !p.byMembership {
+		return err
+	}
+	more, moreErr := p.removeClusterRoles(ctx)
+	p.wrote += more
+	return errors.Join(err, moreErr)
 }
 
 // removeClusterRoles deletes the ClusterRoles and ClusterRoleBindings that were created for the Project, bindings before the roles
 // that they bind, with the UID and the resource version in the cache as preconditions.
-func (r *reconciler) removeClusterRoles(ctx context.Context, project *gardenerv1beta1.Project) (int, error) {
+func (p *pass) removeClusterRoles(ctx context.Context) (int, error) {
 	var roles, bindings []client.Object
-	for _, object := range desiredRBAC(project) {
+	for _, object := range desiredRBAC(p.project) {
 		switch object.(type) {
 		case *rbacv1.ClusterRole:
 			roles = append(roles, object)
@@ -90,19 +96,7 @@ func (r *reconciler) removeClusterRoles(ctx context.Context, project *gardenerv1
 	}
 	total := 0
 	for _, objects := range [][]client.Object{bindings, roles} {
-		removed, err := inParallel(objects, func(like client.Object) (bool, error) {
-			current, err := r.get(ctx, r.client, like)
-			switch {
-			case apierrors.IsNotFound(err):
-				return false, nil
-			case err != nil:
-				return false, fmt.Errorf("get %s: %w", describe(like), err)
-			case !wasCreatedFor(project, current), !current.GetDeletionTimestamp().IsZero():
-				return false, nil
-			}
-			err = r.remove(ctx, current)
-			return err == nil, err
-		})
+		removed, err := inParallel(objects, func(like client.Object) (bool, error) { return p.removeIfOf(ctx, p.bindingsReader(), like) })
 		if total += removed; err != nil {
 			return total, err
 		}

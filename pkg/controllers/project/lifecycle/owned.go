@@ -5,7 +5,6 @@ package lifecycle
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -18,7 +17,6 @@ import (
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/lists"
-	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // annotationProjectUID names the Project that a role, a binding or a quota was created for. Its name alone would be a guess: a
@@ -34,23 +32,33 @@ func wasCreatedFor(project *gardenerv1beta1.Project, object client.Object) bool 
 
 // removeOwned deletes the roles, bindings and the quota of a Project: bindings before the roles that they bind. Objects in a
 // deleted namespace have been deleted with it.
-func (r *reconciler) removeOwned(ctx context.Context, project *gardenerv1beta1.Project) error {
-	// The cache may not have those of a role that was added and removed a moment ago, and no later reconciliation would find them.
-	if _, err := r.removeExtensionRoles(ctx, lists.Complete(r.live), client.MatchingLabels(extensionLabels(project)), project, nil); err != nil {
+func (p *pass) removeOwned(ctx context.Context) error {
+	namespace, err := getNamespace(ctx, p.live, client.ObjectKey{Name: namespaceName(p.project)})
+	if err != nil {
 		return err
 	}
-	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: namespaceName(project), Name: quotaName}}
+	if namespace != nil {
+		if _, err := p.revokeOthers(ctx, namespace, nil); err != nil {
+			return err
+		}
+	}
+	// The cache may not have those of a role that was added and removed a moment ago, and no later reconciliation would find them.
+	if _, err := p.removeExtensionRoles(ctx, lists.Complete(p.live), client.MatchingLabels(extensionLabels(p.project)), p.project, nil); err != nil {
+		return err
+	}
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: namespaceName(p.project), Name: quotaName}}
 	var roles []client.Object
 	bindings := []client.Object{quota}
-	for _, object := range desiredRBAC(project) {
-		if _, isRole := object.(*rbacv1.ClusterRole); isRole {
+	for _, object := range desiredRBAC(p.project) {
+		switch object.(type) {
+		case *rbacv1.ClusterRole:
 			roles = append(roles, object)
-		} else {
+		case *rbacv1.ClusterRoleBinding:
 			bindings = append(bindings, object)
 		}
 	}
 	for _, objects := range [][]client.Object{bindings, roles} {
-		removed, err := inParallel(objects, func(object client.Object) (bool, error) { return r.removeIfOf(ctx, project, object) })
+		removed, err := inParallel(objects, func(object client.Object) (bool, error) { return p.removeIfOf(ctx, p.live, object) })
 		if err != nil {
 			return err
 		}
@@ -59,22 +67,19 @@ func (r *reconciler) removeOwned(ctx context.Context, project *gardenerv1beta1.P
 	return nil
 }
 
-// removeIfOf deletes the object with the kind and name of another one, if it was created for the Project. It is read from the
-// API server, and deleted with its UID and resource version as preconditions.
-func (r *reconciler) removeIfOf(ctx context.Context, project *gardenerv1beta1.Project, like client.Object) (bool, error) {
-	current, err := r.get(ctx, r.live, like)
+// removeIfOf deletes the object with the kind and name of another one, if it was created for the Project, as a reader has it: with its
+// UID and resource version as preconditions. A binding is revoked before, even if it is being deleted.
+func (p *pass) removeIfOf(ctx context.Context, from client.Reader, like client.Object) (bool, error) {
+	current, err := p.get(ctx, from, like)
 	switch {
 	case apierrors.IsNotFound(err):
 		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("get %s: %w", describe(like), err)
-	case !wasCreatedFor(project, current), !current.GetDeletionTimestamp().IsZero():
+	case !wasCreatedFor(p.project, current):
 		return false, nil
 	}
-	if err := r.remove(ctx, current); err != nil && !errors.Is(err, kit.ErrChanged) {
-		return false, err
-	}
-	return true, nil
+	return p.revoke(ctx, current)
 }
 
 // disown removes the owner reference to the Project from its namespace, which earlier versions set. It does so in every state

@@ -40,6 +40,8 @@ type pass struct {
 	// followed is set if the roles were updated with the members, rolesErr if that failed.
 	followed bool
 	rolesErr error
+	// ensured is set if bindings may have been created.
+	ensured bool
 }
 
 // Reconcile reconciles one Project with its spec, and records the result in its status.
@@ -111,7 +113,11 @@ func (p *pass) provide(ctx context.Context) (reconcile.Result, error) {
 		p.withoutNamespace(decision)
 		return reconcile.Result{}, nil
 	}
-	rolesErr := p.ensureRoles(ctx)
+	within := namespace
+	if decision.action == createNamespace {
+		within = nil // a new namespace has no unused binding
+	}
+	rolesErr := p.ensureRoles(ctx, within)
 	quotaErr := p.ensureQuota(ctx)
 	p.reportNamespace(namespace, quotaErr)
 	p.reportRoles(rolesErr)
@@ -177,13 +183,12 @@ func (p *pass) ensureNamespace(ctx context.Context) (*corev1.Namespace, namespac
 }
 
 // ensureRoles reconciles the roles and bindings of the members.
-func (p *pass) ensureRoles(ctx context.Context) error {
-	p.followed = true
+func (p *pass) ensureRoles(ctx context.Context, namespace *corev1.Namespace) error {
+	p.followed, p.ensured = true, true
 	desired := p.desired(p.project)
 	wrote, err := p.ensureAll(ctx, desired)
-	removed, removeErr := p.removeUnused(ctx, p.project, desired)
-	p.wrote += wrote + removed
-	return errors.Join(err, removeErr)
+	p.wrote += wrote
+	return errors.Join(err, p.removeUnused(ctx, namespace, desired))
 }
 
 // ensureQuota reconciles the quota, if one is configured.

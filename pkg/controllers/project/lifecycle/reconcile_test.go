@@ -165,13 +165,13 @@ func TestManualEditsAreCorrected(t *testing.T) {
 		}, 1},
 		"another role is bound": {func(c *cluster, _ string) {
 			change(c, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: own}}, func(b *rbacv1.ClusterRoleBinding) { b.RoleRef.Name = "cluster-admin" })
-		}, 2},
+		}, 3},
 		"Groundskeeper's label is removed, so that the cache loses the object": {func(c *cluster, _ string) {
 			change(c, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: own}}, func(r *rbacv1.ClusterRole) { r.Labels, r.Rules = nil, nil })
 		}, 2},
 		"another role is bound and Groundskeeper's label removed": {func(c *cluster, namespace string) {
 			change(c, &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: member}}, func(b *rbacv1.RoleBinding) { b.Labels, b.RoleRef.Name = nil, "cluster-admin" })
-		}, 3},
+		}, 4},
 		"an object is deleted": {func(c *cluster, namespace string) {
 			c.store.Remove(&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: member}})
 		}, 1},
@@ -240,6 +240,7 @@ func TestUnusedExtensionRoleIsDeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
+		`patch role binding "gardener.cloud:extension:project:dev:a" in namespace "` + *project.Spec.Namespace + `"`,
 		`delete role binding "gardener.cloud:extension:project:dev:a" in namespace "` + *project.Spec.Namespace + `"`,
 		`delete cluster role "gardener.cloud:extension:project:dev:a"`,
 	}

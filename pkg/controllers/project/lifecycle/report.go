@@ -61,7 +61,11 @@ func (p *pass) reportNamespace(namespace *corev1.Namespace, quotaErr error) {
 
 func (p *pass) reportRoles(err error) {
 	if err != nil {
-		p.report.set(gardenerv1beta1.ProjectRBACReady, gardenerv1beta1.ConditionFalse, reasonRolesFailed, err.Error())
+		reason := reasonRolesFailed
+		if !p.ensured && !hadBindings(p.project) {
+			reason = reasonNamespaceMissing // the reason is what the status remembers
+		}
+		p.report.set(gardenerv1beta1.ProjectRBACReady, gardenerv1beta1.ConditionFalse, reason, err.Error())
 		return
 	}
 	p.report.set(gardenerv1beta1.ProjectRBACReady, gardenerv1beta1.ConditionTrue, reasonRolesReconciled,

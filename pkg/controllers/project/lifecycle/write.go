@@ -66,10 +66,7 @@ func (r *reconciler) ensure(ctx context.Context, desired client.Object) (bool, e
 	case err != nil:
 		return false, fmt.Errorf("get %s: %w", describe(desired), err)
 	case bindsAnotherRole(current, desired):
-		if err := r.remove(ctx, current); err != nil {
-			return false, err
-		}
-		return true, r.create(ctx, desired)
+		return r.replace(ctx, current, desired)
 	default:
 		return r.patch(ctx, current, merged(current, desired))
 	}
@@ -100,13 +97,17 @@ func (r *reconciler) create(ctx context.Context, object client.Object) error {
 }
 
 // patch changes one state of an object to another, unless they are equal. It fails with a conflict if the object is no longer
-// in the first state: lists are replaced as a whole, and must not lose unknown entries.
-func (r *reconciler) patch(ctx context.Context, from, to client.Object) (bool, error) {
+// in the first state: lists are replaced as a whole, and must not lose unknown entries. The subjects of a binding have none, so that of
+// a binding only the identity has to be the same: otherwise a member could prevent a revocation by changing its metadata all the time.
+func (r *reconciler) patch(ctx context.Context, from, to client.Object, options ...client.PatchOption) (bool, error) {
 	if equality.Semantic.DeepEqual(from, to) {
 		return false, nil
 	}
 	changes := client.MergeFromWithOptions(from, client.MergeFromWithOptimisticLock{})
-	if err := r.client.Patch(ctx, to, changes, client.FieldOwner(fieldOwner)); err != nil {
+	if isBinding(from) {
+		changes = client.MergeFrom(withoutUID(from)) // the UID is in the patch
+	}
+	if err := r.client.Patch(ctx, to, changes, append(options, client.FieldOwner(fieldOwner))...); err != nil {
 		return false, fmt.Errorf("update %s: %w", describe(from), kit.NotFoundIsChanged(err))
 	}
 	return true, nil
@@ -121,38 +122,29 @@ func (r *reconciler) remove(ctx context.Context, object client.Object) error {
 	return nil
 }
 
-// removeExtensionRoles deletes the extension roles that no member has any more, bindings first. They are read from a cache or from the
-// API server, in which another option selects the ClusterRoles of the Project.
+// removeExtensionRoles deletes the ClusterRoles of extension roles that no member has any more. They are read from a cache or from the
+// API server, in which another option selects those of the Project.
 func (r *reconciler) removeExtensionRoles(ctx context.Context, from client.Reader, rolesOf client.ListOption, project *gardenerv1beta1.Project, desired []client.Object) (int, error) {
 	wanted := map[string]bool{}
 	for _, object := range desired {
 		wanted[describe(object)] = true
 	}
-	bindings, roles := &rbacv1.RoleBindingList{}, &rbacv1.ClusterRoleList{}
-	if err := from.List(ctx, bindings, client.MatchingLabels(extensionLabels(project)), client.InNamespace(namespaceName(project))); err != nil {
-		return 0, fmt.Errorf("list the extension role bindings of project %q: %w", project.Name, err)
-	}
+	roles := &rbacv1.ClusterRoleList{}
 	if err := from.List(ctx, roles, rolesOf); err != nil {
 		return 0, fmt.Errorf("list the extension roles of project %q: %w", project.Name, err)
 	}
-	var found []client.Object
-	for i := range bindings.Items {
-		found = append(found, &bindings.Items[i])
-	}
-	for i := range roles.Items {
-		found = append(found, &roles.Items[i])
-	}
 	removed := 0
-	for _, object := range found {
-		if wanted[describe(object)] || !isExtensionRoleOf(project, object) || !object.GetDeletionTimestamp().IsZero() {
+	for i := range roles.Items {
+		role := &roles.Items[i]
+		if wanted[describe(role)] || !isExtensionRoleOf(project, role) || !role.DeletionTimestamp.IsZero() {
 			continue
 		}
-		if err := r.remove(ctx, object); errors.Is(err, kit.ErrChanged) {
+		if err := r.remove(ctx, role); errors.Is(err, kit.ErrChanged) {
 			continue // deleted concurrently, or the cache is stale
 		} else if err != nil {
 			return removed, err
 		}
-		log.FromContext(ctx).Info("Deleted an unused extension role", "object", describe(object))
+		log.FromContext(ctx).Info("Deleted an unused extension role", "object", describe(role))
 		removed++
 	}
 	return removed, nil
