@@ -54,3 +54,13 @@ func OfUID(uid string) []gimbalv1.ClusterIdentity {
 	}
 	return []gimbalv1.ClusterIdentity{{Object: NamespaceSystem, ID: uid}}
 }
+
+// OfBackend returns the uid of the namespace kube-system of the cluster that a backend copied; "" while unknown.
+func OfBackend(b *gimbalv1.DiscoveryBackend) string {
+	for _, characteristic := range b.Status.Identity {
+		if characteristic.Object == NamespaceSystem {
+			return characteristic.ID
+		}
+	}
+	return ""
+}

@@ -30,7 +30,7 @@ var writers = map[string]struct {
 			"controllers/kluster/deorbit", "controllers/kluster/workload",
 		},
 		"Ambiguous Announced Announcing Annotated Canceled Conflict Deorbited Failed FieldsIgnored Granted IncompleteAnswer Insecure " +
-			"Leftovers NoAPIServer NoOrphans NoProof QuotaExceeded RateLimited Reachable Running Unreachable Usable Withdrawing",
+			"Leftovers NoAPIServer NoOrphans NoProof QuotaExceeded RateLimited Reachable Running SameClusterFirst Unidentified Unreachable Usable Withdrawing",
 	},
 	"DiscoveryBackend": {
 		[]string{"apis/gimbal/v1", "controllers/discoverybackend/operator", "controllers/discoverybackend/maintenance", "discoverer/report"},

@@ -62,12 +62,12 @@ func controllers(fence *Fence) []controller {
 			return add(mgr, config, use)
 		}
 	}
-	// indexed makes the controllers of Klusters share the index by which they find the users of a Secret.
+	// indexed makes the controllers of Klusters share the indexes by which they find those with the same Secret or cluster.
 	isIndexed := false
 	indexed := func(add addFunc) addFunc {
 		return func(ctx context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
 			if !isIndexed {
-				if err := klustersetup.IndexBySecret(mgr.GetFieldIndexer()); err != nil {
+				if err := klustersetup.Index(mgr.GetFieldIndexer()); err != nil {
 					return err
 				}
 				isIndexed = true

@@ -26,6 +26,7 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	"groundskeeper.io/groundskeeper/pkg/apis/scheme"
+	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	"groundskeeper.io/groundskeeper/pkg/registry"
 	"groundskeeper.io/groundskeeper/pkg/registry/gardener/project"
 	"groundskeeper.io/groundskeeper/pkg/registry/gimbal/discoverybackend"
@@ -127,8 +128,10 @@ func kinds(t testing.TB) []served {
 			good: func() registry.Object {
 				return &kubernikusv1.Kluster{ObjectMeta: meta("demo", "garden-dev"), Spec: kubernikusv1.KlusterSpec{Version: "1.36.3"}}
 			},
-			change:    of(func(k *kubernikusv1.Kluster) { k.Spec.Dex = new(false) }),
-			observe:   of(func(k *kubernikusv1.Kluster) { k.Status.Phase = kubernikusv1.KlusterRunning }),
+			change: of(func(k *kubernikusv1.Kluster) { k.Spec.Dex = new(false) }),
+			observe: of(func(k *kubernikusv1.Kluster) {
+				k.Status.Phase, k.Status.Identity = kubernikusv1.KlusterRunning, &kubernikusv1.KlusterIdentity{ClusterID: "uid-of-kube-system"}
+			}),
 			spoil:     of(func(k *kubernikusv1.Kluster) { k.Spec.Version = "one" }),
 			undeclare: of(func(k *kubernikusv1.Kluster) { k.Spec.Audit = "paper" }),
 			misjudge:  of(func(k *kubernikusv1.Kluster) { k.Status.ObservedGeneration = -1 }),
@@ -153,8 +156,10 @@ func kinds(t testing.TB) []served {
 			good: func() registry.Object {
 				return &gimbalv1.DiscoveryBackend{ObjectMeta: meta("us-east", "gimbal-discovery"), Cluster: gimbalv1.Cluster{Type: "Kubernetes", Secret: "us-east"}}
 			},
-			change:    of(func(b *gimbalv1.DiscoveryBackend) { b.Cluster.ClusterStatus = "maintenance" }),
-			observe:   of(func(b *gimbalv1.DiscoveryBackend) { b.Status.Services = new(int32(7)) }),
+			change: of(func(b *gimbalv1.DiscoveryBackend) { b.Cluster.ClusterStatus = "maintenance" }),
+			observe: of(func(b *gimbalv1.DiscoveryBackend) {
+				b.Status.Services, b.Status.Identity = new(int32(7)), clusterid.OfUID("uid-of-kube-system")
+			}),
 			spoil:     of(func(b *gimbalv1.DiscoveryBackend) { b.Cluster.Credentials = "other" }),
 			undeclare: of(func(b *gimbalv1.DiscoveryBackend) { b.Cluster.ClusterStatus = "gone" }),
 			misjudge:  of(func(b *gimbalv1.DiscoveryBackend) { b.Status.Conditions = []metav1.Condition{{Type: "Drained"}} }),

@@ -95,9 +95,9 @@ func (s served) predicate(t *testing.T, selector string) storage.SelectionPredic
 func TestFieldSelectors(t *testing.T) {
 	for resource, selectors := range map[string][]string{
 		"projects":          {"metadata.name=dev", "spec.namespace=garden-dev-a3a8e"},
-		"klusters":          {"metadata.name=demo", "metadata.namespace=garden-dev", "status.phase=Running"},
+		"klusters":          {"metadata.name=demo", "metadata.namespace=garden-dev", "status.phase=Running", "status.identity.clusterID=uid-of-kube-system"},
 		"translations":      {"metadata.name=pod.4.web-0", "metadata.namespace=default"},
-		"discoverybackends": {"metadata.name=us-east", "metadata.namespace=gimbal-discovery", "cluster.type=kubernetes", "cluster.clusterStatus=Enabled"},
+		"discoverybackends": {"metadata.name=us-east", "metadata.namespace=gimbal-discovery", "cluster.type=kubernetes", "cluster.clusterStatus=Enabled", "status.identity.clusterID=uid-of-kube-system"},
 	} {
 		forEach(t, func(t *testing.T, kind served) {
 			if kind.resource != resource {
@@ -156,7 +156,19 @@ func TestLabelSelectors(t *testing.T) {
 // TestIndexes checks that the predicate uses each index, because every list would check every object otherwise.
 func TestIndexes(t *testing.T) {
 	forEach(t, func(t *testing.T, kind served) {
-		if kind.resource != "projects" {
+		switch kind.resource {
+		case "projects":
+		case "klusters", "discoverybackends":
+			// An empty value is that of those whose cluster is unknown.
+			for _, value := range []string{"uid", ""} {
+				want := []storage.MatchValue{{IndexName: "f:status.identity.clusterID", Value: value}}
+				predicate := kind.predicate(t, "status.identity.clusterID="+value)
+				if diff := cmp.Diff(want, predicate.MatcherIndex(t.Context())); diff != "" {
+					t.Errorf("indexes that a selector uses (-want +got):\n%s", diff)
+				}
+			}
+			return
+		default:
 			if len(kind.indexers) != 0 {
 				t.Errorf("indexes %v", kind.indexers)
 			}

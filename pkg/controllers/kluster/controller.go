@@ -61,12 +61,23 @@ func Complete(b *builder.Builder, name string, r reconcile.Reconciler) error {
 // bySecret finds Klusters in the cache by the name of the Secret they use.
 const bySecret = "kluster/secret"
 
-// IndexBySecret makes a cache find Klusters by their Secret, which their controllers need: it is called once, before the
-// first of them is added.
-func IndexBySecret(indexer client.FieldIndexer) error {
+// Index makes a cache find Klusters by their Secret and by their cluster, which their controllers need: it is called once, before
+// the first of them is added.
+func Index(indexer client.FieldIndexer) error {
 	// The context would end a wait for the cache, but before the start of the manager there is none.
 	if err := indexer.IndexField(context.Background(), &kubernikusv1.Kluster{}, bySecret, secretKeys); err != nil {
 		return fmt.Errorf("index klusters by their secret: %w", err)
+	}
+	if err := indexer.IndexField(context.Background(), &kubernikusv1.Kluster{}, kubernikusv1.KlusterClusterField, clusterKeys); err != nil {
+		return fmt.Errorf("index klusters by their cluster: %w", err)
+	}
+	return nil
+}
+
+// clusterKeys returns the key of a Kluster in the index by cluster, which has the name of the field that the API server selects by.
+func clusterKeys(object client.Object) []string {
+	if k, ok := object.(*kubernikusv1.Kluster); ok {
+		return []string{k.ClusterID()}
 	}
 	return nil
 }

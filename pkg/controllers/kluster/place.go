@@ -72,3 +72,8 @@ func CheckSecret(k *kubernikusv1.Kluster, data map[string][]byte) error {
 	}
 	return CheckPlace(k, at)
 }
+
+// SharesProject reports whether two Klusters are known to be in one OpenStack project.
+func SharesProject(a, b *kubernikusv1.Kluster) bool {
+	return remembered(a).ProjectID != "" && remembered(b).ProjectID != "" && !remembered(a).differs(remembered(b))
+}

@@ -85,6 +85,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &applyconfigurationkubernikusv1.DiscoverySpecApplyConfiguration{}
 	case kubernikusv1.SchemeGroupVersion.WithKind("Kluster"):
 		return &applyconfigurationkubernikusv1.KlusterApplyConfiguration{}
+	case kubernikusv1.SchemeGroupVersion.WithKind("KlusterIdentity"):
+		return &applyconfigurationkubernikusv1.KlusterIdentityApplyConfiguration{}
 	case kubernikusv1.SchemeGroupVersion.WithKind("KlusterSpec"):
 		return &applyconfigurationkubernikusv1.KlusterSpecApplyConfiguration{}
 	case kubernikusv1.SchemeGroupVersion.WithKind("KlusterStatus"):

@@ -54,6 +54,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		kubernikusv1.DeorbitStatus{}.OpenAPIModelName():          schema_pkg_apis_kubernikus_v1_DeorbitStatus(ref),
 		kubernikusv1.DiscoverySpec{}.OpenAPIModelName():          schema_pkg_apis_kubernikus_v1_DiscoverySpec(ref),
 		kubernikusv1.Kluster{}.OpenAPIModelName():                schema_pkg_apis_kubernikus_v1_Kluster(ref),
+		kubernikusv1.KlusterIdentity{}.OpenAPIModelName():        schema_pkg_apis_kubernikus_v1_KlusterIdentity(ref),
 		kubernikusv1.KlusterList{}.OpenAPIModelName():            schema_pkg_apis_kubernikus_v1_KlusterList(ref),
 		kubernikusv1.KlusterSpec{}.OpenAPIModelName():            schema_pkg_apis_kubernikus_v1_KlusterSpec(ref),
 		kubernikusv1.KlusterStatus{}.OpenAPIModelName():          schema_pkg_apis_kubernikus_v1_KlusterStatus(ref),
@@ -1951,6 +1952,47 @@ func schema_pkg_apis_kubernikus_v1_Kluster(ref common.ReferenceCallback) common.
 	}
 }
 
+func schema_pkg_apis_kubernikus_v1_KlusterIdentity(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "KlusterIdentity identifies the cluster that the Secret of a Kluster leads to, by what the cluster reports itself.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"clusterID": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ClusterID is the UID of the namespace kube-system of the cluster: Klusters with the same one lead to the same cluster. It is empty while unknown, and becomes empty when the Secret leads to another API server, until that has responded.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"server": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Server is the address of the API server that the Secret leads to.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"connection": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Connection is a hash of the address, the CA bundle, and the other settings that the API server is found by. No credential is part of it. ClusterID is valid for this connection only.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"reason": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Reason is why ClusterID is empty: Pending before the first check, or a reason of condition APIServerReachable.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+			},
+		},
+	}
+}
+
 func schema_pkg_apis_kubernikus_v1_KlusterList(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -2362,11 +2404,17 @@ func schema_pkg_apis_kubernikus_v1_KlusterStatus(ref common.ReferenceCallback) c
 							Ref:         ref(kubernikusv1.RouteGCStatus{}.OpenAPIModelName()),
 						},
 					},
+					"identity": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Identity identifies the cluster that the Secret leads to. It is absent until the Secret was read for the first time.",
+							Ref:         ref(kubernikusv1.KlusterIdentity{}.OpenAPIModelName()),
+						},
+					},
 				},
 			},
 		},
 		Dependencies: []string{
-			kubernikusv1.DeorbitStatus{}.OpenAPIModelName(), kubernikusv1.NodePoolInfo{}.OpenAPIModelName(), kubernikusv1.OpenstackStatus{}.OpenAPIModelName(), kubernikusv1.RouteGCStatus{}.OpenAPIModelName(), metav1.Condition{}.OpenAPIModelName()},
+			kubernikusv1.DeorbitStatus{}.OpenAPIModelName(), kubernikusv1.KlusterIdentity{}.OpenAPIModelName(), kubernikusv1.NodePoolInfo{}.OpenAPIModelName(), kubernikusv1.OpenstackStatus{}.OpenAPIModelName(), kubernikusv1.RouteGCStatus{}.OpenAPIModelName(), metav1.Condition{}.OpenAPIModelName()},
 	}
 }
 

@@ -19,7 +19,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/test/support/kubetest"
 )
@@ -27,7 +29,7 @@ import (
 // Namespace is where all Klusters are.
 const Namespace = "garden-shop"
 
-// NewStore returns an API server whose cache finds Klusters by their Secrets.
+// NewStore returns an API server whose cache finds Klusters by their Secrets and clusters.
 func NewStore(t *testing.T, objects ...client.Object) *kubetest.Server {
 	t.Helper()
 	return BuildStore(t, nil, objects...)
@@ -38,9 +40,13 @@ func BuildStore(t *testing.T, change func(*fake.ClientBuilder), objects ...clien
 	t.Helper()
 	return kubetest.Build(t, func(builder *fake.ClientBuilder) {
 		builder.WithReturnManagedFields()
-		if err := kluster.IndexBySecret(indexer{builder}); err != nil {
+		if err := kluster.Index(indexer{builder}); err != nil {
 			t.Fatal(err)
 		}
+		builder.WithIndex(&gimbalv1.DiscoveryBackend{}, gimbalv1.ClusterIDField, func(object client.Object) []string {
+			backend, _ := object.(*gimbalv1.DiscoveryBackend)
+			return []string{clusterid.OfBackend(backend)}
+		})
 		if change != nil {
 			change(builder)
 		}

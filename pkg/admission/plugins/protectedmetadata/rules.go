@@ -23,7 +23,8 @@ const (
 	VerbManageFinalizers = "manage-finalizers"
 	// VerbPause allows to pause an object, and to resume it.
 	VerbPause = "pause"
-	// VerbDetach allows to have a Kluster released though what it left behind was not cleaned up.
+	// VerbDetach allows to steer the deletion of a Kluster: to have it released though what it left behind was not cleaned up, and to have
+	// it continue though another Kluster may lead to the same cluster.
 	VerbDetach = "detach"
 	// VerbProtect allows to protect a Kluster from its deletion, which also stops one that has begun.
 	VerbProtect = "protect"
@@ -45,6 +46,7 @@ func annotations() []annotation {
 		{kit.AnnotationPaused, VerbPause},
 		{kubernikusv1.DetachAnnotation, VerbDetach},
 		{kubernikusv1.SelfDestructAnnotation, VerbDetach},
+		{kubernikusv1.AcceptUnknownIdentityAnnotation, VerbDetach},
 		{kubernikusv1.TerminationProtectionAnnotation, VerbProtect},
 		{"midonet.org/check-drift", VerbCheckDrift},
 		{gimbalv1.AnnotationConfirmedCluster, VerbConfirmCluster},

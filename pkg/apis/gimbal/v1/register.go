@@ -52,6 +52,8 @@ const (
 	ClusterTypeField = "cluster.type"
 	// ClusterStatusField selects the backends that take requests, or those in maintenance.
 	ClusterStatusField = "cluster.clusterStatus"
+	// ClusterIDField selects the backends of one cluster, by the uid of its namespace kube-system.
+	ClusterIDField = "status.identity.clusterID"
 )
 
 func addFieldLabels(scheme *runtime.Scheme) error {
@@ -61,14 +63,14 @@ func addFieldLabels(scheme *runtime.Scheme) error {
 // convertFieldLabel lists the field selectors that are served, and normalizes the selected value as in the objects.
 func convertFieldLabel(label, value string) (string, string, error) {
 	switch label {
-	case "metadata.name", "metadata.namespace":
+	case "metadata.name", "metadata.namespace", ClusterIDField:
 		return label, value, nil
 	case ClusterTypeField:
 		return label, string(canonicalBackendType(BackendType(value))), nil
 	case ClusterStatusField:
 		return label, string(canonicalClusterStatus(ClusterStatus(value))), nil
 	default:
-		return "", "", fmt.Errorf("field label %q is not supported: use metadata.name, metadata.namespace, %s or %s",
-			label, ClusterTypeField, ClusterStatusField)
+		return "", "", fmt.Errorf("field label %q is not supported: use metadata.name, metadata.namespace, %s, %s or %s",
+			label, ClusterTypeField, ClusterStatusField, ClusterIDField)
 	}
 }

@@ -28,6 +28,9 @@ const (
 	// AcceptCloudAnnotation acknowledges that the Secret leads to another project, region or Keystone than at registration.
 	// Its value is the new place, as the condition OpenStackReachable writes it.
 	AcceptCloudAnnotation = "groundskeeper.io/accept-cloud"
+	// AcceptUnknownIdentityAnnotation acknowledges that other Klusters, whose cluster is unknown, lead to another cluster than this one.
+	// Its value is their namespace/name, with commas between them, as the condition Deorbited names them.
+	AcceptUnknownIdentityAnnotation = "groundskeeper.io/accept-unknown-identity"
 	// ClusterAPIUIDAnnotation is the uid of the Cluster of Cluster API that the Kluster is created, changed and deleted with.
 	ClusterAPIUIDAnnotation = "groundskeeper.io/cluster-api-uid"
 	// MachinesAnnotation reports, while Cluster API deletes the cluster, whether it still has Machines: MachinesPresent or
@@ -123,6 +126,10 @@ const (
 	ReasonCIDRConflict = "CIDRConflict"
 	// ReasonIdentityConflict means that another Kluster of the OpenStack project has the same clusterName or csiClusterID.
 	ReasonIdentityConflict = "IdentityConflict"
+	// ReasonSameCluster means that another object leads to the same cluster.
+	ReasonSameCluster = "SameCluster"
+	// ReasonIdentityUnknown means that another Kluster, whose cluster is unknown, may lead to the same one.
+	ReasonIdentityUnknown = "IdentityUnknown"
 	// ReasonClusterRefused means that the cluster may be running, but rejects the credentials or the user of the Secret.
 	ReasonClusterRefused = "ClusterRefused"
 	// ReasonCloudChanged means that the Secret points to another project, region or Keystone than at registration.

@@ -44,6 +44,14 @@ func (k *Kluster) SecretNames() []string {
 	return names
 }
 
+// ClusterID returns the identity of the cluster that the Secret leads to; "" while unknown.
+func (k *Kluster) ClusterID() string {
+	if k.Status.Identity == nil {
+		return ""
+	}
+	return k.Status.Identity.ClusterID
+}
+
 // ClusterName returns the name under which the cloud controller tags what it makes, as a client set it; "" when none did.
 func (k *Kluster) ClusterName() string {
 	return k.setByClient(k.Spec.CloudProvider.ClusterName, k.Spec.Name, "f:clusterName")
@@ -155,6 +163,14 @@ func (k *Kluster) SelfDestructs() bool {
 func (k *Kluster) HasDeorbiter() bool {
 	return slices.ContainsFunc(k.Finalizers, func(name string) bool {
 		return name == DeorbiterFinalizer || name == ImportedDeorbiterFinalizer
+	})
+}
+
+// AcceptsUnknownIdentity reports whether an annotation confirms that the object with this namespace and name, whose cluster is unknown,
+// leads to another cluster than the Kluster.
+func (k *Kluster) AcceptsUnknownIdentity(object string) bool {
+	return slices.ContainsFunc(strings.Split(k.Annotations[AcceptUnknownIdentityAnnotation], ","), func(named string) bool {
+		return strings.TrimSpace(named) == object
 	})
 }
 

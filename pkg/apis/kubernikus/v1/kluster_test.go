@@ -86,7 +86,7 @@ func TestFieldLabels(t *testing.T) {
 		t.Fatal(err)
 	}
 	for label, supported := range map[string]bool{
-		"metadata.name": true, "metadata.namespace": true, "status.phase": true, "spec.version": false,
+		"metadata.name": true, "metadata.namespace": true, "status.phase": true, "status.identity.clusterID": true, "spec.version": false,
 	} {
 		got, value, err := scheme.ConvertFieldLabel(SchemeGroupVersion.WithKind("Kluster"), label, "x")
 		if (err == nil) != supported || supported && (got != label || value != "x") {

@@ -53,17 +53,20 @@ const (
 	KlusterNamespaceField = "metadata.namespace"
 	// KlusterPhaseField selects Klusters by their phase.
 	KlusterPhaseField = "status.phase"
+	// KlusterClusterField selects Klusters by the cluster that they lead to. With an empty value these are the Klusters whose cluster is
+	// unknown.
+	KlusterClusterField = "status.identity.clusterID"
 )
 
 func addFieldLabels(scheme *runtime.Scheme) error {
 	return scheme.AddFieldLabelConversionFunc(SchemeGroupVersion.WithKind("Kluster"),
 		func(label, value string) (string, string, error) {
 			switch label {
-			case KlusterNameField, KlusterNamespaceField, KlusterPhaseField:
+			case KlusterNameField, KlusterNamespaceField, KlusterPhaseField, KlusterClusterField:
 				return label, value, nil
 			default:
-				return "", "", fmt.Errorf("field label %q is not supported: use %s, %s or %s",
-					label, KlusterNameField, KlusterNamespaceField, KlusterPhaseField)
+				return "", "", fmt.Errorf("field label %q is not supported: use %s, %s, %s or %s",
+					label, KlusterNameField, KlusterNamespaceField, KlusterPhaseField, KlusterClusterField)
 			}
 		})
 }

@@ -93,6 +93,28 @@ type KlusterStatus struct {
 	// +optional
 	// +k8s:optional
 	RouteGC *RouteGCStatus `json:"routeGC,omitempty" protobuf:"bytes,16,opt,name=routeGC"`
+	// Identity identifies the cluster that the Secret leads to. It is absent until the Secret was read for the first time.
+	// +optional
+	// +k8s:optional
+	Identity *KlusterIdentity `json:"identity,omitempty" protobuf:"bytes,17,opt,name=identity"`
+}
+
+// KlusterIdentity identifies the cluster that the Secret of a Kluster leads to, by what the cluster reports itself.
+type KlusterIdentity struct {
+	// ClusterID is the UID of the namespace kube-system of the cluster: Klusters with the same one lead to the same cluster. It is
+	// empty while unknown, and becomes empty when the Secret leads to another API server, until that has responded.
+	// +optional
+	ClusterID string `json:"clusterID,omitempty" protobuf:"bytes,1,opt,name=clusterID"`
+	// Server is the address of the API server that the Secret leads to.
+	// +optional
+	Server string `json:"server,omitempty" protobuf:"bytes,2,opt,name=server"`
+	// Connection is a hash of the address, the CA bundle, and the other settings that the API server is found by. No credential is
+	// part of it. ClusterID is valid for this connection only.
+	// +optional
+	Connection string `json:"connection,omitempty" protobuf:"bytes,3,opt,name=connection"`
+	// Reason is why ClusterID is empty: Pending before the first check, or a reason of condition APIServerReachable.
+	// +optional
+	Reason string `json:"reason,omitempty" protobuf:"bytes,4,opt,name=reason"`
 }
 
 // RouteGCStatus lists routes of the cluster that lead to no server.

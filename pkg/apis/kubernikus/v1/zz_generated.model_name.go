@@ -44,6 +44,11 @@ func (in Kluster) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in KlusterIdentity) OpenAPIModelName() string {
+	return "cc.sap.kubernikus.v1.KlusterIdentity"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in KlusterList) OpenAPIModelName() string {
 	return "cc.sap.kubernikus.v1.KlusterList"
 }

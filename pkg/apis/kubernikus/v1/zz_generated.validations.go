@@ -1411,6 +1411,34 @@ func Validate_KlusterStatus(
 		errs = append(errs, fn(fldPath.Child("routeGC"), obj.RouteGC, oldVal, oldObj != nil)...)
 	}
 
+	{ // field KlusterStatus.Identity
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *KlusterIdentity,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalPointer(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *KlusterStatus) *KlusterIdentity {
+				return oldObj.Identity
+			})
+		errs = append(errs, fn(fldPath.Child("identity"), obj.Identity, oldVal, oldObj != nil)...)
+	}
+
 	return errs
 }
 

@@ -69,7 +69,7 @@ func (r *ruins) inventory() faulttest.Inventory {
 func TestEveryFault(t *testing.T) {
 	faulttest.Loop{Steps: 120, Fenced: func(r *faulttest.Request) bool { return r.Verb != "run" }, Start: func(t *testing.T, g *faulttest.Gate) *faulttest.Life {
 		t.Helper()
-		k, living := deleted("k"), klustertest.Kluster("living")
+		k, living := deleted("k"), klustertest.Kluster("living", leadsTo("another-cluster"))
 		f := newFlow(t, k, secretOf("k-secret"), living, secretOf("living-secret"))
 		left := &ruins{things: map[string]map[kubernikusv1.DeorbitStage][]kubernikusv1.DeorbitObject{}}
 		for _, name := range []string{"k", "living"} {

@@ -4,6 +4,7 @@
 package deorbit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 	"groundskeeper.io/groundskeeper/pkg/controllers/lists"
@@ -22,7 +24,8 @@ import (
 // probed is the result of a check, with the state of the workload cluster.
 type probed struct {
 	outcome
-	identified, requested bool
+	id        types.UID
+	requested bool
 }
 
 // probe is one check of a stage. It runs asynchronously.
@@ -40,10 +43,12 @@ type probe struct {
 	// connection is the workload cluster, nil for none, and wayErr why there is none.
 	connection workload
 	wayErr     error
-	// identified reports that the workload cluster is not the one that Groundskeeper runs in, whose id is self. identify queries
-	// it, and must reports that nothing may be done without a response.
-	identified, identify, must bool
-	self                       types.UID
+	// server and way are what leads to the workload cluster, as its identity in the status has it; "" for none.
+	server, way string
+	// known is the identity of the workload cluster as an earlier check read it, "" for unknown, and self that of the cluster that
+	// Groundskeeper runs in. identify queries it, and must reports that nothing may be done without a response.
+	known, self    types.UID
+	identify, must bool
 	// secret leads into OpenStack; nil: secretErr reports why not.
 	secret    *corev1.Secret
 	secretErr error
@@ -52,6 +57,16 @@ type probe struct {
 
 // begin starts a check of the stage that a Kluster is in.
 func (r *reconciler) begin(k *kubernikusv1.Kluster, s *state, secret *corev1.Secret, secretErr error, self types.UID) {
+	l := r.probe(k, s, secret, secretErr, self)
+	if isInCluster(l.stage) || l.stage == kubernikusv1.DeorbitDrain {
+		r.clusters.Begin(l.key, l.key.String(), l.run)
+		return
+	}
+	r.clouds.Begin(l.key, placeOf(secret), l.run)
+}
+
+// probe returns a check of the stage that a Kluster is in.
+func (r *reconciler) probe(k *kubernikusv1.Kluster, s *state, secret *corev1.Secret, secretErr error, self types.UID) probe {
 	l := probe{
 		reconciler: r, key: client.ObjectKeyFromObject(k), uid: k.UID, stage: s.progress.Stage, began: s.progress.StageStartedAt.Time,
 		recorded: stage.Seen{Volumes: s.progress.SeenVolumes, Snapshots: s.progress.SeenSnapshots, Services: s.progress.SeenServices,
@@ -63,14 +78,15 @@ func (r *reconciler) begin(k *kubernikusv1.Kluster, s *state, secret *corev1.Sec
 	if s.connection == nil {
 		s.connection, l.wayErr = r.connection(k, secret, secretErr)
 	}
-	l.connection, l.identified = s.connection, s.identified
-	l.must = s.progress.own || isInCluster(l.stage)
-	l.identify = !s.identified && (l.must || !s.requested)
-	if isInCluster(l.stage) || l.stage == kubernikusv1.DeorbitDrain {
-		r.clusters.Begin(l.key, l.key.String(), l.run)
-		return
+	l.connection, l.known = s.connection, s.id
+	if secret != nil {
+		if config, err := kluster.Workload(k, secret.Data); err == nil {
+			l.server, l.way = kluster.ConnectionOf(config)
+		}
 	}
-	r.clouds.Begin(l.key, placeOf(secret), l.run)
+	l.must = s.progress.own || isInCluster(l.stage)
+	l.identify = l.must || s.id == "" && !s.requested
+	return l
 }
 
 // placeOf returns the cloud that a Secret leads to, "" when it leads to none.
@@ -103,7 +119,7 @@ func (r *reconciler) connection(k *kubernikusv1.Kluster, secret *corev1.Secret, 
 
 // run returns the check.
 func (l probe) run(ctx context.Context) probed {
-	result := probed{identified: l.identified}
+	result := probed{id: l.known}
 	failed := func(f *failure) probed {
 		result.outcome = outcome{stage: l.stage, parts: []part{{stage: l.stage, failure: f}}}
 		return result
@@ -115,20 +131,27 @@ func (l probe) run(ctx context.Context) probed {
 	case k == nil:
 		return probed{} // the cache will receive the change
 	}
+	var unread error
 	if l.identify && l.connection != nil {
-		id, err := l.id(ctx)
+		result.id, unread = l.id(ctx)
 		result.requested = true
-		switch {
-		case err == nil && id == l.self:
-			result.outcome = outcome{stage: l.stage, own: true}
-			return result
-		case err == nil:
-			result.identified = true
-		case l.must:
-			return failed(l.blame(clusterFailure(err)))
-		}
+	}
+	own := identity{id: cmp.Or(string(result.id), kluster.ProvenID(k, l.way)), server: l.server}
+	if clusterid.Compare(clusterid.OfUID(own.id), clusterid.OfUID(string(l.self))) == clusterid.Same {
+		result.outcome = outcome{stage: l.stage, own: true}
+		return result
 	}
 	work := stage.Work{Kluster: k, Policies: policiesOf(k, l.config), Recorded: l.recorded, ClusterLost: l.lost, ClusterRejected: l.rejected, Began: l.began, Now: l.clock.Now(), RoutesLeft: l.routesLeft}
+	held, err := l.held(ctx, work, own)
+	switch {
+	case err != nil:
+		return failed(internalFailure(err))
+	case held != nil:
+		result.outcome = l.hold(ctx, k, own.id, held)
+		return result
+	case unread != nil && l.must:
+		return failed(l.blame(clusterFailure(unread)))
+	}
 	result.stage = l.stage
 	switch {
 	case l.must && l.connection == nil:
@@ -160,11 +183,18 @@ func (l probe) drain(ctx context.Context, k *kubernikusv1.Kluster) part {
 	return p
 }
 
-// id reads the identity of the workload cluster.
-func (l probe) id(ctx context.Context) (types.UID, error) {
-	ctx, cancel := context.WithTimeout(ctx, identifyTimeout)
-	defer cancel()
-	return l.connection.ID(ctx)
+// hold returns the outcome of a check that may change nothing: a freeze is lifted when the cluster is to go on.
+func (l probe) hold(ctx context.Context, k *kubernikusv1.Kluster, id string, held *hold) outcome {
+	o := outcome{stage: l.stage, held: held}
+	if !held.thaws || !isFrozen(l.stage) {
+		return o
+	}
+	var err error
+	if o.lifted, err = l.thaw(ctx, k, id); err != nil {
+		held.message += ". The freeze of the cluster could not be lifted yet: " + err.Error()
+	}
+	o.thawed = err == nil
+	return o
 }
 
 // current returns the Kluster as the API server has it now; nil when nothing may be done about it any more.

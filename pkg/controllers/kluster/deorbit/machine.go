@@ -32,7 +32,7 @@ func advance(before progress, seen *outcome, s settings, now time.Time) (progres
 		p.enter(kubernikusv1.DeorbitDrain)
 	case seen != nil && seen.stage == p.Stage:
 		p.absorb(*seen)
-	case p.own:
+	case p.own, p.held != nil:
 	case p.over() && p.Stage != kubernikusv1.DeorbitRelease:
 		p.enter(kubernikusv1.DeorbitRelease)
 	case isInCluster(p.Stage) && s.machinesDeleted():
@@ -64,6 +64,14 @@ func (p *step) skipCluster() {
 // absorb takes in what a check showed.
 func (p *step) absorb(o outcome) {
 	failed := o.failure()
+	if o.held != nil {
+		p.hold(o)
+		return
+	}
+	if p.held != nil && (failed == nil || !failed.own) {
+		p.progress = p.resumed(p.now.Sub(p.held.since))
+		p.held = nil
+	}
 	if o.own || p.own && failed != nil {
 		// Neither a timeout nor an annotation leads on from here: nothing may be done to this cluster.
 		p.own, p.failure = true, nil
@@ -112,6 +120,23 @@ func (p *step) absorb(o outcome) {
 		p.end(nil)
 	default:
 		p.next()
+	}
+}
+
+// hold waits for other objects that lead to the cluster. A cluster that was thawed may get new objects, so that Deorbit begins with Freeze
+// when it continues.
+func (p *step) hold(o outcome) {
+	since := p.now
+	if p.held != nil {
+		since = p.held.since
+	}
+	p.own, p.failure, p.held = false, nil, &hold{reason: o.held.reason, message: o.held.message, thaws: o.held.thaws, since: since}
+	if o.lifted {
+		p.report(false, eventThawed, "the freeze is lifted: the cluster is still used")
+	}
+	if o.thawed && p.Stage != kubernikusv1.DeorbitFreeze {
+		p.Stage, p.StageStartedAt, p.LastProgressAt, p.memory = kubernikusv1.DeorbitFreeze, p.stamp(), p.stamp(), memory{}
+		p.ClusterLost, p.ClusterRefused, p.UnreachableSince = "", "", nil
 	}
 }
 

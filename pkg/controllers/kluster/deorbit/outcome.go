@@ -23,6 +23,10 @@ type outcome struct {
 	parts []part
 	// own is true when the workload cluster is the one that Groundskeeper runs in. Nothing was done then.
 	own bool
+	// held is why nothing was done, because other objects lead to the cluster; nil: it was.
+	held *hold
+	// thawed is true when the cluster is not frozen any more, and lifted when the check made it so.
+	thawed, lifted bool
 }
 
 // part is one stage's part of a check.

@@ -21,6 +21,8 @@ type progress struct {
 	failure *failure
 	// own is true when the workload cluster is the one that Groundskeeper runs in.
 	own bool
+	// held is why nothing may be done, because other objects lead to the cluster; nil: it may.
+	held *hold
 	// routes are those that were removed, and may come back.
 	routes returning
 }

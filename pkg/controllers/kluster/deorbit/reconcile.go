@@ -69,18 +69,20 @@ func (r *reconciler) step(ctx context.Context, k *kubernikusv1.Kluster) (time.Du
 	}
 	if why := pausedBy(k); why != nil {
 		r.stop(key)
-		s.ends, s.listed = "", false
+		s.ends, s.listed, s.thawing = "", false, false
 		return 0, r.write(ctx, k, s, *why)
 	}
 	s.resume(r.clock.Now())
-	if k.Detached() {
-		r.stop(key)
-		s.ends = endsDetached
-		return 0, r.release(ctx, k, s)
-	}
 	secret, secretErr := kluster.Secret(ctx, r.live, k)
 	if secretErr != nil && !errors.Is(secretErr, kluster.ErrNoSecret) {
 		return 0, secretErr
+	}
+	if k.Detached() {
+		return r.detach(ctx, k, s, secret, secretErr)
+	}
+	if s.thawing {
+		r.stop(key) // its result is none of a stage
+		s.thawing, s.next = false, time.Time{}
 	}
 	r.renew(key, s, basisOf(k, secret))
 	if s.ends == "" || s.ends == endsDetached {
@@ -121,7 +123,7 @@ func (r *reconciler) advance(ctx context.Context, k *kubernikusv1.Kluster, s *st
 	var showed *outcome
 	if seen := r.take(client.ObjectKeyFromObject(k)); seen != nil {
 		showed = &seen.outcome
-		s.identified, s.requested = seen.identified, s.requested || seen.requested
+		s.id, s.requested = seen.id, s.requested || seen.requested
 		s.next = now.Add(pause(seen.outcome, r.config.PollInterval.Duration))
 		r.meters.failed(seen.outcome)
 	}
@@ -148,6 +150,9 @@ func (r *reconciler) take(key types.NamespacedName) *probed {
 // pause is how long to wait after a check.
 func pause(o outcome, poll time.Duration) time.Duration {
 	failed := o.failure()
+	if o.held != nil {
+		poll *= failurePolls
+	}
 	if failed != nil && !failed.own && (failed.waits || !failed.cluster) {
 		poll = max(failurePolls*poll, failed.retryAfter)
 	}

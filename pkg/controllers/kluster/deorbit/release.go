@@ -6,6 +6,7 @@ package deorbit
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -50,6 +51,75 @@ func (r *reconciler) release(ctx context.Context, k *kubernikusv1.Kluster, s *st
 	r.finished(ctx, k, s)
 	r.discard(client.ObjectKeyFromObject(k))
 	return nil
+}
+
+// detach releases a Kluster, and lifts the freeze of its cluster before, if this Deorbit has set one and the cluster responds.
+func (r *reconciler) detach(ctx context.Context, k *kubernikusv1.Kluster, s *state, secret *corev1.Secret, secretErr error) (time.Duration, error) {
+	key := client.ObjectKeyFromObject(k)
+	var data map[string][]byte
+	if secret != nil {
+		data = secret.Data
+	}
+	if s.ends != endsDetached && isFrozen(s.progress.Stage) && settingsOf(k, r.config, data).workload {
+		if !s.thawing {
+			r.stop(key)
+			self, err := r.ownID(ctx)
+			if err != nil {
+				return 0, err
+			}
+			// Should the annotation go again, the cluster has to be frozen again.
+			s.progress.Stage, s.ends = kubernikusv1.DeorbitFreeze, ""
+			if err := r.write(ctx, k, s, s.progress.condition()); err != nil {
+				return 0, err
+			}
+			s.thawing = true
+			l := r.probe(k, s, secret, secretErr, self)
+			r.clusters.Begin(key, key.String(), l.detach)
+			return 0, nil
+		}
+		seen := r.take(key)
+		if seen == nil {
+			return 0, nil // it comes back when the freeze is lifted, or cannot be
+		}
+		switch failed := seen.failure(); {
+		case failed != nil:
+			s.notes = append(s.notes, note{warning: true, reason: eventThawed, message: "the cluster may still be frozen: delete the binding of " +
+				"ValidatingAdmissionPolicy groundskeeper-deorbit in it, or the ValidatingWebhookConfiguration of this name: " + failed.message})
+		case seen.lifted:
+			s.notes = append(s.notes, note{reason: eventThawed, message: "the freeze is lifted: the cluster is still used"})
+		}
+		r.report(ctx, k, s)
+	}
+	r.stop(key)
+	s.ends = endsDetached
+	return 0, r.release(ctx, k, s)
+}
+
+// detach lifts the freeze of the cluster of a Kluster that is detached.
+func (l probe) detach(ctx context.Context) probed {
+	result := probed{outcome: outcome{stage: l.stage}}
+	failed := func(err error) probed {
+		result.parts = []part{{stage: l.stage, failure: clusterFailure(err)}}
+		return result
+	}
+	if l.connection == nil {
+		return failed(l.wayErr)
+	}
+	id, err := l.id(ctx)
+	if err != nil {
+		return failed(err)
+	}
+	k := &kubernikusv1.Kluster{}
+	if err := l.live.Get(ctx, l.key, k); err != nil {
+		return failed(err)
+	}
+	if k.UID != l.uid || !k.Detached() || id == l.self {
+		return result
+	}
+	if result.lifted, err = l.thaw(ctx, k, string(id)); err != nil {
+		return failed(err)
+	}
+	return result
 }
 
 // releasable reports whether a Kluster as the API server has it may be released as decided.

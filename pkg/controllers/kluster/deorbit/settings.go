@@ -134,6 +134,8 @@ type systems interface {
 type workload interface {
 	// Run does one check of a stage inside the cluster. An error means that the API server did not do what it has to.
 	Run(ctx context.Context, which kubernikusv1.DeorbitStage, w stage.Work) (stage.Report, error)
+	// Thaw lifts the freeze of the cluster, and reports whether there was one.
+	Thaw(ctx context.Context) (lifted bool, err error)
 	// ID is the uid of the namespace kube-system.
 	ID(ctx context.Context) (types.UID, error)
 	Close()

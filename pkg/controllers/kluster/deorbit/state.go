@@ -30,10 +30,13 @@ type state struct {
 	// next is when the next check is due; zero: now.
 	next  time.Time
 	basis basis
-	// connection is the workload cluster; nil: none was needed yet. identified reports that it is not the one that Groundskeeper
-	// runs in, and the other field that it was queried, regardless of the result.
-	connection            workload
-	identified, requested bool
+	// connection is the workload cluster; nil: none was needed yet. id is its identity, "" while unknown, and requested reports that it
+	// was queried, regardless of the result.
+	connection workload
+	id         types.UID
+	requested  bool
+	// thawing reports that the freeze is being lifted, because the Kluster is detached.
+	thawing bool
 	// ends is why the Kluster is to be released; "": it is not. listed reports that its leftovers are.
 	ends   ending
 	listed bool
@@ -46,6 +49,7 @@ type basis struct {
 	generation   int64
 	selfDestruct bool
 	accepted     string
+	others       string
 	way
 }
 
@@ -57,7 +61,8 @@ type way struct {
 }
 
 func basisOf(k *kubernikusv1.Kluster, secret *corev1.Secret) basis {
-	b := basis{generation: k.Generation, selfDestruct: k.SelfDestructs(), accepted: k.Annotations[kubernikusv1.AcceptCloudAnnotation], way: way{apiserver: k.Status.Apiserver}}
+	b := basis{generation: k.Generation, selfDestruct: k.SelfDestructs(), accepted: k.Annotations[kubernikusv1.AcceptCloudAnnotation],
+		others: k.Annotations[kubernikusv1.AcceptUnknownIdentityAnnotation], way: way{apiserver: k.Status.Apiserver}}
 	if secret != nil {
 		b.secret, b.version = secret.UID, secret.ResourceVersion
 	}
@@ -92,6 +97,9 @@ func (r *reconciler) stateOf(ctx context.Context, k *kubernikusv1.Kluster) (*sta
 	s.progress.routes = returningOf(&s.progress.DeorbitStatus)
 	if s.reported != nil {
 		s.condition, s.progress.own = s.reported.DeepCopy(), s.reported.Reason == reasonOwnCluster
+		if s.reported.Status == metav1.ConditionUnknown && isHold(s.reported.Reason) {
+			s.progress.held = &hold{reason: s.reported.Reason, message: s.reported.Message, since: s.reported.LastTransitionTime.Time}
+		}
 	}
 	r.mu.Lock()
 	r.states[key] = s
@@ -116,13 +124,16 @@ func (s *state) disconnect() {
 	if s.connection != nil {
 		s.connection.Close()
 	}
-	s.connection, s.identified, s.requested = nil, false, false
+	s.connection, s.id, s.requested = nil, "", false
 }
 
 // resume lets the clocks continue that stood still during a pause.
 func (s *state) resume(now time.Time) {
-	if c := s.condition; c != nil && c.Status == metav1.ConditionUnknown {
+	if c := s.condition; c != nil && c.Status == metav1.ConditionUnknown && !isHold(c.Reason) {
 		s.progress = s.progress.resumed(now.Sub(c.LastTransitionTime.Time))
+		if s.progress.held != nil {
+			s.progress.held.since = now // the time before is counted
+		}
 		s.condition, s.next = nil, time.Time{}
 	}
 }

@@ -68,6 +68,9 @@ func (p progress) condition() metav1.Condition {
 	case p.own:
 		c.Reason, c.Message = reasonOwnCluster, "the Secret leads to the cluster that Groundskeeper runs in, and nothing of that is touched: set the annotation "+
 			kubernikusv1.DetachAnnotation+"=true to release the Kluster, or put the Secret right"
+	case p.held != nil:
+		// Unknown, as during a pause: how long it lasts is the time that the clocks stand still.
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, p.held.reason, p.held.message
 	case p.failure != nil:
 		c.Reason = p.failure.reason
 	case p.Stage == kubernikusv1.DeorbitMachines:

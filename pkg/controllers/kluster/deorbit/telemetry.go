@@ -32,7 +32,9 @@ const (
 	eventStuck = "Stuck"
 	// eventRoutesCameBack reports a cloud controller manager that still makes routes.
 	eventRoutesCameBack = "RoutesCameBack"
-	eventDeorbited      = "Deorbited"
+	// eventThawed reports that the freeze of a cluster that is still used was lifted.
+	eventThawed    = "Thawed"
+	eventDeorbited = "Deorbited"
 	// eventReleased: a detached Kluster was released unchanged.
 	eventReleased = "Released"
 
@@ -152,7 +154,7 @@ func (r *reconciler) announce(ctx context.Context, k *kubernikusv1.Kluster, last
 	}
 	log.FromContext(ctx).Info("Deorbit of a Kluster", "reason", c.Reason, "message", c.Message)
 	kind := corev1.EventTypeWarning
-	if c.Reason == reasonPaused || c.Reason == reasonProtected {
+	if c.Reason == reasonPaused || c.Reason == reasonProtected || c.Reason == reasonTwinFirst {
 		kind = corev1.EventTypeNormal
 	}
 	r.recorder.Eventf(k, nil, kind, c.Reason, actionDeorbit, "%s", c.Message)

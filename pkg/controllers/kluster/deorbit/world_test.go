@@ -57,6 +57,9 @@ type script struct {
 	// id and openErr are what the workload cluster and OpenStack respond first.
 	id      func(ctx context.Context) (types.UID, error)
 	openErr error
+	// thaws counts lifted freezes, unless thawErr rejects them.
+	thaws   int
+	thawErr error
 	closed  int
 	config  *rest.Config
 }
@@ -104,6 +107,16 @@ func (c scriptedCluster) ID(ctx context.Context) (types.UID, error) {
 		return otherUID, nil
 	}
 	return id(ctx)
+}
+
+func (c scriptedCluster) Thaw(context.Context) (bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.thawErr != nil {
+		return false, c.thawErr
+	}
+	c.thaws++
+	return true, nil
 }
 
 func (c scriptedCluster) Close() {

@@ -54,11 +54,10 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 
 // refresh starts the probes that are due, and writes the latest results into the status. It returns the time until the next probe.
 func (r *reconciler) refresh(ctx context.Context, k *kubernikusv1.Kluster) (time.Duration, error) {
-	if kit.IsPaused(k) {
+	paused := kit.IsPaused(k)
+	if paused {
 		r.drop(client.ObjectKeyFromObject(k))
-		return 0, r.writeStatus(ctx, k, findings{paused: true})
-	}
-	if err := r.complete(ctx, k); err != nil {
+	} else if err := r.complete(ctx, k); err != nil {
 		return 0, err
 	}
 	secrets, err := kluster.Secrets(ctx, r.live, k)
@@ -68,6 +67,10 @@ func (r *reconciler) refresh(ctx context.Context, k *kubernikusv1.Kluster) (time
 	var secret *corev1.Secret
 	if err == nil {
 		secret = kluster.Together(k, secrets)
+	}
+	if paused {
+		// The Secret may lead to another cluster now, which the deletion of that cluster's Kluster has to know.
+		return 0, r.writeStatus(ctx, k, findings{paused: true, identity: identityOf(k, secret, nil)})
 	}
 	var found findings
 	s := r.stateOf(k, secret)
@@ -93,6 +96,7 @@ func (r *reconciler) refresh(ctx context.Context, k *kubernikusv1.Kluster) (time
 	if k.Spec.NoCloud {
 		found.cloud, found.services = nil, nil
 	}
+	found.identity = identityOf(k, secret, found.workload)
 	return s.wait(r.clock.Now()), r.writeStatus(ctx, k, found)
 }
 

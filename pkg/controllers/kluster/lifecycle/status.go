@@ -36,6 +36,8 @@ type findings struct {
 	workload *workloadView
 	// permissions and services are the last preflights of the Secret; nil: there was none yet.
 	permissions, services *metav1.Condition
+	// identity is which cluster the Secret leads to.
+	identity *kubernikusv1.KlusterIdentity
 	// expected is true when there is a workload cluster to check.
 	expected bool
 	// paused keeps all unchanged.
@@ -90,6 +92,7 @@ type status struct {
 	phase      kubernikusv1.KlusterPhase // "": another client's
 	version    string                    // "": none, or another client's
 	openstack  *kubernikusv1.OpenstackStatus
+	identity   *kubernikusv1.KlusterIdentity
 	conditions []metav1.Condition
 }
 
@@ -102,7 +105,7 @@ func nextStatus(k *kubernikusv1.Kluster, found findings, now time.Time) (next st
 		is := func(c metav1.Condition) bool { return c.Type == kind }
 		changed = changed || slices.ContainsFunc(k.Status.Conditions, is) && !slices.ContainsFunc(next.conditions, is)
 	}
-	next.observed, next.openstack = k.Generation, k.Status.Openstack
+	next.observed, next.openstack, next.identity = k.Generation, k.Status.Openstack, found.identity
 	if found.paused {
 		next.observed = k.Status.ObservedGeneration
 	}
@@ -128,7 +131,8 @@ func nextStatus(k *kubernikusv1.Kluster, found findings, now time.Time) (next st
 		}
 		changed = changed || k.Status.Phase != next.phase
 	}
-	return next, changed || k.Status.ObservedGeneration != next.observed || !equality.Semantic.DeepEqual(k.Status.Openstack, next.openstack)
+	return next, changed || k.Status.ObservedGeneration != next.observed || !equality.Semantic.DeepEqual(k.Status.Openstack, next.openstack) ||
+		!equality.Semantic.DeepEqual(k.Status.Identity, next.identity)
 }
 
 // applied returns the patch that writes it.
@@ -155,6 +159,20 @@ func (s status) applied(k *kubernikusv1.Kluster) *kubernikusapply.KlusterApplyCo
 			}
 		}
 		patch.Status.WithOpenstack(openstack)
+	}
+	if found := s.identity; found != nil {
+		identity := kubernikusapply.KlusterIdentity()
+		for _, field := range []struct {
+			value string
+			set   func(string) *kubernikusapply.KlusterIdentityApplyConfiguration
+		}{
+			{found.ClusterID, identity.WithClusterID}, {found.Server, identity.WithServer}, {found.Connection, identity.WithConnection}, {found.Reason, identity.WithReason},
+		} {
+			if field.value != "" {
+				field.set(field.value)
+			}
+		}
+		patch.Status.WithIdentity(identity)
 	}
 	return patch
 }

@@ -48,6 +48,8 @@ type workloadView struct {
 	insecure bool
 	// permissions is what a preflight showed; nil: none was made.
 	permissions *metav1.Condition
+	// clusterID identifies the cluster; "": it did not respond to that.
+	clusterID string
 }
 
 // condition returns the view as the condition APIServerReachable.
@@ -90,30 +92,52 @@ func probeWorkload(ctx context.Context, config *rest.Config) workloadView {
 	}
 	ctx, cancel := context.WithTimeout(ctx, workloadTimeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(config.Host, "/")+"/version", nil)
-	if err != nil {
-		return failed(reasonSecretInvalid, "the URL of the API server cannot be used")
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		if u, ok := errors.AsType[*url.Error](err); ok {
-			err = u.Err
-		}
+	var version apimachineryversion.Info
+	code, err := get(ctx, client, config, "/version", &version)
+	switch {
+	case code == 0:
 		return failed(string(openstack.ReasonUnreachable), "no response from the API server: %v", err)
-	}
-	defer response.Body.Close() //nolint:errcheck // it is only read
-	switch code := response.StatusCode; {
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
 		return failed(string(openstack.ReasonCredentialsRefused), "the API server responds %d: check the credentials of the cluster in the Secret", code)
 	case code != http.StatusOK:
 		return failed(string(openstack.ReasonUnreachable), "the API server responds %d", code)
 	}
-	var version apimachineryversion.Info
-	data, err := io.ReadAll(io.LimitReader(response.Body, maxVersion))
-	if err != nil || json.Unmarshal(data, &version) != nil || version.GitVersion == "" || len(version.GitVersion) > 128 {
+	if err != nil || version.GitVersion == "" || len(version.GitVersion) > 128 {
 		return failed(reasonNoAPIServer, "what responds is no API server of Kubernetes")
 	}
-	return workloadView{version: version.GitVersion, insecure: config.Insecure}
+	return workloadView{version: version.GitVersion, insecure: config.Insecure, clusterID: identify(ctx, client, config)}
+}
+
+// identify returns the uid of the namespace kube-system; "" when the API server does not report it.
+func identify(ctx context.Context, client *http.Client, config *rest.Config) string {
+	var system metav1.PartialObjectMetadata
+	code, err := get(ctx, client, config, "/api/v1/namespaces/"+metav1.NamespaceSystem, &system)
+	if err != nil || code != http.StatusOK || system.Kind != "Namespace" || system.Name != metav1.NamespaceSystem || len(system.UID) > 128 {
+		return ""
+	}
+	return string(system.UID)
+}
+
+// get reads a JSON document. The code is 0 without a response, and then the error reports why.
+func get(ctx context.Context, client *http.Client, config *rest.Config, path string, into any) (code int, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(config.Host, "/")+path, nil)
+	if err != nil {
+		return 0, errors.New("the URL of the API server cannot be used")
+	}
+	request.Header.Set("Accept", "application/json")
+	response, err := client.Do(request)
+	if err != nil {
+		if u, ok := errors.AsType[*url.Error](err); ok {
+			err = u.Err
+		}
+		return 0, err
+	}
+	defer response.Body.Close() //nolint:errcheck // it is only read
+	data, err := io.ReadAll(io.LimitReader(response.Body, maxVersion))
+	if err != nil {
+		return response.StatusCode, err
+	}
+	return response.StatusCode, json.Unmarshal(data, into)
 }
 
 // clientFor returns a client of one request: nothing of it is kept. It follows no redirect, which would carry the credentials

@@ -15,6 +15,7 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/apis/gimbal/validation"
+	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	"groundskeeper.io/groundskeeper/pkg/conditions"
 	"groundskeeper.io/groundskeeper/pkg/registry"
 	"groundskeeper.io/groundskeeper/pkg/registry/claims"
@@ -40,8 +41,10 @@ func Kind() registry.Kind[*gimbalv1.DiscoveryBackend] {
 		Normalize:     gimbalv1.Normalize,
 		Warn:          maintenanceWarnings,
 		SelectableFields: func(b *gimbalv1.DiscoveryBackend) fields.Set {
-			return fields.Set{"cluster.type": string(b.Cluster.Type), "cluster.clusterStatus": string(b.Cluster.ClusterStatus)}
+			return fields.Set{gimbalv1.ClusterTypeField: string(b.Cluster.Type), gimbalv1.ClusterStatusField: string(b.Cluster.ClusterStatus),
+				gimbalv1.ClusterIDField: clusterid.OfBackend(b)}
 		},
+		IndexedFields: []string{gimbalv1.ClusterIDField},
 		Columns: []registry.Column[*gimbalv1.DiscoveryBackend]{
 			{Name: "Ready", Type: "string", Description: "Whether the object is as its spec requires.", Cell: condition(conditions.Ready)},
 			{Name: "Type", Type: "string", Description: "openstack or kubernetes.", Cell: func(b *gimbalv1.DiscoveryBackend) any { return string(b.Cluster.Type) }},

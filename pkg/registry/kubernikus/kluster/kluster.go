@@ -37,8 +37,9 @@ func Kind() registry.Kind[*kubernikusv1.Kluster] {
 		Summarize:     conditions.SetKluster,
 		Normalize:     kubernikusv1.NormalizeKluster,
 		SelectableFields: func(k *kubernikusv1.Kluster) fields.Set {
-			return fields.Set{"status.phase": string(k.Status.Phase)}
+			return fields.Set{kubernikusv1.KlusterPhaseField: string(k.Status.Phase), kubernikusv1.KlusterClusterField: k.ClusterID()}
 		},
+		IndexedFields: []string{kubernikusv1.KlusterClusterField},
 		Columns: []registry.Column[*kubernikusv1.Kluster]{
 			{Name: "Ready", Type: "string", Description: "Whether the object is as its spec requires.", Cell: func(k *kubernikusv1.Kluster) any { return registry.Condition(k.Status.Conditions, conditions.Ready) }},
 			{Name: "Version", Type: "string", Description: "The desired version of Kubernetes.", Cell: func(k *kubernikusv1.Kluster) any { return k.Spec.Version }},

@@ -61,6 +61,19 @@ func usable(name string) bool {
 	return strings.TrimSpace(name) != "" && name != kubernikusv1.SharedCloudProviderName
 }
 
+// CommonName returns which name another Kluster may have in common with the one of a check: clusterName or csiClusterID; "" for none.
+func CommonName(w stage.Work, other *kubernikusv1.Kluster) string {
+	own := identityOf(w)
+	clusters, tags := possibleNames(other)
+	switch {
+	case usable(own.cluster) && slices.Contains(clusters, own.cluster):
+		return "clusterName"
+	case usable(own.tag) && slices.Contains(tags, own.tag):
+		return "csiClusterID"
+	}
+	return ""
+}
+
 // Conflicts are the other Klusters that could have made in the same project what one Kluster made.
 type Conflicts struct {
 	// rivals have a name in common with the Kluster.

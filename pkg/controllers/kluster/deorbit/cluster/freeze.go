@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -55,6 +56,47 @@ func (c *Connection) freeze(ctx context.Context) ([]kubernikusv1.DeorbitObject, 
 		return nil, err
 	}
 	return remaining(reason), nil
+}
+
+// Thaw lifts the freeze, if it is ours, and reports whether there was one: without its binding the policy rejects nothing. An error is as
+// that of Run.
+func (c *Connection) Thaw(ctx context.Context) (lifted bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	served, err := c.served(ctx, admissionAPI)
+	if err != nil {
+		return false, err
+	}
+	if served["validatingadmissionpolicies"] {
+		lifted, err = lift(ctx, c.kube.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings())
+	} else {
+		lifted, err = lift(ctx, c.kube.AdmissionregistrationV1().ValidatingWebhookConfigurations())
+	}
+	return lifted, c.failed("lift the freeze", err)
+}
+
+// lift deletes the object of a kind that freezes the cluster, unless another client made it.
+func lift[O metav1.Object](ctx context.Context, api interface {
+	Get(ctx context.Context, name string, options metav1.GetOptions) (O, error)
+	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
+}) (lifted bool, err error) {
+	found, err := api.Get(ctx, freezeName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("get %s: %w", freezeName, err)
+	}
+	if !slices.ContainsFunc(found.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool { return entry.Manager == fieldManager }) {
+		return false, nil
+	}
+	err = api.Delete(ctx, freezeName, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: new(found.GetUID())}})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil, err //nolint:wrapcheck // the caller names what it does
 }
 
 // probe reports why the cluster is not frozen, by a claim that it must reject. Where something else rejects that before the

@@ -50,6 +50,8 @@ type KlusterStatusApplyConfiguration struct {
 	// RouteGC lists the orphaned routes that the last check of the router found. It is absent if there are none, or Route GC is
 	// not running for the Kluster.
 	RouteGC *RouteGCStatusApplyConfiguration `json:"routeGC,omitempty"`
+	// Identity identifies the cluster that the Secret leads to. It is absent until the Secret was read for the first time.
+	Identity *KlusterIdentityApplyConfiguration `json:"identity,omitempty"`
 }
 
 // KlusterStatusApplyConfiguration constructs a declarative configuration of the KlusterStatus type for use with
@@ -193,5 +195,13 @@ func (b *KlusterStatusApplyConfiguration) WithDeorbit(value *DeorbitStatusApplyC
 // If called multiple times, the RouteGC field is set to the value of the last call.
 func (b *KlusterStatusApplyConfiguration) WithRouteGC(value *RouteGCStatusApplyConfiguration) *KlusterStatusApplyConfiguration {
 	b.RouteGC = value
+	return b
+}
+
+// WithIdentity sets the Identity field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Identity field is set to the value of the last call.
+func (b *KlusterStatusApplyConfiguration) WithIdentity(value *KlusterIdentityApplyConfiguration) *KlusterStatusApplyConfiguration {
+	b.Identity = value
 	return b
 }

@@ -1,0 +1,155 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package deorbit
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/clusterid"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/announce"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/cloud"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
+	"groundskeeper.io/groundskeeper/pkg/kit"
+)
+
+// Several objects may lead to one cluster: two Klusters whose Secrets are copies, or a Kluster and a DiscoveryBackend. The cluster is torn
+// down only when all of them agree: each Kluster of it is being deleted, and then one of them does the work before the next one does. A
+// Kluster that may lead to it, and whose cluster is unknown, counts until a user confirms that it leads to another one.
+
+// reasonTwinFirst means that another Kluster of the same cluster is being deleted first.
+const reasonTwinFirst = "SameClusterFirst"
+
+// isHold reports whether a reason of the condition Deorbited is that of a hold.
+func isHold(reason string) bool {
+	return reason == kubernikusv1.ReasonSameCluster || reason == kubernikusv1.ReasonIdentityUnknown || reason == reasonTwinFirst
+}
+
+// hold is why nothing may be done to a cluster, as long as other objects lead to it.
+type hold struct {
+	reason, message string
+	// thaws is true if the cluster is to go on, so that a freeze is lifted.
+	thaws bool
+	// since is when the hold began. The clocks of the Deorbit stand still from then on.
+	since time.Time
+}
+
+// identity is what is known of the cluster that a Deorbit would change: its id, "" while unknown, and the address of its API server.
+type identity struct{ id, server string }
+
+// holdOf returns why a check may change nothing, nil when it may. The others are all Klusters that lead to the cluster, or whose cluster is
+// unknown; the backends are those that copied it.
+func holdOf(w stage.Work, own identity, others []kubernikusv1.Kluster, backends []gimbalv1.DiscoveryBackend) *hold {
+	k := w.Kluster
+	var keepers, seniors, doubtful, doubts []string
+	announcers := []*kubernikusv1.Kluster{k}
+	for i := range others {
+		other := &others[i]
+		if other.UID == k.UID || leaves(other) {
+			continue
+		}
+		name := other.Namespace + "/" + other.Name
+		switch clusterid.Compare(clusterid.OfUID(own.id), clusterid.OfUID(other.ClusterID())) {
+		case clusterid.Same:
+			announcers = append(announcers, other)
+			switch {
+			case stays(other):
+				keepers = append(keepers, "Kluster "+name)
+			case isOlder(other, k):
+				seniors = append(seniors, name)
+			}
+		case clusterid.Unknown:
+			if why := mayBeSame(w, own, other); why != "" && stays(other) && !k.AcceptsUnknownIdentity(name) {
+				doubtful, doubts = append(doubtful, name), append(doubts, "Kluster "+name+", which "+why)
+			}
+		case clusterid.Different:
+		}
+	}
+	for i := range backends {
+		b := &backends[i]
+		if own.id == "" || clusterid.OfBackend(b) != own.id || !b.DeletionTimestamp.IsZero() || announce.IsDrained(b) ||
+			slices.ContainsFunc(announcers, func(k *kubernikusv1.Kluster) bool { return announce.IsAnnouncement(k, b) }) {
+			continue
+		}
+		keepers = append(keepers, "DiscoveryBackend "+b.Namespace+"/"+b.Name)
+	}
+	slices.Sort(keepers)
+	slices.Sort(seniors)
+	slices.Sort(doubtful)
+	slices.Sort(doubts)
+	switch {
+	case len(keepers) > 0:
+		return &hold{reason: kubernikusv1.ReasonSameCluster, thaws: true, message: fmt.Sprintf(
+			"nothing is removed, because the cluster is still used: %s: it leads to the same cluster and is not being deleted. To remove this "+
+				"Kluster only, set the annotation %s=true; to take the cluster down, delete the other Klusters of it as well, and set its "+
+				"DiscoveryBackends to Maintenance", named(keepers), kubernikusv1.DetachAnnotation)}
+	case len(doubtful) > 0:
+		return &hold{reason: kubernikusv1.ReasonIdentityUnknown, thaws: true, message: fmt.Sprintf(
+			"nothing is removed, because another Kluster may lead to the same cluster: %s: correct its Secret; or, if it leads to another "+
+				"cluster, set the annotation %s=%s on this one", named(doubts), kubernikusv1.AcceptUnknownIdentityAnnotation, strings.Join(doubtful, ","))}
+	case len(seniors) > 0:
+		return &hold{reason: reasonTwinFirst, message: fmt.Sprintf(
+			"Kluster %s leads to the same cluster and is being deleted first: this one continues when that has been released", named(seniors))}
+	}
+	return nil
+}
+
+// maxTwins is how many objects a message names.
+const maxTwins = 5
+
+func named(objects []string) string {
+	text := strings.Join(objects[:min(len(objects), maxTwins)], "; ")
+	if more := len(objects) - maxTwins; more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return text
+}
+
+// leaves reports whether a Kluster that is being deleted does nothing to its cluster any more.
+func leaves(k *kubernikusv1.Kluster) bool {
+	return !k.DeletionTimestamp.IsZero() && (!k.HasDeorbiter() || k.Detached())
+}
+
+// stays reports whether a cluster has to stay for a Kluster: it is not being deleted, or an annotation requests to wait.
+func stays(k *kubernikusv1.Kluster) bool {
+	return k.DeletionTimestamp.IsZero() || kit.IsPaused(k) || k.TerminationProtected()
+}
+
+// isOlder decides which of several Klusters of a cluster is torn down first: each process comes to the same result.
+func isOlder(a, b *kubernikusv1.Kluster) bool {
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.UID, b.UID)) < 0
+}
+
+// mayBeSame returns what a Kluster has in common with one that is being deleted, when the cluster of one of them is unknown; "" for
+// nothing. That credentials do not work is nothing in common: one broken Kluster would hold all deletions.
+func mayBeSame(w stage.Work, own identity, other *kubernikusv1.Kluster) string {
+	k := w.Kluster
+	found := other.Status.Identity
+	shared := func(name string) bool { return slices.Contains(other.SecretNames(), name) }
+	switch {
+	case other.Namespace == k.Namespace && slices.ContainsFunc(k.SecretNames(), shared):
+		return "uses the same Secret"
+	case own.server != "" && found != nil && found.Server == own.server:
+		return "has the same API server"
+	case cloud.CommonName(w, other) != "":
+		return "has the same " + cloud.CommonName(w, other)
+	case own.id == "" || other.ClusterID() != "":
+		return "" // without an identity only names lead to objects
+	case found == nil, found.Reason == kluster.ReasonPending && !kit.IsPaused(other):
+		return "has not been checked yet"
+	case found.Connection == "", k.Spec.NoCloud, other.Spec.NoCloud:
+		return "" // it leads to no cluster, or has nothing in the cloud
+	case k.RouterID() != "" && k.RouterID() == other.RouterID():
+		return "has the same router"
+	case kluster.SharesProject(k, other):
+		return "has the same OpenStack project"
+	}
+	return ""
+}

@@ -1,0 +1,180 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package deorbit
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"pgregory.net/rapid"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
+	"groundskeeper.io/groundskeeper/test/support/klustertest"
+)
+
+// lives are Klusters that lead to clusters, as they really do, whatever registration knows of it.
+type lives struct {
+	*flow
+	mu sync.Mutex
+	// leads is the cluster that a Kluster leads to.
+	leads map[string]string
+	// left is how many checks a cluster still needs until its claims are gone, and frozen which clusters are.
+	left   map[string]int
+	frozen map[string]bool
+	// wrong is what was changed although it must not be.
+	wrong []string
+}
+
+// place is a workload cluster, or the cloud of one.
+type place struct {
+	*lives
+	id string
+}
+
+func (l *lives) withdraw(context.Context, *kubernikusv1.Kluster) (stage.Report, error) {
+	return stage.Report{}, nil
+}
+
+// connect leads to the cluster that the name of the server begins with.
+func (l *lives) connect(config *rest.Config) (workload, error) {
+	id, _, _ := strings.Cut(strings.TrimPrefix(config.Host, "https://"), "-")
+	return place{l, id}, nil
+}
+
+func (l *lives) open(_ context.Context, k *kubernikusv1.Kluster, _ *corev1.Secret) (project, error) {
+	return place{l, l.leads[k.Name]}, nil
+}
+
+// changed checks that nobody needs the cluster that is changed for a Kluster.
+func (p place) changed(what kubernikusv1.DeorbitStage, name string) {
+	all := &kubernikusv1.KlusterList{}
+	if err := p.store.Live().List(context.Background(), all); err != nil {
+		p.wrong = append(p.wrong, err.Error())
+	}
+	for i := range all.Items {
+		if k := &all.Items[i]; k.DeletionTimestamp.IsZero() && p.leads[k.Name] == p.id {
+			p.wrong = append(p.wrong, fmt.Sprintf("%s changes cluster %s for %s, and %s leads to it", what, p.id, name, k.Name))
+		}
+	}
+}
+
+func (p place) Run(_ context.Context, which kubernikusv1.DeorbitStage, w stage.Work) (stage.Report, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.changed(which, w.Kluster.Name)
+	switch {
+	case which == freeze:
+		p.frozen[p.id] = true
+	case !p.frozen[p.id]:
+		p.wrong = append(p.wrong, fmt.Sprintf("%s of %s in cluster %s, which is not frozen", which, w.Kluster.Name, p.id))
+	case which == claims && p.left[p.id] > 0:
+		p.left[p.id]--
+		return stage.Report{Remaining: things("PersistentVolumeClaim", "a")}, nil
+	}
+	return stage.Report{}, nil
+}
+
+func (p place) verify(_ context.Context, w stage.Work, _ []kubernikusv1.Kluster) (stage.Report, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.changed(verify, w.Kluster.Name)
+	return stage.Report{}, nil
+}
+
+func (p place) routes(_ context.Context, w stage.Work, _ []kubernikusv1.Kluster) (stage.Report, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.changed(routes, w.Kluster.Name)
+	return stage.Report{}, nil
+}
+
+func (p place) Thaw(context.Context) (bool, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	was := p.frozen[p.id]
+	p.frozen[p.id] = false
+	return was, nil
+}
+
+func (p place) ID(context.Context) (types.UID, error) { return types.UID(p.id), nil }
+
+func (p place) Close() {}
+
+// register is what registration does: it proves where the Secret leads, or only sees that it changed.
+func (l *lives) register(k *kubernikusv1.Kluster, proven bool) {
+	secret := &corev1.Secret{}
+	if err := l.store.Get(l.t.Context(), client.ObjectKey{Namespace: k.Namespace, Name: k.SecretName()}, secret); err != nil {
+		l.t.Fatal(err)
+	}
+	config, err := kluster.Workload(k, secret.Data)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.store.ChangeStatus(k, func() {
+		next := &kubernikusv1.KlusterIdentity{Reason: kluster.ReasonPending}
+		next.Server, next.Connection = kluster.ConnectionOf(config)
+		if next.ClusterID = kluster.ProvenID(k, next.Connection); proven {
+			next.ClusterID, next.Reason = l.leads[k.Name], ""
+		}
+		k.Status.Identity = next
+	})
+}
+
+// point makes the Secret of a Kluster lead to a cluster, by one of its names.
+func (l *lives) point(name, cluster string, alias int) *corev1.Secret {
+	l.leads[name] = cluster
+	secret := secretOf(name + "-secret")
+	secret.Data["kubeconfig"] = []byte(strings.ReplaceAll(kubeconfig, "127.0.0.1:1", fmt.Sprintf("%s-%d.example:6443", cluster, alias)))
+	return secret
+}
+
+// TestClusterInUseIsNeverChanged checks, over random lives of up to four Klusters that lead to up to three clusters, that nothing in a
+// cluster is changed while a Kluster that is not being deleted leads to it, whatever registration has found out.
+func TestClusterInUseIsNeverChanged(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		l := &lives{flow: newFlow(t), leads: map[string]string{}, left: map[string]int{"a": 2, "b": 2, "c": 2}, frozen: map[string]bool{}}
+		l.r.systems = l
+		clusters, names := rapid.SampledFrom([]string{"a", "b", "c"}), rapid.SampledFrom([]string{"k1", "k2", "k3", "k4"})
+		for range rapid.IntRange(5, 40).Draw(rt, "steps") {
+			name := names.Draw(rt, "kluster")
+			k := klustertest.Kluster(name)
+			exists := l.store.Find(k)
+			switch act := rapid.SampledFrom([]string{"create", "delete", "delete", "register", "look", "point", "annotate", "work", "work", "work"}).Draw(rt, "act"); {
+			case act == "create" && !exists:
+				secret := l.point(name, clusters.Draw(rt, "cluster"), rapid.IntRange(0, 1).Draw(rt, "alias"))
+				_ = l.store.Delete(t.Context(), secret.DeepCopy()) // of an earlier Kluster, if there was one
+				k = klustertest.Kluster(name, born(rapid.IntRange(0, 2).Draw(rt, "born")))
+				l.store.Add(secret, k)
+			case !exists || act == "create":
+			case act == "delete":
+				if k.DeletionTimestamp.IsZero() {
+					l.store.Remove(k)
+				}
+			case act == "register", act == "look":
+				l.register(k, act == "register")
+			case act == "point":
+				to := l.point(name, clusters.Draw(rt, "cluster"), rapid.IntRange(0, 1).Draw(rt, "alias"))
+				l.store.Change(to, func() { to.Data = l.point(name, l.leads[name], rapid.IntRange(0, 1).Draw(rt, "alias")).Data })
+				l.register(k, false)
+			case act == "annotate":
+				l.annotate(k, rapid.SampledFrom([]string{"", "", kubernikusv1.DetachAnnotation, "groundskeeper.io/paused"}).Draw(rt, "annotation"))
+			case act == "work":
+				l.after(2*time.Minute, k)
+			}
+			if len(l.wrong) > 0 {
+				rt.Fatalf("%s", strings.Join(l.wrong, "\n"))
+			}
+		}
+	})
+}

@@ -1,0 +1,108 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"testing"
+	"time"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/test/support/klustertest"
+)
+
+// identified is an API server whose namespace kube-system has a uid; "": it does not report it.
+func identified(uid string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case r.URL.Path == "/version":
+			version136(w, r)
+		case r.URL.Path == "/api/v1/namespaces/kube-system" && uid != "":
+			_, _ = fmt.Fprintf(w, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":%q}}`, uid)
+		default:
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","metadata":{"name":"kube-system","uid":"of-a-status"},"status":"Failure","code":403}`)
+		}
+	})
+}
+
+// is checks what is known of the cluster of a Kluster.
+func (f *flow) isIdentified(k *kubernikusv1.Kluster, id, reason string) {
+	f.t.Helper()
+	got := k.Status.Identity
+	if got == nil || got.ClusterID != id || got.Reason != reason {
+		f.t.Fatalf("identity = %+v, want %q with reason %q", got, id, reason)
+	}
+}
+
+// TestIdentity checks that the identity of a cluster is that of the Secret as it is now: it stays while the cluster does not respond, and
+// is unknown when the Secret leads elsewhere, until that is proven.
+func TestIdentity(t *testing.T) {
+	k := klustertest.Kluster("k", func(k *kubernikusv1.Kluster) { k.Spec.NoCloud = true })
+	f := newFlow(t, k)
+	f.settled(k)
+	f.isIdentified(k, "", "SecretMissing")
+	down := false
+	first := identified("first")
+	f.kubeconfig = servedBy(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if down {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		first.ServeHTTP(w, r)
+	}))
+	secret := f.secret("k-secret")
+	f.store.Add(secret)
+	f.settled(k)
+	f.isIdentified(k, "first", "")
+	if server := k.Status.Identity.Server; server == "" {
+		t.Error("the server is unknown")
+	}
+	before := f.store.Count()
+	f.clock.SetTime(f.clock.Now().Add(6 * time.Minute))
+	if f.settled(k); f.store.Count() != before {
+		t.Errorf("%d writes without news", f.store.Count()-before)
+	}
+	down = true
+	f.clock.SetTime(f.clock.Now().Add(6 * time.Minute))
+	f.settled(k)
+	f.isIdentified(k, "first", "")
+	f.store.Change(secret, func() { secret.Labels = map[string]string{"touched": "true"} })
+	f.settled(k)
+	f.isIdentified(k, "first", "")
+	// Another API server, which does not report its identity.
+	f.store.Change(secret, func() { secret.Data["kubeconfig"] = servedBy(t, identified("")) })
+	f.reconcile("k")
+	f.store.Find(k)
+	f.isIdentified(k, "", "Pending")
+	f.settled(k)
+	f.isIdentified(k, "", reasonUnidentified)
+	f.store.Change(secret, func() { secret.Data["kubeconfig"] = servedBy(t, identified("second")) })
+	f.settled(k)
+	f.isIdentified(k, "second", "")
+	// Without a Secret it leads nowhere else.
+	f.store.Change(secret, func() { secret.Finalizers = nil })
+	f.store.Remove(secret)
+	f.settled(k)
+	f.isIdentified(k, "second", "")
+}
+
+// TestIdentityOfPaused checks that a paused Kluster is not asked for its cluster, and does not keep the identity of another Secret.
+func TestIdentityOfPaused(t *testing.T) {
+	k := klustertest.Kluster("k", func(k *kubernikusv1.Kluster) { k.Spec.NoCloud = true })
+	f := newFlow(t, k)
+	f.kubeconfig = servedBy(t, identified("first"))
+	secret := f.secret("k-secret")
+	f.store.Add(secret)
+	f.settled(k)
+	f.store.Change(k, func() { klustertest.Annotated("groundskeeper.io/paused")(k) })
+	f.settled(k)
+	f.isIdentified(k, "first", "")
+	f.store.Change(secret, func() { secret.Data["kubeconfig"] = servedBy(t, identified("second")) })
+	f.settled(k)
+	f.isIdentified(k, "", "Pending")
+}
