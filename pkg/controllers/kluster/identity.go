@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/clusterid"
 )
 
 // ReasonPending is the reason of an unknown identity before the first check of the cluster.
@@ -35,10 +36,17 @@ func ConnectionOf(config *rest.Config) (server, connection string) {
 }
 
 // ProvenID returns the uid of the cluster that a Kluster was last proven to lead to over a connection; "" while unknown. What was learnt
-// over another connection proves nothing. Without a connection, as when the Secret is gone, it is what was learnt last.
+// over another connection proves nothing. Without a connection, as when the Secret was deleted, it is what was learnt last.
 func ProvenID(k *kubernikusv1.Kluster, connection string) string {
 	if found := k.Status.Identity; found != nil && (connection == "" || connection == found.Connection) {
 		return found.ClusterID
 	}
 	return ""
+}
+
+// AreDeletedTogether reports whether two Klusters are proven to lead to the same cluster and are both being deleted: what one of them
+// protects from the other is to go.
+func AreDeletedTogether(a, b *kubernikusv1.Kluster) bool {
+	return !a.DeletionTimestamp.IsZero() && !b.DeletionTimestamp.IsZero() &&
+		clusterid.Compare(clusterid.OfUID(a.ClusterID()), clusterid.OfUID(b.ClusterID())) == clusterid.Same
 }

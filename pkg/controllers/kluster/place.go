@@ -77,3 +77,9 @@ func CheckSecret(k *kubernikusv1.Kluster, data map[string][]byte) error {
 func SharesProject(a, b *kubernikusv1.Kluster) bool {
 	return remembered(a).ProjectID != "" && remembered(b).ProjectID != "" && !remembered(a).differs(remembered(b))
 }
+
+// MayShareProject reports whether two Klusters may be in one OpenStack project, though that of one of them is unknown, as before its
+// credentials worked for the first time.
+func MayShareProject(a, b *kubernikusv1.Kluster) bool {
+	return (remembered(a).ProjectID == "" || remembered(b).ProjectID == "") && !remembered(a).differs(remembered(b))
+}

@@ -183,7 +183,7 @@ func (l probe) drain(ctx context.Context, k *kubernikusv1.Kluster) part {
 	return p
 }
 
-// hold returns the outcome of a check that may change nothing: a freeze is lifted when the cluster is to go on.
+// hold returns the outcome of a check that may change nothing: a freeze is lifted when the cluster is still used.
 func (l probe) hold(ctx context.Context, k *kubernikusv1.Kluster, id string, held *hold) outcome {
 	o := outcome{stage: l.stage, held: held}
 	if !held.thaws || !isFrozen(l.stage) {

@@ -65,7 +65,7 @@ func (l probe) id(ctx context.Context) (types.UID, error) {
 	return l.connection.ID(ctx)
 }
 
-// thaw lifts the freeze of a cluster that is to go on, and reports whether it did, unless another Kluster of the cluster that is torn down
+// thaw lifts the freeze of a cluster that is still used, and reports whether it did, unless another Kluster of the cluster that is torn down
 // relies on it.
 func (l probe) thaw(ctx context.Context, k *kubernikusv1.Kluster, id string) (lifted bool, err error) {
 	if l.connection == nil {

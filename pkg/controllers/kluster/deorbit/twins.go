@@ -35,7 +35,7 @@ func isHold(reason string) bool {
 // hold is why nothing may be done to a cluster, as long as other objects lead to it.
 type hold struct {
 	reason, message string
-	// thaws is true if the cluster is to go on, so that a freeze is lifted.
+	// thaws is true if the cluster is still used, so that a freeze is lifted.
 	thaws bool
 	// since is when the hold began. The clocks of the Deorbit stand still from then on.
 	since time.Time

@@ -29,7 +29,7 @@ type lives struct {
 	mu sync.Mutex
 	// leads is the cluster that a Kluster leads to.
 	leads map[string]string
-	// left is how many checks a cluster still needs until its claims are gone, and frozen which clusters are.
+	// left is how many checks a cluster still needs until its claims have been deleted, and frozen which clusters are.
 	left   map[string]int
 	frozen map[string]bool
 	// wrong is what was changed although it must not be.
@@ -56,7 +56,7 @@ func (l *lives) open(_ context.Context, k *kubernikusv1.Kluster, _ *corev1.Secre
 	return place{l, l.leads[k.Name]}, nil
 }
 
-// changed checks that nobody needs the cluster that is changed for a Kluster.
+// changed checks that no Kluster needs the cluster that is changed for a Kluster.
 func (p place) changed(what kubernikusv1.DeorbitStage, name string) {
 	all := &kubernikusv1.KlusterList{}
 	if err := p.store.Live().List(context.Background(), all); err != nil {

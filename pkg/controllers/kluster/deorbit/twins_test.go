@@ -59,7 +59,7 @@ func born(minutes int) change {
 	}
 }
 
-func goneAlready(k *kubernikusv1.Kluster) {
+func alreadyReleased(k *kubernikusv1.Kluster) {
 	klustertest.Going(k)
 	k.Finalizers = []string{"somebody/else"}
 }
@@ -103,37 +103,37 @@ func TestHoldOf(t *testing.T) {
 		other    []change
 		backends []*gimbalv1.DiscoveryBackend
 		want     string // the reason
-		says     string
+		message  string
 	}{
 		"another cluster":                  {own: "a", other: []change{leadsTo("b")}},
 		"another cluster, all in common":   {own: "a", k: []change{cloudNames("n", "c"), inProject("p", "r")}, other: []change{leadsTo("b"), cloudNames("n", "c"), inProject("p", "r")}},
-		"the same":                         {own: "a", other: []change{leadsTo("a")}, want: same, says: "Kluster garden-shop/other"},
-		"the same, in another namespace":   {own: "a", other: []change{leadsTo("a"), elsewhere}, want: same, says: kubernikusv1.DetachAnnotation},
+		"the same":                         {own: "a", other: []change{leadsTo("a")}, want: same, message: "Kluster garden-shop/other"},
+		"the same, in another namespace":   {own: "a", other: []change{leadsTo("a"), elsewhere}, want: same, message: kubernikusv1.DetachAnnotation},
 		"the same, accepted":               {own: "a", k: []change{accepts("garden-shop/other")}, other: []change{leadsTo("a")}, want: same},
 		"the same, paused":                 {own: "a", other: []change{leadsTo("a"), klustertest.Annotated("groundskeeper.io/paused")}, want: same},
-		"older, being deleted":             {own: "a", other: []change{leadsTo("a"), klustertest.Going, born(-1)}, want: first, says: "Kluster garden-shop/other"},
+		"older, being deleted":             {own: "a", other: []change{leadsTo("a"), klustertest.Going, born(-1)}, want: first, message: "Kluster garden-shop/other"},
 		"younger, being deleted":           {own: "a", other: []change{leadsTo("a"), klustertest.Going, born(1)}},
 		"as old, by uid":                   {own: "a", other: []change{leadsTo("a"), klustertest.Going, func(k *kubernikusv1.Kluster) { k.UID = "a" }}, want: first},
 		"younger, protected":               {own: "a", other: []change{leadsTo("a"), klustertest.Going, born(1), klustertest.Annotated(kubernikusv1.TerminationProtectionAnnotation)}, want: same},
-		"older, released":                  {own: "a", other: []change{leadsTo("a"), born(-1), goneAlready}},
+		"older, released":                  {own: "a", other: []change{leadsTo("a"), born(-1), alreadyReleased}},
 		"older, being detached":            {own: "a", other: []change{leadsTo("a"), born(-1), klustertest.Going, klustertest.Annotated(kubernikusv1.DetachAnnotation)}},
-		"not checked yet":                  {own: "a", other: []change{elsewhere}, want: unknown, says: "garden-other/other, which has not been checked yet"},
+		"not checked yet":                  {own: "a", other: []change{elsewhere}, want: unknown, message: "garden-other/other, which has not been checked yet"},
 		"pending":                          {own: "a", other: []change{elsewhere, unidentified("other:6443", kluster.ReasonPending)}, want: unknown},
 		"not checked yet, accepted":        {own: "a", k: []change{accepts("a/b, garden-other/other")}, other: []change{elsewhere}},
-		"not checked, accepts another one": {own: "a", k: []change{accepts("garden-shop/other")}, other: []change{elsewhere}, want: unknown, says: kubernikusv1.AcceptUnknownIdentityAnnotation + "=garden-other/other"},
+		"not checked, accepts another one": {own: "a", k: []change{accepts("garden-shop/other")}, other: []change{elsewhere}, want: unknown, message: kubernikusv1.AcceptUnknownIdentityAnnotation + "=garden-other/other"},
 		"not checked, being deleted":       {own: "a", other: []change{klustertest.Going, born(-1)}},
 		"broken":                           {own: "a", other: []change{broken}},
 		"broken, in common namespace":      {own: "a", other: []change{broken, inProject("other", "other")}, k: []change{inProject("p", "r")}},
-		"broken, same server":              {own: "a", other: []change{unidentified("own:6443", "Unreachable"), elsewhere}, want: unknown, says: "the same API server"},
+		"broken, same server":              {own: "a", other: []change{unidentified("own:6443", "Unreachable"), elsewhere}, want: unknown, message: "the same API server"},
 		"paused, same server":              {own: "a", other: []change{unidentified("own:6443", kluster.ReasonPending), klustertest.Annotated("groundskeeper.io/paused")}, want: unknown},
 		"paused, nothing in common":        {own: "a", other: []change{unidentified("other:6443", kluster.ReasonPending), klustertest.Annotated("groundskeeper.io/paused")}},
-		"broken, same Secret":              {own: "a", other: []change{broken, func(k *kubernikusv1.Kluster) { k.Spec.SecretRef.Name = "k-secret" }}, want: unknown, says: "the same Secret"},
+		"broken, same Secret":              {own: "a", other: []change{broken, func(k *kubernikusv1.Kluster) { k.Spec.SecretRef.Name = "k-secret" }}, want: unknown, message: "the same Secret"},
 		"a namesake of the Secret":         {own: "a", other: []change{broken, elsewhere, func(k *kubernikusv1.Kluster) { k.Spec.SecretRef.Name = "k-secret" }}},
-		"broken, same cluster name":        {own: "a", k: []change{cloudNames("n", "c")}, other: []change{broken, elsewhere, cloudNames("n", "d")}, want: unknown, says: "clusterName"},
-		"broken, same CSI id":              {own: "a", k: []change{cloudNames("n", "c")}, other: []change{broken, elsewhere, cloudNames("m", "c")}, want: unknown, says: "csiClusterID"},
+		"broken, same cluster name":        {own: "a", k: []change{cloudNames("n", "c")}, other: []change{broken, elsewhere, cloudNames("n", "d")}, want: unknown, message: "clusterName"},
+		"broken, same CSI id":              {own: "a", k: []change{cloudNames("n", "c")}, other: []change{broken, elsewhere, cloudNames("m", "c")}, want: unknown, message: "csiClusterID"},
 		"broken, a shared name":            {own: "a", k: []change{cloudNames("kubernetes", "kubernetes")}, other: []change{broken, cloudNames("kubernetes", "kubernetes")}},
-		"broken, same router":              {own: "a", k: []change{inProject("p", "r")}, other: []change{broken, inProject("", "r")}, want: unknown, says: "router"},
-		"broken, same project":             {own: "a", k: []change{inProject("p", "r")}, other: []change{broken, inProject("p", "s")}, want: unknown, says: "OpenStack project"},
+		"broken, same router":              {own: "a", k: []change{inProject("p", "r")}, other: []change{broken, inProject("", "r")}, want: unknown, message: "router"},
+		"broken, same project":             {own: "a", k: []change{inProject("p", "r")}, other: []change{broken, inProject("p", "s")}, want: unknown, message: "OpenStack project"},
 		"same project, without a cloud":    {own: "a", k: []change{inProject("p", "r")}, other: []change{broken, inProject("p", "s"), noCloud}},
 		"same project, leads nowhere":      {own: "a", k: []change{inProject("p", "r")}, other: []change{unidentified("", "SecretMissing"), inProject("p", "s")}},
 		"own unknown, other known":         {k: []change{inProject("p", "r")}, other: []change{leadsTo("b"), inProject("p", "r")}},
@@ -141,7 +141,7 @@ func TestHoldOf(t *testing.T) {
 		"own unknown, same server":         {other: []change{leadsTo("b"), func(k *kubernikusv1.Kluster) { k.Status.Identity.Server = "own:6443" }}, want: unknown},
 		"own unknown, same cluster name":   {k: []change{cloudNames("n", "c")}, other: []change{leadsTo("b"), cloudNames("n", "d")}, want: unknown},
 
-		"a backend":                       {own: "a", other: []change{leadsTo("b")}, backends: []*gimbalv1.DiscoveryBackend{backend("x", "a")}, want: same, says: "DiscoveryBackend gimbal/x"},
+		"a backend":                       {own: "a", other: []change{leadsTo("b")}, backends: []*gimbalv1.DiscoveryBackend{backend("x", "a")}, want: same, message: "DiscoveryBackend gimbal/x"},
 		"a backend of another cluster":    {own: "a", other: []change{leadsTo("b")}, backends: []*gimbalv1.DiscoveryBackend{backend("x", "b")}},
 		"a backend that is deleted":       {own: "a", other: []change{leadsTo("b")}, backends: []*gimbalv1.DiscoveryBackend{backend("x", "a", goingBackend)}},
 		"a drained backend":               {own: "a", other: []change{leadsTo("b")}, backends: []*gimbalv1.DiscoveryBackend{backend("x", "a", drainedAt(1))}},
@@ -164,8 +164,8 @@ func TestHoldOf(t *testing.T) {
 			switch {
 			case c.want == "" && got != nil:
 				t.Errorf("hold = %s: %s, want none", got.reason, got.message)
-			case c.want != "" && (got == nil || got.reason != c.want || !strings.Contains(got.message, c.says)):
-				t.Errorf("hold = %+v, want %s with %q", got, c.want, c.says)
+			case c.want != "" && (got == nil || got.reason != c.want || !strings.Contains(got.message, c.message)):
+				t.Errorf("hold = %+v, want %s with %q", got, c.want, c.message)
 			case got != nil && got.thaws == (c.want == first):
 				t.Errorf("thaws = %t, want it for objects that stay only", got.thaws)
 			}
@@ -353,9 +353,9 @@ func TestStaleCacheOfTwins(t *testing.T) {
 // and no other Deorbit relies on the freeze.
 func TestDetachThaws(t *testing.T) {
 	for name, c := range map[string]struct {
-		setup func(f *flow)
-		thaws int
-		says  string
+		setup   func(f *flow)
+		thaws   int
+		message string
 	}{
 		"it responds":         {func(*flow) {}, 1, "Normal Thawed"},
 		"it does not respond": {func(f *flow) { f.thawErr = errDown }, 0, "Warning Thawed the cluster may still be frozen"},
@@ -383,14 +383,14 @@ func TestDetachThaws(t *testing.T) {
 			if f.turn(k); f.store.Find(k) || f.thaws != c.thaws {
 				t.Errorf("released = %t, thaws = %d, want %d", !f.store.Find(k), f.thaws, c.thaws)
 			}
-			if text := f.reported(); !strings.Contains(text, c.says) {
-				t.Errorf("events: %s, want %q", text, c.says)
+			if text := f.reported(); !strings.Contains(text, c.message) {
+				t.Errorf("events: %s, want %q", text, c.message)
 			}
 		})
 	}
 }
 
-// TestNotDetachedAfterAll checks that a Deorbit freezes the cluster again when the annotation goes while the freeze is being lifted.
+// TestNotDetachedAfterAll checks that a Deorbit freezes the cluster again when the annotation is removed while the freeze is being lifted.
 func TestNotDetachedAfterAll(t *testing.T) {
 	k := deleted("k")
 	f := newFlow(t, k, secretOf("k-secret"))

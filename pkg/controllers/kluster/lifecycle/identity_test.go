@@ -39,7 +39,7 @@ func (f *flow) isIdentified(k *kubernikusv1.Kluster, id, reason string) {
 	}
 }
 
-// TestIdentity checks that the identity of a cluster is that of the Secret as it is now: it stays while the cluster does not respond, and
+// TestIdentity checks that the identity of a cluster is that of the current Secret: it stays while the cluster does not respond, and
 // is unknown when the Secret leads elsewhere, until that is proven.
 func TestIdentity(t *testing.T) {
 	k := klustertest.Kluster("k", func(k *kubernikusv1.Kluster) { k.Spec.NoCloud = true })
@@ -91,7 +91,7 @@ func TestIdentity(t *testing.T) {
 	f.isIdentified(k, "second", "")
 }
 
-// TestIdentityOfPaused checks that a paused Kluster is not asked for its cluster, and does not keep the identity of another Secret.
+// TestIdentityOfPaused checks that a paused Kluster is not probed, and does not keep the identity of another Secret.
 func TestIdentityOfPaused(t *testing.T) {
 	k := klustertest.Kluster("k", func(k *kubernikusv1.Kluster) { k.Spec.NoCloud = true })
 	f := newFlow(t, k)

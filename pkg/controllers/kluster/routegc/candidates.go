@@ -118,24 +118,37 @@ func (e evidence) reason(orphan openstack.Route) kubernikusv1.OrphanReason {
 // byRouter finds Klusters by their router in the cache.
 const byRouter = ControllerName + "/router"
 
-// routerKeys returns the keys of a Kluster in byRouter: its router, when it is known.
+// unknownRouter is the key in byRouter of Klusters that have routes on a router that is unknown.
+const unknownRouter = "unknown"
+
+// routerKeys returns the keys of a Kluster in byRouter.
 func routerKeys(object client.Object) []string {
-	if k, ok := object.(*kubernikusv1.Kluster); ok && k.RouterID() != "" {
+	k, ok := object.(*kubernikusv1.Kluster)
+	switch {
+	case !ok:
+		return nil
+	case k.RouterID() != "":
 		return []string{k.RouterID()}
+	case k.UsesRouter() && !k.Spec.NoCloud:
+		return []string{unknownRouter}
 	}
 	return nil
 }
 
-// neighbours returns the Klusters on the router of one, itself among them, as the cache knows them: for reading only. There
-// are none when the router is not known.
+// neighbours returns the Klusters on the router of one, itself among them, and those whose router is unknown, as the cache knows them:
+// for reading only. There are none when the router of the Kluster itself is unknown.
 func (r *reconciler) neighbours(ctx context.Context, k *kubernikusv1.Kluster) ([]kubernikusv1.Kluster, error) {
 	if k.RouterID() == "" {
 		return nil, nil
 	}
-	found := &kubernikusv1.KlusterList{}
-	// Without the index each check of one would cost as much as there are Klusters.
-	if err := r.client.List(ctx, found, client.MatchingFields{byRouter: k.RouterID()}, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("list klusters on router %s: %w", k.RouterID(), err)
+	var all []kubernikusv1.Kluster
+	for _, key := range []string{k.RouterID(), unknownRouter} {
+		found := &kubernikusv1.KlusterList{}
+		// Without the index each check of one would cost as much as there are Klusters.
+		if err := r.client.List(ctx, found, client.MatchingFields{byRouter: key}, client.UnsafeDisableDeepCopy); err != nil {
+			return nil, fmt.Errorf("list klusters on router %s: %w", key, err)
+		}
+		all = append(all, found.Items...)
 	}
-	return found.Items, nil
+	return all, nil
 }

@@ -13,6 +13,7 @@ import (
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
@@ -26,12 +27,32 @@ const (
 	ReasonRouterUnknown = "RouterUnknown"
 )
 
-// siblings returns the other Klusters on the router of one, in the order of their names.
+// mayShareRouter reports whether another Kluster, whose router is unknown, may have its routes on the router of one: it is in the same
+// project; or its project is unknown, too, and the namespace or the name of the cluster is the same.
+func mayShareRouter(k, other *kubernikusv1.Kluster) bool {
+	released := !other.DeletionTimestamp.IsZero() && !other.HasDeorbiter()
+	if other.RouterID() != "" || !other.UsesRouter() || released || k.AcceptsUnknownIdentity(other.Namespace+"/"+other.Name) {
+		return false
+	}
+	name := valueOf(k.Spec.CloudProvider.ClusterName)
+	namesake := name != "" && name != kubernikusv1.SharedCloudProviderName && name == valueOf(other.Spec.CloudProvider.ClusterName)
+	return kluster.SharesProject(k, other) || kluster.MayShareProject(k, other) && (other.Namespace == k.Namespace || namesake)
+}
+
+func valueOf(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// siblings returns the other Klusters that are or may be on the router of one, in the order of their names.
 func siblings(k *kubernikusv1.Kluster, all []kubernikusv1.Kluster) []*kubernikusv1.Kluster {
 	var found []*kubernikusv1.Kluster
 	for i := range all {
 		other := &all[i]
-		if other.UID != k.UID && other.RouterID() == k.RouterID() && !other.Spec.NoCloud && other.PodRanges()[0].IsValid() {
+		on := other.RouterID() == k.RouterID() || mayShareRouter(k, other)
+		if other.UID != k.UID && on && !kluster.AreDeletedTogether(k, other) && !other.Spec.NoCloud && other.PodRanges()[0].IsValid() {
 			found = append(found, other)
 		}
 	}
@@ -118,6 +139,10 @@ func targetOf(k *kubernikusv1.Kluster, all []kubernikusv1.Kluster, s settings) (
 				target.Shared = s.Namespace + "/" + s.Name
 			}
 			continue
+		case kubernikusv1.Overlap(own, theirs) && s.RouterID() != k.RouterID():
+			return target, fmt.Sprintf("Kluster %[1]s/%[2]s has clusterCIDR %[3]s, which overlaps %[4]s, and its router is unknown: nothing is removed; "+
+				"correct its credentials, or set its spec.openstack.routerID; if it is on another router, set the annotation %[5]s=%[1]s/%[2]s on this one",
+				s.Namespace, s.Name, kubernikusv1.RangesString(theirs), kubernikusv1.RangesString(own), kubernikusv1.AcceptUnknownIdentityAnnotation)
 		case kubernikusv1.Overlap(own, theirs):
 			return target, fmt.Sprintf("Kluster %s/%s on the same router has clusterCIDR %s, which overlaps %s: nothing is removed for either; "+
 				"one of them has to be recreated with another clusterCIDR, or needs no routes and sets customCNI",

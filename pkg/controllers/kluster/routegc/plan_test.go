@@ -39,6 +39,32 @@ func gc(spec kubernikusv1.RouteGCSpec) func(*kubernikusv1.Kluster) {
 	return func(k *kubernikusv1.Kluster) { k.Spec.RouteGC = &spec }
 }
 
+func otherRouter(k *kubernikusv1.Kluster) {
+	k.Spec.Openstack.RouterID = "7d1f9b3e-0c55-4d3c-a0d4-9d3f1c0a4b12"
+}
+
+func leadsTo(id string) func(*kubernikusv1.Kluster) {
+	return func(k *kubernikusv1.Kluster) { k.Status.Identity = &kubernikusv1.KlusterIdentity{ClusterID: id} }
+}
+
+func elsewhere(k *kubernikusv1.Kluster) { k.Namespace = "garden-other" }
+
+func accepting(other string) func(*kubernikusv1.Kluster) {
+	return func(k *kubernikusv1.Kluster) {
+		k.Annotations = map[string]string{kubernikusv1.AcceptUnknownIdentityAnnotation: other}
+	}
+}
+
+func inProject(id string) func(*kubernikusv1.Kluster) {
+	return func(k *kubernikusv1.Kluster) {
+		k.Status.Openstack = &kubernikusv1.OpenstackStatus{AuthHost: "keystone", Region: "r", ProjectID: id}
+	}
+}
+
+func clusterName(name string) func(*kubernikusv1.Kluster) {
+	return func(k *kubernikusv1.Kluster) { k.Spec.CloudProvider.ClusterName = new(name) }
+}
+
 func overlay(k *kubernikusv1.Kluster) { k.Spec.CustomCNI = true }
 
 func TestPlan(t *testing.T) {
@@ -49,27 +75,38 @@ func TestPlan(t *testing.T) {
 		siblings []*kubernikusv1.Kluster
 		why      string // "-": none, "": there is a target
 	}{
-		"named":           {changes{routed}, nil, ""},
-		"found":           {changes{found}, nil, ""},
-		"unknown router":  {nil, nil, ReasonRouterUnknown},
-		"no cloud":        {changes{routed, noCloud}, nil, "-"},
-		"paused":          {changes{routed, klustertest.Annotated("groundskeeper.io/paused")}, nil, ReasonPaused},
-		"off":             {changes{routed, gc(kubernikusv1.RouteGCSpec{Enabled: new(false)})}, nil, ReasonDisabled},
-		"terminating":     {changes{routed, klustertest.Going}, nil, ""},
-		"detached":        {changes{routed, klustertest.Going, klustertest.Annotated(kubernikusv1.DetachAnnotation)}, nil, "-"},
-		"to be detached":  {changes{routed, klustertest.Annotated(kubernikusv1.DetachAnnotation)}, nil, ""},
-		"released":        {changes{routed, klustertest.Going, func(k *kubernikusv1.Kluster) { k.Finalizers = []string{"other"} }}, nil, "-"},
-		"own network":     {changes{routed, overlay}, nil, ReasonDisabled},
-		"own network, on": {changes{routed, overlay, gc(kubernikusv1.RouteGCSpec{Enabled: new(true)})}, nil, ""},
-		"overlay sibling": {changes{routed}, []*kubernikusv1.Kluster{klustertest.Kluster("s", found, overlay)}, ""},
-		"sibling is off":  {changes{routed}, []*kubernikusv1.Kluster{klustertest.Kluster("s", found, gc(kubernikusv1.RouteGCSpec{Enabled: new(false)}))}, ""},
-		"overlay, but on": {changes{routed}, []*kubernikusv1.Kluster{klustertest.Kluster("s", found, overlay, gc(kubernikusv1.RouteGCSpec{Enabled: new(true)}))}, kubernikusv1.ReasonCIDRConflict},
-		"second range":    {changes{routed, pods("10.1.0.0/16,fd00::/48")}, []*kubernikusv1.Kluster{klustertest.Kluster("s", found, pods("10.2.0.0/16,fd00::/56"))}, kubernikusv1.ReasonCIDRConflict},
-		"sibling":         {changes{routed}, []*kubernikusv1.Kluster{klustertest.Kluster("s", found, pods("100.101.0.0/16"))}, ""},
-		"conflict":        {changes{routed}, []*kubernikusv1.Kluster{klustertest.Kluster("s", found, pods("100.100.128.0/17"))}, kubernikusv1.ReasonCIDRConflict},
-		"conflict, going": {changes{routed}, []*kubernikusv1.Kluster{klustertest.Kluster("s", found, klustertest.Going)}, kubernikusv1.ReasonCIDRConflict},
-		"other router":    {changes{routed}, []*kubernikusv1.Kluster{klustertest.Kluster("s")}, ""},
-		"without cloud":   {changes{routed}, []*kubernikusv1.Kluster{klustertest.Kluster("s", routed, noCloud)}, ""},
+		"named":                                 {changes{routed}, nil, ""},
+		"found":                                 {changes{found}, nil, ""},
+		"unknown router":                        {nil, nil, ReasonRouterUnknown},
+		"no cloud":                              {changes{routed, noCloud}, nil, "-"},
+		"paused":                                {changes{routed, klustertest.Annotated("groundskeeper.io/paused")}, nil, ReasonPaused},
+		"off":                                   {changes{routed, gc(kubernikusv1.RouteGCSpec{Enabled: new(false)})}, nil, ReasonDisabled},
+		"terminating":                           {changes{routed, klustertest.Going}, nil, ""},
+		"detached":                              {changes{routed, klustertest.Going, klustertest.Annotated(kubernikusv1.DetachAnnotation)}, nil, "-"},
+		"to be detached":                        {changes{routed, klustertest.Annotated(kubernikusv1.DetachAnnotation)}, nil, ""},
+		"released":                              {changes{routed, klustertest.Going, func(k *kubernikusv1.Kluster) { k.Finalizers = []string{"other"} }}, nil, "-"},
+		"own network":                           {changes{routed, overlay}, nil, ReasonDisabled},
+		"own network, on":                       {changes{routed, overlay, gc(kubernikusv1.RouteGCSpec{Enabled: new(true)})}, nil, ""},
+		"overlay sibling":                       {changes{routed}, []*kubernikusv1.Kluster{klustertest.Kluster("s", found, overlay)}, ""},
+		"sibling is off":                        {changes{routed}, []*kubernikusv1.Kluster{klustertest.Kluster("s", found, gc(kubernikusv1.RouteGCSpec{Enabled: new(false)}))}, ""},
+		"overlay, but on":                       {changes{routed}, []*kubernikusv1.Kluster{klustertest.Kluster("s", found, overlay, gc(kubernikusv1.RouteGCSpec{Enabled: new(true)}))}, kubernikusv1.ReasonCIDRConflict},
+		"second range":                          {changes{routed, pods("10.1.0.0/16,fd00::/48")}, []*kubernikusv1.Kluster{klustertest.Kluster("s", found, pods("10.2.0.0/16,fd00::/56"))}, kubernikusv1.ReasonCIDRConflict},
+		"sibling":                               {changes{routed}, []*kubernikusv1.Kluster{klustertest.Kluster("s", found, pods("100.101.0.0/16"))}, ""},
+		"conflict":                              {changes{routed}, []*kubernikusv1.Kluster{klustertest.Kluster("s", found, pods("100.100.128.0/17"))}, kubernikusv1.ReasonCIDRConflict},
+		"conflict, both of a cluster are going": {changes{routed, klustertest.Going, leadsTo("a")}, []*kubernikusv1.Kluster{klustertest.Kluster("s", found, klustertest.Going, leadsTo("a"))}, ""},
+		"conflict, going":                       {changes{routed}, []*kubernikusv1.Kluster{klustertest.Kluster("s", found, klustertest.Going)}, kubernikusv1.ReasonCIDRConflict},
+		"other router":                          {changes{routed}, []*kubernikusv1.Kluster{klustertest.Kluster("s", otherRouter)}, ""},
+		"sibling's router is unknown":           {changes{routed}, []*kubernikusv1.Kluster{klustertest.Kluster("s")}, kubernikusv1.ReasonCIDRConflict},
+		"unknown router, another range":         {changes{routed}, []*kubernikusv1.Kluster{klustertest.Kluster("s", pods("100.101.0.0/16"))}, ""},
+		"unknown router, overlay":               {changes{routed}, []*kubernikusv1.Kluster{klustertest.Kluster("s", overlay)}, ""},
+		"unknown router, accepted":              {changes{routed, accepting("garden-shop/s")}, []*kubernikusv1.Kluster{klustertest.Kluster("s")}, ""},
+		"unknown router, released":              {changes{routed}, []*kubernikusv1.Kluster{klustertest.Kluster("s", klustertest.Going, func(k *kubernikusv1.Kluster) { k.Finalizers = []string{"other"} })}, ""},
+		"unknown router in another namespace":   {changes{routed}, []*kubernikusv1.Kluster{klustertest.Kluster("s", elsewhere)}, ""},
+		"unknown router in the same project":    {changes{routed, inProject("p")}, []*kubernikusv1.Kluster{klustertest.Kluster("s", elsewhere, inProject("p"))}, kubernikusv1.ReasonCIDRConflict},
+		"unknown router in another project":     {changes{routed, inProject("p")}, []*kubernikusv1.Kluster{klustertest.Kluster("s", inProject("q"))}, ""},
+		"unknown router of a namesake cluster":  {changes{routed, clusterName("n")}, []*kubernikusv1.Kluster{klustertest.Kluster("s", elsewhere, clusterName("n"))}, kubernikusv1.ReasonCIDRConflict},
+		"unknown router, the name that many share": {changes{routed, clusterName("kubernetes")}, []*kubernikusv1.Kluster{klustertest.Kluster("s", elsewhere, clusterName("kubernetes"))}, ""},
+		"without cloud": {changes{routed}, []*kubernikusv1.Kluster{klustertest.Kluster("s", routed, noCloud)}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := klustertest.Kluster("k", c.kluster...)
@@ -90,7 +127,7 @@ func TestPlan(t *testing.T) {
 			if name == "sibling" && len(p.target.Scope.Siblings) != 1 {
 				t.Errorf("the sibling's range is not spared: %+v", p.target.Scope)
 			}
-			if why == kubernikusv1.ReasonCIDRConflict && !strings.Contains(p.why.Message, "garden-shop/s") {
+			if why == kubernikusv1.ReasonCIDRConflict && !strings.Contains(p.why.Message, "/s ") {
 				t.Errorf("the sibling is not named: %s", p.why.Message)
 			}
 		})

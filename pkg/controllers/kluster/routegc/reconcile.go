@@ -48,7 +48,11 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if p.target == nil {
 		// Earlier observations are discarded after an interruption.
 		r.drop(request.NamespacedName)
-		return r.settle(r.writeStatus(ctx, k, p.why, nil), 0)
+		var wait time.Duration
+		if p.why != nil && p.why.Reason == kubernikusv1.ReasonCIDRConflict {
+			wait = settingsOf(k, r.config).limits.Interval // a sibling whose router becomes known is on no router before
+		}
+		return r.settle(r.writeStatus(ctx, k, p.why, nil), wait)
 	}
 	s := r.stateOf(k)
 	if now := basisOf(k); now != s.basis {

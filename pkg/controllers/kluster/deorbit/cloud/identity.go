@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 )
 
@@ -98,14 +99,15 @@ func ConflictsOf(w stage.Work, all []kubernikusv1.Kluster) Conflicts {
 	for i := range all {
 		other := &all[i]
 		released := !other.DeletionTimestamp.IsZero() && !other.HasDeorbiter()
-		if other.UID == k.UID || released || other.Spec.NoCloud {
+		if other.UID == k.UID || released || other.Spec.NoCloud || kluster.AreDeletedTogether(k, other) {
 			continue
 		}
 		found := rival{kluster: other.Namespace + "/" + other.Name}
 		if other.Status.Openstack != nil {
 			found.project = other.Status.Openstack.ProjectID
 		}
-		if found.project == "" && other.Namespace != k.Namespace {
+		// In an unknown project it counts, in whatever namespace: its credentials may not work yet.
+		if found.project == "" && (!kluster.MayShareProject(k, other) || k.AcceptsUnknownIdentity(found.kluster)) {
 			continue
 		}
 		clusters, tags := possibleNames(other)
@@ -142,7 +144,12 @@ func ConflictsOf(w stage.Work, all []kubernikusv1.Kluster) Conflicts {
 func (c Conflicts) Why(projectID string) string {
 	for _, r := range c.rivals {
 		if r.project == "" || r.project == projectID {
-			return fmt.Sprintf("%s: Kluster %s has the same %s", kubernikusv1.ReasonIdentityConflict, r.kluster, r.text)
+			why := fmt.Sprintf("%s: Kluster %s has the same %s", kubernikusv1.ReasonIdentityConflict, r.kluster, r.text)
+			if r.project == "" {
+				why += fmt.Sprintf(", and its OpenStack project is unknown: correct its credentials; or, if it is in another project, set the annotation %s=%s",
+					kubernikusv1.AcceptUnknownIdentityAnnotation, r.kluster)
+			}
+			return why
 		}
 	}
 	return ""

@@ -81,6 +81,45 @@ func TestDerivedNamesProtect(t *testing.T) {
 	}
 }
 
+// A Kluster whose project is unknown may be in every project, whatever its namespace is, until a user confirms that it is not.
+func TestUnknownProject(t *testing.T) {
+	registered := func(host, project string) func(*kubernikusv1.Kluster) {
+		return func(k *kubernikusv1.Kluster) {
+			k.Status.Openstack = &kubernikusv1.OpenstackStatus{AuthHost: host, Region: "r", ProjectID: project}
+		}
+	}
+	none := func(*kubernikusv1.Kluster) {}
+	for name, c := range map[string]struct {
+		namespace  string
+		own, other func(*kubernikusv1.Kluster)
+		accepted   string
+		holds      bool
+	}{
+		"in the same namespace":             {"garden-shop", none, none, "", true},
+		"in another namespace":              {"garden-other", none, none, "", true},
+		"its Keystone alone is known":       {"garden-other", registered("a", "p"), registered("a", ""), "", true},
+		"at another Keystone":               {"garden-other", registered("a", "p"), registered("b", ""), "", false},
+		"in another project":                {"garden-other", registered("a", "p"), registered("a", "q"), "", false},
+		"in the same project":               {"garden-other", registered("a", "p"), registered("a", "p"), "", true},
+		"accepted":                          {"garden-other", none, none, "garden-other/o", false},
+		"another one is accepted":           {"garden-other", none, none, "garden-shop/o", true},
+		"in the same project, and accepted": {"garden-other", registered("a", "p"), registered("a", "p"), "garden-other/o", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := work()
+			c.own(w.Kluster)
+			w.Kluster.Annotations = map[string]string{kubernikusv1.AcceptUnknownIdentityAnnotation: c.accepted}
+			other := &kubernikusv1.Kluster{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "o", UID: "o-uid"}}
+			other.Spec.CloudProvider = kubernikusv1.CloudProvider{ClusterName: new("prod"), CSIClusterID: new("other")}
+			c.other(other)
+			got := ConflictsOf(w, []kubernikusv1.Kluster{*w.Kluster, *other}).Why("p")
+			if holds := strings.HasPrefix(got, "IdentityConflict: Kluster "+c.namespace+"/o has the same clusterName"); holds != c.holds || !holds && got != "" {
+				t.Errorf("Why = %q, want a conflict: %t", got, c.holds)
+			}
+		})
+	}
+}
+
 // served records a Service that had a dedicated load balancer.
 func served(change ...func(*kubernikusv1.SeenService)) func(*stage.Work) {
 	return func(w *stage.Work) {

@@ -129,6 +129,11 @@ func TestConflicts(t *testing.T) {
 	going := func(k *kubernikusv1.Kluster) { k.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }
 	released := func(k *kubernikusv1.Kluster) { k.Finalizers = []string{"other"} }
 	const byName, byTag = "IdentityConflict: Kluster ns/o has the same clusterName", "IdentityConflict: Kluster ns/o has the same csiClusterID"
+	const unknown = byName + ", and its OpenStack project is unknown: correct its credentials; or, if it is in another project, set the annotation " +
+		kubernikusv1.AcceptUnknownIdentityAnnotation + "=ns/o"
+	of := func(id string) func(*kubernikusv1.Kluster) {
+		return func(k *kubernikusv1.Kluster) { k.Status.Identity = &kubernikusv1.KlusterIdentity{ClusterID: id} }
+	}
 	for name, c := range map[string]struct {
 		k, other kubernikusv1.Kluster
 		want     string
@@ -139,11 +144,15 @@ func TestConflicts(t *testing.T) {
 		"one's name is other's tag":  {kluster("k", "ns", "p", "a", "b"), kluster("o", "ns", "p", "b", "a"), ""},
 		"from another namespace":     {kluster("k", "elsewhere", "p", "a", "b"), kluster("o", "ns", "p", "a", "c"), byName},
 		"another project":            {kluster("k", "ns", "p", "a", "b"), kluster("o", "ns", "q", "a", "b"), ""},
-		"unknown project":            {kluster("k", "ns", "p", "a", "b"), kluster("o", "ns", "", "a", "c"), byName},
-		"unknown project, elsewhere": {kluster("k", "elsewhere", "p", "a", "b"), kluster("o", "ns", "", "a", "b"), ""},
+		"unknown project":            {kluster("k", "ns", "p", "a", "b"), kluster("o", "ns", "", "a", "c"), unknown},
+		"unknown project, elsewhere": {kluster("k", "elsewhere", "p", "a", "b"), kluster("o", "ns", "", "a", "b"), unknown},
 		"the own one is not known":   {kluster("k", "elsewhere", "", "a", "b"), kluster("o", "ns", "p", "a", "c"), byName},
 		"the own one has changed":    {kluster("k", "ns", "q", "a", "b"), kluster("o", "ns", "p", "a", "c"), byName},
 		"going":                      {kluster("k", "ns", "p", "a", "b"), kluster("o", "ns", "p", "a", "b", going), byName},
+		"both of one cluster going":  {kluster("k", "ns", "p", "a", "b", going, of("x")), kluster("o", "ns", "p", "a", "b", going, of("x")), ""},
+		"both going, not of one":     {kluster("k", "ns", "p", "a", "b", going, of("x")), kluster("o", "ns", "p", "a", "b", going, of("y")), byName},
+		"both going, of which":       {kluster("k", "ns", "p", "a", "b", going), kluster("o", "ns", "p", "a", "b", going), byName},
+		"of one cluster, not going":  {kluster("k", "ns", "p", "a", "b", going, of("x")), kluster("o", "ns", "p", "a", "b", of("x")), byName},
 		"released":                   {kluster("k", "ns", "p", "a", "b"), kluster("o", "ns", "p", "a", "b", going, released), ""},
 		"not protected":              {kluster("k", "ns", "p", "a", "b"), kluster("o", "ns", "p", "a", "b", released), byName},
 		"without a cloud":            {kluster("k", "ns", "p", "a", "b"), kluster("o", "ns", "p", "a", "b", func(k *kubernikusv1.Kluster) { k.Spec.NoCloud = true }), ""},

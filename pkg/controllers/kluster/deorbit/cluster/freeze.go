@@ -58,7 +58,7 @@ func (c *Connection) freeze(ctx context.Context) ([]kubernikusv1.DeorbitObject, 
 	return remaining(reason), nil
 }
 
-// Thaw lifts the freeze, if it is ours, and reports whether there was one: without its binding the policy rejects nothing. An error is as
+// Thaw lifts the freeze, if Groundskeeper set it, and reports whether there was one: without its binding the policy rejects nothing. An error is as
 // that of Run.
 func (c *Connection) Thaw(ctx context.Context) (lifted bool, err error) {
 	c.mu.Lock()

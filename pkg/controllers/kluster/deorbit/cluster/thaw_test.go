@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestThaw checks that the freeze is lifted when it is ours, by its UID, and that nothing else is deleted.
+// TestThaw checks that the freeze is lifted when Groundskeeper set it, by its UID, and that nothing else is deleted.
 func TestThaw(t *testing.T) {
 	const uid = "uid-of-the-freeze"
 	const policies, bindings, webhooks = admissionAPI + "/validatingadmissionpolicies", admissionAPI + "/validatingadmissionpolicybindings", admissionAPI + "/validatingwebhookconfigurations"
