@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package accessreview asks an API server ahead of time whether it would authorize a request.
+// Package accessreview finds out ahead of time whether an API server would authorize a request.
 //
 // A review is made from the request that it stands for, because the two are easily different: a creation with POST is authorized
 // without the name, and server-side apply, which creates an object that does not exist, with the name. A role that grants a verb for
@@ -37,7 +37,7 @@ const (
 	Apply Method = "apply"
 )
 
-// Request is a request to an API server, in so far as it is authorized. Without a namespace, it concerns all of them.
+// Request is a request to an API server, in the terms of its authorization. Without a namespace, it concerns all of them.
 type Request struct {
 	Method    Method
 	Resource  schema.GroupVersionResource
@@ -79,11 +79,11 @@ type Reviewer func(ctx context.Context, review *authorizationv1.SelfSubjectAcces
 // Of reviews the permissions of the user of a clientset.
 func Of(reviews authorizationclient.SelfSubjectAccessReviewInterface) Reviewer {
 	return func(ctx context.Context, review *authorizationv1.SelfSubjectAccessReview) error {
-		answered, err := reviews.Create(ctx, review, metav1.CreateOptions{})
+		reviewed, err := reviews.Create(ctx, review, metav1.CreateOptions{})
 		if err != nil {
 			return err
 		}
-		review.Status = answered.Status
+		review.Status = reviewed.Status
 		return nil
 	}
 }
@@ -96,11 +96,11 @@ func OfClient(c client.Client) Reviewer {
 }
 
 // Missing returns the verbs that the user lacks for a request. An error means that this could not be found out.
-func (ask Reviewer) Missing(ctx context.Context, r Request) ([]string, error) {
+func (send Reviewer) Missing(ctx context.Context, r Request) ([]string, error) {
 	var missing []string
 	for _, attributes := range r.Attributes() {
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &attributes}}
-		if err := ask(ctx, review); err != nil {
+		if err := send(ctx, review); err != nil {
 			return nil, fmt.Errorf("review the permission to %s: %w", r, err)
 		}
 		if !review.Status.Allowed && !slices.Contains(missing, attributes.Verb) {
@@ -111,7 +111,7 @@ func (ask Reviewer) Missing(ctx context.Context, r Request) ([]string, error) {
 }
 
 // Allowed reports whether the user is allowed to make a request.
-func (ask Reviewer) Allowed(ctx context.Context, r Request) (bool, error) {
-	missing, err := ask.Missing(ctx, r)
+func (send Reviewer) Allowed(ctx context.Context, r Request) (bool, error) {
+	missing, err := send.Missing(ctx, r)
 	return err == nil && len(missing) == 0, err
 }

@@ -55,12 +55,12 @@ func TestMissing(t *testing.T) {
 		"cannot review": {err: down},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ask := Reviewer(func(_ context.Context, review *authorizationv1.SelfSubjectAccessReview) error {
+			reviewer := Reviewer(func(_ context.Context, review *authorizationv1.SelfSubjectAccessReview) error {
 				review.Status.Allowed = review.Spec.ResourceAttributes.Verb != c.denied
 				return c.err
 			})
-			missing, err := ask.Missing(t.Context(), configMaps(Apply, "ns", "one"))
-			allowed, _ := ask.Allowed(t.Context(), configMaps(Apply, "ns", "one"))
+			missing, err := reviewer.Missing(t.Context(), configMaps(Apply, "ns", "one"))
+			allowed, _ := reviewer.Allowed(t.Context(), configMaps(Apply, "ns", "one"))
 			if !slices.Equal(missing, c.want) || !errors.Is(err, c.err) || allowed != (c.want == nil && c.err == nil) {
 				t.Errorf("got %q, %v, allowed %v, want %q, %v", missing, err, allowed, c.want, c.err)
 			}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -167,7 +168,8 @@ func (c *command) watchDeorbit(ctx context.Context, k *kubernikusv1.Kluster) err
 	}
 	c.out.print("Kluster %s/%s is %s\n", k.Namespace, k.Name, c.out.in(green, "deleted"))
 	if last != nil && last.Status.Deorbit != nil {
-		for _, f := range append(objects(warning, "left over", last.Status.Deorbit.Remaining), objects(inProgress, "kept", last.Status.Deorbit.Retained)...) {
+		d := last.Status.Deorbit
+		for _, f := range append(objects(warning, "left over", slices.Concat(d.Remaining, d.Undecided)), objects(inProgress, "kept", d.Retained)...) {
 			c.out.print("%s\n", c.line("", f))
 		}
 	}

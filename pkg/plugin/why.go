@@ -117,6 +117,7 @@ func details(object client.Object) (all []finding) {
 	case *kubernikusv1.Kluster:
 		if d := o.Status.Deorbit; d != nil {
 			all = append(all, objects(warning, "remains", d.Remaining)...)
+			all = append(all, objects(warning, "is left over, and nothing requests to keep it", d.Undecided)...)
 			all = append(all, objects(inProgress, "is kept as configured", d.Retained)...)
 		}
 	case *midonetv1.Translation:

@@ -93,9 +93,9 @@ const (
 
 // Self checks whether the user of the client has a permission: Groundskeeper's API server itself.
 func Self(host kubernetes.Interface) Allowed {
-	ask := accessreview.Of(host.AuthorizationV1().SelfSubjectAccessReviews())
+	reviewer := accessreview.Of(host.AuthorizationV1().SelfSubjectAccessReviews())
 	return func(ctx context.Context, resource schema.GroupVersionResource, verb string) (bool, error) {
-		allowed, err := ask.Allowed(ctx, accessreview.Request{Method: accessreview.Method(verb), Resource: resource})
+		allowed, err := reviewer.Allowed(ctx, accessreview.Request{Method: accessreview.Method(verb), Resource: resource})
 		if err != nil {
 			return false, fmt.Errorf("of this server: %w", err)
 		}
@@ -105,7 +105,7 @@ func Self(host kubernetes.Interface) Allowed {
 
 // Server checks whether the service account of Groundskeeper's API server has a permission, in the name of another client.
 func Server(host kubernetes.Interface) Allowed {
-	ask := accessreview.Reviewer(func(ctx context.Context, self *authorizationv1.SelfSubjectAccessReview) error {
+	reviewer := accessreview.Reviewer(func(ctx context.Context, self *authorizationv1.SelfSubjectAccessReview) error {
 		review, err := host.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
 			Spec: authorizationv1.SubjectAccessReviewSpec{
 				User: account, Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + accountNamespace, "system:authenticated"},
@@ -119,7 +119,7 @@ func Server(host kubernetes.Interface) Allowed {
 		return nil
 	})
 	return func(ctx context.Context, resource schema.GroupVersionResource, verb string) (bool, error) {
-		allowed, err := ask.Allowed(ctx, accessreview.Request{Method: accessreview.Method(verb), Resource: resource})
+		allowed, err := reviewer.Allowed(ctx, accessreview.Request{Method: accessreview.Method(verb), Resource: resource})
 		if err != nil {
 			return false, fmt.Errorf("of %s: %w", account, err)
 		}

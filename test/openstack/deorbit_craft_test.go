@@ -376,7 +376,7 @@ func (d *craft) unlisted() (missing []string) {
 		return nil
 	}
 	for _, thing := range d.things() {
-		if !listed(at.Remaining, thing.kind, thing.id, "") && !listed(at.Retained, thing.kind, thing.id, "") {
+		if !listed(slices.Concat(at.Remaining, at.Retained, at.Undecided), thing.kind, thing.id, "") {
 			missing = append(missing, thing.kind+" "+thing.id)
 		}
 	}

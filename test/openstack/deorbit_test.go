@@ -111,7 +111,7 @@ func testHappyPath(t *testing.T, o *orbit) {
 	}
 	responses := d.rebuild("data", "cinder")
 	d.leave()
-	d.landed("Deorbited", "Volume "+kept)
+	d.landed("Leftovers", "Volume "+kept)
 
 	if results := responses(); len(results) == 0 || slices.ContainsFunc(results, func(err error) bool {
 		return err == nil || !strings.Contains(err.Error(), "groundskeeper-deorbit")
@@ -131,6 +131,9 @@ func testHappyPath(t *testing.T, o *orbit) {
 	retained := d.k.Status.Deorbit.Retained
 	if !listed(retained, "Volume", kept, "keeps it") || !listed(retained, "PersistentVolume", kept, "reclaim policy") || !listed(retained, "Service", "other", "") {
 		t.Errorf("retained %+v", retained)
+	}
+	if undecided := d.k.Status.Deorbit.Undecided; !listed(undecided, "PersistentVolume", "theirs", "CSI driver "+foreignDriver) {
+		t.Errorf("undecided %+v", undecided)
 	}
 	volumes := &corev1.PersistentVolumeList{}
 	if err := d.inside.List(t.Context(), volumes); err != nil || len(volumes.Items) != 2 {
@@ -156,9 +159,9 @@ func testVolumesThatStay(t *testing.T, o *orbit) {
 	})
 	d.reports("StageLeft", "")
 	d.must(http.MethodDelete, at+"/"+attached, nil)
-	d.landed("Deorbited", "Volume "+snapped)
-	if retained := d.k.Status.Deorbit.Retained; !listed(retained, "Volume", snapped, "snapshot "+snapshot+" of it stays") {
-		t.Errorf("retained %+v", retained)
+	d.landed("Leftovers", "Volume "+snapped)
+	if undecided := d.k.Status.Deorbit.Undecided; !listed(undecided, "Volume", snapped, "snapshot "+snapshot+" of it stays") {
+		t.Errorf("undecided %+v", undecided)
 	}
 }
 

@@ -64,7 +64,7 @@ func Probe(ctx context.Context, host kubernetes.Interface, timeout time.Duration
 
 // inspect queries the host about each resource once.
 func inspect(ctx context.Context, host kubernetes.Interface, features []feature) (map[schema.GroupVersionResource]access, error) {
-	ask := accessreview.Of(host.AuthorizationV1().SelfSubjectAccessReviews())
+	reviewer := accessreview.Of(host.AuthorizationV1().SelfSubjectAccessReviews())
 	found := map[schema.GroupVersionResource]access{}
 	served := map[schema.GroupVersion]sets.Set[string]{}
 	for _, f := range features {
@@ -83,10 +83,10 @@ func inspect(ctx context.Context, host kubernetes.Interface, features []feature)
 			a := access{served: served[gv].Has(resource.Resource)}
 			if a.served {
 				var err error
-				if a.list, err = ask.Allowed(ctx, accessreview.Request{Method: accessreview.List, Resource: resource}); err != nil {
+				if a.list, err = reviewer.Allowed(ctx, accessreview.Request{Method: accessreview.List, Resource: resource}); err != nil {
 					return nil, err
 				}
-				if a.watch, err = ask.Allowed(ctx, accessreview.Request{Method: accessreview.Watch, Resource: resource}); err != nil {
+				if a.watch, err = reviewer.Allowed(ctx, accessreview.Request{Method: accessreview.Watch, Resource: resource}); err != nil {
 					return nil, err
 				}
 			}

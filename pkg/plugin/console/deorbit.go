@@ -5,6 +5,7 @@ package console
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -71,7 +72,7 @@ func deorbitOf(k *kubernikusv1.Kluster, seen stages) *Deorbit {
 	if d == nil {
 		d = &kubernikusv1.DeorbitStatus{}
 	}
-	view := &Deorbit{Remaining: d.Remaining, Retained: d.Retained, ClusterLost: d.ClusterLost, ClusterRejected: d.ClusterRefused}
+	view := &Deorbit{Remaining: slices.Concat(d.Remaining, d.Undecided), Retained: d.Retained, ClusterLost: d.ClusterLost, ClusterRejected: d.ClusterRefused}
 	if d.StartedAt != nil {
 		view.StartedAt = new(d.StartedAt.Time)
 	}

@@ -311,6 +311,20 @@ func (m *DeorbitStatus) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	if len(m.Undecided) > 0 {
+		for iNdEx := len(m.Undecided) - 1; iNdEx >= 0; iNdEx-- {
+			{
+				size, err := m.Undecided[iNdEx].MarshalToSizedBuffer(dAtA[:i])
+				if err != nil {
+					return 0, err
+				}
+				i -= size
+				i = encodeVarintGenerated(dAtA, i, uint64(size))
+			}
+			i--
+			dAtA[i] = 0x7a
+		}
+	}
 	i -= len(m.ClusterRefused)
 	copy(dAtA[i:], m.ClusterRefused)
 	i = encodeVarintGenerated(dAtA, i, uint64(len(m.ClusterRefused)))
@@ -1996,6 +2010,12 @@ func (m *DeorbitStatus) Size() (n int) {
 	n += 1 + l + sovGenerated(uint64(l))
 	l = len(m.ClusterRefused)
 	n += 1 + l + sovGenerated(uint64(l))
+	if len(m.Undecided) > 0 {
+		for _, e := range m.Undecided {
+			l = e.Size()
+			n += 1 + l + sovGenerated(uint64(l))
+		}
+	}
 	return n
 }
 
@@ -2581,6 +2601,11 @@ func (this *DeorbitStatus) String() string {
 		repeatedStringForSeenServices += strings.Replace(strings.Replace(f.String(), "SeenService", "SeenService", 1), `&`, ``, 1) + ","
 	}
 	repeatedStringForSeenServices += "}"
+	repeatedStringForUndecided := "[]DeorbitObject{"
+	for _, f := range this.Undecided {
+		repeatedStringForUndecided += strings.Replace(strings.Replace(f.String(), "DeorbitObject", "DeorbitObject", 1), `&`, ``, 1) + ","
+	}
+	repeatedStringForUndecided += "}"
 	s := strings.Join([]string{`&DeorbitStatus{`,
 		`StartedAt:` + strings.Replace(fmt.Sprintf("%v", this.StartedAt), "Time", "v1.Time", 1) + `,`,
 		`LastProgressAt:` + strings.Replace(fmt.Sprintf("%v", this.LastProgressAt), "Time", "v1.Time", 1) + `,`,
@@ -2596,6 +2621,7 @@ func (this *DeorbitStatus) String() string {
 		`CSIClusterID:` + fmt.Sprintf("%v", this.CSIClusterID) + `,`,
 		`ClusterLost:` + fmt.Sprintf("%v", this.ClusterLost) + `,`,
 		`ClusterRefused:` + fmt.Sprintf("%v", this.ClusterRefused) + `,`,
+		`Undecided:` + repeatedStringForUndecided + `,`,
 		`}`,
 	}, "")
 	return s
@@ -4274,6 +4300,40 @@ func (m *DeorbitStatus) Unmarshal(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			m.ClusterRefused = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 15:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Undecided", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Undecided = append(m.Undecided, DeorbitObject{})
+			if err := m.Undecided[len(m.Undecided)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex

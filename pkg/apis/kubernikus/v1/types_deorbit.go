@@ -103,6 +103,12 @@ type DeorbitStatus struct {
 	// the user, or the Secret is invalid. While it is set, nothing is deleted in OpenStack. Empty: the state is known.
 	// +optional
 	ClusterRefused string `json:"clusterRefused,omitempty" protobuf:"bytes,14,opt,name=clusterRefused"`
+	// Undecided are the objects that no field and no annotation retains, and that Deorbit does not delete because it cannot decide
+	// that, each with the reason. They are leftovers, and the release does not wait for them.
+	// +optional
+	// +k8s:optional
+	// +listType=atomic
+	Undecided []DeorbitObject `json:"undecided,omitempty" protobuf:"bytes,15,rep,name=undecided"`
 }
 
 // Standing is why objects of the cluster block a deletion in OpenStack.

@@ -151,6 +151,11 @@ func (in *DeorbitStatus) DeepCopyInto(out *DeorbitStatus) {
 		*out = make([]SeenService, len(*in))
 		copy(*out, *in)
 	}
+	if in.Undecided != nil {
+		in, out := &in.Undecided, &out.Undecided
+		*out = make([]DeorbitObject, len(*in))
+		copy(*out, *in)
+	}
 	return
 }
 

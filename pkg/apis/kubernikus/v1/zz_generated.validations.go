@@ -570,6 +570,39 @@ func Validate_DeorbitStatus(
 	// field DeorbitStatus.CSIClusterID has no validation
 	// field DeorbitStatus.ClusterLost has no validation
 	// field DeorbitStatus.ClusterRefused has no validation
+
+	{ // field DeorbitStatus.Undecided
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj []DeorbitObject,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalSlice(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// iterate the list and call the type's validation function
+			if e := validate.EachValSliceVal(ctx, op, fldPath, obj, oldObj, nil, nil, Validate_DeorbitObject); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *DeorbitStatus) []DeorbitObject {
+				return oldObj.Undecided
+			})
+		errs = append(errs, fn(fldPath.Child("undecided"), obj.Undecided, oldVal, oldObj != nil)...)
+	}
+
 	return errs
 }
 

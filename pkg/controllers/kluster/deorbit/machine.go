@@ -148,6 +148,7 @@ func (p *step) record(o outcome) (recorded bool) {
 			recorded = recordSeen(&p.DeorbitStatus, part.report.Seen) || recorded
 			recordRemaining(&p.DeorbitStatus, part)
 			recordRetained(&p.DeorbitStatus, part.report)
+			recordUndecided(&p.DeorbitStatus, part)
 		}
 	}
 	return recorded
@@ -224,9 +225,9 @@ func (p *step) end(failed *failure) {
 	case p.selfDestruct:
 		p.action.ends = endsSelfDestruct
 		p.report(true, eventSelfDestruct, "the annotation "+kubernikusv1.SelfDestructAnnotation+" ends it: what is left stays")
-	case len(p.Remaining) > 0:
+	case len(p.Remaining)+len(p.Undecided) > 0:
 		p.action.ends = endsLeftovers
-		if p.over() {
+		if p.over() && len(p.Remaining) > 0 {
 			p.report(true, eventSelfDestruct, fmt.Sprintf("it ends %s after it began: what is left stays", p.timeout))
 		}
 	default:

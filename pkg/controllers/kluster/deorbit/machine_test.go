@@ -64,6 +64,16 @@ func remaining(objects ...kubernikusv1.DeorbitObject) func(*progress) {
 	return func(p *progress) { p.Remaining = objects }
 }
 
+func undecided(objects ...kubernikusv1.DeorbitObject) func(*progress) {
+	return func(p *progress) { p.Undecided = objects }
+}
+
+// withUndecided adds to the first part of a check what no user requested to keep.
+func withUndecided(o *outcome, objects ...kubernikusv1.DeorbitObject) *outcome {
+	o.parts[0].report.Undecided = objects
+	return o
+}
+
 func unreachable(from time.Duration) func(*progress) {
 	return func(p *progress) { p.UnreachableSince = since(from) }
 }
@@ -153,6 +163,9 @@ func TestAdvance(t *testing.T) {
 		"verified":                   {in(verify), showed(verify), usual(), 0, routes, "", "DeorbitStage", nil},
 		"no routes":                  {in(routes), showed(routes), usual(), 0, release, "", "DeorbitStage", nil},
 		"clean":                      {in(release), released(nil, nil), usual(), 0, release, endsClean, "", nil},
+		"undecided":                  {in(release), withUndecided(released(nil, nil), volume), usual(), 0, release, endsLeftovers, "", nil},
+		"undecided before":           {in(release, undecided(thing("PersistentVolume", "share"))), released(nil, nil), usual(), 0, release, endsLeftovers, "", nil},
+		"not undecided any more":     {in(release, undecided(volume)), released(nil, nil), usual(), 0, release, endsClean, "", nil},
 		"not clean yet":              {in(release), released([]kubernikusv1.DeorbitObject{volume}, nil), usual(), 23 * time.Hour, release, "", "Stuck", []kubernikusv1.DeorbitObject{volume}},
 		"a route not yet":            {in(release), released(nil, []kubernikusv1.DeorbitObject{route}), usual(), time.Hour, release, "", "Stuck", []kubernikusv1.DeorbitObject{route}},
 		"a volume waits for a claim": {in(verify, remaining(claim)), failed(verify, rejected()), usual(), 0, verify, "", "", []kubernikusv1.DeorbitObject{claim}},

@@ -24,6 +24,8 @@ const (
 	claimKind    = "PersistentVolumeClaim"
 	snapshotKind = "VolumeSnapshot"
 	contentKind  = "VolumeSnapshotContent"
+	// persistentVolumeKind is what the stages that list the volumes of the cluster report.
+	persistentVolumeKind = "PersistentVolume"
 	// podKind is the kind of what comes back under a new name when it is deleted.
 	podKind = "Pod"
 	// projectKind represents everything that could not be checked in an OpenStack project.
@@ -149,7 +151,7 @@ func sortObjects(list []kubernikusv1.DeorbitObject) {
 // recordRetained keeps what stays on purpose over all stages, until it is deleted or is to go after all.
 func recordRetained(status *kubernikusv1.DeorbitStatus, report stage.Report) {
 	deletes, stays := map[objectKey]bool{}, map[objectKey]string{}
-	for _, list := range [][]kubernikusv1.DeorbitObject{report.Deleted, report.Remaining} {
+	for _, list := range [][]kubernikusv1.DeorbitObject{report.Deleted, report.Remaining, report.Undecided} {
 		for _, o := range list {
 			deletes[keyOf(o)] = true
 		}
@@ -179,6 +181,27 @@ func recordRetained(status *kubernikusv1.DeorbitStatus, report stage.Report) {
 	}
 	sortObjects(kept)
 	status.Retained = kept
+}
+
+// recordUndecided replaces what a check left undecided: the volumes of the cluster by those of each check that listed them, routes by
+// stage Routes, all others by stage Verify.
+func recordUndecided(status *kubernikusv1.DeorbitStatus, p part) {
+	replaced := func(o kubernikusv1.DeorbitObject) bool {
+		switch o.Kind {
+		case persistentVolumeKind:
+			switch p.stage {
+			case kubernikusv1.DeorbitFreeze, kubernikusv1.DeorbitPods, kubernikusv1.DeorbitClaims, kubernikusv1.DeorbitWait:
+				return true
+			}
+			return false
+		case routeKind:
+			return p.stage == kubernikusv1.DeorbitRoutes
+		default:
+			return p.stage == kubernikusv1.DeorbitVerify
+		}
+	}
+	status.Undecided = append(slices.DeleteFunc(status.Undecided, replaced), p.report.Undecided...)
+	sortObjects(status.Undecided)
 }
 
 // memory is what is known of the checks a stage since it began, or since this process did.

@@ -127,6 +127,10 @@ func TestCondition(t *testing.T) {
 	if done.Status != "True" || done.Reason != reasonDone || left.Status != "True" || left.Reason != reasonLeftovers || !strings.Contains(left.Message, "0f1e") {
 		t.Errorf("got %+v and %+v", done, left)
 	}
+	undecided := doneCondition(&kubernikusv1.DeorbitStatus{Undecided: []kubernikusv1.DeorbitObject{volume}})
+	if undecided.Reason != reasonLeftovers || !strings.Contains(undecided.Message, "0f1e") || !strings.Contains(undecided.Message, "status.deorbit.undecided") {
+		t.Errorf("got %+v, want %s with status.deorbit.undecided", undecided, reasonLeftovers)
+	}
 	for name, want := range map[string]string{"": "", "groundskeeper.io/paused": reasonPaused, kubernikusv1.TerminationProtectionAnnotation: reasonProtected} {
 		got := pausedBy(klustertest.Kluster("k", klustertest.Annotated(name)))
 		if got == nil && want != "" || got != nil && (got.Reason != want || got.Status != "Unknown") {
@@ -172,7 +176,7 @@ func TestAppliedIsWhole(t *testing.T) {
 	object := []kubernikusv1.DeorbitObject{{Kind: "Volume", Namespace: "n", Name: "v", ID: "1", Reason: "r"}}
 	want := kubernikusv1.DeorbitStatus{
 		StartedAt: &now, LastProgressAt: &now, StageStartedAt: &now, UnreachableSince: &now, Stage: kubernikusv1.DeorbitVerify,
-		Remaining: object, Retained: object, ClusterName: "a", CSIClusterID: "b", ClusterLost: "c", ClusterRefused: "d",
+		Remaining: object, Retained: object, Undecided: object, ClusterName: "a", CSIClusterID: "b", ClusterLost: "c", ClusterRefused: "d",
 		SeenVolumes:   []kubernikusv1.SeenVolume{{ID: "1", Name: "v", ReclaimPolicy: "Delete", Standing: "Present", ServerID: "s"}},
 		SeenSnapshots: []kubernikusv1.SeenSnapshot{{ID: "1", Name: "v", DeletionPolicy: "Delete", Standing: "Present"}},
 		SeenServices: []kubernikusv1.SeenService{{UID: "u", Namespace: "n", Name: "s", KeepFloatingIP: true, LoadBalancerID: "l", Address: "1.2.3.4",

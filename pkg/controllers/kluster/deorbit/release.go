@@ -6,6 +6,7 @@ package deorbit
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -133,7 +134,7 @@ func (r *reconciler) list(ctx context.Context, k *kubernikusv1.Kluster, s *state
 	for _, object := range s.progress.Retained {
 		log.FromContext(ctx).Info("Kept on purpose", "object", describe(object))
 	}
-	left := s.progress.Remaining
+	left := slices.Concat(s.progress.Remaining, s.progress.Undecided)
 	for i, object := range left {
 		log.FromContext(ctx).Info("Left over", "object", describe(object))
 		r.meters.leftovers.WithLabelValues(object.Kind).Inc()
@@ -144,7 +145,8 @@ func (r *reconciler) list(ctx context.Context, k *kubernikusv1.Kluster, s *state
 		}
 	}
 	if more := len(left) - maxEvents; more > 0 {
-		r.recorder.Eventf(k, nil, corev1.EventTypeWarning, eventLeftovers, actionRelease, "%d things are left over, %d of them are not in a dedicated event: see status.deorbit.remaining and the log", len(left), more)
+		r.recorder.Eventf(k, nil, corev1.EventTypeWarning, eventLeftovers, actionRelease, "%d things are left over, %d of them are not in a dedicated event: see status.deorbit.remaining, status.deorbit.undecided and the log",
+			len(left), more)
 	}
 }
 
@@ -158,9 +160,10 @@ func (r *reconciler) finished(ctx context.Context, k *kubernikusv1.Kluster, s *s
 			"released without any clean-up: the annotation %s requests to leave everything unchanged", kubernikusv1.DetachAnnotation)
 		return
 	}
+	left := len(s.progress.Remaining) + len(s.progress.Undecided)
 	took := r.clock.Since(s.progress.StartedAt.Time)
 	r.meters.duration.Observe(took.Seconds())
-	logger.Info("Deorbited a Kluster", "outcome", s.ends, "took", took.String(), "leftovers", len(s.progress.Remaining), "retained", len(s.progress.Retained))
+	logger.Info("Deorbited a Kluster", "outcome", s.ends, "took", took.String(), "leftovers", left, "retained", len(s.progress.Retained))
 	r.recorder.Eventf(k, nil, corev1.EventTypeNormal, eventDeorbited, actionRelease, "%s",
-		fmt.Sprintf("released: %d things are left over, %d are kept on purpose", len(s.progress.Remaining), len(s.progress.Retained)))
+		fmt.Sprintf("released: %d things are left over, %d are kept on purpose", left, len(s.progress.Retained)))
 }

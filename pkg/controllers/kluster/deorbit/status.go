@@ -105,13 +105,16 @@ func doneCondition(status *kubernikusv1.DeorbitStatus) metav1.Condition {
 	c := metav1.Condition{Type: kubernikusv1.ConditionDeorbited, Status: metav1.ConditionTrue, Reason: reasonDone, Message: "nothing of the cluster is left"}
 	if left := len(status.Remaining); left > 0 {
 		c.Reason, c.Message = reasonLeftovers, fmt.Sprintf("the Kluster is released, and status.deorbit.remaining is left: %s", progress{DeorbitStatus: *status}.waitsFor())
+	} else if len(status.Undecided) > 0 {
+		c.Reason, c.Message = reasonLeftovers, fmt.Sprintf("the Kluster is released, and status.deorbit.undecided is left, which no field or annotation retains: %s",
+			progress{DeorbitStatus: kubernikusv1.DeorbitStatus{Remaining: status.Undecided}}.waitsFor())
 	}
 	return c
 }
 
 // listed returns a status that is not too large to be written.
 func listed(status kubernikusv1.DeorbitStatus) kubernikusv1.DeorbitStatus {
-	status.Remaining, status.Retained = cut(status.Remaining), cut(status.Retained)
+	status.Remaining, status.Retained, status.Undecided = cut(status.Remaining), cut(status.Retained), cut(status.Undecided)
 	return status
 }
 
@@ -130,7 +133,9 @@ func loaded(status *kubernikusv1.DeorbitStatus) kubernikusv1.DeorbitStatus {
 	}
 	read := *status.DeepCopy()
 	stands := func(o kubernikusv1.DeorbitObject) bool { return o.Kind == moreKind }
-	read.Remaining, read.Retained = slices.DeleteFunc(read.Remaining, stands), slices.DeleteFunc(read.Retained, stands)
+	for _, list := range []*[]kubernikusv1.DeorbitObject{&read.Remaining, &read.Retained, &read.Undecided} {
+		*list = slices.DeleteFunc(*list, stands)
+	}
 	return read
 }
 
@@ -141,7 +146,7 @@ func applied(k *kubernikusv1.Kluster, status *kubernikusv1.DeorbitStatus, condit
 		return patch
 	}
 	to := kubernikusapply.DeorbitStatus().WithStage(status.Stage).
-		WithRemaining(objects(status.Remaining)...).WithRetained(objects(status.Retained)...)
+		WithRemaining(objects(status.Remaining)...).WithRetained(objects(status.Retained)...).WithUndecided(objects(status.Undecided)...)
 	to.StartedAt, to.LastProgressAt = status.StartedAt, status.LastProgressAt
 	to.StageStartedAt, to.UnreachableSince = status.StageStartedAt, status.UnreachableSince
 	for _, v := range status.SeenVolumes {

@@ -57,10 +57,10 @@ func required(settings *configv1alpha1.LocalVolumeConfiguration) []accessreview.
 // findPermissions queries the API server for the permissions of the credentials. It returns a ForbiddenError when a required one is
 // missing.
 func findPermissions(ctx context.Context, c client.Client, settings *configv1alpha1.LocalVolumeConfiguration) (permissions, error) {
-	ask := accessreview.OfClient(c)
+	reviewer := accessreview.OfClient(c)
 	var forbidden ForbiddenError
 	for _, request := range required(settings) {
-		ok, err := ask.Allowed(ctx, request)
+		ok, err := reviewer.Allowed(ctx, request)
 		if err != nil {
 			return permissions{}, err
 		}
@@ -79,7 +79,7 @@ func findPermissions(ctx context.Context, c client.Client, settings *configv1alp
 	for granted, requests := range map[*bool][]accessreview.Request{&found.record: record, &found.namespaces: to("namespaces", accessreview.List, accessreview.Watch)} {
 		*granted = true
 		for _, request := range requests {
-			ok, err := ask.Allowed(ctx, request)
+			ok, err := reviewer.Allowed(ctx, request)
 			if err != nil {
 				return permissions{}, err
 			}

@@ -87,7 +87,7 @@ func leftovers(k *kubernikusv1.Kluster) any {
 	if !deorbits(k) {
 		return nil
 	}
-	return int64(len(k.Status.Deorbit.Remaining))
+	return int64(len(k.Status.Deorbit.Remaining) + len(k.Status.Deorbit.Undecided))
 }
 
 func retained(k *kubernikusv1.Kluster) any {

@@ -116,6 +116,8 @@ func (d *decision) balancers() vips {
 		case what == claimNothing:
 		case what == claimDoubt && recorded.claim == claimDoubt && !recorded.settled && deletes(d.Policies.LoadBalancers):
 			d.remain(object, doubt)
+		case what == claimDoubt && recorded.claim == claimNothing && deletes(d.Policies.LoadBalancers):
+			d.undecide(object, doubt)
 		case what == claimDoubt:
 			d.retain(object, doubt)
 		case !deletes(d.Policies.LoadBalancers):

@@ -30,8 +30,8 @@ func TestLoadBalancers(t *testing.T) {
 	status := func(s string) openstack.LoadBalancer {
 		return changed(balancer("b", "prod"), func(b *openstack.LoadBalancer) { b.ProvisioningStatus = s })
 	}
-	nameOnly := []string{"retain LoadBalancer b: its name is of this cluster, its description is not"}
-	descriptionOnly := []string{"retain LoadBalancer b: its description is of this cluster, its name is not"}
+	nameOnly := []string{"leave LoadBalancer b: its name is of this cluster, its description is not"}
+	descriptionOnly := []string{"leave LoadBalancer b: its description is of this cluster, its name is not"}
 	cut := strings.Repeat("n", 300)
 	check(t, map[string]choice{
 		"ours":                       {found: balancers(balancer("b", "prod")), want: deleted},
@@ -105,7 +105,7 @@ func TestSharedLoadBalancers(t *testing.T) {
 		"then the listener":                        {found: without(parts(foreign), 1, 0), want: []string{"delete Listener l1", "remain LoadBalancer b" + turn}},
 		"then the tags":                            {found: without(parts(foreign), 1, 1), want: []string{"change LoadBalancer b"}},
 		"then another's is left":                   {found: without(parts(balancer("b", "dev")), 1, 1), want: nil},
-		"then the own one stays":                   {found: without(parts(changed(owned, func(b *openstack.LoadBalancer) { b.Tags = []string{other} })), 1, 1), want: []string{"retain LoadBalancer b: other clusters use it"}},
+		"then the own one stays":                   {found: without(parts(changed(owned, func(b *openstack.LoadBalancer) { b.Tags = []string{other} })), 1, 1), want: []string{"leave LoadBalancer b: other clusters use it"}},
 		"a pool is left over":                      {found: inventory{loadBalancers: []openstack.LoadBalancer{foreign}, pools: []openstack.Pool{orphan}}, want: []string{"delete Pool p6", "remain LoadBalancer b" + turn}},
 		"listeners have names":                     {found: inventory{loadBalancers: []openstack.LoadBalancer{foreign}, listeners: names}, want: []string{"delete Listener l", "remain LoadBalancer b" + turn}},
 		"only a listener shows it":                 {found: inventory{loadBalancers: []openstack.LoadBalancer{balancer("b", "prod")}, listeners: names[1:]}, want: []string{"change LoadBalancer b"}},

@@ -53,7 +53,7 @@ func (d *decision) handled() map[string]bool {
 	for _, r := range d.removals {
 		ids[r.object.ID] = true
 	}
-	for _, o := range slices.Concat(d.remaining, d.retained) {
+	for _, o := range slices.Concat(d.remaining, d.retained, d.undecided) {
 		ids[o.ID] = true
 	}
 	return ids

@@ -39,10 +39,12 @@ func (d *decision) addresses(ports vips) {
 			d.remain(object, d.holderStands(by))
 		case d.unseen.balancers != "":
 			d.remain(object, "waits for the load balancers, which could not be checked")
+		case stays && !deletes(d.Policies.LoadBalancers):
+			d.retain(object, isRetain("loadBalancers")+", and it is attached to load balancer "+balancer)
 		case stays:
-			d.retain(object, "attached to load balancer "+balancer+", which stays")
+			d.undecide(object, "attached to load balancer "+balancer+", which stays")
 		case f.PortID != "" && !ports.going[f.PortID]:
-			d.retain(object, "attached to port "+f.PortID+", which is of no load balancer of the cluster")
+			d.undecide(object, "attached to port "+f.PortID+", which is of no load balancer of the cluster")
 		default:
 			d.remove(removal{object: object, immediately: true,
 				do: func(ctx context.Context, p Project, id string) error { return p.Network.DeleteFloatingIP(ctx, id) }})
@@ -95,7 +97,7 @@ func (d *decision) groups() {
 		case len(ports) > 0 && seen == nil && d.ClusterLost != "":
 			d.remain(object, "used by port "+first(ports)+", and its Service was never seen: the cluster could not be checked")
 		case len(ports) > 0 && seen == nil:
-			d.retain(object, "used by port "+first(ports)+", and its Service was never seen in the cluster")
+			d.undecide(object, "used by port "+first(ports)+", and its Service was never seen in the cluster")
 		case d.unseen.balancers != "":
 			d.remain(object, "waits for the load balancers, which could not be checked")
 		case d.busy:

@@ -46,8 +46,8 @@ type removal struct {
 
 // plan has the removals of a check in order, and the objects to report.
 type plan struct {
-	removals            []removal
-	remaining, retained []kubernikusv1.DeorbitObject
+	removals                       []removal
+	remaining, retained, undecided []kubernikusv1.DeorbitObject
 }
 
 // decision has the input of a plan, and the plan.
@@ -114,6 +114,12 @@ func (d *decision) remain(o kubernikusv1.DeorbitObject, reason string) {
 func (d *decision) retain(o kubernikusv1.DeorbitObject, reason string) {
 	o.Reason = reason
 	d.retained = append(d.retained, o)
+}
+
+// undecide leaves an object that no user requested to retain: it is left over, and no check changes that.
+func (d *decision) undecide(o kubernikusv1.DeorbitObject, reason string) {
+	o.Reason = reason
+	d.undecided = append(d.undecided, o)
 }
 
 // hold replaces all removals by remaining objects, for one reason.

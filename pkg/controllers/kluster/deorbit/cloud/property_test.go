@@ -114,7 +114,7 @@ func TestNothingOfOthersIsDeleted(t *testing.T) {
 				rt.Fatalf("%s %s %q is deleted", r.object.Kind, r.object.ID, r.object.Name)
 			}
 		}
-		for _, o := range append(slices.Clone(todo.remaining), todo.retained...) {
+		for _, o := range slices.Concat(todo.remaining, todo.retained, todo.undecided) {
 			reported[o.ID]++
 			if !p.mine[o.ID] && !p.visited[o.ID] {
 				rt.Fatalf("%s %s %q is reported", o.Kind, o.ID, o.Name)

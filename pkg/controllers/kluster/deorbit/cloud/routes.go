@@ -44,7 +44,7 @@ func (p Project) Routes(ctx context.Context, w stage.Work, target *routegc.Targe
 	case len(doomed) == 0:
 		return stage.Report{}, nil
 	case router.ProjectID != p.ID:
-		return stage.Report{Retained: because(objects, "the router is of another project: "+router.ProjectID)}, nil
+		return stage.Report{Undecided: because(objects, "the router is of another project: "+router.ProjectID)}, nil
 	case why != "":
 		return left(objects, why), nil
 	case target.DryRun:

@@ -62,7 +62,7 @@ func (d *decision) strip(b openstack.LoadBalancer, object kubernikusv1.DeorbitOb
 	d.busy = d.busy || len(steps) > 0
 	switch {
 	case len(steps) == 0:
-		d.retain(object, "other clusters use it")
+		d.undecide(object, "other clusters use it")
 	case b.ProvisioningStatus == statusActive:
 		d.remove(steps[0])
 		for _, later := range steps[1:] {

@@ -382,8 +382,8 @@ func TestShared(t *testing.T) {
 				t.Errorf("left listeners %v and pools %v", listeners, pools)
 			}
 			report := s.verify(work(named(order[0], order[0]+"-id"), unseen))
-			if owner := order[0] == "dev"; owner != (reasonFor(report.Retained, dev.balancer) == "other clusters use it") {
-				t.Errorf("retained %+v", report.Retained)
+			if owner := order[0] == "dev"; owner != (reasonFor(report.Undecided, dev.balancer) == "other clusters use it") {
+				t.Errorf("undecided %+v", report.Undecided)
 			}
 			s.until(work(named(order[1], order[1]+"-id"), unseen))
 			// The owner deletes it with the guest absent; a guest leaves the owner's behind.

@@ -48,6 +48,8 @@ const (
 	deletable
 	// isRetained: it stays on purpose.
 	isRetained
+	// isUndecided: it stays, although no user requested that.
+	isUndecided
 	// isLeft: it stays although it should go.
 	isLeft
 )
@@ -63,7 +65,7 @@ func (d *decision) keeper(s stored, policy kubernikusv1.DeletionPolicy, field, s
 	owner := d.conflicts.ownerOf(tag, d.project)
 	switch {
 	case s.project == "":
-		return isRetained, "Cinder does not report which project it is of"
+		return isUndecided, "Cinder does not report which project it is of"
 	case !deletes(d.Policies.PersistentVolumes):
 		return isRetained, isRetain("persistentVolumes")
 	case !deletes(policy):
@@ -71,11 +73,11 @@ func (d *decision) keeper(s stored, policy kubernikusv1.DeletionPolicy, field, s
 	case s.recorded && s.policy != string(kubernikusv1.DeletionPolicyDelete):
 		return isRetained, "its " + source + " keeps it"
 	case s.recorded && marked && owner != "":
-		return isRetained, "its metadata specifies that it is of Kluster " + owner
+		return isUndecided, "its metadata specifies that it is of Kluster " + owner
 	case !s.recorded && !deletes(d.Policies.UnseenVolumes) && d.ClusterLost != "":
 		return isLeft, "never seen: " + unchecked + ", and " + isRetain("unseenVolumes")
 	case !s.recorded && !deletes(d.Policies.UnseenVolumes):
-		return isRetained, "never seen in the cluster, and " + isRetain("unseenVolumes")
+		return isUndecided, "never seen in the cluster, and " + isRetain("unseenVolumes")
 	case s.standing != "":
 		return isLeft, s.standing
 	default:
@@ -108,6 +110,8 @@ func (d *decision) snapshotsOf() []fate {
 		case what == notOwn:
 		case what == isRetained:
 			d.retain(object, why)
+		case what == isUndecided:
+			d.undecide(object, why)
 		case what == isLeft:
 			d.remain(object, why)
 		case !slices.Contains(deletableSnapshot, s.Status):
@@ -141,12 +145,16 @@ func (d *decision) volumesOf(snapshots []fate) {
 		case what == notOwn:
 		case what == isRetained:
 			d.retain(object, why)
+		case what == isUndecided:
+			d.undecide(object, why)
 		case what == isLeft:
 			d.remain(object, why)
 		case d.unseen.snapshots != "":
 			d.remain(object, "waits for the snapshots, which could not be checked")
-		case stays != "":
-			d.retain(object, stays+" of it stays")
+		case stays.is == isRetained:
+			d.retain(object, stays.text+" of it stays")
+		case stays.text != "":
+			d.undecide(object, stays.text+" of it stays, and Cinder deletes no volume that has a snapshot")
 		case d.detaches(v, record):
 			d.remove(removal{object: object, change: true,
 				do: func(ctx context.Context, p Project, id string) error {
@@ -187,15 +195,20 @@ func (d *decision) attached(v openstack.Volume) string {
 	return reason + ", which Nova does not have: delete the attachment (openstack volume attachment delete), or have an administrator reset the volume"
 }
 
-// snapshotsBefore returns the first snapshot of a volume that has to be deleted before it, and the first that is retained.
-func snapshotsBefore(volume string, all []fate) (waits, stays string) {
+// snapshotsBefore returns the first snapshot of a volume that has to be deleted before it, and the first that stays: one that no user
+// requested to retain, if there is any.
+func snapshotsBefore(volume string, all []fate) (waits string, stays fate) {
 	for _, f := range all {
 		switch {
 		case f.volume != volume:
 		case (f.is == deletable || f.is == isLeft) && waits == "":
 			waits = f.text
-		case (f.is == notOwn || f.is == isRetained) && stays == "":
-			stays = f.text
+		case f.is == notOwn, f.is == isUndecided:
+			if stays.text == "" || stays.is == isRetained {
+				stays = f
+			}
+		case f.is == isRetained && stays.text == "":
+			stays = f
 		}
 	}
 	return waits, stays

@@ -114,6 +114,9 @@ func describe(p plan) []string {
 	for _, o := range p.retained {
 		words = append(words, "retain "+o.Kind+" "+o.ID+": "+o.Reason)
 	}
+	for _, o := range p.undecided {
+		words = append(words, "leave "+o.Kind+" "+o.ID+": "+o.Reason)
+	}
 	return words
 }
 

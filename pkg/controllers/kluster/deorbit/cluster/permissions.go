@@ -111,11 +111,11 @@ func (c *Connection) MissingPermissions(ctx context.Context, keepsAddresses bool
 		f.snapshots = f.snapshots || len(served) > 0
 	}
 	var missing []string
-	ask := accessreview.Of(c.kube.AuthorizationV1().SelfSubjectAccessReviews())
+	reviewer := accessreview.Of(c.kube.AuthorizationV1().SelfSubjectAccessReviews())
 	for _, p := range permissionsFor(f) {
 		var lacks []string
 		for _, request := range p.requests() {
-			verbs, err := ask.Missing(ctx, request)
+			verbs, err := reviewer.Missing(ctx, request)
 			if err != nil {
 				return nil, c.failed("review the permissions of the user", err)
 			}

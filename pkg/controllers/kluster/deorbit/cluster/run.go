@@ -31,6 +31,7 @@ func (c *Connection) Run(ctx context.Context, s kubernikusv1.DeorbitStage, w sta
 	if err != nil {
 		return stage.Report{}, err
 	}
+	p.Undecide(world, w.Policies)
 	p.Remaining = append(p.Remaining, trouble...)
 	if s == kubernikusv1.DeorbitFreeze {
 		remaining, err := c.freeze(ctx)

@@ -45,6 +45,9 @@ type DeorbitStatusApplyConfiguration struct {
 	// ClusterRefused is why the state of the cluster, which may be alive, is unknown: its API server rejects the credentials or
 	// the user, or the Secret is invalid. While it is set, nothing is deleted in OpenStack. Empty: the state is known.
 	ClusterRefused *string `json:"clusterRefused,omitempty"`
+	// Undecided are the objects that no field and no annotation retains, and that Deorbit does not delete because it cannot decide
+	// that, each with the reason. They are leftovers, and the release does not wait for them.
+	Undecided []DeorbitObjectApplyConfiguration `json:"undecided,omitempty"`
 }
 
 // DeorbitStatusApplyConfiguration constructs a declarative configuration of the DeorbitStatus type for use with
@@ -187,5 +190,18 @@ func (b *DeorbitStatusApplyConfiguration) WithClusterLost(value string) *Deorbit
 // If called multiple times, the ClusterRefused field is set to the value of the last call.
 func (b *DeorbitStatusApplyConfiguration) WithClusterRefused(value string) *DeorbitStatusApplyConfiguration {
 	b.ClusterRefused = &value
+	return b
+}
+
+// WithUndecided adds the given value to the Undecided field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Undecided field.
+func (b *DeorbitStatusApplyConfiguration) WithUndecided(values ...*DeorbitObjectApplyConfiguration) *DeorbitStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithUndecided")
+		}
+		b.Undecided = append(b.Undecided, *values[i])
+	}
 	return b
 }

@@ -15,6 +15,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
+// TestForeignVolumeOf checks that a volume of another CSI driver keeps the id under which that has it.
+func TestForeignVolumeOf(t *testing.T) {
+	v := VolumeOf(&corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{PersistentVolumeSource: corev1.PersistentVolumeSource{
+		CSI: &corev1.CSIPersistentVolumeSource{Driver: "nfs.manila.csi.openstack.org", VolumeHandle: "share-1"},
+	}}})
+	if v.ID != "" || v.Driver != "nfs.manila.csi.openstack.org" || v.Handle != "share-1" {
+		t.Errorf("got %+v, want the handle share-1 of the driver, and no volume of Cinder", v)
+	}
+}
+
 func TestVolumeOf(t *testing.T) {
 	bound := &corev1.ObjectReference{Namespace: "shop", Name: "data", UID: "u"}
 	for name, c := range map[string]struct {

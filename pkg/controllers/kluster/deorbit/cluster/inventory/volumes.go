@@ -20,6 +20,8 @@ type Volume struct {
 	Meta
 	// ID is the volume in Cinder. It is empty when another driver provides it.
 	ID string
+	// Driver is another CSI driver that provides it, and Handle what that calls it.
+	Driver, Handle string
 	// Delete reports that the reclaim policy deletes the volume.
 	Delete bool
 	// ServerID is the server of the node that the only VolumeAttachment names; "": not known.
@@ -36,6 +38,8 @@ func VolumeOf(pv *corev1.PersistentVolume) Volume {
 		v.ID = pv.Spec.Cinder.VolumeID
 	case pv.Spec.CSI != nil && pv.Spec.CSI.Driver == DriverCinder:
 		v.ID = pv.Spec.CSI.VolumeHandle
+	case pv.Spec.CSI != nil:
+		v.Driver, v.Handle = pv.Spec.CSI.Driver, pv.Spec.CSI.VolumeHandle
 	}
 	if ref := pv.Spec.ClaimRef; ref != nil {
 		v.Claim = Reference{types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, ref.UID}

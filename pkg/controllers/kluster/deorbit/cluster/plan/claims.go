@@ -119,8 +119,6 @@ func (p *Plan) retainVolumes(w *inventory.World, policies stage.Policies) {
 		case v.ID == "":
 		case !deletes(policies.PersistentVolumes):
 			p.retains(KindVolume, v.Meta, v.ID, "spec.deorbit.persistentVolumes is Retain")
-		case !v.Claimed():
-			p.retains(KindVolume, v.Meta, v.ID, "no claim ever had it")
 		case !v.Delete:
 			p.retains(KindVolume, v.Meta, v.ID, "its reclaim policy is not Delete")
 		}

@@ -8,6 +8,7 @@
 package plan
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -93,6 +94,27 @@ func (p *Plan) remains(kind string, object inventory.Meta, id, reason string) {
 
 func (p *Plan) retains(kind string, object inventory.Meta, id, reason string) {
 	p.Retained = append(p.Retained, Reported(kind, object, id, reason))
+}
+
+// Undecide lists the volumes that no policy retains and Deorbit does not delete: those of other drivers, and those that no claim
+// ever had.
+func (p *Plan) Undecide(w *inventory.World, policies stage.Policies) {
+	if !w.Listed.Volumes || !deletes(policies.PersistentVolumes) {
+		return
+	}
+	for _, v := range w.Volumes {
+		reason := ""
+		switch {
+		case !v.Delete:
+		case v.ID != "" && !v.Claimed():
+			reason = "no claim ever had it"
+		case v.Driver != "":
+			reason = "CSI driver " + v.Driver + " provides it: not checked"
+		}
+		if reason != "" {
+			p.Undecided = append(p.Undecided, Reported(KindVolume, v.Meta, cmp.Or(v.ID, v.Handle), reason))
+		}
+	}
 }
 
 // deletes reports whether a policy deletes objects. Unknown values retain them.

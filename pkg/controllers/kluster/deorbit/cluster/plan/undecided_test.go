@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/cluster/inventory"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
+)
+
+// TestUndecide checks that volumes that neither Deorbit deletes nor anybody requested to keep are reported, with their ids.
+func TestUndecide(t *testing.T) {
+	const manila = "nfs.manila.csi.openstack.org"
+	share := inventory.Volume{Meta: inventory.Meta{Name: "pv"}, Driver: manila, Handle: "share-1", Delete: true}
+	left := kubernikusv1.DeorbitObject{Kind: KindVolume, Name: "pv", ID: "share-1", Reason: "CSI driver " + manila + " provides it: not checked"}
+	for name, c := range map[string]struct {
+		volume   inventory.Volume
+		unlisted bool
+		policy   kubernikusv1.DeletionPolicy
+		want     []kubernikusv1.DeorbitObject
+	}{
+		"a share":                   {volume: share, want: []kubernikusv1.DeorbitObject{left}},
+		"its reclaim policy":        {volume: inventory.Volume{Driver: manila, Handle: "share-1"}},
+		"spec.deorbit":              {volume: share, policy: kubernikusv1.DeletionPolicyRetain},
+		"volumes were not listed":   {volume: share, unlisted: true},
+		"of no CSI driver":          {volume: inventory.Volume{Delete: true}},
+		"of Cinder":                 {volume: inventory.Volume{ID: "v", Delete: true, Claim: inventory.Reference{UID: types.UID("u")}}},
+		"of Cinder, never claimed":  {volume: inventory.Volume{ID: "v", Delete: true}, want: []kubernikusv1.DeorbitObject{{Kind: KindVolume, ID: "v", Reason: "no claim ever had it"}}},
+		"of Cinder, Retain, static": {volume: inventory.Volume{ID: "v"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			policy := c.policy
+			if policy == "" {
+				policy = kubernikusv1.DeletionPolicyDelete
+			}
+			p := Plan{}
+			p.Undecide(&inventory.World{Volumes: []inventory.Volume{c.volume}, Listed: inventory.Listed{Volumes: !c.unlisted}}, stage.Policies{PersistentVolumes: policy})
+			if !slices.Equal(p.Undecided, c.want) {
+				t.Errorf("undecided: got %+v, want %+v", p.Undecided, c.want)
+			}
+		})
+	}
+}
