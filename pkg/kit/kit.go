@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// AnnotationPaused with any value except "false" stops the reconciliation of an object: a misspelled "true" must not start what somebody
+// AnnotationPaused with any value except "false" stops the reconciliation of an object: a misspelled "true" must not resume what a user
 // stopped. Setting it requires a permission (pkg/admission).
 const AnnotationPaused = "groundskeeper.io/paused"
 

@@ -156,8 +156,8 @@ func (r *record) write(ctx context.Context, memory Memory, confirm bool) error {
 	return nil
 }
 
-// recordData returns the content of the ConfigMap. A name that cannot be a key is left out. A stored time stays as long as it is
-// right within the granularity of the clock, so that a record without a change is not written.
+// recordData returns the content of the ConfigMap. A name that cannot be a key is left out. A stored time is kept if it
+// differs by the granularity of the clock at most, so that a record without a change is not written.
 func recordData(memory Memory, stored *corev1.ConfigMap) map[string]string {
 	data := map[string]string{}
 	set := func(key, value string) {

@@ -50,7 +50,7 @@ func TestNodeReturnsDuringBatch(t *testing.T) {
 				}
 			}
 			if kept != len(claims)-2 {
-				t.Errorf("%d of %d claims are retained, want all but the 2 that were deleted before the node returned", kept, len(claims))
+				t.Errorf("%d of %d claims are retained, want all except the 2 that were deleted before the node returned", kept, len(claims))
 			}
 		})
 	}
@@ -64,7 +64,7 @@ func TestProbeFails(t *testing.T) {
 	b.pass(time.Second)
 	b.Intercept = func(request string) error {
 		if request == "find nodes" {
-			return errors.New("no answer")
+			return errors.New("unavailable")
 		}
 		return nil
 	}
