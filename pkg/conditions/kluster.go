@@ -56,6 +56,10 @@ func klusterAspects(k *kubernikusv1.Kluster) []aspect {
 			fine:    []string{"NotChecked"},
 		},
 		{
+			kind: kubernikusv1.ConditionClusterUnique, anyGeneration: true,
+			stalled: []string{"SameCluster"},
+		},
+		{
 			kind: kubernikusv1.ConditionRoutesClean, anyGeneration: true,
 			stalled: []string{"NoServers", "TooManyOrphans", "CIDRConflict", "CloudChanged", "Refused", "CredentialsRefused", "CredentialsInvalid", "Forbidden", "ServiceMissing"},
 			fine:    []string{"ConfirmingOrphans", "ChangedMeanwhile", "DryRun", "RouterUnknown", "Paused", "Disabled"},

@@ -116,6 +116,8 @@ const (
 	ConditionLocalVolumeCleanup = "LocalVolumeCleanup"
 	// ConditionClusterAPI reports whether the Kluster corresponds to its Cluster of Cluster API.
 	ConditionClusterAPI = "ClusterAPISynced"
+	// ConditionClusterUnique is False while another Kluster leads to the same cluster, and absent otherwise.
+	ConditionClusterUnique = "ClusterUnique"
 	// ConditionPaused reports that an annotation pauses the Kluster.
 	ConditionPaused = "Paused"
 )

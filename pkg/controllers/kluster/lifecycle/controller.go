@@ -18,8 +18,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -77,7 +79,9 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguratio
 	}
 	b := kluster.Builder(mgr, ControllerName, config, kluster.Changed(), r.usersOf).
 		WatchesRawSource(r.clouds).
-		WatchesRawSource(r.workloads)
+		WatchesRawSource(r.workloads).
+		// The condition ClusterUnique of one depends on the others of its cluster.
+		Watches(&kubernikusv1.Kluster{}, handler.EnqueueRequestsFromMapFunc(r.sharersOf), builder.WithPredicates(clusterChanged()))
 	return kluster.Complete(b, ControllerName, r)
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -105,4 +106,37 @@ func TestIdentityOfPaused(t *testing.T) {
 	f.store.Change(secret, func() { secret.Data["kubeconfig"] = servedBy(t, identified("second")) })
 	f.settled(k)
 	f.isIdentified(k, "", "Pending")
+}
+
+// TestTwinsAreNamed checks that each of two Klusters of one cluster names the other one, and that neither does when one is released.
+func TestTwinsAreNamed(t *testing.T) {
+	noCloud := func(k *kubernikusv1.Kluster) { k.Spec.NoCloud = true }
+	a, b := klustertest.Kluster("a", noCloud), klustertest.Kluster("b", noCloud)
+	f := newFlow(t, a, b)
+	f.kubeconfig = servedBy(t, identified("one"))
+	f.store.Add(f.secret("a-secret"), f.secret("b-secret"))
+	f.settled(a)
+	if got := klustertest.Condition(a, kubernikusv1.ConditionClusterUnique); got != "" {
+		t.Errorf("condition of the only one = %s, want none", got)
+	}
+	f.settled(b)
+	if got := f.r.sharersOf(t.Context(), b); len(got) != 1 || got[0].Name != "a" {
+		t.Errorf("requests = %v, want one for a", got)
+	}
+	f.settled(a)
+	for k, other := range map[*kubernikusv1.Kluster]string{a: "garden-shop/b", b: "garden-shop/a"} {
+		if got := klustertest.Condition(k, kubernikusv1.ConditionClusterUnique); got != "False/SameCluster" || !strings.Contains(message(k, kubernikusv1.ConditionClusterUnique), other) {
+			t.Errorf("condition of %s = %s, want False/SameCluster with %s", k.Name, got, other)
+		}
+	}
+	before := f.store.Count()
+	if f.settled(a); f.store.Count() != before {
+		t.Errorf("%d writes without news", f.store.Count()-before)
+	}
+	f.store.Change(b, func() { b.Finalizers = []string{"somebody/else"} })
+	f.store.Remove(b)
+	f.settled(a)
+	if got := klustertest.Condition(a, kubernikusv1.ConditionClusterUnique); got != "" {
+		t.Errorf("condition = %s, want none behind the release of the other one", got)
+	}
 }

@@ -183,11 +183,15 @@ func (r *reconciler) probeCloud(k *kubernikusv1.Kluster, secret *corev1.Secret, 
 
 // writeStatus writes what was found if it is new, and reports it.
 func (r *reconciler) writeStatus(ctx context.Context, k *kubernikusv1.Kluster, found findings) error {
+	var err error
+	if found.twins, err = r.twinsOf(ctx, k, found.identity); err != nil {
+		return err
+	}
 	next, changed := nextStatus(k, found, r.clock.Now())
 	if !changed {
 		return nil
 	}
-	err := r.client.Status().Apply(ctx, next.applied(k), client.FieldOwner(fieldOwner), client.ForceOwnership, client.DisableReadYourWritesConsistency)
+	err = r.client.Status().Apply(ctx, next.applied(k), client.FieldOwner(fieldOwner), client.ForceOwnership, client.DisableReadYourWritesConsistency)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("apply the status of kluster %s: %w", client.ObjectKeyFromObject(k), err)
 	}

@@ -25,7 +25,7 @@ const reasonPaused = "Annotated"
 func ownConditions() []string {
 	return []string{
 		kubernikusv1.ConditionAPIServerReachable, kubernikusv1.ConditionOpenStackReachable, kubernikusv1.ConditionPaused,
-		kubernikusv1.ConditionClusterPermissionsGranted, kubernikusv1.ConditionOpenStackServicesUsable,
+		kubernikusv1.ConditionClusterPermissionsGranted, kubernikusv1.ConditionOpenStackServicesUsable, kubernikusv1.ConditionClusterUnique,
 	}
 }
 
@@ -38,6 +38,8 @@ type findings struct {
 	permissions, services *metav1.Condition
 	// identity is which cluster the Secret leads to.
 	identity *kubernikusv1.KlusterIdentity
+	// twins are the other Klusters that lead to the same cluster.
+	twins []string
 	// expected is true when there is a workload cluster to check.
 	expected bool
 	// paused keeps all unchanged.
@@ -78,6 +80,9 @@ func conditionsOf(k *kubernikusv1.Kluster, found findings) (reported, stay []met
 	if !k.Spec.NoCloud {
 		preflight(kubernikusv1.ConditionOpenStackServicesUsable, found.services,
 			found.cloud != nil && found.cloud.err != nil, kubernikusv1.ConditionOpenStackReachable)
+	}
+	if len(found.twins) > 0 {
+		reported = append(reported, sharedWith(found.twins))
 	}
 	if found.paused {
 		reported = append(reported, metav1.Condition{Type: kubernikusv1.ConditionPaused, Status: metav1.ConditionTrue, Reason: reasonPaused,
