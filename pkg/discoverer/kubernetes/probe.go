@@ -9,9 +9,9 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
+	"strings"
 	"syscall"
 	"time"
 
@@ -39,10 +39,10 @@ func (u *Upstream) Probe(ctx context.Context, ticking clock.WithTicker, period t
 		}
 		if local := (*identity.LocalError)(nil); errors.As(err, &local) {
 			// The backend responds, and what was reported of it still holds.
-			u.contact(true)
+			u.contact(report.Responded)
 			logr.FromContextOrDiscard(ctx).Error(err, "Failed to compare the backend with the recorded one, trying again")
 		} else {
-			u.contact(!isSilent(err))
+			u.contact(responseOf(err))
 			notify(Classify(err))
 		}
 		select {
@@ -70,30 +70,23 @@ func (u *Upstream) query(ctx context.Context) error {
 	return u.verify(ctx)
 }
 
-func (u *Upstream) contact(reached bool) {
+func (u *Upstream) contact(response report.Response) {
 	if u.Contact != nil {
-		u.Contact(reached)
+		u.Contact(response)
 	}
 }
 
-// isSilent reports about the error of a request to the backend whether it has not responded at all, not even with an error.
-func isSilent(err error) bool {
-	var alert tls.AlertError
-	var record tls.RecordHeaderError
-	var unknown x509.UnknownAuthorityError
-	var invalid x509.CertificateInvalidError
-	var hostname x509.HostnameError
+// responseOf returns what the result of a request shows about whether the backend responds.
+func responseOf(err error) report.Response {
 	var status apierrors.APIStatus
 	var rejection *identity.Rejection
-	var redirect *client.RedirectError
 	switch {
-	case err == nil, errors.As(err, &redirect), errors.As(err, &alert), errors.As(err, &record), errors.As(err, &unknown), errors.As(err, &invalid), errors.As(err, &hostname),
-		errors.As(err, &status), errors.As(err, &rejection):
-		return false
+	case err == nil, errors.As(err, &status), errors.As(err, &rejection):
+		return report.Responded
+	case report.IsSilence(err):
+		return report.Silent
 	}
-	var network net.Error
-	return errors.As(err, &network) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) ||
-		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+	return report.Unclear
 }
 
 // Classify converts an error of a request to the backend to a problem; nil stays nil. The message is the same as long as the cause
@@ -112,6 +105,8 @@ func Classify(err error) *report.Problem {
 	var rejection *identity.Rejection
 	var exports *exportsError
 	var redirect *client.RedirectError
+	var operation *net.OpError
+	var record tls.RecordHeaderError
 	switch {
 	case err == nil:
 		return nil
@@ -135,13 +130,21 @@ func Classify(err error) *report.Problem {
 		return connection("has a certificate that is not valid, or not any more: renew it there")
 	case errors.As(err, &dns):
 		return connection("has a host name that cannot be resolved: correct the server in the kubeconfig")
-	case errors.Is(err, syscall.ECONNREFUSED):
+	case errors.Is(err, syscall.ECONNREFUSED) && report.IsSilence(err):
 		return connection("rejects connections: see whether it runs")
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &network) && network.Timeout():
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &network) && network.Timeout() && report.IsSilence(err):
 		return connection("does not respond before the timeout: see whether it runs and can be reached")
 	case errors.As(err, &status) && status.Status().Code > 0:
 		return connection("responds with status %d: see whether its API server is healthy", status.Status().Code)
-	default:
+	case report.IsSilence(err):
 		return connection("does not respond: see whether it runs and can be reached, and the log of the discoverer")
+	case errors.As(err, &operation) && operation.Op == "proxyconnect":
+		return connection("cannot be reached by way of the proxy: correct proxy-url in the kubeconfig, or the proxy")
+	case strings.Contains(err.Error(), "invalid header field value"):
+		return &report.Problem{Type: gimbalv1.ErrorAuthentication, Message: "the credentials cannot be sent in an HTTP header: put a token without blanks and line breaks into the Secret"}
+	case errors.As(err, &record):
+		return connection("does not respond with TLS: correct the server in the kubeconfig")
+	default:
+		return connection("gets no request, or its response cannot be read: see the log of the discoverer for the reason")
 	}
 }

@@ -36,27 +36,31 @@ func TestClassify(t *testing.T) {
 	for name, tc := range map[string]struct {
 		err           error
 		kind, message string
-		silent        bool
+		response      report.Response
 	}{
-		"expired token":      {apierrors.NewUnauthorized("hunter2"), gimbalv1.ErrorAuthentication, "rejects the credentials", false},
-		"expired client":     {&url.Error{Op: "Get", URL: "https://h", Err: tls.AlertError(45)}, gimbalv1.ErrorAuthentication, "rejects the credentials", false},
-		"no permissions":     {apierrors.NewForbidden(services, "", errors.New("hunter2")), gimbalv1.ErrorAuthentication, "may not list", false},
-		"refused":            {rejected(1), gimbalv1.ErrorConnection, "rejects connections", true},
-		"timeout":            {&url.Error{Op: "Get", URL: "https://h", Err: context.DeadlineExceeded}, gimbalv1.ErrorConnection, "before the timeout", true},
-		"unknown host":       {&url.Error{Op: "Get", URL: "https://h", Err: &net.DNSError{Name: "h"}}, gimbalv1.ErrorConnection, "cannot be resolved", true},
-		"unknown authority":  {&url.Error{Op: "Get", URL: "https://h", Err: x509.UnknownAuthorityError{}}, gimbalv1.ErrorConnection, "unknown authority", false},
-		"another host":       {&url.Error{Op: "Get", URL: "https://h", Err: x509.HostnameError{Certificate: &x509.Certificate{}, Host: "h"}}, gimbalv1.ErrorConnection, "another host", false},
-		"expired server":     {x509.CertificateInvalidError{Reason: x509.Expired}, gimbalv1.ErrorConnection, "not valid", false},
-		"the server is sick": {apierrors.NewInternalError(errors.New("hunter2")), gimbalv1.ErrorConnection, "status 500", false},
-		"a redirect":         {&url.Error{Op: "Get", URL: "https://h", Err: &client.RedirectError{To: "http://other/login"}}, gimbalv1.ErrorConnection, "redirects to http://other/login", false},
-		"anything":           {errors.New("hunter2"), gimbalv1.ErrorConnection, "does not respond", false},
+		"expired token":      {apierrors.NewUnauthorized("hunter2"), gimbalv1.ErrorAuthentication, "rejects the credentials", report.Responded},
+		"expired client":     {&url.Error{Op: "Get", URL: "https://h", Err: tls.AlertError(45)}, gimbalv1.ErrorAuthentication, "rejects the credentials", report.Unclear},
+		"no permissions":     {apierrors.NewForbidden(services, "", errors.New("hunter2")), gimbalv1.ErrorAuthentication, "may not list", report.Responded},
+		"refused":            {rejected(1), gimbalv1.ErrorConnection, "rejects connections", report.Silent},
+		"timeout":            {&url.Error{Op: "Get", URL: "https://h", Err: context.DeadlineExceeded}, gimbalv1.ErrorConnection, "before the timeout", report.Silent},
+		"unknown host":       {&url.Error{Op: "Get", URL: "https://h", Err: &net.DNSError{Name: "h"}}, gimbalv1.ErrorConnection, "cannot be resolved", report.Unclear},
+		"unknown authority":  {&url.Error{Op: "Get", URL: "https://h", Err: x509.UnknownAuthorityError{}}, gimbalv1.ErrorConnection, "unknown authority", report.Unclear},
+		"another host":       {&url.Error{Op: "Get", URL: "https://h", Err: x509.HostnameError{Certificate: &x509.Certificate{}, Host: "h"}}, gimbalv1.ErrorConnection, "another host", report.Unclear},
+		"expired server":     {x509.CertificateInvalidError{Reason: x509.Expired}, gimbalv1.ErrorConnection, "not valid", report.Unclear},
+		"the server is sick": {apierrors.NewInternalError(errors.New("hunter2")), gimbalv1.ErrorConnection, "status 500", report.Responded},
+		"a redirect":         {&url.Error{Op: "Get", URL: "https://h", Err: &client.RedirectError{To: "http://other/login"}}, gimbalv1.ErrorConnection, "redirects to http://other/login", report.Unclear},
+		"a header":           {&url.Error{Op: "Get", URL: "https://h", Err: errors.New(`net/http: invalid header field value for "Authorization"`)}, gimbalv1.ErrorAuthentication, "cannot be sent in an HTTP header", report.Unclear},
+		"a proxy":            {&url.Error{Op: "Get", URL: "https://h", Err: &net.OpError{Op: "proxyconnect", Err: syscall.ECONNREFUSED}}, gimbalv1.ErrorConnection, "by way of the proxy", report.Unclear},
+		"no TLS":             {&url.Error{Op: "Get", URL: "https://h", Err: tls.RecordHeaderError{}}, gimbalv1.ErrorConnection, "does not respond with TLS", report.Unclear},
+		"reset":              {&url.Error{Op: "Get", URL: "https://h", Err: syscall.ECONNRESET}, gimbalv1.ErrorConnection, "does not respond:", report.Silent},
+		"anything":           {errors.New("hunter2"), gimbalv1.ErrorConnection, "see the log of the discoverer", report.Unclear},
 	} {
 		got := Classify(tc.err)
 		if got == nil || got.Type != tc.kind || !strings.Contains(got.Message, tc.message) || strings.Contains(got.Message, "hunter2") {
 			t.Errorf("%s: got %v", name, got)
 		}
-		if isSilent(tc.err) != tc.silent {
-			t.Errorf("%s: silent: %t", name, !tc.silent)
+		if got := responseOf(tc.err); got != tc.response {
+			t.Errorf("%s: response = %d, want %d", name, got, tc.response)
 		}
 	}
 	if Classify(nil) != nil {

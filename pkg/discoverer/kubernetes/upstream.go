@@ -16,6 +16,7 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/telemetry"
 	"groundskeeper.io/groundskeeper/pkg/remote"
 	"groundskeeper.io/groundskeeper/pkg/remote/client"
@@ -38,7 +39,7 @@ type Options struct {
 	// Recognize returns an error if the cluster with this identity must not be copied. It may be nil: every cluster is copied.
 	Recognize func(ctx context.Context, observed []gimbalv1.ClusterIdentity) error
 	// Contact is called after each probe with whether the backend has responded. It may be nil.
-	Contact func(reached bool)
+	Contact func(report.Response)
 	Meters  *telemetry.Meters
 	Clock   clock.Clock
 }

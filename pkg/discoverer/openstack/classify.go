@@ -5,7 +5,6 @@ package openstack
 
 import (
 	"context"
-	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -79,9 +78,17 @@ func unreachable(err error) string {
 	}
 }
 
-// responded reports whether the cloud has responded, be it with an error or with a certificate that is not accepted.
-func responded(err error) bool {
-	return !isSilent(err) || errors.As(err, new(*tls.CertificateVerificationError))
+// responseOf returns what the result of a request shows about whether the cloud responds. An error that is none of a request is about what
+// the cloud has responded.
+func responseOf(err error) report.Response {
+	e, ok := errors.AsType[*openstack.Error](err)
+	switch {
+	case err == nil, !ok, e.Status > 0 && e.Status/100 != 3, e.Status == 0 && e.Reason != openstack.ReasonUnreachable && e.Reason != openstack.ReasonCredentialsInvalid:
+		return report.Responded
+	case e.Status == 0 && report.IsSilence(err):
+		return report.Silent
+	}
+	return report.Unclear
 }
 
 // isSilent reports whether there was no response: then there will be none for another project either.

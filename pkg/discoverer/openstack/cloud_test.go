@@ -6,15 +6,18 @@ package openstack
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	clocktesting "k8s.io/utils/clock/testing"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
 )
@@ -130,32 +133,43 @@ func TestSessionWithoutCloud(t *testing.T) {
 	session, s, _ := aSession(t)
 	s.Close()
 	_, err := session.Projects(t.Context())
-	if problem := problemOf(err); problem.Type != gimbalv1.ErrorConnection || !strings.Contains(problem.Message, "rejects connections") || !isSilent(err) {
+	if problem := problemOf(err); problem.Type != gimbalv1.ErrorConnection || !strings.Contains(problem.Message, "rejects connections") || !isSilent(err) || responseOf(err) != report.Silent {
 		t.Error(problem, err)
 	}
 }
 
-// TestResponded checks that a cloud is considered reachable if it responds about any project, with any response.
-func TestResponded(t *testing.T) {
-	silent := &openstack.Error{Reason: openstack.ReasonUnreachable}
+// TestResponseOfAny checks that a cloud is considered reachable if it responds about any project, and silent if nothing responds about all.
+func TestResponseOfAny(t *testing.T) {
+	unreachable := func(cause error) error {
+		return fmt.Errorf("%w: %w", &openstack.Error{Reason: openstack.ReasonUnreachable}, cause)
+	}
+	silent := unreachable(syscall.ECONNREFUSED)
 	broken := &openstack.Error{Reason: openstack.ReasonUnreachable, Status: http.StatusServiceUnavailable}
+	certificate := unreachable(&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}})
 	for name, tc := range map[string]struct {
 		errs []error
-		want bool
+		want report.Response
 	}{
-		"no project":        {nil, true},
-		"listed":            {[]error{nil}, true},
-		"nothing responds":  {[]error{silent, silent}, false},
-		"one responds":      {[]error{silent, nil}, true},
-		"an error response": {[]error{silent, broken}, true},
-		"the wrong CA":      {[]error{fmt.Errorf("%w: %w", silent, &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}})}, true},
+		"no project":               {nil, report.Responded},
+		"listed":                   {[]error{nil}, report.Responded},
+		"nothing responds":         {[]error{silent, silent}, report.Silent},
+		"one responds":             {[]error{silent, nil}, report.Responded},
+		"an error response":        {[]error{silent, broken}, report.Responded},
+		"the wrong CA":             {[]error{certificate}, report.Unclear},
+		"the wrong CA and silence": {[]error{silent, certificate}, report.Unclear},
+		"a redirect":               {[]error{&openstack.Error{Status: http.StatusFound}}, report.Unclear},
+		"another cause":            {[]error{unreachable(errors.New("malformed"))}, report.Unclear},
+		"no service":               {[]error{&openstack.Error{Reason: openstack.ReasonServiceMissing}}, report.Responded},
+		"disabled":                 {[]error{errDisabled}, report.Responded},
 	} {
-		var outcomes []*outcome
-		for _, err := range tc.errs {
-			outcomes = append(outcomes, &outcome{err: err})
-		}
-		if got := respondedAny(outcomes); got != tc.want {
-			t.Errorf("%s: got %t", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			var outcomes []*outcome
+			for _, err := range tc.errs {
+				outcomes = append(outcomes, &outcome{err: err})
+			}
+			if got := responseOfAny(outcomes); got != tc.want {
+				t.Errorf("response = %d, want %d", got, tc.want)
+			}
+		})
 	}
 }

@@ -8,13 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
@@ -34,7 +34,7 @@ func (u *Upstream) pass(ctx context.Context) error {
 	}
 	if err != nil {
 		u.fail()
-		u.contact(responded(err))
+		u.contact(responseOf(err))
 		u.reportCloud(ctx, err)
 		return err
 	}
@@ -53,7 +53,7 @@ func (u *Upstream) pass(ctx context.Context) error {
 			u.Cloud.Renew(o.ID)
 		}
 	}
-	u.contact(respondedAny(outcomes))
+	u.contact(responseOfAny(outcomes))
 	changed, err := u.take(began, chosen, outcomes)
 	u.reportProblems(ctx, chosen.problems, outcomes)
 	for _, key := range changed {
@@ -65,15 +65,31 @@ func (u *Upstream) pass(ctx context.Context) error {
 	return err
 }
 
-func (u *Upstream) contact(reached bool) {
+func (u *Upstream) contact(response report.Response) {
 	if u.Contact != nil {
-		u.Contact(reached)
+		u.Contact(response)
 	}
 }
 
-// respondedAny reports whether the cloud has responded about some project; without projects it has by listing none.
-func respondedAny(outcomes []*outcome) bool {
-	return len(outcomes) == 0 || slices.ContainsFunc(outcomes, func(o *outcome) bool { return responded(o.err) })
+// responseOfAny returns what the cloud has responded about some project; without projects it has by listing none. It is silent when it is
+// about all of them.
+func responseOfAny(outcomes []*outcome) report.Response {
+	silent := 0
+	for _, o := range outcomes {
+		switch responseOf(o.err) {
+		case report.Responded:
+			return report.Responded
+		case report.Silent:
+			silent++
+		}
+	}
+	switch {
+	case len(outcomes) == 0:
+		return report.Responded
+	case silent == len(outcomes):
+		return report.Silent
+	}
+	return report.Unclear
 }
 
 // recognize checks that the cloud is the one that is copied.

@@ -28,7 +28,7 @@ type Options struct {
 	// Recognize returns an error if the cloud with this identity must not be copied. It may be nil: every cloud is copied.
 	Recognize func(ctx context.Context, observed []gimbalv1.ClusterIdentity) error
 	// Contact is called after each listing with whether the cloud has responded. It may be nil.
-	Contact func(reached bool)
+	Contact func(report.Response)
 	// Watchlist are the names or ids of the projects that are discovered, all when it is empty.
 	Watchlist []string
 	// Admits reports whether a namespace is discovered.

@@ -141,6 +141,8 @@ const (
 	reasonResponding = "Responding"
 	// reasonNotResponding: it has not.
 	reasonNotResponding = "NotResponding"
+	// reasonResponseUnknown: the last request has not shown whether it responds.
+	reasonResponseUnknown = "ResponseUnknown"
 )
 
 // Contact is whether the backend responds, whatever it responds, and since when it has done so or not. What was before this process
@@ -148,20 +150,20 @@ const (
 type Contact struct {
 	clock clock.PassiveClock
 
-	mu      sync.Mutex
-	reached bool
-	since   time.Time
+	mu       sync.Mutex
+	response Response
+	since    time.Time
 }
 
 // NewContact returns a Contact of a backend to which no request was sent yet.
 func NewContact(clock clock.PassiveClock) *Contact { return &Contact{clock: clock} }
 
 // Note notes whether the backend has responded.
-func (c *Contact) Note(reached bool) {
+func (c *Contact) Note(response Response) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.since.IsZero() || c.reached != reached {
-		c.reached, c.since = reached, c.clock.Now()
+	if c.since.IsZero() || c.response != response {
+		c.response, c.since = response, c.clock.Now()
 	}
 }
 
@@ -177,7 +179,11 @@ func (c *Contact) condition(before *metav1.Condition, generation int64) *metav1.
 		Type: gimbalv1.ConditionReachable, Status: metav1.ConditionFalse, Reason: reasonNotResponding, Message: "the backend does not respond",
 		ObservedGeneration: generation, LastTransitionTime: metav1.NewTime(c.since.Truncate(time.Second)),
 	}
-	if c.reached {
+	switch c.response {
+	case Unclear:
+		condition.Status, condition.Reason = metav1.ConditionUnknown, reasonResponseUnknown
+		condition.Message = "requests fail for another reason than silence of the backend, see status.errors"
+	case Responded:
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, reasonResponding, "the backend responds"
 		if before != nil && before.Status == metav1.ConditionTrue {
 			condition.LastTransitionTime = before.LastTransitionTime

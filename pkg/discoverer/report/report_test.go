@@ -208,28 +208,33 @@ func TestContact(t *testing.T) {
 	}
 	w, contact := process()
 	expect(w, "", start)
-	contact.Note(true)
+	contact.Note(Responded)
 	expect(w, "True", start)
 	clock.Step(time.Minute)
-	contact.Note(true)
+	contact.Note(Responded)
 	expect(w, "True", start)
-	contact.Note(false)
+	contact.Note(Silent)
 	expect(w, "False", start.Add(time.Minute))
 	clock.Step(time.Hour)
-	contact.Note(false)
+	contact.Note(Silent)
 	expect(w, "False", start.Add(time.Minute))
 
 	w, contact = process()
 	expect(w, "False", start.Add(time.Minute)) // there was no request yet
-	contact.Note(false)
+	contact.Note(Silent)
 	expect(w, "False", start.Add(time.Hour+time.Minute))
 	clock.Step(time.Minute)
-	contact.Note(true)
+	contact.Note(Responded)
 	expect(w, "True", start.Add(time.Hour+2*time.Minute))
 	clock.Step(time.Minute)
 	w, contact = process()
-	contact.Note(true)
+	contact.Note(Responded)
 	expect(w, "True", start.Add(time.Hour+2*time.Minute))
+	contact.Note(Unclear)
+	expect(w, "Unknown", start.Add(time.Hour+3*time.Minute))
+	clock.Step(time.Minute)
+	contact.Note(Silent) // the period of silence begins now
+	expect(w, "False", start.Add(time.Hour+4*time.Minute))
 }
 
 // TestWriterFails checks that a failed write is retried on the current state.

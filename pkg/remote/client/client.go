@@ -77,7 +77,7 @@ func New(config *rest.Config) (*Client, error) {
 	if httpClient == http.DefaultClient { // without any transport option; it is not changed for others
 		httpClient = &http.Client{}
 	}
-	httpClient.CheckRedirect = refuseRedirect
+	httpClient.CheckRedirect = rejectRedirect
 	c := &Client{}
 	for group, client := range map[schema.GroupVersion]*rest.Interface{
 		corev1.SchemeGroupVersion: &c.core, discoveryv1.SchemeGroupVersion: &c.discovery,

@@ -15,7 +15,7 @@ type RedirectError struct {
 // Error implements error.
 func (e *RedirectError) Error() string { return "the server redirects to " + e.To }
 
-// refuseRedirect is the CheckRedirect of an HTTP client that follows none.
-func refuseRedirect(next *http.Request, _ []*http.Request) error {
+// rejectRedirect is the CheckRedirect of an HTTP client that follows none.
+func rejectRedirect(next *http.Request, _ []*http.Request) error {
 	return &RedirectError{To: next.URL.Scheme + "://" + next.URL.Host + next.URL.Path}
 }

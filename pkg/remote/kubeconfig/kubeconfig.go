@@ -16,6 +16,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strings"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -172,6 +173,9 @@ func checkUser(path string, user *clientcmdv1.AuthInfo) error {
 		return fmt.Errorf("%s.client-certificate is a file: put its content into client-certificate-data", path)
 	case user.ClientKey != "":
 		return fmt.Errorf("%s.client-key is a file: put its content into client-key-data", path)
+	}
+	if strings.ContainsFunc(user.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return fmt.Errorf("%s.token has a blank, a line break or another character that an HTTP header cannot have: copy the token without it", path)
 	}
 	certificate := len(user.ClientCertificateData) > 0 || len(user.ClientKeyData) > 0
 	if certificate {

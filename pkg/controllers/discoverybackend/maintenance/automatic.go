@@ -36,6 +36,9 @@ const (
 // reportPeriod is how long a report that the backend does not respond counts: a discoverer repeats it each minute.
 const reportPeriod = 3 * time.Minute
 
+// probePeriod is the interval between two requests of a discoverer that uses its default.
+const probePeriod = 30 * time.Second
+
 // automatic decides which backends are in automatic maintenance. It remembers what it decided until that is in the caches, so that
 // two decisions at the same time do not exceed the limit together.
 type automatic struct {
@@ -216,8 +219,11 @@ func reachabilityOf(backend *gimbalv1.DiscoveryBackend, now time.Time) reachabil
 		return reachability{status: metav1.ConditionUnknown, message: message}
 	}
 	c := meta.FindStatusCondition(backend.Status.Conditions, gimbalv1.ConditionReachable)
-	if c == nil || c.Status == metav1.ConditionUnknown {
+	switch {
+	case c == nil:
 		return unknown("no discoverer has reported whether the backend responds")
+	case c.Status == metav1.ConditionUnknown:
+		return unknown(cmp.Or(c.Message, "the discoverer does not know whether the backend responds"))
 	}
 	known := reachability{c.Status, c.LastTransitionTime.Time, c.Message}
 	if c.Status == metav1.ConditionTrue {
@@ -239,11 +245,17 @@ func reachabilityOf(backend *gimbalv1.DiscoveryBackend, now time.Time) reachabil
 	return unknown("the discoverer has stopped to report that the backend does not respond")
 }
 
+// unreachablePeriod is at least three intervals between two requests of the discoverer, so that no single failure drains a backend.
 func unreachablePeriod(backend *gimbalv1.DiscoveryBackend) time.Duration {
-	if period := backend.Cluster.Maintenance.UnreachablePeriod; period != nil {
-		return period.Duration
+	interval := probePeriod
+	if seconds := backend.Cluster.RefreshInterval; seconds != nil && backend.Cluster.Type == gimbalv1.BackendOpenStack {
+		interval = time.Duration(*seconds) * time.Second
 	}
-	return gimbalv1.DefaultUnreachablePeriod
+	period := gimbalv1.DefaultUnreachablePeriod
+	if set := backend.Cluster.Maintenance.UnreachablePeriod; set != nil {
+		period = set.Duration
+	}
+	return max(period, 3*interval)
 }
 
 func stablePeriod(backend *gimbalv1.DiscoveryBackend) time.Duration {
