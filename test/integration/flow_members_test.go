@@ -24,13 +24,13 @@ type bindings struct{ owner, uam, member, viewer, accounts string }
 func (b bindings) access() access {
 	const (
 		all, system = "ClusterRole gardener.cloud:system:", "gardener.cloud:system:"
-		namespace   = "; /namespaces[NS] get"
+		namespace   = "; /namespaces[NS] get,list,watch"
 	)
 	a := access{
-		all + "project:P":        "core.gardener.cloud/projects[P] delete,get,manage-members,patch,update" + namespace,
-		all + "project-uam:P":    "core.gardener.cloud/projects[P] get,manage-members,patch,update",
-		all + "project-member:P": "core.gardener.cloud/projects[P] delete,get,patch,update" + namespace,
-		all + "project-viewer:P": "core.gardener.cloud/projects[P] get" + namespace,
+		all + "project:P":        "core.gardener.cloud/projects[P] delete,get,list,manage-members,patch,update,watch" + namespace,
+		all + "project-uam:P":    "core.gardener.cloud/projects[P] get,list,manage-members,patch,update,watch",
+		all + "project-member:P": "core.gardener.cloud/projects[P] delete,get,list,patch,update,watch" + namespace,
+		all + "project-viewer:P": "core.gardener.cloud/projects[P] get,list,watch" + namespace,
 	}
 	for role, subjects := range map[string]string{"project:P": b.owner, "project-uam:P": b.uam, "project-member:P": b.member, "project-viewer:P": b.viewer} {
 		a["ClusterRoleBinding "+system+role] = all + role + ": " + subjects

@@ -47,10 +47,10 @@ func TestProjectBecomesReady(t *testing.T) {
 	}
 
 	if diff := cmp.Diff(access{
-		"ClusterRole gardener.cloud:system:project:P":        "core.gardener.cloud/projects[P] delete,get,manage-members,patch,update; /namespaces[NS] get",
-		"ClusterRole gardener.cloud:system:project-uam:P":    "core.gardener.cloud/projects[P] get,manage-members,patch,update",
-		"ClusterRole gardener.cloud:system:project-member:P": "core.gardener.cloud/projects[P] delete,get,patch,update; /namespaces[NS] get",
-		"ClusterRole gardener.cloud:system:project-viewer:P": "core.gardener.cloud/projects[P] get; /namespaces[NS] get",
+		"ClusterRole gardener.cloud:system:project:P":        "core.gardener.cloud/projects[P] delete,get,list,manage-members,patch,update,watch; /namespaces[NS] get,list,watch",
+		"ClusterRole gardener.cloud:system:project-uam:P":    "core.gardener.cloud/projects[P] get,list,manage-members,patch,update,watch",
+		"ClusterRole gardener.cloud:system:project-member:P": "core.gardener.cloud/projects[P] delete,get,list,patch,update,watch; /namespaces[NS] get,list,watch",
+		"ClusterRole gardener.cloud:system:project-viewer:P": "core.gardener.cloud/projects[P] get,list,watch; /namespaces[NS] get,list,watch",
 
 		"ClusterRoleBinding gardener.cloud:system:project:P":        "ClusterRole gardener.cloud:system:project:P: User olivia",
 		"ClusterRoleBinding gardener.cloud:system:project-uam:P":    "ClusterRole gardener.cloud:system:project-uam:P: User umberto",

@@ -32,16 +32,17 @@ const (
 // ClusterRoleBindings and three RoleBindings, and a ClusterRole and a RoleBinding for each extension role in use.
 func desiredRBAC(project *gardenerv1beta1.Project) []client.Object {
 	b := &rbacBuilder{project: project}
+	// Kubernetes allows a list or a watch with a name in its field selector by the rules for this name: kubectl sends them to wait.
 	projects := func(verbs ...string) rbacv1.PolicyRule {
-		return rule(gardenerv1beta1.GroupName, "projects", project.Name, verbs...)
+		return rule(gardenerv1beta1.GroupName, "projects", project.Name, append([]string{"get", "list", "watch"}, verbs...)...)
 	}
-	readNamespace := rule("", "namespaces", namespaceName(project), "get")
+	readNamespace := rule("", "namespaces", namespaceName(project), "get", "list", "watch")
 	subjects := subjectsOf(project)
 
-	b.clusterRole(roleOwner, readNamespace, projects("get", "patch", "manage-members", "update", "delete"))
-	b.clusterRole(roleUserAccessManager, projects("get", "manage-members", "patch", "update"))
-	b.clusterRole(roleMember, readNamespace, projects("get", "patch", "update", "delete"))
-	b.clusterRole(roleViewer, readNamespace, projects("get"))
+	b.clusterRole(roleOwner, readNamespace, projects("patch", "manage-members", "update", "delete"))
+	b.clusterRole(roleUserAccessManager, projects("manage-members", "patch", "update"))
+	b.clusterRole(roleMember, readNamespace, projects("patch", "update", "delete"))
+	b.clusterRole(roleViewer, readNamespace, projects())
 	b.clusterRoleBinding(roleOwner, subjects.owner())
 	b.clusterRoleBinding(roleUserAccessManager, subjects.with(gardenerv1beta1.ProjectMemberUserAccessManager))
 	b.clusterRoleBinding(roleMember, subjects.with(gardenerv1beta1.ProjectMemberAdmin, gardenerv1beta1.ProjectMemberOwner))

@@ -72,12 +72,12 @@ func TestDesiredRBAC(t *testing.T) {
 		got = append(got, r)
 	}
 	const system, extension = "gardener.cloud:system:project", "gardener.cloud:extension:project:dev:"
-	readNamespace := "/namespaces[garden-dev] get"
+	readNamespace := "/namespaces[garden-dev] get,list,watch"
 	want := []row{
-		{Kind: "ClusterRole", Name: system + ":dev", Rules: []string{readNamespace, "core.gardener.cloud/projects[dev] get,patch,manage-members,update,delete"}},
-		{Kind: "ClusterRole", Name: system + "-uam:dev", Rules: []string{"core.gardener.cloud/projects[dev] get,manage-members,patch,update"}},
-		{Kind: "ClusterRole", Name: system + "-member:dev", Rules: []string{readNamespace, "core.gardener.cloud/projects[dev] get,patch,update,delete"}},
-		{Kind: "ClusterRole", Name: system + "-viewer:dev", Rules: []string{readNamespace, "core.gardener.cloud/projects[dev] get"}},
+		{Kind: "ClusterRole", Name: system + ":dev", Rules: []string{readNamespace, "core.gardener.cloud/projects[dev] get,list,watch,patch,manage-members,update,delete"}},
+		{Kind: "ClusterRole", Name: system + "-uam:dev", Rules: []string{"core.gardener.cloud/projects[dev] get,list,watch,manage-members,patch,update"}},
+		{Kind: "ClusterRole", Name: system + "-member:dev", Rules: []string{readNamespace, "core.gardener.cloud/projects[dev] get,list,watch,patch,update,delete"}},
+		{Kind: "ClusterRole", Name: system + "-viewer:dev", Rules: []string{readNamespace, "core.gardener.cloud/projects[dev] get,list,watch"}},
 		{Kind: "ClusterRoleBinding", Name: system + ":dev", Binds: "ClusterRole " + system + ":dev", Subjects: []string{"owner"}},
 		{Kind: "ClusterRoleBinding", Name: system + "-uam:dev", Binds: "ClusterRole " + system + "-uam:dev", Subjects: []string{"boss"}},
 		{Kind: "ClusterRoleBinding", Name: system + "-member:dev", Binds: "ClusterRole " + system + "-member:dev", Subjects: []string{"owner", "admin"}},
