@@ -115,7 +115,7 @@ func bindsOnlyDiscoverer(backend *gimbalv1.DiscoveryBackend, object client.Objec
 // revoke removes the subjects of a binding, and deletes it. A deletion alone takes nothing away while the binding has a finalizer.
 func (r *reconciler) revoke(ctx context.Context, object client.Object) error {
 	var emptied client.Object
-	had := 0
+	var had int
 	switch binding := object.(type) {
 	case *rbacv1.RoleBinding:
 		next := binding.DeepCopy()
@@ -129,11 +129,11 @@ func (r *reconciler) revoke(ctx context.Context, object client.Object) error {
 	if had > 0 {
 		changes := client.MergeFromWithOptions(object, client.MergeFromWithOptimisticLock{})
 		err := r.client.Patch(ctx, emptied, changes, client.FieldOwner(fieldOwner), client.DisableReadYourWritesConsistency)
-		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("remove the subjects of %s: %w", describe(object), err)
-		}
-		if err != nil {
+		switch {
+		case apierrors.IsNotFound(err):
 			return nil // it has been deleted
+		case err != nil:
+			return fmt.Errorf("remove the subjects of %s: %w", describe(object), err)
 		}
 		log.FromContext(ctx).Info("Removed permissions that the discoverer does not need", "object", describe(object))
 	}
