@@ -61,8 +61,12 @@ func TestDualApproval(t *testing.T) {
 	rejected(t, asRobot.Delete(t.Context(), kluster("production", asRobot)), want...)
 	rejected(t, asRobot.Delete(t.Context(), kluster("production", asAmy)), want...) // a user that writes Secrets there can impersonate the robot
 	asCI := as(t, ci, ciGroups...)
-	accepted(t, asCI.Delete(t.Context(), kluster("production", asAmy)))
+	rejected(t, asCI.Delete(t.Context(), kluster("production", asAmy)), want...) // nor does one that writes them in another namespace
+	byCI := kluster("production", asCI)
+	rejected(t, asAmy.Delete(t.Context(), byCI), "let a user set it again")
+	rejected(t, asRobot.Delete(t.Context(), byCI), want...)
 	rule(production, false)
+	accepted(t, asCI.Delete(t.Context(), kluster("production", asAmy)))
 	accepted(t, asRobot.Delete(t.Context(), kluster("production", asRobot)))
 	rejected(t, asAmy.Delete(t.Context(), kluster("production", asAmy)), want...)
 

@@ -21,16 +21,16 @@ func approved(project *gardenerv1beta1.Project, resource string, object metav1.O
 	if err != nil || !needed {
 		return err
 	}
-	if problem := secondPerson(object.GetNamespace(), object.GetAnnotations()[gardenerv1beta1.AnnotationDeletionConfirmedBy], who.GetName()); problem != "" {
+	if problem := secondPerson(object.GetAnnotations()[gardenerv1beta1.AnnotationDeletionConfirmedBy], who.GetName()); problem != "" {
 		return fmt.Errorf("project %q requires dual approval (spec.dualApprovalForDeletion): %s", project.Name, problem)
 	}
 	return nil
 }
 
-// secondPerson returns why a user is not another person than the one who confirmed, "" when it is one. An account of the
-// namespace identifies no person: a user who is allowed to write Secrets or Pods there can act as it, so that one member could
-// be both.
-func secondPerson(namespace, confirmedBy, who string) string {
+// secondPerson returns why a user is not another person than the one who confirmed, "" when it is one. A service account identifies
+// no person: a user who is allowed to write Secrets or Pods in its namespace can act as it, so that one user could be both. Which users
+// that are is not known here: RBAC allows it to members of other Projects, and to others.
+func secondPerson(confirmedBy, who string) string {
 	const again = "remove the annotation " + gardenerv1beta1.AnnotationConfirmDeletion + " and let a user set it again"
 	switch {
 	case isCollector(who):
@@ -39,10 +39,10 @@ func secondPerson(namespace, confirmedBy, who string) string {
 		return "it is not known who confirmed the deletion: " + again
 	case confirmedBy == who:
 		return "you confirmed the deletion yourself, so another user must delete it"
-	case isAccountIn(namespace, who):
-		return "members of the project can act as the service accounts of its namespace, so another user must delete it"
-	case isAccountIn(namespace, confirmedBy):
-		return fmt.Sprintf("%s confirmed the deletion, and members of the project can act as the service accounts of its namespace: %s", confirmedBy, again)
+	case isServiceAccount(who):
+		return "a service account is no second user, because the user who confirmed may be able to act as it, so another user must delete it"
+	case isServiceAccount(confirmedBy):
+		return fmt.Sprintf("%s confirmed the deletion, and the user who deletes it may be able to act as this service account: %s", confirmedBy, again)
 	default:
 		return ""
 	}
@@ -59,18 +59,13 @@ func isCollector(who string) bool {
 	}
 }
 
-func isAccountIn(namespace, who string) bool {
-	in, _, err := serviceaccount.SplitUsername(who)
-	return err == nil && in == namespace
-}
-
 // needsSecondPerson reports whether one of the rules of a Project requests a second person. Each rule counts: in Gardener
 // only the first one for a resource does. A rule may exempt service accounts, which then delete without approval. The accounts
 // of the garbage collector and of the namespace controller never do.
 func needsSecondPerson(project *gardenerv1beta1.Project, resource string, of map[string]string, who user.Info) (bool, error) {
 	for i := range project.Spec.DualApprovalForDeletion {
 		rule := &project.Spec.DualApprovalForDeletion[i]
-		if rule.Resource != resource || isServiceAccount(who) && !isCollector(who.GetName()) && rule.IncludeServiceAccounts != nil && !*rule.IncludeServiceAccounts {
+		if rule.Resource != resource || isServiceAccount(who.GetName()) && !isCollector(who.GetName()) && rule.IncludeServiceAccounts != nil && !*rule.IncludeServiceAccounts {
 			continue
 		}
 		selector, err := metav1.LabelSelectorAsSelector(&rule.Selector)
@@ -84,7 +79,7 @@ func needsSecondPerson(project *gardenerv1beta1.Project, resource string, of map
 	return false, nil
 }
 
-func isServiceAccount(who user.Info) bool {
-	_, _, err := serviceaccount.SplitUsername(who.GetName())
+func isServiceAccount(who string) bool {
+	_, _, err := serviceaccount.SplitUsername(who)
 	return err == nil
 }
