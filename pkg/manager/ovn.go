@@ -5,15 +5,12 @@ package manager
 
 import (
 	"context"
-	"fmt"
-	"sync"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	"groundskeeper.io/groundskeeper/pkg/clusterid/self"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/ovnbackend"
@@ -30,30 +27,19 @@ func newOVN(config v1alpha1.TranslationConfiguration, fence *Fence, reader clien
 	if err != nil {
 		return nil, err
 	}
-	return ovnbackend.New(client, config.Tenant, &clusterFence{Fence: fence, reader: reader}), nil
+	return ovnbackend.New(client, config.Tenant, &clusterFence{Fence: fence, cluster: self.Cluster{Reader: reader}}), nil
 }
 
-// clusterFence is a Fence that identifies its cluster. It is safe for concurrent use.
+// clusterFence is a Fence that identifies its cluster.
 type clusterFence struct {
 	*Fence
-	reader client.Reader
-
-	mu sync.Mutex
-	id string
+	cluster self.Cluster
 }
 
 // Cluster implements ovnbackend.Lease.
 func (f *clusterFence) Cluster(ctx context.Context) (string, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.id == "" {
-		namespace := &corev1.Namespace{}
-		if err := f.reader.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, namespace); err != nil {
-			return "", fmt.Errorf("get namespace %s: %w", metav1.NamespaceSystem, err)
-		}
-		f.id = string(namespace.UID)
-	}
-	return f.id, nil
+	uid, err := f.cluster.UID(ctx)
+	return string(uid), err
 }
 
 // newSouthbound makes the client of the Southbound database that the configuration describes. It is only read.

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/clusterid/self"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/readiness"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/status"
 	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
@@ -53,7 +54,7 @@ type backends struct {
 	checked   *checks
 	automatic *automatic
 	pulses    *pulses
-	here      *here
+	here      *self.Cluster
 	// restored requests a check of all routes of a backend.
 	restored func(ctx context.Context, name string)
 }
@@ -91,7 +92,7 @@ func (b *backends) Reconcile(ctx context.Context, request reconcile.Request) (re
 	if err != nil {
 		return b.reportUnknown(ctx, backend, err)
 	}
-	found.twins, found.alone = twinsOf(backend, all, b.here.identity(ctx)), b.automatic.alone(backend, all, heard, now)
+	found.twins, found.alone = twinsOf(backend, all, identityOf(ctx, b.here)), b.automatic.alone(backend, all, heard, now)
 	if isWithholding(backend) {
 		if withheld, err = b.withholdEndpoints(ctx, backend, found); err != nil {
 			return reconcile.Result{}, err

@@ -29,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	"groundskeeper.io/groundskeeper/pkg/clusterid/self"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/readiness"
 	"groundskeeper.io/groundskeeper/pkg/controllers/instrument"
@@ -92,7 +93,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.DiscoveryConfigurat
 		cluster: cluster, observer: &observer{cluster: cluster, kinds: routeKinds, others: others, ledger: ledger},
 		readiness: endpoints, client: mgr.GetClient(), clock: clock, recorder: mgr.GetEventRecorder(drain.Manager),
 		meters: meters, written: &writes{}, checked: &checks{},
-		automatic: &automatic{limit: int(*config.MaxAutomaticMaintenance), admins: config.AdminNamespaces}, pulses: &pulses{live: mgr.GetAPIReader()}, here: &here{live: mgr.GetAPIReader()}, restored: watches.addRoutesOf,
+		automatic: &automatic{limit: int(*config.MaxAutomaticMaintenance), admins: config.AdminNamespaces}, pulses: &pulses{live: mgr.GetAPIReader()}, here: &self.Cluster{Reader: mgr.GetAPIReader()}, restored: watches.addRoutesOf,
 	}
 	endpoints.OnChange(watches.endpointsChanged)
 	if err := addRoutes(mgr, routes, watches, int(*config.DrainConcurrency)); err != nil {

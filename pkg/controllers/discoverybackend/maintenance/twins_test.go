@@ -20,6 +20,7 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/clusterid"
+	"groundskeeper.io/groundskeeper/pkg/clusterid/self"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/status"
 )
 
@@ -227,13 +228,13 @@ func TestHere(t *testing.T) {
 	}
 	system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem, UID: types.UID("1")}}
 	live := &failingReader{Reader: fake.NewClientBuilder().WithScheme(scheme).WithObjects(system).Build(), reads: &reads, err: errors.New("forbidden")}
-	h := &here{live: live}
-	if got := h.identity(t.Context()); got != nil {
+	h := &self.Cluster{Reader: live}
+	if got := identityOf(t.Context(), h); got != nil {
 		t.Errorf("identity = %v, want none while it cannot be read", got)
 	}
 	live.err = nil
 	for range 2 {
-		if got := h.identity(t.Context()); clusterid.Compare(got, clusterid.OfUID("1")) != clusterid.Same {
+		if got := identityOf(t.Context(), h); clusterid.Compare(got, clusterid.OfUID("1")) != clusterid.Same {
 			t.Errorf("identity = %v, want uid 1", got)
 		}
 	}

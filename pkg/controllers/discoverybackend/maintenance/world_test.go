@@ -36,6 +36,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/clusterid/self"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/readiness"
 	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
@@ -128,6 +129,7 @@ func (w *world) boot() {
 		cluster: cluster, observer: &observer{cluster: cluster, kinds: all, others: others, ledger: ledger}, readiness: w.ready,
 		client: statuses, clock: clock.RealClock{}, recorder: events.NewFakeRecorder(100), meters: meters, written: &writes{}, checked: &checks{},
 		automatic: &automatic{limit: 1, admins: []string{adminNamespace}},
+		here:      &self.Cluster{Reader: statuses},
 		restored:  func(context.Context, string) {},
 	}
 }

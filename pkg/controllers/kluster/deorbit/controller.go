@@ -23,6 +23,7 @@ import (
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/clusterid/self"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
@@ -57,8 +58,8 @@ type reconciler struct {
 
 	mu     sync.Mutex
 	states map[types.NamespacedName]*state
-	// self is the cluster that Groundskeeper runs in; "": not known yet.
-	self types.UID
+	// self is the cluster that Groundskeeper runs in.
+	self self.Cluster
 }
 
 func (r *reconciler) pools() []*kluster.Pool[probed] {
@@ -80,6 +81,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguratio
 		clusters: kluster.ClusterPool[probed](clusterTimeout),
 		clouds:   kluster.CloudPool[probed](cloudTimeouts * config.OpenStack.Timeout.Duration),
 		states:   map[types.NamespacedName]*state{},
+		self:     self.Cluster{Reader: mgr.GetAPIReader()},
 	}
 	b := kluster.Builder(mgr, ControllerName, config, kluster.Changed(), kluster.UsersOf(r.client, isGoing)).
 		WatchesRawSource(r.clusters).

@@ -12,7 +12,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -105,7 +104,7 @@ func (r *reconciler) step(ctx context.Context, k *kubernikusv1.Kluster) (time.Du
 	if wait := s.next.Sub(r.clock.Now()); wait > 0 {
 		return wait, nil
 	}
-	self, err := r.ownID(ctx)
+	self, err := r.self.UID(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -157,18 +156,4 @@ func pause(o outcome, poll time.Duration) time.Duration {
 		poll = max(failurePolls*poll, failed.retryAfter)
 	}
 	return poll + time.Duration(rand.Float64()*jitter*float64(poll))
-}
-
-// ownID returns the uid of the namespace kube-system of the cluster that Groundskeeper runs in.
-func (r *reconciler) ownID(ctx context.Context) (types.UID, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.self == "" {
-		namespace := &corev1.Namespace{}
-		if err := r.live.Get(ctx, types.NamespacedName{Name: metav1.NamespaceSystem}, namespace); err != nil {
-			return "", fmt.Errorf("get namespace %s, to distinguish the management cluster from those that are torn down: %w", metav1.NamespaceSystem, err)
-		}
-		r.self = namespace.UID
-	}
-	return r.self, nil
 }

@@ -64,7 +64,7 @@ func (r *reconciler) detach(ctx context.Context, k *kubernikusv1.Kluster, s *sta
 	if s.ends != endsDetached && isFrozen(s.progress.Stage) && settingsOf(k, r.config, data).workload {
 		if !s.thawing {
 			r.stop(key)
-			self, err := r.ownID(ctx)
+			self, err := r.self.UID(ctx)
 			if err != nil {
 				return 0, err
 			}

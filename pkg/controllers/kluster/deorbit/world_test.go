@@ -23,6 +23,7 @@ import (
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/clusterid/self"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 	"groundskeeper.io/groundskeeper/test/support/klustertest"
@@ -195,7 +196,7 @@ func (f *flow) restart() {
 	f.r = &reconciler{
 		client: f.store.Client(), live: f.store.Live(), systems: f.script, config: config(), fence: func() error { return f.lost }, clock: f.clock, recorder: f.recorder, meters: meters,
 		clusters: kluster.ClusterPool[probed](time.Minute), clouds: kluster.CloudPool[probed](time.Minute),
-		states: map[types.NamespacedName]*state{},
+		states: map[types.NamespacedName]*state{}, self: self.Cluster{Reader: f.store.Live()},
 	}
 	for _, pool := range f.r.pools() {
 		if err := pool.Start(f.t.Context(), f.queue); err != nil {
