@@ -35,6 +35,14 @@ func main() {
 	if loads() {
 		return
 	}
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "flakes:", err)
+		os.Exit(1)
+	}
+}
+
+// run does what the command line requests.
+func run() error {
 	var o options
 	pattern := flag.String("run", "", "repeat only tests whose names match the regular expression")
 	flag.IntVar(&o.times, "times", 5, "how often each test is repeated alone, and how often beside a load")
@@ -43,16 +51,13 @@ func main() {
 	flag.StringVar(&o.logs, "logs", filepath.Join("_output", "flakes"), "`directory` for the output of tests that failed")
 	flag.Parse()
 	o.packages = flag.Args()
+	var err error
+	if o.run, err = regexp.Compile(*pattern); err != nil {
+		return fmt.Errorf("-run: %w", err)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	var err error
-	if o.run, err = regexp.Compile(*pattern); err == nil {
-		err = repeat(ctx, o, os.Stdout)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "flakes:", err)
-		os.Exit(1)
-	}
+	return repeat(ctx, o, os.Stdout)
 }
 
 // repeat repeats the tests and fails when one of them did.

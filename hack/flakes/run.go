@@ -136,6 +136,7 @@ func loads() bool {
 	for range runtime.NumCPU() {
 		go func() {
 			for {
+				runtime.Gosched()
 			}
 		}()
 	}

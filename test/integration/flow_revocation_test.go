@@ -127,7 +127,7 @@ func (r revocation) isRevoked(ctx context.Context) error {
 		}
 	}
 	if err := as(r.t, "mallory").List(ctx, &corev1.SecretList{}, namespace); !apierrors.IsForbidden(err) {
-		return fmt.Errorf("the former member lists Secrets: error %v, want Forbidden", err)
+		return fmt.Errorf("the former member lists Secrets: error %w, want Forbidden", err)
 	}
 	return nil
 }

@@ -135,7 +135,7 @@ func (s *standing) keepSole(backends Backends, serves []bool, low, high int) {
 	for i, backend := range s.backends {
 		kept[i] = s.shares[i] >= low && s.shares[i] <= high && backends.KeepsSole(backend)
 		for j := range serves {
-			kept[i] = kept[i] && !(serves[j] && s.shares[j] > high && !s.sameCluster(i, j))
+			kept[i] = kept[i] && (!serves[j] || s.shares[j] <= high || s.sameCluster(i, j))
 		}
 	}
 	for i := range kept {
