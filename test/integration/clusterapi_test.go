@@ -263,7 +263,7 @@ func TestClusterAPI(t *testing.T) {
 	for _, m := range machines {
 		a.finalize(m, machineFinalizer)
 	}
-	a.completed(cluster, "True/Deorbited")
+	a.completed(cluster, "True/Leftovers")
 	a.held(false, false, false, infrastructure)
 	d.landed(t)
 	a.finalize(infrastructure, infrastructureFinalizer)

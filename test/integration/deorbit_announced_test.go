@@ -152,12 +152,12 @@ func (a *announcement) reported(t *testing.T) {
 	})
 	w := &workloads{klusterPlane: a.d}
 	for series, want := range map[string]float64{
-		`groundskeeper_deorbit_finished_total{outcome="clean"}`:             1,
+		`groundskeeper_deorbit_finished_total{outcome="leftovers"}`:         1,
 		`groundskeeper_deorbit_duration_seconds_count`:                      1,
 		`groundskeeper_deorbit_deleted_total{kind="PersistentVolumeClaim"}`: 3,
 		`groundskeeper_deorbit_deleted_total{kind="Service"}`:               2,
 		`groundskeeper_deorbit_klusters{stage="Release"}`:                   0,
-		`groundskeeper_deorbit_leftovers_total{kind="Volume"}`:              -1,
+		`groundskeeper_deorbit_leftovers_total{kind="Volume"}`:              1,
 	} {
 		w.becomes(t, series, want)
 	}

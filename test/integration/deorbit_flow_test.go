@@ -180,7 +180,10 @@ func (d *descent) landed(t *testing.T) {
 	for _, o := range d.k.Status.Deorbit.Retained {
 		retained[o.Kind]++
 	}
-	if d.k.HasDeorbiter() || len(d.k.Status.Deorbit.Remaining) != 0 || retained["Volume"] != 2 || retained["PersistentVolume"] != 1 || retained["FloatingIP"] != 1 {
+	if left := d.k.Status.Deorbit.Undecided; len(left) != 1 || left[0].Name != "unseen" {
+		t.Errorf("undecided = %v, want the volume that the cluster never had", left)
+	}
+	if d.k.HasDeorbiter() || len(d.k.Status.Deorbit.Remaining) != 0 || retained["Volume"] != 1 || retained["PersistentVolume"] != 1 || retained["FloatingIP"] != 1 {
 		t.Errorf("finalizers %v, remaining %v, retained %v", d.k.Finalizers, d.k.Status.Deorbit.Remaining, d.k.Status.Deorbit.Retained)
 	}
 	d.edit(t, d.k, func() { d.k.Finalizers = nil })
@@ -196,7 +199,7 @@ func TestDeorbit(t *testing.T) {
 	t.Parallel()
 	d := newDescent(t)
 	d.remove(t)
-	d.is(t, d.k, kubernikusv1.ConditionDeorbited, "True/Deorbited")
+	d.is(t, d.k, kubernikusv1.ConditionDeorbited, "True/Leftovers")
 	d.landed(t)
 }
 
@@ -227,7 +230,7 @@ func TestDeorbitKilled(t *testing.T) {
 	if len(killed) < 4 {
 		t.Errorf("it was killed in %v only", killed)
 	}
-	d.is(t, d.k, kubernikusv1.ConditionDeorbited, "True/Deorbited")
+	d.is(t, d.k, kubernikusv1.ConditionDeorbited, "True/Leftovers")
 	d.landed(t)
 }
 
@@ -239,7 +242,7 @@ func TestDeorbitDeadCloudControllers(t *testing.T) {
 	d.standin.SetDead(true)
 	d.edit(t, d.k, func() { d.k.Spec.Deorbit.StageTimeout = &metav1.Duration{Duration: 3e9} })
 	d.remove(t)
-	d.is(t, d.k, kubernikusv1.ConditionDeorbited, "True/Deorbited")
+	d.is(t, d.k, kubernikusv1.ConditionDeorbited, "True/Leftovers")
 	d.standin.SetDead(false)
 	// The objects in the cluster do not matter: the volumes behind them have been deleted.
 	eventually(t, func(ctx context.Context) error {
