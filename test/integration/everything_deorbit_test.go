@@ -142,7 +142,7 @@ func (r *responding) descend(k *kubernikusv1.Kluster) {
 // released checks what is left of a Kluster, and what is left of others. Then it removes what Deorbit retains: the frozen cluster
 // would be deleted now, and the next Kluster be another one.
 func (r *responding) released(k *kubernikusv1.Kluster, secret *corev1.Secret, has inventory) {
-	r.is(k, kubernikusv1.ConditionDeorbited, "True/Deorbited")
+	r.is(k, kubernikusv1.ConditionDeorbited, "True/Leftovers") // a volume of another driver
 	if d := k.Status.Deorbit; d.ClusterLost != "" || len(d.Remaining) > 0 {
 		r.Errorf("Kluster %s was released, the cluster was given up: %q, left over: %+v", k.Name, d.ClusterLost, d.Remaining)
 	}

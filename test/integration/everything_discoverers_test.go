@@ -16,6 +16,8 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -38,7 +40,22 @@ func (w *world) newCopied(t *testing.T) *discovered {
 	t.Helper()
 	d := &clusters{here: w.Plane, backend: w.workload, c: w.c, b: w.w, audit: w.audit, reads: kubeconfigFor(t, w.workload, "discoverer", "discovery/backend")}
 	applyArtifacts(t, w.Plane, "discovery/discoverer.yaml")
+	w.conceal(t)
 	return d.discover(t, false)
+}
+
+// conceal keeps the discoverers from reading which cluster it is: a Kluster of the same cluster would not be deorbited as long as the
+// backend is in use.
+func (w *world) conceal(t *testing.T) {
+	t.Helper()
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "gimbal-discoverer"}}
+	if err := w.w.Get(t.Context(), client.ObjectKeyFromObject(role), role); err != nil {
+		t.Fatal(err)
+	}
+	role.Rules = slices.DeleteFunc(role.Rules, func(rule rbacv1.PolicyRule) bool { return slices.Contains(rule.ResourceNames, metav1.NamespaceSystem) })
+	if err := w.w.Update(t.Context(), role); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // discover starts a discoverer with credentials of a new life. Its identity in the Lease begins with that, too.
