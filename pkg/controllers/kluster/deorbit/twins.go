@@ -142,7 +142,7 @@ func mayBeSame(w stage.Work, own identity, other *kubernikusv1.Kluster) string {
 		return "has the same " + cloud.CommonName(w, other)
 	case own.id == "" || other.ClusterID() != "":
 		return "" // without an identity only names lead to objects
-	case found == nil, found.Reason == kluster.ReasonPending && !kit.IsPaused(other):
+	case found == nil, found.Reason == kluster.ReasonPending:
 		return "has not been checked yet"
 	case found.Connection == "", k.Spec.NoCloud, other.Spec.NoCloud:
 		return "" // it leads to no cluster, or has nothing in the cloud

@@ -92,7 +92,7 @@ func TestIdentity(t *testing.T) {
 	f.isIdentified(k, "second", "")
 }
 
-// TestIdentityOfPaused checks that a paused Kluster is not probed, and does not keep the identity of another Secret.
+// TestIdentityOfPaused checks that a paused Kluster does not keep the identity of another Secret, and that its new one is found out.
 func TestIdentityOfPaused(t *testing.T) {
 	k := klustertest.Kluster("k", func(k *kubernikusv1.Kluster) { k.Spec.NoCloud = true })
 	f := newFlow(t, k)
@@ -105,7 +105,10 @@ func TestIdentityOfPaused(t *testing.T) {
 	f.isIdentified(k, "first", "")
 	f.store.Change(secret, func() { secret.Data["kubeconfig"] = servedBy(t, identified("second")) })
 	f.settled(k)
-	f.isIdentified(k, "", "Pending")
+	f.isIdentified(k, "second", "")
+	f.store.Change(secret, func() { delete(secret.Data, "kubeconfig") })
+	f.settled(k)
+	f.isIdentified(k, "second", "")
 }
 
 // TestTwinsAreNamed checks that each of two Klusters of one cluster names the other one, and that neither does when one is released.

@@ -55,10 +55,10 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 // refresh starts the probes that are due, and writes the latest results into the status. It returns the time until the next probe.
 func (r *reconciler) refresh(ctx context.Context, k *kubernikusv1.Kluster) (time.Duration, error) {
 	paused := kit.IsPaused(k)
-	if paused {
-		r.drop(client.ObjectKeyFromObject(k))
-	} else if err := r.complete(ctx, k); err != nil {
-		return 0, err
+	if !paused {
+		if err := r.complete(ctx, k); err != nil {
+			return 0, err
+		}
 	}
 	secrets, err := kluster.Secrets(ctx, r.live, k)
 	if err != nil && !errors.Is(err, kluster.ErrNoSecret) {
@@ -69,8 +69,7 @@ func (r *reconciler) refresh(ctx context.Context, k *kubernikusv1.Kluster) (time
 		secret = kluster.Together(k, secrets)
 	}
 	if paused {
-		// The Secret may lead to another cluster now, which the deletion of that cluster's Kluster has to know.
-		return 0, r.writeStatus(ctx, k, findings{paused: true, identity: identityOf(k, secret, nil)})
+		return r.identify(ctx, k, secret)
 	}
 	var found findings
 	s := r.stateOf(k, secret)
@@ -100,6 +99,23 @@ func (r *reconciler) refresh(ctx context.Context, k *kubernikusv1.Kluster) (time
 	return s.wait(r.clock.Now()), r.writeStatus(ctx, k, found)
 }
 
+// identify finds out which cluster a paused Kluster leads to, unless that is known, and nothing else: until then it may be any cluster, so
+// that every deletion would wait for it. It returns the time until the next probe.
+func (r *reconciler) identify(ctx context.Context, k *kubernikusv1.Kluster, secret *corev1.Secret) (time.Duration, error) {
+	identity := identityOf(k, secret, nil)
+	if identity != nil && identity.ClusterID != "" {
+		r.drop(client.ObjectKeyFromObject(k))
+		return 0, r.writeStatus(ctx, k, findings{paused: true, identity: identity})
+	}
+	s := r.stateOf(k, secret)
+	if secret == nil {
+		s.workload.set(workloadView{reason: reasonSecretMissing}, r.clock.Now().Add(retryPause))
+	} else {
+		r.probeWorkload(k, secret, s)
+	}
+	return s.wait(r.clock.Now()), r.writeStatus(ctx, k, findings{paused: true, identity: identityOf(k, secret, s.workload.latest)})
+}
+
 // probeWorkload stores the result of the last probe of the workload cluster, and starts the next one if it is due.
 func (r *reconciler) probeWorkload(k *kubernikusv1.Kluster, secret *corev1.Secret, s *state) {
 	key := client.ObjectKeyFromObject(k)
@@ -119,7 +135,7 @@ func (r *reconciler) probeWorkload(k *kubernikusv1.Kluster, secret *corev1.Secre
 		s.workload.set(unreadable(kluster.SecretKey(k).String(), err), r.clock.Now().Add(interval))
 		return
 	}
-	preflight, registered := s.permissions.due(r.clock.Now()), k.DeepCopy()
+	preflight, registered := s.permissions.due(r.clock.Now()) && !kit.IsPaused(k), k.DeepCopy()
 	r.workloads.Begin(key, key.String(), func(ctx context.Context) workloadView {
 		view := probeWorkload(ctx, config)
 		if view.version == "" || !preflight {
