@@ -22,6 +22,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/discoverybackendtwins"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/klusterdiscovery"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/klusterrange"
+	"groundskeeper.io/groundskeeper/pkg/admission/plugins/klustertwins"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/ownerreferences"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/projectmutator"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/protectedmetadata"
@@ -45,6 +46,7 @@ func Register(plugins *admission.Plugins) {
 	discoverybackendtwins.Register(plugins)
 	klusterdiscovery.Register(plugins)
 	klusterrange.Register(plugins)
+	klustertwins.Register(plugins)
 }
 
 // Order lists the plugins in the order in which they see a request: mutating plugins first, then validating ones. The
@@ -67,6 +69,7 @@ func Order() []string {
 		backendresources.PluginName,
 		klusterdiscovery.PluginName,
 		klusterrange.PluginName,
+		klustertwins.PluginName,
 		discoverybackendtwins.PluginName,
 		validatingadmissionpolicy.PluginName,
 		validatingwebhook.PluginName,

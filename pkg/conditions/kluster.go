@@ -83,7 +83,7 @@ func deorbitAspects() []aspect {
 		stalled: []string{
 			"OwnCluster", "TerminationProtected", "Paused", "SecretMissing", "SecretInvalid", "NoCredentials", "HostUnknown", "CredentialsRefused",
 			"CredentialsInvalid", "Forbidden", "ServiceMissing", "IdentityConflict", "CIDRConflict", "ClusterRefused", "CloudChanged",
-			"SameCluster", "IdentityUnknown",
+			"SameCluster", "IdentityUnknown", "ClusterChanged",
 		},
 	}}
 }

@@ -121,8 +121,15 @@ func (p *Pool[T]) finish(object types.NamespacedName, where string, t *task[T], 
 	}
 }
 
-// Busy reports whether the work for an object is not done yet.
+// Busy reports whether there is work for an object whose result was not taken: it may be done since Take, and then the object is queued.
 func (p *Pool[T]) Busy(object types.NamespacedName) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.tasks[object] != nil
+}
+
+// Running reports whether the work for an object is not done yet: then the object will be queued. Tests wait for it.
+func (p *Pool[T]) Running(object types.NamespacedName) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t := p.tasks[object]

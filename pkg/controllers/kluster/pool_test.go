@@ -53,6 +53,9 @@ func TestWorkIsDoneOnce(t *testing.T) {
 		if request, _ := p.queue.Get(); request.NamespacedName != key("a") {
 			t.Errorf("queued %v", request)
 		}
+		if !p.Busy(key("a")) {
+			t.Error("it could begin again before its result is taken")
+		}
 		if result, ok := p.Take(key("a")); !ok || result != "result" || p.Busy(key("a")) {
 			t.Errorf("got %q, %t", result, ok)
 		}

@@ -8,9 +8,11 @@
 package faults
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -30,6 +32,7 @@ type Proxy struct {
 	upstream  *url.URL
 	transport http.RoundTripper
 	server    *httptest.Server
+	end       context.CancelFunc
 	requests  *request.RequestInfoFactory
 
 	mu     sync.Mutex
@@ -55,12 +58,17 @@ func New(upstream *rest.Config) (*Proxy, error) {
 		requests: &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")},
 		frozen:   map[schema.GroupResource]*frozen{}, drops: map[schema.GroupResource]func(Event) bool{},
 	}
-	p.server = httptest.NewTLSServer(p)
+	p.server = httptest.NewUnstartedServer(p)
+	// A client that still runs connects again at once, and Close waits for its watches, which only the context of the server ends.
+	ctx, end := context.WithCancel(context.Background())
+	p.end, p.server.Config.BaseContext = end, func(net.Listener) context.Context { return ctx }
+	p.server.StartTLS()
 	return p, nil
 }
 
 // Close ends all connections and the proxy.
 func (p *Proxy) Close() {
+	p.end()
 	p.server.CloseClientConnections()
 	p.server.Close()
 }

@@ -311,6 +311,13 @@ func (m *DeorbitStatus) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	i -= len(m.ClusterID)
+	copy(dAtA[i:], m.ClusterID)
+	i = encodeVarintGenerated(dAtA, i, uint64(len(m.ClusterID)))
+	i--
+	dAtA[i] = 0x1
+	i--
+	dAtA[i] = 0x82
 	if len(m.Undecided) > 0 {
 		for iNdEx := len(m.Undecided) - 1; iNdEx >= 0; iNdEx-- {
 			{
@@ -2016,6 +2023,8 @@ func (m *DeorbitStatus) Size() (n int) {
 			n += 1 + l + sovGenerated(uint64(l))
 		}
 	}
+	l = len(m.ClusterID)
+	n += 2 + l + sovGenerated(uint64(l))
 	return n
 }
 
@@ -2622,6 +2631,7 @@ func (this *DeorbitStatus) String() string {
 		`ClusterLost:` + fmt.Sprintf("%v", this.ClusterLost) + `,`,
 		`ClusterRefused:` + fmt.Sprintf("%v", this.ClusterRefused) + `,`,
 		`Undecided:` + repeatedStringForUndecided + `,`,
+		`ClusterID:` + fmt.Sprintf("%v", this.ClusterID) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -4334,6 +4344,38 @@ func (m *DeorbitStatus) Unmarshal(dAtA []byte) error {
 			if err := m.Undecided[len(m.Undecided)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
+			iNdEx = postIndex
+		case 16:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field ClusterID", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.ClusterID = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex

@@ -109,6 +109,9 @@ type DeorbitStatus struct {
 	// +k8s:optional
 	// +listType=atomic
 	Undecided []DeorbitObject `json:"undecided,omitempty" protobuf:"bytes,15,rep,name=undecided"`
+	// ClusterID is the uid of the namespace kube-system of the cluster that is being taken down. Nothing is done to another one.
+	// +optional
+	ClusterID string `json:"clusterID,omitempty" protobuf:"bytes,16,opt,name=clusterID"`
 }
 
 // Standing is why objects of the cluster block a deletion in OpenStack.

@@ -603,6 +603,7 @@ func Validate_DeorbitStatus(
 		errs = append(errs, fn(fldPath.Child("undecided"), obj.Undecided, oldVal, oldObj != nil)...)
 	}
 
+	// field DeorbitStatus.ClusterID has no validation
 	return errs
 }
 

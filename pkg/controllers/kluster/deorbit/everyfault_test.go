@@ -130,7 +130,7 @@ func TestEveryFault(t *testing.T) {
 func (f *flow) work(ctx context.Context, object client.Object) error {
 	request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(object)}
 	_, err := f.r.Reconcile(ctx, request)
-	for f.r.clusters.Busy(request.NamespacedName) || f.r.clouds.Busy(request.NamespacedName) || f.queue.Len() > 0 {
+	for f.r.clusters.Running(request.NamespacedName) || f.r.clouds.Running(request.NamespacedName) || f.queue.Len() > 0 {
 		next, _ := f.queue.Get()
 		f.queue.Done(next)
 		if _, failed := f.r.Reconcile(ctx, next); failed != nil {

@@ -45,6 +45,8 @@ type probe struct {
 	wayErr     error
 	// server and way are what leads to the workload cluster, as its identity in the status has it; "" for none.
 	server, way string
+	// target is the identity of the cluster that is being taken down, "" while unknown.
+	target string
 	// known is the identity of the workload cluster as an earlier check read it, "" for unknown, and self that of the cluster that
 	// Groundskeeper runs in. identify queries it, and must reports that nothing may be done without a response.
 	known, self    types.UID
@@ -73,7 +75,7 @@ func (r *reconciler) probe(k *kubernikusv1.Kluster, s *state, secret *corev1.Sec
 			ClusterName: s.progress.ClusterName, CSIClusterID: s.progress.CSIClusterID},
 		routesLeft: s.progress.routes.leaves(r.clock.Now()),
 		lost:       s.progress.ClusterLost, rejected: s.progress.ClusterRefused,
-		self: self, secret: secret, secretErr: secretErr, cloud: !k.Spec.NoCloud,
+		target: s.progress.ClusterID, self: self, secret: secret, secretErr: secretErr, cloud: !k.Spec.NoCloud,
 	}
 	if s.connection == nil {
 		s.connection, l.wayErr = r.connection(k, secret, secretErr)
@@ -143,6 +145,9 @@ func (l probe) run(ctx context.Context) probed {
 	}
 	work := stage.Work{Kluster: k, Policies: policiesOf(k, l.config), Recorded: l.recorded, ClusterLost: l.lost, ClusterRejected: l.rejected, Began: l.began, Now: l.clock.Now(), RoutesLeft: l.routesLeft}
 	held, err := l.held(ctx, work, own)
+	if changed := changedHold(l.target, own.id); changed != nil {
+		held = changed
+	}
 	switch {
 	case err != nil:
 		return failed(internalFailure(err))

@@ -123,6 +123,9 @@ func (r *reconciler) advance(ctx context.Context, k *kubernikusv1.Kluster, s *st
 	if seen := r.take(client.ObjectKeyFromObject(k)); seen != nil {
 		showed = &seen.outcome
 		s.id, s.requested = seen.id, s.requested || seen.requested
+		if s.progress.ClusterID == "" && isFrozen(seen.stage) && !seen.own && seen.held == nil {
+			s.progress.ClusterID = string(seen.id)
+		}
 		s.next = now.Add(pause(seen.outcome, r.config.PollInterval.Duration))
 		r.meters.failed(seen.outcome)
 	}

@@ -176,7 +176,7 @@ func TestAppliedIsWhole(t *testing.T) {
 	object := []kubernikusv1.DeorbitObject{{Kind: "Volume", Namespace: "n", Name: "v", ID: "1", Reason: "r"}}
 	want := kubernikusv1.DeorbitStatus{
 		StartedAt: &now, LastProgressAt: &now, StageStartedAt: &now, UnreachableSince: &now, Stage: kubernikusv1.DeorbitVerify,
-		Remaining: object, Retained: object, Undecided: object, ClusterName: "a", CSIClusterID: "b", ClusterLost: "c", ClusterRefused: "d",
+		Remaining: object, Retained: object, Undecided: object, ClusterName: "a", CSIClusterID: "b", ClusterID: "i", ClusterLost: "c", ClusterRefused: "d",
 		SeenVolumes:   []kubernikusv1.SeenVolume{{ID: "1", Name: "v", ReclaimPolicy: "Delete", Standing: "Present", ServerID: "s"}},
 		SeenSnapshots: []kubernikusv1.SeenSnapshot{{ID: "1", Name: "v", DeletionPolicy: "Delete", Standing: "Present"}},
 		SeenServices: []kubernikusv1.SeenService{{UID: "u", Namespace: "n", Name: "s", KeepFloatingIP: true, LoadBalancerID: "l", Address: "1.2.3.4",

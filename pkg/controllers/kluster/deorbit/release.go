@@ -5,6 +5,7 @@ package deorbit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -109,6 +110,9 @@ func (l probe) detach(ctx context.Context) probed {
 	id, err := l.id(ctx)
 	if err != nil {
 		return failed(err)
+	}
+	if changed := changedHold(l.target, string(id)); changed != nil {
+		return failed(errors.New(changed.message))
 	}
 	k := &kubernikusv1.Kluster{}
 	if err := l.live.Get(ctx, l.key, k); err != nil {

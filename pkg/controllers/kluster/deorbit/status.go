@@ -172,6 +172,7 @@ func applied(k *kubernikusv1.Kluster, status *kubernikusv1.DeorbitStatus, condit
 	}
 	setIfAny(status.ClusterName, to.WithClusterName)
 	setIfAny(status.CSIClusterID, to.WithCSIClusterID)
+	setIfAny(status.ClusterID, to.WithClusterID)
 	setIfAny(status.ClusterLost, to.WithClusterLost)
 	setIfAny(status.ClusterRefused, to.WithClusterRefused)
 	patch.Status.WithDeorbit(to)

@@ -29,7 +29,11 @@ const reasonTwinFirst = "SameClusterFirst"
 
 // isHold reports whether a reason of the condition Deorbited is that of a hold.
 func isHold(reason string) bool {
-	return reason == kubernikusv1.ReasonSameCluster || reason == kubernikusv1.ReasonIdentityUnknown || reason == reasonTwinFirst
+	switch reason {
+	case kubernikusv1.ReasonSameCluster, kubernikusv1.ReasonIdentityUnknown, kubernikusv1.ReasonClusterChanged, reasonTwinFirst:
+		return true
+	}
+	return false
 }
 
 // hold is why nothing may be done to a cluster, as long as other objects lead to it.
@@ -99,6 +103,17 @@ func holdOf(w stage.Work, own identity, others []kubernikusv1.Kluster, backends 
 			"Kluster %s leads to the same cluster and is being deleted first: this one continues when that has been released", named(seniors))}
 	}
 	return nil
+}
+
+// changedHold returns why a check may change nothing when the Secret leads to another cluster than the one whose Deorbit began: nobody
+// confirmed that one's deletion. It is nil while either is unknown.
+func changedHold(began, now string) *hold {
+	if clusterid.Compare(clusterid.OfUID(began), clusterid.OfUID(now)) != clusterid.Different {
+		return nil
+	}
+	return &hold{reason: kubernikusv1.ReasonClusterChanged, message: fmt.Sprintf(
+		"nothing is removed, because the Secret leads to another cluster (%s) than the one that is being taken down (%s): correct the Secret, or "+
+			"set the annotation %s=true to release the Kluster", now, began, kubernikusv1.DetachAnnotation)}
 }
 
 // maxTwins is how many objects a message names.

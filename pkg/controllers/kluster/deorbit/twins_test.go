@@ -278,6 +278,39 @@ func TestTwinOfUnreachableCluster(t *testing.T) {
 	f.is(k, freeze, "False/Unreachable")
 }
 
+// TestAnotherCluster checks that a Secret that leads to another cluster in the middle of a Deorbit stops it, also after a restart, that the
+// freeze of that cluster is not lifted, and that the Deorbit continues when the Secret is right again.
+func TestAnotherCluster(t *testing.T) {
+	k := deleted("k")
+	secret := secretOf("k-secret")
+	f := newFlow(t, k, secret)
+	f.remains(claims, thing("PersistentVolumeClaim", "a"))
+	f.turn(k)
+	f.is(k, claims, "False/Claims")
+	f.respond(nil)
+	f.id = func(context.Context) (types.UID, error) { return "wrong", nil }
+	f.store.Change(secret, func() {
+		secret.Data["kubeconfig"] = []byte(strings.ReplaceAll(kubeconfig, "127.0.0.1:1", "127.0.0.1:2"))
+	})
+	for range 2 {
+		f.turn(k)
+		f.restart()
+	}
+	f.is(k, claims, "Unknown/ClusterChanged")
+	f.annotate(k, kubernikusv1.DetachAnnotation)
+	f.reconcile(k)
+	f.annotate(k, "")
+	f.after(time.Minute, k)
+	if f.stages() != "" || f.thaws != 0 {
+		t.Fatalf("stages = %q, thaws = %d, want none in the other cluster", f.stages(), f.thaws)
+	}
+	f.id = nil
+	f.store.Change(secret, func() { secret.Data["kubeconfig"] = []byte(kubeconfig) })
+	if f.after(time.Minute, k); f.store.Find(k) {
+		t.Errorf("it is not released: %+v", k.Status.Deorbit)
+	}
+}
+
 // TestUnknownTwin checks that a Kluster that may lead to the same cluster holds Deorbit until an annotation names it.
 func TestUnknownTwin(t *testing.T) {
 	k := deleted("k")

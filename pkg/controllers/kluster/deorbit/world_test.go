@@ -224,7 +224,7 @@ func (f *flow) turn(k *kubernikusv1.Kluster) time.Duration {
 	f.t.Helper()
 	key := client.ObjectKeyFromObject(k)
 	result := f.reconcile(k)
-	for f.r.clusters.Busy(key) || f.r.clouds.Busy(key) || f.queue.Len() > 0 {
+	for f.r.clusters.Running(key) || f.r.clouds.Running(key) || f.queue.Len() > 0 {
 		request, _ := f.queue.Get()
 		f.queue.Done(request)
 		result = f.reconcile(k)

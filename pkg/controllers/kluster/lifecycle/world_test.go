@@ -111,7 +111,7 @@ func (f *flow) settled(k *kubernikusv1.Kluster) *kubernikusv1.Kluster {
 	f.t.Helper()
 	key := client.ObjectKeyFromObject(k)
 	f.reconcile(k.Name)
-	for f.r.clouds.Busy(key) || f.r.workloads.Busy(key) || f.queue.Len() > 0 {
+	for f.r.clouds.Running(key) || f.r.workloads.Running(key) || f.queue.Len() > 0 {
 		request, _ := f.queue.Get()
 		f.queue.Done(request)
 		f.reconcile(request.Name)

@@ -41,7 +41,7 @@ func (f *flow) step(ctx context.Context, k *kubernikusv1.Kluster) error {
 	f.clock.SetTime(f.clock.Now().Add(30 * time.Second))
 	request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(k)}
 	_, err := f.r.Reconcile(ctx, request)
-	for f.r.passes.Busy(request.NamespacedName) || f.queue.Len() > 0 {
+	for f.r.passes.Running(request.NamespacedName) || f.queue.Len() > 0 {
 		f.woken()
 	}
 	if err != nil {

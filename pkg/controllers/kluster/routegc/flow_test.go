@@ -196,7 +196,7 @@ func TestStuckCloud(t *testing.T) {
 	f.Inject(fake.Fault{Path: "/identity", Times: 1, Do: func() { close(reached); <-free }})
 	f.reconcile(k)
 	<-reached
-	if result := f.reconcile(k); result.RequeueAfter != 0 || !f.r.passes.Busy(client.ObjectKeyFromObject(k)) {
+	if result := f.reconcile(k); result.RequeueAfter != 0 || !f.r.passes.Running(client.ObjectKeyFromObject(k)) {
 		t.Errorf("the worker does not leave it: %+v", result)
 	}
 	close(free)

@@ -116,7 +116,7 @@ func (f *flow) pass(k *kubernikusv1.Kluster, after time.Duration) string {
 	f.t.Helper()
 	f.clock.SetTime(f.clock.Now().Add(after))
 	f.reconcile(k)
-	if f.r.passes.Busy(client.ObjectKeyFromObject(k)) || f.queue.Len() > 0 {
+	if f.r.passes.Running(client.ObjectKeyFromObject(k)) || f.queue.Len() > 0 {
 		f.woken()
 	}
 	f.reconcile(k)

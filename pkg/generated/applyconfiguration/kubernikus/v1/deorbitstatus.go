@@ -48,6 +48,8 @@ type DeorbitStatusApplyConfiguration struct {
 	// Undecided are the objects that no field and no annotation retains, and that Deorbit does not delete because it cannot decide
 	// that, each with the reason. They are leftovers, and the release does not wait for them.
 	Undecided []DeorbitObjectApplyConfiguration `json:"undecided,omitempty"`
+	// ClusterID is the uid of the namespace kube-system of the cluster that is being taken down. Nothing is done to another one.
+	ClusterID *string `json:"clusterID,omitempty"`
 }
 
 // DeorbitStatusApplyConfiguration constructs a declarative configuration of the DeorbitStatus type for use with
@@ -203,5 +205,13 @@ func (b *DeorbitStatusApplyConfiguration) WithUndecided(values ...*DeorbitObject
 		}
 		b.Undecided = append(b.Undecided, *values[i])
 	}
+	return b
+}
+
+// WithClusterID sets the ClusterID field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ClusterID field is set to the value of the last call.
+func (b *DeorbitStatusApplyConfiguration) WithClusterID(value string) *DeorbitStatusApplyConfiguration {
+	b.ClusterID = &value
 	return b
 }
