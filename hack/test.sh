@@ -31,7 +31,7 @@ concurrent=$(hack/packages.sh concurrent)
 {
   part "unit tests" go test -short $plain
   part "unit tests and the server in process, with the race detector" env CGO_ENABLED=1 go test -short -race $concurrent
-  part "local control planes" go test -short -p 1 -timeout 30m ./test/integration
+  part "local control planes" go test -short -p 1 -timeout 45m ./test/integration
 }
 status=0
 for process in "${parts[@]}"; do

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -73,6 +74,20 @@ func TestDeorbitTwins(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	// warns checks that a dry run of the deletion names the other Kluster, and the annotation that deletes this one only.
+	warns := func(k *kubernikusv1.Kluster, other string) {
+		t.Helper()
+		if err := confirm(t.Context(), d.c, k); err != nil {
+			t.Fatal(err)
+		}
+		out, err := exec.CommandContext(t.Context(), d.Kubectl(), "--kubeconfig", d.AdminKubeconfig(), "delete", "kluster", "--dry-run=server",
+			"--namespace", k.Namespace, k.Name).CombinedOutput()
+		for _, part := range []string{"Warning: Kluster " + other + " leads to the same cluster", kubernikusv1.DetachAnnotation + "=true"} {
+			if err != nil || !strings.Contains(string(out), part) {
+				t.Fatalf("error = %v, output = %s, want %q in it", err, out, part)
+			}
+		}
+	}
 	detach := func(k *kubernikusv1.Kluster) {
 		t.Helper()
 		d.edit(t, k, func() { k.Annotations[kubernikusv1.DetachAnnotation] = "true" })
@@ -93,11 +108,13 @@ func TestDeorbitTwins(t *testing.T) {
 		want                    string
 	}{
 		{"same-secret", d.namespace, "web-secret", byAddress, nil, "Unknown/SameCluster"},
-		{"paused", "garden", "paused-secret", byAddress, map[string]string{"groundskeeper.io/paused": "true"}, "Unknown/IdentityUnknown"},
+		{"paused", "garden", "paused-secret", byAddress, map[string]string{"groundskeeper.io/paused": "true"}, "Unknown/SameCluster"},
 		{"by-name", "garden", "by-name-secret", byName, nil, "Unknown/SameCluster"},
 	} {
 		twin := register(c.namespace, c.name, c.secret, c.kubeconfig, c.annotations)
 		k := register(d.namespace, "web-old", "web-secret", byAddress, nil)
+		d.is(t, k, kubernikusv1.ConditionClusterUnique, "False/SameCluster")
+		warns(k, c.namespace+"/"+c.name)
 		remove(k)
 		d.is(t, k, kubernikusv1.ConditionDeorbited, c.want)
 		untouched()

@@ -87,7 +87,8 @@ func sharedWith(twins []string) metav1.Condition {
 		strings.Join(twins, ", "), kubernikusv1.DetachAnnotation)}
 }
 
-// sharersOf returns the Klusters that lead to the cluster of one: their condition depends on it.
+// sharersOf returns the Klusters that lead to the cluster of one, if there are several: their condition depends on it. The one itself is one
+// of them, because it may have been written before the cache had the others.
 func (r *reconciler) sharersOf(ctx context.Context, object client.Object) []reconcile.Request {
 	k, ok := object.(*kubernikusv1.Kluster)
 	if !ok {
@@ -99,9 +100,10 @@ func (r *reconciler) sharersOf(ctx context.Context, object client.Object) []reco
 	}
 	var requests []reconcile.Request
 	for i := range all {
-		if all[i].UID != k.UID {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&all[i])})
-		}
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&all[i])})
+	}
+	if len(requests) == 1 && requests[0].NamespacedName == client.ObjectKeyFromObject(k) {
+		return nil
 	}
 	return requests
 }

@@ -122,9 +122,12 @@ func TestTwinsAreNamed(t *testing.T) {
 	if got := klustertest.Condition(a, kubernikusv1.ConditionClusterUnique); got != "" {
 		t.Errorf("condition of the only one = %s, want none", got)
 	}
+	if got := f.r.sharersOf(t.Context(), a); len(got) != 0 {
+		t.Errorf("requests = %v, want none for the only one", got)
+	}
 	f.settled(b)
-	if got := f.r.sharersOf(t.Context(), b); len(got) != 1 || got[0].Name != "a" {
-		t.Errorf("requests = %v, want one for a", got)
+	if got := f.r.sharersOf(t.Context(), b); len(got) != 2 {
+		t.Errorf("requests = %v, want one for each", got)
 	}
 	f.settled(a)
 	for k, other := range map[*kubernikusv1.Kluster]string{a: "garden-shop/b", b: "garden-shop/a"} {
