@@ -14,7 +14,10 @@ import (
 	mutatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
 	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
 	quota "k8s.io/apiserver/pkg/quota/v1/generic"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/informers"
 
+	"groundskeeper.io/groundskeeper/pkg/admission/parameters"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/backendresources"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/customverbauthorizer"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/deletionconfirmation"
@@ -85,6 +88,9 @@ type Settings struct {
 	ConfirmedBackends deletionconfirmation.Backends
 	// QuotaLabels are the keys of the labels that select the quotas of Projects.
 	QuotaLabels []string
+	// Informers and Objects read the management cluster, for policies.
+	Informers informers.SharedInformerFactory
+	Objects   dynamic.Interface
 }
 
 // Initializer injects the dependencies of plugins: the quota plugin gets the evaluators of objects, Groundskeeper's own plugins
@@ -115,5 +121,11 @@ func (i pluginInitializer) Initialize(plugin admission.Interface) {
 	}
 	if wants, ok := plugin.(interface{ SetProjectQuotaLabels(keys []string) }); ok {
 		wants.SetProjectQuotaLabels(i.settings.QuotaLabels)
+	}
+	switch policies := plugin.(type) { // instead of the shared informers, which the library has set
+	case *validatingadmissionpolicy.Plugin:
+		policies.SetExternalKubeInformerFactory(parameters.NewFactory(i.settings.Informers, i.settings.Objects))
+	case *mutatingadmissionpolicy.Plugin:
+		policies.SetExternalKubeInformerFactory(parameters.NewFactory(i.settings.Informers, i.settings.Objects))
 	}
 }

@@ -22,6 +22,7 @@ import (
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/apiserver/pkg/util/compatibility"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/dynamic"
 	cliflag "k8s.io/component-base/cli/flag"
 	basecompatibility "k8s.io/component-base/compatibility"
 	"k8s.io/component-base/featuregate"
@@ -117,10 +118,16 @@ func (o *Options) admissionInitializers(config *genericapiserver.RecommendedConf
 	if err != nil {
 		return nil, err
 	}
+	objects, err := dynamic.NewForConfig(config.ClientConfig)
+	if err != nil {
+		return nil, err
+	}
 	return []apiadmission.PluginInitializer{admission.Initializer(own, admission.Settings{
 		DiscoveryAdmins:   o.DiscoveryAdminNamespaces,
 		ConfirmedBackends: deletionconfirmation.Backends(o.DiscoveryDeletionConfirmation),
 		QuotaLabels:       o.ProjectQuotaLabels,
+		Informers:         config.SharedInformerFactory,
+		Objects:           objects,
 	})}, nil
 }
 

@@ -125,7 +125,7 @@ func TestPoliciesWithParameters(t *testing.T) {
 
 	apply(limited)
 	apply(limitedPolicy)
-	soon(t, "not yet synced", func(ctx context.Context) error { return create(ctx, "k") })
+	soon(t, "not allowed to read limits."+audit.WithheldGroup, func(ctx context.Context) error { return create(ctx, "k") })
 	for what, text := range map[string]string{"the status page": page(0), "the plugin": plugin()} {
 		if !strings.Contains(text, problem) || !strings.Contains(text, reason) {
 			t.Errorf("%s does not report %q and %q: %s", what, problem, reason, text)

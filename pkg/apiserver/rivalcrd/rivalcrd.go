@@ -4,8 +4,10 @@
 // Package rivalcrd finds CustomResourceDefinitions of group versions that Groundskeeper's API server serves.
 //
 // While the management cluster has one, its kube-apiserver manages the APIService of that group version: it reverts the
-// registration of Groundskeeper within seconds and serves the definition's objects instead. Therefore nothing may be registered,
-// and no server is ready, until the objects have been moved (docs/migration.md).
+// registration of Groundskeeper within seconds and serves the definition's objects instead. Therefore nothing may be registered
+// until the objects have been moved (docs/migration.md). A server whose group versions are all taken is not ready. One that serves
+// others remains ready: a user who may create a definition of one group must not stop the others, nor the deletion of every namespace
+// of the cluster, which waits for them.
 package rivalcrd
 
 import (
@@ -53,39 +55,50 @@ func NewFinder(cluster *rest.Config, served []schema.GroupVersion) (*Finder, err
 
 // Find returns the names of the definitions that serve one of the group versions, sorted. It does not read a state from before its call.
 func (f *Finder) Find(ctx context.Context) ([]string, error) {
+	rivals, _, err := f.find(ctx)
+	return rivals, err
+}
+
+// find also returns the group versions that are taken, each once.
+func (f *Finder) find(ctx context.Context) (rivals []string, taken []schema.GroupVersion, err error) {
 	list, err := f.names.Resource(definitions).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("list CustomResourceDefinitions: %w", err)
+		return nil, nil, fmt.Errorf("list CustomResourceDefinitions: %w", err)
 	}
-	var rivals []string
 	for i := range list.Items {
 		name := list.Items[i].Name
 		if !slices.ContainsFunc(f.served, func(served schema.GroupVersion) bool { return strings.HasSuffix(name, "."+served.Group) }) {
 			continue
 		}
 		definition, err := f.contents.Resource(definitions).Get(ctx, name, metav1.GetOptions{})
-		switch {
-		case apierrors.IsNotFound(err):
+		if apierrors.IsNotFound(err) {
 			continue
-		case err != nil:
-			return nil, fmt.Errorf("read CustomResourceDefinition %s: %w", name, err)
-		case isRival(definition, f.served):
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("read CustomResourceDefinition %s: %w", name, err)
+		}
+		if conflicts := takenBy(definition, f.served); len(conflicts) > 0 {
 			rivals = append(rivals, name)
+			taken = append(taken, slices.DeleteFunc(conflicts, func(gv schema.GroupVersion) bool { return slices.Contains(taken, gv) })...)
 		}
 	}
 	slices.Sort(rivals)
-	return rivals, nil
+	return rivals, taken, nil
 }
 
-// isRival reports whether a definition serves one of the group versions.
-func isRival(definition *unstructured.Unstructured, served []schema.GroupVersion) bool {
+// takenBy returns the group versions that a definition serves.
+func takenBy(definition *unstructured.Unstructured, served []schema.GroupVersion) []schema.GroupVersion {
 	group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
 	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
-	return slices.ContainsFunc(versions, func(entry any) bool {
+	var taken []schema.GroupVersion
+	for _, entry := range versions {
 		version, _ := entry.(map[string]any)
 		name, _ := version["name"].(string)
-		return version["served"] == true && slices.Contains(served, schema.GroupVersion{Group: group, Version: name})
-	})
+		if gv := (schema.GroupVersion{Group: group, Version: name}); version["served"] == true && slices.Contains(served, gv) {
+			taken = append(taken, gv)
+		}
+	}
+	return taken
 }
 
 // Conflict returns the error that names rivals, nil when there are none.
@@ -100,11 +113,12 @@ func Conflict(rivals []string) error {
 // period is how long a result of the readiness check is cached.
 const period = 30 * time.Second
 
-// ReadyCheck returns a readiness check that fails while there are rivals. It queries the cluster periodically; what it
-// cannot find out does not make the server unready.
+// ReadyCheck returns a readiness check that fails while rivals have taken every group version of the server. It queries the cluster
+// periodically, and logs rivals that are new; what it cannot find out does not make the server unready.
 func (f *Finder) ReadyCheck() healthz.HealthChecker {
 	var lock sync.Mutex
 	var requested time.Time
+	var known []string
 	var last error
 	return healthz.NamedCheck("no-rival-definitions", func(request *http.Request) error {
 		lock.Lock()
@@ -112,15 +126,19 @@ func (f *Finder) ReadyCheck() healthz.HealthChecker {
 		if time.Since(requested) < period {
 			return last
 		}
-		rivals, err := f.Find(request.Context())
+		logger := klog.FromContext(request.Context())
+		rivals, taken, err := f.find(request.Context())
 		if err != nil {
-			klog.FromContext(request.Context()).V(2).Info("Failed to list CustomResourceDefinitions in Groundskeeper's API groups", "err", err)
+			logger.V(2).Info("Failed to list CustomResourceDefinitions in Groundskeeper's API groups", "err", err)
 		} else {
 			conflict := Conflict(rivals)
-			if conflict != nil && last == nil { // the response itself has no reason
-				klog.FromContext(request.Context()).Error(conflict, "Not ready")
+			if conflict != nil && !slices.Equal(rivals, known) { // the response itself has no reason
+				logger.Error(conflict, "Not serving all group versions", "taken", taken)
 			}
-			last = conflict
+			known, last = rivals, nil
+			if len(taken) == len(f.served) {
+				last = conflict
+			}
 		}
 		requested = time.Now()
 		return last

@@ -98,9 +98,14 @@ func TestFindIsConsistent(t *testing.T) {
 
 func TestReadyCheck(t *testing.T) {
 	request := httptest.NewRequestWithContext(t.Context(), "GET", "/readyz", nil)
-	f, _ := finder(t, definition("translations.midonet.org", "midonet.org", "v1", true))
+	translations, shoots := definition("translations.midonet.org", "midonet.org", "v1", true), definition("shoots.core.gardener.cloud", "core.gardener.cloud", "v1beta1", true)
+	f, _ := finder(t, translations, shoots)
 	if err := f.ReadyCheck().Check(request); err == nil || !strings.Contains(err.Error(), "translations.midonet.org") || !strings.Contains(err.Error(), "docs/migration.md") {
-		t.Errorf("with a rival: %v", err)
+		t.Errorf("with rivals for all: %v", err)
+	}
+	f, _ = finder(t, translations, definition("hosts.midonet.org", "midonet.org", "v1", true))
+	if err := f.ReadyCheck().Check(request); err != nil {
+		t.Errorf("with rivals for one of two group versions: %v", err)
 	}
 	f, _ = finder(t)
 	if err := f.ReadyCheck().Check(request); err != nil {
