@@ -15,6 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/request/anonymous"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/flagz"
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
@@ -27,7 +28,6 @@ import (
 	"k8s.io/component-base/tracing"
 	"k8s.io/utils/clock"
 
-	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	"groundskeeper.io/groundskeeper/pkg/apiserver/applied"
 	"groundskeeper.io/groundskeeper/pkg/apiserver/authorizer"
 	"groundskeeper.io/groundskeeper/pkg/apiserver/backup"
@@ -150,11 +150,25 @@ func applyHandlers(config *genericapiserver.RecommendedConfig) error {
 	if err != nil {
 		return err
 	}
-	get := func(ctx context.Context, name string) (*gardenerv1beta1.Project, error) {
-		return own.GardenerV1beta1().Projects().Get(ctx, name, metav1.GetOptions{})
+	kinds, err := newScheme()
+	if err != nil {
+		return err
+	}
+	get := func(ctx context.Context, r *apirequest.RequestInfo) (runtime.Object, error) {
+		switch r.Resource {
+		case "projects":
+			return own.GardenerV1beta1().Projects().Get(ctx, r.Name, metav1.GetOptions{})
+		case "klusters":
+			return own.KubernikusV1().Klusters(r.Namespace).Get(ctx, r.Name, metav1.GetOptions{})
+		case "translations":
+			return own.MidonetV1().Translations(r.Namespace).Get(ctx, r.Name, metav1.GetOptions{})
+		case "discoverybackends":
+			return own.GimbalV1().DiscoveryBackends(r.Namespace).Get(ctx, r.Name, metav1.GetOptions{})
+		}
+		return nil, fmt.Errorf("%s are not served", r.Resource)
 	}
 	config.BuildHandlerChainFunc = func(handler http.Handler, c *genericapiserver.Config) http.Handler {
-		return genericapiserver.DefaultBuildHandlerChain(applied.Handler(handler, c.MaxRequestBodyBytes, get), c)
+		return genericapiserver.DefaultBuildHandlerChain(applied.Handler(handler, c.MaxRequestBodyBytes, kinds, get), c)
 	}
 	return nil
 }

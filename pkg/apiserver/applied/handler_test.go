@@ -14,6 +14,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"sigs.k8s.io/yaml"
 
@@ -56,7 +57,7 @@ func TestHandler(t *testing.T) {
 					t.Errorf("length %d, read %d, %v", r.ContentLength, len(body), err)
 				}
 				got = string(body)
-			}), 1000, func(context.Context, string) (*gardenerv1beta1.Project, error) {
+			}), 1000, kinds(t), func(context.Context, *request.RequestInfo) (runtime.Object, error) {
 				return nil, errors.New("there is none")
 			})
 			r := httptest.NewRequestWithContext(request.WithRequestInfo(t.Context(), &test.info), http.MethodPatch, "/", strings.NewReader(test.body))
@@ -76,9 +77,9 @@ func TestHandler(t *testing.T) {
 // managers who apply the same manifest agree; but not when the manifest hands the Project over.
 func TestHandlerAddsTheOwner(t *testing.T) {
 	owner := rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "olga"}
-	get := func(_ context.Context, name string) (*gardenerv1beta1.Project, error) {
-		if name != "stored" {
-			return nil, apierrors.NewNotFound(gardenerv1beta1.Resource("projects"), name)
+	get := func(_ context.Context, r *request.RequestInfo) (runtime.Object, error) {
+		if r.Name != "stored" {
+			return nil, apierrors.NewNotFound(gardenerv1beta1.Resource("projects"), r.Name)
 		}
 		return &gardenerv1beta1.Project{Spec: gardenerv1beta1.ProjectSpec{Owner: &owner, Members: []gardenerv1beta1.ProjectMember{
 			{Subject: rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "anna"}, Role: "viewer"},
@@ -109,7 +110,7 @@ func TestHandlerAddsTheOwner(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 				}
-			}), 0, get)
+			}), 0, kinds(t), get)
 			info := &request.RequestInfo{Verb: "patch", APIGroup: "core.gardener.cloud", Resource: "projects", Name: test.project}
 			r := httptest.NewRequestWithContext(request.WithRequestInfo(t.Context(), info), http.MethodPatch, "/", strings.NewReader(manifest))
 			r.Header.Set("Content-Type", "application/apply-patch+yaml")
