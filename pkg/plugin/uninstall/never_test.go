@@ -4,17 +4,21 @@
 package uninstall
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clienttesting "k8s.io/client-go/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
@@ -120,7 +124,35 @@ func TestStepsWithoutObjects(t *testing.T) {
 		}
 	}
 	check := "check that the API was never served"
-	if want := []string{check, "remove what runs", check, "remove what is registered", "remove the namespaces of the installation"}; !slices.Equal(got, want) {
+	if want := []string{check, "confirm the removal of the API server", "remove what runs", check, "remove what is registered", "remove the namespaces of the installation"}; !slices.Equal(got, want) {
 		t.Errorf("steps = %q, want %q", got, want)
+	}
+}
+
+// TestConfirmRemoval checks that the namespace has the confirmation that the policy groundskeeper-removal requires, and loses it when it
+// is kept.
+func TestConfirmRemoval(t *testing.T) {
+	u := &Uninstaller{Client: fake.NewClientBuilder().WithObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: SystemNamespace}}).Build()}
+	for _, step := range []struct {
+		name string
+		do   func(context.Context) (string, error)
+		want string
+	}{{"confirm", u.confirmRemoval, "true"}, {"confirm again", u.confirmRemoval, "true"}, {"withdraw", u.withdrawConfirmation, ""}, {"withdraw again", u.withdrawConfirmation, ""}} {
+		if _, err := step.do(t.Context()); err != nil {
+			t.Fatalf("%s: %v", step.name, err)
+		}
+		namespace := &corev1.Namespace{}
+		if err := u.Client.Get(t.Context(), client.ObjectKey{Name: SystemNamespace}, namespace); err != nil {
+			t.Fatal(err)
+		}
+		if got := namespace.Annotations[gardenerv1beta1.AnnotationConfirmDeletion]; got != step.want {
+			t.Errorf("%s: annotation = %q, want %q", step.name, got, step.want)
+		}
+	}
+	u.Client = fake.NewClientBuilder().Build()
+	for name, do := range map[string]func(context.Context) (string, error){"confirm": u.confirmRemoval, "withdraw": u.withdrawConfirmation} {
+		if _, err := do(t.Context()); err != nil {
+			t.Errorf("%s without a namespace: %v", name, err)
+		}
 	}
 }

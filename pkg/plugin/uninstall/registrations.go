@@ -207,15 +207,41 @@ func (u *Uninstaller) mustNeverHaveServed(ctx context.Context) (string, error) {
 	return "", nil
 }
 
+// confirmRemoval annotates the namespace of the installation, as the policy groundskeeper-removal requires it before the API server is
+// removed. The kube-apiserver may still find APIServices that have just been deleted.
+func (u *Uninstaller) confirmRemoval(ctx context.Context) (string, error) {
+	namespace := &corev1.Namespace{}
+	if err := u.Client.Get(ctx, client.ObjectKey{Name: SystemNamespace}, namespace); err != nil {
+		return "", client.IgnoreNotFound(err)
+	}
+	return "", u.annotate(ctx, namespace, gardenerv1beta1.AnnotationConfirmDeletion)
+}
+
+// withdrawConfirmation removes the annotation from a namespace that is kept: it would apply to the next installation.
+func (u *Uninstaller) withdrawConfirmation(ctx context.Context) (string, error) {
+	namespace := &corev1.Namespace{}
+	if err := u.Client.Get(ctx, client.ObjectKey{Name: SystemNamespace}, namespace); err != nil {
+		return "", client.IgnoreNotFound(err)
+	}
+	if _, ok := namespace.Annotations[gardenerv1beta1.AnnotationConfirmDeletion]; !ok {
+		return "", nil
+	}
+	before := namespace.DeepCopy()
+	delete(namespace.Annotations, gardenerv1beta1.AnnotationConfirmDeletion)
+	return "", u.Client.Patch(ctx, namespace, optimistic(before))
+}
+
 // stepsWithoutObjects removes an installation that never served. What runs is removed first, so that the API server cannot
 // start and accept objects after the last check.
 func (u *Uninstaller) stepsWithoutObjects() []step {
 	check := step{"check that the API was never served", false, u.mustNeverHaveServed}
 	return []step{
 		check,
+		{"confirm the removal of the API server", false, u.confirmRemoval},
 		{"remove what runs", false, u.deleteParts},
 		check,
 		{"remove what is registered", false, u.deleteRegistrations},
 		{"remove the namespaces of the installation", u.KeepData, u.deleteNamespaces},
+		{"withdraw the confirmation", !u.KeepData, u.withdrawConfirmation},
 	}
 }

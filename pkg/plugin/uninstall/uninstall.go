@@ -159,9 +159,11 @@ func (u *Uninstaller) steps(f *Found) []step {
 		{"delete Projects", !served(gardenerv1beta1.GroupName), u.deleteProjects},
 		{"wait for what belonged to them", f.Served.Len() == 0, func(ctx context.Context) (string, error) { return u.waitForDependents(ctx, f.Served) }},
 		{"check that no object of Groundskeeper is left", false, func(ctx context.Context) (string, error) { return "", u.mustBeEmpty(ctx, f.Served) }},
+		{"confirm the removal of the API server", false, u.confirmRemoval},
 		{"remove what is registered", false, u.deleteRegistrations},
 		{"remove what runs", false, u.deleteParts},
 		{"remove the namespaces of the installation", u.KeepData, u.deleteNamespaces},
+		{"withdraw the confirmation", !u.KeepData, u.withdrawConfirmation},
 	}
 }
 
