@@ -9,6 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
+// maxInvalid is how many invalid references of a route are described.
+const maxInvalid = 3
+
 // Decision is what is to be done about a route, and what backends get from it.
 type Decision struct {
 	// Write is set when the route or its record are not what they should be.
@@ -33,6 +36,8 @@ type Outcome struct {
 	// Withhold are Services of the backend in rules without another target: weights may not keep requests away from them,
 	// only endpoints that are not ready do. WithholdImports are ServiceImports in the same position.
 	Withhold, WithholdImports []types.NamespacedName
+	// Invalid describes references that are no alternative because implementations reject them, or may reject them.
+	Invalid []string
 	// ExternalName is set when one of them has that type and gets requests by the weights: nothing keeps them away.
 	ExternalName bool
 }
@@ -92,6 +97,13 @@ func targetOf(backends Backends, ref *ref) Target {
 	return Target{}
 }
 
+// targetOf returns what is behind a reference of the route. A port of another protocol is none.
+func (v *View) targetOf(backends Backends, ref *ref) Target {
+	target, needed := targetOf(backends, ref), v.kind.protocol()
+	target.Missing = target.Missing || target.Protocol != "" && target.Protocol != needed && target.OtherProtocol != needed
+	return target
+}
+
 // account notes what the backends of a rule get by the weights that are set. What an implementation may leave out is no
 // receiver when it is a question of who else receives, and one when it is a question of who still does.
 func (d *Decision) account(flavor flavor, rule *rule, s *standing, set []*int64) {
@@ -108,6 +120,7 @@ func (d *Decision) account(flavor flavor, rule *rule, s *standing, set []*int64)
 		}
 		if (wanted[i] || wantedLeft[i]) && !s.alternative(i, s.serves(wantedLeft)) {
 			outcome.NoAlternative = true
+			outcome.Invalid = s.describeInvalid(outcome.Invalid, rule, i)
 		}
 		if (wanted[i] || wantedLeft[i]) && !s.alternative(i, wantedLeft) {
 			withhold := &outcome.Withhold
@@ -121,6 +134,19 @@ func (d *Decision) account(flavor flavor, rule *rule, s *standing, set []*int64)
 		}
 		d.Backends[backend] = outcome
 	}
+}
+
+// describeInvalid adds the references of a rule that are no alternative to one of them because they are, or may be, invalid.
+func (s *standing) describeInvalid(all []string, rule *rule, i int) []string {
+	for j := range rule.refs {
+		if s.doubts[j] == "" || s.backends[j] != "" && s.sameCluster(i, j) {
+			continue
+		}
+		if text := rule.refs[j].label() + ": " + s.doubts[j]; len(all) < maxInvalid && !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	return all
 }
 
 // isSole reports whether no target of another cluster can respond when the backend of a reference is drained, and whether no other one gets requests,

@@ -29,15 +29,17 @@ type Part struct {
 	// NoAlternative is set when no other target can respond if the backend is drained, Withheld when weights would not keep requests
 	// away from it: only endpoints that are not ready do.
 	NoAlternative, Withheld bool
+	// Doubt is why implementations reject the reference, or may reject it, "" for no reason that is known.
+	Doubt string
 }
 
 // Flows reports where each rule of the route sends requests. It decides as Decide does.
 func (v *View) Flows(backends Backends) []Flow {
-	saved := v.match()
+	saved, judged := v.match(), v.judge(backends)
 	flows := make([]Flow, 0, len(v.rules))
 	for i := range v.rules {
 		rule := &v.rules[i]
-		s := v.stand(rule, saved[i], backends)
+		s := v.stand(rule, saved[i], backends, judged)
 		set, _ := s.weights(v)
 		weights := make([]*int64, len(rule.refs))
 		for j := range rule.refs {
@@ -47,7 +49,7 @@ func (v *View) Flows(backends Backends) []Flow {
 		receives, left := v.kind.flavor.receives(s.wanted, s.missing), v.kind.flavor.receives(s.wanted, s.left)
 		flow := Flow{Rule: rule.label(), Lost: s.lost}
 		for j, ref := range rule.refs {
-			part := Part{Service: ref.service, Foreign: ref.foreign, Backend: s.backends[j], Target: s.targets[j], Now: now[j], Wanted: wanted[j], Next: next[j], Drained: s.drained[j]}
+			part := Part{Service: ref.service, Foreign: ref.foreign, Backend: s.backends[j], Target: s.targets[j], Now: now[j], Wanted: wanted[j], Next: next[j], Drained: s.drained[j], Doubt: s.doubts[j]}
 			part.NoAlternative, part.Withheld = s.isSole(j, receives, left)
 			flow.Parts = append(flow.Parts, part)
 		}

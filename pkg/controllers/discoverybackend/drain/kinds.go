@@ -79,6 +79,10 @@ type Target struct {
 	ExternalName bool
 	// Empty is set when no endpoint of the port is ready.
 	Empty bool
+	// Protocol is that of the port, OtherProtocol that of a further port with the same number, "" when that is unknown.
+	Protocol, OtherProtocol string
+	// AppProtocol is that of the port, "" for none. An implementation of the Gateway API may not support it.
+	AppProtocol string
 }
 
 // Kinds returns the kinds of routes there are.
@@ -98,6 +102,14 @@ func Kinds() []*Kind {
 	}
 }
 
+// protocol is that of the ports to which the kind sends requests.
+func (k *Kind) protocol() string {
+	if k.Kind == "UDPRoute" {
+		return "UDP"
+	}
+	return "TCP"
+}
+
 // flavor is what differs between the families of kinds.
 type flavor interface {
 	// rules are the rules of a route with these fields.
@@ -111,6 +123,8 @@ type flavor interface {
 	fails() bool
 	// uncertain reports whether an implementation may treat a target as if it were missing.
 	uncertain(target Target) bool
+	// verdict reads from the status of a route what implementations report about its references.
+	verdict(status map[string]any) verdict
 	// drain returns the weights by which references get their shares, those of share 0 nothing, or as little as weights can
 	// express. They are those wanted where all have their whole share.
 	// scale is by what the weights are multiplied, 0 when they are not.

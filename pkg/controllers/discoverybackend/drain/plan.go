@@ -25,9 +25,9 @@ type rulePlan struct {
 // plan is f(wanted, drained backends).
 func (v *View) plan(backends Backends) *plan {
 	p := &plan{record: []ruleRecord{}, changed: map[string]bool{}}
-	saved := v.match()
+	saved, judged := v.match(), v.judge(backends)
 	for i := range v.rules {
-		rule, record := v.planRule(p, &v.rules[i], saved[i], backends)
+		rule, record := v.planRule(p, &v.rules[i], saved[i], backends, judged)
 		p.rules = append(p.rules, rule)
 		p.record = append(p.record, record)
 	}
@@ -61,15 +61,17 @@ type standing struct {
 	// out besides.
 	targets       []Target
 	missing, left []bool
+	// doubts are why implementations reject them, or may reject them.
+	doubts []string
 	// lost is set when it is unknown what was wanted.
 	lost bool
 }
 
 // stand finds out what is wanted of a rule, and what is drained.
-func (v *View) stand(rule *rule, saved *ruleRecord, backends Backends) standing {
+func (v *View) stand(rule *rule, saved *ruleRecord, backends Backends, judged judgement) standing {
 	n := len(rule.refs)
 	s := standing{slots: saved.slots(rule), wanted: make([]*int64, n), backends: make([]string, n), clusters: make([]string, n), drained: make([]bool, n)}
-	s.targets, s.missing, s.left, s.shares = make([]Target, n), make([]bool, n), make([]bool, n), make([]int, n)
+	s.targets, s.missing, s.left, s.shares, s.doubts = make([]Target, n), make([]bool, n), make([]bool, n), make([]int, n), make([]string, n)
 	for i := range rule.refs {
 		ref := &rule.refs[i]
 		s.wanted[i] = ref.weight
@@ -83,9 +85,12 @@ func (v *View) stand(rule *rule, saved *ruleRecord, backends Backends) standing 
 		}
 		s.backends[i] = backendOf(backends, ref, recorded)
 		s.clusters[i] = clusterOf(backends, s.backends[i])
-		s.targets[i] = targetOf(backends, ref)
-		s.missing[i] = s.targets[i].Missing
-		s.left[i] = s.missing[i] || v.kind.flavor.uncertain(s.targets[i])
+		s.targets[i] = v.targetOf(backends, ref)
+		s.missing[i], s.doubts[i] = s.targets[i].Missing, judged.doubt(v, ref, s.targets[i])
+		if s.doubts[i] == "" && v.kind.flavor.uncertain(s.targets[i]) {
+			s.doubts[i] = "it is of type ExternalName"
+		}
+		s.left[i] = s.missing[i] || s.doubts[i] != ""
 		s.lost = s.lost || v.damaged && s.backends[i] != "" && equal(ref.weight, new(int64(0)))
 	}
 	s.keepHelpers(rule, saved)
@@ -109,7 +114,7 @@ func (s *standing) share(v *View, backends Backends) {
 		}
 		s.drained[i] = s.shares[i] == 0
 	}
-	serves := s.serves(v.kind.flavor.receives(s.wanted, s.missing))
+	serves := s.serves(v.kind.flavor.receives(s.wanted, s.left))
 	s.keepSole(backends, serves, 0, 0)
 	s.keepSole(backends, serves, 1, whole-1)
 }
@@ -178,8 +183,8 @@ func (s *standing) keepHelpers(rule *rule, saved *ruleRecord) {
 }
 
 // planRule decides about one rule.
-func (v *View) planRule(p *plan, rule *rule, saved *ruleRecord, backends Backends) (rulePlan, ruleRecord) {
-	s := v.stand(rule, saved, backends)
+func (v *View) planRule(p *plan, rule *rule, saved *ruleRecord, backends Backends, judged judgement) (rulePlan, ruleRecord) {
+	s := v.stand(rule, saved, backends, judged)
 	if s.lost {
 		p.Lost = append(p.Lost, rule.label())
 	}

@@ -151,7 +151,7 @@ func addRule(kind *Kind, spec map[string]any, i int, name string, refs []string)
 	}
 }
 
-// serviceItem returns a reference: web, web=50, web:8080=50, other/web=50, mirror:web, or import:web for a ServiceImport.
+// serviceItem returns a reference: web, web=50, web:8080=50, other/web=50, mirror:web, import:web for a ServiceImport, or other:web for another kind.
 func serviceItem(ref string) map[string]any {
 	item := map[string]any{"port": int64(80)}
 	if rest, ok := strings.CutPrefix(ref, "mirror:"); ok {
@@ -159,6 +159,9 @@ func serviceItem(ref string) map[string]any {
 	}
 	if rest, ok := strings.CutPrefix(ref, "import:"); ok {
 		item["group"], item["kind"], ref = importGroup, importKind, rest
+	}
+	if rest, ok := strings.CutPrefix(ref, "other:"); ok {
+		item["group"], item["kind"], ref = "gateway.example.com", "Backend", rest
 	}
 	name, weight, ok := strings.Cut(ref, "=")
 	if ok {

@@ -26,6 +26,8 @@ type View struct {
 	damaged bool
 	// owns is set when Groundskeeper owns fields that are others'.
 	owns bool
+	// verdict is what implementations report about the references.
+	verdict verdict
 }
 
 // rule is a rule of a route, with what it refers to.
@@ -108,6 +110,8 @@ func (k *Kind) parse(object map[string]any) *View {
 	if annotation, ok := annotations[gimbalv1.AnnotationSavedWeights].(string); ok {
 		v.saved, v.damaged = readRecord(annotation)
 	}
+	status, _ := object["status"].(map[string]any)
+	v.verdict = k.flavor.verdict(status)
 	spec, _ := object["spec"].(map[string]any)
 	for _, source := range k.flavor.rules(spec) {
 		v.rules = append(v.rules, v.rule(source))

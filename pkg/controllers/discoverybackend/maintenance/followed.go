@@ -95,6 +95,7 @@ func followed(routes []*drain.Kind, others []*otherKind) []resourcewatch.Kind {
 			Indexes: map[string]func(*resourcewatch.Object) []string{byService: serviceOfSlice, byImport: importOfSlice},
 		},
 		{GroupResource: importsResource(), Versions: []string{"v1beta1", "v1alpha1"}, While: while, Value: importOf},
+		{GroupResource: grantsResource(), Versions: []string{"v1", "v1beta1"}, While: while, Value: grantOf},
 		{GroupResource: definitionsResource(), While: while},
 	}
 	for _, kind := range routes {

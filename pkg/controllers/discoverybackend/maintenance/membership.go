@@ -85,6 +85,8 @@ type membership struct {
 	clusters map[string]string
 	// targets has each Service that exists, with its EndpointSlices, imports each ServiceImport.
 	targets, imports map[types.NamespacedName]*target
+	// grants are the ReferenceGrants in the other namespaces to which the route refers.
+	grants map[string][]*grant
 	// recorded are the backends in the record of the route.
 	recorded []string
 	// removed are those that were in a record that was removed before this process started.
@@ -113,6 +115,9 @@ func (c *cluster) membership(ctx context.Context, backends map[string]*gimbalv1.
 		return nil, err
 	}
 	if m.imports, err = all(ctx, kept.imports, c.importTarget); err != nil {
+		return nil, err
+	}
+	if m.grants, err = c.grantsFor(ctx, object.Namespace, kept.services, kept.imports); err != nil {
 		return nil, err
 	}
 	return m, nil

@@ -29,6 +29,8 @@ type facts struct {
 	left int
 	// sole are those in which no other target can respond.
 	sole []string
+	// invalid describes references in them that are no alternative because implementations reject them, or may reject them.
+	invalid map[string][]string
 	// withhold are the Services of which weights may not keep the requests of some routes away, serving is how many routes
 	// send to the backend by their weights.
 	withhold sets.Set[types.NamespacedName]
@@ -145,6 +147,12 @@ func (f *facts) count(backend *gimbalv1.DiscoveryBackend, m *membership, decisio
 	}
 	if outcome.NoAlternative {
 		f.sole = append(f.sole, route.name)
+		if len(outcome.Invalid) > 0 {
+			if f.invalid == nil {
+				f.invalid = map[string][]string{}
+			}
+			f.invalid[route.name] = outcome.Invalid
+		}
 	}
 	if len(outcome.Withhold)+len(outcome.WithholdImports) > 0 {
 		f.withhold = inserted(f.withhold, outcome.Withhold)

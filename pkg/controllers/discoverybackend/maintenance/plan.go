@@ -236,7 +236,11 @@ func errorsOf(backend *gimbalv1.DiscoveryBackend, phase phase, f facts) []gimbal
 		add(gimbalv1.ErrorNotDrained, p.route+" refers to "+p.message+", and maintenance does not change it: "+other)
 	}
 	for _, route := range f.sole {
-		add(gimbalv1.ErrorNoAlternative, route+" has no other backend to send its traffic to that exists and has a ready endpoint: "+what)
+		why := what
+		if invalid := f.invalid[route]; len(invalid) > 0 {
+			why = what + "; no alternative: " + strings.Join(invalid, ", ")
+		}
+		add(gimbalv1.ErrorNoAlternative, route+" has no other backend to send its traffic to that is valid and has a ready endpoint: "+why)
 	}
 	return entries
 }

@@ -4,6 +4,7 @@
 package maintenance
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -29,7 +30,7 @@ type service struct {
 	ports         []servicePort
 }
 
-type servicePort struct{ number, name string }
+type servicePort struct{ number, name, protocol, appProtocol string }
 
 // slice is what is kept of an EndpointSlice.
 type slice struct {
@@ -50,7 +51,12 @@ func serviceOf(object *corev1.Service) any {
 		kept.backend = object.Labels[gimbalv1.LegacyLabelBackend]
 	}
 	for _, port := range object.Spec.Ports {
-		kept.ports = append(kept.ports, servicePort{strconv.Itoa(int(port.Port)), port.Name})
+		kept.ports = append(kept.ports, servicePort{
+			number: strconv.Itoa(int(port.Port)), name: port.Name, protocol: cmp.Or(string(port.Protocol), string(corev1.ProtocolTCP)),
+		})
+		if port.AppProtocol != nil {
+			kept.ports[len(kept.ports)-1].appProtocol = *port.AppProtocol
+		}
 	}
 	return kept
 }
@@ -65,8 +71,10 @@ func importOf(content map[string]any) any {
 	for _, port := range ports {
 		port, _ := port.(map[string]any)
 		number, _ := port["port"].(int64)
-		name, _ := port["name"].(string)
-		kept.ports = append(kept.ports, servicePort{strconv.FormatInt(number, 10), name})
+		kept.ports = append(kept.ports, servicePort{
+			number: strconv.FormatInt(number, 10), name: textIn(port, "name"),
+			protocol: cmp.Or(textIn(port, "protocol"), string(corev1.ProtocolTCP)), appProtocol: textIn(port, "appProtocol"),
+		})
 	}
 	return kept
 }
@@ -135,15 +143,21 @@ func (t *target) of(port string) drain.Target {
 	if t == nil {
 		return drain.Target{Missing: true}
 	}
-	i := slices.IndexFunc(t.service.ports, func(p servicePort) bool { return port != "" && (p.number == port || p.name == port) })
+	is := func(p servicePort) bool { return port != "" && (p.number == port || p.name == port) }
+	i := slices.IndexFunc(t.service.ports, is)
 	if i < 0 {
 		return drain.Target{Missing: true}
 	}
-	if t.service.externalName {
-		return drain.Target{ExternalName: true}
+	found := t.service.ports[i]
+	target := drain.Target{Protocol: found.protocol, AppProtocol: found.appProtocol, ExternalName: t.service.externalName}
+	for _, other := range t.service.ports[i+1:] {
+		if is(other) && other.protocol != found.protocol {
+			target.OtherProtocol = other.protocol
+		}
 	}
-	name := t.service.ports[i].name
-	return drain.Target{Empty: !t.service.withoutSlices && !slices.ContainsFunc(t.slices, func(s *slice) bool { return s.ready && slices.Contains(s.ports, name) })}
+	target.Empty = !target.ExternalName && !t.service.withoutSlices &&
+		!slices.ContainsFunc(t.slices, func(s *slice) bool { return s.ready && slices.Contains(s.ports, found.name) })
+	return target
 }
 
 // backendOfImport returns the backend of a ServiceImport: the one that its labels name, else the one whose copied endpoints are

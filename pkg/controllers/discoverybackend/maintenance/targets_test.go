@@ -18,7 +18,8 @@ import (
 )
 
 func TestTargets(t *testing.T) {
-	web := &service{ports: []servicePort{{"80", "http"}, {"81", ""}}}
+	ports := func(all ...servicePort) *service { return &service{ports: all} }
+	web := &service{ports: []servicePort{{number: "80", name: "http"}, {number: "81"}}}
 	slices := func(ready bool, ports ...string) []*slice { return []*slice{{ready: ready, ports: ports}} }
 	for name, tc := range map[string]struct {
 		target *target
@@ -35,6 +36,10 @@ func TestTargets(t *testing.T) {
 		"not ready":               {&target{web, slices(false, "http")}, "80", drain.Target{Empty: true}},
 		"ready on another port":   {&target{web, slices(true, "http")}, "81", drain.Target{Empty: true}},
 		"ExternalName":            {&target{&service{externalName: true, ports: web.ports}, nil}, "80", drain.Target{ExternalName: true}},
+		"UDP":                     {&target{ports(servicePort{"80", "http", "UDP", ""}), slices(true, "http")}, "80", drain.Target{Protocol: "UDP"}},
+		"UDP, then TCP":           {&target{ports(servicePort{"80", "u", "UDP", ""}, servicePort{"80", "t", "TCP", ""}), slices(true, "u")}, "80", drain.Target{Protocol: "UDP", OtherProtocol: "TCP"}},
+		"UDP, by its name":        {&target{ports(servicePort{"80", "u", "UDP", ""}, servicePort{"80", "t", "TCP", ""}), slices(true, "t")}, "t", drain.Target{Protocol: "TCP"}},
+		"appProtocol":             {&target{ports(servicePort{"80", "http", "TCP", "http"}), slices(true, "http")}, "80", drain.Target{Protocol: "TCP", AppProtocol: "http"}},
 		"ExternalName, no port":   {&target{&service{externalName: true}, nil}, "80", drain.Target{Missing: true}},
 	} {
 		if got := tc.target.of(tc.port); got != tc.want {

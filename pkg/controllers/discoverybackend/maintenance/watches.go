@@ -92,6 +92,7 @@ func (w *watches) followRoutes(ctx context.Context, queue workqueue.TypedRateLim
 			w.addRoutes(ctx, byImport, name, gatherPeriodOf)
 		}
 	}, slicesResource())
+	w.cluster.set.Subscribe(func(e resourcewatch.Event) { w.addRoutesInto(ctx, e.Object().Namespace) }, grantsResource())
 	w.cluster.set.Subscribe(func(e resourcewatch.Event) {
 		before, after := backendIn(e.Old), backendIn(e.New)
 		if before == nil || after == nil || drainChanged(before, after) {
@@ -123,10 +124,10 @@ func (w *watches) followBackends(ctx context.Context, queue workqueue.TypedRateL
 	}, servicesResource())
 	w.cluster.set.Subscribe(func(e resourcewatch.Event) { w.notifyBackends(ctx, w.concerned(ctx, e)...) }, w.routeResources()...)
 	w.followOthers(ctx)
-	// Creating or deleting a CustomResourceDefinition adds or removes a kind of route, or ServiceImports.
+	// Creating or deleting a CustomResourceDefinition adds or removes a kind of route, ServiceImports or ReferenceGrants.
 	w.cluster.set.Subscribe(func(e resourcewatch.Event) {
 		resource := schema.ParseGroupResource(e.Object().Name)
-		if !e.Initial && (resource == importsResource() || slices.Contains(w.routeResources(), resource)) {
+		if !e.Initial && (resource == importsResource() || resource == grantsResource() || slices.Contains(w.routeResources(), resource)) {
 			w.cluster.set.Recheck()
 		}
 	}, definitionsResource())

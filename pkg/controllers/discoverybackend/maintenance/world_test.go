@@ -96,6 +96,7 @@ func newWorld(t testing.TB) *world {
 		lists[routeResource(kind).WithVersion(kind.Versions[0])] = kind.Kind + "List"
 	}
 	lists[importsResource().WithVersion("v1beta1")] = "ServiceImportList"
+	lists[grantsResource().WithVersion("v1")] = "ReferenceGrantList"
 	lists[otherKinds(nil)[0].groupResource().WithVersion("v1alpha1")] = "ExtensionServiceList"
 	w.dynamic = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), lists)
 	w.dynamic.PrependReactor("update", "*", w.update)

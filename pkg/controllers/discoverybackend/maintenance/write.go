@@ -70,7 +70,7 @@ func (r *routes) rewrite(ctx context.Context, key routeKey, object *unstructured
 		object.SetAnnotations(annotations)
 	}
 	kind := r.kinds[key.resource]
-	live := &resourcewatch.Object{Value: newRoute(kind.View(object.Object), record)}
+	live := &resourcewatch.Object{Identity: resourcewatch.Identity{Namespace: object.GetNamespace()}, Value: newRoute(kind.View(object.Object), record)}
 	membership, err := r.cluster.membership(ctx, backends, clustersOf(backends), live)
 	if err != nil {
 		return drain.Decision{}, false, err
