@@ -75,18 +75,12 @@ func isEven(weights []*int64, missing []bool) bool {
 	return true
 }
 
-func (c contour) drain(wanted []*int64, shares []int, missing []bool) ([]*int64, int64) {
-	gets := c.receives(wanted, missing)
-	set := wanted
+func (c contour) drain(wanted []*int64, shares []int, missing []bool) []*int64 {
 	// Without a remaining receiver, zeros would distribute the requests evenly.
-	if slices.Contains(shares, 0) && remains(gets, zero(shares)) {
-		set = zeros(wanted, shares, isEven(wanted, missing))
+	if slices.Contains(shares, 0) && remains(c.receives(wanted, missing), shares) {
+		return zeros(wanted, shares, isEven(wanted, missing))
 	}
-	implicit := int64(0)
-	if isEven(set, missing) {
-		implicit = 1
-	}
-	return gradual(set, c.receives(set, missing), shares, implicit)
+	return wanted
 }
 
 // zeros returns weights of 0 for what has no share. Those of the others are wanted, or 1 instead of an even distribution.

@@ -38,6 +38,9 @@ type Outcome struct {
 	Withhold, WithholdImports []types.NamespacedName
 	// Invalid describes references that are no alternative because implementations reject them, or may reject them.
 	Invalid []string
+	// Wanted and Now are how many of the requests the backend gets by the weights that users want, and by those that the route has: the sum
+	// of its parts of all rules, each from 0 to 1.
+	Wanted, Now float64
 	// ExternalName is set when one of them has that type and gets requests by the weights: nothing keeps them away.
 	ExternalName bool
 }
@@ -106,7 +109,9 @@ func (v *View) targetOf(backends Backends, ref *ref) Target {
 
 // account notes what the backends of a rule get by the weights that are set. What an implementation may leave out is no
 // receiver when it is a question of who else receives, and one when it is a question of who still does.
-func (d *Decision) account(flavor flavor, rule *rule, s *standing, set []*int64) {
+func (d *Decision) account(v *View, rule *rule, s *standing, set []*int64) {
+	flavor := v.kind.flavor
+	partsWanted, partsNow := v.partsOf(rule, s)
 	wanted, wantedLeft := flavor.receives(s.wanted, s.missing), flavor.receives(s.wanted, s.left)
 	got, gotLeft := flavor.receives(set, s.missing), flavor.receives(set, s.left)
 	for i, backend := range s.backends {
@@ -114,6 +119,7 @@ func (d *Decision) account(flavor flavor, rule *rule, s *standing, set []*int64)
 			continue
 		}
 		outcome := d.outcome(backend)
+		outcome.Wanted, outcome.Now = outcome.Wanted+partsWanted[i], outcome.Now+partsNow[i]
 		receives := got[i] || gotLeft[i]
 		if receives {
 			outcome.Drained = false
@@ -139,10 +145,10 @@ func (d *Decision) account(flavor flavor, rule *rule, s *standing, set []*int64)
 // describeInvalid adds the references of a rule that are no alternative to one of them because they are, or may be, invalid.
 func (s *standing) describeInvalid(all []string, rule *rule, i int) []string {
 	for j := range rule.refs {
-		if s.doubts[j] == "" || s.backends[j] != "" && s.sameCluster(i, j) {
+		if s.doubt(j) == "" || s.backends[j] != "" && s.sameCluster(i, j) {
 			continue
 		}
-		if text := rule.refs[j].label() + ": " + s.doubts[j]; len(all) < maxInvalid && !slices.Contains(all, text) {
+		if text := rule.refs[j].label() + ": " + s.doubt(j); len(all) < maxInvalid && !slices.Contains(all, text) {
 			all = append(all, text)
 		}
 	}

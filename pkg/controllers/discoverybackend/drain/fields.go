@@ -67,9 +67,9 @@ func equal(a, b *int64) bool {
 }
 
 // remains reports whether a receiver is not drained.
-func remains(receives, drained []bool) bool {
+func remains(receives []bool, shares []int) bool {
 	for i := range receives {
-		if receives[i] && !drained[i] {
+		if receives[i] && shares[i] > 0 {
 			return true
 		}
 	}

@@ -41,21 +41,38 @@ func (v *View) Flows(backends Backends) []Flow {
 		rule := &v.rules[i]
 		s := v.stand(rule, saved[i], backends, judged)
 		set, _ := s.weights(v)
-		weights := make([]*int64, len(rule.refs))
-		for j := range rule.refs {
-			weights[j] = rule.refs[j].weight
-		}
-		now, wanted, next := v.parts(weights, s.missing), v.parts(s.wanted, s.missing), v.parts(set, s.missing)
+		wanted, now := v.partsOf(rule, &s)
+		next := v.parts(set, s.missing)
 		receives, left := v.kind.flavor.receives(s.wanted, s.missing), v.kind.flavor.receives(s.wanted, s.left)
 		flow := Flow{Rule: rule.label(), Lost: s.lost}
 		for j, ref := range rule.refs {
-			part := Part{Service: ref.service, Foreign: ref.foreign, Backend: s.backends[j], Target: s.targets[j], Now: now[j], Wanted: wanted[j], Next: next[j], Drained: s.drained[j], Doubt: s.doubts[j]}
+			part := Part{Service: ref.service, Foreign: ref.foreign, Backend: s.backends[j], Target: s.targets[j], Now: now[j], Wanted: wanted[j], Next: next[j], Drained: s.drained[j], Doubt: s.doubt(j)}
 			part.NoAlternative, part.Withheld = s.isSole(j, receives, left)
 			flow.Parts = append(flow.Parts, part)
 		}
 		flows = append(flows, flow)
 	}
 	return flows
+}
+
+// partsOf returns the parts of the requests that references get by the weights that users want, and by those that they have.
+func (v *View) partsOf(rule *rule, s *standing) (wanted, now []float64) {
+	wanted = v.parts(s.wanted, s.missing)
+	for i := range rule.refs {
+		if !equal(rule.refs[i].weight, s.wanted[i]) {
+			return wanted, v.parts(rule.weights(), s.missing)
+		}
+	}
+	return wanted, wanted
+}
+
+// weights are those that the references of a rule have.
+func (r *rule) weights() []*int64 {
+	weights := make([]*int64, len(r.refs))
+	for i := range r.refs {
+		weights[i] = r.refs[i].weight
+	}
+	return weights
 }
 
 // parts returns the parts of the requests that references get by weights.

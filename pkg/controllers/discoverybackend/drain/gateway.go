@@ -75,14 +75,14 @@ func (gateway) fails() bool { return true }
 // uncertain: implementations may reject Services of type ExternalName.
 func (gateway) uncertain(target Target) bool { return target.ExternalName }
 
-func (g gateway) drain(wanted []*int64, shares []int, missing []bool) ([]*int64, int64) {
+func (gateway) drain(wanted []*int64, shares []int, _ []bool) []*int64 {
 	set := slices.Clone(wanted)
 	for i := range set {
 		if shares[i] == 0 {
 			set[i] = new(int64(0))
 		}
 	}
-	return gradual(set, g.receives(set, missing), shares, 1)
+	return set
 }
 
 func (gateway) elements() []string { return []string{listRules} }

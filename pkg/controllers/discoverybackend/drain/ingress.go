@@ -54,7 +54,7 @@ func (ingress) fails() bool { return true }
 
 func (ingress) uncertain(Target) bool { return false }
 
-func (ingress) drain(wanted []*int64, _ []int, _ []bool) ([]*int64, int64) { return wanted, 0 }
+func (ingress) drain(wanted []*int64, _ []int, _ []bool) []*int64 { return wanted }
 
 func (ingress) elements() []string { return []string{listRules, fieldDefaultBackend} }
 

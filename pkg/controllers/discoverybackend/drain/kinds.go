@@ -125,10 +125,9 @@ type flavor interface {
 	uncertain(target Target) bool
 	// verdict reads from the status of a route what implementations report about its references.
 	verdict(status map[string]any) verdict
-	// drain returns the weights by which references get their shares, those of share 0 nothing, or as little as weights can
-	// express. They are those wanted where all have their whole share.
-	// scale is by what the weights are multiplied, 0 when they are not.
-	drain(wanted []*int64, shares []int, missing []bool) (set []*int64, scale int64)
+	// drain returns the weights by which references of share 0 get nothing, or as little as weights can express. They are those wanted
+	// where none has share 0.
+	drain(wanted []*int64, shares []int, missing []bool) []*int64
 	// elements are the fields of the spec with rules: lists of them, or a single one.
 	elements() []string
 	// strip removes the references that the predicate selects from an element of one of these fields. It returns the remaining element,

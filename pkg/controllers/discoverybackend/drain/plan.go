@@ -61,17 +61,33 @@ type standing struct {
 	// out besides.
 	targets       []Target
 	missing, left []bool
-	// doubts are why implementations reject them, or may reject them.
-	doubts []string
+	// doubts are those that implementations reject, or may reject.
+	doubts []doubtful
 	// lost is set when it is unknown what was wanted.
 	lost bool
+}
+
+// doubtful is a reference that implementations reject, or may reject, and why.
+type doubtful struct {
+	at  int
+	why string
+}
+
+// doubt returns why implementations reject a reference, or may reject it, "" for no reason that is known.
+func (s *standing) doubt(i int) string {
+	for _, doubtful := range s.doubts {
+		if doubtful.at == i {
+			return doubtful.why
+		}
+	}
+	return ""
 }
 
 // stand finds out what is wanted of a rule, and what is drained.
 func (v *View) stand(rule *rule, saved *ruleRecord, backends Backends, judged judgement) standing {
 	n := len(rule.refs)
 	s := standing{slots: saved.slots(rule), wanted: make([]*int64, n), backends: make([]string, n), clusters: make([]string, n), drained: make([]bool, n)}
-	s.targets, s.missing, s.left, s.shares, s.doubts = make([]Target, n), make([]bool, n), make([]bool, n), make([]int, n), make([]string, n)
+	s.targets, s.missing, s.left, s.shares = make([]Target, n), make([]bool, n), make([]bool, n), make([]int, n)
 	for i := range rule.refs {
 		ref := &rule.refs[i]
 		s.wanted[i] = ref.weight
@@ -86,11 +102,15 @@ func (v *View) stand(rule *rule, saved *ruleRecord, backends Backends, judged ju
 		s.backends[i] = backendOf(backends, ref, recorded)
 		s.clusters[i] = clusterOf(backends, s.backends[i])
 		s.targets[i] = v.targetOf(backends, ref)
-		s.missing[i], s.doubts[i] = s.targets[i].Missing, judged.doubt(v, ref, s.targets[i])
-		if s.doubts[i] == "" && v.kind.flavor.uncertain(s.targets[i]) {
-			s.doubts[i] = "it is of type ExternalName"
+		s.missing[i] = s.targets[i].Missing
+		doubt := judged.doubt(v, ref, s.targets[i])
+		if doubt == "" && v.kind.flavor.uncertain(s.targets[i]) {
+			doubt = "it is of type ExternalName"
 		}
-		s.left[i] = s.missing[i] || s.doubts[i] != ""
+		s.left[i] = s.missing[i] || doubt != ""
+		if doubt != "" {
+			s.doubts = append(s.doubts, doubtful{i, doubt})
+		}
 		s.lost = s.lost || v.damaged && s.backends[i] != "" && equal(ref.weight, new(int64(0)))
 	}
 	s.keepHelpers(rule, saved)
@@ -161,17 +181,18 @@ func (s *standing) serves(receives []bool) []bool {
 
 // keepHelpers retains the weights that Groundskeeper set on receivers of an even distribution when a user has since set a weight
 // in the rule where none was wanted: the user saw those weights beside it, and without them the receivers would no longer get
-// requests. Weights that were multiplied remain so, with their whole share, because the user set one beside them.
+// requests. Weights of another sum than the wanted ones remain so, with their whole share, because the user set one beside them.
 func (s *standing) keepHelpers(rule *rule, saved *ruleRecord) {
 	isSet := func(i int) bool {
 		weight, slot := rule.refs[i].weight, s.slots[i]
 		if slot == nil {
 			return positive(weight) && saved.lacks(rule, rule.refs[i].key)
 		}
-		return positive(weight) && !equal(weight, &slot.Set) && (slot.Scale > 0 || !positive(slot.Saved))
+		// A manifest that is applied again sets what was wanted.
+		return positive(weight) && !equal(weight, &slot.Set) && (slot.isScaled() && !equal(weight, slot.Saved) || !positive(slot.Saved))
 	}
 	for i, slot := range s.slots {
-		if slot == nil || !slot.helps() && slot.Scale == 0 || !equal(rule.refs[i].weight, &slot.Set) {
+		if slot == nil || !slot.helps() && !slot.isScaled() || !equal(rule.refs[i].weight, &slot.Set) {
 			continue
 		}
 		for j := range rule.refs {
@@ -188,7 +209,8 @@ func (v *View) planRule(p *plan, rule *rule, saved *ruleRecord, backends Backend
 	if s.lost {
 		p.Lost = append(p.Lost, rule.label())
 	}
-	set, scale := s.weights(v)
+	set, wholes := s.weights(v)
+	scaled := s.scales(wholes)
 	result := rulePlan{set: set}
 	record := ruleRecord{List: rule.list, Name: rule.name, Print: rule.print, Refs: rule.keys(), Index: rule.index, Frame: rule.frame}
 	for i, ref := range rule.refs {
@@ -197,10 +219,13 @@ func (v *View) planRule(p *plan, rule *rule, saved *ruleRecord, backends Backend
 		if changes {
 			p.changed[rule.list] = true
 		}
-		if !s.differs(i, set) && !s.isLike(rule, i, result.set) {
+		if !s.differs(i, set) && !s.isLike(rule, i, result.set) && !(scaled && wholes[i] != nil) {
 			continue
 		}
-		slot := slotRecord{Service: ref.key, Set: *set, Ordinal: ref.ordinal, Saved: wanted, Lost: s.lost && wanted == nil, At: i, Scale: scale}
+		slot := slotRecord{Service: ref.key, Set: *set, Ordinal: ref.ordinal, Saved: wanted, Lost: s.lost && wanted == nil, At: i}
+		if scaled && wholes[i] != nil {
+			slot.Whole = *wholes[i]
+		}
 		if s.shares[i] < whole {
 			slot.Backend = s.backends[i]
 		}
@@ -212,7 +237,7 @@ func (v *View) planRule(p *plan, rule *rule, saved *ruleRecord, backends Backend
 			p.Forced++
 		}
 	}
-	p.account(v.kind.flavor, rule, &s, result.set)
+	p.account(v, rule, &s, result.set)
 	for i := range rule.lists {
 		list := v.planList(p, &rule.lists[i], saved, backends)
 		if list.changed {
@@ -222,6 +247,16 @@ func (v *View) planRule(p *plan, rule *rule, saved *ruleRecord, backends Backend
 		result.lists = append(result.lists, list)
 	}
 	return result, record
+}
+
+// scales reports whether weights have another sum than the wanted ones.
+func (s *standing) scales(wholes []*int64) bool {
+	for i, weight := range wholes {
+		if weight != nil && !equal(weight, s.wanted[i]) {
+			return true
+		}
+	}
+	return false
 }
 
 // settled reports whether a weight keeps requests away from a drained reference.

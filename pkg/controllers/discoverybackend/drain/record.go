@@ -71,7 +71,9 @@ type slotRecord struct {
 	Lost bool `json:"lost,omitempty"`
 	// At is the position of the reference among those of the rule that are no mirrors.
 	At int `json:"at,omitempty"`
-	// Scale is by what all weights of the rule are multiplied, so that a part of this one can be set; 0 when they are not.
+	// Whole is what the wanted weight is in the sum that the weights of the rule have while traffic is moved in steps; 0 when it is the same.
+	Whole int64 `json:"whole,omitempty"`
+	// Scale is by what earlier releases multiplied all weights of the rule, to set a part of this one; 0 when they are not.
 	Scale int64 `json:"scale,omitempty"`
 }
 
@@ -88,9 +90,14 @@ type mirrorRecord struct {
 // others of the rule are drained.
 func (s *slotRecord) helps() bool { return s.Backend == "" && s.Set > 0 && !positive(s.Saved) }
 
+// isScaled reports whether the weights of the rule have another sum than the wanted ones.
+func (s *slotRecord) isScaled() bool { return s.Whole > 0 || s.Scale > 0 }
+
 // seen returns the desired weight of a reference when a user saw the weight that was set on it, and set another one beside it.
 func (s *slotRecord) seen(weight *int64) *int64 {
 	switch {
+	case s.Whole > 0:
+		return new(s.Whole)
 	case s.Scale == 0 || s.Set == 0:
 		return weight
 	case !positive(s.Saved):

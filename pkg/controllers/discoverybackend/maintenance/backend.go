@@ -52,6 +52,7 @@ type backends struct {
 	meters    *meters
 	written   *writes
 	checked   *checks
+	steps     *steps
 	automatic *automatic
 	pulses    *pulses
 	here      *self.Cluster
@@ -100,11 +101,13 @@ func (b *backends) Reconcile(ctx context.Context, request reconcile.Request) (re
 	}
 	b.meters.matching.WithLabelValues(backend.Name).Set(float64(found.matching))
 	b.meters.pending.WithLabelValues(backend.Name).Set(float64(found.left + len(found.rejected)))
-	next := planFor(backend, phase, found, withheld, b.clock.Now())
+	b.steps.discard(all)
+	next := planFor(backend, phase, found, withheld, b.steps.since(backend, now), now)
+	b.steps.plan(backend.UID, next.ramp, next.rampSince)
 	next.automatic = condition
 	b.meters.setAutomatic(backend, condition)
 	b.meters.drained.WithLabelValues(backend.Name).Set(float64(next.routes.Drained))
-	b.meters.share.WithLabelValues(backend.Name).Set(float64(shareOf(backend, phase, true)))
+	b.meters.share.WithLabelValues(backend.Name).Set(float64(found.share(int32(shareOf(backend, phase, true)))))
 	if next.withhold {
 		// From here on the weights wait for the endpoints, even if this process does not live to write the status.
 		b.cluster.restored.remove(backend.UID)

@@ -92,7 +92,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.DiscoveryConfigurat
 	backends := &backends{
 		cluster: cluster, observer: &observer{cluster: cluster, kinds: routeKinds, others: others, ledger: ledger},
 		readiness: endpoints, client: mgr.GetClient(), clock: clock, recorder: mgr.GetEventRecorder(drain.Manager),
-		meters: meters, written: &writes{}, checked: &checks{},
+		meters: meters, written: &writes{}, checked: &checks{}, steps: &steps{},
 		automatic: &automatic{limit: int(*config.MaxAutomaticMaintenance), admins: config.AdminNamespaces}, pulses: &pulses{live: mgr.GetAPIReader()}, here: &self.Cluster{Reader: mgr.GetAPIReader()}, restored: watches.addRoutesOf,
 	}
 	endpoints.OnChange(watches.endpointsChanged)

@@ -6,6 +6,7 @@ package maintenance
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -27,6 +28,9 @@ type facts struct {
 	recorded int
 	// left is how many are still to be written; those that the API server rejects are not among them.
 	left int
+	// wanted and now are how many of their requests they send to the backend by the weights that users want, and by those that they have: the sum
+	// of its parts of all rules. Endpoints that are withheld get none.
+	wanted, now float64
 	// sole are those in which no other target can respond.
 	sole []string
 	// invalid describes references in them that are no alternative because implementations reject them, or may reject them.
@@ -145,6 +149,10 @@ func (f *facts) count(backend *gimbalv1.DiscoveryBackend, m *membership, decisio
 	if slices.Contains(m.recorded, backend.Name) {
 		f.recorded++
 	}
+	f.wanted += outcome.Wanted
+	if !m.withholds(outcome) {
+		f.now += outcome.Now
+	}
 	if outcome.NoAlternative {
 		f.sole = append(f.sole, route.name)
 		if len(outcome.Invalid) > 0 {
@@ -184,6 +192,23 @@ func (f *facts) count(backend *gimbalv1.DiscoveryBackend, m *membership, decisio
 	case due:
 		f.left++
 	}
+}
+
+// share is which part of the requests that users want the backend to get it gets, in percent; otherwise where they want none.
+func (f *facts) share(otherwise int32) int32 {
+	if f.wanted == 0 {
+		return otherwise
+	}
+	return int32(math.Round(whole * f.now / f.wanted))
+}
+
+// withholds reports whether a backend gets nothing from a route because none of its endpoints there is ready.
+func (m *membership) withholds(outcome drain.Outcome) bool {
+	ready := func(names []types.NamespacedName, targets map[types.NamespacedName]*target) bool {
+		return slices.ContainsFunc(names, func(name types.NamespacedName) bool { return targets[name].ready(true) || targets[name].ready(false) })
+	}
+	return len(outcome.Withhold)+len(outcome.WithholdImports) > 0 && !outcome.ExternalName &&
+		!ready(outcome.Withhold, m.targets) && !ready(outcome.WithholdImports, m.imports)
 }
 
 // countWithheld adds a route of which weights may not keep requests away. Only the endpoints of its Services do: they are

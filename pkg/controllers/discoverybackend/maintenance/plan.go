@@ -69,6 +69,8 @@ type plan struct {
 	errors   []gimbalv1.DiscoveryError
 	// ramp is how far the traffic is to be moved.
 	ramp *gimbalv1.RampStatus
+	// rampSince is since when its step counts.
+	rampSince time.Time
 	// automatic is the condition AutomaticMaintenance, nil for none.
 	automatic *metav1.Condition
 	// unique is the condition ClusterUnique, nil for none.
@@ -77,9 +79,11 @@ type plan struct {
 	after time.Duration
 }
 
-// planFor decides. Of the endpoints it needs to know how far the state is that status.endpointsDrained reports.
-func planFor(backend *gimbalv1.DiscoveryBackend, phase phase, f facts, e endpoints, now time.Time) plan {
-	p := plan{routes: gimbalv1.RouteStatus{Matching: int32(f.matching)}, errors: errorsOf(backend, phase, f), ramp: nextRamp(backend, phase, now)}
+// planFor decides. Of the endpoints it needs to know how far the state is that status.endpointsDrained reports, of the ramp since when its
+// stored step is observed.
+func planFor(backend *gimbalv1.DiscoveryBackend, phase phase, f facts, e endpoints, since, now time.Time) plan {
+	p := plan{routes: gimbalv1.RouteStatus{Matching: int32(f.matching)}, errors: errorsOf(backend, phase, f)}
+	p.ramp, p.rampSince = nextRamp(backend, phase, since, now)
 	if f.alone && phase == phaseEnabled {
 		p.ramp = nil
 	}
@@ -92,7 +96,7 @@ func planFor(backend *gimbalv1.DiscoveryBackend, phase phase, f facts, e endpoin
 		p.restore(backend, phase, f)
 	}
 	p.condition, p.unique = f.twins.settle(p.condition, backend), f.twins.condition(backend)
-	if next := nextStep(p.ramp, drainDuration(backend)); !next.IsZero() && phase != phaseHeld {
+	if next := nextStep(p.ramp, drainDuration(backend), p.rampSince); !next.IsZero() && phase != phaseHeld {
 		p.after = max(next.Sub(now), time.Millisecond)
 	}
 	return p
@@ -115,7 +119,7 @@ func (p *plan) drain(backend *gimbalv1.DiscoveryBackend, f facts, e endpoints, n
 	p.withhold = withheld && !keeps
 	switch {
 	case p.ramp != nil && p.ramp.Percent > 0:
-		report(metav1.ConditionFalse, reasonDraining, "%s send %d %% of the requests for the backend%s", status.Plural(f.matching, "route"), p.ramp.Percent, p.until(backend))
+		report(metav1.ConditionFalse, reasonDraining, "%s send %d %% of the requests for the backend%s", status.Plural(f.matching, "route"), f.share(p.ramp.Percent), p.until(backend))
 		return
 	case !equality.Semantic.DeepEqual(p.ramp, backend.Status.Ramp):
 		report(metav1.ConditionFalse, reasonDraining, "%s to be rewritten", status.Plural(f.matching, "route")) // they follow what is stored
@@ -164,7 +168,7 @@ func (p *plan) restore(backend *gimbalv1.DiscoveryBackend, phase phase, f facts)
 	case phase == phaseHeld:
 		reason, message = reasonRestoring, "the endpoints are being made ready, the weights follow"
 	case p.ramp != nil:
-		reason, message = reasonRestoring, fmt.Sprintf("%s send %d %% of the requests for the backend%s", status.Plural(f.matching, "route"), p.ramp.Percent, p.until(backend))
+		reason, message = reasonRestoring, fmt.Sprintf("%s send %d %% of the requests for the backend%s", status.Plural(f.matching, "route"), f.share(p.ramp.Percent), p.until(backend))
 	case f.left > 0 || backend.Status.Ramp != nil:
 		reason, message = reasonRestoring, fmt.Sprintf("%d of %s restored", f.matching-f.left-len(f.rejected), status.Plural(f.matching, "route"))
 	case len(f.rejected) > 0:
@@ -183,7 +187,7 @@ func whyKept(backend *gimbalv1.DiscoveryBackend) string {
 
 // until describes when the next step of a ramp is.
 func (p *plan) until(backend *gimbalv1.DiscoveryBackend) string {
-	next := nextStep(p.ramp, drainDuration(backend))
+	next := nextStep(p.ramp, drainDuration(backend), p.rampSince)
 	if next.IsZero() {
 		return ""
 	}

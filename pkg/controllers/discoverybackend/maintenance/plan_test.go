@@ -78,7 +78,7 @@ func TestPlan(t *testing.T) {
 		backend := &gimbalv1.DiscoveryBackend{}
 		backend.Cluster.DrainPolicy = gimbalv1.DrainStrict
 		tc.backend(backend)
-		p := planFor(backend, tc.phase, tc.facts, tc.endpoints, noon)
+		p := planFor(backend, tc.phase, tc.facts, tc.endpoints, noon, noon)
 		got := string(p.condition.Status) + "/" + p.condition.Reason
 		if p.withhold {
 			got += " withheld"
@@ -112,7 +112,7 @@ func TestErrorsOf(t *testing.T) {
 	if got := len(errorsOf(backend, phaseDraining, f)); got != gimbalv1.MaxErrorsPerWriter {
 		t.Errorf("%d entries", got)
 	}
-	p := planFor(backend, phaseEnabled, f, endpoints{}, noon)
+	p := planFor(backend, phaseEnabled, f, endpoints{}, noon, noon)
 	if got := p.routes.WithoutAlternative; len(got.Names) != gimbalv1.MaxRouteNames || got.Count != 101 {
 		t.Errorf("%d names of %d", len(got.Names), got.Count)
 	}

@@ -15,10 +15,10 @@ import (
 const (
 	// whole is the share of a backend that is not drained, in percent.
 	whole = 100
-	// steps is in how many steps the whole share is moved.
-	steps = 10
+	// stepCount is in how many steps the whole share is moved.
+	stepCount = 10
 	// stepPercent is what a step moves.
-	stepPercent = whole / steps
+	stepPercent = whole / stepCount
 )
 
 // shareOf is which part of its requests a backend is to get, in percent. recorded reports whether a route has a record of
@@ -41,13 +41,13 @@ func shareOf(backend *gimbalv1.DiscoveryBackend, phase phase, recorded bool) int
 	return whole
 }
 
-// nextRamp is how far the traffic of a backend is to be moved now: a pure function of the stored state and the time. It is nil
-// when the backend gets its whole share, or is drained in one step.
-func nextRamp(backend *gimbalv1.DiscoveryBackend, phase phase, now time.Time) *gimbalv1.RampStatus {
+// nextRamp is how far the traffic of a backend is to be moved now, and since when that step counts: a pure function of the stored state, the
+// time, and since when this process observes the stored step. It is nil when the backend gets its whole share, or is drained in one step.
+func nextRamp(backend *gimbalv1.DiscoveryBackend, phase phase, since, now time.Time) (*gimbalv1.RampStatus, time.Time) {
 	last, to := backend.Status.Ramp, int32(whole)
 	switch phase {
 	case phaseHeld:
-		return last // nothing moves back to endpoints that are withheld
+		return last, now // nothing moves back to endpoints that are withheld
 	case phaseDraining:
 		to = 0
 	}
@@ -56,19 +56,19 @@ func nextRamp(backend *gimbalv1.DiscoveryBackend, phase phase, now time.Time) *g
 	case last != nil && last.To == to:
 		next = *last
 	case last != nil: // it reverses at the current step
-		next = rampFrom(last.Percent, to, now)
+		next, since = rampFrom(last.Percent, to, now), now
 	case to == whole || drainDuration(backend) == 0:
-		return nil
+		return nil, now
 	case isUntouched(backend):
-		next = rampFrom(whole, to, now)
+		next, since = rampFrom(whole, to, now), now
 	default: // it was drained before it had a duration
-		next = rampFrom(0, to, now)
+		next, since = rampFrom(0, to, now), now
 	}
-	next.Percent = percentAt(&next, drainDuration(backend), now)
+	next.Percent, since = percentAfter(&next, drainDuration(backend), since, now)
 	if next.Percent == whole && to == whole {
-		return nil
+		return nil, now
 	}
-	return &next
+	return &next, since
 }
 
 func rampFrom(from, to int32, now time.Time) gimbalv1.RampStatus {
@@ -81,28 +81,28 @@ func isUntouched(backend *gimbalv1.DiscoveryBackend) bool {
 	return c == nil || c.Reason == reasonEnabled
 }
 
-// percentAt returns the share after the steps that are due.
-func percentAt(ramp *gimbalv1.RampStatus, duration time.Duration, now time.Time) int32 {
-	if duration <= 0 || ramp.StartTime == nil {
-		return ramp.To
+// percentAfter returns the share after the steps that are due, and when the last of them was.
+func percentAfter(ramp *gimbalv1.RampStatus, duration time.Duration, since, now time.Time) (int32, time.Time) {
+	if duration <= 0 {
+		return ramp.To, since
 	}
-	moved := int32(min(max(now.Sub(ramp.StartTime.Time), 0)/stepDuration(duration), steps)) * stepPercent
-	if ramp.To < ramp.From {
-		return max(ramp.From-moved, ramp.To)
+	due := min(max(now.Sub(since), 0)/stepDuration(duration), stepCount)
+	since = since.Add(due * stepDuration(duration))
+	if ramp.To < ramp.Percent {
+		return max(ramp.Percent-int32(due)*stepPercent, ramp.To), since
 	}
-	return min(ramp.From+moved, ramp.To)
+	return min(ramp.Percent+int32(due)*stepPercent, ramp.To), since
 }
 
-// nextStep is when the next step is due; zero when there is none.
-func nextStep(ramp *gimbalv1.RampStatus, duration time.Duration) time.Time {
-	if ramp == nil || ramp.Percent == ramp.To || ramp.StartTime == nil || duration <= 0 {
+// nextStep is when the next step is due, when the current one counts since a time; zero when there is none.
+func nextStep(ramp *gimbalv1.RampStatus, duration time.Duration, since time.Time) time.Time {
+	if ramp == nil || ramp.Percent == ramp.To || duration <= 0 {
 		return time.Time{}
 	}
-	done := max(ramp.Percent-ramp.From, ramp.From-ramp.Percent) / stepPercent
-	return ramp.StartTime.Add(time.Duration(done+1) * stepDuration(duration))
+	return since.Add(stepDuration(duration))
 }
 
-func stepDuration(duration time.Duration) time.Duration { return max(duration/steps, 1) }
+func stepDuration(duration time.Duration) time.Duration { return max(duration/stepCount, 1) }
 
 func drainDuration(backend *gimbalv1.DiscoveryBackend) time.Duration {
 	if backend.Cluster.DrainDuration == nil {

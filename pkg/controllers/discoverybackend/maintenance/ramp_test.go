@@ -14,8 +14,9 @@ import (
 )
 
 func TestNextRamp(t *testing.T) {
-	ramp := func(percent, from, to int32, ago time.Duration) *gimbalv1.RampStatus {
-		return &gimbalv1.RampStatus{Percent: percent, From: from, To: to, StartTime: new(metav1.NewTime(noon.Add(-ago)))}
+	// The time at which another process stored a ramp is of another clock.
+	ramp := func(percent, from, to int32) *gimbalv1.RampStatus {
+		return &gimbalv1.RampStatus{Percent: percent, From: from, To: to, StartTime: new(metav1.NewTime(noon.Add(-time.Hour)))}
 	}
 	const duration = 100 * time.Second
 	for name, tc := range map[string]struct {
@@ -23,28 +24,31 @@ func TestNextRamp(t *testing.T) {
 		last     *gimbalv1.RampStatus
 		duration time.Duration
 		reason   string
+		// observed is since when this process observes the stored step.
+		observed time.Duration
 		// want is the percentage, -1 for no ramp; after is when the next step is due.
 		want  int32
 		after time.Duration
 	}{
-		"enabled":                           {phaseEnabled, nil, duration, reasonEnabled, -1, 0},
-		"maintenance in one step":           {phaseDraining, nil, 0, reasonEnabled, -1, 0},
-		"it begins":                         {phaseDraining, nil, duration, reasonEnabled, 100, 10 * time.Second},
-		"it begins, never reconciled":       {phaseDraining, nil, duration, "", 100, 10 * time.Second},
-		"drained before":                    {phaseDraining, nil, duration, reasonDrained, 0, 0},
-		"before the first step":             {phaseDraining, ramp(100, 100, 0, 9*time.Second), duration, reasonDraining, 100, time.Second},
-		"the first step":                    {phaseDraining, ramp(100, 100, 0, 10*time.Second), duration, reasonDraining, 90, 10 * time.Second},
-		"after a long break":                {phaseDraining, ramp(90, 100, 0, 75*time.Second), duration, reasonDraining, 30, 5 * time.Second},
-		"the last step":                     {phaseDraining, ramp(10, 100, 0, 100*time.Second), duration, reasonDraining, 0, 0},
-		"long since":                        {phaseDraining, ramp(0, 100, 0, time.Hour), duration, reasonDrained, 0, 0},
-		"without its duration":              {phaseDraining, ramp(60, 100, 0, 40*time.Second), 0, reasonDraining, 0, 0},
-		"a clock that went back":            {phaseDraining, ramp(60, 100, 0, -time.Hour), duration, reasonDraining, 100, time.Hour + 10*time.Second},
-		"it turns round":                    {phaseEnabled, ramp(60, 100, 0, 40*time.Second), duration, reasonDraining, 60, 10 * time.Second},
-		"traffic returns":                   {phaseEnabled, ramp(60, 60, 100, 25*time.Second), duration, reasonRestoring, 80, 5 * time.Second},
-		"traffic has returned":              {phaseEnabled, ramp(90, 60, 100, 40*time.Second), duration, reasonRestoring, -1, 0},
-		"back in one step":                  {phaseEnabled, ramp(0, 100, 0, time.Hour), 0, reasonDrained, -1, 0},
-		"endpoints are withheld":            {phaseHeld, ramp(0, 100, 0, time.Hour), duration, reasonDrained, 0, 0},
-		"maintenance again on the way back": {phaseDraining, ramp(70, 60, 100, 10*time.Second), duration, reasonRestoring, 70, 10 * time.Second},
+		"enabled":                           {phaseEnabled, nil, duration, reasonEnabled, time.Hour, -1, 0},
+		"maintenance in one step":           {phaseDraining, nil, 0, reasonEnabled, time.Hour, -1, 0},
+		"it begins":                         {phaseDraining, nil, duration, reasonEnabled, time.Hour, 100, 10 * time.Second},
+		"it begins, never reconciled":       {phaseDraining, nil, duration, "", time.Hour, 100, 10 * time.Second},
+		"drained before":                    {phaseDraining, nil, duration, reasonDrained, time.Hour, 0, 0},
+		"stored by another process":         {phaseDraining, ramp(100, 100, 0), duration, reasonDraining, 0, 100, 10 * time.Second},
+		"before the first step":             {phaseDraining, ramp(100, 100, 0), duration, reasonDraining, 9 * time.Second, 100, time.Second},
+		"the first step":                    {phaseDraining, ramp(100, 100, 0), duration, reasonDraining, 10 * time.Second, 90, 10 * time.Second},
+		"after a long break":                {phaseDraining, ramp(90, 100, 0), duration, reasonDraining, 65 * time.Second, 30, 5 * time.Second},
+		"the last step":                     {phaseDraining, ramp(10, 100, 0), duration, reasonDraining, 10 * time.Second, 0, 0},
+		"long since":                        {phaseDraining, ramp(0, 100, 0), duration, reasonDrained, time.Hour, 0, 0},
+		"without its duration":              {phaseDraining, ramp(60, 100, 0), 0, reasonDraining, 0, 0, 0},
+		"a clock that went back":            {phaseDraining, ramp(60, 100, 0), duration, reasonDraining, -time.Minute, 60, time.Minute + 10*time.Second},
+		"it turns round":                    {phaseEnabled, ramp(60, 100, 0), duration, reasonDraining, 9 * time.Second, 60, 10 * time.Second},
+		"traffic returns":                   {phaseEnabled, ramp(60, 60, 100), duration, reasonRestoring, 25 * time.Second, 80, 5 * time.Second},
+		"traffic has returned":              {phaseEnabled, ramp(90, 60, 100), duration, reasonRestoring, 10 * time.Second, -1, 0},
+		"back in one step":                  {phaseEnabled, ramp(0, 100, 0), 0, reasonDrained, time.Hour, -1, 0},
+		"endpoints are withheld":            {phaseHeld, ramp(0, 100, 0), duration, reasonDrained, time.Hour, 0, 0},
+		"maintenance again on the way back": {phaseDraining, ramp(70, 60, 100), duration, reasonRestoring, 10 * time.Second, 70, 10 * time.Second},
 	} {
 		backend := &gimbalv1.DiscoveryBackend{}
 		backend.Cluster.DrainDuration = &metav1.Duration{Duration: tc.duration}
@@ -52,12 +56,13 @@ func TestNextRamp(t *testing.T) {
 		if tc.reason != "" {
 			backend.Status.Conditions = []metav1.Condition{{Type: gimbalv1.ConditionDrained, Reason: tc.reason}}
 		}
-		next, percent := nextRamp(backend, tc.phase, noon), int32(-1)
+		percent := int32(-1)
+		next, since := nextRamp(backend, tc.phase, noon.Add(-tc.observed), noon)
 		if next != nil {
 			percent = next.Percent
 		}
 		after := time.Duration(0)
-		if due := nextStep(next, tc.duration); !due.IsZero() {
+		if due := nextStep(next, tc.duration, since); !due.IsZero() {
 			after = due.Sub(noon)
 		}
 		if percent != tc.want || after != tc.after {
@@ -89,22 +94,26 @@ func TestRamp(t *testing.T) {
 		}
 		expect("at first", "False/Draining", "70 30", 100)
 		time.Sleep(10 * time.Second)
-		expect("the first step", "False/Draining", "63 30", 90)
+		expect("the first step", "False/Draining", "63 37", 90)
 		w.take()
 		w.mustCheck("us")
 		w.mustCorrect(0)
 		if wrote := w.take(); len(wrote) > 0 {
 			w.Errorf("between two steps: wrote %q", wrote)
 		}
-		time.Sleep(30 * time.Second)
-		w.routes.ledger = &ledger{} // another process
+		time.Sleep(20 * time.Second)
+		expect("two steps later", "False/Draining", "49 51", 70)
+		time.Sleep(9 * time.Second)
+		w.routes.ledger, w.backends.steps = &ledger{}, &steps{} // another process
 		w.backends.observer.ledger, w.backends.written, w.backends.checked, w.backends.cluster.restored = w.routes.ledger, &writes{}, &checks{}, &marks{}
-		expect("three steps later, in another process", "False/Draining", "42 30", 60)
+		expect("in another process, which has not observed the step", "False/Draining", "49 51", 70)
+		time.Sleep(10 * time.Second)
+		expect("its first step", "False/Draining", "42 58", 60)
 		w.cluster("us", "clusterStatus", "Enabled")
 		w.mustCheck("us") // which finds that no endpoint is withheld
-		expect("it turns round", "False/Restoring", "42 30", 60)
+		expect("it turns round", "False/Restoring", "42 58", 60)
 		time.Sleep(20 * time.Second)
-		expect("on the way back", "False/Restoring", "56 30", 80)
+		expect("on the way back", "False/Restoring", "56 44", 80)
 		w.cluster("us", "clusterStatus", "Maintenance")
 		w.mustCheck("us")
 		time.Sleep(2 * time.Minute)

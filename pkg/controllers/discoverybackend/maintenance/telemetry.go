@@ -65,7 +65,7 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 	}, []string{"backend"}))
 	m.share, errs[6] = telemetry.Register(registry, prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "groundskeeper_maintenance_share_percent",
-		Help: "Which part of its share of the traffic a backend is to get, in percent: 0 in maintenance, less than 100 while traffic is moved in steps.",
+		Help: "Which part of its share of the traffic a backend gets by the weights of its routes, in percent, as the average of all rules: less than 100 in maintenance and while traffic is moved in steps.",
 	}, []string{"backend"}))
 	m.automatic, errs[7] = telemetry.Register(registry, prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "groundskeeper_maintenance_automatic",

@@ -78,7 +78,7 @@ func TestTwins(t *testing.T) {
 			us := member("us", tc.us...)
 			us.Cluster.ClusterStatus = gimbalv1.ClusterMaintenance
 			found := twinsOf(us, map[string]*gimbalv1.DiscoveryBackend{"us": us, "eu": member("eu", tc.eu...)}, tc.here)
-			got := planFor(us, phaseDraining, facts{matching: 3, drained: 3, twins: found}, endpoints{}, noon)
+			got := planFor(us, phaseDraining, facts{matching: 3, drained: 3, twins: found}, endpoints{}, noon, noon)
 			if c := got.condition; string(c.Status)+"/"+c.Reason != tc.drained {
 				t.Errorf("Drained = %s/%s (%s), want %s", c.Status, c.Reason, c.Message, tc.drained)
 			}
@@ -98,7 +98,7 @@ func TestTwins(t *testing.T) {
 					t.Errorf("ClusterUnique = %+v, want False with %q", got.unique, part)
 				}
 			}
-			if c := planFor(us, phaseDraining, facts{matching: 3, left: 1, twins: found}, endpoints{}, noon).condition; c.Reason != reasonDraining {
+			if c := planFor(us, phaseDraining, facts{matching: 3, left: 1, twins: found}, endpoints{}, noon, noon).condition; c.Reason != reasonDraining {
 				t.Errorf("reason before its own routes are written = %s, want %s", c.Reason, reasonDraining)
 			}
 		})

@@ -128,7 +128,7 @@ func (w *world) boot() {
 	statuses := interceptor.NewClient(fake.NewClientBuilder().WithScheme(runtime.NewScheme()).Build(), interceptor.Funcs{SubResourceApply: w.applyStatus})
 	w.backends = &backends{
 		cluster: cluster, observer: &observer{cluster: cluster, kinds: all, others: others, ledger: ledger}, readiness: w.ready,
-		client: statuses, clock: clock.RealClock{}, recorder: events.NewFakeRecorder(100), meters: meters, written: &writes{}, checked: &checks{},
+		client: statuses, clock: clock.RealClock{}, recorder: events.NewFakeRecorder(100), meters: meters, written: &writes{}, checked: &checks{}, steps: &steps{},
 		automatic: &automatic{limit: 1, admins: []string{adminNamespace}},
 		here:      &self.Cluster{Reader: statuses},
 		restored:  func(context.Context, string) {},
