@@ -211,6 +211,11 @@ func TestDiscovered(t *testing.T) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
+	for copied, want := range map[int]string{6: "6 of 7 services are copied: see status.errors for the others", 7: "all 7 services are copied, but not completely: see status.errors"} {
+		if got := discovered(entry(gimbalv1.ErrorInvalidService), copied, 7, now).Message; got != want {
+			t.Errorf("message = %q, want %q", got, want)
+		}
+	}
 }
 
 func TestNotify(t *testing.T) {

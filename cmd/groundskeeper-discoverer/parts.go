@@ -123,6 +123,8 @@ func discovered(entries []report.Entry, copied, services int, last time.Time) re
 	switch {
 	case last.IsZero():
 		return report.Discovered{Status: metav1.ConditionFalse, Reason: report.ReasonPending, Message: "the backend is being listed and copied for the first time since the discoverer started"}
+	case len(entries) > 0 && copied >= services:
+		return report.Discovered{Status: metav1.ConditionFalse, Reason: report.ReasonIncomplete, Message: fmt.Sprintf("all %d services are copied, but not completely: see status.errors", services)}
 	case len(entries) > 0:
 		return report.Discovered{Status: metav1.ConditionFalse, Reason: report.ReasonIncomplete, Message: fmt.Sprintf("%d of %d services are copied: see status.errors for the others", copied, services)}
 	default:

@@ -15,6 +15,7 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/release"
+	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/status"
 	served "groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 )
 
@@ -82,18 +83,18 @@ func (c *command) restore(ctx context.Context, name string, yes, preview bool) e
 
 // restoreWith shows what is restored, prompts, and restores it.
 func (c *command) restoreWith(ctx context.Context, backend *gimbalv1.DiscoveryBackend, references restorer, yes, preview bool) error {
-	switch {
-	case !backend.DeletionTimestamp.IsZero():
+	if !backend.DeletionTimestamp.IsZero() {
 		return fmt.Errorf("DiscoveryBackend %s is being deleted: create it again when it has been deleted", nameOf(backend))
-	case backend.Cluster.ClusterStatus == gimbalv1.ClusterMaintenance:
-		return fmt.Errorf("DiscoveryBackend %s is in maintenance: bring it back to service first, kubectl groundskeeper drain %s -n %s --undo",
-			nameOf(backend), backend.Name, backend.Namespace)
+	}
+	what := "restored"
+	if status.IsInMaintenance(backend) {
+		what = "restored drained, because the backend is in maintenance"
 	}
 	planned, err := references.Restore(ctx, backend, true)
 	if err != nil {
 		return err
 	}
-	count := c.showRestored(planned, "would be restored")
+	count := c.showRestored(planned, "would be "+what)
 	if count == 0 || preview {
 		if len(planned) == 0 {
 			c.out.print("No route has a record of references that were removed for a DiscoveryBackend %s.\n", backend.Name)
@@ -104,7 +105,7 @@ func (c *command) restoreWith(ctx context.Context, backend *gimbalv1.DiscoveryBa
 		return err
 	}
 	done, err := references.Restore(ctx, backend, false)
-	c.showRestored(done, c.out.in(green, "restored"))
+	c.showRestored(done, c.out.in(green, what))
 	return errors.Join(err, failures(done))
 }
 

@@ -48,16 +48,19 @@ func TestRestoreReferences(t *testing.T) {
 		prints   []string
 		fails    string
 	}{
-		"preview":           {found: []release.Restoration{web, edited}, preview: true, prints: []string{"HTTPProxy shop/web spec.routes[0]: would be restored", "HTTPProxy shop/old skipped: spec.routes[1]: it was changed since"}},
-		"yes":               {found: []release.Restoration{web}, yes: true, writes: 1, prints: []string{"would be restored", "HTTPProxy shop/web spec.routes[0]: restored"}},
-		"confirmed":         {found: []release.Restoration{web}, response: "y\n", writes: 1, prints: []string{"Restore the references of 1 routes to gimbal-discovery/us? [y/N]"}},
-		"declined":          {found: []release.Restoration{web}, response: "n\n", fails: "nothing was changed"},
-		"nothing recorded":  {yes: true, prints: []string{"No route has a record"}},
-		"only edited":       {found: []release.Restoration{edited}, yes: true, prints: []string{"skipped"}},
-		"a route rejected":  {found: []release.Restoration{web, rejected}, yes: true, writes: 1, fails: "denied"},
-		"routes unknown":    {err: errors.New("list httpproxies: timeout"), yes: true, fails: "timeout"},
-		"it is deleted":     {change: func(b *gimbalv1.DiscoveryBackend) { b.DeletionTimestamp = &now }, yes: true, fails: "is being deleted"},
-		"it is maintenance": {change: func(b *gimbalv1.DiscoveryBackend) { b.Cluster.ClusterStatus = gimbalv1.ClusterMaintenance }, yes: true, fails: "is in maintenance"},
+		"preview":          {found: []release.Restoration{web, edited}, preview: true, prints: []string{"HTTPProxy shop/web spec.routes[0]: would be restored", "HTTPProxy shop/old skipped: spec.routes[1]: it was changed since"}},
+		"yes":              {found: []release.Restoration{web}, yes: true, writes: 1, prints: []string{"would be restored", "HTTPProxy shop/web spec.routes[0]: restored"}},
+		"confirmed":        {found: []release.Restoration{web}, response: "y\n", writes: 1, prints: []string{"Restore the references of 1 routes to gimbal-discovery/us? [y/N]"}},
+		"declined":         {found: []release.Restoration{web}, response: "n\n", fails: "nothing was changed"},
+		"nothing recorded": {yes: true, prints: []string{"No route has a record"}},
+		"only edited":      {found: []release.Restoration{edited}, yes: true, prints: []string{"skipped"}},
+		"a route rejected": {found: []release.Restoration{web, rejected}, yes: true, writes: 1, fails: "denied"},
+		"routes unknown":   {err: errors.New("list httpproxies: timeout"), yes: true, fails: "timeout"},
+		"it is deleted":    {change: func(b *gimbalv1.DiscoveryBackend) { b.DeletionTimestamp = &now }, yes: true, fails: "is being deleted"},
+		"maintenance": {
+			change: func(b *gimbalv1.DiscoveryBackend) { b.Cluster.ClusterStatus = gimbalv1.ClusterMaintenance }, found: []release.Restoration{web}, yes: true, writes: 1,
+			prints: []string{"HTTPProxy shop/web spec.routes[0]: restored drained, because the backend is in maintenance"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, out := on(t, nil)

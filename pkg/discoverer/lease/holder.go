@@ -48,14 +48,14 @@ func (h *holder) acquire(ctx context.Context) bool {
 	}
 }
 
-// keep renews the Lease. It returns true when ctx is done, false when another one has the Lease or may have it soon.
-func (h *holder) keep(ctx context.Context) bool {
+// keep renews the Lease. It returns nil when ctx is done, an ErrLost when another one has the Lease, or may have it soon.
+func (h *holder) keep(ctx context.Context) error {
 	log := logr.FromContextOrDiscard(ctx)
 	for {
 		deadline := h.renewed.Add(renewDeadline)
 		select {
 		case <-ctx.Done():
-			return true
+			return nil
 		case <-time.After(min(retryPeriod, time.Until(deadline))):
 		}
 		attempt, cancel := context.WithDeadline(ctx, deadline)
@@ -63,10 +63,12 @@ func (h *holder) keep(ctx context.Context) bool {
 		cancel()
 		switch {
 		case ctx.Err() != nil:
-			return true
+			return nil
 		case held:
-		case err == nil, !time.Now().Before(deadline):
-			return false
+		case err == nil:
+			return fmt.Errorf("%w: another discoverer of the backend, %s, has lease %s/%s", ErrLost, holderOf(h.seen.lease), h.namespace, h.name)
+		case !time.Now().Before(deadline):
+			return fmt.Errorf("%w: it could not be renewed for %s: %w", ErrLost, renewDeadline, err)
 		default:
 			log.Error(err, "The Lease is not renewed, trying again")
 		}

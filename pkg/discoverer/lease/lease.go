@@ -29,7 +29,7 @@ const (
 )
 
 // ErrLost means that another discoverer may have the Lease now.
-var ErrLost = errors.New("the Lease could not be renewed: another discoverer of the backend takes over")
+var ErrLost = errors.New("the Lease was lost")
 
 // Name returns the name of the Lease of a backend.
 func Name(backend string) string { return backend + "-discoverer" }
@@ -49,11 +49,11 @@ func Hold(ctx context.Context, leases client.Leases, namespace, backend, identit
 		defer close(worked)
 		work(working)
 	}()
-	kept := h.keep(ctx)
+	err := h.keep(ctx)
 	stop()
 	<-worked
-	if !kept {
-		return ErrLost
+	if err != nil {
+		return err
 	}
 	return h.release(context.WithoutCancel(ctx))
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -108,6 +109,9 @@ func TestNoResponse(t *testing.T) {
 				if !errors.Is(a.err, ErrLost) || a.to.Sub(last) >= duration || s.holder() != "a" {
 					t.Errorf("the work ended %s after the last renewal that it knows of: %v", a.to.Sub(last), a.err)
 				}
+				if text := fmt.Sprint(a.err); !strings.Contains(text, "could not be renewed for 20s") || strings.Contains(text, "another discoverer") {
+					t.Errorf("error = %q, want one about the renewal", text)
+				}
 			})
 		})
 	}
@@ -150,6 +154,9 @@ func TestOthersWrite(t *testing.T) {
 		<-a.ended
 		if !errors.Is(a.err, ErrLost) || a.to.Sub(begun) > 2*retryPeriod+MaxTimeout || s.holder() != "b" {
 			t.Errorf("ended after %s: %v, %s has it", a.to.Sub(begun), a.err, s.holder())
+		}
+		if text := fmt.Sprint(a.err); !strings.Contains(text, "another discoverer of the backend, b, has lease") {
+			t.Errorf("error = %q, want one that names the holder", text)
 		}
 	})
 }

@@ -12,6 +12,7 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
+	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/status"
 )
 
 // Restoration is what Restore did to one route, or would do.
@@ -27,7 +28,7 @@ type Restoration struct {
 }
 
 // Restore puts the references to the copied Services of a backend back that were removed with an earlier backend of the
-// name, where routes still are as the removal left them. With a preview it writes nothing. An error means that not all routes
+// name, where routes still are as the removal left them. Those to a backend in maintenance come back drained. With a preview it writes nothing. An error means that not all routes
 // are known.
 func (r *References) Restore(ctx context.Context, backend *gimbalv1.DiscoveryBackend, preview bool) ([]Restoration, error) {
 	known, err := r.survey(ctx)
@@ -58,6 +59,9 @@ func (r *References) restore(ctx context.Context, known *knowledge, route *route
 	if err != nil {
 		result.Err = err
 		return result
+	}
+	if found := known.backends[backend]; found != nil && status.IsInMaintenance(found) {
+		backends.drained.Insert(backend) // maintenance would drain it too, but only after it had received requests
 	}
 	restored, err := route.kind.Restore(route.object, backend, exists, backends)
 	result.Elements, result.Skipped, result.Err = restored.Elements, restored.Skipped, err

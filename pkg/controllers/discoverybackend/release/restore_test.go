@@ -11,6 +11,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
@@ -64,6 +65,33 @@ func TestRestore(t *testing.T) {
 	}
 	if got := w.get(proxies, "shop", "a").GetAnnotations()[gimbalv1.AnnotationRemovedReferences]; got != "" {
 		t.Errorf("record = %s, want none", got)
+	}
+}
+
+// TestRestoreDuringMaintenance checks that the references to a backend in maintenance come back drained, so that they get no request until
+// it is Enabled.
+func TestRestoreDuringMaintenance(t *testing.T) {
+	w := newWorld(t, us(adminNamespace), service("shop", "us-web", "us"), service("shop", "eu-web", "eu"))
+	w.proxy("shop", "a", "us-web", "eu-web")
+	if _, err := w.references.Remove(t.Context(), us(adminNamespace)); err != nil {
+		t.Fatal(err)
+	}
+	backend := us(adminNamespace)
+	backend.Cluster.ClusterStatus = gimbalv1.ClusterMaintenance
+	w.store.Remove(us(adminNamespace))
+	w.store.Add(backend)
+	got, err := w.references.Restore(t.Context(), backend, false)
+	if err != nil || routesWith(got, restored) != "HTTPProxy shop/a" {
+		t.Fatalf("restored %+v, %v", got, err)
+	}
+	route := w.get(proxies, "shop", "a")
+	routes, _, _ := unstructured.NestedSlice(route.Object, "spec", "routes")
+	services := routes[0].(map[string]any)["services"].([]any)
+	if weight := services[0].(map[string]any)["weight"]; weight != int64(0) {
+		t.Errorf("weight of us-web = %v, want 0: %v", weight, services)
+	}
+	if record := route.GetAnnotations()[gimbalv1.AnnotationSavedWeights]; !strings.Contains(record, `"backend":"us"`) {
+		t.Errorf("record = %q, want one of backend us", record)
 	}
 }
 
