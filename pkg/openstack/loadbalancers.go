@@ -38,7 +38,9 @@ type Listener struct {
 	// Protocol is Octavia's word, as TCP, UDP, SCTP, HTTP or TERMINATED_HTTPS.
 	Protocol string
 	// DefaultPoolID is the pool that gets what no rule of the listener sends elsewhere; "": none does.
-	DefaultPoolID      string
+	DefaultPoolID string
+	// HasRules is set when the listener has L7 policies, which may send requests to other pools.
+	HasRules           bool
 	ProvisioningStatus string
 	Port               int
 	AdminUp            bool

@@ -45,6 +45,7 @@ type listener struct {
 	ProjectID          string   `json:"project_id"`
 	Protocol           string   `json:"protocol"`
 	DefaultPoolID      string   `json:"default_pool_id"`
+	L7Policies         []any    `json:"l7policies"`
 	ProvisioningStatus string   `json:"provisioning_status"`
 	Port               int      `json:"protocol_port"`
 	AdminUp            bool     `json:"admin_state_up"`
@@ -57,7 +58,7 @@ func (l listener) convert() (Listener, error) {
 		return Listener{}, fmt.Errorf("listener %q has no status", l.ID)
 	}
 	return Listener{
-		ID: l.ID, Name: l.Name, ProjectID: l.ProjectID, Protocol: l.Protocol, DefaultPoolID: l.DefaultPoolID,
+		ID: l.ID, Name: l.Name, ProjectID: l.ProjectID, Protocol: l.Protocol, DefaultPoolID: l.DefaultPoolID, HasRules: len(l.L7Policies) > 0,
 		ProvisioningStatus: l.ProvisioningStatus, Port: l.Port, AdminUp: l.AdminUp, LoadBalancerIDs: ids(l.LoadBalancers), Tags: l.Tags,
 	}, nil
 }

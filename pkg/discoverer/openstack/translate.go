@@ -57,6 +57,9 @@ func (i *inventory) translate(namespace string, balancer *openstack.LoadBalancer
 		source.Ports = append(source.Ports, corev1.ServicePort{Name: names[n], Protocol: protocolOf(listener), Port: int32(listener.Port)})
 		pool, ok := i.pools[listener.DefaultPoolID]
 		if !ok {
+			if listener.DefaultPoolID == "" && listener.HasRules {
+				problems = append(problems, fmt.Sprintf("has a listener on port %d that distributes requests by L7 policies only: give it a default pool, else its copied port has no endpoints", listener.Port))
+			}
 			continue
 		}
 		up := balancer.AdminUp && listener.AdminUp && pool.AdminUp

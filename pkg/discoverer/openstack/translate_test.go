@@ -102,6 +102,24 @@ func TestTranslate(t *testing.T) {
 	}
 }
 
+// TestOnlyRules checks that a listener that distributes requests by L7 policies only is named: its port has no endpoints.
+func TestOnlyRules(t *testing.T) {
+	i, balancer := balanced("HTTP 80 a", "HTTP 8080")
+	i.pool("a", member("10.0.0.1:8080"))
+	i.listeners[lbID][0].HasRules = true // it has a default pool as well
+	if _, problems := i.translate("shop", balancer); len(problems) > 0 {
+		t.Errorf("problems = %q, want none", problems)
+	}
+	i.listeners[lbID][1].HasRules = true
+	source, problems := i.translate("shop", balancer)
+	if len(problems) != 1 || !strings.Contains(problems[0], "port 8080 that distributes requests by L7 policies only") {
+		t.Errorf("problems = %q, want one about port 8080", problems)
+	}
+	if want := []string{"port-80 TCP 80", "port-8080 TCP 8080"}; !slices.Equal(portsOf(source), want) {
+		t.Errorf("ports = %q, want %q", portsOf(source), want)
+	}
+}
+
 // TestAnotherPool checks that a slice belongs to the listener, so that another pool costs one write of the endpoints.
 func TestAnotherPool(t *testing.T) {
 	i, balancer := balanced("HTTP 80 a")
