@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	testingclock "k8s.io/utils/clock/testing"
 )
@@ -23,6 +24,17 @@ func labelled(name string, labels ...string) *metav1.PartialObjectMetadata {
 		node.Labels[labels[i]] = labels[i+1]
 	}
 	return node
+}
+
+// registered and made set when a Node was registered and a volume was made, relative to noon.
+func registered(node *metav1.PartialObjectMetadata, at time.Duration) *metav1.PartialObjectMetadata {
+	node.CreationTimestamp = metav1.NewTime(noon.Add(at))
+	return node
+}
+
+func made(volume *corev1.PersistentVolume, at time.Duration) *corev1.PersistentVolume {
+	volume.CreationTimestamp = metav1.NewTime(noon.Add(at))
+	return volume
 }
 
 // TestPresence checks that, because labels are mutable, a name is missing only if no existing Node could have had it.
@@ -72,8 +84,7 @@ func TestPresence(t *testing.T) {
 			i.SetNode(labelled("m", hostname, "m"))
 		}, uncertain, "node m"},
 		"never seen, all have the label":                  {byLabel(hostname, "h"), func(i *Inventory) { i.SetNode(labelled("n", hostname, "n")) }, absent, ""},
-		"never seen, one lacks the label":                 {byLabel(hostname, "h"), func(i *Inventory) { i.SetNode(labelled("n")) }, uncertain, "a node without the label kubernetes.io/hostname could be the one"},
-		"known as a label only, and one lacks it":         {byLabel(nodeID, "u"), func(i *Inventory) { i.SetNode(labelled("n", nodeID, "u")); i.SetNode(labelled("m")); i.RemoveNode("n") }, uncertain, "a node without the label openebs.io/nodeid"},
+		"never seen, one lacks the label":                 {byLabel(hostname, "h"), func(i *Inventory) { i.SetNode(labelled("n")) }, uncertain, "node n without the label kubernetes.io/hostname could be the one: it is as old as the volume"},
 		"the last one without the label got it":           {byLabel(nodeID, "u"), func(i *Inventory) { i.SetNode(labelled("m")); i.SetNode(labelled("m", nodeID, "v")) }, absent, ""},
 		"the last one without the label has been deleted": {byLabel(nodeID, "u"), func(i *Inventory) { i.SetNode(labelled("m")); i.RemoveNode("m") }, absent, ""},
 		"the name of a node, and another lacks the label": {byLabel(nodeID, "n"), func(i *Inventory) { i.SetNode(labelled("n", nodeID, "n")); i.SetNode(labelled("m")); i.RemoveNode("n") }, absent, ""},
@@ -90,9 +101,94 @@ func TestPresence(t *testing.T) {
 			i.RemoveVolume("v")
 			i.SetVolume(on("v", "h"))
 		}, absent, ""},
+		"one that never had the label was there with the label's node": {byLabel(nodeID, "u"), func(i *Inventory) {
+			i.SetNode(labelled("n", nodeID, "u"))
+			i.SetNode(labelled("m"))
+			i.RemoveNode("n")
+		}, absent, ""},
+		"one had another value when the label's node was there, and lost it": {byLabel(nodeID, "u"), func(i *Inventory) {
+			i.SetNode(labelled("n", nodeID, "u"))
+			i.SetNode(labelled("m", nodeID, "w"))
+			i.RemoveNode("n")
+			i.SetNode(labelled("m"))
+		}, absent, ""},
+		"one without the label appears after the loss": {byLabel(nodeID, "u"), func(i *Inventory) {
+			i.SetNode(labelled("n", nodeID, "u"))
+			i.RemoveNode("n")
+			i.SetNode(labelled("m"))
+		}, uncertain, "node m without the label openebs.io/nodeid could be the one: it is not known to have existed"},
+		"one appears after the loss, and loses its label": {byLabel(nodeID, "u"), func(i *Inventory) {
+			i.SetNode(labelled("n", nodeID, "u"))
+			i.RemoveNode("n")
+			i.SetNode(labelled("m", nodeID, "w"))
+			i.SetNode(labelled("m"))
+		}, uncertain, "node m"},
+		"one appears after the loss, and is deleted": {byLabel(nodeID, "u"), func(i *Inventory) {
+			i.SetNode(labelled("n", nodeID, "u"))
+			i.RemoveNode("n")
+			i.SetNode(labelled("m"))
+			i.RemoveNode("m")
+		}, absent, ""},
+		"one appears after the loss, and gets another value": {byLabel(nodeID, "u"), func(i *Inventory) {
+			i.SetNode(labelled("n", nodeID, "u"))
+			i.RemoveNode("n")
+			i.SetNode(labelled("m"))
+			i.SetNode(labelled("m", nodeID, "w"))
+		}, absent, ""},
+		"one that was there registers again after the loss": {byLabel(nodeID, "u"), func(i *Inventory) {
+			i.SetNode(labelled("n", nodeID, "u"))
+			i.SetNode(labelled("m"))
+			i.RemoveNode("n")
+			again := labelled("m")
+			again.UID = "another"
+			i.SetNode(again)
+		}, uncertain, "node m"},
+		"one appears in the gap in which the deletion was missed": {byLabel(nodeID, "u"), func(i *Inventory) {
+			i.SetNode(labelled("n", nodeID, "u"))
+			i.SetNode(labelled("m")) // a list after a gap reports what there is first
+			i.RemoveMissedNode("n")
+		}, uncertain, "node m"},
+		"one is older than the node of a missed deletion": {byLabel(nodeID, "u"), func(i *Inventory) {
+			i.SetNode(registered(labelled("n", nodeID, "u"), 0))
+			i.SetNode(registered(labelled("m"), -2*time.Minute))
+			i.RemoveMissedNode("n")
+		}, absent, ""},
+		"one is hardly older than the node of a missed deletion": {byLabel(nodeID, "u"), func(i *Inventory) {
+			i.SetNode(registered(labelled("n", nodeID, "u"), 0))
+			i.SetNode(registered(labelled("m"), -time.Minute))
+			i.RemoveMissedNode("n")
+		}, uncertain, "node m"},
+		"the first one in doubt is named": {byLabel(nodeID, "u"), func(i *Inventory) {
+			for _, node := range []string{"c", "a", "b"} {
+				i.SetNode(labelled(node))
+			}
+		}, uncertain, "node a without"},
+		"never seen, one without the label is younger than the volume": {nil, func(i *Inventory) {
+			i.SetNode(registered(labelled("m"), 2*time.Minute))
+			i.SetVolume(made(on("v", "h"), 0))
+		}, absent, ""},
+		"never seen, one without the label is hardly younger": {nil, func(i *Inventory) {
+			i.SetNode(registered(labelled("m"), time.Minute))
+			i.SetVolume(made(on("v", "h"), 0))
+		}, uncertain, "node m without the label kubernetes.io/hostname could be the one: it is as old as the volume"},
+		"never seen, one without the label is older than the younger one of two volumes": {nil, func(i *Inventory) {
+			i.SetNode(registered(labelled("m"), 10*time.Minute))
+			i.SetVolume(made(on("v", "h"), 0))
+			i.SetVolume(made(on("w", "h"), 20*time.Minute))
+		}, absent, ""},
+		"never seen, one without the label appears later": {nil, func(i *Inventory) {
+			i.SetVolume(made(on("v", "h"), 0))
+			i.SetNode(registered(labelled("m"), 2*time.Minute))
+		}, uncertain, "node m"},
+		"never seen, the driver's value is the name of the node": {byLabel("topology.topolvm.io/node", "t"), func(i *Inventory) { i.SetNode(labelled("m")) }, absent, ""},
+		"the driver's value is the name of the node, and another appears": {byLabel("topology.topolvm.io/node", "t"), func(i *Inventory) {
+			i.SetNode(labelled("t", "topology.topolvm.io/node", "t"))
+			i.RemoveNode("t")
+			i.SetNode(labelled("m"))
+		}, absent, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			i := NewInventory(settings([]string{hostname, nodeID}, "local"), testingclock.NewFakeClock(noon))
+			i := NewInventory(settings([]string{hostname, nodeID, "topology.topolvm.io/node"}, "local"), testingclock.NewFakeClock(noon))
 			i.MarkSynced()
 			v := on("v", "h")
 			if len(test.pins) > 0 {
@@ -105,7 +201,7 @@ func TestPresence(t *testing.T) {
 			}
 			test.then(i)
 			node := i.volumes["v"].nodes[0]
-			state, cause := i.nodes.presenceOf(node, i.names[node])
+			state, cause := i.presenceOf(i.nodes, node)
 			if state != test.want || !strings.Contains(cause, test.cause) || (cause == "") != (test.cause == "") {
 				t.Errorf("presence = %s (%q), want %s (%q)", state, cause, test.want, test.cause)
 			}
@@ -113,7 +209,7 @@ func TestPresence(t *testing.T) {
 			if missing != (test.want == absent) || i.IsStale("v") != missing {
 				t.Errorf("missing = %v, want %v", missing, test.want == absent)
 			}
-			if found := i.Uncertain(); (len(found) == 1) != (test.want == uncertain) {
+			if found := i.Uncertain(); (len(found) > 0) != (test.want == uncertain) {
 				t.Errorf("uncertain volumes = %v", found)
 			}
 		})
@@ -279,5 +375,58 @@ func TestCensus(t *testing.T) {
 		if diff := cmp.Diff(test.want, i.census(test.live, maps.Clone(test.toDo))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
+	}
+}
+
+// TestDoubtAfterRestart checks that a restarted process regards only those Nodes as others that are proven to be, from the times of the
+// API server in the record.
+func TestDoubtAfterRestart(t *testing.T) {
+	inventory := func(nodes ...*metav1.PartialObjectMetadata) *Inventory {
+		i := NewInventory(settings([]string{nodeID}, "local"), testingclock.NewFakeClock(noon))
+		for _, node := range nodes {
+			i.SetNode(node)
+		}
+		v := made(on("v", "h"), -time.Hour)
+		v.Spec.NodeAffinity.Required.NodeSelectorTerms[0] = term(in(nodeID, "u"))
+		i.SetVolume(v)
+		i.MarkSynced()
+		return i
+	}
+	lost := registered(labelled("n", nodeID, "u"), 0)
+	for name, test := range map[string]struct {
+		before func() *Inventory
+		after  *metav1.PartialObjectMetadata
+		strip  bool
+		stale  bool
+	}{
+		"lost while no process ran, one is older":   {func() *Inventory { return inventory(lost) }, registered(labelled("m"), -time.Hour), false, true},
+		"lost while no process ran, one is younger": {func() *Inventory { return inventory(lost) }, registered(labelled("m"), time.Hour), false, false},
+		"lost before, one is younger": {func() *Inventory {
+			i := inventory(lost)
+			i.RemoveNode("n")
+			return i
+		}, registered(labelled("m"), time.Hour), false, false},
+		"the record is of a version without these times": {func() *Inventory { return inventory(lost) }, registered(labelled("m"), -time.Hour), true, false},
+		"never seen, and one registered meanwhile":       {func() *Inventory { return inventory() }, registered(labelled("m"), time.Hour), false, false},
+		"never seen, and one was there":                  {func() *Inventory { return inventory() }, registered(labelled("m"), -30*time.Minute), false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			memory := test.before().Memory()
+			memory.Confirmed = noon
+			stored := &corev1.ConfigMap{}
+			stored.Data = recordData(memory, stored)
+			memory.Confirmed = noon.Add(time.Minute)
+			if diff := cmp.Diff(stored.Data[RegisteredPrefix+"u"], recordData(memory, stored)[RegisteredPrefix+"u"]); diff != "" {
+				t.Errorf("the time of a name changes (-before +now):\n%s", diff)
+			}
+			if test.strip {
+				delete(stored.Data, RegisteredPrefix+"u")
+			}
+			again := inventory(test.after)
+			again.Restore(*memoryOf(stored), Lease)
+			if again.IsStale("v") != test.stale || len(RecordedMissing(stored)) > 1 {
+				t.Errorf("stale = %v, want %v, uncertain: %v, record %v", again.IsStale("v"), test.stale, again.Uncertain(), stored.Data)
+			}
+		})
 	}
 }

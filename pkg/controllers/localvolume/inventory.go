@@ -35,8 +35,9 @@ type Inventory struct {
 	// of now and of before, and whether it exists or not.
 	names map[string]*identity
 	had   map[string]map[string]bool
-	// missing are the names with volumes that no Node has that exists.
-	missing map[string]absence
+	// missing are the names with volumes that no Node has that exists, uncertain those that an existing one could have.
+	missing   map[string]absence
+	uncertain map[string]bool
 }
 
 // volume is an opted-in local volume. The object is the cache's own, and not changed.
@@ -77,7 +78,7 @@ func NewInventory(config configv1alpha1.LocalVolumeConfiguration, clock clock.Pa
 	return &Inventory{
 		classes: config.StorageClassNames, sources: sources, clock: clock,
 		volumes: map[string]*volume{}, untouched: map[string]*volume{}, nodes: newNodeSet(sources.all),
-		names: map[string]*identity{}, had: map[string]map[string]bool{}, missing: map[string]absence{},
+		names: map[string]*identity{}, had: map[string]map[string]bool{}, missing: map[string]absence{}, uncertain: map[string]bool{},
 	}
 }
 
@@ -86,24 +87,55 @@ func NewInventory(config configv1alpha1.LocalVolumeConfiguration, clock clock.Pa
 func (i *Inventory) SetNode(node metav1.Object) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	before := i.nodes.nodes[node.GetName()]
 	names, lacksChanged := i.nodes.set(node)
+	now := i.nodes.nodes[node.GetName()]
 	learned := false
-	for _, name := range i.nodes.nodes[node.GetName()].names {
+	for _, name := range now.names {
 		i.remember(node.GetName(), name)
 		id := i.identity(name)
+		id.seenAt = later(id.seenAt, now.created)
 		_, known := id.nodes[node.GetName()]
 		learned = learned || i.synced && !known && len(id.volumes) > 0
 		id.addMatch(node.GetName(), i.nodes.exists)
 	}
-	return i.nodesChanged(node.GetName(), names, lacksChanged) || learned
+	changed := i.nodesChanged(node.GetName(), names)
+	if lacksChanged {
+		changed = i.reviewDoubts(node.GetName(), before, now) || changed
+	}
+	return changed || learned
 }
 
 // RemoveNode records that a Node has been deleted, and returns the same as SetNode.
 func (i *Inventory) RemoveNode(name string) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	return i.removeNode(name)
+}
+
+// RemoveMissedNode is RemoveNode for a deletion that was noticed after a gap in the events: a Node that was observed by now need not
+// have existed when the names of the deleted one were last used.
+func (i *Inventory) RemoveMissedNode(name string) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	former := i.nodes.nodes[name].names
+	changed := i.removeNode(name)
+	for _, name := range former {
+		if id := i.names[name]; id != nil && !id.there {
+			id.seen = 0
+			changed = i.review(name, true) || changed
+		}
+	}
+	return changed
+}
+
+func (i *Inventory) removeNode(name string) bool {
+	before := i.nodes.nodes[name]
 	names, lacksChanged := i.nodes.remove(name)
-	changed := i.nodesChanged(name, names, lacksChanged)
+	changed := i.nodesChanged(name, names)
+	if lacksChanged {
+		changed = i.reviewDoubts(name, before, nodeNames{}) || changed
+	}
 	for _, had := range slices.Collect(maps.Keys(i.had[name])) {
 		i.prune(had)
 	}
@@ -118,21 +150,14 @@ func (i *Inventory) remember(node, name string) {
 	i.had[node][name] = true
 }
 
-// nodesChanged reviews the names that depend on a Node.
-func (i *Inventory) nodesChanged(node string, names []string, lacksChanged bool) bool {
+// nodesChanged reviews the names that a Node has or had.
+func (i *Inventory) nodesChanged(node string, names []string) bool {
 	changed := false
 	for _, name := range names {
 		changed = i.review(name, true) || changed
 	}
 	for name := range i.had[node] { // it may have appeared or disappeared
 		changed = i.review(name, true) || changed
-	}
-	if lacksChanged { // rare: the first Node without a label, or the last one
-		for name, id := range i.names {
-			if len(id.keys) > 0 {
-				changed = i.review(name, true) || changed
-			}
-		}
 	}
 	return changed
 }
@@ -256,9 +281,17 @@ func (i *Inventory) review(name string, witnessed bool) bool {
 		return false
 	}
 	before := id.state
+	there := len(i.nodes.matching[name]) > 0
+	if id.there && !there || id.seen == 0 && !id.sighted && i.synced && len(id.volumes) > 0 {
+		id.seen = i.nodes.step()
+	}
+	id.there, id.sighted = there, id.sighted || there
 	id.state = ""
 	if i.synced && len(id.volumes) > 0 {
-		id.state, _ = i.nodes.presenceOf(name, id)
+		id.state, _ = i.presenceOf(i.nodes, name)
+	}
+	if delete(i.uncertain, name); id.state == uncertain {
+		i.uncertain[name] = true
 	}
 	_, was := i.missing[name]
 	switch is := id.state == absent; {

@@ -13,6 +13,9 @@ type Memory struct {
 	Missing map[string]time.Duration
 	// Seen has the Nodes that responded to a name, for each name that volumes use and a Node ever had.
 	Seen map[string][]string
+	// Registered has a time for each name that a Node without a label could have: a Node that was registered before, by the clock of the
+	// API server, is not the one. The zero time is Confirmed.
+	Registered map[string]time.Time
 	// Confirmed is when the one who remembers last observed that all of Missing was still missing, by the clock of the API server.
 	Confirmed time.Time
 }
@@ -21,14 +24,17 @@ type Memory struct {
 func (i *Inventory) Memory() Memory {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	m := Memory{Missing: make(map[string]time.Duration, len(i.missing)), Seen: map[string][]string{}}
+	m := Memory{Missing: make(map[string]time.Duration, len(i.missing)), Seen: map[string][]string{}, Registered: map[string]time.Time{}}
 	now := i.clock.Now()
 	for name, known := range i.missing {
 		m.Missing[name] = now.Sub(known.since)
 	}
 	for name, id := range i.names {
-		if len(id.volumes) == 0 || len(id.nodes) == 0 {
+		if len(id.volumes) == 0 {
 			continue
+		}
+		if (len(id.nodes) == 0 || !id.seenAt.IsZero()) && len(id.doubtKeys(name)) > 0 {
+			m.Registered[name] = id.seenAt
 		}
 		for node := range id.nodes {
 			m.Seen[name] = append(m.Seen[name], node)
@@ -50,7 +56,12 @@ func (i *Inventory) Restore(m Memory, gap time.Duration) {
 				id.nodes[node] = true
 				i.remember(node, name)
 			}
-			i.review(name, false)
+			i.recall(name, m.Registered[name])
+		}
+	}
+	for name, registered := range m.Registered {
+		if id := i.names[name]; id != nil && len(id.volumes) > 0 {
+			i.recall(name, registered)
 		}
 	}
 	if gap < 0 || gap >= Lease {
@@ -66,6 +77,17 @@ func (i *Inventory) Restore(m Memory, gap time.Duration) {
 			i.missing[name] = absence{since: since, witnessed: true}
 		}
 	}
+}
+
+// recall takes over what an earlier process recorded of a name. What this process found when it started proves nothing about Nodes that
+// were registered while none ran.
+func (i *Inventory) recall(name string, registered time.Time) {
+	id := i.names[name]
+	if !id.sighted {
+		id.sighted, id.seen = true, 0
+	}
+	id.seenAt = later(id.seenAt, registered)
+	i.review(name, false)
 }
 
 // Interrupt begins the absence of nodes again: one of them was seen although its event has not come yet.

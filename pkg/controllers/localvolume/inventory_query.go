@@ -98,12 +98,9 @@ func (i *Inventory) Uncertain() []Untouched {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	var found []Untouched
-	for name, id := range i.names {
-		if id.state != uncertain {
-			continue
-		}
-		_, why := i.nodes.presenceOf(name, id)
-		for _, known := range id.volumes {
+	for name := range i.uncertain {
+		_, why := i.presenceOf(i.nodes, name)
+		for _, known := range i.names[name].volumes {
 			// One of several nodes that is uncertain is enough, and the first one is reported.
 			if i.isUncertain(known.nodes) && name == known.nodes[slices.IndexFunc(known.nodes, i.nameIsUncertain)] {
 				found = append(found, Untouched{Volume: known.object, Why: why})
@@ -158,11 +155,10 @@ func (i *Inventory) stillAbsent(names []string, live *nodeSet) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for _, name := range names {
-		id := i.names[name]
-		if id == nil {
+		if i.names[name] == nil {
 			return false
 		}
-		if state, _ := live.presenceOf(name, id); state != absent {
+		if state, _ := i.presenceOf(live, name); state != absent {
 			return false
 		}
 	}
@@ -222,7 +218,7 @@ func (i *Inventory) census(live *nodeSet, toDo map[string]bool) Census {
 			continue
 		}
 		_, known := i.missing[name]
-		switch state, _ := live.presenceOf(name, id); {
+		switch state, _ := i.presenceOf(live, name); {
 		case state == present:
 			maps.Copy(there, live.matching[name])
 		case state == uncertain:

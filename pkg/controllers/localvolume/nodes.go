@@ -4,33 +4,52 @@
 package localvolume
 
 import (
-	"fmt"
-	"maps"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // nodeSet is a set of Nodes, with the names they respond to and the topology labels they lack.
 type nodeSet struct {
 	topologyKeys []string
 	nodes        map[string]nodeNames
-	// matching has the Nodes that response to a name, lacking the number of Nodes without a topology label.
+	// matching has the Nodes that respond to a name, lacking those without a topology label.
 	matching map[string]map[string]bool
-	lacking  map[string]int
+	lacking  map[string]map[string]bool
+	// steps counts the changes, to order what was observed.
+	steps int64
 }
 
 // nodeNames are the names a Node responds to, and the topology labels it does not have.
-type nodeNames struct{ names, lacks []string }
-
-func newNodeSet(topologyKeys []string) *nodeSet {
-	return &nodeSet{topologyKeys: topologyKeys, nodes: map[string]nodeNames{}, matching: map[string]map[string]bool{}, lacking: map[string]int{}}
+type nodeNames struct {
+	names, lacks []string
+	uid          types.UID
+	// created is when it was registered, by the clock of the API server, and appeared the step at which it was first observed.
+	created  time.Time
+	appeared int64
 }
 
-// set adds or replaces a Node and returns the names whose Nodes changed. lacksChanged reports that a topology label is
-// now on all Nodes, or not on all of them any more.
+func newNodeSet(topologyKeys []string) *nodeSet {
+	return &nodeSet{topologyKeys: topologyKeys, nodes: map[string]nodeNames{}, matching: map[string]map[string]bool{}, lacking: map[string]map[string]bool{}}
+}
+
+// step returns the number of the next change.
+func (n *nodeSet) step() int64 {
+	n.steps++
+	return n.steps
+}
+
+// set adds or replaces a Node and returns the names whose Nodes changed. lacksChanged reports that the topology labels that it
+// lacks changed, or that it is another Node of the same name.
 func (n *nodeSet) set(node metav1.Object) (changed []string, lacksChanged bool) {
-	now := nodeNames{names: namesOf(node, n.topologyKeys)}
+	now := nodeNames{names: namesOf(node, n.topologyKeys), uid: node.GetUID(), created: node.GetCreationTimestamp().Time}
+	if before, known := n.nodes[node.GetName()]; known && before.uid == now.uid {
+		now.appeared = before.appeared
+	} else {
+		now.appeared = n.step()
+	}
 	for _, key := range n.topologyKeys {
 		if node.GetLabels()[key] == "" {
 			now.lacks = append(now.lacks, key)
@@ -46,14 +65,16 @@ func (n *nodeSet) remove(name string) (changed []string, lacksChanged bool) {
 
 func (n *nodeSet) replace(node string, now nodeNames) (changed []string, lacksChanged bool) {
 	before := n.nodes[node]
-	for _, key := range now.lacks {
-		n.lacking[key]++
-		lacksChanged = lacksChanged || n.lacking[key] == 1
-	}
 	for _, key := range before.lacks {
-		n.lacking[key]--
-		lacksChanged = lacksChanged || n.lacking[key] == 0
+		delete(n.lacking[key], node)
 	}
+	for _, key := range now.lacks {
+		if n.lacking[key] == nil {
+			n.lacking[key] = map[string]bool{}
+		}
+		n.lacking[key][node] = true
+	}
+	lacksChanged = !slices.Equal(before.lacks, now.lacks) || len(now.lacks) > 0 && before.appeared != now.appeared
 	if slices.Equal(before.names, now.names) {
 		if now.names != nil {
 			n.nodes[node] = now
@@ -89,6 +110,15 @@ type identity struct {
 	// such a Node may be the one although it does not have that name any more. false: it has been deleted, and another Node has
 	// responded since.
 	nodes map[string]bool
+	// there reports that a Node responds to the name now, and sighted that one has since the process started, or that an earlier
+	// process recorded the name.
+	there, sighted bool
+	// seen is the step at which a Node last responded to the name; of a name that none ever had, at which the first volume used it. A
+	// Node that was observed before is not the one, because both existed then. 0: unknown.
+	seen int64
+	// seenAt is a time, by the clock of the API server, at which a Node that had the name existed; of a name that none ever had, at
+	// which it was recorded first. A Node that was registered before is not the one. Zero: unknown.
+	seenAt time.Time
 	// keys are the labels by which volumes use the name, with the number of these volumes.
 	keys map[string]int
 	// volumes are the volumes that use the name.
@@ -114,38 +144,4 @@ func (id *identity) addMatch(node string, exists func(string) bool) {
 		}
 	}
 	id.nodes[node] = true
-}
-
-// presence is what a nodeSet reports about a name.
-type presence string
-
-const (
-	// present: a Node responds to the name.
-	present presence = "Present"
-	// uncertain: no Node responds to the name, but one that exists could be the node.
-	uncertain presence = "Uncertain"
-	// absent: no Node that exists could be the node.
-	absent presence = "Absent"
-)
-
-// presenceOf decides whether a name means a Node that exists, and reports why that is uncertain. A name that was never the name of
-// a Node object, only the value of a label, can belong to any Node that lacks the label.
-func (n *nodeSet) presenceOf(name string, id *identity) (presence, string) {
-	if len(n.matching[name]) > 0 {
-		return present, ""
-	}
-	for _, node := range slices.Sorted(maps.Keys(id.nodes)) {
-		if n.exists(node) {
-			return uncertain, fmt.Sprintf("no node has the name or topology label %q, but node %s, which had it, still exists", name, node)
-		}
-	}
-	if _, isNode := id.nodes[name]; isNode {
-		return absent, ""
-	}
-	for _, key := range slices.Sorted(maps.Keys(id.keys)) {
-		if n.lacking[key] > 0 {
-			return uncertain, fmt.Sprintf("no node has the label %s=%s, but a node without the label %s could be the one", key, name, key)
-		}
-	}
-	return absent, ""
 }

@@ -6,6 +6,7 @@ package localvolume
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/fields"
@@ -80,7 +81,18 @@ func (s *Site) findNodes(ctx context.Context, names []string) (*nodeSet, error) 
 		}
 	}
 	for _, key := range s.Inventory.sources.all {
-		requirement, err := labels.NewRequirement(key, selection.In, names)
+		values := names
+		if s.Inventory.mayLack(names, key) { // a Node without the label, or with an empty one, is looked at, too
+			values = append(slices.Clone(names), "")
+			lacks, err := labels.NewRequirement(key, selection.DoesNotExist, nil)
+			if err != nil {
+				return nil, fmt.Errorf("find the node immediately before a deletion: %w", err)
+			}
+			if err := read(client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*lacks)}); err != nil {
+				return nil, err
+			}
+		}
+		requirement, err := labels.NewRequirement(key, selection.In, values)
 		if err != nil { // one of the names can be no label
 			if err := read(client.HasLabels{key}); err != nil {
 				return nil, err

@@ -29,6 +29,9 @@ const (
 	// SeenPrefix begins the keys of that ConfigMap that report which Nodes responded to a name that volumes use: the name follows,
 	// and the value has the Nodes, separated by commas. No name of a node and no label value begins like this.
 	SeenPrefix = "_seen."
+	// RegisteredPrefix begins the keys of that ConfigMap with a time for each name that a Node without the label could have: one that was
+	// registered before, by the clock of the API server, does not have it.
+	RegisteredPrefix = "_registered."
 	// ConfirmedAnnotation on that ConfigMap is when all the nodes in it were last confirmed to be missing, by the clock of the API
 	// server. Earlier versions wrote groundskeeper.io/missing-nodes-confirmed by their own clock, which is ignored.
 	ConfirmedAnnotation = "groundskeeper.io/missing-nodes-confirmed-at"
@@ -176,6 +179,14 @@ func recordData(memory Memory, stored *corev1.ConfigMap) map[string]string {
 	for name, nodes := range memory.Seen {
 		set(SeenPrefix+name, strings.Join(slices.Sorted(slices.Values(nodes)), ","))
 	}
+	for name, registered := range memory.Registered {
+		if before, err := time.Parse(time.RFC3339Nano, stored.Data[RegisteredPrefix+name]); registered.IsZero() && err == nil {
+			registered = before
+		} else if registered.IsZero() {
+			registered = memory.Confirmed
+		}
+		set(RegisteredPrefix+name, registered.UTC().Format(time.RFC3339Nano))
+	}
 	return data
 }
 
@@ -183,7 +194,7 @@ func recordData(memory Memory, stored *corev1.ConfigMap) map[string]string {
 func RecordedMissing(object *corev1.ConfigMap) map[string]time.Time {
 	missing := map[string]time.Time{}
 	for key, value := range object.Data {
-		if at, err := time.Parse(time.RFC3339Nano, value); err == nil && !strings.HasPrefix(key, SeenPrefix) {
+		if at, err := time.Parse(time.RFC3339Nano, value); err == nil && !strings.HasPrefix(key, "_") {
 			missing[key] = at
 		}
 	}
@@ -192,10 +203,13 @@ func RecordedMissing(object *corev1.ConfigMap) map[string]time.Time {
 
 // memoryOf reads the record. Values that are not timestamps are ignored and overwritten. How long a node was missing is rounded down.
 func memoryOf(object *corev1.ConfigMap) *Memory {
-	memory := &Memory{Missing: map[string]time.Duration{}, Seen: map[string][]string{}}
+	memory := &Memory{Missing: map[string]time.Duration{}, Seen: map[string][]string{}, Registered: map[string]time.Time{}}
 	for key, value := range object.Data {
 		if name, ok := strings.CutPrefix(key, SeenPrefix); ok {
 			memory.Seen[name] = strings.Split(value, ",")
+		}
+		if name, ok := strings.CutPrefix(key, RegisteredPrefix); ok {
+			memory.Registered[name], _ = time.Parse(time.RFC3339Nano, value) // the zero time excludes no Node
 		}
 	}
 	memory.Confirmed, _ = time.Parse(time.RFC3339Nano, object.Annotations[ConfirmedAnnotation]) // the zero time is too old

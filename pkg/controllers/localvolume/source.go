@@ -65,7 +65,7 @@ func trimClaim(object any) (any, error) {
 func trimMeta(object metav1.Object) metav1.ObjectMeta {
 	kept := metav1.ObjectMeta{
 		Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(),
-		ResourceVersion: object.GetResourceVersion(), DeletionTimestamp: object.GetDeletionTimestamp(),
+		ResourceVersion: object.GetResourceVersion(), CreationTimestamp: object.GetCreationTimestamp(), DeletionTimestamp: object.GetDeletionTimestamp(),
 	}
 	if value, ok := object.GetAnnotations()[OptOutAnnotation]; ok {
 		kept.Annotations = map[string]string{OptOutAnnotation: value}
@@ -79,15 +79,20 @@ func (s *Site) Source() source.TypedSyncingSource[Pass] {
 	kinds := []source.TypedSyncingSource[Pass]{
 		watch(s, nodeMetadata(), handlers[*metav1.PartialObjectMetadata]{
 			set:    func(_, node *metav1.PartialObjectMetadata) bool { return s.Inventory.SetNode(node) },
-			remove: func(node *metav1.PartialObjectMetadata) bool { return s.Inventory.RemoveNode(node.Name) },
+			remove: func(node *metav1.PartialObjectMetadata, missed bool) bool {
+				if missed {
+					return s.Inventory.RemoveMissedNode(node.Name)
+				}
+				return s.Inventory.RemoveNode(node.Name)
+			},
 		}),
 		watch(s, &corev1.PersistentVolume{}, handlers[*corev1.PersistentVolume]{
 			set:    func(_, volume *corev1.PersistentVolume) bool { return s.Inventory.SetVolume(volume) },
-			remove: func(volume *corev1.PersistentVolume) bool { return s.Inventory.RemoveVolume(volume.Name) },
+			remove: func(volume *corev1.PersistentVolume, _ bool) bool { return s.Inventory.RemoveVolume(volume.Name) },
 		}),
 		watch(s, &corev1.PersistentVolumeClaim{}, handlers[*corev1.PersistentVolumeClaim]{
 			set:    func(_, claim *corev1.PersistentVolumeClaim) bool { return s.Inventory.IsStale(claim.Spec.VolumeName) },
-			remove: func(claim *corev1.PersistentVolumeClaim) bool { return s.Inventory.IsStale(claim.Spec.VolumeName) },
+			remove: func(claim *corev1.PersistentVolumeClaim, _ bool) bool { return s.Inventory.IsStale(claim.Spec.VolumeName) },
 		}),
 	}
 	if s.Namespaces {
@@ -95,16 +100,17 @@ func (s *Site) Source() source.TypedSyncingSource[Pass] {
 			set: func(before, now *metav1.PartialObjectMetadata) bool {
 				return before != nil && optOut(before) != optOut(now)
 			},
-			remove: func(*metav1.PartialObjectMetadata) bool { return false },
+			remove: func(*metav1.PartialObjectMetadata, bool) bool { return false },
 		}))
 	}
 	return &siteSource{site: s, kinds: kinds}
 }
 
-// handlers update the Site and report whether a reconciliation is needed. before is nil for what is new.
+// handlers update the Site and report whether a reconciliation is needed. before is nil for what is new, and missed
+// reports that the event of a deletion was missed.
 type handlers[object client.Object] struct {
 	set    func(before, now object) bool
-	remove func(object) bool
+	remove func(_ object, missed bool) bool
 }
 
 func watch[object client.Object](s *Site, kind object, h handlers[object]) source.TypedSyncingSource[Pass] {
@@ -125,7 +131,7 @@ func watch[object client.Object](s *Site, kind object, h handlers[object]) sourc
 				then(h.set(e.ObjectOld, e.ObjectNew))
 			}
 		},
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[object], _ queue) { then(h.remove(e.Object)) },
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[object], _ queue) { then(h.remove(e.Object, e.DeleteStateUnknown)) },
 	})
 }
 

@@ -448,7 +448,7 @@ func (b *bench) readRecord() (missing, seen map[string]string) {
 	for key, value := range record.Data {
 		if name, ok := strings.CutPrefix(key, localvolume.SeenPrefix); ok {
 			seen[name] = value
-		} else {
+		} else if !strings.HasPrefix(key, localvolume.RegisteredPrefix) {
 			missing[key] = value
 		}
 	}

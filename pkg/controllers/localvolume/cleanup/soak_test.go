@@ -80,7 +80,7 @@ func soakConfig(c *configv1alpha1.LocalVolumeConfiguration) {
 	c.ReleaseCSIVolumes = new(true)
 }
 
-// TestSoak lets nodes live at random: deletion, return, registration under another name, relabelling, flapping; twelve forms
+// TestSoak lets nodes live at random: deletion, return, registration under another name, relabelling, flapping; a node without labels of drivers; twelve forms
 // of affinity, three classes, all sources, opt-outs, and a process that is killed or stopped, with and without changes
 // meanwhile. Nothing is deleted that must stay, and nothing stays that must go.
 func TestSoak(t *testing.T) {
@@ -111,6 +111,11 @@ func runSoak(t *testing.T, random *rand.Rand, steps int) {
 			s.register(m, m.original, true)
 		}
 	}
+	// A Node that the drivers do not run on, and that is older than all others, is not in doubt.
+	plain := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "plain", Labels: map[string]string{corev1.LabelHostname: "plain"},
+		CreationTimestamp: metav1.NewTime(s.Clock.Now().Add(-time.Hour))}}
+	s.Add(plain)
+	s.Site.Inventory.SetNode(plain)
 	for range 8 {
 		s.makeVolume()
 	}
@@ -157,6 +162,7 @@ func (s *soak) event(report func()) {
 func (s *soak) register(m *machine, name string, labelled bool) {
 	s.T.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: m.hostname}}}
+	node.CreationTimestamp = metav1.NewTime(s.Clock.Now())
 	if labelled {
 		node.Labels[nodeID] = m.id
 	}
@@ -273,13 +279,13 @@ func (s *soak) step() {
 			s.T.Fatal(err)
 		}
 		now := s.nodeNames()
-		for _, name := range before {
-			if !slices.Contains(now, name) {
-				s.Site.Inventory.RemoveNode(name)
-			}
-		}
 		for i := range nodes.Items {
 			s.Site.Inventory.SetNode(&nodes.Items[i])
+		}
+		for _, name := range before {
+			if !slices.Contains(now, name) {
+				s.Site.Inventory.RemoveMissedNode(name)
+			}
 		}
 	}
 }

@@ -63,6 +63,7 @@ func (s *soak) makeVolume() {
 	}
 	s.note("make volume %+v on %s, %s", *v, first.original, second.original)
 	volume := localvolumetest.Volume(v.name, "", func(pv *corev1.PersistentVolume) {
+		pv.CreationTimestamp = metav1.NewTime(s.Clock.Now())
 		pv.Spec.StorageClassName = v.class
 		pv.Spec.NodeAffinity.Required.NodeSelectorTerms = terms
 		pv.Spec.PersistentVolumeSource = map[string]corev1.PersistentVolumeSource{
