@@ -40,7 +40,7 @@ func TestDefaults(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 	if c := o.config().Controllers.LocalVolume; !slices.Equal(c.VolumeSources, []v1alpha1.VolumeSource{"local"}) || len(c.CSIDrivers) != 0 || *c.ReleaseCSIVolumes ||
-		*c.DeleteVolumesOfUnknownNodes || c.DriverGracePeriod.Duration != 10*time.Minute {
+		*c.DeleteVolumesOfUnknownNodes || c.UnknownNodeDeletionDelay.Duration != time.Hour || c.DriverGracePeriod.Duration != 10*time.Minute {
 		t.Errorf("%+v", c)
 	}
 	if o.qps != 500 || o.burst != 1000 || o.dryRun || o.fraction != 0.55 || o.deletePods || o.includeFailed || !o.leaderElect ||
@@ -70,9 +70,12 @@ func TestFlags(t *testing.T) {
 		"--node-topology-keys=a/b,c": func(o *options) bool {
 			return slices.Equal(o.config().Controllers.LocalVolume.NodeTopologyKeys, []string{"a/b", "c"})
 		},
-		"--dry-run --delete-pending-pods":   func(o *options) bool { return o.dryRun && o.deletePods },
-		"--include-failed-volumes":          func(o *options) bool { return *o.config().Controllers.LocalVolume.IncludeFailedVolumes },
-		"--listen-address=":                 func(o *options) bool { return o.listenAddress == "" },
+		"--dry-run --delete-pending-pods": func(o *options) bool { return o.dryRun && o.deletePods },
+		"--include-failed-volumes":        func(o *options) bool { return *o.config().Controllers.LocalVolume.IncludeFailedVolumes },
+		"--listen-address=":               func(o *options) bool { return o.listenAddress == "" },
+		"--unknown-node-deletion-delay=30": func(o *options) bool {
+			return o.config().Controllers.LocalVolume.UnknownNodeDeletionDelay.Duration == 30*time.Second
+		},
 		"--delete-volumes-of-unknown-nodes": func(o *options) bool { return *o.config().Controllers.LocalVolume.DeleteVolumesOfUnknownNodes },
 		"--volume-sources=local,hostPath": func(o *options) bool {
 			return slices.Equal(o.config().Controllers.LocalVolume.VolumeSources, []v1alpha1.VolumeSource{"local", "hostPath"})

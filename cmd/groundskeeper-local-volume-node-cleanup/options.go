@@ -32,7 +32,7 @@ type options struct {
 	resync                     time.Duration
 	classes, topologyKeys      []string
 	workers                    uint
-	delay, interval            time.Duration
+	delay, unknown, interval   time.Duration
 	listenAddress, metricsPath string
 
 	qps           float32
@@ -60,7 +60,7 @@ func newOptions() *options {
 	volumes, client := defaults.Controllers.LocalVolume, defaults.ClientConnection
 	o := &options{
 		resync: 10 * time.Minute, workers: uint(*volumes.WorkerThreads),
-		delay: volumes.PVCDeletionDelay.Duration, interval: volumes.StalePVDiscoveryInterval.Duration,
+		delay: volumes.PVCDeletionDelay.Duration, unknown: volumes.UnknownNodeDeletionDelay.Duration, interval: volumes.StalePVDiscoveryInterval.Duration,
 		listenAddress: ":8080", metricsPath: "/metrics",
 		qps: *client.QPS, burst: int(*client.Burst), topologyKeys: volumes.NodeTopologyKeys,
 		fraction: *volumes.MaxMissingNodeFraction, leaderElect: true, namespace: defaults.LeaderElection.ResourceNamespace,
@@ -93,7 +93,8 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.Float64Var(&o.fraction, "max-missing-node-fraction", o.fraction, "delete nothing if this fraction of the nodes with local volumes is missing; 1 disables the limit")
 	flags.BoolVar(&o.deletePods, "delete-pending-pods", o.deletePods, "delete Pending pods without a node that use a claim that was deleted")
 	flags.BoolVar(&o.includeFailed, "include-failed-volumes", o.includeFailed, "delete volumes in phase Failed, too, when their reclaim policy is Delete")
-	flags.BoolVar(&o.deleteUnknown, "delete-volumes-of-unknown-nodes", o.deleteUnknown, "delete free volumes of nodes that were never seen, too, after the deletion delay of claims, when their reclaim policy is Delete and no claim is reserved for them")
+	flags.Var(&duration{&o.unknown, time.Second}, "unknown-node-deletion-delay", "how long a node that was never seen must be missing before its claims are deleted, if longer than --pvc-deletion-delay; 0: they are never deleted; a number without a unit is seconds")
+	flags.BoolVar(&o.deleteUnknown, "delete-volumes-of-unknown-nodes", o.deleteUnknown, "delete free volumes of nodes that were never seen, too, after --unknown-node-deletion-delay, when their reclaim policy is Delete and no claim is reserved for them")
 	flags.StringSliceVar(&o.sources, "volume-sources", o.sources, "`sources` of the volumes that are cleaned up, separated by commas: local, hostPath")
 	flags.StringSliceVar(&o.drivers, "csi-drivers", o.drivers, "CSI drivers whose volumes are cleaned up, each with the node label that names the node of a volume: `NAME=TOPOLOGY-KEY`, separated by commas (default: none)")
 	flags.Var(&duration{&o.grace, time.Second}, "driver-grace-period", "how long Kubernetes and the provisioner or driver of a hostPath or CSI volume have to delete it; a number without a unit is seconds")
@@ -147,6 +148,7 @@ func (o *options) config() *v1alpha1.ControllerManagerConfiguration {
 	config.Controllers.LocalVolume = v1alpha1.LocalVolumeConfiguration{
 		StorageClassNames:        listOf(o.classes),
 		PVCDeletionDelay:         &metav1.Duration{Duration: o.delay},
+		UnknownNodeDeletionDelay: &metav1.Duration{Duration: o.unknown},
 		StalePVDiscoveryInterval: &metav1.Duration{Duration: o.interval},
 		MaxMissingNodeFraction:   new(o.fraction),
 		NodeTopologyKeys:         listOf(o.topologyKeys),
@@ -190,6 +192,7 @@ var flagOf = map[string]string{
 	"leaderElection.resourceNamespace":                 "namespace",
 	"controllers.localVolume.storageClassNames":        "storageclass-names",
 	"controllers.localVolume.pvcDeletionDelay":         "pvc-deletion-delay",
+	"controllers.localVolume.unknownNodeDeletionDelay": "unknown-node-deletion-delay",
 	"controllers.localVolume.stalePVDiscoveryInterval": "stale-pv-discovery-interval",
 	"controllers.localVolume.maxMissingNodeFraction":   "max-missing-node-fraction",
 	"controllers.localVolume.nodeTopologyKeys":         "node-topology-keys",

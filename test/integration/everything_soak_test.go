@@ -36,6 +36,7 @@ controllers:
   localVolume:
     storageClassNames: [` + managedClass + `]
     pvcDeletionDelay: 2s
+    unknownNodeDeletionDelay: 2s
   translation:
     nodeGracePeriod: 2s
     push: {driftInterval: 2s}

@@ -60,6 +60,7 @@ controllers:
   localVolume:
     storageClassNames: [` + managedClass + `]
     pvcDeletionDelay: 2s
+    unknownNodeDeletionDelay: 2s
 `} {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
@@ -297,7 +298,7 @@ func (v *volumes) kubeconfigOf(user string) string {
 func (v *volumes) startWith(kubeconfig string, flags ...string) *cleaner {
 	v.t.Helper()
 	address := "127.0.0.1:" + freePort(v.t)
-	args := append([]string{"--kubeconfig=" + kubeconfig, "--storageclass-names=" + v.class, "--pvc-deletion-delay=2", "--namespace=" + v.ns, "--listen-address=" + address}, flags...)
+	args := append([]string{"--kubeconfig=" + kubeconfig, "--storageclass-names=" + v.class, "--pvc-deletion-delay=2", "--unknown-node-deletion-delay=2", "--namespace=" + v.ns, "--listen-address=" + address}, flags...)
 	return &cleaner{child: start(v.t, v.t.Context(), dropIn, args...), t: v.t, address: address}
 }
 

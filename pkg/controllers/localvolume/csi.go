@@ -42,8 +42,10 @@ func decideCSI(in VolumeInput) Decision {
 	if !in.ReleaseCSI {
 		return Decision{Action: Keep, Skipped: fmt.Sprintf("its CSI driver %s has to delete it; if it cannot without the node, set --release-csi-volumes (releaseCSIVolumes)", driver)}
 	}
-	if in.Unknown && !in.DeleteUnknown {
-		return decideUnknown(in)
+	if in.Unknown {
+		if decision := decideUnknown(in); decision.Action != Delete {
+			return decision
+		}
 	}
 	if until := later(in.Since, in.PhaseSince).Add(in.Grace); in.Now.Before(until) {
 		return Decision{Action: Wait, Until: until}

@@ -51,11 +51,27 @@ type ClaimInput struct {
 	Claim  *corev1.PersistentVolumeClaim
 	// NamespaceOptOut is the optOut of the namespace of the claim.
 	NamespaceOptOut string
-	// Since is when the last of the nodes of the volume went missing, Delay how long that must be ago.
+	// Since is when the last of the nodes of the volume went missing.
 	Since time.Time
-	Delay time.Duration
-	Now   time.Time
+	// Unknown reports that a node of the volume was never seen.
+	Unknown bool
+	Delays  Delays
+	Now     time.Time
 }
+
+// Delays are how long the nodes of a volume have to be missing. Unknown, if longer, is for those of which one was never seen; 0: indefinitely.
+type Delays struct{ Known, Unknown time.Duration }
+
+// of returns how long nodes have to be missing; false: indefinitely.
+func (d Delays) of(unknown bool) (time.Duration, bool) {
+	if !unknown {
+		return d.Known, true
+	}
+	return max(d.Known, d.Unknown), d.Unknown > 0
+}
+
+// neverSeen explains why what belongs to a node that was never seen is retained: it may have been made before its node.
+const neverSeen = "no such node was ever seen, it may still join"
 
 // DecideClaim decides about the claim of a stale volume. Only the very claim that the volume is bound to is deleted,
 // and only when it points back.
@@ -77,7 +93,11 @@ func DecideClaim(in ClaimInput) Decision {
 	case in.NamespaceOptOut != "":
 		return Decision{Action: Keep, Skipped: fmt.Sprintf("the annotation %s of the namespace is %s", OptOutAnnotation, in.NamespaceOptOut)}
 	}
-	if until := in.Since.Add(in.Delay); in.Now.Before(until) {
+	delay, ends := in.Delays.of(in.Unknown)
+	if !ends {
+		return Decision{Action: Keep, Skipped: neverSeen + "; set --unknown-node-deletion-delay (unknownNodeDeletionDelay) to delete such claims"}
+	}
+	if until := in.Since.Add(delay); in.Now.Before(until) {
 		return Decision{Action: Wait, Until: until}
 	}
 	return Decision{Action: Delete}
@@ -90,7 +110,11 @@ func DecidePods(in ClaimInput) Decision {
 	if ref == nil || ref.UID == "" || in.Claim != nil && in.Claim.UID == ref.UID || optedOut(in.Volume) || in.NamespaceOptOut != "" {
 		return Decision{Action: Keep}
 	}
-	if until := in.Since.Add(in.Delay); in.Now.Before(until) {
+	delay, ends := in.Delays.of(in.Unknown)
+	if !ends {
+		return Decision{Action: Keep}
+	}
+	if until := in.Since.Add(delay); in.Now.Before(until) {
 		return Decision{Action: Wait, Until: until}
 	}
 	return Decision{Action: Delete}
@@ -111,9 +135,9 @@ type VolumeInput struct {
 	// Since is when the last of the nodes of the volume went missing.
 	Since time.Time
 	Now   time.Time
-	// Unknown reports that a node of the volume was never seen, DeleteUnknown that such volumes may be deleted after Delay.
+	// Unknown reports that a node of the volume was never seen, DeleteUnknown that such volumes may be deleted.
 	Unknown, DeleteUnknown bool
-	Delay                  time.Duration
+	Delays                 Delays
 	// PhaseSince is since when the volume is known to have its phase, and Grace how long Kubernetes and the provisioner or
 	// driver of a volume have to delete it, unless it is a local one.
 	PhaseSince time.Time
@@ -173,22 +197,24 @@ func skippedByAnnotation(in VolumeInput) string {
 // decideUnknown decides about a free volume of a node that was never seen: it may have been made before its node, manually, from a
 // repository or a backup. Then its reclaim policy and its claimRef are all that reports whether anyone wants it.
 func decideUnknown(in VolumeInput) Decision {
-	until := in.Since.Add(max(in.Delay, settleTime))
 	volume := in.Volume
-	if volume.Spec.Local == nil {
-		until = later(until, later(in.Since, in.PhaseSince).Add(in.Grace))
-	}
+	delay, ends := in.Delays.of(true)
 	switch {
-	case in.Now.Before(until) && !in.DeleteUnknown:
-		return Decision{Action: Keep, Until: until}
-	case in.Now.Before(until):
-		return Decision{Action: Wait, Until: until}
 	case !in.DeleteUnknown:
-		return Decision{Action: Keep, Skipped: "no such node was ever seen, it may still join; set --delete-volumes-of-unknown-nodes (deleteVolumesOfUnknownNodes) to delete such volumes"}
+		return Decision{Action: Keep, Skipped: neverSeen + "; set --delete-volumes-of-unknown-nodes (deleteVolumesOfUnknownNodes) to delete such volumes"}
+	case !ends:
+		return Decision{Action: Keep, Skipped: neverSeen + "; set --unknown-node-deletion-delay (unknownNodeDeletionDelay) to delete such volumes"}
 	case volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete:
 		return Decision{Action: Keep, Skipped: fmt.Sprintf("no such node was ever seen, and its reclaim policy is %s", volume.Spec.PersistentVolumeReclaimPolicy)}
 	case volume.Status.Phase == corev1.VolumeAvailable && volume.Spec.ClaimRef != nil:
 		return Decision{Action: Keep, Skipped: fmt.Sprintf("no such node was ever seen, and it is reserved for claim %s/%s", volume.Spec.ClaimRef.Namespace, volume.Spec.ClaimRef.Name)}
+	}
+	until := in.Since.Add(max(delay, settleTime))
+	if volume.Spec.Local == nil {
+		until = later(until, later(in.Since, in.PhaseSince).Add(in.Grace))
+	}
+	if in.Now.Before(until) {
+		return Decision{Action: Wait, Until: until}
 	}
 	return Decision{Action: Delete}
 }

@@ -45,6 +45,7 @@ func disable(object metav1.Object) {
 
 func TestDecideClaim(t *testing.T) {
 	later := func(in *ClaimInput) { in.Now = noon.Add(time.Minute) }
+	unknown := func(in *ClaimInput) { in.Unknown, in.Now = true, noon.Add(time.Hour) }
 	for name, test := range map[string]struct {
 		change  func(*ClaimInput)
 		want    Action
@@ -52,7 +53,7 @@ func TestDecideClaim(t *testing.T) {
 	}{
 		"the delay is over":                 {later, Delete, ""},
 		"the delay is not over":             {func(in *ClaimInput) { in.Now = noon.Add(time.Minute - 1) }, Wait, ""},
-		"no delay":                          {func(in *ClaimInput) { in.Delay = 0 }, Delete, ""},
+		"no delay":                          {func(in *ClaimInput) { in.Delays.Known = 0 }, Delete, ""},
 		"any policy":                        {func(in *ClaimInput) { later(in); in.Volume.Spec.PersistentVolumeReclaimPolicy = "Retain" }, Delete, ""},
 		"the claim has been deleted":        {func(in *ClaimInput) { later(in); in.Claim = nil }, Keep, ""},
 		"the volume has no claim":           {func(in *ClaimInput) { later(in); in.Volume.Spec.ClaimRef = nil }, Keep, ""},
@@ -68,16 +69,20 @@ func TestDecideClaim(t *testing.T) {
 		"the namespace is opted out":        {func(in *ClaimInput) { later(in); in.NamespaceOptOut = `"disabled"` }, Keep, "of the namespace"},
 		"another value of the annotation":   {func(in *ClaimInput) { later(in); in.Claim.Annotations = map[string]string{OptOutAnnotation: "enabled"} }, Delete, ""},
 		"opted out before the delay ends":   {func(in *ClaimInput) { disable(in.Claim) }, Keep, "of the claim"},
+		"never seen, its delay is not over": {func(in *ClaimInput) { unknown(in); in.Now = noon.Add(time.Hour - 1) }, Wait, ""},
+		"never seen, its delay is over":     {unknown, Delete, ""},
+		"never seen, the other is longer":   {func(in *ClaimInput) { unknown(in); in.Delays.Known = 2 * time.Hour }, Wait, ""},
+		"never seen, never":                 {func(in *ClaimInput) { unknown(in); in.Delays.Unknown = 0 }, Keep, "set --unknown-node-deletion-delay"},
 		"a deletion is not worth a message": {func(in *ClaimInput) { disable(in.Claim); in.Claim.DeletionTimestamp = new(metav1.Now()) }, Keep, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			in := ClaimInput{Volume: staleVolume(), Claim: boundClaim(), Since: noon, Now: noon, Delay: time.Minute}
+			in := ClaimInput{Volume: staleVolume(), Claim: boundClaim(), Since: noon, Now: noon, Delays: Delays{Known: time.Minute, Unknown: time.Hour}}
 			test.change(&in)
 			got := DecideClaim(in)
 			if got.Action != test.want || !strings.Contains(got.Skipped, test.skipped) || (got.Skipped == "") != (test.skipped == "") {
 				t.Errorf("got %+v", got)
 			}
-			if got.Action == Wait && !got.Until.Equal(noon.Add(time.Minute)) {
+			if delay, _ := in.Delays.of(in.Unknown); got.Action == Wait && !got.Until.Equal(noon.Add(delay)) {
 				t.Errorf("it waits until %s", got.Until)
 			}
 		})
@@ -97,9 +102,11 @@ func TestDecidePods(t *testing.T) {
 		"no claim":                        {func(in *ClaimInput) { later(in); in.Volume.Spec.ClaimRef = nil }, Keep},
 		"reserved for a claim that never": {func(in *ClaimInput) { later(in); in.Volume.Spec.ClaimRef.UID = "" }, Keep},
 		"the volume is opted out":         {func(in *ClaimInput) { later(in); disable(in.Volume) }, Keep},
+		"never seen":                      {func(in *ClaimInput) { later(in); in.Unknown = true }, Wait},
+		"never seen, never":               {func(in *ClaimInput) { later(in); in.Unknown, in.Delays.Unknown = true, 0 }, Keep},
 		"the namespace is opted out":      {func(in *ClaimInput) { later(in); in.NamespaceOptOut = `"disabled"` }, Keep},
 	} {
-		in := ClaimInput{Volume: staleVolume(), Since: noon, Now: noon, Delay: time.Minute}
+		in := ClaimInput{Volume: staleVolume(), Since: noon, Now: noon, Delays: Delays{Known: time.Minute, Unknown: time.Hour}}
 		test.change(&in)
 		if got := DecidePods(in); got.Action != test.want {
 			t.Errorf("%s: got %+v, want %s", name, got, test.want)
@@ -148,15 +155,15 @@ func TestDecideVolume(t *testing.T) {
 		"the node has just been deleted":       {corev1.VolumeAvailable, deletes, func(in *VolumeInput) { in.Now = noon.Add(settleTime - 1) }, Wait, ""},
 		"the node was deleted long enough ago": {corev1.VolumeAvailable, deletes, func(in *VolumeInput) { in.Now = noon.Add(settleTime) }, Delete, ""},
 
-		"never seen, before the delay is over":            {corev1.VolumeAvailable, deletes, func(in *VolumeInput) { in.Unknown, in.Now = true, noon.Add(time.Minute-1) }, Keep, ""},
-		"never seen, after the delay":                     {corev1.VolumeAvailable, deletes, func(in *VolumeInput) { in.Unknown, in.Now = true, noon.Add(time.Minute) }, Keep, "no such node was ever seen"},
+		"never seen, from the beginning":                  {corev1.VolumeAvailable, deletes, func(in *VolumeInput) { in.Unknown, in.Now = true, noon }, Keep, "no such node was ever seen"},
+		"unknown ones included, before the delay is over": {corev1.VolumeAvailable, deletes, func(in *VolumeInput) { unknown(in); in.Now = noon.Add(time.Hour - 1) }, Wait, ""},
+		"unknown ones included, never":                    {corev1.VolumeAvailable, deletes, func(in *VolumeInput) { unknown(in); in.Delays.Unknown = 0 }, Keep, "set --unknown-node-deletion-delay"},
 		"never seen, Released":                            {corev1.VolumeReleased, deletes, func(in *VolumeInput) { in.Unknown = true }, Keep, "no such node was ever seen"},
-		"unknown ones included, before the delay is over": {corev1.VolumeAvailable, deletes, func(in *VolumeInput) { unknown(in); in.Now = noon.Add(time.Minute - 1) }, Wait, ""},
 		"unknown ones included":                           {corev1.VolumeAvailable, deletes, unknown, Delete, ""},
 		"unknown ones included, Released":                 {corev1.VolumeReleased, deletes, func(in *VolumeInput) { in.Unknown, in.DeleteUnknown = true, true }, Delete, ""},
 		"unknown ones included, Retain":                   {corev1.VolumeAvailable, retains, unknown, Keep, "its reclaim policy is Retain"},
 		"unknown ones included, reserved for a claim":     {corev1.VolumeAvailable, deletes, func(in *VolumeInput) { in.Unknown, in.DeleteUnknown = true, true }, Keep, "reserved for claim ns/c"},
-		"unknown ones included, no delay":                 {corev1.VolumeAvailable, deletes, func(in *VolumeInput) { unknown(in); in.Delay, in.Now = 0, noon.Add(settleTime-1) }, Wait, ""},
+		"unknown ones included, no delay":                 {corev1.VolumeAvailable, deletes, func(in *VolumeInput) { unknown(in); in.Delays, in.Now = Delays{Unknown: 1}, noon.Add(settleTime-1) }, Wait, ""},
 
 		"hostPath, the grace period is not over": {corev1.VolumeReleased, deletes, func(in *VolumeInput) { hostPath(in); in.Now = noon.Add(10*time.Minute - 1) }, Wait, ""},
 		"hostPath, the grace period is over":     {corev1.VolumeReleased, deletes, hostPath, Delete, ""},
@@ -185,11 +192,16 @@ func TestDecideVolume(t *testing.T) {
 			in.Volume.DeletionTimestamp = new(metav1.Now())
 			disable(in.Volume)
 		}, Keep, "its annotation"},
+		"CSI, a node that was never seen, included": {corev1.VolumeReleased, deletes, func(in *VolumeInput) { release(in); in.Unknown, in.DeleteUnknown = true, true }, Delete, ""},
+		"CSI, a node that was never seen, not an hour": {corev1.VolumeReleased, deletes, func(in *VolumeInput) {
+			release(in)
+			in.Unknown, in.DeleteUnknown, in.Now = true, true, noon.Add(time.Hour-1)
+		}, Wait, ""},
 		"CSI, a node that was never seen": {corev1.VolumeReleased, deletes, func(in *VolumeInput) { release(in); in.Unknown = true }, Keep, "no such node was ever seen"},
 		"CSI, Available and reserved":     {corev1.VolumeAvailable, deletes, release, Keep, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			in := VolumeInput{Since: noon, PhaseSince: noon, Now: noon.Add(time.Hour), Delay: time.Minute, Grace: 10 * time.Minute, Volume: staleVolume(func(v *corev1.PersistentVolume) {
+			in := VolumeInput{Since: noon, PhaseSince: noon, Now: noon.Add(time.Hour), Delays: Delays{Known: time.Minute, Unknown: time.Hour}, Grace: 10 * time.Minute, Volume: staleVolume(func(v *corev1.PersistentVolume) {
 				v.Status.Phase, v.Spec.PersistentVolumeReclaimPolicy = test.phase, test.policy
 			})}
 			if test.change != nil {

@@ -82,7 +82,7 @@ func (s *Site) findNodes(ctx context.Context, names []string) (*nodeSet, error) 
 	}
 	for _, key := range s.Inventory.sources.all {
 		values := names
-		if s.Inventory.mayLack(names, key) { // a Node without the label, or with an empty one, is looked at, too
+		if s.Inventory.mayLack(names, key) { // it may be a Node without the label, or with an empty one
 			values = append(slices.Clone(names), "")
 			lacks, err := labels.NewRequirement(key, selection.DoesNotExist, nil)
 			if err != nil {

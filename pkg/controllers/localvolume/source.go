@@ -78,7 +78,7 @@ func trimMeta(object metav1.Object) metav1.ObjectMeta {
 func (s *Site) Source() source.TypedSyncingSource[Pass] {
 	kinds := []source.TypedSyncingSource[Pass]{
 		watch(s, nodeMetadata(), handlers[*metav1.PartialObjectMetadata]{
-			set:    func(_, node *metav1.PartialObjectMetadata) bool { return s.Inventory.SetNode(node) },
+			set: func(_, node *metav1.PartialObjectMetadata) bool { return s.Inventory.SetNode(node) },
 			remove: func(node *metav1.PartialObjectMetadata, missed bool) bool {
 				if missed {
 					return s.Inventory.RemoveMissedNode(node.Name)
@@ -91,8 +91,10 @@ func (s *Site) Source() source.TypedSyncingSource[Pass] {
 			remove: func(volume *corev1.PersistentVolume, _ bool) bool { return s.Inventory.RemoveVolume(volume.Name) },
 		}),
 		watch(s, &corev1.PersistentVolumeClaim{}, handlers[*corev1.PersistentVolumeClaim]{
-			set:    func(_, claim *corev1.PersistentVolumeClaim) bool { return s.Inventory.IsStale(claim.Spec.VolumeName) },
-			remove: func(claim *corev1.PersistentVolumeClaim, _ bool) bool { return s.Inventory.IsStale(claim.Spec.VolumeName) },
+			set: func(_, claim *corev1.PersistentVolumeClaim) bool { return s.Inventory.IsStale(claim.Spec.VolumeName) },
+			remove: func(claim *corev1.PersistentVolumeClaim, _ bool) bool {
+				return s.Inventory.IsStale(claim.Spec.VolumeName)
+			},
 		}),
 	}
 	if s.Namespaces {
@@ -131,7 +133,9 @@ func watch[object client.Object](s *Site, kind object, h handlers[object]) sourc
 				then(h.set(e.ObjectOld, e.ObjectNew))
 			}
 		},
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[object], _ queue) { then(h.remove(e.Object, e.DeleteStateUnknown)) },
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[object], _ queue) {
+			then(h.remove(e.Object, e.DeleteStateUnknown))
+		},
 	})
 }
 

@@ -6,6 +6,7 @@ package localvolume
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -58,7 +59,7 @@ func (s *Site) Survey(ctx context.Context) ([]Subject, error) {
 			}
 		}
 		in := ClaimInput{Volume: found.Volume, Claim: subject.Claim, NamespaceOptOut: state.optOut,
-			Since: found.Since, Delay: s.Config.PVCDeletionDelay.Duration, Now: now}
+			Since: found.Since, Unknown: found.Unknown, Delays: s.delays(), Now: now}
 		subject.ClaimDecision = DecideClaim(in)
 		if !state.known && subject.ClaimDecision.Action == Delete {
 			// The claim came before its namespace, which may have the annotation.
@@ -66,12 +67,22 @@ func (s *Site) Survey(ctx context.Context) ([]Subject, error) {
 		}
 		subject.VolumeDecision = DecideVolume(VolumeInput{Volume: found.Volume, NamespaceOptOut: state.optOut,
 			IncludeFailed: *s.Config.IncludeFailedVolumes, Since: found.Since, Now: now,
-			Unknown: found.Unknown, DeleteUnknown: *s.Config.DeleteVolumesOfUnknownNodes, Delay: s.Config.PVCDeletionDelay.Duration,
+			Unknown: found.Unknown, DeleteUnknown: *s.Config.DeleteVolumesOfUnknownNodes, Delays: s.delays(),
 			PhaseSince: found.PhaseSince, Grace: s.Config.DriverGracePeriod.Duration, ReleaseCSI: *s.Config.ReleaseCSIVolumes})
 		s.decidePods(&subject, in, state)
 		subjects = append(subjects, subject)
 	}
 	return subjects, nil
+}
+
+func (s *Site) delays() Delays {
+	return Delays{Known: s.Config.PVCDeletionDelay.Duration, Unknown: s.Config.UnknownNodeDeletionDelay.Duration}
+}
+
+// ClaimDelay returns how long the nodes of a volume have to be missing before its claim is deleted.
+func (s *Site) ClaimDelay(stale *Stale) time.Duration {
+	delay, _ := s.delays().of(stale.Unknown)
+	return delay
 }
 
 // decidePods decides about the pods that wait for the claim of a subject. Its volume remembers which claim that is, so that

@@ -83,7 +83,8 @@ func New(t *testing.T, configure func(*configv1alpha1.LocalVolumeConfiguration),
 // restart makes a new Site for the same cluster, as a new process would.
 func (w *World) restart(configure func(*configv1alpha1.LocalVolumeConfiguration)) {
 	w.T.Helper()
-	config := configv1alpha1.LocalVolumeConfiguration{StorageClassNames: []string{"local"}, PVCDeletionDelay: &metav1.Duration{Duration: Delay}}
+	config := configv1alpha1.LocalVolumeConfiguration{StorageClassNames: []string{"local"}, PVCDeletionDelay: &metav1.Duration{Duration: Delay},
+		UnknownNodeDeletionDelay: &metav1.Duration{Duration: Delay}}
 	if configure != nil {
 		configure(&config)
 	}

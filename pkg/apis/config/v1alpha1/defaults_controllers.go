@@ -202,6 +202,9 @@ func SetDefaults_LocalVolumeConfiguration(obj *LocalVolumeConfiguration) {
 	if obj.PVCDeletionDelay == nil {
 		obj.PVCDeletionDelay = &metav1.Duration{Duration: time.Minute}
 	}
+	if obj.UnknownNodeDeletionDelay == nil {
+		obj.UnknownNodeDeletionDelay = &metav1.Duration{Duration: time.Hour}
+	}
 	if obj.StalePVDiscoveryInterval == nil {
 		obj.StalePVDiscoveryInterval = &metav1.Duration{Duration: 10 * time.Second}
 	}

@@ -11,6 +11,9 @@ type LocalVolumeConfiguration struct {
 	StorageClassNames []string `json:"storageClassNames"`
 	// PVCDeletionDelay is how long a node must be missing before a claim is deleted.
 	PVCDeletionDelay *metav1.Duration `json:"pvcDeletionDelay"`
+	// UnknownNodeDeletionDelay is the same, if longer, for a node that was never seen: it may still join. 0: what belongs to such a node
+	// is never deleted.
+	UnknownNodeDeletionDelay *metav1.Duration `json:"unknownNodeDeletionDelay"`
 	// StalePVDiscoveryInterval is the interval between two checks for volumes that are no longer claimed.
 	StalePVDiscoveryInterval *metav1.Duration `json:"stalePVDiscoveryInterval"`
 	// MaxMissingNodeFraction is the share of the nodes with local volumes that may be missing. When more are missing, nothing

@@ -377,6 +377,11 @@ func (in *LocalVolumeConfiguration) DeepCopyInto(out *LocalVolumeConfiguration) 
 		*out = new(v1.Duration)
 		**out = **in
 	}
+	if in.UnknownNodeDeletionDelay != nil {
+		in, out := &in.UnknownNodeDeletionDelay, &out.UnknownNodeDeletionDelay
+		*out = new(v1.Duration)
+		**out = **in
+	}
 	if in.StalePVDiscoveryInterval != nil {
 		in, out := &in.StalePVDiscoveryInterval, &out.StalePVDiscoveryInterval
 		*out = new(v1.Duration)

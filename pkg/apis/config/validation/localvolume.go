@@ -35,6 +35,9 @@ func validateLocalVolume(config *v1alpha1.LocalVolumeConfiguration, path *field.
 	if delay := config.PVCDeletionDelay.Duration; delay < 0 {
 		errs = append(errs, field.Invalid(path.Child("pvcDeletionDelay"), delay.String(), "must be greater than or equal to 0s"))
 	}
+	if delay := config.UnknownNodeDeletionDelay.Duration; delay < 0 {
+		errs = append(errs, field.Invalid(path.Child("unknownNodeDeletionDelay"), delay.String(), "must be greater than or equal to 0s (0: never)"))
+	}
 	if interval := config.StalePVDiscoveryInterval.Duration; interval <= 0 {
 		errs = append(errs, field.Invalid(path.Child("stalePVDiscoveryInterval"), interval.String(), "must be greater than 0s"))
 	}

@@ -20,15 +20,16 @@ func (r *reconciler) reportNodes(ctx context.Context, subjects []localvolume.Sub
 	missing := r.site.Inventory.Missing()
 	r.site.Metrics.Missing.WithLabelValues(r.site.Name).Set(float64(r.site.Inventory.MissingNodes()))
 	var volumes, claims map[string]int
+	var delays map[string]time.Duration
 	for node, since := range missing {
 		if before, known := r.missing[node]; known && before.Equal(since) {
 			continue
 		}
 		if volumes == nil { // only when there is something to report
-			volumes, claims = count(subjects)
+			volumes, claims, delays = r.count(subjects)
 		}
 		log.FromContext(ctx).Info("A node with local volumes is missing", "node", node, "since", since.UTC().Format(time.RFC3339),
-			"staleVolumes", volumes[node], "claimsToDelete", claims[node], "deletionDelay", r.site.Config.PVCDeletionDelay.Duration.String())
+			"staleVolumes", volumes[node], "claimsToDelete", claims[node], "deletionDelay", delays[node].String())
 	}
 	for node := range r.missing {
 		if _, still := missing[node]; !still && r.site.Inventory.Matches(node) {
@@ -38,18 +39,19 @@ func (r *reconciler) reportNodes(ctx context.Context, subjects []localvolume.Sub
 	r.missing = missing
 }
 
-// count returns how many stale volumes a node has, and how many claims of them are to go.
-func count(subjects []localvolume.Subject) (volumes, claims map[string]int) {
-	volumes, claims = map[string]int{}, map[string]int{}
+// count returns how many stale volumes a node has, how many claims of them are to go, and after which delay.
+func (r *reconciler) count(subjects []localvolume.Subject) (volumes, claims map[string]int, delays map[string]time.Duration) {
+	volumes, claims, delays = map[string]int{}, map[string]int{}, map[string]time.Duration{}
 	for i := range subjects {
 		for _, node := range subjects[i].Nodes {
 			volumes[node]++
+			delays[node] = r.site.ClaimDelay(&subjects[i].Stale)
 			if subjects[i].ClaimDecision.Action != localvolume.Keep {
 				claims[node]++
 			}
 		}
 	}
-	return volumes, claims
+	return volumes, claims, delays
 }
 
 // reportClaims reports to claims that they will be deleted, that they will not after all, and why one stays.
@@ -97,14 +99,17 @@ func (r *reconciler) schedule(subject *localvolume.Subject) {
 		r.site.Recorder.Event(claim, corev1.EventTypeNormal, localvolume.EventCancelled,
 			fmt.Sprintf("%s was back temporarily, or could not be observed for some time: the delay starts over.", localvolume.Nodes(subject.Nodes)))
 	}
-	until := subject.Since.Add(r.site.Config.PVCDeletionDelay.Duration)
+	until := subject.Since.Add(r.site.ClaimDelay(&subject.Stale))
 	will := "will"
 	if r.site.DryRun() {
 		will = "would, without the dry run,"
 	}
+	message := "%s, and local volume %s is lost with it. The claim %s be deleted at %s unless the node comes back."
+	if subject.Unknown {
+		message = "%s and was never seen, and local volume %s is on it. The claim %s be deleted at %s unless the node joins."
+	}
 	r.site.Recorder.Event(claim, corev1.EventTypeWarning, localvolume.EventScheduled,
-		fmt.Sprintf("%s, and local volume %s is lost with it. The claim %s be deleted at %s unless the node comes back.",
-			localvolume.AbsentSentence(subject.Nodes), subject.Volume.Name, will, until.UTC().Format(time.RFC3339)))
+		fmt.Sprintf(message, localvolume.AbsentSentence(subject.Nodes), subject.Volume.Name, will, until.UTC().Format(time.RFC3339)))
 	r.scheduled[claim.UID] = appointment{claim: claim, since: subject.Since, nodes: subject.Nodes}
 }
 

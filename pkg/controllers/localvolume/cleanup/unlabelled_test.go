@@ -135,7 +135,7 @@ func TestNodeWithoutLabelAppearsDuringBatch(t *testing.T) {
 	}
 }
 
-// TestLostBeforeFirstStart checks that a claim goes whose node was lost before the first start, if the label of its driver has the name of
+// TestLostBeforeFirstStart checks that a claim whose node was lost before the first start is deleted, if the label of its driver has the name of
 // the node, although a node exists that has no such label.
 func TestLostBeforeFirstStart(t *testing.T) {
 	b := zfsNodes(t)
@@ -147,3 +147,44 @@ func TestLostBeforeFirstStart(t *testing.T) {
 	b.kept("a node as old as the volume may be the one", zfs)
 }
 
+// TestNeverSeen checks that a claim whose node was never seen is announced from the beginning, and deleted after a delay of its own.
+func TestNeverSeen(t *testing.T) {
+	unknown := func(delay time.Duration) func(*configv1alpha1.LocalVolumeConfiguration) {
+		return func(c *configv1alpha1.LocalVolumeConfiguration) {
+			c.UnknownNodeDeletionDelay = &metav1.Duration{Duration: delay}
+		}
+	}
+	t.Run("after an hour", func(t *testing.T) {
+		b := newBench(t, unknown(time.Hour), "a")
+		_, claim := b.Bind("c", "never")
+		b.pass(time.Second)
+		if events := b.Events(); !has(events, "Warning ReferencedNodeDeleted c: Node never does not exist and was never seen", "be deleted at 2030-01-02T13:00:00Z unless the node joins") {
+			t.Errorf("the claim has no event: %q", events)
+		}
+		b.pass(time.Hour - 2*time.Second)
+		b.kept("the delay of unknown nodes is not over", claim)
+		b.pass(time.Second)
+		b.expectDeleted("the node did not join", claim)
+	})
+	t.Run("the node joins, and is lost", func(t *testing.T) {
+		b := newBench(t, unknown(time.Hour), "a")
+		_, claim := b.Bind("c", "joins")
+		b.pass(time.Second)
+		b.AddNode("joins")
+		b.pass(time.Second)
+		b.LoseNode("joins")
+		b.pass(time.Second)
+		b.pass(localvolumetest.Delay)
+		b.expectDeleted("the node was seen", claim)
+	})
+	t.Run("never", func(t *testing.T) {
+		b := newBench(t, unknown(0), "a")
+		_, claim := b.Bind("c", "never")
+		b.pass(time.Second)
+		if events := b.Events(); !has(events, "Normal LocalVolumeCleanupSkipped c: Node never does not exist, but the claim is retained: no such node was ever seen", "--unknown-node-deletion-delay") {
+			t.Errorf("the claim has no event: %q", events)
+		}
+		b.pass(48 * time.Hour)
+		b.kept("it is never deleted", claim)
+	})
+}
