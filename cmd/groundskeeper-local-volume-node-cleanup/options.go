@@ -205,21 +205,31 @@ var flagOf = map[string]string{
 // validate returns all errors of the options.
 func (o *options) validate() error {
 	var errs []error
+	reported := map[string]bool{} // values that are wrong are reported once
+	for i, driver := range listOf(o.drivers) {
+		if name, key, ok := strings.Cut(driver, "="); !ok || name == "" || key == "" {
+			errs = append(errs, fmt.Errorf("--csi-drivers: %q is not NAME=TOPOLOGY-KEY, for instance topolvm.io=topology.topolvm.io/node", driver))
+			reported[fmt.Sprintf("controllers.localVolume.csiDrivers[%d]", i)] = true
+		}
+	}
 	for _, err := range configvalidation.ValidateControllerManagerConfiguration(o.config(), nil) {
 		if err.Field == "controllers.enabled[0]" { // the default is for the controller manager
 			continue
 		}
+		value := err.Field
+		if end := strings.Index(value, "]"); end >= 0 {
+			value = value[:end+1]
+		}
+		if reported[value] {
+			continue
+		}
+		reported[value] = true
 		field, _, _ := strings.Cut(err.Field, "[")
 		flag, known := flagOf[field]
 		if !known {
 			flag = field
 		}
 		errs = append(errs, fmt.Errorf("--%s: %s", flag, err.ErrorBody()))
-	}
-	for _, driver := range listOf(o.drivers) {
-		if name, key, ok := strings.Cut(driver, "="); !ok || name == "" || key == "" {
-			errs = append(errs, fmt.Errorf("--csi-drivers: %q is not NAME=TOPOLOGY-KEY, for instance topolvm.io=topology.topolvm.io/node", driver))
-		}
 	}
 	if o.resync < 0 {
 		errs = append(errs, fmt.Errorf("--resync: %s is negative", o.resync))

@@ -21,6 +21,9 @@ import (
 // Where the driver runs on the node alone, that is indefinitely when the node has been deleted.
 const provisionerFinalizer = "external-provisioner.volume.kubernetes.io/finalizer"
 
+// protectionFinalizer is the finalizer of Kubernetes, which removes it when no claim is bound.
+const protectionFinalizer = "kubernetes.io/pv-protection"
+
 // decideCSI decides about a stale CSI volume. It belongs to its driver, which has the grace period to delete it. Only when that is
 // requested, a volume that the driver did not delete is deleted, and then released from the driver's finalizers.
 func decideCSI(in VolumeInput) Decision {
@@ -31,8 +34,10 @@ func decideCSI(in VolumeInput) Decision {
 	case phase == corev1.VolumeReleased && deletes:
 	case phase == corev1.VolumeAvailable && deletes && volume.Spec.ClaimRef == nil:
 	case phase == corev1.VolumeFailed && deletes && in.IncludeFailed:
-	case phase == corev1.VolumeReleased:
+	case (phase == corev1.VolumeReleased || phase == corev1.VolumeAvailable) && !deletes:
 		return Decision{Action: Keep, Skipped: fmt.Sprintf("its reclaim policy is %s", volume.Spec.PersistentVolumeReclaimPolicy)}
+	case phase == corev1.VolumeFailed && deletes:
+		return Decision{Action: Keep, Skipped: failedVolumes}
 	default:
 		return Decision{Action: Keep}
 	}
@@ -56,7 +61,17 @@ func decideCSI(in VolumeInput) Decision {
 	case len(driverFinalizers(volume)) > 0:
 		return Decision{Action: Release}
 	}
-	return Decision{Action: Keep}
+	return decideHeld(in)
+}
+
+// decideHeld decides about a stale volume that is being deleted: when nothing is left to do for its driver, its other finalizers are
+// named. They must not be removed by Groundskeeper.
+func decideHeld(in VolumeInput) Decision {
+	others := slices.DeleteFunc(slices.Clone(in.Volume.Finalizers), func(finalizer string) bool { return finalizer == protectionFinalizer })
+	if len(others) == 0 || in.Now.Before(later(in.Since, in.PhaseSince).Add(in.Grace)) {
+		return Decision{Action: Keep}
+	}
+	return Decision{Action: Keep, Held: true, Skipped: fmt.Sprintf("it is being deleted, and has the finalizer %s, which its owner has to remove", strings.Join(others, ", "))}
 }
 
 // driverFinalizers returns the finalizers of a CSI volume that its driver should remove: the external provisioner's, and those of

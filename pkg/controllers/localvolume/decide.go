@@ -10,6 +10,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 )
 
 // OptOutAnnotation on a PersistentVolume, a PersistentVolumeClaim or a Namespace keeps it, or what is in it, from being deleted, unless
@@ -42,6 +44,8 @@ type Decision struct {
 	Until time.Time
 	// Skipped is the reason, for users, why an object that appears to qualify for deletion is retained. It is empty for usual cases.
 	Skipped string
+	// Held reports that a volume is being deleted and has finalizers that are neither Kubernetes' nor its driver's.
+	Held bool
 }
 
 // ClaimInput is what decides about a claim.
@@ -59,11 +63,17 @@ type ClaimInput struct {
 	Now     time.Time
 }
 
-// Delays are how long the nodes of a volume have to be missing. Unknown, if longer, is for those of which one was never seen; 0: indefinitely.
+// Delays are how long the nodes of a volume have to be missing. Unknown, if longer, is for those of which one was never seen; 0:
+// indefinitely.
 type Delays struct{ Known, Unknown time.Duration }
 
-// of returns how long nodes have to be missing; false: indefinitely.
-func (d Delays) of(unknown bool) (time.Duration, bool) {
+// DelaysOf returns the delays of a defaulted configuration.
+func DelaysOf(config *configv1alpha1.LocalVolumeConfiguration) Delays {
+	return Delays{Known: config.PVCDeletionDelay.Duration, Unknown: config.UnknownNodeDeletionDelay.Duration}
+}
+
+// Of returns how long nodes have to be missing; false: indefinitely.
+func (d Delays) Of(unknown bool) (time.Duration, bool) {
 	if !unknown {
 		return d.Known, true
 	}
@@ -93,7 +103,7 @@ func DecideClaim(in ClaimInput) Decision {
 	case in.NamespaceOptOut != "":
 		return Decision{Action: Keep, Skipped: fmt.Sprintf("the annotation %s of the namespace is %s", OptOutAnnotation, in.NamespaceOptOut)}
 	}
-	delay, ends := in.Delays.of(in.Unknown)
+	delay, ends := in.Delays.Of(in.Unknown)
 	if !ends {
 		return Decision{Action: Keep, Skipped: neverSeen + "; set --unknown-node-deletion-delay (unknownNodeDeletionDelay) to delete such claims"}
 	}
@@ -110,7 +120,7 @@ func DecidePods(in ClaimInput) Decision {
 	if ref == nil || ref.UID == "" || in.Claim != nil && in.Claim.UID == ref.UID || optedOut(in.Volume) || in.NamespaceOptOut != "" {
 		return Decision{Action: Keep}
 	}
-	delay, ends := in.Delays.of(in.Unknown)
+	delay, ends := in.Delays.Of(in.Unknown)
 	if !ends {
 		return Decision{Action: Keep}
 	}
@@ -146,6 +156,8 @@ type VolumeInput struct {
 	ReleaseCSI bool
 }
 
+const failedVolumes = "its phase is Failed, and volumes that failed are not included"
+
 // DecideVolume decides about a stale volume itself: it may have no claim, or its content may no longer be wanted.
 func DecideVolume(in VolumeInput) Decision {
 	volume := in.Volume
@@ -153,7 +165,7 @@ func DecideVolume(in VolumeInput) Decision {
 		return decideCSI(in)
 	}
 	if !volume.DeletionTimestamp.IsZero() {
-		return Decision{Action: Keep}
+		return decideHeld(in)
 	}
 	deletes := volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete
 	switch phase := volume.Status.Phase; {
@@ -163,7 +175,7 @@ func DecideVolume(in VolumeInput) Decision {
 		return Decision{Action: Keep, Skipped: fmt.Sprintf("its reclaim policy is %s", volume.Spec.PersistentVolumeReclaimPolicy)}
 	case phase == corev1.VolumeFailed && deletes && in.IncludeFailed:
 	case phase == corev1.VolumeFailed && deletes:
-		return Decision{Action: Keep, Skipped: "its phase is Failed, and volumes that failed are not included"}
+		return Decision{Action: Keep, Skipped: failedVolumes}
 	default:
 		return Decision{Action: Keep}
 	}
@@ -198,7 +210,7 @@ func skippedByAnnotation(in VolumeInput) string {
 // repository or a backup. Then its reclaim policy and its claimRef are all that reports whether anyone wants it.
 func decideUnknown(in VolumeInput) Decision {
 	volume := in.Volume
-	delay, ends := in.Delays.of(true)
+	delay, ends := in.Delays.Of(true)
 	switch {
 	case !in.DeleteUnknown:
 		return Decision{Action: Keep, Skipped: neverSeen + "; set --delete-volumes-of-unknown-nodes (deleteVolumesOfUnknownNodes) to delete such volumes"}

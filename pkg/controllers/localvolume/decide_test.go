@@ -82,7 +82,7 @@ func TestDecideClaim(t *testing.T) {
 			if got.Action != test.want || !strings.Contains(got.Skipped, test.skipped) || (got.Skipped == "") != (test.skipped == "") {
 				t.Errorf("got %+v", got)
 			}
-			if delay, _ := in.Delays.of(in.Unknown); got.Action == Wait && !got.Until.Equal(noon.Add(delay)) {
+			if delay, _ := in.Delays.Of(in.Unknown); got.Action == Wait && !got.Until.Equal(noon.Add(delay)) {
 				t.Errorf("it waits until %s", got.Until)
 			}
 		})
@@ -122,6 +122,9 @@ func TestDecideVolume(t *testing.T) {
 		retains = corev1.PersistentVolumeReclaimRetain
 		recycle = corev1.PersistentVolumeReclaimRecycle
 	)
+	held := func(in *VolumeInput) {
+		in.Volume.DeletionTimestamp, in.Volume.Finalizers = new(metav1.Now()), []string{"kubernetes.io/pv-protection", "example.com/f"}
+	}
 	unknown := func(in *VolumeInput) { in.Unknown, in.DeleteUnknown, in.Volume.Spec.ClaimRef = true, true, nil }
 	hostPath := func(in *VolumeInput) {
 		in.Volume.Spec.Local, in.Volume.Spec.HostPath = nil, &corev1.HostPathVolumeSource{}
@@ -182,7 +185,15 @@ func TestDecideVolume(t *testing.T) {
 		"CSI, being deleted, but not by the driver": {corev1.VolumeReleased, deletes, func(in *VolumeInput) {
 			release(in)
 			in.Volume.DeletionTimestamp, in.Volume.Finalizers = new(metav1.Now()), []string{"kubernetes.io/pv-protection", "example.com/f"}
+		}, Keep, "it is being deleted, and has the finalizer example.com/f, which its owner has to remove"},
+		"CSI, being deleted, protected by Kubernetes": {corev1.VolumeReleased, deletes, func(in *VolumeInput) {
+			release(in)
+			in.Volume.DeletionTimestamp, in.Volume.Finalizers = new(metav1.Now()), []string{"kubernetes.io/pv-protection"}
 		}, Keep, ""},
+		"CSI, Available and Retain":           {corev1.VolumeAvailable, retains, func(in *VolumeInput) { csi(in); in.Volume.Spec.ClaimRef = nil }, Keep, "its reclaim policy is Retain"},
+		"CSI, Failed, not included":           {corev1.VolumeFailed, deletes, csi, Keep, "its phase is Failed"},
+		"local, being deleted, held":          {corev1.VolumeReleased, deletes, held, Keep, "it is being deleted, and has the finalizer example.com/f"},
+		"local, being deleted, held just now": {corev1.VolumeReleased, deletes, func(in *VolumeInput) { held(in); in.Now = noon.Add(time.Minute) }, Keep, ""},
 		"CSI, being deleted, the grace period": {corev1.VolumeReleased, deletes, func(in *VolumeInput) {
 			release(in)
 			in.Volume.DeletionTimestamp, in.Now = new(metav1.Now()), noon.Add(time.Minute)

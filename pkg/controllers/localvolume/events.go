@@ -43,6 +43,8 @@ const (
 	// the end of that.
 	EventBrakeEngaged  = "TooManyNodesMissing"
 	EventBrakeReleased = "MissingNodesAccepted"
+	// EventUnrecorded, on the record: it cannot be written.
+	EventUnrecorded = "MissingNodesNotRecorded"
 )
 
 // Recorder takes events.
@@ -65,7 +67,7 @@ const (
 )
 
 // EventSender sends events with a dedicated client, so that they take nothing from the deletions, in the order in which they came.
-// It only ever creates them: permission to do that is all it needs.
+// Permission to create them is all it needs; the uid of a config map that an event only names is read, if that is allowed.
 type EventSender struct {
 	client  client.Client
 	clock   clock.PassiveClock
@@ -156,8 +158,21 @@ func (s *EventSender) flush(ctx context.Context) {
 func (s *EventSender) send(ctx context.Context, event *corev1.Event) {
 	ctx, cancel := context.WithTimeout(ctx, eventTimeout)
 	defer cancel()
+	s.identify(ctx, &event.InvolvedObject)
 	if err := s.client.Create(ctx, event); err != nil {
 		s.metrics.EventsLost.Inc()
+	}
+}
+
+// identify adds the uid to a reference that only names its object: without it, kubectl describe does not show the event.
+func (s *EventSender) identify(ctx context.Context, named *corev1.ObjectReference) {
+	if named.UID != "" {
+		return
+	}
+	object := &metav1.PartialObjectMetadata{}
+	object.SetGroupVersionKind(named.GroupVersionKind())
+	if err := s.client.Get(ctx, client.ObjectKey{Namespace: named.Namespace, Name: named.Name}, object); err == nil {
+		named.UID, named.ResourceVersion = object.UID, object.ResourceVersion
 	}
 }
 

@@ -132,8 +132,8 @@ func (s *Site) announceBrake(ctx context.Context, census Census, reason string) 
 	switch {
 	case reason != "" && !was:
 		s.Metrics.Brake.WithLabelValues(s.Name).Set(1)
-		message := fmt.Sprintf("Nothing is deleted: %s. If these nodes are permanently lost, set the annotation %s: %q on this config map.",
-			reason, AcknowledgeAnnotation, fmt.Sprint(census.Missing))
+		message := fmt.Sprintf("Nothing is deleted: %s. If these nodes are permanently lost, set the annotation %s: %q on %s.",
+			reason, AcknowledgeAnnotation, fmt.Sprint(census.Missing), s.recordName())
 		log.FromContext(ctx).Info("Too many nodes are missing, nothing is deleted", "reason", reason, "missing", census.Missing, "live", census.Live)
 		s.Recorder.Event(s.recordObject(), corev1.EventTypeWarning, EventBrakeEngaged, message)
 	case reason == "" && was:

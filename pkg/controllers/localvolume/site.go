@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 )
@@ -84,6 +85,8 @@ type Site struct {
 	// server. unsaved reports that the record was not saved, because it was not certain.
 	confirmed moment
 	unsaved   bool
+	// unrecorded reports that the record could not be written.
+	unrecorded bool
 }
 
 // NewSite returns an empty Site, which its Source fills.
@@ -129,7 +132,37 @@ func (s *Site) SaveRecord(ctx context.Context, subjects []Subject) error {
 		s.unsaved = true
 		return nil
 	}
-	return s.record.save(ctx, memory, slices.ContainsFunc(subjects, func(subject Subject) bool { return subject.pending() }))
+	err := s.record.save(ctx, memory, slices.ContainsFunc(subjects, func(subject Subject) bool { return subject.pending() }))
+	s.announceRecord(ctx, err)
+	return err
+}
+
+// announceRecord sends an event when the record cannot be written any more. No deletion waits for it: without the record only a restart
+// starts the delays over.
+func (s *Site) announceRecord(ctx context.Context, err error) {
+	s.mu.Lock()
+	was := s.unrecorded
+	s.unrecorded = err != nil
+	s.mu.Unlock()
+	if err == nil {
+		s.Metrics.Unrecorded.WithLabelValues(s.Name).Set(0)
+		return
+	}
+	s.Metrics.Unrecorded.WithLabelValues(s.Name).Set(1)
+	log.FromContext(ctx).Error(err, "Failed to record the missing nodes, retrying later")
+	if !was {
+		s.Recorder.Event(s.recordObject(), corev1.EventTypeWarning, EventUnrecorded, fmt.Sprintf(
+			"A restart starts the delays over, because the missing nodes cannot be recorded: %v. If %s is immutable, delete it.", err, s.recordName()))
+	}
+}
+
+// recordName names the record in messages.
+func (s *Site) recordName() string {
+	name := "config map " + s.RecordNamespace + "/" + RecordName
+	if s.Name != "" {
+		name += " in cluster " + s.Name
+	}
+	return name
 }
 
 // recordObject stands for the record in events.

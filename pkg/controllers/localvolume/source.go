@@ -45,6 +45,9 @@ func trimVolume(object any) (any, error) {
 		kept.Spec.PersistentVolumeSource = full.Spec.PersistentVolumeSource
 		return kept, nil
 	}
+	if full.DeletionTimestamp != nil {
+		kept.Finalizers = full.Finalizers
+	}
 	kept.Spec.NodeAffinity = full.Spec.NodeAffinity
 	kept.Spec.PersistentVolumeReclaimPolicy = full.Spec.PersistentVolumeReclaimPolicy
 	kept.Spec.ClaimRef = full.Spec.ClaimRef

@@ -75,13 +75,11 @@ func (s *Site) Survey(ctx context.Context) ([]Subject, error) {
 	return subjects, nil
 }
 
-func (s *Site) delays() Delays {
-	return Delays{Known: s.Config.PVCDeletionDelay.Duration, Unknown: s.Config.UnknownNodeDeletionDelay.Duration}
-}
+func (s *Site) delays() Delays { return DelaysOf(&s.Config) }
 
 // ClaimDelay returns how long the nodes of a volume have to be missing before its claim is deleted.
 func (s *Site) ClaimDelay(stale *Stale) time.Duration {
-	delay, _ := s.delays().of(stale.Unknown)
+	delay, _ := s.delays().Of(stale.Unknown)
 	return delay
 }
 

@@ -20,7 +20,7 @@ type Metrics struct {
 	ClaimsDeleted, ClaimsFailed   prometheus.Counter
 	EventsLost                    prometheus.Counter
 	// The gauges have the name of the cluster as their label.
-	Missing, NotNodeBound, Unsupported, Brake *prometheus.GaugeVec
+	Missing, NotNodeBound, Unsupported, Brake, Held, Unrecorded *prometheus.GaugeVec
 }
 
 // NewMetrics makes the metrics and registers them. A registry that has them already, from an earlier site of the same process,
@@ -46,6 +46,8 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 		NotNodeBound:   gauge("not_node_bound", "Opted-in local volumes that do not name their nodes and are never changed or deleted."),
 		Unsupported:    gauge("unsupported_source", "Volumes of opted-in classes whose source is not enabled and that are never changed or deleted."),
 		Brake:          gauge("brake_engaged", "1 while so many nodes are missing that nothing is deleted."),
+		Held:           gauge("held_volumes", "Volumes of missing nodes that are being deleted and have a finalizer of another owner."),
+		Unrecorded:     gauge("record_failed", "1 while the record of missing nodes cannot be written."),
 	}
 	return m, errors.Join(
 		telemetry.RegisterField(registry, &m.VolumesDeleted),
@@ -57,12 +59,14 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 		telemetry.RegisterField(registry, &m.NotNodeBound),
 		telemetry.RegisterField(registry, &m.Unsupported),
 		telemetry.RegisterField(registry, &m.Brake),
+		telemetry.RegisterField(registry, &m.Held),
+		telemetry.RegisterField(registry, &m.Unrecorded),
 	)
 }
 
 // Drop removes the gauges of a cluster that is no longer checked.
 func (m *Metrics) Drop(cluster string) {
-	for _, gauge := range []*prometheus.GaugeVec{m.Missing, m.NotNodeBound, m.Unsupported, m.Brake} {
+	for _, gauge := range []*prometheus.GaugeVec{m.Missing, m.NotNodeBound, m.Unsupported, m.Brake, m.Held, m.Unrecorded} {
 		gauge.DeleteLabelValues(cluster)
 	}
 }

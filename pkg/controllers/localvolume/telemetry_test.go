@@ -39,6 +39,9 @@ func TestEventSender(t *testing.T) {
 	sender.Event(staleVolume(), corev1.EventTypeWarning, "R1", "about a volume")
 	sender.Event(boundClaim(), corev1.EventTypeNormal, "R2", long)
 	sender.Event(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "sys", Name: strings.Repeat("n", 250)}}, corev1.EventTypeNormal, "R3", "m")
+	// An event about an object that was only named has its uid, if the object can be read.
+	store.Add(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "sys", Name: "record", UID: "uid-record"}})
+	sender.Event(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "sys", Name: "record"}}, corev1.EventTypeNormal, "R5", "m")
 	sender.Event(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "refused", Name: "p"}}, corev1.EventTypeNormal, "R4", "m")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -59,12 +62,13 @@ func TestEventSender(t *testing.T) {
 			t.Errorf("the API server would reject %+v", event)
 		}
 	}
-	for reason, want := range map[string]string{"R1": "default PersistentVolume /v uid-v", "R2": "ns PersistentVolumeClaim ns/c uid-c", "R3": "sys ConfigMap sys/n "} {
+	for reason, want := range map[string]string{"R1": "default PersistentVolume /v uid-v", "R2": "ns PersistentVolumeClaim ns/c uid-c", "R3": "sys ConfigMap sys/n ",
+		"R5": "sys ConfigMap sys/r uid-record"} {
 		if got[reason] != want {
 			t.Errorf("%s is %q, want %q", reason, got[reason], want)
 		}
 	}
-	if lost := testutil.ToFloat64(metrics.EventsLost); lost != 1 || len(names) != 3 {
+	if lost := testutil.ToFloat64(metrics.EventsLost); lost != 1 || len(names) != 4 {
 		t.Errorf("%v events are lost, names %v", lost, names)
 	}
 }

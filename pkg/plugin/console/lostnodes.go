@@ -36,7 +36,7 @@ type LostNodes struct {
 type LostNode struct {
 	Name  string    `json:"name"`
 	Since time.Time `json:"since"`
-	// Due is when its claims are deleted, nil if the configuration of the controller manager is unknown.
+	// Due is when its claims are deleted, nil if they are not, or if the configuration of the controller manager is unknown.
 	Due     *time.Time   `json:"due,omitempty"`
 	Volumes []LostVolume `json:"volumes"`
 	// Waiting are Pending pods that use a claim on it.
@@ -87,8 +87,12 @@ func (r *reader) lostNodes(ctx context.Context) (*LostNodes, error) {
 		view.Problems = append(view.Problems, r.unknown(err, "read the configuration of the controller manager, which has the delay"))
 	} else {
 		keys = config.Controllers.LocalVolume.NodeTopologyKeys
+		delays := localvolume.DelaysOf(&config.Controllers.LocalVolume)
 		for i := range view.Nodes {
-			view.Nodes[i].Due = new(view.Nodes[i].Since.Add(config.Controllers.LocalVolume.PVCDeletionDelay.Duration))
+			_, seen := record.Data[localvolume.SeenPrefix+view.Nodes[i].Name]
+			if delay, ends := delays.Of(!seen); ends {
+				view.Nodes[i].Due = new(view.Nodes[i].Since.Add(delay))
+			}
 		}
 	}
 	r.volumes(ctx, view, keys)

@@ -142,7 +142,8 @@ func TestLostNodes(t *testing.T) {
 	record := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: uninstall.SystemNamespace, Name: localvolume.RecordName, UID: "record",
 			Annotations: map[string]string{localvolume.ConfirmedAnnotation: noon.Format(time.RFC3339Nano), localvolume.AcknowledgeAnnotation: "3"}},
-		Data: map[string]string{"n1": noon.Add(-30 * time.Second).Format(time.RFC3339Nano), localvolume.SeenPrefix + "n2": "n2"},
+		Data: map[string]string{"n1": noon.Add(-30 * time.Second).Format(time.RFC3339Nano), localvolume.SeenPrefix + "n1": "n1", localvolume.SeenPrefix + "n2": "n2",
+			"never": noon.Format(time.RFC3339Nano), localvolume.RegisteredPrefix + "never": noon.Format(time.RFC3339Nano)},
 	}
 	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "v1"}, Status: corev1.PersistentVolumeStatus{Phase: corev1.VolumeBound}}
 	volume.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "db", Name: "data-0"}
@@ -157,12 +158,16 @@ func TestLostNodes(t *testing.T) {
 	_, reading := newWorld(t, record, volume, elsewhere, pod, brake)
 	var view LostNodes
 	open(t, optionsOf(reading)).read("/api/lost-nodes", &view)
-	if len(view.Nodes) != 1 || len(view.Problems) != 0 || view.Brake != brake.Message || view.Acknowledged != "3" {
-		t.Fatalf("lost nodes = %+v, want n1, the brake and the acknowledgement", view)
+	if len(view.Nodes) != 2 || len(view.Problems) != 0 || view.Brake != brake.Message || view.Acknowledged != "3" {
+		t.Fatalf("lost nodes = %+v, want n1, never, the brake and the acknowledgement", view)
 	}
 	n := view.Nodes[0]
 	if n.Name != "n1" || n.Due == nil || !n.Due.Equal(noon.Add(30*time.Second)) || len(n.Volumes) != 1 || n.Volumes[0].Claim != "db/data-0" || !slices.Equal(n.Waiting, []string{"db/db-0"}) {
 		t.Errorf("node = %+v, want its volume, the time of the deletion and the pod that waits", n)
+	}
+
+	if n := view.Nodes[1]; n.Name != "never" || n.Due == nil || !n.Due.Equal(noon.Add(time.Hour)) {
+		t.Errorf("node that was never seen = %+v, want the longer delay", n)
 	}
 
 	_, empty := newWorld(t)

@@ -32,6 +32,11 @@ func validateLocalVolume(config *v1alpha1.LocalVolumeConfiguration, path *field.
 	if len(config.NodeTopologyKeys) == 0 {
 		errs = append(errs, field.Required(path.Child("nodeTopologyKeys"), "without one no volume names its node"))
 	}
+	for i, key := range config.NodeTopologyKeys {
+		if slices.Contains(sharedTopologyKeys, key) {
+			errs = append(errs, field.Invalid(path.Child("nodeTopologyKeys").Index(i), key, "must be a label that names one node"))
+		}
+	}
 	if delay := config.PVCDeletionDelay.Duration; delay < 0 {
 		errs = append(errs, field.Invalid(path.Child("pvcDeletionDelay"), delay.String(), "must be greater than or equal to 0s"))
 	}

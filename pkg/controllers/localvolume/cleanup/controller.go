@@ -28,6 +28,8 @@ const (
 
 	// patience is how long a reconciliation waits for the last of the nodes that are lost together.
 	patience = 2 * time.Second
+	// recordRetry is when a record that could not be written is written again at the latest.
+	recordRetry = 10 * time.Second
 )
 
 // reconciler deletes claims. One reconciliation runs at a time.
@@ -108,12 +110,15 @@ func (r *reconciler) Reconcile(ctx context.Context, _ localvolume.Pass) (reconci
 	r.reportNodes(ctx, subjects)
 	r.reportClaims(subjects)
 	r.reportUntouched()
-	err = errors.Join(r.site.SaveRecord(ctx, subjects), r.deletions.Act(ctx, subjects), r.waiters.release(ctx, subjects))
-	if err != nil {
+	unrecorded := r.site.SaveRecord(ctx, subjects) // it is reported, and must not delay the next deletion
+	if err := errors.Join(r.deletions.Act(ctx, subjects), r.waiters.release(ctx, subjects)); err != nil {
 		return reconcile.Result{}, err
 	}
 	next, ok := r.deletions.Next(subjects)
-	if !ok {
+	switch {
+	case unrecorded != nil && (!ok || next > recordRetry):
+		next = recordRetry
+	case !ok:
 		return reconcile.Result{}, nil
 	}
 	return reconcile.Result{RequeueAfter: next}, nil

@@ -135,8 +135,8 @@ func TestNodeWithoutLabelAppearsDuringBatch(t *testing.T) {
 	}
 }
 
-// TestLostBeforeFirstStart checks that a claim whose node was lost before the first start is deleted, if the label of its driver has the name of
-// the node, although a node exists that has no such label.
+// TestLostBeforeFirstStart checks that a claim whose node was lost before the first start is deleted, if the label of its driver has
+// the name of the node, although a node exists that has no such label.
 func TestLostBeforeFirstStart(t *testing.T) {
 	b := zfsNodes(t)
 	topo := b.bindCSI("topo", "topolvm.io", topoLVM, "gone")
@@ -147,7 +147,7 @@ func TestLostBeforeFirstStart(t *testing.T) {
 	b.kept("a node as old as the volume may be the one", zfs)
 }
 
-// TestNeverSeen checks that a claim whose node was never seen is announced from the beginning, and deleted after a delay of its own.
+// TestNeverSeen checks that a claim whose node was never seen is announced from the beginning, and deleted after a separate delay.
 func TestNeverSeen(t *testing.T) {
 	unknown := func(delay time.Duration) func(*configv1alpha1.LocalVolumeConfiguration) {
 		return func(c *configv1alpha1.LocalVolumeConfiguration) {

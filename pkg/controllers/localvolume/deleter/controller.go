@@ -95,12 +95,17 @@ func (r *reconciler) Reconcile(ctx context.Context, _ localvolume.Pass) (reconci
 // report reports to volumes why they stay.
 func (r *reconciler) report(subjects []localvolume.Subject) {
 	stale := make(map[types.UID]bool, len(subjects))
+	held := 0
 	for i := range subjects {
 		volume, decision := subjects[i].Volume, subjects[i].VolumeDecision
 		stale[volume.UID] = true
-		if decision.Skipped != "" && !r.deletions.Has(volume.UID) {
+		if decision.Held {
+			held++
+		}
+		if decision.Skipped != "" && (decision.Held || !r.deletions.Has(volume.UID)) {
 			r.deletions.Skip(&subjects[i], decision.Skipped)
 		}
 	}
+	r.site.Metrics.Held.WithLabelValues(r.site.Name).Set(float64(held))
 	r.deletions.Keep(stale)
 }
