@@ -1884,6 +1884,12 @@ func schema_pkg_apis_kubernikus_v1_DeorbitStatus(ref common.ReferenceCallback) c
 							Format:      "",
 						},
 					},
+					"verifyStartedAt": {
+						SchemaProps: spec.SchemaProps{
+							Description: "VerifyStartedAt is when the stages behind Machines began, while Cluster API deletes the cluster. Their timeout is measured from here.",
+							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
+						},
+					},
 				},
 			},
 		},

@@ -52,6 +52,7 @@ func annotations() []annotation {
 		{gimbalv1.AnnotationConfirmedCluster, VerbConfirmCluster},
 		{kubernikusv1.ClusterAPIUIDAnnotation, VerbManageClusterAPI},
 		{kubernikusv1.MachinesAnnotation, VerbManageClusterAPI},
+		{kubernikusv1.ControlPlaneAnnotation, VerbManageClusterAPI},
 		{kubernikusv1.PausedWithClusterAnnotation, VerbManageClusterAPI},
 	}
 }

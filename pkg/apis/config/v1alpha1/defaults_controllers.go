@@ -189,6 +189,9 @@ func setClusterAPI(obj *ClusterAPIConfiguration) {
 	if obj.DrainTimeout == nil {
 		obj.DrainTimeout = &metav1.Duration{Duration: 30 * time.Minute}
 	}
+	if obj.VerifyTimeout == nil {
+		obj.VerifyTimeout = &metav1.Duration{Duration: 4 * time.Hour}
+	}
 	if obj.RuntimeExtension == nil {
 		obj.RuntimeExtension = new(false)
 	}

@@ -30,6 +30,9 @@ type ClusterAPIConfiguration struct {
 	Namespaces []string `json:"namespaces"`
 	// DrainTimeout is how long the machines of a deleted Cluster are retained at most, for what is done inside the cluster.
 	DrainTimeout *metav1.Duration `json:"drainTimeout"`
+	// VerifyTimeout is how long the network of a deleted Cluster is retained at most after its machines have been deleted, for what is done in
+	// OpenStack.
+	VerifyTimeout *metav1.Duration `json:"verifyTimeout"`
 	// RuntimeExtension specifies that the Runtime Extension of artifacts/capi/runtime-extension is registered: it then retains the
 	// machines of a Cluster with a topology, which get no hooks.
 	RuntimeExtension *bool `json:"runtimeExtension"`

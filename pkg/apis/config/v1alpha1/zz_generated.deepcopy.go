@@ -112,6 +112,11 @@ func (in *ClusterAPIConfiguration) DeepCopyInto(out *ClusterAPIConfiguration) {
 		*out = new(v1.Duration)
 		**out = **in
 	}
+	if in.VerifyTimeout != nil {
+		in, out := &in.VerifyTimeout, &out.VerifyTimeout
+		*out = new(v1.Duration)
+		**out = **in
+	}
 	if in.RuntimeExtension != nil {
 		in, out := &in.RuntimeExtension, &out.RuntimeExtension
 		*out = new(bool)

@@ -184,8 +184,13 @@ func validateClusterAPI(kluster *v1alpha1.KlusterConfiguration, path *field.Path
 	if *config.Enabled && !*kluster.Enabled {
 		errs = append(errs, field.Invalid(path.Child("enabled"), true, "requires the controllers of Klusters: set controllers.kluster.enabled to true"))
 	}
-	if timeout := config.DrainTimeout.Duration; timeout < time.Second {
-		errs = append(errs, field.Invalid(path.Child("drainTimeout"), timeout.String(), "must be at least 1s"))
+	for _, limit := range []struct {
+		name    string
+		timeout *metav1.Duration
+	}{{"drainTimeout", config.DrainTimeout}, {"verifyTimeout", config.VerifyTimeout}} {
+		if timeout := limit.timeout.Duration; timeout < time.Second {
+			errs = append(errs, field.Invalid(path.Child(limit.name), timeout.String(), "must be at least 1s"))
+		}
 	}
 	for i, name := range config.Namespaces {
 		for _, message := range validation.IsDNS1123Label(name) {

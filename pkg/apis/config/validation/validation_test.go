@@ -303,10 +303,11 @@ func TestValidateControllerManagerConfiguration(t *testing.T) {
 		"cluster api": {kluster(func(k *v1alpha1.KlusterConfiguration) {
 			k.Enabled, k.ClusterAPI.Enabled, k.ClusterAPI.Namespaces = new(true), new(true), []string{"clusters", "more"}
 		}), ""},
-		"cluster api, drain": {kluster(func(k *v1alpha1.KlusterConfiguration) { k.ClusterAPI.DrainTimeout = duration(0) }), `controllers.kluster.clusterAPI.drainTimeout: Invalid value: "0s": must be at least 1s`},
-		"cluster api, alone": {kluster(func(k *v1alpha1.KlusterConfiguration) { k.ClusterAPI.Enabled = new(true) }), `controllers.kluster.clusterAPI.enabled: Invalid value: true: requires the controllers of Klusters: set controllers.kluster.enabled to true`},
-		"cluster api, twice": {kluster(func(k *v1alpha1.KlusterConfiguration) { k.ClusterAPI.Namespaces = []string{"a", "a"} }), `controllers.kluster.clusterAPI.namespaces[1]: Duplicate value: "a"`},
-		"kluster, timeout":   {kluster(func(k *v1alpha1.KlusterConfiguration) { k.OpenStack.Timeout = duration(0) }), `controllers.kluster.openstack.timeout: Invalid value: "0s": must be greater than 0s`},
+		"cluster api, drain":  {kluster(func(k *v1alpha1.KlusterConfiguration) { k.ClusterAPI.DrainTimeout = duration(0) }), `controllers.kluster.clusterAPI.drainTimeout: Invalid value: "0s": must be at least 1s`},
+		"cluster api, verify": {kluster(func(k *v1alpha1.KlusterConfiguration) { k.ClusterAPI.VerifyTimeout = duration(time.Second - 1) }), `controllers.kluster.clusterAPI.verifyTimeout: Invalid value: "999.999999ms": must be at least 1s`},
+		"cluster api, alone":  {kluster(func(k *v1alpha1.KlusterConfiguration) { k.ClusterAPI.Enabled = new(true) }), `controllers.kluster.clusterAPI.enabled: Invalid value: true: requires the controllers of Klusters: set controllers.kluster.enabled to true`},
+		"cluster api, twice":  {kluster(func(k *v1alpha1.KlusterConfiguration) { k.ClusterAPI.Namespaces = []string{"a", "a"} }), `controllers.kluster.clusterAPI.namespaces[1]: Duplicate value: "a"`},
+		"kluster, timeout":    {kluster(func(k *v1alpha1.KlusterConfiguration) { k.OpenStack.Timeout = duration(0) }), `controllers.kluster.openstack.timeout: Invalid value: "0s": must be greater than 0s`},
 
 		"service types": {translation(func(t *v1alpha1.TranslationConfiguration) { t.ServiceTypes = []corev1.ServiceType{} }), ""},
 		"service type":  {translation(func(t *v1alpha1.TranslationConfiguration) { t.ServiceTypes = []corev1.ServiceType{"ExternalName"} }), `controllers.translation.serviceTypes[0]: Unsupported value: "ExternalName": supported values: "ClusterIP", "NodePort", "LoadBalancer"`},

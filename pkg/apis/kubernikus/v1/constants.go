@@ -40,6 +40,12 @@ const (
 	MachinesPresent = "Present"
 	// MachinesDeleted skips the stages inside the cluster, which does not exist any more.
 	MachinesDeleted = "Deleted"
+	// ControlPlaneAnnotation reports, while Cluster API deletes the cluster, that it never came up: ControlPlaneNeverInitialized. Every other
+	// value reports nothing.
+	ControlPlaneAnnotation = "groundskeeper.io/control-plane"
+	// ControlPlaneNeverInitialized means that Cluster API never initialized a control plane, and that no Machine became a node: nothing ran
+	// that could have created anything in OpenStack.
+	ControlPlaneNeverInitialized = "NeverInitialized"
 	// PausedWithClusterAnnotation with the value "true" means that the Kluster is paused because its Cluster is.
 	PausedWithClusterAnnotation = "groundskeeper.io/paused-with-cluster"
 	// TerminationProtectionAnnotation with a non-empty value rejects the deletion and pauses a Deorbit.

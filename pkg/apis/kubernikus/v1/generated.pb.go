@@ -311,6 +311,20 @@ func (m *DeorbitStatus) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	if m.VerifyStartedAt != nil {
+		{
+			size, err := m.VerifyStartedAt.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintGenerated(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0x8a
+	}
 	i -= len(m.ClusterID)
 	copy(dAtA[i:], m.ClusterID)
 	i = encodeVarintGenerated(dAtA, i, uint64(len(m.ClusterID)))
@@ -2025,6 +2039,10 @@ func (m *DeorbitStatus) Size() (n int) {
 	}
 	l = len(m.ClusterID)
 	n += 2 + l + sovGenerated(uint64(l))
+	if m.VerifyStartedAt != nil {
+		l = m.VerifyStartedAt.Size()
+		n += 2 + l + sovGenerated(uint64(l))
+	}
 	return n
 }
 
@@ -2632,6 +2650,7 @@ func (this *DeorbitStatus) String() string {
 		`ClusterRefused:` + fmt.Sprintf("%v", this.ClusterRefused) + `,`,
 		`Undecided:` + repeatedStringForUndecided + `,`,
 		`ClusterID:` + fmt.Sprintf("%v", this.ClusterID) + `,`,
+		`VerifyStartedAt:` + strings.Replace(fmt.Sprintf("%v", this.VerifyStartedAt), "Time", "v1.Time", 1) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -4376,6 +4395,42 @@ func (m *DeorbitStatus) Unmarshal(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			m.ClusterID = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 17:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field VerifyStartedAt", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if m.VerifyStartedAt == nil {
+				m.VerifyStartedAt = &v1.Time{}
+			}
+			if err := m.VerifyStartedAt.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex

@@ -177,6 +177,12 @@ func (k *Kluster) AcceptsUnknownIdentity(object string) bool {
 // MachinesOf returns what Cluster API has of the machines of the cluster, as the annotation reports it; "": it does not delete the cluster.
 func (k *Kluster) MachinesOf() string { return k.Annotations[MachinesAnnotation] }
 
+// NeverCameUp reports whether the cluster never had a control plane, as Cluster API and the annotation report it. One whose identity was read
+// had one, whatever is reported.
+func (k *Kluster) NeverCameUp() bool {
+	return k.Annotations[ControlPlaneAnnotation] == ControlPlaneNeverInitialized && k.ClusterID() == ""
+}
+
 // DeorbitStages returns the stages that the Deorbit of the Kluster has, in their order.
 func (k *Kluster) DeorbitStages() []DeorbitStage {
 	stages := DeorbitStages()

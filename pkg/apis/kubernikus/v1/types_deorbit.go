@@ -112,6 +112,10 @@ type DeorbitStatus struct {
 	// ClusterID is the uid of the namespace kube-system of the cluster that is being taken down. Nothing is done to another one.
 	// +optional
 	ClusterID string `json:"clusterID,omitempty" protobuf:"bytes,16,opt,name=clusterID"`
+	// VerifyStartedAt is when the stages behind Machines began, while Cluster API deletes the cluster. Their timeout is measured from here.
+	// +optional
+	// +k8s:opaqueType
+	VerifyStartedAt *metav1.Time `json:"verifyStartedAt,omitempty" protobuf:"bytes,17,opt,name=verifyStartedAt"`
 }
 
 // Standing is why objects of the cluster block a deletion in OpenStack.

@@ -156,6 +156,10 @@ func (in *DeorbitStatus) DeepCopyInto(out *DeorbitStatus) {
 		*out = make([]DeorbitObject, len(*in))
 		copy(*out, *in)
 	}
+	if in.VerifyStartedAt != nil {
+		in, out := &in.VerifyStartedAt, &out.VerifyStartedAt
+		*out = (*in).DeepCopy()
+	}
 	return
 }
 

@@ -604,6 +604,7 @@ func Validate_DeorbitStatus(
 	}
 
 	// field DeorbitStatus.ClusterID has no validation
+	// field DeorbitStatus.VerifyStartedAt has no validation
 	return errs
 }
 

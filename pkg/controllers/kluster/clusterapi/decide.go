@@ -45,6 +45,9 @@ type observed struct {
 	machines       []*desired.Machine
 	kluster        *kubernikusv1.Kluster
 	names          desired.Names
+	// unjoined reports that no Machine became a node, for a Cluster that is deleted before its control plane was initialized. False: it is
+	// not known.
+	unjoined bool
 	// dismantled reports that the CustomResourceDefinition of Clusters is being deleted, which deletes every Cluster.
 	dismantled bool
 }
@@ -116,6 +119,7 @@ func detach(k *kubernikusv1.Kluster) plan {
 	p.change(k, func(k *kubernikusv1.Kluster) {
 		unpause(k)
 		delete(k.Annotations, kubernikusv1.MachinesAnnotation)
+		delete(k.Annotations, kubernikusv1.ControlPlaneAnnotation)
 		k.Annotations[kubernikusv1.DetachAnnotation] = "true"
 		confirm(k)
 	})
@@ -167,6 +171,7 @@ func maintain(o observed, own *kubernikusv1.Kluster, s settings) plan {
 		p.change(own, func(k *kubernikusv1.Kluster) {
 			unpause(k)
 			delete(k.Annotations, kubernikusv1.MachinesAnnotation)
+			delete(k.Annotations, kubernikusv1.ControlPlaneAnnotation)
 			if rejection.Reason != "" {
 				p.synced = condition(metav1.ConditionFalse, rejection.Reason, rejection.Message)
 				return
@@ -226,6 +231,13 @@ func teardown(o observed, own *kubernikusv1.Kluster, s settings, now time.Time) 
 		k.Annotations[kubernikusv1.MachinesAnnotation] = kubernikusv1.MachinesPresent
 		if len(o.machines) == 0 {
 			k.Annotations[kubernikusv1.MachinesAnnotation] = kubernikusv1.MachinesDeleted
+		}
+		// Its Machines have no status any more when they have been deleted: what they reported before counts.
+		switch {
+		case !o.cluster.NeverInitialized:
+			delete(k.Annotations, kubernikusv1.ControlPlaneAnnotation)
+		case o.unjoined:
+			k.Annotations[kubernikusv1.ControlPlaneAnnotation] = kubernikusv1.ControlPlaneNeverInitialized
 		}
 		confirm(k)
 	})

@@ -54,6 +54,8 @@ func unregistered(w *world) {
 
 func deleting(w *world) { w.cluster.Deleting, w.cluster.DeletedAt = true, epoch.Add(-time.Minute) }
 
+func neverUp(w *world) { w.cluster.NeverInitialized, w.unjoined = true, true }
+
 func noMachines(w *world) { w.machines = nil }
 
 // at returns a Kluster that has been deorbited for a time.
@@ -99,7 +101,7 @@ func summary(p plan) string {
 	if p.update != nil {
 		state := ""
 		for _, each := range []struct{ name, annotation string }{
-			{"detach", kubernikusv1.DetachAnnotation}, {"paused", "groundskeeper.io/paused"}, {"machines", kubernikusv1.MachinesAnnotation}, {"confirmed", "confirmation.gardener.cloud/deletion"},
+			{"detach", kubernikusv1.DetachAnnotation}, {"paused", "groundskeeper.io/paused"}, {"machines", kubernikusv1.MachinesAnnotation}, {"plane", kubernikusv1.ControlPlaneAnnotation}, {"confirmed", "confirmation.gardener.cloud/deletion"},
 		} {
 			if value, ok := p.update.Annotations[each.annotation]; ok {
 				state += " " + each.name + "=" + value
@@ -243,6 +245,18 @@ func TestDecide(t *testing.T) {
 		"deleted, a Kluster of a user": {[]func(*world){deleting, func(w *world) { delete(w.kluster.Annotations, kubernikusv1.ClusterAPIUIDAnnotation) }},
 			"completed=True/NotDeorbited; holds=false,false; cp=false; worker=false; rejection=NameTaken"},
 		"deleted, a control plane that never was": {[]func(*world){deleting, noMachines}, "update machines=Deleted confirmed=true; completed=False/Deleting; holds=true,true; delete"},
+
+		// A control plane that was never initialized, with Machines that did not become nodes.
+		"deleted, it never came up":      {[]func(*world){deleting, neverUp}, "update machines=Present plane=NeverInitialized confirmed=true; completed=False/Deleting; holds=true,true; delete"},
+		"deleted, a Machine is a node":   {[]func(*world){deleting, neverUp, func(w *world) { w.unjoined = false }}, "update machines=Present confirmed=true; completed=False/Deleting; holds=true,true; delete"},
+		"deleted, not checked after all": {[]func(*world){deleting, neverUp, func(w *world) { w.cluster.NeverInitialized = false }}, "update machines=Present confirmed=true; completed=False/Deleting; holds=true,true; delete"},
+		"it never came up, its machines are deleted": {[]func(*world){deleting, waiting, noMachines, at(kubernikusv1.DeorbitMachines, time.Minute), completed("False", "Machines", "2 remain"), neverUp, func(w *world) {
+			annotate(w.kluster, kubernikusv1.ControlPlaneAnnotation, kubernikusv1.ControlPlaneNeverInitialized)
+			w.unjoined = false
+		}}, "update machines=Deleted plane=NeverInitialized confirmed=true"},
+		"it came up after all": {[]func(*world){deleting, waiting, at(kubernikusv1.DeorbitPods, time.Minute), completed("False", "Pods", "2 remain"), func(w *world) {
+			annotate(w.kluster, kubernikusv1.ControlPlaneAnnotation, kubernikusv1.ControlPlaneNeverInitialized)
+		}}, "update machines=Present confirmed=true; again=29m0s"},
 
 		// Phase 2: the infrastructure is retained until OpenStack was checked.
 		"the last Machine is deleted": {[]func(*world){deleting, waiting, noMachines, at(kubernikusv1.DeorbitMachines, time.Hour), completed("False", "Machines", "2 remain")}, "update machines=Deleted confirmed=true"},

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -36,6 +37,9 @@ var errNotServed = errors.New("the cluster does not serve it")
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	key := request.NamespacedName
 	o, err := r.observe(ctx, key, r.watched, r.client)
+	if err == nil {
+		err = r.observeNodes(ctx, &o)
+	}
 	if err != nil {
 		return r.retry(ctx, err)
 	}
@@ -86,7 +90,36 @@ func (r *reconciler) observeLive(ctx context.Context, key types.NamespacedName) 
 		return o, fmt.Errorf("get CustomResourceDefinition %s: %w", clusters, err)
 	}
 	o.dismantled = !definition.DeletionTimestamp.IsZero()
-	return o, nil
+	return o, r.observeNodes(ctx, &o)
+}
+
+// observeNodes reads whether a Machine became a node, where a Cluster is deleted before its control plane was initialized. The watch has
+// only the metadata of Machines.
+func (r *reconciler) observeNodes(ctx context.Context, o *observed) error {
+	if o.cluster == nil || !o.cluster.Deleting || !o.cluster.NeverInitialized || o.kluster == nil || o.kluster.ClusterID() != "" || o.kluster.NeverCameUp() {
+		return nil
+	}
+	metadata, err := r.metadataOf(machines, "Machine")
+	if err != nil {
+		return err
+	}
+	for _, m := range o.machines {
+		current := &unstructured.Unstructured{}
+		current.SetGroupVersionKind(metadata.GroupVersionKind())
+		key := types.NamespacedName{Namespace: m.Namespace, Name: m.Name}
+		err := r.live.Get(ctx, key, current)
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("get Machine %s: %w", key, err)
+		}
+		if err != nil || current.GetUID() != m.UID {
+			return fmt.Errorf("Machine %s: %w", key, kit.ErrChanged)
+		}
+		if desired.IsNode(current.Object) {
+			return nil
+		}
+	}
+	o.unjoined = true
+	return nil
 }
 
 // observe reads the objects of a name. An error means that it is not known which of them exist.

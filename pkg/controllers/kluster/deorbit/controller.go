@@ -49,6 +49,8 @@ type reconciler struct {
 	live    client.Reader
 	systems systems
 	config  configv1alpha1.DeorbitConfiguration
+	// verifyTimeout is that of the configuration of Cluster API.
+	verifyTimeout time.Duration
 	// fence reports whether this process may still change anything.
 	fence            func() error
 	clock            clock.PassiveClock
@@ -75,7 +77,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguratio
 		return err
 	}
 	r := &reconciler{
-		client: mgr.GetClient(), live: mgr.GetAPIReader(), config: config.Deorbit, fence: fence, clock: clock,
+		client: mgr.GetClient(), live: mgr.GetAPIReader(), config: config.Deorbit, verifyTimeout: config.ClusterAPI.VerifyTimeout.Duration, fence: fence, clock: clock,
 		systems:  &reality{client: mgr.GetClient(), live: mgr.GetAPIReader(), clients: clients, routeGC: config.RouteGC, fence: fence},
 		recorder: mgr.GetEventRecorder(fieldOwner), meters: meters,
 		clusters: kluster.ClusterPool[probed](clusterTimeout),

@@ -53,12 +53,25 @@ func (p *step) next() {
 	p.enter(next)
 }
 
-// skipCluster skips the stages inside a cluster whose machines have been deleted.
+// skipCluster skips the stages inside a cluster whose machines have been deleted, or that never had a control plane.
 func (p *step) skipCluster() {
 	p.ClusterLost, p.ClusterRefused, p.UnreachableSince = "Cluster API has deleted the Machines of the cluster", "", nil
+	if p.isUnborn() {
+		p.ClusterLost = "" // nothing is in doubt
+		p.report(false, eventNeverCameUp, "the stages inside the cluster are skipped: Cluster API initialized no control plane, and no Machine became a node")
+		p.enter(p.after(p.Stage, notInCluster))
+		return
+	}
 	lose(&p.DeorbitStatus)
 	p.report(true, eventUnreachable, "the stages inside the cluster are skipped, and OpenStack is cleaned up without it: "+p.ClusterLost)
 	p.enter(p.after(p.Stage, notInCluster))
+}
+
+// isUnborn reports whether nothing ever ran in the cluster that could have created anything: Cluster API reports so, and no check has seen
+// anything of it.
+func (p *step) isUnborn() bool {
+	seen := len(p.SeenVolumes) + len(p.SeenSnapshots) + len(p.SeenServices)
+	return p.neverCameUp && (p.Stage == kubernikusv1.DeorbitDrain || p.Stage == kubernikusv1.DeorbitFreeze) && seen == 0 && p.ClusterName == "" && p.CSIClusterID == ""
 }
 
 // absorb takes in what a check showed.
@@ -102,6 +115,8 @@ func (p *step) absorb(o outcome) {
 		p.end(failed)
 	case p.over():
 		p.enter(kubernikusv1.DeorbitRelease)
+	case failed != nil && p.isUnborn() && (failed.silent || p.lost()):
+		p.skipCluster()
 	case failed != nil && p.lost():
 		p.ClusterLost, p.ClusterRefused = failed.message, ""
 		lose(&p.DeorbitStatus)
@@ -146,7 +161,7 @@ func (p *step) record(o outcome) (recorded bool) {
 	for _, part := range o.parts {
 		if part.failure == nil || !isInCluster(part.stage) && len(part.report.Remaining) > 0 {
 			recorded = recordSeen(&p.DeorbitStatus, part.report.Seen) || recorded
-			recordRemaining(&p.DeorbitStatus, part)
+			recordRemaining(&p.DeorbitStatus, part, p.machinesDeleted())
 			recordRetained(&p.DeorbitStatus, part.report)
 			recordUndecided(&p.DeorbitStatus, part)
 		}
@@ -176,7 +191,9 @@ func (p *step) lost() bool {
 }
 
 // over reports whether Deorbit ends, whatever is left.
-func (p *step) over() bool { return p.selfDestruct || p.since(p.StartedAt) >= p.timeout }
+func (p *step) over() bool {
+	return p.selfDestruct || p.since(p.StartedAt) >= p.timeout || p.machinesDeleted() && p.since(p.VerifyStartedAt) >= p.verifyTimeout
+}
 
 // stuckAfter is how long a stage may make no progress before an event reports it.
 const stuckAfter = 10 * time.Minute
@@ -196,6 +213,10 @@ func (p *step) reportIfStuck() {
 // is the last one: these wait for the timeout of all, unless only a user changes what is left. Routes that come back are made by a
 // cluster that lives: its builder may wait for the release before the nodes are deleted.
 func (p *step) leaveIfStuck(o outcome) {
+	if p.Stage == kubernikusv1.DeorbitVerify && p.onlyUsersChange(o) {
+		p.next() // Release checks it again, and waits for users
+		return
+	}
 	if p.Stage == kubernikusv1.DeorbitRelease && p.onlyUsersChange(o) && p.since(p.LastProgressAt) >= p.stageTimeout {
 		p.end(nil)
 		return
@@ -212,6 +233,12 @@ func (p *step) enter(which kubernikusv1.DeorbitStage) {
 	p.Stage, p.StageStartedAt, p.LastProgressAt = which, p.stamp(), p.stamp()
 	p.memory, p.failure = memory{}, nil
 	p.action.soon = true
+	if p.machinesDeleted() && !isInCluster(which) {
+		lose(&p.DeorbitStatus) // whether or not a stage of the cluster was left: the cluster does not exist any more
+		if which != kubernikusv1.DeorbitDrain && p.VerifyStartedAt == nil {
+			p.VerifyStartedAt = p.stamp()
+		}
+	}
 	p.report(false, eventStage, string(which)+" begins")
 }
 
@@ -228,7 +255,11 @@ func (p *step) end(failed *failure) {
 	case len(p.Remaining)+len(p.Undecided) > 0:
 		p.action.ends = endsLeftovers
 		if p.over() && len(p.Remaining) > 0 {
-			p.report(true, eventSelfDestruct, fmt.Sprintf("it ends %s after it began: what is left stays", p.timeout))
+			began := fmt.Sprintf("%s after it began", p.timeout)
+			if p.since(p.StartedAt) < p.timeout {
+				began = fmt.Sprintf("%s after the machines of the cluster were deleted", p.verifyTimeout)
+			}
+			p.report(true, eventSelfDestruct, "it ends "+began+": what is left stays")
 		}
 	default:
 		p.action.ends = endsClean

@@ -35,7 +35,7 @@ var (
 )
 
 func usual() settings {
-	return settings{timeout: 24 * time.Hour, stageTimeout: time.Hour, apiUnavailableTimeout: 2 * time.Minute, cloud: true, workload: true, project: "garden"}
+	return settings{timeout: 24 * time.Hour, stageTimeout: time.Hour, apiUnavailableTimeout: 2 * time.Minute, verifyTimeout: 4 * time.Hour, cloud: true, workload: true, project: "garden"}
 }
 
 func without(cloud, workload bool) settings {
@@ -100,6 +100,12 @@ func released(left, routesLeft []kubernikusv1.DeorbitObject) *outcome {
 	return &outcome{stage: release, parts: []part{{stage: verify, report: stage.Report{Remaining: left}}, {stage: routes, report: stage.Report{Remaining: routesLeft}}}}
 }
 
+// stuckIn reports in the first part of a check that only a user changes some objects.
+func stuckIn(o *outcome, objects ...kubernikusv1.DeorbitObject) *outcome {
+	o.parts[0].report.Stuck = objects
+	return o
+}
+
 // withdrawn adds to a check in stage Release, nil for one without a cloud, what is left of the announcement.
 func withdrawn(o *outcome, left ...kubernikusv1.DeorbitObject) *outcome {
 	if o == nil {
@@ -133,6 +139,7 @@ func seen(which kubernikusv1.DeorbitStage, volumes ...kubernikusv1.SeenVolume) *
 func TestAdvance(t *testing.T) {
 	claim, volume, route := thing("PersistentVolumeClaim", "data-0"), thing("Volume", "v"), thing("Route", "r")
 	backend := thing("DiscoveryBackend", "b")
+	stuck, stands, waits := thing("LoadBalancer", "stuck"), thing("Volume", "stands"), kubernikusv1.DeorbitObject{Kind: "FloatingIP", Name: "f", Reason: "waits for the load balancers, which could not be checked"}
 	unseen := []kubernikusv1.DeorbitObject{
 		{Kind: "FloatingIP", Name: "f", Reason: "clusterName is neither set in spec.cloudProvider nor seen in the cluster: nothing is deleted by it, and the cluster could not be checked"},
 		{Kind: "Volume", Name: "u", Reason: "never seen: the cluster could not be checked, and spec.deorbit.unseenVolumes is Retain"},
@@ -177,11 +184,16 @@ func TestAdvance(t *testing.T) {
 		"stuck in Routes":                   {in(routes), showed(routes, route), usual(), time.Hour, release, "", "StageLeft DeorbitStage", []kubernikusv1.DeorbitObject{route}},
 		"stuck in Drain":                    {in(drain), showed(drain, thing("DiscoveryBackend", "b")), usual(), 23 * time.Hour, drain, "", "", things("DiscoveryBackend", "b")},
 		"stuck in Release":                  {in(release), released([]kubernikusv1.DeorbitObject{volume}, nil), usual(), 23 * time.Hour, release, "", "Stuck", []kubernikusv1.DeorbitObject{volume}},
-		"only the unseen in Release":        {in(release), released(unseen, nil), usual(), time.Hour, release, endsLeftovers, "Stuck", unseen},
-		"only the unseen, and a claim":      {in(release, remaining(claim)), released(unseen, nil), usual(), time.Hour, release, endsLeftovers, "Stuck", []kubernikusv1.DeorbitObject{unseen[0], claim, unseen[1]}},
-		"only the unseen, not yet":          {in(release), released(unseen, nil), usual(), time.Hour - time.Second, release, "", "Stuck", unseen},
-		"the unseen and a volume":           {in(release), released(append([]kubernikusv1.DeorbitObject{volume}, unseen...), nil), usual(), 23 * time.Hour, release, "", "Stuck", append(slices.Clone(unseen), volume)},
-		"the unseen, and routes not looked": {in(release), &outcome{stage: release, parts: []part{{stage: verify, report: stage.Report{Remaining: unseen}}, {stage: routes, failure: rejected()}}}, usual(), 23 * time.Hour, release, "", "", unseen},
+		"only the unseen in Release":        {in(release), stuckIn(released(unseen, nil), unseen...), usual(), time.Hour, release, endsLeftovers, "Stuck", unseen},
+		"only the unseen, and a claim":      {in(release, remaining(claim)), stuckIn(released(unseen, nil), unseen...), usual(), time.Hour, release, endsLeftovers, "Stuck", []kubernikusv1.DeorbitObject{unseen[0], claim, unseen[1]}},
+		"only the unseen, not yet":          {in(release), stuckIn(released(unseen, nil), unseen...), usual(), time.Hour - time.Second, release, "", "Stuck", unseen},
+		"the unseen and a volume":           {in(release), stuckIn(released(append([]kubernikusv1.DeorbitObject{volume}, unseen...), nil), unseen...), usual(), 23 * time.Hour, release, "", "Stuck", append(slices.Clone(unseen), volume)},
+		"the unseen, and routes not looked": {in(release), &outcome{stage: release, parts: []part{{stage: verify, report: stage.Report{Remaining: unseen, Stuck: unseen}}, {stage: routes, failure: rejected()}}}, usual(), 23 * time.Hour, release, "", "", unseen},
+		"only what is stuck":                {in(release), stuckIn(released([]kubernikusv1.DeorbitObject{stuck, stands}, nil), stuck, stands), usual(), time.Hour, release, endsLeftovers, "Stuck", []kubernikusv1.DeorbitObject{stuck, stands}},
+		"stuck, and what waits for it":      {in(release), stuckIn(released([]kubernikusv1.DeorbitObject{waits, stuck}, nil), stuck), usual(), time.Hour, release, endsLeftovers, "Stuck", []kubernikusv1.DeorbitObject{waits, stuck}},
+		"stuck with another reason":         {in(release), stuckIn(released([]kubernikusv1.DeorbitObject{{Kind: "LoadBalancer", Name: "stuck", Reason: "status PENDING_DELETE"}}, nil), stuck), usual(), 23 * time.Hour, release, "", "Stuck", []kubernikusv1.DeorbitObject{{Kind: "LoadBalancer", Name: "stuck", Reason: "status PENDING_DELETE"}}},
+		"only what is stuck in Verify":      {in(verify), stuckIn(showed(verify, stuck, stands), stuck, stands), usual(), 0, routes, "", "DeorbitStage", []kubernikusv1.DeorbitObject{stuck, stands}},
+		"stuck in Verify, and a volume":     {in(verify), stuckIn(showed(verify, stuck, volume), stuck), usual(), 0, verify, "", "", []kubernikusv1.DeorbitObject{stuck, volume}},
 		"cannot look":                       {in(verify), failed(verify, rejected()), usual(), time.Hour, routes, "", "StageLeft DeorbitStage", nil},
 
 		// An API server that fails is given up after a while, and what it was is cleaned up without it.
@@ -329,13 +341,16 @@ func TestExistingObjectsRemain(t *testing.T) {
 	status.Remaining = []kubernikusv1.DeorbitObject{
 		{Kind: "PersistentVolumeClaim", Name: "gone", ID: "w"}, {Kind: "PersistentVolumeClaim", Name: "pending"}, {Kind: "PersistentVolumeClaim", Name: "stands", ID: "v"},
 		{Kind: "Service", Name: "s"}, {Kind: "VolumeSnapshot", Name: "not taken"}}
-	recordRemaining(&status, part{stage: verify})
+	recordRemaining(&status, part{stage: verify}, false)
 	var names []string
 	for _, o := range status.Remaining {
 		names = append(names, o.Name)
 	}
 	if want := []string{"pending", "stands", "not taken"}; !slices.Equal(names, want) {
 		t.Errorf("remaining = %q, want %q", names, want)
+	}
+	if recordRemaining(&status, part{stage: verify}, true); len(status.Remaining) > 0 {
+		t.Errorf("remaining in a cluster without machines = %+v, want none", status.Remaining)
 	}
 }
 

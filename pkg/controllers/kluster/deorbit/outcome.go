@@ -44,6 +44,8 @@ type failure struct {
 	// waits is true when the workload cluster may be alive and only another Secret, or more permissions, let Groundskeeper check
 	// it: it is never given up for that.
 	waits bool
+	// silent is true when no API server responded, or none is known.
+	silent bool
 	// True when the failure reports nothing of the cluster and the cloud: only another try helps.
 	own bool
 	// retryAfter is how long a service requests to wait.
@@ -69,6 +71,8 @@ const (
 // alive.
 func clusterFailure(err error) *failure {
 	f := &failure{reason: reasonUnreachable, message: "the API server of the cluster cannot be used: " + err.Error(), cluster: true}
+	_, responded := errors.AsType[*apierrors.StatusError](err)
+	f.silent = !responded
 	switch {
 	case apierrors.IsUnauthorized(err):
 		f.reason, f.waits = string(openstack.ReasonCredentialsRefused), true
@@ -82,7 +86,7 @@ func clusterFailure(err error) *failure {
 
 // wayFailure returns the failure to find the way into the workload cluster.
 func wayFailure(secret string, err error) *failure {
-	f := &failure{reason: reasonSecretInvalid, message: "secret " + secret + ": " + err.Error(), cluster: true, waits: true}
+	f := &failure{reason: reasonSecretInvalid, message: "secret " + secret + ": " + err.Error(), cluster: true, waits: true, silent: true}
 	switch {
 	case errors.Is(err, kluster.ErrNoSecret):
 		f.reason, f.message = reasonSecretMissing, err.Error()

@@ -65,7 +65,7 @@ type note struct {
 // resumed returns the progress behind a pause: nothing was checked meanwhile, so the clocks stood still.
 func (p progress) resumed(pause time.Duration) progress {
 	p = p.copy()
-	for _, at := range []*metav1.Time{p.StartedAt, p.StageStartedAt, p.LastProgressAt} {
+	for _, at := range []*metav1.Time{p.StartedAt, p.StageStartedAt, p.LastProgressAt, p.VerifyStartedAt} {
 		if at != nil {
 			*at = metav1.NewTime(at.Add(pause)).Rfc3339Copy()
 		}

@@ -129,7 +129,9 @@ func (r *reconciler) advance(ctx context.Context, k *kubernikusv1.Kluster, s *st
 		s.next = now.Add(pause(seen.outcome, r.config.PollInterval.Duration))
 		r.meters.failed(seen.outcome)
 	}
-	next, action := advance(s.progress, showed, settingsOf(k, r.config, data), now)
+	settings := settingsOf(k, r.config, data)
+	settings.verifyTimeout = r.verifyTimeout
+	next, action := advance(s.progress, showed, settings, now)
 	s.progress, s.ends = next, action.ends
 	if action.soon {
 		s.next = time.Time{}

@@ -113,8 +113,9 @@ func upsert[T comparable](record *[]T, seen []T, id func(T) string, keeps func(T
 }
 
 // recordRemaining replaces the remaining objects that the last check of a stage reported. Those of other stages are retained while
-// that stage is decisive: Drain for the announcement, Routes for routes, and Verify for all others after its first check.
-func recordRemaining(status *kubernikusv1.DeorbitStatus, p part) {
+// that stage is decisive: Drain for the announcement, Routes for routes, and Verify for all others after its first check. In a cluster that
+// was dismantled no object remains.
+func recordRemaining(status *kubernikusv1.DeorbitStatus, p part, dismantled bool) {
 	replaced := func(o kubernikusv1.DeorbitObject) bool {
 		last := kubernikusv1.DeorbitVerify
 		switch o.Kind {
@@ -123,7 +124,7 @@ func recordRemaining(status *kubernikusv1.DeorbitStatus, p part) {
 		case backendKind, secretKind:
 			last = kubernikusv1.DeorbitDrain
 		}
-		return p.stage == last && !isNeverDeleted(status, o) || isInCluster(p.stage)
+		return p.stage == last && (dismantled || !isNeverDeleted(status, o)) || isInCluster(p.stage)
 	}
 	status.Remaining = append(slices.DeleteFunc(status.Remaining, replaced), p.report.Remaining...)
 	sortObjects(status.Remaining)

@@ -175,7 +175,7 @@ func TestAppliedIsWhole(t *testing.T) {
 	now := metav1.NewTime(time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC))
 	object := []kubernikusv1.DeorbitObject{{Kind: "Volume", Namespace: "n", Name: "v", ID: "1", Reason: "r"}}
 	want := kubernikusv1.DeorbitStatus{
-		StartedAt: &now, LastProgressAt: &now, StageStartedAt: &now, UnreachableSince: &now, Stage: kubernikusv1.DeorbitVerify,
+		StartedAt: &now, LastProgressAt: &now, StageStartedAt: &now, UnreachableSince: &now, VerifyStartedAt: &now, Stage: kubernikusv1.DeorbitVerify,
 		Remaining: object, Retained: object, Undecided: object, ClusterName: "a", CSIClusterID: "b", ClusterID: "i", ClusterLost: "c", ClusterRefused: "d",
 		SeenVolumes:   []kubernikusv1.SeenVolume{{ID: "1", Name: "v", ReclaimPolicy: "Delete", Standing: "Present", ServerID: "s"}},
 		SeenSnapshots: []kubernikusv1.SeenSnapshot{{ID: "1", Name: "v", DeletionPolicy: "Delete", Standing: "Present"}},

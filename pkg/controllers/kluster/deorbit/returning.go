@@ -11,6 +11,7 @@ import (
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/cloud"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 )
 
 // A cloud controller manager that still runs recreates the routes of its nodes, every 10 s by default
@@ -101,12 +102,14 @@ func (p *step) settleRoutes(o outcome) {
 // routesSettled reports whether the routes that have stayed away since the last removal have done so for long enough.
 func (p *step) routesSettled() bool { return p.now.Sub(p.routes.at) >= p.routesResync }
 
-// onlyUsersChange reports whether all that a check found stays until a user does something: routes that come back, when all other
-// routes have stayed away, and what a lost cluster may have. What could not be checked is unknown.
+// onlyUsersChange reports whether all that a check found stays until a user does something: what its parts report as stuck, what waits for
+// that, and routes that come back, when all other routes have stayed away. What could not be checked is unknown.
 func (p *step) onlyUsersChange(o outcome) bool {
 	returns := p.routes.back() && p.routesSettled()
-	changes := func(object kubernikusv1.DeorbitObject) bool {
-		return !cloud.IsUnchecked(object) && (!returns || p.routes.index(object) < 0)
+	changes := func(report stage.Report) bool {
+		return slices.ContainsFunc(report.Remaining, func(object kubernikusv1.DeorbitObject) bool {
+			return !slices.Contains(report.Stuck, object) && !cloud.IsWaiting(object) && (!returns || p.routes.index(object) < 0)
+		})
 	}
-	return o.failure() == nil && o.remains() && !slices.ContainsFunc(o.parts, func(p part) bool { return slices.ContainsFunc(p.report.Remaining, changes) })
+	return o.failure() == nil && o.remains() && !slices.ContainsFunc(o.parts, func(p part) bool { return changes(p.report) })
 }

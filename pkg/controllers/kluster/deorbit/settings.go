@@ -24,12 +24,16 @@ import (
 // settings are what decides about the way through the stages, besides what the checks show.
 type settings struct {
 	timeout, stageTimeout, apiUnavailableTimeout time.Duration
+	// verifyTimeout limits the stages behind Machines, in which the network of a cluster of Cluster API is retained.
+	verifyTimeout time.Duration
 	// routesResync is how long removed routes have to stay away.
 	routesResync time.Duration
 	// cloud is true when there is an OpenStack project to check, and workload when there may be a workload cluster.
 	cloud, workload bool
 	// machines is whether Cluster API still has Machines of the cluster; "": it does not delete the cluster.
 	machines string
+	// neverCameUp is whether Cluster API never initialized a control plane of the cluster.
+	neverCameUp bool
 	// project is the id of the OpenStack project, "" as long as unknown.
 	project string
 	// selfDestruct is true when an annotation ends Deorbit immediately.
@@ -52,6 +56,7 @@ func settingsOf(k *kubernikusv1.Kluster, config configv1alpha1.DeorbitConfigurat
 		cloud:                 !k.Spec.NoCloud,
 		workload:              !k.Spec.NoCloud || kluster.HasWorkload(data),
 		machines:              k.MachinesOf(),
+		neverCameUp:           k.NeverCameUp(),
 		project:               project,
 		selfDestruct:          k.SelfDestructs(),
 	}

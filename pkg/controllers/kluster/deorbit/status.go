@@ -148,7 +148,7 @@ func applied(k *kubernikusv1.Kluster, status *kubernikusv1.DeorbitStatus, condit
 	to := kubernikusapply.DeorbitStatus().WithStage(status.Stage).
 		WithRemaining(objects(status.Remaining)...).WithRetained(objects(status.Retained)...).WithUndecided(objects(status.Undecided)...)
 	to.StartedAt, to.LastProgressAt = status.StartedAt, status.LastProgressAt
-	to.StageStartedAt, to.UnreachableSince = status.StageStartedAt, status.UnreachableSince
+	to.StageStartedAt, to.UnreachableSince, to.VerifyStartedAt = status.StageStartedAt, status.UnreachableSince, status.VerifyStartedAt
 	for _, v := range status.SeenVolumes {
 		seen := kubernikusapply.SeenVolume().WithID(v.ID).WithName(v.Name).WithReclaimPolicy(v.ReclaimPolicy)
 		setIfAny(v.Standing, seen.WithStanding)

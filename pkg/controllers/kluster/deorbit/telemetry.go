@@ -25,6 +25,7 @@ const (
 	eventStage        = "DeorbitStage"
 	eventStageLeft    = "StageLeft"
 	eventUnreachable  = "ClusterUnreachable"
+	eventNeverCameUp  = "ClusterNeverCameUp"
 	eventSelfDestruct = "SelfDestruct"
 	eventLeftover     = "Leftover"
 	eventLeftovers    = "Leftovers"

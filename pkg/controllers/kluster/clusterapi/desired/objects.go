@@ -7,6 +7,7 @@ package desired
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -83,6 +84,9 @@ type Cluster struct {
 	CustomCNI string
 	// Completed is the condition, nil without one.
 	Completed *Condition
+	// NeverInitialized reports that Cluster API found no control plane to be initialized so far. A Cluster that it has not checked yet, as
+	// after a move, reports nothing.
+	NeverInitialized bool
 	// Invalid is why it could not be read; nothing else is known then.
 	Invalid error
 }
@@ -120,7 +124,25 @@ type clusterObject struct {
 	} `json:"spec"`
 	Status struct {
 		Conditions []Condition `json:"conditions"`
+		// ControlPlaneReady is of v1beta1, Initialization of v1beta2.
+		ControlPlaneReady bool `json:"controlPlaneReady"`
+		Initialization    struct {
+			ControlPlaneInitialized bool `json:"controlPlaneInitialized"`
+		} `json:"initialization"`
 	} `json:"status"`
+}
+
+// conditionInitialized is the condition of a Cluster whose control plane served once. It never becomes false again.
+const conditionInitialized = "ControlPlaneInitialized"
+
+// neverInitialized reports whether Cluster API has found that there was no control plane yet.
+func (o *clusterObject) neverInitialized() bool {
+	if o.Status.ControlPlaneReady || o.Status.Initialization.ControlPlaneInitialized {
+		return false
+	}
+	return slices.ContainsFunc(o.Status.Conditions, func(c Condition) bool {
+		return c.Type == conditionInitialized && c.Status == string(metav1.ConditionFalse)
+	})
 }
 
 // ClusterOf returns what is kept of a Cluster.
@@ -138,7 +160,7 @@ func ClusterOf(content map[string]any) *Cluster {
 		HasTopology: spec.Topology != nil, Labels: m.Labels, PodRanges: spec.ClusterNetwork.Pods.CIDRBlocks,
 		Infrastructure: Reference{Group: spec.InfrastructureRef.APIGroup, Kind: spec.InfrastructureRef.Kind, Name: spec.InfrastructureRef.Name},
 		ClusterName:    m.Annotations[AnnotationClusterName], CSIClusterID: m.Annotations[AnnotationCSIClusterID],
-		CustomCNI: m.Annotations[AnnotationCustomCNI],
+		CustomCNI: m.Annotations[AnnotationCustomCNI], NeverInitialized: o.neverInitialized(),
 	}
 	if c.Deleting {
 		c.DeletedAt = m.DeletionTimestamp.Time
@@ -181,6 +203,18 @@ func MachineOf(m metav1.Object) *Machine {
 		Namespace: m.GetNamespace(), Name: m.GetName(), UID: m.GetUID(), ResourceVersion: m.GetResourceVersion(),
 		Cluster: m.GetLabels()[LabelClusterName], Deleting: m.GetDeletionTimestamp() != nil, Held: held,
 	}
+}
+
+// IsNode reports whether the content of a Machine names the node that it became. One that cannot be read counts as a node.
+func IsNode(content map[string]any) bool {
+	o := struct {
+		Status struct {
+			NodeRef struct {
+				Name string `json:"name"`
+			} `json:"nodeRef"`
+		} `json:"status"`
+	}{}
+	return decode(content, &o) != nil || o.Status.NodeRef.Name != ""
 }
 
 // decode reads the fields of a type, and ignores all others.

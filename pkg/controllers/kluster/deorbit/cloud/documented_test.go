@@ -43,7 +43,7 @@ func TestReasonsAreDocumented(t *testing.T) {
 			if !isCall || len(call.Args) != 2 {
 				return true
 			}
-			if method, isMethod := call.Fun.(*ast.SelectorExpr); !isMethod || method.Sel.Name != "remain" {
+			if method, isMethod := call.Fun.(*ast.SelectorExpr); !isMethod || method.Sel.Name != "remain" && method.Sel.Name != "stick" {
 				return true
 			}
 			if words := firstWords(call.Args[1]); words != "" {

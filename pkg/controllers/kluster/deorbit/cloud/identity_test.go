@@ -49,7 +49,7 @@ func TestNamesAreNeverDerived(t *testing.T) {
 	}
 	const byName = ": clusterName is neither set in spec.cloudProvider nor seen in the cluster: nothing is deleted by it"
 	const byTag = ": csiClusterID is neither set in spec.cloudProvider nor seen in the cluster: nothing is deleted by it"
-	kept := []string{"retain LoadBalancer " + byName, "retain FloatingIP " + byName, "retain SecurityGroup " + byName, "retain Volume " + byTag}
+	kept := []string{"retain LoadBalancer b" + byName, "retain FloatingIP f" + byName, "retain SecurityGroup g" + byName, "retain Volume v" + byTag}
 	const unseenToo = ", and the cluster could not be checked"
 	deleted := []string{"delete LoadBalancer b", "delete FloatingIP f", "delete Volume v", "remain SecurityGroup g: waits for the load balancers"}
 	const differs = ": spec.cloudProvider.clusterName is prod, but the cluster runs with --cluster-name=web: correct it"
@@ -59,11 +59,15 @@ func TestNamesAreNeverDerived(t *testing.T) {
 		"set by a client":     {work: work(owned, unseen), found: alive, want: deleted},
 		"seen in the cluster": {work: work(unnamed, unseen, sawNames("web", "web-t")), found: alive, want: deleted},
 		"seen in the cluster, the shared one": {work: work(unnamed, unseen, sawNames("kubernetes", "")), found: inventory{loadBalancers: alive.loadBalancers},
-			want: []string{"retain LoadBalancer : clusterName is kubernetes, which many clusters share: nothing is deleted by it"}},
+			want: []string{"retain LoadBalancer b: clusterName is kubernetes, which many clusters share: nothing is deleted by it"}},
 		"another name was seen": {work: work(sawNames("web", "")), found: inventory{loadBalancers: []openstack.LoadBalancer{balancer("b", "web"), balancer("c", "prod")}},
-			want: []string{"remain LoadBalancer " + differs[:]}},
+			want: []string{"remain LoadBalancer b" + differs, "remain LoadBalancer c" + differs}},
 		"the cluster is lost": {work: work(unnamed, lost), found: alive,
-			want: []string{"remain LoadBalancer " + byName + unseenToo, "remain FloatingIP " + byName + unseenToo, "remain SecurityGroup " + byName + unseenToo, "remain Volume " + byTag + unseenToo}},
+			want: []string{"remain LoadBalancer b" + byName + unseenToo, "remain FloatingIP f" + byName + unseenToo, "remain SecurityGroup g" + byName + unseenToo, "remain Volume v" + byTag + unseenToo}},
+		"the cluster never came up":                {work: work(unnamed, neverCameUp), found: alive, want: nil},
+		"the cluster never came up, a shared name": {work: work(named("kubernetes", "kubernetes"), neverCameUp), found: inventory{loadBalancers: []openstack.LoadBalancer{balancer("b", "kubernetes")}, volumes: volumes(volume("w", "available", "kubernetes")).volumes}, want: nil},
+		"the cluster never came up, and was lost":  {work: work(unnamed, neverCameUp, lost), found: inventory{loadBalancers: alive.loadBalancers}, want: []string{"remain LoadBalancer b" + byName + unseenToo}},
+		"the cluster came up":                      {work: work(unnamed, neverCameUp, lost, func(w *stage.Work) { w.Kluster.Status.Identity = &kubernikusv1.KlusterIdentity{ClusterID: "id"} }), found: inventory{volumes: alive.volumes}, want: []string{"remain Volume v" + byTag + unseenToo}},
 		"the cluster is lost, and all is a Kluster's": {work: work(unnamed, lost), found: alive,
 			rival: Conflicts{clusters: []rival{{kluster: "ns/o", project: "p", text: "web"}}, tags: []rival{{kluster: "ns/o", project: "p", text: "web-t"}}}, want: nil},
 		"never seen, of a lost cluster": {work: work(lost), found: volumes(volume("v", "available", "prod-id")),
@@ -219,19 +223,30 @@ func TestDeleteByRecordedIDs(t *testing.T) {
 
 // A recorded Service remains until its load balancer is known to be deleted.
 func TestRecordedServicesRemain(t *testing.T) {
-	const unknown = "remain Service : its load balancer is not known: it has no annotation with its id, and clusterName is kubernetes, which many clusters share: nothing is deleted by it"
+	const unknown = "remain LoadBalancer b: it may be of Service shop/web: it has no annotation with an id, and clusterName is kubernetes, which many clusters share: nothing is deleted by it"
+	of := func(cluster string) inventory {
+		return inventory{loadBalancers: []openstack.LoadBalancer{balancer("b", cluster)}}
+	}
+	at := func(address string) inventory {
+		return inventory{loadBalancers: []openstack.LoadBalancer{{ID: "b", Name: "front", ProjectID: "p", VIP: netip.MustParseAddr(address)}}}
+	}
 	anonymous := func(s *kubernikusv1.SeenService) { s.LoadBalancerID = "" }
 	shared := named("kubernetes", "t")
 	check(t, map[string]choice{
-		"its id is not in Octavia":        {work: work(shared, served()), want: nil},
-		"deleted behind its finalizer":    {work: work(shared, served(anonymous, cleaned)), want: nil},
-		"deletion not seen":               {work: work(shared, served(anonymous)), want: []string{unknown}},
-		"deleted without a finalizer":     {work: work(shared, served(anonymous, cleaned, func(s *kubernikusv1.SeenService) { s.Finalized = false })), want: []string{unknown}},
-		"never served":                    {work: work(shared, sawService("u", "shop", "web", false)), want: nil},
-		"by a name that can be used":      {work: work(served(anonymous)), want: nil},
-		"load balancers are kept":         {work: work(shared, served(anonymous), policies(func(p *stage.Policies) { p.LoadBalancers = keep })), want: nil},
-		"a mismatch, Service not deleted": {work: work(shared, served()), found: inventory{loadBalancers: []openstack.LoadBalancer{{ID: "b", Name: "front", ProjectID: "p"}}}, want: []string{"remain LoadBalancer b: Service shop/web names it in its annotation, but name and description are not those of a load balancer of this Service"}},
-		"a mismatch, Service deleted":     {work: work(shared, served(cleaned)), found: inventory{loadBalancers: []openstack.LoadBalancer{{ID: "b", Name: "front", ProjectID: "p"}}}, want: []string{"retain LoadBalancer b: Service shop/web names it in its annotation, but name and description are not those of a load balancer of this Service"}},
+		"its id is not in Octavia":          {work: work(shared, served()), want: nil},
+		"deleted behind its finalizer":      {work: work(shared, served(anonymous, cleaned)), want: nil},
+		"deletion not seen":                 {work: work(shared, served(anonymous)), found: of("any"), want: []string{unknown}},
+		"deletion not seen, by its address": {work: work(shared, served(anonymous)), found: at("1.2.3.4"), want: []string{unknown}},
+		"deleted, by its address":           {work: work(shared, served(anonymous)), found: at("1.2.3.5"), want: nil},
+		"no load balancer is left":          {work: work(shared, served(anonymous)), want: nil},
+		"of another Kluster":                {work: work(shared, served(anonymous)), found: of("prod"), rival: Conflicts{clusters: []rival{{kluster: "ns/o", project: "p", text: "prod"}}}, want: nil},
+		"load balancers not checked":        {work: work(shared, served(anonymous)), found: inventory{unseen: unseenKinds{balancers: "403"}}, want: []string{"remain LoadBalancer : could not be checked: 403"}},
+		"deleted without a finalizer":       {work: work(shared, served(anonymous, cleaned, func(s *kubernikusv1.SeenService) { s.Finalized = false })), found: of("any"), want: []string{unknown}},
+		"never served":                      {work: work(shared, sawService("u", "shop", "web", false)), want: nil},
+		"by a name that can be used":        {work: work(served(anonymous)), want: nil},
+		"load balancers are kept":           {work: work(shared, served(anonymous), policies(func(p *stage.Policies) { p.LoadBalancers = keep })), want: nil},
+		"a mismatch, Service not deleted":   {work: work(shared, served()), found: inventory{loadBalancers: []openstack.LoadBalancer{{ID: "b", Name: "front", ProjectID: "p"}}}, want: []string{"remain LoadBalancer b: Service shop/web names it in its annotation, but name and description are not those of a load balancer of this Service"}},
+		"a mismatch, Service deleted":       {work: work(shared, served(cleaned)), found: inventory{loadBalancers: []openstack.LoadBalancer{{ID: "b", Name: "front", ProjectID: "p"}}}, want: []string{"retain LoadBalancer b: Service shop/web names it in its annotation, but name and description are not those of a load balancer of this Service"}},
 	})
 }
 
@@ -267,7 +282,17 @@ func TestObjectsThatExistInTheClusterAreRetained(t *testing.T) {
 		return []string{"remain LoadBalancer b: " + service + why, "remain FloatingIP f: " + service + why, "remain SecurityGroup g: " + service + why, "remain Service : " + service + why,
 			"remain Snapshot s: its VolumeSnapshot or VolumeSnapshotContent content still exists in the cluster" + why, "remain Volume v: the claim of its PersistentVolume pv still exists in the cluster" + why}
 	}
+	over := func(why string) []string {
+		const service = "Service shop/web existed in the cluster when its machines were deleted"
+		return []string{"leave LoadBalancer b: " + service + why, "leave FloatingIP f: " + service + why, "leave SecurityGroup g: " + service + why,
+			"leave Snapshot s: its VolumeSnapshot or VolumeSnapshotContent content existed in the cluster when its machines were deleted" + why, "leave Volume v: the claim of its PersistentVolume pv existed in the cluster when its machines were deleted" + why}
+	}
 	check(t, map[string]choice{
+		"rejected, the machines are deleted":   {work: work(standing(kubernikusv1.StandingRefused), dismantled), found: found, want: over(", which rejected its deletion")},
+		"finalizer, the machines are deleted": {work: work(standing(kubernikusv1.StandingFinalizer), dismantled), found: found, want: over(", where a finalizer holds it")},
+		"rejected, the machines are present": {work: work(standing(kubernikusv1.StandingRefused), func(w *stage.Work) {
+			w.Kluster.Annotations = map[string]string{kubernikusv1.MachinesAnnotation: kubernikusv1.MachinesPresent}
+		}), found: found, want: left(", which rejected its deletion")},
 		"present":   {work: work(standing(kubernikusv1.StandingPresent)), found: found, want: left(" and is not deleted")},
 		"refused":   {work: work(standing(kubernikusv1.StandingRefused)), found: found, want: left(", which rejected its deletion")},
 		"finalizer": {work: work(standing(kubernikusv1.StandingFinalizer)), found: found, want: left(", where a finalizer holds it")},

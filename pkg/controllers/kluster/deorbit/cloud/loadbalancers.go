@@ -115,7 +115,7 @@ func (d *decision) balancers() vips {
 		switch {
 		case what == claimNothing:
 		case what == claimDoubt && recorded.claim == claimDoubt && !recorded.settled && deletes(d.Policies.LoadBalancers):
-			d.remain(object, doubt)
+			d.stick(object, doubt)
 		case what == claimDoubt && recorded.claim == claimNothing && deletes(d.Policies.LoadBalancers):
 			d.undecide(object, doubt)
 		case what == claimDoubt:
@@ -125,7 +125,7 @@ func (d *decision) balancers() vips {
 		case standing != "" && strings.HasPrefix(b.Name, ingressPrefix) && !deletes(d.Policies.FloatingIPs):
 			d.retain(object, isRetain("floatingIPs")+", and its Ingress stays")
 		case standing != "":
-			d.remain(object, standing)
+			d.stand(object, standing)
 		case what == claimPart:
 			d.strip(b, object)
 		case b.ProvisioningStatus != statusActive && b.ProvisioningStatus != statusError:

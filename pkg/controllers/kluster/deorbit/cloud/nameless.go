@@ -8,10 +8,9 @@ import (
 	"strings"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
-// rejectByName reports each kind of which something may be the cluster's when its name cannot be used. That is what carries the
+// rejectByName reports what may be the cluster's when its name cannot be used. That is what carries the
 // name by which nothing is deleted, the default of all clusters, or the name of the Kluster; and whatever a cluster without a
 // Kluster made, when the cluster could not be checked. Then it is left over, because nothing else knows what the cluster made.
 func (d *decision) rejectByName() {
@@ -24,26 +23,25 @@ func (d *decision) rejectByName() {
 		return !slices.ContainsFunc(clusters, owned) && slices.ContainsFunc(clusters, suspects)
 	}
 	handled := d.handled()
-	if slices.ContainsFunc(d.loadBalancers, func(b openstack.LoadBalancer) bool {
-		return b.ProjectID == d.project && !handled[b.ID] && (of(b.Name) || slices.ContainsFunc(b.Tags, of))
-	}) {
-		report(kubernikusv1.DeorbitObject{Kind: kindLoadBalancer}, reason)
+	reject := func(kind, project, name, id string, is bool) {
+		if is && project == d.project && !handled[id] {
+			report(kubernikusv1.DeorbitObject{Kind: kind, Name: name, ID: id}, reason)
+		}
 	}
-	if slices.ContainsFunc(d.floatingIPs, func(f openstack.FloatingIP) bool {
+	for _, b := range d.loadBalancers {
+		reject(kindLoadBalancer, b.ProjectID, b.Name, b.ID, of(b.Name) || slices.ContainsFunc(b.Tags, of))
+	}
+	for _, f := range d.floatingIPs {
 		_, cluster, found := strings.Cut(f.Description, clusterMark)
 		_, exact := holderOf(f.Description, cluster)
-		return f.ProjectID == d.project && !handled[f.ID] && found && exact && suspects(cluster)
-	}) {
-		report(kubernikusv1.DeorbitObject{Kind: kindFloatingIP}, reason)
+		reject(kindFloatingIP, f.ProjectID, "", f.ID, found && exact && suspects(cluster))
 	}
-	if slices.ContainsFunc(d.securityGroups, func(g openstack.SecurityGroup) bool {
+	for _, g := range d.securityGroups {
 		_, cluster, found := groupOf(g.Name, g.Description)
 		if _, named, isIngress := ingressGroupOf(g.Name, g.Description); isIngress {
 			cluster, found = named, true
 		}
-		return g.ProjectID == d.project && !handled[g.ID] && found && suspects(cluster)
-	}) {
-		report(kubernikusv1.DeorbitObject{Kind: kindSecurityGroup}, reason)
+		reject(kindSecurityGroup, g.ProjectID, g.Name, g.ID, found && suspects(cluster))
 	}
 }
 
@@ -98,10 +96,10 @@ func (d *decision) whyNot(name, field string) string {
 // on purpose. When it was given up, the rest is left over.
 func (d *decision) doubtful(reason string) (report func(kubernikusv1.DeorbitObject, string), why string) {
 	if d.ClusterLost != "" {
-		return d.remain, reason + ", and " + unchecked
+		return d.stick, reason + ", and " + unchecked
 	}
 	if d.contradiction != "" {
-		return d.remain, reason
+		return d.stick, reason
 	}
 	return d.retain, reason
 }

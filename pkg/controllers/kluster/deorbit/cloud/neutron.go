@@ -36,9 +36,9 @@ func (d *decision) addresses(ports vips) {
 		case d.keeps(by):
 			d.retain(object, "the Service keeps it by annotation")
 		case d.holderStands(by) != "":
-			d.remain(object, d.holderStands(by))
+			d.stand(object, d.holderStands(by))
 		case d.unseen.balancers != "":
-			d.remain(object, "waits for the load balancers, which could not be checked")
+			d.remain(object, waiting+"the load balancers, which could not be checked")
 		case stays && !deletes(d.Policies.LoadBalancers):
 			d.retain(object, isRetain("loadBalancers")+", and it is attached to load balancer "+balancer)
 		case stays:
@@ -62,7 +62,7 @@ func (d *decision) keeps(by holder) bool {
 // holderStands is why a floating IP stays: its Service stands in the cluster.
 func (d *decision) holderStands(by holder) string {
 	for _, s := range d.Recorded.Services {
-		if why := serviceStands(s); why != "" && by.ingress == s.Ingress && s.Namespace == by.namespace && s.Name == by.name {
+		if why := d.serviceStands(s); why != "" && by.ingress == s.Ingress && s.Namespace == by.namespace && s.Name == by.name {
 			return why
 		}
 	}
@@ -87,21 +87,21 @@ func (d *decision) groups() {
 		}
 		switch {
 		case ofIngress && !usable(d.cluster):
-			d.remain(object, "it may be of Ingress "+by.namespace+"/"+by.name+": "+d.whyNot(d.cluster, "clusterName"))
+			d.stick(object, "it may be of Ingress "+by.namespace+"/"+by.name+": "+d.whyNot(d.cluster, "clusterName"))
 		case seen != nil && seen.Ingress && seen.Standing != "" && !deletes(d.Policies.FloatingIPs):
 			d.retain(object, isRetain("floatingIPs")+", and its Ingress stays")
 		case !deletes(d.Policies.LoadBalancers):
 			d.retain(object, isRetain("loadBalancers"))
-		case seen != nil && serviceStands(*seen) != "":
-			d.remain(object, serviceStands(*seen))
+		case seen != nil && d.serviceStands(*seen) != "":
+			d.stand(object, d.serviceStands(*seen))
 		case len(ports) > 0 && seen == nil && d.ClusterLost != "":
 			d.remain(object, "used by port "+first(ports)+", and its Service was never seen: the cluster could not be checked")
 		case len(ports) > 0 && seen == nil:
 			d.undecide(object, "used by port "+first(ports)+", and its Service was never seen in the cluster")
 		case d.unseen.balancers != "":
-			d.remain(object, "waits for the load balancers, which could not be checked")
+			d.remain(object, waiting+"the load balancers, which could not be checked")
 		case d.busy:
-			d.remain(object, "waits for the load balancers")
+			d.remain(object, waiting+"the load balancers")
 		case len(d.strange(g)) > 0:
 			d.remain(object, "used by port "+first(d.strange(g))+", to which the controller of the cluster is not known to have added it")
 		default:

@@ -48,6 +48,8 @@ type removal struct {
 type plan struct {
 	removals                       []removal
 	remaining, retained, undecided []kubernikusv1.DeorbitObject
+	// stuck are those of remaining that only a user changes.
+	stuck []kubernikusv1.DeorbitObject
 }
 
 // decision has the input of a plan, and the plan.
@@ -68,16 +70,22 @@ func decide(project string, w stage.Work, conflicts Conflicts, found inventory) 
 	d.reportUnseen()
 	d.addresses(d.balancers())
 	d.groups()
-	if !usable(d.cluster) {
+	d.services()
+	if !usable(d.cluster) && !d.unborn() {
 		d.rejectByName()
 	}
-	d.services()
 	d.volumesOf(d.snapshotsOf())
 	if reason := conflicts.Hold(w, project); reason != "" {
 		d.hold(reason)
 	}
 	return d.plan
 }
+
+// unborn reports whether nothing ever ran in the cluster: nothing that only may be the cluster's is.
+func (d *decision) unborn() bool { return d.Kluster.NeverCameUp() && d.ClusterLost == "" }
+
+// dismantled reports whether Cluster API has deleted the machines of the cluster, so that no object exists in it any more.
+func (d *decision) dismantled() bool { return d.Kluster.MachinesOf() == kubernikusv1.MachinesDeleted }
 
 // reportUnseen reports the kinds that could not be checked as remaining, unless a policy retains them.
 func (d *decision) reportUnseen() {
@@ -91,7 +99,7 @@ func (d *decision) reportUnseen() {
 		{kindSnapshot, u.snapshots, deletes(p.PersistentVolumes) && deletes(p.Snapshots)},
 	} {
 		if kind.why != "" && kind.deleted {
-			d.remain(kubernikusv1.DeorbitObject{Kind: kind.name}, "could not be checked: "+kind.why)
+			d.stick(kubernikusv1.DeorbitObject{Kind: kind.name}, "could not be checked: "+kind.why)
 		}
 	}
 }
@@ -101,16 +109,33 @@ func (d *decision) remove(r removal) { d.removals = append(d.removals, r) }
 // unchecked ends the reasons of what remains because it is unknown whether the cluster has it.
 const unchecked = "the cluster could not be checked"
 
-// IsUnchecked reports whether an object remains only because a cluster that was given up could not be checked. Neither time nor
-// another check changes that: a user deletes it, or sets a name or a policy in the spec.
-func IsUnchecked(o kubernikusv1.DeorbitObject) bool {
-	return strings.HasPrefix(o.Reason, "never seen: "+unchecked) || strings.HasSuffix(o.Reason, ", and "+unchecked)
-}
+// waiting begins the reasons of what waits for something else that remains.
+const waiting = "waits for "
+
+// IsWaiting reports whether an object remains only because another one does.
+func IsWaiting(o kubernikusv1.DeorbitObject) bool { return strings.HasPrefix(o.Reason, waiting) }
 
 func (d *decision) remain(o kubernikusv1.DeorbitObject, reason string) {
 	o.Reason = reason
 	d.remaining = append(d.remaining, o)
 }
+
+// stick leaves an object until a user acts: neither time nor another check changes that.
+func (d *decision) stick(o kubernikusv1.DeorbitObject, reason string) {
+	d.remain(o, reason)
+	d.stuck = append(d.stuck, d.remaining[len(d.remaining)-1])
+}
+
+// stand leaves an object that the cluster keeps. When the machines of the cluster have been deleted, what it rejected, and what a finalizer
+// held, is not deleted either, and nothing waits for it.
+func (d *decision) stand(o kubernikusv1.DeorbitObject, reason string) {
+	if d.dismantled() {
+		d.undecide(o, reason)
+		return
+	}
+	d.stick(o, reason)
+}
+
 func (d *decision) retain(o kubernikusv1.DeorbitObject, reason string) {
 	o.Reason = reason
 	d.retained = append(d.retained, o)
@@ -130,7 +155,7 @@ func (d *decision) hold(reason string) {
 	for _, r := range d.removals {
 		d.remain(r.object, reason)
 	}
-	d.removals = nil
+	d.removals, d.stuck = nil, nil
 }
 
 // deletes reports whether a policy deletes objects. Unknown values retain them.

@@ -114,9 +114,14 @@ func left(objects []kubernikusv1.DeorbitObject, why string) stage.Report {
 	for _, reason := range []string{
 		kubernikusv1.ReasonCIDRConflict, kubernikusv1.ReasonIdentityConflict, kubernikusv1.ReasonClusterRefused, routegc.ReasonRouterUnknown,
 	} {
-		if strings.HasPrefix(why, reason) {
-			return stage.Report{Remaining: because(objects, why)}
+		if !strings.HasPrefix(why, reason) {
+			continue
 		}
+		report := stage.Report{Remaining: because(objects, why)}
+		if reason == routegc.ReasonRouterUnknown {
+			report.Stuck = report.Remaining
+		}
+		return report
 	}
 	return stage.Report{Retained: because(objects, why)}
 }
@@ -137,7 +142,11 @@ func (p Project) unknownRouter(ctx context.Context, why string) (stage.Report, e
 	if err != nil || len(ids) == 0 {
 		return stage.Report{}, err
 	}
-	return left([]kubernikusv1.DeorbitObject{{Kind: kindRouter}}, why), nil
+	var routers []kubernikusv1.DeorbitObject
+	for _, id := range ids {
+		routers = append(routers, kubernikusv1.DeorbitObject{Kind: kindRouter, ID: id})
+	}
+	return left(routers, why), nil
 }
 
 // routeObjects are routes as reports have them.

@@ -69,49 +69,58 @@ func cleanedUp(s kubernikusv1.SeenService) bool {
 }
 
 // stands is why nothing of an object is deleted; "" when nothing blocks it.
-func stands(what string, standing kubernikusv1.Standing) string {
+func (d *decision) stands(what string, standing kubernikusv1.Standing) string {
+	still := " still exists in the cluster"
+	if d.dismantled() {
+		still = " existed in the cluster when its machines were deleted"
+	}
 	switch standing {
 	case "":
 		return ""
 	case kubernikusv1.StandingRefused:
-		return what + " still exists in the cluster, which rejected its deletion"
+		return what + still + ", which rejected its deletion"
 	case kubernikusv1.StandingFinalizer:
-		return what + " still exists in the cluster, where a finalizer holds it"
+		return what + still + ", where a finalizer holds it"
 	default:
-		return what + " still exists in the cluster and is not deleted"
+		return what + still + " and is not deleted"
 	}
 }
 
-func serviceStands(s kubernikusv1.SeenService) string {
+func (d *decision) serviceStands(s kubernikusv1.SeenService) string {
 	kind := kindService
 	if s.Ingress {
 		kind = kindIngress
 	}
-	return stands(kind+" "+s.Namespace+"/"+s.Name, s.Standing)
+	return d.stands(kind+" "+s.Namespace+"/"+s.Name, s.Standing)
 }
 
-// services returns the observed Services for which nothing shows that their load balancers have been deleted.
+// services reports the observed Services that stand, and the load balancers of which nothing shows whether they are those of the others.
 func (d *decision) services() {
 	if !deletes(d.Policies.LoadBalancers) {
 		return
 	}
+	handled := d.handled()
 	for _, s := range d.Recorded.Services {
 		object := kubernikusv1.DeorbitObject{Kind: kindService, Namespace: s.Namespace, Name: s.Name, ID: s.LoadBalancerID}
+		missing := "it has no annotation with an id, and "
 		if s.Ingress {
-			object.Kind = kindIngress
+			object.Kind, missing = kindIngress, ""
 		}
-		switch why := serviceStands(s); {
+		switch why := d.serviceStands(s); {
 		case why != "" && s.Ingress && !deletes(d.Policies.FloatingIPs):
 			// It was not to be deleted, and neither is its load balancer.
-		case why != "":
-			d.remain(object, why)
+		case why != "" && !d.dismantled():
+			d.stick(object, why)
 		case cleanedUp(s), s.LoadBalancerID != "", usable(d.cluster):
-		case s.Ingress && d.unseen.balancers == "" && !slices.ContainsFunc(d.loadBalancers, func(b openstack.LoadBalancer) bool { return mayBeOf(b, s) }):
-			// Regardless of the name of the cluster, its load balancer has been deleted.
-		case s.Ingress:
-			d.remain(object, "its load balancer is not known: "+d.whyNot(d.cluster, "clusterName"))
 		default:
-			d.remain(object, "its load balancer is not known: it has no annotation with its id, and "+d.whyNot(d.cluster, "clusterName"))
+			// Regardless of the name of the cluster: one that is not here has been deleted.
+			for _, b := range d.loadBalancers {
+				if b.ProjectID == d.project && !handled[b.ID] && d.mayBeOf(b, s) {
+					handled[b.ID] = true
+					d.stick(kubernikusv1.DeorbitObject{Kind: kindLoadBalancer, Name: b.Name, ID: b.ID},
+						fmt.Sprintf("it may be of %s %s/%s: %s%s", object.Kind, s.Namespace, s.Name, missing, d.whyNot(d.cluster, "clusterName")))
+				}
+			}
 		}
 	}
 }
@@ -124,16 +133,28 @@ func (d *decision) balancerStands(b openstack.LoadBalancer) string {
 			name = ingressOf(d.cluster, s.Namespace, s.Name)
 		}
 		its := s.LoadBalancerID == b.ID || usable(d.cluster) && (b.Name == name || slices.Contains(b.Tags, name))
-		if why := serviceStands(s); its && why != "" {
+		if why := d.serviceStands(s); its && why != "" {
 			return why
 		}
 	}
 	return ""
 }
 
-// mayBeOf reports whether a load balancer may be that of an Ingress, whatever its cluster is called.
-func mayBeOf(b openstack.LoadBalancer, s kubernikusv1.SeenService) bool {
-	return strings.HasPrefix(b.Name, ingressPrefix) && strings.HasSuffix(b.Name, "_"+s.Namespace+"_"+s.Name) || len(b.Name) >= nameLimit
+// mayBeOf reports whether a load balancer may be that of a Service or an Ingress, whatever its cluster is called: by its address, or by a name
+// that is not that of another Kluster.
+func (d *decision) mayBeOf(b openstack.LoadBalancer, s kubernikusv1.SeenService) bool {
+	prefix, suffix := servicePrefix, "_"+s.Namespace+"_"+s.Name
+	if s.Ingress {
+		prefix = ingressPrefix
+	}
+	if address, err := netip.ParseAddr(s.Address); err == nil && d.hasAddress(b, address.Unmap()) {
+		return true
+	}
+	return slices.ContainsFunc(append([]string{b.Name}, b.Tags...), func(name string) bool {
+		rest, isOne := strings.CutPrefix(name, prefix)
+		cluster, its := strings.CutSuffix(rest, suffix)
+		return isOne && (its && d.conflicts.clusterOf(cluster, d.project) == "" || len(name) >= nameLimit)
+	})
 }
 
 // byID is what becomes of a load balancer whose id Services of the cluster name in their annotation, where the name of the cluster

@@ -66,7 +66,7 @@ func (d *decision) strip(b openstack.LoadBalancer, object kubernikusv1.DeorbitOb
 	case b.ProvisioningStatus == statusActive:
 		d.remove(steps[0])
 		for _, later := range steps[1:] {
-			d.remain(later.object, "waits for its turn on load balancer "+b.ID)
+			d.remain(later.object, waiting+"its turn on load balancer "+b.ID)
 		}
 	default:
 		for _, step := range steps {

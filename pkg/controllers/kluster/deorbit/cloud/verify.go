@@ -33,7 +33,7 @@ func (p Project) Verify(ctx context.Context, w stage.Work, conflicts Conflicts) 
 
 // execute deletes what a plan specifies.
 func (p Project) execute(ctx context.Context, todo plan) (stage.Report, error) {
-	report := stage.Report{Remaining: slices.Clone(todo.remaining), Retained: todo.retained, Undecided: todo.undecided}
+	report := stage.Report{Remaining: slices.Clone(todo.remaining), Stuck: todo.stuck, Retained: todo.retained, Undecided: todo.undecided}
 	remain := func(r removal, reason string) {
 		r.object.Reason = reason
 		report.Remaining = append(report.Remaining, r.object)

@@ -78,6 +78,8 @@ func (d *decision) keeper(s stored, policy kubernikusv1.DeletionPolicy, field, s
 		return isLeft, "never seen: " + unchecked + ", and " + isRetain("unseenVolumes")
 	case !s.recorded && !deletes(d.Policies.UnseenVolumes):
 		return isUndecided, "never seen in the cluster, and " + isRetain("unseenVolumes")
+	case s.standing != "" && d.dismantled():
+		return isUndecided, s.standing
 	case s.standing != "":
 		return isLeft, s.standing
 	default:
@@ -98,12 +100,13 @@ func (d *decision) snapshotsOf() []fate {
 		recorded[s.ID] = s
 	}
 	fates := make([]fate, 0, len(d.snapshots))
-	shared := false
 	for _, s := range d.snapshots {
 		object := kubernikusv1.DeorbitObject{Kind: kindSnapshot, Name: s.Name, ID: s.ID}
 		record, seen := recorded[s.ID]
-		shared = shared || !seen && s.ProjectID == d.project && d.rejectsTag(s.Metadata)
-		standing := stands("its VolumeSnapshot or VolumeSnapshotContent "+record.Name, record.Standing)
+		if !seen && s.ProjectID == d.project && d.rejectsTag(s.Metadata) {
+			d.rejectTag(object)
+		}
+		standing := d.stands("its VolumeSnapshot or VolumeSnapshotContent "+record.Name, record.Standing)
 		what, why := d.keeper(stored{s.ProjectID, s.Metadata, record.DeletionPolicy, standing, seen}, d.Policies.Snapshots, "snapshots", "VolumeSnapshotContent")
 		fates = append(fates, fate{volume: s.VolumeID, text: "snapshot " + s.ID, is: what})
 		switch {
@@ -113,16 +116,13 @@ func (d *decision) snapshotsOf() []fate {
 		case what == isUndecided:
 			d.undecide(object, why)
 		case what == isLeft:
-			d.remain(object, why)
+			d.stick(object, why)
 		case !slices.Contains(deletableSnapshot, s.Status):
 			d.remain(object, "status "+s.Status)
 		default:
 			d.remove(removal{object: object, again: s.Status == statusErrorDeleting,
 				do: func(ctx context.Context, p Project, id string) error { return p.Volumes.DeleteSnapshot(ctx, id) }})
 		}
-	}
-	if shared {
-		d.rejectTag(kindSnapshot)
 	}
 	return fates
 }
@@ -133,12 +133,13 @@ func (d *decision) volumesOf(snapshots []fate) {
 	for _, v := range d.Recorded.Volumes {
 		recorded[v.ID] = v
 	}
-	shared := false
 	for _, v := range d.volumes {
 		object := kubernikusv1.DeorbitObject{Kind: kindVolume, Name: v.Name, ID: v.ID}
 		record, seen := recorded[v.ID]
-		shared = shared || !seen && v.ProjectID == d.project && d.rejectsTag(v.Metadata)
-		standing := stands("the claim of its PersistentVolume "+record.Name, record.Standing)
+		if !seen && v.ProjectID == d.project && d.rejectsTag(v.Metadata) {
+			d.rejectTag(object)
+		}
+		standing := d.stands("the claim of its PersistentVolume "+record.Name, record.Standing)
 		what, why := d.keeper(stored{v.ProjectID, v.Metadata, record.ReclaimPolicy, standing, seen}, d.Policies.PersistentVolumes, "persistentVolumes", "PersistentVolume")
 		waits, stays := snapshotsBefore(v.ID, snapshots)
 		switch {
@@ -148,9 +149,9 @@ func (d *decision) volumesOf(snapshots []fate) {
 		case what == isUndecided:
 			d.undecide(object, why)
 		case what == isLeft:
-			d.remain(object, why)
+			d.stick(object, why)
 		case d.unseen.snapshots != "":
-			d.remain(object, "waits for the snapshots, which could not be checked")
+			d.remain(object, waiting+"the snapshots, which could not be checked")
 		case stays.is == isRetained:
 			d.retain(object, stays.text+" of it stays")
 		case stays.text != "":
@@ -160,10 +161,12 @@ func (d *decision) volumesOf(snapshots []fate) {
 				do: func(ctx context.Context, p Project, id string) error {
 					return p.Compute.DetachVolume(ctx, record.ServerID, id)
 				}})
+		case len(v.AttachedTo) > 0 && d.isAbandoned(v):
+			d.stick(object, "attached to server "+first(v.AttachedTo)+", which Nova does not have: delete the attachment (openstack volume attachment delete), or have an administrator reset the volume")
 		case len(v.AttachedTo) > 0:
-			d.remain(object, d.attached(v))
+			d.remain(object, "attached to server "+first(v.AttachedTo))
 		case waits != "":
-			d.remain(object, "waits for "+waits)
+			d.remain(object, waiting+waits)
 		case slices.Contains(attachingVolume, v.Status):
 			d.remain(object, "status "+v.Status+": an attachment was begun and not ended. Delete it (openstack volume attachment delete)")
 		case !slices.Contains(deletableVolume, v.Status):
@@ -172,9 +175,6 @@ func (d *decision) volumesOf(snapshots []fate) {
 			d.remove(removal{object: object, again: v.Status == statusErrorDeleting,
 				do: func(ctx context.Context, p Project, id string) error { return p.Volumes.DeleteVolume(ctx, id) }})
 		}
-	}
-	if shared {
-		d.rejectTag(kindVolume)
 	}
 }
 
@@ -185,14 +185,10 @@ func (d *decision) detaches(v openstack.Volume, record kubernikusv1.SeenVolume) 
 	return d.ClusterLost == "" && v.Status == statusInUse && record.ServerID != "" && slices.Equal(v.AttachedTo, []string{record.ServerID}) && d.liveServers[record.ServerID]
 }
 
-// attached is why a volume remains that a server has. Nova detaches it when the server is deleted; from a server that has been
-// deleted, or that there never was, nothing does.
-func (d *decision) attached(v openstack.Volume) string {
-	reason := "attached to server " + first(v.AttachedTo)
-	if slices.ContainsFunc(v.AttachedTo, func(id string) bool { return !d.deletedServers[id] }) {
-		return reason
-	}
-	return reason + ", which Nova does not have: delete the attachment (openstack volume attachment delete), or have an administrator reset the volume"
+// isAbandoned reports whether only servers that Nova does not have are attached to a volume. Nova detaches it when a server is deleted; from
+// a server that has been deleted, or that there never was, nothing does.
+func (d *decision) isAbandoned(v openstack.Volume) bool {
+	return !slices.ContainsFunc(v.AttachedTo, func(id string) bool { return !d.deletedServers[id] })
 }
 
 // snapshotsBefore returns the first snapshot of a volume that has to be deleted before it, and the first that stays: one that no user
@@ -218,12 +214,12 @@ func snapshotsBefore(volume string, all []fate) (waits string, stays fate) {
 func (d *decision) rejectsTag(metadata map[string]string) bool {
 	tag, marked := metadata[clusterKey]
 	doubted := []string{d.tag, d.Kluster.Name, d.Kluster.CSIClusterID(), d.Recorded.CSIClusterID}
-	return marked && !usable(d.tag) && d.suspect(tag, doubted) && d.conflicts.ownerOf(tag, d.project) == ""
+	return marked && !usable(d.tag) && !d.unborn() && d.suspect(tag, doubted) && d.conflicts.ownerOf(tag, d.project) == ""
 }
 
-func (d *decision) rejectTag(kind string) {
+func (d *decision) rejectTag(object kubernikusv1.DeorbitObject) {
 	report, reason := d.doubtful(d.whyNot(d.tag, "csiClusterID"))
-	report(kubernikusv1.DeorbitObject{Kind: kind}, reason)
+	report(object, reason)
 }
 
 // first returns the first of several texts, and how many more there are.

@@ -103,10 +103,10 @@ func TestSharedTag(t *testing.T) {
 	const shared = ": csiClusterID is kubernetes, which many clusters share: nothing is deleted by it"
 	const empty = ": csiClusterID is neither set in spec.cloudProvider nor seen in the cluster: nothing is deleted by it"
 	check(t, map[string]choice{
-		"kubernetes":             {work(named("prod", "kubernetes"), unseen, sawVolume("v", "Delete")), Conflicts{}, found, []string{"delete Volume v", "retain Snapshot " + shared, "retain Volume " + shared}},
+		"kubernetes":             {work(named("prod", "kubernetes"), unseen, sawVolume("v", "Delete")), Conflicts{}, found, []string{"delete Volume v", "retain Snapshot s" + shared, "retain Volume w" + shared, "retain Volume x" + shared}},
 		"kubernetes, all seen":   {work(named("prod", "kubernetes"), unseen, sawVolume("v", "Delete")), Conflicts{}, volumes(volume("v", "available", "kubernetes")), []string{"delete Volume v"}},
 		"kubernetes, but others": {work(named("prod", "kubernetes"), unseen), Conflicts{}, volumes(volume("v", "available", "prod"), volume("w", "available", "-")), nil},
-		"empty":                  {work(named("prod", ""), unseen), Conflicts{}, found, []string{"retain Snapshot " + empty, "retain Volume " + empty}},
+		"empty":                  {work(named("prod", ""), unseen), Conflicts{}, found, []string{"retain Snapshot s" + empty, "retain Volume v" + empty, "retain Volume w" + empty, "retain Volume x" + empty}},
 		"empty tag":              {work(named("prod", ""), unseen), Conflicts{}, volumes(volume("v", "available", "")), nil},
 		"empty and no tags":      {work(named("prod", ""), unseen), Conflicts{}, volumes(volume("v", "available", "-")), nil},
 	})

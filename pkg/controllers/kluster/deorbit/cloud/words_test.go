@@ -68,6 +68,15 @@ func sawService(uid, namespace, name string, keeps bool) func(*stage.Work) {
 	}
 }
 
+// neverCameUp and dismantled are clusters of Cluster API: one without a control plane, and one whose machines have been deleted.
+func neverCameUp(w *stage.Work) {
+	w.Kluster.Annotations = map[string]string{kubernikusv1.ControlPlaneAnnotation: kubernikusv1.ControlPlaneNeverInitialized}
+}
+
+func dismantled(w *stage.Work) {
+	w.Kluster.Annotations = map[string]string{kubernikusv1.MachinesAnnotation: kubernikusv1.MachinesDeleted}
+}
+
 func unseen(w *stage.Work) { w.Policies.UnseenVolumes = del }
 
 func volume(id, status, tag string, servers ...string) openstack.Volume {

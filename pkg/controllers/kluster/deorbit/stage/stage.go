@@ -57,6 +57,8 @@ type Report struct {
 	// Remaining are the objects that still have to be deleted, each with the reason why it exists. The stage is complete when this
 	// is empty and all of Seen is recorded.
 	Remaining []kubernikusv1.DeorbitObject
+	// Stuck are those of Remaining that neither time nor another check changes: a user has to act.
+	Stuck []kubernikusv1.DeorbitObject
 	// Retained stays on purpose, each with the reason.
 	Retained []kubernikusv1.DeorbitObject
 	// Undecided stays although no field and no annotation retains it, each with the reason.

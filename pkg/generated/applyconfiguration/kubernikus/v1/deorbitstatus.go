@@ -50,6 +50,8 @@ type DeorbitStatusApplyConfiguration struct {
 	Undecided []DeorbitObjectApplyConfiguration `json:"undecided,omitempty"`
 	// ClusterID is the uid of the namespace kube-system of the cluster that is being taken down. Nothing is done to another one.
 	ClusterID *string `json:"clusterID,omitempty"`
+	// VerifyStartedAt is when the stages behind Machines began, while Cluster API deletes the cluster. Their timeout is measured from here.
+	VerifyStartedAt *metav1.Time `json:"verifyStartedAt,omitempty"`
 }
 
 // DeorbitStatusApplyConfiguration constructs a declarative configuration of the DeorbitStatus type for use with
@@ -213,5 +215,13 @@ func (b *DeorbitStatusApplyConfiguration) WithUndecided(values ...*DeorbitObject
 // If called multiple times, the ClusterID field is set to the value of the last call.
 func (b *DeorbitStatusApplyConfiguration) WithClusterID(value string) *DeorbitStatusApplyConfiguration {
 	b.ClusterID = &value
+	return b
+}
+
+// WithVerifyStartedAt sets the VerifyStartedAt field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the VerifyStartedAt field is set to the value of the last call.
+func (b *DeorbitStatusApplyConfiguration) WithVerifyStartedAt(value metav1.Time) *DeorbitStatusApplyConfiguration {
+	b.VerifyStartedAt = &value
 	return b
 }
