@@ -4,6 +4,7 @@
 package clusterapi
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -27,6 +28,12 @@ const (
 	reasonDismantled   = "ClustersDismantled"
 	reasonProtected    = "TerminationProtected"
 	reasonRejected     = "KlusterRejected"
+	reasonForbidden    = "Forbidden"
+	reasonPrepared     = "Prepared"
+	reasonNotSelected  = "NotSelected"
+	reasonNoKubeconfig = "KubeconfigMissing"
+	// reasonSecretMissing is that of the condition APIServerReachable of a Kluster.
+	reasonSecretMissing = "SecretMissing"
 )
 
 // settings are what the configuration specifies.
@@ -54,8 +61,7 @@ type observed struct {
 
 // selected reports whether a Cluster is to have a Kluster.
 func (s settings) selected(c *desired.Cluster) bool {
-	infrastructure := c.Infrastructure
-	if infrastructure.Kind != "" && (infrastructure.Kind != desired.KindOpenStackCluster || infrastructure.Group != desired.InfrastructureGroup) {
+	if !isSupported(c.Infrastructure) {
 		return false
 	}
 	switch c.Selection {
@@ -68,11 +74,23 @@ func (s settings) selected(c *desired.Cluster) bool {
 	}
 }
 
+// isSupported reports whether an infrastructure is one that Groundskeeper knows, or is not known yet.
+func isSupported(infrastructure desired.Reference) bool {
+	return infrastructure.Kind == "" || infrastructure.Kind == desired.KindOpenStackCluster && infrastructure.Group == desired.InfrastructureGroup
+}
+
 // hooked reports whether hooks retain the machines of a Cluster.
 func (s settings) hooked(c *desired.Cluster) bool { return !s.extension || !c.HasTopology }
 
 // decide returns what follows from the objects of a name. Nothing follows from an object that cannot be read.
 func decide(o observed, s settings, now time.Time) plan {
+	p := planFor(o, s, now)
+	p.prepare(o, s)
+	return p
+}
+
+// planFor returns what follows for the Kluster, and for what keeps the objects of its Cluster.
+func planFor(o observed, s settings, now time.Time) plan {
 	own := o.kluster
 	if own != nil && desired.UIDOf(own) == "" {
 		own = nil
@@ -87,6 +105,10 @@ func decide(o observed, s settings, now time.Time) plan {
 		return detach(own)
 	case !s.selected(c):
 		p := detach(own)
+		if i := c.Infrastructure; c.Selection == desired.Selected && !isSupported(i) {
+			p.rejection = desired.Rejection{Reason: desired.ReasonInfrastructureNotSupported, Message: fmt.Sprintf(
+				"spec.infrastructureRef of the Cluster is a %s of %s: only an OpenStackCluster of %s is deorbited", i.Kind, i.Group, desired.InfrastructureGroup)}
+		}
 		p.release(o)
 		return p
 	case c.Paused:

@@ -54,6 +54,18 @@ func unregistered(w *world) {
 
 func deleting(w *world) { w.cluster.Deleting, w.cluster.DeletedAt = true, epoch.Add(-time.Minute) }
 
+func noKubeconfig(w *world) {
+	w.kluster.Status.Conditions = []metav1.Condition{{Type: kubernikusv1.ConditionAPIServerReachable, Status: metav1.ConditionFalse, Reason: "SecretMissing"}}
+}
+
+func prepared(status, reason string) func(*world) {
+	return func(w *world) {
+		w.cluster.Prepared = &desired.Condition{Type: desired.ConditionPrepared, Status: status, Reason: reason}
+	}
+}
+
+func newPlan(w *world) plan { return decide(w.observed, w.settings, epoch) }
+
 func neverUp(w *world) { w.cluster.NeverInitialized, w.unjoined = true, true }
 
 func noMachines(w *world) { w.machines = nil }
@@ -112,6 +124,9 @@ func summary(p plan) string {
 	if p.completed != nil {
 		add("completed=%s/%s", p.completed.Status, p.completed.Reason)
 	}
+	if p.prepared != nil {
+		add("prepared=%s/%s", p.prepared.Status, p.prepared.Reason)
+	}
 	if p.holds != nil {
 		add("holds=%t,%t", p.holds.finalizer, p.holds.paused)
 	}
@@ -142,13 +157,13 @@ func TestDecide(t *testing.T) {
 		// A Cluster that lives.
 		"in sync":                           {nil, ""},
 		"new":                               {[]func(*world){unregistered}, "create; holds=true,false; cp=true; worker=true"},
-		"no network yet":                    {[]func(*world){unregistered, func(w *world) { w.infrastructure.Network = "" }}, "rejection=InfrastructurePending"},
-		"no infrastructure yet":             {[]func(*world){unregistered, func(w *world) { w.infrastructure = nil }}, "rejection=InfrastructurePending"},
+		"no network yet":                    {[]func(*world){unregistered, func(w *world) { w.infrastructure.Network = "" }}, "prepared=False/InfrastructurePending; rejection=InfrastructurePending"},
+		"no infrastructure yet":             {[]func(*world){unregistered, func(w *world) { w.infrastructure = nil }}, "prepared=False/InfrastructurePending; rejection=InfrastructurePending"},
 		"by its namespace":                  {[]func(*world){unregistered, func(w *world) { w.cluster.Selection, w.settings.namespaces = "", []string{klustertest.Namespace} }}, "create; holds=true,false; cp=true; worker=true"},
 		"not selected":                      {[]func(*world){unregistered, func(w *world) { w.cluster.Selection = "" }}, ""},
 		"deselected in its namespace":       {[]func(*world){unregistered, func(w *world) { w.cluster.Selection, w.settings.namespaces = "false", []string{klustertest.Namespace} }}, ""},
-		"on another infrastructure":         {[]func(*world){unregistered, func(w *world) { w.cluster.Infrastructure.Kind, w.infrastructure = "DockerCluster", nil }}, ""},
-		"a kind of another group":           {[]func(*world){unregistered, func(w *world) { w.cluster.Infrastructure.Group, w.infrastructure = "example.com", nil }}, ""},
+		"on another infrastructure":         {[]func(*world){unregistered, func(w *world) { w.cluster.Infrastructure.Kind, w.infrastructure = "DockerCluster", nil }}, "prepared=False/InfrastructureNotSupported; rejection=InfrastructureNotSupported"},
+		"a kind of another group":           {[]func(*world){unregistered, func(w *world) { w.cluster.Infrastructure.Group, w.infrastructure = "example.com", nil }}, "prepared=False/InfrastructureNotSupported; rejection=InfrastructureNotSupported"},
 		"paused and new":                    {[]func(*world){unregistered, func(w *world) { w.cluster.Paused = true }}, ""},
 		"a Machine more":                    {[]func(*world){func(w *world) { w.machines[1].Held = false }}, "worker=true"},
 		"a Machine is replaced":             {[]func(*world){func(w *world) { w.machines[1].Deleting = true }}, "worker=false"},
@@ -159,10 +174,24 @@ func TestDecide(t *testing.T) {
 		"a pause by Groundskeeper":          {[]func(*world){waiting}, "holds=true,false"},
 		"a pause of a user":                 {[]func(*world){func(w *world) { w.infrastructure.Paused = true }}, ""},
 		"an edited Kluster":                 {[]func(*world){func(w *world) { w.kluster.Spec.CustomCNI = true }}, "update"},
-		"a Kluster of a user":               {[]func(*world){func(w *world) { delete(w.kluster.Annotations, kubernikusv1.ClusterAPIUIDAnnotation) }}, "holds=false,false; cp=false; worker=false; rejection=NameTaken"},
+		"a Kluster of a user":               {[]func(*world){func(w *world) { delete(w.kluster.Annotations, kubernikusv1.ClusterAPIUIDAnnotation) }}, "prepared=False/NameTaken; holds=false,false; cp=false; worker=false; rejection=NameTaken"},
 		"a Kluster deleted by a user":       {[]func(*world){at(kubernikusv1.DeorbitPods, time.Hour), func(w *world) { w.machines[0].Held = false }}, ""},
 		"and released":                      {[]func(*world){released("Deorbited")}, "finish"},
-		"the network is lost":               {[]func(*world){func(w *world) { w.infrastructure.Network = "" }}, "rejection=InfrastructurePending"},
+		"the network is lost":               {[]func(*world){func(w *world) { w.infrastructure.Network = "" }}, "prepared=False/InfrastructurePending; rejection=InfrastructurePending"},
+
+		// Why a Cluster is not prepared. One that never had a reason has no condition.
+		"another infrastructure, by its namespace": {[]func(*world){unregistered, func(w *world) {
+			w.cluster.Selection, w.settings.namespaces, w.cluster.Infrastructure.Kind, w.infrastructure = "", []string{klustertest.Namespace}, "DockerCluster", nil
+		}}, ""},
+		"no kubeconfig yet": {[]func(*world){noKubeconfig}, "prepared=False/KubeconfigMissing"},
+		"no kubeconfig, and that is reported": {[]func(*world){noKubeconfig, func(w *world) {
+			w.cluster.Prepared = newPlan(w).prepared
+		}}, ""},
+		"prepared":                      {[]func(*world){prepared("False", "KubeconfigMissing")}, "prepared=True/Prepared"},
+		"not selected any more":         {[]func(*world){unregistered, prepared("False", "Forbidden"), func(w *world) { w.cluster.Selection = "" }}, "prepared=False/NotSelected"},
+		"not prepared, and deleted":     {[]func(*world){deleting, noKubeconfig}, "update machines=Present confirmed=true; completed=False/Deleting; holds=true,true; delete"},
+		"not prepared, and it is moved": {[]func(*world){noKubeconfig, func(w *world) { w.cluster.Moved = true }}, detached},
+		"not prepared, and paused":      {[]func(*world){noKubeconfig, func(w *world) { w.cluster.Paused = true }}, "update paused=true"},
 
 		// Objects in a form that is unknown.
 		"an unreadable Cluster":        {[]func(*world){func(w *world) { w.cluster.Invalid = fmt.Errorf("no") }}, "rejection=Unreadable"},

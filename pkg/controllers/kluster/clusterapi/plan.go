@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
@@ -20,8 +21,8 @@ import (
 type plan struct {
 	// create and update are the Kluster to create, or in its new state.
 	create, update *kubernikusv1.Kluster
-	// completed is the condition of the Cluster.
-	completed *desired.Condition
+	// completed and prepared are conditions of the Cluster, of which it is never more than one: while it is deleted, and before.
+	completed, prepared *desired.Condition
 	// holds are what keeps the OpenStackCluster, and hooks the Machines whose hook is to be added (true) or removed.
 	holds *holds
 	hooks map[string]bool
@@ -41,7 +42,7 @@ type holds struct{ finalizer, paused bool }
 
 // writes reports whether a plan writes anything but the condition of the Kluster.
 func (p *plan) writes() bool {
-	return p.completed != nil || p.create != nil || p.update != nil || p.holds != nil || len(p.hooks) > 0 || p.deletes || p.finishes
+	return p.completed != nil || p.prepared != nil || p.create != nil || p.update != nil || p.holds != nil || len(p.hooks) > 0 || p.deletes || p.finishes
 }
 
 func condition(status metav1.ConditionStatus, reason, message string) metav1.Condition {
@@ -65,10 +66,46 @@ func (p *plan) complete(o observed, completed bool, reason, message string) {
 	if completed {
 		status = metav1.ConditionTrue
 	}
-	wanted := desired.Condition{Type: desired.ConditionCompleted, Status: string(status), Reason: reason, Message: kit.Bounded(message, kit.MaxEventMessage)}
+	wanted := conditionOf(desired.ConditionCompleted, status, reason, message)
 	if o.cluster.Completed == nil || *o.cluster.Completed != wanted {
 		p.completed = &wanted
 	}
+}
+
+// prepare sets the condition that reports why a Cluster would not be deorbited, or only in OpenStack. One that never had a reason gets none.
+func (p *plan) prepare(o observed, s settings) {
+	c, k := o.cluster, o.kluster
+	if c == nil || c.Invalid != nil || c.Deleting || c.Moved || c.Paused {
+		return
+	}
+	status, reason, message := metav1.ConditionFalse, p.rejection.Reason, p.rejection.Message
+	switch {
+	case reason != "":
+	case !s.selected(c):
+		reason, message = reasonNotSelected, "the Cluster is not selected"
+	case k != nil && isKubeconfigMissing(k):
+		reason = reasonNoKubeconfig
+		message = "Kluster " + k.Name + " exists, and the kubeconfig of its cluster does not: until it does, only OpenStack can be checked"
+	default:
+		status, reason, message = metav1.ConditionTrue, reasonPrepared, "Kluster "+c.Name+" is deorbited when the Cluster is deleted"
+	}
+	wanted := conditionOf(desired.ConditionPrepared, status, reason, message)
+	switch {
+	case c.Prepared == nil && (reason == reasonNotSelected || reason == reasonPrepared):
+	case c.Prepared == nil, *c.Prepared != wanted:
+		p.prepared = &wanted
+	}
+}
+
+// isKubeconfigMissing reports whether the Secret with the kubeconfig does not exist.
+func isKubeconfigMissing(k *kubernikusv1.Kluster) bool {
+	c := meta.FindStatusCondition(k.Status.Conditions, kubernikusv1.ConditionAPIServerReachable)
+	return c != nil && c.Status == metav1.ConditionFalse && c.Reason == reasonSecretMissing
+}
+
+// conditionOf returns a condition of a Cluster.
+func conditionOf(kind string, status metav1.ConditionStatus, reason, message string) desired.Condition {
+	return desired.Condition{Type: kind, Status: string(status), Reason: reason, Message: kit.Bounded(message, kit.MaxEventMessage)}
 }
 
 // hold sets what keeps the OpenStackCluster of the Cluster, if that differs. An object that is being deleted takes no finalizer, and the

@@ -41,6 +41,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		err = r.observeNodes(ctx, &o)
 	}
 	if err != nil {
+		r.reportForbidden(ctx, key, err)
 		return r.retry(ctx, err)
 	}
 	p := decide(o, r.settings, r.clock.Now())
@@ -235,6 +236,20 @@ func (r *rejections) isNew(key types.NamespacedName, now desired.Rejection) bool
 		r.last[key] = now
 	}
 	return now.Reason != ""
+}
+
+// reportForbidden reports on a Cluster that is selected that the controller lacks a permission to read what belongs to it.
+func (r *reconciler) reportForbidden(ctx context.Context, key types.NamespacedName, err error) {
+	if !apierrors.IsForbidden(err) {
+		return
+	}
+	c, findErr := clusterOf(ctx, key, r.watched)
+	if findErr != nil || c == nil || c.Invalid != nil || !r.settings.selected(c) {
+		return
+	}
+	why := desired.Rejection{Reason: reasonForbidden, Message: "the controller manager lacks a permission, apply artifacts/kluster and artifacts/capi: " + err.Error()}
+	r.report(ctx, key, observed{cluster: c}, why)
+	r.prevented(ctx, c, why)
 }
 
 // report reports why a Cluster has no Kluster, when the reason is new. That its network does not exist yet is normal.

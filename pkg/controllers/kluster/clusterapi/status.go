@@ -35,8 +35,8 @@ func (r *reconciler) writeStatus(ctx context.Context, o observed, p plan) error 
 	return nil
 }
 
-// writeCompleted writes the condition of a Cluster that is unchanged since it was decided about.
-func (r *reconciler) writeCompleted(ctx context.Context, c *desired.Cluster, wanted desired.Condition) error {
+// writeCondition writes a condition of a Cluster that is unchanged since it was decided about.
+func (r *reconciler) writeCondition(ctx context.Context, c *desired.Cluster, wanted desired.Condition) error {
 	m, err := r.metadataOf(clusters, "Cluster")
 	if err != nil {
 		return err
@@ -54,7 +54,7 @@ func (r *reconciler) writeCompleted(ctx context.Context, c *desired.Cluster, wan
 		return fmt.Errorf("write the condition of Cluster %s: %w", key, kit.ErrChanged)
 	}
 	after := before.DeepCopy()
-	if err := setCompleted(after, wanted, metav1.NewTime(r.clock.Now())); err != nil {
+	if err := setCondition(after, wanted, metav1.NewTime(r.clock.Now())); err != nil {
 		return fmt.Errorf("write the condition of Cluster %s: %w", key, err)
 	}
 	changes := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
@@ -66,8 +66,8 @@ func (r *reconciler) writeCompleted(ctx context.Context, c *desired.Cluster, wan
 	return nil
 }
 
-// setCompleted sets the condition in the form of its version of Cluster API: in v1beta1 a condition that is not true has a severity.
-func setCompleted(cluster *unstructured.Unstructured, wanted desired.Condition, now metav1.Time) error {
+// setCondition sets a condition in the form of its version of Cluster API: in v1beta1 a condition that is not true has a severity.
+func setCondition(cluster *unstructured.Unstructured, wanted desired.Condition, now metav1.Time) error {
 	conditions, _, err := unstructured.NestedSlice(cluster.Object, "status", "conditions")
 	if err != nil {
 		return fmt.Errorf("read status.conditions: %w", err)

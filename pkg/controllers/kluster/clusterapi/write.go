@@ -51,7 +51,7 @@ func (r *reconciler) write(ctx context.Context, o observed, p plan) error {
 		k = p.update
 	}
 	if p.completed != nil {
-		if err := r.writeCompleted(ctx, o.cluster, *p.completed); err != nil {
+		if err := r.writeCondition(ctx, o.cluster, *p.completed); err != nil {
 			return err
 		}
 		if p.completed.Status == string(metav1.ConditionTrue) {
@@ -67,6 +67,11 @@ func (r *reconciler) write(ctx context.Context, o observed, p plan) error {
 			return fmt.Errorf("delete kluster %s: %w", client.ObjectKeyFromObject(k), err)
 		}
 		r.noteDeletion(ctx, o, k)
+	}
+	if p.prepared != nil {
+		if err := r.writeCondition(ctx, o.cluster, *p.prepared); err != nil {
+			return err
+		}
 	}
 	if p.finishes {
 		after := k.DeepCopy()
@@ -170,7 +175,20 @@ func (r *reconciler) reportRejected(ctx context.Context, o observed, err error) 
 		return
 	}
 	key := types.NamespacedName{Namespace: o.cluster.Namespace, Name: o.cluster.Name}
-	r.report(ctx, key, o, desired.Rejection{Reason: reasonRejected, Message: err.Error()})
+	rejection := desired.Rejection{Reason: reasonRejected, Message: err.Error()}
+	r.report(ctx, key, o, rejection)
+	r.prevented(ctx, o.cluster, rejection)
+}
+
+// prevented writes why a Cluster is not prepared, besides the error that the caller returns.
+func (r *reconciler) prevented(ctx context.Context, c *desired.Cluster, why desired.Rejection) {
+	wanted := conditionOf(desired.ConditionPrepared, metav1.ConditionFalse, why.Reason, why.Message)
+	if c.Deleting || c.Prepared != nil && *c.Prepared == wanted {
+		return
+	}
+	if err := r.writeCondition(ctx, c, wanted); err != nil {
+		log.FromContext(ctx).V(1).Info("Failed to report why a Cluster is not prepared, retrying", "err", err)
+	}
 }
 
 // note reports what happened on the Cluster, in the log and in an event.

@@ -21,6 +21,8 @@ const (
 	ReasonSynced = "Synced"
 	// ReasonInfrastructurePending means that the network of the cluster is not known yet: nothing can have been created in it.
 	ReasonInfrastructurePending = "InfrastructurePending"
+	// ReasonInfrastructureNotSupported means that the infrastructure is not that of OpenStack.
+	ReasonInfrastructureNotSupported = "InfrastructureNotSupported"
 	// ReasonInfrastructureOfAnother means that the OpenStackCluster belongs to another Cluster.
 	ReasonInfrastructureOfAnother = "InfrastructureOfAnother"
 	// ReasonPodNetworkUnknown means that the ranges of the pods are not known.

@@ -58,6 +58,8 @@ const (
 	PausedForDeorbit = "groundskeeper.io/deorbit"
 	// ConditionCompleted is the condition of a Cluster that is being deleted: whether its Deorbit is over.
 	ConditionCompleted = "DeorbitCompleted"
+	// ConditionPrepared is the condition of a Cluster that is selected: whether it will be deorbited. It is set when something prevents that.
+	ConditionPrepared = "DeorbitPrepared"
 )
 
 // Cluster is what is known of a Cluster.
@@ -82,8 +84,8 @@ type Cluster struct {
 	ClusterName, CSIClusterID string
 	// CustomCNI is the value of the annotation.
 	CustomCNI string
-	// Completed is the condition, nil without one.
-	Completed *Condition
+	// Completed and Prepared are the conditions, nil without one.
+	Completed, Prepared *Condition
 	// NeverInitialized reports that Cluster API found no control plane to be initialized so far. A Cluster that it has not checked yet, as
 	// after a move, reports nothing.
 	NeverInitialized bool
@@ -177,8 +179,11 @@ func ClusterOf(content map[string]any) *Cluster {
 		c.Invalid = fmt.Errorf("spec.infrastructureRef.namespace is %q, which is not that of the Cluster", other)
 	}
 	for i := range o.Status.Conditions {
-		if o.Status.Conditions[i].Type == ConditionCompleted {
+		switch o.Status.Conditions[i].Type {
+		case ConditionCompleted:
 			c.Completed = &o.Status.Conditions[i]
+		case ConditionPrepared:
+			c.Prepared = &o.Status.Conditions[i]
 		}
 	}
 	return c

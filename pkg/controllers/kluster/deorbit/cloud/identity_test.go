@@ -288,7 +288,7 @@ func TestObjectsThatExistInTheClusterAreRetained(t *testing.T) {
 			"leave Snapshot s: its VolumeSnapshot or VolumeSnapshotContent content existed in the cluster when its machines were deleted" + why, "leave Volume v: the claim of its PersistentVolume pv existed in the cluster when its machines were deleted" + why}
 	}
 	check(t, map[string]choice{
-		"rejected, the machines are deleted":   {work: work(standing(kubernikusv1.StandingRefused), dismantled), found: found, want: over(", which rejected its deletion")},
+		"rejected, the machines are deleted":  {work: work(standing(kubernikusv1.StandingRefused), dismantled), found: found, want: over(", which rejected its deletion")},
 		"finalizer, the machines are deleted": {work: work(standing(kubernikusv1.StandingFinalizer), dismantled), found: found, want: over(", where a finalizer holds it")},
 		"rejected, the machines are present": {work: work(standing(kubernikusv1.StandingRefused), func(w *stage.Work) {
 			w.Kluster.Annotations = map[string]string{kubernikusv1.MachinesAnnotation: kubernikusv1.MachinesPresent}

@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/clusterapi/desired"
+	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
+)
+
+// unreadable reads everything but the infrastructure.
+type unreadable struct {
+	*resources
+	err error
+}
+
+func (u unreadable) Serves(ctx context.Context, resource schema.GroupResource) (bool, error) {
+	if resource == infrastructures {
+		return false, fmt.Errorf("list %s: %w", resource, u.err)
+	}
+	return u.resources.Serves(ctx, resource)
+}
+
+// A Cluster that is selected and not taken reports why, in its condition and in an event, and once.
+func TestNotPrepared(t *testing.T) {
+	forbidden := apierrors.NewForbidden(infrastructures, "", errors.New("not allowed"))
+	another := func(o *unstructured.Unstructured) {
+		_ = unstructured.SetNestedField(o.Object, "DockerCluster", "spec", "infrastructureRef", "kind")
+	}
+	for name, test := range map[string]struct {
+		edit  func(*unstructured.Unstructured)
+		fails error
+		want  string
+		event string
+	}{
+		"another infrastructure":     {another, nil, "False/InfrastructureNotSupported", "DockerCluster"},
+		"not selected, and another":  {func(o *unstructured.Unstructured) { another(o); o.SetAnnotations(nil) }, nil, "", ""},
+		"a permission":               {nil, forbidden, "False/Forbidden", "apply artifacts/kluster and artifacts/capi"},
+		"not selected, a permission": {func(o *unstructured.Unstructured) { o.SetAnnotations(nil) }, forbidden, "", ""},
+		"an API server that fails":   {nil, errors.New("503"), "", ""},
+	} {
+		for _, version := range []string{"v1beta1", "v1beta2"} {
+			t.Run(name+", "+version, func(t *testing.T) {
+				f := newFlow(t, version, cluster(t, version))
+				if test.edit != nil {
+					f.edit(clusters, "web", test.edit)
+				}
+				if test.fails != nil {
+					readers := unreadable{resources: f.resources, err: test.fails}
+					f.r.watched, f.r.current = readers, func() resourcewatch.Reader { return readers }
+				}
+				for range 3 {
+					_, _ = f.r.Reconcile(t.Context(), reconcile.Request{NamespacedName: f.key()})
+				}
+				got := ""
+				if c := desired.ClusterOf(f.get(clusters, "web").Object).Prepared; c != nil {
+					got = c.Status + "/" + c.Reason
+				}
+				events := f.events()
+				if got != test.want || !strings.Contains(events, test.event) || (events == "") != (test.event == "") || strings.Count(events, "Warning") > 1 {
+					t.Errorf("condition = %q, events %q; want %q and one event with %q", got, events, test.want, test.event)
+				}
+			})
+		}
+	}
+}
