@@ -146,8 +146,21 @@ func deorbitFinding(k *kubernikusv1.Kluster, now time.Time) finding {
 	level := inProgress
 	if k.Status.Deorbit == nil || c.Reason != string(k.Status.Deorbit.Stage) {
 		level = warning // any other reason than the stage is a failure
+	} else if last := k.Status.Deorbit.LastProgressAt; last != nil && now.Sub(last.Time) >= stageTimeout(k) {
+		level = warning
+		text += fmt.Sprintf(", stuck (no progress for %s)", lasts(last, now))
 	}
-	return found(level, "%s: %s: %s", text, c.Reason, c.Message)
+	// The message begins with the stage, as its reason is.
+	return found(level, "%s: %s: %s", text, c.Reason, strings.TrimPrefix(c.Message, c.Reason+": "))
+}
+
+// stageTimeout returns how long a stage of a Kluster may make no progress: its own time, or the default, as the configuration of the controller
+// manager is not known here.
+func stageTimeout(k *kubernikusv1.Kluster) time.Duration {
+	if own := k.Spec.Deorbit.StageTimeout; own != nil {
+		return own.Duration
+	}
+	return kubernikusv1.DefaultDeorbitStageTimeout
 }
 
 // backendFindings returns those of a DiscoveryBackend.

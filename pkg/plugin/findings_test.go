@@ -44,6 +44,15 @@ func TestFindings(t *testing.T) {
 			k.Status.Deorbit = &kubernikusv1.DeorbitStatus{Stage: stage, Remaining: []kubernikusv1.DeorbitObject{{Kind: "PersistentVolumeClaim"}}}
 		}
 	}
+	quiet := func(since, stageTimeout time.Duration) func(*kubernikusv1.Kluster) {
+		return func(k *kubernikusv1.Kluster) {
+			deleted(kubernikusv1.DeorbitClaims)(k)
+			k.Status.Deorbit.LastProgressAt = at(since)
+			if stageTimeout > 0 {
+				k.Spec.Deorbit.StageTimeout = &metav1.Duration{Duration: stageTimeout}
+			}
+		}
+	}
 	backend := func(status gimbalv1.ClusterStatus, change func(*gimbalv1.DiscoveryBackend), conditions ...metav1.Condition) client.Object {
 		b := &gimbalv1.DiscoveryBackend{Cluster: gimbalv1.Cluster{ClusterStatus: status}, Status: gimbalv1.DiscoveryBackendStatus{Conditions: conditions}}
 		if change != nil {
@@ -91,9 +100,15 @@ func TestFindings(t *testing.T) {
 		"kluster, waiting":        {kluster(kubernikusv1.KlusterRunning, nil, condition("RoutesClean", "False", "ConfirmingOrphans", "2")), "~ RoutesClean: ConfirmingOrphans: 2"},
 		"kluster, conflict":       {kluster(kubernikusv1.KlusterRunning, nil, condition("RoutesClean", "Unknown", "CIDRConflict", "with a/b")), "! RoutesClean: CIDRConflict: with a/b"},
 		"kluster, no controllers": {kluster("", nil), "~ is not reconciled yet: are the controllers for Klusters enabled?"},
-		"kluster, going": {kluster(kubernikusv1.KlusterTerminating, deleted(kubernikusv1.DeorbitClaims), condition("Deorbited", "False", "Claims", "1 remains")),
+		"kluster, going": {kluster(kubernikusv1.KlusterTerminating, deleted(kubernikusv1.DeorbitClaims), condition("Deorbited", "False", "Claims", "Claims: 1 remains")),
 			"~ is being deleted, for 5 minutes, stage Claims, 1 remain: Claims: 1 remains"},
-		"kluster, stuck": {kluster(kubernikusv1.KlusterTerminating, deleted(kubernikusv1.DeorbitClaims), condition("Deorbited", "False", "Unreachable", "no route")),
+		"kluster, stuck": {kluster(kubernikusv1.KlusterTerminating, quiet(-time.Hour, 0), condition("Deorbited", "False", "Claims", "Claims: 1 remains")),
+			"! is being deleted, for 5 minutes, stage Claims, 1 remain, stuck (no progress for 60 minutes): Claims: 1 remains"},
+		"kluster, not stuck yet": {kluster(kubernikusv1.KlusterTerminating, quiet(time.Second-time.Hour, 0), condition("Deorbited", "False", "Claims", "Claims: 1 remains")),
+			"~ is being deleted, for 5 minutes, stage Claims, 1 remain: Claims: 1 remains"},
+		"kluster, stuck by its own time": {kluster(kubernikusv1.KlusterTerminating, quiet(-10*time.Minute, 10*time.Minute), condition("Deorbited", "False", "Claims", "Claims: 1 remains")),
+			"! is being deleted, for 5 minutes, stage Claims, 1 remain, stuck (no progress for 10 minutes): Claims: 1 remains"},
+		"kluster, fails": {kluster(kubernikusv1.KlusterTerminating, deleted(kubernikusv1.DeorbitClaims), condition("Deorbited", "False", "Unreachable", "no route")),
 			"! is being deleted, for 5 minutes, stage Claims, 1 remain: Unreachable: no route"},
 		"backend": {backend(gimbalv1.ClusterEnabled, nil, condition("Drained", "False", "Enabled", ""), condition("Discovered", "True", "Synced", "")), ""},
 		"backend, draining": {backend(gimbalv1.ClusterMaintenance, func(b *gimbalv1.DiscoveryBackend) {

@@ -98,7 +98,7 @@ func whyKinds() []kind { return append(kinds(), namespaceKind(), serviceKind()) 
 // keepers are Groundskeeper's finalizers, and which controller removes them.
 var keepers = map[string]string{
 	gardenerv1beta1.FinalizerName:           "the controller for Projects removes it when the namespace has been deleted",
-	kubernikusv1.DeorbiterFinalizer:         "Deorbit removes it, or the annotation " + kubernikusv1.DetachAnnotation + "=true has it removed, when controllers.kluster.enabled is true",
+	kubernikusv1.DeorbiterFinalizer:         "Deorbit removes it, when controllers.kluster.enabled is true; annotation " + kubernikusv1.SelfDestructAnnotation + "=" + kubernikusv1.SelfDestructNow + " ends Deorbit after a last check",
 	kubernikusv1.ClusterAPIFinalizer:        "controller kluster-capi removes it when its Cluster has been informed, when controllers.kluster.clusterAPI.enabled is true",
 	kubernikusv1.ImportedDeorbiterFinalizer: "Deorbit removes it, as it removes " + kubernikusv1.DeorbiterFinalizer,
 	midonetv1.FinalizerName:                 "the controller translation-push removes it when the resources have been deleted from the backend; it runs when controllers.translation has one, midonet or ovn",
