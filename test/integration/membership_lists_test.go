@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
@@ -53,6 +54,43 @@ func (p *membershipPlane) testListAndWatch(t *testing.T) {
 	}
 	if len(seen) < 2 || seen[0] != watch.Added || seen[len(seen)-1] != watch.Deleted {
 		t.Errorf("lea sees %q of the other project", seen)
+	}
+}
+
+// testHistory lists and watches earlier versions as a member who was removed since, and as a user who joins a group that was removed.
+func (p *membershipPlane) testHistory(t *testing.T) {
+	members := []gardenerv1beta1.ProjectMember{olivia(), member("User", "hanna", "admin"), member("Group", "h-staff", "viewer")}
+	p.create(t, "history-a-", gardenerv1beta1.ProjectSpec{Members: members[:2]})
+	project := p.create(t, "history-b-", gardenerv1beta1.ProjectSpec{Members: members})
+	start := project.ResourceVersion
+	hanna := impersonating(t, p.Config(), identity{name: "hanna"})
+	page := &gardenerv1beta1.ProjectList{}
+	if err := hanna.List(t.Context(), page, client.Limit(1)); err != nil || page.Continue == "" {
+		t.Fatalf("hanna lists a page: %+v, %v", page.ListMeta, err)
+	}
+	p.setMembers(t, project, members[:1])
+	for user, c := range map[string]client.WithWatch{
+		"a removed member": hanna, "who joins a removed group": impersonating(t, p.Config(), identity{name: "hugo", groups: []string{"h-staff"}}),
+	} {
+		for way, options := range map[string]*client.ListOptions{
+			"exactly":     {Raw: &metav1.ListOptions{ResourceVersion: page.ResourceVersion, ResourceVersionMatch: metav1.ResourceVersionMatchExact}},
+			"with limit":  {Raw: &metav1.ListOptions{ResourceVersion: page.ResourceVersion}, Limit: 500},
+			"by continue": {Continue: page.Continue, Limit: 500},
+		} {
+			list := &gardenerv1beta1.ProjectList{}
+			if err := c.List(t.Context(), list, options); !apierrors.IsResourceExpired(err) {
+				t.Errorf("%s lists an earlier version %s: got %d projects, %v, want 410", user, way, len(list.Items), err)
+			}
+		}
+		// The version is that of the Project before its members changed.
+		events, err := c.Watch(t.Context(), &gardenerv1beta1.ProjectList{}, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: start}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if event := <-events.ResultChan(); event.Type != watch.Error || !apierrors.IsResourceExpired(apierrors.FromObject(event.Object)) {
+			t.Errorf("%s watches from an earlier version: got %s of %+v, want 410", user, event.Type, event.Object)
+		}
+		events.Stop()
 	}
 }
 

@@ -56,6 +56,7 @@ func TestProjectMembership(t *testing.T) {
 	applied(t, p.client, artifact("membership", "access.yaml"))
 	t.Run("both modes", p.testModes)
 	t.Run("list and watch", p.testListAndWatch)
+	t.Run("history", p.testHistory)
 	t.Run("revocation", p.testRevocation)
 	t.Run("table", p.testTable)
 	t.Run("projects of others", p.testProjectsOfOthers)

@@ -11,7 +11,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -36,18 +35,20 @@ func (s *Storage) List(ctx context.Context, options *internalversion.ListOptions
 	if all {
 		return s.REST.List(ctx, options)
 	}
-	if s.cached && mine.isIndexed(options) {
-		projects, err := s.listByIndex(ctx, options, mine)
+	projects, err := s.find(ctx, options, mine)
+	if err != nil {
+		return nil, err
+	}
+	if isPast(options) && len(projects.Items) > 0 {
+		now, err := s.present(ctx, mine)
 		if err != nil {
 			return nil, err
 		}
-		if projects != nil {
-			return projects, nil
+		for i := range projects.Items {
+			if !now.readable.Has(projects.Items[i].UID) {
+				return nil, errExpired()
+			}
 		}
-	}
-	projects, err := s.list(ctx, options, mine)
-	if err != nil {
-		return nil, err
 	}
 	projects.RemainingItemCount = nil // of what others have
 	if projects.Continue == "" {
@@ -83,6 +84,16 @@ func (s *Storage) narrow(ctx context.Context, options *internalversion.ListOptio
 	return readableBy(attributes.who, selector), all, nil
 }
 
+// find returns a list of what a selector selects, by the index of readers if that is of use.
+func (s *Storage) find(ctx context.Context, options *internalversion.ListOptions, selector readable) (*gardenerv1beta1.ProjectList, error) {
+	if s.cached && selector.isIndexed(options) {
+		if projects, err := s.listByIndex(ctx, options, selector); err != nil || projects != nil {
+			return projects, err
+		}
+	}
+	return s.list(ctx, options, selector)
+}
+
 // with returns the options with another field selector.
 func with(options *internalversion.ListOptions, selector fields.Selector) *internalversion.ListOptions {
 	narrowed := &internalversion.ListOptions{}
@@ -114,12 +125,7 @@ func (r readable) isIndexed(options *internalversion.ListOptions) bool {
 			return false
 		}
 	}
-	if options == nil {
-		return len(r.tokens) <= maxLookups
-	}
-	exact := options.ResourceVersionMatch == metav1.ResourceVersionMatchExact ||
-		options.ResourceVersionMatch == "" && options.Limit > 0 && options.ResourceVersion != "" && options.ResourceVersion != anyVersion
-	return !exact && options.Continue == "" && len(r.tokens) <= maxLookups
+	return !isPast(options) && len(r.tokens) <= maxLookups
 }
 
 // listByIndex returns the Projects of a user by the index of readers, with one lookup for the name and one for each group of the user.

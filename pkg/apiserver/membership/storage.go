@@ -90,13 +90,24 @@ func unknown(err error) error {
 	return apierrors.NewInternalError(fmt.Errorf("which projects the user may see is unknown: %w", err))
 }
 
-// Get returns a Project to those who may read it.
+// Get returns a Project to those who may read what is returned, which is from the watch cache if the client does not require the latest
+// state, and what is stored.
 func (s *Storage) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
 	object, err := s.REST.Get(ctx, name, options)
 	if err != nil {
 		return nil, err
 	}
 	if err := s.require(ctx, name, object); err != nil {
+		return nil, err
+	}
+	if options == nil || options.ResourceVersion == "" {
+		return object, nil
+	}
+	stored, err := s.REST.Get(ctx, name, &metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.require(ctx, name, stored); err != nil {
 		return nil, err
 	}
 	return object, nil

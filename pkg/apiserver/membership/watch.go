@@ -28,7 +28,10 @@ func (s *Storage) Watch(ctx context.Context, options *internalversion.ListOption
 		return s.REST.Watch(ctx, options)
 	}
 	narrowed := with(options, mine)
-	if !s.cached || !beginsWithState(narrowed) {
+	if !beginsWithState(narrowed) {
+		return s.watchSince(ctx, narrowed, mine)
+	}
+	if !s.cached {
 		return s.REST.Watch(ctx, narrowed)
 	}
 	state := stateOf(options)
@@ -51,7 +54,20 @@ func (s *Storage) Watch(ctx context.Context, options *internalversion.ListOption
 	if err != nil {
 		return nil, err
 	}
-	return following(events, changes), nil
+	return following(events, changes, nil), nil
+}
+
+// watchSince returns a watch of the changes since a version. Those of the time before the request have to pass the present members.
+func (s *Storage) watchSince(ctx context.Context, options *internalversion.ListOptions, mine readable) (watch.Interface, error) {
+	now, err := s.present(ctx, mine)
+	if err != nil {
+		return nil, err
+	}
+	changes, err := s.REST.Watch(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	return following(nil, changes, now), nil
 }
 
 // beginsWithState reports whether a watch begins with an ADDED for each object: when the client requests it, and, since long before
@@ -96,17 +112,20 @@ func initialEvents(projects *gardenerv1beta1.ProjectList, options *internalversi
 	return append(events, watch.Event{Type: watch.Bookmark, Object: end}), nil
 }
 
-// stateWatch is a watch that begins with other events.
+// stateWatch is a watch that begins with other events, or with changes of the past.
 type stateWatch struct {
 	changes watch.Interface
+	// past is set while the changes may be of the past.
+	past    *present
 	result  chan watch.Event
 	stopped chan struct{}
 	stop    sync.Once
 }
 
-// following returns a watch that reports events before changes.
-func following(events []watch.Event, changes watch.Interface) watch.Interface {
-	w := &stateWatch{changes: changes, result: make(chan watch.Event), stopped: make(chan struct{})}
+// following returns a watch that reports events before changes. If some of these may be of the past, it ends with an error at the first of
+// those that the user may not receive.
+func following(events []watch.Event, changes watch.Interface, past *present) watch.Interface {
+	w := &stateWatch{changes: changes, past: past, result: make(chan watch.Event), stopped: make(chan struct{})}
 	go w.run(events)
 	return w
 }
@@ -131,6 +150,17 @@ func (w *stateWatch) run(events []watch.Event) {
 		}
 	}
 	for event := range w.changes.ResultChan() {
+		if w.past != nil {
+			admitted, since := w.past.admits(event)
+			if !admitted {
+				w.report(watch.Event{Type: watch.Error, Object: new(errExpired().Status())})
+				w.Stop()
+				return
+			}
+			if since {
+				w.past = nil
+			}
+		}
 		if !w.report(event) {
 			return
 		}
