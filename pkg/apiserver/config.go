@@ -203,9 +203,6 @@ func (o *Options) applyHost(ctx context.Context, a api, config *genericapiserver
 	if o.AuthorizeAnyNameFirst {
 		config.Authorization.Authorizer = authorizer.AnyNameFirst(config.Authorization.Authorizer)
 	}
-	if err := a.authorizeProjects(ctx, config); err != nil {
-		return err
-	}
 	if err := o.CoreAPI.ApplyTo(config); err != nil {
 		return fmt.Errorf("cannot use --kubeconfig %q: %w", o.CoreAPI.CoreAPIKubeconfigPath, err)
 	}
@@ -218,6 +215,9 @@ func (o *Options) applyHost(ctx context.Context, a api, config *genericapiserver
 	config.AddReadyzChecks(rivals.ReadyCheck())
 	kube, err := kubernetes.NewForConfig(config.ClientConfig)
 	if err != nil {
+		return err
+	}
+	if err := a.authorizeProjects(ctx, kube, config); err != nil {
 		return err
 	}
 	if !o.Authentication.SkipInClusterLookup {
@@ -242,8 +242,8 @@ func (o *Options) applyHost(ctx context.Context, a api, config *genericapiserver
 }
 
 // authorizeProjects restricts Projects to their members where membership decides. Where roles do, it rejects the start if RBAC allows
-// what only such a server restricts, and restricts it to administrators if RBAC does later.
-func (a api) authorizeProjects(ctx context.Context, config *genericapiserver.RecommendedConfig) error {
+// users what only such a server restricts, and requires the permission on projects/any of these users if RBAC does later.
+func (a api) authorizeProjects(ctx context.Context, kube kubernetes.Interface, config *genericapiserver.RecommendedConfig) error {
 	if !backup.ServesProjects(a.served()) {
 		return nil
 	}
@@ -251,7 +251,7 @@ func (a api) authorizeProjects(ctx context.Context, config *genericapiserver.Rec
 		config.Authorization.Authorizer = a.membership.Authorize(config.Authorization.Authorizer)
 		return nil
 	}
-	guard, err := membership.NewGuard(ctx, config.Authorization.Authorizer, clock.RealClock{})
+	guard, err := membership.NewGuard(ctx, config.Authorization.Authorizer, membership.BindingsOf(kube.RbacV1()), clock.RealClock{})
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -62,6 +63,7 @@ func TestProjectMembership(t *testing.T) {
 	t.Run("projects of others", p.testProjectsOfOthers)
 	t.Run("nothing of the cluster", p.testNothingClusterScoped)
 	t.Run("change of the mode", p.testModeChange)
+	t.Run("a server that restricts nothing", p.testGuard) // deletes the binding of all users
 }
 
 // create creates a Project, and waits until it is ready.
@@ -125,6 +127,35 @@ func (p *membershipPlane) testModeChange(t *testing.T) {
 	}
 	if err := p.client.Get(t.Context(), client.ObjectKeyFromObject(stranger), stranger); err != nil || stranger.DeletionTimestamp != nil {
 		t.Errorf("the binding of another client: %v, %v", stranger.DeletionTimestamp, err)
+	}
+}
+
+// testGuard starts a server by roles while the rules of the mode membership are bound under another name to one group.
+func (p *membershipPlane) testGuard(t *testing.T) {
+	open := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "groundskeeper-project-membership"}}
+	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: open.ObjectMeta}
+	if err := errors.Join(p.client.Get(t.Context(), client.ObjectKeyFromObject(open), open), p.client.Delete(t.Context(), binding)); err != nil {
+		t.Fatal(err)
+	}
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name(t, "staff-")}, Rules: open.Rules}
+	binding = &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name(t, "staff-access-")}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "employees"}},
+	}
+	if err := errors.Join(p.client.Create(t.Context(), role), p.client.Create(t.Context(), binding)); err != nil {
+		t.Fatal(err)
+	}
+	server := p.APIServers[1]
+	if err := errors.Join(server.Terminate(t.Context()), server.Start(t.Context(), "--project-authorization=roles")); err != nil {
+		t.Fatal(err)
+	}
+	failure := &plane.Error{}
+	if err := server.Ready(t.Context()); !errors.As(err, &failure) || !strings.Contains(strings.Join(failure.Lines, "\n"), binding.Name) {
+		t.Errorf("the server: got %v, want an error that names ClusterRoleBinding %s", err, binding.Name)
+	}
+	role.Rules[0].Resources = append(role.Rules[0].Resources, "projects/any") // administrators
+	if err := errors.Join(p.client.Update(t.Context(), role), server.Restart(t.Context(), "--project-authorization=roles")); err != nil {
+		t.Errorf("the server: got %v, want that it starts", err)
 	}
 }
 
