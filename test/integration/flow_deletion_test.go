@@ -77,10 +77,11 @@ func TestProjectIsDeletedAfterItsNamespace(t *testing.T) {
 
 	mustRemove(t, project)
 	contains(t, project, "Terminating", "NamespaceReady", "False", "NamespaceTerminating", "is being deleted")
-	contains(t, project, "Terminating", "Deletable", "True", "NamespaceEmpty", "")
 	eventOf(t, project, "NamespaceMarkedForDeletion")
 	// Kubernetes has tried, and reports what it waits for, which the Project passes on.
 	contains(t, project, "Terminating", "NamespaceReady", "False", "NamespaceTerminating", "example.com/hold")
+	contains(t, project, "Terminating", "Deletable", "False", "NamespaceHeld", "example.com/hold")
+	contains(t, project, "Terminating", "RBACReady", "False", "NamespaceTerminating", "")
 	if !slices.Contains(project.Finalizers, gardenerv1beta1.FinalizerName) {
 		t.Errorf("finalizers %v", project.Finalizers)
 	}

@@ -113,5 +113,30 @@ func (p *pass) reportOccupied(namespace string, occupants []string) {
 func (p *pass) reportTerminating(namespace *corev1.Namespace) {
 	p.report.phase, p.outcome = gardenerv1beta1.ProjectTerminating, outcomeWaiting
 	p.report.set(gardenerv1beta1.ProjectNamespaceReady, gardenerv1beta1.ConditionFalse, reasonNamespaceTerminating, terminatingMessage(namespace))
+	p.report.set(gardenerv1beta1.ProjectRBACReady, gardenerv1beta1.ConditionFalse, reasonNamespaceTerminating,
+		fmt.Sprintf("namespace %q is being deleted, and the bindings of the members in it with it", namespace.Name))
+	if isHeld(namespace) {
+		p.report.set(gardenerv1beta1.ProjectDeletable, gardenerv1beta1.ConditionFalse, reasonNamespaceHeld, heldMessage(namespace))
+		return
+	}
 	p.report.set(gardenerv1beta1.ProjectDeletable, gardenerv1beta1.ConditionTrue, reasonNamespaceEmpty, emptyMessage(namespace.Name))
+}
+
+// isHeld reports whether Kubernetes cannot delete a namespace without the help of others: objects in it have finalizers, or it cannot
+// list or delete all of them.
+func isHeld(namespace *corev1.Namespace) bool {
+	return slices.ContainsFunc(namespace.Status.Conditions, func(condition corev1.NamespaceCondition) bool {
+		switch condition.Type {
+		case corev1.NamespaceFinalizersRemaining, corev1.NamespaceDeletionDiscoveryFailure, corev1.NamespaceDeletionContentFailure:
+			return condition.Status == corev1.ConditionTrue
+		default:
+			return false
+		}
+	})
+}
+
+// heldMessage states what holds a namespace, and the remedy. Members have no permissions in it any more.
+func heldMessage(namespace *corev1.Namespace) string {
+	return terminatingMessage(namespace) + "; the members have no access to the namespace any more: the controllers of these objects, or an " +
+		"administrator, have to remove what holds them"
 }

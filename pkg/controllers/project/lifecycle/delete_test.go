@@ -43,6 +43,37 @@ func editNamespace(edit func(*corev1.Namespace)) func(*cluster, string) {
 	return func(c *cluster, name string) { change(c, existing(name, nil, nil), edit) }
 }
 
+// What Kubernetes reports of a namespace that it cannot delete is what the conditions report.
+func TestDeletionOfHeldNamespace(t *testing.T) {
+	const finalizers = "Some content in the namespace has finalizers remaining: example.com/hold in 1 resource instances"
+	for kind, want := range map[corev1.NamespaceConditionType]string{
+		corev1.NamespaceFinalizersRemaining:         "False NamespaceHeld: ",
+		corev1.NamespaceDeletionContentFailure:      "False NamespaceHeld: ",
+		corev1.NamespaceDeletionDiscoveryFailure:    "False NamespaceHeld: ",
+		corev1.NamespaceContentRemaining:            "True NamespaceEmpty: ", // it is deleted without the help of others
+		corev1.NamespaceDeletionGVParsingFailure:    "True NamespaceEmpty: ",
+		corev1.NamespaceConditionType("SomethingX"): "True NamespaceEmpty: ",
+	} {
+		t.Run(string(kind), func(t *testing.T) {
+			c, project := deleting(t)
+			c.settle("dev")
+			namespace := existing(*project.Spec.Namespace, nil, nil)
+			c.store.ChangeStatus(namespace, func() {
+				namespace.Status.Conditions = []corev1.NamespaceCondition{{Type: kind, Status: corev1.ConditionTrue, Message: finalizers}}
+			})
+			c.settle("dev")
+			got := c.condition("dev", gardenerv1beta1.ProjectDeletable)
+			if hasPrefix(t, "Deletable", got, want); strings.HasPrefix(want, "False") && !strings.Contains(got, finalizers) {
+				t.Errorf("Deletable = %q, want that it contains %q", got, finalizers)
+			}
+			hasPrefix(t, "RBACReady", c.condition("dev", gardenerv1beta1.ProjectRBACReady), "False NamespaceTerminating: ")
+			c.store.ChangeStatus(namespace, func() { namespace.Status.Conditions[0].Status = corev1.ConditionFalse })
+			c.settle("dev")
+			hasPrefix(t, "Deletable", c.condition("dev", gardenerv1beta1.ProjectDeletable), "True NamespaceEmpty: ")
+		})
+	}
+}
+
 func TestDeletion(t *testing.T) {
 	c, project := deleting(t)
 	result, err := c.reconcile("dev")
@@ -60,6 +91,8 @@ func TestDeletion(t *testing.T) {
 		t.Errorf("phase %s", phase)
 	}
 	hasPrefix(t, "NamespaceReady", c.condition("dev", gardenerv1beta1.ProjectNamespaceReady), "False NamespaceTerminating: ")
+	hasPrefix(t, "RBACReady", c.condition("dev", gardenerv1beta1.ProjectRBACReady), "False NamespaceTerminating: ")
+	hasPrefix(t, "Deletable", c.condition("dev", gardenerv1beta1.ProjectDeletable), "True NamespaceEmpty: ")
 	// As long as it exists, the Project does, too.
 	if wrote := c.settle("dev"); wrote != 0 || !c.hasProject() {
 		t.Errorf("waiting writes: %q", c.store.Writes())

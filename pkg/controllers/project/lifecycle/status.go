@@ -45,6 +45,7 @@ const (
 	reasonContentsUnknown         = "ContentsUnknown"
 	reasonNamespaceDeletionFailed = "NamespaceDeletionFailed"
 	reasonWaitingForFinalizers    = "WaitingForFinalizers"
+	reasonNamespaceHeld           = "NamespaceHeld"
 )
 
 // reasonPausedByAnnotation is the reason of the condition Paused.
