@@ -90,7 +90,7 @@ func (p *pastModel) regroup() {
 	groups := []string{"staff", "anna", "x", "y"}
 	p.random.Shuffle(len(groups), func(i, j int) { groups[i], groups[j] = groups[j], groups[i] })
 	who := p.users[p.random.IntN(len(p.users))]
-	who.Groups = append(groups[:p.random.IntN(len(groups))], user.AllAuthenticated)
+	who.Groups = slices.Insert(groups[:p.random.IntN(len(groups))], 0, user.AllAuthenticated)
 }
 
 // reads reports whether a user may get a Project at a moment.
