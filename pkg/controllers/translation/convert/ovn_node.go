@@ -124,11 +124,14 @@ func (o OVN) Pod(pod *corev1.Pod, node *corev1.Node, scope Scope) Result {
 		return Result{Waiting: podCIDRMissing(node)}
 	}
 	c := newCollector(OwnerOf(KindPod, pod))
-	addresses := reserved.permitted(podAddresses(pod, c.skip), c.skip)
+	addresses := reserved.permitted(podAddresses(pod, c.skip), scope.Taken, c.skip)
 	if len(addresses) == 0 {
 		return c.done()
 	}
-	mac := o.podMAC(pod, addresses, reserved, c.skip)
+	mac := o.podMAC(pod, addresses, reserved, scope.Taken, c.skip)
+	if mac == "" {
+		return c.done()
+	}
 	id := o.ids().ForKey(KindPod, pod.Namespace+"/"+pod.Name)
 	port := o.port(pod.Namespace+"_"+pod.Name, node, mac, addresses, true, "Pod "+pod.Namespace+"/"+pod.Name)
 	port["port_groups"] = o.groupsOf(pod, scope)

@@ -37,8 +37,10 @@ const (
 	hairpin6 = "fd69::5"
 )
 
-// Scope is what is known of NetworkPolicies for a Pod.
+// Scope is what is known of other objects for a Pod.
 type Scope struct {
+	// Taken are the addresses and MAC addresses of the Pod that an older Pod on its Node has, with the name of that Pod.
+	Taken map[string]string
 	// Namespace are the labels of the Pod's namespace.
 	Namespace labels.Set
 	// Policies are those that may concern the Pod: of its namespace, and those that are Across namespaces.

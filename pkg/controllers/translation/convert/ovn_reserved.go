@@ -48,10 +48,13 @@ func reservedOf(node *corev1.Node) reserved {
 	return r
 }
 
-// permitted returns the addresses that a Pod may have on the switch, and skips the others.
-func (r reserved) permitted(addresses []netip.Addr, skip func(Problem)) []netip.Addr {
+// permitted returns the addresses that a Pod may have on the switch, and skips the rest: what the switch or other Pods have.
+func (r reserved) permitted(addresses []netip.Addr, others map[string]string, skip func(Problem)) []netip.Addr {
 	return slices.DeleteFunc(addresses, func(address netip.Addr) bool {
 		owner, taken := r.addresses[address]
+		if !taken {
+			owner, taken = others[address.String()]
+		}
 		switch {
 		case taken:
 			skip(*problem(ReasonAddressTaken, "status.podIPs has %s, which is the address of %s on the switch of node %s: exclude it from the addresses of Pods",
@@ -66,10 +69,34 @@ func (r reserved) permitted(addresses []netip.Addr, skip func(Problem)) []netip.
 	})
 }
 
+// PodKeys returns the addresses and MAC addresses that a Pod may get on the switch of its Node, of which one Pod only can have each. A MAC
+// address of the annotation that looks derived is never used.
+func PodKeys(pod *corev1.Pod) []string {
+	if pod.Spec.NodeName == "" || pod.Spec.HostNetwork || pod.Status.PodIP == "" {
+		return nil
+	}
+	var keys []string
+	for _, address := range podAddresses(pod, func(Problem) {}) {
+		keys = append(keys, address.String(), derivedMAC(address))
+	}
+	if address, _ := macOf(pod.Annotations); address != nil && !strings.HasPrefix(address.String(), derivedPrefix) {
+		keys = append(keys, address.String())
+	}
+	return keys
+}
+
+// HasInterface reports whether a Pod has an interface on the switch of its Node.
+func HasInterface(pod *corev1.Pod) bool { return hasOwnNetwork(pod) }
+
 // podMAC returns the MAC address of a Pod with the given addresses, which are sorted: that of the annotation, if the configuration
-// permits it and no other interface has it, or else the derived one.
-func (o OVN) podMAC(pod *corev1.Pod, addresses []netip.Addr, r reserved, skip func(Problem)) string {
+// permits it and no other interface has it, or else the derived one. It is empty if another Pod has that.
+func (o OVN) podMAC(pod *corev1.Pod, addresses []netip.Addr, r reserved, others map[string]string, skip func(Problem)) string {
 	derived := derivedMAC(addresses[0])
+	if owner, taken := others[derived]; taken {
+		skip(*problem(ReasonAddressTaken, "%s, the MAC address that is derived from the address %s of the Pod, is that of %s on the switch of node %s: "+
+			"assign another address", derived, addresses[0], owner, r.node))
+		derived = ""
+	}
 	address, failed := macOf(pod.Annotations)
 	if failed != nil {
 		skip(*failed)
@@ -79,6 +106,9 @@ func (o OVN) podMAC(pod *corev1.Pod, addresses []netip.Addr, r reserved, skip fu
 	}
 	text := address.String()
 	owner, taken := r.macs[text]
+	if !taken {
+		owner, taken = others[text]
+	}
 	if !taken && strings.HasPrefix(text, derivedPrefix) {
 		owner, taken = "the interface whose address it is derived from", true
 	}

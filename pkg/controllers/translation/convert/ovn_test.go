@@ -281,6 +281,34 @@ func TestOVNPodTakesNoAddressOfOthers(t *testing.T) {
 			expect(t, problems(result), tc.problems)
 		})
 	}
+	const older = "the older pod shop/old"
+	for name, tc := range map[string]struct {
+		edit  func(*corev1.Pod)
+		taken string
+		want  string
+	}{
+		"an older Pod's address":              {at("10.1.0.5"), "10.1.0.5", ""},
+		"an older Pod's IPv4 address":         {at("10.1.0.5", "fd01::5"), "10.1.0.5", "0a:58:17:c7:32:f6 fd01::5"},
+		"an older Pod's IPv6 address":         {at("10.1.0.5", "fd01::5"), "fd01::5", "0a:58:0a:01:00:05 10.1.0.5"},
+		"an older Pod's MAC address":          {mac("02:00:00:00:00:01"), "02:00:00:00:00:01", own},
+		"an older Pod's derived MAC address":  {at("10.1.0.5"), "0a:58:0a:01:00:05", ""},
+		"the same, with an annotation beside": {mac("02:00:00:00:00:01"), "0a:58:0a:01:00:05", "02:00:00:00:00:01 10.1.0.5 fd01::5"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			result := o.Pod(ovnPod(tc.edit), ovnNode(), Scope{Taken: map[string]string{tc.taken: older}})
+			got := ""
+			if len(result.Translations) > 0 {
+				got = fields(t, result.Translations[0].Resources[0])["addresses"].([]any)[0].(string)
+			}
+			if got != tc.want {
+				t.Errorf("addresses = %q, want %q", got, tc.want)
+			}
+			expect(t, problems(result), []string{ReasonAddressTaken})
+			if text := result.Skipped[0].Message; !strings.Contains(text, tc.taken) || !strings.Contains(text, older) {
+				t.Errorf("message = %q, want one that names %s and %s", text, tc.taken, older)
+			}
+		})
+	}
 	t.Run("the annotation without the setting", func(t *testing.T) {
 		result := ovnEmitter().Pod(ovnPod(mac("02:00:00:00:00:01")), ovnNode(), Scope{})
 		expect(t, fields(t, result.Translations[0].Resources[0])["addresses"].([]any)[0].(string), own)

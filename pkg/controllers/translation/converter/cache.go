@@ -58,6 +58,7 @@ func reduceSelected(object any) (any, error) {
 // selectedPod returns a copy of a Pod with what is read of it where NetworkPolicies select Pods.
 func selectedPod(full *corev1.Pod) *corev1.Pod {
 	kept := trimmedPod(full)
+	kept.CreationTimestamp = full.CreationTimestamp // the older one of two keeps an address
 	for key, value := range full.Labels {
 		metav1.SetMetaDataLabel(&kept.ObjectMeta, intern.String(key), intern.String(value))
 	}

@@ -133,9 +133,10 @@ func ownerOf(service *corev1.Service, vip convert.VIP, others []corev1.Service, 
 	return ""
 }
 
-// isOlder reports whether a Service keeps what another one has, too.
-func isOlder(a, b *corev1.Service) bool {
-	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name)) < 0
+// isOlder reports whether an object keeps what another one has, too.
+func isOlder(a, b client.Object) bool {
+	return cmp.Or(a.GetCreationTimestamp().Compare(b.GetCreationTimestamp().Time),
+		cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName())) < 0
 }
 
 // servicesWith finds Services in a cache by a key of servicesByAddress, by name.
@@ -150,12 +151,13 @@ func servicesWith(ctx context.Context, cache client.Reader, key string) ([]corev
 	return found.Items, nil
 }
 
-// watchAddresses adds the watches of a backend that serves external addresses of Services.
+// watchAddresses adds the watches of a backend that compares the addresses of objects.
 func (m mapper) watchAddresses(watches *builder.TypedBuilder[unit]) *builder.TypedBuilder[unit] {
 	return watches.
 		Watches(&corev1.Node{}, enqueue(m.servicesBeside), builder.WithPredicates(later(addressesChanged()))).
 		Watches(&corev1.Service{}, enqueue(m.servicesAt), builder.WithPredicates(later(changed()))).
-		Watches(&corev1.Service{}, enqueue(m.nodesAt), builder.WithPredicates(later(changed())))
+		Watches(&corev1.Service{}, enqueue(m.nodesAt), builder.WithPredicates(later(changed()))).
+		Watches(&corev1.Pod{}, enqueue(m.podsAt), builder.WithPredicates(later(changed())))
 }
 
 // servicesAt finds the Services that have an address of a Service, too. One that is changed arrives in its previous state, too.

@@ -65,13 +65,16 @@ func (p *policies) discard(u unit) {
 	delete(p.read, u.key())
 }
 
-// policyScope returns what is known of NetworkPolicies for a Pod.
-func (r *reconciler) policyScope(ctx context.Context, pod *corev1.Pod) (convert.Scope, error) {
+// scopeOf returns what is known of NetworkPolicies and of other Pods for a Pod.
+func (r *reconciler) scopeOf(ctx context.Context, pod *corev1.Pod) (convert.Scope, error) {
 	scope := convert.Scope{Translated: func(*convert.Policy, string) bool { return false }}
 	if r.isolator == nil {
 		return scope, nil
 	}
 	var err error
+	if scope.Taken, err = r.takenFrom(ctx, pod); err != nil {
+		return scope, err
+	}
 	if scope.Namespace, err = labelsOf(ctx, r.client, pod.Namespace); err != nil {
 		return scope, err
 	}

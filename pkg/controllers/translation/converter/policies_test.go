@@ -6,6 +6,7 @@ package converter
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -40,7 +41,7 @@ func testNamespace(name string, set map[string]string) *corev1.Namespace {
 func runningPod(namespace, name, app string) *corev1.Pod {
 	pod := testPod(name, "a")
 	pod.Namespace, pod.UID, pod.Labels = namespace, types.UID("pod-"+namespace+name), map[string]string{"app": app}
-	pod.Status.Phase, pod.Status.PodIP = corev1.PodRunning, "10.1.0.7"
+	pod.Status.Phase, pod.Status.PodIP = corev1.PodRunning, fmt.Sprintf("10.1.0.%d", 10+len(namespace)+7*len(name))
 	pod.Spec.Containers = []corev1.Container{{Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 8080}}}}
 	return pod
 }

@@ -64,7 +64,7 @@ func (r *reconciler) read(ctx context.Context, u unit) (*subject, error) {
 		if err != nil {
 			return nil, err
 		}
-		scope, err := r.policyScope(ctx, pod)
+		scope, err := r.scopeOf(ctx, pod)
 		if err != nil {
 			return nil, err
 		}

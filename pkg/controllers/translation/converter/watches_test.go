@@ -205,7 +205,7 @@ func TestIndexes(t *testing.T) {
 	}
 	want := []string{
 		"*v1.EndpointSlice translation-convert/service", "*v1.NetworkPolicy translation-convert/across", "*v1.Node translation-convert/nodeAddress",
-		"*v1.Pod translation-convert/node", "*v1.Service translation-convert/address",
+		"*v1.Pod translation-convert/node", "*v1.Pod translation-convert/podAddress", "*v1.Service translation-convert/address",
 	}
 	slices.Sort(indexer.added)
 	if diff := cmp.Diff(want, indexer.added); diff != "" {

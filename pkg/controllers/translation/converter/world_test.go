@@ -82,7 +82,8 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 				WithIndex(&discoveryv1.EndpointSlice{}, slicesByService, serviceKey).
 				WithIndex(&networkingv1.NetworkPolicy{}, policiesAcross, indexAcross).
 				WithIndex(&corev1.Service{}, servicesByAddress, addressKeys).
-				WithIndex(&corev1.Node{}, nodesByAddress, nodeAddressKeys)
+				WithIndex(&corev1.Node{}, nodesByAddress, nodeAddressKeys).
+				WithIndex(&corev1.Pod{}, podsByAddress, podAddressKeys)
 		}, objects...),
 	}
 	w.Describe = func(write kubetest.Write) string { return write.Verb + " " + unhashed(write.Name) }
