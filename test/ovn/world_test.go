@@ -49,11 +49,13 @@ type world struct {
 	driver *counting
 	engine *engine.Engine
 	claims map[types.NamespacedName]engine.Claim
+	// endpoint replaces that of the server, if it is set.
+	endpoint string
 }
 
 // counting counts the writes that succeed. What a new process does not know to exist it tries to create.
 type counting struct {
-	engine.Backend
+	*ovnbackend.Backend
 	count atomic.Int64
 	mu    sync.Mutex
 	// writes are what was written, for messages.
@@ -97,7 +99,11 @@ func newWorldWith(t testing.TB, o ovnserver.Options) *world {
 // restart is another process, which knows of the backend what the Translations report.
 func (w *world) restart() {
 	w.t.Helper()
-	client, err := ovnbackend.NewClient(configv1alpha1.OVNConfiguration{Endpoints: w.server.Endpoints(), Timeout: &metav1.Duration{Duration: 30 * time.Second}}, prometheus.NewRegistry())
+	endpoints := w.server.Endpoints()
+	if w.endpoint != "" {
+		endpoints = []string{w.endpoint}
+	}
+	client, err := ovnbackend.NewClient(configv1alpha1.OVNConfiguration{Endpoints: endpoints, Timeout: &metav1.Duration{Duration: 30 * time.Second}}, prometheus.NewRegistry())
 	if err != nil {
 		w.t.Fatal(err)
 	}

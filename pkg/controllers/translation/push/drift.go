@@ -53,7 +53,8 @@ func (l *driftLoop) Start(ctx context.Context) error {
 		return nil
 	}
 	for ctx.Err() == nil {
-		pause := l.pass(ctx)
+		pause, rest := l.pass(ctx)
+		wait(ctx, rest)
 		// Translations that wait for their first push are compared by the push. A concurrent comparison would delay thousands of them and
 		// use additional memory. At most every other comparison is skipped, because pushed resources may drift.
 		if l.elapses(ctx, pause) && l.backlog.waits() {
@@ -61,6 +62,19 @@ func (l *driftLoop) Start(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// wait waits until a pause or ctx ends.
+func wait(ctx context.Context, pause time.Duration) {
+	if pause <= 0 {
+		return
+	}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
 }
 
 // elapses waits, and reports whether the pause elapsed without a demand and without the end of ctx.
@@ -76,28 +90,31 @@ func (l *driftLoop) elapses(ctx context.Context, pause time.Duration) bool {
 	return false
 }
 
-// pass runs one drift check, reports its findings, and returns the pause before the next one.
-func (l *driftLoop) pass(ctx context.Context) time.Duration {
+// pass runs one drift check, reports its findings, and returns the pause before the next one, after a rest that no demand ends: a check that
+// failed may have done so because the backend is overloaded, so it occupies that for half of the time at most.
+func (l *driftLoop) pass(ctx context.Context) (pause, rest time.Duration) {
 	started := time.Now()
 	observed, end := instrument.Task(ctx, ControllerName+" comparison")
 	report, err := l.engine.Drift(observed)
 	end(err)
+	took := time.Since(started)
 	if ctx.Err() != nil {
-		return l.interval
+		return l.interval, 0
 	}
 	l.meters.passed(report, err == nil)
 	if report.Drifted > 0 || report.Orphans > 0 || report.Deleted > 0 {
 		l.log.Info("The backend differs from the Translations", "drifted", report.Drifted, "repaired", report.Repaired,
-			"orphans", report.Orphans, "orphansDeleted", report.Deleted, "someOrphans", report.Names, "took", time.Since(started).String())
+			"orphans", report.Orphans, "orphansDeleted", report.Deleted, "someOrphans", report.Names, "took", took.String())
 	}
 	if report.Invalid > 0 {
 		l.log.Info("Skipped resources of the backend that are not understood", "resources", report.Invalid, "someResources", report.InvalidNames)
 	}
 	if err != nil {
-		l.log.Error(err, "The backend could not be compared as a whole")
-		return min(l.interval, driftRetry)
+		l.log.Error(err, "Failed to compare the whole backend", "compared", report.Compared, "resources", report.Expected,
+			"reads", report.Reads, "took", took.String())
+		return max(min(l.interval, driftRetry)-took, 0), took
 	}
-	return l.interval
+	return l.interval, 0
 }
 
 // changePause is the minimum interval of comparisons that changes by other clients cause, so that a client that writes continuously

@@ -158,6 +158,25 @@ func TestDriftLoop(t *testing.T) {
 		wantMetric(t, registry, "groundskeeper_translation_orphans", 0) // an incomplete check cannot find orphans
 		wantPassesCounted(t, registry, `{outcome="failed"} 3`)
 	})
+	t.Run("not sooner after a failure than that took", func(t *testing.T) {
+		p := &passes{err: errors.New("timeout"), takes: 3 * time.Minute}
+		run(t, p, 10*time.Minute, func(ready chan struct{}, checks demand) {
+			close(ready)
+			time.Sleep(4 * time.Minute)
+			checks.request() // another client changes the backend
+			time.Sleep(10 * time.Minute)
+		})
+		wantPasses(t, p, 0, 6, 12)
+	})
+	t.Run("on demand after a short failure", func(t *testing.T) {
+		p := &passes{err: errors.New("timeout"), takes: 15 * time.Second}
+		run(t, p, 10*time.Minute, func(ready chan struct{}, checks demand) {
+			close(ready)
+			checks.request()
+			time.Sleep(40 * time.Second)
+		})
+		wantPasses(t, p, 0, 0.5)
+	})
 	t.Run("every other time while those of the start are pushed", func(t *testing.T) {
 		p := &passes{}
 		p.backlog.add(reconcile.Request{})

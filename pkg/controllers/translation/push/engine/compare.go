@@ -129,6 +129,7 @@ func markMisplaced(findings []finding) {
 
 // enter records the findings for resources that did not change since the drift check began, and counts them.
 func (e *Engine) enter(findings []finding, r *Report) {
+	r.Compared += len(findings)
 	e.with(func(x *index) {
 		for i := range findings {
 			f := &findings[i]

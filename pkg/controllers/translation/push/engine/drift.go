@@ -27,8 +27,12 @@ func (e *Engine) Drift(ctx context.Context) (Report, error) {
 	defer e.drifting.Unlock()
 	p := &driftCheck{
 		e: e, snapshot: e.snapshot(), visited: map[backend.Collection]struct{}{}, parents: map[backend.Key]parentState{},
-		room: semaphore.NewWeighted(e.listing),
+		room: semaphore.NewWeighted(e.listing), list: e.b.List,
 	}
+	if comparer, ok := e.b.(Comparer); ok {
+		p.list = comparer.Comparison()
+	}
+	p.report.Expected = p.expected()
 	defer e.with(func(x *index) { x.buried = nil })
 
 	p.walk(ctx)
@@ -40,7 +44,8 @@ func (e *Engine) Drift(ctx context.Context) (Report, error) {
 		return p.report, fmt.Errorf("drift check: delete orphans: %w", err)
 	}
 	if p.failed != nil {
-		return p.report, fmt.Errorf("drift check: %d of %d reads failed, one of them: %w", p.failures, p.report.Reads, p.failed)
+		return p.report, fmt.Errorf("drift check: compared %d of %d resources, %d of %d reads failed, one of them: %w",
+			p.report.Compared, p.report.Expected, p.failures, p.report.Reads, p.failed)
 	}
 	return p.report, nil
 }
@@ -50,6 +55,7 @@ type driftCheck struct {
 	e *Engine
 	snapshot
 	wanted  lister
+	list    func(context.Context, backend.Collection) ([]backend.Observed, error)
 	visited map[backend.Collection]struct{}
 	// room limits the memory of lists that are compared concurrently, by the number of entries that they should have.
 	room *semaphore.Weighted
@@ -98,7 +104,7 @@ func (p *driftCheck) readList(ctx context.Context, c backend.Collection) {
 		return // ctx has ended
 	}
 	defer p.room.Release(size)
-	list, err := p.e.b.List(ctx, c)
+	list, err := p.list(ctx, c)
 	if err != nil && backend.ReasonOf(err) != backend.NotFound {
 		p.fail(err)
 		return
@@ -266,6 +272,8 @@ type Report struct {
 	Repaired int
 	// Orphans is the number of resources of the tenant that no Claim lists, Deleted the number of them that were deleted.
 	Orphans, Deleted int
+	// Compared is the number of resources that were compared, of the Expected ones, which should be in sync.
+	Compared, Expected int
 	// Reads is the number of lists and single resources that were read.
 	Reads int
 	// Names are the names of the first maxNames orphans.

@@ -486,3 +486,58 @@ func TestNoRequestsBelowUnpushedParents(t *testing.T) {
 	w.run(time.Minute)
 	w.expectSynced()
 }
+
+// TestFailedDriftReportsProgress checks that a drift check that could not read everything reports how many resources it compared.
+func TestFailedDriftReportsProgress(t *testing.T) {
+	w := newWorld(t, Options{})
+	w.put("a", box("b1", 1), port("b1", "p1", 1))
+	w.put("b", box("b2", 1), port("b2", "p2", 1), port("b2", "p3", 1))
+	w.run(time.Minute)
+	w.backend.before = func(op string, key backend.Key) error {
+		if op == "list" && key.Kind == "Port" && key.ID == "b2" {
+			return &backend.Error{Reason: backend.Transient, Message: "timeout"}
+		}
+		return nil
+	}
+	r, err := w.engine.Drift(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "compared 3 of 5 resources, 1 of ") {
+		t.Errorf("error = %v, want one with how many resources were compared", err)
+	}
+	expect(t, "compared", r.Compared, 3)
+	expect(t, "expected", r.Expected, 5)
+}
+
+// sharing is a backend whose lists of one drift check share what they read.
+type sharing struct {
+	*fakeBackend
+	comparisons, lists int
+}
+
+func (s *sharing) Comparison() func(context.Context, backend.Collection) ([]backend.Observed, error) {
+	s.comparisons++
+	return func(ctx context.Context, c backend.Collection) ([]backend.Observed, error) {
+		s.lists++
+		return s.List(ctx, c)
+	}
+}
+
+// TestListsOfOneDriftCheck checks that a drift check reads all its lists by way of one Comparison, and the next one by another.
+func TestListsOfOneDriftCheck(t *testing.T) {
+	w := newWorld(t, Options{})
+	small(w)
+	w.run(time.Minute)
+	s := &sharing{fakeBackend: w.backend}
+	w.engine.b = s
+	w.resetCalls()
+	lists := 0
+	for range 2 {
+		w.drift()
+	}
+	for _, call := range w.backend.log {
+		if strings.HasPrefix(call, "list ") {
+			lists++
+		}
+	}
+	expect(t, "comparisons", s.comparisons, 2)
+	expect(t, "lists by way of them", s.lists, lists)
+}

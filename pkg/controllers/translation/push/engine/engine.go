@@ -57,6 +57,12 @@ type Backend interface {
 	Copy(r backend.Resource) backend.Resource
 }
 
+// Comparer is a Backend whose lists of one drift check share what they read.
+type Comparer interface {
+	// Comparison returns the List of one drift check. It may be called concurrently.
+	Comparison() func(ctx context.Context, c backend.Collection) ([]backend.Observed, error)
+}
+
 // Mode is what the engine is allowed to do.
 type Mode string
 

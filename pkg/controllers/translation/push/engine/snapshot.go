@@ -70,6 +70,19 @@ func (e *Engine) snapshot() snapshot {
 	return s
 }
 
+// expected returns the number of resources that should be in sync.
+func (s *snapshot) expected() int {
+	n := len(s.alone)
+	for _, entries := range s.listed {
+		for _, en := range entries {
+			if en.check {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // add adds the resources that c has won.
 func (s *snapshot) add(c *claim, mode Mode) {
 	for i := range c.items {

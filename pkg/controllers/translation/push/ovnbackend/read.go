@@ -7,14 +7,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 	"groundskeeper.io/groundskeeper/pkg/ovn"
 	"groundskeeper.io/groundskeeper/pkg/ovsdb"
 )
-
-// fewRows is up to how many rows of a table are selected one by one. More are found by reading the table.
-const fewRows = 32
 
 // Get reads a resource, with the parent that it is below.
 func (b *Backend) Get(ctx context.Context, r backend.Resource) (backend.Observed, bool, error) {
@@ -42,9 +40,11 @@ func (b *Backend) Get(ctx context.Context, r backend.Resource) (backend.Observed
 			parent = parents[0].UUID()
 		}
 	}
-	var listers []ovsdb.Row
+	var listers []string
 	if listed {
-		listers = results[len(results)-1].Rows
+		for _, row := range results[len(results)-1].Rows {
+			listers = append(listers, row.UUID())
+		}
 	}
 	have := b.observed(k, results[0].Rows[0], parent, listers)
 	if have.Invalid != nil {
@@ -70,13 +70,13 @@ func (b *Backend) listing(c ovn.Column, id string) []ovsdb.Condition {
 }
 
 // observed returns a row as the engine sees it, with the rows that list it.
-func (b *Backend) observed(k ovn.Kind, row ovsdb.Row, parent string, listers []ovsdb.Row) backend.Observed {
+func (b *Backend) observed(k ovn.Kind, row ovsdb.Row, parent string, listers []string) backend.Observed {
 	id, values, err := k.Read(row)
 	have := backend.Observed{Ref: refOf(k, id, parent)}
 	if listing, ok := k.Listing(); ok && err == nil {
 		ids := make([]any, len(listers))
-		for i, lister := range listers {
-			ids[i] = lister.UUID()
+		for i, lister := range slices.Sorted(slices.Values(listers)) {
+			ids[i] = lister
 		}
 		values[listing.Name] = ids
 	}
@@ -122,77 +122,4 @@ func (b *Backend) Children(ref backend.Ref) []backend.Collection {
 		children = append(children, backend.Collection{Kind: k.Name, ParentKind: ref.Kind, Parent: ref.ID})
 	}
 	return children
-}
-
-// List reads a collection.
-func (b *Backend) List(ctx context.Context, c backend.Collection) ([]backend.Observed, error) {
-	k, _ := ovn.KindNamed(c.Kind)
-	if c.Parent == "" {
-		results, err := b.client.Transact(ctx, ovsdb.Select(k.Table, nil, k.Selected()...))
-		if err != nil {
-			return nil, failure(err)
-		}
-		return b.rows(k, results[0].Rows, "", nil, nil), nil
-	}
-	parent, _ := ovn.KindNamed(c.ParentKind)
-	results, err := b.client.Transact(ctx, ovsdb.Select(parent.Table, []ovsdb.Condition{ovsdb.ByID(c.Parent)}, k.Link))
-	if err != nil {
-		return nil, failure(err)
-	}
-	if len(results[0].Rows) == 0 {
-		return nil, &backend.Error{Reason: backend.NotFound, Message: c.ParentKind + " " + c.Parent + " does not exist"}
-	}
-	ids, err := results[0].Rows[0].UUIDs(k.Link)
-	if err != nil {
-		return nil, &backend.Error{Reason: backend.Transient, Message: err.Error(), Err: err}
-	}
-	return b.children(ctx, k, c.Parent, ids)
-}
-
-// children reads rows by their ids.
-func (b *Backend) children(ctx context.Context, k ovn.Kind, parent string, ids []string) ([]backend.Observed, error) {
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	wanted := make(map[string]bool, len(ids))
-	operations := make([]ovsdb.Operation, 0, fewRows)
-	for _, id := range ids {
-		wanted[id] = true
-		if len(ids) <= fewRows {
-			operations = append(operations, ovsdb.Select(k.Table, []ovsdb.Condition{ovsdb.ByID(id)}, k.Selected()...))
-		}
-	}
-	if len(ids) > fewRows {
-		operations = append(operations, ovsdb.Select(k.Table, nil, k.Selected()...))
-	}
-	selects := len(operations)
-	if listing, ok := k.Listing(); ok {
-		for _, id := range ids {
-			operations = append(operations, b.selectListing(listing, id))
-		}
-	}
-	results, err := b.client.Transact(ctx, operations...)
-	if err != nil {
-		return nil, failure(err)
-	}
-	listers := make(map[string][]ovsdb.Row, len(results)-selects)
-	for i, result := range results[selects:] {
-		listers[ids[i]] = result.Rows
-	}
-	var all []backend.Observed
-	for _, result := range results[:selects] {
-		all = append(all, b.rows(k, result.Rows, parent, wanted, listers)...)
-	}
-	return all, nil
-}
-
-// rows returns those with the ids, or all without ids. What lists each of them is given by its id.
-func (b *Backend) rows(k ovn.Kind, rows []ovsdb.Row, parent string, ids map[string]bool, listers map[string][]ovsdb.Row) []backend.Observed {
-	all := make([]backend.Observed, 0, len(rows))
-	for _, row := range rows {
-		if ids == nil || ids[row.UUID()] {
-			all = append(all, b.observed(k, row, parent, listers[row.UUID()]))
-		}
-	}
-	return all
 }

@@ -246,21 +246,30 @@ func TestRowsOfAnotherTenant(t *testing.T) {
 	}
 }
 
-// TestLongList checks that a list that is too long for a condition per row returns the same rows.
+// TestLongList checks that a list that is too long for one transaction returns all rows, with the groups of each.
 func TestLongList(t *testing.T) {
 	server := ovnserver.Start(t, ovnserver.Options{})
 	b := dial(t, server, &lease{})
 	mustCreate(t, b, resolve(t, b, "LogicalSwitch", "", `{"id":%q,"name":"a"}`, zone))
 	mustCreate(t, b, resolve(t, b, "LogicalSwitch", "", `{"id":%q,"name":"b"}`, router))
 	mustCreate(t, b, resolve(t, b, "LogicalSwitchPort", router, `{"id":%q,"name":"other"}`, port))
-	for i := range fewRows + 1 {
-		mustCreate(t, b, resolve(t, b, "LogicalSwitchPort", zone, `{"id":"00000000-0000-5000-8000-%012d","name":"p%d"}`, i+1, i))
-		if i < fewRows-1 {
+	for i := range mostListers + 1 {
+		mustCreate(t, b, resolve(t, b, "PortGroup", "", `{"id":"00000000-0000-5000-8000-1%011d","name":"g%d"}`, i, i))
+	}
+	for i := range mostSelected + 1 {
+		mustCreate(t, b, resolve(t, b, "LogicalSwitchPort", zone, `{"id":"00000000-0000-5000-8000-%012d","name":"p%d","port_groups":["00000000-0000-5000-8000-1%011d"]}`,
+			i+1, i, i%(mostListers+1)))
+		if i < mostSelected-1 {
 			continue
 		}
 		list, err := b.List(t.Context(), backend.Collection{Kind: "LogicalSwitchPort", ParentKind: "LogicalSwitch", Parent: zone})
 		if err != nil || len(list) != i+1 {
-			t.Errorf("%d ports, %v; want %d", len(list), err, i+1)
+			t.Fatalf("%d ports, %v; want %d", len(list), err, i+1)
+		}
+		for _, have := range list {
+			if !strings.Contains(string(have.Body), `"port_groups":["00000000-0000-5000-8000-1`) {
+				t.Errorf("port = %s, want one with its group", have.Body)
+			}
 		}
 	}
 }
