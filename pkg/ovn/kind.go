@@ -38,6 +38,8 @@ type Column struct {
 	single bool
 	// exact reports that pairs that the body does not list are a difference. In other columns they may be another client's.
 	exact bool
+	// owned are the keys that converters write: one that a body does not list any more is removed. Other keys are another client's.
+	owned []string
 }
 
 // Kind is a table of the Northbound database.

@@ -14,11 +14,14 @@ var kinds = []Kind{
 	},
 	{
 		Name: "LoadBalancer", Table: "Load_Balancer", Root: true, Parent: "LoadBalancerGroup", Link: "load_balancer",
-		Columns: []Column{text("name"), optional("protocol"), exactPairs("vips"), pairs("ip_port_mappings"), texts("selection_fields"), pairs("options"), pairs(tagged)},
+		Columns: []Column{text("name"), optional("protocol"), exactPairs("vips"), pairs("ip_port_mappings"), texts("selection_fields"),
+			pairs("options", "address-family", "affinity_timeout", "ct_flush", "hairpin_snat_ip", "neighbor_responder",
+				"reject", "skip_snat", "template"), pairs(tagged)},
 	},
 	{
 		Name: "LogicalRouter", Table: "Logical_Router", Root: true,
-		Columns: []Column{text("name"), optionalFlag("enabled"), references("load_balancer_group", "LoadBalancerGroup"), pairs("options"), pairs(tagged)},
+		Columns: []Column{text("name"), optionalFlag("enabled"), references("load_balancer_group", "LoadBalancerGroup"),
+			pairs("options", "chassis", "lb_force_snat_ip"), pairs(tagged)},
 	},
 	{
 		Name: "LogicalRouterPort", Table: "Logical_Router_Port", Parent: "LogicalRouter", Link: "ports", Unique: "name",
@@ -50,7 +53,8 @@ var kinds = []Kind{
 	},
 	{
 		Name: "LogicalSwitchPort", Table: "Logical_Switch_Port", Parent: "LogicalSwitch", Link: "ports", Unique: "name",
-		Columns: []Column{text("name"), text("type"), texts("addresses"), texts("port_security"), optionalFlag("enabled"), optional("parent_name"), optionalNumber("tag_request"), pairs("options"), pairs(tagged), listedIn("port_groups", "PortGroup", "ports")},
+		Columns: []Column{text("name"), text("type"), texts("addresses"), texts("port_security"), optionalFlag("enabled"), optional("parent_name"), optionalNumber("tag_request"),
+			pairs("options", "network_name", "requested-chassis", "router-port"), pairs(tagged), listedIn("port_groups", "PortGroup", "ports")},
 	},
 	{
 		Name: "AddressSet", Table: "Address_Set", Root: true, Unique: "name",
@@ -58,7 +62,8 @@ var kinds = []Kind{
 	},
 	{
 		Name: "ACL", Table: "ACL", Parent: "PortGroup", Link: "acls",
-		Columns: []Column{number("priority"), text("direction"), text("match"), text("action"), flag("log"), optional("name"), optional("severity"), optional("meter"), number("label"), pairs("options"), pairs(tagged)},
+		Columns: []Column{number("priority"), text("direction"), text("match"), text("action"), flag("log"), optional("name"), optional("severity"), optional("meter"), number("label"),
+			pairs("options", "apply-after-lb"), pairs(tagged)},
 	},
 }
 
@@ -75,8 +80,10 @@ func optionalFlag(name string) Column {
 func optionalNumber(name string) Column {
 	return Column{Name: name, Type: Number, Many: true, single: true}
 }
-func texts(name string) Column      { return Column{Name: name, Type: Text, Many: true} }
-func pairs(name string) Column      { return Column{Name: name, Type: Pairs} }
+func texts(name string) Column { return Column{Name: name, Type: Text, Many: true} }
+func pairs(name string, owned ...string) Column {
+	return Column{Name: name, Type: Pairs, owned: owned}
+}
 func exactPairs(name string) Column { return Column{Name: name, Type: Pairs, exact: true} }
 
 func references(name, kind string) Column {

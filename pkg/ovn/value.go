@@ -194,18 +194,61 @@ func (c Column) samePair(want, have string) bool {
 	return slices.Equal(split(want), split(have))
 }
 
-// Row returns the columns of a resource in the notation of the database. With all, those that the body does not set are reset, except
-// external_ids, where others may have written something. What other rows list is not part of it.
-func (r Resource) Row(all bool) map[string]any {
+// Row returns the columns of a new row in the notation of the database. What other rows list is not part of it.
+func (r Resource) Row() map[string]any {
 	row := map[string]any{}
 	for _, column := range r.Kind.Columns {
-		value, set := r.Values[column.Name]
-		if column.ListedIn == "" && (set || all && column.Name != tagged) {
+		if value, set := r.Values[column.Name]; set && column.ListedIn == "" {
 			row[column.Name] = column.encode(value)
 		}
 	}
 	return row
 }
+
+// Reset returns the columns to set of an existing row, those that the body does not set with their defaults. Columns whose pairs are Merged
+// are not part of it.
+func (r Resource) Reset() map[string]any {
+	row := map[string]any{}
+	for _, column := range r.Kind.Columns {
+		if column.ListedIn == "" && !column.merges() {
+			row[column.Name] = column.encode(r.Values[column.Name])
+		}
+	}
+	return row
+}
+
+// merges reports whether pairs of the column may be another client's.
+func (c Column) merges() bool { return c.Type == Pairs && !c.exact }
+
+// Merge is a change of pairs that leaves those of other clients.
+type Merge struct {
+	Column string
+	// Remove are the keys to remove first, sorted: those of Set, whose values may differ, and those that a body may have listed before.
+	Remove []string
+	Set    map[string]string
+}
+
+// Merged returns the changes of the columns whose pairs may be those of other clients.
+func (r Resource) Merged() []Merge {
+	var merges []Merge
+	for _, column := range r.Kind.Columns {
+		if !column.merges() {
+			continue
+		}
+		set, _ := r.Values[column.Name].(map[string]string)
+		remove := slices.Sorted(maps.Keys(set))
+		for _, key := range column.owned {
+			if _, listed := set[key]; !listed {
+				remove = append(remove, key)
+			}
+		}
+		merges = append(merges, Merge{Column: column.Name, Remove: slices.Sorted(slices.Values(remove)), Set: set})
+	}
+	return merges
+}
+
+// IsOwned reports whether a key of pairs is one that converters write.
+func (c Column) IsOwned(key string) bool { return slices.Contains(c.owned, key) }
 
 // Read reads a row of the kind: its id, and the values of the columns that the table has.
 func (k Kind) Read(row ovsdb.Row) (id string, values map[string]Value, err error) {

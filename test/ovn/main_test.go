@@ -37,6 +37,9 @@ func act(role, argument string) error {
 	if role == "serve" {
 		return serve(argument)
 	}
+	if role == "datagram" {
+		return datagram(argument)
+	}
 	connection, err := net.DialTimeout("tcp", argument, 3*time.Second)
 	if err != nil {
 		return err
@@ -44,6 +47,41 @@ func act(role, argument string) error {
 	name, err := io.ReadAll(connection)
 	fmt.Fprintln(os.Stdout, string(name))
 	return err
+}
+
+// datagram sends one to an address, from the same port each time, and prints the response.
+func datagram(address string) error {
+	dialer := net.Dialer{LocalAddr: &net.UDPAddr{Port: 40000}}
+	connection, err := dialer.Dial("udp", address)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = connection.Close() }()
+	if _, err := io.WriteString(connection, "who are you?"); err != nil {
+		return err
+	}
+	if err := connection.SetReadDeadline(time.Now().Add(3 * time.Second)); err != nil {
+		return err
+	}
+	response := make([]byte, 100)
+	n, err := connection.Read(response)
+	fmt.Fprintln(os.Stdout, string(response[:n]))
+	return err
+}
+
+// respondToDatagrams responds with a text to each datagram to an address.
+func respondToDatagrams(address, text string) error {
+	connection, err := net.ListenPacket("udp", address)
+	if err != nil {
+		return err
+	}
+	for {
+		_, from, err := connection.ReadFrom(make([]byte, 100))
+		if err != nil {
+			return err
+		}
+		_, _ = connection.WriteTo([]byte(text), from)
+	}
 }
 
 func serve(name string) error {
@@ -58,6 +96,7 @@ func serve(name string) error {
 		})
 	}()
 	go func() { failed <- respond(":8080", func(net.Addr) string { return name }) }()
+	go func() { failed <- respondToDatagrams(":8080", name) }()
 	return <-failed
 }
 

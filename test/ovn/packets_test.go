@@ -65,8 +65,14 @@ func (w *world) serving(p *corev1.Pod, behind *ovnserver.Interface) guest {
 // dial connects from a Pod and returns the name of the Pod that responds.
 func (g guest) dial(t *testing.T, address string) (string, error) {
 	t.Helper()
+	return g.act(t, "dial", address)
+}
+
+// act runs this program in a role in the Pod, and returns what it prints.
+func (g guest) act(t *testing.T, role, address string) (string, error) {
+	t.Helper()
 	command := g.Command(t.Context(), t, os.Args[0], address)
-	command.Env = append(os.Environ(), roleVariable+"=dial")
+	command.Env = append(os.Environ(), roleVariable+"="+role)
 	output, err := command.CombinedOutput()
 	text := strings.TrimSpace(string(output))
 	if err != nil {

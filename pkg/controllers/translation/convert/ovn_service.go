@@ -150,6 +150,11 @@ func (o OVN) balancer(b balancing, protocol corev1.Protocol, part string, vips, 
 	if b.service.Spec.SessionAffinity == corev1.ServiceAffinityClientIP {
 		options["affinity_timeout"] = strconv.Itoa(affinityOf(b.service))
 	}
+	if protocol == corev1.ProtocolUDP {
+		// A client that keeps its port would send to an endpoint that has been removed for as long as it sends. Connections of the other
+		// protocols end, and those to an endpoint that terminates may continue.
+		options["ct_flush"] = "true"
+	}
 	maps.Copy(options, b.options)
 	maps.Copy(options, more)
 	name := strings.ToLower(string(protocol))

@@ -81,8 +81,16 @@ func bodies(t *testing.T, result Result, ids map[string]string) []string {
 	var all []string
 	for _, translation := range result.Translations {
 		for _, r := range translation.Resources {
-			if _, err := ovn.Parse(r.Kind, r.Parent, r.Body); err != nil {
+			parsed, err := ovn.Parse(r.Kind, r.Parent, r.Body)
+			if err != nil {
 				t.Errorf("%s: %v", r.Body, err)
+			}
+			options, _ := parsed.Values["options"].(map[string]string)
+			column, _ := parsed.Kind.Column("options")
+			for key := range options {
+				if !column.IsOwned(key) {
+					t.Errorf("options:%s of %s is not owned: it would stay when it is not wanted any more", key, r.Kind)
+				}
 			}
 			all = append(all, unhashed(translation.Name)+": "+names.Replace(r.Kind+" in "+r.Parent+": "+r.Body))
 		}
@@ -370,6 +378,20 @@ func TestOVNService(t *testing.T) {
 			slices.Reverse(shuffled)
 			expect(t, o.Service(ovnService(tc.edit), shuffled, nil), result)
 		})
+	}
+}
+
+// TestOVNServiceFlush checks that only the connections of UDP are removed with their endpoint.
+func TestOVNServiceFlush(t *testing.T) {
+	for _, r := range ovnEmitter().Service(ovnService(), nil, nil).Translations[0].Resources {
+		body := fields(t, r)
+		var want any
+		if body["protocol"] == "udp" {
+			want = "true"
+		}
+		if got := body["options"].(map[string]any)["ct_flush"]; got != want {
+			t.Errorf("options:ct_flush of %v = %v, want %v", body["name"], got, want)
+		}
 	}
 }
 

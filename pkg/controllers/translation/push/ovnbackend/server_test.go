@@ -108,7 +108,7 @@ func TestRowsOfServer(t *testing.T) {
 	if err != nil || !found || have.Parent != zone || have.Foreign || len(b.Differences(child, have)) != 0 {
 		t.Fatalf("port = %+v, %v, %v; want what was created below %s", have, found, err, zone)
 	}
-	server.Nbctl(t, "set", "Logical_Switch_Port", "p", "external_ids:other=x", "options:requested-chassis=h", "type=router")
+	server.Nbctl(t, "set", "Logical_Switch_Port", "p", "external_ids:other=x", "options:requested-chassis=h", "options:mcast_flood=true", "type=router")
 	server.Nbctl(t, "remove", "Logical_Switch_Port", "p", "external_ids", TenantKey)
 	have, _, err = b.Get(t.Context(), child)
 	if err != nil || strings.Join(b.Differences(child, have), ",") != TenantKey {
@@ -117,8 +117,8 @@ func TestRowsOfServer(t *testing.T) {
 	if err := b.Update(t.Context(), resolve(t, b, "LogicalSwitchPort", zone, `{"id":%q,"name":"q","enabled":false,"external_ids":{"pod":"q"}}`, port)); err != nil {
 		t.Fatal(err)
 	}
-	if row := server.Nbctl(t, "--bare", "--columns=name,type,addresses,options,enabled,external_ids", "list", "Logical_Switch_Port", port); row != "q\n\n\n\nfalse\ngroundskeeper-tenant=t other=x pod=q" {
-		t.Errorf("row = %q, want what the new body has, and the pair of another client", row)
+	if row := server.Nbctl(t, "--bare", "--columns=name,type,addresses,options,enabled,external_ids", "list", "Logical_Switch_Port", port); row != "q\n\n\nmcast_flood=true\nfalse\ngroundskeeper-tenant=t other=x pod=q" {
+		t.Errorf("row = %q, want what the new body has, and the pairs of another client", row)
 	}
 	list, err := b.List(t.Context(), backend.Collection{Kind: "LogicalSwitchPort", ParentKind: "LogicalSwitch", Parent: zone})
 	if err != nil || len(list) != 1 || list[0].ID != port || list[0].Foreign || list[0].Parent != zone {

@@ -17,7 +17,7 @@ func (b *Backend) Create(ctx context.Context, r backend.Resource, _ int) error {
 	if err != nil {
 		return err
 	}
-	k, create := wanted.Kind, ovsdb.Insert(wanted.Kind.Table, r.ID, b.row(wanted, false))
+	k, create := wanted.Kind, ovsdb.Insert(wanted.Kind.Table, r.ID, b.row(wanted))
 	if k.Parent == "" {
 		return failure(b.write(ctx, k, r.ID, create))
 	}
@@ -64,13 +64,10 @@ func unlisted(wanted ovn.Resource, err error) error {
 	return &backend.Error{Reason: backend.NotFound, Message: "a " + listing.Refers + " of " + listing.Name + " does not exist, or belongs to another client", Err: err}
 }
 
-// row returns what is written of a resource. Its tags are part of a new row, but not of an update.
-func (b *Backend) row(wanted ovn.Resource, update bool) map[string]any {
-	row := wanted.Row(update)
-	switch {
-	case update:
-		delete(row, tagColumn)
-	case wanted.Kind.IsTagged():
+// row returns a new row with its tags.
+func (b *Backend) row(wanted ovn.Resource) map[string]any {
+	row := wanted.Row()
+	if wanted.Kind.IsTagged() {
 		row[tagColumn] = b.tags(wanted)
 	}
 	return row
@@ -90,7 +87,7 @@ func (b *Backend) tags(wanted ovn.Resource) ovsdb.Map {
 	return tags
 }
 
-// Update sets all columns of a row that a body can have. Other pairs of external_ids are left.
+// Update sets all columns of a row that a body can have. Other pairs of external_ids and options are left.
 func (b *Backend) Update(ctx context.Context, r backend.Resource) error {
 	wanted, err := parsed(r)
 	if err != nil {
@@ -107,14 +104,9 @@ func (b *Backend) Update(ctx context.Context, r backend.Resource) error {
 // updates returns the operations that update a row which meets the conditions, of which the first requires that it does.
 func (b *Backend) updates(wanted ovn.Resource, at []ovsdb.Condition) []ovsdb.Operation {
 	k := wanted.Kind
-	operations := []ovsdb.Operation{ovsdb.Require(k.Table, at...), ovsdb.Update(k.Table, at, b.row(wanted, true))}
-	if k.IsTagged() {
-		tags := b.tags(wanted)
-		keys := ovsdb.Set{}
-		for key := range tags {
-			keys = append(keys, key)
-		}
-		operations = append(operations, ovsdb.Mutate(k.Table, at, ovsdb.Excluding(tagColumn, keys), ovsdb.Including(tagColumn, tags)))
+	operations := []ovsdb.Operation{ovsdb.Require(k.Table, at...), ovsdb.Update(k.Table, at, wanted.Reset())}
+	if changes := b.merges(wanted); len(changes) > 0 {
+		operations = append(operations, ovsdb.Mutate(k.Table, at, changes...))
 	}
 	if listing, ok := k.Listing(); ok {
 		lister, _ := ovn.KindNamed(listing.Refers)
@@ -123,6 +115,27 @@ func (b *Backend) updates(wanted ovn.Resource, at []ovsdb.Condition) []ovsdb.Ope
 		operations = append(operations, b.listed(wanted)...)
 	}
 	return operations
+}
+
+// merges returns the changes of pairs of an existing row. Insertion does not replace a value, so each key is removed first.
+func (b *Backend) merges(wanted ovn.Resource) []ovsdb.Mutation {
+	var changes []ovsdb.Mutation
+	for _, merge := range wanted.Merged() {
+		pairs, remove := ovsdb.Map(merge.Set), ovsdb.Set{}
+		for _, key := range merge.Remove {
+			remove = append(remove, key)
+		}
+		if merge.Column == tagColumn {
+			pairs, remove = b.tags(wanted), append(remove, TenantKey)
+		}
+		if len(remove) > 0 {
+			changes = append(changes, ovsdb.Excluding(merge.Column, remove))
+		}
+		if len(pairs) > 0 {
+			changes = append(changes, ovsdb.Including(merge.Column, pairs))
+		}
+	}
+	return changes
 }
 
 // explain reports why a row cannot be updated: it does not exist, or belongs to another client.
