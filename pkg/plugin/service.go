@@ -29,6 +29,53 @@ func serviceKind() kind {
 		func() client.ObjectList { return &corev1.ServiceList{} }, func(*corev1.Service, time.Time) []finding { return nil })
 }
 
+// nodeKind returns the kind of Nodes, whose chassis in OVN "why" knows something about.
+func nodeKind() kind {
+	return kindOf("Nodes", []string{"node", "nodes", "no"}, true, func() *corev1.Node { return &corev1.Node{} },
+		func() client.ObjectList { return &corev1.NodeList{} }, nodeFindings)
+}
+
+func nodeFindings(node *corev1.Node, _ time.Time) []finding {
+	if text := node.Annotations[midonetv1.AnnotationOVNChassisProblem]; text != "" {
+		return []finding{found(warning, "%s", text)}
+	}
+	return nil
+}
+
+// nodesOn adds the findings about the Nodes of the endpoints, whose switches have the names of the Nodes. Users of a namespace may not be
+// allowed to read Nodes.
+func (c *command) nodesOn(ctx context.Context, ways []report.Way, r *report.Report) error {
+	var names []string
+	for _, way := range ways {
+		for _, e := range way.Endpoints {
+			if e.Switch != "" {
+				names = append(names, e.Switch)
+			}
+		}
+	}
+	slices.Sort(names)
+	checked := report.Checked{Name: "Nodes"}
+	for _, name := range slices.Compact(names) {
+		node := &corev1.Node{}
+		err := c.client.Get(ctx, client.ObjectKey{Name: name}, node)
+		switch {
+		case apierrors.IsForbidden(err):
+			r.Checked = append(r.Checked, report.Checked{Name: "Nodes", Problem: err.Error()})
+			return nil
+		case apierrors.IsNotFound(err):
+			continue
+		case err != nil:
+			return fmt.Errorf("get node %s: %w", name, err)
+		}
+		checked.Count++
+		addFindings(r, "Nodes", node, nodeFindings(node, c.clock.Now()))
+	}
+	if checked.Count > 0 {
+		r.Checked = append(r.Checked, checked)
+	}
+	return nil
+}
+
 // ways adds how connections to a Service go through the backend network, and what is wrong with its Translations.
 func (c *command) ways(ctx context.Context, service *corev1.Service, r *report.Report) error {
 	var translations []midonetv1.Translation
@@ -67,7 +114,7 @@ func (c *command) ways(ctx context.Context, service *corev1.Service, r *report.R
 			}
 		}
 	}
-	return nil
+	return c.nodesOn(ctx, r.Ways, r)
 }
 
 // gatewayAddress begins what is shown as the address of the gateway of each chassis.

@@ -34,6 +34,7 @@ func TestWhyService(t *testing.T) {
 	balancer := func(vips string) *midonetv1.Translation {
 		return translated("shop", "service.4.web", "s", midonetv1.BackendResource{Kind: "LoadBalancer", Parent: "g", Body: `{"id":"y","name":"shop/web/tcp","protocol":"tcp","vips":{` + vips + `}}`})
 	}
+	lost := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-a", Annotations: map[string]string{midonetv1.AnnotationOVNChassisProblem: "OVN has no chassis x"}}}
 	waiting := balancer(`"10.0.0.50:80":"10.1.0.10:8080"`)
 	waiting.Status.Conditions[0].Status, waiting.Status.Conditions[0].Reason, waiting.Status.Conditions[0].Message = metav1.ConditionFalse, "Waiting", "waits for x"
 	headless := service.DeepCopy()
@@ -55,6 +56,9 @@ func TestWhyService(t *testing.T) {
 		"node port without a gateway": {service, []client.Object{node, pod, balancer(`"^groundskeeper_gateway_ipv4:30080":"10.1.0.10:8080"`)}, []string{
 			"no Node is one: set annotation groundskeeper.io/ovn-gateway-network of a Node",
 		}, "", true},
+		"the chassis of an endpoint is unknown": {service, []client.Object{node, pod, lost, balancer(`"10.0.0.50:80":"10.1.0.10:8080"`)}, []string{
+			"! node-a ", "OVN has no chassis x", "chassis host-a",
+		}, "nothing blocks it", true},
 		"no endpoint":      {service, []client.Object{node, pod, balancer(`"10.0.0.50:80":""`)}, []string{"10.0.0.50:80/tcp, load balancer shop/web/tcp:\n  no endpoint: connections are rejected\n"}, "", false},
 		"unknown endpoint": {service, []client.Object{balancer(`"10.0.0.50:80":"192.0.2.9:80"`)}, []string{"endpoint 192.0.2.9:80 of 10.0.0.50:80 is not the address of a translated Pod", "  192.0.2.9:80\n"}, "chassis", true},
 		"not in sync":      {service, []client.Object{node, pod, waiting}, []string{"shop/service.4.web", "Waiting: waits for x", "10.1.0.10:8080  Pod"}, "", true},
@@ -77,5 +81,19 @@ func TestWhyService(t *testing.T) {
 				t.Errorf("printed\n%s\nwant no %q", out, tc.lacks)
 			}
 		})
+	}
+}
+
+// TestWhyNode checks that the problem that the annotator recorded is shown for the Node.
+func TestWhyNode(t *testing.T) {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-a"}}
+	c, out := on(t, nil, node)
+	if err := c.why(t.Context(), nodeKind(), "node-a", ""); err != nil || !strings.Contains(out.String(), "node-a: nothing blocks it") {
+		t.Errorf("printed %q, %v, want that nothing blocks it", out, err)
+	}
+	node.Annotations = map[string]string{midonetv1.AnnotationOVNChassisProblem: "OVN has no chassis x"}
+	c, out = on(t, nil, node)
+	if err := c.why(t.Context(), nodeKind(), "node-a", ""); !errors.Is(err, errFindings) || !strings.Contains(out.String(), "OVN has no chassis x") {
+		t.Errorf("printed %q, %v, want the problem", out, err)
 	}
 }

@@ -26,7 +26,7 @@ func newWhy(c *command) *cobra.Command {
 		Use:   "why KIND/NAME",
 		Short: "Show what blocks an object, or the deletion of a namespace, and the way of a Service",
 		Long: "Show what blocks an object, or the deletion of a namespace. Of a Service on OVN, show the way of connections as well: its load\n" +
-			"balancers, and the port, the switch and the chassis of each endpoint.\n\n" +
+			"balancers, and the port, the switch and the chassis of each endpoint; of a Node, whether OVN has its chassis.\n\n" +
 			"It exits with 0 when nothing does, with 1 when there are findings, and with 2 when the object could not be read.",
 		Example:           "  kubectl groundskeeper why kluster/web -n garden-shop\n  kubectl groundskeeper why namespace/garden-shop\n  kubectl groundskeeper why service/web -n shop",
 		Args:              cobra.RangeArgs(1, 2),
@@ -93,7 +93,7 @@ func (c *command) printWhy(name string, r *report.Report) {
 }
 
 // whyKinds returns the kinds that "why" knows something about: Groundskeeper's, and some of Kubernetes.
-func whyKinds() []kind { return append(kinds(), namespaceKind(), serviceKind()) }
+func whyKinds() []kind { return append(kinds(), namespaceKind(), serviceKind(), nodeKind()) }
 
 // keepers are Groundskeeper's finalizers, and which controller removes them.
 var keepers = map[string]string{

@@ -33,6 +33,11 @@ const (
 	AnnotationMACAddress = "midonet.org/mac-address"
 	// AnnotationOVNChassis holds the name or the hostname of the OVN chassis that a Node is, if it is not the Node's name.
 	AnnotationOVNChassis = "groundskeeper.io/ovn-chassis"
+	// AnnotationWrittenOVNChassis holds the name that the annotator wrote to AnnotationOVNChassis. While both are equal, it follows the
+	// Southbound database; another name was set by another client and is retained.
+	AnnotationWrittenOVNChassis = "groundskeeper.io/written-ovn-chassis"
+	// AnnotationOVNChassisProblem holds why the chassis of AnnotationOVNChassis cannot be that of the Node.
+	AnnotationOVNChassisProblem = "groundskeeper.io/ovn-chassis-problem"
 	// AnnotationOVNGatewayNetwork makes a Node a gateway of OVN: it names the physical network, as in the ovn-bridge-mappings of the chassis.
 	AnnotationOVNGatewayNetwork = "groundskeeper.io/ovn-gateway-network"
 	// AnnotationOVNGatewayAddresses holds the addresses of a gateway on that network, with the length of their prefix, one of each

@@ -25,6 +25,11 @@ func annotations() []string {
 		midonetv1.AnnotationWrittenTunnelEndpointIP}
 }
 
+// records returns the annotations that are for the annotator itself, and for what reads its findings.
+func records() []string {
+	return []string{midonetv1.AnnotationWrittenTunnelEndpointIP, midonetv1.AnnotationWrittenOVNChassis, midonetv1.AnnotationOVNChassisProblem}
+}
+
 // present returns the annotations that a Node has.
 func present(node *corev1.Node) map[string]string {
 	found := map[string]string{}

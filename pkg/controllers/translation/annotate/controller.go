@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package annotate maps Nodes to MidoNet hosts, or to chassis of OVN: it fills in the annotations that a Node is converted by, where they are absent. One
-// that is there is never changed, whatever it holds, except for the address of the tunnels that the annotator itself wrote: that
-// follows the Node's.
+// Package annotate maps Nodes to MidoNet hosts, or to chassis of OVN: it fills in the annotations that a Node is converted by, where they
+// are absent. One that is there is never changed, whatever it holds, except for what the annotator itself wrote: the address of the tunnels,
+// which follows the Node's, and the chassis of OVN, which follows the Southbound database.
 //
 // One listing of the hosts serves all Nodes. A Node gets its annotations with one request, and one that has them costs
 // none.
@@ -43,6 +43,8 @@ const (
 	// Retries for a host that does not exist have longer intervals: its agent has to create it.
 	minPatience = listingPause
 	maxPatience = 5 * time.Minute
+	// followPeriod is how often the host of a Node is compared with the backend, which does not report changes.
+	followPeriod = time.Minute
 )
 
 // Hosts knows the hosts of the backend. A *midonet.Client does.
@@ -61,6 +63,9 @@ type network struct {
 	changes func(node *corev1.Node, host string) map[string]*string
 	// differing returns a problem of what another client annotated.
 	differing func(node *corev1.Node) *convert.Problem
+	// follow, if not nil, compares the annotations of a Node that does not lack them with the hosts: ids are those of the Node's name,
+	// and has reports whether there is one with an id or a name. It returns the annotations to write, and a problem of the present ones.
+	follow func(node *corev1.Node, ids []string, has func(host string) bool) (map[string]*string, *convert.Problem)
 }
 
 // reconciler annotates Nodes. One reconciliation runs at a time.
@@ -122,6 +127,7 @@ func newReconciler(n network, hosts Hosts, clock clock.PassiveClock, meters *met
 func changed() predicate.Predicate {
 	return predicates.Changed(func(before, after *corev1.Node) bool {
 		return !equality.Semantic.DeepEqual(present(before), present(after)) ||
-			before.Annotations[midonetv1.AnnotationOVNChassis] != after.Annotations[midonetv1.AnnotationOVNChassis] || !equality.Semantic.DeepEqual(before.Status.Addresses, after.Status.Addresses)
+			before.Annotations[midonetv1.AnnotationOVNChassis] != after.Annotations[midonetv1.AnnotationOVNChassis] ||
+			!equality.Semantic.DeepEqual(before.Status.Addresses, after.Status.Addresses)
 	})
 }

@@ -43,6 +43,9 @@ func (d *directory) find(ctx context.Context, name string) ([]string, error) {
 	return found, err
 }
 
+// has reports whether the last listing had a host with the name.
+func (d *directory) has(name string) bool { return len(d.ids[name]) > 0 }
+
 func (d *directory) list(ctx context.Context) {
 	hosts, err := d.hosts.Hosts(ctx)
 	d.at, d.err, d.ids = d.clock.Now(), err, map[string][]string{}

@@ -37,14 +37,24 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, fmt.Errorf("get node %s: %w", request.Name, err)
 	}
 	host, deleting := "", !node.DeletionTimestamp.IsZero()
-	if r.network.lacks(node) && !deleting {
+	lacks := r.network.lacks(node)
+	if lacks && !deleting {
 		ids, err := r.directory.find(ctx, node.Name)
 		if wrong := r.network.unusable(node.Name, ids, err); wrong != nil {
 			return r.wait(ctx, request, node, *wrong)
 		}
 		host = ids[0]
 	}
-	if err := r.annotate(ctx, node, r.network.changes(node, host)); err != nil {
+	set, differs := r.network.changes(node, host), (*convert.Problem)(nil)
+	follows := r.network.follow != nil && !deleting
+	if follows && !lacks {
+		ids, err := r.directory.find(ctx, node.Name)
+		if err != nil { // nothing is known of the hosts, so nothing is concluded
+			return reconcile.Result{RequeueAfter: r.patience.When(request)}, nil
+		}
+		set, differs = r.network.follow(node, ids, r.directory.has)
+	}
+	if err := r.annotate(ctx, node, set); err != nil {
 		switch {
 		case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 			log.FromContext(ctx).V(1).Info("Retrying after a concurrent change of the node", "err", err.Error())
@@ -54,13 +64,19 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 		return reconcile.Result{}, fmt.Errorf("annotate node %s: %w", node.Name, err)
 	}
-	if differs := r.network.differing(node); differs == nil || deleting {
+	if differs == nil {
+		differs = r.network.differing(node)
+	}
+	if differs == nil || deleting {
 		r.differences.end(node.Name)
 	} else if r.differences.set(node.Name, *differs) {
-		r.warn(ctx, node, *differs, "The tunnels of a node end at an address that the node does not have")
+		r.warn(ctx, node, *differs, "An annotation of a node cannot be right")
 	}
 	r.patience.Forget(request)
 	r.troubles.end(request.Name)
+	if follows {
+		return reconcile.Result{RequeueAfter: followPeriod}, nil
+	}
 	return reconcile.Result{}, nil
 }
 
@@ -114,14 +130,18 @@ func (r *reconciler) annotate(ctx context.Context, node *corev1.Node, set map[st
 		return err
 	}
 	r.annotated.Inc()
-	// The record is of no interest to users.
-	delete(set, midonetv1.AnnotationWrittenTunnelEndpointIP)
-	if len(set) == 0 {
-		return nil
-	}
 	var reported []string
 	for _, name := range slices.Sorted(maps.Keys(set)) {
-		reported = append(reported, fmt.Sprintf("%s=%q", name, *set[name]))
+		switch {
+		case slices.Contains(records(), name): // of no interest to users
+		case set[name] == nil:
+			reported = append(reported, name+" removed")
+		default:
+			reported = append(reported, fmt.Sprintf("%s=%q", name, *set[name]))
+		}
+	}
+	if len(reported) == 0 {
+		return nil
 	}
 	text := strings.Join(reported, ", ")
 	log.FromContext(ctx).Info("Annotated a node", "annotations", text)

@@ -26,6 +26,10 @@ const (
 	reasonBackend = "HostsUnknown"
 	// reasonDiffers: the tunnels of a Node end at an address that is not the Node's, and that another client set.
 	reasonDiffers = "TunnelEndpointDiffers"
+	// reasonNoChassis: a Node is annotated with a chassis that OVN does not have.
+	reasonNoChassis = "ChassisNotFound"
+	// reasonManyChassis: OVN has several chassis that may be that of a Node whose annotation the annotator wrote.
+	reasonManyChassis = "ChassisAmbiguous"
 	// reasonRefused: the API server does not take the annotations.
 	reasonRefused = "AnnotationRefused"
 )
@@ -65,7 +69,7 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 		}, []string{"reason"}),
 		differing: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "groundskeeper_translation_nodes_differing",
-			Help: "Nodes with an annotation that differs from the Node and that the annotator did not write, by reason: TunnelEndpointDiffers.",
+			Help: "Nodes with an annotation that cannot be right and that the annotator does not change, by reason: TunnelEndpointDiffers, ChassisNotFound or ChassisAmbiguous.",
 		}, []string{"reason"}),
 	}
 	var errs [4]error
