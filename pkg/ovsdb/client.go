@@ -34,6 +34,8 @@ type Options struct {
 	Timeout time.Duration
 	// Probe is how long a connection may be silent before the server is probed. 0: DefaultProbe; negative: never.
 	Probe time.Duration
+	// Accept, if not nil, returns an error for a database that cannot be used because of its schema. It is called for each connection.
+	Accept func(Schema) error
 	// Observe gets the code of each response to a call, and how long it took: empty for success, none if there was no response.
 	Observe func(method, code string, took time.Duration)
 }
@@ -108,14 +110,24 @@ func (c *Client) Transact(ctx context.Context, operations ...Operation) ([]Resul
 // Schema returns the schema of the database as the server has it: the version, and the columns of each table with their types.
 func (c *Client) Schema(ctx context.Context) (Schema, error) {
 	var schema Schema
-	err := c.observed("get_schema", func() error {
-		data, err := c.call(ctx, "get_schema", []any{c.options.Database})
-		if err != nil {
-			return err
-		}
-		return json.Unmarshal(data, &schema)
+	err := c.observed("get_schema", func() (err error) {
+		schema, err = schemaOf(func(method string, params any) (json.RawMessage, error) { return c.call(ctx, method, params) }, c.options.Database)
+		return err
 	})
 	return schema, err
+}
+
+// schemaOf requests the schema of a database.
+func schemaOf(call func(method string, params any) (json.RawMessage, error), database string) (Schema, error) {
+	data, err := call("get_schema", []any{database})
+	if err != nil {
+		return Schema{}, err
+	}
+	var schema Schema
+	if err := json.Unmarshal(data, &schema); err != nil {
+		return Schema{}, fmt.Errorf("get_schema: the response is not understood: %w", err)
+	}
+	return schema, nil
 }
 
 // Schema describes a database.
@@ -223,5 +235,21 @@ func (c *Client) connect(ctx context.Context, endpoint Endpoint) (*connection, e
 		connection.end(err)
 		return nil, err
 	}
+	if err := c.accept(ctx, connection); err != nil {
+		connection.end(err)
+		return nil, err
+	}
 	return connection, nil
+}
+
+// accept fails for a database whose schema cannot be used.
+func (c *Client) accept(ctx context.Context, connection *connection) error {
+	if c.options.Accept == nil {
+		return nil
+	}
+	schema, err := schemaOf(func(method string, params any) (json.RawMessage, error) { return connection.call(ctx, method, params) }, c.options.Database)
+	if err != nil {
+		return err
+	}
+	return c.options.Accept(schema)
 }

@@ -297,3 +297,32 @@ func TestMonitorOfOldServer(t *testing.T) {
 		t.Errorf("%d requests for monitor_cond, want 2", n)
 	}
 }
+
+// TestSchemaIsAccepted checks that an endpoint whose schema is not accepted gets no transaction, and that the reason is returned.
+func TestSchemaIsAccepted(t *testing.T) {
+	var version atomic.Value
+	version.Store("1.0.0")
+	server := newPeer(t, func(method string, params []json.RawMessage) (any, any, bool) {
+		if method == "get_schema" {
+			return map[string]any{"name": "db", "version": version.Load(), "tables": map[string]any{}}, nil, false
+		}
+		return member(true)(method, params)
+	})
+	c := connect(t, Options{Endpoints: []Endpoint{server.endpoint(t)}, Accept: func(schema Schema) error {
+		if schema.Version != "2.0.0" {
+			return errors.New("version " + schema.Version + " is too old")
+		}
+		return nil
+	}})
+	if _, err := c.Transact(t.Context(), Delete("T")); err == nil || !strings.Contains(err.Error(), "version 1.0.0 is too old") {
+		t.Errorf("error = %v, want that of the schema", err)
+	}
+	if got := server.received("transact"); got != 0 {
+		t.Errorf("transactions of a database that is not accepted = %d, want none", got)
+	}
+	version.Store("2.0.0")
+	c.until = time.Time{} // of the failed attempt
+	if _, err := c.Transact(t.Context(), Delete("T")); err != nil {
+		t.Errorf("error after the upgrade = %v, want none", err)
+	}
+}

@@ -25,6 +25,8 @@ type Options struct {
 	Northd bool
 	// Members is the number of servers that the Northbound database is replicated to; 0: it is on one, without replication.
 	Members int
+	// NorthboundSchema is the file with the schema of the Northbound database, if it is not OVN's.
+	NorthboundSchema string
 }
 
 // Server is a running OVN.
@@ -61,12 +63,12 @@ func Start(t testing.TB, o Options) *Server {
 	if o.Members > 0 {
 		s.startMembers(t, o.Members)
 	} else {
-		s.create(t, "nb")
+		s.create(t, "nb", o.NorthboundSchema)
 		s.Restart(t)
 	}
 	s.Nbctl(t, "init")
 	if o.Northd {
-		s.create(t, "sb")
+		s.create(t, "sb", "")
 		s.RestartSouthbound(t)
 		s.RestartNorthd(t)
 		s.Nbctl(t, "--wait=sb", "sync") // an ovn-controller that is earlier than the first rows crashes
@@ -74,10 +76,13 @@ func Start(t testing.TB, o Options) *Server {
 	return s
 }
 
-// create makes a database that is not replicated.
-func (s *Server) create(t testing.TB, name string) {
+// create makes a database that is not replicated, with a schema, or with OVN's.
+func (s *Server) create(t testing.TB, name, schema string) {
 	t.Helper()
-	s.run(t, "ovsdb-tool", "create", s.path(name+".db"), filepath.Join(s.root, "/usr/share/ovn/ovn-"+name+".ovsschema"))
+	if schema == "" {
+		schema = filepath.Join(s.root, "/usr/share/ovn/ovn-"+name+".ovsschema")
+	}
+	s.run(t, "ovsdb-tool", "create", s.path(name+".db"), schema)
 }
 
 // RestartNorthd starts ovn-northd, again if it runs.

@@ -17,17 +17,20 @@ import (
 // NewClient makes the client of the Northbound database that the configuration describes. Requests are counted in the registry. It does not connect, and reads
 // the certificates when it does. An error names the setting that cannot be used.
 func NewClient(config configv1alpha1.OVNConfiguration, registry prometheus.Registerer) (*ovsdb.Client, error) {
-	return newClient(config, Database, "endpoints", config.Endpoints, registry)
+	return newClient(config, Database, "endpoints", config.Endpoints, checkSchema, registry)
 }
 
 // newClient makes the client of a database, whose endpoints are those of a field.
-func newClient(config configv1alpha1.OVNConfiguration, database, field string, endpoints []string, registry prometheus.Registerer) (*ovsdb.Client, error) {
+func newClient(config configv1alpha1.OVNConfiguration, database, field string, endpoints []string, accept func(ovsdb.Schema) error,
+	registry prometheus.Registerer,
+) (*ovsdb.Client, error) {
 	observe, err := requests.Register(registry)
 	if err != nil {
 		return nil, err
 	}
 	options := ovsdb.Options{
 		Database: database,
+		Accept:   accept,
 		TLS:      ovsdb.Files{CA: config.CAFile, Certificate: config.CertFile, Key: config.KeyFile, AnyHost: config.VerifyHost != nil && !*config.VerifyHost}.Config,
 		Observe: func(method, code string, took time.Duration) {
 			if code == "" {

@@ -58,7 +58,7 @@ func dial(t *testing.T, server *ovnserver.Server, l Lease) *Backend {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := ovsdb.New(ovsdb.Options{Endpoints: []ovsdb.Endpoint{endpoint}, Database: Database, Timeout: 30 * time.Second})
+	client, err := ovsdb.New(ovsdb.Options{Endpoints: []ovsdb.Endpoint{endpoint}, Database: Database, Accept: checkSchema, Timeout: 30 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

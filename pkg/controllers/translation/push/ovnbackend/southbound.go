@@ -24,7 +24,7 @@ type Southbound struct {
 
 // NewSouthbound makes the client that the configuration describes. It does not connect.
 func NewSouthbound(config configv1alpha1.OVNConfiguration, registry prometheus.Registerer) (*Southbound, error) {
-	client, err := newClient(config, southboundDatabase, "southboundEndpoints", config.SouthboundEndpoints, registry)
+	client, err := newClient(config, southboundDatabase, "southboundEndpoints", config.SouthboundEndpoints, nil, registry)
 	if err != nil {
 		return nil, err
 	}
