@@ -66,6 +66,9 @@ func (o OVN) Service(service *corev1.Service, endpoints []*discoveryv1.EndpointS
 	if policies := internalTrafficPolicies(service); len(policies) > 0 {
 		c.skip(*problem(ReasonTrafficPolicyNotSupported, "%s: for connections within the cluster, OVN does not choose endpoints by where they are", strings.Join(policies, ", ")))
 	}
+	for _, limit := range affinityLimits(service) {
+		c.skip(limit)
+	}
 	for vip, owner := range occupied {
 		c.skip(*problem(ReasonExternalAddressTaken, "port %d/%s at the external address %s is not served, because the address is %s: remove it from the Service",
 			vip.Port, vip.Protocol, vip.Address, owner))

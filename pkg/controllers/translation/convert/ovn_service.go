@@ -147,8 +147,8 @@ func familiesOf(service *corev1.Service) []bool {
 // balancer returns one load balancer.
 func (o OVN) balancer(b balancing, protocol corev1.Protocol, part string, vips, more map[string]string) midonetv1.BackendResource {
 	options := map[string]string{"reject": "true", "hairpin_snat_ip": hairpin4 + " " + hairpin6}
-	if b.service.Spec.SessionAffinity == corev1.ServiceAffinityClientIP {
-		options["affinity_timeout"] = strconv.Itoa(affinityOf(b.service))
+	if isTemplate := more["template"] != ""; b.service.Spec.SessionAffinity == corev1.ServiceAffinityClientIP && !isTemplate {
+		options["affinity_timeout"] = strconv.Itoa(min(affinityOf(b.service), longestAffinity))
 	}
 	if protocol == corev1.ProtocolUDP {
 		// A client that keeps its port would send to an endpoint that has been removed for as long as it sends. Connections of the other
@@ -170,6 +170,27 @@ func (o OVN) balancer(b balancing, protocol corev1.Protocol, part string, vips, 
 		balancer["selection_fields"] = []string{"ip_dst", "ip_src", "tp_dst", "tp_src"}
 	}
 	return row("LoadBalancer", b.group, o.ids().ForKey("Service", key), balancer)
+}
+
+// longestAffinity is the longest time in seconds that OVN remembers the endpoint of a client.
+const longestAffinity = 1<<16 - 1
+
+// affinityLimits returns what OVN does not have of the session affinity of a Service. ovn-northd makes invalid flows of an affinity at the
+// address of a template variable, at which node ports are.
+func affinityLimits(service *corev1.Service) []Problem {
+	if service.Spec.SessionAffinity != corev1.ServiceAffinityClientIP {
+		return nil
+	}
+	var found []Problem
+	if seconds := affinityOf(service); seconds > longestAffinity {
+		found = append(found, *problem(ReasonSessionAffinityNotSupported,
+			"spec.sessionAffinityConfig.clientIP.timeoutSeconds is %d: OVN remembers the endpoint of a client for %d seconds at most, which is used", seconds, longestAffinity))
+	}
+	if slices.ContainsFunc(service.Spec.Ports, func(p corev1.ServicePort) bool { return p.NodePort != 0 }) {
+		found = append(found, *problem(ReasonSessionAffinityNotSupported,
+			"spec.sessionAffinity is %s: OVN has no session affinity for node ports; clients of the other addresses of the Service stay at one endpoint", service.Spec.SessionAffinity))
+	}
+	return found
 }
 
 // affinityOf is how long a client stays at one endpoint, in seconds.

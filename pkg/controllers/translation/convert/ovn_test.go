@@ -395,22 +395,44 @@ func TestOVNServiceFlush(t *testing.T) {
 	}
 }
 
+// TestOVNServiceAffinity checks how long clients stay at an endpoint, and what is reported as not supported. Load balancers of node ports
+// have no affinity.
 func TestOVNServiceAffinity(t *testing.T) {
-	for name, tc := range map[string]struct {
-		edit func(*corev1.Service)
-		want any
-	}{
-		"none":    {func(*corev1.Service) {}, nil},
-		"default": {func(s *corev1.Service) { s.Spec.SessionAffinity = corev1.ServiceAffinityClientIP }, "10800"},
-		"time": {func(s *corev1.Service) {
-			s.Spec.SessionAffinity = corev1.ServiceAffinityClientIP
-			s.Spec.SessionAffinityConfig = &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: new(int32(60))}}
-		}, "60"},
-	} {
-		result := ovnEmitter().Service(ovnService(tc.edit), nil, nil)
-		options := fields(t, result.Translations[0].Resources[0])["options"].(map[string]any)
-		if options["affinity_timeout"] != tc.want || options["reject"] != "true" {
-			t.Errorf("%s: options = %v, want the affinity %v", name, options, tc.want)
+	affine := func(seconds int32, nodePort int32) func(*corev1.Service) {
+		return func(s *corev1.Service) {
+			s.Spec.SessionAffinity, s.Spec.Ports[0].NodePort = corev1.ServiceAffinityClientIP, nodePort
+			if seconds > 0 {
+				s.Spec.SessionAffinityConfig = &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: new(seconds)}}
+			}
 		}
+	}
+	for name, tc := range map[string]struct {
+		edit     func(*corev1.Service)
+		want     any
+		problems []string
+	}{
+		"none":           {func(*corev1.Service) {}, nil, nil},
+		"default":        {affine(0, 0), "10800", nil},
+		"time":           {affine(60, 0), "60", nil},
+		"longest time":   {affine(65535, 0), "65535", nil},
+		"too long":       {affine(86400, 0), "65535", []string{ReasonSessionAffinityNotSupported}},
+		"node port":      {affine(60, 30080), "60", []string{ReasonSessionAffinityNotSupported}},
+		"both":           {affine(86400, 30080), "65535", []string{ReasonSessionAffinityNotSupported, ReasonSessionAffinityNotSupported}},
+		"node port only": {func(s *corev1.Service) { s.Spec.Ports[0].NodePort = 30080 }, nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			result := ovnEmitter().Service(ovnService(tc.edit), nil, nil)
+			expect(t, problems(result), tc.problems)
+			for _, r := range result.Translations[0].Resources {
+				options := fields(t, r)["options"].(map[string]any)
+				want := tc.want
+				if options["template"] != nil {
+					want = nil
+				}
+				if options["affinity_timeout"] != want || options["reject"] != "true" {
+					t.Errorf("options of %s = %v, want the affinity %v", r.Body, options, want)
+				}
+			}
+		})
 	}
 }
