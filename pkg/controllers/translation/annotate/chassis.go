@@ -72,9 +72,9 @@ func addChassis(node *corev1.Node, name string) map[string]*string {
 	return set
 }
 
-// followChassis compares the chassis of a Node with those that exist. A reinstalled node has another name of its chassis. What the annotator
-// wrote follows it if exactly one chassis has the name or the hostname of the Node, because any other may be that of another machine; what
-// another client wrote stays. The problem is recorded for those who have no access to the Southbound database.
+// followChassis compares the chassis of a Node with those that exist. A reinstalled node has another name of its chassis. What the
+// annotator wrote follows it if exactly one chassis has the name or the hostname of the Node, because any other may be that of another
+// machine; what another client wrote stays. The problem is recorded for those who have no access to the Southbound database.
 func followChassis(node *corev1.Node, names []string, has func(name string) bool) (map[string]*string, *convert.Problem) {
 	set := map[string]*string{}
 	current := node.Annotations[midonetv1.AnnotationOVNChassis]

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package annotate maps Nodes to MidoNet hosts, or to chassis of OVN: it fills in the annotations that a Node is converted by, where they
-// are absent. One that is there is never changed, whatever it holds, except for what the annotator itself wrote: the address of the tunnels,
-// which follows the Node's, and the chassis of OVN, which follows the Southbound database.
+// are absent. One that is there is never changed, whatever it holds, except for what the annotator itself wrote: the address of the
+// tunnels, which follows the Node's, and the chassis of OVN, which follows the Southbound database.
 //
 // One listing of the hosts serves all Nodes. A Node gets its annotations with one request, and one that has them costs
 // none.

@@ -90,8 +90,8 @@ func (l *driftLoop) elapses(ctx context.Context, pause time.Duration) bool {
 	return false
 }
 
-// pass runs one drift check, reports its findings, and returns the pause before the next one, after a rest that no demand ends: a check that
-// failed may have done so because the backend is overloaded, so it occupies that for half of the time at most.
+// pass runs one drift check, reports its findings, and returns the pause before the next one, after a rest that no demand ends: a check
+// that failed may have done so because the backend is overloaded, so it occupies that for half of the time at most.
 func (l *driftLoop) pass(ctx context.Context) (pause, rest time.Duration) {
 	started := time.Now()
 	observed, end := instrument.Task(ctx, ControllerName+" comparison")

@@ -22,8 +22,8 @@ func checkSchema(schema ovsdb.Schema) error {
 	if len(lacks) == 0 {
 		return nil
 	}
-	return fmt.Errorf("the schema of %s, version %s, lacks %s: OVN %s or later is required; upgrade it, and convert the database (ovsdb-client convert)",
-		Database, schema.Version, strings.Join(lacks, ", "), oldestVersion)
+	return fmt.Errorf("the schema of %s, version %s, lacks %s: OVN %s or later is required; upgrade it, and convert the database "+
+		"(ovsdb-client convert)", Database, schema.Version, strings.Join(lacks, ", "), oldestVersion)
 }
 
 // missingFrom returns the tables, and the columns of other tables, that are used and that a schema lacks, sorted.
