@@ -115,7 +115,7 @@ func pass(w http.ResponseWriter, response *httptest.ResponseRecorder) {
 func (g *gate) open(t *testing.T, secure bool) *gate {
 	g.Server = httptest.NewUnstartedServer(g)
 	g.Config.ErrorLog = log.New(io.Discard, "", 0)
-	// A manager that still runs connects again at once, and Close waits for its watches, which only the context of the server ends.
+	// A manager that still runs connects again immediately, and Close waits for its watches, which only the context of the server ends.
 	ctx, end := context.WithCancel(context.Background())
 	g.Config.BaseContext = func(net.Listener) context.Context { return ctx }
 	if g.EnableHTTP2 = secure; secure {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,7 +91,7 @@ func empty(definitions map[string]openapicommon.OpenAPIDefinition, s spec.Schema
 }
 
 func definitions() map[string]openapicommon.OpenAPIDefinition {
-	return generatedopenapi.GetOpenAPIDefinitions(func(path string) spec.Ref { return spec.MustCreateRef(path) })
+	return generatedopenapi.GetOpenAPIDefinitions(spec.MustCreateRef)
 }
 
 // TestEmptyValuesAreNotOwned checks for every field of every kind that a second manager who applies a manifest in which it is empty
@@ -166,7 +167,7 @@ func omissions(path []string, manifest, stored any) []string {
 func walk(path []string, manifest, stored any, equal func(value, now any, isStored bool) bool) (paths []string) {
 	fields, now := manifest.(map[string]any), stored.(map[string]any)
 	for name, value := range fields {
-		at := append(path[:len(path):len(path)], name)
+		at := slices.Concat(path, []string{name})
 		here, ok := now[name]
 		below, nested := value.(map[string]any)
 		switch _, isMap := here.(map[string]any); {

@@ -63,7 +63,7 @@ func (h *holder) keep(ctx context.Context) error {
 		cancel()
 		switch {
 		case ctx.Err() != nil:
-			return nil
+			return nil //nolint:nilerr // it was ended
 		case held:
 		case err == nil:
 			return fmt.Errorf("%w: another discoverer of the backend, %s, has lease %s/%s", ErrLost, holderOf(h.seen.lease), h.namespace, h.name)

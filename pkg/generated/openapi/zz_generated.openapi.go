@@ -1879,7 +1879,7 @@ func schema_pkg_apis_kubernikus_v1_DeorbitStatus(ref common.ReferenceCallback) c
 					},
 					"clusterID": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ClusterID is the uid of the namespace kube-system of the cluster that is being taken down. Nothing is done to another one.",
+							Description: "ClusterID is the uid of the namespace kube-system of the cluster that is being torn down. Nothing is done to another one.",
 							Type:        []string{"string"},
 							Format:      "",
 						},

@@ -59,7 +59,7 @@ func New(upstream *rest.Config) (*Proxy, error) {
 		frozen:   map[schema.GroupResource]*frozen{}, drops: map[schema.GroupResource]func(Event) bool{},
 	}
 	p.server = httptest.NewUnstartedServer(p)
-	// A client that still runs connects again at once, and Close waits for its watches, which only the context of the server ends.
+	// A client that still runs connects again immediately, and Close waits for its watches, which only the context of the server ends.
 	ctx, end := context.WithCancel(context.Background())
 	p.end, p.server.Config.BaseContext = end, func(net.Listener) context.Context { return ctx }
 	p.server.StartTLS()

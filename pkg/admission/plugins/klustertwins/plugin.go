@@ -104,7 +104,7 @@ func (p *Plugin) list(ctx context.Context, namespace string, options metav1.List
 	return all.Items
 }
 
-// deletionWarning is what the deletion of a Kluster has to say of others that use its cluster.
+// deletionWarning warns of the Klusters that keep the cluster of one that is deleted.
 func deletionWarning(k *kubernikusv1.Kluster, others []kubernikusv1.Kluster) string {
 	users := names(k, others, func(other *kubernikusv1.Kluster) bool {
 		return other.ClusterID() == k.ClusterID() && other.DeletionTimestamp.IsZero()
@@ -122,7 +122,7 @@ func sameCluster(k *kubernikusv1.Kluster, others []kubernikusv1.Kluster) string 
 	if users == "" {
 		return ""
 	}
-	return fmt.Sprintf("Kluster %s leads to the same cluster, which is taken down only when all of its Klusters are being deleted", users)
+	return fmt.Sprintf("Kluster %s leads to the same cluster, which is torn down only when all of its Klusters are being deleted", users)
 }
 
 // sameSecret warns of the Klusters of the same namespace whose cluster is that of the same Secret. One that is known to lead to the same
@@ -135,7 +135,7 @@ func sameSecret(k *kubernikusv1.Kluster, others []kubernikusv1.Kluster) string {
 	if users == "" {
 		return ""
 	}
-	return fmt.Sprintf("Secret %s is also that of Kluster %s: if it leads to a cluster, that is taken down only when all of its Klusters are being deleted",
+	return fmt.Sprintf("Secret %s is also that of Kluster %s: if it leads to a cluster, that is torn down only when all of its Klusters are being deleted",
 		source.Name, users)
 }
 
@@ -147,7 +147,7 @@ func workloadSource(k *kubernikusv1.Kluster) kubernikusv1.KubeconfigReference {
 	return kubernikusv1.KubeconfigReference{Name: k.SecretName()}
 }
 
-// names names some of the other Klusters that match, "" if there is none.
+// names returns some of the other Klusters that match, "" if there is none.
 func names(k *kubernikusv1.Kluster, others []kubernikusv1.Kluster, matches func(*kubernikusv1.Kluster) bool) string {
 	var found []string
 	for i := range others {

@@ -138,7 +138,7 @@ const (
 	ReasonSameCluster = "SameCluster"
 	// ReasonIdentityUnknown means that another Kluster, whose cluster is unknown, may lead to the same one.
 	ReasonIdentityUnknown = "IdentityUnknown"
-	// ReasonClusterChanged means that the Secret leads to another cluster than the one that is being taken down.
+	// ReasonClusterChanged means that the Secret leads to another cluster than the one that is being torn down.
 	ReasonClusterChanged = "ClusterChanged"
 	// ReasonClusterRefused means that the cluster may be running, but rejects the credentials or the user of the Secret.
 	ReasonClusterRefused = "ClusterRefused"

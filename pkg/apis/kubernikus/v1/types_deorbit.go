@@ -109,7 +109,7 @@ type DeorbitStatus struct {
 	// +k8s:optional
 	// +listType=atomic
 	Undecided []DeorbitObject `json:"undecided,omitempty" protobuf:"bytes,15,rep,name=undecided"`
-	// ClusterID is the uid of the namespace kube-system of the cluster that is being taken down. Nothing is done to another one.
+	// ClusterID is the uid of the namespace kube-system of the cluster that is being torn down. Nothing is done to another one.
 	// +optional
 	ClusterID string `json:"clusterID,omitempty" protobuf:"bytes,16,opt,name=clusterID"`
 	// VerifyStartedAt is when the stages behind Machines began, while Cluster API deletes the cluster. Their timeout is measured from here.

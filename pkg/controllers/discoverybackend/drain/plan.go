@@ -219,7 +219,7 @@ func (v *View) planRule(p *plan, rule *rule, saved *ruleRecord, backends Backend
 		if changes {
 			p.changed[rule.list] = true
 		}
-		if !s.differs(i, set) && !s.isLike(rule, i, result.set) && !(scaled && wholes[i] != nil) {
+		if !s.differs(i, set) && !s.isLike(rule, i, result.set) && (!scaled || wholes[i] == nil) {
 			continue
 		}
 		slot := slotRecord{Service: ref.key, Set: *set, Ordinal: ref.ordinal, Saved: wanted, Lost: s.lost && wanted == nil, At: i}

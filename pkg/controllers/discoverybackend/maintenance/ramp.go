@@ -86,12 +86,14 @@ func percentAfter(ramp *gimbalv1.RampStatus, duration time.Duration, since, now 
 	if duration <= 0 {
 		return ramp.To, since
 	}
-	due := min(max(now.Sub(since), 0)/stepDuration(duration), stepCount)
-	since = since.Add(due * stepDuration(duration))
-	if ramp.To < ramp.Percent {
-		return max(ramp.Percent-int32(due)*stepPercent, ramp.To), since
+	var due int32
+	for step := stepDuration(duration); due < stepCount && now.Sub(since) >= step; due++ {
+		since = since.Add(step)
 	}
-	return min(ramp.Percent+int32(due)*stepPercent, ramp.To), since
+	if ramp.To < ramp.Percent {
+		return max(ramp.Percent-due*stepPercent, ramp.To), since
+	}
+	return min(ramp.Percent+due*stepPercent, ramp.To), since
 }
 
 // nextStep is when the next step is due, when the current one counts since a time; zero when there is none.

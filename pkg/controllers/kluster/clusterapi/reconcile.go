@@ -113,7 +113,7 @@ func (r *reconciler) observeNodes(ctx context.Context, o *observed) error {
 			return fmt.Errorf("get Machine %s: %w", key, err)
 		}
 		if err != nil || current.GetUID() != m.UID {
-			return fmt.Errorf("Machine %s: %w", key, kit.ErrChanged)
+			return fmt.Errorf("machine %s: %w", key, kit.ErrChanged)
 		}
 		if desired.IsNode(current.Object) {
 			return nil

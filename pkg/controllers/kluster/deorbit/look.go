@@ -45,7 +45,7 @@ type probe struct {
 	wayErr     error
 	// server and way are what leads to the workload cluster, as its identity in the status has it; "" for none.
 	server, way string
-	// target is the identity of the cluster that is being taken down, "" while unknown.
+	// target is the identity of the cluster that is being torn down, "" while unknown.
 	target string
 	// known is the identity of the workload cluster as an earlier check read it, "" for unknown, and self that of the cluster that
 	// Groundskeeper runs in. identify queries it, and must reports that nothing may be done without a response.

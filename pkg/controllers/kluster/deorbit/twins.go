@@ -105,14 +105,14 @@ func holdOf(w stage.Work, own identity, others []kubernikusv1.Kluster, backends 
 	return nil
 }
 
-// changedHold returns why a check may change nothing when the Secret leads to another cluster than the one whose Deorbit began: nobody
+// changedHold returns why a check may change nothing when the Secret leads to another cluster than the one whose Deorbit began: no user
 // confirmed that one's deletion. It is nil while either is unknown.
 func changedHold(began, now string) *hold {
 	if clusterid.Compare(clusterid.OfUID(began), clusterid.OfUID(now)) != clusterid.Different {
 		return nil
 	}
 	return &hold{reason: kubernikusv1.ReasonClusterChanged, message: fmt.Sprintf(
-		"nothing is removed, because the Secret leads to another cluster (%s) than the one that is being taken down (%s): correct the Secret, or "+
+		"nothing is removed, because the Secret leads to another cluster (%s) than the one that is being torn down (%s): correct the Secret, or "+
 			"set the annotation %s=true to release the Kluster", now, began, kubernikusv1.DetachAnnotation)}
 }
 

@@ -302,7 +302,7 @@ func TestAnotherCluster(t *testing.T) {
 	f.annotate(k, "")
 	f.after(time.Minute, k)
 	if f.stages() != "" || f.thaws != 0 {
-		t.Fatalf("stages = %q, thaws = %d, want none in the other cluster", f.stages(), f.thaws)
+		t.Fatalf("stages = %q, thaws = %d, want none in the wrong cluster", f.stages(), f.thaws)
 	}
 	f.id = nil
 	f.store.Change(secret, func() { secret.Data["kubeconfig"] = []byte(kubeconfig) })

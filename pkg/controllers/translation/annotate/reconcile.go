@@ -49,7 +49,8 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	follows := r.network.follow != nil && !deleting
 	if follows && !lacks {
 		ids, err := r.directory.find(ctx, node.Name)
-		if err != nil { // nothing is known of the hosts, so nothing is concluded
+		if err != nil {
+			//nolint:nilerr // nothing is known of the hosts, so nothing is concluded
 			return reconcile.Result{RequeueAfter: r.patience.When(request)}, nil
 		}
 		set, differs = r.network.follow(node, ids, r.directory.has)

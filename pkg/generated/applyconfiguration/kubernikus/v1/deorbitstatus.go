@@ -48,7 +48,7 @@ type DeorbitStatusApplyConfiguration struct {
 	// Undecided are the objects that no field and no annotation retains, and that Deorbit does not delete because it cannot decide
 	// that, each with the reason. They are leftovers, and the release does not wait for them.
 	Undecided []DeorbitObjectApplyConfiguration `json:"undecided,omitempty"`
-	// ClusterID is the uid of the namespace kube-system of the cluster that is being taken down. Nothing is done to another one.
+	// ClusterID is the uid of the namespace kube-system of the cluster that is being torn down. Nothing is done to another one.
 	ClusterID *string `json:"clusterID,omitempty"`
 	// VerifyStartedAt is when the stages behind Machines began, while Cluster API deletes the cluster. Their timeout is measured from here.
 	VerifyStartedAt *metav1.Time `json:"verifyStartedAt,omitempty"`
