@@ -39,7 +39,7 @@ var writers = map[string]struct {
 	},
 	"Project": {
 		[]string{"controllers/project/lifecycle"},
-		"ContentsUnknown NamespaceAdopted NamespaceCreated NamespaceDeletionFailed NamespaceEmpty NamespaceFailed NamespaceMissing " +
+		"ContentsUnknown NamespaceAdopted NamespaceCreated NamespaceDeletionFailed NamespaceEmpty NamespaceFailed NamespaceHeld NamespaceMissing " +
 			"NamespaceNotOwned NamespaceTerminating PausedByAnnotation QuotaFailed RolesFailed RolesReconciled WaitingForFinalizers",
 	},
 }

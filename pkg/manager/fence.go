@@ -23,6 +23,7 @@ import (
 
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/ovnbackend"
+	"groundskeeper.io/groundskeeper/pkg/controllerstate"
 )
 
 // Fence reports whether this process is still allowed to write as the leader to a system that does not check the Lease. Leader election
@@ -37,6 +38,8 @@ type Fence struct {
 	// deadline is how long after a renewal the fence is open. 0: there is no election, it is always open.
 	deadline time.Duration
 	now      func() instant
+	// states is what is published in the Lease; nil: nothing.
+	states func() map[string]controllerstate.State
 
 	mu sync.Mutex
 	// held reports that the last request made this process the holder of the Lease; renewed is when it was sent.
@@ -183,9 +186,13 @@ func newLock(restConfig *rest.Config, scheme *runtime.Scheme, election v1alpha1.
 	if err != nil {
 		return nil, nil, fmt.Errorf("events of the Lease: %w", err)
 	}
-	leases, err := coordinationv1client.NewForConfig(config)
+	client, err := coordinationv1client.NewForConfig(config)
 	if err != nil {
 		return nil, nil, fmt.Errorf("the Lease: %w", err)
+	}
+	var leases coordinationv1client.LeasesGetter = client
+	if fence.states != nil {
+		leases = publisher{client, fence.states}
 	}
 	broadcaster := record.NewBroadcaster()
 	broadcaster.StartRecordingToSink(&corev1client.EventSinkImpl{Interface: events.Events("")})

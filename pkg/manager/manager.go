@@ -54,6 +54,7 @@ func run(ctx context.Context, config *v1alpha1.ControllerManagerConfiguration, l
 	ready.begin(apiServer)
 	enabled := dropOff(logger, selectEnabled(controllers, config.Controllers.Enabled), &config.Controllers)
 	overview := newOverview(&config.Controllers, fence, ready, controllers, enabled)
+	fence.states = overview.states
 	ctx = instrument.With(ctx, overview.activity)
 	stop := process.Serve(logger, listener, healthHandler(ready, metrics.Registry, pages{
 		"/statusz": statusz.Handler(overview.page),

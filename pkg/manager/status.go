@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	"groundskeeper.io/groundskeeper/pkg/controllerstate"
 	"groundskeeper.io/groundskeeper/pkg/process"
 	"groundskeeper.io/groundskeeper/pkg/statusz"
 )
@@ -26,16 +27,6 @@ const (
 	roleLeader  = "leader"
 	roleStandby = "standby"
 	roleAlone   = "leader, without election"
-)
-
-// States of a controller.
-const (
-	stateDisabled = "disabled"
-	stateStarting = "starting"
-	// stateWaiting means that the controller lacks permissions.
-	stateWaiting = "waiting"
-	stateStandby = "standby"
-	stateRunning = "running"
 )
 
 // statusPage is the page /statusz. It has no names of objects, because readers of the metrics can read it.
@@ -103,27 +94,45 @@ func (o *overview) page() any {
 	}
 	done := o.activity.snapshot()
 	for _, name := range o.all {
-		c := controllerStatus{Name: name, State: stateRunning, outcomes: done[name]}
+		state := o.stateOf(name, page.WaitingFor, page.Role == roleStandby)
+		c := controllerStatus{Name: name, State: state.State, outcomes: done[name]}
 		delete(done, name)
-		switch reason, disabled := o.disabled[name]; {
-		case disabled:
-			c.State, c.Reasons = stateDisabled, []string{reason}
-		case o.ready.heldBack(name) != "":
-			c.State, c.Reasons = stateWaiting, []string{o.ready.heldBack(name)}
-		case slices.Contains(page.WaitingFor, cachesOf(name)):
-			c.State = stateStarting
-		case page.Role == roleStandby && name != webhooksName:
-			c.State = stateStandby
-		}
-		if c.State != stateDisabled && c.State != stateWaiting {
+		if state.Reason != "" {
+			c.Reasons = []string{state.Reason}
+		} else {
 			c.Reasons = o.ready.idle(name)
 		}
 		page.Controllers = append(page.Controllers, c)
 	}
 	for _, name := range slices.Sorted(maps.Keys(done)) {
-		page.BackgroundTasks = append(page.BackgroundTasks, controllerStatus{Name: name, State: stateRunning, outcomes: done[name]})
+		page.BackgroundTasks = append(page.BackgroundTasks, controllerStatus{Name: name, State: controllerstate.Running, outcomes: done[name]})
 	}
 	return page
+}
+
+// stateOf returns the state of a controller, with the reason if it does not run.
+func (o *overview) stateOf(name string, waitingFor []string, standby bool) controllerstate.State {
+	reason, disabled := o.disabled[name]
+	switch held := o.ready.heldBack(name); {
+	case disabled:
+		return controllerstate.State{State: controllerstate.Disabled, Reason: reason}
+	case held != "":
+		return controllerstate.State{State: controllerstate.Waiting, Reason: held}
+	case slices.Contains(waitingFor, cachesOf(name)):
+		return controllerstate.State{State: controllerstate.Starting}
+	case standby && name != webhooksName:
+		return controllerstate.State{State: controllerstate.Standby}
+	}
+	return controllerstate.State{State: controllerstate.Running}
+}
+
+// states returns the state of each controller of the leader.
+func (o *overview) states() map[string]controllerstate.State {
+	states, waitingFor := make(map[string]controllerstate.State, len(o.all)), o.ready.waitingFor()
+	for _, name := range o.all {
+		states[name] = o.stateOf(name, waitingFor, false)
+	}
+	return states
 }
 
 // listen opens the port right away, so that a port that is taken ends the process before anything happens.

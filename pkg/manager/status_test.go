@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	"groundskeeper.io/groundskeeper/pkg/controllerstate"
 	"groundskeeper.io/groundskeeper/pkg/statusz"
 )
 
@@ -64,14 +65,14 @@ func TestStatusPage(t *testing.T) {
 		Component: statusz.NewComponent(Name, o.started, now), Role: roleStandby, Lease: &leaseStatus{Name: "groundskeeper-system/" + Name},
 		WaitingFor: []string{"the caches of controller filling"},
 		Controllers: []controllerStatus{
-			{Name: "busy", State: stateStandby, Reasons: idleSet{}.Idle(), outcomes: done},
-			{Name: "left-out", State: stateDisabled, Reasons: []string{"not in controllers.enabled"}},
-			{Name: "useless", State: stateDisabled, Reasons: []string{"controllers.x.url is empty"}},
-			{Name: "filling", State: stateStarting},
-			{Name: webhooksName, State: stateRunning},
-			{Name: "forbidden", State: stateWaiting, Reasons: []string{"not allowed to list secrets"}},
+			{Name: "busy", State: controllerstate.Standby, Reasons: idleSet{}.Idle(), outcomes: done},
+			{Name: "left-out", State: controllerstate.Disabled, Reasons: []string{"not in controllers.enabled"}},
+			{Name: "useless", State: controllerstate.Disabled, Reasons: []string{"controllers.x.url is empty"}},
+			{Name: "filling", State: controllerstate.Starting},
+			{Name: webhooksName, State: controllerstate.Running},
+			{Name: "forbidden", State: controllerstate.Waiting, Reasons: []string{"not allowed to list secrets"}},
 		},
-		BackgroundTasks: []controllerStatus{{Name: "comparison", State: stateRunning, outcomes: outcomes{Succeeded: 1, LastSuccess: at}}},
+		BackgroundTasks: []controllerStatus{{Name: "comparison", State: controllerstate.Running, outcomes: outcomes{Succeeded: 1, LastSuccess: at}}},
 	}
 	compare := func() {
 		t.Helper()
@@ -81,7 +82,7 @@ func TestStatusPage(t *testing.T) {
 	}
 	compare()
 	fence.opened(fence.now(), resourcelock.LeaderElectionRecord{}, false)
-	want.Role, want.Lease.Renewed, want.Controllers[0].State = roleLeader, "0s ago", stateRunning
+	want.Role, want.Lease.Renewed, want.Controllers[0].State = roleLeader, "0s ago", controllerstate.Running
 	compare()
 	config.LeaderElection.LeaderElect = new(false)
 	o.fence = newFence(config.LeaderElection)

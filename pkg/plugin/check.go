@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -99,6 +100,9 @@ func (c *command) checkOnce(ctx context.Context) *report.Report {
 		fails(managerTitle, explained(err).Error())
 	case manager.Silent != "":
 		fails(managerTitle, manager.Silent)
+	}
+	if waiting := manager.Waiting(); len(waiting) > 0 {
+		fails(managerTitle, strings.Join(waiting, "; "))
 	}
 	r.Checked = append(r.Checked, checked)
 	return r

@@ -18,8 +18,38 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllerstate"
 	"groundskeeper.io/groundskeeper/pkg/plugin/uninstall"
 )
+
+// TestCheckNamesWaitingControllers checks that a controller that waits for permissions is no controller that works.
+func TestCheckNamesWaitingControllers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		states := map[string]controllerstate.State{
+			"kluster": {State: controllerstate.Waiting, Reason: "not allowed to patch secrets: kubectl apply -k artifacts/kluster"}, "project": {State: controllerstate.Running},
+			"kluster-deorbit": {State: controllerstate.Waiting, Reason: "not allowed to patch secrets: kubectl apply -k artifacts/kluster"},
+		}
+		c, out := on(t, nil, &coordinationv1.Lease{
+			ObjectMeta: metav1.ObjectMeta{Namespace: uninstall.SystemNamespace, Name: "groundskeeper-controller-manager",
+				Annotations: map[string]string{controllerstate.Annotation: controllerstate.Encode(states)}},
+			Spec: coordinationv1.LeaseSpec{HolderIdentity: new("manager")},
+		})
+		c.client = interceptor.NewClient(c.client, interceptor.Funcs{Get: renewed})
+		const want = "waiting for permissions: kluster, kluster-deorbit: not allowed to patch secrets: kubectl apply -k artifacts/kluster\n"
+		if err := c.check(t.Context(), 0, ""); !errors.Is(err, errFindings) || !strings.Contains(out.String(), want) {
+			t.Errorf("error = %v, output = %s, want %q in it", err, out, want)
+		}
+	})
+}
+
+// renewed is a manager that works: it renews its Lease all the time.
+func renewed(ctx context.Context, base client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	err := base.Get(ctx, key, object, options...)
+	if lease, is := object.(*coordinationv1.Lease); is {
+		lease.Spec.RenewTime = new(metav1.NowMicro())
+	}
+	return err
+}
 
 // TestCheckWaits checks that check --wait ends when everything works, or reports what does not work when the time has passed.
 func TestCheckWaits(t *testing.T) {
@@ -45,13 +75,7 @@ func TestCheckWaits(t *testing.T) {
 					}
 					return base.List(ctx, list, options...)
 				},
-				Get: func(ctx context.Context, base client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
-					err := base.Get(ctx, key, object, options...)
-					if lease, is := object.(*coordinationv1.Lease); is {
-						lease.Spec.RenewTime = new(metav1.NowMicro()) // a manager that works renews it all the time
-					}
-					return err
-				},
+				Get: renewed,
 			})
 			if err := c.check(t.Context(), test.wait, ""); !errors.Is(err, test.err) || (err == nil) != (test.err == nil) {
 				t.Errorf("%s: error = %v, want %v", name, err, test.err)

@@ -57,6 +57,17 @@ func paused() client.Object {
 		Status: kubernikusv1.KlusterStatus{Phase: kubernikusv1.KlusterRunning, Conditions: []metav1.Condition{condition("Paused", "True", "Paused", "manually")}}}
 }
 
+// TestWhyNamesTheIdleController checks that a Kluster that no controller deorbits is not reported as one that nothing blocks.
+func TestWhyNamesTheIdleController(t *testing.T) {
+	c, out := on(t, nil, &kubernikusv1.Kluster{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "default", Name: "web", DeletionTimestamp: new(metav1.Now()), Finalizers: []string{kubernikusv1.DeorbiterFinalizer},
+	}})
+	const want = "no controller deorbits it: the controller manager does not work: there is no Lease"
+	if err := c.why(t.Context(), kinds()[1], "web", ""); !errors.Is(err, errFindings) || !strings.Contains(out.String(), want) {
+		t.Errorf("error = %v, output = %s, want %q in it", err, out, want)
+	}
+}
+
 // TestStatusResult checks that findings and failed checks have different results.
 func TestStatusResult(t *testing.T) {
 	for name, test := range map[string]struct {

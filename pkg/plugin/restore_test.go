@@ -15,6 +15,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/release"
+	"groundskeeper.io/groundskeeper/pkg/controllerstate"
 	"groundskeeper.io/groundskeeper/pkg/plugin/uninstall"
 )
 
@@ -98,6 +99,10 @@ func TestNotTornDown(t *testing.T) {
 	unknown := uninstall.Manager{Unknown: "there is no Deployment"}
 	silent := running(asIs)
 	silent.Silent = "no client renews the Lease"
+	waiting := running(asIs)
+	waiting.Controllers = map[string]controllerstate.State{"kluster-deorbit": {State: controllerstate.Waiting, Reason: "not allowed to patch secrets"}}
+	hidden := unknown
+	hidden.Controllers = waiting.Controllers
 	probed := &kubernikusv1.Kluster{Status: kubernikusv1.KlusterStatus{Conditions: []metav1.Condition{{Type: kubernikusv1.ConditionOpenStackReachable}}}}
 	for name, test := range map[string]struct {
 		kluster    *kubernikusv1.Kluster
@@ -111,6 +116,8 @@ func TestNotTornDown(t *testing.T) {
 			c.Controllers.Enabled = []string{"*", "-kluster-deorbit"}
 		}), nil, "is off"},
 		"the manager is silent":    {probed, silent, nil, "no client renews the Lease"},
+		"it waits for permissions": {probed, waiting, nil, "waits: not allowed to patch secrets"},
+		"unknown, and it waits":    {probed, hidden, nil, "waits: not allowed to patch secrets"},
 		"unknown, and probed":      {probed, unknown, nil, ""},
 		"unknown, and not probed":  {&kubernikusv1.Kluster{}, unknown, nil, "there is no Deployment"},
 		"forbidden, and probed":    {probed, uninstall.Manager{}, errors.New("deployments is forbidden"), ""},

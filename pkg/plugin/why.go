@@ -18,6 +18,7 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	"groundskeeper.io/groundskeeper/pkg/plugin/report"
+	"groundskeeper.io/groundskeeper/pkg/plugin/uninstall"
 )
 
 func newWhy(c *command) *cobra.Command {
@@ -61,6 +62,12 @@ func (c *command) why(ctx context.Context, k kind, name string, format output) e
 	}
 	r := &report.Report{Checked: []report.Checked{{Name: k.title, Count: 1}}, Findings: []report.Finding{}}
 	addFindings(r, k.title, object, append(k.findings(object, c.clock.Now()), details(object)...))
+	if kluster, ok := object.(*kubernikusv1.Kluster); ok && kluster.Status.Deorbit == nil && kluster.DeletionTimestamp != nil && kluster.HasDeorbiter() {
+		manager, err := uninstall.InspectManager(ctx, c.client, nil)
+		if reason := notTornDown(kluster, manager, err); reason != "" {
+			addFindings(r, k.title, object, []finding{found(warning, "no controller deorbits it: %s", reason)})
+		}
+	}
 	if namespace, ok := object.(*corev1.Namespace); ok {
 		if err := c.contents(ctx, namespace, r); err != nil {
 			return err

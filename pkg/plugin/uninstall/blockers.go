@@ -66,7 +66,9 @@ func withoutController(f *Found, o Options) (all []string) {
 		return []string{fmt.Sprintf("it is unknown which controllers run, because the configuration of the controller manager is unknown (%s). Pass its file with --config", m.Unknown)}
 	}
 	need := func(count int, title, controller, instead string) {
-		if count > 0 && !m.Runs(controller) {
+		if why := m.waits(controller); count > 0 && why != "" {
+			all = append(all, fmt.Sprintf("%d %s, and the controller %q, which has to release them, waits: %s%s", count, title, controller, why, instead))
+		} else if count > 0 && !m.Runs(controller) {
 			all = append(all, fmt.Sprintf("%d %s, and the controller %q does not run, which has to release them. Enable it (docs/configuration.md)%s", count, title, controller, instead))
 		}
 	}

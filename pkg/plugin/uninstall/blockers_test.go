@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllerstate"
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
@@ -19,6 +20,9 @@ func TestAbandonedWithoutControllers(t *testing.T) {
 	const silent, unknown = "does not work", "is unknown"
 	deleted := func(f *Found) { f.Manager = Manager{Silent: "there is no Lease a/b"} }
 	hidden := func(f *Found) { f.Manager = Manager{Unknown: "there is no Deployment"} }
+	waiting := func(f *Found) {
+		f.Manager.Controllers = map[string]controllerstate.State{controllerDeorbit: {State: controllerstate.Waiting, Reason: "not allowed to patch secrets"}}
+	}
 	onlyKlusters := func(f *Found) { f.Projects, f.Backends, f.Translations = nil, nil, nil }
 	onlyTranslations := func(f *Found) { f.Projects, f.Backends, f.Klusters = nil, nil, nil }
 	both := func(f *Found) { f.Projects, f.Backends = nil, nil }
@@ -29,6 +33,7 @@ func TestAbandonedWithoutControllers(t *testing.T) {
 	}{
 		"Klusters":                                 {deleted, onlyKlusters, []string{Klusters}, ""},
 		"Klusters that are not abandoned":          {deleted, onlyKlusters, []string{Translations}, silent},
+		"Klusters, and it waits for permissions":   {waiting, onlyKlusters, nil, "waits: not allowed to patch secrets, or leave"},
 		"Translations":                             {deleted, onlyTranslations, []string{Translations}, ""},
 		"Translations that are not abandoned":      {deleted, onlyTranslations, []string{Klusters}, silent},
 		"both":                                     {deleted, both, []string{Klusters, Translations}, ""},

@@ -18,6 +18,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"groundskeeper.io/groundskeeper/pkg/controllerstate"
 )
 
 // lastConfig is the ConfigMap with the configuration that the controller manager has while it is removed.
@@ -155,15 +157,15 @@ const leasePause = 20 * time.Second
 
 // silence returns why no controller manager runs, "" when one does. Two reads show whether a Lease is renewed, because the
 // clocks of the manager and of this machine may differ.
-func silence(ctx context.Context, c client.Client, m Manager, deployment *appsv1.Deployment) (string, error) {
+func silence(ctx context.Context, c client.Client, m Manager, deployment *appsv1.Deployment) (silent string, controllers map[string]controllerstate.State, err error) {
 	key := client.ObjectKey{Namespace: SystemNamespace, Name: managerName}
 	if m.Config != nil {
 		election := m.Config.LeaderElection
 		if !*election.LeaderElect {
 			if m.Deployed && deployment.Status.ReadyReplicas == 0 {
-				return "Deployment " + managerName + " has no pod that is ready", nil
+				return "Deployment " + managerName + " has no pod that is ready", nil, nil
 			}
-			return "", nil
+			return "", nil, nil
 		}
 		key = client.ObjectKey{Namespace: election.ResourceNamespace, Name: election.ResourceName}
 	}
@@ -173,20 +175,21 @@ func silence(ctx context.Context, c client.Client, m Manager, deployment *appsv1
 		err := c.Get(ctx, key, lease)
 		switch {
 		case apierrors.IsNotFound(err):
-			return fmt.Sprintf("there is no Lease %s", key), nil
+			return fmt.Sprintf("there is no Lease %s", key), nil, nil
 		case err != nil:
-			return "", err
+			return "", nil, err
 		case lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "":
 		case first == nil:
 			first = lease
 		case !lease.Spec.RenewTime.Equal(first.Spec.RenewTime):
-			return "", nil
+			controllers, err := controllerstate.Of(lease.Annotations)
+			return "", controllers, err
 		}
 		if time.Now().After(deadline) {
-			return fmt.Sprintf("no manager renews Lease %s", key), nil
+			return fmt.Sprintf("no manager renews Lease %s", key), nil, nil
 		}
 		if err := pause(ctx, time.Second); err != nil {
-			return "", err
+			return "", nil, err
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	"groundskeeper.io/groundskeeper/pkg/configfile"
+	"groundskeeper.io/groundskeeper/pkg/controllerstate"
 	"groundskeeper.io/groundskeeper/pkg/manager/gardenerconfig"
 )
 
@@ -42,6 +44,8 @@ type Manager struct {
 	// Config is its configuration, nil when it is not known, for the reason in Unknown.
 	Config  *v1alpha1.ControllerManagerConfiguration
 	Unknown string
+	// Controllers are the states of its controllers, as the leader publishes them; nil while they are unknown.
+	Controllers map[string]controllerstate.State
 	// Deployed reports that it runs as the Deployment of the manifests, with the configuration from its ConfigMap.
 	Deployed bool
 	// Reconfigured reports that the Deployment has the configuration without the controllers that create Translations, which a
@@ -51,7 +55,7 @@ type Manager struct {
 
 // Runs reports whether a controller works.
 func (m Manager) Runs(controller string) bool {
-	if m.Silent != "" || m.Config == nil {
+	if m.Silent != "" || m.Config == nil || m.waits(controller) != "" {
 		return false
 	}
 	c := m.Config.Controllers
@@ -68,12 +72,36 @@ func (m Manager) Runs(controller string) bool {
 	return true
 }
 
+// waits returns which permissions a controller waits for, with what grants them; "" if it does not.
+func (m Manager) waits(controller string) string {
+	if state := m.Controllers[controller]; state.State == controllerstate.Waiting {
+		return state.Reason
+	}
+	return ""
+}
+
+// Waiting returns a sentence about the controllers that wait for the same permissions, for each of these.
+func (m Manager) Waiting() (all []string) {
+	waiting := map[string][]string{}
+	for _, name := range slices.Sorted(maps.Keys(m.Controllers)) {
+		if why := m.waits(name); why != "" {
+			waiting[why] = append(waiting[why], name)
+		}
+	}
+	for _, why := range slices.Sorted(maps.Keys(waiting)) {
+		all = append(all, fmt.Sprintf("waiting for permissions: %s: %s", strings.Join(waiting[why], ", "), why))
+	}
+	return all
+}
+
 // TearsDownKlusters reports whether a deleted Kluster is deorbited, and why not: the controller manager does not run,
 // or not with the controller for it. known is false when the configuration of the controller manager cannot be read.
 func (m Manager) TearsDownKlusters() (runs, known bool, reason string) {
 	switch {
 	case m.Silent != "":
 		return false, true, "the controller manager does not work: " + m.Silent
+	case m.waits(controllerDeorbit) != "":
+		return false, true, fmt.Sprintf("the controller %q waits: %s", controllerDeorbit, m.waits(controllerDeorbit))
 	case m.Config == nil:
 		return false, false, m.Unknown
 	case !m.Runs(controllerDeorbit):
@@ -161,7 +189,7 @@ func InspectManager(ctx context.Context, c client.Client, data []byte) (Manager,
 			m.Config, m.Unknown = nil, err.Error()
 		}
 	}
-	m.Silent, err = silence(ctx, c, m, deployment)
+	m.Silent, m.Controllers, err = silence(ctx, c, m, deployment)
 	return m, err
 }
 
