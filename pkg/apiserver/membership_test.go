@@ -254,6 +254,30 @@ func TestMembersChangeWhatTheirRolesAllow(t *testing.T) {
 	}
 }
 
+// TestApplyCreates checks that a server-side apply of a Project that does not exist creates it for whom the server allows that, and changes no
+// Project of others.
+func TestApplyCreates(t *testing.T) {
+	m := newMembers(t)
+	m.create(t, "dev")
+	apply := func(name string, validate rest.ValidateObjectFunc) error {
+		next := rest.DefaultUpdatedObjectInfo(nil, func(context.Context, runtime.Object, runtime.Object) (runtime.Object, error) {
+			return &gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: gardenerv1beta1.ProjectSpec{Owner: new(userSubject("zoe"))}}, nil
+		})
+		_, _, err := m.Update(request(t, "zoe", "patch", name), name, next, validate, nil, true, &metav1.UpdateOptions{})
+		return err
+	}
+	denied := apierrors.NewForbidden(gardenerv1beta1.Resource("projects"), "new", errors.New("may not create"))
+	if err := apply("new", func(context.Context, runtime.Object) error { return denied }); !apierrors.IsForbidden(err) {
+		t.Errorf("error without the verb create = %v, want forbidden", err)
+	}
+	if err := apply("new", rest.ValidateAllObjectFunc); err != nil {
+		t.Errorf("error with the verb create = %v, want none", err)
+	}
+	if err := apply("dev", rest.ValidateAllObjectFunc); !apierrors.IsForbidden(err) {
+		t.Errorf("error of a Project of others = %v, want forbidden", err)
+	}
+}
+
 // When RBAC is unavailable, a list fails: from one with fewer items a client would conclude that the others have been deleted.
 func TestUnknownIsNoShorterList(t *testing.T) {
 	m := newMembers(t)

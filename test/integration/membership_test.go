@@ -58,6 +58,7 @@ func TestProjectMembership(t *testing.T) {
 	t.Run("both modes", p.testModes)
 	t.Run("list and watch", p.testListAndWatch)
 	t.Run("history", p.testHistory)
+	t.Run("apply", p.testApply)
 	t.Run("revocation", p.testRevocation)
 	t.Run("table", p.testTable)
 	t.Run("projects of others", p.testProjectsOfOthers)

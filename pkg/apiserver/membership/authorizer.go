@@ -44,6 +44,11 @@ func (a *Authorizer) Authorize(ctx context.Context, request authorizer.Attribute
 		if Decide(request, project) == authorizer.DecisionAllow {
 			return authorizer.DecisionAllow, "member of the project", nil
 		}
+		if project == nil && isOfApply(request) {
+			if decision, _, err := a.Authorizer.Authorize(ctx, creation{request}); decision == authorizer.DecisionAllow || err != nil {
+				return decision, "there is no such project, and the user may create it", err
+			}
+		}
 	}
 	return a.Authorizer.Authorize(ctx, anyProject{request})
 }
@@ -85,6 +90,17 @@ func (a *Authorizer) AllowsAny(ctx context.Context, request authorizer.Attribute
 func isFiltered(request authorizer.Attributes) bool {
 	return request.GetVerb() == "list" || request.GetVerb() == "watch"
 }
+
+// isOfApply reports whether a client that creates an object by applying it sends such a request before: kubectl gets it, and a server-side
+// apply is a patch. The storage decides about a Project that exists nevertheless, and the server whether the user may create one.
+func isOfApply(request authorizer.Attributes) bool {
+	return request.GetSubresource() == "" && (request.GetVerb() == "get" || request.GetVerb() == "patch")
+}
+
+// creation is a request to create what another one is for.
+type creation struct{ authorizer.Attributes }
+
+func (creation) GetVerb() string { return "create" }
 
 // anyProject is a request for the Projects of others.
 type anyProject struct{ authorizer.Attributes }

@@ -77,6 +77,11 @@ func TestAuthorizer(t *testing.T) {
 	}{
 		{"a member", rbac{allowed: everyone()}, on(as("vera"), "get", "dev"), allow, nil},
 		{"a member whom RBAC does not allow it", rbac{}, on(as("vera"), "get", "dev"), none, nil},
+		{"none of the name, of who may create it", rbac{allowed: everyone("create projects")}, on(as("zoe"), "patch", "new"), allow, nil},
+		{"none of the name, read by who may create it", rbac{allowed: everyone("create projects")}, on(as("zoe"), "get", "new"), allow, nil},
+		{"none of the name, deleted by who may create it", rbac{allowed: everyone("create projects")}, on(as("zoe"), "delete", "new"), none, nil},
+		{"none of the name, of another user", rbac{allowed: everyone()}, on(as("zoe"), "patch", "new"), none, nil},
+		{"one of others, of who may create Projects", rbac{allowed: everyone("create projects")}, on(as("zoe"), "patch", "dev"), none, nil},
 		{"a member with another role", rbac{allowed: everyone()}, on(as("vera"), "update", "dev"), none, nil},
 		{"the owner", rbac{allowed: everyone()}, on(as("olivia"), "manage-members", "dev"), allow, nil},
 		{"another user", rbac{allowed: everyone()}, on(as("zoe"), "get", "dev"), none, nil},

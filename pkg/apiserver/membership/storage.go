@@ -134,8 +134,11 @@ type restrictedUpdate struct {
 
 // UpdatedObject implements rest.UpdatedObjectInfo.
 func (u restrictedUpdate) UpdatedObject(ctx context.Context, old runtime.Object) (runtime.Object, error) {
-	if err := u.storage.require(ctx, u.name, old); err != nil {
-		return nil, err
+	// One without a uid is not stored: a server-side apply creates it, for which the server requires the verb create.
+	if project, ok := old.(*gardenerv1beta1.Project); !ok || project.UID != "" {
+		if err := u.storage.require(ctx, u.name, old); err != nil {
+			return nil, err
+		}
 	}
 	return u.UpdatedObjectInfo.UpdatedObject(ctx, old)
 }
