@@ -151,10 +151,7 @@ func TestDeorbitTwins(t *testing.T) {
 	o.patch(claim, `{"metadata":{"finalizers":null}}`)
 	remove(late)
 	o.reclaim(volume)
-	eventually(t, func(ctx context.Context) error {
-		if err := confirmDeleted(ctx, d.c, twin); err != nil {
-			return err
-		}
-		return confirmDeleted(ctx, d.c, late)
-	})
+	for _, k := range []*kubernikusv1.Kluster{twin, late} {
+		eventually(t, func(ctx context.Context) error { return confirmDeleted(ctx, d.c, k) })
+	}
 }

@@ -9,6 +9,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
@@ -30,7 +31,7 @@ func (p *membershipPlane) testApply(t *testing.T) {
 	}
 	apply := func(who, name string) error {
 		project := &gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		manifest := client.RawPatch(client.Apply.Type(), []byte(`{"apiVersion":"core.gardener.cloud/v1beta1","kind":"Project","metadata":{"name":"`+name+`"}}`))
+		manifest := client.RawPatch(types.ApplyPatchType, []byte(`{"apiVersion":"core.gardener.cloud/v1beta1","kind":"Project","metadata":{"name":"`+name+`"}}`))
 		return impersonating(t, p.Config(), identity{name: who}).Patch(t.Context(), project, manifest, client.FieldOwner("gitops"))
 	}
 	for name, c := range map[string]struct {
