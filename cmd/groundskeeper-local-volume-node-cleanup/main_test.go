@@ -22,6 +22,7 @@ func read(t *testing.T, args ...string) (*options, int, string) {
 	t.Helper()
 	var seen *options
 	var out, problems bytes.Buffer
+	args = append([]string{}, args...) // cobra takes nil for the arguments of this process
 	code := execute(t.Context(), args, &out, &problems, func(_ context.Context, o *options) error {
 		seen = o
 		return nil

@@ -99,7 +99,7 @@ func (r *runner) binary(ctx context.Context, p pkg) (string, error) {
 // run runs a test in a separate process, and returns what it prints. Beside a load, the processes of its control planes have a
 // lower priority than the test, and Go uses one thread in each.
 func (r *runner) run(ctx context.Context, binary string, t test, loaded bool) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, binary, "-test.run", "^"+t.name+"$", "-test.short", "-test.timeout", "10m")
+	cmd := exec.CommandContext(ctx, binary, "-test.run=^"+t.name+"$", "-test.short", "-test.timeout=10m") // in the form of "go test"
 	cmd.Dir = t.dir
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	if loaded {
