@@ -249,7 +249,7 @@ func checkPeriods(t testing.TB, config *v1alpha1.ControllerManagerConfiguration)
 	project := &config.Controllers.Project
 	for name, days := range map[string]int32{
 		"minimumLifetimeDays": *project.MinimumLifetimeDays, "staleGracePeriodDays": *project.StaleGracePeriodDays,
-		"staleExpirationTimeDays": *project.StaleExpirationTimeDays,
+		"staleExpirationTimeDays": *project.StaleExpirationTimeDays, "staleNoticeDays": *project.StaleNoticeDays,
 	} {
 		if period := time.Duration(days) * 24 * time.Hour; period < 0 || period/(24*time.Hour) != time.Duration(days) {
 			t.Errorf("%s: %d days were accepted and became %s", name, days, period)

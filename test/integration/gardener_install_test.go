@@ -75,7 +75,7 @@ func (g *gardener) manage(t *testing.T, all manifests, flags ...string) *child {
 	if err := yaml.UnmarshalStrict([]byte(all.config(t)), &config); err != nil {
 		t.Fatal(err)
 	}
-	for _, field := range []string{"minimumLifetimeDays", "staleGracePeriodDays", "staleExpirationTimeDays"} {
+	for _, field := range []string{"minimumLifetimeDays", "staleGracePeriodDays", "staleExpirationTimeDays", "staleNoticeDays"} {
 		if err := unstructured.SetNestedField(config, int64(0), "controllers", "project", field); err != nil {
 			t.Fatal(err)
 		}

@@ -34,6 +34,9 @@ func SetDefaults_ProjectControllerConfiguration(obj *ProjectControllerConfigurat
 	if obj.StaleExpirationTimeDays == nil {
 		obj.StaleExpirationTimeDays = new(int32(90))
 	}
+	if obj.StaleNoticeDays == nil {
+		obj.StaleNoticeDays = new(int32(7))
+	}
 	if obj.StaleSyncPeriod == nil {
 		obj.StaleSyncPeriod = &metav1.Duration{Duration: 12 * time.Hour}
 	}

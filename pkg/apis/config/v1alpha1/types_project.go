@@ -33,6 +33,9 @@ type ProjectControllerConfiguration struct {
 	// StaleExpirationTimeDays is how long after it became stale a Project is deleted. A new value never brings a date
 	// forward that a Project already has.
 	StaleExpirationTimeDays *int32 `json:"staleExpirationTimeDays"`
+	// StaleNoticeDays is how long before its deletion a Project gets its date at least, however long it has been stale: 0 deletes one
+	// immediately that is overdue when it gets its date, as after a lowered StaleExpirationTimeDays.
+	StaleNoticeDays *int32 `json:"staleNoticeDays"`
 	// StaleSyncPeriod is the interval between two checks of an unchanged Project.
 	StaleSyncPeriod *metav1.Duration `json:"staleSyncPeriod"`
 	// StaleDryRun marks stale Projects and deletes none: events and metrics report what would be deleted.

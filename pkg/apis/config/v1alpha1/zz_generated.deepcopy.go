@@ -634,6 +634,11 @@ func (in *ProjectControllerConfiguration) DeepCopyInto(out *ProjectControllerCon
 		*out = new(int32)
 		**out = **in
 	}
+	if in.StaleNoticeDays != nil {
+		in, out := &in.StaleNoticeDays, &out.StaleNoticeDays
+		*out = new(int32)
+		**out = **in
+	}
 	if in.StaleSyncPeriod != nil {
 		in, out := &in.StaleSyncPeriod, &out.StaleSyncPeriod
 		*out = new(v1.Duration)

@@ -60,6 +60,7 @@ func validateProject(config *v1alpha1.ProjectControllerConfiguration, path *fiel
 	errs = append(errs, validateDays(*config.MinimumLifetimeDays, path.Child("minimumLifetimeDays"))...)
 	errs = append(errs, validateDays(*config.StaleGracePeriodDays, path.Child("staleGracePeriodDays"))...)
 	errs = append(errs, validateDays(*config.StaleExpirationTimeDays, path.Child("staleExpirationTimeDays"))...)
+	errs = append(errs, validateDays(*config.StaleNoticeDays, path.Child("staleNoticeDays"))...)
 	if *config.StaleExpirationTimeDays < *config.StaleGracePeriodDays {
 		errs = append(errs, field.Invalid(path.Child("staleExpirationTimeDays"), *config.StaleExpirationTimeDays, "must not be less than staleGracePeriodDays"))
 	}

@@ -185,6 +185,7 @@ func TestValidateControllerManagerConfiguration(t *testing.T) {
 		"lifetime -1":        {func(c *config) { c.Controllers.Project.MinimumLifetimeDays = new(int32(-1)) }, `controllers.project.minimumLifetimeDays: Invalid value: -1: must be greater than or equal to 0`},
 		"grace -1":           {func(c *config) { c.Controllers.Project.StaleGracePeriodDays = new(int32(-1)) }, `controllers.project.staleGracePeriodDays: Invalid value: -1: must be greater than or equal to 0`},
 		"expiration -1":      {func(c *config) { c.Controllers.Project.StaleExpirationTimeDays = new(int32(-1)) }, `controllers.project.staleExpirationTimeDays: Invalid value: -1: must be greater than or equal to 0; controllers.project.staleExpirationTimeDays: Invalid value: -1: must not be less than staleGracePeriodDays`},
+		"notice -1":          {func(c *config) { c.Controllers.Project.StaleNoticeDays = new(int32(-1)) }, `controllers.project.staleNoticeDays: Invalid value: -1: must be greater than or equal to 0`},
 		"expiration = grace": {func(c *config) { c.Controllers.Project.StaleExpirationTimeDays = new(int32(14)) }, ""},
 		"expiration < grace": {func(c *config) { c.Controllers.Project.StaleExpirationTimeDays = new(int32(13)) }, `controllers.project.staleExpirationTimeDays: Invalid value: 13: must not be less than staleGracePeriodDays`},
 		"sync period 0":      {func(c *config) { c.Controllers.Project.StaleSyncPeriod = duration(0) }, `controllers.project.staleSyncPeriod: Invalid value: "0s": must be at least 1s`},

@@ -50,9 +50,9 @@ const (
 
 // policy is the configuration for stale projects.
 type policy struct {
-	minimumLifetime, gracePeriod, expiration time.Duration
-	syncPeriod                               time.Duration
-	dryRun                                   bool
+	minimumLifetime, gracePeriod, expiration, notice time.Duration
+	syncPeriod                                       time.Duration
+	dryRun                                           bool
 }
 
 func newPolicy(config configv1alpha1.ProjectControllerConfiguration) policy {
@@ -61,6 +61,7 @@ func newPolicy(config configv1alpha1.ProjectControllerConfiguration) policy {
 		minimumLifetime: days(config.MinimumLifetimeDays),
 		gracePeriod:     days(config.StaleGracePeriodDays),
 		expiration:      days(config.StaleExpirationTimeDays),
+		notice:          days(config.StaleNoticeDays),
 		syncPeriod:      config.StaleSyncPeriod.Duration,
 		dryRun:          *config.StaleDryRun,
 	}
@@ -105,7 +106,8 @@ func (p policy) spare(project *gardenerv1beta1.Project, namespace *corev1.Namesp
 }
 
 // decide decides about a project; use is what uses it, "" if nothing does. An existing date is never moved to an earlier one,
-// but it is removed while the current grace period is not over.
+// but it is removed while the current grace period is not over. A new date leaves time for a notice, however long the project has been
+// stale: the controller may have been off, or the clock may have jumped. A project that is stale since the future became so now.
 func (p policy) decide(project *gardenerv1beta1.Project, namespace *corev1.Namespace, use string, now time.Time) decision {
 	if spared := p.spare(project, namespace, now); spared != nil {
 		return *spared
@@ -115,17 +117,19 @@ func (p policy) decide(project *gardenerv1beta1.Project, namespace *corev1.Names
 	}
 	status := &project.Status
 	d := decision{stale: true, since: status.StaleSinceTimestamp}
-	if d.since == nil {
+	if d.since == nil || d.since.After(now) {
 		d.since = new(metav1.NewTime(now).Rfc3339Copy())
 	}
 	expiry := metav1.NewTime(d.since.Add(p.expiration))
 	if end := d.since.Add(p.gracePeriod); end.After(now) {
 		d.reason, d.after = reasonUnused, p.until(end, now)
-		d.message = p.describe(namespace.Name, d.since, &expiry)
+		d.message = p.describe(namespace.Name, d.since, p.noticed(expiry, end))
 		return d
 	}
 	d.autoDelete = &expiry
-	if stored := status.StaleAutoDeleteTimestamp; stored != nil && !stored.Before(&expiry) {
+	if stored := status.StaleAutoDeleteTimestamp; stored == nil {
+		d.autoDelete = p.noticed(expiry, now)
+	} else if !stored.Before(&expiry) {
 		d.autoDelete = stored
 	}
 	d.message = p.describe(namespace.Name, d.since, d.autoDelete)
@@ -142,6 +146,14 @@ func (p policy) decide(project *gardenerv1beta1.Project, namespace *corev1.Names
 		d.delete = d.since.Equal(status.StaleSinceTimestamp) && d.autoDelete.Equal(status.StaleAutoDeleteTimestamp)
 	}
 	return d
+}
+
+// noticed returns the date of deletion of a project that gets one now.
+func (p policy) noticed(expiry metav1.Time, now time.Time) *metav1.Time {
+	if earliest := metav1.NewTime(now.Add(p.notice)).Rfc3339Copy(); p.notice > 0 && expiry.Before(&earliest) {
+		return &earliest
+	}
+	return &expiry
 }
 
 // describe returns since when a project is unused, when it will be deleted, and how to prevent it.

@@ -27,7 +27,7 @@ func on(days float64) *metav1.Time { return new(metav1.NewTime(at(days))) }
 
 // testPolicy returns the default one.
 func testPolicy(change ...func(*policy)) policy {
-	p := policy{minimumLifetime: 30 * day, gracePeriod: 14 * day, expiration: 90 * day, syncPeriod: 12 * time.Hour}
+	p := policy{minimumLifetime: 30 * day, gracePeriod: 14 * day, expiration: 90 * day, notice: 7 * day, syncPeriod: 12 * time.Hour}
 	for _, f := range change {
 		f(&p)
 	}
@@ -71,7 +71,7 @@ func exempt(value string) *corev1.Namespace {
 
 func TestNewPolicy(t *testing.T) {
 	config := configv1alpha1.ProjectControllerConfiguration{
-		MinimumLifetimeDays: new(int32(30)), StaleGracePeriodDays: new(int32(14)), StaleExpirationTimeDays: new(int32(90)),
+		MinimumLifetimeDays: new(int32(30)), StaleGracePeriodDays: new(int32(14)), StaleExpirationTimeDays: new(int32(90)), StaleNoticeDays: new(int32(7)),
 		StaleSyncPeriod: &metav1.Duration{Duration: 12 * time.Hour}, StaleDryRun: new(true),
 	}
 	if diff := cmp.Diff(testPolicy(func(p *policy) { p.dryRun = true }), newPolicy(config), cmp.AllowUnexported(policy{})); diff != "" {
@@ -114,6 +114,9 @@ func TestDecide(t *testing.T) {
 	lifetime := func(days int) policy {
 		return testPolicy(func(p *policy) { p.minimumLifetime = time.Duration(days) * day })
 	}
+	notice := func(days int) policy {
+		return testPolicy(func(p *policy) { p.notice = time.Duration(days) * day })
+	}
 	const half = 12 * time.Hour
 	second := 1 / (24 * 3600.0)
 	for name, test := range map[string]struct {
@@ -155,16 +158,20 @@ func TestDecide(t *testing.T) {
 		"expiration raised, no date":         {policy: expiration(200), project: testProject(marked(on(40), nil)), now: 60, want: decision{stale: true, reason: reasonDeletionPlanned, since: on(40), autoDelete: on(240), after: half}},
 		"expiration raised moves the date":   {policy: expiration(200), project: testProject(marked(on(40), on(130))), now: 60, want: decision{stale: true, reason: reasonDeletionPlanned, since: on(40), autoDelete: on(240), after: half}},
 		"raised when it was to go":           {policy: expiration(200), project: testProject(marked(on(40), on(130))), now: 131, want: decision{stale: true, reason: reasonDeletionPlanned, since: on(40), autoDelete: on(240), after: half}},
-		"expiration lowered, no date":        {policy: expiration(20), project: testProject(marked(on(40), nil)), now: 55, want: decision{stale: true, reason: reasonDeletionPlanned, since: on(40), autoDelete: on(60), after: half}},
+		"expiration lowered, no date":        {policy: expiration(20), project: testProject(marked(on(40), nil)), now: 55, want: decision{stale: true, reason: reasonDeletionPlanned, since: on(40), autoDelete: on(62), after: half}},
 		"expiration lowered, date stays":     {policy: expiration(20), project: testProject(marked(on(40), on(130))), now: 100, want: decision{stale: true, reason: reasonDeletionPlanned, since: on(40), autoDelete: on(130), after: half}},
 		"more than a day":                    {project: testProject(marked(on(40), on(130))), now: 129 - second, want: decision{stale: true, reason: reasonDeletionPlanned, since: on(40), autoDelete: on(130), after: soon}},
 		"the last day":                       {project: testProject(marked(on(40), on(130))), now: 129, want: decision{stale: true, reason: reasonDeletionImminent, since: on(40), autoDelete: on(130), after: half}},
 		"the last second":                    {project: testProject(marked(on(40), on(130))), now: 130 - second, want: decision{stale: true, reason: reasonDeletionImminent, since: on(40), autoDelete: on(130), after: soon}},
 		"the date":                           {project: testProject(marked(on(40), on(130))), now: 130, want: decision{stale: true, reason: reasonDeletionImminent, since: on(40), autoDelete: on(130), delete: true, after: soon}},
 		"long after the date":                {project: testProject(marked(on(40), on(130))), now: 500, want: decision{stale: true, reason: reasonDeletionImminent, since: on(40), autoDelete: on(130), delete: true, after: soon}},
-		"a new date that is over":            {project: testProject(marked(on(40), nil)), now: 500, want: decision{stale: true, reason: reasonDeletionImminent, since: on(40), autoDelete: on(130), after: soon}},
+		"a new date that is over":            {project: testProject(marked(on(40), nil)), now: 500, want: decision{stale: true, reason: reasonDeletionPlanned, since: on(40), autoDelete: on(507), after: half}},
+		"a new date in less than the notice": {project: testProject(marked(on(40), nil)), now: 125, want: decision{stale: true, reason: reasonDeletionPlanned, since: on(40), autoDelete: on(132), after: half}},
+		"a new date in the notice":           {project: testProject(marked(on(40), nil)), now: 123, want: decision{stale: true, reason: reasonDeletionPlanned, since: on(40), autoDelete: on(130), after: half}},
+		"a date is not postponed again":      {project: testProject(marked(on(40), on(507))), now: 501, want: decision{stale: true, reason: reasonDeletionPlanned, since: on(40), autoDelete: on(507), after: half}},
+		"no notice":                          {policy: notice(0), project: testProject(marked(on(40), nil)), now: 500, want: decision{stale: true, reason: reasonDeletionImminent, since: on(40), autoDelete: on(130), after: soon}},
 		"a date without a beginning":         {policy: testPolicy(func(p *policy) { p.gracePeriod, p.expiration = 0, 0 }), project: testProject(marked(nil, on(130))), now: 131, want: decision{stale: true, reason: reasonDeletionImminent, since: on(131), autoDelete: on(131), after: soon}},
-		"a beginning in the future":          {project: testProject(marked(on(200), on(130))), now: 140, want: decision{stale: true, reason: reasonUnused, since: on(200), after: half}},
+		"a beginning in the future":          {project: testProject(marked(on(200), on(130))), now: 140, want: decision{stale: true, reason: reasonUnused, since: on(140), after: half}},
 		"dry run, before the date":           {policy: testPolicy(func(p *policy) { p.dryRun = true }), project: testProject(marked(on(40), on(130))), now: 129, want: decision{stale: true, reason: reasonDeletionImminent, since: on(40), autoDelete: on(130), after: half}},
 		"dry run deletes nothing":            {policy: testPolicy(func(p *policy) { p.dryRun = true }), project: testProject(marked(on(40), on(130))), now: 200, want: decision{stale: true, reason: reasonDryRun, since: on(40), autoDelete: on(130), after: half}},
 		"young, even with a date and unused": {project: testProject(marked(on(1), on(2))), now: 3, want: decision{reason: reasonTooYoung, after: half}},

@@ -47,7 +47,7 @@ func (w *world) pass(t *rapid.T) (deleted, moved bool) {
 	if stale := !w.used && !w.exempt && !young && quiet; stale != d.stale {
 		t.Fatalf("stale is %t: %+v", d.stale, d)
 	}
-	if d.stale && w.unusedSince.IsZero() {
+	if d.stale && (w.unusedSince.IsZero() || w.unusedSince.After(w.now)) {
 		w.unusedSince = w.now
 	}
 	if !d.stale {
@@ -58,9 +58,13 @@ func (w *world) pass(t *rapid.T) (deleted, moved bool) {
 		t.Fatalf("the grace period of %s is over: %t, and there is the date %v", w.policy.gracePeriod, graceIsOver, d.autoDelete)
 	}
 	announced := w.announced && graceIsOver
+	date := w.unusedSince.Add(w.policy.expiration)
+	if notice := w.now.Add(w.policy.notice); w.policy.notice > 0 && w.promised.IsZero() && notice.After(date) {
+		date = notice
+	}
 	if !graceIsOver {
 		w.promised = time.Time{}
-	} else if date := w.unusedSince.Add(w.policy.expiration); date.After(w.promised) {
+	} else if date.After(w.promised) {
 		announced, moved, w.promised = false, w.announced, date
 	}
 	if graceIsOver && !d.autoDelete.Time.Equal(w.promised) {
@@ -90,6 +94,7 @@ func TestNothingIsDeletedEarly(t *testing.T) {
 		change := func(t *rapid.T) {
 			w.policy.minimumLifetime, w.policy.gracePeriod = days(t, "minimum", 4), days(t, "grace", 6)
 			w.policy.expiration = w.policy.gracePeriod + days(t, "more", 12)
+			w.policy.notice = days(t, "notice", 3)
 			w.policy.dryRun = rapid.IntRange(0, 9).Draw(t, "dryRun") == 0
 		}
 		change(t)
