@@ -307,7 +307,7 @@ func TestAuthorizerReadsTheWatchCache(t *testing.T) {
 		}
 		return decision
 	}
-	// Before the cache has the Project, whoever may create Projects is allowed to get it, and the storage decides.
+	// Before the cache has the Project, a user who may create Projects is allowed to get it, and the storage decides.
 	known := func() bool {
 		return decide("vera", "get") == authorizer.DecisionAllow && decide("zoe", "get") != authorizer.DecisionAllow
 	}

@@ -56,6 +56,18 @@ func TestAbandonedWithoutControllers(t *testing.T) {
 	}
 }
 
+// TestWaitingControllerDoesNotRun checks that the configuration does not make a controller run that waits for permissions.
+func TestWaitingControllerDoesNotRun(t *testing.T) {
+	m := installed(t).Manager
+	if !m.Runs(controllerAnnounce) {
+		t.Fatal("the controller does not run as configured")
+	}
+	m.Controllers = map[string]controllerstate.State{controllerAnnounce: {State: controllerstate.Waiting, Reason: "not allowed to patch secrets"}}
+	if m.Runs(controllerAnnounce) {
+		t.Error("a controller that waits runs")
+	}
+}
+
 // Without its controllers, no step waits for them.
 func TestStepsWithoutControllers(t *testing.T) {
 	f := installed(t)

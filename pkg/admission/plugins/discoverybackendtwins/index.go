@@ -5,15 +5,11 @@ package discoverybackendtwins
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
+	"groundskeeper.io/groundskeeper/pkg/admission/plugins"
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/clusterid"
 )
-
-// maxNamed is how many backends a warning names.
-const maxNamed = 3
 
 // entry is a backend as the index keeps it.
 type entry struct {
@@ -64,23 +60,14 @@ func warnings(e entry, begins bool, all map[string]entry) (texts []string) {
 	}
 	const consequence = "in maintenance a backend of the same cluster is no alternative, and a cluster is drained when all its backends are"
 	if len(secret) > 0 {
-		texts = append(texts, fmt.Sprintf("Secret %s is also that of DiscoveryBackend %s: %s", e.secret, titles(secret), consequence))
+		texts = append(texts, fmt.Sprintf("Secret %s is also that of DiscoveryBackend %s: %s", e.secret, plugins.Titles(secret), consequence))
 	}
 	if len(same) > 0 {
-		texts = append(texts, fmt.Sprintf("the backend leads to the same cluster as DiscoveryBackend %s: %s", titles(same), consequence))
+		texts = append(texts, fmt.Sprintf("the backend leads to the same cluster as DiscoveryBackend %s: %s", plugins.Titles(same), consequence))
 	}
 	if len(unknown) > 0 {
 		texts = append(texts, fmt.Sprintf("it is unknown whether the backend leads to the same cluster as DiscoveryBackend %s, because status.identity is not reported: "+
-			"if it does, put both into maintenance", titles(unknown)))
+			"if it does, put both into maintenance", plugins.Titles(unknown)))
 	}
 	return texts
-}
-
-// titles names some backends of many.
-func titles(all []string) string {
-	slices.Sort(all)
-	if len(all) <= maxNamed {
-		return strings.Join(all, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(all[:maxNamed], ", "), len(all)-maxNamed)
 }

@@ -12,8 +12,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,9 +26,6 @@ import (
 
 // PluginName names the plugin in --disable-admission-plugins.
 const PluginName = "KlusterTwins"
-
-// maxNamed is how many Klusters a warning names.
-const maxNamed = 3
 
 // Register offers the plugin to a server.
 func Register(plugins *admission.Plugins) {
@@ -156,9 +151,5 @@ func names(k *kubernikusv1.Kluster, others []kubernikusv1.Kluster, matches func(
 			found = append(found, other.Namespace+"/"+other.Name)
 		}
 	}
-	slices.Sort(found)
-	if more := len(found) - maxNamed; more > 0 {
-		found = append(found[:maxNamed], fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(found, ", ")
+	return plugins.Titles(found)
 }

@@ -87,7 +87,7 @@ func TestWarnings(t *testing.T) {
 		"deleted, nothing to do":          {others: []*kubernikusv1.Kluster{of("db", leadsTo("1"))}, old: of("web", leadsTo("1"), released)},
 		"deleted, the other was detached": {others: []*kubernikusv1.Kluster{of("db", leadsTo("1"), detached)}, old: of("web", leadsTo("1")), want: []string{"shop/db"}},
 		"deleted, many": {others: []*kubernikusv1.Kluster{of("e", leadsTo("1")), of("d", leadsTo("1")), of("c", leadsTo("1")), of("b", leadsTo("1"))}, old: of("web", leadsTo("1")),
-			want: []string{"shop/b, shop/c, shop/d, and 1 more"}},
+			want: []string{"shop/b, shop/c, shop/d and 1 more"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			objects := []runtime.Object{}

@@ -71,7 +71,8 @@ func (p *step) skipCluster() {
 // anything of it.
 func (p *step) isUnborn() bool {
 	seen := len(p.SeenVolumes) + len(p.SeenSnapshots) + len(p.SeenServices)
-	return p.neverCameUp && (p.Stage == kubernikusv1.DeorbitDrain || p.Stage == kubernikusv1.DeorbitFreeze) && seen == 0 && p.ClusterName == "" && p.CSIClusterID == ""
+	return p.neverCameUp && (p.Stage == kubernikusv1.DeorbitDrain || p.Stage == kubernikusv1.DeorbitFreeze) && seen == 0 &&
+		p.ClusterName == "" && p.CSIClusterID == "" && p.ClusterID == ""
 }
 
 // absorb takes in what a check showed.

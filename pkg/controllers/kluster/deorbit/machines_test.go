@@ -110,6 +110,7 @@ func TestAdvanceWithoutControlPlane(t *testing.T) {
 	}
 	saw := func(p *progress) { p.SeenVolumes = []kubernikusv1.SeenVolume{{ID: "v", ReclaimPolicy: "Delete"}} }
 	named := func(p *progress) { p.ClusterName = "web" }
+	identified := func(p *progress) { p.ClusterID = "a" }
 	const present, none = kubernikusv1.MachinesPresent, kubernikusv1.MachinesDeleted
 	noSecret := wayFailure("s", kluster.ErrNoSecret)
 	for name, c := range map[string]struct {
@@ -133,6 +134,7 @@ func TestAdvanceWithoutControlPlane(t *testing.T) {
 		"it responded before":         {in(pods), failed(pods, clusterFailure(errDown)), unborn(present), 0, pods, "", false},
 		"a volume was seen":           {in(freeze, saw), failed(freeze, clusterFailure(errDown)), unborn(present), 0, freeze, "", false},
 		"a name was seen":             {in(freeze, named), failed(freeze, noSecret), unborn(present), 0, freeze, "", false},
+		"its identity was read":       {in(freeze, identified), failed(freeze, clusterFailure(errDown)), unborn(present), 0, freeze, "", false},
 		"a volume was seen, deleted":  {in(freeze, saw), nil, unborn(none), 0, verify, "ClusterUnreachable DeorbitStage", true},
 	} {
 		t.Run(name, func(t *testing.T) {
