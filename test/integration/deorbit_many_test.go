@@ -78,7 +78,7 @@ func TestDeorbitAmongStuckOnes(t *testing.T) {
 	}
 	eventually(t, still)
 	d.remove(t)
-	d.is(t, d.k, kubernikusv1.ConditionDeorbited, "True/Deorbited")
+	d.is(t, d.k, kubernikusv1.ConditionDeorbited, "True/Leftovers")
 	if err := still(t.Context()); err != nil {
 		t.Error(err)
 	}
