@@ -12,17 +12,28 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"groundskeeper.io/groundskeeper/test/support/ovsdbtest"
 )
 
 func connect(t *testing.T, o Options) *Client {
 	t.Helper()
-	o.Database = "db"
+	o.Database = ovsdbtest.Database
 	c, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
 	return c
+}
+
+func endpointOf(t *testing.T, p *ovsdbtest.Peer) Endpoint {
+	t.Helper()
+	e, err := ParseEndpoint(p.Endpoint())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
 }
 
 func TestParseEndpoint(t *testing.T) {
@@ -41,11 +52,11 @@ func TestParseEndpoint(t *testing.T) {
 // leader changes.
 func TestClientUsesTheLeader(t *testing.T) {
 	var second atomic.Bool
-	first := newPeer(t, func(method string, params []json.RawMessage) (any, any, bool) {
-		return member(!second.Load())(method, params)
+	first := ovsdbtest.New(t, func(method string, params []json.RawMessage) (any, any, bool) {
+		return ovsdbtest.Member(!second.Load())(method, params)
 	})
-	other := newPeer(t, func(method string, params []json.RawMessage) (any, any, bool) {
-		return member(second.Load())(method, params)
+	other := ovsdbtest.New(t, func(method string, params []json.RawMessage) (any, any, bool) {
+		return ovsdbtest.Member(second.Load())(method, params)
 	})
 	unused, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -53,21 +64,21 @@ func TestClientUsesTheLeader(t *testing.T) {
 	}
 	_ = unused.Close()
 	closed, _ := ParseEndpoint("tcp:" + unused.Addr().String())
-	c := connect(t, Options{Endpoints: []Endpoint{closed, other.endpoint(t), first.endpoint(t)}})
+	c := connect(t, Options{Endpoints: []Endpoint{closed, endpointOf(t, other), endpointOf(t, first)}})
 	if _, err := c.Transact(t.Context(), Delete("T")); err != nil {
 		t.Fatal(err)
 	}
-	if first.received("transact") != 1 || other.received("transact") != 0 {
+	if first.Received("transact") != 1 || other.Received("transact") != 0 {
 		t.Fatal("the transaction did not go to the leader")
 	}
 	ended := c.current.ended
 	second.Store(true)
-	first.notify(nil, "update2", roleMonitor, map[string]any{"Database": map[string]any{switchA: map[string]any{"modify": map[string]any{"leader": false}}}})
+	first.Notify(nil, "update2", roleMonitor, map[string]any{"Database": map[string]any{switchA: map[string]any{"modify": map[string]any{"leader": false}}}})
 	<-ended
 	if _, err := c.Transact(t.Context(), Delete("T")); err != nil {
 		t.Fatal(err)
 	}
-	if other.received("transact") != 1 {
+	if other.Received("transact") != 1 {
 		t.Error("the transaction did not go to the new leader")
 	}
 	if c.Close(); !c.isClosed() {
@@ -80,8 +91,8 @@ func (c *Client) isClosed() bool { return c.current == nil }
 
 // TestClientWithoutLeader checks that, without a leader, the error names each endpoint and its problem, and is cached briefly.
 func TestClientWithoutLeader(t *testing.T) {
-	follower := newPeer(t, member(false))
-	stranger := newPeer(t, func(method string, _ []json.RawMessage) (any, any, bool) {
+	follower := ovsdbtest.New(t, ovsdbtest.Member(false))
+	stranger := ovsdbtest.New(t, func(method string, _ []json.RawMessage) (any, any, bool) {
 		switch method {
 		case "list_dbs":
 			return nil, "not today", false
@@ -89,7 +100,7 @@ func TestClientWithoutLeader(t *testing.T) {
 			return nil, map[string]string{"error": "unknown database"}, false
 		}
 	})
-	c := connect(t, Options{Endpoints: []Endpoint{follower.endpoint(t), stranger.endpoint(t)}})
+	c := connect(t, Options{Endpoints: []Endpoint{endpointOf(t, follower), endpointOf(t, stranger)}})
 	for range 2 {
 		_, err := c.Transact(t.Context(), Delete("T"))
 		if err == nil || !strings.Contains(err.Error(), "is not the leader") || !strings.Contains(err.Error(), "list_dbs: not today") {
@@ -99,28 +110,28 @@ func TestClientWithoutLeader(t *testing.T) {
 			t.Errorf("code = %q: what connecting failed with must not be taken for the response to a transaction", CodeOf(err))
 		}
 	}
-	if n := follower.received("monitor_cond"); n != 1 {
+	if n := follower.Received("monitor_cond"); n != 1 {
 		t.Errorf("%d attempts to connect, want 1", n)
 	}
 }
 
 // TestClientOfOldServer checks that a server without the database _Server is used as a standalone one.
 func TestClientOfOldServer(t *testing.T) {
-	old := newPeer(t, func(method string, params []json.RawMessage) (any, any, bool) {
+	old := ovsdbtest.New(t, func(method string, params []json.RawMessage) (any, any, bool) {
 		switch method {
 		case "list_dbs":
 			return []string{"other", "db"}, nil, false
 		case "transact":
-			return member(true)(method, params)
+			return ovsdbtest.Member(true)(method, params)
 		default:
 			return nil, map[string]string{"error": "unknown database", "details": "no such database"}, false
 		}
 	})
-	c := connect(t, Options{Endpoints: []Endpoint{old.endpoint(t)}})
+	c := connect(t, Options{Endpoints: []Endpoint{endpointOf(t, old)}})
 	if _, err := c.Transact(t.Context(), Delete("T")); err != nil {
 		t.Error(err)
 	}
-	absent, err := New(Options{Endpoints: []Endpoint{old.endpoint(t)}, Database: "absent"})
+	absent, err := New(Options{Endpoints: []Endpoint{endpointOf(t, old)}, Database: "absent"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,13 +141,13 @@ func TestClientOfOldServer(t *testing.T) {
 }
 
 func TestClientRepliesToProbes(t *testing.T) {
-	p := newPeer(t, member(true))
-	c := connect(t, Options{Endpoints: []Endpoint{p.endpoint(t)}})
+	p := ovsdbtest.New(t, ovsdbtest.Member(true))
+	c := connect(t, Options{Endpoints: []Endpoint{endpointOf(t, p)}})
 	if _, err := c.Transact(t.Context(), Delete("T")); err != nil {
 		t.Fatal(err)
 	}
-	p.notify("echo", "echo", "x", 1)
-	if reply := within(t, p.echoes); string(reply) != `["x",1]` {
+	p.Notify("echo", "echo", "x", 1)
+	if reply := within(t, p.Echoes); string(reply) != `["x",1]` {
 		t.Errorf("reply = %s, want what was sent", reply)
 	}
 }
@@ -145,14 +156,14 @@ func TestClientRepliesToProbes(t *testing.T) {
 func TestClientProbes(t *testing.T) {
 	var silent atomic.Bool
 	probed := make(chan struct{}, 100)
-	p := newPeer(t, func(method string, params []json.RawMessage) (any, any, bool) {
+	p := ovsdbtest.New(t, func(method string, params []json.RawMessage) (any, any, bool) {
 		if method == "echo" {
 			probed <- struct{}{}
 		}
-		result, failure, _ := member(true)(method, params)
+		result, failure, _ := ovsdbtest.Member(true)(method, params)
 		return result, failure, silent.Load()
 	})
-	c := connect(t, Options{Endpoints: []Endpoint{p.endpoint(t)}, Probe: 20 * time.Millisecond})
+	c := connect(t, Options{Endpoints: []Endpoint{endpointOf(t, p)}, Probe: 20 * time.Millisecond})
 	if _, err := c.Transact(t.Context(), Delete("T")); err != nil {
 		t.Fatal(err)
 	}
@@ -169,8 +180,8 @@ func TestClientProbes(t *testing.T) {
 func TestClientSurvivesServers(t *testing.T) {
 	var silent atomic.Bool
 	arrived := make(chan struct{}, 10)
-	p := newPeer(t, func(method string, params []json.RawMessage) (any, any, bool) {
-		result, failure, _ := member(true)(method, params)
+	p := ovsdbtest.New(t, func(method string, params []json.RawMessage) (any, any, bool) {
+		result, failure, _ := ovsdbtest.Member(true)(method, params)
 		if method == "transact" && silent.Load() {
 			arrived <- struct{}{}
 			return nil, nil, true
@@ -178,7 +189,7 @@ func TestClientSurvivesServers(t *testing.T) {
 		return result, failure, false
 	})
 	var codes []string
-	c := connect(t, Options{Endpoints: []Endpoint{p.endpoint(t)}, Observe: func(_, code string, _ time.Duration) { codes = append(codes, code) }})
+	c := connect(t, Options{Endpoints: []Endpoint{endpointOf(t, p)}, Observe: func(_, code string, _ time.Duration) { codes = append(codes, code) }})
 	silent.Store(true)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
@@ -190,7 +201,7 @@ func TestClientSurvivesServers(t *testing.T) {
 	}
 	go func() {
 		<-arrived
-		p.drop()
+		p.Drop()
 	}()
 	if _, err := c.Transact(t.Context(), Delete("T")); err == nil || !strings.Contains(err.Error(), "the connection ended") {
 		t.Errorf("error = %v, want that of the connection", err)
@@ -218,13 +229,13 @@ func TestClientOfStrangeServer(t *testing.T) {
 		"commit":           {[]any{nil, map[string]string{"error": "constraint violation", "details": "Twice."}}, nil, "constraint violation: Twice"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newPeer(t, func(method string, params []json.RawMessage) (any, any, bool) {
+			p := ovsdbtest.New(t, func(method string, params []json.RawMessage) (any, any, bool) {
 				if method == "transact" {
 					return tc.result, tc.failure, false
 				}
-				return member(true)(method, params)
+				return ovsdbtest.Member(true)(method, params)
 			})
-			c := connect(t, Options{Endpoints: []Endpoint{p.endpoint(t)}})
+			c := connect(t, Options{Endpoints: []Endpoint{endpointOf(t, p)}})
 			if _, err := c.Transact(t.Context(), Delete("T")); err == nil || !strings.Contains(err.Error(), tc.text) {
 				t.Errorf("error = %v, want %q", err, tc.text)
 			}
@@ -237,9 +248,9 @@ func TestClientOfStrangeServer(t *testing.T) {
 func TestMonitorContinues(t *testing.T) {
 	requested := make(chan string, 10)
 	known := true
-	p := newPeer(t, func(method string, params []json.RawMessage) (any, any, bool) {
+	p := ovsdbtest.New(t, func(method string, params []json.RawMessage) (any, any, bool) {
 		if method != "monitor_cond_since" {
-			return member(true)(method, params)
+			return ovsdbtest.Member(true)(method, params)
 		}
 		var last string
 		_ = json.Unmarshal(params[3], &last)
@@ -249,7 +260,7 @@ func TestMonitorContinues(t *testing.T) {
 		}
 		return []any{known, "t3", map[string]any{"T": map[string]any{switchB: map[string]any{"delete": nil}}}}, nil, false
 	})
-	c := connect(t, Options{Endpoints: []Endpoint{p.endpoint(t)}})
+	c := connect(t, Options{Endpoints: []Endpoint{endpointOf(t, p)}})
 	changes, missed, ended := make(chan Change, 10), make(chan struct{}, 10), make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
@@ -264,11 +275,11 @@ func TestMonitorContinues(t *testing.T) {
 	for id = range c.monitors {
 	}
 	c.mu.Unlock()
-	p.notify(nil, "update3", id, "t2", map[string]any{"T": map[string]any{switchA: map[string]any{"insert": map[string]any{"c": 1}}}})
+	p.Notify(nil, "update3", id, "t2", map[string]any{"T": map[string]any{switchA: map[string]any{"insert": map[string]any{"c": 1}}}})
 	if change := within(t, changes); change.ID != switchA || string(change.Row["c"]) != "1" {
 		t.Errorf("change = %+v, want the insertion", change)
 	}
-	p.drop()
+	p.Drop()
 	if last := within(t, requested); last != "t2" {
 		t.Errorf("requested the changes since %q, want t2", last)
 	}
@@ -286,14 +297,14 @@ func TestMonitorContinues(t *testing.T) {
 
 // TestMonitorOfOldServer checks that monitor_cond is used with a server that lacks monitor_cond_since.
 func TestMonitorOfOldServer(t *testing.T) {
-	p := newPeer(t, member(true))
-	c := connect(t, Options{Endpoints: []Endpoint{p.endpoint(t)}})
+	p := ovsdbtest.New(t, ovsdbtest.Member(true))
+	c := connect(t, Options{Endpoints: []Endpoint{endpointOf(t, p)}})
 	missed := make(chan struct{}, 1)
 	go func() {
 		_ = c.Monitor(t.Context(), Watched{"T": {"c"}}, func([]Change) {}, func() { missed <- struct{}{} })
 	}()
 	within(t, missed)
-	if n := p.received("monitor_cond"); n != 2 { // one is that of the role
+	if n := p.Received("monitor_cond"); n != 2 { // one is that of the role
 		t.Errorf("%d requests for monitor_cond, want 2", n)
 	}
 }
@@ -302,13 +313,13 @@ func TestMonitorOfOldServer(t *testing.T) {
 func TestSchemaIsAccepted(t *testing.T) {
 	var version atomic.Value
 	version.Store("1.0.0")
-	server := newPeer(t, func(method string, params []json.RawMessage) (any, any, bool) {
+	server := ovsdbtest.New(t, func(method string, params []json.RawMessage) (any, any, bool) {
 		if method == "get_schema" {
 			return map[string]any{"name": "db", "version": version.Load(), "tables": map[string]any{}}, nil, false
 		}
-		return member(true)(method, params)
+		return ovsdbtest.Member(true)(method, params)
 	})
-	c := connect(t, Options{Endpoints: []Endpoint{server.endpoint(t)}, Accept: func(schema Schema) error {
+	c := connect(t, Options{Endpoints: []Endpoint{endpointOf(t, server)}, Accept: func(schema Schema) error {
 		if schema.Version != "2.0.0" {
 			return errors.New("version " + schema.Version + " is too old")
 		}
@@ -317,7 +328,7 @@ func TestSchemaIsAccepted(t *testing.T) {
 	if _, err := c.Transact(t.Context(), Delete("T")); err == nil || !strings.Contains(err.Error(), "version 1.0.0 is too old") {
 		t.Errorf("error = %v, want that of the schema", err)
 	}
-	if got := server.received("transact"); got != 0 {
+	if got := server.Received("transact"); got != 0 {
 		t.Errorf("transactions of a database that is not accepted = %d, want none", got)
 	}
 	version.Store("2.0.0")

@@ -10,7 +10,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/json"
 	"encoding/pem"
 	"math/big"
 	"net"
@@ -19,6 +18,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"groundskeeper.io/groundskeeper/test/support/ovsdbtest"
 )
 
 // issuer signs certificates and writes them to files.
@@ -102,10 +103,10 @@ func TestTLS(t *testing.T) {
 			}
 			clients := x509.NewCertPool()
 			clients.AddCert(trusted.certificate)
-			p := newPeerOn(t, func(listener net.Listener) net.Listener {
+			p := ovsdbtest.New(t, ovsdbtest.Member(true), func(listener net.Listener) net.Listener {
 				return tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: clients, MinVersion: tls.VersionTLS12})
-			}, func(method string, params []json.RawMessage) (any, any, bool) { return member(true)(method, params) })
-			endpoint, err := ParseEndpoint("ssl:" + p.listener.Addr().String())
+			})
+			endpoint, err := ParseEndpoint(strings.Replace(p.Endpoint(), "tcp:", "ssl:", 1))
 			if err != nil {
 				t.Fatal(err)
 			}
