@@ -31,6 +31,8 @@ type State struct {
 	State string `json:"state"`
 	// Reason is why it is disabled, or which permissions it lacks, with what grants them.
 	Reason string `json:"reason,omitempty"`
+	// Findings are sentences about what the controller found that belongs to no object, and that a user has to decide.
+	Findings []string `json:"findings,omitempty"`
 }
 
 // Encode returns the value of the annotation.

@@ -4,16 +4,16 @@
 package controllerstate_test
 
 import (
-	"maps"
+	"reflect"
 	"testing"
 
 	"groundskeeper.io/groundskeeper/pkg/controllerstate"
 )
 
 func TestOf(t *testing.T) {
-	states := map[string]controllerstate.State{"a": {State: controllerstate.Running}, "b": {State: controllerstate.Waiting, Reason: "for c"}}
+	states := map[string]controllerstate.State{"a": {State: controllerstate.Running}, "b": {State: controllerstate.Waiting, Reason: "for c", Findings: []string{"d"}}}
 	got, err := controllerstate.Of(map[string]string{controllerstate.Annotation: controllerstate.Encode(states)})
-	if err != nil || !maps.Equal(got, states) {
+	if err != nil || !reflect.DeepEqual(got, states) {
 		t.Errorf("states = %v, %v, want %v", got, err, states)
 	}
 	if got, err := controllerstate.Of(nil); got != nil || err != nil {

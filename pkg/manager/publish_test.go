@@ -4,7 +4,7 @@
 package manager
 
 import (
-	"maps"
+	"reflect"
 	"testing"
 	"time"
 
@@ -40,14 +40,14 @@ func TestLeaseHasStates(t *testing.T) {
 	if err := lock.Create(t.Context(), record); err != nil {
 		t.Fatal(err)
 	}
-	if got := published(); !maps.Equal(got, states) {
+	if got := published(); !reflect.DeepEqual(got, states) {
 		t.Errorf("states after the creation = %v, want %v", got, states)
 	}
 	states = map[string]controllerstate.State{"a": {State: controllerstate.Running}}
 	if err := lock.Update(t.Context(), record); err != nil {
 		t.Fatal(err)
 	}
-	if got := published(); !maps.Equal(got, states) {
+	if got := published(); !reflect.DeepEqual(got, states) {
 		t.Errorf("states after a renewal = %v, want %v", got, states)
 	}
 	record.HolderIdentity = ""

@@ -130,7 +130,9 @@ func (o *overview) stateOf(name string, waitingFor []string, standby bool) contr
 func (o *overview) states() map[string]controllerstate.State {
 	states, waitingFor := make(map[string]controllerstate.State, len(o.all)), o.ready.waitingFor()
 	for _, name := range o.all {
-		states[name] = o.stateOf(name, waitingFor, false)
+		state := o.stateOf(name, waitingFor, false)
+		state.Findings = o.activity.findings(name)
+		states[name] = state
 	}
 	return states
 }
@@ -176,16 +178,31 @@ type outcomes struct {
 	LastFailure string `json:"lastFailure,omitempty"`
 }
 
-// tally counts reconciles. It is an instrument.Observer.
+// tally counts reconciles, and keeps what controllers find. It is an instrument.Observer and an instrument.Finder.
 type tally struct {
 	now func() time.Time
 
-	mu   sync.Mutex
-	done map[string]outcomes
+	mu    sync.Mutex
+	done  map[string]outcomes
+	found map[string][]string
 }
 
 func newTally(now func() time.Time) *tally {
-	return &tally{now: now, done: map[string]outcomes{}}
+	return &tally{now: now, done: map[string]outcomes{}, found: map[string][]string{}}
+}
+
+// Find implements instrument.Finder.
+func (a *tally) Find(controller string, findings []string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.found[controller] = findings
+}
+
+// findings returns what a controller found.
+func (a *tally) findings(controller string) []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.found[controller]
 }
 
 // Begin implements instrument.Observer.

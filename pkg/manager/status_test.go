@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/instrument"
 	"groundskeeper.io/groundskeeper/pkg/controllerstate"
 	"groundskeeper.io/groundskeeper/pkg/statusz"
 )
@@ -88,6 +90,14 @@ func TestStatusPage(t *testing.T) {
 	o.fence = newFence(config.LeaderElection)
 	want.Role, want.Lease = roleAlone, nil
 	compare()
+
+	ctx := instrument.With(t.Context(), o.activity)
+	for _, findings := range [][]string{{"2 orphans", "another"}, nil} {
+		instrument.Found(ctx, "busy", findings...)
+		if got := o.states()["busy"].Findings; !slices.Equal(got, findings) {
+			t.Errorf("published findings = %q, want %q", got, findings)
+		}
+	}
 
 	page, err := json.Marshal(o.page())
 	if err != nil || strings.Contains(string(page), "team/a") || strings.Contains(string(page), "rains") {

@@ -101,8 +101,8 @@ func (c *command) checkOnce(ctx context.Context) *report.Report {
 	case manager.Silent != "":
 		fails(managerTitle, manager.Silent)
 	}
-	if waiting := manager.Waiting(); len(waiting) > 0 {
-		fails(managerTitle, strings.Join(waiting, "; "))
+	if problems := slices.Concat(manager.Waiting(), manager.Findings()); len(problems) > 0 {
+		fails(managerTitle, strings.Join(problems, "; "))
 	}
 	r.Checked = append(r.Checked, checked)
 	return r

@@ -14,11 +14,13 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllerstate"
+	"groundskeeper.io/groundskeeper/pkg/plugin/report"
 	"groundskeeper.io/groundskeeper/pkg/plugin/uninstall"
 )
 
@@ -38,6 +40,35 @@ func TestCheckNamesWaitingControllers(t *testing.T) {
 		const want = "waiting for permissions: kluster, kluster-deorbit: not allowed to patch secrets: kubectl apply -k artifacts/kluster\n"
 		if err := c.check(t.Context(), 0, ""); !errors.Is(err, errFindings) || !strings.Contains(out.String(), want) {
 			t.Errorf("error = %v, output = %s, want %q in it", err, out, want)
+		}
+	})
+}
+
+// TestFindingsOfControllers checks that check and status report what a controller found that belongs to no object.
+func TestFindingsOfControllers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		states := map[string]controllerstate.State{"translation-push": {State: controllerstate.Running, Findings: []string{"4 resources that no Translation lists"}}}
+		c, out := on(t, nil, &coordinationv1.Lease{
+			ObjectMeta: metav1.ObjectMeta{Namespace: uninstall.SystemNamespace, Name: uninstall.ManagerName,
+				Annotations: map[string]string{controllerstate.Annotation: controllerstate.Encode(states)}},
+			Spec: coordinationv1.LeaseSpec{HolderIdentity: new("manager")},
+		})
+		c.client = interceptor.NewClient(c.client, interceptor.Funcs{Get: renewed})
+		const want = "translation-push: 4 resources that no Translation lists"
+		if err := c.check(t.Context(), 0, ""); !errors.Is(err, errFindings) || !strings.Contains(out.String(), want+"\n") {
+			t.Errorf("check: error = %v, output = %s, want %q in it", err, out, want)
+		}
+		r := &report.Report{}
+		if err := c.manager(t.Context(), r); err != nil || len(r.Findings) != 1 || r.Findings[0].Message != want {
+			t.Errorf("status: %v, %+v; want the finding %q", err, r, want)
+		}
+		denied, _ := on(t, nil)
+		denied.client = interceptor.NewClient(denied.client, interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "leases"}, uninstall.ManagerName, nil)
+		}})
+		r = &report.Report{}
+		if err := denied.manager(t.Context(), r); err != nil || len(r.Checked) != 1 || !strings.Contains(r.Checked[0].Problem, "not allowed to read its Lease") {
+			t.Errorf("status without permission: %v, %+v; want a problem", err, r)
 		}
 	})
 }

@@ -6,6 +6,7 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"groundskeeper.io/groundskeeper/pkg/plugin/report"
+	"groundskeeper.io/groundskeeper/pkg/plugin/uninstall"
 )
 
 // pageSize is the number of objects per page of a list.
@@ -90,7 +92,31 @@ func (c *command) inspect(ctx context.Context, namespace string) (*report.Report
 	if namespace != "" {
 		return r, nil
 	}
+	if err := c.manager(ctx, r); err != nil {
+		return nil, err
+	}
 	return r, c.policies(ctx, r)
+}
+
+// manager adds what the controllers found that belongs to no object, or wait for.
+func (c *command) manager(ctx context.Context, r *report.Report) error {
+	m, err := uninstall.Published(ctx, c.client)
+	switch {
+	case apierrors.IsForbidden(err):
+		r.Checked = append(r.Checked, report.Checked{Name: managerTitle, Problem: "you are not allowed to read its Lease in " + uninstall.SystemNamespace + "; select a namespace with -n"})
+		return nil
+	case err != nil:
+		return fmt.Errorf("read the Lease of the controller manager: %w", err)
+	}
+	all := slices.Concat(m.Waiting(), m.Findings())
+	if len(all) == 0 {
+		return nil
+	}
+	r.Checked = append(r.Checked, report.Checked{Name: managerTitle, Count: len(all)})
+	for _, message := range all {
+		r.Findings = append(r.Findings, report.Finding{Kind: managerTitle, Name: uninstall.ManagerName, Level: warning.String(), Message: oneLine(message)})
+	}
+	return nil
 }
 
 // notAllowed names what the user is not allowed to do, and what works with fewer permissions.

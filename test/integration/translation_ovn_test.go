@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -18,6 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllerstate"
+	"groundskeeper.io/groundskeeper/pkg/plugin/uninstall"
 	"groundskeeper.io/groundskeeper/test/ovnserver"
 	"groundskeeper.io/groundskeeper/test/plane"
 )
@@ -158,4 +162,31 @@ controllers:
 		}
 		return nil
 	})
+	testOrphanIsFound(t, n, server)
+}
+
+// testOrphanIsFound checks that the manager reports a load balancer of an older backup, until it is deleted.
+func testOrphanIsFound(t *testing.T, n *network, server *ovnserver.Server) {
+	t.Helper()
+	id := uuid.NewSHA1(uuid.Nil, []byte("before")).String()
+	groups := strings.Fields(server.Nbctl(t, "--bare", "--columns=_uuid", "list", "Load_Balancer_Group"))
+	server.Nbctl(t, "--id="+id, "create", "Load_Balancer", "name=before", "external_ids:groundskeeper-tenant=cluster",
+		"--", "add", "Load_Balancer_Group", groups[0], "load_balancer", id)
+	found := func(want string) {
+		t.Helper()
+		eventually(t, func(ctx context.Context) error {
+			lease := &coordinationv1.Lease{}
+			if err := n.c.Get(ctx, client.ObjectKey{Namespace: uninstall.SystemNamespace, Name: uninstall.ManagerName}, lease); err != nil {
+				return err
+			}
+			states, err := controllerstate.Of(lease.Annotations)
+			if got := strings.Join(states["translation-push"].Findings, "; "); err != nil || !strings.Contains(got, want) || want == "" && got != "" {
+				return fmt.Errorf("findings = %q, %w; want %q", got, err, want)
+			}
+			return nil
+		})
+	}
+	found("1 resources of the tenant in the network backend are in no Translation, for instance LoadBalancer " + id)
+	server.Nbctl(t, "destroy", "Load_Balancer", id)
+	found("")
 }

@@ -63,3 +63,18 @@ func Task(ctx context.Context, name string) (_ context.Context, end func(error))
 	ctx, over := begin(ctx, observers(ctx), name, "")
 	return ctx, func(err error) { over(reconcile.Result{}, err) }
 }
+
+// Finder receives what controllers find that belongs to no object. It is an Observer.
+type Finder interface {
+	// Find replaces what a controller found before.
+	Find(controller string, findings []string)
+}
+
+// Found reports all that a controller finds at present, in sentences for users; none when there is nothing.
+func Found(ctx context.Context, controller string, findings ...string) {
+	for _, observer := range observers(ctx) {
+		if finder, ok := observer.(Finder); ok {
+			finder.Find(controller, findings)
+		}
+	}
+}

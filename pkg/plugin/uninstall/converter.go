@@ -23,14 +23,14 @@ import (
 )
 
 // lastConfig is the ConfigMap with the configuration that the controller manager has while it is removed.
-const lastConfig = managerName + "-uninstall"
+const lastConfig = ManagerName + "-uninstall"
 
 // stopConverter gives the controller manager a configuration without the controllers that make Translations out of what
 // is in the cluster: it would write those that are deleted again. The one of before stays where it is: to apply the
 // manifests again is the way back. Where an earlier run gave it and was left, what remains is to wait.
 func (u *Uninstaller) stopConverter(ctx context.Context) (string, error) {
 	deployment := &appsv1.Deployment{}
-	key := client.ObjectKey{Namespace: SystemNamespace, Name: managerName}
+	key := client.ObjectKey{Namespace: SystemNamespace, Name: ManagerName}
 	if err := u.Client.Get(ctx, key, deployment); err != nil {
 		return "", err
 	}
@@ -152,18 +152,29 @@ func rolloutMessage(s appsv1.DeploymentStatus) string {
 	return ""
 }
 
+// Published returns what the leader last published of its controllers in the Lease of the manifests, without a check that it still works.
+func Published(ctx context.Context, c client.Client) (Manager, error) {
+	lease := &coordinationv1.Lease{}
+	err := c.Get(ctx, client.ObjectKey{Namespace: SystemNamespace, Name: ManagerName}, lease)
+	if err != nil {
+		return Manager{}, client.IgnoreNotFound(err)
+	}
+	states, err := controllerstate.Of(lease.Annotations)
+	return Manager{Controllers: states}, err
+}
+
 // leasePause is how long a Lease is observed. A running manager renews its Lease continuously.
 const leasePause = 20 * time.Second
 
 // silence returns why no controller manager runs, "" when one does. Two reads show whether a Lease is renewed, because the
 // clocks of the manager and of this machine may differ.
 func silence(ctx context.Context, c client.Client, m Manager, deployment *appsv1.Deployment) (silent string, controllers map[string]controllerstate.State, err error) {
-	key := client.ObjectKey{Namespace: SystemNamespace, Name: managerName}
+	key := client.ObjectKey{Namespace: SystemNamespace, Name: ManagerName}
 	if m.Config != nil {
 		election := m.Config.LeaderElection
 		if !*election.LeaderElect {
 			if m.Deployed && deployment.Status.ReadyReplicas == 0 {
-				return "Deployment " + managerName + " has no pod that is ready", nil, nil
+				return "Deployment " + ManagerName + " has no pod that is ready", nil, nil
 			}
 			return "", nil, nil
 		}

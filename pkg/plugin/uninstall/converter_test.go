@@ -65,7 +65,7 @@ func TestWithoutConverters(t *testing.T) {
 func managed(t *testing.T, mounts, enabled string) *world {
 	t.Helper()
 	labels := map[string]string{"app": "manager"}
-	d := &appsv1.Deployment{ObjectMeta: named(SystemNamespace, managerName)}
+	d := &appsv1.Deployment{ObjectMeta: named(SystemNamespace, ManagerName)}
 	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
 	d.Spec.Template.Spec = corev1.PodSpec{
 		Containers: []corev1.Container{{Args: []string{"--config=/etc/groundskeeper/config.yaml"}, VolumeMounts: []corev1.VolumeMount{{Name: "config", MountPath: "/etc/groundskeeper"}}}},

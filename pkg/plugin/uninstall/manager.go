@@ -34,8 +34,8 @@ const (
 	controllerAnnounce    = "kluster-discovery"
 )
 
-// managerName is the Deployment of the controller manager.
-const managerName = "groundskeeper-controller-manager"
+// ManagerName is the name of the Deployment of the controller manager, and of its Lease.
+const ManagerName = "groundskeeper-controller-manager"
 
 // Manager is how the controller manager runs.
 type Manager struct {
@@ -90,6 +90,16 @@ func (m Manager) Waiting() (all []string) {
 	}
 	for _, why := range slices.Sorted(maps.Keys(waiting)) {
 		all = append(all, fmt.Sprintf("waiting for permissions: %s: %s", strings.Join(waiting[why], ", "), why))
+	}
+	return all
+}
+
+// Findings are those of its controllers that belong to no object, by controller.
+func (m Manager) Findings() (all []string) {
+	for _, name := range slices.Sorted(maps.Keys(m.Controllers)) {
+		for _, finding := range m.Controllers[name].Findings {
+			all = append(all, name+": "+finding)
+		}
 	}
 	return all
 }
@@ -167,14 +177,14 @@ func mounted(d *appsv1.Deployment) (volume *corev1.Volume, key string, err error
 func InspectManager(ctx context.Context, c client.Client, data []byte) (Manager, error) {
 	m := Manager{}
 	deployment := &appsv1.Deployment{}
-	err := c.Get(ctx, client.ObjectKey{Namespace: SystemNamespace, Name: managerName}, deployment)
+	err := c.Get(ctx, client.ObjectKey{Namespace: SystemNamespace, Name: ManagerName}, deployment)
 	if client.IgnoreNotFound(err) != nil {
 		return m, err
 	}
 	switch m.Deployed = err == nil; {
 	case data != nil:
 	case !m.Deployed:
-		m.Unknown = "there is no Deployment " + SystemNamespace + "/" + managerName
+		m.Unknown = "there is no Deployment " + SystemNamespace + "/" + ManagerName
 	default:
 		if data, err = deployedConfig(ctx, c, deployment); err != nil {
 			m.Unknown = err.Error()
@@ -196,7 +206,7 @@ func InspectManager(ctx context.Context, c client.Client, data []byte) (Manager,
 // ReadConfig reads the configuration of the controller manager from the ConfigMap that its Deployment mounts.
 func ReadConfig(ctx context.Context, c client.Client) (*v1alpha1.ControllerManagerConfiguration, error) {
 	deployment := &appsv1.Deployment{}
-	if err := c.Get(ctx, client.ObjectKey{Namespace: SystemNamespace, Name: managerName}, deployment); err != nil {
+	if err := c.Get(ctx, client.ObjectKey{Namespace: SystemNamespace, Name: ManagerName}, deployment); err != nil {
 		return nil, err
 	}
 	data, err := deployedConfig(ctx, c, deployment)

@@ -5,6 +5,8 @@ package push
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -102,6 +104,9 @@ func (l *driftLoop) pass(ctx context.Context) (pause, rest time.Duration) {
 		return l.interval, 0
 	}
 	l.meters.passed(report, err == nil)
+	if err == nil {
+		instrument.Found(ctx, ControllerName, findingsOf(report)...)
+	}
 	if report.Drifted > 0 || report.Orphans > 0 || report.Deleted > 0 {
 		l.log.Info("The backend differs from the Translations", "drifted", report.Drifted, "repaired", report.Repaired,
 			"orphans", report.Orphans, "orphansDeleted", report.Deleted, "someOrphans", report.Names, "took", took.String())
@@ -115,6 +120,17 @@ func (l *driftLoop) pass(ctx context.Context) (pause, rest time.Duration) {
 		return max(min(l.interval, driftRetry)-took, 0), took
 	}
 	return l.interval, 0
+}
+
+// findingsOf returns what a complete comparison found that is of no Translation.
+func findingsOf(report engine.Report) []string {
+	orphans := report.Orphans - report.Deleted
+	if orphans <= 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%d resources of the tenant in the network backend are in no Translation, for instance %s; they may serve "+
+		"traffic that they should not. Check them, then set controllers.translation.push.orphans to delete (docs/translations.md#orphans)",
+		orphans, strings.Join(report.Names[:min(3, len(report.Names))], ", "))}
 }
 
 // changePause is the minimum interval of comparisons that changes by other clients cause, so that a client that writes continuously

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"groundskeeper.io/groundskeeper/pkg/controllers/instrument"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
 )
 
@@ -71,7 +72,16 @@ type passes struct {
 	takes  time.Duration
 	// backlog is that of the loop.
 	backlog backlog
+	// found is what it found that is of no Translation.
+	found []string
 }
+
+// Begin and Find implement instrument.Finder.
+func (p *passes) Begin(ctx context.Context, _, _ string) (context.Context, func(reconcile.Result, error)) {
+	return ctx, func(reconcile.Result, error) {}
+}
+
+func (p *passes) Find(_ string, findings []string) { p.found = findings }
 
 func (p *passes) Drift(context.Context) (engine.Report, error) {
 	p.at = append(p.at, time.Since(p.from))
@@ -94,7 +104,7 @@ func run(t *testing.T, p *passes, interval time.Duration, do func(ready chan str
 		loop := &driftLoop{engine: p, ready: ready, checks: newDemand(), interval: interval, meters: metrics,
 			backlog: &p.backlog,
 			log:     funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})}
-		ctx, cancel := context.WithCancel(t.Context())
+		ctx, cancel := context.WithCancel(instrument.With(t.Context(), p))
 		ended := make(chan error, 1)
 		go func() { ended <- loop.Start(ctx) }()
 		do(ready, loop.checks)
@@ -157,6 +167,28 @@ func TestDriftLoop(t *testing.T) {
 		}
 		wantMetric(t, registry, "groundskeeper_translation_orphans", 0) // an incomplete check cannot find orphans
 		wantPassesCounted(t, registry, `{outcome="failed"} 3`)
+	})
+	t.Run("orphans are a finding until a complete check finds none", func(t *testing.T) {
+		p := &passes{report: engine.Report{Orphans: 5, Deleted: 1, Names: []string{"a", "b", "c", "d"}}}
+		run(t, p, time.Minute, func(ready chan struct{}, _ demand) {
+			close(ready)
+			synctest.Wait()
+			if len(p.found) != 1 || !strings.HasPrefix(p.found[0], "4 resources") || !strings.Contains(p.found[0], "a, b, c: ") {
+				t.Errorf("found %q, want 4 orphans, and three names", p.found)
+			}
+			p.report, p.err = engine.Report{}, errors.New("500")
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			if len(p.found) != 1 {
+				t.Errorf("found %q after a failure, want what the last complete check found", p.found)
+			}
+			p.err = nil
+			time.Sleep(2 * time.Minute)
+			synctest.Wait()
+			if len(p.found) != 0 {
+				t.Errorf("found %q, want nothing", p.found)
+			}
+		})
 	})
 	t.Run("not sooner after a failure than that took", func(t *testing.T) {
 		p := &passes{err: errors.New("timeout"), takes: 3 * time.Minute}
