@@ -44,6 +44,20 @@ const (
 	through = "virtualhost: {fqdn: HOST, tls: {passthrough: true}}\n  "
 )
 
+// udpService is a Service with a ready endpoint that no route of Contour can send to.
+const udpService = `apiVersion: v1
+kind: Service
+metadata: {name: eu-udp}
+spec: {clusterIP: None, ports: [{name: http, port: 80, protocol: UDP}]}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: eu-udp, labels: {kubernetes.io/service-name: eu-udp}}
+addressType: IPv4
+ports: [{name: http, port: 80, protocol: UDP}]
+endpoints: [{addresses: [10.9.250.1], conditions: {ready: true}}]
+`
+
 // onGateway returns a route of the Gateway API.
 func onGateway(kind, version, section, rule string) string {
 	hostnames := "hostnames: [HOST], "
@@ -90,6 +104,15 @@ func examples() []example {
 			enabled: "us-web eu-web", drained: "eu-web", removed: "eu-web", unresolved: true},
 		{name: "external", manifest: "apiVersion: v1\nkind: Service\nmetadata: {name: ext}\nspec: {type: ExternalName, externalName: eu.example.org, ports: [{port: 80}]}\n---\n" +
 			proxy + host + "routes: [{services: [{name: us-web, port: 80}, {name: ext, port: 80}]}]", enabled: "us-web", withheld: true, unresolved: true},
+		// What cannot receive is no alternative: a Service of another protocol, one in a namespace that does not permit it, another kind.
+		{name: "udp", manifest: udpService + "---\n" + proxy + host + "routes: [{services: [{name: us-web, port: 80}, {name: eu-udp, port: 80}]}]",
+			enabled: "us-web", withheld: true, unresolved: true},
+		{name: "http-route-udp", manifest: udpService + "---\n" + onGateway("HTTPRoute", "v1", "http", "{backendRefs: [{name: us-web, port: 80}, {name: eu-udp, port: 80}]}"),
+			enabled: "us-web", withheld: true},
+		{name: "http-route-ungranted", manifest: onGateway("HTTPRoute", "v1", "http", "{backendRefs: [{name: us-web, port: 80}, {namespace: unset, name: eu-web, port: 80}]}"),
+			enabled: "us-web", withheld: true},
+		{name: "http-route-kind", manifest: onGateway("HTTPRoute", "v1", "http", "{backendRefs: [{name: us-web, port: 80}, {group: example.org, kind: Bucket, name: eu-web, port: 80}]}"),
+			enabled: "us-web", withheld: true},
 		{name: "http-route-missing", manifest: onGateway("HTTPRoute", "v1", "http", "{backendRefs: [{name: us-web, port: 80}, {name: eu-gone, port: 80}]}"),
 			enabled: "us-web", withheld: true},
 		{name: "http-route-sole", manifest: onGateway("HTTPRoute", "v1", "http", "{backendRefs: [{name: us-web, port: 80}]}"), enabled: "us-web", withheld: true},

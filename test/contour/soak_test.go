@@ -40,7 +40,7 @@ type soaked struct {
 	maintained bool
 }
 
-// variants are references that users want: with and without weights, equal ones, renamed ones, more of them.
+// variants are references that users want: with and without weights, equal ones, renamed ones, more of them, some that cannot receive.
 func variants() []string {
 	return []string{
 		"{name: us-web, port: 80}, {name: eu-web, port: 80}",
@@ -50,6 +50,8 @@ func variants() []string {
 		"{name: us-api, port: 80, weight: 2}, {name: eu-web, port: 80, weight: 3}",
 		"{name: us-web, port: 80, weight: 10}, {name: us-api, port: 80, weight: 20}, {name: eu-web, port: 80, weight: 30}",
 		"{name: eu-api, port: 80, weight: 5}, {name: eu-web, port: 80, weight: 5}",
+		"{name: us-web, port: 80, weight: 5}, {name: eu-udp, port: 80, weight: 5}",
+		"{name: us-web, port: 80, weight: 5}, {name: eu-udp, port: 80, weight: 5}, {name: eu-web, port: 80, weight: 5}",
 	}
 }
 
@@ -81,6 +83,7 @@ func TestSoakRandomOrder(t *testing.T) {
 			for k, service := range []string{"eu-web", "eu-api"} {
 				w.publish(namespace, "eu", service, 100*i+10*j+k+5)
 			}
+			w.Kubectl(udpService, "apply", "-n", namespace, "-f", "-")
 			w.applyRoute(namespace, s.manifest(s.references))
 		}
 		all = append(all, s)
