@@ -148,7 +148,7 @@ verify-console: ## Fail when the committed page differs from a build of its sour
 	@diff -r _output/console pkg/plugin/console/assets
 
 lint: ## Check the code, and the language of all texts
-	@go run ./hack/language
+	@hack/language.sh
 	@hack/tools/build.sh _output/tools
 	_output/tools/golangci-lint run
 
