@@ -70,6 +70,11 @@ func Run(ctx context.Context, o *Options) error {
 		}()
 		// The last write is recorded when the server has drained.
 		defer func() { stopRecording(); <-recorded }()
+		stopPublishing, err := o.publish(ctx, host)
+		if err != nil {
+			return err
+		}
+		defer stopPublishing()
 	}
 	if o.SelfManagedCertificates {
 		stop, err := o.keepCertificate(ctx)

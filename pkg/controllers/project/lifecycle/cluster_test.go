@@ -66,7 +66,7 @@ func newCluster(t *testing.T, objects ...client.Object) *cluster {
 		return w.Verb + " of " + describe(&gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: w.Name}})
 	}
 	c.followed = &followed{cluster: c, known: store, live: store.Live()}
-	c.reconciler = &reconciler{client: store.Client(), live: store.Live(), contents: contents{c.followed}, recorder: c.recorder, outcomes: outcomes, timeToReady: timeToReady,
+	c.reconciler = &reconciler{client: store.Client(), live: store.Live(), contents: contents{c.followed}, servers: agreed{membership: true}, recorder: c.recorder, outcomes: outcomes, timeToReady: timeToReady,
 		now: func() time.Time { return c.time }}
 	for _, resource := range blockingResources()[:2] {
 		c.served[resource] = true

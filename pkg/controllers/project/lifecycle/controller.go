@@ -18,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -50,8 +51,10 @@ type reconciler struct {
 	quotas   []quotaRule
 	// byMembership is set if the API server decides about Projects by their members, so that they need no ClusterRoles.
 	byMembership bool
-	recorder     events.EventRecorder
-	outcomes     *prometheus.CounterVec
+	// servers are the API servers, which have to decide in the same way.
+	servers  authorization
+	recorder events.EventRecorder
+	outcomes *prometheus.CounterVec
 	// timeToReady receives the time until a new Project is Ready.
 	timeToReady prometheus.Observer
 	now         func() time.Time
@@ -86,6 +89,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.ProjectControllerCo
 	if err != nil {
 		return fmt.Errorf("index the cluster roles for controller %s: %w", ControllerName, err)
 	}
+	servers := newServers(mgr.GetAPIReader(), config.Authorization == configv1alpha1.ProjectAuthorizationMembership, clock.RealClock{})
 	r := &reconciler{
 		client:   mgr.GetClient(),
 		live:     mgr.GetAPIReader(),
@@ -93,6 +97,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.ProjectControllerCo
 		quotas:   quotas,
 
 		byMembership: config.Authorization == configv1alpha1.ProjectAuthorizationMembership,
+		servers:      servers,
 
 		recorder: mgr.GetEventRecorder(fieldOwner),
 		outcomes: outcomes, timeToReady: timeToReady,
@@ -119,6 +124,8 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.ProjectControllerCo
 		Watches(&rbacv1.ClusterRoleBinding{}, byLabel, builder.WithPredicates(changedOrDeleted())).
 		// Blocking objects, so that a deletion continues when the last of them has been deleted.
 		WatchesRawSource(contentSource{contents: r.contents, toProject: toProject}).
+		// How the API servers authorize, because roles are deleted only if none of them needs these.
+		WatchesRawSource(serverSource{servers, mgr.GetCache()}).
 		Complete(instrument.Reconciler(ControllerName, r))
 }
 

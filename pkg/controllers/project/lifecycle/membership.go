@@ -6,14 +6,17 @@ package lifecycle
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // roleSharedExtension is the prefix of the ClusterRoles of extension roles that all Projects share.
@@ -77,26 +80,55 @@ func (p *pass) removeUnused(ctx context.Context, namespace *corev1.Namespace, de
 	if p.wrote += removed; !p.byMembership {
 		return err
 	}
-	more, moreErr := p.removeClusterRoles(ctx)
+	rest := p.removeClusterRoles
+	if !p.servers.membership {
+		rest = p.followClusterRoles
+	}
+	more, moreErr := rest(ctx)
 	p.wrote += more
 	return errors.Join(err, moreErr)
 }
 
-// removeClusterRoles deletes the ClusterRoles and ClusterRoleBindings that were created for the Project, bindings before the roles
-// that they bind, with the UID and the resource version in the cache as preconditions.
-func (p *pass) removeClusterRoles(ctx context.Context) (int, error) {
-	var roles, bindings []client.Object
-	for _, object := range desiredRBAC(p.project) {
-		switch object.(type) {
-		case *rbacv1.ClusterRole:
-			roles = append(roles, object)
-		case *rbacv1.ClusterRoleBinding:
-			bindings = append(bindings, object)
+// clusterRoles returns the ClusterRoles and ClusterRoleBindings that exist of those that are created for the Project where roles decide,
+// and their desired states.
+func (p *pass) clusterRoles(ctx context.Context) (roles, bindings []client.Object, desired map[client.Object]client.Object, err error) {
+	desired = map[client.Object]client.Object{}
+	for _, like := range desiredRBAC(p.project) {
+		if like.GetNamespace() != "" {
+			continue
 		}
+		current, err := p.get(ctx, p.bindingsReader(), like)
+		switch {
+		case apierrors.IsNotFound(err):
+			continue
+		case err != nil:
+			return nil, nil, nil, fmt.Errorf("get %s: %w", describe(like), err)
+		case !wasCreatedFor(p.project, current):
+			continue
+		}
+		desired[current] = like
+		if isBinding(current) {
+			bindings = append(bindings, current)
+		} else {
+			roles = append(roles, current)
+		}
+	}
+	return roles, bindings, desired, nil
+}
+
+// removeClusterRoles deletes the ClusterRoles and ClusterRoleBindings that were created for the Project, bindings before the roles
+// that they bind, with the UID and the resource version in the cache as preconditions. What the API servers publish is read again before.
+func (p *pass) removeClusterRoles(ctx context.Context) (int, error) {
+	roles, bindings, _, err := p.clusterRoles(ctx)
+	if err != nil || len(roles)+len(bindings) == 0 {
+		return 0, err
+	}
+	if !p.reconciler.servers.check(ctx).membership {
+		return 0, kit.ErrChanged
 	}
 	total := 0
 	for _, objects := range [][]client.Object{bindings, roles} {
-		removed, err := inParallel(objects, func(like client.Object) (bool, error) { return p.removeIfOf(ctx, p.bindingsReader(), like) })
+		removed, err := inParallel(objects, func(current client.Object) (bool, error) { return p.revoke(ctx, current) })
 		if total += removed; err != nil {
 			return total, err
 		}
@@ -105,4 +137,16 @@ func (p *pass) removeClusterRoles(ctx context.Context) (int, error) {
 		log.FromContext(ctx).Info("Deleted the cluster roles and bindings of a project whose members the API server knows", "count", total)
 	}
 	return total, nil
+}
+
+// followClusterRoles updates the ClusterRoleBindings that the other mode had created while an API server may still need them: removed
+// members lose their permissions.
+func (p *pass) followClusterRoles(ctx context.Context) (int, error) {
+	_, bindings, desired, err := p.clusterRoles(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return inParallel(bindings, func(current client.Object) (bool, error) {
+		return p.patch(ctx, current, merged(current, desired[current]))
+	})
 }

@@ -58,7 +58,7 @@ func (p *pass) removeOwned(ctx context.Context) error {
 		}
 	}
 	for _, objects := range [][]client.Object{bindings, roles} {
-		removed, err := inParallel(objects, func(object client.Object) (bool, error) { return p.removeIfOf(ctx, p.live, object) })
+		removed, err := inParallel(objects, func(object client.Object) (bool, error) { return p.removeIfOf(ctx, object) })
 		if err != nil {
 			return err
 		}
@@ -67,10 +67,10 @@ func (p *pass) removeOwned(ctx context.Context) error {
 	return nil
 }
 
-// removeIfOf deletes the object with the kind and name of another one, if it was created for the Project, as a reader has it: with its
-// UID and resource version as preconditions. A binding is revoked before, even if it is being deleted.
-func (p *pass) removeIfOf(ctx context.Context, from client.Reader, like client.Object) (bool, error) {
-	current, err := p.get(ctx, from, like)
+// removeIfOf deletes the object with the kind and name of another one, if it was created for the Project, as the API server has it: with
+// its UID and resource version as preconditions. A binding is revoked before, even if it is being deleted.
+func (p *pass) removeIfOf(ctx context.Context, like client.Object) (bool, error) {
+	current, err := p.get(ctx, p.live, like)
 	switch {
 	case apierrors.IsNotFound(err):
 		return false, nil

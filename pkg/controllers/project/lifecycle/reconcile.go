@@ -42,6 +42,8 @@ type pass struct {
 	rolesErr error
 	// ensured is set if bindings may have been created.
 	ensured bool
+	// servers is how the API servers decide.
+	servers agreement
 }
 
 // Reconcile reconciles one Project with its spec, and records the result in its status.
@@ -50,7 +52,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := r.client.Get(ctx, request.NamespacedName, project); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	p := &pass{reconciler: r, project: project}
+	p := &pass{reconciler: r, project: project, servers: r.servers.last()}
 	deleting := !project.DeletionTimestamp.IsZero()
 	if deleting && !controllerutil.ContainsFinalizer(project, gardenerv1beta1.FinalizerName) {
 		// Its namespace was released. Another finalizer may retain the Project and its roles for a long time.

@@ -68,6 +68,14 @@ func (p *pass) reportRoles(err error) {
 		p.report.set(gardenerv1beta1.ProjectRBACReady, gardenerv1beta1.ConditionFalse, reason, err.Error())
 		return
 	}
+	if difference := p.servers.difference; difference != "" {
+		status := gardenerv1beta1.ConditionTrue // members have the permissions of their roles in this mode, too
+		if p.byMembership {
+			status = gardenerv1beta1.ConditionFalse
+		}
+		p.report.set(gardenerv1beta1.ProjectRBACReady, status, reasonAuthorizationDiffers, difference)
+		return
+	}
 	p.report.set(gardenerv1beta1.ProjectRBACReady, gardenerv1beta1.ConditionTrue, reasonRolesReconciled,
 		"the roles and bindings of the members are reconciled")
 }

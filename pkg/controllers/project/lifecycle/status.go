@@ -35,6 +35,8 @@ const (
 	reasonRolesReconciled  = "RolesReconciled"
 	reasonRolesFailed      = "RolesFailed"
 	reasonNamespaceMissing = "NamespaceMissing"
+	// The API servers do not decide about Projects as the configuration of the controller manager expects.
+	reasonAuthorizationDiffers = "AuthorizationDiffers"
 )
 
 // Reasons of the condition Deletable.
