@@ -46,7 +46,7 @@ func TestStaleProjectsOfGardener(t *testing.T) {
 		config.UsageResources = append(config.UsageResources, "widgets.broken.example.com")
 	})
 	projects := map[string]*gardenerv1beta1.Project{}
-	for _, name := range []string{"shoot", "plant", "entry", "secret", "quota", "credentials", "identity", "internal", "vault", "idle"} {
+	for _, name := range []string{"shoot", "plant", "entry", "secret", "quota", "credentials", "identity", "internal", "vault", "idle", "rotated", "bound"} {
 		projects[name] = g.project(t, name)
 	}
 	unused := func(reason string, autoDelete bool, names ...string) {
@@ -111,24 +111,37 @@ func TestStaleProjectsOfGardener(t *testing.T) {
 	}
 	g.create(t, projects["shoot"], gardenerCore, "SecretBinding", "unused", map[string]any{
 		"secretRef": reference("idle"), "quotas": []any{reference("idle")}})
+	// Credentials that no Shoot uses.
+	rotated := g.create(t, projects["rotated"], "v1", "Secret", "referred", nil)
+	g.create(t, projects["shoot"], gardenerCore, "SecretBinding", "rotated", map[string]any{"secretRef": reference("rotated")})
+	g.create(t, projects["bound"], "v1", "Secret", "referred", nil)
+	bound := g.create(t, projects["shoot"], gardenerCore, "SecretBinding", "bound", map[string]any{"secretRef": reference("bound")})
 	first := g.create(t, projects["shoot"], gardenerCore, "Shoot", "first", map[string]any{"spec": map[string]any{"secretBindingName": "sb"}})
 	second := g.create(t, projects["shoot"], gardenerCore, "Shoot", "second", map[string]any{"spec": map[string]any{"credentialsBindingName": "cb"}})
 	used("shoot", "plant", "entry", "secret", "quota", "credentials", "identity", "internal")
-	unused("Unused", false, "idle")
+	unused("Unused", false, "idle", "rotated", "bound")
+	if err := g.client.Patch(t.Context(), rotated, client.RawPatch(types.MergePatchType, []byte(`{"data":{"token":"bmV3"}}`))); err != nil {
+		t.Fatal(err)
+	}
+	quiet("rotated")
+	if err := g.client.Delete(t.Context(), bound); err != nil {
+		t.Fatal(err)
+	}
+	quiet("bound")
 
-	// A Shoot that uses another binding leaves what it used, and one that is being deleted is activity in its own project.
+	// A Shoot that uses another binding leaves what it used, and one that is being deleted is activity in its own project. The end of a use
+	// is activity in the project of the credentials.
 	if err := g.client.Patch(t.Context(), first, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"secretBindingName":"none"}}`))); err != nil {
 		t.Fatal(err)
 	}
-	unused("Unused", false, "secret", "quota")
+	quiet("secret", "quota")
 	used("credentials")
 	for _, shoot := range []*unstructured.Unstructured{first, second} {
 		if err := g.client.Delete(t.Context(), shoot); err != nil {
 			t.Fatal(err)
 		}
 	}
-	quiet("shoot")
-	unused("Unused", false, "credentials")
+	quiet("shoot", "credentials")
 
 	// A kind is deleted, with its objects: they were deleted just now.
 	for _, definition := range definitions {
@@ -145,8 +158,8 @@ func TestStaleProjectsOfGardener(t *testing.T) {
 		return err
 	})
 	g.pass(31)
-	unused("DeletionPlanned", true, "secret", "quota", "credentials", "idle")
-	unused("Unused", false, "shoot", "plant")
+	unused("DeletionPlanned", true, "idle")
+	unused("Unused", false, "shoot", "plant", "secret", "quota", "credentials", "rotated", "bound")
 	used("entry", "identity", "internal")
 
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: projects["idle"].NamespaceName()}}
@@ -164,6 +177,23 @@ func TestStaleProjectsOfGardener(t *testing.T) {
 	// Whether an object of an unknown kind uses the project is unknown, so the earlier mark remains unchanged and nothing is
 	// deleted.
 	unused("Unused", false, "vault")
+
+	// Activity while no controller knew of it is found after a restart, if that is not long ago.
+	projects["restarted"] = g.project(t, "restarted")
+	secret := g.create(t, projects["restarted"], "v1", "Secret", "referred", nil)
+	g.create(t, projects["shoot"], gardenerCore, "SecretBinding", "restarted", map[string]any{"secretRef": reference("restarted")})
+	unused("Unused", false, "restarted")
+	newGarden(t, p)
+	eventually(t, func(ctx context.Context) error {
+		project := projects["restarted"]
+		if err := g.client.Get(ctx, client.ObjectKeyFromObject(project), project); err != nil {
+			return err
+		}
+		if last, created := project.Status.LastActivityTimestamp, secret.GetCreationTimestamp(); last == nil || last.Before(&created) {
+			return fmt.Errorf("the last activity was on %s, want %s or later", last, created)
+		}
+		return nil
+	})
 }
 
 // binaryMakesReady runs the binary, as shipped, until it has made a Project Ready. Custom resources know no protobuf.

@@ -34,6 +34,10 @@ func (s *Set) Known(resource schema.GroupResource, namespace string) ([]*Object,
 	return watched{set: s, lenient: true}.Find(context.Background(), resource, Query{Namespace: namespace})
 }
 
+// Cached returns a Reader of the watches that finds what they have, which may be incomplete, without an error. It is for callers that
+// are notified of the rest: when an event is handled, its object is found.
+func (s *Set) Cached() Reader { return watched{set: s, lenient: true} }
+
 // Served returns the version in which a resource is watched, or nil if it is not served. An error means that this is unknown, or that
 // the watch has not synced.
 func (s *Set) Served(resource schema.GroupResource) (*schema.GroupVersionResource, error) {

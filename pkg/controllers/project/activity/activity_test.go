@@ -24,6 +24,31 @@ func object(created time.Time, generation int64) *resourcewatch.Object {
 	return &resourcewatch.Object{Identity: resourcewatch.Identity{UID: "1", Generation: generation, CreationTimestamp: metav1.NewTime(created)}}
 }
 
+// changed returns an object whose last change is known.
+func changed(object *resourcewatch.Object, at time.Time) *resourcewatch.Object {
+	object.Value = at
+	return object
+}
+
+func TestIsSpecChanged(t *testing.T) {
+	other := object(noon, 1)
+	other.UID = "2"
+	for name, test := range map[string]struct {
+		event resourcewatch.Event
+		want  bool
+	}{
+		"created":                      {resourcewatch.Event{New: object(noon, 1)}, true},
+		"deleted":                      {resourcewatch.Event{Old: object(noon, 1)}, true},
+		"another generation":           {resourcewatch.Event{Old: object(noon, 1), New: object(noon, 2)}, true},
+		"another one of the same name": {resourcewatch.Event{Old: object(noon, 1), New: other}, true},
+		"its status":                   {resourcewatch.Event{Old: object(noon, 1), New: object(noon, 1)}, false},
+	} {
+		if got := isSpecChanged(test.event); got != test.want {
+			t.Errorf("%s: changed = %t, want %t", name, got, test.want)
+		}
+	}
+}
+
 func TestHappened(t *testing.T) {
 	other := object(noon, 1)
 	other.UID = "2"
@@ -38,7 +63,9 @@ func TestHappened(t *testing.T) {
 		"there before, and young":            {resourcewatch.Event{New: object(noon.Add(-time.Minute), 1), Initial: true}, noon.Add(-time.Minute)},
 		"there before, and old":              {resourcewatch.Event{New: object(old, 1), Initial: true}, time.Time{}},
 		"changed":                            {resourcewatch.Event{Old: object(old, 1), New: object(old, 2)}, noon},
-		"touched, but not its spec":          {resourcewatch.Event{Old: object(old, 1), New: object(old, 1)}, time.Time{}},
+		"changed without a generation":       {resourcewatch.Event{Old: object(old, 1), New: object(old, 1)}, noon},
+		"there before, rotated not long ago": {resourcewatch.Event{New: changed(object(old, 0), noon.Add(-time.Minute)), Initial: true}, noon.Add(-time.Minute)},
+		"there before, rotated long ago":     {resourcewatch.Event{New: changed(object(old, 0), old), Initial: true}, time.Time{}},
 		"another one of the same name":       {resourcewatch.Event{Old: object(old, 1), New: other}, noon},
 		"deleted":                            {resourcewatch.Event{Old: object(old, 1)}, noon},
 	} {

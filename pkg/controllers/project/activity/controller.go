@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package activity records the time of the last activity in a project: when an object that counts as use was created, changed
-// or deleted. It writes at most once per minute and Project.
+// Package activity records the time of the last activity in a project: when an object that uses it was created, changed or deleted, or
+// what credentials and Quotas in it are used by. It writes at most once per minute and Project.
 package activity
 
 import (
@@ -65,24 +65,45 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.ProjectControllerCo
 		Complete(instrument.Reconciler(ControllerName, r))
 }
 
-// follow records the events of objects that count as use.
+// follow records the events of objects that count as use, and of those that make others count.
 func (r *reconciler) follow(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	r.usage.Kinds.Subscribe(func(e resourcewatch.Event) {
-		at, active := happened(e, r.clock.Now())
-		if !active {
-			return
+		for namespace, at := range r.activities(ctx, r.usage.Kinds.Cached(), e) {
+			r.pending.note(namespace, at)
+			queue.Add(requestFor(namespace))
 		}
-		counts, err := r.usage.Counts(ctx, r.usage.Kinds.Watched(), e.Resource, e.Object())
-		if err != nil {
-			log.FromContext(ctx).V(1).Info("Failed to determine whether an object counts as use", "resource", e.Resource.String(), "err", err.Error())
-		}
-		if !counts {
-			return
-		}
-		r.pending.note(e.Object().Namespace, at)
-		queue.Add(requestFor(e.Object().Namespace))
-	}, r.usage.Counting()...)
+	}, r.usage.Resources()...)
 	return nil
+}
+
+// activities returns the namespaces in which an event is activity, with its time. The spec of an object that uses its own namespace
+// counts. Every change of credentials, a Quota or a binding does, because not all of them have a generation.
+func (r *reconciler) activities(ctx context.Context, reader resourcewatch.Reader, e resourcewatch.Event) map[string]time.Time {
+	now, found := r.clock.Now(), map[string]time.Time{}
+	note := func(event resourcewatch.Event, namespaces ...string) {
+		at, active := happened(event, now)
+		for _, namespace := range namespaces {
+			if active && at.After(found[namespace]) {
+				found[namespace] = at
+			}
+		}
+	}
+	if r.usage.IsDirect(e.Resource) && isSpecChanged(e) {
+		note(e, e.Object().Namespace)
+	}
+	related, err := r.usage.Related(ctx, reader, e)
+	note(e, related...)
+	if err == nil && e.Initial {
+		var around map[*resourcewatch.Object][]string
+		around, err = r.usage.Around(ctx, reader, e.Resource, e.New)
+		for object, namespaces := range around {
+			note(resourcewatch.Event{New: object, Initial: true}, namespaces...)
+		}
+	}
+	if err != nil {
+		log.FromContext(ctx).Error(err, "Failed to determine the projects in which an event is activity", "resource", e.Resource.String())
+	}
+	return found
 }
 
 // Reconcile writes the last activity in a namespace to its Project, unless it is recorded already.

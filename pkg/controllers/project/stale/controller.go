@@ -110,7 +110,11 @@ func (w wake) start(ctx context.Context, queue workqueue.TypedRateLimitingInterf
 				continue
 			}
 			for _, request := range ofNamespace(ctx, namespace) {
-				queue.Add(request)
+				if e.Old == nil {
+					queue.Add(request)
+				} else {
+					queue.AddAfter(request, soon) // the end of a use is activity, which is recorded first
+				}
 			}
 		}
 	}, w.usage.Resources()...)

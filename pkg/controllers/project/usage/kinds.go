@@ -6,6 +6,7 @@ package usage
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -54,6 +55,18 @@ type reference struct {
 	unknown string
 }
 
+// bound is what is cached of a binding.
+type bound struct {
+	references []reference
+	changed    time.Time
+}
+
+// referencesOf returns the references of a binding.
+func referencesOf(binding *resourcewatch.Object) []reference {
+	value, _ := binding.Value.(bound)
+	return value.references
+}
+
 // credentials returns the kinds that a binding can refer to as credentials, in any version, and their resources.
 func credentials() map[schema.GroupKind]schema.GroupResource {
 	return map[schema.GroupKind]schema.GroupResource{
@@ -84,11 +97,11 @@ func followed(resources []string) (all []resourcewatch.Kind, direct []schema.Gro
 			return schema.GroupKind{Kind: "Secret"}, nil
 		}),
 		binding(CredentialsBindings, "v1alpha1", "credentialsRef", kindOf),
-		{GroupResource: Quotas, Versions: []string{gardenerv1beta1.SchemeGroupVersion.Version}, While: bindings()},
+		{GroupResource: Quotas, Versions: []string{gardenerv1beta1.SchemeGroupVersion.Version}, While: bindings(), Metadata: lastChange},
 		// Only the metadata of these is read, which every version has.
-		{GroupResource: InternalSecrets, While: bindings()},
-		{GroupResource: WorkloadIdentities, While: bindings()},
-		{GroupResource: Secrets, Versions: []string{"v1"}, While: bindings()},
+		{GroupResource: InternalSecrets, While: bindings(), Metadata: lastChange},
+		{GroupResource: WorkloadIdentities, While: bindings(), Metadata: lastChange},
+		{GroupResource: Secrets, Versions: []string{"v1"}, While: bindings(), Metadata: lastChange},
 	}
 	for i := range known {
 		known[i].OnlyVersions = len(known[i].Versions) > 0
@@ -136,7 +149,7 @@ func binding(resource schema.GroupResource, version, field string, kindOf func(r
 					references = append(references, referenceTo(Quotas, own, entry))
 				}
 			}
-			return references
+			return bound{references, lastChangeOf(&unstructured.Unstructured{Object: content})}
 		},
 		Indexes: map[string]func(*resourcewatch.Object) []string{byTarget: targets},
 	}
@@ -212,8 +225,7 @@ func bindingKey(resource schema.GroupResource, namespace, name string) string {
 // targets returns the namespaces that a binding refers to.
 func targets(binding *resourcewatch.Object) []string {
 	var namespaces []string
-	references, _ := binding.Value.([]reference)
-	for _, reference := range references {
+	for _, reference := range referencesOf(binding) {
 		if !slices.Contains(namespaces, reference.namespace) {
 			namespaces = append(namespaces, reference.namespace)
 		}

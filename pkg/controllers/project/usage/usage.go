@@ -138,18 +138,6 @@ func unreadable(ctx context.Context, reader resourcewatch.Reader) error {
 	return nil
 }
 
-// Counts reports whether an object counts as use: one of a direct resource always does, credentials or a Quota if an object in
-// use refers to it.
-func (u *Usage) Counts(ctx context.Context, reader resourcewatch.Reader, resource schema.GroupResource, object *resourcewatch.Object) (bool, error) {
-	if slices.Contains(u.direct, resource) {
-		return true, nil
-	}
-	found, err := references(ctx, reader, func(r reference) bool {
-		return r == reference{resource: resource, namespace: object.Namespace, name: object.Name}
-	}, object.Namespace)
-	return len(found) > 0, err
-}
-
 // references returns the references into a namespace that match, of bindings that a Shoot uses.
 func references(ctx context.Context, reader resourcewatch.Reader, wanted func(reference) bool, namespace string) ([]reference, error) {
 	var all []reference
@@ -159,8 +147,7 @@ func references(ctx context.Context, reader resourcewatch.Reader, wanted func(re
 			return nil, err
 		}
 		for _, binding := range bindings {
-			references, _ := binding.Value.([]reference)
-			references = slices.DeleteFunc(slices.Clone(references), func(r reference) bool { return !wanted(r) })
+			references := slices.DeleteFunc(slices.Clone(referencesOf(binding)), func(r reference) bool { return !wanted(r) })
 			if len(references) == 0 {
 				continue
 			}
@@ -180,17 +167,6 @@ func references(ctx context.Context, reader resourcewatch.Reader, wanted func(re
 // Resources returns all resources that determine what uses a project.
 func (u *Usage) Resources() []schema.GroupResource {
 	return slices.Concat(u.direct, bindings(), referred())
-}
-
-// Counting returns the resources whose objects can count as use.
-func (u *Usage) Counting() []schema.GroupResource {
-	counting := slices.Clone(u.direct)
-	for _, resource := range referred() {
-		if !slices.Contains(counting, resource) {
-			counting = append(counting, resource)
-		}
-	}
-	return counting
 }
 
 // Touched returns the namespaces whose use may have changed by an event: that of the object, and those that it refers to or

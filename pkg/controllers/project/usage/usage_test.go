@@ -208,32 +208,6 @@ func TestOfFails(t *testing.T) {
 	}
 }
 
-func TestCounts(t *testing.T) {
-	s := &store{objects: map[schema.GroupResource][]*resourcewatch.Object{}}
-	used(SecretBindings, secretBinding(ref("a", "s"), ref("a", "q")), Secrets, shoot("secretBindingName", "sb"))(s)
-	for binding, credentials := range map[string]map[string]any{
-		"identity": credentialsBinding("security.gardener.cloud/v1alpha1", "WorkloadIdentity", ref("a", "w")),
-		"internal": credentialsBinding("core.gardener.cloud/v1beta1", "InternalSecret", ref("a", "i")),
-	} {
-		s.add(CredentialsBindings, "b", binding, credentials)
-		s.add(Shoots, "b", binding, shoot("credentialsBindingName", binding))
-	}
-	for _, test := range []struct {
-		resource schema.GroupResource
-		name     string
-		want     bool
-	}{{Klusters, "any", true}, {Shoots, "any", true}, {Secrets, "s", true}, {Quotas, "q", true}, {WorkloadIdentities, "w", true}, {InternalSecrets, "i", true}, {WorkloadIdentities, "s", false}, {Secrets, "q", false}, {Secrets, "other", false}} {
-		got, err := usageOf().Counts(t.Context(), s, test.resource, &resourcewatch.Object{Identity: resourcewatch.Identity{Namespace: "a", Name: test.name}})
-		if err != nil || got != test.want {
-			t.Errorf("%s %s: %t, %v", test.resource, test.name, got, err)
-		}
-	}
-	s.failing = map[schema.GroupResource]error{SecretBindings: errors.New("refused")}
-	if _, err := usageOf().Counts(t.Context(), s, Secrets, &resourcewatch.Object{}); err == nil {
-		t.Error("what cannot be known is known")
-	}
-}
-
 // TestTouched checks the namespaces whose use may have changed: those that a binding refers or referred to, and those of what a
 // Shoot uses or used.
 func TestTouched(t *testing.T) {
