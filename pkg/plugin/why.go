@@ -26,8 +26,10 @@ func newWhy(c *command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "why KIND/NAME",
 		Short: "Show what blocks an object, or the deletion of a namespace, and the way of a Service",
-		Long: "Show what blocks an object, or the deletion of a namespace. Of a Service on OVN, show the way of connections as well: its load\n" +
-			"balancers, and the port, the switch and the chassis of each endpoint; of a Node, whether OVN has its chassis.\n\n" +
+		Long: "Show what blocks an object, or the deletion of a namespace. Of a Project, list the role bindings and the tokens of service accounts\n" +
+			"in its namespace that are not of its members, as former members may have left them. Of a Service on OVN, show the way of\n" +
+			"connections as well: its load balancers, and the port, the switch and the chassis of each endpoint; of a Node, whether OVN has its\n" +
+			"chassis.\n\n" +
 			"It exits with 0 when nothing does, with 1 when there are findings, and with 2 when the object could not be read.",
 		Example:           "  kubectl groundskeeper why kluster/web -n garden-shop\n  kubectl groundskeeper why namespace/garden-shop\n  kubectl groundskeeper why service/web -n shop",
 		Args:              cobra.RangeArgs(1, 2),
@@ -70,6 +72,11 @@ func (c *command) why(ctx context.Context, k kind, name string, format output) e
 	}
 	if namespace, ok := object.(*corev1.Namespace); ok {
 		if err := c.contents(ctx, namespace, r); err != nil {
+			return err
+		}
+	}
+	if project, ok := object.(*gardenerv1beta1.Project); ok {
+		if err := c.strangers(ctx, project, r); err != nil {
 			return err
 		}
 	}
