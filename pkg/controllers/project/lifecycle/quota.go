@@ -4,14 +4,17 @@
 package lifecycle
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
@@ -118,4 +121,49 @@ func raisedLimits(current, set, configured corev1.ResourceList) corev1.ResourceL
 		}
 	}
 	return limits
+}
+
+// limitsOthers reports whether a quota limits other objects than the desired one: its scopes are immutable, so that it has to be recreated.
+func limitsOthers(current, desired client.Object) bool {
+	found, isQuota := current.(*corev1.ResourceQuota)
+	wanted, ok := desired.(*corev1.ResourceQuota)
+	return isQuota && ok && !equality.Semantic.DeepEqual(scopesOf(found), scopesOf(wanted))
+}
+
+// scopesOf returns which objects a quota limits, in an order that does not depend on how it is written: a scope is the same as an
+// expression that it exists.
+func scopesOf(quota *corev1.ResourceQuota) []string {
+	var scopes []string
+	for _, scope := range quota.Spec.Scopes {
+		scopes = append(scopes, fmt.Sprintf("%s %s []", scope, corev1.ScopeSelectorOpExists))
+	}
+	if selector := quota.Spec.ScopeSelector; selector != nil {
+		for _, expression := range selector.MatchExpressions {
+			scopes = append(scopes, fmt.Sprintf("%s %s %q", expression.ScopeName, expression.Operator, slices.Sorted(slices.Values(expression.Values))))
+		}
+	}
+	slices.Sort(scopes)
+	return slices.Compact(scopes)
+}
+
+// replaceQuota recreates a quota that limits other objects, with the limits that were raised manually. One that was not created for a
+// Project is not deleted.
+func (r *reconciler) replaceQuota(ctx context.Context, current, desired client.Object) (bool, error) {
+	if current.GetAnnotations()[annotationProjectUID] != desired.GetAnnotations()[annotationProjectUID] {
+		return false, fmt.Errorf("%s has other scopes than configured, and was not created for the project: delete it", describe(current))
+	}
+	next, ok := merged(current, desired).(*corev1.ResourceQuota)
+	if !ok {
+		return false, nil
+	}
+	created := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{
+		Namespace: next.Namespace, Name: next.Name, Labels: next.Labels, Annotations: next.Annotations,
+	}, Spec: next.Spec}
+	if wanted, ok := desired.(*corev1.ResourceQuota); ok {
+		created.Spec.Scopes, created.Spec.ScopeSelector = wanted.Spec.Scopes, wanted.Spec.ScopeSelector
+	}
+	if err := r.remove(ctx, current); err != nil {
+		return false, err
+	}
+	return true, r.create(ctx, created)
 }

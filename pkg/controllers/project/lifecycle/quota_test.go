@@ -177,3 +177,62 @@ func TestUnguardedKeys(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestLimitsOthers(t *testing.T) {
+	scoped := func(scopes ...corev1.ResourceQuotaScope) *corev1.ResourceQuota {
+		return &corev1.ResourceQuota{Spec: corev1.ResourceQuotaSpec{Hard: limits("pods", "1"), Scopes: scopes}}
+	}
+	selecting := func(operator corev1.ScopeSelectorOperator, values ...string) *corev1.ResourceQuota {
+		return &corev1.ResourceQuota{Spec: corev1.ResourceQuotaSpec{ScopeSelector: &corev1.ScopeSelector{MatchExpressions: []corev1.ScopedResourceSelectorRequirement{
+			{ScopeName: corev1.ResourceQuotaScopePriorityClass, Operator: operator, Values: values}}}}}
+	}
+	labelled := scoped(corev1.ResourceQuotaScopeBestEffort)
+	labelled.Labels = map[string]string{"a": "b"}
+	for name, test := range map[string]struct {
+		current, desired *corev1.ResourceQuota
+		want             bool
+	}{
+		"no scopes":                {scoped(), scoped(), false},
+		"the same":                 {scoped(corev1.ResourceQuotaScopeBestEffort), labelled, false},
+		"in another order":         {scoped("A", "B"), scoped("B", "A"), false},
+		"another":                  {scoped(corev1.ResourceQuotaScopeTerminating), scoped(corev1.ResourceQuotaScopeBestEffort), true},
+		"all instead of some":      {scoped(corev1.ResourceQuotaScopeTerminating), scoped(), true},
+		"a scope as an expression": {scoped(corev1.ResourceQuotaScopePriorityClass), selecting(corev1.ScopeSelectorOpExists), false},
+		"values in another order":  {selecting(corev1.ScopeSelectorOpIn, "low", "high"), selecting(corev1.ScopeSelectorOpIn, "high", "low"), false},
+		"other values":             {selecting(corev1.ScopeSelectorOpIn, "low"), selecting(corev1.ScopeSelectorOpIn, "high"), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := limitsOthers(test.current, test.desired); got != test.want {
+				t.Errorf("limits others = %t, want %t", got, test.want)
+			}
+		})
+	}
+}
+
+// TestQuotaFollowsScopes checks that a quota that limits other objects than the configured one is recreated with the limits that were
+// raised manually, and that one which was not created for the Project is not deleted.
+func TestQuotaFollowsScopes(t *testing.T) {
+	c := newCluster(t)
+	c.reconciler.quotas = mustRules(t, quotaConfig(limits("pods", "3", "secrets", "3"), nil))
+	project := c.project("dev")
+	c.settle("dev")
+	quota := &corev1.ResourceQuota{}
+	c.read(*project.Spec.Namespace, quotaName, quota)
+	change(c, quota, func(q *corev1.ResourceQuota) {
+		q.Spec.Hard, q.Spec.Scopes = limits("pods", "9", "secrets", "3"), []corev1.ResourceQuotaScope{corev1.ResourceQuotaScopeTerminating}
+	})
+	c.settle("dev")
+	c.read(*project.Spec.Namespace, quotaName, quota)
+	if diff := cmp.Diff(corev1.ResourceQuotaSpec{Hard: limits("pods", "9", "secrets", "3")}, quota.Spec); diff != "" {
+		t.Errorf("quota (-want +got):\n%s", diff)
+	}
+	change(c, quota, func(q *corev1.ResourceQuota) {
+		q.Annotations, q.Spec.Scopes = nil, []corev1.ResourceQuotaScope{corev1.ResourceQuotaScopeTerminating}
+	})
+	if _, err := c.reconcile("dev"); err == nil || !strings.Contains(err.Error(), "delete it") {
+		t.Errorf("error = %v, want the remedy", err)
+	}
+	if c.read(*project.Spec.Namespace, quotaName, quota); len(quota.Spec.Scopes) != 1 {
+		t.Error("a quota that was not created for the project was deleted")
+	}
+}

@@ -67,6 +67,8 @@ func (r *reconciler) ensure(ctx context.Context, desired client.Object) (bool, e
 		return false, fmt.Errorf("get %s: %w", describe(desired), err)
 	case bindsAnotherRole(current, desired):
 		return r.replace(ctx, current, desired)
+	case limitsOthers(current, desired):
+		return r.replaceQuota(ctx, current, desired)
 	default:
 		return r.patch(ctx, current, merged(current, desired))
 	}
