@@ -21,8 +21,9 @@ const (
 	Period = 10 * time.Second
 	// Expiry is how long a State that is not renewed counts: without a connection to the kube-apiserver, a server authorizes no request.
 	Expiry = time.Minute
-	// discardAfter is when the other servers remove the State of a server that ended without doing so.
-	discardAfter = 10 * Expiry
+	// discardAfter is when the other servers remove the State of a server that ended without doing so. It is short, because each restart
+	// of a server that crashes repeatedly leaves one, and the size of a ConfigMap is limited.
+	discardAfter = 2 * Expiry
 )
 
 // State is that of one server.

@@ -112,17 +112,17 @@ func TestPublish(t *testing.T) {
 	clock.Step(discardAfter - time.Second)
 	publish(b)
 	publish(b)
-	published("a roles 0s", "b membership 9m59s")
+	published("a roles 0s", "b membership 1m59s")
 	clock.Step(time.Second)
 	publish(b)
-	published("b membership 10m0s")
+	published("b membership 2m0s")
 	publish(a)
-	published("a roles 10m0s", "b membership 10m0s")
+	published("a roles 2m0s", "b membership 2m0s")
 
 	ended, end := context.WithCancel(t.Context())
 	end()
 	b.Run(ended)
-	published("a roles 10m0s")
+	published("a roles 2m0s")
 }
 
 func TestFirstIsNotAllowed(t *testing.T) {
