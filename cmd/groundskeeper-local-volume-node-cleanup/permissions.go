@@ -24,9 +24,9 @@ const startTimeout = 30 * time.Second
 
 // permissions are the optional permissions of a process.
 type permissions struct {
-	// leases: several replicas can agree on one. record: a restart keeps the times. namespaces: their annotation is
-	// seen.
-	leases, record, namespaces bool
+	// leases: several replicas can agree on one. record: a restart keeps the times. cleaners: others that clean up the same classes are
+	// recognized. namespaces: their annotation is seen.
+	leases, record, cleaners, namespaces bool
 }
 
 // coordination is the API group of Leases.
@@ -104,6 +104,12 @@ func findPermissions(ctx context.Context, c client.Client, o *options) (permissi
 	}
 	found.record, err = optional("The times at which nodes were lost are in memory only: a restart starts the delays over, and the brake cannot be acknowledged",
 		object(o.namespace, localvolume.RecordName, to("", "configmaps", accessreview.Get, accessreview.Patch, accessreview.Create))...)
+	if err != nil {
+		return permissions{}, err
+	}
+	cleaners := localvolume.CleanersKey()
+	found.cleaners, err = optional("Others that clean up local volumes of this cluster are not recognized: run one only",
+		object(cleaners.Namespace, cleaners.Name, to("", "configmaps", accessreview.Get, accessreview.Patch, accessreview.Create))...)
 	if err != nil {
 		return permissions{}, err
 	}

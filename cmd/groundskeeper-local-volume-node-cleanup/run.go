@@ -132,9 +132,11 @@ func newManager(ctx context.Context, config *rest.Config, o *options, ready *rea
 	if err != nil {
 		return nil, fmt.Errorf("API server %s: %w", config.Host, err)
 	}
-	site, err := cleanup.AddToManager(mgr, o.config().Controllers.LocalVolume, cleanup.Options{
-		RecordNamespace: o.namespace, NoRecord: !found.record, Namespaces: found.namespaces, Deleter: true,
-	})
+	options := cleanup.Options{RecordNamespace: o.namespace, NoRecord: !found.record, Namespaces: found.namespaces, Deleter: true}
+	if found.cleaners {
+		options.Holder = name + " in namespace " + o.namespace
+	}
+	site, err := cleanup.AddToManager(mgr, o.config().Controllers.LocalVolume, options)
 	ready.knows(site)
 	return mgr, err
 }

@@ -56,19 +56,19 @@ func TestPermissions(t *testing.T) {
 		want    permissions
 		fails   string
 	}{
-		"everything":                       {without("nothing"), nil, permissions{leases: true, record: true, namespaces: true}, ""},
-		"no leases":                        {without("leases"), nil, permissions{record: true, namespaces: true}, ""},
-		"leases are not wanted":            {without("nothing"), func(o *options) { o.leaderElect = false }, permissions{record: true, namespaces: true}, ""},
-		"leases cannot be updated":         {without("leases", "update"), nil, permissions{record: true, namespaces: true}, ""},
+		"everything":                       {without("nothing"), nil, permissions{leases: true, record: true, cleaners: true, namespaces: true}, ""},
+		"no leases":                        {without("leases"), nil, permissions{record: true, cleaners: true, namespaces: true}, ""},
+		"leases are not wanted":            {without("nothing"), func(o *options) { o.leaderElect = false }, permissions{record: true, cleaners: true, namespaces: true}, ""},
+		"leases cannot be updated":         {without("leases", "update"), nil, permissions{record: true, cleaners: true, namespaces: true}, ""},
 		"no config maps":                   {without("configmaps"), nil, permissions{leases: true, namespaces: true}, ""},
 		"config maps only to read":         {without("configmaps", "patch", "create"), nil, permissions{leases: true, namespaces: true}, ""},
-		"no namespaces":                    {without("namespaces"), nil, permissions{leases: true, record: true}, ""},
+		"no namespaces":                    {without("namespaces"), nil, permissions{leases: true, record: true, cleaners: true}, ""},
 		"no nodes":                         {without("nodes"), nil, permissions{}, "the permission to list nodes is missing"},
 		"nodes cannot be watched":          {without("nodes", "watch"), nil, permissions{}, "the permission to watch nodes is missing"},
 		"volumes cannot be deleted":        {without("persistentvolumes", "delete"), nil, permissions{}, "the permission to delete persistentvolumes is missing"},
 		"no claims":                        {without("persistentvolumeclaims"), nil, permissions{}, "the permission to list persistentvolumeclaims is missing"},
-		"no pods":                          {without("pods"), nil, permissions{leases: true, record: true, namespaces: true}, ""},
-		"no patch":                         {without("persistentvolumes", "patch"), nil, permissions{leases: true, record: true, namespaces: true}, ""},
+		"no pods":                          {without("pods"), nil, permissions{leases: true, record: true, cleaners: true, namespaces: true}, ""},
+		"no patch":                         {without("persistentvolumes", "patch"), nil, permissions{leases: true, record: true, cleaners: true, namespaces: true}, ""},
 		"no patch, but to release volumes": {without("persistentvolumes", "patch"), func(o *options) { o.releaseCSI = true }, permissions{}, "the permission to patch persistentvolumes is missing"},
 		"no pods, but to be deleted":       {without("pods"), func(o *options) { o.deletePods = true }, permissions{}, "the permission to delete pods is missing"},
 	} {

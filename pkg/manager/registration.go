@@ -15,6 +15,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/clusterid/self"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/maintenance"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/operator"
 	klustersetup "groundskeeper.io/groundskeeper/pkg/controllers/kluster"
@@ -212,7 +213,8 @@ func controllers(fence *Fence) []controller {
 			needs: klusterGrant,
 			apis:  []schema.GroupVersion{kubernikusv1.SchemeGroupVersion},
 			add: indexed(func(_ context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
-				options := workload.Options{Fence: fence.Check, Clock: now}
+				cluster := &self.Cluster{Reader: mgr.GetAPIReader()}
+				options := workload.Options{Fence: fence.Check, Clock: now, ClusterID: cluster.UID}
 				if isEnabled(routegc.ControllerName, config.Enabled) {
 					options.NodeDeleted = wakes.NodeDeleted
 				}
@@ -245,6 +247,7 @@ func controllers(fence *Fence) []controller {
 			add: func(_ context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
 				_, err := cleanup.AddToManager(mgr, config.LocalVolume, cleanup.Options{
 					RecordNamespace: systemNamespace,
+					Holder:          "the controller manager with Lease " + fence.lease,
 					Namespaces:      true,
 					Deleter:         isEnabled(deleter.ControllerName, config.Enabled),
 				})

@@ -5,13 +5,16 @@ package integration
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -63,6 +66,20 @@ func TestKlusterLocalVolumes(t *testing.T) {
 	if err := d.w.Get(t.Context(), client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: localvolume.RecordName}, record); err != nil {
 		t.Error(err)
 	}
+
+	// Another Kluster of the same cluster cleans up nothing: its delay would be shorter.
+	twin, _ := d.enroll(t, "twin", d.workload.AdminKubeconfig(), func(k *kubernikusv1.Kluster) {
+		k.Spec.LocalVolumeCleanup = &kubernikusv1.LocalVolumeCleanupSpec{StorageClassNames: []string{"local"}, PVCDeletionDelay: &metav1.Duration{}}
+	})
+	d.is(t, twin, kubernikusv1.ConditionLocalVolumeCleanup, "False/CleanedElsewhere")
+	if c := meta.FindStatusCondition(twin.Status.Conditions, kubernikusv1.ConditionLocalVolumeCleanup); !strings.Contains(c.Message, "Kluster shop/web") {
+		t.Errorf("message = %q, want the name of the other Kluster in it", c.Message)
+	}
+	d.edit(t, twin, func() { metav1.SetMetaDataAnnotation(&twin.ObjectMeta, kubernikusv1.DetachAnnotation, "true") })
+	if err := errors.Join(confirm(t.Context(), d.c, twin), d.c.Delete(t.Context(), twin)); err != nil {
+		t.Fatal(err)
+	}
+	finally(t, func(ctx context.Context) error { return confirmDeleted(ctx, d.c, twin) })
 
 	// Another kubeconfig, with too few permissions, and one with no more than it takes.
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")

@@ -45,6 +45,8 @@ func TestLocalVolumes(t *testing.T) {
 			"volumes of other sources":               testOtherSources,
 			"a driver that never responds":           testDriverNeverResponds,
 			"an old view of nodes":                   testOldViewOfNodes,
+			"two that clean up one class":            testTwoCleaners,
+			"the controller manager and the drop-in": testManagerAndDropIn,
 			"an old view of volumes and claims":      testOldViewOfVolumes,
 		} {
 			t.Run(name, func(t *testing.T) {

@@ -187,3 +187,59 @@ func testPendingPods(t *testing.T, p *volumePlane) {
 		t.Fatal(err)
 	}
 }
+
+// cleanedBy waits until it is recorded that a process cleans up a class.
+func (v *volumes) cleanedBy(class, holder string) {
+	v.t.Helper()
+	eventually(v.t, func(ctx context.Context) error {
+		object := &corev1.ConfigMap{}
+		if err := v.c.Get(ctx, localvolume.CleanersKey(), object); err != nil {
+			return err
+		}
+		if !strings.Contains(object.Data[class], holder) {
+			return fmt.Errorf("class %s is cleaned up by %q, want %s", class, object.Data[class], holder)
+		}
+		return nil
+	})
+}
+
+// testTwoCleaners checks that of two drop-ins with one class only the first deletes, however short the delay of the other one is, until
+// the first one is known not to run any more.
+func testTwoCleaners(t *testing.T, p *volumePlane) {
+	v, other := p.newVolumes(t, ""), p.newVolumes(t, "")
+	other.class = v.class
+	a := v.node("a")
+	v.node("b")
+	volume, claim := v.bound("a", "a")
+	first := v.clean("--pvc-deletion-delay=1h")
+	v.cleanedBy(v.class, "in namespace "+v.ns)
+	other.clean()
+	v.lose(a)
+	if skipped := v.event(claim, localvolume.EventSkipped); !strings.Contains(skipped.Message, "in namespace "+v.ns) {
+		t.Errorf("message = %q, want the name of the first one in it", skipped.Message)
+	}
+	v.stays("the other one does not clean up", volume, claim)
+	first.kill()
+	cleaners := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: localvolume.CleanersKey().Namespace, Name: localvolume.CleanersName}}
+	if err := v.c.Patch(t.Context(), cleaners, client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"data":{%q:null}}`, v.class))); err != nil {
+		t.Fatal(err)
+	}
+	v.absent(claim, volume)
+	v.cleanedBy(v.class, "in namespace "+other.ns)
+}
+
+// testManagerAndDropIn checks that a drop-in deletes nothing that the controller manager cleans up.
+func testManagerAndDropIn(t *testing.T, p *volumePlane) {
+	v := p.newVolumes(t, "")
+	v.class = managedClass
+	a := v.node("a")
+	v.node("b")
+	volume, claim := v.bound("a", "a")
+	v.cleanedBy(managedClass, "the controller manager")
+	c := v.clean("--pvc-deletion-delay=0")
+	record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: v.ns, Name: localvolume.RecordName}}
+	v.event(record, localvolume.EventElsewhere)
+	v.lose(a)
+	v.absent(claim, volume)
+	c.metric(`local_volume_node_cleanup_persistentvolumeclaim_delete_total 0`)
+}

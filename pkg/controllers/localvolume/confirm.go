@@ -46,9 +46,15 @@ func (s *Site) moment() moment {
 
 // within reports whether less than a Lease has passed until a later moment, by both clocks. The clock of a process stands still while
 // its machine is suspended, that of the API server does not.
-func (m moment) within(later moment) bool {
-	known := !m.server.IsZero() && !later.server.IsZero()
-	return later.process.Sub(m.process) < Lease && (!known || later.server.Sub(m.server) < Lease)
+func (m moment) within(later moment) bool { return m.until(later) < Lease }
+
+// until returns how much time has passed until a later moment, by the clock that measured more.
+func (m moment) until(later moment) time.Duration {
+	passed := later.process.Sub(m.process)
+	if !m.server.IsZero() && !later.server.IsZero() {
+		passed = max(passed, later.server.Sub(m.server))
+	}
+	return passed
 }
 
 // confirm notes that nothing was missed until now, and reports whether that was not so and all absences start over, and whether the

@@ -130,6 +130,12 @@ func (d *Deletions) Act(ctx context.Context, subjects []Subject) error {
 		}
 		uid := d.target.Object(s).GetUID()
 		is := !done[uid] && !now.Before(d.retries.Until(uid)) && (!d.site.DryRun() || d.reported[uid] != d.pretence(s))
+		if class := s.Volume.Spec.StorageClassName; is && !d.site.Holds(class) {
+			if why := d.site.HeldBy(class); why != "" {
+				d.Skip(s, why)
+			}
+			return false
+		}
 		if is {
 			due++
 		}

@@ -45,6 +45,9 @@ const (
 	EventBrakeReleased = "MissingNodesAccepted"
 	// EventUnrecorded, on the record: it cannot be written.
 	EventUnrecorded = "MissingNodesNotRecorded"
+	// EventElsewhere and EventHere, on the record: another process cleans up the same local volumes, and the end of that.
+	EventElsewhere = "LocalVolumesCleanedElsewhere"
+	EventHere      = "LocalVolumesCleanedHere"
 )
 
 // Recorder takes events.

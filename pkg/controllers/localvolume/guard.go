@@ -41,8 +41,8 @@ type Permit struct {
 }
 
 // Clear returns those of the subjects that are due and may be deleted now, MaxBatch at most, and the leave to do so. There are none
-// while the brake is engaged, according to the events or a live list of the nodes. An error means that the nodes cannot be read:
-// then nothing may be deleted either. Subjects that come first are due first.
+// while the brake is engaged, according to the events or a live list of the nodes, nor of a class that another process cleans up. An error
+// means that the nodes, or who cleans up, cannot be read: then nothing may be deleted either. Subjects that come first are due first.
 func (s *Site) Clear(ctx context.Context, subjects []Subject, isDue func(*Subject) bool) (*Permit, []Subject, error) {
 	if braked, err := s.braked(ctx, nil, subjects); braked || err != nil {
 		return nil, nil, err
@@ -52,12 +52,15 @@ func (s *Site) Clear(ctx context.Context, subjects []Subject, isDue func(*Subjec
 	}
 	var due []Subject
 	for i := range subjects {
-		if isDue(&subjects[i]) && len(due) < MaxBatch {
+		if isDue(&subjects[i]) && s.Holds(subjects[i].Volume.Spec.StorageClassName) && len(due) < MaxBatch {
 			due = append(due, subjects[i])
 		}
 	}
 	if len(due) == 0 {
 		return nil, nil, nil
+	}
+	if _, err := s.tenures.request(ctx, s.moment(), false); err != nil {
+		return nil, nil, err
 	}
 	live, err := s.liveNodes(ctx)
 	if err != nil {
@@ -73,7 +76,7 @@ func (s *Site) Clear(ctx context.Context, subjects []Subject, isDue func(*Subjec
 // Allows has the last word about one volume: none of its nodes was there when the batch began, in the absence that was decided
 // about, and none has come since. For a node that was there the delay starts over.
 func (p *Permit) Allows(stale Stale) bool {
-	if !p.site.certain() {
+	if !p.site.certain() || !p.site.Holds(stale.Volume.Spec.StorageClassName) {
 		return false
 	}
 	if !p.site.Inventory.stillAbsent(stale.Nodes, p.live) {

@@ -59,6 +59,9 @@ type Dependencies struct {
 	// RecordNamespace is the namespace of the ConfigMap RecordName. NoRecord does without it.
 	RecordNamespace string
 	NoRecord        bool
+	// Holder names who cleans up, for others that would clean up the same cluster. It is the same after a restart, and for all replicas
+	// that elect a leader. Empty: there is no permission to record it in the ConfigMap CleanersName.
+	Holder string
 	// Namespaces reports that namespaces may be listed and watched: without them their annotations are not seen.
 	Namespaces bool
 }
@@ -69,7 +72,8 @@ type Site struct {
 	Dependencies
 	Inventory *Inventory
 
-	record *record
+	record  *record
+	tenures *tenures
 	// slots has room for as many deletions as may be under way concurrently.
 	slots  chan struct{}
 	synced chan struct{}
@@ -87,6 +91,8 @@ type Site struct {
 	unsaved   bool
 	// unrecorded reports that the record could not be written.
 	unrecorded bool
+	// elsewhere is what others clean up, by the last report.
+	elsewhere string
 }
 
 // NewSite returns an empty Site, which its Source fills.
@@ -95,6 +101,7 @@ func NewSite(d Dependencies) *Site {
 	return &Site{
 		Dependencies: d,
 		Inventory:    NewInventory(d.Config, d.Clock),
+		tenures:      newTenures(&d),
 		record:       &record{client: d.Client, namespace: d.RecordNamespace, lacking: d.NoRecord},
 		slots:        make(chan struct{}, *d.Config.WorkerThreads),
 		synced:       make(chan struct{}),
@@ -126,6 +133,9 @@ func (s *Site) SaveRecord(ctx context.Context, subjects []Subject) error {
 	memory := s.Inventory.Memory()
 	now, known := s.ServerClock.Now()
 	memory.Confirmed = now
+	if !s.tenures.holds(recordKey+s.RecordNamespace, s.moment()) {
+		return nil // the record of another process
+	}
 	if !s.certain() || !known { // unobserved state is not confirmed: Beat has it saved later
 		s.mu.Lock()
 		defer s.mu.Unlock()

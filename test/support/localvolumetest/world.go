@@ -53,6 +53,8 @@ type World struct {
 	Truncate bool
 	// Deleting is called before each deletion reaches the store.
 	Deleting func(name string)
+	// Holder names the next process for others that clean up the same cluster; empty: it does not record who it is.
+	Holder string
 	// Wrap returns the client that the next process gets; nil: the one it is given.
 	Wrap func(client.WithWatch) client.WithWatch
 
@@ -99,7 +101,7 @@ func (w *World) restart(configure func(*configv1alpha1.LocalVolumeConfiguration)
 	}
 	w.Site = localvolume.NewSite(localvolume.Dependencies{
 		Cache: syncedCache{w: w}, Client: live,
-		Recorder: recorder{w}, Clock: w.Clock, ServerClock: localvolume.NewServerClock(w.Clock), Metrics: metrics, Config: config, RecordNamespace: RecordNamespace, Namespaces: true,
+		Recorder: recorder{w}, Clock: w.Clock, ServerClock: localvolume.NewServerClock(w.Clock), Metrics: metrics, Config: config, RecordNamespace: RecordNamespace, Namespaces: true, Holder: w.Holder,
 	})
 }
 

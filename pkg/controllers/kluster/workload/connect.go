@@ -75,7 +75,7 @@ func (c connector) open(ctx context.Context, b blueprint, news func()) (reporter
 			defer c.meters.runs(purposeVolumes)()
 			c.clean(ctx, b, v, remotecleanup.Cluster{
 				Name: b.key.String(), Config: config, HTTPClient: client, Settings: *b.volumes, Metrics: c.volumes, Clock: c.options.Clock,
-				Running: v.running, Braked: v.braked,
+				Running: v.running, Braked: v.braked, Elsewhere: v.cleanedElsewhere,
 			})
 		})
 	}
@@ -90,7 +90,12 @@ func (c connector) clean(ctx context.Context, b blueprint, v *view, cluster remo
 	pauses := c.pauses
 	for ctx.Err() == nil {
 		began := c.options.Clock.Now()
-		err := remotecleanup.Run(ctx, cluster)
+		management, err := c.options.ClusterID(ctx)
+		if err == nil {
+			// The name is sufficient: a Kluster that is recreated continues.
+			cluster.Holder = fmt.Sprintf("Kluster %s of the management cluster %s", b.key, management)
+			err = remotecleanup.Run(ctx, cluster)
+		}
 		if ctx.Err() != nil {
 			return
 		}

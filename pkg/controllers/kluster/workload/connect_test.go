@@ -241,6 +241,12 @@ func TestView(t *testing.T) {
 	h.denied = nil
 	v.braked("")
 	want("the brake is released", ReasonRunning, metav1.ConditionTrue)
+	v.cleanedElsewhere("storage class a is cleaned up by Kluster shop/other")
+	want("another Kluster cleans up", ReasonElsewhere, metav1.ConditionFalse)
+	v.running()
+	want("it begins later than it reports that", ReasonElsewhere, metav1.ConditionFalse)
+	v.cleanedElsewhere("")
+	want("the other one stopped", ReasonRunning, metav1.ConditionTrue)
 	v.stopped(nil)
 	want("it ended", ReasonUnreachable, metav1.ConditionFalse)
 }

@@ -10,6 +10,7 @@
 package workload
 
 import (
+	"context"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -41,6 +42,8 @@ type Options struct {
 	// Fence reports whether this process may write to a workload cluster.
 	Fence func() error
 	Clock clock.PassiveClock
+	// ClusterID returns the identity of the management cluster, by which others distinguish its Klusters from theirs.
+	ClusterID func(context.Context) (types.UID, error)
 }
 
 // reconciler begins and ends sessions.

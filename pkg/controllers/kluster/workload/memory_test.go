@@ -110,7 +110,7 @@ func memory() (bytes uint64, goroutines int) {
 }
 
 func idle(b *testing.B, config *rest.Config, p plan) {
-	options := Options{NodeDeleted: func(types.NamespacedName, types.UID) {}, Fence: func() error { return nil }, Clock: clock.RealClock{}}
+	options := Options{NodeDeleted: func(types.NamespacedName, types.UID) {}, Fence: func() error { return nil }, Clock: clock.RealClock{}, ClusterID: management}
 	c := connector{options: options, meters: must(newMeters(prometheus.NewRegistry())), volumes: must(localvolume.NewMetrics(prometheus.NewRegistry())), pauses: realPauses()}
 	before, goroutines := memory()
 	ctx, cancel := context.WithCancel(b.Context())

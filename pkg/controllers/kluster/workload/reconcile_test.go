@@ -53,6 +53,9 @@ func (n *noted) condition(*configv1alpha1.LocalVolumeConfiguration) (*metav1.Con
 	return n.reported, n.later
 }
 
+// management is the identity of the management cluster.
+func management(context.Context) (types.UID, error) { return "management", nil }
+
 func newFlow(t *testing.T, objects ...client.Object) *flow {
 	t.Helper()
 	f := &flow{t: t, clock: clocktesting.NewFakePassiveClock(time.Now()), queue: klustertest.Queue(t), recorder: events.NewFakeRecorder(100)}
@@ -60,7 +63,7 @@ func newFlow(t *testing.T, objects ...client.Object) *flow {
 	f.store = klustertest.NewStore(t, objects...)
 	f.r = &reconciler{
 		client: f.store.Client(), live: f.store.Live(), config: defaults(), recorder: f.recorder, inbox: &inbox{}, sessions: map[types.NamespacedName]*session{},
-		options: Options{NodeDeleted: func(types.NamespacedName, types.UID) {}, Fence: func() error { return nil }, Clock: f.clock},
+		options: Options{NodeDeleted: func(types.NamespacedName, types.UID) {}, Fence: func() error { return nil }, Clock: f.clock, ClusterID: management},
 	}
 	f.r.open = func(ctx context.Context, b blueprint, _ func()) (reporter, func(), error) {
 		if f.rejection != nil {

@@ -90,7 +90,7 @@ func (r *reconciler) writeCondition(ctx context.Context, k *kubernikusv1.Kluster
 func (r *reconciler) announce(k *kubernikusv1.Kluster, condition, last *metav1.Condition) {
 	kind := corev1.EventTypeWarning
 	switch condition.Reason {
-	case ReasonForbidden, ReasonBraked, ReasonNotConfigured:
+	case ReasonForbidden, ReasonBraked, ReasonElsewhere, ReasonNotConfigured:
 	case ReasonRunning:
 		if last == nil || last.Status == metav1.ConditionUnknown {
 			return

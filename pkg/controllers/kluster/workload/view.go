@@ -37,6 +37,8 @@ const (
 	ReasonNotConfigured = "NotConfigured"
 	// ReasonBraked means that so many nodes are missing that nothing is deleted.
 	ReasonBraked = "TooManyNodesMissing"
+	// ReasonElsewhere means that another Kluster, or another process, cleans up the same volumes of the cluster.
+	ReasonElsewhere = "CleanedElsewhere"
 	// ReasonStopped means that the Kluster is being deleted or detached.
 	ReasonStopped = "Stopped"
 	// ReasonPaused means that an annotation requests it.
@@ -56,11 +58,13 @@ type view struct {
 	news   func()
 
 	mu sync.Mutex
-	// runs reports that the cleanup knows everything. failure is why it does not run, brake why it keeps everything.
+	// runs reports that the cleanup knows everything. failure is why it does not run, brake why it keeps everything,
+	// elsewhere who else cleans up.
 	runs      bool
 	failure   string
 	forbidden bool
 	brake     string
+	elsewhere string
 }
 
 func (v *view) set(change func()) {
@@ -70,18 +74,21 @@ func (v *view) set(change func()) {
 	v.news()
 }
 
-// running reports that the cleanup begins.
+// running reports that the cleanup begins. It may have reported a brake before.
 func (v *view) running() {
-	v.set(func() { v.runs, v.failure, v.forbidden, v.brake = true, "", false, "" })
+	v.set(func() { v.runs, v.failure, v.forbidden = true, "", false })
 }
 
 // braked reports why the cleanup keeps everything, or "".
 func (v *view) braked(reason string) { v.set(func() { v.brake = reason }) }
 
+// cleanedElsewhere reports who else cleans up the same volumes, or "".
+func (v *view) cleanedElsewhere(reason string) { v.set(func() { v.elsewhere = reason }) }
+
 // stopped reports why the cleanup does not run; it may be tried again.
 func (v *view) stopped(err error) {
 	v.set(func() {
-		v.runs, v.forbidden, v.failure, v.brake = false, false, "the local volume cleanup ended and is begun again", ""
+		v.runs, v.forbidden, v.failure, v.brake, v.elsewhere = false, false, "the local volume cleanup ended and is begun again", "", ""
 		if err == nil {
 			return
 		}
@@ -102,6 +109,8 @@ func (v *view) condition(settings *configv1alpha1.LocalVolumeConfiguration) (*me
 	case reason != "":
 	case v.forbidden:
 		c.Reason, c.Message = ReasonForbidden, v.failure
+	case v.runs && v.elsewhere != "":
+		c.Reason, c.Message = ReasonElsewhere, v.elsewhere
 	case v.runs && v.brake != "":
 		c.Reason, c.Message = ReasonBraked, v.brake
 	case v.runs:

@@ -103,6 +103,7 @@ func (r *reconciler) Reconcile(ctx context.Context, _ localvolume.Pass) (reconci
 	if err := r.site.LoadRecord(ctx); err != nil {
 		return reconcile.Result{}, err
 	}
+	renewal := r.site.Hold(ctx)
 	subjects, err := r.site.Survey(ctx)
 	if err != nil {
 		return reconcile.Result{}, err
@@ -115,10 +116,13 @@ func (r *reconciler) Reconcile(ctx context.Context, _ localvolume.Pass) (reconci
 		return reconcile.Result{}, err
 	}
 	next, ok := r.deletions.Next(subjects)
-	switch {
-	case unrecorded != nil && (!ok || next > recordRetry):
-		next = recordRetry
-	case !ok:
+	if unrecorded != nil && (!ok || next > recordRetry) {
+		next, ok = recordRetry, true
+	}
+	if renewal > 0 && (!ok || next > renewal) {
+		next, ok = renewal, true
+	}
+	if !ok {
 		return reconcile.Result{}, nil
 	}
 	return reconcile.Result{RequeueAfter: next}, nil

@@ -33,6 +33,8 @@ type Options struct {
 	// no permission to write it.
 	RecordNamespace string
 	NoRecord        bool
+	// Holder names the process for others that would clean up the same cluster; empty: there is no permission to record it.
+	Holder string
 	// Namespaces reports that namespaces may be listed and watched: without them their annotations are not seen.
 	Namespaces bool
 	// Deleter adds the Deleter, too.
@@ -68,7 +70,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.LocalVolumeConfigur
 	}
 	site := localvolume.NewSite(localvolume.Dependencies{
 		Cache: mgr.GetCache(), Client: own, Recorder: sender, Clock: clock.RealClock{}, ServerClock: serverClock, Metrics: telemetry,
-		Config: config, RecordNamespace: options.RecordNamespace, NoRecord: options.NoRecord, Namespaces: options.Namespaces,
+		Config: config, RecordNamespace: options.RecordNamespace, NoRecord: options.NoRecord, Holder: options.Holder, Namespaces: options.Namespaces,
 	})
 	return site, addControllers(mgr, site, options.Deleter)
 }

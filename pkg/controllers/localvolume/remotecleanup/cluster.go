@@ -44,10 +44,15 @@ type Cluster struct {
 	Settings configv1alpha1.LocalVolumeConfiguration
 	Metrics  *localvolume.Metrics
 	Clock    clock.PassiveClock
+	// Holder names who cleans up, for others that would clean up the same cluster.
+	Holder string
 	// Running is called when the caches have synced and the controllers start to reconcile.
 	Running func()
 	// Braked is called with the reason when the brake stops all deletions, and with "" when it is released. It must not block.
 	Braked func(reason string)
+	// Elsewhere is called with the reason when another process cleans up the same volumes, and with "" when it does not any more. It must
+	// not block.
+	Elsewhere func(reason string)
 }
 
 // sharedScheme has the kinds that are read and written. It is immutable.
@@ -74,10 +79,10 @@ func mapper() meta.RESTMapper {
 	return m
 }
 
-// watchful forwards events, and reports those of the brake.
+// watchful forwards events, and reports those of the brake and of others that clean up.
 type watchful struct {
 	localvolume.Recorder
-	braked func(reason string)
+	braked, elsewhere func(reason string)
 }
 
 // Event implements localvolume.Recorder.
@@ -87,6 +92,10 @@ func (w watchful) Event(object client.Object, eventType, reason, message string)
 		w.braked(message)
 	case localvolume.EventBrakeReleased:
 		w.braked("")
+	case localvolume.EventElsewhere:
+		w.elsewhere(message)
+	case localvolume.EventHere:
+		w.elsewhere("")
 	}
 	w.Recorder.Event(object, eventType, reason, message)
 }

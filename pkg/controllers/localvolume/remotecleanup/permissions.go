@@ -36,9 +36,9 @@ func to(resource string, methods ...accessreview.Method) []accessreview.Request 
 	return all
 }
 
-// permissions are the optional permissions. With record, times survive a restart and the brake can be acknowledged; with namespaces,
-// the annotation of namespaces is honored.
-type permissions struct{ record, namespaces bool }
+// permissions are the optional permissions. With record, times survive a restart and the brake can be acknowledged; with cleaners, two
+// that would clean up one cluster recognize each other; with namespaces, the annotation of namespaces is honored.
+type permissions struct{ record, cleaners, namespaces bool }
 
 // required returns the requests without which the cleanup cannot run.
 func required(settings *configv1alpha1.LocalVolumeConfiguration) []accessreview.Request {
@@ -52,6 +52,15 @@ func required(settings *configv1alpha1.LocalVolumeConfiguration) []accessreview.
 		needs = slices.Concat(needs, to("persistentvolumeclaims", accessreview.Get), to("pods", accessreview.List, accessreview.Delete))
 	}
 	return needs
+}
+
+// written returns the requests for a ConfigMap that the cleanup writes.
+func written(name string) []accessreview.Request {
+	requests := to("configmaps", accessreview.Get, accessreview.Patch, accessreview.Create)
+	for i := range requests {
+		requests[i].Namespace, requests[i].Name = RecordNamespace, name
+	}
+	return requests
 }
 
 // findPermissions queries the API server for the permissions of the credentials. It returns a ForbiddenError when a required one is
@@ -71,12 +80,9 @@ func findPermissions(ctx context.Context, c client.Client, settings *configv1alp
 	if len(forbidden.Missing) > 0 {
 		return permissions{}, &forbidden
 	}
-	record := to("configmaps", accessreview.Get, accessreview.Patch, accessreview.Create)
-	for i := range record {
-		record[i].Namespace, record[i].Name = RecordNamespace, localvolume.RecordName
-	}
 	var found permissions
-	for granted, requests := range map[*bool][]accessreview.Request{&found.record: record, &found.namespaces: to("namespaces", accessreview.List, accessreview.Watch)} {
+	for granted, requests := range map[*bool][]accessreview.Request{&found.record: written(localvolume.RecordName),
+		&found.cleaners: written(localvolume.CleanersName), &found.namespaces: to("namespaces", accessreview.List, accessreview.Watch)} {
 		*granted = true
 		for _, request := range requests {
 			ok, err := reviewer.Allowed(ctx, request)

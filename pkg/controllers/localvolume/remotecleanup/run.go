@@ -61,8 +61,13 @@ func Run(ctx context.Context, c Cluster) error {
 		return err
 	}
 	logger := logr.FromContextOrDiscard(ctx).WithValues("cluster", c.Name)
-	if !found.record || !found.namespaces {
-		logger.Info("The functionality of the local volume cleanup is reduced because of missing permissions", "timesSurviveRestarts", found.record, "namespacesAreSeen", found.namespaces)
+	if !found.record || !found.cleaners || !found.namespaces {
+		logger.Info("The functionality of the local volume cleanup is reduced because of missing permissions", "timesSurviveRestarts", found.record,
+			"othersAreRecognized", found.cleaners, "namespacesAreSeen", found.namespaces)
+	}
+	holder := c.Holder
+	if !found.cleaners {
+		holder = ""
 	}
 	byObject, err := localvolume.CacheOptions()
 	if err != nil {
@@ -79,8 +84,8 @@ func Run(ctx context.Context, c Cluster) error {
 	}
 	sender := localvolume.NewEventSender(forEvents, c.Clock, c.Metrics, eventQueue)
 	site := localvolume.NewSite(localvolume.Dependencies{
-		Name: c.Name, Cache: objects, Client: own, Recorder: watchful{sender, c.Braked}, Clock: c.Clock, ServerClock: serverClock, Metrics: c.Metrics,
-		Config: c.Settings, RecordNamespace: RecordNamespace, NoRecord: !found.record, Namespaces: found.namespaces,
+		Name: c.Name, Cache: objects, Client: own, Recorder: watchful{sender, c.Braked, c.Elsewhere}, Clock: c.Clock, ServerClock: serverClock, Metrics: c.Metrics,
+		Config: c.Settings, RecordNamespace: RecordNamespace, NoRecord: !found.record, Holder: holder, Namespaces: found.namespaces,
 	})
 	defer c.Metrics.Drop(c.Name)
 	controllers, err := controllersOf(site, logger)

@@ -57,7 +57,7 @@ func newVisit(t *testing.T, name string) *visit {
 	t.Cleanup(transport.CloseIdleConnections)
 	v.cluster = Cluster{
 		Name: name, Config: config, HTTPClient: &http.Client{Transport: transport}, Settings: settings, Metrics: metrics, Clock: clock.RealClock{},
-		Running: func() { v.running <- struct{}{} }, Braked: func(reason string) { v.brakes <- reason },
+		Running: func() { v.running <- struct{}{} }, Braked: func(reason string) { v.brakes <- reason }, Elsewhere: func(string) {},
 	}
 	return v
 }
