@@ -6,19 +6,28 @@ package integration
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/clusterid"
+	gimbalapply "groundskeeper.io/groundskeeper/pkg/generated/applyconfiguration/gimbal/v1"
+	"groundskeeper.io/groundskeeper/test/plane/faults"
 )
 
 // TestDeorbitTwins checks that a cluster is not touched while another Kluster leads to it: with the same Secret or another one, in another
@@ -43,6 +52,7 @@ func TestDeorbitTwins(t *testing.T) {
 	if bytes.Equal(byName, byAddress) {
 		t.Fatal("the kubeconfig does not contain the address")
 	}
+	proxy, byProxy := proxied(t, workload.Config())
 	if err := d.c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "garden"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -56,6 +66,10 @@ func TestDeorbitTwins(t *testing.T) {
 		k := klusterIn(namespace, name, strings.TrimPrefix(d.version(t), "v"))
 		k.Spec.NoCloud, k.Spec.SecretRef.Name, k.Annotations = true, secret, annotations
 		data := map[string][]byte{"kubeconfig": kubeconfig}
+		if name == "in-cloud" {
+			k.Spec.NoCloud, data["clouds.yaml"] = false, []byte(`{clouds: {cloud: {auth: {auth_url: "`+d.cloud.AuthURL()+
+				`", username: gardener, password: first, user_domain_name: Default, project_id: garden}}}}`)
+		}
 		if err := d.c.Create(t.Context(), k); err != nil {
 			t.Fatal(err)
 		}
@@ -105,18 +119,22 @@ func TestDeorbitTwins(t *testing.T) {
 		name, namespace, secret string
 		kubeconfig              []byte
 		annotations             map[string]string
-		want                    string
 	}{
-		{"same-secret", d.namespace, "web-secret", byAddress, nil, "Unknown/SameCluster"},
-		{"paused", "garden", "paused-secret", byAddress, map[string]string{"groundskeeper.io/paused": "true"}, "Unknown/SameCluster"},
-		{"by-name", "garden", "by-name-secret", byName, nil, "Unknown/SameCluster"},
+		{"same-secret", d.namespace, "web-secret", byAddress, nil},
+		{"paused", "garden", "paused-secret", byAddress, map[string]string{"groundskeeper.io/paused": "true"}},
+		{"in-cloud", "garden", "in-cloud-secret", byAddress, nil},
+		{"unreachable", "garden", "unreachable-secret", byProxy, nil},
+		{"by-name", "garden", "by-name-secret", byName, nil},
 	} {
 		twin := register(c.namespace, c.name, c.secret, c.kubeconfig, c.annotations)
 		k := register(d.namespace, "web-old", "web-secret", byAddress, nil)
 		d.is(t, k, kubernikusv1.ConditionClusterUnique, "False/SameCluster")
 		warns(k, c.namespace+"/"+c.name)
+		if c.name == "unreachable" {
+			proxy.Close()
+		}
 		remove(k)
-		d.is(t, k, kubernikusv1.ConditionDeorbited, c.want)
+		d.is(t, k, kubernikusv1.ConditionDeorbited, "Unknown/SameCluster")
 		untouched()
 		detach(k)
 		if c.annotations != nil {
@@ -128,6 +146,8 @@ func TestDeorbitTwins(t *testing.T) {
 		remove(twin)
 		detach(twin)
 	}
+	d.heldByBackend(t, byAddress, register, remove, untouched, detach)
+
 	// One that is being torn down alone, and a twin that appears then.
 	twin := &kubernikusv1.Kluster{}
 	if err := d.c.Get(t.Context(), client.ObjectKey{Namespace: "garden", Name: "by-name"}, twin); err != nil {
@@ -153,5 +173,61 @@ func TestDeorbitTwins(t *testing.T) {
 	o.reclaim(volume)
 	for _, k := range []*kubernikusv1.Kluster{twin, late} {
 		eventually(t, func(ctx context.Context) error { return confirmDeleted(ctx, d.c, k) })
+	}
+}
+
+// proxied starts a proxy to an API server, and returns a kubeconfig that leads to it.
+func proxied(t *testing.T, config *rest.Config) (proxy *faults.Proxy, kubeconfig []byte) {
+	t.Helper()
+	proxy, err := faults.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(proxy.Close)
+	path := filepath.Join(t.TempDir(), "proxy")
+	if err := proxy.WriteKubeconfig(path); err != nil {
+		t.Fatal(err)
+	}
+	found, err := clientcmd.LoadFromFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, user := range found.AuthInfos {
+		user.Token = "unused" // credentials are required, and the proxy has its own
+	}
+	if kubeconfig, err = clientcmd.Write(*found); err != nil {
+		t.Fatal(err)
+	}
+	return proxy, kubeconfig
+}
+
+// heldByBackend checks that a cluster is not touched while a DiscoveryBackend leads to it that a user created.
+func (d *klusterPlane) heldByBackend(t *testing.T, kubeconfig []byte, register func(namespace, name, secret string, kubeconfig []byte, annotations map[string]string) *kubernikusv1.Kluster,
+	remove func(*kubernikusv1.Kluster), untouched func(), detach func(*kubernikusv1.Kluster)) {
+	t.Helper()
+	b := &gimbalv1.DiscoveryBackend{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: "manual"}}
+	b.Cluster = gimbalv1.Cluster{Type: gimbalv1.BackendKubernetes, Secret: "none"}
+	if err := d.c.Create(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	by := &kubernikusv1.Kluster{}
+	if err := d.c.Get(t.Context(), client.ObjectKey{Namespace: "garden", Name: "by-name"}, by); err != nil {
+		t.Fatal(err)
+	}
+	status := gimbalapply.DiscoveryBackendStatus().WithIdentity(gimbalapply.ClusterIdentity().WithObject(clusterid.NamespaceSystem).WithID(by.ClusterID()))
+	if err := d.c.Status().Apply(t.Context(), gimbalapply.DiscoveryBackend(b.Name, b.Namespace).WithStatus(status), client.FieldOwner("groundskeeper-discoverer-identity")); err != nil {
+		t.Fatal(err)
+	}
+	k := register(d.namespace, "beside-backend", "web-secret", kubeconfig, nil)
+	d.is(t, k, kubernikusv1.ConditionClusterUnique, "False/SameCluster")
+	remove(k)
+	d.is(t, k, kubernikusv1.ConditionDeorbited, "Unknown/SameCluster")
+	if c := meta.FindStatusCondition(k.Status.Conditions, kubernikusv1.ConditionDeorbited); !strings.Contains(c.Message, "DiscoveryBackend garden/manual") {
+		t.Errorf("message = %q, want the name of the backend in it", c.Message)
+	}
+	untouched()
+	detach(k)
+	if err := errors.Join(confirm(t.Context(), d.c, b), d.c.Delete(t.Context(), b)); err != nil {
+		t.Fatal(err)
 	}
 }

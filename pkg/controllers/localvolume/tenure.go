@@ -97,7 +97,7 @@ type tenures struct {
 // newTenures returns what a cleaner of a Site would hold.
 func newTenures(d *Dependencies) *tenures {
 	var keys []string
-	if !*d.Config.DryRun { // it deletes nothing, and keeps nobody from doing so
+	if !*d.Config.DryRun { // it deletes nothing, and prevents no other process from doing so
 		keys = append(keys, d.Config.StorageClassNames...)
 	}
 	if !d.NoRecord {

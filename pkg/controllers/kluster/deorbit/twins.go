@@ -155,10 +155,10 @@ func mayBeSame(w stage.Work, own identity, other *kubernikusv1.Kluster) string {
 		return "has the same API server"
 	case cloud.CommonName(w, other) != "":
 		return "has the same " + cloud.CommonName(w, other)
+	case other.ClusterID() == "" && (found == nil || found.Reason == kluster.ReasonPending):
+		return "has not been checked yet" // it may have the same API server, and no names yet
 	case own.id == "" || other.ClusterID() != "":
 		return "" // without an identity only names lead to objects
-	case found == nil, found.Reason == kluster.ReasonPending:
-		return "has not been checked yet"
 	case found.Connection == "", k.Spec.NoCloud, other.Spec.NoCloud:
 		return "" // it leads to no cluster, or has nothing in the cloud
 	case k.RouterID() != "" && k.RouterID() == other.RouterID():

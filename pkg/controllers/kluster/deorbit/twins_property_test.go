@@ -29,9 +29,13 @@ type lives struct {
 	mu sync.Mutex
 	// leads is the cluster that a Kluster leads to.
 	leads map[string]string
+	// serves is the address by which it does so.
+	serves map[string]string
 	// left is how many checks a cluster still needs until its claims have been deleted, and frozen which clusters are.
 	left   map[string]int
 	frozen map[string]bool
+	// silent are the clusters whose API servers do not respond.
+	silent map[string]bool
 	// wrong is what was changed although it must not be.
 	wrong []string
 }
@@ -56,15 +60,18 @@ func (l *lives) open(_ context.Context, k *kubernikusv1.Kluster, _ *corev1.Secre
 	return place{l, l.leads[k.Name]}, nil
 }
 
-// changed checks that no Kluster needs the cluster that is changed for a Kluster.
-func (p place) changed(what kubernikusv1.DeorbitStage, name string) {
+// changed checks that no Kluster needs the cluster that is changed for a Kluster. Only if neither an identity nor an address proves it, as
+// when the cluster of one of them has never responded, it may go unnoticed: otherwise one broken Kluster would hold all deletions.
+func (p place) changed(what kubernikusv1.DeorbitStage, by *kubernikusv1.Kluster) {
 	all := &kubernikusv1.KlusterList{}
 	if err := p.store.Live().List(context.Background(), all); err != nil {
 		p.wrong = append(p.wrong, err.Error())
 	}
 	for i := range all.Items {
-		if k := &all.Items[i]; k.DeletionTimestamp.IsZero() && p.leads[k.Name] == p.id {
-			p.wrong = append(p.wrong, fmt.Sprintf("%s changes cluster %s for %s, and %s leads to it", what, p.id, name, k.Name))
+		k := &all.Items[i]
+		neverReached := by.ClusterID() == "" || k.Status.Identity != nil && k.Status.Identity.Reason == "Unreachable"
+		if k.DeletionTimestamp.IsZero() && p.leads[k.Name] == p.id && (p.serves[k.Name] == p.serves[by.Name] || !neverReached) {
+			p.wrong = append(p.wrong, fmt.Sprintf("%s changes cluster %s for %s, and %s leads to it", what, p.id, by.Name, k.Name))
 		}
 	}
 }
@@ -72,7 +79,10 @@ func (p place) changed(what kubernikusv1.DeorbitStage, name string) {
 func (p place) Run(_ context.Context, which kubernikusv1.DeorbitStage, w stage.Work) (stage.Report, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.changed(which, w.Kluster.Name)
+	if p.silent[p.id] {
+		return stage.Report{}, errDown
+	}
+	p.changed(which, w.Kluster)
 	switch {
 	case which == freeze:
 		p.frozen[p.id] = true
@@ -88,26 +98,36 @@ func (p place) Run(_ context.Context, which kubernikusv1.DeorbitStage, w stage.W
 func (p place) verify(_ context.Context, w stage.Work, _ []kubernikusv1.Kluster) (stage.Report, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.changed(verify, w.Kluster.Name)
+	p.changed(verify, w.Kluster)
 	return stage.Report{}, nil
 }
 
 func (p place) routes(_ context.Context, w stage.Work, _ []kubernikusv1.Kluster) (stage.Report, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.changed(routes, w.Kluster.Name)
+	p.changed(routes, w.Kluster)
 	return stage.Report{}, nil
 }
 
 func (p place) Thaw(context.Context) (bool, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.silent[p.id] {
+		return false, errDown
+	}
 	was := p.frozen[p.id]
 	p.frozen[p.id] = false
 	return was, nil
 }
 
-func (p place) ID(context.Context) (types.UID, error) { return types.UID(p.id), nil }
+func (p place) ID(context.Context) (types.UID, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.silent[p.id] {
+		return "", errDown
+	}
+	return types.UID(p.id), nil
+}
 
 func (p place) Close() {}
 
@@ -124,8 +144,11 @@ func (l *lives) register(k *kubernikusv1.Kluster, proven bool) {
 	l.store.ChangeStatus(k, func() {
 		next := &kubernikusv1.KlusterIdentity{Reason: kluster.ReasonPending}
 		next.Server, next.Connection = kluster.ConnectionOf(config)
-		if next.ClusterID = kluster.ProvenID(k, next.Connection); proven {
+		switch next.ClusterID = kluster.ProvenID(k, next.Connection); {
+		case proven && !l.silent[l.leads[k.Name]]:
 			next.ClusterID, next.Reason = l.leads[k.Name], ""
+		case proven && next.ClusterID == "":
+			next.Reason = "Unreachable"
 		}
 		k.Status.Identity = next
 	})
@@ -135,7 +158,8 @@ func (l *lives) register(k *kubernikusv1.Kluster, proven bool) {
 func (l *lives) point(name, cluster string, alias int) *corev1.Secret {
 	l.leads[name] = cluster
 	secret := secretOf(name + "-secret")
-	secret.Data["kubeconfig"] = []byte(strings.ReplaceAll(kubeconfig, "127.0.0.1:1", fmt.Sprintf("%s-%d.example:6443", cluster, alias)))
+	l.serves[name] = fmt.Sprintf("%s-%d.example:6443", cluster, alias)
+	secret.Data["kubeconfig"] = []byte(strings.ReplaceAll(kubeconfig, "127.0.0.1:1", l.serves[name]))
 	return secret
 }
 
@@ -143,14 +167,20 @@ func (l *lives) point(name, cluster string, alias int) *corev1.Secret {
 // cluster is changed while a Kluster that is not being deleted leads to it, whatever registration has found out.
 func TestClusterInUseIsNeverChanged(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		l := &lives{flow: newFlow(t), leads: map[string]string{}, left: map[string]int{"a": 2, "b": 2, "c": 2}, frozen: map[string]bool{}}
+		l := &lives{flow: newFlow(t), leads: map[string]string{}, serves: map[string]string{}, left: map[string]int{"a": 2, "b": 2, "c": 2}, frozen: map[string]bool{}, silent: map[string]bool{}}
 		l.r.systems = l
 		clusters, names := rapid.SampledFrom([]string{"a", "b", "c"}), rapid.SampledFrom([]string{"k1", "k2", "k3", "k4"})
 		for range rapid.IntRange(5, 40).Draw(rt, "steps") {
 			name := names.Draw(rt, "kluster")
 			k := klustertest.Kluster(name)
 			exists := l.store.Find(k)
-			switch act := rapid.SampledFrom([]string{"create", "delete", "delete", "register", "look", "point", "annotate", "work", "work", "work"}).Draw(rt, "act"); {
+			switch act := rapid.SampledFrom([]string{"create", "delete", "delete", "register", "look", "point", "annotate", "silence", "work", "work", "work"}).Draw(rt, "act"); {
+			case act == "silence":
+				if id := clusters.Draw(rt, "cluster"); rapid.Bool().Draw(rt, "silent") {
+					l.silent[id] = true
+				} else {
+					delete(l.silent, id)
+				}
 			case act == "create" && !exists:
 				secret := l.point(name, clusters.Draw(rt, "cluster"), rapid.IntRange(0, 1).Draw(rt, "alias"))
 				_ = l.store.Delete(t.Context(), secret.DeepCopy()) // of an earlier Kluster, if there was one

@@ -138,7 +138,8 @@ func TestHoldOf(t *testing.T) {
 		"same project, without a cloud":    {own: "a", k: []change{inProject("p", "r")}, other: []change{broken, inProject("p", "s"), noCloud}},
 		"same project, leads nowhere":      {own: "a", k: []change{inProject("p", "r")}, other: []change{unidentified("", "SecretMissing"), inProject("p", "s")}},
 		"own unknown, other known":         {k: []change{inProject("p", "r")}, other: []change{leadsTo("b"), inProject("p", "r")}},
-		"own unknown, other not checked":   {other: nil},
+		"own unknown, other not checked":   {other: nil, want: unknown, message: "has not been checked yet"},
+		"own unknown, other broken":        {other: []change{broken}},
 		"own unknown, same server":         {other: []change{leadsTo("b"), func(k *kubernikusv1.Kluster) { k.Status.Identity.Server = "own:6443" }}, want: unknown},
 		"own unknown, same cluster name":   {k: []change{cloudNames("n", "c")}, other: []change{leadsTo("b"), cloudNames("n", "d")}, want: unknown},
 
