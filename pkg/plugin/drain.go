@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -61,6 +62,9 @@ func (c *command) drain(ctx context.Context, name string, o drainOptions) error 
 		return err
 	}
 	c.out.print("%s", question.preview)
+	if err := c.rehearse(ctx, backend, to); err != nil {
+		return err
+	}
 	if o.preview {
 		return nil
 	}
@@ -84,6 +88,21 @@ func drainQuestion(backend *gimbalv1.DiscoveryBackend, to gimbalv1.ClusterStatus
 		return question{text: fmt.Sprintf("Bring %s back to service?", nameOf(backend))}, nil
 	}
 	return question{preview(backend), fmt.Sprintf("Take %s out of service?", nameOf(backend))}, nil
+}
+
+// rehearse sends the change without effect, because the API server warns of what the status of the backend does not have, such as backends
+// that may lead to the same cluster. A user who may not do it sees the rest of the preview.
+func (c *command) rehearse(ctx context.Context, backend *gimbalv1.DiscoveryBackend, to gimbalv1.ClusterStatus) error {
+	if backend.Cluster.ClusterStatus == to {
+		return nil
+	}
+	after := backend.DeepCopy()
+	after.Cluster.ClusterStatus = to
+	err := c.client.Patch(ctx, after, client.MergeFrom(backend), client.DryRunAll)
+	if apierrors.IsForbidden(err) {
+		return nil // the drain itself reports it
+	}
+	return err
 }
 
 // setClusterStatus drains a backend, or brings it back, unless it was changed meanwhile.

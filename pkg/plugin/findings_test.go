@@ -95,8 +95,12 @@ func TestFindings(t *testing.T) {
 		"project, no namespace": {project(func(p *gardenerv1beta1.Project) {
 			p.Status.Conditions = []gardenerv1beta1.Condition{{Type: gardenerv1beta1.ProjectNamespaceReady, Status: gardenerv1beta1.ConditionFalse, Reason: "Taken", Message: "of\nanother"}}
 		}), "! NamespaceReady: Taken: of another"},
-		"kluster":                 {kluster(kubernikusv1.KlusterRunning, nil, condition("RoutesClean", "True", "NoOrphans", "")), ""},
-		"kluster, unreachable":    {kluster(kubernikusv1.KlusterRunning, nil, condition("APIServerReachable", "False", "Unreachable", "no route"), condition("Ready", "False", "Unreachable", "no route")), "! APIServerReachable: Unreachable: no route"},
+		"kluster":              {kluster(kubernikusv1.KlusterRunning, nil, condition("RoutesClean", "True", "NoOrphans", "")), ""},
+		"kluster, unreachable": {kluster(kubernikusv1.KlusterRunning, nil, condition("APIServerReachable", "False", "Unreachable", "no route"), condition("Ready", "False", "Unreachable", "no route")), "! APIServerReachable: Unreachable: no route"},
+		"kluster, the same cluster": {kluster(kubernikusv1.KlusterRunning, nil, condition("ClusterUnique", "False", "SameCluster", "Kluster shop/web leads to the same cluster")),
+			"! ClusterUnique: SameCluster: Kluster shop/web leads to the same cluster"},
+		"kluster, held by the same cluster": {kluster(kubernikusv1.KlusterTerminating, deleted(kubernikusv1.DeorbitClaims), condition("Deorbited", "Unknown", "SameCluster", "nothing is removed")),
+			"! is being deleted, for 5 minutes, stage Claims, 1 remain: SameCluster: nothing is removed"},
 		"kluster, waiting":        {kluster(kubernikusv1.KlusterRunning, nil, condition("RoutesClean", "False", "ConfirmingOrphans", "2")), "~ RoutesClean: ConfirmingOrphans: 2"},
 		"kluster, conflict":       {kluster(kubernikusv1.KlusterRunning, nil, condition("RoutesClean", "Unknown", "CIDRConflict", "with a/b")), "! RoutesClean: CIDRConflict: with a/b"},
 		"kluster, no controllers": {kluster("", nil), "~ is not reconciled yet: are the controllers for Klusters enabled?"},

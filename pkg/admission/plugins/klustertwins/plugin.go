@@ -20,9 +20,14 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins"
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned"
 )
+
+// labelKluster is the label of a DiscoveryBackend that was created for a Kluster, with the UID of that.
+const labelKluster = "groundskeeper.io/kluster-uid"
 
 // PluginName names the plugin in --disable-admission-plugins.
 const PluginName = "KlusterTwins"
@@ -55,7 +60,9 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	}
 	if a.GetOperation() == admission.Delete {
 		if k, ok := a.GetOldObject().(*kubernikusv1.Kluster); ok && k.DeletionTimestamp.IsZero() && k.HasDeorbiter() && !k.Detached() {
-			warn(ctx, deletionWarning(k, p.twins(ctx, k)))
+			twins := p.twins(ctx, k)
+			warn(ctx, deletionWarning(k, twins))
+			warn(ctx, backendWarning(k, twins, p.backends(ctx, k)))
 		}
 		return nil
 	}
@@ -97,6 +104,41 @@ func (p *Plugin) list(ctx context.Context, namespace string, options metav1.List
 		return nil
 	}
 	return all.Items
+}
+
+// backends returns the DiscoveryBackends that copied the cluster of a Kluster, from the watch cache of the server.
+func (p *Plugin) backends(ctx context.Context, k *kubernikusv1.Kluster) []gimbalv1.DiscoveryBackend {
+	if k.ClusterID() == "" {
+		return nil
+	}
+	all, err := p.client.GimbalV1().DiscoveryBackends(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector(gimbalv1.ClusterIDField, k.ClusterID()).String(), ResourceVersion: "0",
+	})
+	if err != nil {
+		return nil
+	}
+	return all.Items
+}
+
+// backendWarning warns of the DiscoveryBackends that keep the cluster of a Kluster that is deleted. Those that were created for it or for
+// another Kluster of the cluster are withdrawn with that.
+func backendWarning(k *kubernikusv1.Kluster, twins []kubernikusv1.Kluster, backends []gimbalv1.DiscoveryBackend) string {
+	announcers := map[string]bool{string(k.UID): true}
+	for i := range twins {
+		announcers[string(twins[i].UID)] = true
+	}
+	var users []string
+	for i := range backends {
+		b := &backends[i]
+		if clusterid.OfBackend(b) == k.ClusterID() && b.DeletionTimestamp.IsZero() && b.Cluster.ClusterStatus != gimbalv1.ClusterMaintenance && !announcers[b.Labels[labelKluster]] {
+			users = append(users, b.Namespace+"/"+b.Name)
+		}
+	}
+	if len(users) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("DiscoveryBackend %s leads to the same cluster and is not in maintenance: nothing is removed from the cluster until it is drained. "+
+		"To delete Kluster %s only, set its annotation %s=true", plugins.Titles(users), k.Name, kubernikusv1.DetachAnnotation)
 }
 
 // deletionWarning warns of the Klusters that keep the cluster of one that is deleted.

@@ -16,7 +16,9 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 	clienttesting "k8s.io/client-go/testing"
 
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned/fake"
 )
 
@@ -103,6 +105,49 @@ func TestWarnings(t *testing.T) {
 			}
 			for _, part := range c.want {
 				if !strings.Contains(got[0], part) {
+					t.Errorf("warning = %q, want %q in it", got[0], part)
+				}
+			}
+		})
+	}
+}
+
+// TestBackends checks which DiscoveryBackends a deletion warns of.
+func TestBackends(t *testing.T) {
+	type change = func(*gimbalv1.DiscoveryBackend)
+	manual := func(changes ...change) *gimbalv1.DiscoveryBackend {
+		b := &gimbalv1.DiscoveryBackend{ObjectMeta: metav1.ObjectMeta{Namespace: "gimbal", Name: "manual"}}
+		b.Cluster.ClusterStatus, b.Status.Identity = gimbalv1.ClusterEnabled, clusterid.OfUID("1")
+		for _, change := range changes {
+			change(b)
+		}
+		return b
+	}
+	made := func(uid string) change {
+		return func(b *gimbalv1.DiscoveryBackend) { b.Labels = map[string]string{labelKluster: uid} }
+	}
+	for name, c := range map[string]struct {
+		backend *gimbalv1.DiscoveryBackend
+		kluster *kubernikusv1.Kluster
+		warns   bool
+	}{
+		"of the same cluster":           {backend: manual(), kluster: of("web", leadsTo("1")), warns: true},
+		"of another cluster":            {backend: manual(func(b *gimbalv1.DiscoveryBackend) { b.Status.Identity = clusterid.OfUID("2") }), kluster: of("web", leadsTo("1"))},
+		"unknown":                       {backend: manual(), kluster: of("web")},
+		"in maintenance":                {backend: manual(func(b *gimbalv1.DiscoveryBackend) { b.Cluster.ClusterStatus = gimbalv1.ClusterMaintenance }), kluster: of("web", leadsTo("1"))},
+		"being deleted":                 {backend: manual(func(b *gimbalv1.DiscoveryBackend) { b.DeletionTimestamp = new(metav1.Now()) }), kluster: of("web", leadsTo("1"))},
+		"created for it":                {backend: manual(made("web-uid")), kluster: of("web", leadsTo("1"))},
+		"created for another Kluster":   {backend: manual(made("old-uid")), kluster: of("web", leadsTo("1")), warns: true},
+		"the Kluster is to be detached": {backend: manual(), kluster: of("web", leadsTo("1"), detached)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.kluster.UID = "web-uid"
+			got := warned(t, fake.NewClientset(c.kluster, c.backend), nil, c.kluster, "")
+			if len(got) > 0 != c.warns {
+				t.Fatalf("warnings = %q, want one: %t", got, c.warns)
+			}
+			for _, part := range []string{"DiscoveryBackend gimbal/manual leads to the same cluster", "groundskeeper.io/detach=true"} {
+				if c.warns && !strings.Contains(got[0], part) {
 					t.Errorf("warning = %q, want %q in it", got[0], part)
 				}
 			}
