@@ -11,16 +11,19 @@ package lifecycle
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -81,7 +84,8 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguratio
 		WatchesRawSource(r.clouds).
 		WatchesRawSource(r.workloads).
 		// The condition ClusterUnique of one depends on the others of its cluster.
-		Watches(&kubernikusv1.Kluster{}, handler.EnqueueRequestsFromMapFunc(r.sharersOf), builder.WithPredicates(clusterChanged()))
+		Watches(&kubernikusv1.Kluster{}, handler.EnqueueRequestsFromMapFunc(r.sharersOf), builder.WithPredicates(clusterChanged())).
+		Watches(&kubernikusv1.Kluster{}, handler.Funcs{UpdateFunc: abandoned})
 	return kluster.Complete(b, ControllerName, r)
 }
 
@@ -114,12 +118,25 @@ func keepHolds(object any) (any, error) {
 	}}, nil
 }
 
-// usersOf returns the Klusters that use a Secret. For one that is held and used by none it is a request with its name, which
-// manages the namespace.
+// usersOf returns the Klusters that use a Secret. For one that is held and used by none it is a request that manages the namespace.
 func (r *reconciler) usersOf(ctx context.Context, secret client.Object) []reconcile.Request {
 	requests := kluster.UsersOf(r.client, nil)(ctx, secret)
 	if len(requests) == 0 && isHeld(secret) {
-		requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: secret.GetNamespace(), Name: secret.GetName()}})
+		requests = append(requests, namespaceRequest(secret.GetNamespace()))
 	}
 	return requests
+}
+
+// namespaceRequest manages the Secrets of a namespace. No Kluster has its name.
+func namespaceRequest(namespace string) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace}}
+}
+
+// abandoned requests that the namespace of a Kluster is managed when that does not use a Secret any more, which has no event then.
+func abandoned(_ context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	before, ok := e.ObjectOld.(*kubernikusv1.Kluster)
+	after, both := e.ObjectNew.(*kubernikusv1.Kluster)
+	if ok && both && slices.ContainsFunc(before.SecretNames(), func(name string) bool { return !slices.Contains(after.SecretNames(), name) }) {
+		queue.Add(namespaceRequest(after.Namespace))
+	}
 }

@@ -48,6 +48,23 @@ func TestDeletion(t *testing.T) {
 	}
 }
 
+// moved makes a Kluster use other Secrets, and reconciles what its event requests.
+func (f *flow) moved(k *kubernikusv1.Kluster, change func()) {
+	f.t.Helper()
+	before := k.DeepCopy()
+	f.store.Change(k, change)
+	f.settled(k)
+	queue := klustertest.Queue(f.t)
+	abandoned(f.t.Context(), event.UpdateEvent{ObjectOld: before, ObjectNew: k}, queue)
+	for queue.Len() > 0 {
+		request, _ := queue.Get()
+		if _, err := f.r.Reconcile(f.t.Context(), request); err != nil {
+			f.t.Fatal(err)
+		}
+		queue.Done(request)
+	}
+}
+
 // TestSecretOfAnother checks that a Secret is released when the Kluster uses another one, and retained while any Kluster uses it.
 func TestSecretOfAnother(t *testing.T) {
 	k, sibling := klustertest.Kluster("k"), klustertest.Kluster("s", func(k *kubernikusv1.Kluster) { k.Spec.SecretRef.Name = "k-secret" })
@@ -55,13 +72,11 @@ func TestSecretOfAnother(t *testing.T) {
 	first, second := f.secret("k-secret"), f.secret("new-secret")
 	f.store.Add(first, second)
 	f.settled(k)
-	f.store.Change(k, func() { k.Spec.SecretRef.Name, k.Generation = "new-secret", 2 })
-	f.settled(k)
+	f.moved(k, func() { k.Spec.SecretRef.Name, k.Generation = "new-secret", 2 })
 	if f.store.Find(first); !isHeld(first) {
 		t.Error("the sibling's Secret is let go")
 	}
-	f.store.Change(sibling, func() { sibling.Spec.SecretRef.Name, sibling.Generation = "new-secret", 2 })
-	f.settled(sibling)
+	f.moved(sibling, func() { sibling.Spec.SecretRef.Name, sibling.Generation = "new-secret", 2 })
 	if f.store.Find(first); isHeld(first) {
 		t.Error("a Secret that no client uses is held")
 	}
@@ -86,12 +101,12 @@ func TestReleaseRechecks(t *testing.T) {
 	if f.store.Find(secret); !isHeld(secret) {
 		t.Error("the Secret of a new Kluster is let go")
 	}
-	// A request with the Secret's name manages one that no client uses.
-	if requests := f.r.usersOf(t.Context(), secret); len(requests) != 1 || requests[0].Name != "k-secret" {
+	// A request without a name manages one that no client uses, also if a Kluster has the name of the Secret.
+	if requests := f.r.usersOf(t.Context(), secret); len(requests) != 1 || requests[0].Name != "" || requests[0].Namespace != secret.Namespace {
 		t.Errorf("who manages it: %v", requests)
 	}
 	f.r.live = f.store
-	f.reconcile("k-secret")
+	f.reconcile("")
 	if f.store.Find(secret); isHeld(secret) {
 		t.Error("it is held indefinitely")
 	}

@@ -4,12 +4,17 @@
 package lifecycle
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/test/support/klustertest"
@@ -144,5 +149,42 @@ func TestTwinsAreNamed(t *testing.T) {
 	f.settled(a)
 	if got := klustertest.Condition(a, kubernikusv1.ConditionClusterUnique); got != "" {
 		t.Errorf("condition = %s, want none behind the release of the other one", got)
+	}
+}
+
+// TestManyKlusters checks that the registration of one of 3,000 Klusters reads only those of its cluster: neither all of them, nor all
+// of a namespace.
+func TestManyKlusters(t *testing.T) {
+	const others = 3000
+	noCloud := func(k *kubernikusv1.Kluster) { k.Spec.NoCloud = true }
+	var objects []client.Object
+	for i := range others {
+		objects = append(objects, klustertest.Kluster(fmt.Sprint("other-", i), noCloud, func(k *kubernikusv1.Kluster) {
+			k.Status.Identity = &kubernikusv1.KlusterIdentity{ClusterID: fmt.Sprint("cluster-", i)}
+		}))
+	}
+	a, b := klustertest.Kluster("a", noCloud), klustertest.Kluster("b", noCloud)
+	f := newFlow(t, append(objects, a, b)...)
+	f.kubeconfig = servedBy(t, identified("one"))
+	f.store.Add(f.secret("a-secret"), f.secret("b-secret"))
+	lists, read := 0, 0
+	counted := interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+		err := c.List(ctx, list, options...)
+		lists++
+		read += meta.LenList(list)
+		return err
+	}}
+	f.r.client, f.r.live = interceptor.NewClient(f.store.Client(), counted), interceptor.NewClient(f.store.Live(), counted)
+	for _, k := range []*kubernikusv1.Kluster{a, b, a} {
+		f.settled(k)
+	}
+	if got := klustertest.Condition(a, kubernikusv1.ConditionClusterUnique); got != "False/SameCluster" {
+		t.Fatalf("condition = %s, want False/SameCluster", got)
+	}
+	if got := f.r.sharersOf(t.Context(), a); len(got) != 2 {
+		t.Errorf("requests = %v, want one for each of the cluster", got)
+	}
+	if lists == 0 || read > 2*lists {
+		t.Errorf("%d lists returned %d Klusters, want those of one cluster only", lists, read)
 	}
 }

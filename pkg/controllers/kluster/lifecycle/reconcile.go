@@ -25,22 +25,24 @@ import (
 // conflictPause is the delay of a retry after a conflict with another client.
 const conflictPause = time.Second
 
-// Reconcile brings the status of one Kluster up to date, and manages the Secrets of its namespace.
+// Reconcile brings the status of one Kluster up to date. For one that needs no Secret any more, and for a request without a name, it
+// manages the Secrets of the namespace, which costs as much as there are Klusters in it.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	k := &kubernikusv1.Kluster{}
-	err := r.client.Get(ctx, request.NamespacedName, k)
-	if client.IgnoreNotFound(err) != nil {
-		return reconcile.Result{}, fmt.Errorf("get kluster %s: %w", request.NamespacedName, err)
+	k, exists := &kubernikusv1.Kluster{}, request.Name != ""
+	if exists {
+		err := r.client.Get(ctx, request.NamespacedName, k)
+		if client.IgnoreNotFound(err) != nil {
+			return reconcile.Result{}, fmt.Errorf("get kluster %s: %w", request.NamespacedName, err)
+		}
+		exists = err == nil
 	}
 	var wait time.Duration
-	if err != nil || isReleased(k) {
+	var err error
+	if !exists || isReleased(k) {
 		r.drop(request.NamespacedName)
-		err = nil
+		err = r.releaseSecrets(ctx, request.Namespace)
 	} else {
 		wait, err = r.refresh(ctx, k)
-	}
-	if err == nil {
-		err = r.releaseSecrets(ctx, request.Namespace)
 	}
 	if apierrors.IsConflict(err) {
 		log.FromContext(ctx).V(1).Info("An object changed meanwhile, retrying", "err", err)

@@ -49,8 +49,7 @@ func TestCredentialsInTwoSecrets(t *testing.T) {
 	f.store.Change(kubeconfig, func() { kubeconfig.Data["value"] = []byte("broken") })
 	wantConditions(t, f.settled(k), "False/SecretInvalid", "True/Reachable")
 	// A Kluster that uses other Secrets lets these go.
-	f.store.Change(k, func() { k.Spec.SecretRef, k.Generation = kubernikusv1.SecretReference{Name: "k-secret"}, 2 })
-	f.settled(k)
+	f.moved(k, func() { k.Spec.SecretRef, k.Generation = kubernikusv1.SecretReference{Name: "k-secret"}, 2 })
 	for _, s := range []*corev1.Secret{kubeconfig, cloud} {
 		if f.store.Find(s); isHeld(s) {
 			t.Errorf("Secret %s is held, and no Kluster uses it", s.Name)
