@@ -71,7 +71,7 @@ func (c *command) check(ctx context.Context, wait time.Duration, format output) 
 	return result(r)
 }
 
-// checkOnce checks each API and the controller manager. What cannot be known without a permission is a problem, what does
+// checkOnce checks each API, the controller manager, and whether the brake stops the cleanup of local volumes. What cannot be known without a permission is a problem, what does
 // not work is a finding.
 func (c *command) checkOnce(ctx context.Context) *report.Report {
 	r := &report.Report{Findings: []report.Finding{}}
@@ -105,6 +105,7 @@ func (c *command) checkOnce(ctx context.Context) *report.Report {
 		fails(managerTitle, strings.Join(problems, "; "))
 	}
 	r.Checked = append(r.Checked, checked)
+	c.checkVolumes(ctx, r)
 	return r
 }
 
@@ -121,6 +122,9 @@ func (c *command) reconnected() client.WithWatch {
 func (c *command) printCheck(r *report.Report) {
 	for _, checked := range r.Checked {
 		state := c.out.in(green, "ok")
+		if checked.Note != "" {
+			state += ", " + checked.Note
+		}
 		if i := slices.IndexFunc(r.Findings, func(f report.Finding) bool { return f.Kind == checked.Name }); i >= 0 {
 			state = c.out.in(red, r.Findings[i].Message)
 		}

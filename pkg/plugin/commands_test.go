@@ -251,7 +251,7 @@ func TestCompletion(t *testing.T) {
 	cmd := newWhy(c)
 	cmd.SetContext(t.Context())
 	for begun, want := range map[string]string{
-		"": "project/ kluster/ discoverybackend/ translation/ namespace/ service/ node/", "kluster/": "kluster/web", "kl/w": "kl/web", "pod/": "",
+		"": "project/ kluster/ discoverybackend/ translation/ namespace/ service/ node/ persistentvolumeclaim/ persistentvolume/", "kluster/": "kluster/web", "kl/w": "kl/web", "pod/": "",
 	} {
 		if got, _ := cmd.ValidArgsFunction(cmd, nil, begun); strings.Join(got, " ") != want {
 			t.Errorf("completions of %q = %q, want %q", begun, got, want)

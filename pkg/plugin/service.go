@@ -29,9 +29,11 @@ func serviceKind() kind {
 		func() client.ObjectList { return &corev1.ServiceList{} }, func(*corev1.Service, time.Time) []finding { return nil })
 }
 
-// nodeKind returns the kind of Nodes, whose chassis in OVN "why" knows something about.
+const nodesTitle = "Nodes"
+
+// nodeKind returns the kind of Nodes, whose chassis in OVN and whose local volumes "why" knows something about.
 func nodeKind() kind {
-	return kindOf("Nodes", []string{"node", "nodes", "no"}, true, func() *corev1.Node { return &corev1.Node{} },
+	return kindOf(nodesTitle, []string{"node", "nodes", "no"}, true, func() *corev1.Node { return &corev1.Node{} },
 		func() client.ObjectList { return &corev1.NodeList{} }, nodeFindings)
 }
 
@@ -54,13 +56,13 @@ func (c *command) nodesOn(ctx context.Context, ways []report.Way, r *report.Repo
 		}
 	}
 	slices.Sort(names)
-	checked := report.Checked{Name: "Nodes"}
+	checked := report.Checked{Name: nodesTitle}
 	for _, name := range slices.Compact(names) {
 		node := &corev1.Node{}
 		err := c.client.Get(ctx, client.ObjectKey{Name: name}, node)
 		switch {
 		case apierrors.IsForbidden(err):
-			r.Checked = append(r.Checked, report.Checked{Name: "Nodes", Problem: err.Error()})
+			r.Checked = append(r.Checked, report.Checked{Name: nodesTitle, Problem: err.Error()})
 			return nil
 		case apierrors.IsNotFound(err):
 			continue
@@ -68,7 +70,7 @@ func (c *command) nodesOn(ctx context.Context, ways []report.Way, r *report.Repo
 			return fmt.Errorf("get node %s: %w", name, err)
 		}
 		checked.Count++
-		addFindings(r, "Nodes", node, nodeFindings(node, c.clock.Now()))
+		addFindings(r, nodesTitle, node, nodeFindings(node, c.clock.Now()))
 	}
 	if checked.Count > 0 {
 		r.Checked = append(r.Checked, checked)

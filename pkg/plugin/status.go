@@ -95,6 +95,9 @@ func (c *command) inspect(ctx context.Context, namespace string) (*report.Report
 	if err := c.manager(ctx, r); err != nil {
 		return nil, err
 	}
+	if err := c.localVolumes(ctx, r); err != nil {
+		return nil, err
+	}
 	return r, c.policies(ctx, r)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -29,9 +30,10 @@ func newWhy(c *command) *cobra.Command {
 		Long: "Show what blocks an object, or the deletion of a namespace. Of a Project, list the role bindings and the tokens of service accounts\n" +
 			"in its namespace that are not of its members, as former members may have left them. Of a Service on OVN, show the way of\n" +
 			"connections as well: its load balancers, and the port, the switch and the chassis of each endpoint; of a Node, whether OVN has its\n" +
-			"chassis.\n\n" +
+			"chassis. Of a claim, a volume and a Node, also of one that was deleted, show which local volumes are deleted and when, or why they\n" +
+			"are retained.\n\n" +
 			"It exits with 0 when nothing does, with 1 when there are findings, and with 2 when the object could not be read.",
-		Example:           "  kubectl groundskeeper why kluster/web -n garden-shop\n  kubectl groundskeeper why namespace/garden-shop\n  kubectl groundskeeper why service/web -n shop",
+		Example:           "  kubectl groundskeeper why kluster/web -n garden-shop\n  kubectl groundskeeper why namespace/garden-shop\n  kubectl groundskeeper why service/web -n shop\n  kubectl groundskeeper why node/worker-7",
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: c.completeObjects(whyKinds()...),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -59,15 +61,28 @@ func (c *command) why(ctx context.Context, k kind, name string, format output) e
 		}
 	}
 	object := k.object()
-	if err := c.client.Get(ctx, key, object); err != nil {
-		return err
+	missing := c.client.Get(ctx, key, object)
+	if missing != nil && (k.title != nodesTitle || !apierrors.IsNotFound(missing)) {
+		return missing
 	}
+	object.SetNamespace(key.Namespace)
+	object.SetName(key.Name)
 	r := &report.Report{Checked: []report.Checked{{Name: k.title, Count: 1}}, Findings: []report.Finding{}}
 	addFindings(r, k.title, object, append(k.findings(object, c.clock.Now()), details(object)...))
 	if kluster, ok := object.(*kubernikusv1.Kluster); ok && kluster.Status.Deorbit == nil && kluster.DeletionTimestamp != nil && kluster.HasDeorbiter() {
 		manager, err := uninstall.InspectManager(ctx, c.client, nil)
 		if reason := notTornDown(kluster, manager, err); reason != "" {
 			addFindings(r, k.title, object, []finding{found(warning, "no controller deorbits it: %s", reason)})
+		}
+	}
+	switch object.(type) {
+	case *corev1.Node, *corev1.PersistentVolume, *corev1.PersistentVolumeClaim:
+		known, err := c.whyVolume(ctx, k, object, r)
+		if err != nil {
+			return err
+		}
+		if missing != nil && !known { // a Node that was deleted is known if it has local volumes
+			return missing
 		}
 	}
 	if namespace, ok := object.(*corev1.Namespace); ok {
@@ -107,7 +122,9 @@ func (c *command) printWhy(name string, r *report.Report) {
 }
 
 // whyKinds returns the kinds that "why" knows something about: Groundskeeper's, and some of Kubernetes.
-func whyKinds() []kind { return append(kinds(), namespaceKind(), serviceKind(), nodeKind()) }
+func whyKinds() []kind {
+	return append(append(kinds(), namespaceKind(), serviceKind(), nodeKind()), volumeKinds()...)
+}
 
 // keepers are Groundskeeper's finalizers, and which controller removes them.
 var keepers = map[string]string{

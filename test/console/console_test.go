@@ -49,7 +49,7 @@ func TestConsole(t *testing.T) {
 	steps := exec.CommandContext(ctx, "node", "steps.mjs")
 	steps.Dir = "browser"
 	steps.Stderr = os.Stderr
-	steps.Env = append(os.Environ(), "KUBECTL="+p.Kubectl(), "KUBECONFIG="+p.AdminKubeconfig(), "CONFIG="+file, "CHROMIUM="+chromium(t),
+	steps.Env = append(os.Environ(), "KUBECTL="+p.Kubectl(), "KUBECONFIG="+p.AdminKubeconfig(), "CHROMIUM="+chromium(t),
 		"CONSOLE="+serve(ctx, t, p, "--kubeconfig", p.AdminKubeconfig()),
 		"ACTIONS_CONSOLE="+serve(ctx, t, p, "--kubeconfig", p.AdminKubeconfig(), "--actions"),
 		"MEMBER_CONSOLE="+serve(membersContext, t, p, "--kubeconfig", member, "--namespace", "garden-shop"))

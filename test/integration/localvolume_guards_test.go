@@ -74,7 +74,7 @@ func testNodesForbidden(t *testing.T, p *volumePlane) {
 // missingIn returns the nodes that a record reports are missing.
 func missingIn(record *corev1.ConfigMap) (nodes []string) {
 	for key := range record.Data {
-		if !strings.HasPrefix(key, localvolume.SeenPrefix) {
+		if !strings.HasPrefix(key, "_") {
 			nodes = append(nodes, key)
 		}
 	}
@@ -97,6 +97,13 @@ func testAllNodes(t *testing.T, p *volumePlane) {
 	c.metric(`groundskeeper_local_volume_brake_engaged{cluster=""} 1`)
 	record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: v.ns, Name: localvolume.RecordName}}
 	v.event(record, localvolume.EventBrakeEngaged)
+	eventually(t, func(ctx context.Context) error {
+		recorded, err := localvolume.FindRecord(ctx, v.c, v.ns)
+		if err == nil && (recorded == nil || recorded.Brake == "" || len(recorded.Nodes) != len(nodes) || recorded.Nodes[0].Claims != 1) {
+			err = fmt.Errorf("the plan is %+v, want the brake, and a claim of each node", recorded)
+		}
+		return err
+	})
 	eventually(t, func(ctx context.Context) error { // the delay has passed
 		if err := v.c.Get(ctx, client.ObjectKeyFromObject(record), record); err != nil {
 			return err

@@ -201,7 +201,8 @@ func TestPresence(t *testing.T) {
 			}
 			test.then(i)
 			node := i.volumes["v"].nodes[0]
-			state, cause := i.presenceOf(i.nodes, node)
+			state, doubt := i.presenceOf(i.nodes, node)
+			cause := doubt.why
 			if state != test.want || !strings.Contains(cause, test.cause) || (cause == "") != (test.cause == "") {
 				t.Errorf("presence = %s (%q), want %s (%q)", state, cause, test.want, test.cause)
 			}
@@ -414,9 +415,9 @@ func TestDoubtAfterRestart(t *testing.T) {
 			memory := test.before().Memory()
 			memory.Confirmed = noon
 			stored := &corev1.ConfigMap{}
-			stored.Data = recordData(memory, stored)
+			stored.Data = dataOf(t, memory, stored, Plan{})
 			memory.Confirmed = noon.Add(time.Minute)
-			if diff := cmp.Diff(stored.Data[RegisteredPrefix+"u"], recordData(memory, stored)[RegisteredPrefix+"u"]); diff != "" {
+			if diff := cmp.Diff(stored.Data[RegisteredPrefix+"u"], dataOf(t, memory, stored, Plan{})[RegisteredPrefix+"u"]); diff != "" {
 				t.Errorf("the time of a name changes (-before +now):\n%s", diff)
 			}
 			if test.strip {
@@ -424,7 +425,7 @@ func TestDoubtAfterRestart(t *testing.T) {
 			}
 			again := inventory(test.after)
 			again.Restore(*memoryOf(stored), Lease)
-			if again.IsStale("v") != test.stale || len(RecordedMissing(stored)) > 1 {
+			if again.IsStale("v") != test.stale || len(recordedMissing(stored.Data)) > 1 {
 				t.Errorf("stale = %v, want %v, uncertain: %v, record %v", again.IsStale("v"), test.stale, again.Uncertain(), stored.Data)
 			}
 		})

@@ -126,20 +126,26 @@ func (s *Site) braked(ctx context.Context, live *nodeSet, subjects []Subject) (b
 	return reason != "", nil
 }
 
-// announceBrake sends an event when the brake engages and when it is released.
+// announceBrake sends an event when the brake engages and when it is released. Another reconciliation records both.
 func (s *Site) announceBrake(ctx context.Context, census Census, reason string) {
-	s.mu.Lock()
-	was := s.brakeEngaged
-	s.brakeEngaged = reason != ""
-	s.mu.Unlock()
-	switch {
-	case reason != "" && !was:
-		s.Metrics.Brake.WithLabelValues(s.Name).Set(1)
-		message := fmt.Sprintf("Nothing is deleted: %s. If these nodes are permanently lost, set the annotation %s: %q on %s.",
+	message := ""
+	if reason != "" {
+		message = fmt.Sprintf("Nothing is deleted: %s. If these nodes are permanently lost, set the annotation %s: %q on %s.",
 			reason, AcknowledgeAnnotation, fmt.Sprint(census.Missing), s.recordName())
+	}
+	s.mu.Lock()
+	was := s.brake
+	s.brake = message
+	s.mu.Unlock()
+	if message != was {
+		s.notify()
+	}
+	switch {
+	case reason != "" && was == "":
+		s.Metrics.Brake.WithLabelValues(s.Name).Set(1)
 		log.FromContext(ctx).Info("Too many nodes are missing, nothing is deleted", "reason", reason, "missing", census.Missing, "live", census.Live)
 		s.Recorder.Event(s.recordObject(), corev1.EventTypeWarning, EventBrakeEngaged, message)
-	case reason == "" && was:
+	case reason == "" && was != "":
 		s.Metrics.Brake.WithLabelValues(s.Name).Set(0)
 		log.FromContext(ctx).Info("Resumed deletions", "missing", census.Missing, "live", census.Live)
 		s.Recorder.Event(s.recordObject(), corev1.EventTypeNormal, EventBrakeReleased, fmt.Sprintf("Deletions resume: %d nodes with local volumes are missing, %d exist.", census.Missing, census.Live))

@@ -90,6 +90,8 @@ func (i *Inventory) Stale() []Stale {
 type Untouched struct {
 	Volume *corev1.PersistentVolume
 	Why    string
+	// Node is the Node that may be the missing one.
+	Node string
 }
 
 // Uncertain returns the volumes of which no node is there by its name, but a Node that exists may be it under another one,
@@ -99,11 +101,11 @@ func (i *Inventory) Uncertain() []Untouched {
 	defer i.mu.Unlock()
 	var found []Untouched
 	for name := range i.uncertain {
-		_, why := i.presenceOf(i.nodes, name)
+		_, doubt := i.presenceOf(i.nodes, name)
 		for _, known := range i.names[name].volumes {
 			// One of several nodes that is uncertain is enough, and the first one is reported.
 			if i.isUncertain(known.nodes) && name == known.nodes[slices.IndexFunc(known.nodes, i.nameIsUncertain)] {
-				found = append(found, Untouched{Volume: known.object, Why: why})
+				found = append(found, Untouched{Volume: known.object, Why: doubt.why, Node: doubt.node})
 			}
 		}
 	}

@@ -33,16 +33,6 @@ func pinsOf(volume *corev1.PersistentVolume, topologyKeys []string) []pin {
 	return slices.Compact(pins)
 }
 
-// NodeNames returns the names by which a volume names the nodes that it can be used on, sorted; none unless every term of its required
-// node affinity names nodes.
-func NodeNames(volume *corev1.PersistentVolume, topologyKeys []string) []string {
-	var names []string
-	for _, p := range pinsOf(volume, topologyKeys) {
-		names = append(names, p.name)
-	}
-	return slices.Compact(names) // they are sorted by name
-}
-
 // pinnedTerms returns the pins of each term, or nothing when a term does not name nodes.
 func pinnedTerms(volume *corev1.PersistentVolume, topologyKeys []string) [][]pin {
 	affinity := volume.Spec.NodeAffinity

@@ -44,33 +44,37 @@ func (id *identity) doubtKeys(name string) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(id.keys)), namesNodes)
 }
 
+// doubtful is the Node that makes it uncertain whether a name means one, and why.
+type doubtful struct{ node, why string }
+
 // presenceOf decides whether a name means a Node of a set, and reports why that is uncertain. A name that was never the name of
 // a Node object, only the value of a label, can belong to a Node that lacks the label, unless that Node is known to be another one.
-func (i *Inventory) presenceOf(set *nodeSet, name string) (presence, string) {
+func (i *Inventory) presenceOf(set *nodeSet, name string) (presence, doubtful) {
 	if len(set.matching[name]) > 0 {
-		return present, ""
+		return present, doubtful{}
 	}
 	id := i.names[name]
 	for _, node := range slices.Sorted(maps.Keys(id.nodes)) {
 		if set.exists(node) {
-			return uncertain, fmt.Sprintf("no node has the name or topology label %q, but node %s, which had it, still exists", name, node)
+			return uncertain, doubtful{node, fmt.Sprintf("no node has the name or topology label %q, but node %s, which had it, still exists", name, node)}
 		}
 	}
 	for _, key := range id.doubtKeys(name) {
-		doubtful, why := "", ""
+		var first doubtful
 		for node := range set.lacking[key] {
-			if doubtful != "" && doubtful < node {
+			if first.node != "" && first.node < node {
 				continue // the first one is named, so that the message remains the same
 			}
 			if doubt := i.doubt(set.nodes[node], node, id); doubt != "" {
-				doubtful, why = node, doubt
+				first = doubtful{node, doubt}
 			}
 		}
-		if doubtful != "" {
-			return uncertain, fmt.Sprintf("no node has the label %s=%s, but node %s without the label %s could be the one: %s", key, name, doubtful, key, why)
+		if first.node != "" {
+			first.why = fmt.Sprintf("no node has the label %s=%s, but node %s without the label %s could be the one: %s", key, name, first.node, key, first.why)
+			return uncertain, first
 		}
 	}
-	return absent, ""
+	return absent, doubtful{}
 }
 
 // doubt returns why a Node that lacks a label could be the one that has a name as the value of the label; empty if it cannot be. Two

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -87,7 +88,7 @@ func (r *record) read(ctx context.Context) (*corev1.ConfigMap, error) {
 // save writes what differs, in one request, and with confirm also that the nodes are missing still, once in a while. What
 // it writes is the whole truth: a ConfigMap that was changed meanwhile is read again first, because a key that is left in
 // it by mistake would be confirmed with the others.
-func (r *record) save(ctx context.Context, memory Memory, confirm bool) error {
+func (r *record) save(ctx context.Context, memory Memory, plan planner, confirm bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.lacking || !r.loaded {
@@ -101,7 +102,7 @@ func (r *record) save(ctx context.Context, memory Memory, confirm bool) error {
 			}
 			r.stored = object
 		}
-		err := r.write(ctx, memory, confirm)
+		err := r.write(ctx, memory, plan, confirm)
 		switch {
 		case err == nil:
 			return nil
@@ -117,8 +118,11 @@ func (r *record) save(ctx context.Context, memory Memory, confirm bool) error {
 	}
 }
 
-func (r *record) write(ctx context.Context, memory Memory, confirm bool) error {
-	wanted := recordData(memory, r.stored)
+func (r *record) write(ctx context.Context, memory Memory, plan planner, confirm bool) error {
+	wanted, err := recordData(memory, r.stored, plan)
+	if err != nil {
+		return err
+	}
 	changes := map[string]any{}
 	for key, value := range wanted {
 		if stored, ok := r.stored.Data[key]; !ok || stored != value {
@@ -130,9 +134,9 @@ func (r *record) write(ctx context.Context, memory Memory, confirm bool) error {
 			changes[key] = nil
 		}
 	}
-	last, err := time.Parse(time.RFC3339Nano, r.stored.Annotations[ConfirmedAnnotation])
+	last, parseErr := time.Parse(time.RFC3339Nano, r.stored.Annotations[ConfirmedAnnotation])
 	age := memory.Confirmed.Sub(last)
-	confirm = confirm && len(memory.Missing) > 0 && (err != nil || age >= beatInterval || age < 0)
+	confirm = confirm && len(memory.Missing) > 0 && (parseErr != nil || age >= beatInterval || age < 0)
 	if len(changes) == 0 && !confirm {
 		return nil
 	}
@@ -159,9 +163,16 @@ func (r *record) write(ctx context.Context, memory Memory, confirm bool) error {
 	return nil
 }
 
+// maxRecord is how large a ConfigMap may be, with the keys, which the API server does not count, but etcd does.
+const maxRecord = 1 << 20
+
+// planner makes the Plan of the recorded times at which nodes went missing.
+type planner func(missing map[string]time.Time) Plan
+
 // recordData returns the content of the ConfigMap. A name that cannot be a key is left out. A stored time is kept if it
-// differs by the granularity of the clock at most, so that a record without a change is not written.
-func recordData(memory Memory, stored *corev1.ConfigMap) map[string]string {
+// differs by the granularity of the clock at most, so that a record without a change is not written. What does not fit is left out where
+// that is safe: the Plan, and times of registration, without which more nodes are in doubt.
+func recordData(memory Memory, stored *corev1.ConfigMap, plan planner) (map[string]string, error) {
 	data := map[string]string{}
 	set := func(key, value string) {
 		if len(validation.IsConfigMapKey(key)) == 0 {
@@ -187,13 +198,28 @@ func recordData(memory Memory, stored *corev1.ConfigMap) map[string]string {
 		}
 		set(RegisteredPrefix+name, registered.UTC().Format(time.RFC3339Nano))
 	}
-	return data
+	room := maxRecord
+	for key, value := range data {
+		room -= len(key) + len(value)
+	}
+	for _, name := range slices.Backward(slices.Sorted(maps.Keys(memory.Registered))) {
+		if room >= 0 {
+			break
+		}
+		room += len(RegisteredPrefix) + len(name) + len(data[RegisteredPrefix+name])
+		delete(data, RegisteredPrefix+name)
+	}
+	text, err := plan(recordedMissing(data)).encode(min(maxPlan, room-len(PlanKey)))
+	if text != "" {
+		data[PlanKey] = text
+	}
+	return data, err
 }
 
-// RecordedMissing returns since when nodes are missing, from the ConfigMap of the record.
-func RecordedMissing(object *corev1.ConfigMap) map[string]time.Time {
+// recordedMissing returns since when nodes are missing, from the content of the ConfigMap.
+func recordedMissing(data map[string]string) map[string]time.Time {
 	missing := map[string]time.Time{}
-	for key, value := range object.Data {
+	for key, value := range data {
 		if at, err := time.Parse(time.RFC3339Nano, value); err == nil && !strings.HasPrefix(key, "_") {
 			missing[key] = at
 		}
@@ -213,7 +239,7 @@ func memoryOf(object *corev1.ConfigMap) *Memory {
 		}
 	}
 	memory.Confirmed, _ = time.Parse(time.RFC3339Nano, object.Annotations[ConfirmedAnnotation]) // the zero time is too old
-	for node, since := range RecordedMissing(object) {
+	for node, since := range recordedMissing(object.Data) {
 		memory.Missing[node] = memory.Confirmed.Sub(since) - dateGranularity
 	}
 	return memory

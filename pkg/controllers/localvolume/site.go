@@ -79,10 +79,11 @@ type Site struct {
 	synced chan struct{}
 
 	// mu guards what follows.
-	mu           sync.Mutex
-	queues       []workqueue.TypedRateLimitingInterface[Pass]
-	paces        []*Pace
-	brakeEngaged bool
+	mu     sync.Mutex
+	queues []workqueue.TypedRateLimitingInterface[Pass]
+	paces  []*Pace
+	// brake is why nothing is deleted, for users; empty while the brake is not engaged.
+	brake string
 	// released are the volumes whose claims no pod waits for any more.
 	released map[types.UID]bool
 	// confirmed is when it was last certain that no change of a node had been missed, by the clocks of the process and of the API
@@ -142,9 +143,20 @@ func (s *Site) SaveRecord(ctx context.Context, subjects []Subject) error {
 		s.unsaved = true
 		return nil
 	}
-	err := s.record.save(ctx, memory, slices.ContainsFunc(subjects, func(subject Subject) bool { return subject.pending() }))
+	err := s.record.save(ctx, memory, s.planner(subjects), slices.ContainsFunc(subjects, func(subject Subject) bool { return subject.pending() }))
 	s.announceRecord(ctx, err)
 	return err
+}
+
+// planner returns what makes the Plan.
+func (s *Site) planner(subjects []Subject) planner {
+	s.mu.Lock()
+	brake := s.brake
+	s.mu.Unlock()
+	return func(missing map[string]time.Time) Plan {
+		return planOf(planInput{brake: brake, dryRun: s.DryRun(), subjects: subjects, delays: s.delays(), since: missing, now: s.Clock.Now(),
+			uncertain: s.Inventory.Uncertain(), unsupported: s.Inventory.Unsupported(), unbound: s.Inventory.NotNodeBound()})
+	}
 }
 
 // announceRecord sends an event when the record cannot be written any more. No deletion waits for it: without the record only a restart

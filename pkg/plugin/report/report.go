@@ -52,6 +52,8 @@ type Checked struct {
 	Count int `json:"count"`
 	// Problem is why it could not be checked, "" when it was.
 	Problem string `json:"problem,omitempty"`
+	// Note is what is worth knowing about a part that works.
+	Note string `json:"note,omitempty"`
 }
 
 // Finding is something about an object that is not as usual.

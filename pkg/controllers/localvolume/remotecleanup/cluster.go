@@ -27,9 +27,6 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
 )
 
-// RecordNamespace is the namespace of the record of missing nodes in the remote cluster. Every cluster has it.
-const RecordNamespace = "kube-system"
-
 // eventQueue is the maximum number of queued events per cluster. There may be a thousand clusters.
 const eventQueue = 2000
 

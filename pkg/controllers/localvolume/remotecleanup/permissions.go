@@ -58,7 +58,7 @@ func required(settings *configv1alpha1.LocalVolumeConfiguration) []accessreview.
 func written(name string) []accessreview.Request {
 	requests := to("configmaps", accessreview.Get, accessreview.Patch, accessreview.Create)
 	for i := range requests {
-		requests[i].Namespace, requests[i].Name = RecordNamespace, name
+		requests[i].Namespace, requests[i].Name = localvolume.WorkloadRecordNamespace, name
 	}
 	return requests
 }

@@ -85,7 +85,7 @@ func Run(ctx context.Context, c Cluster) error {
 	sender := localvolume.NewEventSender(forEvents, c.Clock, c.Metrics, eventQueue)
 	site := localvolume.NewSite(localvolume.Dependencies{
 		Name: c.Name, Cache: objects, Client: own, Recorder: watchful{sender, c.Braked, c.Elsewhere}, Clock: c.Clock, ServerClock: serverClock, Metrics: c.Metrics,
-		Config: c.Settings, RecordNamespace: RecordNamespace, NoRecord: !found.record, Holder: holder, Namespaces: found.namespaces,
+		Config: c.Settings, RecordNamespace: localvolume.WorkloadRecordNamespace, NoRecord: !found.record, Holder: holder, Namespaces: found.namespaces,
 	})
 	defer c.Metrics.Drop(c.Name)
 	controllers, err := controllersOf(site, logger)

@@ -20,28 +20,50 @@ export function LostNodes() {
 }
 
 function Nodes({data}) {
+  const {nodes = [], volumes = []} = data
+  const kept = volumes.filter((v) => v.reason)
   return (
     <>
       {data.problems.map((p) => <Problem key={p}>{p}</Problem>)}
-      {data.brake && <Problem>The brake is engaged, nothing is deleted: {data.brake}</Problem>}
+      {data.brake && <Problem>The brake is engaged. {data.brake}</Problem>}
+      {data.dryRun && <p>Dry run: nothing is deleted.</p>}
       {data.acknowledged && <p>Up to {data.acknowledged} missing nodes are acknowledged.</p>}
-      {data.confirmed && data.nodes.length > 0 && <p><Time at={data.confirmed} prefix="Confirmed to be missing " />.</p>}
-      {!data.nodes.length && !data.problems.length && <p>No node with local volumes of this cluster is missing.</p>}
-      {data.nodes.map((n) => (
-        <section class="panel" key={n.name}>
-          <h2>{n.name}</h2>
-          <p>
-            <Time at={n.since} prefix="Lost " />
-            {n.due && (new Date(n.due) > now.value ? <>; its claims are deleted <strong><Time at={n.due} /></strong></> : <>; the deletion of its claims was due <Time at={n.due} /></>)}.
-          </p>
-          {n.volumes.length > 0 && (
-            <Limited name={`Volumes of ${n.name}`} items={n.volumes} columns={['Volume', 'Phase', 'Class', 'Capacity', 'Claim']}>
-              {(v) => <tr key={v.name}><td>{v.name}</td><td>{v.phase}</td><td>{v.class}</td><td>{v.capacity}</td><td>{v.claim}</td></tr>}
-            </Limited>
-          )}
-          {n.waiting.length > 0 && <p>Pods that wait: {n.waiting.join(', ')}</p>}
+      {data.confirmed && nodes.length > 0 && <p><Time at={data.confirmed} prefix="Confirmed to be missing " />.</p>}
+      {!nodes.length && !data.problems.length && <p>No node with local volumes of this cluster is missing.</p>}
+      {nodes.map((n) => <Node node={n} volumes={volumes.filter((v) => v.nodes?.includes(n.name))} waiting={data.waiting} key={n.name} />)}
+      {data.moreNodes && <p>{data.moreNodes} more nodes are missing.</p>}
+      {kept.length > 0 && (
+        <section class="panel">
+          <h2>Volumes that are retained</h2>
+          <Limited name="Volumes that are retained" items={kept} columns={['Volume', 'Claim', 'Why']}>
+            {(v) => <tr key={v.name}><td>{v.name}</td><td>{v.claim}</td><td>{v.volumeKept}</td></tr>}
+          </Limited>
         </section>
-      ))}
+      )}
+      {data.moreVolumes && <p>{data.moreVolumes} more volumes are not listed.</p>}
     </>
   )
 }
+
+function Node({node, volumes, waiting}) {
+  const pods = volumes.flatMap((v) => waiting[v.claim] || [])
+  return (
+    <section class="panel">
+      <h2>{node.name}</h2>
+      <p>
+        <Time at={node.since} prefix="Lost " />
+        {node.due && <>; {objects(node)} {new Date(node.due) > now.value ? <>are deleted <strong><Time at={node.due} /></strong></> : <>have been due <Time at={node.due} /></>}</>}.
+      </p>
+      {volumes.length > 0 && (
+        <Limited name={`Volumes of ${node.name}`} items={volumes} columns={['Volume', 'Claim', 'Deletion of the volume', 'Deletion of the claim']}>
+          {(v) => <tr key={v.name}><td>{v.name}</td><td>{v.claim}</td><td><Deletion due={v.volumeDue} kept={v.volumeKept} /></td><td><Deletion due={v.claimDue} kept={v.claimKept} /></td></tr>}
+        </Limited>
+      )}
+      {pods.length > 0 && <p>Pods that wait: {pods.join(', ')}</p>}
+    </section>
+  )
+}
+
+const objects = ({claims = 0, volumes = 0}) => [claims && `claims: ${claims}`, volumes && `volumes: ${volumes}`].filter(Boolean).join(', ')
+
+const Deletion = ({due, kept}) => due ? <Time at={due} /> : kept ? <>retained: {kept}</> : null
