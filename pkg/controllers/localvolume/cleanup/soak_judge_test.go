@@ -51,7 +51,7 @@ func (s *soak) judge(request string) {
 		return
 	}
 	s.note("%s", request)
-	v, volume, now := s.volumes[parts[2]], &corev1.PersistentVolume{}, s.Clock.Now()
+	v, volume, now := s.volumes[parts[2]], &corev1.PersistentVolume{}, s.now()
 	if err := s.Store.Get(s.T.Context(), client.ObjectKey{Name: v.name}, volume); err != nil {
 		s.T.Errorf("%s: %v", request, err)
 		return
@@ -93,8 +93,12 @@ func (s *soak) settle() {
 	s.T.Helper()
 	s.note("settle")
 	for _, m := range s.machines {
-		if m.node != "" {
-			s.relabel(m, map[string]string{corev1.LabelHostname: m.hostname, nodeID: m.id})
+		switch {
+		case m.node == "":
+		case m.bare: // it may be any machine with the label that was lost before it was registered
+			s.unregister(m)
+		default:
+			s.relabel(m, m.labels())
 		}
 	}
 	record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: localvolumetest.RecordNamespace, Name: localvolume.RecordName}}
@@ -130,7 +134,7 @@ func (s *soak) left(v *soakVolume) {
 		return
 	}
 	seen := !slices.ContainsFunc(v.machines, func(m *machine) bool { return !v.seen[m] })
-	byID := v.form == 3 || v.form == 5 // of a machine that was never seen, the node without labels may be the one
+	byID := (v.form == 3 || v.form == 5) && !v.machines[0].bare // of a machine that was never seen, the node without labels may be the one
 	if v.claim && (seen || !byID) {
 		s.T.Errorf("the claim of volume %+v is left", *v)
 	}

@@ -28,14 +28,19 @@ const (
 	soakGrace  = 2 * time.Minute
 	// stepsPerRound makes 10,000 steps of SOAK=1000, and a cluster lives for maxSteps of them.
 	stepsPerRound, maxSteps = 10, 50
-	// soakMachines is how many machines there are; the last one never has a Node.
-	soakMachines = 7
+	// soakMachines is how many machines there are; the last one never has a Node. The drivers do not run on one of three: its Nodes never
+	// have the label of its id.
+	soakMachines = 9
+	// soakSkew is how far the clock of a process differs from the clock of the API server.
+	soakSkew = 30 * time.Second
 )
 
 // machine is what a Node stands for. It has one Node at most, which can come back under another name.
 type machine struct {
 	original, node string
 	hostname, id   string
+	// bare reports that its Nodes never have the label of its id.
+	bare bool
 	// labelled reports that its Node has the label of its id.
 	labelled bool
 	// relabelled reports that its Node has other labels than it had, known that a reconciliation saw it under its original name
@@ -80,9 +85,10 @@ func soakConfig(c *configv1alpha1.LocalVolumeConfiguration) {
 	c.ReleaseCSIVolumes = new(true)
 }
 
-// TestSoak lets nodes live at random: deletion, return, registration under another name, relabelling, flapping; a node without labels of drivers; twelve forms
-// of affinity, three classes, all sources, opt-outs, and a process that is killed or stopped, with and without changes
-// meanwhile. Nothing is deleted that must stay, and nothing stays that must go.
+// TestSoak lets nodes live at random: deletion, return, registration under another name, relabelling, flapping; labels of drivers on some nodes
+// only; twelve forms of affinity, three classes, all sources, opt-outs, processes whose clocks differ from that of the API server, and that
+// are killed, stopped, or suspended with their machine, with and without changes meanwhile. Nothing is deleted that must stay, and nothing
+// stays that must go.
 func TestSoak(t *testing.T) {
 	rounds, seed := 10, uint64(32)
 	if n, ok := soaktest.Requested(t); ok {
@@ -98,6 +104,7 @@ func TestSoak(t *testing.T) {
 func runSoak(t *testing.T, random *rand.Rand, steps int) {
 	t.Helper()
 	s := &soak{bench: newBench(t, soakConfig), rand: random, volumes: map[string]*soakVolume{}, running: true}
+	s.moveClock()
 	s.start()
 	s.Intercept = func(request string) error { s.judge(request); return nil }
 	s.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"}})
@@ -106,6 +113,7 @@ func runSoak(t *testing.T, random *rand.Rand, steps int) {
 		if i%2 == 0 {
 			m.hostname = m.original
 		}
+		m.bare = i%3 == 1
 		s.machines = append(s.machines, m)
 		if i < soakMachines-1 {
 			s.register(m, m.original, true)
@@ -113,7 +121,7 @@ func runSoak(t *testing.T, random *rand.Rand, steps int) {
 	}
 	// A Node that the drivers do not run on, and that is older than all others, is not in doubt.
 	plain := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "plain", Labels: map[string]string{corev1.LabelHostname: "plain"},
-		CreationTimestamp: metav1.NewTime(s.Clock.Now().Add(-time.Hour))}}
+		CreationTimestamp: metav1.NewTime(s.now().Add(-time.Hour))}}
 	s.Add(plain)
 	s.Site.Inventory.SetNode(plain)
 	for range 8 {
@@ -134,8 +142,19 @@ func runSoak(t *testing.T, random *rand.Rand, steps int) {
 	}
 }
 
+// now is the time of the API server.
+func (s *soak) now() time.Time { return s.Clock.Now().Add(-s.Ahead) }
+
+// moveClock gives the next process another clock.
+func (s *soak) moveClock() {
+	now := s.now()
+	s.Ahead = time.Duration(s.rand.Int64N(int64(2*soakSkew))) - soakSkew
+	s.Clock.SetTime(now.Add(s.Ahead))
+	s.note("the clock of the process is %s ahead", s.Ahead)
+}
+
 func (s *soak) note(format string, args ...any) {
-	s.log = append(s.log, s.Clock.Now().Format("04:05.000 ")+fmt.Sprintf(format, args...))
+	s.log = append(s.log, s.now().Format("04:05.000 ")+fmt.Sprintf(format, args...))
 }
 
 // start makes the controllers of the current Site.
@@ -162,8 +181,8 @@ func (s *soak) event(report func()) {
 func (s *soak) register(m *machine, name string, labelled bool) {
 	s.T.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: m.hostname}}}
-	node.CreationTimestamp = metav1.NewTime(s.Clock.Now())
-	if labelled {
+	node.CreationTimestamp = metav1.NewTime(s.now())
+	if labelled = labelled && !m.bare; labelled {
 		node.Labels[nodeID] = m.id
 	}
 	s.note("register %s, labels %v", name, node.Labels)
@@ -179,7 +198,7 @@ func (s *soak) unregister(m *machine) {
 	if err := s.Store.Delete(s.T.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
 		s.T.Fatal(err)
 	}
-	m.node, m.relabelled, m.lost = "", false, s.Clock.Now()
+	m.node, m.relabelled, m.lost = "", false, s.now()
 	if name == m.original {
 		m.lostOriginal = m.lost
 	}
@@ -198,6 +217,14 @@ func (s *soak) relabel(m *machine, labels map[string]string) {
 	})
 	s.note("label node %s: %v", m.node, labels)
 	s.event(func() { s.Site.Inventory.SetNode(node) })
+}
+
+// labels returns the labels that the Node of a machine should have.
+func (m *machine) labels() map[string]string {
+	if m.bare {
+		return map[string]string{corev1.LabelHostname: m.hostname}
+	}
+	return map[string]string{corev1.LabelHostname: m.hostname, nodeID: m.id}
 }
 
 // change is a random change of a node.
@@ -224,8 +251,8 @@ func (s *soak) change() {
 		m.relabelled, m.labelled = true, false
 		s.relabel(m, map[string]string{corev1.LabelHostname: fmt.Sprintf("other-%d", s.number), nodeID: ""})
 	case 4:
-		m.relabelled, m.labelled = false, true
-		s.relabel(m, map[string]string{corev1.LabelHostname: m.hostname, nodeID: m.id})
+		m.relabelled, m.labelled = false, !m.bare
+		s.relabel(m, m.labels())
 	default: // flaps
 		name := m.node
 		s.unregister(m)
@@ -246,15 +273,15 @@ func (s *soak) step() {
 	case 8, 9: // SIGKILL
 		s.note("kill")
 		s.running = false
-		s.whileAway()
+		s.whileAway(s.Clock.Step)
 		s.running, s.waiting = true, nil
 		s.note("start")
+		s.moveClock()
 		s.Restart(soakConfig)
 		s.start()
-	case 10: // SIGSTOP, and the watches continue where they were
-		s.note("stop")
+	case 10: // stopped, and the watches continue where they were
 		s.running = false
-		s.whileAway()
+		s.whileAway(s.stop())
 		s.running = true
 		if s.rand.IntN(2) == 0 {
 			s.pass() // before any event comes
@@ -264,11 +291,10 @@ func (s *soak) step() {
 			report()
 		}
 		s.waiting = nil
-	default: // SIGSTOP, and the watches are too old: the process sees only what there is now
-		s.note("stop")
+	default: // stopped, and the watches are too old: the process sees only what there is now
 		s.running = false
 		before := s.nodeNames()
-		s.whileAway()
+		s.whileAway(s.stop())
 		s.running, s.waiting = true, nil
 		if s.rand.IntN(2) == 0 {
 			s.pass()
@@ -299,19 +325,29 @@ func (s *soak) nodeNames() (names []string) {
 	return names
 }
 
+// stop returns how time passes for a process that is stopped: by SIGSTOP, or with its machine, whose clock stands still.
+func (s *soak) stop() func(time.Duration) {
+	if s.rand.IntN(2) == 0 {
+		s.note("stop")
+		return s.Clock.Step
+	}
+	s.note("suspend")
+	return func(d time.Duration) { s.Ahead -= d }
+}
+
 // whileAway lets time pass without the process, with changes or without. A Node that had been deleted before, and was there for a
 // moment within less than a lease, may be taken for one that had been deleted all the time.
-func (s *soak) whileAway() {
-	since, before := s.Clock.Now(), map[*machine]machine{}
+func (s *soak) whileAway(pass func(time.Duration)) {
+	since, before := s.now(), map[*machine]machine{}
 	for _, m := range s.machines {
 		before[m] = *m
 	}
 	for range s.rand.IntN(4) {
-		s.Clock.Step(time.Duration(s.rand.IntN(5)) * time.Second)
+		pass(time.Duration(s.rand.IntN(5)) * time.Second)
 		s.change()
 	}
-	s.Clock.Step([]time.Duration{0, time.Second, 14 * time.Second, 16 * time.Second, 70 * time.Second}[s.rand.IntN(5)])
-	if s.Clock.Since(since) >= localvolume.Lease {
+	pass([]time.Duration{0, time.Second, 14 * time.Second, 16 * time.Second, 70 * time.Second}[s.rand.IntN(5)])
+	if s.now().Sub(since) >= localvolume.Lease {
 		return
 	}
 	for m, was := range before {
@@ -347,7 +383,7 @@ func (s *soak) pass() {
 	for _, name := range slices.Sorted(maps.Keys(s.volumes)) {
 		v := s.volumes[name]
 		if v.claim && !s.Exists(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}) {
-			v.claim, v.free = false, s.Clock.Now()
+			v.claim, v.free = false, s.now()
 			if s.Exists(localvolumetest.Volume(name, "")) {
 				s.SetPhase(name, corev1.VolumeReleased)
 			}
@@ -375,7 +411,7 @@ func (s *soak) passes(n int) {
 		s.pass()
 		for _, v := range s.volumes {
 			for _, m := range v.machines {
-				if m.node == m.original && m.labelled {
+				if m.node == m.original && (m.labelled || m.bare) {
 					v.seen[m] = true
 				}
 			}

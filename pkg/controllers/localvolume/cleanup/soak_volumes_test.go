@@ -33,6 +33,10 @@ func (s *soak) makeVolume() {
 		return corev1.NodeSelectorTerm{MatchExpressions: expressions}
 	}
 	host, zone := expression(corev1.LabelHostname, first.hostname), expression(corev1.LabelTopologyZone, "z")
+	byID := expression(nodeID, first.id)
+	if first.bare { // no driver makes volumes on it
+		byID = host
+	}
 	var terms []corev1.NodeSelectorTerm
 	switch v.form {
 	case 0:
@@ -42,11 +46,11 @@ func (s *soak) makeVolume() {
 	case 2:
 		terms = append(terms, term(host), term(host))
 	case 3:
-		terms = append(terms, term(expression(nodeID, first.id)))
+		terms = append(terms, term(byID))
 	case 4:
 		terms = append(terms, corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{expression("metadata.name", first.original)}})
 	case 5:
-		terms = append(terms, term(host, expression(nodeID, first.id)))
+		terms = append(terms, term(host, byID))
 	case 6:
 		terms = append(terms, term(expression(corev1.LabelHostname, first.hostname, second.hostname)))
 		v.machines = append(v.machines, second)
@@ -63,7 +67,7 @@ func (s *soak) makeVolume() {
 	}
 	s.note("make volume %+v on %s, %s", *v, first.original, second.original)
 	volume := localvolumetest.Volume(v.name, "", func(pv *corev1.PersistentVolume) {
-		pv.CreationTimestamp = metav1.NewTime(s.Clock.Now())
+		pv.CreationTimestamp = metav1.NewTime(s.now())
 		pv.Spec.StorageClassName = v.class
 		pv.Spec.NodeAffinity.Required.NodeSelectorTerms = terms
 		pv.Spec.PersistentVolumeSource = map[string]corev1.PersistentVolumeSource{
@@ -81,7 +85,7 @@ func (s *soak) makeVolume() {
 		volume.Status.Phase = corev1.VolumeBound
 		volume.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "default", Name: v.name, UID: claim.UID}
 	}
-	v.free = s.Clock.Now()
+	v.free = s.now()
 	s.Add(volume)
 	s.volumes[v.name] = v
 }
