@@ -114,6 +114,8 @@ func testRoles(t *testing.T, p *Plane) {
 		{who: server, verb: "update", resource: "configmaps", obj: "groundskeeper-store", namespace: systemNamespace, allowed: true},
 		{who: server, verb: "update", resource: "configmaps", obj: "other", namespace: systemNamespace},
 		{who: server, verb: "delete", resource: "configmaps", obj: "groundskeeper-store", namespace: systemNamespace},
+		{who: server, verb: "patch", resource: "configmaps", obj: "groundskeeper-apiservers", namespace: systemNamespace, allowed: true},
+		{who: server, verb: "patch", resource: "configmaps", obj: "other", namespace: systemNamespace},
 		in(access{who: server, verb: "get", resource: "secrets"}),
 		{who: server, verb: "create", resource: "namespaces"},
 		// Groundskeeper's controller manager.
@@ -130,6 +132,8 @@ func testRoles(t *testing.T, p *Plane) {
 		{who: manager, verb: "list", group: "gimbal.heptio.com", resource: "discoverybackends", allowed: true},
 		{who: manager, verb: "update", group: "coordination.k8s.io", resource: "leases", obj: managerName, namespace: systemNamespace, allowed: true},
 		{who: manager, verb: "update", group: "coordination.k8s.io", resource: "leases", namespace: "kube-system"},
+		{who: manager, verb: "get", resource: "configmaps", obj: "groundskeeper-apiservers", namespace: systemNamespace, allowed: true},
+		{who: manager, verb: "patch", resource: "configmaps", obj: "groundskeeper-apiservers", namespace: systemNamespace},
 		{who: manager, verb: "create", group: "core.gardener.cloud", resource: "projects"},
 		in(access{who: manager, verb: "get", resource: "secrets"}),
 		in(access{who: manager, verb: "list", resource: "secrets"}),
