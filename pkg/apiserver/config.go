@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"runtime/debug"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -38,6 +39,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned"
 	generatedopenapi "groundskeeper.io/groundskeeper/pkg/generated/openapi"
 	"groundskeeper.io/groundskeeper/pkg/registry/etcd"
+	"groundskeeper.io/groundskeeper/pkg/registry/listbudget"
 	"groundskeeper.io/groundskeeper/pkg/version"
 )
 
@@ -144,7 +146,8 @@ func (o *Options) applyServing(config *genericapiserver.RecommendedConfig) error
 	return nil
 }
 
-// applyHandlers adds a handler owned by Groundskeeper behind those of the library: requests that reach it were authorized.
+// applyHandlers adds handlers owned by Groundskeeper behind those of the library: requests that reach them were authorized. Half of the
+// memory limit is for responses that are written as a whole, the other half for the watch cache and all other requests.
 func applyHandlers(config *genericapiserver.RecommendedConfig) error {
 	own, err := loopbackClient(config)
 	if err != nil {
@@ -167,8 +170,9 @@ func applyHandlers(config *genericapiserver.RecommendedConfig) error {
 		}
 		return nil, fmt.Errorf("%s are not served", r.Resource)
 	}
+	lists := listbudget.New(debug.SetMemoryLimit(-1) / 2)
 	config.BuildHandlerChainFunc = func(handler http.Handler, c *genericapiserver.Config) http.Handler {
-		return genericapiserver.DefaultBuildHandlerChain(applied.Handler(handler, c.MaxRequestBodyBytes, kinds, get), c)
+		return genericapiserver.DefaultBuildHandlerChain(applied.Handler(lists.Handler(handler), c.MaxRequestBodyBytes, kinds, get), c)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
@@ -16,6 +17,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"groundskeeper.io/groundskeeper/pkg/registry/claims"
+	"groundskeeper.io/groundskeeper/pkg/registry/listbudget"
 )
 
 // REST serves the objects of a kind. On a dry run it rejects a claimed name as the real request would be.
@@ -35,6 +37,15 @@ func (r *REST[T]) ShortNames() []string { return r.kind.ShortNames }
 
 // Categories returns the groups of resources that the kind is part of on the command line.
 func (r *REST[T]) Categories() []string { return r.kind.Categories }
+
+// List reads objects, and reserves the memory for the response.
+func (r *REST[T]) List(ctx context.Context, options *internalversion.ListOptions) (runtime.Object, error) {
+	list, err := r.Store.List(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	return list, listbudget.Reserve(ctx, list)
+}
 
 // StatusREST serves the status subresource of a kind.
 type StatusREST struct {

@@ -21,15 +21,26 @@ type server struct {
 // standalone starts an API server without a host and waits until it is ready.
 func standalone(t *testing.T, flags ...string) server {
 	t.Helper()
+	return standaloneWithEnv(t, nil, flags...)
+}
+
+// standaloneWithEnv is standalone with further environment variables, as name=value.
+func standaloneWithEnv(t *testing.T, env []string, flags ...string) server {
+	t.Helper()
 	port := freePort(t)
 	config := &rest.Config{Host: "https://127.0.0.1:" + port, QPS: -1, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
-	return serve(t, config, append(append(onLoopback(port), "--standalone", "--embedded-etcd-unsafe-no-fsync"), flags...)...)
+	return serveWithEnv(t, env, config, append(append(onLoopback(port), "--standalone", "--embedded-etcd-unsafe-no-fsync"), flags...)...)
 }
 
 // serve starts an API server and waits until it is ready.
 func serve(t *testing.T, config *rest.Config, flags ...string) server {
 	t.Helper()
-	s := server{start(t, context.WithoutCancel(t.Context()), apiserver, flags...), config}
+	return serveWithEnv(t, nil, config, flags...)
+}
+
+func serveWithEnv(t *testing.T, env []string, config *rest.Config, flags ...string) server {
+	t.Helper()
+	s := server{startWithEnv(t, context.WithoutCancel(t.Context()), env, apiserver, flags...), config}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
