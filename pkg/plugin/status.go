@@ -71,15 +71,11 @@ func (c *command) inspect(ctx context.Context, namespace string) (*report.Report
 		}
 		objects, err := c.all(ctx, k, namespace)
 		checked := report.Checked{Name: k.title, Count: len(objects)}
-		switch {
-		case meta.IsNoMatchError(err):
+		if meta.IsNoMatchError(err) {
 			missing = err
 			continue // an installation may serve some of the kinds only
-		case apierrors.IsForbidden(err):
-			checked.Problem = notAllowed(k, namespace)
-		case err != nil:
-			return nil, fmt.Errorf("list %s: %w", k.title, err)
 		}
+		checked.Problem = unlisted(k, namespace, err)
 		served = true
 		r.Checked = append(r.Checked, checked)
 		for _, object := range objects {
@@ -120,6 +116,18 @@ func (c *command) manager(ctx context.Context, r *report.Report) error {
 		r.Findings = append(r.Findings, report.Finding{Kind: managerTitle, Name: uninstall.ManagerName, Level: warning.String(), Message: oneLine(message)})
 	}
 	return nil
+}
+
+// unlisted is why the objects of a kind could not be listed, "" when they could. The other kinds may be served nevertheless.
+func unlisted(k kind, namespace string, err error) string {
+	switch {
+	case err == nil:
+		return ""
+	case apierrors.IsForbidden(err):
+		return notAllowed(k, namespace)
+	default:
+		return oneLine(fmt.Sprintf("list %s: %s", k.title, explained(err)))
+	}
 }
 
 // notAllowed names what the user is not allowed to do, and what works with fewer permissions.

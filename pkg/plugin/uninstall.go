@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,13 +23,18 @@ import (
 
 func newUninstall(c *command) *cobra.Command {
 	o := uninstall.Options{Projects: uninstall.Keep, Klusters: uninstall.Detach, Timeout: 10 * time.Minute}
-	var yes, preview bool
+	var yes, preview, force bool
 	cmd := &cobra.Command{
 		Use:     "uninstall",
 		Short:   "Remove the installation in the only safe order",
 		Example: "  kubectl groundskeeper uninstall --dry-run",
 		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return c.uninstall(cmd.Context(), o, yes, preview) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if force {
+				return c.unregister(cmd.Context(), o, yes, preview)
+			}
+			return c.uninstall(cmd.Context(), o, yes, preview)
+		},
 	}
 	flags := cmd.Flags()
 	flags.BoolVarP(&yes, "yes", "y", false, "skip the confirmation")
@@ -39,6 +45,10 @@ func newUninstall(c *command) *cobra.Command {
 	flags.BoolVar(&o.KeepData, "keep-data", false, "retain the namespaces of the installation, including volumes")
 	flags.StringVar(&o.ConfigFile, "config", "", "configuration `file` of the controller manager, if it does not run as the Deployment of the manifests")
 	flags.DurationVar(&o.Timeout, "timeout", o.Timeout, "how long a step may wait without any progress")
+	flags.BoolVar(&force, "force-unregister", false, "delete only the APIServices whose server is unavailable, and then the webhooks: the way back for a cluster that deletes no namespaces, when the API server is lost")
+	for _, other := range []string{"projects", "klusters", "abandon", "keep-data", "config"} {
+		cmd.MarkFlagsMutuallyExclusive("force-unregister", other)
+	}
 	return cmd
 }
 
@@ -77,6 +87,31 @@ func (c *command) uninstall(ctx context.Context, o uninstall.Options, yes, previ
 	}
 	c.out.print("%s\n", c.out.in(green, "Groundskeeper has been removed"))
 	return nil
+}
+
+// unregister frees a cluster whose namespaces cannot be deleted because the API server is lost.
+func (c *command) unregister(ctx context.Context, o uninstall.Options, yes, preview bool) error {
+	u, err := c.uninstaller(o)
+	if err != nil {
+		return err
+	}
+	blocking, err := u.Blocking(ctx)
+	if err != nil {
+		return err
+	}
+	if len(blocking) == 0 {
+		c.out.print("%s\n", c.out.in(green, "no APIService of Groundskeeper is unavailable: nothing to delete"))
+		return nil
+	}
+	c.out.print("These registrations are deleted, and nothing else. Until they are applied again, objects of Groundskeeper cannot be read,\n"+
+		"and the controllers do not work. Namespaces of Projects stay:\n     %s\n", strings.Join(blocking, "\n     "))
+	if preview {
+		return nil
+	}
+	if err := c.confirm("Unregister the API of Groundskeeper?", yes); err != nil {
+		return err
+	}
+	return u.Unregister(ctx)
 }
 
 // uninstaller makes one that shows what it does here.

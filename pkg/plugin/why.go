@@ -86,9 +86,7 @@ func (c *command) why(ctx context.Context, k kind, name string, format output) e
 		}
 	}
 	if namespace, ok := object.(*corev1.Namespace); ok {
-		if err := c.contents(ctx, namespace, r); err != nil {
-			return err
-		}
+		c.contents(ctx, namespace, r)
 	}
 	if project, ok := object.(*gardenerv1beta1.Project); ok {
 		if err := c.strangers(ctx, project, r); err != nil {
@@ -115,8 +113,18 @@ func (c *command) printWhy(name string, r *report.Report) {
 		}
 		c.out.print("%s\n", c.line(strings.TrimPrefix(f.Namespace+"/"+f.Name, "/"), finding{level, f.Message}))
 	}
-	if len(r.Findings) == 0 {
+	known := true
+	for _, checked := range r.Checked {
+		if checked.Problem != "" {
+			known = false
+			c.out.print("%s\n", c.line(checked.Name, finding{warning, checked.Problem}))
+		}
+	}
+	if len(r.Findings) == 0 && known {
 		c.out.print("%s: %s\n", name, c.out.in(green, "nothing blocks it"))
+	}
+	if r.Project != "" {
+		c.out.print("%s is the namespace of Project %s\n", name, r.Project)
 	}
 	c.printWays(r.Ways)
 }

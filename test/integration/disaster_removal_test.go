@@ -8,11 +8,15 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -67,8 +71,75 @@ func (l *losses) testAPIIsRemoved(t *testing.T) {
 	}
 }
 
+// testAPIIsLost: while the API server is lost, no namespace is deleted. The plugin reports why, and frees the cluster; no namespace of
+// a tenant is deleted, and everything works when the API is registered again.
+func (l *losses) testAPIIsLost(t *testing.T) {
+	registrations := l.registrations(t)
+	if err := l.server.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	stuck := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "stuck"}}
+	if err := errors.Join(l.client.Create(t.Context(), stuck), l.client.Delete(t.Context(), stuck)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func(ctx context.Context) error {
+		out, err := l.plugin(ctx, "why", "namespace/stuck")
+		for _, want := range []string{"the API of Groundskeeper is unavailable", "uninstall --force-unregister", "list Klusters: "} {
+			if !strings.Contains(out, want) {
+				return fmt.Errorf("why prints %q, %w, want %q in it", out, err, want)
+			}
+		}
+		return nil
+	})
+	if out, err := l.plugin(t.Context(), "uninstall", "--yes"); err == nil || !strings.Contains(out, "kubectl groundskeeper uninstall --force-unregister") {
+		t.Errorf("uninstall: %v, %s, want the command that frees the cluster", err, out)
+	}
+	if out, err := l.plugin(t.Context(), "uninstall", "--force-unregister", "--yes"); err != nil || strings.Count(out, "has been deleted") != len(registrations) {
+		t.Errorf("uninstall --force-unregister: %v, %s, want %d deleted registrations", err, out, len(registrations))
+	}
+	eventually(t, func(ctx context.Context) error {
+		if err := l.client.Get(ctx, client.ObjectKeyFromObject(stuck), stuck); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("namespace stuck is still there: %w", err)
+		}
+		return nil
+	})
+	tenant := &corev1.Namespace{}
+	if err := l.client.Get(t.Context(), client.ObjectKey{Name: l.old.NamespaceName()}, tenant); err != nil || !tenant.DeletionTimestamp.IsZero() {
+		t.Errorf("namespace %s is deleted at %v, %v, want that it stays", l.old.NamespaceName(), tenant.DeletionTimestamp, err)
+	}
+	if err := l.Managers[0].Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	l.register(t, registrations)
+	restart(t, l.server)
+	restart(t, l.Managers[0])
+	l.ready(t, l.old)
+	if out, err := l.plugin(t.Context(), "uninstall", "--force-unregister", "--yes"); err != nil || !strings.Contains(out, "nothing to delete") {
+		t.Errorf("uninstall --force-unregister: %v, %s, want that it deletes nothing while the API is available", err, out)
+	}
+}
+
+// plugin runs a command of the plugin, and returns what it prints.
+func (l *losses) plugin(ctx context.Context, args ...string) (string, error) {
+	command := exec.CommandContext(ctx, filepath.Join(filepath.Dir(l.Kubectl()), "kubectl-groundskeeper"), append([]string{"--kubeconfig", l.AdminKubeconfig()}, args...)...)
+	out, err := command.CombinedOutput()
+	return string(out), err
+}
+
 // unregister deletes Groundskeeper's APIServices and webhooks, and returns them.
 func (l *losses) unregister(t *testing.T) []unstructured.Unstructured {
+	t.Helper()
+	found := l.registrations(t)
+	for i := range found {
+		if err := l.client.Delete(t.Context(), found[i].DeepCopy()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return found
+}
+
+// registrations returns Groundskeeper's APIServices and webhooks.
+func (l *losses) registrations(t *testing.T) []unstructured.Unstructured {
 	t.Helper()
 	var found []unstructured.Unstructured
 	for kind, version := range map[string]string{
@@ -84,11 +155,6 @@ func (l *losses) unregister(t *testing.T) []unstructured.Unstructured {
 	}
 	if len(found) < 2 {
 		t.Fatalf("registrations = %d, want APIServices and webhooks", len(found))
-	}
-	for i := range found {
-		if err := l.client.Delete(t.Context(), found[i].DeepCopy()); err != nil {
-			t.Fatal(err)
-		}
 	}
 	return found
 }

@@ -47,6 +47,7 @@ func TestLostStore(t *testing.T) {
 	l.fill(t)
 
 	t.Run("API is removed", l.testAPIIsRemoved)
+	t.Run("API server is lost", l.testAPIIsLost)
 	t.Run("record is deleted", l.testRecordIsDeleted)
 	t.Run("older copy", func(t *testing.T) { l.testRejected(t, l.early, "older state", storeValue) })
 	t.Run("empty", func(t *testing.T) { l.testRejected(t, "", "it is empty", storeValue) })

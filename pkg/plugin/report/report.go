@@ -19,6 +19,8 @@ type Report struct {
 	Checked []Checked `json:"checked"`
 	// Findings are what is worth reporting.
 	Findings []Finding `json:"findings"`
+	// Project is the one that a namespace belongs to.
+	Project string `json:"project,omitempty"`
 	// Ways are how connections to a Service go through the backend network.
 	Ways []Way `json:"ways,omitempty"`
 }

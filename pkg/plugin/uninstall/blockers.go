@@ -17,7 +17,8 @@ func blockers(f *Found, o Options) (all []string) {
 		if f.NeverServed {
 			break
 		}
-		all = append(all, fmt.Sprintf("an API of Groundskeeper is unavailable, so that its objects cannot be removed: APIService %s. Restore the API server (docs/install.md)", service))
+		all = append(all, fmt.Sprintf("an API of Groundskeeper is unavailable, so that its objects cannot be removed: APIService %s. Restore the API server (docs/install.md); "+
+			"if its store is lost, free the cluster: %s", service, UnregisterCommand))
 	}
 	if f.ServedBefore != "" {
 		all = append(all, fmt.Sprintf("the API may have objects, because it was or may have been served before: %s", f.ServedBefore))

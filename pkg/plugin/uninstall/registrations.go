@@ -27,7 +27,9 @@ type registration struct {
 	uid      string
 	// group is what an APIService serves. unavailable is why it does not.
 	group, unavailable string
-	created            metav1.Time
+	// down reports that it is known to be unavailable: the aggregator has checked it.
+	down    bool
+	created metav1.Time
 }
 
 func (r registration) String() string { return r.resource.Resource + " " + r.name }
@@ -67,7 +69,7 @@ func registrationOf(object *unstructured.Unstructured) (registration, bool) {
 	if kind.Kind == apiServiceKind.Kind {
 		namespace, _, _ := unstructured.NestedString(object.Object, "spec", "service", "namespace")
 		r.group, _, _ = unstructured.NestedString(object.Object, "spec", "group")
-		r.unavailable = unavailability(object)
+		r.unavailable, r.down = unavailability(object)
 		return r, namespace == SystemNamespace && groups().Has(r.group)
 	}
 	webhooks, _, _ := unstructured.NestedSlice(object.Object, "webhooks")
@@ -82,8 +84,8 @@ func registrationOf(object *unstructured.Unstructured) (registration, bool) {
 	return r, true
 }
 
-// unavailability is why an APIService is unavailable, "" when it is not.
-func unavailability(object *unstructured.Unstructured) string {
+// unavailability is why an APIService is unavailable, "" when it is not, and whether the aggregator has found that.
+func unavailability(object *unstructured.Unstructured) (why string, known bool) {
 	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
 	for _, entry := range conditions {
 		c, ok := entry.(map[string]any)
@@ -91,11 +93,11 @@ func unavailability(object *unstructured.Unstructured) string {
 			continue
 		}
 		if c["status"] == string(metav1.ConditionTrue) {
-			return ""
+			return "", false
 		}
-		return fmt.Sprint(c["message"])
+		return fmt.Sprint(c["message"]), c["status"] == string(metav1.ConditionFalse)
 	}
-	return "it has no condition Available yet"
+	return "it has no condition Available yet", false
 }
 
 // deleteRegistrations deletes them. The webhooks are deleted first, because their server needs the API.

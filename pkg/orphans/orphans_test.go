@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package orphans
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+)
+
+func TestOf(t *testing.T) {
+	namespace := func(change func(*corev1.Namespace)) *corev1.Namespace {
+		n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "garden-shop",
+			Labels:      map[string]string{gardenerv1beta1.LabelProjectName: "shop"},
+			Annotations: map[string]string{gardenerv1beta1.AnnotationProjectUID: "1"}}}
+		if change != nil {
+			change(n)
+		}
+		return n
+	}
+	for _, test := range []struct {
+		name      string
+		namespace *corev1.Namespace
+		projects  map[string]types.UID
+		want      bool
+		reports   string
+	}{
+		{"its Project exists", namespace(nil), map[string]types.UID{"shop": "1"}, false, ""},
+		{"its Project is missing", namespace(nil), map[string]types.UID{"other": "1"}, true, "create Project shop with spec.namespace garden-shop"},
+		{"another Project of its name", namespace(nil), map[string]types.UID{"shop": "2"}, true, "has uid 2. Let it adopt the namespace: kubectl annotate namespace garden-shop namespace.gardener.cloud/project-"},
+		{"not claimed", namespace(func(n *corev1.Namespace) { n.Annotations = nil }), nil, false, ""},
+		{"of no Project", namespace(func(n *corev1.Namespace) { n.Labels = nil }), nil, false, ""},
+		{"being deleted", namespace(func(n *corev1.Namespace) { n.DeletionTimestamp = new(metav1.Now()) }), nil, false, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got, ok := Of(test.namespace, test.projects)
+			if ok != test.want || ok && !strings.Contains(got.String(), test.reports) {
+				t.Errorf("orphan = %t, %q, want %t, with %q", ok, got, test.want, test.reports)
+			}
+		})
+	}
+}
+
+func TestIsGranted(t *testing.T) {
+	for uid, want := range map[string]bool{"1": true, "2": false, "": false} {
+		binding := &metav1.ObjectMeta{Annotations: map[string]string{gardenerv1beta1.AnnotationCreatedForProject: uid}}
+		if got := (Orphan{UID: "1"}).IsGranted(binding); got != want {
+			t.Errorf("binding of uid %q is granted = %t, want %t", uid, got, want)
+		}
+	}
+	if (Orphan{}).IsGranted(&metav1.ObjectMeta{}) {
+		t.Error("a binding of no Project is granted")
+	}
+}
