@@ -7,7 +7,9 @@ package orphans
 
 import (
 	"fmt"
+	"strings"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -45,7 +47,13 @@ func (o Orphan) String() string {
 	return fmt.Sprintf("belongs to Project %s with uid %s, which does not exist; the Project of this name has uid %s. Let it adopt the namespace: %s", o.Project, o.UID, o.Has, adopt)
 }
 
-// IsGranted reports whether a binding was created for the missing Project: its subjects keep the roles of members.
-func (o Orphan) IsGranted(binding metav1.Object) bool {
-	return o.UID != "" && binding.GetAnnotations()[gardenerv1beta1.AnnotationCreatedForProject] == string(o.UID)
+// rolePrefix starts the names of the ClusterRoles of Projects.
+const rolePrefix = "gardener.cloud:"
+
+// IsGranted reports whether a binding was created for the missing Project, so that its subjects keep the roles of members. Members may be
+// able to annotate the bindings of others: the controller names a binding after its role, and the role of others has another name.
+func (o Orphan) IsGranted(binding metav1.Object, role rbacv1.RoleRef) bool {
+	return o.UID != "" && binding.GetAnnotations()[gardenerv1beta1.AnnotationCreatedForProject] == string(o.UID) &&
+		binding.GetLabels()[gardenerv1beta1.LabelProjectName] == o.Project &&
+		role.Kind == "ClusterRole" && role.Name == binding.GetName() && strings.HasPrefix(role.Name, rolePrefix)
 }

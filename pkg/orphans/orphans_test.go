@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -48,13 +49,29 @@ func TestOf(t *testing.T) {
 }
 
 func TestIsGranted(t *testing.T) {
-	for uid, want := range map[string]bool{"1": true, "2": false, "": false} {
-		binding := &metav1.ObjectMeta{Annotations: map[string]string{gardenerv1beta1.AnnotationCreatedForProject: uid}}
-		if got := (Orphan{UID: "1"}).IsGranted(binding); got != want {
-			t.Errorf("binding of uid %q is granted = %t, want %t", uid, got, want)
-		}
-	}
-	if (Orphan{}).IsGranted(&metav1.ObjectMeta{}) {
-		t.Error("a binding of no Project is granted")
+	const name = "gardener.cloud:system:project-member"
+	for _, test := range []struct {
+		name   string
+		orphan Orphan
+		change func(*rbacv1.RoleBinding)
+		want   bool
+	}{
+		{"of the Project", Orphan{Project: "shop", UID: "1"}, func(*rbacv1.RoleBinding) {}, true},
+		{"of a Project with another uid", Orphan{Project: "shop", UID: "2"}, func(*rbacv1.RoleBinding) {}, false},
+		{"of another Project", Orphan{Project: "other", UID: "1"}, func(*rbacv1.RoleBinding) {}, false},
+		{"of no Project", Orphan{Project: "shop"}, func(b *rbacv1.RoleBinding) { b.Annotations = nil }, false},
+		{"not annotated", Orphan{Project: "shop", UID: "1"}, func(b *rbacv1.RoleBinding) { b.Annotations = nil }, false},
+		{"of others, annotated by a member", Orphan{Project: "shop", UID: "1"}, func(b *rbacv1.RoleBinding) { b.Name = "operators" }, false},
+		{"of others, named after its role", Orphan{Project: "shop", UID: "1"}, func(b *rbacv1.RoleBinding) { b.Name, b.RoleRef.Name = "view", "view" }, false},
+		{"of a Role", Orphan{Project: "shop", UID: "1"}, func(b *rbacv1.RoleBinding) { b.RoleRef.Kind = "Role" }, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{gardenerv1beta1.LabelProjectName: "shop"},
+				Annotations: map[string]string{gardenerv1beta1.AnnotationCreatedForProject: "1"}}, RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: name}}
+			test.change(binding)
+			if got := test.orphan.IsGranted(binding, binding.RoleRef); got != test.want {
+				t.Errorf("granted = %t, want %t", got, test.want)
+			}
+		})
 	}
 }

@@ -113,7 +113,7 @@ func (c *command) projectOf(ctx context.Context, namespace *corev1.Namespace, r 
 	}
 	projects := map[string]types.UID{project.Name: project.UID}
 	if orphan, ok := orphans.Of(namespace, projects); ok {
-		addFindings(r, "Namespaces", namespace, []finding{found(warning, "%s", orphan)})
+		addFindings(r, "Namespaces", namespace, []finding{c.orphaned(ctx, orphan)})
 		r.Project = ""
 		return
 	}

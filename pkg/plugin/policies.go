@@ -34,7 +34,8 @@ func (c *command) policies(ctx context.Context, r *report.Report) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("check the parameters of admission policies: %w", err)
+		r.Checked = append(r.Checked, report.Checked{Name: policiesTitle, Problem: oneLine(fmt.Sprintf("check the parameters of admission policies: %s", explained(err)))})
+		return nil
 	}
 	addPolicies(r, problems)
 	return nil

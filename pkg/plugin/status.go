@@ -13,8 +13,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	"groundskeeper.io/groundskeeper/pkg/plugin/report"
 	"groundskeeper.io/groundskeeper/pkg/plugin/uninstall"
 )
@@ -65,6 +67,7 @@ func (c *command) inspect(ctx context.Context, namespace string) (*report.Report
 	r := &report.Report{Findings: []report.Finding{}}
 	served := false
 	var missing error
+	var projects map[string]types.UID // nil when they could not be listed
 	for _, k := range kinds() {
 		if namespace != "" && k.global {
 			continue
@@ -78,8 +81,14 @@ func (c *command) inspect(ctx context.Context, namespace string) (*report.Report
 		checked.Problem = unlisted(k, namespace, err)
 		served = true
 		r.Checked = append(r.Checked, checked)
+		if _, ok := k.object().(*gardenerv1beta1.Project); ok && err == nil {
+			projects = map[string]types.UID{}
+		}
 		for _, object := range objects {
 			addFindings(r, k.title, object, k.findings(object, c.clock.Now()))
+			if projects != nil && k.global {
+				projects[object.GetName()] = object.GetUID()
+			}
 		}
 	}
 	if !served && missing != nil {
@@ -93,6 +102,9 @@ func (c *command) inspect(ctx context.Context, namespace string) (*report.Report
 	}
 	if err := c.localVolumes(ctx, r); err != nil {
 		return nil, err
+	}
+	if projects != nil {
+		c.orphans(ctx, r, projects)
 	}
 	return r, c.policies(ctx, r)
 }

@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -82,6 +84,21 @@ func (b *backups) fillAll(t *testing.T) {
 	})
 }
 
+// hasNoMembers checks that no binding of a lost Project is left, and those of other Projects are.
+func (b *backups) hasNoMembers(t *testing.T, lost *gardenerv1beta1.Project) {
+	t.Helper()
+	for _, project := range []*gardenerv1beta1.Project{lost, b.old} {
+		bindings, inCluster := &rbacv1.RoleBindingList{}, &rbacv1.ClusterRoleBindingList{}
+		ofProject := client.MatchingLabels{gardenerv1beta1.LabelProjectName: project.Name}
+		if err := errors.Join(b.client.List(t.Context(), bindings, ofProject), b.client.List(t.Context(), inCluster, ofProject)); err != nil {
+			t.Fatal(err)
+		}
+		if left := len(bindings.Items) + len(inCluster.Items); (left == 0) != (project == lost) {
+			t.Errorf("bindings of Project %s after the import = %d, want none: %t", project.Name, left, project == lost)
+		}
+	}
+}
+
 func (b *backups) testDisaster(t *testing.T) {
 	dir := b.EmbeddedEtcdDir(0)
 	file := filepath.Join(t.TempDir(), "backup.jsonl")
@@ -114,6 +131,10 @@ func (b *backups) testDisaster(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.command(t, 0, "no namespace of the cluster would be deleted", "import", file, "--check-only", own)
+	b.command(t, 0, "namespace "+late.NamespaceName()+" belongs to Project "+late.Name+" with uid "+string(late.UID)+", which does not exist", "import", file, "--check-only", own)
+	b.command(t, 1, "--remove-bindings: the user of the import is not allowed to list rolebindings in namespace "+late.NamespaceName(), "import", file, fresh, own, "--remove-bindings")
+	admin := "--kubeconfig=" + b.AdminKubeconfig()
+	b.command(t, 0, "its members keep their roles, unless --remove-bindings removes them: rolebinding "+late.NamespaceName()+"/", "import", file, "--check-only", admin)
 	b.command(t, 1, "a server serves core.gardener.cloud/v1beta1", "import", file, fresh, own)
 	b.command(t, 1, "another process uses this directory", "import", file, "--embedded-etcd-dir="+dir, "--without-cluster")
 
@@ -121,9 +142,17 @@ func (b *backups) testDisaster(t *testing.T) {
 	b.rejection(t, "it is empty", b.encryption)
 	b.nothingIsCollected(t)
 	b.interrupted(t, file)
-	b.command(t, 0, "which the cluster knows now", "import", file, "--embedded-etcd-dir="+dir, b.encryption, own)
+	b.command(t, 0, "which the cluster knows now", "import", file, "--embedded-etcd-dir="+dir, b.encryption, admin, "--remove-bindings")
+	b.hasNoMembers(t, late)
 	restart(t, b.server, b.encryption)
 	restart(t, b.Managers[0])
+	eventually(t, func(ctx context.Context) error {
+		out, err := b.plugin(ctx, "status")
+		if want := "belongs to Project " + late.Name + " with uid " + string(late.UID); !strings.Contains(out, want) {
+			return fmt.Errorf("status prints %q, %w, want %q", out, err, want)
+		}
+		return nil
+	})
 
 	b.nothingIsCollected(t)
 	for _, project := range []*gardenerv1beta1.Project{b.old, b.young} {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/orphans"
 )
 
 // Comparison is what a backup means for the namespaces of a cluster.
@@ -24,6 +25,8 @@ type Comparison struct {
 	Lost []Lost
 	// Missing are the namespaces of Projects of the backup that do not exist in the cluster. They come again, and empty.
 	Missing []string
+	// Orphans are namespaces of Projects that the backup does not have. Nothing deletes them, and no controller reconciles them.
+	Orphans []orphans.Orphan
 }
 
 // Lost is a namespace that the garbage collector would delete.
@@ -53,14 +56,9 @@ func Compare(served []schema.GroupVersion, objects []Object, namespaces []corev1
 	if !ServesProjects(served) {
 		return Comparison{}
 	}
-	projects := map[string]types.UID{}
+	projects := projectUIDs(objects)
 	exists := map[string]bool{}
 	var c Comparison
-	for _, object := range objects {
-		if project, ok := object.Object.(*gardenerv1beta1.Project); ok {
-			projects[project.Name] = project.UID
-		}
-	}
 	for _, namespace := range namespaces {
 		exists[namespace.Name] = true
 		if !namespace.DeletionTimestamp.IsZero() {
@@ -70,6 +68,9 @@ func Compare(served []schema.GroupVersion, objects []Object, namespaces []corev1
 			if isProject(owner) && projects[owner.Name] != owner.UID {
 				c.Lost = append(c.Lost, Lost{Namespace: namespace.Name, Project: owner.Name, UID: owner.UID, Has: projects[owner.Name]})
 			}
+		}
+		if orphan, ok := orphans.Of(&namespace, projects); ok {
+			c.Orphans = append(c.Orphans, orphan)
 		}
 	}
 	for _, object := range objects {

@@ -15,6 +15,7 @@ import (
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/orphans"
 )
 
 func projectObject(name, uid string) Object {
@@ -40,6 +41,10 @@ func TestCompare(t *testing.T) {
 	going.DeletionTimestamp = new(metav1.Now())
 	deleted := projectObject("deleted", "4")
 	deleted.Meta.SetDeletionTimestamp(new(metav1.Now()))
+	orphan := ownedBy("garden-late")
+	orphan.Labels, orphan.Annotations = map[string]string{gardenerv1beta1.LabelProjectName: "late"}, map[string]string{gardenerv1beta1.AnnotationProjectUID: "8"}
+	known := ownedBy("garden-kept-too")
+	known.Labels, known.Annotations = map[string]string{gardenerv1beta1.LabelProjectName: "kept"}, map[string]string{gardenerv1beta1.AnnotationProjectUID: "1"}
 	objects, namespaces := []Object{projectObject("kept", "1"), projectObject("again", "2"), projectObject("new", "3"), deleted},
 		[]corev1.Namespace{
 			ownedBy("default"),
@@ -51,6 +56,8 @@ func TestCompare(t *testing.T) {
 			ownedBy("other-kind", [4]string{v, "Shoot", "young", "7"}),
 			ownedBy("garden-adopted"),
 			going,
+			orphan,
+			known,
 		}
 	want := Comparison{
 		Lost: []Lost{
@@ -59,6 +66,7 @@ func TestCompare(t *testing.T) {
 			{Namespace: "other-version", Project: "young", UID: "7"},
 		},
 		Missing: []string{"garden-new"},
+		Orphans: []orphans.Orphan{{Namespace: "garden-late", Project: "late", UID: "8"}},
 	}
 	kluster := kubernikusv1.SchemeGroupVersion
 	if diff := cmp.Diff(want, Compare([]schema.GroupVersion{gardenerv1beta1.SchemeGroupVersion, kluster}, objects, namespaces)); diff != "" {

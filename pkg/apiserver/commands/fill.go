@@ -6,6 +6,7 @@ package commands
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -29,15 +30,15 @@ func (o *importOptions) cluster() (kubernetes.Interface, error) {
 	return kubernetes.NewForConfig(config)
 }
 
-// compare rejects objects that would make the garbage collector delete namespaces.
-func compare(ctx context.Context, command *cobra.Command, cluster kubernetes.Interface, served []schema.GroupVersion, objects []backup.Object) error {
+// compare rejects objects that would make the garbage collector delete namespaces, and reports those whose Project is missing.
+func (o *importOptions) compare(ctx context.Context, command *cobra.Command, cluster kubernetes.Interface, served []schema.GroupVersion, objects []backup.Object) (backup.Comparison, error) {
 	if !backup.ServesProjects(served) {
 		notef(command, "Projects are those of another server (--runtime-config): no namespace was compared")
-		return nil
+		return backup.Comparison{}, nil
 	}
 	namespaces, err := backup.Namespaces(ctx, cluster)
 	if err != nil {
-		return err
+		return backup.Comparison{}, err
 	}
 	comparison := backup.Compare(served, objects, namespaces)
 	for _, name := range comparison.Missing {
@@ -48,10 +49,46 @@ func compare(ctx context.Context, command *cobra.Command, cluster kubernetes.Int
 			lost, lost.Namespace)
 	}
 	if len(comparison.Lost) > 0 {
-		return fmt.Errorf("the garbage collector would delete %d namespaces, named above: remove their owner references, or delete the namespaces that are not needed. Where a Gardener owns the Projects, change nothing and pass the --runtime-config of the server", len(comparison.Lost))
+		return comparison, fmt.Errorf("the garbage collector would delete %d namespaces, named above: remove their owner references, or delete the namespaces that are not needed. Where a Gardener owns the Projects, change nothing and pass the --runtime-config of the server", len(comparison.Lost))
 	}
 	notef(command, "no namespace of the cluster would be deleted")
+	for _, orphan := range comparison.Orphans {
+		notef(command, "namespace %s %s", orphan.Namespace, orphan)
+		bindings, err := backup.Bindings(ctx, cluster, orphan)
+		switch {
+		case err != nil && o.removeBindings:
+			return comparison, fmt.Errorf("--remove-bindings: %w", err)
+		case err != nil:
+			notef(command, "namespace %s: which members keep their roles is unknown: %v", orphan.Namespace, err)
+		case len(bindings) > 0 && o.removeBindings:
+			notef(command, "namespace %s: the roles of its members are removed after the import: %s", orphan.Namespace, join(bindings))
+		case len(bindings) > 0:
+			notef(command, "namespace %s: its members keep their roles, unless --remove-bindings removes them: %s", orphan.Namespace, join(bindings))
+		}
+	}
+	return comparison, nil
+}
+
+// removeBindings removes the roles of members of missing Projects. No server serves a Project that is newer than the import.
+func removeBindings(ctx context.Context, command *cobra.Command, cluster kubernetes.Interface, comparison backup.Comparison, objects []backup.Object) error {
+	for _, orphan := range comparison.Orphans {
+		removed, err := backup.RemoveBindings(ctx, cluster, orphan, objects)
+		if len(removed) > 0 {
+			notef(command, "namespace %s: removed %s", orphan.Namespace, join(removed))
+		}
+		if err != nil {
+			return fmt.Errorf("all objects are imported, but not all bindings of missing Projects are removed; delete those that were named above with kubectl: %w", err)
+		}
+	}
 	return nil
+}
+
+func join(bindings []backup.Binding) string {
+	var names []string
+	for _, binding := range bindings {
+		names = append(names, binding.String())
+	}
+	return strings.Join(names, ", ")
 }
 
 // fill writes the objects into the store, and records the store in the cluster.

@@ -26,6 +26,7 @@ type importOptions struct {
 	checkOnly      bool
 	dryRun         bool
 	allowInvalid   bool
+	removeBindings bool
 }
 
 // Import returns the command that writes a backup into an empty store, after checking it against the cluster.
@@ -59,12 +60,17 @@ end, no server serves the store.`,
 	fs.BoolVar(&o.checkOnly, "check-only", false, "Check the file and compare it with the cluster, and do nothing else. Needs no etcd.")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "Do all checks, those of the store too, and write nothing.")
 	fs.BoolVar(&o.allowInvalid, "allow-invalid", false, "Import objects that creation would reject today. They are listed nevertheless.")
+	fs.BoolVar(&o.removeBindings, "remove-bindings", false,
+		"After the import, delete the role bindings that the members of Projects have which the backup lacks. Requires the permissions to list and delete rolebindings and clusterrolebindings.")
 	return command
 }
 
 func (o *importOptions) validate() error {
 	if o.withoutCluster && o.kubeconfig != "" {
 		return errors.New("--kubeconfig and --without-cluster exclude each other")
+	}
+	if o.withoutCluster && o.removeBindings {
+		return errors.New("--remove-bindings and --without-cluster exclude each other")
 	}
 	if o.checkOnly {
 		return nil
@@ -91,15 +97,19 @@ func (o *importOptions) run(ctx context.Context, command *cobra.Command, path st
 	if err != nil {
 		return fmt.Errorf("cannot import %s: %w", path, err)
 	}
+	var comparison backup.Comparison
 	if cluster != nil {
-		if err := compare(ctx, command, cluster, served, objects); err != nil {
+		if comparison, err = o.compare(ctx, command, cluster, served, objects); err != nil {
 			return err
 		}
 	}
 	if o.checkOnly {
 		return nil
 	}
-	return o.fill(ctx, command, cluster, served, file, objects)
+	if err := o.fill(ctx, command, cluster, served, file, objects); err != nil || o.dryRun || !o.removeBindings {
+		return err
+	}
+	return removeBindings(ctx, command, cluster, comparison, objects)
 }
 
 // read reads a file, or standard input, whole.
