@@ -135,6 +135,43 @@ func TestKluster(t *testing.T) {
 	}
 }
 
+// TestKlusterWithoutKubeconfig checks that a Kluster that is ready reports what its deletion could not decide.
+func TestKlusterWithoutKubeconfig(t *testing.T) {
+	named := kubernikusv1.CloudProvider{ClusterName: new("web"), CSIClusterID: new("web")}
+	const volumes, balancers = "leaves over its volumes", "load balancers, floating IPs and security groups"
+	for name, tc := range map[string]struct {
+		reached       string
+		change        func(*kubernikusv1.KlusterSpec)
+		wants, absent []string
+	}{
+		"a kubeconfig":           {"True/Reachable", func(*kubernikusv1.KlusterSpec) {}, []string{"nothing requires an action"}, []string{"kubeconfig"}},
+		"no cloud":               {"Unknown/NoCredentials", func(s *kubernikusv1.KlusterSpec) { s.NoCloud = true }, []string{"nothing requires an action"}, []string{"kubeconfig"}},
+		"no kubeconfig, unnamed": {"Unknown/NoCredentials", func(*kubernikusv1.KlusterSpec) {}, []string{"the Secret has no kubeconfig", volumes, balancers}, nil},
+		"no kubeconfig, named":   {"Unknown/NoCredentials", func(s *kubernikusv1.KlusterSpec) { s.CloudProvider = named }, []string{volumes}, []string{balancers}},
+		"nothing in doubt": {"Unknown/NoCredentials", func(s *kubernikusv1.KlusterSpec) {
+			s.CloudProvider, s.Deorbit.UnseenVolumes = named, kubernikusv1.DeletionPolicyDelete
+		}, []string{"does not check the cluster"}, []string{"leaves over"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := &kubernikusv1.Kluster{ObjectMeta: objectMeta(false)}
+			tc.change(&k.Spec)
+			k.Status.ObservedGeneration = k.Generation
+			k.Status.Conditions = reported(t, "APIServerReachable="+tc.reached, "OpenStackReachable=True/Reachable")
+			got := conditions.KlusterSummary(k)
+			for _, want := range tc.wants {
+				if got.Ready != "True" || !strings.Contains(got.Message, want) {
+					t.Errorf("summary = %+v, want it to be ready with %q", got, want)
+				}
+			}
+			for _, text := range tc.absent {
+				if strings.Contains(got.Message, text) {
+					t.Errorf("message = %q, want no %q in it", got.Message, text)
+				}
+			}
+		})
+	}
+}
+
 func TestDiscoveryBackend(t *testing.T) {
 	good := []string{"CredentialsValid=True/Accepted", "Available=True/DiscovererRunning", "Discovered=True/Synced@1"}
 	with := func(more ...string) []string { return append(good[:len(good):len(good)], more...) }

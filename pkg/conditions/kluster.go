@@ -4,6 +4,7 @@
 package conditions
 
 import (
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -11,12 +12,15 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
 
+// reasonNoCredentials means that the Secret of a Kluster has no kubeconfig.
+const reasonNoCredentials = "NoCredentials"
+
 // KlusterSummary returns the summary of a Kluster: its cluster and its cloud are reachable, and what the spec requires is
 // done and will be possible on its deletion.
 func KlusterSummary(k *kubernikusv1.Kluster) Summary {
 	v := view{
 		generation: k.Generation, observed: k.Status.ObservedGeneration, conditions: k.Status.Conditions,
-		terminating: !k.DeletionTimestamp.IsZero(), ready: "the cluster is registered, and nothing requires an action",
+		terminating: !k.DeletionTimestamp.IsZero(), ready: klusterReady(k),
 	}
 	if v.terminating {
 		return summarize(v, deorbitAspects())
@@ -25,6 +29,27 @@ func KlusterSummary(k *kubernikusv1.Kluster) Summary {
 		v.paused = c.Message
 	}
 	return summarize(v, klusterAspects(k))
+}
+
+// klusterReady returns the message of a Kluster that is ready. Without a kubeconfig nothing requires an action before the deletion, which
+// then cannot check the cluster.
+func klusterReady(k *kubernikusv1.Kluster) string {
+	c := meta.FindStatusCondition(k.Status.Conditions, kubernikusv1.ConditionAPIServerReachable)
+	if c == nil || c.Reason != reasonNoCredentials || k.Spec.NoCloud {
+		return "the cluster is registered, and nothing requires an action"
+	}
+	var doubts []string
+	if k.Spec.Deorbit.UnseenVolumes != kubernikusv1.DeletionPolicyDelete || k.CSIClusterID() == "" {
+		doubts = append(doubts, "volumes and snapshots (unless spec.deorbit.unseenVolumes is Delete and spec.cloudProvider.csiClusterID is set)")
+	}
+	if k.ClusterName() == "" {
+		doubts = append(doubts, "load balancers, floating IPs and security groups (unless spec.cloudProvider.clusterName is set)")
+	}
+	message := "the OpenStack project is registered, and the Secret has no kubeconfig: a deletion does not check the cluster"
+	if len(doubts) > 0 {
+		message += ", and leaves over its " + strings.Join(doubts, ", and its ")
+	}
+	return message
 }
 
 // SetKluster writes the summary of a Kluster into its conditions. Its times depend on the Kluster before the write.
@@ -39,7 +64,7 @@ func klusterAspects(k *kubernikusv1.Kluster) []aspect {
 		{
 			kind: kubernikusv1.ConditionAPIServerReachable, required: true,
 			stalled: []string{"SecretMissing", "SecretInvalid", "CredentialsRefused"},
-			fine:    []string{"NoCredentials"},
+			fine:    []string{reasonNoCredentials},
 		},
 		{
 			kind: kubernikusv1.ConditionOpenStackReachable, required: !k.Spec.NoCloud,

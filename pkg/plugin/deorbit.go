@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
@@ -22,10 +23,11 @@ import (
 
 func newDeorbit(c *command) *cobra.Command {
 	var watch, yes bool
+	var end ending
 	cmd := &cobra.Command{
 		Use:               "deorbit [kluster/]NAME",
-		Short:             "Delete a Kluster with all that it made in OpenStack, and show the progress",
-		Example:           "  kubectl groundskeeper deorbit web -n garden-shop --watch",
+		Short:             "Delete a Kluster with all that it made in OpenStack, show the progress, or end it",
+		Example:           "  kubectl groundskeeper deorbit web -n garden-shop --watch\n  kubectl groundskeeper deorbit web -n garden-shop --self-destruct",
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: c.completeNames(klustersTitle),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -33,15 +35,38 @@ func newDeorbit(c *command) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.deorbit(cmd.Context(), name, yes, watch)
+			return c.deorbit(cmd.Context(), name, end, yes, watch)
 		},
 	}
+	cmd.Flags().BoolVar(&end.selfDestruct, "self-destruct", false, "end the Deorbit of a Kluster that is being deleted: OpenStack is cleaned up a last time, and what remains then is listed, and stays")
+	cmd.Flags().BoolVar(&end.thaw, "thaw", false, "end the Deorbit of a Kluster that is being deleted, and keep everything that is left: the freeze of its cluster is lifted, and the Kluster is released")
+	cmd.MarkFlagsMutuallyExclusive("self-destruct", "thaw")
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "wait until the Kluster has been deleted, and show its stages; of a Kluster that is being deleted already, only show them")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "skip the confirmation")
 	return cmd
 }
 
-func (c *command) deorbit(ctx context.Context, name string, yes, watch bool) error {
+// ending is how a Deorbit that has begun is ended; the zero value lets it continue.
+type ending struct{ selfDestruct, thaw bool }
+
+// endDeorbit sets the annotation that ends the Deorbit of a Kluster, once that was confirmed.
+func (c *command) endDeorbit(ctx context.Context, k *kubernikusv1.Kluster, end ending, yes bool) error {
+	if k.DeletionTimestamp.IsZero() || !k.HasDeorbiter() {
+		return fmt.Errorf("no Deorbit of Kluster %s/%s has begun that could be ended. Nothing was changed", k.Namespace, k.Name)
+	}
+	key, value, question := kubernikusv1.SelfDestructAnnotation, kubernikusv1.SelfDestructNow, "End the Deorbit of Kluster %s/%s after a last check, and leave what remains?"
+	if end.thaw {
+		key, value, question = kubernikusv1.DetachAnnotation, "true", "End the Deorbit of Kluster %s/%s, leave its cluster and OpenStack unchanged, and lift the freeze?"
+	}
+	if err := c.confirm(fmt.Sprintf(question, k.Namespace, k.Name), yes); err != nil {
+		return err
+	}
+	before := k.DeepCopy()
+	metav1.SetMetaDataAnnotation(&k.ObjectMeta, key, value)
+	return c.client.Patch(ctx, k, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+}
+
+func (c *command) deorbit(ctx context.Context, name string, end ending, yes, watch bool) error {
 	namespace, err := c.namespace()
 	if err != nil {
 		return err
@@ -50,7 +75,12 @@ func (c *command) deorbit(ctx context.Context, name string, yes, watch bool) err
 	if err := c.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, k); err != nil {
 		return err
 	}
-	if k.DeletionTimestamp.IsZero() {
+	switch {
+	case end != ending{}:
+		if err := c.endDeorbit(ctx, k, end, yes); err != nil {
+			return err
+		}
+	case k.DeletionTimestamp.IsZero():
 		if err := c.deleteKluster(ctx, k, yes); err != nil {
 			return err
 		}
@@ -191,7 +221,7 @@ func stageLine(k *kubernikusv1.Kluster, now time.Time) string {
 	}
 	line := fmt.Sprintf("%s  %-9s", bar(at, len(stages)), d.Stage)
 	if c := meta.FindStatusCondition(k.Status.Conditions, kubernikusv1.ConditionDeorbited); c != nil {
-		line += "  " + oneLine(c.Message)
+		line += "  " + oneLine(deorbitMessage(k, c))
 	}
 	if d.LastProgressAt != nil {
 		line += "  (last progress " + ago(d.LastProgressAt, now) + ")"

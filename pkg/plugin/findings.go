@@ -137,7 +137,7 @@ func klusterFindings(k *kubernikusv1.Kluster, now time.Time) (all []finding) {
 func deorbitFinding(k *kubernikusv1.Kluster, now time.Time) finding {
 	text := "is being deleted, for " + lasts(k.DeletionTimestamp, now)
 	if d := k.Status.Deorbit; d != nil && d.Stage != "" {
-		text += fmt.Sprintf(", stage %s, %d remain", d.Stage, len(d.Remaining))
+		text += fmt.Sprintf(", stage %s", d.Stage)
 	}
 	c := meta.FindStatusCondition(k.Status.Conditions, kubernikusv1.ConditionDeorbited)
 	if c == nil {
@@ -150,8 +150,20 @@ func deorbitFinding(k *kubernikusv1.Kluster, now time.Time) finding {
 		level = warning
 		text += fmt.Sprintf(", stuck (no progress for %s)", lasts(last, now))
 	}
-	// The message begins with the stage, as its reason is.
-	return found(level, "%s: %s: %s", text, c.Reason, strings.TrimPrefix(c.Message, c.Reason+": "))
+	return found(level, "%s: %s", text, deorbitMessage(k, c))
+}
+
+// deorbitMessage returns the reason and the message of the condition Deorbited without the stage, behind which it is printed.
+func deorbitMessage(k *kubernikusv1.Kluster, c *metav1.Condition) string {
+	var stage string
+	if d := k.Status.Deorbit; d != nil {
+		stage = string(d.Stage)
+	}
+	message := strings.TrimPrefix(c.Message, stage+": ")
+	if c.Reason == stage {
+		return message
+	}
+	return c.Reason + ": " + message
 }
 
 // stageTimeout returns how long a stage of a Kluster may make no progress: its own time, or the default, as the configuration of the controller

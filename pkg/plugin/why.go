@@ -137,7 +137,7 @@ func whyKinds() []kind {
 // keepers are Groundskeeper's finalizers, and which controller removes them.
 var keepers = map[string]string{
 	gardenerv1beta1.FinalizerName:           "the controller for Projects removes it when the namespace has been deleted",
-	kubernikusv1.DeorbiterFinalizer:         "Deorbit removes it, when controllers.kluster.enabled is true; annotation " + kubernikusv1.SelfDestructAnnotation + "=" + kubernikusv1.SelfDestructNow + " ends Deorbit after a last check",
+	kubernikusv1.DeorbiterFinalizer:         "Deorbit removes it, when controllers.kluster.enabled is true; annotation " + kubernikusv1.SelfDestructAnnotation + "=" + kubernikusv1.SelfDestructNow + " (kubectl groundskeeper deorbit --self-destruct) ends Deorbit after a last check",
 	kubernikusv1.ClusterAPIFinalizer:        "controller kluster-capi removes it when its Cluster has been informed, when controllers.kluster.clusterAPI.enabled is true",
 	kubernikusv1.ImportedDeorbiterFinalizer: "Deorbit removes it, as it removes " + kubernikusv1.DeorbiterFinalizer,
 	midonetv1.FinalizerName:                 "the controller translation-push removes it when the resources have been deleted from the backend; it runs when controllers.translation has one, midonet or ovn",
@@ -154,6 +154,7 @@ func details(object client.Object) (all []finding) {
 			}
 		}
 	case *kubernikusv1.Kluster:
+		all = append(all, remedies(o)...)
 		if d := o.Status.Deorbit; d != nil {
 			all = append(all, objects(warning, "remains", d.Remaining)...)
 			all = append(all, objects(warning, "is left over, and nothing requests to keep it", d.Undecided)...)

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
@@ -34,6 +35,8 @@ type Pool[T any] struct {
 	Limit int
 	// Timeout ends one that runs too long.
 	Timeout time.Duration
+	// Clock is that of Quiet; nil is the real one.
+	Clock clock.PassiveClock
 
 	mu     sync.Mutex
 	ctx    context.Context
@@ -46,6 +49,7 @@ type Pool[T any] struct {
 type task[T any] struct {
 	ctx    context.Context
 	cancel context.CancelFunc
+	where  string
 	run    func()
 	done   bool
 	result T
@@ -55,6 +59,8 @@ type task[T any] struct {
 type place struct {
 	running int
 	waiting []func()
+	// progressed is when the first work began, or one ended last.
+	progressed time.Time
 }
 
 // Start implements source.Source: objects whose work is done go into the queue. The context ends all work.
@@ -70,7 +76,7 @@ func (p *Pool[T]) Start(ctx context.Context, queue workqueue.TypedRateLimitingIn
 func (p *Pool[T]) Begin(object types.NamespacedName, where string, work func(context.Context) T) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	t := &task[T]{}
+	t := &task[T]{where: where}
 	t.ctx, t.cancel = context.WithCancel(p.ctx)
 	t.run = func() {
 		defer t.cancel()
@@ -80,7 +86,7 @@ func (p *Pool[T]) Begin(object types.NamespacedName, where string, work func(con
 	p.tasks[object] = t
 	at := p.places[where]
 	if at == nil {
-		at = &place{}
+		at = &place{progressed: p.now()}
 		p.places[where] = at
 	}
 	if at.running >= p.Limit {
@@ -110,6 +116,7 @@ func (p *Pool[T]) finish(object types.NamespacedName, where string, t *task[T], 
 		p.queue.Add(reconcile.Request{NamespacedName: object})
 	}
 	at := p.places[where]
+	at.progressed = p.now()
 	if len(at.waiting) > 0 {
 		next := at.waiting[0]
 		at.waiting = at.waiting[1:]
@@ -126,6 +133,23 @@ func (p *Pool[T]) Busy(object types.NamespacedName) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.tasks[object] != nil
+}
+
+// Quiet returns since when no work has ended at the place where the work for an object runs or waits; zero when that is done, or there is none.
+func (p *Pool[T]) Quiet(object types.NamespacedName) (since time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if t := p.tasks[object]; t != nil && !t.done {
+		since = p.places[t.where].progressed
+	}
+	return since
+}
+
+func (p *Pool[T]) now() time.Time {
+	if p.Clock == nil {
+		return time.Now()
+	}
+	return p.Clock.Now()
 }
 
 // Running reports whether the work for an object is not done yet: then the object will be queued. Tests wait for it.

@@ -27,9 +27,10 @@ func blockers(f *Found, o Options) (all []string) {
 		all = append(all, fmt.Sprintf("the owners of %s are no longer served, so that Kubernetes does not delete them (%s). Apply the manifests again, and then repeat this command",
 			plural(len(f.Stranded), "object"), strings.Join(short(f.Stranded), ", ")))
 	}
-	if bound := boundToClusters(f.Klusters); bound > 0 {
-		all = append(all, fmt.Sprintf("%d Klusters belong to Clusters of Cluster API, whose objects have hooks and finalizers of Groundskeeper: deselect these Clusters, "+
-			"and wait until the Klusters have been deleted (docs/cluster-api.md)", bound))
+	if bound := boundToClusters(f.Klusters); bound+len(f.Hooked) > 0 && !f.NeverServed && (!o.abandons(Klusters) || f.mayHook()) {
+		all = append(all, fmt.Sprintf("%d Klusters belong to Clusters of Cluster API, and %d of its objects have hooks or finalizers of Groundskeeper: deselect these Clusters, "+
+			"and wait until the Klusters have been deleted (docs/cluster-api.md). If the controller %q is lost, stop the controller manager, and remove them with --abandon=%s",
+			bound, len(f.Hooked), controllerClusterAPI, Klusters))
 	}
 	if len(f.Unavailable) > 0 || f.Served.Len() == 0 {
 		return all

@@ -97,8 +97,15 @@ func (u *Uninstaller) inspectObjects(ctx context.Context, f *Found) (err error) 
 	return err
 }
 
-// inspectParts finds what the installation is made of.
+// inspectParts finds what the installation is made of, and the objects of others that it keeps.
 func (u *Uninstaller) inspectParts(ctx context.Context, f *Found) error {
+	hooked, err := u.hooked(ctx)
+	if err != nil {
+		return err
+	}
+	for _, p := range hooked {
+		f.Hooked = append(f.Hooked, p.String())
+	}
 	parts, unlisted, err := u.parts(ctx)
 	if err != nil {
 		return err
@@ -201,6 +208,8 @@ type Found struct {
 	Translations []metav1.PartialObjectMetadata
 	// Contents are those of the namespaces of Projects and of the installation.
 	Contents map[string]Content
+	// Hooked are objects of Cluster API that wait for a Deorbit, as "resource namespace/name".
+	Hooked []string
 	// Namespaces are those of the installation, Parts all else that it is made of, as "resource namespace/name".
 	Namespaces, Parts []string
 	// Unlisted are groups and resources of the cluster that are unavailable, so that their objects are unknown.
@@ -211,6 +220,11 @@ type Found struct {
 type Content struct {
 	Pods, Claims, Secrets int
 	Terminating           bool
+}
+
+// mayHook reports whether a controller may keep objects of Cluster API again, or is to release them.
+func (f *Found) mayHook() bool {
+	return f.Manager.Silent == "" && (f.Manager.Config == nil || f.Manager.Runs(controllerClusterAPI))
 }
 
 func (f *Found) convertsTranslations() bool {

@@ -32,6 +32,7 @@ const (
 	controllerKluster     = "kluster"
 	controllerDeorbit     = "kluster-deorbit"
 	controllerAnnounce    = "kluster-discovery"
+	controllerClusterAPI  = "kluster-capi"
 )
 
 // ManagerName is the name of the Deployment of the controller manager, and of its Lease.
@@ -68,6 +69,8 @@ func (m Manager) Runs(controller string) bool {
 		return c.Translation.Configured() != ""
 	case controllerKluster, controllerDeorbit, controllerAnnounce:
 		return c.Kluster.Enabled != nil && *c.Kluster.Enabled
+	case controllerClusterAPI:
+		return c.Kluster.Enabled != nil && *c.Kluster.Enabled && c.Kluster.ClusterAPI.Enabled != nil && *c.Kluster.ClusterAPI.Enabled
 	}
 	return true
 }

@@ -45,6 +45,9 @@ func NewPlan(f *Found, o Options) Plan {
 	} else {
 		add("Klusters are detached: their clusters and OpenStack are not touched"+behind(o, Klusters), klusters(f.Klusters))
 	}
+	if o.abandons(Klusters) {
+		add("Objects of Cluster API lose the hooks and finalizers of Groundskeeper, and are deleted WITHOUT A CLEANUP of OpenStack", short(f.Hooked))
+	}
 	add("DiscoveryBackends are deleted, with the Services that they published and the references to them in routes", backends(f.Backends))
 	if n := len(f.Translations); n > 0 {
 		title := "Translations are deleted, and their resources are removed from MidoNet"

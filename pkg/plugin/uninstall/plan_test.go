@@ -60,6 +60,15 @@ func TestBlockers(t *testing.T) {
 		"Klusters of Cluster API": {func(f *Found) {
 			f.Klusters[0].Annotations = map[string]string{kubernikusv1.ClusterAPIUIDAnnotation: "u"}
 		}, nil, "1 Klusters belong to Clusters of Cluster API"},
+		"hooks of Cluster API": {func(f *Found) { f.Hooked = []string{"machines a/m"} }, nil, "1 of its objects have hooks or finalizers"},
+		"hooks, abandoned, and the controller runs": {func(f *Found) {
+			f.Hooked, f.Manager.Config = []string{"machines a/m"}, configured(t, strings.Replace(everything, "kluster: {", "kluster: {clusterAPI: {enabled: true}, ", 1))
+		}, func(o *Options) { o.Abandon = []string{Klusters} }, "stop the controller manager"},
+		"hooks, abandoned, and the controller is off": {func(f *Found) { f.Hooked = []string{"machines a/m"} }, func(o *Options) { o.Abandon = []string{Klusters} }, ""},
+		"hooks, abandoned, and it is unknown what runs": {func(f *Found) {
+			f.Hooked, f.Manager.Config, f.Manager.Unknown = []string{"machines a/m"}, nil, "no Deployment"
+			f.Projects, f.Klusters, f.Backends, f.Translations = nil, nil, nil, nil
+		}, func(o *Options) { o.Abandon = []string{Klusters} }, "stop the controller manager"},
 		"owners are not served": {func(f *Found) { f.Stranded = []string{"namespaces garden-shop"} }, nil,
 			"the owners of 1 object are no longer served, so that Kubernetes does not delete them (namespaces garden-shop). Apply the manifests again"},
 		"no manager":       {func(f *Found) { f.Manager.Silent = "no manager renews Lease a/b" }, nil, "does not work (no manager renews Lease a/b)"},

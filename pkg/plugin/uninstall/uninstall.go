@@ -154,6 +154,7 @@ func (u *Uninstaller) steps(f *Found) []step {
 		{"bring backends back to service", !served(gimbalv1.GroupName) || !f.Manager.Runs(controllerMaintenance), u.enableBackends},
 		{"withdraw Klusters that are announced", !f.withdrawsKlusters(u.Options), u.withdrawKlusters},
 		{"delete Klusters", !served(kubernikusv1.GroupName), u.deleteKlusters},
+		{"release the objects of Cluster API", !u.abandons(Klusters), u.unhook},
 		{"delete DiscoveryBackends", !served(gimbalv1.GroupName), u.deleteBackends},
 		{"delete Translations", !served(midonetv1.GroupName), u.deleteTranslations},
 		{"delete Projects", !served(gardenerv1beta1.GroupName), u.deleteProjects},

@@ -371,8 +371,8 @@ func TestRetains(t *testing.T) {
 		held    bool
 		message string
 	}{
-		"the Kluster is not deleted yet":   {[]func(*world){deleting}, true, "Deorbit: the deletion of the Kluster is requested"},
-		"a stage":                          {[]func(*world){deleting, at(kubernikusv1.DeorbitPods, time.Minute)}, true, "Deorbit: 2 remain"},
+		"the Kluster is not deleted yet":   {[]func(*world){deleting}, true, "Deorbit: Deleting: the deletion of the Kluster is requested"},
+		"a stage":                          {[]func(*world){deleting, at(kubernikusv1.DeorbitPods, time.Minute)}, true, "Deorbit: Pods: 2 remain"},
 		"the cluster is empty":             {[]func(*world){deleting, at(kubernikusv1.DeorbitMachines, time.Minute)}, false, ""},
 		"it takes too long":                {[]func(*world){deleting, at(kubernikusv1.DeorbitPods, 30*time.Minute)}, false, ""},
 		"over":                             {[]func(*world){deleting, released("Deorbited")}, false, ""},

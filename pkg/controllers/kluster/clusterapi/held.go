@@ -6,6 +6,7 @@ package clusterapi
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -59,6 +60,6 @@ func retains(o observed, s settings, now time.Time) (held bool, message string) 
 	if over, _ := drained(k, s.drainTimeout, now); over {
 		return false, ""
 	}
-	_, message = progress(k)
-	return true, "Deorbit: " + message
+	reason, message := progress(k)
+	return true, fmt.Sprintf("Deorbit: %s: %s", reason, message)
 }

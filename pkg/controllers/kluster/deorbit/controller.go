@@ -34,9 +34,11 @@ const (
 	// fieldOwner is the manager of the fields Groundskeeper writes, and the source of Groundskeeper's events.
 	fieldOwner = "kluster-deorbit-controller"
 
-	// cloudTimeouts is how long a check of a cloud may take, in timeouts of a single attempt at a request. clusterTimeout is how
+	// cloudTimeouts is how long a check of a cloud may take, in timeouts of a single attempt at a request, and quietTimeouts after how many
+	// of them without the end of any check the condition reports that the cloud does not respond. clusterTimeout is how
 	// long a check of a workload cluster may take, identifyTimeout the question which cluster it is.
 	cloudTimeouts   = 10
+	quietTimeouts   = 4
 	clusterTimeout  = time.Minute
 	identifyTimeout = 10 * time.Second
 )
@@ -51,6 +53,8 @@ type reconciler struct {
 	config  configv1alpha1.DeorbitConfiguration
 	// verifyTimeout is that of the configuration of Cluster API.
 	verifyTimeout time.Duration
+	// quiet is how long no check of a cloud may end before the condition reports it.
+	quiet time.Duration
 	// fence reports whether this process may still change anything.
 	fence            func() error
 	clock            clock.PassiveClock
@@ -77,7 +81,8 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguratio
 		return err
 	}
 	r := &reconciler{
-		client: mgr.GetClient(), live: mgr.GetAPIReader(), config: config.Deorbit, verifyTimeout: config.ClusterAPI.VerifyTimeout.Duration, fence: fence, clock: clock,
+		client: mgr.GetClient(), live: mgr.GetAPIReader(), config: config.Deorbit, verifyTimeout: config.ClusterAPI.VerifyTimeout.Duration,
+		quiet: quietTimeouts * config.OpenStack.Timeout.Duration, fence: fence, clock: clock,
 		systems:  &reality{client: mgr.GetClient(), live: mgr.GetAPIReader(), clients: clients, routeGC: config.RouteGC, fence: fence},
 		recorder: mgr.GetEventRecorder(fieldOwner), meters: meters,
 		clusters: kluster.ClusterPool[probed](clusterTimeout),
@@ -85,6 +90,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguratio
 		states:   map[types.NamespacedName]*state{},
 		self:     self.Cluster{Reader: mgr.GetAPIReader()},
 	}
+	r.clouds.Clock = clock
 	b := kluster.Builder(mgr, ControllerName, config, kluster.Changed(), kluster.UsersOf(r.client, isGoing)).
 		WatchesRawSource(r.clusters).
 		WatchesRawSource(r.clouds)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
@@ -56,6 +57,46 @@ func (f *flow) remains(which kubernikusv1.DeorbitStage, left ...kubernikusv1.Deo
 		}
 		return stage.Report{}, nil
 	})
+}
+
+// TestSilentCloud checks that a cloud that does not respond is the reason before the check ends, for all Klusters whose checks wait for it,
+// and not any longer than that.
+func TestSilentCloud(t *testing.T) {
+	k := deleted("k")
+	f := newFlow(t, k, secretOf("k-secret"))
+	checked, release := make(chan struct{}, 1), make(chan struct{})
+	f.respond(func(_ context.Context, c call) (stage.Report, error) {
+		if c.stage == verify {
+			checked <- struct{}{}
+			<-release
+			return stage.Report{Remaining: []kubernikusv1.DeorbitObject{thing("Volume", "v")}}, nil
+		}
+		return stage.Report{}, nil
+	})
+	var wait time.Duration
+	for !f.r.clouds.Running(client.ObjectKeyFromObject(k)) {
+		wait = f.reconcile(k).RequeueAfter
+		if f.r.clusters.Running(client.ObjectKeyFromObject(k)) {
+			request, _ := f.queue.Get()
+			f.queue.Done(request)
+		}
+	}
+	<-checked
+	if wait != 2*time.Minute {
+		t.Errorf("it is reconciled again in %s, want 2m0s", wait)
+	}
+	f.is(k, verify, "False/Verify")
+	f.clock.SetTime(f.clock.Now().Add(2 * time.Minute))
+	if wait := f.reconcile(k).RequeueAfter; wait != 0 {
+		t.Errorf("it is reconciled again in %s, want when the check is over", wait)
+	}
+	f.is(k, verify, "False/Unreachable")
+	if text := f.reported(); !strings.Contains(text, "Warning Unreachable Verify: OpenStack does not respond: no check of this cloud has ended since") {
+		t.Errorf("events: %s", text)
+	}
+	close(release)
+	f.turn(k)
+	f.is(k, verify, "False/Verify")
 }
 
 // TestWaiting checks that a stage is checked at each poll interval while something remains, and that a check without news causes no

@@ -62,6 +62,14 @@ type note struct {
 	reason, message string
 }
 
+// failing returns the progress with a failure that is known before the check is over, if the last check had none.
+func (p progress) failing(failed *failure) progress {
+	if p.failure == nil {
+		p.failure = failed
+	}
+	return p
+}
+
 // resumed returns the progress behind a pause: nothing was checked meanwhile, so the clocks stood still.
 func (p progress) resumed(pause time.Duration) progress {
 	p = p.copy()

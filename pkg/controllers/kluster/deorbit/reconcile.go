@@ -87,14 +87,14 @@ func (r *reconciler) step(ctx context.Context, k *kubernikusv1.Kluster) (time.Du
 	if s.ends == "" || s.ends == endsDetached {
 		r.advance(ctx, k, s, secret)
 	}
-	if err := r.write(ctx, k, s, s.progress.condition()); err != nil {
+	if err := r.write(ctx, k, s, s.progress.failing(r.silent(r.clouds.Quiet(key))).condition()); err != nil {
 		return 0, err
 	}
 	if s.ends != "" {
 		return 0, r.release(ctx, k, s)
 	}
 	if r.clusters.Busy(key) || r.clouds.Busy(key) {
-		return 0, nil // it comes back when the check is over
+		return r.silentIn(key), nil // it comes back when the check is over, too
 	}
 	if s.progress.Stage == kubernikusv1.DeorbitMachines {
 		// The annotation of the Kluster changes when the Machines have been deleted, or the timeout ends it.
@@ -109,7 +109,24 @@ func (r *reconciler) step(ctx context.Context, k *kubernikusv1.Kluster) (time.Du
 		return 0, err
 	}
 	r.begin(k, s, secret, secretErr, self)
-	return 0, nil
+	return r.silentIn(key), nil
+}
+
+// silent returns the failure of a cloud at which no check has ended since a time, zero when none runs; nil before it has lasted for long enough.
+func (r *reconciler) silent(since time.Time) *failure {
+	if since.IsZero() || r.clock.Since(since) < r.quiet {
+		return nil
+	}
+	return &failure{reason: reasonUnreachable, message: fmt.Sprintf("OpenStack does not respond: no check of this cloud has ended since %s", since.UTC().Format(time.RFC3339))}
+}
+
+// silentIn returns when a cloud in which a check runs is to be reported as silent; 0: it is, or there is none.
+func (r *reconciler) silentIn(key types.NamespacedName) time.Duration {
+	quiet := r.clouds.Quiet(key)
+	if quiet.IsZero() || r.silent(quiet) != nil {
+		return 0
+	}
+	return max(r.quiet-r.clock.Since(quiet), conflictPause)
 }
 
 // advance takes a step, with the check that is over if there is one.

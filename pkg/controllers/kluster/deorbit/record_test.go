@@ -15,8 +15,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"groundskeeper.io/groundskeeper/docs"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
+	"groundskeeper.io/groundskeeper/pkg/openstack"
 	"groundskeeper.io/groundskeeper/test/support/klustertest"
 )
 
@@ -110,15 +112,16 @@ func TestCondition(t *testing.T) {
 		progress      progress
 		reason, wants string
 	}{
-		"begins":   {in(claims), "Claims", "Claims: nothing is known to remain"},
-		"one":      {in(verify, remaining(volume)), "Verify", "Verify: 1 remains: Volume 0f1e: attached"},
-		"more":     {in(claims, remaining(claim, volume, volume)), "Claims", "Claims: 3 remain, the first: PersistentVolumeClaim shop/data-0: finalizer x"},
-		"conflict": {in(verify, remaining(volume, conflict)), "IdentityConflict", "2 remain"},
+		"begins":   {in(claims), "Claims", "nothing is known to remain"},
+		"one":      {in(verify, remaining(volume)), "Verify", "1 remains: Volume 0f1e: attached"},
+		"more":     {in(claims, remaining(claim, volume, volume)), "Claims", "3 remain, the first: PersistentVolumeClaim shop/data-0: finalizer x"},
+		"conflict": {in(verify, remaining(volume, conflict)), "IdentityConflict", "Verify: 2 remain"},
 		"failed":   {in(verify, remaining(volume), func(p *progress) { p.failure = rejected() }), "CredentialsRefused", "Verify: 401"},
 		"own":      {in(freeze, ownCluster), "OwnCluster", kubernikusv1.DetachAnnotation},
 	} {
 		got := c.progress.condition()
-		if got.Status != "False" || got.Reason != c.reason || !strings.Contains(got.Message, c.wants) {
+		if got.Status != "False" || got.Reason != c.reason || !strings.Contains(got.Message, c.wants) ||
+			got.Reason == string(c.progress.Stage) && strings.HasPrefix(got.Message, got.Reason) {
 			t.Errorf("%s: got %+v", name, got)
 		}
 	}
@@ -200,5 +203,21 @@ func TestAppliedIsWhole(t *testing.T) {
 	}
 	if diff := cmp.Diff(&want, written.Status.Deorbit); diff != "" {
 		t.Errorf("the patch (-recorded +written):\n%s", diff)
+	}
+}
+
+// TestReasonsHaveARemedy checks that each reason of the condition Deorbited has a row in docs/deorbit.md, which the plugin prints.
+func TestReasonsHaveARemedy(t *testing.T) {
+	for _, reason := range []string{
+		reasonUnreachable, reasonSecretMissing, reasonSecretInvalid, reasonNoCredentials, reasonNoHost, reasonFailed, reasonOwnCluster, reasonProtected,
+		reasonPaused, reasonTwinFirst, kubernikusv1.ReasonSameCluster, kubernikusv1.ReasonIdentityUnknown, kubernikusv1.ReasonClusterChanged,
+		kubernikusv1.ReasonIdentityConflict, kubernikusv1.ReasonCIDRConflict, kubernikusv1.ReasonCloudChanged, string(openstack.ReasonCredentialsRefused),
+		string(openstack.ReasonCredentialsInvalid), string(openstack.ReasonForbidden), string(openstack.ReasonNotFound), string(openstack.ReasonConflict),
+		string(openstack.ReasonQuotaExceeded), string(openstack.ReasonRateLimited), string(openstack.ReasonRefused), string(openstack.ReasonServiceMissing),
+		string(openstack.ReasonIncomplete), string(openstack.ReasonCanceled),
+	} {
+		if docs.DeorbitRemedy(reason) == "" {
+			t.Errorf("reason %s has no row in docs/deorbit.md, section When Deorbit is stuck", reason)
+		}
 	}
 }

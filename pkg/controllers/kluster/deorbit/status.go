@@ -63,7 +63,7 @@ func (p progress) waitsFor() string {
 
 // condition is how far a Deorbit is.
 func (p progress) condition() metav1.Condition {
-	c := metav1.Condition{Type: kubernikusv1.ConditionDeorbited, Status: metav1.ConditionFalse, Reason: string(p.Stage), Message: fmt.Sprintf("%s: %s", p.Stage, p.waitsFor())}
+	c := metav1.Condition{Type: kubernikusv1.ConditionDeorbited, Status: metav1.ConditionFalse, Reason: string(p.Stage), Message: p.waitsFor()}
 	switch {
 	case p.own:
 		c.Reason, c.Message = reasonOwnCluster, "the Secret leads to the cluster that Groundskeeper runs in, and nothing of that is touched: set the annotation "+
@@ -72,14 +72,17 @@ func (p progress) condition() metav1.Condition {
 		// Unknown, as during a pause: how long it lasts is the time that the clocks stand still.
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, p.held.reason, p.held.message
 	case p.failure != nil:
-		c.Reason = p.failure.reason
+		c.Reason, c.Message = p.failure.reason, p.inStage(p.failure.message)
 	case p.Stage == kubernikusv1.DeorbitMachines:
-		c.Message = "Machines: Cluster API deletes the Machines, then OpenStack is checked"
+		c.Message = "Cluster API deletes the Machines, then OpenStack is checked"
 	case slices.ContainsFunc(p.Remaining, isConflict):
-		c.Reason = kubernikusv1.ReasonIdentityConflict
+		c.Reason, c.Message = kubernikusv1.ReasonIdentityConflict, p.inStage(c.Message)
 	}
 	return c
 }
+
+// inStage returns a message with the stage, for a reason that is not the stage.
+func (p progress) inStage(message string) string { return fmt.Sprintf("%s: %s", p.Stage, message) }
 
 // isConflict reports whether an object remains because another Kluster could have made it.
 func isConflict(o kubernikusv1.DeorbitObject) bool {

@@ -194,10 +194,11 @@ func (f *flow) restart() {
 		f.t.Fatal(err)
 	}
 	f.r = &reconciler{
-		client: f.store.Client(), live: f.store.Live(), systems: f.script, config: config(), verifyTimeout: 4 * time.Hour, fence: func() error { return f.lost }, clock: f.clock, recorder: f.recorder, meters: meters,
+		client: f.store.Client(), live: f.store.Live(), systems: f.script, config: config(), verifyTimeout: 4 * time.Hour, quiet: 2 * time.Minute, fence: func() error { return f.lost }, clock: f.clock, recorder: f.recorder, meters: meters,
 		clusters: kluster.ClusterPool[probed](time.Minute), clouds: kluster.CloudPool[probed](time.Minute),
 		states: map[types.NamespacedName]*state{}, self: self.Cluster{Reader: f.store.Live()},
 	}
+	f.r.clouds.Clock = f.clock
 	for _, pool := range f.r.pools() {
 		if err := pool.Start(f.t.Context(), f.queue); err != nil {
 			f.t.Fatal(err)

@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+)
+
+// deorbited returns a Kluster that is being deleted.
+func deorbited(change ...func(*kubernikusv1.Kluster)) *kubernikusv1.Kluster {
+	k := &kubernikusv1.Kluster{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "u", DeletionTimestamp: at(0),
+		Finalizers: []string{kubernikusv1.DeorbiterFinalizer, "example.com/hold"}}}
+	for _, f := range change {
+		f(k)
+	}
+	return k
+}
+
+// TestEndDeorbit checks that only a Deorbit that has begun is ended, by the annotation of the flag, and after a confirmation.
+func TestEndDeorbit(t *testing.T) {
+	for name, test := range map[string]struct {
+		end         ending
+		kluster     *kubernikusv1.Kluster
+		declines    bool
+		annotations map[string]string
+		fails       string
+	}{
+		"self-destruct": {ending{selfDestruct: true}, deorbited(), false, map[string]string{kubernikusv1.SelfDestructAnnotation: "now"}, ""},
+		"thaw":          {ending{thaw: true}, deorbited(), false, map[string]string{kubernikusv1.DetachAnnotation: "true"}, ""},
+		"neither":       {ending{}, deorbited(), false, nil, ""},
+		"declined":      {ending{thaw: true}, deorbited(), true, nil, errDeclined.Error()},
+		"not deleted": {ending{selfDestruct: true}, deorbited(func(k *kubernikusv1.Kluster) { k.DeletionTimestamp = nil }), false, nil,
+			"no Deorbit of Kluster default/web has begun"},
+		"released": {ending{thaw: true}, deorbited(func(k *kubernikusv1.Kluster) { k.Finalizers = k.Finalizers[1:] }), false, nil,
+			"no Deorbit of Kluster default/web has begun"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, _ := on(t, nil, test.kluster)
+			c.in = strings.NewReader("n\n")
+			err := c.deorbit(t.Context(), "web", test.end, !test.declines, false)
+			if (err != nil) != (test.fails != "") || err != nil && !strings.Contains(err.Error(), test.fails) {
+				t.Errorf("error = %v, want %q", err, test.fails)
+			}
+			got := &kubernikusv1.Kluster{}
+			if err := c.client.Get(t.Context(), client.ObjectKeyFromObject(test.kluster), got); err != nil {
+				t.Fatal(err)
+			}
+			for _, key := range []string{kubernikusv1.SelfDestructAnnotation, kubernikusv1.DetachAnnotation} {
+				if got.Annotations[key] != test.annotations[key] {
+					t.Errorf("annotation %s = %q, want %q", key, got.Annotations[key], test.annotations[key])
+				}
+			}
+		})
+	}
+}
+
+// TestRemedies checks that each reason is explained once, with the command for this Kluster.
+func TestRemedies(t *testing.T) {
+	k := deorbited(func(k *kubernikusv1.Kluster) {
+		k.Status.Conditions = []metav1.Condition{condition(kubernikusv1.ConditionDeorbited, "Unknown", kubernikusv1.ReasonSameCluster, "a/b leads to it")}
+		k.Status.Deorbit = &kubernikusv1.DeorbitStatus{Stage: kubernikusv1.DeorbitVerify, Remaining: []kubernikusv1.DeorbitObject{
+			{Kind: "Volume", ID: "1", Reason: "attached to server 4"}, {Kind: "Volume", ID: "2", Reason: "attached to server 5"},
+		}, Undecided: []kubernikusv1.DeorbitObject{{Kind: "PersistentVolume", Name: "pv-1", Reason: "CSI driver x provides it: not checked"}}}
+	})
+	var got []string
+	for _, f := range remedies(k) {
+		got = append(got, f.text)
+	}
+	wants := []string{"detach the Kluster with kubectl groundskeeper deorbit web -n default --thaw", "delete the server, or detach the volume", "Delete the claim before the cluster"}
+	if len(got) != len(wants) {
+		t.Fatalf("remedies = %q, want %d of them", got, len(wants))
+	}
+	for i, want := range wants {
+		if !strings.Contains(got[i], want) {
+			t.Errorf("remedy %d = %q, want %q in it", i, got[i], want)
+		}
+	}
+	if got := remedies(&kubernikusv1.Kluster{Status: k.Status}); len(got) > 0 {
+		t.Errorf("remedies of a Kluster that is not being deleted = %v, want none", got)
+	}
+}
+
+// TestStageLine checks that the line of a stage has its name once.
+func TestStageLine(t *testing.T) {
+	k := deorbited(func(k *kubernikusv1.Kluster) {
+		k.Status.Conditions = []metav1.Condition{condition(kubernikusv1.ConditionDeorbited, "False", "Unreachable", "Claims: no route")}
+		k.Status.Deorbit = &kubernikusv1.DeorbitStatus{Stage: kubernikusv1.DeorbitClaims}
+	})
+	if got := stageLine(k, noon); strings.Count(got, "Claims") != 1 || !strings.Contains(got, "no route") {
+		t.Errorf("line = %q, want the stage once, and the message", got)
+	}
+}
