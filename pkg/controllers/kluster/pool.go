@@ -14,12 +14,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// perCloud is how many run at a time at one cloud.
-const perCloud = 8
+// perCloud is how many run at a time at one cloud, and allClouds at all clouds, besides one at each: a cloud that does not respond takes no turn
+// from another one.
+const (
+	perCloud  = 8
+	allClouds = 32
+)
 
 // CloudPool returns a pool for what has to wait for clouds.
 func CloudPool[T any](timeout time.Duration) *Pool[T] {
-	return &Pool[T]{Limit: perCloud, Timeout: timeout}
+	return &Pool[T]{Limit: perCloud, Total: allClouds, Timeout: timeout}
 }
 
 // ClusterPool returns a pool for what has to wait for workload clusters, each of which is a dedicated place.
@@ -33,6 +37,8 @@ func ClusterPool[T any](timeout time.Duration) *Pool[T] {
 type Pool[T any] struct {
 	// Limit is how many run at a time for each place.
 	Limit int
+	// Total is how many run at a time altogether, besides the first one at each place; 0 is without a limit.
+	Total int
 	// Timeout ends one that runs too long.
 	Timeout time.Duration
 	// Clock is that of Quiet; nil is the real one.
@@ -43,6 +49,8 @@ type Pool[T any] struct {
 	queue  workqueue.TypedRateLimitingInterface[reconcile.Request]
 	tasks  map[types.NamespacedName]*task[T]
 	places map[string]*place
+	// running is how many run at all places.
+	running int
 }
 
 // task is the work for one object.
@@ -68,7 +76,7 @@ func (p *Pool[T]) Start(ctx context.Context, queue workqueue.TypedRateLimitingIn
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.ctx, p.queue = ctx, queue
-	p.tasks, p.places = map[types.NamespacedName]*task[T]{}, map[string]*place{}
+	p.tasks, p.places, p.running = map[types.NamespacedName]*task[T]{}, map[string]*place{}, 0
 	return nil
 }
 
@@ -89,12 +97,29 @@ func (p *Pool[T]) Begin(object types.NamespacedName, where string, work func(con
 		at = &place{progressed: p.now()}
 		p.places[where] = at
 	}
-	if at.running >= p.Limit {
-		at.waiting = append(at.waiting, t.run)
-		return
+	at.waiting = append(at.waiting, t.run)
+	p.dispatch()
+}
+
+// dispatch starts what waits and has its turn: first at the place where the fewest run.
+func (p *Pool[T]) dispatch() {
+	for {
+		var at *place
+		for _, other := range p.places {
+			hasTurn := other.running == 0 || other.running < p.Limit && (p.Total == 0 || p.running < p.Total)
+			if len(other.waiting) > 0 && hasTurn && (at == nil || other.running < at.running) {
+				at = other
+			}
+		}
+		if at == nil {
+			return
+		}
+		next := at.waiting[0]
+		at.waiting = at.waiting[1:]
+		at.running++
+		p.running++
+		go next()
 	}
-	at.running++
-	go t.run()
 }
 
 // limited runs the work, unless the object was discarded before its turn came.
@@ -117,13 +142,9 @@ func (p *Pool[T]) finish(object types.NamespacedName, where string, t *task[T], 
 	}
 	at := p.places[where]
 	at.progressed = p.now()
-	if len(at.waiting) > 0 {
-		next := at.waiting[0]
-		at.waiting = at.waiting[1:]
-		go next()
-		return
-	}
-	if at.running--; at.running == 0 {
+	at.running--
+	p.running--
+	if p.dispatch(); at.running == 0 {
 		delete(p.places, where)
 	}
 }

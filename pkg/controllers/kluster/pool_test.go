@@ -5,6 +5,7 @@ package kluster
 
 import (
 	"context"
+	"maps"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -87,6 +88,70 @@ func TestPlaces(t *testing.T) {
 		if result, ok := p.Take(key("c")); !ok || result != "c" {
 			t.Error("the turn does not come")
 		}
+	})
+}
+
+// TestTotal checks that only a few run at all places together, that each place always has a turn, and that the place with the fewest is first.
+func TestTotal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, 3)
+		p.Total = 4
+		ends := map[string]chan string{}
+		for _, object := range []string{"a1", "a2", "a3", "a4", "b1", "b2", "c1", "d1"} {
+			ends[object] = begin(p, object, object[:1])
+		}
+		running := func() map[string]int {
+			synctest.Wait()
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			all := map[string]int{}
+			for name, at := range p.places {
+				all[name] = at.running
+			}
+			return all
+		}
+		if got, want := running(), map[string]int{"a": 3, "b": 1, "c": 1, "d": 1}; !maps.Equal(got, want) {
+			t.Errorf("running = %v, want %v", got, want)
+		}
+		for _, object := range []string{"c1", "d1"} {
+			ends[object] <- object
+		}
+		if got, want := running(), map[string]int{"a": 3, "b": 1}; !maps.Equal(got, want) {
+			t.Errorf("running = %v, want %v", got, want)
+		}
+		ends["a1"] <- "a1"
+		if got, want := running(), map[string]int{"a": 2, "b": 2}; !maps.Equal(got, want) {
+			t.Errorf("running = %v, want %v: the turn is that of the place with fewer", got, want)
+		}
+		for _, object := range []string{"a2", "a3", "b1", "b2", "a4"} {
+			ends[object] <- object
+		}
+		if got := running(); len(got) != 0 || p.running != 0 {
+			t.Errorf("running = %v (%d), want none", got, p.running)
+		}
+	})
+}
+
+// TestQuiet checks since when no work has ended at a place.
+func TestQuiet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, 1)
+		began := time.Now()
+		first, second := begin(p, "a", "cloud"), begin(p, "b", "cloud")
+		time.Sleep(10 * time.Second)
+		if got := p.Quiet(key("b")); !got.Equal(began) {
+			t.Errorf("quiet since %s, want %s, when the first one began", got, began)
+		}
+		first <- "a"
+		synctest.Wait()
+		if got := p.Quiet(key("b")); got.Sub(began) != 10*time.Second {
+			t.Errorf("quiet for %s from the beginning, want 10s: one ended", got.Sub(began))
+		}
+		if got := p.Quiet(key("a")); !got.IsZero() {
+			t.Errorf("what is done is quiet since %s, want none", got)
+		}
+		second <- "b"
+		synctest.Wait()
 	})
 }
 

@@ -25,6 +25,7 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/clusterid/self"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
+	"groundskeeper.io/groundskeeper/pkg/controllers/lists"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
@@ -61,6 +62,8 @@ type reconciler struct {
 	recorder         events.EventRecorder
 	meters           *meters
 	clusters, clouds *kluster.Pool[probed]
+	// all and unidentified are lists of Klusters, which the checks share.
+	all, unidentified lists.Shared[[]kubernikusv1.Kluster]
 
 	mu     sync.Mutex
 	states map[types.NamespacedName]*state

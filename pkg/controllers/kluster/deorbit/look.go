@@ -17,7 +17,6 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
-	"groundskeeper.io/groundskeeper/pkg/controllers/lists"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
@@ -257,9 +256,9 @@ func (l probe) openstack(ctx context.Context, work stage.Work) []part {
 
 // prepare reads all Klusters, whose names and ranges count, and opens the project.
 func (l probe) prepare(ctx context.Context, k *kubernikusv1.Kluster) ([]kubernikusv1.Kluster, project, *failure) {
-	all := &kubernikusv1.KlusterList{}
-	if err := lists.Complete(l.live).List(ctx, all); err != nil {
-		return nil, nil, internalFailure(fmt.Errorf("list klusters: %w", err))
+	all, err := l.klusters(ctx)
+	if err != nil {
+		return nil, nil, internalFailure(err)
 	}
 	if l.secretErr != nil {
 		return nil, nil, cloudFailure(l.secretErr)
@@ -268,5 +267,5 @@ func (l probe) prepare(ctx context.Context, k *kubernikusv1.Kluster) ([]kubernik
 	if err != nil {
 		return nil, nil, l.blame(cloudFailure(err))
 	}
-	return all.Items, opened, nil
+	return all, opened, nil
 }

@@ -6,6 +6,7 @@ package deorbit
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -39,23 +40,39 @@ func (l probe) held(ctx context.Context, work stage.Work, own identity) (*hold, 
 // twins returns the Klusters that lead to a cluster, and those whose cluster is unknown. All Klusters are listed only for a cluster that is
 // unknown itself.
 func (l probe) twins(ctx context.Context, id string) ([]kubernikusv1.Kluster, error) {
-	list := func(options ...client.ListOption) ([]kubernikusv1.Kluster, error) {
-		found := &kubernikusv1.KlusterList{}
-		if err := lists.Complete(l.live).List(ctx, found, options...); err != nil {
-			return nil, fmt.Errorf("list the klusters that may lead to the same cluster: %w", err)
-		}
-		return found.Items, nil
-	}
 	if id == "" {
-		return list()
+		return l.klusters(ctx)
 	}
-	unknown, err := list(client.MatchingFields{kubernikusv1.KlusterClusterField: ""})
+	unknown, err := l.unidentified.Read(ctx, func(ctx context.Context) ([]kubernikusv1.Kluster, error) {
+		return l.read(ctx, client.MatchingFields{kubernikusv1.KlusterClusterField: ""})
+	})
 	if err != nil {
 		return nil, err
 	}
 	// Read second: one that is identified in between is in both lists, and not in neither.
-	same, err := list(client.MatchingFields{kubernikusv1.KlusterClusterField: id})
-	return append(unknown, same...), err
+	same, err := l.read(ctx, client.MatchingFields{kubernikusv1.KlusterClusterField: id})
+	return slices.Concat(unknown, same), err
+}
+
+// klusters returns all Klusters. The checks share the list: many begin at a time, and each response may have thousands.
+func (r *reconciler) klusters(ctx context.Context) ([]kubernikusv1.Kluster, error) {
+	return r.all.Read(ctx, func(ctx context.Context) ([]kubernikusv1.Kluster, error) { return r.read(ctx) })
+}
+
+// read returns Klusters as the API server has them, without what is recorded for themselves only: a check may retain the list for minutes.
+func (r *reconciler) read(ctx context.Context, options ...client.ListOption) ([]kubernikusv1.Kluster, error) {
+	found := &kubernikusv1.KlusterList{}
+	if err := lists.Complete(r.live).List(ctx, found, options...); err != nil {
+		return nil, fmt.Errorf("list klusters: %w", err)
+	}
+	for i := range found.Items {
+		k := &found.Items[i]
+		k.ManagedFields = nil
+		if d := k.Status.Deorbit; d != nil {
+			d.Remaining, d.Retained, d.Undecided, d.SeenVolumes, d.SeenSnapshots, d.SeenServices = nil, nil, nil, nil, nil, nil
+		}
+	}
+	return found.Items, nil
 }
 
 // id reads the identity of the workload cluster.
