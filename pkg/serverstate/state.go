@@ -14,9 +14,10 @@ import (
 )
 
 const (
-	// Namespace and Name are those of the ConfigMap. Each server has a key, whose value is a State in JSON.
+	// Namespace is that of the ConfigMap.
 	Namespace = "groundskeeper-system"
-	Name      = "groundskeeper-apiservers"
+	// Name is that of the ConfigMap. Each server has a key in it, whose value is a State in JSON.
+	Name = "groundskeeper-apiservers"
 	// Period is how often a server renews its State.
 	Period = 10 * time.Second
 	// Expiry is how long a State that is not renewed counts: without a connection to the kube-apiserver, a server authorizes no request.

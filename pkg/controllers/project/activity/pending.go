@@ -22,19 +22,17 @@ const (
 // happened returns the time of an activity, and false if an event is none. Objects that existed before the watch started were
 // active when they were created or changed last, so that a restarted manager neither counts them twice nor misses one.
 func happened(e resourcewatch.Event, now time.Time) (time.Time, bool) {
-	switch {
-	case e.Old == nil:
-		changed := usage.Changed(e.New)
-		if now.Sub(changed) > youth {
-			return time.Time{}, false
-		}
-		if e.Initial {
-			return changed, true
-		}
-		return now, true
-	default:
+	if e.Old != nil {
 		return now, true
 	}
+	changed := usage.Changed(e.New)
+	if now.Sub(changed) > youth {
+		return time.Time{}, false
+	}
+	if e.Initial {
+		return changed, true
+	}
+	return now, true
 }
 
 // isSpecChanged reports whether an event is more than a change of the status or the metadata.
