@@ -16,7 +16,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
@@ -63,15 +62,19 @@ type clouded struct {
 
 func (d *clusters) discoverCloud(t *testing.T, confined bool) *clouded {
 	t.Helper()
-	v := &discovered{clusters: d, t: t, name: name(t, "os"), ns: name(t, "shop"), admin: discoveryNamespace}
+	v := &discovered{clusters: d, t: t, ns: name(t, "shop"), admin: discoveryNamespace}
 	if confined {
 		v.admin = v.ns
 	}
 	v.makeNamespace(d.c, v.ns)
-	object := &gimbalv1.DiscoveryBackend{ObjectMeta: metav1.ObjectMeta{Namespace: v.admin, Name: v.name}}
-	object.Cluster = gimbalv1.Cluster{Type: gimbalv1.BackendOpenStack, Credentials: "none"}
-	v.create(d.c, object)
-	v.authorize(discoverer)
+	return v.inCloud()
+}
+
+// inCloud returns a backend of a new cloud, with a project that has the name of the namespace.
+func (v *discovered) inCloud() *clouded {
+	t := v.t
+	t.Helper()
+	v = v.asBackend("os", gimbalv1.BackendOpenStack)
 	cloud := fake.New(fake.Options{})
 	t.Cleanup(cloud.Close)
 	cloud.AddUser(cloudUser, cloudPassword, v.ns)

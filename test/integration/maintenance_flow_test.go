@@ -134,6 +134,7 @@ func TestMaintenance(t *testing.T) {
 		}
 	})
 	t.Run("kinds come and go", func(t *testing.T) { d.newShop(t).kindsComeAndGo() })
+	t.Run("real discoverers", d.realDiscoverers)
 	t.Run("killed", func(t *testing.T) { d.newShop(t).killed() })
 	t.Run("finalizers removed", d.finalizersRemoved)
 }
