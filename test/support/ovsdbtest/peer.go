@@ -30,7 +30,7 @@ type Peer struct {
 // New listens on loopback, by way of what the functions make of the listener, until the test ends.
 func New(t testing.TB, respond Respond, wrap ...func(net.Listener) net.Listener) *Peer {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -137,7 +137,7 @@ func TestNameTaken(t *testing.T) {
 	if first.RequeueAfter != minPatience || second.RequeueAfter != 2*minPatience {
 		t.Errorf("tried again after %v and %v", first.RequeueAfter, second.RequeueAfter)
 	}
-	if got := gauged(w.reconciler.ledger.blocked, reasonNameTaken); got != 1 {
+	if got := gauged(w.reconciler.memory.blocked, reasonNameTaken); got != 1 {
 		t.Errorf("%v blocked", got)
 	}
 	if got := w.one("shop", "pod.4.web-0"); got.UID != theirs.UID || got.Labels[midonetv1.LabelOwnerUID] != "pod-other" {
@@ -145,7 +145,7 @@ func TestNameTaken(t *testing.T) {
 	}
 	w.Remove(theirs)
 	w.expectRequests(podWeb, "create pod.4.web-0")
-	if got := gauged(w.reconciler.ledger.blocked, reasonNameTaken); got != 0 {
+	if got := gauged(w.reconciler.memory.blocked, reasonNameTaken); got != 0 {
 		t.Errorf("%v blocked", got)
 	}
 	if again := w.reconciler.patience.NumRequeues(podWeb); again != 0 {
@@ -266,7 +266,7 @@ func TestRejected(t *testing.T) {
 	}
 	w.Fault = nil
 	w.expectRequests(podWeb, "create pod.4.web-0")
-	if got := gauged(w.reconciler.ledger.blocked, reasonRefused); got != 0 {
+	if got := gauged(w.reconciler.memory.blocked, reasonRefused); got != 0 {
 		t.Errorf("%v blocked", got)
 	}
 }

@@ -4,7 +4,7 @@
 // Package converter reconciles the Translations of Nodes, Pods, Services and the cluster with the result of package convert, and those of
 // NetworkPolicies if the backend has them (policies.go).
 //
-// A reconcile processes one owner. It reads from caches, decides with pure functions (claim.go, plan.go) and writes only differences: a new
+// A reconcile processes one owner. It reads from caches, decides with pure functions (claim.go, decide.go) and writes only differences: a new
 // Translation requires one request, an unchanged one none. Desired Translations are written before stale ones are deleted, so that the
 // pusher can move backend resources from one Translation to another. The garbage collector of Kubernetes deletes the Translations of
 // deleted owners.
@@ -75,17 +75,10 @@ type reconciler struct {
 	emitter emitter
 	// isolator is the emitter, if its backend has NetworkPolicies; else nil.
 	isolator    isolator
-	policies    policies
 	gracePeriod time.Duration
 	clock       clock.PassiveClock
 	recorder    events.EventRecorder
-	ledger      *ledger
-	// losses are of Nodes that have Translations, newcomers are those that never had a host-id.
-	losses, newcomers losses
-	// neighbours are Nodes with what only one of them should have.
-	neighbours neighbours
-	// initial are owners of the first lists that had no pass yet.
-	initial pending
+	memory      *memory
 	// enqueue requests another pass over an owner.
 	enqueue func(unit)
 	// patience spaces the tries of what a user has to repair.
@@ -113,7 +106,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.TranslationConfigur
 	}
 	r.owned = owned
 	r.client, r.live, r.recorder = mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(fieldOwner)
-	to := mapper{cache: mgr.GetCache(), policies: &r.policies}
+	to := mapper{cache: mgr.GetCache(), memory: r.memory}
 	watches := builder.TypedControllerManagedBy[unit](mgr).
 		Named(ControllerName).
 		WithOptions(controller.TypedOptions[unit]{
@@ -165,7 +158,7 @@ func newReconciler(config configv1alpha1.TranslationConfiguration, clock clock.P
 		isolator:    isolator,
 		gracePeriod: config.NodeGracePeriod.Duration,
 		clock:       clock,
-		ledger:      newLedger(meters),
+		memory:      newMemory(meters),
 		patience:    workqueue.NewTypedItemExponentialFailureRateLimiter[unit](minPatience, maxPatience),
 		enqueue:     func(unit) {},
 		passes:      meters.passes,

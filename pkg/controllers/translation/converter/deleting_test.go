@@ -95,7 +95,7 @@ func TestNodeWithoutHostIDBeingDeleted(t *testing.T) {
 		t.Errorf("requeued after %v", result.RequeueAfter)
 	}
 	w.expectEvents()
-	if got := gauged(w.reconciler.ledger.blocked, convert.ReasonHostIDMissing); got != 0 {
+	if got := gauged(w.reconciler.memory.blocked, convert.ReasonHostIDMissing); got != 0 {
 		t.Errorf("%v blocked", got)
 	}
 

@@ -44,7 +44,7 @@ func TestNodeLosesItsHostID(t *testing.T) {
 				t.Errorf("requeued after %v", result.RequeueAfter)
 			}
 			w.expectEvents("Warning " + convert.ReasonHostIDMissing + " annotation midonet.org/host-id of node a is ")
-			if got := gauged(w.reconciler.ledger.blocked, convert.ReasonHostIDMissing); got != 1 {
+			if got := gauged(w.reconciler.memory.blocked, convert.ReasonHostIDMissing); got != 1 {
 				t.Errorf("%v blocked", got)
 			}
 			w.clock.SetTime(w.clock.Now().Add(grace - time.Second))
@@ -90,7 +90,7 @@ func TestHostIDComesBack(t *testing.T) {
 	w.clock.SetTime(w.clock.Now().Add(grace - time.Second))
 	change(w, node, func(n *corev1.Node) { n.Annotations = map[string]string{midonetv1.AnnotationHostID: hostA} })
 	w.expectRequests(nodeA)
-	if got := gauged(w.reconciler.ledger.blocked, convert.ReasonHostIDMissing); got != 0 {
+	if got := gauged(w.reconciler.memory.blocked, convert.ReasonHostIDMissing); got != 0 {
 		t.Errorf("%v blocked", got)
 	}
 	change(w, node, func(n *corev1.Node) { n.Annotations = nil })
@@ -105,7 +105,7 @@ func TestRecreatedNodeHasItsOwnGrace(t *testing.T) {
 	w, _ := losing(t, nil)
 	w.expectRequests(nodeA)
 	w.clock.SetTime(w.clock.Now().Add(grace))
-	if got := w.reconciler.losses.begin(nodeA, "another", w.clock.Now()); !got.Equal(w.clock.Now()) {
+	if got := w.reconciler.memory.lost(nodeA, "another", w.clock.Now()); !got.Equal(w.clock.Now()) {
 		t.Errorf("the loss of another node began at %v", got)
 	}
 }
@@ -115,7 +115,7 @@ func TestRestartStartsOver(t *testing.T) {
 	w, _ := losing(t, nil)
 	w.expectRequests(nodeA)
 	w.clock.SetTime(w.clock.Now().Add(grace))
-	w.reconciler.losses = losses{}
+	w.reconciler.memory.losses = map[unit]loss{}
 	if result := w.expectRequests(nodeA); result.RequeueAfter != grace {
 		t.Errorf("requeued after %v", result.RequeueAfter)
 	}
@@ -150,7 +150,7 @@ func TestRejectedRemoval(t *testing.T) {
 	if result := w.expectRequests(nodeA, "get a", "delete node.4.a"); result.RequeueAfter != minPatience {
 		t.Errorf("requeued after %v", result.RequeueAfter)
 	}
-	if got := gauged(w.reconciler.ledger.blocked, reasonRefused); got != 1 {
+	if got := gauged(w.reconciler.memory.blocked, reasonRefused); got != 1 {
 		t.Errorf("%v rejected", got)
 	}
 	w.Fault = nil
@@ -172,7 +172,7 @@ func TestWaiting(t *testing.T) {
 	w.Remove(node)
 	w.expectRequests(podWeb)
 	w.expectEvents()
-	if got := gauged(w.reconciler.ledger.blocked, convert.ReasonNodeMissing); got != 1 {
+	if got := gauged(w.reconciler.memory.blocked, convert.ReasonNodeMissing); got != 1 {
 		t.Errorf("%v pods wait", got)
 	}
 	if got := w.names("shop"); len(got) != 1 {
@@ -190,7 +190,7 @@ func TestNewNodeWaits(t *testing.T) {
 		t.Errorf("requeued after %v", result.RequeueAfter)
 	}
 	w.expectEvents()
-	if got := gauged(w.reconciler.ledger.blocked, convert.ReasonHostIDMissing); got != 1 {
+	if got := gauged(w.reconciler.memory.blocked, convert.ReasonHostIDMissing); got != 1 {
 		t.Errorf("%v blocked", got)
 	}
 	w.clock.SetTime(w.clock.Now().Add(newcomerPeriod))
@@ -202,7 +202,7 @@ func TestNewNodeWaits(t *testing.T) {
 	w.expectEvents()
 	w.Remove(node)
 	w.expectRequests(nodeA)
-	if got := gauged(w.reconciler.ledger.blocked, convert.ReasonHostIDMissing); got != 0 {
+	if got := gauged(w.reconciler.memory.blocked, convert.ReasonHostIDMissing); got != 0 {
 		t.Errorf("%v blocked", got)
 	}
 }
@@ -223,18 +223,18 @@ func TestSkipped(t *testing.T) {
 	})
 	w.expectRequests(front)
 	w.expectEvents("Warning " + convert.ReasonProtocolNotSupported + " port 100 has protocol SCTP: MidoNet translates TCP and UDP only (and 2 more)")
-	if got := gauged(w.reconciler.ledger.skipped, convert.ReasonProtocolNotSupported); got != 4 {
+	if got := gauged(w.reconciler.memory.skipped, convert.ReasonProtocolNotSupported); got != 4 {
 		t.Errorf("%v ports counted", got)
 	}
 	change(w, service, func(s *corev1.Service) { s.Spec.ClusterIP = "fd00::1" })
 	w.settle(front)
 	w.expectEvents("Warning " + convert.ReasonIPv6NotSupported)
-	if got := gauged(w.reconciler.ledger.skipped, convert.ReasonProtocolNotSupported); got != 0 {
+	if got := gauged(w.reconciler.memory.skipped, convert.ReasonProtocolNotSupported); got != 0 {
 		t.Errorf("%v ports counted", got)
 	}
 	w.Remove(service)
 	w.expectRequests(front)
-	if got := gauged(w.reconciler.ledger.skipped, convert.ReasonIPv6NotSupported); got != 0 {
+	if got := gauged(w.reconciler.memory.skipped, convert.ReasonIPv6NotSupported); got != 0 {
 		t.Errorf("%v addresses counted", got)
 	}
 }

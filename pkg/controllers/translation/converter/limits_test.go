@@ -26,13 +26,13 @@ func TestServiceLimits(t *testing.T) {
 	w.settle(front)
 	w.expectEvents()
 	for _, reason := range []string{convert.ReasonManyEndpointsNotSupported, convert.ReasonSessionAffinityNotSupported} {
-		if got := gauged(w.reconciler.ledger.skipped, reason); got != 1 {
+		if got := gauged(w.reconciler.memory.skipped, reason); got != 1 {
 			t.Errorf("services with %s = %v, want 1", reason, got)
 		}
 	}
 	change(w, service, func(s *corev1.Service) { s.Spec.SessionAffinity = corev1.ServiceAffinityNone })
 	w.expectRequests(front)
-	if got := gauged(w.reconciler.ledger.skipped, convert.ReasonSessionAffinityNotSupported); got != 0 {
+	if got := gauged(w.reconciler.memory.skipped, convert.ReasonSessionAffinityNotSupported); got != 0 {
 		t.Errorf("services = %v, want 0", got)
 	}
 }
@@ -58,7 +58,7 @@ func TestRestartDoesNotRepeatReports(t *testing.T) {
 	}
 	w.expectRequests(front)
 	w.expectEvents()
-	if got := gauged(w.reconciler.ledger.skipped, convert.ReasonSessionAffinityNotSupported); got != 1 {
+	if got := gauged(w.reconciler.memory.skipped, convert.ReasonSessionAffinityNotSupported); got != 1 {
 		t.Errorf("services = %v, want 1", got)
 	}
 	change(w, service, func(s *corev1.Service) { s.Spec.ExternalIPs = []string{"203.0.113.1"} })
@@ -86,7 +86,7 @@ func TestRestartReportsBlockedObjects(t *testing.T) {
 	foreign := made("pod.4.web-0", ownedBy("Pod", "another", "x"))
 	foreign.ResourceVersion = ""
 	w.Add(foreign)
-	w.reconciler.initial.add([]unit{podWeb})
+	w.reconciler.memory.expect([]unit{podWeb})
 	w.expectRequests(podWeb)
 	w.expectEvents("Warning " + reasonNameTaken)
 
@@ -94,7 +94,7 @@ func TestRestartReportsBlockedObjects(t *testing.T) {
 	w.settle(nodeA)
 	w.settle(unit{kind: convert.KindNode, name: "b"})
 	w.expectEvents("Warning " + convert.ReasonPodCIDRShared)
-	w.reconciler.initial.add([]unit{nodeA})
+	w.reconciler.memory.expect([]unit{nodeA})
 	w.expectRequests(nodeA)
 	w.expectEvents("Warning " + convert.ReasonPodCIDRShared)
 }

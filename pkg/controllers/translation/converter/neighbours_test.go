@@ -37,7 +37,7 @@ func TestNodesShare(t *testing.T) {
 	expectSharing := func(want float64) {
 		t.Helper()
 		for _, reason := range []string{convert.ReasonPodCIDRShared, convert.ReasonNodeAddressShared} {
-			if got := gauged(w.reconciler.ledger.sharing, reason); got != want {
+			if got := gauged(w.reconciler.memory.sharing, reason); got != want {
 				t.Errorf("nodes with %s = %v, want %v", reason, got, want)
 			}
 		}

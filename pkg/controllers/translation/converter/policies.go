@@ -7,13 +7,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
@@ -26,43 +24,6 @@ type isolator interface {
 	Namespace(namespace *corev1.Namespace) convert.Result
 	// NetworkPolicy returns what a policy becomes, with all namespaces if it selects some, and the Pods that may have its named ports.
 	NetworkPolicy(policy *convert.Policy, namespaces []*corev1.Namespace, pods []*corev1.Pod) convert.Result
-}
-
-// policies remembers what was read of NetworkPolicies: each is needed for every Pod of its namespace.
-type policies struct {
-	mu   sync.Mutex
-	read map[types.NamespacedName]readPolicy
-}
-
-// readPolicy is a version of a NetworkPolicy.
-type readPolicy struct {
-	uid     types.UID
-	version string
-	policy  *convert.Policy
-}
-
-// of returns what is read of a NetworkPolicy of the cache.
-func (p *policies) of(policy *networkingv1.NetworkPolicy) *convert.Policy {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	name := client.ObjectKeyFromObject(policy)
-	known, found := p.read[name]
-	if found && known.uid == policy.UID && known.version == policy.ResourceVersion {
-		return known.policy
-	}
-	if p.read == nil {
-		p.read = map[types.NamespacedName]readPolicy{}
-	}
-	read := readPolicy{policy.UID, policy.ResourceVersion, convert.ReadPolicy(policy)}
-	p.read[name] = read
-	return read.policy
-}
-
-// discard removes a policy that has been deleted.
-func (p *policies) discard(u unit) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.read, u.key())
 }
 
 // scopeOf returns what is known of NetworkPolicies and of other Pods for a Pod.
@@ -83,7 +44,7 @@ func (r *reconciler) scopeOf(ctx context.Context, pod *corev1.Pod) (convert.Scop
 		return scope, err
 	}
 	for _, policy := range found {
-		scope.Policies = append(scope.Policies, r.policies.of(policy))
+		scope.Policies = append(scope.Policies, r.memory.policyOf(policy))
 	}
 	scope.Translated = func(policy *convert.Policy, name string) bool {
 		translation := &midonetv1.Translation{}
@@ -122,7 +83,7 @@ func policiesFor(ctx context.Context, cache client.Reader, namespace string) ([]
 
 // translatePolicy reads what a NetworkPolicy depends on, and translates it.
 func (r *reconciler) translatePolicy(ctx context.Context, policy *networkingv1.NetworkPolicy) (convert.Result, error) {
-	read := r.policies.of(policy)
+	read := r.memory.policyOf(policy)
 	var namespaces []*corev1.Namespace
 	if read.SelectsNamespaces() {
 		list := &corev1.NamespaceList{}

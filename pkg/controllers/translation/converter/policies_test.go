@@ -108,7 +108,7 @@ func TestPodsFollowPolicies(t *testing.T) {
 	w.released(w.one("shop", "networkpolicy.4.np"))
 	w.Remove(policy)
 	expect("after its deletion", 2, 2)
-	if w.settle(policyNP); len(w.reconciler.policies.read) != 0 {
+	if w.settle(policyNP); len(w.reconciler.memory.policies) != 0 {
 		t.Error("the deleted policy is remembered")
 	}
 }
@@ -137,7 +137,7 @@ func TestNamespaceHasAGroup(t *testing.T) {
 func TestMappingOfPolicies(t *testing.T) {
 	unlabelled := testNamespace("shop", nil)
 	w := newOVNWorld(t, unlabelled, testNamespace("other", map[string]string{"team": "a"}), runningPod("shop", "web-0", "web"), runningPod("shop", "idle", "x"), runningPod("other", "client", "client"), testPolicy())
-	to := mapper{cache: w.Server, policies: &w.reconciler.policies}
+	to := mapper{cache: w.Server, memory: w.reconciler.memory}
 	client0 := unit{kind: convert.KindPod, namespace: "other", name: "client"}
 	idle := unit{kind: convert.KindPod, namespace: "shop", name: "idle"}
 	owned := made("networkpolicy.4.np", ownedBy("NetworkPolicy", "np", "policy"), func(t *midonetv1.Translation) {

@@ -168,7 +168,7 @@ func (m mapper) policiesOfPod(ctx context.Context, object client.Object) []unit 
 	found, err := policiesFor(ctx, m.cache, pod.Namespace)
 	var units []unit
 	for _, policy := range found {
-		if m.policies.of(policy).NamesPorts(pod, set) {
+		if m.memory.policyOf(policy).NamesPorts(pod, set) {
 			units = append(units, ofPolicy(ctx, policy)...)
 		}
 	}

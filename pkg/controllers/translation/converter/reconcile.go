@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -58,22 +59,35 @@ func (r *reconciler) convert(ctx context.Context, u unit) (outcome, reconcile.Re
 	case s.result.Waiting != nil:
 		return r.wait(ctx, u, s)
 	default:
-		r.losses.end(u)
-		r.newcomers.end(u)
+		r.memory.settles(u)
 		return r.provide(ctx, u, s)
+	}
+}
+
+// compare notes what a Node shares with others, and has those reconciled whom a change concerns. Of one that has been
+// deleted, object is nil.
+func (r *reconciler) compare(u unit, s *subject) {
+	if u.kind != convert.KindNode {
+		return
+	}
+	var now convert.Holdings
+	if s != nil {
+		if node, ok := s.object.(*corev1.Node); ok {
+			now = convert.HoldingsOf(node)
+		}
+	}
+	for _, name := range r.memory.setHoldings(u.name, now) {
+		r.enqueue(unit{kind: convert.KindNode, name: name})
+	}
+	if s != nil {
+		s.shared = r.memory.shared(u.name)
 	}
 }
 
 // drop discards what is remembered of an owner that has been deleted.
 func (r *reconciler) drop(u unit) {
-	r.losses.end(u)
-	r.newcomers.end(u)
-	r.initial.take(u)
-	r.ledger.set(u, nil)
+	r.memory.discard(u)
 	r.patience.Forget(u)
-	if u.kind == convert.KindNetworkPolicy {
-		r.policies.discard(u)
-	}
 }
 
 // provide writes what an owner wants and deletes what it does not.
@@ -137,49 +151,6 @@ func (r *reconciler) plan(ctx context.Context, s *subject, wanted []midonetv1.Tr
 		}
 	}
 	return newPlan(s.owner, s.creates(), wanted, existing)
-}
-
-// record stores the problems of an owner, and reports new ones in an event and in the log.
-func (r *reconciler) record(ctx context.Context, u unit, s *subject, problems []problem) {
-	for _, shared := range s.shared {
-		problems = append(problems, problem{Problem: shared, shares: true})
-	}
-	reported := r.initial.take(u) && s.inPlace
-	for _, news := range summarize(r.ledger.set(u, problems)) {
-		if reported && !news.blocks && !news.shares {
-			continue
-		}
-		log.FromContext(ctx).Info("An object is not translated, or not all of it", "reason", news.Reason, "problem", news.Message)
-		r.warn(s.object, news.Problem)
-	}
-}
-
-// summarize makes one problem of several with one reason.
-func summarize(problems []problem) []problem {
-	var summed []problem
-	count := map[string]int{}
-	for _, p := range problems {
-		if p.silent {
-			continue
-		}
-		if count[p.Reason]++; count[p.Reason] == 1 {
-			summed = append(summed, p)
-		}
-	}
-	for i := range summed {
-		if more := count[summed[i].Reason] - 1; more > 0 {
-			summed[i].Message = fmt.Sprintf("%s (and %d more)", summed[i].Message, more)
-		}
-	}
-	return summed
-}
-
-func skippedOf(s *subject) []problem {
-	var problems []problem
-	for _, skipped := range s.result.Skipped {
-		problems = append(problems, problem{Problem: skipped})
-	}
-	return problems
 }
 
 func labelOf(u unit) string {

@@ -7,25 +7,9 @@ import (
 	"errors"
 
 	"github.com/prometheus/client_golang/prometheus"
-	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
 	"groundskeeper.io/groundskeeper/pkg/telemetry"
 )
-
-// Reasons of events and of problems, beside those of package convert.
-const (
-	// reasonNameTaken: another client's Translation has the name of a wanted one.
-	reasonNameTaken = "TranslationNameTaken"
-	// reasonRefused: the API server does not take a Translation, for instance because a resource belongs to another.
-	reasonRefused = "TranslationRefused"
-	// eventRemoved: a Node had no host-id for the grace period, and its Translations are deleted.
-	eventRemoved = "TranslationsRemoved"
-)
-
-// actionTranslate is the action of the events.
-const actionTranslate = "Translate"
 
 // outcome is how a reconciliation over an owner ended, as a label of the metric.
 type outcome string
@@ -97,9 +81,4 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 func RegisterMetrics(registry prometheus.Registerer) error {
 	_, err := newMeters(registry)
 	return err
-}
-
-// warn reports to an owner what keeps it from being translated.
-func (r *reconciler) warn(object client.Object, news convert.Problem) {
-	r.recorder.Eventf(object, nil, corev1.EventTypeWarning, news.Reason, actionTranslate, "%s", news.Note())
 }

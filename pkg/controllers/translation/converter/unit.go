@@ -94,8 +94,8 @@ func ofTranslation(_ context.Context, translation client.Object) []unit {
 
 // mapper finds what an object does not name.
 type mapper struct {
-	cache    client.Reader
-	policies *policies
+	cache  client.Reader
+	memory *memory
 }
 
 // podsOf finds the Pods that run on a Node: they wait for its host-id.

@@ -124,3 +124,13 @@ func translationChanged() predicate.Predicate {
 		},
 	}
 }
+
+// atStart lets every object through, and notes the owners among those of the first list.
+func (r *reconciler) atStart(of func(context.Context, client.Object) []unit) predicate.Predicate {
+	return predicate.Funcs{CreateFunc: func(e event.CreateEvent) bool {
+		if e.IsInInitialList {
+			r.memory.expect(of(context.Background(), e.Object))
+		}
+		return true
+	}}
+}

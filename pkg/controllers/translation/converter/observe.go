@@ -12,10 +12,12 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // subject is an object with what it becomes.
@@ -191,6 +193,37 @@ func (r *reconciler) reread(ctx context.Context, owner convert.Owner, name strin
 		delete(into, name)
 	default:
 		return fmt.Errorf("get translation %s: %w", key, err)
+	}
+	return nil
+}
+
+// confirm reads the owner once more, from the API server. A cache that is behind would give a Translation back to an
+// owner that has been deleted, and garbage collection would delete it; or that began to be deleted since.
+func (r *reconciler) confirm(ctx context.Context, s *subject) error {
+	current := &metav1.PartialObjectMetadata{}
+	current.SetGroupVersionKind(convert.GroupVersionOf(s.owner.Kind).WithKind(s.owner.Kind))
+	err := r.live.Get(ctx, client.ObjectKeyFromObject(s.object), current)
+	switch {
+	case client.IgnoreNotFound(err) != nil:
+		return fmt.Errorf("get %s: %w", describe(s.owner), err)
+	case err != nil, current.UID != s.owner.UID, current.DeletionTimestamp.IsZero() != s.object.GetDeletionTimestamp().IsZero():
+		return fmt.Errorf("%s: %w", describe(s.owner), kit.ErrChanged)
+	default:
+		return nil
+	}
+}
+
+// confirmLoss reads the Node once more, from the API server, before its network is deleted.
+func (r *reconciler) confirmLoss(ctx context.Context, s *subject) error {
+	node := &corev1.Node{}
+	err := r.live.Get(ctx, client.ObjectKey{Name: s.owner.Name}, node)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("get %s: %w", describe(s.owner), err)
+	}
+	waiting := r.emitter.Node(node, nil).Waiting
+	if apierrors.IsNotFound(err) || node.UID != s.owner.UID || node.DeletionTimestamp.IsZero() != s.object.GetDeletionTimestamp().IsZero() ||
+		waiting == nil || waiting.Reason != convert.ReasonHostIDMissing {
+		return fmt.Errorf("%s: %w", describe(s.owner), kit.ErrChanged)
 	}
 	return nil
 }

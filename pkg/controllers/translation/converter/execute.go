@@ -8,9 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"sync/atomic"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -103,43 +103,26 @@ func (r *reconciler) remove(ctx context.Context, translation *midonetv1.Translat
 	return nil
 }
 
-// confirm reads the owner once more, from the API server. A cache that is behind would give a Translation back to an
-// owner that has been deleted, and garbage collection would delete it; or that began to be deleted since.
-func (r *reconciler) confirm(ctx context.Context, s *subject) error {
-	current := &metav1.PartialObjectMetadata{}
-	current.SetGroupVersionKind(convert.GroupVersionOf(s.owner.Kind).WithKind(s.owner.Kind))
-	err := r.live.Get(ctx, client.ObjectKeyFromObject(s.object), current)
-	switch {
-	case client.IgnoreNotFound(err) != nil:
-		return fmt.Errorf("get %s: %w", describe(s.owner), err)
-	case err != nil, current.UID != s.owner.UID, current.DeletionTimestamp.IsZero() != s.object.GetDeletionTimestamp().IsZero():
-		return fmt.Errorf("%s: %w", describe(s.owner), kit.ErrChanged)
-	default:
-		return nil
-	}
-}
-
 // each does something with several items, a few at the same time, and returns the worst error. It continues after an error that is
 // about one item, and stops when the API server fails.
 func each[T any](items []T, do func(T) error) error {
 	errs := make([]error, len(items))
-	slots := make(chan struct{}, maxParallelWrites)
 	var failed atomic.Bool
-	var group sync.WaitGroup
+	var group errgroup.Group
+	group.SetLimit(maxParallelWrites)
 	for i, item := range items {
-		slots <- struct{}{}
-		if failed.Load() {
-			break
-		}
-		group.Go(func() {
-			defer func() { <-slots }()
+		group.Go(func() error {
+			if failed.Load() {
+				return nil
+			}
 			errs[i] = do(item)
 			if severity(errs[i]) == severe {
 				failed.Store(true)
 			}
+			return nil
 		})
 	}
-	group.Wait()
+	_ = group.Wait()
 	return worst(errs...)
 }
 
