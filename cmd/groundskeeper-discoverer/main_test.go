@@ -76,7 +76,7 @@ func TestFlags(t *testing.T) {
 			return len(o.labels.Include) == 2 && slices.Equal(o.labels.Exclude, []string{"c"}) && o.labels.Add["d"] == "e" && len(o.labels.Add) == 2
 		},
 		needed + "--selector=a=b": func(o *options) bool {
-			return o.selected.Matches(labels.Set{"a": "b"}) && !o.selected.Matches(labels.Set{})
+			return slices.Equal(o.labels.Selected, []string{"a"}) && o.selected.Matches(labels.Set{"a": "b"}) && !o.selected.Matches(labels.Set{})
 		},
 		needed + "--debug": func(o *options) bool { return o.selected.Empty() },
 		needed + "--backend-namespace=mine --namespaces-allow=mine":     func(o *options) bool { return o.confined() == "mine" },

@@ -111,8 +111,8 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.allowAddresses, "addresses-allow", o.allowAddresses, "`networks` of the addresses that are copied, in CIDR notation, separated by commas (default: all). Loopback, link-local, multicast and metadata addresses, and those of --addresses-deny, are copied only if a network has no other addresses than such, and not if the discoverer is confined to the namespace of the DiscoveryBackend")
 	flags.StringSliceVar(&o.denyAddresses, "addresses-deny", o.denyAddresses, "`networks` of addresses that are not copied, in addition to those that are denied by default; those of the API server of this cluster belong here")
 	flags.StringVar(&o.selector, "selector", o.selector, "label `selector` of the services that are discovered (default: all)")
-	flags.StringSliceVar(&o.labels.Include, "labels-include", o.labels.Include, "`keys` of labels that are copied although they are excluded by default, separated by commas; a key that ends with a slash stands for all keys with this prefix")
-	flags.StringSliceVar(&o.labels.Exclude, "labels-exclude", o.labels.Exclude, "`keys` of labels that are not copied, in addition to those that are excluded by default")
+	flags.StringSliceVar(&o.labels.Include, "labels-include", o.labels.Include, "`keys` of labels that are copied, separated by commas; a key that ends with a slash stands for all keys with this prefix")
+	flags.StringSliceVar(&o.labels.Exclude, "labels-exclude", o.labels.Exclude, "`keys` of labels that are not copied, even if they are included or selected by")
 	flags.StringToStringVar(&o.labels.Add, "labels-add", o.labels.Add, "labels that every copied Service gets, as `key=value`, separated by commas")
 	if o.mode == gimbalv1.BackendOpenStack {
 		o.addOpenStackFlags(flags)

@@ -117,6 +117,11 @@ func (o *options) validate() error {
 	var err error
 	if o.selected, err = labels.Parse(o.selector); err != nil {
 		add("selector", "%v", err)
+	} else if requirements, selectable := o.selected.Requirements(); selectable {
+		o.labels.Selected = nil
+		for _, requirement := range requirements {
+			o.labels.Selected = append(o.labels.Selected, requirement.Key())
+		}
 	}
 	if !isAddress(o.address()) {
 		add("prometheus-listen-address", "%q is not [HOST:]PORT", o.listenAddress)

@@ -55,6 +55,7 @@ func newBackendIn(t *testing.T, in *cluster, name, user string) *backend {
 	// The backend is queried as often as everything is compared.
 	b.object.Cluster = gimbalv1.Cluster{Type: gimbalv1.BackendKubernetes, Secret: name, RefreshInterval: new(int32(2))}
 	b.object.Cluster.Namespaces.Allow = []string{b.namespace}
+	b.object.Cluster.Labels.Include = []string{"app"}
 	create(t, in, b.secret, b.object)
 	return b
 }

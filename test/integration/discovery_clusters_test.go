@@ -151,10 +151,13 @@ func (v *discovered) runAs(account string, flags ...string) *cleaner {
 	return &cleaner{child: start(v.t, v.t.Context(), discoverer, append(v.args(kubeconfig, address), flags...)...), t: v.t, address: address}
 }
 
+// includedLabels are the labels that discoverers copy.
+var includedLabels = []string{"app", "tier", bornLabel}
+
 // args returns the arguments of a discoverer that has a kubeconfig for this cluster.
 func (v *discovered) args(kubeconfig, address string) []string {
 	return []string{"kubernetes", "--gimbal-kubecfg-file=" + kubeconfig, "--discover-kubecfg-file=" + v.kubeconfig, "--backend-name=" + v.name,
-		"--backend-namespace=" + v.admin, "--prometheus-listen-address=" + address, "--reconciliation-period=1s", "--http-client-timeout=2s"}
+		"--backend-namespace=" + v.admin, "--labels-include=" + strings.Join(includedLabels, ","), "--prometheus-listen-address=" + address, "--reconciliation-period=1s", "--http-client-timeout=2s"}
 }
 
 // release deletes the Lease of a discoverer that was killed, so that the next one need not wait until it is over.

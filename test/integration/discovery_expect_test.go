@@ -93,8 +93,10 @@ func (v *discovered) differs(ctx context.Context, namespace string) error {
 			continue
 		}
 		labels := map[string]string{gimbalv1.LabelBackend: v.name, gimbalv1.LabelService: name, "app.kubernetes.io/managed-by": discoverer}
-		for key, value := range p.Labels {
-			labels[key] = value
+		for _, key := range includedLabels {
+			if value, ok := p.Labels[key]; ok {
+				labels[key] = value
+			}
 		}
 		p.Labels = labels
 		want[v.name+"-"+name] = p

@@ -7,15 +7,21 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 )
 
-// foreignLabels are the labels by which other controllers find the objects that they deploy, mirror, ignore or delete. A copy
-// that had them would be taken for such an object. A key that ends with a slash stands for all keys with this prefix.
+// foreignLabels are labels by which other controllers find the objects that they deploy, mirror, ignore or delete. A copy that had them
+// would be taken for such an object. The list cannot be complete: it is for labels by which services are selected, and for copies that
+// have such labels from a version that copied all others. A key that ends with a slash stands for all keys with this prefix.
 var foreignLabels = []string{
 	// Argo CD deletes what has the label of an application and is not in its manifests; the first key was its default up to
 	// version 2.
 	"app.kubernetes.io/instance", "argocd.argoproj.io/",
-	"helm.toolkit.fluxcd.io/", "kustomize.toolkit.fluxcd.io/",
+	// kubectl apply --prune, kapp, kpt, Rancher and Kustomize delete what has the label of a set and is not in it.
+	"applyset.kubernetes.io/", "kapp.k14s.io/", "cli-utils.sigs.k8s.io/", "objectset.rio.cattle.io/", "fleet.cattle.io/", "config.kubernetes.io/",
+	"helm.toolkit.fluxcd.io/", "kustomize.toolkit.fluxcd.io/", "helm.sh/",
+	"olm.owner", "olm.owner.kind", "olm.owner.namespace", "olm.managed", "operators.coreos.com/",
 	// The addon manager deletes what has this label and is not in its directory.
 	"addonmanager.kubernetes.io/", "kubernetes.io/cluster-service",
 	// Linkerd mirrors exported Services into other clusters, and deletes mirrors without a source.
@@ -28,38 +34,38 @@ var foreignLabels = []string{
 	"gateway.networking.k8s.io/", "gateway.envoyproxy.io/",
 }
 
-// Labels decides which labels of a service its copy has. The zero value excludes those by which other controllers would act on
-// the copy.
+// Labels decides which labels of a service its copy has. The zero value copies those that Groundskeeper gives a service.
 type Labels struct {
-	// Include are keys that are copied although they are excluded by default, Exclude are further keys that are not copied, and
-	// take precedence. A key that ends with a slash stands for all keys with this prefix.
+	// Include are keys that are copied, Exclude are keys that are not, and take precedence. A key that ends with a slash stands for all
+	// keys with this prefix.
 	Include, Exclude []string
+	// Selected are the keys by which services are selected. They are copied, except those by which other controllers would act on the copy.
+	Selected []string
 	// Add are labels that every copy has.
 	Add map[string]string
 }
 
-// Of returns the labels of the copy of a service with these labels. They may be the same map.
-func (l Labels) Of(labels map[string]string) map[string]string {
-	kept := labels
-	for key := range labels {
-		if l.excludes(key) {
-			if len(kept) == len(labels) {
-				kept = maps.Clone(labels)
-			}
-			delete(kept, key)
+// Of returns the labels of the copy of a service with these labels. The copy may exist and have labels of a version that copied all
+// except those of other controllers: they stay as long as the service has them, because users may select copies by them.
+func (l Labels) Of(labels, have map[string]string) map[string]string {
+	copied := make(map[string]string, len(l.Add))
+	for key, value := range labels {
+		if _, had := have[key]; l.copies(key, had) {
+			copied[key] = value
 		}
 	}
-	if len(l.Add) == 0 {
-		return kept
-	}
-	all := make(map[string]string, len(kept)+len(l.Add))
-	maps.Copy(all, kept)
-	maps.Copy(all, l.Add)
-	return all
+	maps.Copy(copied, l.Add)
+	return copied
 }
 
-func (l Labels) excludes(key string) bool {
-	return matches(l.Exclude, key) || matches(foreignLabels, key) && !matches(l.Include, key)
+func (l Labels) copies(key string, had bool) bool {
+	switch {
+	case matches(l.Exclude, key):
+		return false
+	case matches(l.Include, key), gimbalv1.IsReservedKey(key):
+		return true
+	}
+	return (had || slices.Contains(l.Selected, key)) && !matches(foreignLabels, key)
 }
 
 // matches reports whether a key is in a list, or has a prefix that is.

@@ -8,53 +8,58 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 )
 
 func TestLabels(t *testing.T) {
 	source := map[string]string{
-		"app": "web", "team.example.com/name": "shop", "team.example.com": "x",
-		"app.kubernetes.io/instance": "web", "app.kubernetes.io/name": "web", "argocd.argoproj.io/instance": "web",
-		"mirror.linkerd.io/exported": "true", "service.kubernetes.io/service-proxy-name": "none", "service.kubernetes.io/headless": "",
-		"kustomize.toolkit.fluxcd.io/name": "web",
+		"app": "web", "team.example.com/name": "shop", "team.example.com": "x", "tier": "front",
+		"app.kubernetes.io/instance": "web", "argocd.argoproj.io/instance": "web", "mirror.linkerd.io/exported": "true",
+		"applyset.kubernetes.io/part-of": "id", "kapp.k14s.io/app": "1", "objectset.rio.cattle.io/hash": "2", "operators.coreos.com/x": "",
+		"helm.sh/chart": "web-1", "cli-utils.sigs.k8s.io/inventory-id": "3", gimbalv1.LabelLoadBalancerName: "lb",
 	}
-	with := func(pairs ...string) map[string]string {
-		want := map[string]string{"app": "web", "team.example.com/name": "shop", "team.example.com": "x", "app.kubernetes.io/name": "web"}
+	own := func(pairs ...string) map[string]string {
+		want := map[string]string{gimbalv1.LabelLoadBalancerName: "lb"}
 		for i := 0; i < len(pairs); i += 2 {
 			want[pairs[i]] = pairs[i+1]
 		}
 		return want
 	}
-	without := func(key string) map[string]string {
-		want := with()
-		delete(want, key)
-		return want
-	}
 	for name, tc := range map[string]struct {
 		labels Labels
+		have   map[string]string
 		want   map[string]string
 	}{
-		"default":                     {Labels{}, with()},
-		"a key included":              {Labels{Include: []string{"app.kubernetes.io/instance"}}, with("app.kubernetes.io/instance", "web")},
-		"a prefix included":           {Labels{Include: []string{"mirror.linkerd.io/"}}, with("mirror.linkerd.io/exported", "true")},
-		"a key excluded":              {Labels{Exclude: []string{"app"}}, without("app")},
-		"a prefix excluded":           {Labels{Exclude: []string{"team.example.com/"}}, without("team.example.com/name")},
-		"part of a key":               {Labels{Exclude: []string{"ap"}}, with()},
-		"excluded and included":       {Labels{Include: []string{"app"}, Exclude: []string{"app"}}, without("app")},
-		"added":                       {Labels{Add: map[string]string{"cluster": "eu"}}, with("cluster", "eu")},
-		"added instead":               {Labels{Add: map[string]string{"app": "other"}}, with("app", "other")},
-		"added although excluded":     {Labels{Exclude: []string{"app"}, Add: map[string]string{"app": "other"}}, with("app", "other")},
-		"added, excluded by default":  {Labels{Add: map[string]string{"argocd.argoproj.io/instance": "x"}}, with("argocd.argoproj.io/instance", "x")},
-		"included, of another prefix": {Labels{Include: []string{"argocd.argoproj.io"}}, with()},
+		"default":                   {Labels{}, nil, own()},
+		"a key included":            {Labels{Include: []string{"app"}}, nil, own("app", "web")},
+		"a prefix included":         {Labels{Include: []string{"team.example.com/"}}, nil, own("team.example.com/name", "shop")},
+		"part of a key":             {Labels{Include: []string{"ap"}}, nil, own()},
+		"of another controller":     {Labels{Include: []string{"applyset.kubernetes.io/part-of"}}, nil, own("applyset.kubernetes.io/part-of", "id")},
+		"selected by":               {Labels{Selected: []string{"tier", "absent"}}, nil, own("tier", "front")},
+		"selected by another's":     {Labels{Selected: []string{"argocd.argoproj.io/instance"}}, nil, own()},
+		"excluded and included":     {Labels{Include: []string{"app"}, Exclude: []string{"app"}}, nil, own()},
+		"excluded and selected by":  {Labels{Selected: []string{"tier"}, Exclude: []string{"tier"}}, nil, own()},
+		"added":                     {Labels{Add: map[string]string{"cluster": "eu"}}, nil, own("cluster", "eu")},
+		"added instead":             {Labels{Include: []string{"app"}, Add: map[string]string{"app": "other"}}, nil, own("app", "other")},
+		"added although excluded":   {Labels{Exclude: []string{"app"}, Add: map[string]string{"app": "other"}}, nil, own("app", "other")},
+		"added, of another":         {Labels{Add: map[string]string{"argocd.argoproj.io/instance": "x"}}, nil, own("argocd.argoproj.io/instance", "x")},
+		"a copy of before":          {Labels{}, map[string]string{"app": "old", "tier": "front"}, own("app", "web", "tier", "front")},
+		"no longer at the service":  {Labels{}, map[string]string{"gone": "x"}, own()},
+		"of before, and excluded":   {Labels{Exclude: []string{"app"}}, map[string]string{"app": "web", "tier": "front"}, own("tier", "front")},
+		"of before, and of another": {Labels{}, map[string]string{"applyset.kubernetes.io/part-of": "id", "kapp.k14s.io/app": "1", "helm.sh/chart": "web-1"}, own()},
 	} {
-		before := maps.Clone(source)
-		if diff := cmp.Diff(tc.want, tc.labels.Of(source)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-		if !maps.Equal(before, source) {
-			t.Fatalf("%s: the labels of the source have changed", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			before := maps.Clone(source)
+			if diff := cmp.Diff(tc.want, tc.labels.Of(source, tc.have)); diff != "" {
+				t.Errorf("labels (-want +got):\n%s", diff)
+			}
+			if !maps.Equal(before, source) {
+				t.Error("the labels of the source have changed")
+			}
+		})
 	}
-	if got := (Labels{}).Of(nil); len(got) > 0 {
+	if got := (Labels{}).Of(nil, nil); len(got) > 0 {
 		t.Errorf("labels of none = %v", got)
 	}
 }

@@ -33,7 +33,7 @@ func TestFlow(t *testing.T) {
 		labelled(service("shop", "copy"), map[string]string{gimbalv1.LabelBackend: "eu"}),
 		labelled(service("shop", "old-copy"), map[string]string{gimbalv1.LegacyLabelBackend: "eu"}),
 	}, []runtime.Object{namespace("shop"), namespace("kube-system"), namespace("default")})
-	w.start(setup{})
+	w.start(setup{labels: desired.Labels{Include: []string{"app"}}})
 	if got := w.names(); !slices.Equal(got, []string{"shop/us-web"}) {
 		t.Fatal(got)
 	}
@@ -294,7 +294,7 @@ func TestNames(t *testing.T) {
 			other := service("shop", "us-web")
 			other.Labels, other.Spec.ClusterIP, other.Spec.Selector = tc.labels, corev1.ClusterIPNone, nil
 			w.here = newWorld(t, nil, []runtime.Object{namespace("shop"), other}).here
-			w.start(setup{})
+			w.start(setup{labels: desired.Labels{Include: []string{"app"}}})
 			if tc.problem == "" {
 				w.until("it is taken over", func() bool {
 					got := w.service("shop", "us-web")

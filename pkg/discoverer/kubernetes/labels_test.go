@@ -7,37 +7,47 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
 )
 
-// Labels by which other controllers act on an object are removed from a copy that has them, and not written again.
+// An upgrade keeps the labels that copies have and their Services too, as these change, except those of other controllers; a new copy has
+// only what is included or selected by.
 func TestCopiedLabels(t *testing.T) {
-	web := labelled(service("shop", "web"), map[string]string{"app": "web", "team": "shop", "argocd.argoproj.io/instance": "web"})
-	w := newWorld(t, []runtime.Object{web}, append(copied("us", web), namespace("shop")))
-	w.start(setup{labels: desired.Labels{Exclude: []string{"team"}, Add: map[string]string{"cluster": "us"}}})
+	tags := map[string]string{"app": "web", "team": "shop", "tier": "front", "argocd.argoproj.io/instance": "web", "applyset.kubernetes.io/part-of": "id"}
+	web, api := labelled(service("shop", "web"), tags), service("shop", "api")
+	w := newWorld(t, []runtime.Object{web, api}, append(copied("us", web), namespace("shop")))
+	w.start(setup{labels: desired.Labels{Include: []string{"tier"}, Exclude: []string{"team"}, Add: map[string]string{"cluster": "us"}}})
 	w.until("the labels are written", func() bool { return w.service("shop", "us-web").Labels["cluster"] == "us" })
-	got := w.service("shop", "us-web").Labels
-	for _, key := range []string{"argocd.argoproj.io/instance", "team"} {
-		if _, ok := got[key]; ok {
-			t.Errorf("labels of the copy = %v, want none with key %s", got, key)
+	of := func(name string) map[string]string {
+		kept := map[string]string{}
+		for _, key := range []string{"app", "team", "tier", "cluster", "argocd.argoproj.io/instance", "applyset.kubernetes.io/part-of"} {
+			if value, ok := w.service("shop", name).Labels[key]; ok {
+				kept[key] = value
+			}
 		}
+		return kept
 	}
-	if got["app"] != "web" {
-		t.Errorf("labels of the copy = %v, want app: web", got)
+	if diff := cmp.Diff(map[string]string{"app": "web", "tier": "front", "cluster": "us"}, of("us-web")); diff != "" {
+		t.Errorf("labels of the copy of before (-want +got):\n%s", diff)
 	}
-	if written := w.writes(); !slices.Equal(written, []string{"patch services"}) {
-		t.Errorf("writes = %v, want one patch", written)
-	}
-	changed := web.DeepCopy()
-	changed.Labels["argocd.argoproj.io/instance"], changed.Labels["team"] = "other", "other"
-	update(t, w.there, changed)
-	update(t, w.there, labelled(web, map[string]string{"app": "renamed"}))
+	w.until("the new copy is there", func() bool { return slices.Contains(w.names(), "shop/us-api") })
+	w.writes()
+	update(t, w.there, labelled(web, map[string]string{"app": "renamed", "team": "other", "argocd.argoproj.io/instance": "other", "new": "label"}))
 	w.until("a label is copied", func() bool { return w.service("shop", "us-web").Labels["app"] == "renamed" })
+	if _, ok := w.service("shop", "us-web").Labels["new"]; ok {
+		t.Error("a label that is not included is copied to a copy of before")
+	}
 	if written := w.writes(); !slices.Equal(written, []string{"patch services"}) {
 		t.Errorf("writes = %v, want one patch: the other labels are not copied", written)
+	}
+	update(t, w.there, labelled(api, tags))
+	w.until("the new copy has labels", func() bool { return w.service("shop", "us-api").Labels["tier"] == "front" })
+	if diff := cmp.Diff(map[string]string{"tier": "front", "cluster": "us"}, of("us-api")); diff != "" {
+		t.Errorf("labels of the new copy (-want +got):\n%s", diff)
 	}
 }
 

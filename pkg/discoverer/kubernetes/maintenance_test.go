@@ -23,6 +23,7 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/readiness"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/replica"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/telemetry"
@@ -89,7 +90,7 @@ func (m *maintained) run(group *sync.WaitGroup) {
 	if m.upstream, err = New(Options{Backend: "us", Client: clienttest.Client{Clientset: m.there}, Watching: clienttest.Client{Clientset: m.there}, Meters: m.meters, Clock: clock.RealClock{}}); err != nil {
 		m.Fatal(err)
 	}
-	m.replica, err = replica.New(replica.Options{
+	m.replica, err = replica.New(replica.Options{Labels: desired.Labels{Include: []string{"app"}},
 		Backend: "us", Upstream: m.upstream, Client: clienttest.Client{Clientset: m.here}, Watching: clienttest.Client{Clientset: m.here}, Workers: 2, Resync: time.Hour,
 		Withheld: m.query, Ledger: m.ledger, Meters: m.meters, Clock: clock.RealClock{},
 	}, queue)

@@ -68,7 +68,11 @@ func (r *Replica) readinessKnown() bool {
 // it has.
 func (r *Replica) wanted(source *desired.Source, have existing) *desired.Objects {
 	labelled := *source
-	labelled.Labels = r.Labels.Of(source.Labels)
+	var copied map[string]string
+	if have.Service != nil {
+		copied = have.Service.Labels
+	}
+	labelled.Labels = r.Labels.Of(source.Labels, copied)
 	want := desired.Build(r.Backend, &labelled)
 	r.mu.Lock()
 	withheld := r.readiness.withheld

@@ -1208,7 +1208,7 @@ func schema_pkg_apis_gimbal_v1_LabelPolicy(ref common.ReferenceCallback) common.
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "LabelPolicy specifies which labels copied Services have. Those of the services are copied, except labels by which other controllers would act on the copies, for instance those by which Argo CD tracks what it deploys.",
+				Description: "LabelPolicy specifies which labels copied Services have. Of those of the services, only what include names and what selector uses is copied, because other controllers find their objects by labels, and would delete a copy that has them.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"include": {
@@ -1218,7 +1218,7 @@ func schema_pkg_apis_gimbal_v1_LabelPolicy(ref common.ReferenceCallback) common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "Include lists keys of labels that are copied although they are excluded by default. A key that ends with a slash stands for all keys with this prefix. The list is replaced as a whole by server-side apply.",
+							Description: "Include lists keys of labels that are copied. A key that ends with a slash stands for all keys with this prefix. The list is replaced as a whole by server-side apply.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1237,7 +1237,7 @@ func schema_pkg_apis_gimbal_v1_LabelPolicy(ref common.ReferenceCallback) common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "Exclude lists keys of labels that are not copied, in addition to those that are excluded by default, and even if include contains them. A key that ends with a slash stands for all keys with this prefix. The list is replaced as a whole by server-side apply.",
+							Description: "Exclude lists keys of labels that are not copied, even if include contains them, selector uses them, or a copy has them from an earlier version. A key that ends with a slash stands for all keys with this prefix. The list is replaced as a whole by server-side apply.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{

@@ -216,18 +216,18 @@ type AddressPolicy struct {
 	Allow []string `json:"allow,omitempty" protobuf:"bytes,1,rep,name=allow"`
 }
 
-// LabelPolicy specifies which labels copied Services have. Those of the services are copied, except labels by which other
-// controllers would act on the copies, for instance those by which Argo CD tracks what it deploys.
+// LabelPolicy specifies which labels copied Services have. Of those of the services, only what include names and what selector uses is
+// copied, because other controllers find their objects by labels, and would delete a copy that has them.
 type LabelPolicy struct {
-	// Include lists keys of labels that are copied although they are excluded by default. A key that ends with a slash stands for all
-	// keys with this prefix. The list is replaced as a whole by server-side apply.
+	// Include lists keys of labels that are copied. A key that ends with a slash stands for all keys with this prefix. The list is
+	// replaced as a whole by server-side apply.
 	// +optional
 	// +k8s:optional
 	// +listType=atomic
 	// +k8s:maxItems=100
 	Include []string `json:"include,omitempty" protobuf:"bytes,1,rep,name=include"`
-	// Exclude lists keys of labels that are not copied, in addition to those that are excluded by default, and even if include
-	// contains them. A key that ends with a slash stands for all keys with this prefix. The list is replaced as a whole by
+	// Exclude lists keys of labels that are not copied, even if include contains them, selector uses them, or a copy has them from an
+	// earlier version. A key that ends with a slash stands for all keys with this prefix. The list is replaced as a whole by
 	// server-side apply.
 	// +optional
 	// +k8s:optional

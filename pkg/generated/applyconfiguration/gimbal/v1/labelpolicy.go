@@ -8,14 +8,14 @@ package v1
 // LabelPolicyApplyConfiguration represents a declarative configuration of the LabelPolicy type for use
 // with apply.
 //
-// LabelPolicy specifies which labels copied Services have. Those of the services are copied, except labels by which other
-// controllers would act on the copies, for instance those by which Argo CD tracks what it deploys.
+// LabelPolicy specifies which labels copied Services have. Of those of the services, only what include names and what selector uses is
+// copied, because other controllers find their objects by labels, and would delete a copy that has them.
 type LabelPolicyApplyConfiguration struct {
-	// Include lists keys of labels that are copied although they are excluded by default. A key that ends with a slash stands for all
-	// keys with this prefix. The list is replaced as a whole by server-side apply.
+	// Include lists keys of labels that are copied. A key that ends with a slash stands for all keys with this prefix. The list is
+	// replaced as a whole by server-side apply.
 	Include []string `json:"include,omitempty"`
-	// Exclude lists keys of labels that are not copied, in addition to those that are excluded by default, and even if include
-	// contains them. A key that ends with a slash stands for all keys with this prefix. The list is replaced as a whole by
+	// Exclude lists keys of labels that are not copied, even if include contains them, selector uses them, or a copy has them from an
+	// earlier version. A key that ends with a slash stands for all keys with this prefix. The list is replaced as a whole by
 	// server-side apply.
 	Exclude []string `json:"exclude,omitempty"`
 	// Add has labels that every copied Service gets, instead of those of the service with the same keys.
