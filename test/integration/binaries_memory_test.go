@@ -45,7 +45,7 @@ func TestListsFitMemory(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			// No client reads before each has a response: what does not fit cannot wait for another's end.
-			responses := flood(t, s.config, 100, test.accept, "/apis/midonet.org/v1/translations?"+test.query)
+			responses := flood(t, s.config, 100, test.accept, "/apis/midonet.org/v1/translations?"+test.query) //nolint:bodyclose // it closes them
 			codes := map[int]int{}
 			for _, response := range responses {
 				codes[response.StatusCode]++
@@ -124,7 +124,7 @@ func flood(t *testing.T, config *rest.Config, count int, accept, path string) []
 				return
 			}
 			request.Header.Set("Accept", accept)
-			responses[i], errs[i] = client.Do(request)
+			responses[i], errs[i] = client.Do(request) //nolint:bodyclose // closed by the cleanup
 		})
 	}
 	requests.Wait()

@@ -85,7 +85,7 @@ func BenchmarkMemory(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		stored.Data, memory = data, Memory{}
+		stored.Data = data
 		size, registered := 0, 0
 		for key, value := range data {
 			size += len(key) + len(value)

@@ -60,7 +60,7 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// TestReserve checks that a response takes memory until it has been written, and that what takes more than there is is served alone.
+// TestReserve checks that a response takes memory until it has been written, and that what takes more than all of it is served alone.
 func TestReserve(t *testing.T) {
 	small := &midonetv1.TranslationList{Items: make([]midonetv1.Translation, 1)}
 	half := &midonetv1.TranslationList{Items: make([]midonetv1.Translation, 2)}
