@@ -50,10 +50,16 @@ func (o Orphan) String() string {
 // rolePrefix starts the names of the ClusterRoles of Projects.
 const rolePrefix = "gardener.cloud:"
 
-// IsGranted reports whether a binding was created for the missing Project, so that its subjects keep the roles of members. Members may be
-// able to annotate the bindings of others: the controller names a binding after its role, and the role of others has another name.
+// IsGranted reports whether a binding gives the members of the missing Project their roles: the controller names a binding after its role,
+// and the role of others has another name. In the namespace that is decisive, because members may change labels and annotations of
+// bindings there; for the whole cluster they say which Project it is.
 func (o Orphan) IsGranted(binding metav1.Object, role rbacv1.RoleRef) bool {
-	return o.UID != "" && binding.GetAnnotations()[gardenerv1beta1.AnnotationCreatedForProject] == string(o.UID) &&
-		binding.GetLabels()[gardenerv1beta1.LabelProjectName] == o.Project &&
-		role.Kind == "ClusterRole" && role.Name == binding.GetName() && strings.HasPrefix(role.Name, rolePrefix)
+	if o.UID == "" || role.Kind != "ClusterRole" || role.Name != binding.GetName() || !strings.HasPrefix(role.Name, rolePrefix) {
+		return false
+	}
+	if binding.GetNamespace() != "" {
+		return binding.GetNamespace() == o.Namespace
+	}
+	return binding.GetAnnotations()[gardenerv1beta1.AnnotationCreatedForProject] == string(o.UID) &&
+		binding.GetLabels()[gardenerv1beta1.LabelProjectName] == o.Project
 }

@@ -61,6 +61,10 @@ func TestIsGranted(t *testing.T) {
 		{"of another Project", Orphan{Project: "other", UID: "1"}, func(*rbacv1.RoleBinding) {}, false},
 		{"of no Project", Orphan{Project: "shop"}, func(b *rbacv1.RoleBinding) { b.Annotations = nil }, false},
 		{"not annotated", Orphan{Project: "shop", UID: "1"}, func(b *rbacv1.RoleBinding) { b.Annotations = nil }, false},
+		{"in the namespace, changed by a member", Orphan{Namespace: "garden-shop", Project: "shop", UID: "1"}, func(b *rbacv1.RoleBinding) {
+			b.Namespace, b.Annotations, b.Labels = "garden-shop", nil, nil
+		}, true},
+		{"in another namespace", Orphan{Namespace: "garden-shop", Project: "shop", UID: "1"}, func(b *rbacv1.RoleBinding) { b.Namespace = "garden-other" }, false},
 		{"of others, annotated by a member", Orphan{Project: "shop", UID: "1"}, func(b *rbacv1.RoleBinding) { b.Name = "operators" }, false},
 		{"of others, named after its role", Orphan{Project: "shop", UID: "1"}, func(b *rbacv1.RoleBinding) { b.Name, b.RoleRef.Name = "view", "view" }, false},
 		{"of a Role", Orphan{Project: "shop", UID: "1"}, func(b *rbacv1.RoleBinding) { b.RoleRef.Kind = "Role" }, false},

@@ -100,7 +100,7 @@ func TestFindings(t *testing.T) {
 		"kluster, the same cluster": {kluster(kubernikusv1.KlusterRunning, nil, condition("ClusterUnique", "False", "SameCluster", "Kluster shop/web leads to the same cluster")),
 			"! ClusterUnique: SameCluster: Kluster shop/web leads to the same cluster"},
 		"kluster, held by the same cluster": {kluster(kubernikusv1.KlusterTerminating, deleted(kubernikusv1.DeorbitClaims), condition("Deorbited", "Unknown", "SameCluster", "nothing is removed")),
-			"! is being deleted, for 5 minutes, stage Claims, 1 remain: SameCluster: nothing is removed"},
+			"! is being deleted, for 5 minutes, stage Claims: SameCluster: nothing is removed"},
 		"kluster, waiting":        {kluster(kubernikusv1.KlusterRunning, nil, condition("RoutesClean", "False", "ConfirmingOrphans", "2")), "~ RoutesClean: ConfirmingOrphans: 2"},
 		"kluster, conflict":       {kluster(kubernikusv1.KlusterRunning, nil, condition("RoutesClean", "Unknown", "CIDRConflict", "with a/b")), "! RoutesClean: CIDRConflict: with a/b"},
 		"kluster, no controllers": {kluster("", nil), "~ is not reconciled yet: are the controllers for Klusters enabled?"},

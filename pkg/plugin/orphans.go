@@ -59,7 +59,7 @@ func (c *command) orphans(ctx context.Context, r *report.Report, projects map[st
 func (c *command) orphaned(ctx context.Context, orphan orphans.Orphan) finding {
 	f := found(warning, "%s", orphan)
 	bindings := &rbacv1.RoleBindingList{}
-	err := c.client.List(ctx, bindings, client.InNamespace(orphan.Namespace), client.MatchingLabels{gardenerv1beta1.LabelProjectName: orphan.Project})
+	err := c.client.List(ctx, bindings, client.InNamespace(orphan.Namespace))
 	if err != nil {
 		f.text += ". Which members keep their roles is unknown: " + oneLine(err.Error())
 		return f

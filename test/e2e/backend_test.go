@@ -112,13 +112,17 @@ func (b *backend) publish(t *testing.T, name string) {
 // copied waits until the service has its copy, addresses included.
 func (b *backend) copied(t *testing.T, name string) {
 	t.Helper()
+	app := ""
+	if slices.Contains(b.object.Cluster.Labels.Include, "app") {
+		app = name
+	}
 	eventually(t, func(ctx context.Context) error {
 		service := &corev1.Service{}
 		if err := b.in.Get(ctx, client.ObjectKey{Namespace: b.namespace, Name: b.name + "-" + name}, service); err != nil {
 			return err
 		}
 		spec := service.Spec
-		if spec.ClusterIP != corev1.ClusterIPNone || len(spec.Ports) != 1 || spec.Ports[0].Port != 80 || service.Labels["app"] != name {
+		if spec.ClusterIP != corev1.ClusterIPNone || len(spec.Ports) != 1 || spec.Ports[0].Port != 80 || service.Labels["app"] != app {
 			return fmt.Errorf("the copy is %+v, %+v", service.Labels, spec)
 		}
 		slices := &discoveryv1.EndpointSliceList{}

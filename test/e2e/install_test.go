@@ -28,7 +28,7 @@ const (
 )
 
 // TestInstall installs the build of before as docs/install.md does, uses all kinds through its Service, upgrades to this one while clients
-// continue, replaces its pods and then its store, and removes it by the command of the plugin: nothing is left.
+// continue, replaces its pods and then its store, loses its API server, and removes it by the command of the plugin: nothing is left.
 func TestInstall(t *testing.T) {
 	h := newHost(t)
 	empty := h.everything(t)
@@ -41,6 +41,8 @@ func TestInstall(t *testing.T) {
 		h.replacePods(t, name)
 	}
 	h.isReady(t, "example")
+	h.survivesStrangers(t)
+	h.survivesLoss(t, now)
 	h.restore(t, now)
 	b.publish(t, "later") // the discoverer works, too
 	b.copied(t, "later")
@@ -148,19 +150,14 @@ func (h *host) replacePods(t *testing.T, name string) {
 // controller that would make them again is stopped first.
 func (h *host) uninstall(t *testing.T, b *backend) {
 	t.Helper()
-	plugin := filepath.Join(filepath.Dir(h.Kubectl()), "kubectl-groundskeeper")
-	run := func(args ...string) (string, error) {
-		out, err := exec.CommandContext(t.Context(), plugin, append([]string{"uninstall", "--kubeconfig", h.AdminKubeconfig()}, args...)...).CombinedOutput()
-		return string(out), err
-	}
-	out, err := run("--dry-run", "--abandon=translations")
+	out, err := h.plugin(t.Context(), "uninstall", "--dry-run", "--abandon=translations")
 	for _, want := range []string{"1. The controller manager restarts without", "default/web", "gimbal-discovery/installed", "example: ", "deployments groundskeeper-system/" + apiserver} {
 		if err != nil || !strings.Contains(out, want) {
 			t.Errorf("the plan does not report %q: %v %s", want, err, out)
 		}
 	}
 	namespace := h.projectNamespace(t)
-	out, err = run("--yes", "--abandon=translations", "--timeout=90s")
+	out, err = h.plugin(t.Context(), "uninstall", "--yes", "--abandon=translations", "--timeout=90s")
 	if err != nil || !strings.Contains(out, "Groundskeeper has been removed") {
 		t.Fatalf("%v: %s", err, out)
 	}

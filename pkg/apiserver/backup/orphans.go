@@ -46,11 +46,11 @@ func Bindings(ctx context.Context, cluster kubernetes.Interface, o orphans.Orpha
 	case !review.Status.Allowed:
 		return nil, fmt.Errorf("the user of the import is not allowed to list rolebindings in namespace %s", o.Namespace)
 	}
-	ofProject := metav1.ListOptions{LabelSelector: gardenerv1beta1.LabelProjectName + "=" + o.Project}
-	inNamespace, err := cluster.RbacV1().RoleBindings(o.Namespace).List(ctx, ofProject)
+	inNamespace, err := cluster.RbacV1().RoleBindings(o.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("list RoleBindings in namespace %s: %w", o.Namespace, err)
 	}
+	ofProject := metav1.ListOptions{LabelSelector: gardenerv1beta1.LabelProjectName + "=" + o.Project}
 	inCluster, err := cluster.RbacV1().ClusterRoleBindings().List(ctx, ofProject)
 	if err != nil {
 		return nil, fmt.Errorf("list ClusterRoleBindings: %w", err)
@@ -88,17 +88,30 @@ func RemoveBindings(ctx context.Context, cluster kubernetes.Interface, o orphans
 		return nil, err
 	}
 	for i, binding := range bindings {
-		options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &binding.UID, ResourceVersion: &binding.ResourceVersion}}
-		if binding.Namespace == "" {
-			err = cluster.RbacV1().ClusterRoleBindings().Delete(ctx, binding.Name, options)
-		} else {
-			err = cluster.RbacV1().RoleBindings(binding.Namespace).Delete(ctx, binding.Name, options)
-		}
-		if err != nil && !apierrors.IsNotFound(err) {
-			return bindings[:i], fmt.Errorf("delete %s: %w", binding, err)
+		if err := binding.remove(ctx, cluster); err != nil && !apierrors.IsNotFound(err) {
+			return bindings[:i], fmt.Errorf("remove %s: %w", binding, err)
 		}
 	}
 	return bindings, nil
+}
+
+// remove takes the subjects of a binding and then deletes it: a finalizer, which members may set, would keep a binding that is only deleted
+// in effect.
+func (b Binding) remove(ctx context.Context, cluster kubernetes.Interface) error {
+	empty := fmt.Appendf(nil, `{"metadata":{"uid":%q,"resourceVersion":%q},"subjects":null}`, b.UID, b.ResourceVersion)
+	options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &b.UID}}
+	if b.Namespace == "" {
+		bindings := cluster.RbacV1().ClusterRoleBindings()
+		if _, err := bindings.Patch(ctx, b.Name, types.MergePatchType, empty, metav1.PatchOptions{}); err != nil {
+			return err
+		}
+		return bindings.Delete(ctx, b.Name, options)
+	}
+	bindings := cluster.RbacV1().RoleBindings(b.Namespace)
+	if _, err := bindings.Patch(ctx, b.Name, types.MergePatchType, empty, metav1.PatchOptions{}); err != nil {
+		return err
+	}
+	return bindings.Delete(ctx, b.Name, options)
 }
 
 // projectUIDs returns the UIDs of the Projects of a backup by their names.

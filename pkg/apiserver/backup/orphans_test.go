@@ -36,7 +36,8 @@ func TestRemoveBindings(t *testing.T) {
 		&rbacv1.RoleBinding{ObjectMeta: meta("garden-shop", role, "1"), RoleRef: ref(role)},
 		&rbacv1.RoleBinding{ObjectMeta: meta("garden-shop", "operators", "1"), RoleRef: ref("view")},
 		&rbacv1.RoleBinding{ObjectMeta: meta("garden-other", role, "1"), RoleRef: ref(role)},
-		&rbacv1.RoleBinding{ObjectMeta: meta("garden-shop", role+"-of-another", "2"), RoleRef: ref(role + "-of-another")},
+		&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "garden-shop", Name: role + "-relabelled", UID: "uid-of-binding", ResourceVersion: "7"}, RoleRef: ref(role + "-relabelled")},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: meta("", role+":another", "2"), RoleRef: ref(role + ":another")},
 		&rbacv1.ClusterRoleBinding{ObjectMeta: meta("", role+":shop", "1"), RoleRef: ref(role + ":shop")},
 	}
 	orphan := orphans.Orphan{Namespace: "garden-shop", Project: "shop", UID: "1"}
@@ -46,7 +47,7 @@ func TestRemoveBindings(t *testing.T) {
 		stored  []Object
 		want    []string
 	}{
-		{"orphan", []runtime.Object{namespace("1")}, nil, []string{role, role + ":shop"}},
+		{"orphan", []runtime.Object{namespace("1")}, nil, []string{role, role + "-relabelled", role + ":shop"}},
 		{"deleted meanwhile", nil, nil, nil},
 		{"adopted meanwhile", []runtime.Object{namespace("3")}, nil, nil},
 		{"its Project is in the backup", []runtime.Object{namespace("1")}, []Object{projectObject("shop", "1")}, nil},
@@ -58,15 +59,19 @@ func TestRemoveBindings(t *testing.T) {
 			if err != nil || len(removed) != len(test.want) {
 				t.Errorf("removed = %v, %v, want %q", removed, err, test.want)
 			}
-			var deleted []string
+			var deleted, emptied []string
 			for _, action := range cluster.Actions() {
-				d, ok := action.(clienttesting.DeleteActionImpl)
-				if !ok {
-					continue
-				}
-				deleted = append(deleted, d.Name)
-				if p := d.DeleteOptions.Preconditions; p == nil || p.UID == nil || *p.UID != "uid-of-binding" || p.ResourceVersion == nil || *p.ResourceVersion != "7" {
-					t.Errorf("%s was deleted with preconditions %v, want uid and resource version", d.Name, p)
+				switch a := action.(type) {
+				case clienttesting.PatchActionImpl:
+					if got, want := string(a.Patch), `{"metadata":{"uid":"uid-of-binding","resourceVersion":"7"},"subjects":null}`; got != want {
+						t.Errorf("patch of %s = %s, want %s", a.Name, got, want)
+					}
+					emptied = append(emptied, a.Name)
+				case clienttesting.DeleteActionImpl:
+					deleted = append(deleted, a.Name)
+					if p := a.DeleteOptions.Preconditions; p == nil || p.UID == nil || *p.UID != "uid-of-binding" || !slices.Equal(emptied, deleted) {
+						t.Errorf("%s was deleted with preconditions %v after %q had no subjects, want its uid, and that it had none", a.Name, p, emptied)
+					}
 				}
 			}
 			if !slices.Equal(deleted, test.want) {

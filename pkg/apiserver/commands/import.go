@@ -61,7 +61,7 @@ end, no server serves the store.`,
 	fs.BoolVar(&o.dryRun, "dry-run", false, "Do all checks, those of the store too, and write nothing.")
 	fs.BoolVar(&o.allowInvalid, "allow-invalid", false, "Import objects that creation would reject today. They are listed nevertheless.")
 	fs.BoolVar(&o.removeBindings, "remove-bindings", false,
-		"After the import, delete the role bindings that the members of Projects have which the backup lacks. Requires the permissions to list and delete rolebindings and clusterrolebindings.")
+		"After the import, delete the role bindings that the members of Projects have which the backup lacks. Requires the permissions to list, patch and delete rolebindings and clusterrolebindings.")
 	return command
 }
 

@@ -173,7 +173,7 @@ func TestDriftLoop(t *testing.T) {
 		run(t, p, time.Minute, func(ready chan struct{}, _ demand) {
 			close(ready)
 			synctest.Wait()
-			if len(p.found) != 1 || !strings.HasPrefix(p.found[0], "4 resources") || !strings.Contains(p.found[0], "a, b, c: ") {
+			if len(p.found) != 1 || !strings.HasPrefix(p.found[0], "4 resources") || !strings.Contains(p.found[0], "a, b, c; ") {
 				t.Errorf("found %q, want 4 orphans, and three names", p.found)
 			}
 			p.report, p.err = engine.Report{}, errors.New("500")
