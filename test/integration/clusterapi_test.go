@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -230,7 +231,9 @@ func TestClusterAPI(t *testing.T) {
 	var a *capi
 	var cluster, infrastructure *unstructured.Unstructured
 	var machines []*unstructured.Unstructured
-	d := newDescentOf(t, clusterAPIConfig, func(d *descent, kubeconfig []byte) {
+	var kubeconfig []byte
+	d := newDescentOf(t, clusterAPIConfig, func(d *descent, workload []byte) {
+		kubeconfig = workload
 		a = d.serve(t, "v1beta2")
 		d.secret = a.secrets(kubeconfig)
 		cluster, infrastructure, machines = a.cluster(`groundskeeper.io/deorbit: "true", groundskeeper.io/cloud-provider-cluster-name: web, groundskeeper.io/csi-cluster-id: web`, "web-cp", "web-worker")
@@ -241,6 +244,7 @@ func TestClusterAPI(t *testing.T) {
 		t.Errorf("spec = %+v", d.k.Spec)
 	}
 	a.held(true, false, true, infrastructure, machines...)
+	a.twin(d.k, kubeconfig)
 	// A Machine that is replaced is not retained.
 	replaced := a.object("{apiVersion: cluster.x-k8s.io/VERSION, kind: Machine, metadata: {name: web-old, namespace: %s, finalizers: [%s], labels: {cluster.x-k8s.io/cluster-name: web}}}", a.namespace, machineFinalizer)
 	a.create(replaced)
@@ -268,6 +272,45 @@ func TestClusterAPI(t *testing.T) {
 	d.landed(t)
 	a.finalize(infrastructure, infrastructureFinalizer)
 	a.finalize(cluster, clusterFinalizer)
+}
+
+// twin checks that the deletion of a Kluster that a user created for the same cluster waits for the Kluster of Cluster API, until it is
+// detached.
+func (a *capi) twin(k *kubernikusv1.Kluster, kubeconfig []byte) {
+	a.t.Helper()
+	old := klusterIn("garden-old", "web-old", strings.TrimPrefix(a.klusterPlane.version(a.t), "v"))
+	old.Spec.NoCloud, old.Spec.SecretRef.Name = true, "web-old"
+	for _, object := range []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: old.Namespace}}, old,
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: old.Namespace, Name: "web-old"}, Data: map[string][]byte{"kubeconfig": kubeconfig}},
+	} {
+		if err := a.c.Create(a.t.Context(), object); err != nil {
+			a.t.Fatal(err)
+		}
+	}
+	a.is(a.t, old, kubernikusv1.ConditionClusterUnique, "False/SameCluster")
+	a.is(a.t, k, kubernikusv1.ConditionClusterUnique, "False/SameCluster")
+	if err := confirm(a.t.Context(), a.c, old); err != nil {
+		a.t.Fatal(err)
+	}
+	if err := a.c.Delete(a.t.Context(), old); err != nil {
+		a.t.Fatal(err)
+	}
+	a.is(a.t, old, kubernikusv1.ConditionDeorbited, "Unknown/SameCluster")
+	if c := meta.FindStatusCondition(old.Status.Conditions, kubernikusv1.ConditionDeorbited); c == nil || !strings.Contains(c.Message, k.Namespace+"/"+k.Name) {
+		a.t.Errorf("condition = %+v, want that it names %s/%s", c, k.Namespace, k.Name)
+	}
+	a.klusterPlane.edit(a.t, old, func() { metav1.SetMetaDataAnnotation(&old.ObjectMeta, kubernikusv1.DetachAnnotation, "true") })
+	eventually(a.t, func(ctx context.Context) error { return confirmDeleted(ctx, a.c, old) })
+	eventually(a.t, func(ctx context.Context) error {
+		if err := a.c.Get(ctx, client.ObjectKeyFromObject(k), k); err != nil {
+			return err
+		}
+		if c := meta.FindStatusCondition(k.Status.Conditions, kubernikusv1.ConditionClusterUnique); c != nil {
+			return fmt.Errorf("condition = %+v, want none without another Kluster", c)
+		}
+		return nil
+	})
 }
 
 // The Kluster follows its Cluster through a pause, a move, and a version of Cluster API, and nothing of its cluster is deleted.
