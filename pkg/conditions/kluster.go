@@ -95,7 +95,7 @@ func klusterAspects(k *kubernikusv1.Kluster) []aspect {
 		},
 		{
 			kind: kubernikusv1.ConditionLocalVolumeCleanup, anyGeneration: true,
-			stalled: []string{"Forbidden", "NotConfigured", "TooManyNodesMissing"},
+			stalled: []string{"Forbidden", "NotConfigured", "TooManyNodesMissing", "CleanedElsewhere"},
 			fine:    []string{"Stopped", "Paused"},
 		},
 	}

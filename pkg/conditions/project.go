@@ -45,7 +45,7 @@ func projectAspects() []aspect {
 			kind: string(gardenerv1beta1.ProjectNamespaceReady), required: true,
 			stalled: []string{"NamespaceNotAllowed", "NamespaceNotLabelled", "NamespaceInUse"},
 		},
-		{kind: string(gardenerv1beta1.ProjectRBACReady), required: true},
+		{kind: string(gardenerv1beta1.ProjectRBACReady), required: true, stalled: []string{"AuthorizationDiffers"}},
 	}
 }
 
