@@ -33,8 +33,12 @@ func TestCheckOfWaitingControllers(t *testing.T) {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
+	// A manager that runs would use the permissions that are about to be removed.
+	if err := d.Managers[0].Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	manifests("delete")
-	if err := d.Managers[0].Restart(t.Context(), "--config="+write(t, "apiVersion: config.groundskeeper.io/v1alpha1\nkind: ControllerManagerConfiguration\n"+
+	if err := d.Managers[0].Start(t.Context(), "--config="+write(t, "apiVersion: config.groundskeeper.io/v1alpha1\nkind: ControllerManagerConfiguration\n"+
 		"controllers: {kluster: {enabled: true}}\n")); err != nil {
 		t.Fatal(err)
 	}

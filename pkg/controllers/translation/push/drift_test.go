@@ -72,8 +72,10 @@ type passes struct {
 	takes  time.Duration
 	// backlog is that of the loop.
 	backlog backlog
-	// found is what it found that is of no Translation.
-	found []string
+	// found is what each complete check found that is of no Translation.
+	found [][]string
+	// script, if not nil, has the results of the passes, the last one for all further ones.
+	script []passes
 }
 
 // Begin and Find implement instrument.Finder.
@@ -81,11 +83,15 @@ func (p *passes) Begin(ctx context.Context, _, _ string) (context.Context, func(
 	return ctx, func(reconcile.Result, error) {}
 }
 
-func (p *passes) Find(_ string, findings []string) { p.found = findings }
+func (p *passes) Find(_ string, findings []string) { p.found = append(p.found, findings) }
 
 func (p *passes) Drift(context.Context) (engine.Report, error) {
 	p.at = append(p.at, time.Since(p.from))
 	time.Sleep(p.takes) // on the clock of the bubble
+	if len(p.script) > 0 {
+		now := &p.script[min(len(p.at), len(p.script))-1]
+		return now.report, now.err
+	}
 	return p.report, p.err
 }
 
@@ -169,26 +175,21 @@ func TestDriftLoop(t *testing.T) {
 		wantPassesCounted(t, registry, `{outcome="failed"} 3`)
 	})
 	t.Run("orphans are a finding until a complete check finds none", func(t *testing.T) {
-		p := &passes{report: engine.Report{Orphans: 5, Deleted: 1, Names: []string{"a", "b", "c", "d"}}}
+		p := &passes{script: []passes{
+			{report: engine.Report{Orphans: 5, Deleted: 1, Names: []string{"a", "b", "c", "d"}}}, {err: errors.New("500")}, {},
+		}}
 		run(t, p, time.Minute, func(ready chan struct{}, _ demand) {
 			close(ready)
-			synctest.Wait()
-			if len(p.found) != 1 || !strings.HasPrefix(p.found[0], "4 resources") || !strings.Contains(p.found[0], "a, b, c; ") {
-				t.Errorf("found %q, want 4 orphans, and three names", p.found)
-			}
-			p.report, p.err = engine.Report{}, errors.New("500")
-			time.Sleep(time.Minute)
-			synctest.Wait()
-			if len(p.found) != 1 {
-				t.Errorf("found %q after a failure, want what the last complete check found", p.found)
-			}
-			p.err = nil
 			time.Sleep(2 * time.Minute)
 			synctest.Wait()
-			if len(p.found) != 0 {
-				t.Errorf("found %q, want nothing", p.found)
-			}
 		})
+		wantPasses(t, p, 0, 1, 2)
+		if len(p.found) != 2 || len(p.found[0]) != 1 || len(p.found[1]) != 0 {
+			t.Fatalf("found %q, want orphans, and then nothing: a check that failed finds nothing and revokes nothing", p.found)
+		}
+		if first := p.found[0][0]; !strings.HasPrefix(first, "4 resources") || !strings.Contains(first, "a, b, c; ") {
+			t.Errorf("found %q, want 4 orphans, and three names", first)
+		}
 	})
 	t.Run("not sooner after a failure than that took", func(t *testing.T) {
 		p := &passes{err: errors.New("timeout"), takes: 3 * time.Minute}
