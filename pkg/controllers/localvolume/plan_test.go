@@ -174,7 +174,7 @@ func TestFindRecord(t *testing.T) {
 		"with an invalid plan": {[]*corev1.ConfigMap{record("first", "{")}, nil, nil,
 			"read key _plan of config map first/" + RecordName},
 		"of a namespace that may be read": {[]*corev1.ConfigMap{record("first", ""), record("second", `{"brake":"a"}`)}, []string{"first"}, &Recorded{Plan: Plan{Brake: "a"}, Confirmed: &noon, Acknowledged: "3"}, ""},
-		"none that may be read":           {nil, []string{"first"}, nil, ""},
+		"none that may be read":           {nil, []string{"first"}, nil, "get config map first/" + RecordName},
 		"no namespace may be read":        {nil, []string{"first", "second"}, nil, "get config map first/" + RecordName},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -27,16 +27,14 @@ type Recorded struct {
 }
 
 // FindRecord reads the record from the first of the namespaces that has one; nil if none does. Namespaces that may not be read are
-// skipped, as long as one of them may be.
+// skipped, as long as one that may be has a record: otherwise there may be one.
 func FindRecord(ctx context.Context, c client.Reader, namespaces ...string) (*Recorded, error) {
 	var forbidden error
-	lacking := false
 	for _, namespace := range namespaces {
 		object := &corev1.ConfigMap{}
 		err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: RecordName}, object)
 		switch {
 		case apierrors.IsNotFound(err):
-			lacking = true
 		case apierrors.IsForbidden(err) && forbidden == nil:
 			forbidden = fmt.Errorf("get config map %s/%s: %w", namespace, RecordName, err)
 		case apierrors.IsForbidden(err):
@@ -45,9 +43,6 @@ func FindRecord(ctx context.Context, c client.Reader, namespaces ...string) (*Re
 		default:
 			return recordedIn(object)
 		}
-	}
-	if lacking {
-		return nil, nil
 	}
 	return nil, forbidden
 }
