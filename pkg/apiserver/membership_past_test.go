@@ -187,16 +187,9 @@ func (p *pastModel) compare(t *testing.T) {
 // take returns the first events of a watch from a version.
 func (p *pastModel) take(t *testing.T, who *user.DefaultInfo, version string, n int) []string {
 	t.Helper()
-	w, err := p.Watch(request(t, who.Name, "watch", "", who.Groups...), &internalversion.ListOptions{ResourceVersion: version})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Stop()
-	var events []string
-	for range n {
-		events = append(events, outcome(t, w))
-	}
-	return events
+	return outcomes(t, n, func() (watch.Interface, error) {
+		return p.Watch(request(t, who.Name, "watch", "", who.Groups...), &internalversion.ListOptions{ResourceVersion: version})
+	})
 }
 
 // Random Projects are changed, deleted and created again, and users change their groups: lists of earlier versions, pages of earlier
