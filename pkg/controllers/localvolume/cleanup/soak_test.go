@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -106,7 +107,13 @@ func runSoak(t *testing.T, random *rand.Rand, steps int) {
 	s := &soak{bench: newBench(t, soakConfig), rand: random, volumes: map[string]*soakVolume{}, running: true}
 	s.moveClock()
 	s.start()
-	s.Intercept = func(request string) error { s.judge(request); return nil }
+	var judging sync.Mutex // several deletions are under way concurrently
+	s.Intercept = func(request string) error {
+		judging.Lock()
+		defer judging.Unlock()
+		s.judge(request)
+		return nil
+	}
 	s.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"}})
 	for i := range soakMachines {
 		m := &machine{original: fmt.Sprintf("n%d", i), hostname: fmt.Sprintf("host-%d", i), id: fmt.Sprintf("id-%d", i)}
