@@ -5,48 +5,11 @@ package e2e
 
 import (
 	"context"
-	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 )
-
-// strangersPolicy has parameters that the API server may not read, and nothing to do with its kinds.
-const strangersPolicy = `
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicy
-metadata: {name: stranger}
-spec:
-  paramKind: {apiVersion: v1, kind: ConfigMap}
-  matchConstraints:
-    resourceRules:
-    - {apiGroups: [coordination.k8s.io], apiVersions: [v1], operations: [CREATE], resources: [leases]}
-  validations:
-  - {expression: "true"}
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicyBinding
-metadata: {name: stranger}
-spec:
-  policyName: stranger
-  validationActions: [Warn]
-  paramRef: {name: stranger, namespace: default, parameterNotFoundAction: Allow}
-`
-
-// survivesStrangers checks that pods of the API server become ready while a policy that is not Groundskeeper's exists, and when it no longer does.
-func (h *host) survivesStrangers(t *testing.T) {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "policy.yaml")
-	if err := os.WriteFile(file, []byte(strangersPolicy), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	h.kubectl(t, "apply", "-f", file)
-	h.replacePods(t, apiserver)
-	h.kubectl(t, "delete", "-f", file)
-	h.replacePods(t, apiserver)
-}
 
 // survivesLoss checks that the API server cannot be deleted by accident, and that the plugin frees the cluster when it is lost: its
 // namespaces can be deleted again, and the API works after it was registered again.
@@ -69,13 +32,6 @@ func (h *host) survivesLoss(t *testing.T, b build) {
 		t.Errorf("delete a namespace: %v, %s, want that it is denied", err, out)
 	}
 	const free = "uninstall --force-unregister"
-	eventually(t, func(ctx context.Context) error {
-		out, err := h.plugin(ctx, "why", "namespace/stuck")
-		if !strings.Contains(out, "the API of Groundskeeper is unavailable") || !strings.Contains(out, free) {
-			return fmt.Errorf("why prints %q, %w, want the reason and %q", out, err, free)
-		}
-		return nil
-	})
 	if out, err := h.plugin(t.Context(), append(strings.Fields(free), "--yes")...); err != nil {
 		t.Fatalf("%s: %v: %s", free, err, out)
 	}

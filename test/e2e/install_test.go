@@ -41,7 +41,6 @@ func TestInstall(t *testing.T) {
 		h.replacePods(t, name)
 	}
 	h.isReady(t, "example")
-	h.survivesStrangers(t)
 	h.survivesLoss(t, now)
 	h.restore(t, now)
 	b.publish(t, "later") // the discoverer works, too
