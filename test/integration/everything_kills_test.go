@@ -84,7 +84,7 @@ func (r *reaper) revive(ctx context.Context) error {
 // reasonOf returns why a process ended that printed a message last, "" if it should not have.
 func reasonOf(message string) string {
 	for reason, texts := range map[string][]string{
-		"lost its Lease":             {"leader election lost", "the Lease could not be renewed"},
+		"lost its Lease":             {"leader election lost", "the Lease was lost"},
 		"found no server at startup": {"connection refused", "currently unable to handle the request", "connection reset", "EOF", "failed to get server groups"},
 	} {
 		if slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(message, text) }) {
