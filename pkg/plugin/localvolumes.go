@@ -34,7 +34,8 @@ const (
 func (c *command) recorded(ctx context.Context) (recorded *localvolume.Recorded, problem string, err error) {
 	recorded, err = localvolume.FindRecord(ctx, c.client, uninstall.SystemNamespace, localvolume.WorkloadRecordNamespace)
 	if apierrors.IsForbidden(err) {
-		return nil, "you are not allowed to get ConfigMap " + localvolume.RecordName + " in namespace " + uninstall.SystemNamespace, nil
+		return nil, fmt.Sprintf("you are not allowed to get ConfigMap %s in namespaces %s and %s, of which one may have it",
+			localvolume.RecordName, uninstall.SystemNamespace, localvolume.WorkloadRecordNamespace), nil
 	}
 	return recorded, "", err
 }

@@ -119,10 +119,10 @@ func TestOwnershipIsRequired(t *testing.T) {
 			"of another tenant, with a random id": {true, map[string]string{TenantKey: "u"}, false},
 			"does not exist":                      {false, nil, false},
 		} {
+			if !k.IsTagged() && (tc.random || tc.tags == nil) {
+				continue // the ids of these rows show the owner
+			}
 			t.Run(k.Name+"/"+name, func(t *testing.T) {
-				if !k.IsTagged() && (tc.random || tc.tags == nil) {
-					t.Skip("the ids of these rows show the owner")
-				}
 				id := uuid.NewSHA1(uuid.Nil, []byte(k.Name)).String()
 				if tc.random {
 					id = random
