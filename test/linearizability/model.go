@@ -101,7 +101,7 @@ func step(before State, request Request, response Response) []State {
 	case response.Result == Unknown && result != OK:
 		return []State{before}
 	case response.Result == Unknown:
-		after = unobserved(have, after)
+		after.Version = "" // even where nothing else changed: it may have changed what is not observed, such as a condition
 		return []State{before, before.with(request.Object, after)}
 	case response.Result == Conflict && have.Exists && mayConflict(have, request):
 		return []State{before}
@@ -179,14 +179,6 @@ func (s State) reserved() bool {
 		}
 	}
 	return false
-}
-
-// unobserved returns the object after a request without a response: a write may have given it another version.
-func unobserved(before, after Object) Object {
-	if after != before {
-		after.Version = ""
-	}
-	return after
 }
 
 // mayConflict reports whether a request fails for a precondition that cannot be judged: the uid or version is not known.

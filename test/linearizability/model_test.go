@@ -69,6 +69,7 @@ func TestModel(t *testing.T) {
 		"lost, and done before it began":           {[]porcupine.Operation{call(5, 0, Request{Verb: Create, Value: "a"}, unknown), call(3, 4, Request{Verb: Get}, ok(a))}, false},
 		"lost, done and then not found":            {[]porcupine.Operation{call(1, 0, Request{Verb: Create, Value: "a"}, unknown), call(3, 4, Request{Verb: Get}, ok(a)), call(5, 6, Request{Verb: Get}, notFound)}, false},
 		"lost update, and then one of the version": {[]porcupine.Operation{created, call(3, 0, Request{Verb: Update, Version: "1", Value: "b"}, unknown), call(5, 6, Request{Verb: Update, Version: "1", Value: "c"}, Response{Result: Conflict})}, true},
+		"lost, and what is not observed changed":   {[]porcupine.Operation{created, call(3, 0, Request{Verb: Apply, Value: "a"}, unknown), call(5, 6, Request{Verb: Get}, ok(object("u1", "2", "a")))}, true},
 		"confirmed, deleted, finished, another": {[]porcupine.Operation{
 			created, call(3, 4, Request{Verb: Confirm}, ok(confirmed(object("u1", "2", "a")))),
 			call(5, 6, Request{Verb: Delete, UID: "u1"}, ok(deleting(confirmed(object("u1", "3", "a"))))),
