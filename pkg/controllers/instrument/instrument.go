@@ -1,16 +1,26 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package instrument reports each reconcile to observers, which create spans or record the last result. Observers are stored in the
-// context of the manager, so that controllers do not depend on them.
+// Package instrument wraps the reconciler of each controller: it retries concurrent changes, and reports each reconcile to observers,
+// which create spans or record the last result. Observers are stored in the context of the manager, so that controllers do not depend
+// on them.
 package instrument
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
+
+// conflictPause is how long the cache is given to have the change that a write conflicted with.
+const conflictPause = time.Second
 
 // Observer receives the durations of reconciles.
 type Observer interface {
@@ -44,15 +54,19 @@ func begin(ctx context.Context, all []Observer, controller, object string) (cont
 	}
 }
 
-// Reconciler wraps the reconciler of a controller, so that its reconciles are reported to the observers of the context.
+// Reconciler wraps the reconciler of a controller. An error that says that an object changed since it was read is no failure: the
+// reconcile is repeated after a pause. Each reconcile is reported to the observers of the context.
 func Reconciler[request comparable](controller string, next reconcile.TypedReconciler[request]) reconcile.TypedReconciler[request] {
 	return reconcile.TypedFunc[request](func(ctx context.Context, r request) (reconcile.Result, error) {
-		all := observers(ctx)
-		if len(all) == 0 {
-			return next.Reconcile(ctx, r)
+		end := func(reconcile.Result, error) {}
+		if all := observers(ctx); len(all) > 0 {
+			ctx, end = begin(ctx, all, controller, fmt.Sprint(r))
 		}
-		ctx, end := begin(ctx, all, controller, fmt.Sprint(r))
 		result, err := next.Reconcile(ctx, r)
+		if apierrors.IsConflict(err) || errors.Is(err, kit.ErrChanged) {
+			log.FromContext(ctx).V(1).Info("An object changed meanwhile, retrying", "err", err.Error())
+			result, err = reconcile.Result{RequeueAfter: conflictPause}, nil
+		}
 		end(result, err)
 		return result, err
 	})

@@ -17,8 +17,12 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 var request = reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "team", Name: "a"}}
@@ -68,20 +72,20 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// log observes by writing down.
-type log struct {
+// diary observes by writing down.
+type diary struct {
 	name  string
 	lines *[]string
 }
 
-func (l log) Begin(ctx context.Context, controller, object string) (context.Context, func(reconcile.Result, error)) {
+func (l diary) Begin(ctx context.Context, controller, object string) (context.Context, func(reconcile.Result, error)) {
 	*l.lines = append(*l.lines, fmt.Sprint(l.name, " ", controller, " ", object))
 	return ctx, func(_ reconcile.Result, err error) { *l.lines = append(*l.lines, fmt.Sprint(l.name, " ", err)) }
 }
 
 func TestReconciler(t *testing.T) {
 	var lines []string
-	ctx := With(With(t.Context(), log{"a", &lines}), log{"b", &lines})
+	ctx := With(With(t.Context(), diary{"a", &lines}), diary{"b", &lines})
 	for _, ctx := range []context.Context{t.Context(), ctx} {
 		_, err := Reconciler("project", reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
 			lines = append(lines, "reconcile")
@@ -119,4 +123,45 @@ func TestRequests(t *testing.T) {
 			_ = response.Body.Close()
 		}
 	}
+}
+
+// A concurrent change is no failure, wherever the controller met it.
+func TestConcurrentChanges(t *testing.T) {
+	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "klusters"}, "a", errors.New("it changed"))
+	for name, tc := range map[string]struct {
+		err     error
+		retried bool
+	}{
+		"conflict": {fmt.Errorf("update kluster team/a: %w", conflict), true},
+		"replaced": {fmt.Errorf("delete pod: %w", kit.ErrChanged), true},
+		"gone":     {apierrors.NewNotFound(schema.GroupResource{Resource: "klusters"}, "a"), false},
+		"failure":  {errors.New("it rains"), false},
+	} {
+		for _, observed := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, observed=%t", name, observed), func(t *testing.T) {
+				ctx, reported := t.Context(), errors.New("not reported")
+				if observed {
+					ctx = With(ctx, observerFunc(func(_ reconcile.Result, err error) { reported = err }))
+				}
+				result, err := Reconciler("kluster", reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
+					return reconcile.Result{}, tc.err
+				})).Reconcile(ctx, request)
+				if observed && reported != err {
+					t.Errorf("reported %v, returned %v", reported, err)
+				}
+				if tc.retried && (err != nil || result.RequeueAfter != conflictPause) {
+					t.Errorf("%+v, %v, want a retry after %s", result, err, conflictPause)
+				}
+				if !tc.retried && (err != tc.err || result != reconcile.Result{}) {
+					t.Errorf("%+v, %v, want %v", result, err, tc.err)
+				}
+			})
+		}
+	}
+}
+
+type observerFunc func(reconcile.Result, error)
+
+func (f observerFunc) Begin(ctx context.Context, _, _ string) (context.Context, func(reconcile.Result, error)) {
+	return ctx, f
 }
