@@ -179,10 +179,14 @@ func (p *Plane) kubernetesEnv() []string {
 
 // groundskeeperEnv returns the variables of Groundskeeper's processes.
 func (p *Plane) groundskeeperEnv() []string {
-	if p.options.ShippedGOGC {
-		return nil
+	var env []string
+	if !p.options.ShippedGOGC {
+		env = p.kubernetesEnv()
 	}
-	return p.kubernetesEnv()
+	if p.options.FIPS {
+		env = append(env, "GODEBUG=fips140=only")
+	}
+	return env
 }
 
 func listenFlags(address string) []string {

@@ -34,8 +34,8 @@ func TestKubeControllers(t *testing.T) {
 	}
 }
 
-// TestGOGC checks which processes collect garbage as the options request, and which as their commands set.
-func TestGOGC(t *testing.T) {
+// TestEnvironment checks which processes have the variables that the options request.
+func TestEnvironment(t *testing.T) {
 	for name, test := range map[string]struct {
 		options                   Options
 		kubernetes, groundskeeper []string
@@ -43,6 +43,7 @@ func TestGOGC(t *testing.T) {
 		"default": {Options{}, nil, nil},
 		"all":     {Options{GOGC: 400}, []string{"GOGC=400"}, []string{"GOGC=400"}},
 		"shipped": {Options{GOGC: 400, ShippedGOGC: true}, []string{"GOGC=400"}, nil},
+		"FIPS":    {Options{FIPS: true}, nil, []string{"GODEBUG=fips140=only"}},
 	} {
 		p := &Plane{options: test.options}
 		if got := p.kubernetesEnv(); !slices.Equal(got, test.kubernetes) {

@@ -79,6 +79,8 @@ type Options struct {
 	GOGC int
 	// ShippedGOGC excepts Groundskeeper's processes from GOGC: they collect garbage as they do in production.
 	ShippedGOGC bool
+	// FIPS makes Groundskeeper's processes panic when they use an algorithm that FIPS 140-3 does not approve.
+	FIPS bool
 	// Progress receives progress messages, line by line; nil: none.
 	Progress func(line string)
 

@@ -5,6 +5,7 @@ package midonetbackend
 
 import (
 	"bytes"
+	"crypto/fips140"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -68,7 +69,8 @@ func (b *Backend) Copy(r backend.Resource) backend.Resource {
 	if err != nil {
 		return r // Resolve has seen to it that it is one
 	}
-	id := uuid.NewSHA1(original, []byte("replacement")).String()
+	var id string
+	fips140.WithoutEnforcement(func() { id = uuid.NewSHA1(original, []byte("replacement")).String() })
 	body, err := with(r.Body, "id", id)
 	if err != nil {
 		return r // Resolve has read it
