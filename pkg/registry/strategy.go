@@ -5,7 +5,9 @@ package registry
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -28,17 +30,34 @@ func (s strategy[T]) NamespaceScoped() bool                       { return s.kin
 func (strategy[T]) AllowCreateOnUpdate(context.Context) bool      { return false }
 func (strategy[T]) AllowUnconditionalUpdate(context.Context) bool { return true }
 func (strategy[T]) Canonicalize(runtime.Object)                   {}
-func (strategy[T]) WarningsOnCreate(context.Context, runtime.Object) []string {
-	return nil
+
+// WarningsOnCreate is queried after the object was prepared and found valid.
+func (s strategy[T]) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
+	return s.finalizersWithoutDomain(obj.(T), nil)
 }
 
 // WarningsOnUpdate is queried after the change was prepared and found valid. A change of the status never warns: what users wrote
 // has been reverted by then.
 func (s strategy[T]) WarningsOnUpdate(_ context.Context, obj, old runtime.Object) []string {
-	if s.kind.Warn == nil {
-		return nil
+	o, before := obj.(T), old.(T)
+	warnings := s.finalizersWithoutDomain(o, before.GetFinalizers())
+	if s.kind.Warn != nil {
+		warnings = append(warnings, s.kind.Warn(o, before)...)
 	}
-	return s.kind.Warn(obj.(T), old.(T))
+	return warnings
+}
+
+// finalizersWithoutDomain returns warnings of added finalizers whose name another writer may choose, too, as kube-apiserver has them
+// for custom resources.
+func (s strategy[T]) finalizersWithoutDomain(o T, known []string) (warnings []string) {
+	known = append(slices.Clone(known), s.kind.Finalizer, metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents)
+	for i, finalizer := range o.GetFinalizers() {
+		if !strings.Contains(finalizer, "/") && !slices.Contains(known, finalizer) {
+			warnings = append(warnings, fmt.Sprintf("metadata.finalizers[%d]: %q has no domain, and another writer may use the same name: prefer one such as example.com/%[2]s",
+				i, finalizer))
+		}
+	}
+	return warnings
 }
 
 // PrepareForCreate gives a new object what the server decides: no status but that it is not

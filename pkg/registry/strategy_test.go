@@ -326,3 +326,22 @@ func BenchmarkStrategy(b *testing.B) {
 		})
 	}
 }
+
+// A finalizer without a domain warns when it is added, unless its meaning is known.
+func TestFinalizersWithoutDomain(t *testing.T) {
+	forEach(t, func(t *testing.T, kind served) {
+		ctx := t.Context()
+		o := kind.stored(t)
+		o.SetFinalizers([]string{kind.finalizer, metav1.FinalizerDeleteDependents, "example.com/mine", "mine"})
+		want := []string{`metadata.finalizers[3]: "mine" has no domain, and another writer may use the same name: prefer one such as example.com/mine`}
+		if diff := cmp.Diff(want, kind.store.CreateStrategy.WarningsOnCreate(ctx, o)); diff != "" {
+			t.Errorf("created (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(want, kind.store.UpdateStrategy.WarningsOnUpdate(ctx, o, kind.stored(t))); diff != "" {
+			t.Errorf("added (-want +got):\n%s", diff)
+		}
+		if got := kind.store.UpdateStrategy.WarningsOnUpdate(ctx, o, o); len(got) > 0 {
+			t.Errorf("kept: %q", got)
+		}
+	})
+}

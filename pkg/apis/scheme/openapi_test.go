@@ -78,3 +78,14 @@ func TestIsSentence(t *testing.T) {
 		}
 	}
 }
+
+// A default that the field's enum does not have makes clients that validate by the schema reject what they fill in.
+func TestDefaultsAreInTheirEnums(t *testing.T) {
+	for name, definition := range definitions() {
+		for field, schema := range definition.Properties {
+			if len(schema.Enum) > 0 && schema.Default != nil && !slices.Contains(schema.Enum, schema.Default) {
+				t.Errorf("%s.%s: the default %q is none of %q", name, field, schema.Default, schema.Enum)
+			}
+		}
+	}
+}

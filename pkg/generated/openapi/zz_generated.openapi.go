@@ -166,7 +166,6 @@ func schema_pkg_apis_gardener_v1beta1_Condition(ref common.ReferenceCallback) co
 					"status": {
 						SchemaProps: spec.SchemaProps{
 							Description: "Status reports whether the condition holds: True, False, Unknown or Progressing.\n\nPossible enum values:\n - `\"False\"` means that the condition does not hold.\n - `\"Progressing\"` means that the condition may hold again soon. It is used by Gardener; the controllers of Groundskeeper do not write it.\n - `\"True\"` means that the condition holds.\n - `\"Unknown\"` means that the state could not be determined.",
-							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"False", "Progressing", "True", "Unknown"},
@@ -724,7 +723,6 @@ func schema_pkg_apis_gimbal_v1_Cluster(ref common.ReferenceCallback) common.Open
 					"type": {
 						SchemaProps: spec.SchemaProps{
 							Description: "Type is openstack or kubernetes. It is not case-sensitive and stored in lower case. It is immutable.\n\nPossible enum values:\n - `\"kubernetes\"` is a Kubernetes cluster, whose Services are discovered.\n - `\"openstack\"` is an OpenStack cloud, whose load balancers are discovered.",
-							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"kubernetes", "openstack"},
@@ -3282,7 +3280,6 @@ func schema_pkg_apis_midonet_v1_BackendResourceStatus(ref common.ReferenceCallba
 					"state": {
 						SchemaProps: spec.SchemaProps{
 							Description: "State is Pending, Synced, Drifted, Failed, Deleting or NotApplicable.\n\nPossible enum values:\n - `\"Deleting\"` means that the resource is no longer desired and still exists in the backend.\n - `\"Drifted\"` means that another client changed or deleted the resource in the backend.\n - `\"Failed\"` means that the backend rejected the resource, or did not respond.\n - `\"NotApplicable\"` means that the backend does not support resources of this kind.\n - `\"Pending\"` means that the resource is queued, or waits for a resource that it refers to.\n - `\"Synced\"` means that the backend has the desired state of the resource.",
-							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Deleting", "Drifted", "Failed", "NotApplicable", "Pending", "Synced"},

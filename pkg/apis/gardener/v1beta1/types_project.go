@@ -225,7 +225,8 @@ type Condition struct {
 	Type ConditionType `json:"type" protobuf:"bytes,1,opt,name=type,casttype=ConditionType"`
 	// Status reports whether the condition holds: True, False, Unknown or Progressing.
 	// +k8s:required
-	Status ConditionStatus `json:"status" protobuf:"bytes,2,opt,name=status,casttype=ConditionStatus"`
+	// +required
+	Status ConditionStatus `json:"status,omitempty" protobuf:"bytes,2,opt,name=status,casttype=ConditionStatus"`
 	// LastTransitionTime is when the status last changed.
 	// +k8s:opaqueType
 	LastTransitionTime metav1.Time `json:"lastTransitionTime" protobuf:"bytes,3,opt,name=lastTransitionTime"`

@@ -110,7 +110,8 @@ const (
 type Cluster struct {
 	// Type is openstack or kubernetes. It is not case-sensitive and stored in lower case. It is immutable.
 	// +k8s:required
-	Type BackendType `json:"type" protobuf:"bytes,1,opt,name=type,casttype=BackendType"`
+	// +required
+	Type BackendType `json:"type,omitempty" protobuf:"bytes,1,opt,name=type,casttype=BackendType"`
 	// Secret is the name of the Secret with the credentials, in the namespace of the DiscoveryBackend. Set either this or
 	// credentials.
 	// +optional

@@ -119,7 +119,8 @@ type BackendResourceStatus struct {
 	Parent string `json:"parent,omitempty" protobuf:"bytes,3,opt,name=parent"`
 	// State is Pending, Synced, Drifted, Failed, Deleting or NotApplicable.
 	// +k8s:required
-	State BackendResourceState `json:"state" protobuf:"bytes,4,opt,name=state,casttype=BackendResourceState"`
+	// +required
+	State BackendResourceState `json:"state,omitempty" protobuf:"bytes,4,opt,name=state,casttype=BackendResourceState"`
 	// BodyHash is a hash of the last body that the backend accepted. A resource whose desired body has the same hash is not pushed
 	// again.
 	// +optional
