@@ -10,11 +10,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
@@ -342,6 +344,25 @@ func TestFinalizersWithoutDomain(t *testing.T) {
 		}
 		if got := kind.store.UpdateStrategy.WarningsOnUpdate(ctx, o, o); len(got) > 0 {
 			t.Errorf("kept: %q", got)
+		}
+	})
+}
+
+// What a client gets wrong is no fault of the server, and no error in its log.
+func TestChangeOfUID(t *testing.T) {
+	forEach(t, func(t *testing.T, kind served) {
+		old := kind.stored(t)
+		old.SetUID("old")
+		o := copied(old)
+		o.SetUID("new")
+		var logged []string
+		logger := funcr.New(func(_, args string) { logged = append(logged, args) }, funcr.Options{})
+		ctx := klog.NewContext(kind.request(t, o, ""), logger)
+		if err := rest.BeforeUpdate(kind.store.UpdateStrategy, ctx, o, old); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "metadata.uid") {
+			t.Errorf("%v, want that metadata.uid is invalid", err)
+		}
+		if len(logged) > 0 {
+			t.Errorf("logged: %q", logged)
 		}
 	})
 }
