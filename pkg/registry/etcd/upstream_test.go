@@ -1,0 +1,188 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package etcd
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/apis/example"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/etcd3"
+	storagetesting "k8s.io/apiserver/pkg/storage/testing"
+
+	"groundskeeper.io/groundskeeper/pkg/registry/claims"
+	"groundskeeper.io/groundskeeper/test/support/etcdtest"
+)
+
+// byKey lets every object take a name of its own, so that each write of a suite also changes a claim.
+func byKey() map[schema.GroupResource]claims.Rule {
+	return map[schema.GroupResource]claims.Rule{pods: {
+		Separator: "|",
+		Name: func(o runtime.Object) string {
+			if pod := o.(*example.Pod); pod.Name != "" {
+				return pod.Namespace + "_" + pod.Name
+			}
+			return ""
+		},
+		Rejection: func(o runtime.Object, held string) error {
+			return apierrors.NewForbidden(pods, o.(*example.Pod).Name, fmt.Errorf("%s is taken", held))
+		},
+	}}
+}
+
+// attributes are the fields that the suites select by.
+func attributes(o runtime.Object) (labels.Set, fields.Set, error) {
+	pod := o.(*example.Pod)
+	return pod.Labels, fields.Set{
+		"metadata.name": pod.Name, "metadata.namespace": pod.Namespace,
+		"spec.nodeName": pod.Spec.NodeName, "spec.restartPolicy": string(pod.Spec.RestartPolicy), "status.phase": string(pod.Status.Phase),
+	}, nil
+}
+
+// TestUpstreamSuites runs the exported tests of apiserver's storage over the storage as it is built here: with its own client, with
+// claims, with and without the watch cache. Left out are those that replace the encryption of a store, and those whose outcome depends
+// on the speed of the machine: of objects that expire within a second, and of bookmarks within three.
+func TestUpstreamSuites(t *testing.T) {
+	for name, suite := range map[string]func(ctx context.Context, t *testing.T, s storage.Interface, etcd *clientv3.Client, cached bool){
+		"Create": func(ctx context.Context, t *testing.T, s storage.Interface, _ *clientv3.Client, _ bool) {
+			storagetesting.RunTestCreate(ctx, t, s, func(context.Context, *testing.T, string) {})
+		},
+		"GetListNonRecursive": func(ctx context.Context, t *testing.T, s storage.Interface, etcd *clientv3.Client, _ bool) {
+			storagetesting.RunTestGetListNonRecursive(ctx, t, increaseRV(etcd), s)
+		},
+		"ConsistentList": func(ctx context.Context, t *testing.T, s storage.Interface, etcd *clientv3.Client, cached bool) {
+			storagetesting.RunTestConsistentList(ctx, t, s, increaseRV(etcd), cached, true, cached)
+		},
+		"ListContinuation": func(ctx context.Context, t *testing.T, s storage.Interface, _ *clientv3.Client, _ bool) {
+			storagetesting.RunTestListContinuation(ctx, t, s, anyCalls)
+		},
+		"ListContinuationWithFilter": func(ctx context.Context, t *testing.T, s storage.Interface, _ *clientv3.Client, _ bool) {
+			storagetesting.RunTestListContinuationWithFilter(ctx, t, s, anyCalls)
+		},
+		"ListPaginationRareObject": func(ctx context.Context, t *testing.T, s storage.Interface, _ *clientv3.Client, _ bool) {
+			storagetesting.RunTestListPaginationRareObject(ctx, t, s, anyCalls)
+		},
+		"ListInconsistentContinuation": func(ctx context.Context, t *testing.T, s storage.Interface, etcd *clientv3.Client, cached bool) {
+			if cached {
+				t.Skip("it needs to know when the watch cache has seen the compaction")
+			}
+			storagetesting.RunTestListInconsistentContinuation(ctx, t, s, compaction(etcd))
+		},
+		"WatchFromZero": func(ctx context.Context, t *testing.T, s storage.Interface, etcd *clientv3.Client, cached bool) {
+			if cached {
+				t.Skip("it needs to know when the watch cache has seen the compaction")
+			}
+			storagetesting.RunTestWatchFromZero(ctx, t, s, compaction(etcd))
+		},
+		"CreateWithKeyExist":                     plain(storagetesting.RunTestCreateWithKeyExist),
+		"UnconditionalDelete":                    plain(storagetesting.RunTestUnconditionalDelete),
+		"ConditionalDelete":                      plain(storagetesting.RunTestConditionalDelete),
+		"DeleteWithSuggestion":                   plain(storagetesting.RunTestDeleteWithSuggestion),
+		"DeleteWithSuggestionAndConflict":        plain(storagetesting.RunTestDeleteWithSuggestionAndConflict),
+		"DeleteWithSuggestionOfDeletedObject":    plain(storagetesting.RunTestDeleteWithSuggestionOfDeletedObject),
+		"DeleteWithConflict":                     plain(storagetesting.RunTestDeleteWithConflict),
+		"ValidateDeletionWithSuggestion":         plain(storagetesting.RunTestValidateDeletionWithSuggestion),
+		"ValidateDeletionWithOnlySuggestion":     plain(storagetesting.RunTestValidateDeletionWithOnlySuggestionValid),
+		"PreconditionalDeleteWithSuggestion":     plain(storagetesting.RunTestPreconditionalDeleteWithSuggestion),
+		"PreconditionalDeleteWithOnlySuggestion": plain(storagetesting.RunTestPreconditionalDeleteWithOnlySuggestionPass),
+		"GetListRecursivePrefix":                 plain(storagetesting.RunTestGetListRecursivePrefix),
+		"GuaranteedUpdateWithConflict":           plain(storagetesting.RunTestGuaranteedUpdateWithConflict),
+		"GuaranteedUpdateWithSuggestionConflict": plain(storagetesting.RunTestGuaranteedUpdateWithSuggestionAndConflict),
+		"ListPaging":                             plain(storagetesting.RunTestListPaging),
+		"NamespaceScopedList":                    plain(storagetesting.RunTestNamespaceScopedList),
+		"KeySchema":                              plain(storagetesting.RunTestKeySchema),
+		"Watch":                                  plain(storagetesting.RunTestWatch),
+		"DeleteTriggerWatch":                     plain(storagetesting.RunTestDeleteTriggerWatch),
+		"WatchFromNonZero":                       plain(storagetesting.RunTestWatchFromNonZero),
+		"WatchContextCancel":                     plain(storagetesting.RunTestWatchContextCancel),
+		"WatchDeleteEventObjectHaveLatestRV":     plain(storagetesting.RunTestWatchDeleteEventObjectHaveLatestRV),
+		"WatchInitializationSignal":              plain(storagetesting.RunTestWatchInitializationSignal),
+		"ClusterScopedWatch":                     plain(storagetesting.RunTestClusterScopedWatch),
+		"NamespaceScopedWatch":                   plain(storagetesting.RunTestNamespaceScopedWatch),
+	} {
+		for _, cached := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/cached=%t", name, cached), func(t *testing.T) {
+				t.Parallel()
+				etcd := etcdtest.Run(t)
+				key := storage.NamespaceKeyFunc
+				if name == "ClusterScopedWatch" {
+					key = storage.NoNamespaceKeyFunc
+				}
+				s := openForSuite(t, cached, key, etcd.Endpoints()...)
+				suite(context.Background(), t, s, etcd.Client, cached)
+			})
+		}
+	}
+}
+
+func plain(suite func(context.Context, *testing.T, storage.Interface)) func(context.Context, *testing.T, storage.Interface, *clientv3.Client, bool) {
+	return func(ctx context.Context, t *testing.T, s storage.Interface, _ *clientv3.Client, _ bool) {
+		suite(ctx, t, s)
+	}
+}
+
+// openForSuite builds the storage of pods under the keys that the suites expect, and waits until it serves.
+func openForSuite(t *testing.T, cached bool, key func(prefix string, o runtime.Object) (string, error), servers ...string) storage.Interface {
+	t.Helper()
+	options := newOptions(t, servers...)
+	options.EnableWatchCache = cached
+	rest, err := newGetter(options, byKey(), nil).GetRESTOptions(pods, &example.Pod{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const root = "/pods/"
+	s, destroy, err := rest.Decorator(rest.StorageConfig, root, func(o runtime.Object) (string, error) { return key(root, o) },
+		func() runtime.Object { return &example.Pod{} }, func() runtime.Object { return &example.PodList{} }, attributes, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(destroy)
+	if err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		return s.ReadinessCheck() == nil, nil
+	}); err != nil {
+		t.Fatal(s.ReadinessCheck())
+	}
+	return s
+}
+
+func increaseRV(etcd *clientv3.Client) storagetesting.IncreaseRVFunc {
+	return func(ctx context.Context, t *testing.T) int64 {
+		put, err := etcd.Put(ctx, "increaseRV", "ok")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return put.Header.Revision
+	}
+}
+
+func compaction(etcd *clientv3.Client) storagetesting.Compaction {
+	return func(ctx context.Context, t *testing.T, version string) {
+		revision, err := strconv.ParseInt(version, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Twice: the first compaction only learns the time of the last one.
+		current, _, _, err := etcd3.Compact(ctx, etcd, 0, revision)
+		if err == nil {
+			return
+		}
+		if _, _, _, err = etcd3.Compact(ctx, etcd, current, revision); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// anyCalls accepts any number of requests to etcd: the library's own tests count them.
+func anyCalls(*testing.T, uint64, uint64) {}
