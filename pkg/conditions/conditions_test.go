@@ -356,3 +356,33 @@ func TestSharedListsStay(t *testing.T) {
 		t.Errorf("the shared array (-want +got):\n%s", diff)
 	}
 }
+
+func TestFollowing(t *testing.T) {
+	early, later, now := metav1.NewTime(noon), metav1.NewTime(noon.Add(time.Hour)), metav1.NewTime(noon.Add(2*time.Hour))
+	before := gardenerv1beta1.Condition{Type: gardenerv1beta1.ProjectRBACReady, Status: "False", Reason: "A", Message: "a",
+		LastTransitionTime: early, LastUpdateTime: later, Codes: []gardenerv1beta1.ErrorCode{"theirs"}}
+	for name, test := range map[string]struct {
+		before                  *gardenerv1beta1.Condition
+		status, reason, message string
+		transition, update      metav1.Time
+	}{
+		"new":           {nil, "True", "A", "a", now, now},
+		"the same":      {&before, "False", "A", "a", early, later},
+		"other reason":  {&before, "False", "B", "a", early, now},
+		"other message": {&before, "False", "A", "b", early, now},
+		"other status":  {&before, "True", "A", "a", now, now},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reported := gardenerv1beta1.Condition{Type: before.Type, Status: gardenerv1beta1.ConditionStatus(test.status), Reason: test.reason,
+				Message: test.message, LastTransitionTime: now, LastUpdateTime: now}
+			want := reported
+			want.LastTransitionTime, want.LastUpdateTime = test.transition, test.update
+			if test.before != nil {
+				want.Codes = test.before.Codes
+			}
+			if diff := cmp.Diff(want, conditions.Following(test.before, reported)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

@@ -81,11 +81,26 @@ func projectCondition(w metav1.Condition, old *gardenerv1beta1.Project) gardener
 		Type: gardenerv1beta1.ConditionType(w.Type), Status: gardenerv1beta1.ConditionStatus(w.Status), Reason: w.Reason, Message: w.Message,
 		LastTransitionTime: w.LastTransitionTime, LastUpdateTime: w.LastTransitionTime,
 	}
-	for i := range old.Status.Conditions {
-		before := &old.Status.Conditions[i]
-		if before.Type != c.Type || before.Status != c.Status {
-			continue
-		}
+	return Following(Find(old.Status.Conditions, c.Type), c)
+}
+
+// Find returns the condition of a type, nil if there is none.
+func Find(conditions []gardenerv1beta1.Condition, kind gardenerv1beta1.ConditionType) *gardenerv1beta1.Condition {
+	i := slices.IndexFunc(conditions, func(c gardenerv1beta1.Condition) bool { return c.Type == kind })
+	if i < 0 {
+		return nil
+	}
+	return &conditions[i]
+}
+
+// Following returns a condition as it follows an earlier one, which may be nil: the time of the transition stays with the status, and that
+// of the update with the reason and the message. Codes belong to other controllers, and are neither written nor removed.
+func Following(before *gardenerv1beta1.Condition, c gardenerv1beta1.Condition) gardenerv1beta1.Condition {
+	if before == nil {
+		return c
+	}
+	c.Codes = before.Codes
+	if before.Status == c.Status {
 		c.LastTransitionTime = before.LastTransitionTime
 		if before.Reason == c.Reason && before.Message == c.Message {
 			c.LastUpdateTime = before.LastUpdateTime

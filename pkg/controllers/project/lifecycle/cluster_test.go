@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/conditions"
 	"groundskeeper.io/groundskeeper/test/support/kubetest"
 )
 
@@ -48,11 +49,7 @@ func newCluster(t *testing.T, objects ...client.Object) *cluster {
 	store := kubetest.Build(t, func(builder *fake.ClientBuilder) {
 		builder.WithIndex(&rbacv1.ClusterRole{}, extensionRoleIndex, indexExtensionRole)
 	}, objects...)
-	outcomes, err := registerOutcomes(prometheus.NewRegistry())
-	if err != nil {
-		t.Fatal(err)
-	}
-	timeToReady, err := registerTimeToReady(prometheus.NewRegistry())
+	meters, err := newMeters(prometheus.NewRegistry(), store)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +63,7 @@ func newCluster(t *testing.T, objects ...client.Object) *cluster {
 		return w.Verb + " of " + describe(&gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: w.Name}})
 	}
 	c.followed = &followed{cluster: c, known: store, live: store.Live()}
-	c.reconciler = &reconciler{client: store.Client(), live: store.Live(), contents: contents{c.followed}, servers: agreed{membership: true}, recorder: c.recorder, outcomes: outcomes, timeToReady: timeToReady,
+	c.reconciler = &reconciler{client: store.Client(), live: store.Live(), contents: contents{c.followed}, servers: agreed{membership: true}, recorder: c.recorder, meters: meters,
 		now: func() time.Time { return c.time }}
 	for _, resource := range blockingResources()[:2] {
 		c.served[resource] = true
@@ -190,7 +187,7 @@ func (c *cluster) events() []string { return kubetest.Events(c.recorder) }
 // condition returns a condition of a Project, as "Status Reason: Message".
 func (c *cluster) condition(project string, kind gardenerv1beta1.ConditionType) string {
 	c.t.Helper()
-	found := condition(c.current(project).Status.Conditions, kind)
+	found := conditions.Find(c.current(project).Status.Conditions, kind)
 	if found == nil {
 		return ""
 	}

@@ -109,7 +109,7 @@ func TestContentSource(t *testing.T) {
 	c := newCluster(t)
 	dev := c.project("dev")
 	c.settle("dev")
-	s := contentSource{contents: c.reconciler.contents, toProject: mapper{cache: c.store}}
+	s := contentSource{c.reconciler.contents, mapper{cache: c.store}}
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	defer queue.ShutDown()
 	if err := s.Start(t.Context(), queue); err != nil {

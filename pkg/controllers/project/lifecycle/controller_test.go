@@ -28,18 +28,18 @@ func TestAddToManagerRejectsInvalidConfiguration(t *testing.T) {
 func TestOutcomesOutliveAManager(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	for want := 1.0; want < 3; want++ {
-		outcomes, err := registerOutcomes(registry)
+		meters, err := newMeters(registry, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		outcomes.WithLabelValues("ready").Inc()
-		if got := testutil.ToFloat64(outcomes.WithLabelValues("ready")); got != want {
+		meters.outcomes.WithLabelValues("ready").Inc()
+		if got := testutil.ToFloat64(meters.outcomes.WithLabelValues("ready")); got != want {
 			t.Errorf("counted %v, want %v", got, want)
 		}
 	}
 	taken := prometheus.NewRegistry()
 	taken.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "groundskeeper_project_reconciles_total", Help: "another"}))
-	if _, err := registerOutcomes(taken); err == nil {
+	if _, err := newMeters(taken, nil); err == nil {
 		t.Error("a name that is taken is no error")
 	}
 }
@@ -48,14 +48,11 @@ func TestOutcomesOutliveAManager(t *testing.T) {
 func TestMetricsOfProjects(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	c := newCluster(t)
-	timeToReady, err := registerTimeToReady(registry)
+	meters, err := newMeters(registry, c.store)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.reconciler.timeToReady = timeToReady
-	if err := registerPhases(registry, c.store); err != nil {
-		t.Fatal(err)
-	}
+	c.reconciler.timeToReady = meters.timeToReady
 	c.project("dev", func(p *gardenerv1beta1.Project) { p.CreationTimestamp = metav1.NewTime(c.time.Add(-3 * time.Second)) })
 	c.project("idle")
 	c.settle("dev")

@@ -6,122 +6,172 @@ package lifecycle
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/lists"
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
-// membersAction is what a reconciliation does with the bindings in the namespace of a Project.
-type membersAction string
-
-const (
-	// ensureBindings: the namespace belongs to this Project, so all bindings have to exist in it.
-	ensureBindings membersAction = "ensure"
-	// updateBindings: bindings cannot be created there, or not yet. Existing ones are updated with the members.
-	updateBindings membersAction = "update"
-	// withdrawBindings: the namespace belongs to another owner. The bindings of this Project in it are deleted.
-	withdrawBindings membersAction = "withdraw"
-)
-
-// decideMembers decides about the bindings in the namespace of a Project; current is nil if there is none. Nothing is created
-// for a paused Project, but removed members must lose their permissions nevertheless.
-func decideMembers(project *gardenerv1beta1.Project, current *corev1.Namespace) membersAction {
-	switch {
-	case current == nil:
-		return updateBindings
-	case isTakenBack(project, current):
-		return withdrawBindings
-	case kit.IsPaused(project), !isClaimedBy(project, current), !current.DeletionTimestamp.IsZero():
-		return updateBindings
-	default:
-		return ensureBindings
+// desired returns the roles and bindings of the Project, roles before their bindings, in the configured mode.
+func (x *execution) desired() []client.Object {
+	if x.byMembership {
+		return desiredNamespacedRBAC(x.project)
 	}
+	return desiredRBAC(x.project)
 }
 
-// isTakenBack reports whether a namespace cannot belong to this Project, even if it did before.
-func isTakenBack(project *gardenerv1beta1.Project, current *corev1.Namespace) bool {
-	return !isProjectNamespace(current.Name) || !hasProjectLabels(project, current) || isClaimedByAnother(project, current)
+// roles is what a reconciliation did for the members of a Project.
+type roles struct {
+	// ensured is set if bindings may have been created.
+	ensured bool
+	err     error
 }
 
 // followMembers updates the roles and bindings of a Project with its members in every phase in which it is not completely
 // provisioned: a user who was removed from spec.members must not retain a role because another step is blocked.
-func (p *pass) followMembers(ctx context.Context) error {
-	name := namespaceName(p.project)
-	namespace, err := getNamespace(ctx, p.client, client.ObjectKey{Name: name})
+func (x *execution) followMembers(ctx context.Context) roles {
+	namespace, err := getNamespace(ctx, x.client, x.project)
 	if err != nil {
-		return err
+		return roles{err: err}
 	}
-	action := decideMembers(p.project, namespace)
-	p.followed, p.ensured = true, action == ensureBindings
-	desired := p.desired(p.project)
-	if action == withdrawBindings {
+	desired, mode := x.desired(), decideMembers(x.project, namespace)
+	if mode == withdrawBindings {
+		err = x.withdrawBindings(ctx)
+		namespace = nil
 		withoutNamespaceRules(desired)
 	}
-	reachable := slices.DeleteFunc(slices.Clone(desired), func(object client.Object) bool {
-		return object.GetNamespace() != "" && (namespace == nil || action == withdrawBindings)
-	})
-	wrote, err := inParallel(reachable, func(object client.Object) (bool, error) {
-		return p.follow(ctx, object, action == ensureBindings)
-	})
-	p.wrote += wrote
-	if action == withdrawBindings {
-		return errors.Join(err, p.withdrawBindings(ctx, namespace), p.removeUnused(ctx, nil, desired))
+	if namespace == nil {
+		desired = clusterScoped(desired)
 	}
-	return errors.Join(err, p.removeUnused(ctx, namespace, desired))
+	return roles{mode == createObjects, errors.Join(x.reconcileRoles(ctx, desired, namespace, mode), err)}
 }
 
 // withdrawBindings revokes the bindings of the Project in a namespace that does not belong to it. The API server is queried
 // before: a stale cache must not revoke the roles of members.
-func (p *pass) withdrawBindings(ctx context.Context, namespace *corev1.Namespace) error {
-	live, err := getNamespace(ctx, p.live, client.ObjectKeyFromObject(namespace))
+func (x *execution) withdrawBindings(ctx context.Context) error {
+	live, err := getNamespace(ctx, x.live, x.project)
 	switch {
 	case err != nil:
 		return err
-	case live == nil || !isTakenBack(p.project, live):
+	case live == nil || !isTakenBack(x.project, live):
 		return kit.ErrChanged
 	}
-	revoked, err := p.revokeOthers(ctx, live, nil)
-	p.wrote += revoked
+	return x.revokeUnused(ctx, live, nil)
+}
+
+// reconcileRoles writes roles and bindings, and deletes those of the Project that are no longer desired: those of extension roles that no
+// member has, and those that the other mode had created. The namespace is nil if it has no bindings that could be unused.
+func (x *execution) reconcileRoles(ctx context.Context, desired []client.Object, namespace *corev1.Namespace, mode mode) error {
+	err := inParallel(len(desired), func(i int) error { return x.write(ctx, desired[i], mode) })
+	if namespace != nil {
+		if revokeErr := x.revokeUnused(ctx, namespace, desired); revokeErr != nil {
+			return errors.Join(err, revokeErr)
+		}
+	}
+	err = errors.Join(err, x.removeExtensionRoles(ctx, x.client, client.MatchingFields{extensionRoleIndex: x.project.Name}, desired))
+	if x.byMembership {
+		err = errors.Join(err, x.removeClusterRoles(ctx))
+	}
 	return err
 }
 
-// follow updates a role or a binding of the Project to the desired state. A missing one is created if requested. An object
-// outside of the namespace that was not created for this Project is not changed: a Project that is being deleted adopts
-// nothing. In the namespace the annotation is no proof, because members may be able to edit the metadata of bindings.
-// An object without the label is not in the cache, so the API server is queried.
-func (p *pass) follow(ctx context.Context, desired client.Object, create bool) (bool, error) {
-	current, err := p.get(ctx, p.client, desired)
-	if apierrors.IsNotFound(err) {
-		current, err = p.get(ctx, p.live, desired)
+// revokeUnused revokes the bindings of the Project in a namespace, except those that are desired.
+func (x *execution) revokeUnused(ctx context.Context, namespace *corev1.Namespace, desired []client.Object) error {
+	unused, err := x.unusedBindings(ctx, namespace, desired)
+	if err != nil {
+		return err
 	}
+	return inParallel(len(unused), func(i int) error {
+		log.FromContext(ctx).Info("Revoking a role binding that the project does not need", "object", describe(unused[i]))
+		return x.revoke(ctx, unused[i])
+	})
+}
+
+// removeExtensionRoles deletes the ClusterRoles of extension roles that no member has any more. They are read from a cache or from the
+// API server, in which an option selects those of the Project.
+func (x *execution) removeExtensionRoles(ctx context.Context, from client.Reader, own client.ListOption, desired []client.Object) error {
+	unused, err := x.unusedExtensionRoles(ctx, from, own, desired)
+	for _, role := range unused {
+		if err := x.remove(ctx, role); errors.Is(err, kit.ErrChanged) {
+			continue // deleted concurrently, or the cache is stale
+		} else if err != nil {
+			return err
+		}
+		log.FromContext(ctx).Info("Deleted an unused extension role", "object", describe(role))
+	}
+	return err
+}
+
+// removeClusterRoles deletes the ClusterRoles and ClusterRoleBindings that the other mode had created for the Project. While an API
+// server may still need them it only updates the bindings: removed members lose their permissions. What the API servers publish is read
+// again before a deletion.
+func (x *execution) removeClusterRoles(ctx context.Context) error {
+	desired := clusterScoped(desiredRBAC(x.project))
+	found, err := x.createdFor(ctx, x.bindingsReader(), desired)
 	switch {
-	case apierrors.IsNotFound(err) && !create:
-		return false, nil
-	case apierrors.IsNotFound(err):
-		return true, existsIsChanged(p.create(ctx, desired))
 	case err != nil:
-		return false, fmt.Errorf("get %s: %w", describe(desired), err)
-	case desired.GetNamespace() == "" && !wasCreatedFor(p.project, current):
-		return false, nil
-	case !bindsAnotherRole(current, desired):
-		return p.patch(ctx, current, merged(current, desired))
-	}
-	if !create {
-		return p.revoke(ctx, current)
-	}
-	wrote, err := p.replace(ctx, current, desired)
-	return wrote, existsIsChanged(err)
-}
-
-func existsIsChanged(err error) error {
-	if apierrors.IsAlreadyExists(err) {
+		return err
+	case !x.servers.membership:
+		return inParallel(len(found), func(i int) error {
+			if !isBinding(found[i]) {
+				return nil
+			}
+			return x.patch(ctx, found[i], merged(found[i], desired[i]))
+		})
+	case !slices.ContainsFunc(found, func(object client.Object) bool { return object != nil }):
+		return nil
+	case !x.reconciler.servers.check(ctx).membership:
 		return kit.ErrChanged
 	}
-	return err
+	before := x.wrote.Load()
+	if err := x.revokeAll(ctx, found); err != nil {
+		return err
+	}
+	if count := x.wrote.Load() - before; count > 0 {
+		log.FromContext(ctx).Info("Deleted the cluster roles and bindings of a project whose members the API server knows", "count", count)
+	}
+	return nil
+}
+
+// removeOwned deletes the roles, bindings and the quota of a Project. Objects in a deleted namespace have been deleted with it.
+func (x *execution) removeOwned(ctx context.Context) error {
+	namespace, err := getNamespace(ctx, x.live, x.project)
+	if err == nil && namespace != nil {
+		err = x.revokeUnused(ctx, namespace, nil)
+	}
+	if err != nil {
+		return err
+	}
+	// The cache may not have those of a role that was added and removed a moment ago, and no later reconciliation would find them.
+	if err := x.removeExtensionRoles(ctx, lists.Complete(x.live), client.MatchingLabels(extensionLabels(x.project)), nil); err != nil {
+		return err
+	}
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: namespaceName(x.project), Name: quotaName}}
+	found, err := x.createdFor(ctx, x.live, append(clusterScoped(desiredRBAC(x.project)), quota))
+	if err != nil {
+		return err
+	}
+	return x.revokeAll(ctx, found)
+}
+
+// revokeAll deletes objects of a Project, bindings before the roles that they bind. It ignores nil.
+func (x *execution) revokeAll(ctx context.Context, objects []client.Object) error {
+	for _, roles := range []bool{false, true} {
+		err := inParallel(len(objects), func(i int) error {
+			if _, isRole := objects[i].(*rbacv1.ClusterRole); objects[i] == nil || isRole != roles {
+				return nil
+			}
+			return x.revoke(ctx, objects[i])
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

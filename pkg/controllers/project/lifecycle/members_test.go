@@ -250,14 +250,10 @@ func TestRolesOfANamesakeAreLeftAlone(t *testing.T) {
 // TestBindingsStayWhenTheCacheIsStale checks that an outdated cache does not cause deletions of bindings.
 func TestBindingsStayWhenTheCacheIsStale(t *testing.T) {
 	c := newCluster(t)
-	project := c.project("dev")
+	c.project("dev")
 	c.settle("dev")
-	late := existing(*project.Spec.Namespace, nil, nil)
-	c.read("", late.Name, late)
-	late.Labels = nil
-	p := &pass{reconciler: c.reconciler, project: c.current("dev")}
 	c.store.Reset()
-	if err := p.withdrawBindings(t.Context(), late); !kit.IsConcurrentChange(err) {
+	if err := (&execution{reconciler: c.reconciler, project: c.current("dev")}).withdrawBindings(t.Context()); !kit.IsConcurrentChange(err) {
 		t.Errorf("error = %v, want one that requests another try", err)
 	}
 	if c.store.Count() > 0 {

@@ -4,7 +4,6 @@
 package lifecycle
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,49 +15,6 @@ import (
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
-
-// namespaceAction is what a reconciliation does with the namespace of a Project that is not being deleted.
-type namespaceAction string
-
-const (
-	// createNamespace: it does not exist.
-	createNamespace namespaceAction = "create"
-	// claimNamespace: it belongs to the Project or can be adopted; claimedNamespace returns the desired state.
-	claimNamespace namespaceAction = "claim"
-	// waitForNamespace: it is being deleted, and is recreated afterwards.
-	waitForNamespace namespaceAction = "wait"
-	// rejectNamespace: it belongs to another owner. Nothing in it is changed.
-	rejectNamespace namespaceAction = "reject"
-)
-
-// namespaceDecision is an action with the text of the condition.
-type namespaceDecision struct {
-	action          namespaceAction
-	reason, message string
-}
-
-// decideNamespace decides about the namespace of a Project; current is nil if it does not exist. An existing namespace is only
-// adopted if its labels name the Project: otherwise a user who is allowed to create Projects could become a member of any
-// namespace.
-func decideNamespace(project *gardenerv1beta1.Project, current *corev1.Namespace) namespaceDecision {
-	name := namespaceName(project)
-	switch {
-	case !isProjectNamespace(name):
-		return namespaceDecision{rejectNamespace, reasonNamespaceNotAllowed, fmt.Sprintf(
-			"namespace %q cannot be used: the name must start with %s", name, gardenerv1beta1.ProjectNamespacePrefix)}
-	case current == nil:
-		return namespaceDecision{action: createNamespace}
-	case !current.DeletionTimestamp.IsZero():
-		return namespaceDecision{waitForNamespace, reasonNamespaceTerminating, terminatingMessage(current)}
-	case !hasProjectLabels(project, current):
-		return namespaceDecision{rejectNamespace, reasonNamespaceNotLabelled, fmt.Sprintf(
-			"namespace cannot be used as it needs the project labels %s", labels.Set(projectLabels(project)))}
-	case isClaimedByAnother(project, current):
-		return namespaceDecision{rejectNamespace, reasonNamespaceInUse, "namespace is already in-use by another project"}
-	default:
-		return namespaceDecision{action: claimNamespace}
-	}
-}
 
 // newNamespace returns the namespace of a new Project. It has no owner reference to the Project: when the API that serves the
 // owner is removed, the garbage collector considers the owner deleted, and would delete the namespace of a tenant. This
@@ -135,15 +91,31 @@ func isProject(ref metav1.OwnerReference) bool {
 	return err == nil && version.Group == gardenerv1beta1.GroupName && ref.Kind == "Project"
 }
 
-// terminatingMessage states that a namespace is being deleted, and what Kubernetes reports that it waits for.
-func terminatingMessage(namespace *corev1.Namespace) string {
-	message := fmt.Sprintf("namespace %q is being deleted", namespace.Name)
-	separator := ": "
-	for _, condition := range namespace.Status.Conditions {
-		if condition.Status == corev1.ConditionTrue && condition.Message != "" {
-			// One condition has the remaining objects, another one their finalizers.
-			message, separator = message+separator+condition.Message, "; "
-		}
-	}
-	return message
+// ownedBy reports whether an owner is this Project.
+func ownedBy(project *gardenerv1beta1.Project) func(metav1.OwnerReference) bool {
+	return func(ref metav1.OwnerReference) bool { return isProject(ref) && ref.UID == project.UID }
+}
+
+// isOwned reports whether a namespace has the Project as its owner.
+func isOwned(project *gardenerv1beta1.Project, namespace *corev1.Namespace) bool {
+	return namespace != nil && slices.ContainsFunc(namespace.OwnerReferences, ownedBy(project))
+}
+
+// disownedNamespace returns a namespace that is not owned by the Project.
+func disownedNamespace(project *gardenerv1beta1.Project, current *corev1.Namespace) *corev1.Namespace {
+	next := current.DeepCopy()
+	next.OwnerReferences = slices.DeleteFunc(next.OwnerReferences, ownedBy(project))
+	return next
+}
+
+// releasedNamespace returns a namespace without the labels and annotations of its Project.
+func releasedNamespace(current *corev1.Namespace) *corev1.Namespace {
+	next := current.DeepCopy()
+	delete(next.Labels, gardenerv1beta1.LabelRole)
+	delete(next.Labels, gardenerv1beta1.LabelProjectName)
+	delete(next.Annotations, gardenerv1beta1.AnnotationProjectUID)
+	delete(next.Annotations, gardenerv1beta1.AnnotationKeepNamespace)
+	delete(next.Annotations, gardenerv1beta1.AnnotationNamespaceCreatedByController)
+	next.OwnerReferences = slices.DeleteFunc(next.OwnerReferences, isProject)
+	return next
 }

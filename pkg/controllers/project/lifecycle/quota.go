@@ -4,7 +4,6 @@
 package lifecycle
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -146,24 +145,13 @@ func scopesOf(quota *corev1.ResourceQuota) []string {
 	return slices.Compact(scopes)
 }
 
-// replaceQuota recreates a quota that limits other objects, with the limits that were raised manually. One that was not created for a
-// Project is not deleted.
-func (r *reconciler) replaceQuota(ctx context.Context, current, desired client.Object) (bool, error) {
-	if current.GetAnnotations()[annotationProjectUID] != desired.GetAnnotations()[annotationProjectUID] {
-		return false, fmt.Errorf("%s has other scopes than configured, and was not created for the project: delete it", describe(current))
+// recreatedQuota returns a desired quota with what others wrote into the current one.
+func recreatedQuota(current, desired client.Object) client.Object {
+	next, isQuota := merged(current, desired).(*corev1.ResourceQuota)
+	created, ok := desired.DeepCopyObject().(*corev1.ResourceQuota)
+	if !isQuota || !ok {
+		return desired
 	}
-	next, ok := merged(current, desired).(*corev1.ResourceQuota)
-	if !ok {
-		return false, nil
-	}
-	created := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{
-		Namespace: next.Namespace, Name: next.Name, Labels: next.Labels, Annotations: next.Annotations,
-	}, Spec: next.Spec}
-	if wanted, ok := desired.(*corev1.ResourceQuota); ok {
-		created.Spec.Scopes, created.Spec.ScopeSelector = wanted.Spec.Scopes, wanted.Spec.ScopeSelector
-	}
-	if err := r.remove(ctx, current); err != nil {
-		return false, err
-	}
-	return true, r.create(ctx, created)
+	created.Labels, created.Annotations, created.Spec.Hard = next.Labels, next.Annotations, next.Spec.Hard
+	return created
 }

@@ -37,24 +37,63 @@ func desiredRBAC(project *gardenerv1beta1.Project) []client.Object {
 		return rule(gardenerv1beta1.GroupName, "projects", project.Name, append([]string{"get", "list", "watch"}, verbs...)...)
 	}
 	readNamespace := rule("", "namespaces", namespaceName(project), "get", "list", "watch")
-	subjects := subjectsOf(project)
+	with := func(roles ...string) []rbacv1.Subject { return subjectsWith(project, roles...) }
 
 	b.clusterRole(roleOwner, readNamespace, projects("patch", "manage-members", "update", "delete"))
 	b.clusterRole(roleUserAccessManager, projects("manage-members", "patch", "update"))
 	b.clusterRole(roleMember, readNamespace, projects("patch", "update", "delete"))
 	b.clusterRole(roleViewer, readNamespace, projects())
-	b.clusterRoleBinding(roleOwner, subjects.owner())
-	b.clusterRoleBinding(roleUserAccessManager, subjects.with(gardenerv1beta1.ProjectMemberUserAccessManager))
-	b.clusterRoleBinding(roleMember, subjects.with(gardenerv1beta1.ProjectMemberAdmin, gardenerv1beta1.ProjectMemberOwner))
-	b.clusterRoleBinding(roleViewer, subjects.with(gardenerv1beta1.ProjectMemberViewer))
-	b.roleBinding(namespaceRoleMember, subjects.with(gardenerv1beta1.ProjectMemberAdmin, gardenerv1beta1.ProjectMemberOwner))
-	b.roleBinding(namespaceRoleViewer, subjects.with(gardenerv1beta1.ProjectMemberViewer))
+	b.clusterRoleBinding(roleOwner, ownerOf(project))
+	b.clusterRoleBinding(roleUserAccessManager, with(gardenerv1beta1.ProjectMemberUserAccessManager))
+	b.clusterRoleBinding(roleMember, with(gardenerv1beta1.ProjectMemberAdmin, gardenerv1beta1.ProjectMemberOwner))
+	b.clusterRoleBinding(roleViewer, with(gardenerv1beta1.ProjectMemberViewer))
+	b.roleBinding(namespaceRoleMember, with(gardenerv1beta1.ProjectMemberAdmin, gardenerv1beta1.ProjectMemberOwner))
+	b.roleBinding(namespaceRoleViewer, with(gardenerv1beta1.ProjectMemberViewer))
 	b.roleBinding(namespaceRoleServiceAccountManager,
-		subjects.with(gardenerv1beta1.ProjectMemberServiceAccountManager, gardenerv1beta1.ProjectMemberOwner))
-	for _, role := range subjects.extensionRoles() {
-		b.extension(role, subjects.with(gardenerv1beta1.ProjectMemberExtensionPrefix+role))
+		with(gardenerv1beta1.ProjectMemberServiceAccountManager, gardenerv1beta1.ProjectMemberOwner))
+	for _, role := range extensionRoles(project) {
+		b.extension(role, with(gardenerv1beta1.ProjectMemberExtensionPrefix+role))
 	}
 	return b.objects
+}
+
+// roleSharedExtension is the prefix of the ClusterRoles of extension roles that all Projects share.
+const roleSharedExtension = "gardener.cloud:extension:project-role:"
+
+// desiredNamespacedRBAC returns the RoleBindings of a Project whose members the API server knows. No cluster-scoped object exists for
+// each Project: an extension role has one ClusterRole for all Projects, which is retained when no Project uses it.
+func desiredNamespacedRBAC(project *gardenerv1beta1.Project) []client.Object {
+	var roles, bindings []client.Object
+	for _, object := range desiredRBAC(project) {
+		binding, ok := object.(*rbacv1.RoleBinding)
+		if !ok {
+			continue
+		}
+		if role, ok := strings.CutPrefix(binding.Name, extensionRoleName(project, "")); ok {
+			roles = append(roles, sharedExtensionRole(role))
+			binding.RoleRef = clusterRoleRef(roleSharedExtension + role)
+		}
+		bindings = append(bindings, binding)
+	}
+	return append(roles, bindings...)
+}
+
+// sharedExtensionRole returns the ClusterRole of an extension role for all Projects. Its label has no name, so that it is in the
+// cache (CacheOptions) and of no Project.
+func sharedExtensionRole(role string) *rbacv1.ClusterRole {
+	return &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: roleSharedExtension + role,
+			// An uninstallation deletes what has the second label.
+			Labels: map[string]string{gardenerv1beta1.LabelProjectName: "", "app.kubernetes.io/part-of": "groundskeeper"},
+		},
+		AggregationRule: aggregatedExtension(role),
+	}
+}
+
+// clusterScoped returns those of some objects that are in no namespace.
+func clusterScoped(objects []client.Object) []client.Object {
+	return slices.DeleteFunc(objects, func(object client.Object) bool { return object.GetNamespace() != "" })
 }
 
 // withoutNamespaceRules removes the rules for the namespace itself from roles, for a Project without a namespace.
@@ -123,13 +162,9 @@ func (b *rbacBuilder) roleBinding(name string, subjects []rbacv1.Subject) *rbacv
 
 // extension adds an extension role. Kubernetes aggregates its rules from the ClusterRoles with the label.
 func (b *rbacBuilder) extension(role string, subjects []rbacv1.Subject) {
-	name := extensionRoleName(b.project, role)
-	aggregated := &rbacv1.ClusterRole{
-		ObjectMeta:      b.meta(name),
-		AggregationRule: aggregatedExtension(role),
-	}
+	aggregated := &rbacv1.ClusterRole{ObjectMeta: b.meta(extensionRoleName(b.project, role)), AggregationRule: aggregatedExtension(role)}
 	b.objects = append(b.objects, aggregated)
-	binding := b.roleBinding(name, subjects)
+	binding := b.roleBinding(aggregated.Name, subjects)
 	aggregated.Labels, binding.Labels = extensionLabels(b.project), extensionLabels(b.project)
 }
 
@@ -144,32 +179,23 @@ func clusterRoleRef(name string) rbacv1.RoleRef {
 	return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name}
 }
 
-// projectSubjects returns the subjects of roles.
-type projectSubjects struct {
-	spec *gardenerv1beta1.ProjectSpec
-}
-
-func subjectsOf(project *gardenerv1beta1.Project) projectSubjects {
-	return projectSubjects{spec: &project.Spec}
-}
-
-// owner returns the owner of the Project as a list.
-func (s projectSubjects) owner() []rbacv1.Subject {
-	if s.spec.Owner == nil {
+// ownerOf returns the owner of a Project as a list.
+func ownerOf(project *gardenerv1beta1.Project) []rbacv1.Subject {
+	if project.Spec.Owner == nil {
 		return nil
 	}
-	return []rbacv1.Subject{qualified(*s.spec.Owner)}
+	return []rbacv1.Subject{qualified(*project.Spec.Owner)}
 }
 
-// with returns the subjects that have one of the roles, each once, in the order of the members. The owner has the role owner,
+// subjectsWith returns the subjects that have one of the roles, each once, in the order of the members. The owner has the role owner,
 // even if it is not in the list of members.
-func (s projectSubjects) with(roles ...string) []rbacv1.Subject {
+func subjectsWith(project *gardenerv1beta1.Project, roles ...string) []rbacv1.Subject {
 	var subjects []rbacv1.Subject
 	if slices.Contains(roles, gardenerv1beta1.ProjectMemberOwner) {
-		subjects = s.owner()
+		subjects = ownerOf(project)
 	}
-	for i := range s.spec.Members {
-		member := &s.spec.Members[i]
+	for i := range project.Spec.Members {
+		member := &project.Spec.Members[i]
 		subject := qualified(member.Subject)
 		if slices.ContainsFunc(roles, member.HasRole) && !slices.Contains(subjects, subject) {
 			subjects = append(subjects, subject)
@@ -179,10 +205,10 @@ func (s projectSubjects) with(roles ...string) []rbacv1.Subject {
 }
 
 // extensionRoles returns the names after "extension:" in the roles of members, sorted, each once.
-func (s projectSubjects) extensionRoles() []string {
+func extensionRoles(project *gardenerv1beta1.Project) []string {
 	var names []string
-	for i := range s.spec.Members {
-		for _, role := range s.spec.Members[i].AllRoles() {
+	for i := range project.Spec.Members {
+		for _, role := range project.Spec.Members[i].AllRoles() {
 			if name, ok := strings.CutPrefix(role, gardenerv1beta1.ProjectMemberExtensionPrefix); ok {
 				names = append(names, name)
 			}

@@ -10,9 +10,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -20,200 +17,155 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
-const (
-
-	// retryPeriod is the delay after a concurrent change. Usually the event of the change is earlier.
-	retryPeriod = time.Second
-	// waitPeriod is the interval of rechecks for which an event is expected, in case the event is missing.
-	waitPeriod = 30 * time.Second
-)
-
-// pass is one reconciliation of one Project.
-type pass struct {
-	*reconciler
-	project *gardenerv1beta1.Project
-	report  report
-	outcome outcome
-	// problem is the message of a failed, rejected or blocked reconciliation.
-	problem string
-	wrote   int
-	// followed is set if the roles were updated with the members, rolesErr if that failed.
-	followed bool
-	rolesErr error
-	// ensured is set if bindings may have been created.
-	ensured bool
-	// servers is how the API servers decide.
-	servers agreement
-}
+// waitPeriod is the interval of rechecks for which an event is expected, in case the event is missing.
+const waitPeriod = 30 * time.Second
 
 // Reconcile reconciles one Project with its spec, and records the result in its status.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	project := &gardenerv1beta1.Project{}
-	if err := r.client.Get(ctx, request.NamespacedName, project); err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+	o, err := r.observe(ctx, request.NamespacedName)
+	if o == nil {
+		return reconcile.Result{}, err
 	}
-	p := &pass{reconciler: r, project: project, servers: r.servers.last()}
-	deleting := !project.DeletionTimestamp.IsZero()
-	if deleting && !controllerutil.ContainsFinalizer(project, gardenerv1beta1.FinalizerName) {
-		// Its namespace was released. Another finalizer may retain the Project and its roles for a long time.
-		return reconcile.Result{}, p.followMembers(ctx)
+	x := &execution{reconciler: r, project: o.project, servers: o.servers}
+	if o.isReleased() {
+		// Another finalizer may retain the Project and its roles for a long time.
+		return reconcile.Result{}, x.followMembers(ctx).err
 	}
-	var result reconcile.Result
-	err := p.disown(ctx)
+	namespace := o.namespace
+	if err == nil && isOwned(o.project, namespace) {
+		namespace, err = x.disown(ctx, namespace)
+	}
+	var rep report
 	switch {
 	case err != nil:
-		result, err = p.failed(gardenerv1beta1.ProjectNamespaceReady, reasonNamespaceFailed, err)
-	case kit.IsPaused(project):
-		p.rolesErr = p.followMembers(ctx)
-		p.pause()
-	case deleting:
-		p.rolesErr = p.followMembers(ctx)
-		result, err = p.release(ctx)
+		rep = failed(gardenerv1beta1.ProjectNamespaceReady, reasonNamespaceFailed, err)
+	case kit.IsPaused(o.project):
+		rep = paused(o.project)
+		rep.roles = x.followMembers(ctx)
+	case !o.project.DeletionTimestamp.IsZero():
+		followed := x.followMembers(ctx)
+		rep = x.release(ctx, followed.err)
+		rep.roles = followed
 	default:
-		if result, err = p.provide(ctx); !p.followed {
-			p.rolesErr = p.followMembers(ctx)
-		}
+		rep = x.provide(ctx, namespace)
 	}
-	if p.rolesErr != nil {
-		p.reportRoles(p.rolesErr)
-		err = errors.Join(err, p.rolesErr)
+	if rep.roles.err != nil {
+		rep.setRoles(x, rep.roles)
+		rep.err = errors.Join(rep.err, rep.roles.err)
 	}
 	// Failed or paused changes of the spec have not been made.
-	p.report.acted = err == nil && !kit.IsPaused(project)
-	if err != nil && kit.IsConcurrentChange(err) {
+	rep.acted = rep.err == nil && rep.outcome != outcomePaused
+	if kit.IsConcurrentChange(rep.err) {
 		r.outcomes.WithLabelValues(string(outcomeRetried)).Inc()
-		log.FromContext(ctx).V(1).Info("Retrying after a concurrent change", "err", err.Error())
-		return reconcile.Result{RequeueAfter: retryPeriod}, nil
+		if kit.IsTerminating(rep.err) {
+			rep.err = fmt.Errorf("%w: %w", kit.ErrChanged, rep.err)
+		}
+		return reconcile.Result{}, rep.err
 	}
-	r.outcomes.WithLabelValues(string(p.outcome)).Inc()
-	if p.outcome == outcomeReleased {
-		return result, err
+	r.outcomes.WithLabelValues(string(rep.outcome)).Inc()
+	if rep.outcome != outcomeReleased {
+		rep.err = errors.Join(rep.err, x.publish(ctx, &rep))
 	}
-	return result, errors.Join(err, p.writeStatus(ctx))
+	return reconcile.Result{RequeueAfter: rep.retry}, rep.err
 }
 
 // provide creates and updates the objects of a Project that is not being deleted.
-func (p *pass) provide(ctx context.Context) (reconcile.Result, error) {
-	if err := p.complete(ctx); err != nil {
-		return p.failed(gardenerv1beta1.ProjectNamespaceReady, reasonNamespaceFailed, err)
-	}
-	namespace, decision, err := p.ensureNamespace(ctx)
-	if err != nil {
-		return p.failed(gardenerv1beta1.ProjectNamespaceReady, reasonNamespaceFailed, err)
-	}
-	if err := p.reportDeletable(namespace); err != nil {
-		return p.failed(gardenerv1beta1.ProjectDeletable, reasonContentsUnknown, err)
-	}
-	switch decision.action {
-	case waitForNamespace:
-		p.report.phase, p.outcome = gardenerv1beta1.ProjectPending, outcomeWaiting
-		p.withoutNamespace(decision)
-		return reconcile.Result{RequeueAfter: waitPeriod}, nil
-	case rejectNamespace:
-		// A retry does not help: the namespace or the Project has to change, and both cause an event.
-		p.report.phase, p.outcome, p.problem = gardenerv1beta1.ProjectFailed, outcomeRefused, decision.message
-		p.withoutNamespace(decision)
-		return reconcile.Result{}, nil
+func (x *execution) provide(ctx context.Context, current *corev1.Namespace) report {
+	namespace, isNew, rep := x.provideNamespace(ctx, current)
+	if rep.outcome != "" {
+		rep.roles = x.followMembers(ctx)
+		return rep
 	}
 	within := namespace
-	if decision.action == createNamespace {
+	if isNew {
 		within = nil // a new namespace has no unused binding
 	}
-	rolesErr := p.ensureRoles(ctx, within)
-	quotaErr := p.ensureQuota(ctx)
-	p.reportNamespace(namespace, quotaErr)
-	p.reportRoles(rolesErr)
+	rolesErr := x.reconcileRoles(ctx, x.desired(), within, adoptObjects)
+	quotaErr := x.ensureQuota(ctx)
+	rep.setNamespace(namespace, quotaErr)
+	rep.setRoles(x, roles{ensured: true, err: rolesErr})
 	if err := errors.Join(rolesErr, quotaErr); err != nil {
-		p.report.phase, p.outcome, p.problem = gardenerv1beta1.ProjectFailed, outcomeFailed, err.Error()
-		return reconcile.Result{}, err
+		rep.fail(err)
+		return rep
 	}
-	p.report.phase, p.outcome = gardenerv1beta1.ProjectReady, outcomeReady
-	return reconcile.Result{}, nil
+	rep.phase, rep.outcome = gardenerv1beta1.ProjectReady, outcomeReady
+	return rep
 }
 
-// complete adds the fields that the API server sets at creation to a Project that was created in another way: without the
-// finalizer its namespace would be deleted without a check, and without the name of its namespace other components cannot find
-// it.
-func (p *pass) complete(ctx context.Context) error {
-	next := p.project.DeepCopy()
-	controllerutil.AddFinalizer(next, gardenerv1beta1.FinalizerName)
-	next.Spec.Namespace = new(namespaceName(next))
-	_, err := p.patch(ctx, p.project, next)
-	p.project = next
-	return err
-}
-
-// ensureNamespace decides about the namespace and executes the decision. It returns the namespace, or nil if it does not belong
-// to this Project.
-func (p *pass) ensureNamespace(ctx context.Context) (*corev1.Namespace, namespaceDecision, error) {
-	name := client.ObjectKey{Name: namespaceName(p.project)}
-	current, err := getNamespace(ctx, p.client, name)
+// provideNamespace creates or adopts the namespace of a Project. The report has an outcome if the Project does not get it.
+func (x *execution) provideNamespace(ctx context.Context, current *corev1.Namespace) (_ *corev1.Namespace, isNew bool, rep report) {
+	if err := x.complete(ctx); err != nil {
+		return nil, false, failed(gardenerv1beta1.ProjectNamespaceReady, reasonNamespaceFailed, err)
+	}
+	namespace, decision, err := x.ensureNamespace(ctx, current)
 	if err != nil {
-		return nil, namespaceDecision{}, err
+		return nil, false, failed(gardenerv1beta1.ProjectNamespaceReady, reasonNamespaceFailed, err)
 	}
-	decision := decideNamespace(p.project, current)
-	if decision.action == createNamespace {
-		created := newNamespace(p.project)
-		err := p.create(ctx, created)
-		if err == nil {
-			p.wrote++
-			return created, decision, nil
-		}
-		if !apierrors.IsAlreadyExists(err) {
-			return nil, decision, err
-		}
-		// The cache is stale. An existing namespace is handled like one that was in the cache.
-		if current, err = getNamespace(ctx, p.live, name); err != nil {
-			return nil, decision, err
-		}
-		if decision = decideNamespace(p.project, current); decision.action == createNamespace {
-			return nil, decision, kit.ErrChanged
+	var occupants []string
+	if namespace != nil {
+		if occupants, err = x.contents.cached(namespace.Name); err != nil {
+			return nil, false, failed(gardenerv1beta1.ProjectDeletable, reasonContentsUnknown, err)
 		}
 	}
-	if decision.action != claimNamespace {
-		if isClaimedBy(p.project, current) {
-			return current, decision, nil
-		}
-		return nil, decision, nil
+	rep.setDeletable(namespace, occupants)
+	switch decision.action {
+	case waitForNamespace:
+		rep.phase, rep.outcome, rep.retry = gardenerv1beta1.ProjectPending, outcomeWaiting, waitPeriod
+		rep.setNoNamespace(decision)
+	case rejectNamespace:
+		// A retry does not help: the namespace or the Project has to change, and both cause an event.
+		rep.phase, rep.outcome, rep.problem = gardenerv1beta1.ProjectFailed, outcomeRefused, decision.message
+		rep.setNoNamespace(decision)
 	}
-	next := claimedNamespace(p.project, current)
-	wrote, err := p.patch(ctx, current, next)
-	if wrote {
-		p.wrote++
-	}
-	return next, decision, err
+	return namespace, decision.action == createNamespace, rep
 }
 
-// ensureRoles reconciles the roles and bindings of the members.
-func (p *pass) ensureRoles(ctx context.Context, namespace *corev1.Namespace) error {
-	p.followed, p.ensured = true, true
-	desired := p.desired(p.project)
-	wrote, err := p.ensureAll(ctx, desired)
-	p.wrote += wrote
-	return errors.Join(err, p.removeUnused(ctx, namespace, desired))
-}
-
-// ensureQuota reconciles the quota, if one is configured.
-func (p *pass) ensureQuota(ctx context.Context) error {
-	quota := desiredQuota(p.project, p.quotas)
-	if quota == nil {
-		return nil
+// release deletes or releases the namespace of a Project that is being deleted, then deletes its roles, and finally removes the
+// finalizer. It decides only on data from the API server: a cache may be stale, and a deletion cannot be reverted.
+func (x *execution) release(ctx context.Context, rolesErr error) report {
+	namespace, occupants, err := x.observeRelease(ctx)
+	if err != nil {
+		return failed(gardenerv1beta1.ProjectDeletable, reasonContentsUnknown, err)
 	}
-	wrote, err := p.ensure(ctx, quota)
-	if wrote {
-		p.wrote++
-	}
-	return err
-}
-
-// getNamespace reads a namespace, and returns nil if it does not exist.
-func getNamespace(ctx context.Context, from client.Reader, name client.ObjectKey) (*corev1.Namespace, error) {
-	namespace := &corev1.Namespace{}
-	if err := from.Get(ctx, name, namespace); err != nil {
-		if apierrors.IsNotFound(err) {
-			return nil, nil
+	switch decideRelease(x.project, namespace, occupants) {
+	case releaseDone:
+		return x.letGo(ctx, rolesErr)
+	case releaseBlocked:
+		return occupied(namespace.Name, occupants)
+	case releaseWait:
+		return terminating(namespace)
+	case releaseDelete:
+		if err = x.remove(ctx, namespace); err == nil {
+			x.announceDeletion(ctx, namespace.Name)
+			return terminating(namespace)
 		}
-		return nil, fmt.Errorf("get namespace %q: %w", name.Name, err)
+	case releaseDisown:
+		_, err = x.disown(ctx, namespace)
+	case releaseKeep:
+		err = x.keep(ctx, namespace)
 	}
-	return namespace, nil
+	if err != nil {
+		return failed(gardenerv1beta1.ProjectDeletable, reasonNamespaceDeletionFailed, err)
+	}
+	log.FromContext(ctx).Info("Released the namespace of a project", "projectNamespace", namespace.Name)
+	return x.letGo(ctx, rolesErr)
+}
+
+// letGo deletes the roles of the Project and removes the finalizer. While the Project has other finalizers it waits: the
+// members retain their roles until the Project is deleted, and no other controller would delete the roles afterwards.
+func (x *execution) letGo(ctx context.Context, rolesErr error) report {
+	if rolesErr != nil {
+		// No controller would revoke the roles of former members afterwards.
+		return failed(gardenerv1beta1.ProjectRBACReady, reasonRolesFailed, rolesErr)
+	}
+	if others := otherFinalizers(x.project); len(others) > 0 {
+		return waitingFor(others)
+	}
+	if err := x.removeOwned(ctx); err != nil {
+		return failed(gardenerv1beta1.ProjectDeletable, reasonRolesFailed, err)
+	}
+	if err := x.removeFinalizer(ctx); err != nil {
+		return failed(gardenerv1beta1.ProjectDeletable, reasonNamespaceDeletionFailed, err)
+	}
+	return report{outcome: outcomeReleased}
 }

@@ -4,153 +4,179 @@
 package lifecycle
 
 import (
-	"context"
 	"fmt"
+	"slices"
+	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/conditions"
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
-// pause reports that the Project is paused. A Project that was never reconciled is Pending.
-func (p *pass) pause() {
-	p.outcome = outcomePaused
-	if p.project.Status.Phase == "" {
-		p.report.phase = gardenerv1beta1.ProjectPending
-	}
-	p.report.set(projectPaused, gardenerv1beta1.ConditionTrue, reasonPausedByAnnotation,
-		fmt.Sprintf("the project is not reconciled until its annotation %s is removed; the roles of removed members are revoked", kit.AnnotationPaused))
+// report is the result of a reconciliation. Conditions that it does not contain remain unchanged, except Paused.
+type report struct {
+	outcome    outcome
+	phase      gardenerv1beta1.ProjectPhase
+	conditions []gardenerv1beta1.Condition
+	// problem is the message of a failed, rejected or blocked reconciliation.
+	problem string
+	// acted is false if the current spec was not completely reconciled, so that observedGeneration is not updated.
+	acted bool
+	// roles is what was done for the members of a Project that is not provided for.
+	roles roles
+	// retry is the time until the next reconciliation, 0 if an event is sufficient.
+	retry time.Duration
+	err   error
 }
 
-// failed reports the condition of an error. The error itself is returned to the queue, which retries.
-func (p *pass) failed(kind gardenerv1beta1.ConditionType, reason string, err error) (reconcile.Result, error) {
+// set reports a condition, and replaces an earlier report of it.
+func (r *report) set(kind gardenerv1beta1.ConditionType, status gardenerv1beta1.ConditionStatus, reason, message string) {
+	reported := gardenerv1beta1.Condition{Type: kind, Status: status, Reason: reason, Message: bounded(message)}
+	if before := conditions.Find(r.conditions, kind); before != nil {
+		*before = reported
+		return
+	}
+	r.conditions = append(r.conditions, reported)
+}
+
+// fail reports an error, which is returned to the queue. It retries.
+func (r *report) fail(err error) {
+	r.phase, r.outcome, r.problem, r.err = gardenerv1beta1.ProjectFailed, outcomeFailed, err.Error(), err
+}
+
+// failed reports the condition of an error.
+func failed(kind gardenerv1beta1.ConditionType, reason string, err error) (r report) {
 	status := gardenerv1beta1.ConditionFalse
 	if reason == reasonContentsUnknown {
 		status = gardenerv1beta1.ConditionUnknown
 	}
-	p.report.phase, p.outcome, p.problem = gardenerv1beta1.ProjectFailed, outcomeFailed, err.Error()
-	p.report.set(kind, status, reason, err.Error())
-	return reconcile.Result{}, err
+	r.fail(err)
+	r.set(kind, status, reason, err.Error())
+	return r
 }
 
-// withoutNamespace reports why there is no namespace, and therefore no roles.
-func (p *pass) withoutNamespace(decision namespaceDecision) {
-	p.report.set(gardenerv1beta1.ProjectNamespaceReady, gardenerv1beta1.ConditionFalse, decision.reason, decision.message)
-	p.report.set(gardenerv1beta1.ProjectRBACReady, gardenerv1beta1.ConditionFalse, reasonNamespaceMissing,
+// paused reports that the Project is paused. A Project that was never reconciled is Pending.
+func paused(project *gardenerv1beta1.Project) report {
+	r := report{outcome: outcomePaused}
+	if project.Status.Phase == "" {
+		r.phase = gardenerv1beta1.ProjectPending
+	}
+	r.set(projectPaused, gardenerv1beta1.ConditionTrue, reasonPausedByAnnotation,
+		fmt.Sprintf("the project is not reconciled until its annotation %s is removed; the roles of removed members are revoked", kit.AnnotationPaused))
+	return r
+}
+
+// occupied reports which objects block a deletion.
+func occupied(namespace string, occupants []string) report {
+	r := report{phase: gardenerv1beta1.ProjectTerminating, outcome: outcomeBlocked, retry: waitPeriod}
+	r.problem = occupiedMessage(namespace, occupants)
+	r.set(gardenerv1beta1.ProjectDeletable, gardenerv1beta1.ConditionFalse, reasonNamespaceNotEmpty, r.problem)
+	return r
+}
+
+// terminating reports that the namespace is being deleted.
+func terminating(namespace *corev1.Namespace) report {
+	r := report{phase: gardenerv1beta1.ProjectTerminating, outcome: outcomeWaiting, retry: waitPeriod}
+	r.set(gardenerv1beta1.ProjectNamespaceReady, gardenerv1beta1.ConditionFalse, reasonNamespaceTerminating, terminatingMessage(namespace))
+	r.set(gardenerv1beta1.ProjectRBACReady, gardenerv1beta1.ConditionFalse, reasonNamespaceTerminating,
+		fmt.Sprintf("namespace %q is being deleted, and the bindings of the members in it with it", namespace.Name))
+	if isHeld(namespace) {
+		// Members have no permissions in the namespace any more.
+		r.set(gardenerv1beta1.ProjectDeletable, gardenerv1beta1.ConditionFalse, reasonNamespaceHeld, terminatingMessage(namespace)+
+			"; the members have no access to the namespace any more: the controllers of these objects, or an administrator, have to remove "+
+			"what holds them")
+		return r
+	}
+	r.setDeletable(namespace, nil)
+	return r
+}
+
+// waitingFor reports which finalizers of other controllers retain a Project that is being deleted.
+func waitingFor(finalizers []string) report {
+	r := report{phase: gardenerv1beta1.ProjectTerminating, outcome: outcomeWaiting, retry: waitPeriod}
+	r.set(gardenerv1beta1.ProjectDeletable, gardenerv1beta1.ConditionTrue, reasonWaitingForFinalizers,
+		"the project is deleted when the controllers of its other finalizers have removed them: "+strings.Join(finalizers, ", "))
+	return r
+}
+
+// setNoNamespace reports why there is no namespace, and therefore no roles.
+func (r *report) setNoNamespace(decision namespaceDecision) {
+	r.set(gardenerv1beta1.ProjectNamespaceReady, gardenerv1beta1.ConditionFalse, decision.reason, decision.message)
+	r.set(gardenerv1beta1.ProjectRBACReady, gardenerv1beta1.ConditionFalse, reasonNamespaceMissing,
 		"the roles are created when the project has its namespace")
 }
 
-func (p *pass) reportNamespace(namespace *corev1.Namespace, quotaErr error) {
-	created := namespace.Annotations[gardenerv1beta1.AnnotationNamespaceCreatedByController] == "true"
+func (r *report) setNamespace(namespace *corev1.Namespace, quotaErr error) {
 	switch {
 	case quotaErr != nil:
-		p.report.set(gardenerv1beta1.ProjectNamespaceReady, gardenerv1beta1.ConditionFalse, reasonQuotaFailed, quotaErr.Error())
-	case created:
-		p.report.set(gardenerv1beta1.ProjectNamespaceReady, gardenerv1beta1.ConditionTrue, reasonNamespaceCreated,
+		r.set(gardenerv1beta1.ProjectNamespaceReady, gardenerv1beta1.ConditionFalse, reasonQuotaFailed, quotaErr.Error())
+	case namespace.Annotations[gardenerv1beta1.AnnotationNamespaceCreatedByController] == "true":
+		r.set(gardenerv1beta1.ProjectNamespaceReady, gardenerv1beta1.ConditionTrue, reasonNamespaceCreated,
 			fmt.Sprintf("namespace %q was created for the project", namespace.Name))
 	default:
-		p.report.set(gardenerv1beta1.ProjectNamespaceReady, gardenerv1beta1.ConditionTrue, reasonNamespaceAdopted,
+		r.set(gardenerv1beta1.ProjectNamespaceReady, gardenerv1beta1.ConditionTrue, reasonNamespaceAdopted,
 			fmt.Sprintf("namespace %q was adopted and is retained when the project is deleted", namespace.Name))
 	}
 }
 
-func (p *pass) reportRoles(err error) {
-	if err != nil {
-		reason := reasonRolesFailed
-		if !p.ensured && !hadBindings(p.project) {
+// setRoles reports the roles, and whether the API servers decide as configured.
+func (r *report) setRoles(x *execution, did roles) {
+	status, reason, message := gardenerv1beta1.ConditionTrue, reasonRolesReconciled, "the roles and bindings of the members are reconciled"
+	switch {
+	case did.err != nil:
+		status, reason, message = gardenerv1beta1.ConditionFalse, reasonRolesFailed, did.err.Error()
+		if !did.ensured && !hadBindings(x.project) {
 			reason = reasonNamespaceMissing // the reason is what the status remembers
 		}
-		p.report.set(gardenerv1beta1.ProjectRBACReady, gardenerv1beta1.ConditionFalse, reason, err.Error())
-		return
-	}
-	if difference := p.servers.difference; difference != "" {
-		status := gardenerv1beta1.ConditionTrue // members have the permissions of their roles in this mode, too
-		if p.byMembership {
+	case x.servers.difference != "":
+		reason, message = reasonAuthorizationDiffers, x.servers.difference
+		if x.byMembership { // otherwise members have the permissions of their roles, too
 			status = gardenerv1beta1.ConditionFalse
 		}
-		p.report.set(gardenerv1beta1.ProjectRBACReady, status, reasonAuthorizationDiffers, difference)
-		return
 	}
-	p.report.set(gardenerv1beta1.ProjectRBACReady, gardenerv1beta1.ConditionTrue, reasonRolesReconciled,
-		"the roles and bindings of the members are reconciled")
+	r.set(gardenerv1beta1.ProjectRBACReady, status, reason, message)
 }
 
-// reportDeletable reports what would block the deletion of the Project. It reveals nothing about a namespace that does not
-// belong to this Project.
-func (p *pass) reportDeletable(namespace *corev1.Namespace) error {
-	if namespace == nil {
-		p.report.set(gardenerv1beta1.ProjectDeletable, gardenerv1beta1.ConditionTrue, reasonNamespaceNotOwned,
-			"the project has no namespace that would block its deletion")
-		return nil
+// setDeletable reports what would block the deletion of the Project. It reveals nothing about a namespace that does not
+// belong to this Project, which is nil.
+func (r *report) setDeletable(namespace *corev1.Namespace, occupants []string) {
+	status, reason := gardenerv1beta1.ConditionTrue, reasonNamespaceNotOwned
+	message := "the project has no namespace that would block its deletion"
+	switch {
+	case namespace == nil:
+	case len(occupants) > 0:
+		status, reason, message = gardenerv1beta1.ConditionFalse, reasonNamespaceNotEmpty, occupiedMessage(namespace.Name, occupants)
+	default:
+		reason, message = reasonNamespaceEmpty, fmt.Sprintf("nothing in namespace %q blocks the deletion of the project", namespace.Name)
 	}
-	occupants, err := p.contents.cached(namespace.Name)
-	if err != nil {
-		return err
-	}
-	if len(occupants) > 0 {
-		p.report.set(gardenerv1beta1.ProjectDeletable, gardenerv1beta1.ConditionFalse, reasonNamespaceNotEmpty, occupiedMessage(namespace.Name, occupants))
-		return nil
-	}
-	p.report.set(gardenerv1beta1.ProjectDeletable, gardenerv1beta1.ConditionTrue, reasonNamespaceEmpty, emptyMessage(namespace.Name))
-	return nil
+	r.set(gardenerv1beta1.ProjectDeletable, status, reason, message)
 }
 
-func emptyMessage(namespace string) string {
-	return fmt.Sprintf("nothing in namespace %q blocks the deletion of the project", namespace)
-}
-
-// writeStatus writes the report if it has changed, and records an event.
-func (p *pass) writeStatus(ctx context.Context) error {
-	before := &p.project.Status
-	next := nextStatus(before, p.project.Generation, &p.report, p.now())
-	changed := !sameStatus(before, &next)
-	p.announce(ctx, &next, changed)
-	if !changed {
-		return nil
-	}
-	patch := statusApplied(p.project, &next)
-	err := p.client.Status().Apply(ctx, patch, client.FieldOwner(fieldOwner), client.ForceOwnership)
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil // it has been deleted, and another Project may have its name
-	}
-	if err != nil {
-		return fmt.Errorf("update the status of project %q: %w", p.project.Name, err)
-	}
-	if next.Phase == gardenerv1beta1.ProjectReady && (before.Phase == "" || before.Phase == gardenerv1beta1.ProjectPending) {
-		p.timeToReady.Observe(p.now().Sub(p.project.CreationTimestamp.Time).Seconds())
-	}
-	return nil
-}
-
-// announce logs and records an event, once for each change.
-func (p *pass) announce(ctx context.Context, next *gardenerv1beta1.ProjectStatus, changed bool) {
-	logger := log.FromContext(ctx).WithValues("phase", next.Phase, "outcome", p.outcome)
-	becameReady := p.outcome == outcomeReady && p.project.Status.Phase != gardenerv1beta1.ProjectReady
-	if p.outcome == outcomeReady && (p.wrote > 0 || becameReady) {
-		message := fmt.Sprintf("namespace %q and the roles of the project are reconciled", namespaceName(p.project))
-		logger.Info("Project is ready", "projectNamespace", namespaceName(p.project), "wrote", p.wrote)
-		p.emit(p.project, eventReconciled, actionReconcile, message)
-	}
-	if !changed {
-		return
-	}
-	switch p.outcome {
-	case outcomeFailed, outcomeRefused, outcomeBlocked:
-		reason, action := eventReconcileFailed, actionReconcile
-		if !p.project.DeletionTimestamp.IsZero() {
-			reason, action = eventDeletionFailed, actionDelete
+// isHeld reports whether Kubernetes cannot delete a namespace without the help of others: objects in it have finalizers, or it cannot
+// list or delete all of them.
+func isHeld(namespace *corev1.Namespace) bool {
+	return slices.ContainsFunc(namespace.Status.Conditions, func(condition corev1.NamespaceCondition) bool {
+		switch condition.Type {
+		case corev1.NamespaceFinalizersRemaining, corev1.NamespaceDeletionDiscoveryFailure, corev1.NamespaceDeletionContentFailure:
+			return condition.Status == corev1.ConditionTrue
+		default:
+			return false
 		}
-		if p.outcome == outcomeBlocked {
-			reason = eventNotEmpty
+	})
+}
+
+// terminatingMessage states that a namespace is being deleted, and what Kubernetes reports that it waits for.
+func terminatingMessage(namespace *corev1.Namespace) string {
+	message := fmt.Sprintf("namespace %q is being deleted", namespace.Name)
+	separator := ": "
+	for _, condition := range namespace.Status.Conditions {
+		if condition.Status == corev1.ConditionTrue && condition.Message != "" {
+			// One condition has the remaining objects, another one their finalizers.
+			message, separator = message+separator+condition.Message, "; "
 		}
-		logger.Info("Project needs attention", "reason", reason, "problem", p.problem)
-		p.warn(p.project, reason, action, p.problem)
-	case outcomeWaiting, outcomePaused:
-		logger.Info("Project is waiting")
 	}
+	return message
 }

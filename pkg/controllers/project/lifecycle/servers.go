@@ -5,7 +5,6 @@ package lifecycle
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/instrument"
 	"groundskeeper.io/groundskeeper/pkg/serverstate"
@@ -26,61 +24,6 @@ import (
 
 // serversPeriod is how often the controller reads what the API servers publish.
 const serversPeriod = 5 * time.Second
-
-// agreement is whether the API servers authorize requests for Projects as the configuration of this controller expects.
-type agreement struct {
-	// membership is set if every server decides by the members: it is proven that no member needs the roles of each Project.
-	membership bool
-	// difference is what differs, for users; empty if nothing does, or if that is not known yet.
-	difference string
-}
-
-// findings are the difference, if there is one.
-func (a agreement) findings() []string {
-	if a.difference == "" {
-		return nil
-	}
-	return []string{a.difference}
-}
-
-// decideAgreement decides what the servers that run mean for a controller. waited is set if it could have been proven meanwhile. Roles
-// are deleted only with a proof: a server that publishes nothing may need them.
-func decideAgreement(byMembership bool, servers []serverstate.Server, waited bool) agreement {
-	expected := configv1alpha1.ProjectAuthorizationRoles
-	if byMembership {
-		expected = configv1alpha1.ProjectAuthorizationMembership
-	}
-	proven := false
-	for i := range servers {
-		server := &servers[i]
-		isMembership := server.ProjectAuthorization == string(configv1alpha1.ProjectAuthorizationMembership)
-		if isMembership != byMembership {
-			return differs(byMembership, fmt.Sprintf("API server %q decides by %s (--project-authorization), and "+
-				"controllers.project.authorization is %s", server.Name, server.ProjectAuthorization, expected))
-		}
-		proven = proven || server.Proven
-	}
-	switch {
-	case !byMembership:
-		return agreement{}
-	case proven:
-		return agreement{membership: true}
-	case waited:
-		return differs(byMembership, fmt.Sprintf("no API server publishes in ConfigMap %s/%s that it decides by membership, as "+
-			"controllers.project.authorization expects", serverstate.Namespace, serverstate.Name))
-	default:
-		return agreement{}
-	}
-}
-
-// differs returns an agreement that states what differs, what that means, and the remedy.
-func differs(byMembership bool, difference string) agreement {
-	consequence := "the roles of the members are reconciled, but not used"
-	if byMembership {
-		consequence = "the ClusterRoles of the project are neither created nor deleted"
-	}
-	return agreement{difference: fmt.Sprintf("%s: %s; docs/project-authorization.md has the order of a change", difference, consequence)}
-}
 
 // authorization is what is known of the API servers.
 type authorization interface {
@@ -90,7 +33,8 @@ type authorization interface {
 	check(ctx context.Context) agreement
 }
 
-// servers finds out how the API servers authorize requests for Projects.
+// servers finds out how the API servers authorize requests for Projects. A restart forgets it: nothing is proven then, so that no role is
+// deleted until the servers have renewed what they publish.
 type servers struct {
 	mu           sync.Mutex
 	live         client.Reader

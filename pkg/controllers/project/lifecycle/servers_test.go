@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/conditions"
 	"groundskeeper.io/groundskeeper/pkg/serverstate"
 )
 
@@ -146,7 +147,7 @@ func TestRolesOutliveADifference(t *testing.T) {
 			if slices.ContainsFunc(binding.Subjects, func(s rbacv1.Subject) bool { return s.Name == "eve" }) {
 				t.Errorf("subjects = %v, want none who was removed", binding.Subjects)
 			}
-			reported := condition(c.current("dev").Status.Conditions, gardenerv1beta1.ProjectRBACReady)
+			reported := conditions.Find(c.current("dev").Status.Conditions, gardenerv1beta1.ProjectRBACReady)
 			differs := servers.last().difference != ""
 			if (reported.Status == gardenerv1beta1.ConditionFalse) != differs || (reported.Reason == reasonAuthorizationDiffers) != differs {
 				t.Errorf("condition = %+v, want a difference %t", reported, differs)
@@ -172,7 +173,7 @@ func TestRolesBesideMembership(t *testing.T) {
 	if found := c.clusterScoped(); len(found) != 8 {
 		t.Errorf("cluster-scoped objects = %q, want 8", found)
 	}
-	reported := condition(c.current("dev").Status.Conditions, gardenerv1beta1.ProjectRBACReady)
+	reported := conditions.Find(c.current("dev").Status.Conditions, gardenerv1beta1.ProjectRBACReady)
 	if reported.Status != gardenerv1beta1.ConditionTrue || reported.Reason != reasonAuthorizationDiffers {
 		t.Errorf("condition = %+v, want true with reason %s", reported, reasonAuthorizationDiffers)
 	}

@@ -4,19 +4,43 @@
 package lifecycle
 
 import (
-	"slices"
+	"context"
+	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/conditions"
 	applyv1beta1 "groundskeeper.io/groundskeeper/pkg/generated/applyconfiguration/gardener/v1beta1"
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // projectPaused is the condition of a paused Project. It only exists while the Project is paused.
 const projectPaused gardenerv1beta1.ConditionType = "Paused"
+
+// Reasons of the events of a Project, from Gardener.
+const (
+	// eventReconciled: the namespace, the roles or the quota were reconciled.
+	eventReconciled = "NamespaceReconcileSuccessful"
+	// eventReconcileFailed: that failed, or the namespace is unavailable.
+	eventReconcileFailed = "NamespaceReconcileFailed"
+	// eventNotEmpty: the Project is being deleted, but its namespace is in use.
+	eventNotEmpty = "NamespaceNotEmpty"
+	// eventDeletionFailed: the namespace could not be released.
+	eventDeletionFailed = "NamespaceDeletionFailed"
+	// eventMarkedForDeletion: the namespace is being deleted.
+	eventMarkedForDeletion = "NamespaceMarkedForDeletion"
+)
+
+// Actions of the events.
+const (
+	actionReconcile = "Reconcile"
+	actionDelete    = "Delete"
+)
 
 // Reasons of the condition NamespaceReady.
 const (
@@ -66,22 +90,57 @@ func conditionTypes() []gardenerv1beta1.ConditionType {
 	}
 }
 
-// report is the result of a reconciliation. Conditions that it does not contain remain unchanged, except Paused.
-type report struct {
-	phase gardenerv1beta1.ProjectPhase
-	// acted is false if the current spec was not completely reconciled, so that observedGeneration is not updated.
-	acted      bool
-	conditions []gardenerv1beta1.Condition
+// publish writes a report into the status if it changes anything, and records an event.
+func (x *execution) publish(ctx context.Context, rep *report) error {
+	before := &x.project.Status
+	next := nextStatus(before, x.project.Generation, rep, x.now())
+	changed := !sameStatus(before, &next)
+	x.announce(ctx, rep, next.Phase, changed)
+	if !changed {
+		return nil
+	}
+	applied, err := x.applyStatus(ctx, &next)
+	if applied && next.Phase == gardenerv1beta1.ProjectReady && (before.Phase == "" || before.Phase == gardenerv1beta1.ProjectPending) {
+		x.timeToReady.Observe(x.now().Sub(x.project.CreationTimestamp.Time).Seconds())
+	}
+	return err
 }
 
-// set reports a condition, and replaces an earlier report of it.
-func (r *report) set(kind gardenerv1beta1.ConditionType, status gardenerv1beta1.ConditionStatus, reason, message string) {
-	reported := gardenerv1beta1.Condition{Type: kind, Status: status, Reason: reason, Message: bounded(message)}
-	if before := condition(r.conditions, kind); before != nil {
-		*before = reported
+// announce logs and records an event, once for each change.
+func (x *execution) announce(ctx context.Context, rep *report, phase gardenerv1beta1.ProjectPhase, changed bool) {
+	logger := log.FromContext(ctx).WithValues("phase", phase, "outcome", rep.outcome)
+	if wrote := x.wrote.Load(); rep.outcome == outcomeReady && (wrote > 0 || x.project.Status.Phase != gardenerv1beta1.ProjectReady) {
+		logger.Info("Project is ready", "projectNamespace", namespaceName(x.project), "wrote", wrote)
+		x.event(corev1.EventTypeNormal, eventReconciled, actionReconcile,
+			fmt.Sprintf("namespace %q and the roles of the project are reconciled", namespaceName(x.project)))
+	}
+	if !changed {
 		return
 	}
-	r.conditions = append(r.conditions, reported)
+	switch rep.outcome {
+	case outcomeFailed, outcomeRefused, outcomeBlocked:
+		reason, action := eventReconcileFailed, actionReconcile
+		if !x.project.DeletionTimestamp.IsZero() {
+			reason, action = eventDeletionFailed, actionDelete
+		}
+		if rep.outcome == outcomeBlocked {
+			reason = eventNotEmpty
+		}
+		logger.Info("Project needs attention", "reason", reason, "problem", rep.problem)
+		x.event(corev1.EventTypeWarning, reason, action, rep.problem)
+	case outcomeWaiting, outcomePaused:
+		logger.Info("Project is waiting")
+	}
+}
+
+// announceDeletion logs and records that the namespace of the Project is being deleted.
+func (x *execution) announceDeletion(ctx context.Context, namespace string) {
+	log.FromContext(ctx).Info("Deleted the namespace of a project", "projectNamespace", namespace)
+	x.event(corev1.EventTypeNormal, eventMarkedForDeletion, actionDelete, fmt.Sprintf("marked namespace %q for deletion", namespace))
+}
+
+func (x *execution) event(kind, reason, action, message string) {
+	x.recorder.Eventf(x.project, nil, kind, reason, action, "%s", bounded(message))
 }
 
 // nextStatus returns the part of a status that this controller writes, with a report applied. Timestamps change only with their
@@ -94,35 +153,19 @@ func nextStatus(current *gardenerv1beta1.ProjectStatus, generation int64, report
 	if report.phase != "" {
 		next.Phase = report.phase
 	}
+	at := metav1.NewTime(now).Rfc3339Copy()
 	for _, kind := range conditionTypes() {
-		before, reported := condition(current.Conditions, kind), condition(report.conditions, kind)
+		before, reported := conditions.Find(current.Conditions, kind), conditions.Find(report.conditions, kind)
 		switch {
 		case reported != nil:
-			next.Conditions = append(next.Conditions, nextCondition(before, *reported, now))
+			c := *reported
+			c.LastTransitionTime, c.LastUpdateTime = at, at
+			next.Conditions = append(next.Conditions, conditions.Following(before, c))
 		case before != nil && kind != projectPaused:
 			next.Conditions = append(next.Conditions, *before)
 		}
 	}
 	return next
-}
-
-// nextCondition returns a reported condition with its timestamps.
-func nextCondition(before *gardenerv1beta1.Condition, reported gardenerv1beta1.Condition, now time.Time) gardenerv1beta1.Condition {
-	reported.LastTransitionTime = metav1.NewTime(now).Rfc3339Copy()
-	reported.LastUpdateTime = reported.LastTransitionTime
-	if before == nil {
-		return reported
-	}
-	// Codes belong to other controllers. They are neither written nor removed.
-	reported.Codes = before.Codes
-	if before.Status != reported.Status {
-		return reported
-	}
-	reported.LastTransitionTime = before.LastTransitionTime
-	if before.Reason == reported.Reason && before.Message == reported.Message {
-		reported.LastUpdateTime = before.LastUpdateTime
-	}
-	return reported
 }
 
 // sameStatus reports whether a status already contains the part that this controller would write.
@@ -131,7 +174,7 @@ func sameStatus(current, next *gardenerv1beta1.ProjectStatus) bool {
 		return false
 	}
 	for _, kind := range conditionTypes() {
-		if !equality.Semantic.DeepEqual(condition(current.Conditions, kind), condition(next.Conditions, kind)) {
+		if !equality.Semantic.DeepEqual(conditions.Find(current.Conditions, kind), conditions.Find(next.Conditions, kind)) {
 			return false
 		}
 	}
@@ -153,14 +196,6 @@ func statusApplied(project *gardenerv1beta1.Project, status *gardenerv1beta1.Pro
 			WithLastUpdateTime(condition.LastUpdateTime))
 	}
 	return applyv1beta1.Project(project.Name).WithUID(project.UID).WithStatus(applied)
-}
-
-func condition(conditions []gardenerv1beta1.Condition, kind gardenerv1beta1.ConditionType) *gardenerv1beta1.Condition {
-	i := slices.IndexFunc(conditions, func(c gardenerv1beta1.Condition) bool { return c.Type == kind })
-	if i < 0 {
-		return nil
-	}
-	return &conditions[i]
 }
 
 // bounded returns a message as conditions and events of a Project take it.

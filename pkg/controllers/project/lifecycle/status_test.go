@@ -27,32 +27,6 @@ func conditionOf(kind gardenerv1beta1.ConditionType, status gardenerv1beta1.Cond
 	return gardenerv1beta1.Condition{Type: kind, Status: status, Reason: reason, Message: message, LastTransitionTime: transition, LastUpdateTime: update}
 }
 
-func TestNextCondition(t *testing.T) {
-	seen := metav1.NewTime(now).Rfc3339Copy()
-	const kind = gardenerv1beta1.ProjectRBACReady
-	before := conditionOf(kind, "False", "A", "a", early, later)
-	for name, test := range map[string]struct {
-		before                  *gardenerv1beta1.Condition
-		status, reason, message string
-		transition, update      metav1.Time
-	}{
-		"new":           {nil, "True", "A", "a", seen, seen},
-		"the same":      {&before, "False", "A", "a", early, later},
-		"other reason":  {&before, "False", "B", "a", early, seen},
-		"other message": {&before, "False", "A", "b", early, seen},
-		"other status":  {&before, "True", "A", "a", seen, seen},
-	} {
-		t.Run(name, func(t *testing.T) {
-			reported := gardenerv1beta1.Condition{Type: kind, Status: gardenerv1beta1.ConditionStatus(test.status), Reason: test.reason, Message: test.message}
-			want := reported
-			want.LastTransitionTime, want.LastUpdateTime = test.transition, test.update
-			if diff := cmp.Diff(want, nextCondition(test.before, reported, now)); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
-}
-
 func TestNextStatus(t *testing.T) {
 	namespaceReady := conditionOf(gardenerv1beta1.ProjectNamespaceReady, "True", "A", "a", early, early)
 	rbacReady := conditionOf(gardenerv1beta1.ProjectRBACReady, "True", "A", "a", early, early)
