@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package census counts Projects for metrics.
+// Package census derives metrics from all Projects.
 package census
 
 import (
@@ -16,56 +16,63 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/telemetry"
 )
 
-// countTimeout limits the wait for the sync of a cache. Without a count, there is temporarily no metric.
-const countTimeout = time.Second
+// timeout limits the wait for the sync of a cache. Without a list, there is temporarily no metric.
+const timeout = time.Second
 
-// Census counts Projects on collection by the value of a label; each has one value at a time.
-type Census struct {
-	// Name and Help describe the metric, Label names its label.
-	Name, Help, Label string
-	// Values are all values of the label, so that values without a Project are exposed as 0.
-	Values []string
-	// Of returns the value of a Project. Projects with an empty value are not counted.
-	Of func(*gardenerv1beta1.Project) string
+// Gauge is a metric of all Projects, which is computed on collection.
+type Gauge struct {
+	Name, Help string
+	Labels     []string
+	// Of sets the value for each combination of values of the labels.
+	Of func(projects []gardenerv1beta1.Project, set func(value float64, labels ...string))
 }
 
-// Register adds the census of the Projects in a cache to a registry. It replaces an earlier one with the same name, whose cache
+// Count returns Of that counts the Projects by the value of one label. The values are exposed as 0 without a Project, and Projects with an
+// empty value are not counted.
+func Count(values []string, valueOf func(*gardenerv1beta1.Project) string) func([]gardenerv1beta1.Project, func(float64, ...string)) {
+	return func(projects []gardenerv1beta1.Project, set func(float64, ...string)) {
+		counts := map[string]int{}
+		for _, value := range values {
+			counts[value] = 0
+		}
+		for i := range projects {
+			if value := valueOf(&projects[i]); value != "" {
+				counts[value]++
+			}
+		}
+		for value, count := range counts {
+			set(float64(count), value)
+		}
+	}
+}
+
+// Register adds the metric of the Projects in a cache to a registry. It replaces an earlier one with the same name, whose cache
 // belongs to a stopped manager.
-func (c Census) Register(registry prometheus.Registerer, cache client.Reader) error {
-	collector := &census{Census: c, cache: cache, desc: prometheus.NewDesc(c.Name, c.Help, []string{c.Label}, nil)}
-	if err := telemetry.Replace(registry, collector); err != nil {
-		return fmt.Errorf("register metric %s: %w", c.Name, err)
+func (g Gauge) Register(registry prometheus.Registerer, cache client.Reader) error {
+	if err := telemetry.Replace(registry, &collector{g, cache, prometheus.NewDesc(g.Name, g.Help, g.Labels, nil)}); err != nil {
+		return fmt.Errorf("register metric %s: %w", g.Name, err)
 	}
 	return nil
 }
 
-type census struct {
-	Census
+type collector struct {
+	Gauge
 	cache client.Reader
 	desc  *prometheus.Desc
 }
 
 // Describe implements prometheus.Collector.
-func (c *census) Describe(descs chan<- *prometheus.Desc) { descs <- c.desc }
+func (c *collector) Describe(descs chan<- *prometheus.Desc) { descs <- c.desc }
 
 // Collect implements prometheus.Collector.
-func (c *census) Collect(metrics chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), countTimeout)
+func (c *collector) Collect(metrics chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	projects := &gardenerv1beta1.ProjectList{}
 	if err := c.cache.List(ctx, projects, client.UnsafeDisableDeepCopy); err != nil {
 		return
 	}
-	counts := map[string]int{}
-	for _, value := range c.Values {
-		counts[value] = 0
-	}
-	for i := range projects.Items {
-		if value := c.Of(&projects.Items[i]); value != "" {
-			counts[value]++
-		}
-	}
-	for value, count := range counts {
-		metrics <- prometheus.MustNewConstMetric(c.desc, prometheus.GaugeValue, float64(count), value)
-	}
+	c.Of(projects.Items, func(value float64, labels ...string) {
+		metrics <- prometheus.MustNewConstMetric(c.desc, prometheus.GaugeValue, value, labels...)
+	})
 }

@@ -24,8 +24,8 @@ func project(name string, phase gardenerv1beta1.ProjectPhase) *gardenerv1beta1.P
 // A census counts what is in the cache of the latest manager, at the time of the scrape.
 func TestCensus(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	census := Census{Name: "projects", Help: "By phase.", Label: "phase", Values: []string{"Ready", "Failed"},
-		Of: func(p *gardenerv1beta1.Project) string { return string(p.Status.Phase) }}
+	census := Gauge{Name: "projects", Help: "By phase.", Labels: []string{"phase"},
+		Of: Count([]string{"Ready", "Failed"}, func(p *gardenerv1beta1.Project) string { return string(p.Status.Phase) })}
 	if err := census.Register(registry, kubetest.New(t, project("a", "Failed"))); err != nil {
 		t.Fatal(err)
 	}

@@ -48,15 +48,14 @@ func newMeters(registry prometheus.Registerer, cache client.Reader) (meters, err
 		Help:    "Time from the creation of a Project until it is Ready for the first time. Projects that failed before are not counted.",
 		Buckets: prometheus.ExponentialBuckets(0.25, 2, 12), // to 8.5 minutes; creation times are whole seconds
 	}))
-	phasesErr := census.Census{
-		Name: "groundskeeper_projects", Help: "Projects, by phase: Pending, Ready, Failed or Terminating.", Label: "phase",
-		Values: []string{
+	phasesErr := census.Gauge{
+		Name: "groundskeeper_projects", Help: "Projects, by phase: Pending, Ready, Failed or Terminating.", Labels: []string{"phase"},
+		Of: census.Count([]string{
 			string(gardenerv1beta1.ProjectPending), string(gardenerv1beta1.ProjectReady),
 			string(gardenerv1beta1.ProjectFailed), string(gardenerv1beta1.ProjectTerminating),
-		},
-		Of: func(project *gardenerv1beta1.Project) string {
+		}, func(project *gardenerv1beta1.Project) string {
 			return string(cmp.Or(project.Status.Phase, gardenerv1beta1.ProjectPending))
-		},
+		}),
 	}.Register(registry, cache)
 	return meters{outcomes, timeToReady}, errors.Join(outcomesErr, readyErr, phasesErr)
 }

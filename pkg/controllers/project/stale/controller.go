@@ -10,8 +10,8 @@ package stale
 
 import (
 	"context"
+	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -57,17 +57,20 @@ type reconciler struct {
 	// unused; an error if that is unknown.
 	watchedUse, liveUse func(ctx context.Context, namespace string) (string, error)
 
-	policy    policy
-	clock     clock.PassiveClock
-	recorder  events.EventRecorder
-	passes    *prometheus.CounterVec
-	deletions prometheus.Counter
+	policy   policy
+	clock    clock.PassiveClock
+	recorder events.EventRecorder
+	meters
 }
+
+// patience is how long nothing is deleted after a kind is no longer served: an API server that is being replaced removes its
+// kinds temporarily.
+const patience = day
 
 // AddToManager adds the controller to a manager, whose scheme has to include Projects and the kinds of Kubernetes. The usage
 // has to be added to the same manager.
 func AddToManager(mgr manager.Manager, config configv1alpha1.ProjectControllerConfiguration, usage *usage.Usage, clock clock.PassiveClock) error {
-	passes, deletions, err := register(metrics.Registry, mgr.GetCache())
+	meters, err := newMeters(metrics.Registry, mgr.GetCache())
 	if err != nil {
 		return err
 	}
@@ -79,7 +82,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.ProjectControllerCo
 		liveUse: func(ctx context.Context, namespace string) (string, error) {
 			return usage.Of(ctx, usage.Kinds.Live(patience), namespace)
 		},
-		policy: newPolicy(config), clock: clock, recorder: mgr.GetEventRecorder(eventSource), passes: passes, deletions: deletions,
+		policy: newPolicy(config), clock: clock, recorder: mgr.GetEventRecorder(eventSource), meters: meters,
 	}
 	return builder.ControllerManagedBy(mgr).
 		Named(ControllerName).
@@ -87,38 +90,35 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.ProjectControllerCo
 		For(&gardenerv1beta1.Project{}, builder.WithPredicates(projectChanged())).
 		// For the annotation that exempts a project.
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(ofNamespace), builder.WithPredicates(predicate.AnnotationChangedPredicate{})).
-		WatchesRawSource(source.Func(wake{client: mgr.GetClient(), usage: usage}.start)).
+		WatchesRawSource(r.wake(usage)).
 		Complete(instrument.Reconciler(ControllerName, r))
 }
 
 // wake enqueues the Projects whose use may have changed, so that the marks of Projects that are used again are removed immediately.
-type wake struct {
-	client client.Reader
-	usage  *usage.Usage
-}
-
-func (w wake) start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	w.usage.Kinds.Subscribe(func(e resourcewatch.Event) {
-		namespaces, err := w.usage.Touched(ctx, w.usage.Kinds.Watched(), e)
-		if err != nil {
-			// The next check of those Projects detects it.
-			log.FromContext(ctx).V(1).Info("Failed to determine the projects whose use has changed", "err", err.Error())
-		}
-		for _, name := range namespaces {
-			namespace := &corev1.Namespace{}
-			if w.client.Get(ctx, client.ObjectKey{Name: name}, namespace) != nil {
-				continue
+func (r *reconciler) wake(usage *usage.Usage) source.Func {
+	return func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		usage.Kinds.Subscribe(func(e resourcewatch.Event) {
+			namespaces, err := usage.Touched(ctx, usage.Kinds.Watched(), e)
+			if err != nil {
+				// The next check of those Projects detects it.
+				log.FromContext(ctx).V(1).Info("Failed to determine the projects whose use has changed", "err", err.Error())
 			}
-			for _, request := range ofNamespace(ctx, namespace) {
-				if e.Old == nil {
-					queue.Add(request)
-				} else {
-					queue.AddAfter(request, soon) // the end of a use is activity, which is recorded first
+			var delay time.Duration
+			if e.Old != nil {
+				delay = soon // the end of a use is activity, which is recorded first
+			}
+			for _, name := range namespaces {
+				namespace := &corev1.Namespace{}
+				if r.client.Get(ctx, client.ObjectKey{Name: name}, namespace) != nil {
+					continue
+				}
+				for _, request := range ofNamespace(ctx, namespace) {
+					queue.AddAfter(request, delay)
 				}
 			}
-		}
-	}, w.usage.Resources()...)
-	return nil
+		}, usage.Resources()...)
+		return nil
+	}
 }
 
 // ofNamespace returns the Project of a namespace.

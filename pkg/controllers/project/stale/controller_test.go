@@ -69,14 +69,14 @@ func TestNextDeletion(t *testing.T) {
 	going := project("going", 100)
 	going.DeletionTimestamp, going.Finalizers = new(metav1.Now()), []string{"gardener"}
 	registry := prometheus.NewRegistry()
-	if err := registerNext(registry, newCluster(t, project("used", 0), going).store); err != nil {
+	if err := RegisterMetrics(registry, newCluster(t, project("used", 0), going).store); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := testutil.GatherAndCount(registry, name); n != 0 || err != nil {
 		t.Errorf("%d samples while nothing is to be deleted: %v", n, err)
 	}
 	// A second manager of this process takes the place of the first.
-	if err := registerNext(registry, newCluster(t, project("used", 0), going, project("late", 300), project("soon", 200)).store); err != nil {
+	if err := RegisterMetrics(registry, newCluster(t, project("used", 0), going, project("late", 300), project("soon", 200)).store); err != nil {
 		t.Fatal(err)
 	}
 	want := "# HELP " + name + " When the next stale Project will be deleted, in seconds since 1970. There is no sample if none is planned.\n" +

@@ -166,6 +166,17 @@ func (p policy) describe(namespace string, since, date *metav1.Time) string {
 		inWords(since), is, inWords(date), namespace, gardenerv1beta1.AnnotationSkipStaleCheck)
 }
 
+// withdraws reports whether a confirmation of a Project was written for a deletion that failed. If it stayed, the next deletion of the Project
+// would not require a confirmation.
+func withdraws(project *gardenerv1beta1.Project, d *decision, now time.Time) bool {
+	date := project.Status.StaleAutoDeleteTimestamp
+	return !d.stale && date != nil && !date.After(now) && isConfirmed(project)
+}
+
+func isConfirmed(project *gardenerv1beta1.Project) bool {
+	return project.Annotations[gardenerv1beta1.AnnotationConfirmDeletion] == "true"
+}
+
 // until returns the delay until a time, at most the sync period.
 func (p policy) until(end, now time.Time) time.Duration {
 	return min(p.syncPeriod, max(end.Sub(now), soon))

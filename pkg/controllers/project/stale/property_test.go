@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
@@ -76,7 +77,7 @@ func (w *world) pass(t *rapid.T) (deleted, moved bool) {
 	w.announced = graceIsOver
 	w.project.Status = nextStatus(&w.project.Status, &d, w.now)
 	again := w.policy.decide(w.project, namespace, use, w.now)
-	if next := nextStatus(&w.project.Status, &again, w.now.Add(time.Second)); !sameStatus(&w.project.Status, &next) {
+	if next := nextStatus(&w.project.Status, &again, w.now.Add(time.Second)); !equality.Semantic.DeepEqual(w.project.Status, next) {
 		t.Fatalf("a second pass changes the status from %+v to %+v", w.project.Status, next)
 	}
 	return d.delete, moved

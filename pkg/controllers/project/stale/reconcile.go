@@ -5,11 +5,9 @@ package stale
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -22,43 +20,52 @@ const unknownPeriod = 10 * time.Second
 
 // Reconcile checks one Project, and marks it, removes its marks, or deletes it.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	project := &gardenerv1beta1.Project{}
-	if err := r.client.Get(ctx, request.NamespacedName, project); err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+	o, err := r.observe(ctx, r.client, r.watchedUse, request.NamespacedName)
+	switch {
+	case o == nil:
+		return reconcile.Result{}, err
+	case !isConcerned(o.project, o.namespace):
+		return reconcile.Result{RequeueAfter: r.policy.syncPeriod}, nil
+	case o.useErr != nil:
+		return r.unknown(ctx, o.useErr)
 	}
-	namespace, err := namespaceOf(ctx, r.client, project)
-	if err != nil {
+	d := r.policy.decide(o.project, o.namespace, o.use, o.at)
+	if err := r.mark(ctx, o.project, &d); err != nil {
 		return reconcile.Result{}, err
 	}
-	if !isConcerned(project, namespace) {
-		return reconcile.Result{RequeueAfter: r.policy.syncPeriod}, nil
-	}
-	d, err := r.evaluate(ctx, r.watchedUse, project, namespace)
-	if err != nil {
-		return r.unknown(ctx, err)
-	}
-	if err := r.mark(ctx, project, &d); err != nil {
-		return retried(ctx, err)
-	}
 	if d.delete {
-		return r.remove(ctx, project)
+		return r.remove(ctx, o.project)
 	}
 	r.passes.WithLabelValues(outcomeOf(&d)).Inc()
 	return reconcile.Result{RequeueAfter: d.after}, nil
 }
 
-// evaluate decides about a Project. The use of a Project that is spared for another reason is not determined, so that a kind that
-// cannot be listed does not retain the marks of a Project that is not stale.
-func (r *reconciler) evaluate(ctx context.Context, uses func(context.Context, string) (string, error), project *gardenerv1beta1.Project, namespace *corev1.Namespace) (decision, error) {
-	now := r.clock.Now()
-	if spared := r.policy.spare(project, namespace, now); spared != nil {
-		return *spared, nil
+// remove deletes a Project whose date has passed. That cannot be reverted, so the basis of the decision is read again from the
+// API server: the Project with its marks, the annotation of its namespace, and what uses it.
+func (r *reconciler) remove(ctx context.Context, seen *gardenerv1beta1.Project) (reconcile.Result, error) {
+	o, err := r.observe(ctx, r.live, r.liveUse, client.ObjectKeyFromObject(seen))
+	switch {
+	case o == nil:
+		return reconcile.Result{}, err
+	case o.project.UID != seen.UID || !isConcerned(o.project, o.namespace):
+		return reconcile.Result{RequeueAfter: soon}, nil
+	case o.useErr != nil:
+		return r.unknown(ctx, o.useErr)
 	}
-	use, err := uses(ctx, namespace.Name)
-	if err != nil {
-		return decision{}, fmt.Errorf("determine what uses project %q: %w", project.Name, err)
+	d := r.policy.decide(o.project, o.namespace, o.use, o.at)
+	if !d.delete {
+		log.FromContext(ctx).Info("Retained a project that is no longer stale", "reason", d.reason)
+		return reconcile.Result{}, r.mark(ctx, o.project, &d)
 	}
-	return r.policy.decide(project, namespace, use, now), nil
+	if err := r.delete(ctx, o.project); err != nil {
+		return reconcile.Result{}, err
+	}
+	r.deletions.Inc()
+	r.passes.WithLabelValues(outcomeDeleted).Inc()
+	log.FromContext(ctx).Info("Deleted a stale project", "since", inWords(d.since), "autoDelete", inWords(d.autoDelete))
+	r.recorder.Eventf(o.project, nil, corev1.EventTypeWarning, eventStale, actionDelete,
+		"the project is being deleted: nothing uses it since %s, and its date was %s", inWords(d.since), inWords(d.autoDelete))
+	return reconcile.Result{}, nil
 }
 
 // unknown ends a reconciliation in which the use of a Project is unknown: nothing is written, and it is retried. The cause is
@@ -69,51 +76,23 @@ func (r *reconciler) unknown(ctx context.Context, err error) (reconcile.Result, 
 	return reconcile.Result{RequeueAfter: unknownPeriod}, nil
 }
 
-// mark writes the status if it changes, and records an event. The write fails if the Project was changed concurrently, because
-// the decision is about the Project that was read.
+// mark writes the marks of a Project if they change, and records an event.
 func (r *reconciler) mark(ctx context.Context, project *gardenerv1beta1.Project, d *decision) error {
-	if err := r.withdraw(ctx, project, d); err != nil {
+	now := r.clock.Now()
+	if withdraws(project, d, now) {
+		if err := r.confirm(ctx, project, false); err != nil {
+			return err
+		}
+	}
+	next := nextStatus(&project.Status, d, now)
+	wrote, err := r.writeStatus(ctx, project, next)
+	if err != nil || !wrote {
 		return err
 	}
-	next := project.DeepCopy()
-	next.Status = nextStatus(&project.Status, d, r.clock.Now())
-	if sameStatus(&project.Status, &next.Status) {
-		return nil
-	}
-	event := announce(&project.Status, &next.Status)
-	// A patch instead of server-side apply, which would retain timestamps of other field managers: of an import or of Gardener's
-	// controller.
-	changes := client.MergeFromWithOptions(project, client.MergeFromWithOptimisticLock{})
-	if err := r.client.Status().Patch(ctx, next.DeepCopy(), changes, client.FieldOwner(fieldOwner)); err != nil {
-		return fmt.Errorf("mark project %q: %w", project.Name, err)
-	}
-	log.FromContext(ctx).Info("Changed the marks of a project", "stale", d.stale, "reason", d.reason, "since", inWords(d.since), "autoDelete", inWords(d.autoDelete))
-	if event != nil {
+	log.FromContext(ctx).Info("Changed the marks of a project", "stale", d.stale, "reason", d.reason,
+		"since", inWords(d.since), "autoDelete", inWords(d.autoDelete))
+	if event := announce(&project.Status, &next); event != nil {
 		r.recorder.Eventf(project, nil, event.kind, event.reason, event.action, "%s", event.message)
 	}
 	return nil
-}
-
-// retried ends a reconciliation with a concurrent change: it is retried with the current state of the Project.
-func retried(ctx context.Context, err error) (reconcile.Result, error) {
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		log.FromContext(ctx).V(1).Info("Retrying after a concurrent change", "err", err.Error())
-		return reconcile.Result{RequeueAfter: soon}, nil
-	}
-	return reconcile.Result{}, err
-}
-
-// namespaceOf reads the namespace of a Project, and returns nil if it does not exist.
-func namespaceOf(ctx context.Context, from client.Reader, project *gardenerv1beta1.Project) (*corev1.Namespace, error) {
-	if project.NamespaceName() == "" {
-		return nil, nil
-	}
-	namespace := &corev1.Namespace{}
-	if err := from.Get(ctx, client.ObjectKey{Name: project.NamespaceName()}, namespace); err != nil {
-		if apierrors.IsNotFound(err) {
-			return nil, nil
-		}
-		return nil, fmt.Errorf("get namespace %q: %w", project.NamespaceName(), err)
-	}
-	return namespace, nil
 }

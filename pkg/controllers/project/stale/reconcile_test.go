@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/conditions"
 	"groundskeeper.io/groundskeeper/pkg/kit"
 	"groundskeeper.io/groundskeeper/test/support/kubetest"
 )
@@ -42,7 +43,7 @@ type cluster struct {
 func newCluster(t *testing.T, objects ...client.Object) *cluster {
 	t.Helper()
 	store := kubetest.New(t, objects...)
-	passes, deletions, err := register(prometheus.NewRegistry(), store)
+	meters, err := newMeters(prometheus.NewRegistry(), store)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +56,7 @@ func newCluster(t *testing.T, objects ...client.Object) *cluster {
 		return nil
 	}
 	c.reconciler = &reconciler{
-		client: store.Client(), live: store.Live(), policy: testPolicy(), clock: c.time, recorder: c.recorder, passes: passes, deletions: deletions,
+		client: store.Client(), live: store.Live(), policy: testPolicy(), clock: c.time, recorder: c.recorder, meters: meters,
 		watchedUse: func(context.Context, string) (string, error) { return c.use, c.useErr },
 		liveUse:    func(context.Context, string) (string, error) { return c.liveUse, c.liveUseErr },
 	}
@@ -107,8 +108,8 @@ func (c *cluster) marks() string {
 		return fmt.Sprint(t.Sub(birth).Hours() / 24)
 	}
 	reason := "-"
-	if i := staleIndex(&project.Status); i >= 0 {
-		reason = project.Status.Conditions[i].Reason
+	if found := conditions.Find(project.Status.Conditions, gardenerv1beta1.ProjectStale); found != nil {
+		reason = found.Reason
 	}
 	return days(project.Status.StaleSinceTimestamp) + " " + days(project.Status.StaleAutoDeleteTimestamp) + " " + reason
 }

@@ -4,14 +4,13 @@
 package stale
 
 import (
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/conditions"
 )
 
 // Reasons of the events on a Project.
@@ -34,51 +33,36 @@ type announcement struct{ kind, reason, action, message string }
 func nextStatus(current *gardenerv1beta1.ProjectStatus, d *decision, now time.Time) gardenerv1beta1.ProjectStatus {
 	next := *current.DeepCopy()
 	next.StaleSinceTimestamp, next.StaleAutoDeleteTimestamp = d.since, d.autoDelete
-	i := staleIndex(current)
-	if i < 0 && !d.stale && !isMarked(current) {
+	before := conditions.Find(current.Conditions, gardenerv1beta1.ProjectStale)
+	if before == nil && !d.stale && !isMarked(current) {
 		return next
 	}
-	seen := metav1.NewTime(now).Rfc3339Copy()
+	at := metav1.NewTime(now).Rfc3339Copy()
 	condition := gardenerv1beta1.Condition{
 		Type: gardenerv1beta1.ProjectStale, Status: gardenerv1beta1.ConditionFalse, Reason: d.reason, Message: d.message,
-		LastTransitionTime: seen, LastUpdateTime: seen,
+		LastTransitionTime: at, LastUpdateTime: at,
 	}
 	if d.stale {
 		condition.Status = gardenerv1beta1.ConditionTrue
 	}
-	if i < 0 {
+	condition = conditions.Following(before, condition)
+	if before == nil {
 		next.Conditions = append(next.Conditions, condition)
-		return next
+	} else {
+		*conditions.Find(next.Conditions, condition.Type) = condition
 	}
-	before := &current.Conditions[i]
-	if before.Status == condition.Status {
-		condition.LastTransitionTime = before.LastTransitionTime
-		if before.Reason == condition.Reason && before.Message == condition.Message {
-			condition.LastUpdateTime = before.LastUpdateTime
-		}
-	}
-	condition.Codes = before.Codes // belongs to other controllers
-	next.Conditions[i] = condition
 	return next
-}
-
-// sameStatus reports whether a decision changes nothing.
-func sameStatus(current, next *gardenerv1beta1.ProjectStatus) bool {
-	return equality.Semantic.DeepEqual(current, next)
 }
 
 // announce returns the event for the change of a status, or nil if there is none. It depends only on the statuses, so that each
 // event is recorded once, even after restarts.
 func announce(current, next *gardenerv1beta1.ProjectStatus) *announcement {
-	i := staleIndex(next)
-	if i < 0 {
-		return nil
-	}
-	after, before := &next.Conditions[i], &gardenerv1beta1.Condition{}
-	if i := staleIndex(current); i >= 0 {
-		before = &current.Conditions[i]
+	after, before := conditions.Find(next.Conditions, gardenerv1beta1.ProjectStale), conditions.Find(current.Conditions, gardenerv1beta1.ProjectStale)
+	if before == nil {
+		before = &gardenerv1beta1.Condition{}
 	}
 	switch {
+	case after == nil:
 	case after.Status == gardenerv1beta1.ConditionTrue:
 		if after.Reason == before.Reason && before.Status == after.Status &&
 			next.StaleAutoDeleteTimestamp.Equal(current.StaleAutoDeleteTimestamp) {
@@ -94,8 +78,4 @@ func announce(current, next *gardenerv1beta1.ProjectStatus) *announcement {
 // isMarked reports whether a status has one of the timestamps of a stale project.
 func isMarked(status *gardenerv1beta1.ProjectStatus) bool {
 	return status.StaleSinceTimestamp != nil || status.StaleAutoDeleteTimestamp != nil
-}
-
-func staleIndex(status *gardenerv1beta1.ProjectStatus) int {
-	return slices.IndexFunc(status.Conditions, func(c gardenerv1beta1.Condition) bool { return c.Type == gardenerv1beta1.ProjectStale })
 }

@@ -4,6 +4,9 @@
 package stale
 
 import (
+	"errors"
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -27,50 +30,62 @@ func outcomeOf(d *decision) string {
 	return outcomeSpared
 }
 
-// Values of the label of the gauge: whether a stale Project has a deletion date.
-const (
-	withoutDate = "none"
-	withDate    = "planned"
-)
+// meters are the metrics that a reconciliation writes.
+type meters struct {
+	passes    *prometheus.CounterVec
+	deletions prometheus.Counter
+}
 
-// register creates the metrics of the controller.
-func register(registry prometheus.Registerer, cache client.Reader) (passes *prometheus.CounterVec, deletions prometheus.Counter, err error) {
-	passes, err = telemetry.Register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
+// newMeters registers the metrics of the controller, with those of the Projects in the cache.
+func newMeters(registry prometheus.Registerer, cache client.Reader) (meters, error) {
+	passes, passesErr := telemetry.Register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "groundskeeper_project_stale_checks_total",
 		Help: "Checks of Projects, by outcome: stale, spared, unknown (the use of the Project could not be determined) or deleted.",
 	}, []string{"outcome"}))
-	if err != nil {
-		return nil, nil, err
-	}
-	deletions, err = telemetry.Register(registry, prometheus.NewCounter(prometheus.CounterOpts{
+	deletions, deletionsErr := telemetry.Register(registry, prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "groundskeeper_project_auto_deletions_total",
 		Help: "Projects that were deleted because they were unused.",
 	}))
-	if err != nil {
-		return nil, nil, err
-	}
-	err = census.Census{
-		Name: "groundskeeper_projects_stale", Help: "Stale Projects, by their deletion date: none or planned.", Label: "deletion",
-		Values: []string{withoutDate, withDate},
-		Of: func(project *gardenerv1beta1.Project) string {
+	countErr := census.Gauge{
+		Name: "groundskeeper_projects_stale", Help: "Stale Projects, by their deletion date: none or planned.", Labels: []string{"deletion"},
+		Of: census.Count([]string{"none", "planned"}, func(project *gardenerv1beta1.Project) string {
 			switch {
 			case project.Status.StaleSinceTimestamp == nil:
 				return ""
 			case project.Status.StaleAutoDeleteTimestamp == nil:
-				return withoutDate
+				return "none"
 			}
-			return withDate
+			return "planned"
+		}),
+	}.Register(registry, cache)
+	nextErr := census.Gauge{
+		Name: "groundskeeper_project_next_auto_deletion_timestamp_seconds",
+		Help: "When the next stale Project will be deleted, in seconds since 1970. There is no sample if none is planned.",
+		Of: func(projects []gardenerv1beta1.Project, set func(float64, ...string)) {
+			if next := nextDeletion(projects); !next.IsZero() {
+				set(float64(next.Unix()))
+			}
 		},
 	}.Register(registry, cache)
-	if err != nil {
-		return nil, nil, err
-	}
-	return passes, deletions, registerNext(registry, cache)
+	return meters{passes, deletions}, errors.Join(passesErr, deletionsErr, countErr, nextErr)
 }
 
-// RegisterMetrics registers the metrics like AddToManager, for the generator of their documentation. It counts the Projects in
-// the cache.
+// nextDeletion returns the earliest date of a Project that is not being deleted yet, or zero if there is none.
+func nextDeletion(projects []gardenerv1beta1.Project) (earliest time.Time) {
+	for i := range projects {
+		at := projects[i].Status.StaleAutoDeleteTimestamp
+		if at == nil || !projects[i].DeletionTimestamp.IsZero() {
+			continue
+		}
+		if earliest.IsZero() || at.Time.Before(earliest) {
+			earliest = at.Time
+		}
+	}
+	return earliest
+}
+
+// RegisterMetrics registers the metrics like AddToManager, for the generator of their documentation.
 func RegisterMetrics(registry prometheus.Registerer, cache client.Reader) error {
-	_, _, err := register(registry, cache)
+	_, err := newMeters(registry, cache)
 	return err
 }
