@@ -28,18 +28,14 @@ func lastChangeOf(object metav1.Object) (last time.Time) {
 
 // Changed returns when a cached object was created or changed last, as far as its kind has that.
 func Changed(object *resourcewatch.Object) time.Time {
-	changed := object.CreationTimestamp.Time
-	var last time.Time
-	switch value := object.Value.(type) {
-	case time.Time:
-		last = value
-	case bound:
-		last = value.changed
+	last, _ := object.Value.(time.Time)
+	if binding, ok := object.Value.(bound); ok {
+		last = binding.changed
 	}
-	if last.After(changed) {
-		return last
+	if created := object.CreationTimestamp.Time; last.Before(created) {
+		return created
 	}
-	return changed
+	return last
 }
 
 // IsDirect reports whether all objects of a resource use the project of their namespace.
@@ -85,20 +81,14 @@ func states(event resourcewatch.Event) []*resourcewatch.Object {
 
 // usedDifferently returns the bindings that a Shoot uses before or after an event, and not both.
 func usedDifferently(ctx context.Context, reader resourcewatch.Reader, event resourcewatch.Event) ([]*resourcewatch.Object, error) {
-	count := map[schema.GroupResource]map[string]int{}
-	for _, shoot := range states(event) {
-		used, _ := shoot.Value.(map[schema.GroupResource]string)
-		for resource, name := range used {
-			if count[resource] == nil {
-				count[resource] = map[string]int{}
-			}
-			count[resource][name]++
-		}
-	}
 	var all []*resourcewatch.Object
-	for resource, names := range count {
-		for name, n := range names {
-			if n == 2 {
+	before, after := usedBy(event.Old), usedBy(event.New)
+	for _, resource := range bindings() {
+		if before[resource] == after[resource] {
+			continue
+		}
+		for _, name := range []string{before[resource], after[resource]} {
+			if name == "" {
 				continue
 			}
 			found, err := reader.Find(ctx, resource, resourcewatch.Query{Namespace: event.Object().Namespace, Name: name})

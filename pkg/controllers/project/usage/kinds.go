@@ -187,7 +187,7 @@ func referenceTo(resource schema.GroupResource, own string, ref map[string]any) 
 	return to
 }
 
-// bindingsOfShoot returns the names of the bindings that a Shoot uses, by their resource.
+// bindingsOfShoot returns what usedBy has of a Shoot.
 func bindingsOfShoot(content map[string]any) any {
 	used := map[schema.GroupResource]string{}
 	for resource, field := range map[schema.GroupResource]string{SecretBindings: "secretBindingName", CredentialsBindings: "credentialsBindingName"} {
@@ -198,11 +198,19 @@ func bindingsOfShoot(content map[string]any) any {
 	return used
 }
 
+// usedBy returns the names of the bindings that a Shoot uses, by their resource; none for nil.
+func usedBy(shoot *resourcewatch.Object) map[schema.GroupResource]string {
+	if shoot == nil {
+		return nil
+	}
+	used, _ := shoot.Value.(map[schema.GroupResource]string)
+	return used
+}
+
 // usedBindings returns the keys of the bindings that a Shoot uses, in its namespace.
 func usedBindings(shoot *resourcewatch.Object) []string {
 	var keys []string
-	used, _ := shoot.Value.(map[schema.GroupResource]string)
-	for resource, name := range used {
+	for resource, name := range usedBy(shoot) {
 		keys = append(keys, bindingKey(resource, shoot.Namespace, name))
 	}
 	return keys
@@ -211,8 +219,7 @@ func usedBindings(shoot *resourcewatch.Object) []string {
 // usedBindingKinds returns the resources of the bindings that a Shoot uses.
 func usedBindingKinds(shoot *resourcewatch.Object) []string {
 	var resources []string
-	used, _ := shoot.Value.(map[schema.GroupResource]string)
-	for resource := range used {
+	for resource := range usedBy(shoot) {
 		resources = append(resources, resource.String())
 	}
 	return resources

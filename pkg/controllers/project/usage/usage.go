@@ -53,22 +53,15 @@ type Shared struct {
 // For returns the Usage, which the first call creates and adds to the manager.
 func (s *Shared) For(mgr manager.Manager, clock clock.PassiveClock, resources []string) (*Usage, error) {
 	s.once.Do(func() {
-		if s.Period == 0 {
-			s.Period = resourcewatch.DiscoveryPeriod
+		find, source, err := resourcewatch.Connect(mgr)
+		if s.err = err; err != nil {
+			return
 		}
-		s.usage, s.err = s.forManager(mgr, clock, resources)
+		source.Cached = s.Cached
+		s.usage = New(find, source, clock, cmp.Or(s.Period, resourcewatch.DiscoveryPeriod), resources)
+		s.err = mgr.Add(s.usage.Kinds)
 	})
 	return s.usage, s.err
-}
-
-func (s *Shared) forManager(mgr manager.Manager, clock clock.PassiveClock, resources []string) (*Usage, error) {
-	find, source, err := resourcewatch.Connect(mgr)
-	if err != nil {
-		return nil, err
-	}
-	source.Cached = s.Cached
-	usage := New(find, source, clock, s.Period, resources)
-	return usage, mgr.Add(usage.Kinds)
 }
 
 // Of returns the resource of an object that uses the project of a namespace, "" if it is unused. After an error it is unknown.
@@ -82,7 +75,7 @@ func (u *Usage) Of(ctx context.Context, reader resourcewatch.Reader, namespace s
 			return resource.String(), nil
 		}
 	}
-	references, err := references(ctx, reader, func(r reference) bool { return r.namespace == namespace }, namespace)
+	references, err := references(ctx, reader, namespace)
 	if err != nil {
 		return "", err
 	}
@@ -138,8 +131,8 @@ func unreadable(ctx context.Context, reader resourcewatch.Reader) error {
 	return nil
 }
 
-// references returns the references into a namespace that match, of bindings that a Shoot uses.
-func references(ctx context.Context, reader resourcewatch.Reader, wanted func(reference) bool, namespace string) ([]reference, error) {
+// references returns the references into a namespace, of bindings that a Shoot uses.
+func references(ctx context.Context, reader resourcewatch.Reader, namespace string) ([]reference, error) {
 	var all []reference
 	for _, resource := range bindings() {
 		bindings, err := reader.Find(ctx, resource, resourcewatch.Query{Index: byTarget, Value: namespace})
@@ -147,7 +140,7 @@ func references(ctx context.Context, reader resourcewatch.Reader, wanted func(re
 			return nil, err
 		}
 		for _, binding := range bindings {
-			references := slices.DeleteFunc(slices.Clone(referencesOf(binding)), func(r reference) bool { return !wanted(r) })
+			references := slices.DeleteFunc(slices.Clone(referencesOf(binding)), func(r reference) bool { return r.namespace != namespace })
 			if len(references) == 0 {
 				continue
 			}
@@ -173,16 +166,12 @@ func (u *Usage) Resources() []schema.GroupResource {
 // referred to before.
 func (u *Usage) Touched(ctx context.Context, reader resourcewatch.Reader, event resourcewatch.Event) ([]string, error) {
 	namespaces := []string{event.Object().Namespace}
-	for _, object := range []*resourcewatch.Object{event.Old, event.New} {
-		if object == nil {
-			continue
-		}
+	for _, object := range states(event) {
 		switch {
 		case slices.Contains(bindings(), event.Resource):
 			namespaces = append(namespaces, targets(object)...)
 		case event.Resource == Shoots:
-			used, _ := object.Value.(map[schema.GroupResource]string)
-			for resource, name := range used {
+			for resource, name := range usedBy(object) {
 				found, err := reader.Find(ctx, resource, resourcewatch.Query{Namespace: object.Namespace, Name: name})
 				if err != nil {
 					return namespaces, err
