@@ -100,7 +100,7 @@ func newCluster(t *testing.T, change ...func(*gardenerv1beta1.Project, *corev1.N
 
 // happens reports an activity and runs the reconciliation that it triggers.
 func (c *cluster) happens(at time.Time) error {
-	c.pending.note("garden-dev", at)
+	c.memory.note("garden-dev", at)
 	_, err := c.Reconcile(c.t.Context(), requestFor("garden-dev"))
 	return err
 }
@@ -150,7 +150,7 @@ func TestActivityIsTriedAgain(t *testing.T) {
 
 // TestPending checks that an activity during a write is written, too.
 func TestPending(t *testing.T) {
-	var p pending
+	var p memory
 	p.note("a", noon)
 	p.note("a", noon.Add(-time.Hour))
 	if got := p.last("a"); !got.Equal(noon) {
@@ -186,7 +186,7 @@ func TestWhoseActivityIsNotWritten(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, change)
-			if err := c.happens(noon); err != nil || c.store.Count() > 0 || len(c.pending.at) > 0 {
+			if err := c.happens(noon); err != nil || c.store.Count() > 0 || len(c.memory.at) > 0 {
 				t.Errorf("%d writes, %v", c.store.Count(), err)
 			}
 		})

@@ -4,9 +4,9 @@
 package activity
 
 import (
-	"sync"
 	"time"
 
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/project/usage"
 	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 )
@@ -40,41 +40,11 @@ func isSpecChanged(e resourcewatch.Event) bool {
 	return e.Old == nil || e.New == nil || e.Old.Generation != e.New.Generation || e.Old.UID != e.New.UID
 }
 
-// isNews reports whether an activity requires a write after the last recorded one.
-func isNews(at time.Time, last *time.Time) bool {
-	return last == nil || at.Sub(*last) >= resolution
-}
-
-// pending contains the last activity in each namespace that has not been written yet.
-type pending struct {
-	mu sync.Mutex
-	at map[string]time.Time
-}
-
-// note adds an activity.
-func (p *pending) note(namespace string, at time.Time) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.at == nil {
-		p.at = map[string]time.Time{}
+// isNews reports whether an activity requires a write. The Project is nil if activity does not matter.
+func isNews(project *gardenerv1beta1.Project, at time.Time) bool {
+	if project == nil {
+		return false
 	}
-	if at.After(p.at[namespace]) {
-		p.at[namespace] = at
-	}
-}
-
-// last returns the last activity in a namespace, or the zero time if there was none.
-func (p *pending) last(namespace string) time.Time {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.at[namespace]
-}
-
-// done removes an activity, unless there was a later one.
-func (p *pending) done(namespace string, at time.Time) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.at[namespace].After(at) {
-		delete(p.at, namespace)
-	}
+	last := project.Status.LastActivityTimestamp
+	return last == nil || at.Sub(last.Time) >= resolution
 }
