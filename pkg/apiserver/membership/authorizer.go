@@ -36,29 +36,34 @@ func (a *Authorizer) Authorize(ctx context.Context, request authorizer.Attribute
 	if decision != authorizer.DecisionAllow || !IsRestricted(request) || isFiltered(request) {
 		return decision, reason, err
 	}
-	if request.GetName() != "" {
-		project, err := a.find(ctx, request.GetName())
-		if err != nil && !apierrors.IsNotFound(err) {
-			return authorizer.DecisionNoOpinion, "", fmt.Errorf("look up the members of a project: %w", err)
-		}
-		if Decide(request, project) == authorizer.DecisionAllow {
-			return authorizer.DecisionAllow, "member of the project", nil
-		}
-		if project == nil && isOfApply(request) {
-			if decision, _, err := a.Authorizer.Authorize(ctx, creation{request}); decision == authorizer.DecisionAllow || err != nil {
-				return decision, "there is no such project, and the user may create it", err
-			}
+	project, isMember, err := a.isMember(ctx, request)
+	switch {
+	case err != nil:
+		return authorizer.DecisionNoOpinion, "", err
+	case isMember:
+		return authorizer.DecisionAllow, "member of the project", nil
+	case project == nil && isOfApply(request):
+		if decision, _, err := a.Authorizer.Authorize(ctx, creation{request}); decision == authorizer.DecisionAllow || err != nil {
+			return decision, "there is no such project, and the user may create it", err
 		}
 	}
 	return a.Authorizer.Authorize(ctx, anyProject{request})
 }
 
-// find returns the Project to decide with: the stored one while a change of it is validated, otherwise that of the watch cache.
-func (a *Authorizer) find(ctx context.Context, name string) (*gardenerv1beta1.Project, error) {
-	if stored, ok := ctx.Value(storedKey{}).(*gardenerv1beta1.Project); ok && stored.Name == name {
-		return stored, nil
+// isMember reports whether the members of the Project of a request allow it. It returns the Project, nil if there is none: the stored one
+// while a change of it is validated, otherwise that of the watch cache.
+func (a *Authorizer) isMember(ctx context.Context, request authorizer.Attributes) (*gardenerv1beta1.Project, bool, error) {
+	if request.GetName() == "" {
+		return nil, false, nil
 	}
-	return a.lookup(ctx, name)
+	project, ok := ctx.Value(storedKey{}).(*gardenerv1beta1.Project)
+	if !ok || project.Name != request.GetName() {
+		var err error
+		if project, err = a.lookup(ctx, request.GetName()); err != nil && !apierrors.IsNotFound(err) {
+			return nil, false, fmt.Errorf("look up the members of a project: %w", err)
+		}
+	}
+	return project, Decide(request, project) == authorizer.DecisionAllow, nil
 }
 
 // storedKey is the key of the stored Project in a context.
@@ -94,7 +99,7 @@ func isFiltered(request authorizer.Attributes) bool {
 // isOfApply reports whether a client that creates an object by applying it sends such a request before: kubectl gets it, and a server-side
 // apply is a patch. The storage decides about a Project that exists nevertheless, and the server whether the user may create one.
 func isOfApply(request authorizer.Attributes) bool {
-	return request.GetSubresource() == "" && (request.GetVerb() == "get" || request.GetVerb() == "patch")
+	return request.GetName() != "" && request.GetSubresource() == "" && (request.GetVerb() == "get" || request.GetVerb() == "patch")
 }
 
 // creation is a request to create what another one is for.

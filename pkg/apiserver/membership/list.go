@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
@@ -69,24 +70,20 @@ func (s *Storage) List(ctx context.Context, options *internalversion.ListOptions
 
 // narrow returns a selector of what the user may get, of what the options select, and whether that is everything.
 func (s *Storage) narrow(ctx context.Context, options *internalversion.ListOptions) (readable, bool, error) {
-	attributes, err := requested(ctx)
+	request, err := requested(ctx)
 	if err != nil {
 		return readable{}, false, err
 	}
-	all, err := s.allowsAny(ctx, attributes.attributes)
+	all, err := s.server.allowsAny(ctx, request)
 	if err != nil {
 		return readable{}, false, unknown(err)
 	}
-	var selector fields.Selector
-	if options != nil {
-		selector = options.FieldSelector
-	}
-	return readableBy(attributes.who, selector), all, nil
+	return readableBy(request.User, ptr.Deref(options, internalversion.ListOptions{}).FieldSelector), all, nil
 }
 
 // find returns a list of what a selector selects, by the index of readers if that is of use.
 func (s *Storage) find(ctx context.Context, options *internalversion.ListOptions, selector readable) (*gardenerv1beta1.ProjectList, error) {
-	if s.cached && selector.isIndexed(options) {
+	if s.server.cached && selector.isIndexed(options) {
 		if projects, err := s.listByIndex(ctx, options, selector); err != nil || projects != nil {
 			return projects, err
 		}
@@ -96,12 +93,9 @@ func (s *Storage) find(ctx context.Context, options *internalversion.ListOptions
 
 // with returns the options with another field selector.
 func with(options *internalversion.ListOptions, selector fields.Selector) *internalversion.ListOptions {
-	narrowed := &internalversion.ListOptions{}
-	if options != nil {
-		*narrowed = *options
-	}
+	narrowed := ptr.Deref(options, internalversion.ListOptions{})
 	narrowed.FieldSelector = selector
-	return narrowed
+	return &narrowed
 }
 
 // list returns a list of what a selector selects.
@@ -142,13 +136,12 @@ func (s *Storage) listByIndex(ctx context.Context, options *internalversion.List
 	rest.ResourceVersion, rest.ResourceVersionMatch = anyVersion, ""
 	for range lookupAttempts {
 		projects, err := s.lookUp(ctx, first, rest, selector)
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, err
-		}
-		if projects == nil {
+		case projects == nil:
 			continue
-		}
-		if limit > 0 && int64(len(projects.Items)) > limit {
+		case limit > 0 && int64(len(projects.Items)) > limit:
 			return nil, nil
 		}
 		return projects, nil

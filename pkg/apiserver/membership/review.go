@@ -12,7 +12,6 @@ import (
 	"net/http"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
@@ -35,24 +34,14 @@ func (a *Authorizer) Review(ctx context.Context, request authorizer.Attributes) 
 	if !IsRestricted(request) || isFiltered(request) {
 		return authorizer.DecisionNoOpinion, "", nil
 	}
-	if request.GetName() != "" {
-		project, err := a.lookup(ctx, request.GetName())
-		if err != nil && !apierrors.IsNotFound(err) {
-			return authorizer.DecisionNoOpinion, "", fmt.Errorf("look up the members of a project: %w", err)
-		}
-		if Decide(request, project) == authorizer.DecisionAllow {
-			return authorizer.DecisionNoOpinion, "", nil
-		}
+	_, allowed, err := a.isMember(ctx, request)
+	if err == nil && !allowed {
+		allowed, err = a.AllowsAny(ctx, request)
 	}
-	allowed, err := a.AllowsAny(ctx, request)
-	switch {
-	case err != nil:
+	if err != nil || allowed {
 		return authorizer.DecisionNoOpinion, "", err
-	case allowed:
-		return authorizer.DecisionNoOpinion, "", nil
-	default:
-		return authorizer.DecisionDeny, "not a member of the project with a role that allows it", nil
 	}
+	return authorizer.DecisionDeny, "not a member of the project with a role that allows it", nil
 }
 
 // ServeHTTP responds to reviews of the kube-apiserver, whose AuthorizationConfiguration has this server as a webhook. What is unknown

@@ -4,6 +4,8 @@
 package membership
 
 import (
+	"slices"
+
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -52,11 +54,8 @@ func readers(project *gardenerv1beta1.Project) []string {
 	}
 	for i := range project.Spec.Members {
 		member := &project.Spec.Members[i]
-		for _, role := range grants["get"] {
-			if member.HasRole(role) {
-				add(&member.Subject)
-				break
-			}
+		if slices.ContainsFunc(grants["get"], member.HasRole) {
+			add(&member.Subject)
 		}
 	}
 	return all

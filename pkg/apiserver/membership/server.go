@@ -21,7 +21,7 @@ import (
 type Server struct {
 	authorizer atomic.Pointer[Authorizer]
 	projects   atomic.Pointer[registry.REST[*gardenerv1beta1.Project]]
-	// cached reports whether there is a watch cache of Projects.
+	// cached reports whether there is a watch cache of Projects, which has the index of readers. Without it, lists compare all Projects.
 	cached bool
 }
 
@@ -42,7 +42,7 @@ func (s *Server) Restrict(storage map[string]rest.Storage) error {
 		return fmt.Errorf("%s have a %T: it cannot be restricted to members", resource, storage[resource])
 	}
 	s.projects.Store(projects)
-	storage[resource] = NewStorage(projects, s.allowsAny, s.cached)
+	storage[resource] = &Storage{REST: projects, server: s}
 	return nil
 }
 
@@ -63,6 +63,7 @@ func (s *Server) lookup(ctx context.Context, name string) (*gardenerv1beta1.Proj
 	return project, nil
 }
 
+// allowsAny reports whether RBAC lets a user do something with Projects of which the user is not a member.
 func (s *Server) allowsAny(ctx context.Context, request authorizer.Attributes) (bool, error) {
 	restricted := s.authorizer.Load()
 	if restricted == nil {

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -21,66 +20,48 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/registry"
 )
 
-// AllowsAny reports whether RBAC lets a user do something with Projects of which the user is not a member.
-type AllowsAny func(ctx context.Context, request authorizer.Attributes) (bool, error)
-
 // Storage serves Projects to users who are allowed to read and change them. Methods that it does not override, such as Create, are
 // restricted by the authorizer only.
 type Storage struct {
 	*registry.REST[*gardenerv1beta1.Project]
-	allowsAny AllowsAny
-	// cached reports whether there is a watch cache, which has the index of readers.
-	cached bool
+	server *Server
 }
 
 var _ rest.StandardStorage = &Storage{}
 
-// NewStorage restricts a storage whose kind is Indexed. Without a watch cache there is no index, and lists compare all Projects.
-func NewStorage(storage *registry.REST[*gardenerv1beta1.Project], allowsAny AllowsAny, cached bool) *Storage {
-	return &Storage{REST: storage, allowsAny: allowsAny, cached: cached}
-}
-
-// request is who requests what.
-type request struct {
-	who  user.Info
-	verb string
-	// attributes are those of the request to RBAC.
-	attributes authorizer.AttributesRecord
-}
-
-// requested reads from the context who requests what. Without both there is no decision. A list has a name when it selects the
+// requested reads from the context who requests what of RBAC. Without both there is no decision. A list has a name when it selects the
 // object of that name.
-func requested(ctx context.Context) (request, error) {
+func requested(ctx context.Context) (authorizer.AttributesRecord, error) {
 	who, ok := genericapirequest.UserFrom(ctx)
 	if !ok {
-		return request{}, apierrors.NewInternalError(errors.New("a request for projects has no user"))
+		return authorizer.AttributesRecord{}, apierrors.NewInternalError(errors.New("a request for projects has no user"))
 	}
 	info, ok := genericapirequest.RequestInfoFrom(ctx)
 	if !ok {
-		return request{}, apierrors.NewInternalError(errors.New("a request for projects has no verb"))
+		return authorizer.AttributesRecord{}, apierrors.NewInternalError(errors.New("a request for projects has no verb"))
 	}
-	return request{who: who, verb: info.Verb, attributes: authorizer.AttributesRecord{
+	return authorizer.AttributesRecord{
 		User: who, Verb: info.Verb, APIGroup: gardenerv1beta1.GroupName, APIVersion: gardenerv1beta1.SchemeGroupVersion.Version,
 		Resource: resource, Name: info.Name, ResourceRequest: true, Path: info.Path,
-	}}, nil
+	}, nil
 }
 
 // require rejects a request for a Project that the user may not make of it.
 func (s *Storage) require(ctx context.Context, name string, object runtime.Object) error {
-	attributes, err := requested(ctx)
+	request, err := requested(ctx)
 	if err != nil {
 		return err
 	}
-	if project, ok := object.(*gardenerv1beta1.Project); ok && Decide(attributes.attributes, project) == authorizer.DecisionAllow {
+	if project, ok := object.(*gardenerv1beta1.Project); ok && Decide(request, project) == authorizer.DecisionAllow {
 		return nil
 	}
-	allowed, err := s.allowsAny(ctx, attributes.attributes)
+	allowed, err := s.server.allowsAny(ctx, request)
 	switch {
 	case err != nil:
 		return unknown(err)
 	case !allowed:
 		return apierrors.NewForbidden(gardenerv1beta1.Resource(resource), name,
-			fmt.Errorf("user %q cannot %s it: the user is not a member of it with a role that allows that", attributes.who.GetName(), attributes.verb))
+			fmt.Errorf("user %q cannot %s it: the user is not a member of it with a role that allows that", request.User.GetName(), request.Verb))
 	}
 	return nil
 }
@@ -104,10 +85,10 @@ func (s *Storage) Get(ctx context.Context, name string, options *metav1.GetOptio
 		return object, nil
 	}
 	stored, err := s.REST.Get(ctx, name, &metav1.GetOptions{})
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = s.require(ctx, name, stored)
 	}
-	if err := s.require(ctx, name, stored); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return object, nil

@@ -31,16 +31,11 @@ func (s *Storage) Watch(ctx context.Context, options *internalversion.ListOption
 	if !beginsWithState(narrowed) {
 		return s.watchSince(ctx, narrowed, mine)
 	}
-	if !s.cached {
-		return s.REST.Watch(ctx, narrowed)
-	}
-	state := stateOf(options)
-	if !mine.isIndexed(state) {
-		return s.REST.Watch(ctx, narrowed)
-	}
-	projects, err := s.listByIndex(ctx, state, mine)
-	if err != nil {
-		return nil, err
+	var projects *gardenerv1beta1.ProjectList
+	if state := stateOf(options); s.server.cached && mine.isIndexed(state) {
+		if projects, err = s.listByIndex(ctx, state, mine); err != nil {
+			return nil, err
+		}
 	}
 	if projects == nil {
 		return s.REST.Watch(ctx, narrowed)
