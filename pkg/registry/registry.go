@@ -75,23 +75,14 @@ type Kind[T Object] struct {
 	// Columns are the columns that kubectl prints between name and age.
 	Columns []Column[T]
 
-	// Rules are the kind-specific steps of creation and update.
-	Rules Rules[T]
-}
-
-// Rules are the kind-specific steps of creation and update. The Prepare methods are called before an object is normalized, the Validate
-// methods afterwards.
-type Rules[T Object] interface {
-	// PrepareForCreate sets the fields that the server determines. Name, namespace and UID are set. It is idempotent.
-	PrepareForCreate(obj T)
-	// PrepareForUpdate copies fields from the old object that a new version must not remove.
-	PrepareForUpdate(obj, old T)
-	// Validate checks a new object.
-	Validate(obj T) field.ErrorList
-	// ValidateUpdate checks a change.
-	ValidateUpdate(obj, old T) field.ErrorList
-	// ValidateStatusUpdate checks a change of the status.
-	ValidateStatusUpdate(obj, old T) field.ErrorList
+	// PrepareForCreate sets the fields that the server determines, before an object is normalized. Name, namespace and UID are set. It is
+	// idempotent. It may be nil.
+	PrepareForCreate func(obj T)
+	// PrepareForUpdate copies fields from the old object that a new version must not remove, before it is normalized. It may be nil.
+	PrepareForUpdate func(obj, old T)
+	// Validate checks a new object, ValidateUpdate a change, and ValidateStatusUpdate a change of the status.
+	Validate                             func(obj T) field.ErrorList
+	ValidateUpdate, ValidateStatusUpdate func(obj, old T) field.ErrorList
 }
 
 // NewStorage returns the REST endpoints of a kind: the objects and their status, by resource name.

@@ -68,7 +68,9 @@ func (s strategy[T]) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	s.kind.CopyStatus(o, s.kind.New())
 	o.SetGeneration(1)
 	s.addFinalizer(o)
-	s.kind.Rules.PrepareForCreate(o)
+	if s.kind.PrepareForCreate != nil {
+		s.kind.PrepareForCreate(o)
+	}
 	s.normalize(o)
 	// Prepared again, as for a retried apply, the object is the same.
 	s.summarize(o, s.kind.New(), o.GetCreationTimestamp().Time)
@@ -82,7 +84,9 @@ func (s strategy[T]) PrepareForUpdate(_ context.Context, obj, old runtime.Object
 	if before.GetDeletionTimestamp() == nil {
 		s.addFinalizer(o)
 	}
-	s.kind.Rules.PrepareForUpdate(o, before)
+	if s.kind.PrepareForUpdate != nil {
+		s.kind.PrepareForUpdate(o, before)
+	}
 	s.normalize(o)
 	if !apiequality.Semantic.DeepEqual(s.kind.Desired(o), s.kind.Desired(before)) {
 		o.SetGeneration(before.GetGeneration() + 1)
@@ -92,11 +96,11 @@ func (s strategy[T]) PrepareForUpdate(_ context.Context, obj, old runtime.Object
 }
 
 func (s strategy[T]) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
-	return s.kind.Rules.Validate(obj.(T))
+	return s.kind.Validate(obj.(T))
 }
 
 func (s strategy[T]) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
-	return s.kind.Rules.ValidateUpdate(obj.(T), old.(T))
+	return s.kind.ValidateUpdate(obj.(T), old.(T))
 }
 
 // ValidateDeclaratively keeps the errors that apimachinery's validation by hand finds in its own types, such as the metadata: it leaves
@@ -158,7 +162,7 @@ func (s statusStrategy[T]) PrepareForUpdate(_ context.Context, obj, old runtime.
 }
 
 func (s statusStrategy[T]) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
-	return s.kind.Rules.ValidateStatusUpdate(obj.(T), old.(T))
+	return s.kind.ValidateStatusUpdate(obj.(T), old.(T))
 }
 
 // GetResetFields excludes everything else from what an applier of the status owns.

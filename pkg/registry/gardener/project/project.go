@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/apis/gardener/validation"
 	"groundskeeper.io/groundskeeper/pkg/conditions"
 	"groundskeeper.io/groundskeeper/pkg/registry"
 	"groundskeeper.io/groundskeeper/pkg/registry/claims"
@@ -48,7 +49,11 @@ func Kind() registry.Kind[*gardenerv1beta1.Project] {
 			{Name: "Stale Since", Type: "string", Description: "Since when nothing uses the project.", Wide: true, Cell: func(p *gardenerv1beta1.Project) any { return date(p.Status.StaleSinceTimestamp) }},
 			{Name: "Deletion Due", Type: "string", Description: "When the project is deleted unless it is used.", Wide: true, Cell: func(p *gardenerv1beta1.Project) any { return date(p.Status.StaleAutoDeleteTimestamp) }},
 		},
-		Rules: rules{},
+		PrepareForCreate:     prepareForCreate,
+		PrepareForUpdate:     prepareForUpdate,
+		Validate:             validation.ValidateProject,
+		ValidateUpdate:       validation.ValidateProjectUpdate,
+		ValidateStatusUpdate: validation.ValidateProjectStatusUpdate,
 	}
 }
 
@@ -58,10 +63,8 @@ func selectableFields(p *gardenerv1beta1.Project) fields.Set {
 
 // ready returns the status of the condition Ready.
 func ready(p *gardenerv1beta1.Project) any {
-	for i := range p.Status.Conditions {
-		if c := &p.Status.Conditions[i]; c.Type == conditions.Ready {
-			return string(c.Status)
-		}
+	if c := conditions.Find(p.Status.Conditions, conditions.Ready); c != nil {
+		return string(c.Status)
 	}
 	return ""
 }

@@ -7,18 +7,13 @@ import (
 	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
-	"groundskeeper.io/groundskeeper/pkg/apis/gardener/validation"
 )
 
-// rules are the steps of creation and update that only Projects have.
-type rules struct{}
-
-// PrepareForCreate chooses the namespace when the Project names none, so that its name is claimed in the
+// prepareForCreate chooses the namespace when the Project names none, so that its name is claimed in the
 // transaction that creates the Project.
-func (rules) PrepareForCreate(p *gardenerv1beta1.Project) {
+func prepareForCreate(p *gardenerv1beta1.Project) {
 	if p.NamespaceName() == "" {
 		p.Spec.Namespace = new(gardenerv1beta1.GeneratedNamespace(p.Name, p.UID))
 	}
@@ -26,8 +21,8 @@ func (rules) PrepareForCreate(p *gardenerv1beta1.Project) {
 	setOwnerRole(&p.Spec, nil)
 }
 
-// PrepareForUpdate carries over what the server decided once: a manifest that is replaced as written lacks it.
-func (rules) PrepareForUpdate(p, old *gardenerv1beta1.Project) {
+// prepareForUpdate carries over what the server decided once: a manifest that is replaced as written lacks it.
+func prepareForUpdate(p, old *gardenerv1beta1.Project) {
 	if p.NamespaceName() == "" {
 		p.Spec.Namespace = old.Spec.Namespace
 	}
@@ -39,18 +34,6 @@ func (rules) PrepareForUpdate(p, old *gardenerv1beta1.Project) {
 	}
 	gardenerv1beta1.NormalizeProject(p)
 	setOwnerRole(&p.Spec, old.Spec.Owner)
-}
-
-func (rules) Validate(p *gardenerv1beta1.Project) field.ErrorList {
-	return validation.ValidateProject(p)
-}
-
-func (rules) ValidateUpdate(p, old *gardenerv1beta1.Project) field.ErrorList {
-	return validation.ValidateProjectUpdate(p, old)
-}
-
-func (rules) ValidateStatusUpdate(p, old *gardenerv1beta1.Project) field.ErrorList {
-	return validation.ValidateProjectStatusUpdate(p, old)
 }
 
 // keepOwner carries the owner over, and with the owner the member that the server added: a manifest that names no owner

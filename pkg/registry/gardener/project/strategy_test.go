@@ -55,7 +55,7 @@ func TestPrepareForCreateDefaultsNamespace(t *testing.T) {
 			p := newProject(gardenerv1beta1.ProjectSpec{Namespace: tc.given})
 			p.Name = tc.project
 			for range 2 {
-				rules{}.PrepareForCreate(p)
+				Kind().PrepareForCreate(p)
 				if p.NamespaceName() != tc.want {
 					t.Fatalf("namespace = %q, want %q", p.NamespaceName(), tc.want)
 				}
@@ -91,7 +91,7 @@ func TestPrepareForUpdateRetainsServerFields(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			before := newProject(*tc.old.DeepCopy())
 			p := newProject(*tc.next.DeepCopy())
-			rules{}.PrepareForUpdate(p, before)
+			Kind().PrepareForUpdate(p, before)
 			if diff := cmp.Diff(tc.want, p.Spec); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
@@ -109,7 +109,7 @@ func TestPrepareForUpdateDoesNotChangeOldObject(t *testing.T) {
 		Members: members{{Subject: rbacv1.Subject{Kind: "User", Name: "alice"}, Roles: []string{"owner", "admin"}}},
 	}
 	old, p := newProject(*spec.DeepCopy()), newProject(gardenerv1beta1.ProjectSpec{})
-	rules{}.PrepareForUpdate(p, old)
+	Kind().PrepareForUpdate(p, old)
 	p.Spec.Owner.Name, p.Spec.CreatedBy.Name, p.Spec.Members[0].Name = "x", "x", "x"
 	if diff := cmp.Diff(spec, old.Spec); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -141,12 +141,12 @@ func TestPrepareForCreateAddsOwnerRole(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			p := newProject(gardenerv1beta1.ProjectSpec{Owner: tc.owner, Members: tc.members})
 			for range 2 {
-				rules{}.PrepareForCreate(p)
+				Kind().PrepareForCreate(p)
 				if diff := cmp.Diff(tc.want, p.Spec.Members); diff != "" {
 					t.Fatalf("members (-want +got):\n%s", diff)
 				}
 			}
-			verdict(t, rules{}.Validate(p).ToAggregate(), tc.rejection)
+			verdict(t, Kind().Validate(p).ToAggregate(), tc.rejection)
 		})
 	}
 }
@@ -188,11 +188,11 @@ func TestOwnerTransfer(t *testing.T) {
 			})
 			p := old.DeepCopy()
 			p.Spec.Owner, p.Spec.Members = new(tc.owner), tc.members
-			rules{}.PrepareForUpdate(p, old)
+			Kind().PrepareForUpdate(p, old)
 			if diff := cmp.Diff(tc.want, p.Spec.Members); diff != "" {
 				t.Errorf("members (-want +got):\n%s", diff)
 			}
-			verdict(t, rules{}.ValidateUpdate(p, old).ToAggregate(), tc.rejection)
+			verdict(t, Kind().ValidateUpdate(p, old).ToAggregate(), tc.rejection)
 		})
 	}
 }
@@ -204,7 +204,7 @@ func TestUnchangedOwner(t *testing.T) {
 		old := newProject(gardenerv1beta1.ProjectSpec{Owner: new(owners[0]), Members: members{member(robot, "owner", "uam")}})
 		p := old.DeepCopy()
 		p.Spec.Owner = new(owners[1])
-		rules{}.PrepareForUpdate(p, old)
+		Kind().PrepareForUpdate(p, old)
 		if diff := cmp.Diff(old.Spec.Members, p.Spec.Members); diff != "" {
 			t.Errorf("%s: members (-want +got):\n%s", name, diff)
 		}
@@ -217,15 +217,15 @@ func TestFirstOwner(t *testing.T) {
 	old := newProject(gardenerv1beta1.ProjectSpec{Members: members{member(alice, "owner")}})
 	p := old.DeepCopy()
 	p.Spec.Owner = new(bob)
-	rules{}.PrepareForUpdate(p, old)
-	verdict(t, rules{}.ValidateUpdate(p, old).ToAggregate(), "spec.members[0].roles: Forbidden: there can only be one owner")
+	Kind().PrepareForUpdate(p, old)
+	verdict(t, Kind().ValidateUpdate(p, old).ToAggregate(), "spec.members[0].roles: Forbidden: there can only be one owner")
 }
 
 func TestValidateStatus(t *testing.T) {
 	old := newProject(gardenerv1beta1.ProjectSpec{})
 	old.Status.Phase = gardenerv1beta1.ProjectReady
-	verdict(t, rules{}.ValidateStatusUpdate(newProject(gardenerv1beta1.ProjectSpec{}), old).ToAggregate(), "status.phase: Forbidden")
-	verdict(t, rules{}.ValidateStatusUpdate(old, old).ToAggregate(), "")
+	verdict(t, Kind().ValidateStatusUpdate(newProject(gardenerv1beta1.ProjectSpec{}), old).ToAggregate(), "status.phase: Forbidden")
+	verdict(t, Kind().ValidateStatusUpdate(old, old).ToAggregate(), "")
 }
 
 // verdict compares the error of validation with a prefix of the expected one; "" means that validation succeeds.

@@ -11,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/apis/gimbal/validation"
@@ -56,7 +55,9 @@ func Kind() registry.Kind[*gimbalv1.DiscoveryBackend] {
 			{Name: "Errors", Type: "integer", Description: "Number of current errors.", Cell: func(b *gimbalv1.DiscoveryBackend) any { return int64(len(b.Status.Errors)) }},
 			{Name: "Last Sync", Type: "string", Description: "Time since the copies were last in sync with the backend.", Cell: lastSync},
 		},
-		Rules: rules{},
+		Validate:             validation.ValidateDiscoveryBackend,
+		ValidateUpdate:       validation.ValidateDiscoveryBackendUpdate,
+		ValidateStatusUpdate: validation.ValidateDiscoveryBackendStatusUpdate,
 	}
 }
 
@@ -77,24 +78,6 @@ func lastSync(b *gimbalv1.DiscoveryBackend) any {
 		return ""
 	}
 	return registry.Age(*b.Status.LastSyncTime)
-}
-
-// rules are the steps of creation and update that only DiscoveryBackends have.
-type rules struct{}
-
-func (rules) PrepareForCreate(*gimbalv1.DiscoveryBackend)      {}
-func (rules) PrepareForUpdate(_, _ *gimbalv1.DiscoveryBackend) {}
-
-func (rules) Validate(b *gimbalv1.DiscoveryBackend) field.ErrorList {
-	return validation.ValidateDiscoveryBackend(b)
-}
-
-func (rules) ValidateUpdate(b, old *gimbalv1.DiscoveryBackend) field.ErrorList {
-	return validation.ValidateDiscoveryBackendUpdate(b, old)
-}
-
-func (rules) ValidateStatusUpdate(b, old *gimbalv1.DiscoveryBackend) field.ErrorList {
-	return validation.ValidateDiscoveryBackendStatusUpdate(b, old)
 }
 
 // ClaimRule makes names of DiscoveryBackends unique over all namespaces, and lets none be a dash-prefix of another:

@@ -24,11 +24,8 @@ func TestRules(t *testing.T) {
 		gimbalv1.Normalize(b)
 		return b
 	}
-	prepared := good()
-	rules{}.PrepareForCreate(prepared)
-	rules{}.PrepareForUpdate(prepared, backend("us-east"))
-	if diff := cmp.Diff(good(), prepared); diff != "" {
-		t.Errorf("the server decides something of a backend (-want +got):\n%s", diff)
+	if Kind().PrepareForCreate != nil || Kind().PrepareForUpdate != nil {
+		t.Error("the server decides something of a backend")
 	}
 	long := good()
 	long.Name = "a-name-of-more-than-forty-characters-is-too-long"
@@ -37,9 +34,9 @@ func TestRules(t *testing.T) {
 	unreasoned := good()
 	unreasoned.Status.Conditions = []metav1.Condition{{Type: gimbalv1.ConditionDrained, Status: metav1.ConditionTrue}}
 	for name, tc := range map[string]struct{ accepted, rejection int }{
-		"creation":         {len(rules{}.Validate(good())), len(rules{}.Validate(long))},
-		"update":           {len(rules{}.ValidateUpdate(good(), good())), len(rules{}.ValidateUpdate(moved, good()))},
-		"update of status": {len(rules{}.ValidateStatusUpdate(good(), good())), len(rules{}.ValidateStatusUpdate(unreasoned, good()))},
+		"creation":         {len(Kind().Validate(good())), len(Kind().Validate(long))},
+		"update":           {len(Kind().ValidateUpdate(good(), good())), len(Kind().ValidateUpdate(moved, good()))},
+		"update of status": {len(Kind().ValidateStatusUpdate(good(), good())), len(Kind().ValidateStatusUpdate(unreasoned, good()))},
 	} {
 		if tc.accepted != 0 || tc.rejection == 0 {
 			t.Errorf("%s: %d mistakes in a good backend, %d in a bad one", name, tc.accepted, tc.rejection)

@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/apis/kubernikus/validation"
@@ -54,7 +53,11 @@ func Kind() registry.Kind[*kubernikusv1.Kluster] {
 			{Name: "Pods", Type: "string", Description: "The address range of the pods.", Wide: true, Cell: podRange},
 			{Name: "Router", Type: "string", Description: "The router with the routes of the pods.", Wide: true, Cell: func(k *kubernikusv1.Kluster) any { return k.RouterID() }},
 		},
-		Rules: rules{},
+		PrepareForCreate:     kubernikusv1.DefaultNames,
+		PrepareForUpdate:     prepareForUpdate,
+		Validate:             validation.ValidateKluster,
+		ValidateUpdate:       validation.ValidateKlusterUpdate,
+		ValidateStatusUpdate: validation.ValidateKlusterStatusUpdate,
 	}
 }
 
@@ -109,24 +112,8 @@ func podRange(k *kubernikusv1.Kluster) any {
 	return *k.Spec.ClusterCIDR
 }
 
-// rules are the steps of creation and update that only Klusters have.
-type rules struct{}
-
-// PrepareForCreate writes the names that follow from the metadata.
-func (rules) PrepareForCreate(k *kubernikusv1.Kluster) { kubernikusv1.DefaultNames(k) }
-
-// PrepareForUpdate keeps the names that followed from the metadata at creation.
-func (rules) PrepareForUpdate(k, old *kubernikusv1.Kluster) {
+// prepareForUpdate keeps the names that followed from the metadata at creation.
+func prepareForUpdate(k, old *kubernikusv1.Kluster) {
 	kubernikusv1.CarryOverNames(k, old)
 	kubernikusv1.DefaultNames(k)
-}
-
-func (rules) Validate(k *kubernikusv1.Kluster) field.ErrorList { return validation.ValidateKluster(k) }
-
-func (rules) ValidateUpdate(k, old *kubernikusv1.Kluster) field.ErrorList {
-	return validation.ValidateKlusterUpdate(k, old)
-}
-
-func (rules) ValidateStatusUpdate(k, old *kubernikusv1.Kluster) field.ErrorList {
-	return validation.ValidateKlusterStatusUpdate(k, old)
 }

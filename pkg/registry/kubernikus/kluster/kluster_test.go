@@ -62,12 +62,12 @@ func TestCreateDefaultsTheNames(t *testing.T) {
 			k := newKluster(tc.metadata, tc.spec)
 			kubernikusv1.NormalizeKluster(k)
 			for range 2 {
-				rules{}.PrepareForCreate(k)
+				Kind().PrepareForCreate(k)
 				if diff := cmp.Diff(tc.want, namesOf(k)); diff != "" {
 					t.Fatalf("-want +got:\n%s", diff)
 				}
 			}
-			err := rules{}.Validate(k).ToAggregate()
+			err := Kind().Validate(k).ToAggregate()
 			if tc.rejected == "" && err != nil || tc.rejected != "" && (err == nil || !strings.Contains(err.Error(), tc.rejected)) {
 				t.Errorf("got %v, want %q", err, tc.rejected)
 			}
@@ -77,10 +77,10 @@ func TestCreateDefaultsTheNames(t *testing.T) {
 
 func TestUpdateKeepsTheNames(t *testing.T) {
 	old := newKluster(metav1.ObjectMeta{Name: "demo-acc", Namespace: "ns", Labels: map[string]string{"account": "acc"}}, kubernikusv1.KlusterSpec{})
-	rules{}.PrepareForCreate(old)
+	Kind().PrepareForCreate(old)
 	t.Run("replaced without the names and without the label", func(t *testing.T) {
 		k := newKluster(metav1.ObjectMeta{Name: "demo-acc", Namespace: "ns"}, kubernikusv1.KlusterSpec{})
-		rules{}.PrepareForUpdate(k, old)
+		Kind().PrepareForUpdate(k, old)
 		if diff := cmp.Diff(names{"demo", "demo-acc-secret", "", ""}, namesOf(k)); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
@@ -88,7 +88,7 @@ func TestUpdateKeepsTheNames(t *testing.T) {
 	t.Run("another Secret", func(t *testing.T) {
 		k := old.DeepCopy()
 		k.Spec.SecretRef.Name = "creds"
-		rules{}.PrepareForUpdate(k, old)
+		Kind().PrepareForUpdate(k, old)
 		if diff := cmp.Diff(names{"demo", "creds", "", ""}, namesOf(k)); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
@@ -96,7 +96,7 @@ func TestUpdateKeepsTheNames(t *testing.T) {
 	t.Run("an import without names", func(t *testing.T) {
 		k := old.DeepCopy()
 		k.Spec = kubernikusv1.KlusterSpec{}
-		rules{}.PrepareForUpdate(k, k.DeepCopy())
+		Kind().PrepareForUpdate(k, k.DeepCopy())
 		if diff := cmp.Diff(names{"demo", "demo-acc-secret", "", ""}, namesOf(k)); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
@@ -106,12 +106,12 @@ func TestUpdateKeepsTheNames(t *testing.T) {
 func TestValidateUpdates(t *testing.T) {
 	old := newKluster(metav1.ObjectMeta{Name: "demo", Namespace: "ns"}, kubernikusv1.KlusterSpec{Version: "1.36.3"})
 	kubernikusv1.NormalizeKluster(old)
-	rules{}.PrepareForCreate(old)
+	Kind().PrepareForCreate(old)
 	older, unobserved := old.DeepCopy(), old.DeepCopy()
 	older.Spec.Version, unobserved.Status.ObservedGeneration = "1.35.0", -1
 	for name, tc := range map[string]struct{ accepted, rejected int }{
-		"update":           {len(rules{}.ValidateUpdate(old, old)), len(rules{}.ValidateUpdate(older, old))},
-		"update of status": {len(rules{}.ValidateStatusUpdate(old, old)), len(rules{}.ValidateStatusUpdate(unobserved, old))},
+		"update":           {len(Kind().ValidateUpdate(old, old)), len(Kind().ValidateUpdate(older, old))},
+		"update of status": {len(Kind().ValidateStatusUpdate(old, old)), len(Kind().ValidateStatusUpdate(unobserved, old))},
 	} {
 		if tc.accepted != 0 || tc.rejected == 0 {
 			t.Errorf("%s: %d mistakes in a good Kluster, %d in a bad one", name, tc.accepted, tc.rejected)

@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	"groundskeeper.io/groundskeeper/pkg/apis/midonet/validation"
@@ -42,7 +41,10 @@ func Kind() registry.Kind[*midonetv1.Translation] {
 			{Name: "Synced", Type: "string", Description: "Whether the backend has the desired state.", Cell: condition(midonetv1.ConditionSynced)},
 			{Name: "Stalled", Type: "string", Description: "Whether it remains unchanged until a user repairs something.", Cell: condition(midonetv1.ConditionStalled)},
 		},
-		Rules: rules{},
+		PrepareForUpdate:     recordShrink,
+		Validate:             validation.ValidateTranslation,
+		ValidateUpdate:       validation.ValidateTranslationUpdate,
+		ValidateStatusUpdate: validation.ValidateTranslationStatusUpdate,
 	}
 }
 
@@ -59,26 +61,6 @@ func owner(t *midonetv1.Translation) any {
 // condition returns the cell of a condition.
 func condition(name string) func(*midonetv1.Translation) any {
 	return func(t *midonetv1.Translation) any { return registry.Condition(t.Status.Conditions, name) }
-}
-
-// rules are the steps of creation and update that only Translations have.
-type rules struct{}
-
-func (rules) PrepareForCreate(*midonetv1.Translation) {}
-
-// PrepareForUpdate records what the update removes from the list.
-func (rules) PrepareForUpdate(t, old *midonetv1.Translation) { recordShrink(t, old) }
-
-func (rules) Validate(t *midonetv1.Translation) field.ErrorList {
-	return validation.ValidateTranslation(t)
-}
-
-func (rules) ValidateUpdate(t, old *midonetv1.Translation) field.ErrorList {
-	return validation.ValidateTranslationUpdate(t, old)
-}
-
-func (rules) ValidateStatusUpdate(t, old *midonetv1.Translation) field.ErrorList {
-	return validation.ValidateTranslationStatusUpdate(t, old)
 }
 
 // recordShrink adds to the status what an update removes from the list. The pusher deletes what the status has and the list has

@@ -22,18 +22,20 @@ func TestRules(t *testing.T) {
 		}
 	}
 	prepared := good()
-	rules{}.PrepareForCreate(prepared)
-	rules{}.PrepareForUpdate(prepared, good())
+	Kind().PrepareForUpdate(prepared, good())
 	if diff := cmp.Diff(good(), prepared); diff != "" {
-		t.Errorf("PrepareForCreate and PrepareForUpdate changed the Translation (-want +got):\n%s", diff)
+		t.Errorf("PrepareForUpdate changed the Translation (-want +got):\n%s", diff)
+	}
+	if Kind().PrepareForCreate != nil {
+		t.Error("the server decides something of a new Translation")
 	}
 	bad, unreasoned := good(), good()
 	bad.Resources[0].Body = "x"
 	unreasoned.Status.Conditions = []metav1.Condition{{Type: midonetv1.ConditionSynced, Status: metav1.ConditionTrue}}
 	for name, tc := range map[string]struct{ accepted, rejected int }{
-		"creation":         {len(rules{}.Validate(good())), len(rules{}.Validate(bad))},
-		"update":           {len(rules{}.ValidateUpdate(good(), good())), len(rules{}.ValidateUpdate(bad, good()))},
-		"update of status": {len(rules{}.ValidateStatusUpdate(good(), good())), len(rules{}.ValidateStatusUpdate(unreasoned, good()))},
+		"creation":         {len(Kind().Validate(good())), len(Kind().Validate(bad))},
+		"update":           {len(Kind().ValidateUpdate(good(), good())), len(Kind().ValidateUpdate(bad, good()))},
+		"update of status": {len(Kind().ValidateStatusUpdate(good(), good())), len(Kind().ValidateStatusUpdate(unreasoned, good()))},
 	} {
 		if tc.accepted != 0 || tc.rejected == 0 {
 			t.Errorf("%s: %d errors for a valid Translation, %d for an invalid one, want none and some", name, tc.accepted, tc.rejected)
@@ -102,7 +104,7 @@ func TestRecordShrink(t *testing.T) {
 			got := &midonetv1.Translation{Resources: slices.Clone(tc.now), Status: old.Status}
 			want := &midonetv1.Translation{Resources: slices.Clone(tc.now), Status: midonetv1.TranslationStatus{ObservedGeneration: 3, Resources: slices.Concat(tc.status, tc.added)}}
 			for range 2 { // an update is prepared again when it loses a race
-				rules{}.PrepareForUpdate(got, old)
+				Kind().PrepareForUpdate(got, old)
 			}
 			if len(want.Status.Resources) == 0 {
 				want.Status.Resources = status
