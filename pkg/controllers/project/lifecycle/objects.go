@@ -20,14 +20,7 @@ import (
 // rules of an aggregated role belong to Kubernetes and are not changed. No object has an owner, because the garbage collector
 // would delete it at the wrong time.
 func merged(current, desired client.Object) client.Object {
-	next, ok := current.DeepCopyObject().(client.Object)
-	if !ok {
-		return desired
-	}
-	set := corev1.ResourceList{}
-	if quota, ok := current.(*corev1.ResourceQuota); ok {
-		set = limitsSet(quota) // before the annotation is updated
-	}
+	next := copyOf(current)
 	next.SetLabels(withAll(next.GetLabels(), desired.GetLabels()))
 	next.SetAnnotations(withAll(next.GetAnnotations(), desired.GetAnnotations()))
 	next.SetOwnerReferences(nil)
@@ -45,10 +38,16 @@ func merged(current, desired client.Object) client.Object {
 			*subjects = *wanted
 		}
 	case *corev1.ResourceQuota:
-		if next, ok := next.(*corev1.ResourceQuota); ok {
-			next.Spec.Hard = raisedLimits(next.Spec.Hard, set, desired.Spec.Hard)
+		found, ok := current.(*corev1.ResourceQuota)
+		if next, isQuota := next.(*corev1.ResourceQuota); ok && isQuota {
+			next.Spec.Hard = raisedLimits(found.Spec.Hard, limitsSet(found), desired.Spec.Hard)
 		}
 	}
+	return next
+}
+
+func copyOf(object client.Object) client.Object {
+	next, _ := object.DeepCopyObject().(client.Object)
 	return next
 }
 
@@ -79,10 +78,7 @@ func bindsAnotherRole(current, desired client.Object) bool {
 // withoutSubjects returns an object without subjects, if it is a binding. One of a Role is returned unchanged: the controller binds
 // ClusterRoles only, and is not allowed to change others.
 func withoutSubjects(object client.Object) client.Object {
-	next, ok := object.DeepCopyObject().(client.Object)
-	if !ok {
-		return object
-	}
+	next := copyOf(object)
 	if role, subjects := binding(next); role != nil && role.Kind == clusterRoleRef("").Kind {
 		*subjects = nil
 	}
@@ -91,10 +87,7 @@ func withoutSubjects(object client.Object) client.Object {
 
 // withoutUID returns a copy of an object that a merge patch has to give its UID.
 func withoutUID(object client.Object) client.Object {
-	next, ok := object.DeepCopyObject().(client.Object)
-	if !ok {
-		return object
-	}
+	next := copyOf(object)
 	next.SetUID("")
 	return next
 }
