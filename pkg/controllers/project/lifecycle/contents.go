@@ -95,5 +95,6 @@ func occupiedMessage(namespace string, occupants []string) string {
 	if len(occupants) > maxOccupants {
 		occupants, more = occupants[:maxOccupants], " and more"
 	}
-	return fmt.Sprintf("namespace %q still has %s%s: delete them to complete the deletion of the project", namespace, strings.Join(occupants, ", "), more)
+	return fmt.Sprintf("namespace %q still has %s%s: delete them to complete the deletion of the project",
+		namespace, strings.Join(occupants, ", "), more)
 }

@@ -138,7 +138,8 @@ func scopesOf(quota *corev1.ResourceQuota) []string {
 	}
 	if selector := quota.Spec.ScopeSelector; selector != nil {
 		for _, expression := range selector.MatchExpressions {
-			scopes = append(scopes, fmt.Sprintf("%s %s %q", expression.ScopeName, expression.Operator, slices.Sorted(slices.Values(expression.Values))))
+			values := slices.Sorted(slices.Values(expression.Values))
+			scopes = append(scopes, fmt.Sprintf("%s %s %q", expression.ScopeName, expression.Operator, values))
 		}
 	}
 	slices.Sort(scopes)

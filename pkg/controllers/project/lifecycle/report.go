@@ -65,7 +65,8 @@ func paused(project *gardenerv1beta1.Project) report {
 		r.phase = gardenerv1beta1.ProjectPending
 	}
 	r.set(projectPaused, gardenerv1beta1.ConditionTrue, reasonPausedByAnnotation,
-		fmt.Sprintf("the project is not reconciled until its annotation %s is removed; the roles of removed members are revoked", kit.AnnotationPaused))
+		fmt.Sprintf("the project is not reconciled until its annotation %s is removed; the roles of removed members are revoked",
+			kit.AnnotationPaused))
 	return r
 }
 

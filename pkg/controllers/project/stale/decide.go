@@ -166,8 +166,8 @@ func (p policy) describe(namespace string, since, date *metav1.Time) string {
 		inWords(since), is, inWords(date), namespace, gardenerv1beta1.AnnotationSkipStaleCheck)
 }
 
-// withdraws reports whether a confirmation of a Project was written for a deletion that failed. If it stayed, the next deletion of the Project
-// would not require a confirmation.
+// withdraws reports whether a confirmation of a Project was written for a deletion that failed. If it stayed, the next deletion of the
+// Project would not require a confirmation.
 func withdraws(project *gardenerv1beta1.Project, d *decision, now time.Time) bool {
 	date := project.Status.StaleAutoDeleteTimestamp
 	return !d.stale && date != nil && !date.After(now) && isConfirmed(project)

@@ -17,7 +17,9 @@ import (
 
 // writeStatus writes a status unless it is the present one, and reports whether it did. The write fails if the Project was changed
 // concurrently, because the decision is about the Project that was read.
-func (r *reconciler) writeStatus(ctx context.Context, project *gardenerv1beta1.Project, status gardenerv1beta1.ProjectStatus) (bool, error) {
+func (r *reconciler) writeStatus(
+	ctx context.Context, project *gardenerv1beta1.Project, status gardenerv1beta1.ProjectStatus,
+) (bool, error) {
 	if equality.Semantic.DeepEqual(project.Status, status) {
 		return false, nil
 	}

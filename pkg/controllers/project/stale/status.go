@@ -57,7 +57,8 @@ func nextStatus(current *gardenerv1beta1.ProjectStatus, d *decision, now time.Ti
 // announce returns the event for the change of a status, or nil if there is none. It depends only on the statuses, so that each
 // event is recorded once, even after restarts.
 func announce(current, next *gardenerv1beta1.ProjectStatus) *announcement {
-	after, before := conditions.Find(next.Conditions, gardenerv1beta1.ProjectStale), conditions.Find(current.Conditions, gardenerv1beta1.ProjectStale)
+	after := conditions.Find(next.Conditions, gardenerv1beta1.ProjectStale)
+	before := conditions.Find(current.Conditions, gardenerv1beta1.ProjectStale)
 	if before == nil {
 		before = &gardenerv1beta1.Condition{}
 	}
