@@ -54,7 +54,7 @@ type kluster struct {
 	network, subnet, router string
 	clock                   *clocktesting.FakePassiveClock
 	target                  routegc.Target
-	memory                  routegc.Memory
+	history                 routegc.History
 }
 
 func newKluster(t *testing.T) *kluster {
@@ -73,7 +73,7 @@ func newTarget(router string) routegc.Target {
 // pass reconciles once an hour after the last one.
 func (k *kluster) pass(client *openstack.Client) (routegc.Result, error) {
 	k.clock.SetTime(k.clock.Now().Add(time.Hour))
-	return routegc.Pass{Project: client.ProjectID(), Network: client.Network(), Compute: client.Compute(), Clock: k.clock}.Run(context.Background(), k.target, &k.memory)
+	return routegc.Pass{Project: client.ProjectID(), Network: client.Network(), Compute: client.Compute(), Clock: k.clock}.Run(context.Background(), k.target, &k.history)
 }
 
 func (k *kluster) mustPass(client *openstack.Client) routegc.Result {

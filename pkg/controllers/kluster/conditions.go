@@ -4,12 +4,14 @@
 package kluster
 
 import (
+	"encoding/json"
+	"errors"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	metaapply "k8s.io/client-go/applyconfigurations/meta/v1"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	kubernikusapply "groundskeeper.io/groundskeeper/pkg/generated/applyconfiguration/kubernikus/v1"
@@ -32,14 +34,17 @@ func Conditions(k *kubernikusv1.Kluster, reported []metav1.Condition, now time.T
 	return next, changed
 }
 
-// Apply returns the patch that writes conditions, to which a writer adds its other fields. With the uid, a Kluster of the
-// same name that came meanwhile is not touched.
+// Apply returns the patch that writes conditions.
 func Apply(k *kubernikusv1.Kluster, conditions []metav1.Condition) *kubernikusapply.KlusterApplyConfiguration {
+	return ApplyStatus(k, kubernikusv1.KlusterStatus{Conditions: conditions})
+}
+
+// ApplyStatus returns the patch that writes what a status has, and no field that is empty. With the uid, a Kluster of the same name that
+// came meanwhile is not touched.
+func ApplyStatus(k *kubernikusv1.Kluster, status kubernikusv1.KlusterStatus) *kubernikusapply.KlusterApplyConfiguration {
 	applied := kubernikusapply.KlusterStatus()
-	for _, c := range conditions {
-		applied.WithConditions(metaapply.Condition().WithType(c.Type).WithStatus(c.Status).WithReason(c.Reason).
-			WithMessage(c.Message).WithLastTransitionTime(c.LastTransitionTime).WithObservedGeneration(c.ObservedGeneration))
-	}
+	text, err := json.Marshal(status)
+	utilruntime.Must(errors.Join(err, json.Unmarshal(text, applied))) // both types have the same fields in JSON
 	return kubernikusapply.Kluster(k.Name, k.Namespace).WithUID(k.UID).WithStatus(applied)
 }
 

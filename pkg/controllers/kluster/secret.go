@@ -120,6 +120,16 @@ func kubeconfigKey(ref *kubernikusv1.KubeconfigReference) string {
 	return cmp.Or(ref.Key, keyClusterAPI)
 }
 
+// CloudHost returns the host of the cloud that the Secret of a Kluster leads to. The error is an *openstack.Error.
+func CloudHost(secret *corev1.Secret) (string, error) {
+	credentials, err := openstack.CredentialsOf(secret.Data)
+	if err != nil {
+		err = fmt.Errorf("secret %s: %w", client.ObjectKeyFromObject(secret), err)
+		return "", &openstack.Error{Op: "read the credentials", Reason: openstack.ReasonCredentialsInvalid, Err: err}
+	}
+	return credentials.Host(), nil
+}
+
 // SecretMetadata returns the kind that the metadata of Secrets is watched as.
 func SecretMetadata() *metav1.PartialObjectMetadata {
 	secret := &metav1.PartialObjectMetadata{}

@@ -165,7 +165,7 @@ func (r *reconciler) probeCloud(k *kubernikusv1.Kluster, secret *corev1.Secret, 
 	if r.clouds.Busy(key) || !s.cloud.due(r.clock.Now()) {
 		return
 	}
-	host, err := hostOf(secret)
+	host, err := kluster.CloudHost(secret)
 	if err != nil {
 		s.cloud.set(cloudView{err: err}, r.clock.Now().Add(interval))
 		return

@@ -1,16 +1,23 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package routegc removes orphaned routes from the router of a cluster. A cloud controller leaves them behind if a node is deleted
+// while it does not run. A route is removed only if all of these conditions are met:
+//
+//   - its destination is within a range of the cluster's pods and in none of a sibling (Scope);
+//   - Nova returned a complete list of servers, and none of them has the next hop as an address (candidates);
+//   - Neutron has no port and no floating IP at the next hop that could be in use (evidence);
+//   - two reconciles at a minimum interval observed this, or a complete interval if the fraction of removed routes is suspicious (History).
+//
+// A reconcile reads the router once, and removes routes one by one, so that concurrent changes of the router are retained.
 package routegc
 
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -53,16 +60,15 @@ type reconciler struct {
 	meters   *meters
 	passes   *kluster.Pool[passed]
 	wakes    *Wakes
-
-	mu     sync.Mutex
-	states map[types.NamespacedName]*state
+	memory   *memory
 }
 
 // AddToManager adds the controller to a manager, whose scheme has to know Klusters and Kubernetes' own kinds. The fence reports
 // whether this process may write to a cloud; the watch of nodes calls the wakes. An error means that the controller was added
 // twice, or that the metrics have names that are taken.
 func AddToManager(
-	mgr manager.Manager, config configv1alpha1.KlusterConfiguration, clients *openstack.Clients, fence func() error, wakes *Wakes, clock clock.PassiveClock,
+	mgr manager.Manager, config configv1alpha1.KlusterConfiguration, clients *openstack.Clients, fence func() error, wakes *Wakes,
+	clock clock.PassiveClock,
 ) error {
 	meters, err := newMeters(metrics.Registry)
 	if err != nil {
@@ -77,7 +83,7 @@ func AddToManager(
 		recorder: mgr.GetEventRecorder(fieldOwner), meters: meters,
 		passes: kluster.CloudPool[passed](passTimeouts * config.OpenStack.Timeout.Duration),
 		wakes:  wakes,
-		states: map[types.NamespacedName]*state{},
+		memory: newMemory(),
 	}
 	// A Secret that comes or is repaired ends the pause after a reconciliation that failed.
 	b := kluster.Builder(mgr, ControllerName, config, changed(), r.wakes.secretChanged(r.client)).

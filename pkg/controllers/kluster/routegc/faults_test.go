@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -29,7 +28,7 @@ func (f *flow) restart(g *faulttest.Gate) {
 	}
 	f.r = &reconciler{
 		client: g.Client(f.store.Client(), f.store), live: g.Live(f.store.Live(), f.store), clients: clients, config: f.r.config, fence: g.Fence, clock: f.clock,
-		recorder: f.recorder, meters: f.r.meters, passes: &kluster.Pool[passed]{Limit: 2, Timeout: time.Minute}, wakes: &Wakes{}, states: map[types.NamespacedName]*state{},
+		recorder: f.recorder, meters: f.r.meters, passes: &kluster.Pool[passed]{Limit: 2, Timeout: time.Minute}, wakes: &Wakes{}, memory: newMemory(),
 	}
 	if err := f.r.passes.Start(f.t.Context(), f.queue); err != nil {
 		f.t.Fatal(err)

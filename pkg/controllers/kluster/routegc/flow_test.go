@@ -111,36 +111,6 @@ func (f *flow) wantOrphan(k *kubernikusv1.Kluster, since time.Time, after time.D
 	}
 }
 
-// TestFinalCheck checks that any change between the check and the removal retains the routes.
-func TestFinalCheck(t *testing.T) {
-	for name, happens := range map[string]func(*flow, *kubernikusv1.Kluster){
-		"paused":            func(f *flow, k *kubernikusv1.Kluster) { f.change(k, klustertest.Annotated("groundskeeper.io/paused")) },
-		"dry run":           func(f *flow, k *kubernikusv1.Kluster) { f.change(k, gc(kubernikusv1.RouteGCSpec{DryRun: new(true)})) },
-		"another router":    func(f *flow, k *kubernikusv1.Kluster) { f.change(k, routed) },
-		"a sibling":         func(f *flow, _ *kubernikusv1.Kluster) { f.change(klustertest.Kluster("s"), routedBy(f.router)) },
-		"the Lease is lost": func(f *flow, _ *kubernikusv1.Kluster) { f.lost = errFailed },
-		"gone": func(f *flow, k *kubernikusv1.Kluster) {
-			f.change(k, func(k *kubernikusv1.Kluster) { k.Finalizers = nil })
-			if err := f.store.Delete(f.t.Context(), k); err != nil {
-				f.t.Error(err)
-			}
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			k := klustertest.Kluster("k")
-			f := newFlow(t, k, klustertest.Kluster("s"))
-			f.change(klustertest.Kluster("s"), routed)
-			f.orphan()
-			f.pass(k, 0)
-			f.Inject(fake.Fault{Method: "GET", Path: "/compute/v2.1/servers/detail", Times: 1, Do: func() { happens(f, klustertest.Kluster("k")) }})
-			f.clock.SetTime(f.clock.Now().Add(time.Minute))
-			f.reconcile(k)
-			f.woken()
-			f.wantRoutes(5)
-		})
-	}
-}
-
 // TestPauseDiscardsObservations checks that observations before a pause are not used after it.
 func TestPauseDiscardsObservations(t *testing.T) {
 	k := klustertest.Kluster("k")

@@ -144,7 +144,7 @@ func TestSuspicions(t *testing.T) {
 func TestRestartStartsOver(t *testing.T) {
 	s := orphaned(t, fake.Options{})
 	s.mustRun(0)
-	s.memory = Memory{}
+	s.history = History{}
 	s.mustRun(time.Hour)
 	s.wantLeft(4)
 }

@@ -4,117 +4,102 @@
 package routegc
 
 import (
+	"sync"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
-// Limits report how sure one has to be.
-type Limits struct {
-	// ConfirmAfter is how long a route must have been an orphan at least.
-	ConfirmAfter time.Duration
-	// Interval is the time between two passes, and how long it must have been one when much is to be removed.
-	Interval time.Duration
-	// MaxRemovalFraction is the part of the cluster's routes that may be orphans without that being suspicious.
-	MaxRemovalFraction float64
+// memory is what is known of Klusters. A restart loses it: each router is checked, and each orphan has to be seen twice again.
+type memory struct {
+	mu     sync.Mutex
+	states map[types.NamespacedName]*state
 }
 
-// Suspicion is why a removal waits for a whole interval.
-type Suspicion string
+func newMemory() *memory { return &memory{states: map[types.NamespacedName]*state{}} }
 
-// Suspicions.
-const (
-	// NoServers means that Nova lists no server at all, though there are routes to some.
-	NoServers Suspicion = "NoServers"
-	// TooManyOrphans means that more than MaxRemovalFraction of the routes are orphans.
-	TooManyOrphans Suspicion = "TooManyOrphans"
-)
+func (m *memory) get(key types.NamespacedName) *state {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.states[key]
+}
 
-// Memory is what earlier passes saw of a cluster. Its zero value has seen nothing: after a restart of the process each
-// orphan has to be seen twice again.
-type Memory struct {
+// set replaces what is known of a Kluster, nil for nothing, and returns what was.
+func (m *memory) set(key types.NamespacedName, s *state) (before *state) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if before = m.states[key]; s == nil {
+		delete(m.states, key)
+	} else {
+		m.states[key] = s
+	}
+	return before
+}
+
+// state is what is known of a Kluster. Only the worker that has it reads and writes it.
+type state struct {
+	uid   types.UID
+	basis basis
+	// next is when the next reconciliation is due; zero: now.
+	next time.Time
+	// ended is when the last reconciliation was over, failed whether it came to nothing, and throttled whether the cloud requested
+	// a pause.
+	ended             time.Time
+	failed, throttled bool
+	// woken is when a node disappeared that no pass has begun after; zero: none did. renewed reports so of a new Secret.
+	woken   time.Time
+	renewed bool
+	history History
+	// condition is what the last reconciliation reports; nil: there was none.
+	condition *metav1.Condition
+	orphans   int
+	// routes are the orphans that the last reconciliation found that could determine them.
+	routes *kubernikusv1.RouteGCStatus
+}
+
+// History is what earlier passes saw of a cluster. Its zero value has seen nothing.
+type History struct {
 	// first is when each orphan was seen for the first time, without a reconciliation since that saw it in use.
 	first map[openstack.Route]time.Time
 	// suspicious is since when all passes are suspicious; zero: the last one was not.
 	suspicious time.Time
 }
 
-// Orphan is a route that leads to no server.
-type Orphan struct {
-	openstack.Route
-	Reason kubernikusv1.OrphanReason
-	// Since is when it was observed first, Due when it is removed if it is still an orphan.
-	Since, Due time.Time
+// passed is a reconciliation that is over.
+type passed struct {
+	result  Result
+	err     error
+	history History
 }
 
-func routesOf(orphans []Orphan) (all []openstack.Route) {
-	for _, o := range orphans {
-		all = append(all, o.Route)
+// over notes the end of a reconciliation, and when the next one is.
+func (s *state) over(done passed, now time.Time, wait time.Duration) {
+	s.history, s.ended, s.next = done.history, now, now.Add(wait)
+	s.failed, s.throttled = done.err != nil, openstack.RetryAfter(done.err) > 0
+}
+
+// stateOf finds what is known of a Kluster, or starts over with another one of the same name.
+func (r *reconciler) stateOf(k *kubernikusv1.Kluster) *state {
+	key := client.ObjectKeyFromObject(k)
+	if s := r.memory.get(key); s != nil && s.uid == k.UID {
+		return s
 	}
-	return all
+	r.drop(key)
+	s := &state{uid: k.UID, basis: basisOf(k), routes: k.Status.RouteGC}
+	r.memory.set(key, s)
+	return s
 }
 
-// verdict is what to do about the orphans.
-type verdict struct {
-	// remove are sure, wait are not yet.
-	remove, wait []Orphan
-	suspicion    Suspicion
-	// again is when the first of those that wait may be sure; 0: none waits.
-	again time.Duration
-}
-
-// judge checks the orphans of one reconciliation, in the light of those before it. It returns what to remember instead.
-func (m Memory) judge(now time.Time, own []openstack.Route, orphans []Orphan, servers int, limits Limits) (Memory, verdict) {
-	next := Memory{first: make(map[openstack.Route]time.Time, len(orphans))}
-	v := verdict{suspicion: suspect(len(own), len(orphans), servers, limits.MaxRemovalFraction)}
-	patience := limits.ConfirmAfter
-	if v.suspicion != "" {
-		if next.suspicious = m.suspicious; next.suspicious.IsZero() {
-			next.suspicious = now
-		}
-		patience = max(patience, limits.Interval)
-	}
-	for _, o := range orphans {
-		first, seen := m.first[o.Route]
-		if !seen {
-			first = now
-		}
-		next.first[o.Route], o.Since = first, first
-		if next.suspicious.After(first) {
-			first = next.suspicious
-		}
-		o.Due = first.Add(patience)
-		left := o.Due.Sub(now)
-		if seen && left <= 0 {
-			v.remove = append(v.remove, o)
-			continue
-		}
-		v.wait = append(v.wait, o)
-		if left = max(left, time.Second); v.again == 0 || left < v.again {
-			v.again = left
-		}
-	}
-	return next, v
-}
-
-// suspect returns why a number of orphans is suspicious.
-func suspect(own, orphans, servers int, limit float64) Suspicion {
-	switch {
-	case orphans == 0:
-		return ""
-	case servers == 0:
-		return NoServers
-	case float64(orphans) > limit*float64(own):
-		return TooManyOrphans
-	default:
-		return ""
-	}
-}
-
-// drop discards routes that were removed, so that they start again if they come back.
-func (m Memory) drop(removed []openstack.Route) {
-	for _, r := range removed {
-		delete(m.first, r)
+// drop discards what is known of a Kluster.
+func (r *reconciler) drop(key types.NamespacedName) {
+	r.passes.Discard(key)
+	r.wakes.take(key)
+	if s := r.memory.set(key, nil); s != nil {
+		r.meters.orphans.Sub(float64(s.orphans))
 	}
 }

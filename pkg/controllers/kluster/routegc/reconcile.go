@@ -6,14 +6,12 @@ package routegc
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -25,34 +23,23 @@ import (
 const (
 	// failurePause is the longest pause after a reconciliation that failed, unless the cloud requests a longer one.
 	failurePause = time.Minute
-	// conflictPause is the delay of a retry after a conflict with another client.
-	conflictPause = time.Second
 	// jitter is the part of an interval that is added at most, so that passes spread.
 	jitter = 0.1
 )
 
-// Reconcile reconciles once when one is due, and records the result.
+// Reconcile begins a pass when one is due, and records the result of the last one.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	k := &kubernikusv1.Kluster{}
-	if err := r.client.Get(ctx, request.NamespacedName, k); err != nil {
-		if apierrors.IsNotFound(err) {
-			r.drop(request.NamespacedName)
-		}
-		return reconcile.Result{}, client.IgnoreNotFound(err)
-	}
-	neighbours, err := r.neighbours(ctx, k)
+	k, neighbours, err := r.observe(ctx, request.NamespacedName)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	p := planFor(k, neighbours, r.config)
-	if p.target == nil {
-		// Earlier observations are discarded after an interruption.
+	if k == nil {
 		r.drop(request.NamespacedName)
-		var wait time.Duration
-		if p.why != nil && p.why.Reason == kubernikusv1.ReasonCIDRConflict {
-			wait = settingsOf(k, r.config).limits.Interval // a sibling whose router becomes known is on no router before
-		}
-		return r.settle(r.writeStatus(ctx, k, p.why, nil), wait)
+		return reconcile.Result{}, nil
+	}
+	target, reason, message := targetOf(k, neighbours, r.config)
+	if target == nil || reason != "" {
+		return r.leave(ctx, k, target, reason, message)
 	}
 	s := r.stateOf(k)
 	if now := basisOf(k); now != s.basis {
@@ -60,19 +47,19 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		r.passes.Discard(request.NamespacedName)
 		s.condition = nil
 		if now.router != s.basis.router {
-			s.memory, s.routes = Memory{}, nil
+			s.history, s.routes = History{}, nil
 		}
 		s.basis, s.next = now, time.Time{}
 	}
 	s.note(r.wakes.take(request.NamespacedName), r.clock.Now())
 	if done, ok := r.passes.Take(request.NamespacedName); ok {
-		s.over(done, r.clock.Now(), pause(done, p.target.Limits.Interval))
+		s.over(done, r.clock.Now(), pause(done, target.Limits.Interval))
 		r.report(ctx, k, s, done)
 	}
 	// Write the condition again if the write failed, or another client changed it.
 	if s.condition != nil {
 		if err := r.writeStatus(ctx, k, s.condition, s.routes); err != nil {
-			return r.settle(err, 0)
+			return reconcile.Result{}, err
 		}
 	}
 	if r.passes.Busy(request.NamespacedName) {
@@ -81,43 +68,56 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if wait := s.due().Sub(r.clock.Now()); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
-	return r.begin(ctx, k, s, p.target)
+	return r.begin(ctx, k, s, *target)
 }
 
-// begin starts a reconciliation, unless the Secret has no credentials to make it with.
-func (r *reconciler) begin(ctx context.Context, k *kubernikusv1.Kluster, s *state, target *Target) (reconcile.Result, error) {
-	secret, err := kluster.Secret(ctx, r.live, k)
-	if err != nil && !errors.Is(err, kluster.ErrNoSecret) {
+// leave reports why no pass is made. Earlier observations are discarded after an interruption.
+func (r *reconciler) leave(ctx context.Context, k *kubernikusv1.Kluster, target *Target, reason, message string) (reconcile.Result, error) {
+	r.drop(client.ObjectKeyFromObject(k))
+	var why *metav1.Condition
+	if reason != "" {
+		why = &metav1.Condition{Type: kubernikusv1.ConditionRoutesClean, Status: metav1.ConditionUnknown, Reason: reason, Message: message}
+	}
+	if err := r.writeStatus(ctx, k, why, nil); err != nil || reason != kubernikusv1.ReasonCIDRConflict {
 		return reconcile.Result{}, err
 	}
-	s.woken, s.renewed = time.Time{}, false
-	var credentials openstack.Credentials
-	if err == nil {
-		if credentials, err = openstack.CredentialsOf(secret.Data); err != nil {
-			err = fmt.Errorf("secret %s: %w", kluster.SecretKey(k), err)
-		}
-	}
-	if err != nil {
-		failed := passed{err: &openstack.Error{Op: "read the credentials", Reason: openstack.ReasonCredentialsInvalid, Err: err}, memory: s.memory}
+	return reconcile.Result{RequeueAfter: target.Limits.Interval}, nil // a sibling whose router becomes known is on no router before
+}
+
+// begin starts a pass, unless the Secret has no credentials to make it with.
+func (r *reconciler) begin(ctx context.Context, k *kubernikusv1.Kluster, s *state, target Target) (reconcile.Result, error) {
+	secret, host, err := r.secretOf(ctx, k)
+	if unusable := (*openstack.Error)(nil); errors.As(err, &unusable) {
+		s.woken, s.renewed = time.Time{}, false
+		failed := passed{err: err, history: s.history}
 		wait := pause(failed, target.Limits.Interval)
 		s.over(failed, r.clock.Now(), wait)
 		r.report(ctx, k, s, failed)
-		return r.settle(r.writeStatus(ctx, k, s.condition, s.routes), wait)
+		if err := r.writeStatus(ctx, k, s.condition, s.routes); err != nil {
+			return reconcile.Result{}, err
+		}
+		return reconcile.Result{RequeueAfter: wait}, nil
 	}
-	memory, registered := s.memory, k.DeepCopy()
-	last := finalCheck{live: r.live, config: r.config, fence: r.fence, object: client.ObjectKeyFromObject(k), uid: k.UID, target: target}
-	r.passes.Begin(last.object, credentials.Host(), func(ctx context.Context) passed {
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	s.woken, s.renewed = time.Time{}, false
+	history, registered := s.history, k.DeepCopy()
+	r.passes.Begin(client.ObjectKeyFromObject(k), host, func(ctx context.Context) passed {
 		cloud, err := r.clients.Get(ctx, secret)
 		if err != nil {
-			return passed{err: err, memory: memory}
+			return passed{err: err, history: history}
 		}
-		last.at = kluster.PlaceOf(cloud)
-		if err := kluster.CheckPlace(registered, last.at); err != nil {
-			return passed{err: err, memory: Memory{}}
+		at := kluster.PlaceOf(cloud)
+		if err := kluster.CheckPlace(registered, at); err != nil {
+			return passed{err: err}
 		}
-		pass := Pass{Project: cloud.ProjectID(), Network: guarded{Network: cloud.Network(), check: last.check}, Compute: cloud.Compute(), Clock: r.clock}
-		result, err := pass.Run(ctx, *target, &memory)
-		return passed{result: result, err: err, memory: memory}
+		pass := Pass{
+			Project: cloud.ProjectID(), Network: cloud.Network(), Compute: cloud.Compute(), Clock: r.clock,
+			Check: func(ctx context.Context) error { return r.check(ctx, registered, &target, at) },
+		}
+		result, err := pass.Run(ctx, target, &history)
+		return passed{result: result, err: err, history: history}
 	})
 	return reconcile.Result{}, nil
 }
@@ -138,34 +138,56 @@ func pause(done passed, interval time.Duration) time.Duration {
 	}
 }
 
-// settle returns the end of a reconcile that wrote.
-func (r *reconciler) settle(err error, wait time.Duration) (reconcile.Result, error) {
-	if apierrors.IsConflict(err) {
-		return reconcile.Result{RequeueAfter: conflictPause}, nil
-	}
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	return reconcile.Result{RequeueAfter: wait}, nil
+// Pass checks a router once.
+type Pass struct {
+	// Project is the id of the project whose servers Compute lists.
+	Project string
+	Network openstack.Network
+	Compute openstack.Compute
+	Clock   clock.PassiveClock
+	// Check has the last word before routes are removed; nil: no check.
+	Check func(context.Context) error
 }
 
-// writeStatus writes the condition RoutesClean and the orphans if they changed; nil removes them.
-func (r *reconciler) writeStatus(ctx context.Context, k *kubernikusv1.Kluster, condition *metav1.Condition, routes *kubernikusv1.RouteGCStatus) error {
-	var reported []metav1.Condition
-	if condition != nil {
-		reported = append(reported, *condition)
+// Run makes the pass: one request when the router has no route of the cluster, two more or less when all are in use. It
+// keeps in the history what the next pass needs. An error means that something could not be seen, and then nothing was
+// removed, or that the removal failed: the next pass tries again what is still there.
+func (p Pass) Run(ctx context.Context, t Target, history *History) (Result, error) {
+	router, err := p.Network.Router(ctx, t.RouterID)
+	if err != nil {
+		return Result{}, err
 	}
-	next, changed := kluster.Conditions(k, reported, r.clock.Now())
-	if condition == nil {
-		changed = current(k) != nil
+	own := t.Scope.Owned(router.Routes)
+	if len(own) == 0 {
+		*history = History{}
+		return Result{}, nil
 	}
-	if !changed && equality.Semantic.DeepEqual(k.Status.RouteGC, routes) {
-		return nil
+	orphans, servers, err := p.orphans(ctx, router, own)
+	if err != nil {
+		return Result{}, err
 	}
-	err := r.client.Status().Apply(ctx, applied(routes, kluster.Apply(k, next)), client.FieldOwner(fieldOwner), client.ForceOwnership, client.DisableReadYourWritesConsistency)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("apply the status of kluster %s: %w", client.ObjectKeyFromObject(k), err)
+	next, doomed, result := history.judge(p.Clock.Now(), len(own), servers, orphans, t.Limits)
+	*history = next
+	if t.DryRun {
+		result.Spared = doomed
+		for _, spared := range [][]Orphan{result.Spared, result.Waiting} {
+			for i := range spared {
+				spared[i].Due = time.Time{}
+			}
+		}
+		return result, nil
 	}
-	r.announce(ctx, k, condition)
-	return nil
+	var removed []openstack.Route
+	for _, o := range doomed {
+		removed = append(removed, o.Route)
+	}
+	if err := p.remove(ctx, router, removed); err != nil {
+		result.Waiting = append(doomed, result.Waiting...)
+		return result, err
+	}
+	for _, route := range removed {
+		delete(history.first, route) // one that comes back starts again
+	}
+	result.Removed = removed
+	return result, nil
 }

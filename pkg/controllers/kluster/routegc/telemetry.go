@@ -4,27 +4,12 @@
 package routegc
 
 import (
-	"context"
 	"errors"
-	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 	"groundskeeper.io/groundskeeper/pkg/telemetry"
-)
-
-const (
-	// eventRemoved: orphaned routes were removed. The other events have the reason of the condition.
-	eventRemoved = "RoutesRemoved"
-	// actionCollect is the action of all events.
-	actionCollect = "CollectRoutes"
 )
 
 // meters are the metrics of Route GC.
@@ -62,59 +47,22 @@ func RegisterMetrics(registry prometheus.Registerer) error {
 	return err
 }
 
-// report counts a reconciliation, reports it, and keeps its condition.
-func (r *reconciler) report(ctx context.Context, k *kubernikusv1.Kluster, s *state, done passed) {
-	orphans := len(done.result.Waiting) + len(done.result.Spared)
-	if done.err == nil || orphans > 0 {
-		r.meters.orphans.Add(float64(orphans - s.orphans))
-		s.orphans, s.routes = orphans, statusOf(done.result.Orphans)
-	}
-	r.meters.passes.WithLabelValues(outcomeOf(done)).Inc()
-	if done.err != nil {
-		r.meters.aborted.WithLabelValues(string(openstack.ReasonOf(done.err))).Inc()
-	}
-	if removed := done.result.Removed; len(removed) > 0 {
-		r.meters.removed.Add(float64(len(removed)))
-		log.FromContext(ctx).Info("Removed routes that led to no server", "router", k.RouterID(), "routes", names(removed))
-		r.recorder.Eventf(k, nil, corev1.EventTypeNormal, eventRemoved, actionCollect, "%s",
-			kluster.Bounded(fmt.Sprintf("removed %d routes that led to no server: %s", len(removed), names(removed))))
-	}
-	s.condition = new(Condition(done.result, done.err))
-}
-
-// outcomeOf returns a reconciliation as a label of a metric.
-func outcomeOf(done passed) string {
+// count counts a reconciliation that is over.
+func (m *meters) count(done passed) {
+	outcome := "clean"
 	switch r := done.result; {
 	case done.err != nil:
-		return "aborted"
+		outcome = "aborted"
+		m.aborted.WithLabelValues(string(openstack.ReasonOf(done.err))).Inc()
 	case len(r.Removed) > 0:
-		return "removed"
+		outcome = "removed"
 	case r.Suspicion != "":
-		return "suspicious"
+		outcome = "suspicious"
 	case len(r.Spared) > 0:
-		return "dry-run"
+		outcome = "dry-run"
 	case len(r.Waiting) > 0:
-		return "waiting"
-	default:
-		return "clean"
+		outcome = "waiting"
 	}
-}
-
-func current(k *kubernikusv1.Kluster) *metav1.Condition {
-	return meta.FindStatusCondition(k.Status.Conditions, kubernikusv1.ConditionRoutesClean)
-}
-
-// announce reports a condition whose reason is new, if a user has to know.
-func (r *reconciler) announce(ctx context.Context, k *kubernikusv1.Kluster, condition *metav1.Condition) {
-	if last := current(k); condition == nil || last != nil && last.Status == condition.Status && last.Reason == condition.Reason {
-		return
-	}
-	log.FromContext(ctx).Info("The state of a router changed", "router", k.RouterID(), "status", condition.Status, "reason", condition.Reason, "message", condition.Message)
-	switch condition.Reason {
-	case ReasonClean, ReasonConfirming, ReasonPaused, ReasonDisabled, ReasonRouterUnknown:
-	case ReasonDryRun:
-		r.recorder.Eventf(k, nil, corev1.EventTypeNormal, condition.Reason, actionCollect, "%s", kluster.Bounded(condition.Message))
-	default:
-		r.recorder.Eventf(k, nil, corev1.EventTypeWarning, condition.Reason, actionCollect, "%s", kluster.Bounded(condition.Message))
-	}
+	m.passes.WithLabelValues(outcome).Inc()
+	m.removed.Add(float64(len(done.result.Removed)))
 }

@@ -4,6 +4,7 @@
 package routegc
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -24,7 +25,7 @@ const (
 	rest = 10 * time.Second
 )
 
-// Wakes make passes come before their time. They change nothing of what a reconciliation requests before it removes a route. Its
+// Wakes make passes come before their time. They change nothing of what a reconciliation checks before it removes a route. Their
 // methods may be called by several goroutines, before the controller starts, too.
 type Wakes struct {
 	mu      sync.Mutex
@@ -40,22 +41,21 @@ type wake struct {
 	secret bool
 }
 
-// NodeDeleted reports that a node of the workload cluster of a Kluster disappeared. The uid notifies it from another Kluster of the
-// same name.
+// NodeDeleted reports that a node of the workload cluster of a Kluster disappeared. The uid distinguishes it from another Kluster of
+// the same name.
 func (w *Wakes) NodeDeleted(key types.NamespacedName, uid types.UID) {
-	w.add(key, func(wake *wake) { wake.kluster = uid })
+	w.add(key, wake{kluster: uid})
 }
 
 // add notes a wake and queues the Kluster.
-func (w *Wakes) add(key types.NamespacedName, note func(*wake)) {
+func (w *Wakes) add(key types.NamespacedName, news wake) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.pending == nil {
 		w.pending = map[types.NamespacedName]wake{}
 	}
-	noted := w.pending[key]
-	note(&noted)
-	w.pending[key] = noted
+	before := w.pending[key]
+	w.pending[key] = wake{cmp.Or(news.kluster, before.kluster), news.secret || before.secret}
 	if w.queue != nil {
 		w.queue.Add(reconcile.Request{NamespacedName: key})
 	}
@@ -87,7 +87,7 @@ func (w *Wakes) secretChanged(cache client.Reader) handler.MapFunc {
 	return func(ctx context.Context, secret client.Object) []reconcile.Request {
 		requests := users(ctx, secret)
 		for _, request := range requests {
-			w.add(request.NamespacedName, func(wake *wake) { wake.secret = true })
+			w.add(request.NamespacedName, wake{secret: true})
 		}
 		return requests
 	}

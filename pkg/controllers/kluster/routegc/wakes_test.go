@@ -36,9 +36,11 @@ func TestDue(t *testing.T) {
 		"a new secret, and the cloud is busy":         {state{next: at(600), ended: at(0), renewed: true, failed: true, throttled: true}, at(600)},
 		"both":                                        {state{next: at(300), ended: at(0), renewed: true, woken: at(100)}, at(102)},
 	} {
-		if got := test.state.due(); !got.Equal(test.want) {
-			t.Errorf("%s: %s, want %s", name, got.Sub(start), test.want.Sub(start))
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := test.state.due(); !got.Equal(test.want) {
+				t.Errorf("due = %s, want %s", got.Sub(start), test.want.Sub(start))
+			}
+		})
 	}
 }
 

@@ -70,7 +70,7 @@ func newFlowOn(t *testing.T, o fake.Options, objects ...client.Object) *flow {
 	}
 	f.r = &reconciler{
 		client: f.store.Client(), live: f.store.Live(), clients: clients, config: defaults().RouteGC, fence: func() error { return f.lost }, clock: f.clock,
-		recorder: f.recorder, meters: meters, passes: &kluster.Pool[passed]{Limit: 2, Timeout: time.Minute}, wakes: &Wakes{}, states: map[types.NamespacedName]*state{},
+		recorder: f.recorder, meters: meters, passes: &kluster.Pool[passed]{Limit: 2, Timeout: time.Minute}, wakes: &Wakes{}, memory: newMemory(),
 	}
 	f.queue = klustertest.Queue(t)
 	if err := f.r.passes.Start(t.Context(), f.queue); err != nil {

@@ -4,7 +4,6 @@
 package lifecycle
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -125,16 +124,6 @@ func (r *reconciler) drop(key types.NamespacedName) {
 		}
 	}
 	r.clients.Remove(s.secret.uid)
-}
-
-// hostOf returns the cloud that a Secret leads to.
-func hostOf(secret *corev1.Secret) (string, error) {
-	credentials, err := openstack.CredentialsOf(secret.Data)
-	if err != nil {
-		err = fmt.Errorf("secret %s: %w", client.ObjectKeyFromObject(secret), err)
-		return "", &openstack.Error{Op: "read the credentials", Reason: openstack.ReasonCredentialsInvalid, Err: err}
-	}
-	return credentials.Host(), nil
 }
 
 // missing is what is known without a Secret.

@@ -4,13 +4,11 @@
 package routegc
 
 import (
-	"math"
 	"strings"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
@@ -114,21 +112,18 @@ func TestPlan(t *testing.T) {
 			for _, s := range c.siblings {
 				all = append(all, *s)
 			}
-			p, why := planFor(k, all, defaults().RouteGC), ""
-			switch {
-			case p.why != nil:
-				why = p.why.Reason
-			case p.target == nil:
+			target, why, message := targetOf(k, all, defaults().RouteGC)
+			if target == nil && why == "" {
 				why = "-"
 			}
-			if why != c.why || p.why != nil && p.target != nil {
+			if why != c.why {
 				t.Errorf("got %q, want %q", why, c.why)
 			}
-			if name == "sibling" && len(p.target.Scope.Siblings) != 1 {
-				t.Errorf("the sibling's range is not spared: %+v", p.target.Scope)
+			if name == "sibling" && len(target.Scope.Siblings) != 1 {
+				t.Errorf("the sibling's range is not spared: %+v", target.Scope)
 			}
-			if why == kubernikusv1.ReasonCIDRConflict && !strings.Contains(p.why.Message, "/s ") {
-				t.Errorf("the sibling is not named: %s", p.why.Message)
+			if why == kubernikusv1.ReasonCIDRConflict && !strings.Contains(message, "/s ") {
+				t.Errorf("the sibling is not named: %s", message)
 			}
 		})
 	}
@@ -138,66 +133,58 @@ func TestPlan(t *testing.T) {
 func TestSettings(t *testing.T) {
 	config := defaults().RouteGC
 	own := kubernikusv1.RouteGCSpec{DryRun: new(true), Interval: &metav1.Duration{Duration: time.Hour}}
-	s := settingsOf(klustertest.Kluster("k", gc(own)), config)
-	if !s.enabled || !s.dryRun || s.limits.Interval != time.Hour || s.limits.ConfirmAfter != 30*time.Second {
-		t.Errorf("got %+v", s)
+	target, reason, _ := decide(klustertest.Kluster("k", routed, gc(own)), nil, config)
+	if reason != "" || !target.DryRun || target.Limits.Interval != time.Hour || target.Limits.ConfirmAfter != 30*time.Second {
+		t.Errorf("got %+v, reason %q", target, reason)
 	}
 	config.Enabled, config.DryRun = new(false), new(true)
-	s = settingsOf(klustertest.Kluster("k", gc(kubernikusv1.RouteGCSpec{Enabled: new(true), DryRun: new(false)})), config)
-	if !s.enabled || s.dryRun {
-		t.Errorf("got %+v", s)
+	target, reason, _ = decide(klustertest.Kluster("k", routed, gc(kubernikusv1.RouteGCSpec{Enabled: new(true), DryRun: new(false)})), nil, config)
+	if reason != "" || target.DryRun {
+		t.Errorf("got %+v, reason %q", target, reason)
 	}
 }
 
-func TestPause(t *testing.T) {
+// TestTargetFor checks that a Kluster that is being deleted has a target if its router can be checked, and otherwise the reason why
+// its routes are left alone.
+func TestTargetFor(t *testing.T) {
+	type changes = []func(*kubernikusv1.Kluster)
+	noCloud := func(k *kubernikusv1.Kluster) { k.Spec.NoCloud = true }
+	off, dry := gc(kubernikusv1.RouteGCSpec{Enabled: new(false)}), gc(kubernikusv1.RouteGCSpec{DryRun: new(true)})
+	other, rival := klustertest.Kluster("s", routed, pods("100.101.0.0/16")), klustertest.Kluster("s", routed, pods("100.100.128.0/17"))
 	for name, c := range map[string]struct {
-		done     passed
-		min, max time.Duration
+		kluster  changes
+		sibling  *kubernikusv1.Kluster
+		router   string // "-": no target
+		why      string
+		siblings int
+		dryRun   bool
 	}{
-		"clean":   {passed{}, 5 * time.Minute, 330 * time.Second},
-		"waiting": {passed{result: Result{Again: 30 * time.Second}}, 30 * time.Second, 30 * time.Second},
-		"failed":  {passed{err: errFailed}, time.Minute, 66 * time.Second},
+		"going":          {changes{routed, klustertest.Going}, nil, routerID, "", 0, false},
+		"sibling":        {changes{routed}, other, routerID, "", 1, false},
+		"dry run":        {changes{routed, dry}, other, routerID, "", 1, true},
+		"off":            {changes{routed, off}, other, routerID, ReasonDisabled, 1, false},
+		"conflict":       {changes{routed}, rival, routerID, kubernikusv1.ReasonCIDRConflict, 0, false},
+		"off, conflict":  {changes{routed, off}, rival, routerID, ReasonDisabled, 0, false},
+		"unknown router": {nil, nil, "", ReasonRouterUnknown, 0, false},
+		"unknown, off":   {changes{off}, nil, "", ReasonDisabled, 0, false},
+		"no cloud":       {changes{routed, noCloud}, other, "-", "", 0, false},
 	} {
-		for range 100 {
-			if got := pause(c.done, 5*time.Minute); got < c.min || got > c.max {
-				t.Errorf("%s: %s", name, got)
+		t.Run(name, func(t *testing.T) {
+			k := klustertest.Kluster("k", c.kluster...)
+			all := []kubernikusv1.Kluster{*k}
+			if c.sibling != nil {
+				all = append(all, *c.sibling)
 			}
-		}
-	}
-}
-
-// An interval that leaves no room for jitter is not due immediately.
-func TestPauseDoesNotOverflow(t *testing.T) {
-	for range 100 {
-		if got := pause(passed{}, math.MaxInt64); got != math.MaxInt64 {
-			t.Fatalf("pause = %s, want %s", got, time.Duration(math.MaxInt64))
-		}
-	}
-}
-
-// TestChanged checks that the controller's own status updates trigger nothing, and that only a new range or router wakes siblings.
-func TestChanged(t *testing.T) {
-	for name, c := range map[string]struct {
-		change          func(*kubernikusv1.Kluster)
-		itself, sibling bool
-	}{
-		"status":      {func(k *kubernikusv1.Kluster) { k.Status.Phase = kubernikusv1.KlusterRunning }, false, false},
-		"a resync":    {func(k *kubernikusv1.Kluster) { k.ResourceVersion = "1" }, true, false},
-		"spec":        {func(k *kubernikusv1.Kluster) { k.Generation++ }, true, false},
-		"annotations": {klustertest.Annotated("groundskeeper.io/paused"), true, false},
-		"deleted":     {klustertest.Going, true, false},
-		"router":      {found, true, true},
-		"range":       {pods("100.101.0.0/16"), false, true}, // with a generation, which is distinguished here
-		"reachable": {func(k *kubernikusv1.Kluster) {
-			k.Status.Conditions = []metav1.Condition{{Type: kubernikusv1.ConditionOpenStackReachable, Status: metav1.ConditionTrue}}
-		}, true, false},
-	} {
-		before, after := klustertest.Kluster("k"), klustertest.Kluster("k")
-		before.ResourceVersion, after.ResourceVersion = "1", "2"
-		c.change(after)
-		update := event.UpdateEvent{ObjectOld: before, ObjectNew: after}
-		if itself, sibling := changed().Update(update), rangeChanged().Update(update); itself != c.itself || sibling != c.sibling {
-			t.Errorf("%s: %t, %t", name, itself, sibling)
-		}
+			target, why := TargetFor(k, all, defaults().RouteGC)
+			if reason, _, _ := strings.Cut(why, ":"); reason != c.why {
+				t.Errorf("why: %q", why)
+			}
+			if target == nil {
+				target = &Target{RouterID: "-"}
+			}
+			if target.RouterID != c.router || len(target.Scope.Siblings) != c.siblings || target.DryRun != c.dryRun {
+				t.Errorf("got %+v", target)
+			}
+		})
 	}
 }

@@ -4,14 +4,10 @@
 package routegc
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
@@ -24,18 +20,7 @@ func TestServersOfAnotherRegion(t *testing.T) {
 	other := fake.New(fake.Options{Region: "RegionTwo", Keystone: s.Server})
 	t.Cleanup(other.Close)
 	other.AddServer("garden", other.AddNetwork("10.0.0.0/24"), "10.0.0.77", "ACTIVE")
-	clients, err := openstack.NewClients(openstack.Options{QPS: 1e6, Burst: 1e6, MinBackoff: time.Nanosecond, MaxBackoff: time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	elsewhere, err := clients.Get(context.Background(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{UID: "other", ResourceVersion: "1"}, Data: map[string][]byte{
-		"openstack-auth-url": []byte(s.AuthURL()), "openstack-username": []byte("gardener"), "openstack-password": []byte("password"),
-		"openstack-domain-name": []byte("Default"), "openstack-project-id": []byte("garden"), "openstack-region": []byte("RegionTwo"),
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.pass.Compute = elsewhere.Compute()
+	s.pass.Compute = s.login("gardener", "garden", "RegionTwo").Compute()
 	s.oracle()
 	s.SetRoutes(s.target.RouterID, routes("100.100.1.0/24 10.0.0.5", "100.100.9.0/24 10.0.0.9")...)
 	for range 4 {
@@ -47,18 +32,20 @@ func TestServersOfAnotherRegion(t *testing.T) {
 	s.wantLeft(2)
 }
 
+// TestRouterOfAnotherProject checks that routes are retained if the router is visible and of another project than the servers, as to an
+// administrator whose own project has none of them: all servers seem to be deleted.
 func TestRouterOfAnotherProject(t *testing.T) {
 	s := orphaned(t, fake.Options{})
-	s.AddAdmin("admin", "password", "admin")
-	s.target.RouterID = s.AddRouter("admin", s.network)
-	s.pass.Project = "elsewhere"
-	s.SetRoutes(s.target.RouterID, routes("100.100.2.0/24 10.0.0.6")...)
+	s.AddAdmin("admin", "password", "administration")
+	admin := s.login("admin", "administration", "")
+	s.pass.Project, s.pass.Network, s.pass.Compute = admin.ProjectID(), admin.Network(), admin.Compute()
 	for range 3 {
-		if _, err := s.run(10 * time.Minute); err == nil {
-			t.Error("a reconciliation over the router of another project succeeds")
+		_, err := s.run(10 * time.Minute)
+		if openstack.ReasonOf(err) != ReasonNoProof || !strings.Contains(err.Error(), "the router is of project garden") {
+			t.Errorf("error = %v, want that the router is of another project", err)
 		}
 	}
-	s.wantLeft(1)
+	s.wantLeft(4)
 }
 
 // TestLeftoverPorts checks that the route of a deleted server whose port remains is deleted if another server proves that Nova and
