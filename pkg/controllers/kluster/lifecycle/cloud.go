@@ -6,23 +6,12 @@ package lifecycle
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
-)
-
-// Reasons of the conditions OpenStackReachable and APIServerReachable when they are True and there is something to correct.
-const (
-	// reasonUnclear means that the spec has to report which of several objects is the cluster's.
-	reasonUnclear = "Ambiguous"
-	// reasonInsecure means that the certificate of the cloud, or of the API server, is not verified.
-	reasonInsecure = "Insecure"
-	// reasonIgnored means that the clouds.yaml has fields that are not known.
-	reasonIgnored = "FieldsIgnored"
 )
 
 // cloudView is what a check of an OpenStack project showed.
@@ -38,51 +27,19 @@ type cloudView struct {
 	services *metav1.Condition
 }
 
-// condition returns the view as the condition OpenStackReachable.
-func (v cloudView) condition() metav1.Condition {
-	c := metav1.Condition{Type: kubernikusv1.ConditionOpenStackReachable, Status: metav1.ConditionTrue, Reason: reasonReachable, Message: "OpenStack responds and accepts the credentials"}
-	switch {
-	case v.err != nil:
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, string(openstack.ReasonOf(v.err)), v.err.Error()
-		return c
-	case len(v.unclear) > 0:
-		c.Reason = reasonUnclear
-	case len(v.warnings) > 0 && v.warnings[0].Insecure:
-		c.Reason = reasonInsecure
-	case len(v.warnings) > 0:
-		c.Reason = reasonIgnored
-	}
-	messages := v.unclear
-	for _, w := range v.warnings {
-		messages = append(slices.Clone(messages), w.Message)
-	}
-	if len(messages) > 0 {
-		c.Message = strings.Join(messages, "; ")
-	}
-	return c
-}
-
-// network is what a check needs of Neutron.
-type network interface {
-	Router(ctx context.Context, id string) (openstack.Router, error)
-	RouterIDs(ctx context.Context) ([]string, error)
-	NetworkIDs(ctx context.Context) ([]string, error)
-	SubnetIDs(ctx context.Context, networkID string) ([]string, error)
-}
-
 // probeCloud sends a request with the credentials, and determines the router, the network and the subnet if the spec does not set them.
 // Earlier results are retained; a router that has been deleted is determined again. If everything is known, it sends one request.
-func probeCloud(ctx context.Context, neutron network, spec kubernikusv1.OpenstackSpec, before kubernikusv1.OpenstackStatus) cloudView {
-	found := kubernikusv1.OpenstackStatus{RouterID: before.RouterID, NetworkID: before.NetworkID, LBSubnetID: before.LBSubnetID}
-	if spec.RouterID != "" {
-		found.RouterID = ""
+func probeCloud(
+	ctx context.Context, neutron openstack.Network, spec kubernikusv1.OpenstackSpec, before kubernikusv1.OpenstackStatus,
+) cloudView {
+	unless := func(named, known string) string {
+		if named != "" {
+			return ""
+		}
+		return known
 	}
-	if spec.NetworkID != "" {
-		found.NetworkID = ""
-	}
-	if spec.LBSubnetID != "" {
-		found.LBSubnetID = ""
-	}
+	found := kubernikusv1.OpenstackStatus{RouterID: unless(spec.RouterID, before.RouterID), NetworkID: unless(spec.NetworkID, before.NetworkID),
+		LBSubnetID: unless(spec.LBSubnetID, before.LBSubnetID)}
 	view := cloudView{found: &found}
 	if id := spec.RouterID + found.RouterID; id != "" {
 		_, err := neutron.Router(ctx, id)

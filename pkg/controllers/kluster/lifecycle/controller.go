@@ -5,14 +5,13 @@
 // determines the router, the network and the subnet if the spec does not set them, reports the results in the status, and protects the
 // Secret with a finalizer while it is needed. Package deorbit tears down clusters.
 //
-// A reconcile reads from caches and the Secret, decides with pure functions (phase.go, status.go) and writes only differences. Probes of
-// other systems run asynchronously, so that an unresponsive one does not block others.
+// A reconcile reads from caches and the Secret, decides with pure functions and writes only differences. Probes of other systems
+// (cloud.go, workload.go, preflight.go) run asynchronously, so that an unresponsive one does not block others.
 package lifecycle
 
 import (
 	"context"
 	"slices"
-	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,13 +24,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
+	"groundskeeper.io/groundskeeper/pkg/controllers/predicates"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
@@ -60,9 +62,7 @@ type reconciler struct {
 	meters    *meters
 	clouds    *kluster.Pool[cloudView]
 	workloads *kluster.Pool[workloadView]
-
-	mu     sync.Mutex
-	states map[types.NamespacedName]*state
+	memory    *memory
 }
 
 // AddToManager adds the controller to a manager, whose scheme has to know Klusters and Kubernetes' own kinds, and whose
@@ -78,7 +78,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguratio
 		recorder: mgr.GetEventRecorder(fieldOwner), meters: meters,
 		clouds:    kluster.CloudPool[cloudView](cloudTimeouts * config.OpenStack.Timeout.Duration),
 		workloads: kluster.ClusterPool[workloadView](probeTimeout),
-		states:    map[types.NamespacedName]*state{},
+		memory:    newMemory(),
 	}
 	b := kluster.Builder(mgr, ControllerName, config, kluster.Changed(), r.usersOf).
 		WatchesRawSource(r.clouds).
@@ -139,4 +139,32 @@ func abandoned(_ context.Context, e event.UpdateEvent, queue workqueue.TypedRate
 	if ok && both && slices.ContainsFunc(before.SecretNames(), func(name string) bool { return !slices.Contains(after.SecretNames(), name) }) {
 		queue.Add(namespaceRequest(after.Namespace))
 	}
+}
+
+// sharersOf returns the Klusters that lead to the cluster of one, if there are several: their condition depends on it. The one itself is one
+// of them, because it may have been written before the cache had the others.
+func (r *reconciler) sharersOf(ctx context.Context, object client.Object) []reconcile.Request {
+	k, ok := object.(*kubernikusv1.Kluster)
+	if !ok {
+		return nil
+	}
+	all, err := r.twins(ctx, k.ClusterID())
+	if err != nil {
+		log.FromContext(ctx).Error(err, "Failed to find the Klusters of a cluster", "cluster", k.ClusterID())
+	}
+	var requests []reconcile.Request
+	for i := range all {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&all[i])})
+	}
+	if len(requests) == 1 && requests[0].NamespacedName == client.ObjectKeyFromObject(k) {
+		return nil
+	}
+	return requests
+}
+
+// clusterChanged admits what changes which Klusters lead to which cluster.
+func clusterChanged() predicate.Predicate {
+	return predicates.Updates(func(before, after *kubernikusv1.Kluster) bool {
+		return before.ClusterID() != after.ClusterID() || isReleased(before) != isReleased(after)
+	})
 }

@@ -43,8 +43,8 @@ func TestDeletion(t *testing.T) {
 	if f.store.Find(secret) {
 		t.Errorf("the Secret stays: %v", secret.Finalizers)
 	}
-	if !f.store.Find(stays) || len(f.Requests()) > 0 || len(f.r.states) != 0 {
-		t.Errorf("something else was touched, or checked: %v", f.r.states)
+	if !f.store.Find(stays) || len(f.Requests()) > 0 || len(f.r.memory.states) != 0 {
+		t.Errorf("something else was touched, or checked: %v", f.r.memory.states)
 	}
 }
 

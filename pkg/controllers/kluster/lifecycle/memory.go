@@ -4,7 +4,7 @@
 package lifecycle
 
 import (
-	"math/rand/v2"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,21 +17,31 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
-const (
-	// interval is the time between two probes, and retryPause after one that failed. Up to a tenth is added, so that probes
-	// are distributed.
-	interval   = 5 * time.Minute
-	retryPause = time.Minute
-	jitter     = 0.1
-)
+// memory is what is known of Klusters. A restart loses it: all probes are due, and what the statuses report stays until they are over.
+type memory struct {
+	mu     sync.Mutex
+	states map[types.NamespacedName]*state
+}
 
-// pause returns the time until the next probe.
-func pause(good bool) time.Duration {
-	d := retryPause
-	if good {
-		d = interval
-	}
-	return d + time.Duration(rand.Float64()*jitter*float64(d))
+// state is what is known of a Kluster and its Secret, whose uid is "" while there is none. Only the worker that has the Kluster reads and
+// writes it, except for the uids, which do not change.
+type state struct {
+	uid, secret types.UID
+	basis       basis
+	checks
+}
+
+// basis is what checks are made with.
+type basis struct {
+	generation                   int64
+	apiserver, accepted, version string
+}
+
+// checks are the last probes and preflights.
+type checks struct {
+	cloud                 probed[cloudView]
+	workload              probed[workloadView]
+	permissions, services probed[metav1.Condition]
 }
 
 // probed is the result of the last probe of a system, and the time of the next one; zero: now.
@@ -44,29 +54,16 @@ func (l *probed[T]) set(view T, next time.Time) { l.latest, l.next = &view, next
 
 func (l *probed[T]) due(now time.Time) bool { return !l.next.After(now) }
 
-// version is an object in one of its versions.
-type version struct {
-	uid     types.UID
-	version string
-}
-
-// state is what is known of a Kluster. Only the worker that has it reads and writes it, except for the uid of the Secret.
-type state struct {
-	uid        types.UID
-	generation int64
-	apiserver  string
-	accepted   string
-	secret     version
-	cloud      probed[cloudView]
-	workload   probed[workloadView]
-	// permissions and services are the last preflights.
-	permissions, services probed[metav1.Condition]
+// miss notes that there is no Secret.
+func (c *checks) miss(err error, next time.Time) {
+	c.cloud.set(cloudView{err: &openstack.Error{Op: "read the credentials", Reason: reasonSecretMissing, Err: err}}, next)
+	c.workload.set(workloadView{reason: reasonSecretMissing, message: kluster.Bounded(err.Error())}, next)
 }
 
 // wait is how long it is until the next check; what is on its way triggers its own reconciliation.
-func (s *state) wait(now time.Time) time.Duration {
+func (c *checks) wait(now time.Time) time.Duration {
 	var wait time.Duration
-	for _, next := range []time.Time{s.cloud.next, s.workload.next} {
+	for _, next := range []time.Time{c.cloud.next, c.workload.next} {
 		if left := next.Sub(now); left > 0 && (wait == 0 || left < wait) {
 			wait = left
 		}
@@ -74,35 +71,55 @@ func (s *state) wait(now time.Time) time.Duration {
 	return wait
 }
 
+func newMemory() *memory { return &memory{states: map[types.NamespacedName]*state{}} }
+
+func (m *memory) get(key types.NamespacedName) *state {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.states[key]
+}
+
+func (m *memory) set(key types.NamespacedName, s *state) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.states[key] = s
+}
+
+// discard drops what is known of a Kluster. It calls a function with the uid of its Secret when no other Kluster uses that.
+func (m *memory) discard(key types.NamespacedName, unused func(secret types.UID)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.states[key]
+	delete(m.states, key)
+	if s == nil || s.secret == "" {
+		return
+	}
+	for _, other := range m.states {
+		if other.secret == s.secret {
+			return
+		}
+	}
+	unused(s.secret)
+}
+
 // stateOf returns the state of a Kluster. If the Kluster or its Secret was recreated or changed, both probes are due.
 func (r *reconciler) stateOf(k *kubernikusv1.Kluster, secret *corev1.Secret) *state {
 	key := client.ObjectKeyFromObject(k)
-	var held version
+	now := &state{uid: k.UID, basis: basis{k.Generation, k.Status.Apiserver, k.Annotations[kubernikusv1.AcceptCloudAnnotation], ""}}
 	if secret != nil {
-		held = version{uid: secret.UID, version: secret.ResourceVersion}
+		now.secret, now.basis.version = secret.UID, secret.ResourceVersion
 	}
-	r.mu.Lock()
-	s := r.states[key]
-	r.mu.Unlock()
-	if s != nil && (s.uid != k.UID || s.secret.uid != held.uid) {
+	s := r.memory.get(key)
+	if s == nil || s.uid != now.uid || s.secret != now.secret {
 		r.drop(key)
-		s = nil
+		r.memory.set(key, now)
+		return now
 	}
-	if s == nil {
-		s = &state{uid: k.UID, generation: k.Generation, apiserver: k.Status.Apiserver, accepted: k.Annotations[kubernikusv1.AcceptCloudAnnotation], secret: held}
-		r.mu.Lock()
-		r.states[key] = s
-		r.mu.Unlock()
-		return s
-	}
-	accepted := k.Annotations[kubernikusv1.AcceptCloudAnnotation]
-	if s.generation != k.Generation || s.apiserver != k.Status.Apiserver || s.accepted != accepted || s.secret.version != held.version {
-		s.generation, s.apiserver, s.accepted, s.secret.version = k.Generation, k.Status.Apiserver, accepted, held.version
+	if s.basis != now.basis {
 		// Running probes use the former spec or Secret, and earlier results are not of this generation.
 		r.clouds.Discard(key)
 		r.workloads.Discard(key)
-		s.cloud, s.workload = probed[cloudView]{}, probed[workloadView]{}
-		s.permissions, s.services = probed[metav1.Condition]{}, probed[metav1.Condition]{}
+		s.basis, s.checks = now.basis, checks{}
 	}
 	return s
 }
@@ -111,30 +128,5 @@ func (r *reconciler) stateOf(k *kubernikusv1.Kluster, secret *corev1.Secret) *st
 func (r *reconciler) drop(key types.NamespacedName) {
 	r.clouds.Discard(key)
 	r.workloads.Discard(key)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	s := r.states[key]
-	delete(r.states, key)
-	if s == nil || s.secret.uid == "" {
-		return
-	}
-	for _, other := range r.states {
-		if other.secret.uid == s.secret.uid {
-			return
-		}
-	}
-	r.clients.Remove(s.secret.uid)
-}
-
-// missing is what is known without a Secret.
-type missing struct {
-	cloud    cloudView
-	workload workloadView
-}
-
-func missingSecret(err error) missing {
-	return missing{
-		cloud:    cloudView{err: &openstack.Error{Op: "read the credentials", Reason: reasonSecretMissing, Err: err}},
-		workload: workloadView{reason: reasonSecretMissing, message: kluster.Bounded(err.Error())},
-	}
+	r.memory.discard(key, r.clients.Remove)
 }

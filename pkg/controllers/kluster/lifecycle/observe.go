@@ -4,52 +4,19 @@
 package lifecycle
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
-	"groundskeeper.io/groundskeeper/pkg/controllers/predicates"
+	"groundskeeper.io/groundskeeper/pkg/controllers/lists"
 )
-
-// reasonUnidentified means that the API server responds, and does not report which cluster it is.
-const reasonUnidentified = "Unidentified"
-
-// identityOf returns which cluster the Secret of a Kluster leads to, by the last check, nil when there was none yet. What was learnt over
-// the same connection stays while the cluster does not respond. A Secret that leads to another API server has to prove it again.
-func identityOf(k *kubernikusv1.Kluster, secret *corev1.Secret, seen *workloadView) *kubernikusv1.KlusterIdentity {
-	next := &kubernikusv1.KlusterIdentity{}
-	if secret != nil {
-		if config, err := kluster.Workload(k, secret.Data); err == nil {
-			next.Server, next.Connection = kluster.ConnectionOf(config)
-		}
-	}
-	if next.Connection == "" && k.ClusterID() != "" {
-		return k.Status.Identity // nothing leads anywhere else
-	}
-	if next.Connection != "" && seen != nil {
-		next.ClusterID = seen.clusterID
-	}
-	next.ClusterID = cmp.Or(next.ClusterID, kluster.ProvenID(k, next.Connection))
-	switch {
-	case next.ClusterID != "":
-	case seen == nil:
-		next.Reason = kluster.ReasonPending
-	default:
-		next.Reason = cmp.Or(seen.reason, reasonUnidentified)
-	}
-	return next
-}
 
 // twins returns the Klusters that lead to a cluster, as the cache knows them: for reading only.
 func (r *reconciler) twins(ctx context.Context, clusterID string) ([]kubernikusv1.Kluster, error) {
@@ -80,37 +47,46 @@ func (r *reconciler) twinsOf(ctx context.Context, k *kubernikusv1.Kluster, ident
 	return names, err
 }
 
-// sharedWith is the condition of a Kluster whose cluster others lead to as well.
-func sharedWith(twins []string) metav1.Condition {
-	return metav1.Condition{Type: kubernikusv1.ConditionClusterUnique, Status: metav1.ConditionFalse, Reason: kubernikusv1.ReasonSameCluster, Message: fmt.Sprintf(
-		"Kluster %s leads to the same cluster, which is torn down only when all of its Klusters are being deleted: to remove one of them, set its annotation %s=true and delete it",
-		strings.Join(twins, ", "), kubernikusv1.DetachAnnotation)}
+// unusedSecrets returns the Secrets of a namespace that are held and that no Kluster uses any more: it was released, or uses another
+// one. The API server has the last word on who uses what.
+func (r *reconciler) unusedSecrets(ctx context.Context, namespace string) ([]types.NamespacedName, error) {
+	secrets := &metav1.PartialObjectMetadataList{}
+	secrets.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
+	if err := r.client.List(ctx, secrets, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list the metadata of secrets in namespace %s: %w", namespace, err)
+	}
+	var keys []types.NamespacedName
+	for _, from := range []client.Reader{r.client, lists.Complete(r.live)} {
+		klusters := &kubernikusv1.KlusterList{}
+		if err := from.List(ctx, klusters, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+			return nil, fmt.Errorf("list klusters in namespace %s: %w", namespace, err)
+		}
+		used := map[string]bool{}
+		for i := range klusters.Items {
+			if k := &klusters.Items[i]; !isReleased(k) {
+				for _, name := range k.SecretNames() {
+					used[name] = true
+				}
+			}
+		}
+		keys = nil
+		for i := range secrets.Items {
+			if secret := &secrets.Items[i]; isHeld(secret) && !used[secret.Name] {
+				keys = append(keys, client.ObjectKeyFromObject(secret))
+			}
+		}
+		if len(keys) == 0 {
+			return nil, nil
+		}
+	}
+	return keys, nil
 }
 
-// sharersOf returns the Klusters that lead to the cluster of one, if there are several: their condition depends on it. The one itself is one
-// of them, because it may have been written before the cache had the others.
-func (r *reconciler) sharersOf(ctx context.Context, object client.Object) []reconcile.Request {
-	k, ok := object.(*kubernikusv1.Kluster)
-	if !ok {
-		return nil
-	}
-	all, err := r.twins(ctx, k.ClusterID())
-	if err != nil {
-		log.FromContext(ctx).Error(err, "Failed to find the Klusters of a cluster", "cluster", k.ClusterID())
-	}
-	var requests []reconcile.Request
-	for i := range all {
-		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&all[i])})
-	}
-	if len(requests) == 1 && requests[0].NamespacedName == client.ObjectKeyFromObject(k) {
-		return nil
-	}
-	return requests
+func isHeld(secret client.Object) bool {
+	return controllerutil.ContainsFinalizer(secret, kubernikusv1.SecretInUseFinalizer)
 }
 
-// clusterChanged admits what changes which Klusters lead to which cluster.
-func clusterChanged() predicate.Predicate {
-	return predicates.Updates(func(before, after *kubernikusv1.Kluster) bool {
-		return before.ClusterID() != after.ClusterID() || isReleased(before) != isReleased(after)
-	})
+// isReleased reports that a Kluster that is being deleted needs nothing any more, though others may still keep the object.
+func isReleased(k *kubernikusv1.Kluster) bool {
+	return !k.DeletionTimestamp.IsZero() && !k.HasDeorbiter()
 }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,33 +21,6 @@ import (
 
 // A preflight checks ahead of time what Deorbit will need: dozens of requests, so that it is made at registration and when
 // the Kluster or its Secret changes, and not with every check.
-const (
-	// preflightAge is when a good one is repeated: permissions may be revoked. preflightRetry is when one that found something is:
-	// they may be granted without a change that Groundskeeper sees.
-	preflightAge   = 24 * time.Hour
-	preflightRetry = 15 * time.Minute
-)
-
-// Reasons of the conditions of preflights, besides Forbidden and ServiceMissing.
-const (
-	reasonGranted    = "Granted"
-	reasonMissing    = "PermissionsMissing"
-	reasonUsable     = "Usable"
-	reasonNotChecked = "NotChecked"
-)
-
-// nextPreflight is when a preflight is repeated.
-func nextPreflight(c metav1.Condition, now time.Time) time.Time {
-	if c.Status == metav1.ConditionTrue {
-		return now.Add(preflightAge)
-	}
-	return now.Add(preflightRetry)
-}
-
-// notChecked returns the condition of a preflight that could not be made.
-func notChecked(kind, why string) metav1.Condition {
-	return metav1.Condition{Type: kind, Status: metav1.ConditionUnknown, Reason: reasonNotChecked, Message: why}
-}
 
 // permissionsOf reviews the permissions of the account in a workload cluster that responds. Path /version is public, so that
 // rejected reports that the API server does not know the account: it is "" when it does.
@@ -63,12 +35,14 @@ func permissionsOf(ctx context.Context, config *rest.Config, k *kubernikusv1.Klu
 	missing, err := connection.MissingPermissions(ctx, keepsAddresses)
 	switch {
 	case isUnknownUser(err):
-		return notChecked(kind, err.Error()), "the API server does not know the user: check the credentials of the cluster in the Secret: " + err.Error()
+		return notChecked(kind, err.Error()),
+			"the API server does not know the user: check the credentials of the cluster in the Secret: " + err.Error()
 	case err != nil:
 		return notChecked(kind, err.Error()), ""
 	case len(missing) > 0:
 		return metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reasonMissing, Message: fmt.Sprintf(
-			"the user of the Secret lacks permissions in the cluster that Deorbit needs; apply artifacts/kluster/workload, or grant: %s", strings.Join(missing, "; "))}, ""
+			"the user of the Secret lacks permissions in the cluster that Deorbit needs; apply artifacts/kluster/workload, or grant: %s",
+			strings.Join(missing, "; "))}, ""
 	}
 	return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reasonGranted,
 		Message: "the user of the Secret has the permissions in the cluster that Deorbit needs"}, ""
@@ -89,7 +63,8 @@ func servicesOf(ctx context.Context, client *openstack.Client, spec kubernikusv1
 	case err != nil:
 		return notChecked(kind, err.Error())
 	case len(obstacles) == 0:
-		return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reasonUsable, Message: "the user of the Secret is allowed to list the resources that Deorbit checks"}
+		return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reasonUsable,
+			Message: "the user of the Secret is allowed to list the resources that Deorbit checks"}
 	}
 	var messages []string
 	for _, o := range obstacles {

@@ -10,10 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
@@ -21,9 +18,6 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/kit"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
-
-// conflictPause is the delay of a retry after a conflict with another client.
-const conflictPause = time.Second
 
 // Reconcile brings the status of one Kluster up to date. For one that needs no Secret any more, and for a request without a name, it
 // manages the Secrets of the namespace, which costs as much as there are Klusters in it.
@@ -36,86 +30,74 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 		exists = err == nil
 	}
-	var wait time.Duration
-	var err error
 	if !exists || isReleased(k) {
 		r.drop(request.NamespacedName)
-		err = r.releaseSecrets(ctx, request.Namespace)
-	} else {
-		wait, err = r.refresh(ctx, k)
+		return reconcile.Result{}, r.releaseSecrets(ctx, request.Namespace)
 	}
-	if apierrors.IsConflict(err) {
-		log.FromContext(ctx).V(1).Info("An object changed meanwhile, retrying", "err", err)
-		return reconcile.Result{RequeueAfter: conflictPause}, nil
-	}
+	wait, err := r.refresh(ctx, k)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	return reconcile.Result{RequeueAfter: wait}, nil
 }
 
-// refresh starts the probes that are due, and writes the latest results into the status. It returns the time until the next probe.
+// refresh starts the probes that are due, and writes the latest results into the status. It returns the time until the next probe. For a
+// paused Kluster, it finds out to which cluster it leads, unless that is known, and nothing else: until then it may be any cluster, so that
+// every deletion would wait for it.
 func (r *reconciler) refresh(ctx context.Context, k *kubernikusv1.Kluster) (time.Duration, error) {
-	paused := kit.IsPaused(k)
-	if !paused {
+	found := findings{paused: kit.IsPaused(k)}
+	if !found.paused {
 		if err := r.complete(ctx, k); err != nil {
 			return 0, err
 		}
 	}
-	secrets, err := kluster.Secrets(ctx, r.live, k)
-	if err != nil && !errors.Is(err, kluster.ErrNoSecret) {
-		return 0, err
-	}
+	secrets, missing := kluster.Secrets(ctx, r.live, k)
 	var secret *corev1.Secret
-	if err == nil {
+	switch {
+	case missing == nil:
 		secret = kluster.Together(k, secrets)
+	case !errors.Is(missing, kluster.ErrNoSecret):
+		return 0, missing
 	}
-	if paused {
-		return r.identify(ctx, k, secret)
+	if found.identity = identityOf(k, secret, nil); found.paused && found.identity != nil && found.identity.ClusterID != "" {
+		r.drop(client.ObjectKeyFromObject(k))
+		return 0, r.record(ctx, k, found)
 	}
-	var found findings
 	s := r.stateOf(k, secret)
 	if secret == nil {
-		missing := missingSecret(err)
-		s.workload.set(missing.workload, r.clock.Now().Add(retryPause))
-		s.cloud.set(missing.cloud, r.clock.Now().Add(retryPause))
+		s.miss(missing, r.clock.Now().Add(retryPause))
 	} else {
-		for _, each := range secrets {
-			if err := r.hold(ctx, each); err != nil {
-				return 0, err
+		if !found.paused {
+			for _, each := range secrets {
+				if err := r.hold(ctx, each); err != nil {
+					return 0, err
+				}
 			}
+			secret = kluster.Together(k, secrets)
+			s.basis.version = secret.ResourceVersion
 		}
-		secret = kluster.Together(k, secrets)
-		s.secret.version = secret.ResourceVersion
 		found.expected = kluster.HasWorkload(secret.Data)
 		r.probeWorkload(k, secret, s)
-		if !k.Spec.NoCloud {
+		if !k.Spec.NoCloud && !found.paused {
 			r.probeCloud(k, secret, s)
 		}
 	}
-	found.workload, found.cloud, found.permissions, found.services = s.workload.latest, s.cloud.latest, s.permissions.latest, s.services.latest
-	if k.Spec.NoCloud {
-		found.cloud, found.services = nil, nil
+	found.identity = identityOf(k, secret, s.workload.latest)
+	if !found.paused {
+		found.workload, found.permissions = s.workload.latest, s.permissions.latest
+		if !k.Spec.NoCloud {
+			found.cloud, found.services = s.cloud.latest, s.services.latest
+		}
 	}
-	found.identity = identityOf(k, secret, found.workload)
-	return s.wait(r.clock.Now()), r.writeStatus(ctx, k, found)
+	return s.wait(r.clock.Now()), r.record(ctx, k, found)
 }
 
-// identify finds out which cluster a paused Kluster leads to, unless that is known, and nothing else: until then it may be any cluster, so
-// that every deletion would wait for it. It returns the time until the next probe.
-func (r *reconciler) identify(ctx context.Context, k *kubernikusv1.Kluster, secret *corev1.Secret) (time.Duration, error) {
-	identity := identityOf(k, secret, nil)
-	if identity != nil && identity.ClusterID != "" {
-		r.drop(client.ObjectKeyFromObject(k))
-		return 0, r.writeStatus(ctx, k, findings{paused: true, identity: identity})
+// record writes what was found, and which other Klusters lead to the same cluster.
+func (r *reconciler) record(ctx context.Context, k *kubernikusv1.Kluster, found findings) (err error) {
+	if found.twins, err = r.twinsOf(ctx, k, found.identity); err != nil {
+		return err
 	}
-	s := r.stateOf(k, secret)
-	if secret == nil {
-		s.workload.set(workloadView{reason: reasonSecretMissing}, r.clock.Now().Add(retryPause))
-	} else {
-		r.probeWorkload(k, secret, s)
-	}
-	return s.wait(r.clock.Now()), r.writeStatus(ctx, k, findings{paused: true, identity: identityOf(k, secret, s.workload.latest)})
+	return r.writeStatus(ctx, k, found)
 }
 
 // probeWorkload stores the result of the last probe of the workload cluster, and starts the next one if it is due.
@@ -197,37 +179,4 @@ func (r *reconciler) probeCloud(k *kubernikusv1.Kluster, secret *corev1.Secret, 
 		}
 		return view
 	})
-}
-
-// writeStatus writes what was found if it is new, and reports it.
-func (r *reconciler) writeStatus(ctx context.Context, k *kubernikusv1.Kluster, found findings) error {
-	var err error
-	if found.twins, err = r.twinsOf(ctx, k, found.identity); err != nil {
-		return err
-	}
-	next, changed := nextStatus(k, found, r.clock.Now())
-	if !changed {
-		return nil
-	}
-	err = r.client.Status().Apply(ctx, next.applied(k), client.FieldOwner(fieldOwner), client.ForceOwnership, client.DisableReadYourWritesConsistency)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("apply the status of kluster %s: %w", client.ObjectKeyFromObject(k), err)
-	}
-	r.announce(ctx, k, next)
-	return nil
-}
-
-// isReleased reports that a Kluster that is being deleted needs nothing any more, though others may still keep the object.
-func isReleased(k *kubernikusv1.Kluster) bool {
-	return !k.DeletionTimestamp.IsZero() && !k.HasDeorbiter()
-}
-
-// complete adds the finalizer to a Kluster that came another way than by Groundskeeper's API server.
-func (r *reconciler) complete(ctx context.Context, k *kubernikusv1.Kluster) error {
-	if k.HasDeorbiter() || !k.DeletionTimestamp.IsZero() {
-		return nil
-	}
-	after := k.DeepCopy()
-	controllerutil.AddFinalizer(after, kubernikusv1.DeorbiterFinalizer)
-	return r.patchMetadata(ctx, k, after)
 }

@@ -4,21 +4,10 @@
 package lifecycle
 
 import (
-	"context"
-	"slices"
-
 	"github.com/prometheus/client_golang/prometheus"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/telemetry"
 )
-
-// actionProbe is the action of all events, whose reason is that of a condition.
-const actionProbe = "Probe"
 
 // meters are the metrics of this controller.
 type meters struct{ looks *prometheus.CounterVec }
@@ -45,25 +34,4 @@ func (m *meters) count(target string, good bool) {
 		outcome = "good"
 	}
 	m.looks.WithLabelValues(target, outcome).Inc()
-}
-
-// announce reports conditions and a phase that are new. A warning is what a user has to repair.
-func (r *reconciler) announce(ctx context.Context, k *kubernikusv1.Kluster, next status) {
-	if next.phase != "" && next.phase != k.Status.Phase {
-		log.FromContext(ctx).Info("The phase of a Kluster changed", "before", k.Status.Phase, "phase", next.phase)
-	}
-	for _, c := range next.conditions {
-		last := meta.FindStatusCondition(k.Status.Conditions, c.Type)
-		if last != nil && last.Status == c.Status && last.Reason == c.Reason {
-			continue
-		}
-		log.FromContext(ctx).Info("The state of a Kluster changed", "condition", c.Type, "status", c.Status, "reason", c.Reason, "message", c.Message)
-		switch {
-		case c.Type == kubernikusv1.ConditionPaused:
-		case c.Status == metav1.ConditionFalse, slices.Contains([]string{reasonUnclear, reasonInsecure, reasonIgnored}, c.Reason):
-			r.recorder.Eventf(k, nil, corev1.EventTypeWarning, c.Reason, actionProbe, "%s", c.Message)
-		case c.Status == metav1.ConditionTrue && last != nil && last.Status == metav1.ConditionFalse:
-			r.recorder.Eventf(k, nil, corev1.EventTypeNormal, c.Reason, actionProbe, "%s", c.Message)
-		}
-	}
 }

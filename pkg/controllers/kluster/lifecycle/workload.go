@@ -17,27 +17,12 @@ import (
 	apimachineryversion "k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/rest"
 
-	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
 // maxVersion is how many bytes of a version are read.
 const maxVersion = 64 << 10
-
-// Reasons of the condition APIServerReachable, besides Unreachable and CredentialsRefused.
-const (
-	reasonReachable     = "Reachable"
-	reasonSecretMissing = "SecretMissing"
-	reasonSecretInvalid = "SecretInvalid"
-	reasonNoCredentials = "NoCredentials"
-	reasonNoHost        = "HostUnknown"
-	reasonNoAPIServer   = "NoAPIServer"
-)
-
-// insecureWorkload is the message of a workload cluster that responds and whose certificate is not verified.
-const insecureWorkload = "the API server responds, but its certificate is not verified, and a server in between can read the credentials: " +
-	"remove insecure-skip-tls-verify from the kubeconfig, and put the CA bundle into certificate-authority-data"
 
 // workloadView is what a check of a workload cluster showed: its version, or the reason why there is none.
 type workloadView struct {
@@ -50,20 +35,6 @@ type workloadView struct {
 	permissions *metav1.Condition
 	// clusterID identifies the cluster; "": it did not respond to that.
 	clusterID string
-}
-
-// condition returns the view as the condition APIServerReachable.
-func (v workloadView) condition() metav1.Condition {
-	c := metav1.Condition{Type: kubernikusv1.ConditionAPIServerReachable, Status: metav1.ConditionFalse, Reason: v.reason, Message: v.message}
-	switch {
-	case v.version != "" && v.insecure:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, reasonInsecure, insecureWorkload
-	case v.version != "":
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, reasonReachable, "the API server responds"
-	case v.reason == reasonNoCredentials, v.reason == reasonNoHost:
-		c.Status = metav1.ConditionUnknown
-	}
-	return c
 }
 
 // unreadable returns the view of a workload cluster that the Secret does not lead to.

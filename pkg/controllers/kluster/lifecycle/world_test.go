@@ -64,7 +64,7 @@ func newFlow(t *testing.T, objects ...client.Object) *flow {
 	f.r = &reconciler{
 		client: f.store.Client(), live: f.store.Live(), clients: clients, clock: f.clock, recorder: f.recorder, meters: meters,
 		clouds: &kluster.Pool[cloudView]{Limit: 2, Timeout: time.Minute}, workloads: &kluster.Pool[workloadView]{Limit: 1, Timeout: time.Minute},
-		states: map[types.NamespacedName]*state{},
+		memory: newMemory(),
 	}
 	for _, start := range []func(context.Context, workqueue.TypedRateLimitingInterface[reconcile.Request]) error{f.r.clouds.Start, f.r.workloads.Start} {
 		if err := start(t.Context(), f.queue); err != nil {

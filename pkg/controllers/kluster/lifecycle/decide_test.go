@@ -45,14 +45,18 @@ func TestPhase(t *testing.T) {
 		"lost its credentials":  {changes{in(kubernikusv1.KlusterCreating)}, false, false, "", kubernikusv1.KlusterPending},
 		"reached, then no keys": {changes{in(kubernikusv1.KlusterRunning)}, false, false, "", kubernikusv1.KlusterRunning},
 	} {
-		if got := phaseOf(klustertest.Kluster("k", c.kluster...), c.responded, c.expected, c.version); got != c.want {
-			t.Errorf("%s: got %s, want %s", name, got, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := phaseOf(klustertest.Kluster("k", c.kluster...), c.responded, c.expected, c.version); got != c.want {
+				t.Errorf("phase = %s, want %s", got, c.want)
+			}
+		})
 	}
 }
 
 func TestConditions(t *testing.T) {
 	rejected := &openstack.Error{Op: "authenticate", Reason: openstack.ReasonCredentialsRefused, Status: 401}
+	var missing checks
+	missing.miss(errors.New("no"), time.Time{})
 	for name, c := range map[string]struct {
 		condition metav1.Condition
 		want      string
@@ -62,17 +66,19 @@ func TestConditions(t *testing.T) {
 		"not verified":   {cloudView{found: &kubernikusv1.OpenstackStatus{}, warnings: []openstack.Warning{{Insecure: true}, {}}}.condition(), "True/Insecure"},
 		"odd fields":     {cloudView{found: &kubernikusv1.OpenstackStatus{}, warnings: []openstack.Warning{{}}}.condition(), "True/FieldsIgnored"},
 		"refused":        {cloudView{err: rejected}.condition(), "False/CredentialsRefused"},
-		"missing":        {missingSecret(errors.New("no")).cloud.condition(), "False/SecretMissing"},
+		"missing":        {missing.cloud.latest.condition(), "False/SecretMissing"},
 		"answers":        {workloadView{version: "v1.36.3"}.condition(), "True/Reachable"},
 		"kubeconfig":     {workloadView{version: "v1.36.3", insecure: true}.condition(), "True/Insecure"},
 		"silent":         {workloadView{reason: "Unreachable"}.condition(), "False/Unreachable"},
 		"no credentials": {workloadView{reason: reasonNoCredentials}.condition(), "Unknown/NoCredentials"},
 		"no host":        {workloadView{reason: reasonNoHost}.condition(), "Unknown/HostUnknown"},
-		"missing too":    {missingSecret(errors.New("no")).workload.condition(), "False/SecretMissing"},
+		"missing too":    {missing.workload.latest.condition(), "False/SecretMissing"},
 	} {
-		if got := string(c.condition.Status) + "/" + c.condition.Reason; got != c.want {
-			t.Errorf("%s: got %s, want %s", name, got, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := string(c.condition.Status) + "/" + c.condition.Reason; got != c.want {
+				t.Errorf("condition = %s, want %s", got, c.want)
+			}
+		})
 	}
 }
 
@@ -84,12 +90,10 @@ func TestStatusIsRetained(t *testing.T) {
 		cloud: &cloudView{found: &kubernikusv1.OpenstackStatus{ProjectID: "p", RouterID: "r"}}, workload: &workloadView{version: "v1.36.3"}, expected: true,
 	}
 	first, changed := nextStatus(k, good, now)
-	if !changed || first.phase != kubernikusv1.KlusterRunning || first.openstack.RouterID != "r" || len(first.conditions) != 2 {
+	if !changed || first.Phase != kubernikusv1.KlusterRunning || first.Openstack.RouterID != "r" || len(first.Conditions) != 2 {
 		t.Fatalf("got %t, %+v", changed, first)
 	}
-	k.Status = kubernikusv1.KlusterStatus{
-		ObservedGeneration: first.observed, Phase: first.phase, ApiserverVersion: first.version, Openstack: first.openstack, Conditions: first.conditions,
-	}
+	k.Status = first
 	for name, found := range map[string]findings{"again": good, "after a restart": {expected: true}} {
 		if next, changed := nextStatus(k, found, now.Add(time.Hour)); changed {
 			t.Errorf("%s: it is written again: %+v", name, next)
@@ -97,15 +101,15 @@ func TestStatusIsRetained(t *testing.T) {
 	}
 	failed := good
 	failed.cloud = &cloudView{err: errors.New("no")}
-	if next, changed := nextStatus(k, failed, now); !changed || next.openstack.RouterID != "r" {
-		t.Errorf("a failed look loses what was found: %+v", next.openstack)
+	if next, changed := nextStatus(k, failed, now); !changed || next.Openstack.RouterID != "r" {
+		t.Errorf("a failed look loses what was found: %+v", next.Openstack)
 	}
 	paused, changed := nextStatus(k, findings{paused: true}, now)
-	if !changed || paused.phase != first.phase || len(paused.conditions) != 3 {
+	if !changed || paused.Phase != first.Phase || len(paused.Conditions) != 3 {
 		t.Errorf("paused: %t, %+v", changed, paused)
 	}
-	k.Status.Conditions = paused.conditions
-	if next, changed := nextStatus(k, good, now); !changed || len(next.conditions) != 2 {
-		t.Errorf("the pause stays: %+v", next.conditions)
+	k.Status.Conditions = paused.Conditions
+	if next, changed := nextStatus(k, good, now); !changed || len(next.Conditions) != 2 {
+		t.Errorf("the pause stays: %+v", next.Conditions)
 	}
 }
