@@ -9,7 +9,7 @@
 // announcement that is no longer enabled is withdrawn after its traffic was moved away (withdraw.go). Deorbit withdraws the announcement
 // of a Kluster that is being deleted.
 //
-// A reconcile reads from the API server, decides with pure functions (plan.go, step.go) and writes only differences. The condition
+// A reconcile reads from the API server, decides with pure functions and writes only differences. The condition
 // Announced is set before the first object is created, and removed after the last one is deleted: a Kluster without the condition has no
 // objects.
 package announce
@@ -25,6 +25,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -56,8 +57,8 @@ type reconciler struct {
 }
 
 // AddToManager adds the controller to a manager, whose scheme has to know Klusters, DiscoveryBackends and Kubernetes' own kinds. It
-// does not require that the cluster serves DiscoveryBackends: it waits for them. An error means that the controller was added twice, or that no
-// client can be made.
+// does not require that the cluster serves DiscoveryBackends: it waits for them. An error means that the controller was added twice, or
+// that no client can be made.
 func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguration, clock clock.PassiveClock) error {
 	find, from, err := resourcewatch.Connect(mgr)
 	if err != nil {
@@ -66,6 +67,10 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguratio
 	set := resourcewatch.NewSet(find, from, clock, resourcewatch.DiscoveryPeriod, backendKind())
 	if err := mgr.Add(set); err != nil {
 		return fmt.Errorf("add the watch of controller %s: %w", ControllerName, err)
+	}
+	// The context would end a wait for the cache, but before the start of the manager there is none.
+	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &kubernikusv1.Kluster{}, byName, nameKeys); err != nil {
+		return fmt.Errorf("index the klusters for controller %s: %w", ControllerName, err)
 	}
 	r := &reconciler{client: mgr.GetClient(), live: mgr.GetAPIReader(), clock: clock, recorder: mgr.GetEventRecorder(fieldOwner)}
 	b := kluster.Builder(mgr, ControllerName, config, changed(), r.usersOf).
@@ -81,28 +86,40 @@ func changed() predicate.Predicate {
 	})
 }
 
-// usersOf returns the Klusters whose credentials are in a Secret, and those whose announcement it belongs to. There are many Secrets, so
-// the Klusters are searched only for a Secret that can belong to an announcement.
+// byName finds Klusters with an announcement, to be made or there, in the cache: their backends have their names, in any namespace.
+const byName = ControllerName + "/name"
+
+// nameKeys returns the keys of a Kluster in byName.
+func nameKeys(object client.Object) []string {
+	if k, ok := object.(*kubernikusv1.Kluster); ok && concerned(k) {
+		return []string{k.Name}
+	}
+	return nil
+}
+
+// usersOf returns the Klusters whose credentials are in a Secret, and those whose announcement it belongs to.
 func (r *reconciler) usersOf(ctx context.Context, secret client.Object) []reconcile.Request {
 	requests := kluster.UsersOf(r.client, concerned)(ctx, secret)
-	if !strings.HasSuffix(secret.GetName(), secretSuffix) {
+	name, is := strings.CutSuffix(secret.GetName(), secretSuffix)
+	if !is {
 		return requests
 	}
-	return append(requests, r.find(ctx, func(k *kubernikusv1.Kluster) bool {
-		return secretName(k) == secret.GetName() && wanted(k) && k.Spec.Discovery.Namespace == secret.GetNamespace()
+	return append(requests, r.find(ctx, name, func(k *kubernikusv1.Kluster) bool {
+		return wanted(k) && k.Spec.Discovery.Namespace == secret.GetNamespace()
 	})...)
 }
 
-// find returns the Klusters with an announcement, to be made or there, for which something is true.
-func (r *reconciler) find(ctx context.Context, is func(*kubernikusv1.Kluster) bool) []reconcile.Request {
+// find returns the Klusters of a name with an announcement for which something is true.
+func (r *reconciler) find(ctx context.Context, name string, is func(*kubernikusv1.Kluster) bool) []reconcile.Request {
 	klusters := &kubernikusv1.KlusterList{}
 	// Objects of a cache are read only here, so that they need not be copied.
-	if err := r.client.List(ctx, klusters, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.client.List(ctx, klusters, client.MatchingFields{byName: name}, client.UnsafeDisableDeepCopy); err != nil {
+		log.FromContext(ctx).Error(err, "Could not find the Klusters of a name", "name", name)
 		return nil
 	}
 	var requests []reconcile.Request
 	for i := range klusters.Items {
-		if k := &klusters.Items[i]; concerned(k) && is(k) {
+		if k := &klusters.Items[i]; is(k) {
 			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(k)})
 		}
 	}
@@ -135,5 +152,5 @@ func (r *reconciler) concernedBy(ctx context.Context, e resourcewatch.Event) []r
 	if e.Initial || e.Old != nil && e.New != nil && e.Old.Generation == e.New.Generation && e.Old.Value == e.New.Value {
 		return nil
 	}
-	return r.find(ctx, func(k *kubernikusv1.Kluster) bool { return k.Name == e.Object().Name })
+	return r.find(ctx, e.Object().Name, func(*kubernikusv1.Kluster) bool { return true })
 }

@@ -20,6 +20,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 	"groundskeeper.io/groundskeeper/test/support/klustertest"
 	"groundskeeper.io/groundskeeper/test/support/kubetest"
 )
@@ -141,6 +142,24 @@ func TestCredentialsField(t *testing.T) {
 	}
 }
 
+// TestCreateWithConcurrentChange checks that the next reconcile decides about an object that came between the check and the write.
+func TestCreateWithConcurrentChange(t *testing.T) {
+	k := klustertest.Kluster("k", toBeAnnounced)
+	f := newFlow(t, k, credentials("k-secret", "https://a.example"))
+	f.store.Fault = func(_ int, write kubetest.Write) error {
+		if write.Verb == "create" {
+			f.store.Fault = nil
+			f.store.Add(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: discoveryNamespace, Name: secretName(k)}})
+		}
+		return nil
+	}
+	_, err := f.r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(k)})
+	if !errors.Is(err, kit.ErrChanged) {
+		t.Errorf("error = %v, want a concurrent change", err)
+	}
+	f.want(k, "False/NameTaken")
+}
+
 // TestWriteWithConcurrentChanges checks that an object that another client took over between the check and the write is not
 // overwritten.
 func TestWriteWithConcurrentChanges(t *testing.T) {
@@ -158,8 +177,9 @@ func TestWriteWithConcurrentChanges(t *testing.T) {
 		} else {
 			f.store.Change(k, func() { k.Spec.Discovery.DrainPolicy = kubernikusv1.DrainKeepSole })
 		}
-		if _, result := f.reconcile(k); result.RequeueAfter != conflictPause {
-			t.Errorf("%T: it comes back after %s", object, result.RequeueAfter)
+		_, err := f.r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(k)})
+		if !apierrors.IsConflict(err) {
+			t.Errorf("%T: error = %v, want a conflict", object, err)
 		}
 		if f.store.Find(object); len(object.GetLabels()) > 0 || string(secret.Data["config"]) != string(kubeconfigFor("https://a.example")) {
 			t.Errorf("%T is overwritten", object)

@@ -5,7 +5,6 @@ package announce
 
 import (
 	"errors"
-	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -26,10 +25,10 @@ func kubeconfigOf(k *kubernikusv1.Kluster, data map[string][]byte) ([]byte, *met
 	if err != nil {
 		return nil, unusable(k, err)
 	}
-	text := data[kluster.KeyKubeconfig]
-	if len(text) == 0 {
-		text, err = rendered(config)
+	if text := data[kluster.KeyKubeconfig]; len(text) > 0 {
+		return text, nil
 	}
+	text, err := rendered(config)
 	if err != nil {
 		return nil, unusable(k, err)
 	}
@@ -55,11 +54,11 @@ func unusable(k *kubernikusv1.Kluster, err error) *metav1.Condition {
 	secret := kluster.SecretKey(k)
 	switch {
 	case errors.Is(err, kluster.ErrNoSecret):
-		return notAnnounced(ReasonSecretMissing, "%v", err)
+		return notAnnounced(reasonSecretMissing, "%v", err)
 	case errors.Is(err, kluster.ErrNoWorkload):
-		return notAnnounced(ReasonNoCredentials, "secret %s %v", secret, err)
+		return notAnnounced(reasonNoCredentials, "secret %s %v", secret, err)
 	case errors.Is(err, kluster.ErrNoHost):
-		return notAnnounced(ReasonHostUnknown, "%v", err)
+		return notAnnounced(reasonHostUnknown, "%v", err)
 	}
-	return notAnnounced(ReasonSecretInvalid, "%s", fmt.Sprintf("secret %s: %v", secret, err))
+	return notAnnounced(reasonSecretInvalid, "secret %s: %v", secret, err)
 }

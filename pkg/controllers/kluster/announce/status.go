@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
@@ -19,28 +18,24 @@ import (
 
 // Reasons of the condition Announced.
 const (
-	// ReasonAnnounced: the DiscoveryBackend and its Secret are there, and as the Kluster wants them.
-	ReasonAnnounced = "Announced"
-	// ReasonAnnouncing: they are being made.
-	ReasonAnnouncing = "Announcing"
-	// ReasonWithdrawing: traffic is moved away, and then they go.
-	ReasonWithdrawing = "Withdrawing"
-	// ReasonNameTaken: another client has an object of the name that one of them needs.
-	ReasonNameTaken = "NameTaken"
-	// ReasonNameInvalid: no DiscoveryBackend may have the name of the Kluster.
-	ReasonNameInvalid = "NameInvalid"
-	// ReasonRefused: the API server rejects one of them.
-	ReasonRefused = "Refused"
-	// ReasonNotServed: there is no API of DiscoveryBackends.
-	ReasonNotServed = "NotServed"
-	// ReasonSecretMissing: the Secret of the Kluster does not exist.
-	ReasonSecretMissing = "SecretMissing"
-	// ReasonSecretInvalid: the Secret has no way into the cluster that can be used.
-	ReasonSecretInvalid = "SecretInvalid"
-	// ReasonNoCredentials: the Secret reports nothing of the cluster.
-	ReasonNoCredentials = "NoCredentials"
-	// ReasonHostUnknown: the address of the cluster's API server is not written yet.
-	ReasonHostUnknown = "HostUnknown"
+	reasonAnnounced  = "Announced"
+	reasonAnnouncing = "Announcing"
+	// reasonWithdrawing: traffic is moved away, and then the DiscoveryBackend and its Secret go.
+	reasonWithdrawing = "Withdrawing"
+	// reasonNameTaken: another client has an object of the name that one of them needs.
+	reasonNameTaken = "NameTaken"
+	// reasonNameInvalid: no DiscoveryBackend may have the name of the Kluster.
+	reasonNameInvalid = "NameInvalid"
+	// reasonRefused: the API server rejects one of them.
+	reasonRefused       = "Refused"
+	reasonNotServed     = "NotServed"
+	reasonSecretMissing = "SecretMissing"
+	// reasonSecretInvalid: the Secret has no way into the cluster that can be used.
+	reasonSecretInvalid = "SecretInvalid"
+	// reasonNoCredentials: the Secret reports nothing of the cluster.
+	reasonNoCredentials = "NoCredentials"
+	// reasonHostUnknown: the address of the cluster's API server is not written yet.
+	reasonHostUnknown = "HostUnknown"
 )
 
 // eventWithdrawn: the announcement was taken back. The other events have the reason of the condition.
@@ -56,38 +51,13 @@ func current(k *kubernikusv1.Kluster) *metav1.Condition {
 
 // announced returns the condition of a Kluster whose announcement is as desired.
 func announced(k *kubernikusv1.Kluster) *metav1.Condition {
-	return &metav1.Condition{Type: kubernikusv1.ConditionAnnounced, Status: metav1.ConditionTrue, Reason: ReasonAnnounced,
+	return &metav1.Condition{Type: kubernikusv1.ConditionAnnounced, Status: metav1.ConditionTrue, Reason: reasonAnnounced,
 		Message: fmt.Sprintf("DiscoveryBackend %s/%s announces the cluster", k.Spec.Discovery.Namespace, k.Name)}
 }
 
 // notAnnounced returns the condition of any other one.
 func notAnnounced(reason, format string, args ...any) *metav1.Condition {
 	return &metav1.Condition{Type: kubernikusv1.ConditionAnnounced, Status: metav1.ConditionFalse, Reason: reason, Message: fmt.Sprintf(format, args...)}
-}
-
-// writeCondition writes the condition Announced when it reports something new; nil removes the one that is there. The Kluster is
-// given it, too.
-func (r *reconciler) writeCondition(ctx context.Context, k *kubernikusv1.Kluster, condition *metav1.Condition) error {
-	var reported []metav1.Condition
-	if condition != nil {
-		reported = append(reported, *condition)
-	}
-	last := current(k)
-	next, changed := kluster.Conditions(k, reported, r.clock.Now())
-	if condition != nil && !changed {
-		return nil
-	}
-	err := r.client.Status().Apply(ctx, kluster.Apply(k, next), client.FieldOwner(fieldOwner), client.ForceOwnership, client.DisableReadYourWritesConsistency)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("apply the status of kluster %s: %w", client.ObjectKeyFromObject(k), err)
-	}
-	r.record(ctx, k, last, condition)
-	if condition == nil {
-		meta.RemoveStatusCondition(&k.Status.Conditions, kubernikusv1.ConditionAnnounced)
-	} else {
-		meta.SetStatusCondition(&k.Status.Conditions, next[0])
-	}
-	return nil
 }
 
 // record reports a condition whose reason is new. A warning is what a user has to repair.
@@ -103,9 +73,9 @@ func (r *reconciler) record(ctx context.Context, k *kubernikusv1.Kluster, last, 
 	log.FromContext(ctx).Info("The announcement of a Kluster changed", "status", condition.Status, "reason", condition.Reason, "message", condition.Message)
 	kind := corev1.EventTypeWarning
 	switch condition.Reason {
-	case ReasonAnnouncing:
+	case reasonAnnouncing:
 		return
-	case ReasonAnnounced, ReasonWithdrawing:
+	case reasonAnnounced, reasonWithdrawing:
 		kind = corev1.EventTypeNormal
 	}
 	r.recorder.Eventf(k, nil, kind, condition.Reason, actionAnnounce, "%s", kluster.Bounded(condition.Message))

@@ -6,20 +6,12 @@ package announce
 import (
 	"context"
 	"errors"
-	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
-	"groundskeeper.io/groundskeeper/pkg/controllers/lists"
-	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // Kinds in reports.
@@ -54,7 +46,8 @@ func withdraw(ctx context.Context, c client.Client, live client.Reader, k *kuber
 	if err != nil {
 		return report, err
 	}
-	for _, backend := range backends {
+	for i := range backends {
+		backend := &backends[i]
 		if backend.Namespace == keep {
 			continue
 		}
@@ -76,7 +69,8 @@ func withdraw(ctx context.Context, c client.Client, live client.Reader, k *kuber
 	if err != nil {
 		return report, err
 	}
-	for _, secret := range secrets {
+	for i := range secrets {
+		secret := &secrets[i]
 		// One that is being deleted already is not waited for: it is not needed, and a finalizer on it is not owned by
 		// Groundskeeper.
 		if secret.Namespace == keep || !secret.DeletionTimestamp.IsZero() {
@@ -98,82 +92,3 @@ func withdraw(ctx context.Context, c client.Client, live client.Reader, k *kuber
 
 // reasonChanged is the reason of an object that was changed concurrently.
 const reasonChanged = "it was changed meanwhile, and is rechecked"
-
-// take does the next step of the withdrawal of a backend, and reports why it is still there.
-func take(ctx context.Context, c client.Client, k *kubernikusv1.Kluster, backend *gimbalv1.DiscoveryBackend) (deleted bool, reason string, err error) {
-	step, reason := nextStep(k, backend)
-	switch step {
-	case stepMaintain:
-		err = c.Apply(ctx, maintained(k, backend), client.FieldOwner(fieldOwner), client.ForceOwnership, client.DisableReadYourWritesConsistency)
-		if err == nil {
-			log.FromContext(ctx).Info("Set the backend of a Kluster to Maintenance, to withdraw it", "backend", client.ObjectKeyFromObject(backend))
-		}
-	case stepDelete:
-		err = remove(ctx, c, backend)
-		deleted = err == nil
-	}
-	switch {
-	case apierrors.IsConflict(err):
-		return false, reasonChanged, nil
-	case err != nil:
-		return false, "", fmt.Errorf("withdraw DiscoveryBackend %s: %w", client.ObjectKeyFromObject(backend), err)
-	}
-	return deleted, reason, nil
-}
-
-// remove deletes the very object that was read, in the state in which it was read. One that has been deleted is fine.
-func remove(ctx context.Context, c client.Client, object client.Object) error {
-	kind := kindBackend
-	if _, secret := object.(*metav1.PartialObjectMetadata); secret {
-		kind = kindSecret
-	}
-	if err := c.Delete(ctx, object, client.Preconditions(kit.AsRead(object)), client.DisableReadYourWritesConsistency); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("delete %s %s: %w", kind, client.ObjectKeyFromObject(object), err)
-	}
-	log.FromContext(ctx).Info("Deleted what announced a Kluster", "kind", kind, "object", client.ObjectKeyFromObject(object))
-	return nil
-}
-
-// backendsOf returns the DiscoveryBackends that announce a Kluster: one, as their names are unique.
-func backendsOf(ctx context.Context, live client.Reader, k *kubernikusv1.Kluster) ([]*gimbalv1.DiscoveryBackend, error) {
-	all := &gimbalv1.DiscoveryBackendList{}
-	if err := lists.Complete(live).List(ctx, all, madeFor(k)); isUnknown(err) {
-		return nil, errNotServed
-	} else if err != nil {
-		return nil, fmt.Errorf("list the DiscoveryBackends of Kluster %s: %w", client.ObjectKeyFromObject(k), err)
-	}
-	var found []*gimbalv1.DiscoveryBackend
-	for i := range all.Items {
-		if backend := &all.Items[i]; isOwn(k, backend) && backend.Name == k.Name {
-			found = append(found, backend)
-		}
-	}
-	return found, nil
-}
-
-// secretsOf returns the metadata of the Secrets that were made for the DiscoveryBackend of a Kluster.
-func secretsOf(ctx context.Context, live client.Reader, k *kubernikusv1.Kluster) ([]*metav1.PartialObjectMetadata, error) {
-	all := &metav1.PartialObjectMetadataList{}
-	all.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
-	if err := lists.Complete(live).List(ctx, all, madeFor(k)); err != nil {
-		return nil, fmt.Errorf("list the metadata of the Secrets that announce Kluster %s: %w", client.ObjectKeyFromObject(k), err)
-	}
-	var found []*metav1.PartialObjectMetadata
-	for i := range all.Items {
-		if secret := &all.Items[i]; isOwn(k, secret) && secret.Name == secretName(k) {
-			found = append(found, secret)
-		}
-	}
-	return found, nil
-}
-
-// madeFor selects what was made for a Kluster. The name is left out: it may be longer than a label can be.
-func madeFor(k *kubernikusv1.Kluster) client.ListOption {
-	return client.MatchingLabels{LabelUID: string(k.UID)}
-}
-
-// errNotServed means that the API server knows no DiscoveryBackends, so that it is unknown which exist.
-var errNotServed = errors.New("the API server does not serve " + gimbalv1.GroupName)
-
-// isUnknown reports whether a listing failed because there is no such kind.
-func isUnknown(err error) bool { return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) }

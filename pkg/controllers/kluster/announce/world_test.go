@@ -12,10 +12,12 @@ import (
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/instrument"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/test/support/klustertest"
 	"groundskeeper.io/groundskeeper/test/support/kubetest"
@@ -31,7 +33,10 @@ type flow struct {
 
 func newFlow(t *testing.T, objects ...client.Object) *flow {
 	t.Helper()
-	f := &flow{t: t, store: klustertest.NewStore(t, objects...), recorder: events.NewFakeRecorder(100)}
+	f := &flow{t: t, recorder: events.NewFakeRecorder(100)}
+	f.store = klustertest.BuildStore(t, func(builder *fake.ClientBuilder) {
+		builder.WithIndex(&kubernikusv1.Kluster{}, byName, nameKeys)
+	}, objects...)
 	f.r = &reconciler{client: f.store.Client(), live: f.store.Live(), clock: clocktesting.NewFakePassiveClock(time.Now()), recorder: f.recorder}
 	return f
 }
@@ -39,7 +44,7 @@ func newFlow(t *testing.T, objects ...client.Object) *flow {
 // reconcile reconciles once, and returns the condition.
 func (f *flow) reconcile(k *kubernikusv1.Kluster) (string, reconcile.Result) {
 	f.t.Helper()
-	result, err := f.r.Reconcile(f.t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(k)})
+	result, err := instrument.Reconciler(ControllerName, f.r).Reconcile(f.t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(k)})
 	if err != nil {
 		f.t.Fatal(err)
 	}

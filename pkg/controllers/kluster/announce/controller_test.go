@@ -30,13 +30,15 @@ func TestChanged(t *testing.T) {
 		"another finalizer":         {func(k *kubernikusv1.Kluster) { k.Finalizers = append(k.Finalizers, "a/b") }, false},
 		"how far Deorbit has":       {func(k *kubernikusv1.Kluster) { k.Status.Deorbit = &kubernikusv1.DeorbitStatus{} }, false},
 	} {
-		before := klustertest.Kluster("k", toBeAnnounced, func(k *kubernikusv1.Kluster) { k.ResourceVersion = "1" })
-		after := before.DeepCopy()
-		after.ResourceVersion = "2"
-		tc.change(after)
-		if got := changed().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); got != tc.want {
-			t.Errorf("%s: %t", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			before := klustertest.Kluster("k", toBeAnnounced, func(k *kubernikusv1.Kluster) { k.ResourceVersion = "1" })
+			after := before.DeepCopy()
+			after.ResourceVersion = "2"
+			tc.change(after)
+			if got := changed().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); got != tc.want {
+				t.Errorf("admitted = %t, want %t", got, tc.want)
+			}
+		})
 	}
 }
 
@@ -94,9 +96,11 @@ func TestConcernedBy(t *testing.T) {
 		"another owner's deleted": {resourcewatch.Event{Old: backend("k", 1, "")}, "garden-shop/k "},
 		"another one":             {resourcewatch.Event{Old: backend("z", 1, "")}, ""},
 	} {
-		if got := names(f.r.concernedBy(t.Context(), tc.event)); got != tc.want {
-			t.Errorf("%s: %q, want %q", name, got, tc.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := names(f.r.concernedBy(t.Context(), tc.event)); got != tc.want {
+				t.Errorf("concerned = %q, want %q", got, tc.want)
+			}
+		})
 	}
 	labelled := backendOf(klustertest.Kluster("k"))
 	if kept := backendKind().Metadata(labelled); kept != "k-uid" {
