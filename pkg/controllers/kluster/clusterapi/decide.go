@@ -17,46 +17,12 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
-// Reasons of the conditions, besides those of package desired and the stages of Deorbit.
-const (
-	reasonPaused       = "Paused"
-	reasonNameTaken    = "NameTaken"
-	reasonDetached     = "Detached"
-	reasonDeleting     = "Deleting"
-	reasonDeorbited    = "Deorbited"
-	reasonNotDeorbited = "NotDeorbited"
-	reasonDismantled   = "ClustersDismantled"
-	reasonProtected    = "TerminationProtected"
-	reasonRejected     = "KlusterRejected"
-	reasonForbidden    = "Forbidden"
-	reasonPrepared     = "Prepared"
-	reasonNotSelected  = "NotSelected"
-	reasonNoKubeconfig = "KubeconfigMissing"
-	// reasonSecretMissing is that of the condition APIServerReachable of a Kluster.
-	reasonSecretMissing = "SecretMissing"
-)
-
 // settings are what the configuration specifies.
 type settings struct {
 	namespaces   []string
 	drainTimeout time.Duration
 	// extension reports that the Runtime Extension retains the machines of Clusters with a topology.
 	extension bool
-}
-
-// observed are the objects of one name.
-type observed struct {
-	// cluster, infrastructure and kluster are nil when they do not exist.
-	cluster        *desired.Cluster
-	infrastructure *desired.Infrastructure
-	machines       []*desired.Machine
-	kluster        *kubernikusv1.Kluster
-	names          desired.Names
-	// unjoined reports that no Machine became a node, for a Cluster that is deleted before its control plane was initialized. False: it is
-	// not known.
-	unjoined bool
-	// dismantled reports that the CustomResourceDefinition of Clusters is being deleted, which deletes every Cluster.
-	dismantled bool
 }
 
 // selected reports whether a Cluster is to have a Kluster.
@@ -143,7 +109,7 @@ func detach(k *kubernikusv1.Kluster) plan {
 		delete(k.Annotations, kubernikusv1.MachinesAnnotation)
 		delete(k.Annotations, kubernikusv1.ControlPlaneAnnotation)
 		k.Annotations[kubernikusv1.DetachAnnotation] = "true"
-		confirm(k)
+		k.Annotations[gardenerv1beta1.AnnotationConfirmDeletion] = "true"
 	})
 	return p
 }
@@ -261,7 +227,7 @@ func teardown(o observed, own *kubernikusv1.Kluster, s settings, now time.Time) 
 		case o.unjoined:
 			k.Annotations[kubernikusv1.ControlPlaneAnnotation] = kubernikusv1.ControlPlaneNeverInitialized
 		}
-		confirm(k)
+		k.Annotations[gardenerv1beta1.AnnotationConfirmDeletion] = "true" // who deletes a Cluster has decided about it
 	})
 	over, wait := drained(own, s.drainTimeout, now)
 	p.again = wait
@@ -278,12 +244,5 @@ func unpause(k *kubernikusv1.Kluster) {
 	if _, withCluster := k.Annotations[kubernikusv1.PausedWithClusterAnnotation]; withCluster {
 		delete(k.Annotations, kit.AnnotationPaused)
 		delete(k.Annotations, kubernikusv1.PausedWithClusterAnnotation)
-	}
-}
-
-// confirm confirms the deletion of a Kluster, unless a user did: who deletes a Cluster has decided about it.
-func confirm(k *kubernikusv1.Kluster) {
-	if k.Annotations[gardenerv1beta1.AnnotationConfirmDeletion] != "true" {
-		k.Annotations[gardenerv1beta1.AnnotationConfirmDeletion] = "true"
 	}
 }

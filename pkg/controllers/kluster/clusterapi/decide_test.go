@@ -5,6 +5,8 @@ package clusterapi
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -130,7 +132,7 @@ func summary(p plan) string {
 	if p.holds != nil {
 		add("holds=%t,%t", p.holds.finalizer, p.holds.paused)
 	}
-	for _, name := range p.hooked() {
+	for _, name := range slices.Sorted(maps.Keys(p.hooks)) {
 		add("%s=%t", name, p.hooks[name])
 	}
 	if p.deletes {

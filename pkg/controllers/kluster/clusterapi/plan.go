@@ -4,8 +4,6 @@
 package clusterapi
 
 import (
-	"maps"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -14,7 +12,6 @@ import (
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/clusterapi/desired"
-	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // plan is what to write, in the order of its fields. Each write leaves a state from which the next reconcile continues.
@@ -43,10 +40,6 @@ type holds struct{ finalizer, paused bool }
 // writes reports whether a plan writes anything but the condition of the Kluster.
 func (p *plan) writes() bool {
 	return p.completed != nil || p.prepared != nil || p.create != nil || p.update != nil || p.holds != nil || len(p.hooks) > 0 || p.deletes || p.finishes
-}
-
-func condition(status metav1.ConditionStatus, reason, message string) metav1.Condition {
-	return metav1.Condition{Type: kubernikusv1.ConditionClusterAPI, Status: status, Reason: reason, Message: message}
 }
 
 // change sets update if a function changes a Kluster.
@@ -103,11 +96,6 @@ func isKubeconfigMissing(k *kubernikusv1.Kluster) bool {
 	return c != nil && c.Status == metav1.ConditionFalse && c.Reason == reasonSecretMissing
 }
 
-// conditionOf returns a condition of a Cluster.
-func conditionOf(kind string, status metav1.ConditionStatus, reason, message string) desired.Condition {
-	return desired.Condition{Type: kind, Status: string(status), Reason: reason, Message: kit.Bounded(message, kit.MaxEventMessage)}
-}
-
 // hold sets what keeps the OpenStackCluster of the Cluster, if that differs. An object that is being deleted takes no finalizer, and the
 // pause of a user stays.
 func (p *plan) hold(o observed, wanted holds) {
@@ -148,6 +136,3 @@ func (p *plan) release(o observed) {
 	p.hold(o, holds{})
 	p.hookAll(o, false)
 }
-
-// hooked returns the names of the Machines in hooks, in their order.
-func (p *plan) hooked() []string { return slices.Sorted(maps.Keys(p.hooks)) }

@@ -4,6 +4,7 @@
 package clusterapi
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -81,4 +82,29 @@ func outcome(k *kubernikusv1.Kluster) (reason, message string, known bool) {
 	default:
 		return "", "", false
 	}
+}
+
+// retains reports whether a Cluster that is to be deleted is retained for its Deorbit, and how far that is. It is whenever the
+// controller has a Kluster to empty, or is about to create one.
+func retains(o observed, s settings, now time.Time) (held bool, message string) {
+	c, k := o.cluster, o.kluster
+	if c == nil || c.Invalid != nil || c.Moved || !s.selected(c) || o.infrastructure == nil || o.infrastructure.Invalid != nil {
+		return false, ""
+	}
+	if k == nil {
+		pending := !isCompleted(c) && (desired.Source{Cluster: c, Infrastructure: o.infrastructure}).Reject().Reason == ""
+		// The API server may reject the Kluster permanently, for instance because of a quota.
+		if isLate := c.Deleting && !now.Before(c.DeletedAt.Add(s.drainTimeout)); pending && !isLate {
+			return true, "Deorbit begins"
+		}
+		return false, ""
+	}
+	if desired.UIDOf(k) != c.UID {
+		return false, ""
+	}
+	if over, _ := drained(k, s.drainTimeout, now); over {
+		return false, ""
+	}
+	reason, message := progress(k)
+	return true, fmt.Sprintf("Deorbit: %s: %s", reason, message)
 }

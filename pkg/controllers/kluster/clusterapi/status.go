@@ -8,62 +8,135 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/clusterapi/desired"
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
-// writeStatus writes the condition of a Kluster, if it differs.
-func (r *reconciler) writeStatus(ctx context.Context, o observed, p plan) error {
-	k := o.kluster
-	if k == nil || p.synced.Reason == "" || p.deletes || p.finishes {
-		return nil
-	}
-	conditions, changed := kluster.Conditions(k, []metav1.Condition{p.synced}, r.clock.Now())
-	if !changed {
-		return nil
-	}
-	err := r.client.Status().Apply(ctx, kluster.Apply(k, conditions), client.FieldOwner(fieldOwner), client.ForceOwnership, client.DisableReadYourWritesConsistency)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("apply the status of kluster %s: %w", client.ObjectKeyFromObject(k), err)
-	}
-	return nil
+// Reasons of the conditions, besides those of package desired and the stages of Deorbit.
+const (
+	reasonPaused       = "Paused"
+	reasonNameTaken    = "NameTaken"
+	reasonDetached     = "Detached"
+	reasonDeleting     = "Deleting"
+	reasonDeorbited    = "Deorbited"
+	reasonNotDeorbited = "NotDeorbited"
+	reasonDismantled   = "ClustersDismantled"
+	reasonProtected    = "TerminationProtected"
+	reasonRejected     = "KlusterRejected"
+	reasonForbidden    = "Forbidden"
+	reasonPrepared     = "Prepared"
+	reasonNotSelected  = "NotSelected"
+	reasonNoKubeconfig = "KubeconfigMissing"
+	// reasonSecretMissing is that of the condition APIServerReachable of a Kluster.
+	reasonSecretMissing = "SecretMissing"
+)
+
+// Events on a Cluster, and what was done.
+const (
+	actionRegister = "Register"
+	actionDeorbit  = "Deorbit"
+
+	eventRegistered = "KlusterCreated"
+	eventDetached   = "KlusterDetached"
+	eventDeleting   = "DeorbitRequested"
+	eventCompleted  = "DeorbitCompleted"
+)
+
+func condition(status metav1.ConditionStatus, reason, message string) metav1.Condition {
+	return metav1.Condition{Type: kubernikusv1.ConditionClusterAPI, Status: status, Reason: reason, Message: message}
 }
 
-// writeCondition writes a condition of a Cluster that is unchanged since it was decided about.
-func (r *reconciler) writeCondition(ctx context.Context, c *desired.Cluster, wanted desired.Condition) error {
-	m, err := r.metadataOf(clusters, "Cluster")
-	if err != nil {
-		return err
+// conditionOf returns a condition of a Cluster.
+func conditionOf(kind string, status metav1.ConditionStatus, reason, message string) desired.Condition {
+	return desired.Condition{Type: kind, Status: string(status), Reason: reason, Message: kit.Bounded(message, kit.MaxEventMessage)}
+}
+
+// reportForbidden reports on a Cluster that is selected that the controller lacks a permission to read what belongs to it.
+func (r *reconciler) reportForbidden(ctx context.Context, key types.NamespacedName, err error) {
+	if !apierrors.IsForbidden(err) {
+		return
 	}
-	before := &unstructured.Unstructured{}
-	before.SetGroupVersionKind(m.GroupVersionKind())
-	key := types.NamespacedName{Namespace: c.Namespace, Name: c.Name}
-	if err := r.live.Get(ctx, key, before); err != nil {
-		if client.IgnoreNotFound(err) == nil {
-			return nil
-		}
-		return fmt.Errorf("get Cluster %s: %w", key, err)
+	c, findErr := clusterOf(ctx, key, r.watched)
+	if findErr != nil || c == nil || c.Invalid != nil || !r.settings.selected(c) {
+		return
 	}
-	if before.GetUID() != c.UID || before.GetResourceVersion() != c.ResourceVersion {
-		return fmt.Errorf("write the condition of Cluster %s: %w", key, kit.ErrChanged)
+	why := desired.Rejection{Reason: reasonForbidden, Message: "the controller manager lacks a permission, apply artifacts/kluster and artifacts/capi: " + err.Error()}
+	r.report(ctx, key, observed{cluster: c}, why)
+	r.prevented(ctx, c, why)
+}
+
+// report reports why a Cluster has no Kluster, when the reason is new. That its network does not exist yet is normal.
+func (r *reconciler) report(ctx context.Context, key types.NamespacedName, o observed, rejection desired.Rejection) {
+	if o.cluster == nil {
+		rejection = desired.Rejection{}
 	}
-	after := before.DeepCopy()
-	if err := setCondition(after, wanted, metav1.NewTime(r.clock.Now())); err != nil {
-		return fmt.Errorf("write the condition of Cluster %s: %w", key, err)
+	if !r.rejections.isNew(key, rejection) || rejection.Reason == desired.ReasonInfrastructurePending {
+		return
 	}
-	changes := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	err = r.client.Status().Patch(ctx, after, changes, client.FieldOwner(fieldOwner), client.DisableReadYourWritesConsistency)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("patch the status of Cluster %s: %w", key, err)
+	log.FromContext(ctx).Info("Skipped a Cluster", "reason", rejection.Reason, "message", rejection.Message)
+	r.recorder.Eventf(clusterReference(key, o.cluster), nil, corev1.EventTypeWarning, rejection.Reason, actionRegister, "%s", kluster.Bounded(rejection.Message))
+}
+
+// reportRejected reports that admission or a quota rejects a write of the Kluster: that may need a user.
+func (r *reconciler) reportRejected(ctx context.Context, o observed, err error) {
+	if o.cluster == nil || !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) {
+		return
 	}
-	// The next writes of the plan are not about the Cluster, and the next plan is about what this one left.
-	return nil
+	key := types.NamespacedName{Namespace: o.cluster.Namespace, Name: o.cluster.Name}
+	rejection := desired.Rejection{Reason: reasonRejected, Message: err.Error()}
+	r.report(ctx, key, o, rejection)
+	r.prevented(ctx, o.cluster, rejection)
+}
+
+// prevented writes why a Cluster is not prepared, besides the error that the caller returns.
+func (r *reconciler) prevented(ctx context.Context, c *desired.Cluster, why desired.Rejection) {
+	wanted := conditionOf(desired.ConditionPrepared, metav1.ConditionFalse, why.Reason, why.Message)
+	if c.Deleting || c.Prepared != nil && *c.Prepared == wanted {
+		return
+	}
+	if err := r.writeCondition(ctx, c, wanted); err != nil {
+		log.FromContext(ctx).V(1).Info("Failed to report why a Cluster is not prepared, retrying", "err", err)
+	}
+}
+
+// note reports what happened on the Cluster, in the log and in an event.
+func (r *reconciler) note(ctx context.Context, o observed, kind, reason, message string) {
+	log.FromContext(ctx).Info("Cluster of Cluster API", "event", reason, "message", message)
+	if o.cluster != nil {
+		key := types.NamespacedName{Namespace: o.cluster.Namespace, Name: o.cluster.Name}
+		r.recorder.Eventf(clusterReference(key, o.cluster), nil, kind, reason, actionDeorbit, "%s", kluster.Bounded(message))
+	}
+}
+
+// noteDeletion reports that the deletion of a Kluster was requested, and why.
+func (r *reconciler) noteDeletion(ctx context.Context, o observed, k *kubernikusv1.Kluster) {
+	if k.Detached() {
+		r.note(ctx, o, corev1.EventTypeNormal, eventDetached, "Kluster "+k.Name+" is released, and nothing of its cluster is changed")
+		return
+	}
+	r.note(ctx, o, corev1.EventTypeNormal, eventDeleting, "Kluster "+k.Name+" is deleted: what the cluster created in OpenStack is deleted before its machines and its network")
+}
+
+// eventType returns Warning for an end that leaves something over.
+func eventType(reason string) string {
+	if reason == reasonDeorbited || reason == reasonDetached {
+		return corev1.EventTypeNormal
+	}
+	return corev1.EventTypeWarning
+}
+
+// clusterReference returns a Cluster as events refer to it.
+func clusterReference(key types.NamespacedName, c *desired.Cluster) *corev1.ObjectReference {
+	return &corev1.ObjectReference{APIVersion: desired.Group + "/v1beta1", Kind: "Cluster", Namespace: key.Namespace, Name: key.Name, UID: c.UID}
 }
 
 // setCondition sets a condition in the form of its version of Cluster API: in v1beta1 a condition that is not true has a severity.

@@ -11,27 +11,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/clusterapi/desired"
 	"groundskeeper.io/groundskeeper/pkg/kit"
-)
-
-// Events on a Cluster, and what was done.
-const (
-	actionRegister = "Register"
-	actionDeorbit  = "Deorbit"
-
-	eventRegistered = "KlusterCreated"
-	eventDetached   = "KlusterDetached"
-	eventDeleting   = "DeorbitRequested"
-	eventCompleted  = "DeorbitCompleted"
 )
 
 // write carries a plan out, in the order of its fields.
@@ -93,7 +82,8 @@ func (r *reconciler) patchKluster(ctx context.Context, before, after *kubernikus
 // writeHolds writes what keeps the OpenStackCluster and the Machines.
 func (r *reconciler) writeHolds(ctx context.Context, o observed, p plan) error {
 	if i := o.infrastructure; p.holds != nil {
-		err := r.patchMetadata(ctx, infrastructures, desired.KindOpenStackCluster, i.Namespace, i.Name, i.UID, i.ResourceVersion, func(m *metav1.PartialObjectMetadata) {
+		decided := metav1.ObjectMeta{Namespace: i.Namespace, Name: i.Name, UID: i.UID, ResourceVersion: i.ResourceVersion}
+		err := r.patchMetadata(ctx, infrastructures, desired.KindOpenStackCluster, decided, func(m *metav1.PartialObjectMetadata) {
 			m.Finalizers = slices.DeleteFunc(m.Finalizers, func(name string) bool { return name == desired.Finalizer })
 			if p.holds.finalizer {
 				m.Finalizers = append(m.Finalizers, desired.Finalizer)
@@ -114,7 +104,8 @@ func (r *reconciler) writeHolds(ctx context.Context, o observed, p plan) error {
 		if !changes {
 			continue
 		}
-		err := r.patchMetadata(ctx, machines, "Machine", m.Namespace, m.Name, m.UID, m.ResourceVersion, func(m *metav1.PartialObjectMetadata) {
+		decided := metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion}
+		err := r.patchMetadata(ctx, machines, "Machine", decided, func(m *metav1.PartialObjectMetadata) {
 			if delete(m.Annotations, desired.AnnotationHook); wanted {
 				metav1.SetMetaDataAnnotation(&m.ObjectMeta, desired.AnnotationHook, fieldOwner)
 			}
@@ -126,98 +117,82 @@ func (r *reconciler) writeHolds(ctx context.Context, o observed, p plan) error {
 	return nil
 }
 
+// unchanged reads an object of Cluster API that is unchanged since it was decided about. It is false for one that does not exist any more.
+func (r *reconciler) unchanged(ctx context.Context, decided metav1.ObjectMeta, into client.Object) (bool, error) {
+	kind, key := into.GetObjectKind().GroupVersionKind().Kind, types.NamespacedName{Namespace: decided.Namespace, Name: decided.Name}
+	if err := r.live.Get(ctx, key, into); apierrors.IsNotFound(err) {
+		return false, nil
+	} else if err != nil {
+		return false, fmt.Errorf("get %s %s: %w", kind, key, err)
+	}
+	if into.GetUID() != decided.UID || into.GetResourceVersion() != decided.ResourceVersion {
+		return false, fmt.Errorf("%s %s: %w", kind, key, kit.ErrChanged)
+	}
+	return true, nil
+}
+
 // patchMetadata writes the metadata of an object of Cluster API that is unchanged since it was decided about. One that does not exist any
 // more needs nothing.
-func (r *reconciler) patchMetadata(ctx context.Context, resource schema.GroupResource, kind, namespace, name string, uid types.UID, version string,
-	change func(*metav1.PartialObjectMetadata),
+func (r *reconciler) patchMetadata(
+	ctx context.Context, resource schema.GroupResource, kind string, decided metav1.ObjectMeta, change func(*metav1.PartialObjectMetadata),
 ) error {
 	before, err := r.metadataOf(resource, kind)
 	if err != nil {
 		return err
 	}
-	key := types.NamespacedName{Namespace: namespace, Name: name}
-	if err := r.live.Get(ctx, key, before); err != nil {
-		if client.IgnoreNotFound(err) == nil {
-			return nil
-		}
-		return fmt.Errorf("get %s %s: %w", kind, key, err)
-	}
-	if before.UID != uid || before.ResourceVersion != version {
-		return fmt.Errorf("%s %s: %w", kind, key, kit.ErrChanged)
+	if exists, err := r.unchanged(ctx, decided, before); !exists {
+		return err
 	}
 	after := before.DeepCopy()
 	change(after)
 	changes := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	err = r.client.Patch(ctx, after, changes, client.FieldOwner(fieldOwner), client.DisableReadYourWritesConsistency)
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("patch %s %s: %w", kind, key, err)
+		return fmt.Errorf("patch %s %s/%s: %w", kind, decided.Namespace, decided.Name, err)
 	}
 	return nil
 }
 
-// metadataOf returns the metadata of an object in the version that is served.
-func (r *reconciler) metadataOf(resource schema.GroupResource, kind string) (*metav1.PartialObjectMetadata, error) {
-	served, err := r.served(resource)
-	if err == nil && served == nil {
-		err = fmt.Errorf("%s: %w", resource, errNotServed)
+// writeStatus writes the condition of a Kluster, if it differs.
+func (r *reconciler) writeStatus(ctx context.Context, o observed, p plan) error {
+	k := o.kluster
+	if k == nil || p.synced.Reason == "" || p.deletes || p.finishes {
+		return nil
 	}
+	conditions, changed := kluster.Conditions(k, []metav1.Condition{p.synced}, r.clock.Now())
+	if !changed {
+		return nil
+	}
+	err := r.client.Status().Apply(ctx, kluster.Apply(k, conditions), client.FieldOwner(fieldOwner), client.ForceOwnership,
+		client.DisableReadYourWritesConsistency)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("apply the status of kluster %s: %w", client.ObjectKeyFromObject(k), err)
+	}
+	return nil
+}
+
+// writeCondition writes a condition of a Cluster that is unchanged since it was decided about.
+func (r *reconciler) writeCondition(ctx context.Context, c *desired.Cluster, wanted desired.Condition) error {
+	m, err := r.metadataOf(clusters, "Cluster")
 	if err != nil {
-		return nil, err
+		return err
 	}
-	m := &metav1.PartialObjectMetadata{}
-	m.SetGroupVersionKind(served.GroupVersion().WithKind(kind))
-	return m, nil
-}
-
-// reportRejected reports that admission or a quota rejects a write of the Kluster: that may need a user.
-func (r *reconciler) reportRejected(ctx context.Context, o observed, err error) {
-	if o.cluster == nil || !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) {
-		return
+	before := &unstructured.Unstructured{}
+	before.SetGroupVersionKind(m.GroupVersionKind())
+	key := types.NamespacedName{Namespace: c.Namespace, Name: c.Name}
+	decided := metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name, UID: c.UID, ResourceVersion: c.ResourceVersion}
+	if exists, err := r.unchanged(ctx, decided, before); !exists {
+		return err
 	}
-	key := types.NamespacedName{Namespace: o.cluster.Namespace, Name: o.cluster.Name}
-	rejection := desired.Rejection{Reason: reasonRejected, Message: err.Error()}
-	r.report(ctx, key, o, rejection)
-	r.prevented(ctx, o.cluster, rejection)
-}
-
-// prevented writes why a Cluster is not prepared, besides the error that the caller returns.
-func (r *reconciler) prevented(ctx context.Context, c *desired.Cluster, why desired.Rejection) {
-	wanted := conditionOf(desired.ConditionPrepared, metav1.ConditionFalse, why.Reason, why.Message)
-	if c.Deleting || c.Prepared != nil && *c.Prepared == wanted {
-		return
+	after := before.DeepCopy()
+	if err := setCondition(after, wanted, metav1.NewTime(r.clock.Now())); err != nil {
+		return fmt.Errorf("write the condition of Cluster %s: %w", key, err)
 	}
-	if err := r.writeCondition(ctx, c, wanted); err != nil {
-		log.FromContext(ctx).V(1).Info("Failed to report why a Cluster is not prepared, retrying", "err", err)
+	changes := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	err = r.client.Status().Patch(ctx, after, changes, client.FieldOwner(fieldOwner), client.DisableReadYourWritesConsistency)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("patch the status of Cluster %s: %w", key, err)
 	}
-}
-
-// note reports what happened on the Cluster, in the log and in an event.
-func (r *reconciler) note(ctx context.Context, o observed, kind, reason, message string) {
-	log.FromContext(ctx).Info("Cluster of Cluster API", "event", reason, "message", message)
-	if o.cluster != nil {
-		key := types.NamespacedName{Namespace: o.cluster.Namespace, Name: o.cluster.Name}
-		r.recorder.Eventf(clusterReference(key, o.cluster), nil, kind, reason, actionDeorbit, "%s", kluster.Bounded(message))
-	}
-}
-
-// noteDeletion reports that the deletion of a Kluster was requested, and why.
-func (r *reconciler) noteDeletion(ctx context.Context, o observed, k *kubernikusv1.Kluster) {
-	if k.Detached() {
-		r.note(ctx, o, corev1.EventTypeNormal, eventDetached, "Kluster "+k.Name+" is released, and nothing of its cluster is changed")
-		return
-	}
-	r.note(ctx, o, corev1.EventTypeNormal, eventDeleting, "Kluster "+k.Name+" is deleted: what the cluster created in OpenStack is deleted before its machines and its network")
-}
-
-// eventType returns Warning for an end that leaves something over.
-func eventType(reason string) string {
-	if reason == reasonDeorbited || reason == reasonDetached {
-		return corev1.EventTypeNormal
-	}
-	return corev1.EventTypeWarning
-}
-
-// clusterReference returns a Cluster as events refer to it.
-func clusterReference(key types.NamespacedName, c *desired.Cluster) *corev1.ObjectReference {
-	return &corev1.ObjectReference{APIVersion: desired.Group + "/v1beta1", Kind: "Cluster", Namespace: key.Namespace, Name: key.Name, UID: c.UID}
+	// The next writes of the plan are not about the Cluster, and the next plan is about what this one left.
+	return nil
 }
