@@ -50,3 +50,7 @@ func AreDeletedTogether(a, b *kubernikusv1.Kluster) bool {
 	return !a.DeletionTimestamp.IsZero() && !b.DeletionTimestamp.IsZero() &&
 		clusterid.Compare(clusterid.OfUID(a.ClusterID()), clusterid.OfUID(b.ClusterID())) == clusterid.Same
 }
+
+// IsReleased reports whether Deorbit is over, or was never responsible: a Kluster that is being deleted needs nothing any more, though
+// others may still keep the object.
+func IsReleased(k *kubernikusv1.Kluster) bool { return !k.DeletionTimestamp.IsZero() && !k.HasDeorbiter() }

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/clusterapi/desired"
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
@@ -19,7 +20,7 @@ import (
 // drained reports whether the first phase is over: the machines of the cluster are not needed any more, or have been retained for long
 // enough. Otherwise it returns the time until then, 0 if nothing limits it.
 func drained(k *kubernikusv1.Kluster, timeout time.Duration, now time.Time) (over bool, wait time.Duration) {
-	if isReleased(k) {
+	if kluster.IsReleased(k) {
 		return true, 0
 	}
 	d := k.Status.Deorbit
@@ -43,11 +44,6 @@ func drained(k *kubernikusv1.Kluster, timeout time.Duration, now time.Time) (ove
 // isCompleted reports whether the Deorbit of a Cluster is over.
 func isCompleted(c *desired.Cluster) bool {
 	return c.Completed != nil && c.Completed.Status == string(metav1.ConditionTrue)
-}
-
-// isReleased reports whether Deorbit is over, and only other finalizers keep a Kluster.
-func isReleased(k *kubernikusv1.Kluster) bool {
-	return !k.DeletionTimestamp.IsZero() && !k.HasDeorbiter()
 }
 
 // isKept reports whether the finalizer of this controller keeps a Kluster.

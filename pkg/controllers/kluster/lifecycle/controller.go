@@ -165,6 +165,6 @@ func (r *reconciler) sharersOf(ctx context.Context, object client.Object) []reco
 // clusterChanged admits what changes which Klusters lead to which cluster.
 func clusterChanged() predicate.Predicate {
 	return predicates.Updates(func(before, after *kubernikusv1.Kluster) bool {
-		return before.ClusterID() != after.ClusterID() || isReleased(before) != isReleased(after)
+		return before.ClusterID() != after.ClusterID() || kluster.IsReleased(before) != kluster.IsReleased(after)
 	})
 }

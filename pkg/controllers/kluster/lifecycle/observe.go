@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/controllers/lists"
 )
 
@@ -39,7 +40,7 @@ func (r *reconciler) twinsOf(ctx context.Context, k *kubernikusv1.Kluster, ident
 	all, err := r.twins(ctx, identity.ClusterID)
 	var names []string
 	for i := range all {
-		if other := &all[i]; other.UID != k.UID && !isReleased(other) {
+		if other := &all[i]; other.UID != k.UID && !kluster.IsReleased(other) {
 			names = append(names, other.Namespace+"/"+other.Name)
 		}
 	}
@@ -63,7 +64,7 @@ func (r *reconciler) unusedSecrets(ctx context.Context, namespace string) ([]typ
 		}
 		used := map[string]bool{}
 		for i := range klusters.Items {
-			if k := &klusters.Items[i]; !isReleased(k) {
+			if k := &klusters.Items[i]; !kluster.IsReleased(k) {
 				for _, name := range k.SecretNames() {
 					used[name] = true
 				}
@@ -84,9 +85,4 @@ func (r *reconciler) unusedSecrets(ctx context.Context, namespace string) ([]typ
 
 func isHeld(secret client.Object) bool {
 	return controllerutil.ContainsFinalizer(secret, kubernikusv1.SecretInUseFinalizer)
-}
-
-// isReleased reports that a Kluster that is being deleted needs nothing any more, though others may still keep the object.
-func isReleased(k *kubernikusv1.Kluster) bool {
-	return !k.DeletionTimestamp.IsZero() && !k.HasDeorbiter()
 }

@@ -30,7 +30,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 		exists = err == nil
 	}
-	if !exists || isReleased(k) {
+	if !exists || kluster.IsReleased(k) {
 		r.drop(request.NamespacedName)
 		return reconcile.Result{}, r.releaseSecrets(ctx, request.Namespace)
 	}

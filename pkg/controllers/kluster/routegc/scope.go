@@ -46,8 +46,7 @@ func (s Scope) contains(destination netip.Prefix) bool {
 // mayShareRouter reports whether another Kluster, whose router is unknown, may have its routes on the router of one: it is in the same
 // project; or its project is unknown, too, and the namespace or the name of the cluster is the same.
 func mayShareRouter(k, other *kubernikusv1.Kluster) bool {
-	released := !other.DeletionTimestamp.IsZero() && !other.HasDeorbiter()
-	if other.RouterID() != "" || !other.UsesRouter() || released || k.AcceptsUnknownIdentity(other.Namespace+"/"+other.Name) {
+	if other.RouterID() != "" || !other.UsesRouter() || kluster.IsReleased(other) || k.AcceptsUnknownIdentity(other.Namespace+"/"+other.Name) {
 		return false
 	}
 	name := ptr.Deref(k.Spec.CloudProvider.ClusterName, "")
