@@ -6,13 +6,13 @@ package maintenance
 import (
 	"cmp"
 	"slices"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/status"
@@ -39,63 +39,52 @@ const reportPeriod = 3 * time.Minute
 // probePeriod is the interval between two requests of a discoverer that uses its default.
 const probePeriod = 30 * time.Second
 
-// automatic decides which backends are in automatic maintenance. It remembers what it decided until that is in the caches, so that
-// two decisions at the same time do not exceed the limit together.
-type automatic struct {
-	// limit is how many backends may be in it at the same time.
-	limit  int
-	admins []string
-
-	mu    sync.Mutex
-	begun sets.Set[types.UID]
-}
-
-// decide returns the condition AutomaticMaintenance of a backend, nil when its owner wants none, and when to decide again, 0 for after
-// the next event. It is called with what is cached after the last write of the backend.
-func (a *automatic) decide(backend *gimbalv1.DiscoveryBackend, all map[string]*gimbalv1.DiscoveryBackend, h heard, now time.Time) (*metav1.Condition, time.Duration) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	begun := sets.Set[types.UID]{}
-	for _, other := range all {
-		if a.begun.Has(other.UID) && other.UID != backend.UID {
-			begun.Insert(other.UID)
-		}
-	}
-	condition, after := decideAutomatic(backend, fleet{all: all, clusters: clustersOf(all), silent: h.silent, begun: begun, limit: a.limit, admins: a.admins}, now)
-	if h.undecided && condition != nil {
-		condition, after = automaticOf(backend).DeepCopy(), pulsePeriod/2
-		if condition == nil {
-			condition = new(status.Condition(backend, gimbalv1.ConditionAutomaticMaintenance, metav1.ConditionUnknown, reasonReachabilityUnknown, "it is not known yet whether the discoverers run"))
-		}
-	}
-	if condition != nil && (condition.Status != metav1.ConditionFalse || condition.Reason != reasonReachable) && (after == 0 || after > pulsePeriod) {
-		after = pulsePeriod // the Leases that it depends on are read again
-	}
-	if condition != nil && condition.Status == metav1.ConditionTrue {
-		begun.Insert(backend.UID)
-	}
-	a.begun = begun
-	return condition, after
-}
-
-// alone reports whether a backend with automatic maintenance is the last one that may serve, so that its traffic returns immediately, and not
-// in steps.
-func (a *automatic) alone(backend *gimbalv1.DiscoveryBackend, all map[string]*gimbalv1.DiscoveryBackend, h heard, now time.Time) bool {
-	f := fleet{all: all, clusters: clustersOf(all), silent: h.silent, admins: a.admins}
-	return backend.Cluster.Maintenance.Automatic && !h.undecided && !f.servesBeside(backend, now)
-}
-
-// fleet is what is known of all backends.
+// fleet is what is known of all backends together.
 type fleet struct {
 	all map[string]*gimbalv1.DiscoveryBackend
 	// clusters are those of the backends, as clustersOf returns them.
 	clusters map[string]string
+	// admins are the namespaces whose backends reach every namespace.
+	admins []string
+	// limit is how many backends may be in automatic maintenance at the same time.
+	limit int
+	heard
+	// begun are those whose automatic maintenance is being stored.
+	begun sets.Set[types.UID]
+}
+
+// heard is what is known of the discoverers that a decision about a backend depends on.
+type heard struct {
 	// silent are the backends whose discoverer is not known to run.
 	silent sets.Set[types.UID]
-	// begun are those whose automatic maintenance is being stored.
-	begun  sets.Set[types.UID]
-	limit  int
-	admins []string
+	// undecided is set when the decision has to wait for the next read of a Lease.
+	undecided bool
+}
+
+// automatic returns the condition AutomaticMaintenance of a backend, nil when its owner wants none, and when to decide again, 0 for after
+// the next event. It is called with what is cached after the last write of the backend.
+func (f fleet) automatic(backend *gimbalv1.DiscoveryBackend, now time.Time) (*metav1.Condition, time.Duration) {
+	condition, after := decideAutomatic(backend, f, now)
+	if condition == nil {
+		return nil, after
+	}
+	if f.undecided {
+		after = pulsePeriod / 2
+		if condition = automaticOf(backend).DeepCopy(); condition == nil {
+			condition = new(status.Condition(backend, gimbalv1.ConditionAutomaticMaintenance, metav1.ConditionUnknown,
+				reasonReachabilityUnknown, "it is not known yet whether the discoverers run"))
+		}
+	}
+	if (condition.Status != metav1.ConditionFalse || condition.Reason != reasonReachable) && (after == 0 || after > pulsePeriod) {
+		after = pulsePeriod // the Leases that it depends on are read again
+	}
+	return condition, after
+}
+
+// alone reports whether a backend with automatic maintenance is the last one that may serve, so that its traffic returns immediately, and
+// not in steps.
+func (f fleet) alone(backend *gimbalv1.DiscoveryBackend, now time.Time) bool {
+	return backend.Cluster.Maintenance.Automatic && !f.undecided && !f.servesBeside(backend, now)
 }
 
 // decideAutomatic decides whether a backend is in automatic maintenance: a pure function of the stored state and the time.
@@ -114,27 +103,32 @@ func decideAutomatic(backend *gimbalv1.DiscoveryBackend, f fleet, now time.Time)
 		return nil, 0
 	}
 	since := reached.since.UTC().Format(time.RFC3339)
+	silent := "the backend does not respond since " + since
 	begins, ends := reached.since.Add(unreachablePeriod(backend)), reached.since.Add(stablePeriod(backend))
 	switch {
 	case active && reached.status == metav1.ConditionTrue && now.Before(ends) && f.servesBeside(backend, now): // else it is the last one
-		return condition(metav1.ConditionTrue, reasonRecovering, "the backend responds since "+since+"; traffic returns at "+ends.UTC().Format(time.RFC3339)), ends.Sub(now)
+		return condition(metav1.ConditionTrue, reasonRecovering,
+			"the backend responds since "+since+"; traffic returns at "+ends.UTC().Format(time.RFC3339)), ends.Sub(now)
 	case active && reached.status == metav1.ConditionUnknown:
 		return condition(metav1.ConditionTrue, reasonReachabilityUnknown, "the traffic stays away: "+reached.message), 0
 	case active && reached.status == metav1.ConditionFalse:
-		return condition(metav1.ConditionTrue, reasonUnreachable, "the backend does not respond since "+since), 0
+		return condition(metav1.ConditionTrue, reasonUnreachable, silent), 0
 	case reached.status == metav1.ConditionTrue:
 		return condition(metav1.ConditionFalse, reasonReachable, "the backend responds"), 0
 	case reached.status == metav1.ConditionUnknown:
 		return condition(metav1.ConditionUnknown, reasonReachabilityUnknown, reached.message), 0
 	case now.Before(begins):
-		return condition(metav1.ConditionFalse, reasonUnreachable, "the backend does not respond since "+since+"; maintenance begins at "+begins.UTC().Format(time.RFC3339)), begins.Sub(now)
+		return condition(metav1.ConditionFalse, reasonUnreachable,
+			silent+"; maintenance begins at "+begins.UTC().Format(time.RFC3339)), begins.Sub(now)
 	case !f.servesBeside(backend, now):
-		return condition(metav1.ConditionFalse, reasonHeld, "the backend does not respond since "+since+"; it keeps its traffic, because no other cluster is known to serve"), 0
+		return condition(metav1.ConditionFalse, reasonHeld,
+			silent+"; it keeps its traffic, because no other cluster is known to serve"), 0
 	case f.before(backend, now) >= f.limit:
-		return condition(metav1.ConditionFalse, reasonHeld, "the backend does not respond since "+since+"; it keeps its traffic, because "+
-			status.Plural(f.limit, "backend")+" may be in automatic maintenance at the same time (controllers.discovery.maxAutomaticMaintenance)"), 0
+		return condition(metav1.ConditionFalse, reasonHeld, silent+"; it keeps its traffic, because "+
+			status.Plural(f.limit, "backend")+
+			" may be in automatic maintenance at the same time (controllers.discovery.maxAutomaticMaintenance)"), 0
 	}
-	return condition(metav1.ConditionTrue, reasonUnreachable, "the backend does not respond since "+since), 0
+	return condition(metav1.ConditionTrue, reasonUnreachable, silent), 0
 }
 
 // before counts the other clusters of which backends are in automatic maintenance, or whose turn is before that of a backend.
@@ -147,7 +141,7 @@ func (f fleet) before(backend *gimbalv1.DiscoveryBackend, now time.Time) int {
 		switch {
 		case f.sameCluster(other, backend):
 		case f.isActive(other), f.isDue(other, now) && cmp.Or(due(other).Compare(due(backend)), cmp.Compare(other.Name, backend.Name)) < 0:
-			clusters.Insert(f.clusterOf(other))
+			clusters.Insert(f.clusterOf(other.Name))
 		}
 	}
 	return clusters.Len()
@@ -161,17 +155,22 @@ func (f fleet) isActive(backend *gimbalv1.DiscoveryBackend) bool {
 // isDue reports whether the automatic maintenance of a backend is to begin, unless something holds it.
 func (f fleet) isDue(backend *gimbalv1.DiscoveryBackend, now time.Time) bool {
 	reached := reachabilityOf(backend, now)
-	return backend.Cluster.Maintenance.Automatic && backend.Cluster.ClusterStatus != gimbalv1.ClusterMaintenance && backend.DeletionTimestamp.IsZero() &&
-		reached.status == metav1.ConditionFalse && !now.Before(reached.since.Add(unreachablePeriod(backend))) && f.servesBeside(backend, now)
+	return backend.Cluster.Maintenance.Automatic && backend.Cluster.ClusterStatus != gimbalv1.ClusterMaintenance &&
+		backend.DeletionTimestamp.IsZero() && reached.status == metav1.ConditionFalse &&
+		!now.Before(reached.since.Add(unreachablePeriod(backend))) && f.servesBeside(backend, now)
 }
 
-func (f fleet) clusterOf(backend *gimbalv1.DiscoveryBackend) string {
-	return cmp.Or(f.clusters[backend.Name], backend.Name)
-}
+// clusterOf identifies the cluster of a backend.
+func (f fleet) clusterOf(name string) string { return cmp.Or(f.clusters[name], name) }
 
 // sameCluster reports whether two backends are proven to lead to one cluster, or are one.
 func (f fleet) sameCluster(a, b *gimbalv1.DiscoveryBackend) bool {
-	return f.clusterOf(a) == f.clusterOf(b)
+	return f.clusterOf(a.Name) == f.clusterOf(b.Name)
+}
+
+// reaches reports whether maintenance of a backend changes routes in a namespace, and counts Services there.
+func (f fleet) reaches(backend *gimbalv1.DiscoveryBackend, namespace string) bool {
+	return backend.Namespace == namespace || slices.Contains(f.admins, backend.Namespace)
 }
 
 // servesBeside reports whether a backend of another cluster is known to serve wherever this one does.
@@ -186,23 +185,25 @@ func (f fleet) servesBeside(backend *gimbalv1.DiscoveryBackend, now time.Time) b
 
 // isBeside reports whether another backend serves wherever this one does, of another cluster, if its discoverer runs.
 func (f fleet) isBeside(other, backend *gimbalv1.DiscoveryBackend, now time.Time) bool {
-	reaches := other.Namespace == backend.Namespace || slices.Contains(f.admins, other.Namespace)
-	return !f.sameCluster(other, backend) && reaches && !f.isActive(other) && serves(other, now)
+	return !f.sameCluster(other, backend) && f.reaches(other, backend.Namespace) && !f.isActive(other) && serves(other, now)
 }
 
 // reachabilityOf returns what the discoverer of a backend reports, if it runs.
 func (f fleet) reachabilityOf(backend *gimbalv1.DiscoveryBackend, now time.Time) reachability {
 	if f.silent.Has(backend.UID) {
-		return reachability{status: metav1.ConditionUnknown, message: "the discoverer does not run: it does not renew Lease " + lease.Name(backend.Name)}
+		return reachability{
+			status: metav1.ConditionUnknown, message: "the discoverer does not run: it does not renew Lease " + lease.Name(backend.Name),
+		}
 	}
 	return reachabilityOf(backend, now)
 }
 
 // serves reports whether a backend is known to take requests.
 func serves(backend *gimbalv1.DiscoveryBackend, now time.Time) bool {
-	services, ramp := backend.Status.Services, backend.Status.Ramp
-	return backend.DeletionTimestamp.IsZero() && backend.Cluster.ClusterStatus != gimbalv1.ClusterMaintenance && !backend.Status.EndpointsDrained &&
-		(ramp == nil || ramp.Percent > 0) && services != nil && *services > 0 && reachabilityOf(backend, now).status == metav1.ConditionTrue
+	ramp := backend.Status.Ramp
+	return backend.DeletionTimestamp.IsZero() && backend.Cluster.ClusterStatus != gimbalv1.ClusterMaintenance &&
+		!backend.Status.EndpointsDrained && (ramp == nil || ramp.Percent > 0) && ptr.Deref(backend.Status.Services, 0) > 0 &&
+		reachabilityOf(backend, now).status == metav1.ConditionTrue
 }
 
 // reachability is whether a backend is reachable, and since when.
@@ -251,16 +252,10 @@ func unreachablePeriod(backend *gimbalv1.DiscoveryBackend) time.Duration {
 	if seconds := backend.Cluster.RefreshInterval; seconds != nil && backend.Cluster.Type == gimbalv1.BackendOpenStack {
 		interval = time.Duration(*seconds) * time.Second
 	}
-	period := gimbalv1.DefaultUnreachablePeriod
-	if set := backend.Cluster.Maintenance.UnreachablePeriod; set != nil {
-		period = set.Duration
-	}
-	return max(period, 3*interval)
+	period := ptr.Deref(backend.Cluster.Maintenance.UnreachablePeriod, metav1.Duration{Duration: gimbalv1.DefaultUnreachablePeriod})
+	return max(period.Duration, 3*interval)
 }
 
 func stablePeriod(backend *gimbalv1.DiscoveryBackend) time.Duration {
-	if period := backend.Cluster.Maintenance.StablePeriod; period != nil {
-		return period.Duration
-	}
-	return gimbalv1.DefaultStablePeriod
+	return ptr.Deref(backend.Cluster.Maintenance.StablePeriod, metav1.Duration{Duration: gimbalv1.DefaultStablePeriod}).Duration
 }

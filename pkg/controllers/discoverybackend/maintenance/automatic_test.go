@@ -176,7 +176,7 @@ func TestAutomaticIsBounded(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, seed))
 		f := &simulated{T: t, Rand: random, seed: seed, now: noon, stored: map[string]*gimbalv1.DiscoveryBackend{}, cached: map[string]*gimbalv1.DiscoveryBackend{}}
-		f.automatic = &automatic{limit: 1 + random.IntN(2), admins: []string{adminNamespace}}
+		f.memory, f.limit = newMemory(), 1+random.IntN(2)
 		for i := range 2 + random.IntN(4) {
 			name := fmt.Sprintf("b%d", i)
 			f.stored[name] = member(name)
@@ -200,7 +200,8 @@ type simulated struct {
 	now            time.Time
 	names          []string
 	stored, cached map[string]*gimbalv1.DiscoveryBackend
-	automatic      *automatic
+	memory         *memory
+	limit          int
 }
 
 // step is one event, or one decision.
@@ -232,7 +233,8 @@ func (f *simulated) decide(b *gimbalv1.DiscoveryBackend) {
 	f.Helper()
 	f.cached[b.Name] = b.DeepCopy() // decisions wait until the cache has the last write of the backend
 	before := f.cached[b.Name]
-	c, _ := f.automatic.decide(before, f.cached, heard{}, f.now)
+	known := fleet{all: f.cached, clusters: clustersOf(f.cached), admins: []string{adminNamespace}, limit: f.limit}
+	c, _ := f.memory.decideAutomatic(before, known, f.now)
 	was := status.IsAutomatic(before)
 	meta.RemoveStatusCondition(&b.Status.Conditions, gimbalv1.ConditionAutomaticMaintenance)
 	if c != nil {
@@ -245,7 +247,8 @@ func (f *simulated) decide(b *gimbalv1.DiscoveryBackend) {
 	if !was && is && (reached.status != metav1.ConditionFalse || f.now.Sub(reached.since) < gimbalv1.DefaultUnreachablePeriod) {
 		f.Errorf("seed %d: begins although %+v", f.seed, reached)
 	}
-	alone := !(fleet{all: f.cached, admins: f.automatic.admins, begun: f.automatic.begun}).servesBeside(before, f.now)
+	known.begun = f.memory.begun(before, f.cached)
+	alone := !known.servesBeside(before, f.now)
 	if was && !is && b.Cluster.ClusterStatus == gimbalv1.ClusterEnabled && (reached.status != metav1.ConditionTrue || !alone && f.now.Sub(reached.since) < gimbalv1.DefaultStablePeriod) {
 		f.Errorf("seed %d: ends although %+v", f.seed, reached)
 	}
@@ -256,17 +259,18 @@ func (f *simulated) decide(b *gimbalv1.DiscoveryBackend) {
 	if is && reached.status == metav1.ConditionTrue && !served {
 		f.Errorf("seed %d: it responds and is drained, and no other one serves", f.seed)
 	}
-	count, known := sets.New[string](), false
+	count := sets.New[string]()
+	served = false
 	for _, other := range f.stored {
 		if status.IsAutomatic(other) {
 			count.Insert(other.Name)
 		}
-		known = known || other.Name != b.Name && !status.IsAutomatic(other) && serves(f.cached[other.Name], f.now)
+		served = served || other.Name != b.Name && !status.IsAutomatic(other) && serves(f.cached[other.Name], f.now)
 	}
-	if len(count) > f.automatic.limit {
+	if len(count) > f.limit {
 		f.Errorf("seed %d: %v at the same time", f.seed, count)
 	}
-	if !was && is && !known {
+	if !was && is && !served {
 		f.Errorf("seed %d: the last one", f.seed)
 	}
 }

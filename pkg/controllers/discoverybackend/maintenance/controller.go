@@ -5,8 +5,8 @@
 //
 // It watches DiscoveryBackends, Services and every kind of route that the API server serves, and caches only the parts of a route that
 // package drain uses. It has two controllers. One reconciles single routes, and rewrites those whose weights differ from the result of
-// the users' weights and the state of the backends (membership.go, route.go, write.go). The other one counts the routes of each
-// backend, reports the progress in its status, and withholds endpoints where weights are not sufficient (observe.go, plan.go,
+// the users' weights and the state of the backends (membership.go, execute.go). The other one counts the routes of each
+// backend, reports the progress in its status, and withholds endpoints where weights are not sufficient (facts.go, decide.go,
 // status.go). A route without a backend in maintenance causes no requests.
 //
 // Nothing is written until the backends, the Services and the kind of the route are known completely: an object that is missing in a
@@ -16,12 +16,18 @@ package maintenance
 import (
 	"context"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -46,10 +52,49 @@ const (
 
 	// workers is how many backends are checked in parallel.
 	workers = 2
-
-	// ingressRouteResource is the kind of route that the configuration can leave out.
-	ingressRouteResource = "ingressroutes"
 )
+
+// routeKey names a route.
+type routeKey struct {
+	resource schema.GroupResource
+	name     types.NamespacedName
+}
+
+// String implements fmt.Stringer, for logs.
+func (k routeKey) String() string { return k.resource.String() + " " + k.name.String() }
+
+// routes brings routes to the weights that their backends request.
+type routes struct {
+	cluster *cluster
+	client  dynamic.Interface
+	clock   clock.PassiveClock
+	meters  *meters
+	// keep is how long a route keeps its record of removed references.
+	keep time.Duration
+	// notify requests a check of backends of these names soon.
+	notify func(ctx context.Context, names ...string)
+}
+
+// describe names a route as users know it.
+func (r *routes) describe(key routeKey) string {
+	return r.cluster.kind(key.resource).Kind + " " + key.name.String()
+}
+
+// backends reports in the status of each backend the progress of its maintenance, and changes its endpoints when weights are of no
+// help. Its requests name DiscoveryBackends.
+type backends struct {
+	cluster   *cluster
+	readiness Readiness
+	client    client.Client
+	// live reads the Leases of discoverers from the API server. Without it all of them count as running.
+	live     client.Reader
+	here     *self.Cluster
+	clock    clock.PassiveClock
+	recorder events.EventRecorder
+	meters   *meters
+	// restored requests a check of all routes of a backend.
+	restored func(ctx context.Context, name string)
+}
 
 // AddToManager adds the controller to a manager, whose scheme has to know DiscoveryBackends. An error means that the
 // controller was added twice, or that no client can be made.
@@ -62,12 +107,14 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.DiscoveryConfigurat
 	if err != nil {
 		return err
 	}
-	routeKinds := drain.Kinds()
-	if !*config.IngressRoute {
-		routeKinds = without(routeKinds, ingressRouteResource)
-	}
+	kinds := slices.DeleteFunc(drain.Kinds(), func(kind *drain.Kind) bool {
+		return kind.Resource == "ingressroutes" && !*config.IngressRoute
+	})
 	others := otherKinds(config.OtherKinds)
-	set := resourcewatch.NewSet(find, source, clock, resourcewatch.DiscoveryPeriod, followed(routeKinds, others)...)
+	all := append(followed(kinds, others), resourcewatch.Kind{
+		GroupResource: definitionsResource, While: []schema.GroupResource{backendsResource},
+	})
+	set := resourcewatch.NewSet(find, source, clock, resourcewatch.DiscoveryPeriod, all...)
 	if err := mgr.Add(set); err != nil {
 		return fmt.Errorf("add the watches of controller %s: %w", ControllerName, err)
 	}
@@ -82,27 +129,24 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.DiscoveryConfigurat
 	if err := mgr.Add(endpoints); err != nil {
 		return fmt.Errorf("add the watch of EndpointSlices to controller %s: %w", ControllerName, err)
 	}
-	cluster := &cluster{set: set, reader: set.Watched(), admins: config.AdminNamespaces, restored: &marks{}}
-	ledger, watches := &ledger{}, &watches{cluster: cluster, kinds: routeKinds, others: others}
-	routes := &routes{
-		cluster: cluster, kinds: byResource(routeKinds), client: source.Dynamic, ledger: ledger, clock: clock, meters: meters,
-		keep:   config.KeepRemovedReferences.Duration,
-		notify: func(names ...string) { watches.notifyBackends(context.Background(), names...) },
-	}
-	backends := &backends{
-		cluster: cluster, observer: &observer{cluster: cluster, kinds: routeKinds, others: others, ledger: ledger},
-		readiness: endpoints, client: mgr.GetClient(), clock: clock, recorder: mgr.GetEventRecorder(drain.Manager),
-		meters: meters, written: &writes{}, checked: &checks{}, steps: &steps{},
-		automatic: &automatic{limit: int(*config.MaxAutomaticMaintenance), admins: config.AdminNamespaces}, pulses: &pulses{live: mgr.GetAPIReader()}, here: &self.Cluster{Reader: mgr.GetAPIReader()}, restored: watches.addRoutesOf,
-	}
+	cluster := newCluster(set, kinds, others, config.AdminNamespaces)
+	cluster.limit = int(*config.MaxAutomaticMaintenance)
+	watches := &watches{cluster: cluster}
 	endpoints.OnChange(watches.endpointsChanged)
-	if err := addRoutes(mgr, routes, watches, int(*config.DrainConcurrency)); err != nil {
+	if err := addRoutes(mgr, watches, int(*config.DrainConcurrency), &routes{
+		cluster: cluster, client: source.Dynamic, clock: clock, meters: meters,
+		keep: config.KeepRemovedReferences.Duration, notify: watches.notifyBackends,
+	}); err != nil {
 		return err
 	}
-	return addBackends(mgr, backends, watches)
+	return addBackends(mgr, watches, &backends{
+		cluster: cluster, readiness: endpoints, client: mgr.GetClient(), live: mgr.GetAPIReader(),
+		here: &self.Cluster{Reader: mgr.GetAPIReader()}, clock: clock, recorder: mgr.GetEventRecorder(drain.Manager), meters: meters,
+		restored: watches.addRoutesOf,
+	})
 }
 
-func addRoutes(mgr manager.Manager, routes *routes, watches *watches, concurrency int) error {
+func addRoutes(mgr manager.Manager, watches *watches, concurrency int, routes *routes) error {
 	return builder.TypedControllerManagedBy[routeKey](mgr).
 		Named(routesName).
 		WithOptions(controller.TypedOptions[routeKey]{
@@ -120,7 +164,7 @@ func addRoutes(mgr manager.Manager, routes *routes, watches *watches, concurrenc
 		Complete(instrument.Reconciler(routesName, routes))
 }
 
-func addBackends(mgr manager.Manager, backends *backends, watches *watches) error {
+func addBackends(mgr manager.Manager, watches *watches, backends *backends) error {
 	return builder.ControllerManagedBy(mgr).
 		Named(ControllerName).
 		WithOptions(controller.Options{
@@ -129,24 +173,4 @@ func addBackends(mgr manager.Manager, backends *backends, watches *watches) erro
 		}).
 		WatchesRawSource(source.Func(watches.followBackends)).
 		Complete(instrument.Reconciler(ControllerName, backends))
-}
-
-// byResource makes kinds found by their resources.
-func byResource(all []*drain.Kind) map[schema.GroupResource]*drain.Kind {
-	found := map[schema.GroupResource]*drain.Kind{}
-	for _, kind := range all {
-		found[routeResource(kind)] = kind
-	}
-	return found
-}
-
-// without leaves a resource out.
-func without(all []*drain.Kind, resource string) []*drain.Kind {
-	var rest []*drain.Kind
-	for _, kind := range all {
-		if kind.Resource != resource {
-			rest = append(rest, kind)
-		}
-	}
-	return rest
 }

@@ -87,7 +87,7 @@ func TestAlternativeNeedsAGrant(t *testing.T) {
 		w.cluster("us", "drainPolicy", "KeepSole")
 		w.cluster("us", "clusterStatus", "Maintenance")
 		expect("no grant", "<nil> <nil> ", true)
-		grants := grantsResource().WithVersion("v1")
+		grants := grantsResource.WithVersion("v1")
 		w.add(grants, &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "gateway.networking.k8s.io/v1", "kind": "ReferenceGrant", "metadata": map[string]any{"namespace": "bank", "name": "shop"},
 			"spec": map[string]any{

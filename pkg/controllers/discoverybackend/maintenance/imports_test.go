@@ -21,7 +21,7 @@ import (
 )
 
 var (
-	importsV1   = importsResource().WithVersion("v1beta1")
+	importsV1   = importsResource.WithVersion("v1beta1")
 	httpRoutes  = schema.GroupVersionResource{Group: "gateway.networking.k8s.io", Version: "v1", Resource: "httproutes"}
 	importRoute = routeKey{httpRoutes.GroupResource(), types.NamespacedName{Namespace: "shop", Name: "import"}}
 )

@@ -26,11 +26,13 @@ func TestPhase(t *testing.T) {
 		"maintenance after a start":              {gimbalv1.ClusterMaintenance, false, false, phaseDraining},
 		"maintenance with no endpoint":           {gimbalv1.ClusterMaintenance, true, false, phaseDraining},
 	} {
-		backend := &gimbalv1.DiscoveryBackend{}
-		backend.Cluster.ClusterStatus, backend.Status.EndpointsDrained = tc.status, tc.endpoints
-		if got := phaseOf(backend, tc.restored); got != tc.want {
-			t.Errorf("%s: %d, want %d", name, got, tc.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			backend := &gimbalv1.DiscoveryBackend{}
+			backend.Cluster.ClusterStatus, backend.Status.EndpointsDrained = tc.status, tc.endpoints
+			if got := phaseOf(backend, tc.restored); got != tc.want {
+				t.Errorf("phase = %d, want %d", got, tc.want)
+			}
+		})
 	}
 }
 
@@ -41,14 +43,14 @@ func TestMembership(t *testing.T) {
 		return b
 	}
 	m := &membership{
-		admins: []string{adminNamespace}, restored: &marks{}, recorded: []string{"held"},
-		backends: map[string]*gimbalv1.DiscoveryBackend{
+		memory: newMemory(), recorded: []string{"held"},
+		fleet: fleet{admins: []string{adminNamespace}, all: map[string]*gimbalv1.DiscoveryBackend{
 			"us":      backend(adminNamespace, "us", gimbalv1.ClusterMaintenance),
 			"eu":      backend(adminNamespace, "eu", gimbalv1.ClusterEnabled),
 			"held":    backend(adminNamespace, "held", gimbalv1.ClusterEnabled),
 			"waiting": backend(adminNamespace, "waiting", gimbalv1.ClusterEnabled),
 			"local":   backend("shop", "local", gimbalv1.ClusterMaintenance),
-		},
+		}},
 		targets: map[types.NamespacedName]*target{},
 	}
 	for key, name := range map[types.NamespacedName]string{
@@ -57,7 +59,7 @@ func TestMembership(t *testing.T) {
 	} {
 		m.targets[key] = &target{service: &service{backend: name}}
 	}
-	m.restored.add("eu")
+	m.memory.setRestored("eu", true)
 	for service, want := range map[types.NamespacedName]string{
 		{Namespace: "shop", Name: "us-web"}: "us", {Namespace: "shop", Name: "plain"}: "", {Namespace: "shop", Name: "orphan"}: "gone",
 		{Namespace: "shop", Name: "local-web"}: "local",
@@ -83,11 +85,13 @@ func TestMembership(t *testing.T) {
 		"in its own namespace":            {"local", "shop", true},
 		"of another namespace, no admins": {"local", "bank", false},
 	} {
-		if got := m.Share(tc.backend, tc.namespace) == 0; got != tc.want {
-			t.Errorf("%s: drained: %t", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := m.Share(tc.backend, tc.namespace) == 0; got != tc.want {
+				t.Errorf("drained = %t, want %t", got, tc.want)
+			}
+		})
 	}
-	m.backends["us"].Cluster.DrainPolicy = gimbalv1.DrainKeepSole
+	m.all["us"].Cluster.DrainPolicy = gimbalv1.DrainKeepSole
 	if !m.KeepsSole("us") || m.KeepsSole("eu") || m.KeepsSole("gone") {
 		t.Error("who keeps sole routes is wrong")
 	}

@@ -4,106 +4,233 @@
 package maintenance
 
 import (
-	"cmp"
 	"context"
-	"math"
+	"errors"
+	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
 	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 )
 
-// facts are what the routes of a backend are like.
-type facts struct {
-	// matching is how many there are.
-	matching int
-	// drained is how many of them send the backend nothing, by their weights.
-	drained int
-	// recorded is how many of them have a record of its weights.
-	recorded int
-	// left is how many are still to be written; those that the API server rejects are not among them.
-	left int
-	// wanted and now are how many of their requests they send to the backend by the weights that users want, and by those that they have: the sum
-	// of its parts of all rules. Endpoints that are withheld get none.
-	wanted, now float64
-	// sole are those in which no other target can respond.
-	sole []string
-	// invalid describes references in them that are no alternative because implementations reject them, or may reject them.
-	invalid map[string][]string
-	// withhold are the Services of which weights may not keep the requests of some routes away, serving is how many routes
-	// send to the backend by their weights.
-	withhold sets.Set[types.NamespacedName]
-	serving  int
-	// unwritten are the Services in routes whose weights are still to be written.
-	unwritten sets.Set[types.NamespacedName]
-	// sending are those that send to it even when the copied endpoints are withheld, and are not written as users want them;
-	// unsettled is how many do so because a copy is still ready.
-	sending   []problem
-	unsettled int
-	// others are objects of other kinds that refer to Services of the backend.
-	others []problem
-	// alone is set when no other cluster is known to serve, if that matters.
-	alone bool
-	// twins are the backends that lead, or may lead, to the same cluster.
-	twins twins
-	// Problems of routes: those that cannot be written, and those whose saved weights were lost.
-	rejected, lost []problem
+// cluster is what the caches know.
+type cluster struct {
+	set    *resourcewatch.Set
+	reader resourcewatch.Reader
+	// kinds are the kinds of routes, others those that refer to Services and are not changed.
+	kinds  []*drain.Kind
+	others []*otherKind
+	// admins are the namespaces whose backends reach every namespace.
+	admins []string
+	// limit is how many backends may be in automatic maintenance at the same time.
+	limit  int
+	memory *memory
 }
 
-// problem is what is wrong with a route.
-type problem struct{ route, message string }
+func newCluster(set *resourcewatch.Set, kinds []*drain.Kind, others []*otherKind, admins []string) *cluster {
+	return &cluster{set: set, reader: set.Watched(), kinds: kinds, others: others, admins: admins, memory: newMemory()}
+}
 
-// observer counts the routes of backends in the caches.
-type observer struct {
-	cluster *cluster
-	kinds   []*drain.Kind
-	others  []*otherKind
-	ledger  *ledger
+// kind returns the kind of route of a resource.
+func (c *cluster) kind(resource schema.GroupResource) *drain.Kind {
+	return c.kinds[slices.IndexFunc(c.kinds, func(kind *drain.Kind) bool { return routeResource(kind) == resource })]
+}
+
+// backends returns all DiscoveryBackends by name. Names are unique across namespaces. It returns an error if not all are known:
+// otherwise the weights of a missing backend would be restored as if it had been deleted.
+func (c *cluster) backends(ctx context.Context) (map[string]*gimbalv1.DiscoveryBackend, error) {
+	served, err := c.set.Served(backendsResource)
+	if err == nil && served == nil {
+		err = errors.New("DiscoveryBackends are not served")
+	}
+	if err != nil {
+		return nil, err
+	}
+	found, err := c.reader.Find(ctx, backendsResource, resourcewatch.Query{})
+	if err != nil {
+		return nil, err
+	}
+	backends := map[string]*gimbalv1.DiscoveryBackend{}
+	for _, object := range found {
+		backend := valueOf[gimbalv1.DiscoveryBackend](object)
+		if backend == nil {
+			return nil, fmt.Errorf("DiscoveryBackend %s cannot be read", nameOf(object))
+		}
+		backends[backend.Name] = backend
+	}
+	c.memory.sees(backends)
+	return backends, nil
+}
+
+// fleetOf returns what is known of all backends together.
+func (c *cluster) fleetOf(all map[string]*gimbalv1.DiscoveryBackend) fleet {
+	return fleet{all: all, clusters: clustersOf(all), admins: c.admins, limit: c.limit}
+}
+
+// find returns an object from the cache, nil when there is none.
+func (c *cluster) find(ctx context.Context, resource schema.GroupResource, name types.NamespacedName) (*resourcewatch.Object, error) {
+	found, err := c.reader.Find(ctx, resource, resourcewatch.Query{Namespace: name.Namespace, Name: name.Name})
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return found[0], nil
+}
+
+// importsOfBackend finds the ServiceImports of a backend.
+func (c *cluster) importsOfBackend(ctx context.Context, backend string) ([]*resourcewatch.Object, error) {
+	all, err := c.reader.Find(ctx, importsResource, resourcewatch.Query{})
+	if err != nil {
+		return nil, err
+	}
+	var found []*resourcewatch.Object
+	for _, object := range all {
+		target, err := c.target(ctx, importsResource, nameOf(object))
+		if err != nil {
+			return nil, err
+		}
+		if target != nil && target.backendOfImport() == backend {
+			found = append(found, object)
+		}
+	}
+	return found, nil
+}
+
+// membership returns the Services of a route and their endpoints. It returns an error if not all are known: a missing one would be
+// treated as a Service without a backend or endpoint.
+func (c *cluster) membership(ctx context.Context, f fleet, namespace string, kept *route) (*membership, error) {
+	m := &membership{fleet: f, memory: c.memory, recorded: kept.recorded}
+	for _, resource := range []schema.GroupResource{servicesResource, slicesResource} {
+		served, err := c.set.Served(resource)
+		if err == nil && served == nil {
+			err = errors.New(resource.String() + " are not watched")
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if m.targets, err = c.targets(ctx, servicesResource, kept.services); err != nil {
+		return nil, err
+	}
+	if m.imports, err = c.targets(ctx, importsResource, kept.imports); err != nil {
+		return nil, err
+	}
+	if m.grants, err = c.grantsFor(ctx, namespace, slices.Concat(kept.services, kept.imports)); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// targets returns the Services or ServiceImports with these names that exist, nil for none.
+func (c *cluster) targets(
+	ctx context.Context, resource schema.GroupResource, names []types.NamespacedName,
+) (map[types.NamespacedName]*target, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	targets := make(map[types.NamespacedName]*target, len(names))
+	for _, name := range names {
+		found, err := c.target(ctx, resource, name)
+		if err != nil {
+			return nil, err
+		}
+		if found != nil {
+			targets[name] = found
+		}
+	}
+	return targets, nil
+}
+
+// target returns a Service or a ServiceImport with its EndpointSlices, nil when there is none.
+func (c *cluster) target(ctx context.Context, resource schema.GroupResource, name types.NamespacedName) (*target, error) {
+	object, err := c.find(ctx, resource, name)
+	if err != nil || object == nil {
+		return nil, err
+	}
+	found := &target{service: valueOf[service](object)}
+	if found.service == nil {
+		return nil, fmt.Errorf("%s of %s cannot be read", name, resource)
+	}
+	index := byService
+	if resource == importsResource {
+		index = byImport
+	}
+	endpoints, err := c.reader.Find(ctx, slicesResource, resourcewatch.Query{Index: index, Value: name.String()})
+	if err != nil {
+		return nil, err
+	}
+	for _, object := range endpoints {
+		if kept := valueOf[slice](object); kept != nil {
+			found.slices = append(found.slices, kept)
+		}
+	}
+	return found, nil
+}
+
+// grantsFor returns the ReferenceGrants in all other namespaces to which a route refers. It returns an error if not all are known.
+func (c *cluster) grantsFor(ctx context.Context, namespace string, names []types.NamespacedName) (map[string][]*grant, error) {
+	var grants map[string][]*grant
+	for _, name := range names {
+		if _, known := grants[name.Namespace]; known || name.Namespace == namespace {
+			continue
+		}
+		found, err := c.reader.Find(ctx, grantsResource, resourcewatch.Query{Namespace: name.Namespace})
+		if err != nil {
+			return nil, err
+		}
+		if grants == nil {
+			grants = map[string][]*grant{}
+		}
+		grants[name.Namespace] = nil
+		for _, object := range found {
+			if kept := valueOf[grant](object); kept != nil {
+				grants[name.Namespace] = append(grants[name.Namespace], kept)
+			}
+		}
+	}
+	return grants, nil
 }
 
 // observe checks all routes that refer to Services of a backend, or have its weights in their records. It is an error when not all
 // of them are known.
-func (o *observer) observe(ctx context.Context, backend *gimbalv1.DiscoveryBackend) (facts, error) {
-	var f facts
-	backends, err := o.cluster.backends(ctx)
+func (c *cluster) observe(ctx context.Context, backend *gimbalv1.DiscoveryBackend) (facts, error) {
+	f := newFacts()
+	backends, err := c.backends(ctx)
 	if err != nil {
 		return f, err
 	}
-	services, err := o.cluster.reader.Find(ctx, servicesResource(), resourcewatch.Query{Index: byBackend, Value: backend.Name})
+	services, err := c.reader.Find(ctx, servicesResource, resourcewatch.Query{Index: byBackend, Value: backend.Name})
 	if err != nil {
 		return f, err
 	}
-	imports, err := o.cluster.importsOfBackend(ctx, backend.Name)
+	imports, err := c.importsOfBackend(ctx, backend.Name)
 	if err != nil {
 		return f, err
 	}
-	lost, clusters := o.ledger.lost(backend.Name), clustersOf(backends)
-	for _, kind := range o.kinds {
-		found, err := o.routesOf(ctx, kind, services, imports, backend.Name)
+	fleet := c.fleetOf(backends)
+	for _, kind := range c.kinds {
+		found, err := c.routesOf(ctx, routeResource(kind), services, imports, backend.Name)
 		if err != nil {
 			return f, err
 		}
 		for name, object := range found {
-			kept, ok := object.Value.(*route)
-			if !ok || !reaches(backend, o.cluster.admins, object.Namespace) {
+			kept := valueOf[route](object)
+			if kept == nil || !fleet.reaches(backend, object.Namespace) {
 				continue
 			}
-			membership, err := o.cluster.membership(ctx, backends, clusters, object)
+			membership, err := c.membership(ctx, fleet, object.Namespace, kept)
 			if err != nil {
 				return f, err
 			}
-			key := routeKey{routeResource(kind), name}
-			f.count(backend, membership, kept.view.Decide(membership), observed{
-				name: describe(kind, name), rejected: o.ledger.rejected(key, object.UID), lost: lost[key],
-			})
+			rejected, lost := c.memory.problems(routeKey{routeResource(kind), name}, object.UID, backend.Name)
+			f.count(backend, membership, kept.view.Decide(membership), kind.Kind+" "+name.String(), rejected, lost)
 		}
 	}
-	if err := o.observeOthers(ctx, &f, backend, services); err != nil {
+	if err := c.observeOthers(ctx, &f, fleet, backend, services); err != nil {
 		return f, err
 	}
 	f.sort()
@@ -111,182 +238,61 @@ func (o *observer) observe(ctx context.Context, backend *gimbalv1.DiscoveryBacke
 }
 
 // routesOf finds the routes of a kind that name one of the Services or ServiceImports, or have the backend in their record.
-func (o *observer) routesOf(ctx context.Context, kind *drain.Kind, services, imports []*resourcewatch.Object, backend string) (map[types.NamespacedName]*resourcewatch.Object, error) {
+func (c *cluster) routesOf(
+	ctx context.Context, resource schema.GroupResource, services, imports []*resourcewatch.Object, backend string,
+) (map[types.NamespacedName]*resourcewatch.Object, error) {
 	// A backend may have 10,000 Services, and most kinds have no routes.
-	if some, err := o.cluster.reader.Find(ctx, routeResource(kind), resourcewatch.Query{Any: true}); err != nil || len(some) == 0 {
+	if some, err := c.reader.Find(ctx, resource, resourcewatch.Query{Any: true}); err != nil || len(some) == 0 {
 		return nil, err
 	}
 	queries := []resourcewatch.Query{{Index: byBackend, Value: backend}}
 	for _, service := range services {
-		queries = append(queries, resourcewatch.Query{Index: byService, Value: service.Namespace + "/" + service.Name})
+		queries = append(queries, resourcewatch.Query{Index: byService, Value: nameOf(service).String()})
 	}
 	for _, imported := range imports {
-		queries = append(queries, resourcewatch.Query{Index: byImport, Value: imported.Namespace + "/" + imported.Name})
+		queries = append(queries, resourcewatch.Query{Index: byImport, Value: nameOf(imported).String()})
 	}
 	routes := map[types.NamespacedName]*resourcewatch.Object{}
 	for _, query := range queries {
-		found, err := o.cluster.reader.Find(ctx, routeResource(kind), query)
+		found, err := c.reader.Find(ctx, resource, query)
 		if err != nil {
 			return nil, err
 		}
 		for _, object := range found {
-			routes[types.NamespacedName{Namespace: object.Namespace, Name: object.Name}] = object
+			routes[nameOf(object)] = object
 		}
 	}
 	return routes, nil
 }
 
-// observed is what is known of a route besides its content.
-type observed struct{ name, rejected, lost string }
-
-// count adds a route to the facts about a backend.
-func (f *facts) count(backend *gimbalv1.DiscoveryBackend, m *membership, decision drain.Decision, route observed) {
-	outcome, refers := decision.Backends[backend.Name]
-	if !refers {
-		return
-	}
-	f.matching++
-	if slices.Contains(m.recorded, backend.Name) {
-		f.recorded++
-	}
-	f.wanted += outcome.Wanted
-	if !m.withholds(outcome) {
-		f.now += outcome.Now
-	}
-	if outcome.NoAlternative {
-		f.sole = append(f.sole, route.name)
-		if len(outcome.Invalid) > 0 {
-			if f.invalid == nil {
-				f.invalid = map[string][]string{}
+// observeOthers adds the objects that refer to Services of a backend. It is an error when not all are known.
+func (c *cluster) observeOthers(
+	ctx context.Context, f *facts, fleet fleet, backend *gimbalv1.DiscoveryBackend, services []*resourcewatch.Object,
+) error {
+	for _, kind := range c.others {
+		named := schema.GroupKind{Group: kind.Group, Kind: kind.kind}
+		if some, err := c.reader.Find(ctx, kind.GroupResource, resourcewatch.Query{Any: true}); err != nil {
+			return fmt.Errorf("%s: %w", named, err)
+		} else if len(some) == 0 {
+			continue
+		}
+		for _, service := range services {
+			name := nameOf(service)
+			found, err := c.reader.Find(ctx, kind.GroupResource, resourcewatch.Query{Index: byService, Value: name.String()})
+			if err != nil {
+				return fmt.Errorf("%s: %w", named, err)
 			}
-			f.invalid[route.name] = outcome.Invalid
-		}
-	}
-	if len(outcome.Withhold)+len(outcome.WithholdImports) > 0 {
-		f.withhold = inserted(f.withhold, outcome.Withhold)
-		for _, name := range outcome.WithholdImports {
-			if found := m.imports[name]; found != nil {
-				f.withhold = inserted(f.withhold, found.copiedServices(name.Namespace))
+			if len(found) == 0 || !fleet.reaches(backend, service.Namespace) {
+				continue
 			}
-		}
-		f.countWithheld(m, outcome, route.name)
-	}
-	if route.lost != "" {
-		f.lost = append(f.lost, problem{route.name, route.lost})
-	}
-	due := decision.Write || decision.HandBack
-	if phaseOf(backend, m.restored.has(backend.UID)) == phaseDraining {
-		if outcome.Drained && !decision.Write {
-			f.drained++
-		}
-		if decision.Write {
-			f.unwritten = inserted(f.unwritten, m.servicesOf(backend.Name))
-		}
-	} else {
-		// Pending writes for another backend that is being deleted do not affect this one.
-		due = slices.Contains(m.recorded, backend.Name) || decision.HandBack && !isEnabled(backend) && !m.draining(decision)
-	}
-	switch {
-	case due && route.rejected != "":
-		f.rejected = append(f.rejected, problem{route.name, route.rejected})
-	case due:
-		f.left++
-	}
-}
-
-// share is which part of the requests that users want the backend to get it gets, in percent; otherwise where they want none.
-func (f *facts) share(otherwise int32) int32 {
-	if f.wanted == 0 {
-		return otherwise
-	}
-	return int32(math.Round(whole * f.now / f.wanted))
-}
-
-// withholds reports whether a backend gets nothing from a route because none of its endpoints there is ready.
-func (m *membership) withholds(outcome drain.Outcome) bool {
-	ready := func(names []types.NamespacedName, targets map[types.NamespacedName]*target) bool {
-		return slices.ContainsFunc(names, func(name types.NamespacedName) bool { return targets[name].ready(true) || targets[name].ready(false) })
-	}
-	return len(outcome.Withhold)+len(outcome.WithholdImports) > 0 && !outcome.ExternalName &&
-		!ready(outcome.Withhold, m.targets) && !ready(outcome.WithholdImports, m.imports)
-}
-
-// countWithheld adds a route of which weights may not keep requests away. Only the endpoints of its Services do: they are
-// withheld when none is ready.
-func (f *facts) countWithheld(m *membership, outcome drain.Outcome, name string) {
-	why, settled := "", true
-	check := func(kind string, names []types.NamespacedName, targets map[types.NamespacedName]*target) {
-		for _, name := range names {
-			found := targets[name]
-			settled = settled && !found.ready(true)
-			if found.ready(false) {
-				why = "endpoints of " + kind + " " + name.String() + " are not copies of a discoverer, so they stay ready"
+			target, err := c.target(ctx, servicesResource, name)
+			if err != nil {
+				return err
+			}
+			for _, object := range found {
+				f.countOther(kind.kind+" "+nameOf(object).String(), name, target)
 			}
 		}
 	}
-	check("Service", outcome.Withhold, m.targets)
-	check("ServiceImport", outcome.WithholdImports, m.imports)
-	if outcome.ExternalName {
-		why = "a Service of type ExternalName has no endpoints that could be withheld"
-	}
-	switch {
-	case outcome.Drained:
-		return // regardless of the endpoints
-	case why != "":
-		f.sending = append(f.sending, problem{name, why})
-		return
-	case !settled:
-		f.unsettled++
-	}
-	f.serving++
-}
-
-// servicesOf returns the Services of a route that are of a backend, and those behind its ServiceImports.
-func (m *membership) servicesOf(backend string) []types.NamespacedName {
-	var all []types.NamespacedName
-	for name := range m.targets {
-		if of, _ := m.Of(name); of == backend {
-			all = append(all, name)
-		}
-	}
-	for name, found := range m.imports {
-		if of, _ := m.OfImport(name); of == backend {
-			all = append(all, found.copiedServices(name.Namespace)...)
-		}
-	}
-	return all
-}
-
-// inserted adds names to a set, which may be nil.
-func inserted(set sets.Set[types.NamespacedName], names []types.NamespacedName) sets.Set[types.NamespacedName] {
-	if set == nil {
-		set = sets.Set[types.NamespacedName]{}
-	}
-	return set.Insert(names...)
-}
-
-// isEnabled reports whether nothing is left to restore according to the status of a backend.
-func isEnabled(backend *gimbalv1.DiscoveryBackend) bool {
-	c := meta.FindStatusCondition(backend.Status.Conditions, gimbalv1.ConditionDrained)
-	return c != nil && c.Reason == reasonEnabled
-}
-
-// draining reports whether any backend of a route is being drained.
-func (m *membership) draining(decision drain.Decision) bool {
-	for name := range decision.Backends {
-		if backend := m.backends[name]; backend != nil && phaseOf(backend, m.restored.has(backend.UID)) == phaseDraining {
-			return true
-		}
-	}
-	return false
-}
-
-// sort makes reports of successive checks comparable.
-func (f *facts) sort() {
-	byRoute := func(a, b problem) int { return cmp.Compare(a.route, b.route) }
-	slices.Sort(f.sole)
-	slices.SortFunc(f.sending, byRoute)
-	slices.SortFunc(f.rejected, byRoute)
-	slices.SortFunc(f.lost, byRoute)
-	slices.SortFunc(f.others, byRoute)
+	return nil
 }

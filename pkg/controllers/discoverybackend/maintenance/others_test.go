@@ -55,8 +55,8 @@ spec: {to: [us-web], port: {name: 80}}
 // names it. With KeepSole it keeps its requests.
 func TestOtherKinds(t *testing.T) {
 	inWorld(t, func(w *world) {
-		kind := w.watches.others[0]
-		w.add(kind.groupResource().WithVersion("v1alpha1"), &unstructured.Unstructured{Object: map[string]any{
+		kind := w.watches.cluster.others[0]
+		w.add(kind.WithVersion("v1alpha1"), &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "projectcontour.io/v1alpha1", "kind": "ExtensionService", "metadata": map[string]any{"namespace": "shop", "name": "auth"},
 			"spec": map[string]any{"services": []any{map[string]any{"name": "us-web", "port": int64(80)}}},
 		}})

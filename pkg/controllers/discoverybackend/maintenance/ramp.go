@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 )
@@ -41,8 +42,17 @@ func shareOf(backend *gimbalv1.DiscoveryBackend, phase phase, recorded bool) int
 	return whole
 }
 
-// nextRamp is how far the traffic of a backend is to be moved now, and since when that step counts: a pure function of the stored state, the
-// time, and since when this process observes the stored step. It is nil when the backend gets its whole share, or is drained in one step.
+// percentOf returns the share that the status of a backend has, 100 when it has none.
+func percentOf(backend *gimbalv1.DiscoveryBackend) int32 {
+	if backend.Status.Ramp == nil {
+		return whole
+	}
+	return backend.Status.Ramp.Percent
+}
+
+// nextRamp is how far the traffic of a backend is to be moved now, and since when that step counts: a pure function of the stored
+// state, the time, and since when this process observes the stored step. It is nil when the backend gets its whole share, or is drained
+// in one step.
 func nextRamp(backend *gimbalv1.DiscoveryBackend, phase phase, since, now time.Time) (*gimbalv1.RampStatus, time.Time) {
 	last, to := backend.Status.Ramp, int32(whole)
 	switch phase {
@@ -51,18 +61,21 @@ func nextRamp(backend *gimbalv1.DiscoveryBackend, phase phase, since, now time.T
 	case phaseDraining:
 		to = 0
 	}
-	var next gimbalv1.RampStatus
+	next := gimbalv1.RampStatus{To: to, StartTime: new(metav1.NewTime(now).Rfc3339Copy())}
 	switch {
 	case last != nil && last.To == to:
 		next = *last
 	case last != nil: // it reverses at the current step
-		next, since = rampFrom(last.Percent, to, now), now
+		next.Percent, since = last.Percent, now
 	case to == whole || drainDuration(backend) == 0:
 		return nil, now
 	case isUntouched(backend):
-		next, since = rampFrom(whole, to, now), now
+		next.Percent, since = whole, now
 	default: // it was drained before it had a duration
-		next, since = rampFrom(0, to, now), now
+		since = now
+	}
+	if last == nil || last.To != to {
+		next.From = next.Percent
 	}
 	next.Percent, since = percentAfter(&next, drainDuration(backend), since, now)
 	if next.Percent == whole && to == whole {
@@ -71,14 +84,9 @@ func nextRamp(backend *gimbalv1.DiscoveryBackend, phase phase, since, now time.T
 	return &next, since
 }
 
-func rampFrom(from, to int32, now time.Time) gimbalv1.RampStatus {
-	return gimbalv1.RampStatus{Percent: from, From: from, To: to, StartTime: new(metav1.NewTime(now).Rfc3339Copy())}
-}
-
 // isUntouched reports whether maintenance has not begun to write routes of a backend.
 func isUntouched(backend *gimbalv1.DiscoveryBackend) bool {
-	c := meta.FindStatusCondition(backend.Status.Conditions, gimbalv1.ConditionDrained)
-	return c == nil || c.Reason == reasonEnabled
+	return meta.FindStatusCondition(backend.Status.Conditions, gimbalv1.ConditionDrained) == nil || isEnabled(backend)
 }
 
 // percentAfter returns the share after the steps that are due, and when the last of them was.
@@ -107,8 +115,5 @@ func nextStep(ramp *gimbalv1.RampStatus, duration time.Duration, since time.Time
 func stepDuration(duration time.Duration) time.Duration { return max(duration/stepCount, 1) }
 
 func drainDuration(backend *gimbalv1.DiscoveryBackend) time.Duration {
-	if backend.Cluster.DrainDuration == nil {
-		return 0
-	}
-	return backend.Cluster.DrainDuration.Duration
+	return ptr.Deref(backend.Cluster.DrainDuration, metav1.Duration{}).Duration
 }

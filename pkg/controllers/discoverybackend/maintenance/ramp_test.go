@@ -104,8 +104,7 @@ func TestRamp(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		expect("two steps later", "False/Draining", "49 51", 70)
 		time.Sleep(9 * time.Second)
-		w.routes.ledger, w.backends.steps = &ledger{}, &steps{} // another process
-		w.backends.observer.ledger, w.backends.written, w.backends.checked, w.backends.cluster.restored = w.routes.ledger, &writes{}, &checks{}, &marks{}
+		w.backends.cluster.memory = newMemory() // another process
 		expect("in another process, which has not observed the step", "False/Draining", "49 51", 70)
 		time.Sleep(10 * time.Second)
 		expect("its first step", "False/Draining", "42 58", 60)

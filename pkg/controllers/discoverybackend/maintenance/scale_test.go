@@ -150,7 +150,7 @@ func TestChecksOfLargeRoutesArePaced(t *testing.T) {
 func TestCheckedRouteNotifiesBackends(t *testing.T) {
 	inWorld(t, func(w *world) {
 		var notified []string
-		w.routes.notify = func(names ...string) { notified = append(notified, names...) }
+		w.routes.notify = func(_ context.Context, names ...string) { notified = append(notified, names...) }
 		w.mustCorrect(0)
 		if got := fmt.Sprint(len(notified)); got != "2" {
 			t.Errorf("%q were notified", notified)
@@ -175,14 +175,14 @@ func BenchmarkObserve(b *testing.B) {
 				}
 			}
 			go func() { _ = w.set.Start(b.Context()) }()
-			if err := w.set.Settled(b.Context(), backendsResource(), servicesResource(), slicesResource(), proxies.GroupResource(), ingresses.GroupResource()); err != nil {
+			if err := w.set.Settled(b.Context(), backendsResource, servicesResource, slicesResource, proxies.GroupResource(), ingresses.GroupResource()); err != nil {
 				b.Fatal(err)
 			}
 			backend := w.stored("us")
 			backend.Cluster.ClusterStatus = gimbalv1.ClusterMaintenance
 			b.ReportAllocs()
 			for b.Loop() {
-				found, err := w.backends.observer.observe(b.Context(), backend)
+				found, err := w.backends.cluster.observe(b.Context(), backend)
 				if err != nil || found.matching != services/perRoute {
 					b.Fatal(found.matching, err)
 				}

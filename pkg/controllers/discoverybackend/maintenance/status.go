@@ -5,85 +5,43 @@ package maintenance
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/status"
-	gimbalapply "groundskeeper.io/groundskeeper/pkg/generated/applyconfiguration/gimbal/v1"
 )
 
-// write writes the planned status if it differs from the current one, and returns how long to wait if the previous write was too
-// recent.
-func (b *backends) write(ctx context.Context, backend *gimbalv1.DiscoveryBackend, next plan) (time.Duration, error) {
-	own, err := status.OwnErrors(backend, drain.Manager)
-	if err != nil {
-		return 0, err
-	}
-	now := b.clock.Now()
-	reported := []metav1.Condition{next.condition}
-	if next.automatic != nil {
-		reported = append(reported, *next.automatic)
-	}
-	if next.unique != nil {
-		reported = append(reported, *next.unique)
-	}
-	conditions, changed := status.Conditions(backend, reported, now)
-	changed = changed || next.automatic == nil && automaticOf(backend) != nil || next.unique == nil && uniqueOf(backend) != nil
-	errors, otherErrors := status.Errors(own, next.errors, now)
-	if !changed && !otherErrors && backend.Status.EndpointsDrained == next.withhold && equality.Semantic.DeepEqual(backend.Status.Routes, &next.routes) &&
-		equality.Semantic.DeepEqual(backend.Status.Ramp, next.ramp) {
-		return 0, nil
-	}
-	name := client.ObjectKeyFromObject(backend)
-	if wait := b.written.wait(name, now); wait > 0 {
-		return wait, nil
-	}
-	applied := status.Apply(backend, conditions, errors)
-	applied.Status.WithRoutes(routesApplied(&next.routes))
-	if ramp := next.ramp; ramp != nil {
-		applied.Status.WithRamp(gimbalapply.RampStatus().WithPercent(ramp.Percent).WithFrom(ramp.From).WithTo(ramp.To).WithStartTime(*ramp.StartTime))
-	}
-	if next.withhold {
-		applied.Status.WithEndpointsDrained(true)
-	}
-	err = b.client.Status().Apply(ctx, applied, client.FieldOwner(drain.Manager), client.ForceOwnership, client.DisableReadYourWritesConsistency)
-	if client.IgnoreNotFound(err) != nil {
-		return 0, fmt.Errorf("apply the status of DiscoveryBackend %s: %w", name, err)
-	}
-	version := ""
-	if applied.ResourceVersion != nil { // the response; a backend that has been deleted has none
-		version = *applied.ResourceVersion
-	}
-	b.written.note(name, version, now)
-	b.announce(ctx, backend, next.condition)
-	b.announceStep(backend, next.ramp)
-	b.announceAutomatic(ctx, backend, next.automatic)
-	return 0, nil
-}
+// Reasons of events, beside those of the condition.
+const (
+	// eventTrafficMoved: traffic moved by a step of a ramp.
+	eventTrafficMoved = "TrafficMoved"
+	// eventAutomaticBegun and eventAutomaticEnded: traffic is moved away because the backend is not reachable, and returns.
+	eventAutomaticBegun = "AutomaticMaintenanceBegun"
+	eventAutomaticEnded = "AutomaticMaintenanceEnded"
+	// eventAutomaticHeld: the traffic of a backend that is not reachable stays.
+	eventAutomaticHeld = "AutomaticMaintenanceHeld"
+)
 
-func routesApplied(routes *gimbalv1.RouteStatus) *gimbalapply.RouteStatusApplyConfiguration {
-	applied := gimbalapply.RouteStatus().WithMatching(routes.Matching).WithDrained(routes.Drained)
-	if names := routes.WithoutAlternative; names != nil {
-		applied.WithWithoutAlternative(gimbalapply.RouteNames().WithNames(names.Names...).WithCount(names.Count))
+// report remembers, counts and logs a rewrite of a route, which concerns backends.
+func (r *routes) report(
+	ctx context.Context, key routeKey, object *unstructured.Unstructured, decision drain.Decision, concerned []string,
+) {
+	r.cluster.memory.rewrote(key, object, decision.Lost, concerned, r.clock.Now())
+	r.meters.forced.Add(float64(decision.Forced))
+	log.FromContext(ctx).V(1).Info("Rewrote a route", "route", r.describe(key), "forcedBack", decision.Forced)
+	if len(decision.Lost) > 0 {
+		log.FromContext(ctx).Info("The saved weights of a route were lost: its traffic is spread evenly",
+			"route", r.describe(key), "rules", decision.Lost)
 	}
-	if routes.Recorded != nil {
-		applied.WithRecorded(*routes.Recorded)
-	}
-	if routes.DrainedTime != nil {
-		applied.WithDrainedTime(*routes.DrainedTime)
-	}
-	return applied
 }
 
 // reportUnknown writes the status of a backend whose routes are unknown. A drained backend remains drained; otherwise Drained is Unknown.
@@ -97,15 +55,14 @@ func (b *backends) reportUnknown(ctx context.Context, backend *gimbalv1.Discover
 		return reconcile.Result{}, err
 	}
 	next := plan{
-		condition: status.Condition(backend, gimbalv1.ConditionDrained, metav1.ConditionUnknown, reasonUnknown, "not all routes are known: "+problem.Error()),
+		condition: status.Condition(backend, gimbalv1.ConditionDrained, metav1.ConditionUnknown, reasonUnknown,
+			"not all routes are known: "+problem.Error()),
+		routes:    ptr.Deref(backend.Status.Routes, gimbalv1.RouteStatus{}),
 		withhold:  backend.Status.EndpointsDrained,
 		errors:    slices.Clone(own),
 		ramp:      backend.Status.Ramp,
 		automatic: automaticOf(backend),
 		unique:    uniqueOf(backend),
-	}
-	if backend.Status.Routes != nil {
-		next.routes = *backend.Status.Routes
 	}
 	if _, err := b.write(ctx, backend, next); err != nil {
 		return reconcile.Result{}, err
@@ -121,7 +78,8 @@ func (b *backends) announce(ctx context.Context, backend *gimbalv1.DiscoveryBack
 	}
 	log.FromContext(ctx).Info("The maintenance of a backend continued", "backend", backend.Name, "reason", c.Reason, "message", c.Message)
 	kind := corev1.EventTypeNormal
-	if c.Reason == reasonRefused || c.Reason == reasonUnknown || c.Reason == reasonStillReceiving || c.Reason == gimbalv1.ReasonSameCluster {
+	switch c.Reason {
+	case reasonRefused, reasonUnknown, reasonStillReceiving, gimbalv1.ReasonSameCluster:
 		kind = corev1.EventTypeWarning
 	}
 	b.recorder.Eventf(backend, nil, kind, c.Reason, "Maintain", "%s", c.Message)
@@ -134,7 +92,8 @@ func (b *backends) announceStep(backend *gimbalv1.DiscoveryBackend, next *gimbal
 		after = next.Percent
 	}
 	if (next != nil || backend.Status.Ramp != nil) && before != after {
-		b.recorder.Eventf(backend, nil, corev1.EventTypeNormal, eventTrafficMoved, "Maintain", "the backend gets %d %% of its share of the traffic, instead of %d %%", after, before)
+		b.recorder.Eventf(backend, nil, corev1.EventTypeNormal, eventTrafficMoved, "Maintain",
+			"the backend gets %d %% of its share of the traffic, instead of %d %%", after, before)
 	}
 }
 
@@ -157,7 +116,8 @@ func (b *backends) announceAutomatic(ctx context.Context, backend *gimbalv1.Disc
 	case begins:
 		b.recorder.Eventf(backend, nil, corev1.EventTypeWarning, eventAutomaticBegun, "Maintain", "traffic is moved away: %s", next.Message)
 	case was && next == nil:
-		b.recorder.Eventf(backend, nil, corev1.EventTypeNormal, eventAutomaticEnded, "Maintain", "its owner decides now: cluster.clusterStatus or cluster.maintenance.automatic was changed")
+		b.recorder.Eventf(backend, nil, corev1.EventTypeNormal, eventAutomaticEnded, "Maintain",
+			"its owner decides now: cluster.clusterStatus or cluster.maintenance.automatic was changed")
 	case was && next.Status != metav1.ConditionTrue:
 		b.recorder.Eventf(backend, nil, corev1.EventTypeNormal, eventAutomaticEnded, "Maintain", "traffic returns: %s", next.Message)
 	case next != nil && next.Reason == reasonHeld && (last == nil || last.Reason != reasonHeld):

@@ -5,6 +5,7 @@ package maintenance
 
 import (
 	"cmp"
+	"reflect"
 	"slices"
 	"strconv"
 
@@ -12,8 +13,8 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
-	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/readiness"
 	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
@@ -46,17 +47,12 @@ type slice struct {
 
 // serviceOf keeps of a Service what decides who receives.
 func serviceOf(object *corev1.Service) any {
-	kept := &service{backend: object.Labels[gimbalv1.LabelBackend], externalName: object.Spec.Type == corev1.ServiceTypeExternalName}
-	if kept.backend == "" {
-		kept.backend = object.Labels[gimbalv1.LegacyLabelBackend]
-	}
+	kept := &service{backend: desired.BackendOf(object.Labels), externalName: object.Spec.Type == corev1.ServiceTypeExternalName}
 	for _, port := range object.Spec.Ports {
 		kept.ports = append(kept.ports, servicePort{
 			number: strconv.Itoa(int(port.Port)), name: port.Name, protocol: cmp.Or(string(port.Protocol), string(corev1.ProtocolTCP)),
+			appProtocol: ptr.Deref(port.AppProtocol, ""),
 		})
-		if port.AppProtocol != nil {
-			kept.ports[len(kept.ports)-1].appProtocol = *port.AppProtocol
-		}
 	}
 	return kept
 }
@@ -82,41 +78,21 @@ func importOf(content map[string]any) any {
 // sliceOf keeps of an EndpointSlice whether an endpoint responds.
 func sliceOf(object *discoveryv1.EndpointSlice) any {
 	kept := &slice{
-		service: object.Labels[discoveryv1.LabelServiceName], imported: object.Labels[desired.LabelImport], backend: desired.BackendOf(object.Labels),
-		copied: readiness.IsCopy(object),
+		service: object.Labels[discoveryv1.LabelServiceName], imported: object.Labels[desired.LabelImport],
+		backend: desired.BackendOf(object.Labels), copied: readiness.IsCopy(object),
 	}
 	kept.ready = slices.ContainsFunc(object.Endpoints, func(endpoint discoveryv1.Endpoint) bool {
-		return endpoint.Conditions.Ready == nil || *endpoint.Conditions.Ready // unset means ready
+		return ptr.Deref(endpoint.Conditions.Ready, true)
 	})
 	for _, port := range object.Ports {
-		name := ""
-		if port.Name != nil {
-			name = *port.Name
-		}
-		kept.ports = append(kept.ports, name)
+		kept.ports = append(kept.ports, ptr.Deref(port.Name, ""))
 	}
 	return kept
 }
 
-func sameTarget(a, b *service) bool {
-	return a.backend == b.backend && a.externalName == b.externalName && a.withoutSlices == b.withoutSlices && slices.Equal(a.ports, b.ports)
-}
-
-// serviceIn and sliceIn are what was kept, nil for nothing.
-func serviceIn(object *resourcewatch.Object) *service {
-	if object == nil {
-		return nil
-	}
-	kept, _ := object.Value.(*service)
-	return kept
-}
-
-func sliceIn(object *resourcewatch.Object) *slice {
-	if object == nil {
-		return nil
-	}
-	kept, _ := object.Value.(*slice)
-	return kept
+// targetChanged reports whether a Service or a ServiceImport came, went, or changed in what decides who receives.
+func targetChanged(e resourcewatch.Event) bool {
+	return !reflect.DeepEqual(valueOf[service](e.Old), valueOf[service](e.New))
 }
 
 // sliceChanged reports whether a change of a slice may change who receives.
@@ -129,7 +105,7 @@ func sliceChanged(before, after *slice) bool {
 	case after == nil:
 		return before.ready
 	}
-	return before.service != after.service || before.imported != after.imported || before.backend != after.backend || before.ready != after.ready || before.copied != after.copied || !slices.Equal(before.ports, after.ports)
+	return !reflect.DeepEqual(before, after)
 }
 
 // target is what is behind the ports of a Service or a ServiceImport.

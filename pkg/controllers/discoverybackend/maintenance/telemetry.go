@@ -27,10 +27,7 @@ type meters struct {
 	forced   prometheus.Counter
 	rejected prometheus.Counter
 	// matching, drained, pending and share have a value for each backend.
-	matching *prometheus.GaugeVec
-	drained  *prometheus.GaugeVec
-	pending  *prometheus.GaugeVec
-	share    *prometheus.GaugeVec
+	matching, drained, pending, share *prometheus.GaugeVec
 	// automatic has a value for each backend that has automatic maintenance enabled.
 	automatic *prometheus.GaugeVec
 }
@@ -38,10 +35,11 @@ type meters struct {
 // newMeters registers the metrics, or finds those of an earlier manager in the same process.
 func newMeters(registry prometheus.Registerer) (*meters, error) {
 	m := &meters{}
-	errs := make([]error, 8)
+	errs := make([]error, 3)
 	m.writes, errs[0] = telemetry.Register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "groundskeeper_maintenance_route_writes_total",
-		Help: "Writes of routes, by what they wrote: values (weights and their record) or owners (fields handed back to those who had them).",
+		Help: "Writes of routes, by what they wrote: values (weights and their record) or owners (fields handed back to those who " +
+			"had them).",
 	}, []string{"what"}))
 	m.forced, errs[1] = telemetry.Register(registry, prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "groundskeeper_maintenance_forced_weights_total",
@@ -51,26 +49,22 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 		Name: "groundskeeper_maintenance_route_refusals_total",
 		Help: "Writes of routes that the API server rejected.",
 	}))
-	m.matching, errs[3] = telemetry.Register(registry, prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "groundskeeper_maintenance_routes_matching",
-		Help: "Routes that refer to services of a backend.",
-	}, []string{"backend"}))
-	m.drained, errs[4] = telemetry.Register(registry, prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "groundskeeper_maintenance_routes_drained",
-		Help: "Routes that send nothing to a backend because of maintenance.",
-	}, []string{"backend"}))
-	m.pending, errs[5] = telemetry.Register(registry, prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "groundskeeper_maintenance_routes_pending",
-		Help: "Routes that do not yet correspond to the clusterStatus of a backend, including those whose change the API server rejects.",
-	}, []string{"backend"}))
-	m.share, errs[6] = telemetry.Register(registry, prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "groundskeeper_maintenance_share_percent",
-		Help: "Which part of its share of the traffic a backend gets by the weights of its routes, in percent, as the average of all rules: less than 100 in maintenance and while traffic is moved in steps.",
-	}, []string{"backend"}))
-	m.automatic, errs[7] = telemetry.Register(registry, prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "groundskeeper_maintenance_automatic",
-		Help: "Automatic maintenance of a backend that has it enabled: 1 while its traffic is moved away because it is not reachable, 2 while it is not reachable and keeps its traffic nevertheless, 0 otherwise.",
-	}, []string{"backend"}))
+	ofBackends := func(name, help string) *prometheus.GaugeVec {
+		options := prometheus.GaugeOpts{Name: name, Help: help}
+		gauge, err := telemetry.Register(registry, prometheus.NewGaugeVec(options, []string{"backend"}))
+		errs = append(errs, err)
+		return gauge
+	}
+	m.matching = ofBackends("groundskeeper_maintenance_routes_matching", "Routes that refer to services of a backend.")
+	m.drained = ofBackends("groundskeeper_maintenance_routes_drained", "Routes that send nothing to a backend because of maintenance.")
+	m.pending = ofBackends("groundskeeper_maintenance_routes_pending",
+		"Routes that do not yet correspond to the clusterStatus of a backend, including those whose change the API server rejects.")
+	m.share = ofBackends("groundskeeper_maintenance_share_percent",
+		"Which part of its share of the traffic a backend gets by the weights of its routes, in percent, as the average of all rules: "+
+			"less than 100 in maintenance and while traffic is moved in steps.")
+	m.automatic = ofBackends("groundskeeper_maintenance_automatic",
+		"Automatic maintenance of a backend that has it enabled: 1 while its traffic is moved away because it is not reachable, "+
+			"2 while it is not reachable and keeps its traffic nevertheless, 0 otherwise.")
 	return m, errors.Join(errs...)
 }
 
@@ -81,14 +75,18 @@ func (m *meters) remove(backend string) {
 	}
 }
 
-// setAutomatic shows the condition AutomaticMaintenance of a backend, which may be nil.
-func (m *meters) setAutomatic(backend *gimbalv1.DiscoveryBackend, condition *metav1.Condition) {
+// set shows what was found out about a backend, which gets a share of its requests where users want none of them.
+func (m *meters) set(backend *gimbalv1.DiscoveryBackend, found facts, next plan, share int) {
+	m.matching.WithLabelValues(backend.Name).Set(float64(found.matching))
+	m.pending.WithLabelValues(backend.Name).Set(float64(found.left + len(found.rejected)))
+	m.drained.WithLabelValues(backend.Name).Set(float64(next.routes.Drained))
+	m.share.WithLabelValues(backend.Name).Set(float64(found.share(int32(share))))
 	switch {
-	case condition == nil:
+	case next.automatic == nil:
 		m.automatic.DeleteLabelValues(backend.Name)
-	case condition.Status == metav1.ConditionTrue:
+	case next.automatic.Status == metav1.ConditionTrue:
 		m.automatic.WithLabelValues(backend.Name).Set(1)
-	case condition.Reason == reasonHeld:
+	case next.automatic.Reason == reasonHeld:
 		m.automatic.WithLabelValues(backend.Name).Set(2)
 	default:
 		m.automatic.WithLabelValues(backend.Name).Set(0)

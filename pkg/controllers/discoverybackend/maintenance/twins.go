@@ -5,7 +5,6 @@ package maintenance
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -35,14 +34,15 @@ func clustersOf(backends map[string]*gimbalv1.DiscoveryBackend) map[string]strin
 
 // twinsOf returns the twins of a backend, in the order of their names. own is the identity of the cluster of the controller, nil while
 // unknown.
-func twinsOf(backend *gimbalv1.DiscoveryBackend, all map[string]*gimbalv1.DiscoveryBackend, own []gimbalv1.ClusterIdentity) twins {
-	found, clusters := twins{here: clusterid.Compare(backend.Status.Identity, own) == clusterid.Same}, clustersOf(all)
-	for name, other := range all {
+func twinsOf(backend *gimbalv1.DiscoveryBackend, f fleet, own []gimbalv1.ClusterIdentity) twins {
+	found := twins{here: clusterid.Compare(backend.Status.Identity, own) == clusterid.Same}
+	for _, other := range f.all {
 		switch {
 		case other.UID == backend.UID:
-		case clusters[name] == clusters[backend.Name]:
+		case f.sameCluster(other, backend):
 			found.proven = append(found.proven, other)
-		case other.Cluster.Type == backend.Cluster.Type && clusterid.Compare(backend.Status.Identity, other.Status.Identity) == clusterid.Unknown:
+		case other.Cluster.Type == backend.Cluster.Type &&
+			clusterid.Compare(backend.Status.Identity, other.Status.Identity) == clusterid.Unknown:
 			found.possible = append(found.possible, other)
 		}
 	}
@@ -58,7 +58,8 @@ func (t twins) condition(backend *gimbalv1.DiscoveryBackend) *metav1.Condition {
 	var message string
 	switch {
 	case len(t.proven) > 0:
-		message = fmt.Sprintf("%s to the same cluster, so that it is no alternative in maintenance: delete the one that is not needed, or put all of them into maintenance together", lead(t.proven))
+		message = lead(t.proven) + " to the same cluster, so that it is no alternative in maintenance: " +
+			"delete the one that is not needed, or put all of them into maintenance together"
 		if t.here {
 			message = "the backend is the cluster that this API server belongs to, and " + message
 		}
@@ -102,7 +103,8 @@ func (t twins) settle(drained metav1.Condition, backend *gimbalv1.DiscoveryBacke
 	}
 	if through := receiving(t.proven); len(through) > 0 {
 		return status.Condition(backend, gimbalv1.ConditionDrained, metav1.ConditionFalse, gimbalv1.ReasonSameCluster,
-			fmt.Sprintf("the cluster gets no requests by the routes of this backend, but %s to the same cluster and may get requests: put all of them into maintenance", lead(through)))
+			"the cluster gets no requests by the routes of this backend, but "+lead(through)+
+				" to the same cluster and may get requests: put all of them into maintenance")
 	}
 	message := drained.Message
 	if kept := keeping(t.proven); len(kept) > 0 {

@@ -77,7 +77,8 @@ func TestTwins(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			us := member("us", tc.us...)
 			us.Cluster.ClusterStatus = gimbalv1.ClusterMaintenance
-			found := twinsOf(us, map[string]*gimbalv1.DiscoveryBackend{"us": us, "eu": member("eu", tc.eu...)}, tc.here)
+			all := map[string]*gimbalv1.DiscoveryBackend{"us": us, "eu": member("eu", tc.eu...)}
+			found := twinsOf(us, fleet{all: all, clusters: clustersOf(all)}, tc.here)
 			got := planFor(us, phaseDraining, facts{matching: 3, drained: 3, twins: found}, endpoints{}, noon, noon)
 			if c := got.condition; string(c.Status)+"/"+c.Reason != tc.drained {
 				t.Errorf("Drained = %s/%s (%s), want %s", c.Status, c.Reason, c.Message, tc.drained)

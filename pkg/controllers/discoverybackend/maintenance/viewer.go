@@ -24,21 +24,19 @@ import (
 // functions, and writes nothing.
 type Viewer struct {
 	cluster *cluster
-	kinds   []*drain.Kind
 	needed  []schema.GroupResource
 }
 
 // NewViewer returns a Viewer. Backends in the namespaces admins reach all namespaces.
 func NewViewer(find resourcewatch.Finder, source resourcewatch.Source, clock clock.PassiveClock, admins []string) *Viewer {
-	all := drain.Kinds()
 	// Definitions of kinds only make the controller notice new kinds earlier.
-	follow := slices.DeleteFunc(followed(all, nil), func(k resourcewatch.Kind) bool { return k.GroupResource == definitionsResource() })
-	v := &Viewer{kinds: all}
+	kinds := drain.Kinds()
+	follow := followed(kinds, nil)
+	v := &Viewer{}
 	for _, k := range follow {
 		v.needed = append(v.needed, k.GroupResource)
 	}
-	set := resourcewatch.NewSet(find, source, clock, resourcewatch.DiscoveryPeriod, follow...)
-	v.cluster = &cluster{set: set, reader: set.Watched(), admins: admins, restored: &marks{}}
+	v.cluster = newCluster(resourcewatch.NewSet(find, source, clock, resourcewatch.DiscoveryPeriod, follow...), kinds, nil, admins)
 	return v
 }
 
@@ -85,36 +83,36 @@ func (v *Viewer) Traffic(ctx context.Context, assume *Assumption) (*Traffic, err
 	}
 	for _, backend := range backends {
 		// Only the controller can know that endpoints are not withheld. For a Viewer the status is what is known.
-		v.cluster.restored.add(backend.UID)
+		v.cluster.memory.setRestored(backend.UID, true)
 	}
 	traffic := &Traffic{Backends: backends}
 	assumed, err := assume.in(backends)
 	if err != nil {
 		return nil, err
 	}
-	clusters := clustersOf(assumed)
-	for _, resource := range []schema.GroupResource{servicesResource(), slicesResource()} {
+	fleet := v.cluster.fleetOf(assumed)
+	for _, resource := range []schema.GroupResource{servicesResource, slicesResource} {
 		if _, err := v.cluster.set.Served(resource); err != nil {
 			return nil, err
 		}
 	}
-	for _, kind := range v.kinds {
+	for _, kind := range v.cluster.kinds {
 		found, err := v.cluster.reader.Find(ctx, routeResource(kind), resourcewatch.Query{})
 		if err != nil {
 			traffic.Unknown = append(traffic.Unknown, err)
 			continue
 		}
 		for _, object := range found {
-			kept, ok := object.Value.(*route)
-			if !ok {
+			kept := valueOf[route](object)
+			if kept == nil {
 				continue
 			}
-			membership, err := v.cluster.membership(ctx, assumed, clusters, object)
+			membership, err := v.cluster.membership(ctx, fleet, object.Namespace, kept)
 			if err != nil {
 				return nil, err
 			}
 			if one := trafficOf(kind, kept.view, membership); one != nil {
-				one.NamespacedName = types.NamespacedName{Namespace: object.Namespace, Name: object.Name}
+				one.NamespacedName = nameOf(object)
 				traffic.Routes = append(traffic.Routes, *one)
 			}
 		}

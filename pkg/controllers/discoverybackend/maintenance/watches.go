@@ -5,21 +5,20 @@ package maintenance
 
 import (
 	"context"
-	"maps"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/clusterid"
-	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/status"
 	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 )
@@ -36,27 +35,27 @@ const (
 
 // gatherPeriodOf is how long events of the Services of a route are gathered, and of their endpoints.
 func gatherPeriodOf(object *resourcewatch.Object) time.Duration {
-	kept, ok := object.Value.(*route)
-	if !ok {
+	kept := valueOf[route](object)
+	if kept == nil {
 		return gatherPeriod
 	}
 	return min(gatherPeriod*time.Duration(1+len(kept.services)/gatherServices), maxGatherPeriod)
 }
 
+// immediately is no pause.
+func immediately(*resourcewatch.Object) time.Duration { return 0 }
+
 // watches turn events of what is followed into requests.
 type watches struct {
 	cluster *cluster
-	kinds   []*drain.Kind
-	others  []*otherKind
-
-	mu       sync.Mutex
-	routes   workqueue.TypedRateLimitingInterface[routeKey]
-	backends workqueue.TypedRateLimitingInterface[reconcile.Request]
+	// The queues are there once the controllers have started.
+	routes   atomic.Pointer[workqueue.TypedRateLimitingInterface[routeKey]]
+	backends atomic.Pointer[workqueue.TypedRateLimitingInterface[reconcile.Request]]
 }
 
 func (w *watches) routeResources() []schema.GroupResource {
 	var all []schema.GroupResource
-	for _, kind := range w.kinds {
+	for _, kind := range w.cluster.kinds {
 		all = append(all, routeResource(kind))
 	}
 	return all
@@ -64,74 +63,73 @@ func (w *watches) routeResources() []schema.GroupResource {
 
 // followRoutes is the source of the requests about routes.
 func (w *watches) followRoutes(ctx context.Context, queue workqueue.TypedRateLimitingInterface[routeKey]) error {
-	w.mu.Lock()
-	w.routes = queue
-	w.mu.Unlock()
-	w.cluster.start.begin()
+	w.routes.Store(&queue)
+	w.cluster.memory.start()
 	w.cluster.set.Subscribe(func(e resourcewatch.Event) {
-		object := e.Object()
-		key := routeKey{e.Resource, types.NamespacedName{Namespace: object.Namespace, Name: object.Name}}
-		w.cluster.start.follow(key, e)
+		key := routeKey{e.Resource, nameOf(e.Object())}
+		w.cluster.memory.follow(key, e)
 		queue.Add(key)
 	}, w.routeResources()...)
+	for resource, index := range map[schema.GroupResource]string{servicesResource: byService, importsResource: byImport} {
+		w.cluster.set.Subscribe(func(e resourcewatch.Event) {
+			if targetChanged(e) {
+				w.addRoutes(ctx, index, nameOf(e.Object()).String(), gatherPeriodOf)
+			}
+		}, resource)
+	}
 	w.cluster.set.Subscribe(func(e resourcewatch.Event) {
-		if targetChanged(e) {
-			w.addRoutes(ctx, byService, e.Object().Namespace+"/"+e.Object().Name, gatherPeriodOf)
+		// Before the first list is complete nothing was decided.
+		if e.Initial || !sliceChanged(valueOf[slice](e.Old), valueOf[slice](e.New)) {
+			return
 		}
-	}, servicesResource())
-	w.cluster.set.Subscribe(func(e resourcewatch.Event) {
-		if targetChanged(e) {
-			w.addRoutes(ctx, byImport, e.Object().Namespace+"/"+e.Object().Name, gatherPeriodOf)
+		services, imports := sets.Set[string]{}, sets.Set[string]{}
+		for _, object := range statesOf(e) {
+			services.Insert(serviceOfSlice(object)...)
+			imports.Insert(importOfSlice(object)...)
 		}
-	}, importsResource())
-	w.cluster.set.Subscribe(func(e resourcewatch.Event) {
-		for _, service := range ofSlices(e, serviceOfSlice) {
+		for service := range services {
 			w.addRoutes(ctx, byService, service, gatherPeriodOf)
 		}
-		for _, name := range ofSlices(e, importOfSlice) {
+		for name := range imports {
 			w.addRoutes(ctx, byImport, name, gatherPeriodOf)
 		}
-	}, slicesResource())
-	w.cluster.set.Subscribe(func(e resourcewatch.Event) { w.addRoutesInto(ctx, e.Object().Namespace) }, grantsResource())
+	}, slicesResource)
+	w.cluster.set.Subscribe(func(e resourcewatch.Event) { w.addRoutesInto(ctx, e.Object().Namespace) }, grantsResource)
 	w.cluster.set.Subscribe(func(e resourcewatch.Event) {
-		before, after := backendIn(e.Old), backendIn(e.New)
+		before, after := valueOf[gimbalv1.DiscoveryBackend](e.Old), valueOf[gimbalv1.DiscoveryBackend](e.New)
 		if before == nil || after == nil || drainChanged(before, after) {
 			w.addRoutesOf(ctx, e.Object().Name)
 		}
-	}, backendsResource())
+	}, backendsResource)
 	return nil
 }
 
 // followBackends is the source of the requests about backends.
 func (w *watches) followBackends(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	w.mu.Lock()
-	w.backends = queue
-	w.mu.Unlock()
-	w.cluster.start.begin()
+	w.backends.Store(&queue)
+	w.cluster.memory.start()
 	w.cluster.set.Subscribe(func(e resourcewatch.Event) {
-		object := e.Object()
-		queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: object.Namespace, Name: object.Name}})
+		queue.Add(reconcile.Request{NamespacedName: nameOf(e.Object())})
 		w.notifyBackends(ctx, w.affected(ctx, e)...)
-	}, backendsResource())
-	w.cluster.set.Subscribe(func(e resourcewatch.Event) {
-		names := map[string]bool{}
-		for _, object := range []*resourcewatch.Object{e.Old, e.New} {
-			if object != nil {
-				names[label(object)] = true
-			}
-		}
-		w.notifyBackends(ctx, slices.Collect(maps.Keys(names))...)
-	}, servicesResource())
-	w.cluster.set.Subscribe(func(e resourcewatch.Event) { w.notifyBackends(ctx, w.concerned(ctx, e)...) }, w.routeResources()...)
-	w.followOthers(ctx)
+	}, backendsResource)
+	referring := append(w.routeResources(), servicesResource)
+	for _, kind := range w.cluster.others {
+		referring = append(referring, kind.GroupResource)
+	}
+	w.cluster.set.Subscribe(func(e resourcewatch.Event) { w.notifyBackends(ctx, w.concerned(ctx, e)...) }, referring...)
 	// Creating or deleting a CustomResourceDefinition adds or removes a kind of route, ServiceImports or ReferenceGrants.
 	w.cluster.set.Subscribe(func(e resourcewatch.Event) {
 		resource := schema.ParseGroupResource(e.Object().Name)
-		if !e.Initial && (resource == importsResource() || resource == grantsResource() || slices.Contains(w.routeResources(), resource)) {
+		if !e.Initial && (resource == importsResource || resource == grantsResource || slices.Contains(w.routeResources(), resource)) {
 			w.cluster.set.Recheck()
 		}
-	}, definitionsResource())
+	}, definitionsResource)
 	return nil
+}
+
+// statesOf returns the states of an object before and after an event, as far as there are.
+func statesOf(e resourcewatch.Event) []*resourcewatch.Object {
+	return slices.DeleteFunc([]*resourcewatch.Object{e.Old, e.New}, func(object *resourcewatch.Object) bool { return object == nil })
 }
 
 // affected returns the backends that a change of another one matters to: those whose automatic maintenance it may begin or end, and those
@@ -145,75 +143,49 @@ func (w *watches) affected(ctx context.Context, e resourcewatch.Event) []string 
 	for name, backend := range all {
 		c := automaticOf(backend)
 		waits := c != nil && (c.Reason == reasonHeld || c.Status == metav1.ConditionTrue)
-		if waits || name != e.Object().Name && (isTwin(backend, e.Old) || isTwin(backend, e.New)) {
+		if waits || name != e.Object().Name && slices.ContainsFunc(statesOf(e), func(object *resourcewatch.Object) bool {
+			other := valueOf[gimbalv1.DiscoveryBackend](object)
+			return other != nil && clusterid.Compare(backend.Status.Identity, other.Status.Identity) == clusterid.Same
+		}) {
 			names = append(names, name)
 		}
 	}
 	return names
 }
 
-// isTwin reports whether a backend leads to the cluster of another one, as an event has that one.
-func isTwin(backend *gimbalv1.DiscoveryBackend, object *resourcewatch.Object) bool {
-	other := backendIn(object)
-	return other != nil && clusterid.Compare(backend.Status.Identity, other.Status.Identity) == clusterid.Same
-}
-
-// targetChanged reports whether a Service came, went, or changed in what decides who receives.
-func targetChanged(e resourcewatch.Event) bool {
-	before, after := serviceIn(e.Old), serviceIn(e.New)
-	return before == nil || after == nil || !sameTarget(before, after)
-}
-
-// ofSlices returns the Services or ServiceImports, as namespace/name, for which a change of an EndpointSlice matters. Before the
-// first listing is complete nothing was decided.
-func ofSlices(e resourcewatch.Event, of func(*resourcewatch.Object) []string) []string {
-	if e.Initial || !sliceChanged(sliceIn(e.Old), sliceIn(e.New)) {
-		return nil
-	}
-	var all []string
-	for _, object := range []*resourcewatch.Object{e.Old, e.New} {
-		if object != nil {
-			all = append(all, of(object)...)
-		}
-	}
-	return slices.Compact(all)
-}
-
-// concerned returns the backends that a route refers to, or did.
+// concerned returns the backends that an object belongs or refers to, or did.
 func (w *watches) concerned(ctx context.Context, e resourcewatch.Event) []string {
-	names := map[string]bool{}
-	for _, object := range []*resourcewatch.Object{e.Old, e.New} {
-		if object == nil {
-			continue
+	names := sets.Set[string]{}
+	for _, object := range statesOf(e) {
+		var services, imports []types.NamespacedName
+		switch kept := object.Value.(type) {
+		case *service:
+			names.Insert(kept.backend)
+		case *other:
+			services = kept.services
+		case *route:
+			services, imports = kept.services, kept.imports
+			names.Insert(kept.recorded...)
 		}
-		for _, name := range recordedBackends(object) {
-			names[name] = true
-		}
-		kept, ok := object.Value.(*route)
-		if !ok {
-			continue
-		}
-		for _, service := range kept.services {
+		for _, name := range services {
 			// An unknown object causes a separate event later.
-			found, _ := w.cluster.reader.Find(ctx, servicesResource(), resourcewatch.Query{Namespace: service.Namespace, Name: service.Name})
-			for _, object := range found {
-				names[label(object)] = true
+			found, _ := w.cluster.find(ctx, servicesResource, name)
+			if kept := valueOf[service](found); kept != nil {
+				names.Insert(kept.backend)
 			}
 		}
-		for _, name := range kept.imports {
-			if found, _ := w.cluster.importTarget(ctx, name); found != nil {
-				names[found.backendOfImport()] = true
+		for _, name := range imports {
+			if found, _ := w.cluster.target(ctx, importsResource, name); found != nil {
+				names.Insert(found.backendOfImport())
 			}
 		}
 	}
-	return slices.Collect(maps.Keys(names))
+	return names.UnsortedList()
 }
 
 // notifyBackends requests a check of backends soon: one check for many events.
 func (w *watches) notifyBackends(ctx context.Context, names ...string) {
-	w.mu.Lock()
-	queue := w.backends
-	w.mu.Unlock()
+	queue := w.backends.Load()
 	if queue == nil || len(names) == 0 {
 		return
 	}
@@ -223,7 +195,8 @@ func (w *watches) notifyBackends(ctx context.Context, names ...string) {
 	}
 	for _, name := range names {
 		if backend := all[name]; backend != nil {
-			queue.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: backend.Namespace, Name: name}}, gatherPeriod)
+			key := types.NamespacedName{Namespace: backend.Namespace, Name: name}
+			(*queue).AddAfter(reconcile.Request{NamespacedName: key}, gatherPeriod)
 		}
 	}
 }
@@ -240,28 +213,39 @@ func (w *watches) endpointsChanged(name string) {
 // addRoutesOf requests a check of all routes of a backend.
 func (w *watches) addRoutesOf(ctx context.Context, backend string) {
 	w.addRoutes(ctx, byBackend, backend, immediately)
-	services, err := w.cluster.reader.Find(ctx, servicesResource(), resourcewatch.Query{Index: byBackend, Value: backend})
+	services, err := w.cluster.reader.Find(ctx, servicesResource, resourcewatch.Query{Index: byBackend, Value: backend})
 	if err != nil {
 		log.FromContext(ctx).V(1).Info("Waiting for the cache of Services", "err", err) // each new Service enqueues its routes
 	}
 	for _, service := range services {
-		w.addRoutes(ctx, byService, service.Namespace+"/"+service.Name, immediately)
+		w.addRoutes(ctx, byService, nameOf(service).String(), immediately)
 	}
 	imports, err := w.cluster.importsOfBackend(ctx, backend)
 	if err != nil {
 		log.FromContext(ctx).V(1).Info("Waiting for the cache of ServiceImports", "err", err) // each new one enqueues its routes
 	}
 	for _, imported := range imports {
-		w.addRoutes(ctx, byImport, imported.Namespace+"/"+imported.Name, immediately)
+		w.addRoutes(ctx, byImport, nameOf(imported).String(), immediately)
+	}
+}
+
+// addRoutesInto requests a check of all routes that refer to a Service or a ServiceImport in a namespace, where a ReferenceGrant changed.
+func (w *watches) addRoutesInto(ctx context.Context, namespace string) {
+	for resource, index := range map[schema.GroupResource]string{servicesResource: byService, importsResource: byImport} {
+		found, err := w.cluster.reader.Find(ctx, resource, resourcewatch.Query{Namespace: namespace})
+		if err != nil {
+			continue // each object that is still to come requests a check of its routes
+		}
+		for _, object := range found {
+			w.addRoutes(ctx, index, nameOf(object).String(), gatherPeriodOf)
+		}
 	}
 }
 
 // addRoutes requests a check of the routes that an index finds, after a pause, in which it gathers further requests for the same
 // route. Those of a kind that is not known yet come with it.
 func (w *watches) addRoutes(ctx context.Context, index, value string, pause func(*resourcewatch.Object) time.Duration) {
-	w.mu.Lock()
-	queue := w.routes
-	w.mu.Unlock()
+	queue := w.routes.Load()
 	if queue == nil {
 		return
 	}
@@ -271,35 +255,15 @@ func (w *watches) addRoutes(ctx context.Context, index, value string, pause func
 			log.FromContext(ctx).V(1).Info("Waiting for the caches of routes", "err", err)
 		}
 		for _, object := range found {
-			queue.AddAfter(routeKey{resource, types.NamespacedName{Namespace: object.Namespace, Name: object.Name}}, pause(object))
+			(*queue).AddAfter(routeKey{resource, nameOf(object)}, pause(object))
 		}
 	}
-}
-
-// immediately is no pause.
-func immediately(*resourcewatch.Object) time.Duration { return 0 }
-
-// backendIn returns the backend that was kept, nil when there is none.
-func backendIn(object *resourcewatch.Object) *gimbalv1.DiscoveryBackend {
-	if object == nil {
-		return nil
-	}
-	backend, _ := object.Value.(*gimbalv1.DiscoveryBackend)
-	return backend
-}
-
-// percentOf returns the share that the status of a backend has, 100 when it has none.
-func percentOf(backend *gimbalv1.DiscoveryBackend) int32 {
-	if backend.Status.Ramp == nil {
-		return whole
-	}
-	return backend.Status.Ramp.Percent
 }
 
 // drainChanged reports whether routes may have to be written after a change of a backend.
 func drainChanged(before, after *gimbalv1.DiscoveryBackend) bool {
 	return before.UID != after.UID || before.Cluster.ClusterStatus != after.Cluster.ClusterStatus ||
-		!slices.Equal(before.Status.Identity, after.Status.Identity) ||
-		status.IsAutomatic(before) != status.IsAutomatic(after) || before.Cluster.DrainPolicy != after.Cluster.DrainPolicy || before.Status.EndpointsDrained != after.Status.EndpointsDrained ||
+		!slices.Equal(before.Status.Identity, after.Status.Identity) || status.IsAutomatic(before) != status.IsAutomatic(after) ||
+		before.Cluster.DrainPolicy != after.Cluster.DrainPolicy || before.Status.EndpointsDrained != after.Status.EndpointsDrained ||
 		percentOf(before) != percentOf(after) || (before.Status.Ramp == nil) != (after.Status.Ramp == nil)
 }

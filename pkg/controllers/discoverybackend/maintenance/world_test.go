@@ -95,9 +95,9 @@ func newWorld(t testing.TB) *world {
 	for _, kind := range drain.Kinds() {
 		lists[routeResource(kind).WithVersion(kind.Versions[0])] = kind.Kind + "List"
 	}
-	lists[importsResource().WithVersion("v1beta1")] = "ServiceImportList"
-	lists[grantsResource().WithVersion("v1")] = "ReferenceGrantList"
-	lists[otherKinds(nil)[0].groupResource().WithVersion("v1alpha1")] = "ExtensionServiceList"
+	lists[importsResource.WithVersion("v1beta1")] = "ServiceImportList"
+	lists[grantsResource.WithVersion("v1")] = "ReferenceGrantList"
+	lists[otherKinds(nil)[0].WithVersion("v1alpha1")] = "ExtensionServiceList"
 	w.dynamic = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), lists)
 	w.dynamic.PrependReactor("update", "*", w.update)
 	scheme := metadatafake.NewTestScheme()
@@ -118,20 +118,17 @@ func (w *world) boot() {
 	}
 	all, others := drain.Kinds(), otherKinds(nil)
 	w.set = resourcewatch.NewSet(w.find, resourcewatch.Source{Metadata: w.metadata, Dynamic: w.dynamic}, clock.RealClock{}, time.Hour, followed(all, others)...)
-	cluster := &cluster{set: w.set, reader: w.set.Watched(), admins: []string{adminNamespace}, restored: &marks{}}
-	ledger := &ledger{}
-	w.watches = &watches{cluster: cluster, kinds: all, others: others}
+	cluster := newCluster(w.set, all, others, []string{adminNamespace})
+	cluster.limit = 1
+	w.watches = &watches{cluster: cluster}
 	w.routes = &routes{
-		cluster: cluster, kinds: byResource(all), client: w.dynamic, ledger: ledger, clock: clock.RealClock{}, meters: meters, keep: keepRemoved,
-		notify: func(...string) {},
+		cluster: cluster, client: w.dynamic, clock: clock.RealClock{}, meters: meters, keep: keepRemoved,
+		notify: func(context.Context, ...string) {},
 	}
 	statuses := interceptor.NewClient(fake.NewClientBuilder().WithScheme(runtime.NewScheme()).Build(), interceptor.Funcs{SubResourceApply: w.applyStatus})
 	w.backends = &backends{
-		cluster: cluster, observer: &observer{cluster: cluster, kinds: all, others: others, ledger: ledger}, readiness: w.ready,
-		client: statuses, clock: clock.RealClock{}, recorder: events.NewFakeRecorder(100), meters: meters, written: &writes{}, checked: &checks{}, steps: &steps{},
-		automatic: &automatic{limit: 1, admins: []string{adminNamespace}},
-		here:      &self.Cluster{Reader: statuses},
-		restored:  func(context.Context, string) {},
+		cluster: cluster, readiness: w.ready, client: statuses, clock: clock.RealClock{}, recorder: events.NewFakeRecorder(100),
+		meters: meters, here: &self.Cluster{Reader: statuses}, restored: func(context.Context, string) {},
 	}
 }
 

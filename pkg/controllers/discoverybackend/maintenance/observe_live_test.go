@@ -22,15 +22,14 @@ import (
 // watched is a fleet whose Leases are read, while time passes.
 type watched struct {
 	*testing.T
-	client    client.Client
-	reader    *failingReader
-	pulses    *pulses
-	automatic *automatic
-	fleet     map[string]*gimbalv1.DiscoveryBackend
-	now       time.Time
+	client   client.Client
+	reader   *failingReader
+	backends *backends
+	fleet    map[string]*gimbalv1.DiscoveryBackend
+	now      time.Time
 }
 
-func newWatched(t *testing.T, backends ...*gimbalv1.DiscoveryBackend) *watched {
+func newWatched(t *testing.T, all ...*gimbalv1.DiscoveryBackend) *watched {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := coordinationv1.AddToScheme(scheme); err != nil {
@@ -38,8 +37,8 @@ func newWatched(t *testing.T, backends ...*gimbalv1.DiscoveryBackend) *watched {
 	}
 	w := &watched{T: t, client: fake.NewClientBuilder().WithScheme(scheme).Build(), fleet: map[string]*gimbalv1.DiscoveryBackend{}, now: noon}
 	w.reader = &failingReader{Reader: w.client, reads: new(int)}
-	w.pulses, w.automatic = &pulses{live: w.reader}, &automatic{limit: 1, admins: []string{adminNamespace}}
-	for _, backend := range backends {
+	w.backends = &backends{live: w.reader, cluster: &cluster{admins: []string{adminNamespace}, limit: 1, memory: newMemory()}}
+	for _, backend := range all {
 		w.fleet[backend.Name] = backend
 		holder := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: backend.Namespace, Name: lease.Name(backend.Name)}}
 		holder.Spec.HolderIdentity = new("by-hand")
@@ -75,8 +74,9 @@ func (w *watched) passes(renewed ...string) {
 func (w *watched) decides() string {
 	w.Helper()
 	us := w.fleet["us"]
-	f := fleet{all: w.fleet, clusters: clustersOf(w.fleet), admins: w.automatic.admins}
-	c, after := w.automatic.decide(us, w.fleet, w.pulses.around(w.Context(), us, f, w.now), w.now)
+	f := w.backends.cluster.fleetOf(w.fleet)
+	f.heard = w.backends.hear(w.Context(), us, f, w.now)
+	c, after := w.backends.cluster.memory.decideAutomatic(us, f, w.now)
 	if c.Reason != reasonReachable && (after == 0 || after > pulsePeriod) {
 		w.Errorf("the next check of %s is after %s, want at most %s", c.Reason, after, pulsePeriod)
 	}
@@ -180,13 +180,13 @@ func TestLeasesAreRead(t *testing.T) {
 		t.Errorf("reads for a backend that serves = %d, want 1", got)
 	}
 	w.fleet["us"].Cluster.Maintenance.Automatic = false
-	w.pulses.around(t.Context(), w.fleet["us"], fleet{all: w.fleet}, w.now.Add(time.Hour))
+	w.backends.hear(t.Context(), w.fleet["us"], fleet{all: w.fleet}, w.now.Add(time.Hour))
 	if got := *w.reader.reads; got != 1 {
 		t.Errorf("reads for one without automatic maintenance = %d, want none", got-1)
 	}
 	delete(w.fleet, "us")
-	w.pulses.discard(nil)
-	if got := len(w.pulses.seen); got != 0 {
+	w.backends.cluster.memory.discard(nil)
+	if got := len(w.backends.cluster.memory.backends); got != 0 {
 		t.Errorf("%d deleted backends are remembered, want none", got)
 	}
 }

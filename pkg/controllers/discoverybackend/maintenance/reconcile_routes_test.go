@@ -18,7 +18,6 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
-	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 )
 
 // TestDrainAndRestore checks that a route is drained with one write and restored with another, with none in between.
@@ -45,7 +44,7 @@ func TestDrainAndRestore(t *testing.T) {
 func TestNothingIsWrittenFromPartialData(t *testing.T) {
 	down := apierrors.NewServiceUnavailable("down")
 	for name, resource := range map[string]schema.GroupResource{
-		"the backends": backendsResource(), "the Services": servicesResource(), "the kind of the route": proxies.GroupResource(),
+		"the backends": backendsResource, "the Services": servicesResource, "the kind of the route": proxies.GroupResource(),
 	} {
 		for _, from := range []string{"Enabled", "Maintenance"} {
 			for what, err := range map[string]error{"not responded for": down, "not served": nil} {
@@ -256,7 +255,9 @@ func TestOldEvents(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.mustCheck("us")
 		w.cluster("us", "clusterStatus", "Maintenance")
-		w.routes.ledger.wrote(webKey(), &resourcewatch.Object{Identity: resourcewatch.Identity{UID: w.web().GetUID(), ResourceVersion: "9999"}}, "", time.Now())
+		future := w.web().DeepCopy()
+		future.SetResourceVersion("9999")
+		w.routes.cluster.memory.wrote(webKey(), future, &route{}, time.Now())
 		w.mustCorrect(0)
 		time.Sleep(quietPeriod)
 		w.mustCorrect(1)

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/status"
@@ -34,17 +35,6 @@ const (
 	reasonDrained = "Drained"
 	// reasonUnknown: it is unknown which routes exist.
 	reasonUnknown = "RoutesUnknown"
-)
-
-// Reasons of events, beside those of the condition.
-const (
-	// eventTrafficMoved: traffic moved by a step of a ramp.
-	eventTrafficMoved = "TrafficMoved"
-	// eventAutomaticBegun and eventAutomaticEnded: traffic is moved away because the backend is not reachable, and returns.
-	eventAutomaticBegun = "AutomaticMaintenanceBegun"
-	eventAutomaticEnded = "AutomaticMaintenanceEnded"
-	// eventAutomaticHeld: the traffic of a backend that is not reachable stays.
-	eventAutomaticHeld = "AutomaticMaintenanceHeld"
 )
 
 // namesInMessage is how many routes a message names.
@@ -88,7 +78,8 @@ func planFor(backend *gimbalv1.DiscoveryBackend, phase phase, f facts, e endpoin
 		p.ramp = nil
 	}
 	if len(f.sole) > 0 {
-		p.routes.WithoutAlternative = &gimbalv1.RouteNames{Names: f.sole[:min(len(f.sole), gimbalv1.MaxRouteNames)], Count: int32(len(f.sole))}
+		shown := f.sole[:min(len(f.sole), gimbalv1.MaxRouteNames)]
+		p.routes.WithoutAlternative = &gimbalv1.RouteNames{Names: shown, Count: int32(len(f.sole))}
 	}
 	if phase == phaseDraining {
 		p.drain(backend, f, e, now)
@@ -108,7 +99,7 @@ func (p *plan) drain(backend *gimbalv1.DiscoveryBackend, f facts, e endpoints, n
 	report := func(value metav1.ConditionStatus, reason, format string, args ...any) {
 		p.condition = status.Condition(backend, gimbalv1.ConditionDrained, value, reason, fmt.Sprintf(format, args...))
 	}
-	withheld := backend.Status.EndpointsDrained
+	all, withheld := status.Plural(f.matching, "route"), backend.Status.EndpointsDrained
 	keeps := status.KeepsSole(backend)
 	strict := !keeps && len(f.withhold) > 0
 	p.routes.Drained, p.routes.Recorded = int32(f.drained), new(int32(f.recorded))
@@ -119,60 +110,73 @@ func (p *plan) drain(backend *gimbalv1.DiscoveryBackend, f facts, e endpoints, n
 	p.withhold = withheld && !keeps
 	switch {
 	case p.ramp != nil && p.ramp.Percent > 0:
-		report(metav1.ConditionFalse, reasonDraining, "%s send %d %% of the requests for the backend%s", status.Plural(f.matching, "route"), f.share(p.ramp.Percent), p.until(backend))
+		report(metav1.ConditionFalse, reasonDraining,
+			"%s send %d %% of the requests for the backend%s", all, f.share(p.ramp.Percent), p.until(backend))
 		return
 	case !equality.Semantic.DeepEqual(p.ramp, backend.Status.Ramp):
-		report(metav1.ConditionFalse, reasonDraining, "%s to be rewritten", status.Plural(f.matching, "route")) // they follow what is stored
+		report(metav1.ConditionFalse, reasonDraining, "%s to be rewritten", all) // they follow what is stored
 		return
 	case f.left > 0:
-		report(metav1.ConditionFalse, reasonDraining, "%d of %s rewritten", f.matching-f.left-len(f.rejected), status.Plural(f.matching, "route"))
+		report(metav1.ConditionFalse, reasonDraining, "%d of %s rewritten", f.matching-f.left-len(f.rejected), all)
 		return
 	case len(f.rejected) > 0:
-		report(metav1.ConditionFalse, reasonRefused, "%s cannot be rewritten, see status.errors: %s", status.Plural(len(f.rejected), "route"), names(routesOf(f.rejected)))
+		report(metav1.ConditionFalse, reasonRefused,
+			"%s cannot be rewritten, see status.errors: %s", status.Plural(len(f.rejected), "route"), names(routesOf(f.rejected)))
 		return
 	}
 	p.routes.DrainedTime = drainedTime(backend, now)
 	if over := p.routes.DrainedTime.Add(grace(backend)); now.Before(over) {
 		p.after = over.Sub(now)
-		report(metav1.ConditionFalse, reasonGracePeriod, "all of %s rewritten, open connections may continue until %s", status.Plural(f.matching, "route"), over.UTC().Format(time.RFC3339))
+		report(metav1.ConditionFalse, reasonGracePeriod,
+			"all of %s rewritten, open connections may continue until %s", all, over.UTC().Format(time.RFC3339))
 		return
 	}
 	p.withhold = strict
 	switch {
 	case strict && !withheld, withheld && !e.requested:
-		report(metav1.ConditionFalse, reasonDraining, "all of %s rewritten, the endpoints are about to be made not ready", status.Plural(f.matching, "route"))
+		report(metav1.ConditionFalse, reasonDraining, "all of %s rewritten, the endpoints are about to be made not ready", all)
 	case strict && e.pending > 0:
-		report(metav1.ConditionFalse, reasonDraining, "all of %s rewritten, %s to be made not ready", status.Plural(f.matching, "route"), status.Plural(e.pending, "EndpointSlice"))
+		report(metav1.ConditionFalse, reasonDraining,
+			"all of %s rewritten, %s to be made not ready", all, status.Plural(e.pending, "EndpointSlice"))
 	case strict && len(f.sending) > 0:
-		report(metav1.ConditionFalse, reasonStillReceiving, "%s still send to the backend, see status.errors: %s", status.Plural(len(f.sending), "route"), names(routesOf(f.sending)))
+		report(metav1.ConditionFalse, reasonStillReceiving,
+			"%s still send to the backend, see status.errors: %s", status.Plural(len(f.sending), "route"), names(routesOf(f.sending)))
 	case strict && f.unsettled > 0:
-		report(metav1.ConditionFalse, reasonDraining, "all of %s rewritten, %s with endpoints that are still ready", status.Plural(f.matching, "route"), status.Plural(f.unsettled, "route"))
+		report(metav1.ConditionFalse, reasonDraining,
+			"all of %s rewritten, %s with endpoints that are still ready", all, status.Plural(f.unsettled, "route"))
 	case keeps && len(f.sole)+len(f.others) > 0:
-		report(metav1.ConditionTrue, reasonDrained, "%s rewritten; still served, because %s: %s", status.Plural(f.matching, "route"), whyKept(backend), names(slices.Concat(f.sole, routesOf(f.others))))
+		report(metav1.ConditionTrue, reasonDrained,
+			"%s rewritten; still served, because %s: %s", all, whyKept(backend), names(slices.Concat(f.sole, routesOf(f.others))))
 	case strict && len(f.sole) == 0 && len(f.others) > 0:
-		report(metav1.ConditionTrue, reasonDrained, "%s rewritten, and no endpoint is ready of the Services to which these refer: %s", status.Plural(f.matching, "route"), names(routesOf(f.others)))
+		report(metav1.ConditionTrue, reasonDrained,
+			"%s rewritten, and no endpoint is ready of the Services to which these refer: %s", all, names(routesOf(f.others)))
 	case strict:
-		report(metav1.ConditionTrue, reasonDrained, "%s rewritten, no endpoint is ready: %s without another backend, which respond with errors: %s",
-			status.Plural(f.matching, "route"), status.Plural(len(f.sole), "route"), names(f.sole))
+		report(metav1.ConditionTrue, reasonDrained,
+			"%s rewritten, no endpoint is ready: %s without another backend, which respond with errors: %s",
+			all, status.Plural(len(f.sole), "route"), names(f.sole))
 	case len(f.sole) > 0:
-		report(metav1.ConditionTrue, reasonDrained, "%s rewritten; without another backend that has a ready endpoint, so that they respond with errors: %s", status.Plural(f.matching, "route"), names(f.sole))
+		report(metav1.ConditionTrue, reasonDrained,
+			"%s rewritten; without another backend that has a ready endpoint, so that they respond with errors: %s", all, names(f.sole))
 	default:
-		report(metav1.ConditionTrue, reasonDrained, "%s rewritten, the backend gets no requests from them", status.Plural(f.matching, "route"))
+		report(metav1.ConditionTrue, reasonDrained, "%s rewritten, the backend gets no requests from them", all)
 	}
 }
 
 // restore plans for a backend that takes requests, or is about to: endpoints first, then weights.
 func (p *plan) restore(backend *gimbalv1.DiscoveryBackend, phase phase, f facts) {
-	reason, message := reasonEnabled, "the backend takes requests"
+	reason, message, all := reasonEnabled, "the backend takes requests", status.Plural(f.matching, "route")
 	switch {
 	case phase == phaseHeld:
 		reason, message = reasonRestoring, "the endpoints are being made ready, the weights follow"
 	case p.ramp != nil:
-		reason, message = reasonRestoring, fmt.Sprintf("%s send %d %% of the requests for the backend%s", status.Plural(f.matching, "route"), f.share(p.ramp.Percent), p.until(backend))
+		reason = reasonRestoring
+		message = fmt.Sprintf("%s send %d %% of the requests for the backend%s", all, f.share(p.ramp.Percent), p.until(backend))
 	case f.left > 0 || backend.Status.Ramp != nil:
-		reason, message = reasonRestoring, fmt.Sprintf("%d of %s restored", f.matching-f.left-len(f.rejected), status.Plural(f.matching, "route"))
+		reason, message = reasonRestoring, fmt.Sprintf("%d of %s restored", f.matching-f.left-len(f.rejected), all)
 	case len(f.rejected) > 0:
-		reason, message = reasonRefused, fmt.Sprintf("%s cannot be restored, see status.errors: %s", status.Plural(len(f.rejected), "route"), names(routesOf(f.rejected)))
+		reason = reasonRefused
+		message = fmt.Sprintf("%s cannot be restored, see status.errors: %s",
+			status.Plural(len(f.rejected), "route"), names(routesOf(f.rejected)))
 	}
 	p.condition = status.Condition(backend, gimbalv1.ConditionDrained, metav1.ConditionFalse, reason, message)
 }
@@ -203,10 +207,7 @@ func drainedTime(backend *gimbalv1.DiscoveryBackend, now time.Time) *metav1.Time
 }
 
 func grace(backend *gimbalv1.DiscoveryBackend) time.Duration {
-	if backend.Cluster.DrainGracePeriod == nil {
-		return 0
-	}
-	return backend.Cluster.DrainGracePeriod.Duration
+	return ptr.Deref(backend.Cluster.DrainGracePeriod, metav1.Duration{}).Duration
 }
 
 // errorsOf returns the entries of status.errors that maintenance is to have, the worst first.
@@ -217,12 +218,14 @@ func errorsOf(backend *gimbalv1.DiscoveryBackend, phase phase, f facts) []gimbal
 			entries = append(entries, gimbalv1.DiscoveryError{Type: kind, Message: status.Bounded(message)})
 		}
 	}
-	for _, p := range f.rejected {
-		add(gimbalv1.ErrorRouteRefused, p.route+": its weights cannot be changed: "+p.message)
+	addAll := func(kind string, problems []problem, verb, remedy string) {
+		for _, p := range problems {
+			add(kind, p.route+verb+p.message+remedy)
+		}
 	}
-	for _, p := range f.lost {
-		add(gimbalv1.ErrorWeightsLost, p.route+": the saved weights were lost, so its traffic is spread evenly; set the weights again: "+p.message)
-	}
+	addAll(gimbalv1.ErrorRouteRefused, f.rejected, ": its weights cannot be changed: ", "")
+	addAll(gimbalv1.ErrorWeightsLost, f.lost,
+		": the saved weights were lost, so its traffic is spread evenly; set the weights again: ", "")
 	if phase != phaseDraining {
 		return entries
 	}
@@ -232,13 +235,9 @@ func errorsOf(backend *gimbalv1.DiscoveryBackend, phase phase, f facts) []gimbal
 		what = "it is still served, because " + whyKept(backend)
 		other = what
 	} else {
-		for _, p := range f.sending {
-			add(gimbalv1.ErrorStillReceiving, p.route+" still sends to the backend: "+p.message+"; add a Service of another backend to it")
-		}
+		addAll(gimbalv1.ErrorStillReceiving, f.sending, " still sends to the backend: ", "; add a Service of another backend to it")
 	}
-	for _, p := range f.others {
-		add(gimbalv1.ErrorNotDrained, p.route+" refers to "+p.message+", and maintenance does not change it: "+other)
-	}
+	addAll(gimbalv1.ErrorNotDrained, f.others, " refers to ", ", and maintenance does not change it: "+other)
 	for _, route := range f.sole {
 		why := what
 		if invalid := f.invalid[route]; len(invalid) > 0 {

@@ -156,7 +156,7 @@ func TestEnabledBetweenStatusAndEndpoints(t *testing.T) {
 		w.cluster("us", "clusterStatus", "Maintenance")
 		w.mustCheck("us")
 		w.cluster("us", "clusterStatus", "Enabled")
-		if w.backends.cluster.restored.has(w.stored("us").UID) {
+		if w.backends.cluster.memory.of(w.stored("us").UID).restored {
 			w.Error("the weights do not wait for the endpoints")
 		}
 		w.mustCheck("us")
@@ -173,7 +173,7 @@ func TestEndpointsFail(t *testing.T) {
 		if _, err := w.check("us"); err == nil {
 			w.Error("no error")
 		}
-		if w.backends.cluster.restored.has(w.stored("us").UID) {
+		if w.backends.cluster.memory.of(w.stored("us").UID).restored {
 			w.Error("the endpoints count as restored")
 		}
 	}, shared)
@@ -225,7 +225,7 @@ func TestBackendsThatAreNotServed(t *testing.T) {
 			w.Errorf("%d backends, %v", len(all), err)
 		}
 		w.mu.Lock()
-		w.unserved[backendsResource()] = nil
+		w.unserved[backendsResource] = nil
 		w.mu.Unlock()
 		w.set.Recheck()
 		time.Sleep(10 * time.Second)
@@ -253,16 +253,20 @@ func TestCount(t *testing.T) {
 		"written for the other one":   {reasonEnabled, gimbalv1.ClusterMaintenance, []string{"eu"}, drain.Decision{Write: true, Backends: handBack.Backends}, 0},
 		"does not refer to it at all": {reasonRestoring, gimbalv1.ClusterEnabled, nil, drain.Decision{HandBack: true}, 0},
 	} {
-		us, eu := &gimbalv1.DiscoveryBackend{}, &gimbalv1.DiscoveryBackend{}
-		us.Name, us.UID, us.Cluster.ClusterStatus = "us", "us", gimbalv1.ClusterEnabled
-		us.Status.Conditions = []metav1.Condition{{Type: gimbalv1.ConditionDrained, Reason: tc.reason}}
-		eu.Name, eu.UID, eu.Cluster.ClusterStatus = "eu", "eu", tc.other
-		m := &membership{backends: map[string]*gimbalv1.DiscoveryBackend{"us": us, "eu": eu}, restored: &marks{}, recorded: tc.recorded}
-		m.restored.add("us")
-		var f facts
-		if f.count(us, m, tc.decision, observed{name: "a route"}); f.left != tc.want {
-			t.Errorf("%s: %d left, want %d", name, f.left, tc.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			us, eu := &gimbalv1.DiscoveryBackend{}, &gimbalv1.DiscoveryBackend{}
+			us.Name, us.UID, us.Cluster.ClusterStatus = "us", "us", gimbalv1.ClusterEnabled
+			us.Status.Conditions = []metav1.Condition{{Type: gimbalv1.ConditionDrained, Reason: tc.reason}}
+			eu.Name, eu.UID, eu.Cluster.ClusterStatus = "eu", "eu", tc.other
+			m := &membership{
+				fleet: fleet{all: map[string]*gimbalv1.DiscoveryBackend{"us": us, "eu": eu}}, memory: newMemory(), recorded: tc.recorded,
+			}
+			m.memory.setRestored("us", true)
+			f := newFacts()
+			if f.count(us, m, tc.decision, "a route", "", ""); f.left != tc.want {
+				t.Errorf("left = %d, want %d", f.left, tc.want)
+			}
+		})
 	}
 }
 
@@ -272,7 +276,7 @@ func TestLostWeights(t *testing.T) {
 		w.mustCheck("us")
 		w.cluster("us", "clusterStatus", "Maintenance")
 		w.mustCorrect(1)
-		w.routes.ledger.discard(webKey()) // as in a new process, which cannot heal the record
+		w.routes.cluster.memory.discardRoute(webKey()) // as in a new process, which cannot heal the record
 		w.edit(proxies, "shop", "web", func(web *unstructured.Unstructured) {
 			web.SetAnnotations(map[string]string{gimbalv1.AnnotationSavedWeights: "{"})
 		})

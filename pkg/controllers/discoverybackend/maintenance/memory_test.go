@@ -18,10 +18,8 @@ import (
 // restart replaces what a process remembers, as a new leader.
 func (w *world) restart() {
 	w.Helper()
-	ledger, cluster := &ledger{}, &cluster{set: w.set, reader: w.set.Watched(), admins: []string{adminNamespace}, restored: &marks{}}
-	w.routes.ledger, w.routes.cluster = ledger, cluster
-	w.backends.observer.ledger, w.backends.observer.cluster, w.backends.cluster = ledger, cluster, cluster
-	w.watches = &watches{cluster: cluster, kinds: w.watches.kinds, others: w.watches.others}
+	cluster := newCluster(w.set, w.watches.cluster.kinds, w.watches.cluster.others, []string{adminNamespace})
+	w.routes.cluster, w.backends.cluster, w.watches = cluster, cluster, &watches{cluster: cluster}
 	routes := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[routeKey]())
 	w.Cleanup(routes.ShutDown)
 	if err := w.watches.followRoutes(w.Context(), routes); err != nil {
