@@ -41,6 +41,8 @@ func (drainedBackend) Share(backend, _ string) int {
 	}
 	return 100
 }
+func (drainedBackend) ClusterOf(backend string) string { return backend }
+
 func (drainedBackend) KeepsSole(string) bool { return false }
 
 func (drainedBackend) Target(types.NamespacedName, string) drain.Target { return drain.Target{} }

@@ -3,11 +3,7 @@
 
 package drain
 
-import (
-	"slices"
-
-	"k8s.io/apimachinery/pkg/types"
-)
+import "k8s.io/apimachinery/pkg/types"
 
 // contour is the flavor of the kinds of Contour, as Contour 1.33 serves them: it leaves out services that do not exist, or
 // do not have the port. When all weights of the others are zero or unset, all get the same; else those without a weight get
@@ -51,11 +47,11 @@ func (c contour) reference(list string, item map[string]any, namespace string) (
 	return found, false, ok
 }
 
-func (contour) receives(weights []*int64, missing []bool) []bool {
-	even := isEven(weights, missing)
-	got := make([]bool, len(weights))
-	for i, weight := range weights {
-		got[i] = !missing[i] && (even || positive(weight))
+func (contour) receives(slots []slot, weight func(*slot) *int64, gone func(*slot) bool) []bool {
+	even := isEven(slots, weight, gone)
+	got := make([]bool, len(slots))
+	for i := range slots {
+		got[i] = !gone(&slots[i]) && (even || positive(weight(&slots[i])))
 	}
 	return got
 }
@@ -66,37 +62,27 @@ func (contour) fails() bool { return false }
 func (contour) uncertain(target Target) bool { return target.ExternalName }
 
 // isEven reports whether no service that Contour knows has a weight.
-func isEven(weights []*int64, missing []bool) bool {
-	for i, weight := range weights {
-		if !missing[i] && positive(weight) {
-			return false
-		}
-	}
-	return true
+func isEven(slots []slot, weight func(*slot) *int64, gone func(*slot) bool) bool {
+	return !some(slots, func(x *slot) bool { return !gone(x) && positive(weight(x)) })
 }
 
-func (c contour) drain(wanted []*int64, shares []int, missing []bool) []*int64 {
+func (c contour) drain(slots []slot) {
+	remains, even := false, isEven(slots, wanted, (*slot).isMissing)
+	for i, receives := range c.receives(slots, wanted, (*slot).isMissing) {
+		remains = remains || receives && !slots[i].isDrained()
+	}
 	// Without a remaining receiver, zeros would distribute the requests evenly.
-	if slices.Contains(shares, 0) && remains(c.receives(wanted, missing), shares) {
-		return zeros(wanted, shares, isEven(wanted, missing))
+	if !remains || !some(slots, (*slot).isDrained) {
+		return
 	}
-	return wanted
-}
-
-// zeros returns weights of 0 for what has no share. Those of the others are wanted, or 1 instead of an even distribution.
-func zeros(wanted []*int64, shares []int, even bool) []*int64 {
-	set := make([]*int64, len(wanted))
-	for i, weight := range wanted {
-		switch {
-		case shares[i] == 0:
-			set[i] = new(int64(0))
-		case even && !positive(wanted[i]):
-			set[i] = new(int64(1))
-		default:
-			set[i] = weight
+	for i := range slots {
+		switch x := &slots[i]; {
+		case x.isDrained():
+			x.set = new(int64(0))
+		case even && !positive(x.wanted):
+			x.set = new(int64(1))
 		}
 	}
-	return set
 }
 
 func (contour) elements() []string { return []string{listRoutes, listTCPProxy} }
@@ -105,7 +91,7 @@ func (contour) lacks(map[string]any) string { return "" }
 
 // strip sets a direct response with status 503 in a route that would have no services, which would make the whole virtual host invalid.
 // A tcpproxy is removed. An IngressRoute has no direct responses, so its service is retained.
-func (c contour) strip(field string, element map[string]any, namespace string, deleted func(types.NamespacedName) bool) (map[string]any, string) {
+func (c contour) strip(field string, element map[string]any, namespace string, deleted selection) (map[string]any, string) {
 	left, taken := sift(element[listServices], func(item map[string]any) bool {
 		found, _, ok := c.reference(field, item, namespace)
 		return ok && deleted(found.service)

@@ -54,18 +54,9 @@ func (v *View) Decide(backends Backends) Decision {
 }
 
 func (v *View) refersToBackends(backends Backends) bool {
-	for i := range v.rules {
-		for _, ref := range v.rules[i].refs {
-			if backendOf(backends, &ref, "") != "" {
-				return true
-			}
-		}
-		for _, list := range v.rules[i].lists {
-			for _, mirror := range list.found {
-				if backendOf(backends, &mirror.ref, "") != "" {
-					return true
-				}
-			}
+	for ref := range v.refs() {
+		if backendOf(backends, ref, "") != "" {
+			return true
 		}
 	}
 	return false
@@ -74,12 +65,11 @@ func (v *View) refersToBackends(backends Backends) bool {
 // backendOf returns the backend of a reference. That of a Service that does not exist is the one recorded.
 func backendOf(backends Backends, ref *ref, recorded string) string {
 	of := backends.Of
-	if ref.foreign {
-		importer, ok := backends.(Importer)
-		if !ok || !ref.imported {
-			return ""
-		}
-		of = importer.OfImport
+	switch {
+	case ref.imported:
+		of = backends.OfImport
+	case ref.foreign:
+		return ""
 	}
 	backend, known := of(ref.service)
 	if !known {
@@ -88,86 +78,81 @@ func backendOf(backends Backends, ref *ref, recorded string) string {
 	return backend
 }
 
-// targetOf returns what is behind a reference. Of what is neither a Service nor a ServiceImport nothing is known.
-func targetOf(backends Backends, ref *ref) Target {
-	importer, ok := backends.(Importer)
+// targetOf returns what is behind a reference of the route. A port of another protocol is none. Of what is neither a Service nor a
+// ServiceImport nothing is known.
+func (v *View) targetOf(backends Backends, ref *ref) (target Target) {
 	switch {
+	case ref.imported:
+		target = backends.ImportTarget(ref.service, ref.port)
 	case !ref.foreign:
-		return backends.Target(ref.service, ref.port)
-	case ref.imported && ok:
-		return importer.ImportTarget(ref.service, ref.port)
+		target = backends.Target(ref.service, ref.port)
 	}
-	return Target{}
-}
-
-// targetOf returns what is behind a reference of the route. A port of another protocol is none.
-func (v *View) targetOf(backends Backends, ref *ref) Target {
-	target, needed := targetOf(backends, ref), v.kind.protocol()
+	needed := v.kind.protocol()
 	target.Missing = target.Missing || target.Protocol != "" && target.Protocol != needed && target.OtherProtocol != needed
 	return target
 }
 
 // account notes what the backends of a rule get by the weights that are set. What an implementation may leave out is no
 // receiver when it is a question of who else receives, and one when it is a question of who still does.
-func (d *Decision) account(v *View, rule *rule, s *standing, set []*int64) {
-	flavor := v.kind.flavor
-	partsWanted, partsNow := v.partsOf(rule, s)
-	wanted, wantedLeft := flavor.receives(s.wanted, s.missing), flavor.receives(s.wanted, s.left)
-	got, gotLeft := flavor.receives(set, s.missing), flavor.receives(set, s.left)
-	for i, backend := range s.backends {
-		if backend == "" {
+func (d *Decision) account(v *View, s *standing) {
+	partsWanted, partsNow := v.partsOf(s)
+	receives, missing, left := v.kind.flavor.receives, (*slot).isMissing, (*slot).isLeft
+	due, dueLeft := receives(s.slots, wanted, missing), receives(s.slots, wanted, left)
+	got, gotLeft := receives(s.slots, set, missing), receives(s.slots, set, left)
+	for i := range s.slots {
+		x := &s.slots[i]
+		if x.backend == "" {
 			continue
 		}
-		outcome := d.outcome(backend)
+		outcome := d.outcome(x.backend)
 		outcome.Wanted, outcome.Now = outcome.Wanted+partsWanted[i], outcome.Now+partsNow[i]
-		receives := got[i] || gotLeft[i]
-		if receives {
-			outcome.Drained = false
-		}
-		if (wanted[i] || wantedLeft[i]) && !s.alternative(i, s.serves(wantedLeft)) {
+		outcome.Drained = outcome.Drained && !got[i] && !gotLeft[i]
+		noAlternative, withhold := s.isSole(x, due[i] || dueLeft[i], dueLeft)
+		if noAlternative {
 			outcome.NoAlternative = true
-			outcome.Invalid = s.describeInvalid(outcome.Invalid, rule, i)
+			outcome.Invalid = s.describeInvalid(outcome.Invalid, x)
 		}
-		if (wanted[i] || wantedLeft[i]) && !s.alternative(i, wantedLeft) {
-			withhold := &outcome.Withhold
-			if rule.refs[i].imported {
-				withhold = &outcome.WithholdImports
+		if withhold {
+			services := &outcome.Withhold
+			if x.imported {
+				services = &outcome.WithholdImports
 			}
-			if service := rule.refs[i].service; !slices.Contains(*withhold, service) {
-				*withhold = append(*withhold, service)
+			if !slices.Contains(*services, x.service) {
+				*services = append(*services, x.service)
 			}
-			outcome.ExternalName = outcome.ExternalName || receives && s.targets[i].ExternalName
+			outcome.ExternalName = outcome.ExternalName || (got[i] || gotLeft[i]) && x.target.ExternalName
 		}
-		d.Backends[backend] = outcome
+		d.Backends[x.backend] = outcome
 	}
 }
 
 // describeInvalid adds the references of a rule that are no alternative to one of them because they are, or may be, invalid.
-func (s *standing) describeInvalid(all []string, rule *rule, i int) []string {
-	for j := range rule.refs {
-		if s.doubt(j) == "" || s.backends[j] != "" && s.sameCluster(i, j) {
+func (s *standing) describeInvalid(all []string, x *slot) []string {
+	for j := range s.slots {
+		y := &s.slots[j]
+		if y.doubt == "" || y.backend != "" && x.sameCluster(y) {
 			continue
 		}
-		if text := rule.refs[j].label() + ": " + s.doubt(j); len(all) < maxInvalid && !slices.Contains(all, text) {
+		if text := y.label() + ": " + y.doubt; len(all) < maxInvalid && !slices.Contains(all, text) {
 			all = append(all, text)
 		}
 	}
 	return all
 }
 
-// isSole reports whether no target of another cluster can respond when the backend of a reference is drained, and whether no other one gets requests,
-// so that only endpoints that are not ready keep them away.
-func (s *standing) isSole(i int, wanted, wantedLeft []bool) (noAlternative, withhold bool) {
-	if s.backends[i] == "" || !wanted[i] && !wantedLeft[i] {
+// isSole reports whether no target of another cluster can respond when the backend of a reference that is wanted to receive is drained,
+// and whether no other one gets requests, so that only endpoints that are not ready keep them away.
+func (s *standing) isSole(x *slot, wanted bool, wantedLeft []bool) (noAlternative, withhold bool) {
+	if x.backend == "" || !wanted {
 		return false, false
 	}
-	return !s.alternative(i, s.serves(wantedLeft)), !s.alternative(i, wantedLeft)
+	return !s.alternative(x, s.serves(wantedLeft)), !s.alternative(x, wantedLeft)
 }
 
 // alternative reports whether one of the receivers is neither drained nor of the cluster of a reference.
-func (s *standing) alternative(i int, receives []bool) bool {
+func (s *standing) alternative(x *slot, receives []bool) bool {
 	for j := range receives {
-		if receives[j] && !s.drained[j] && !s.sameCluster(i, j) {
+		if y := &s.slots[j]; receives[j] && !y.isDrained() && !x.sameCluster(y) {
 			return true
 		}
 	}

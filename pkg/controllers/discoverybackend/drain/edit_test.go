@@ -146,7 +146,7 @@ func setWeight(kind *Kind, object *unstructured.Unstructured, rule int, key stri
 // find returns the n-th reference with a key in a rule, nil when there is none.
 func find(kind *Kind, object *unstructured.Unstructured, rule int, key string, n int) map[string]any {
 	for _, item := range kind.flavor.rules(object.Object["spec"].(map[string]any))[rule].items() {
-		bare := with(item, "weight", nil)
+		bare := maps.Clone(item)
 		delete(bare, "weight")
 		if refText(bare) != key {
 			continue

@@ -5,7 +5,6 @@ package drain
 
 import (
 	"iter"
-	"maps"
 	"math"
 	"strconv"
 )
@@ -60,20 +59,12 @@ func weight(item map[string]any) (*int64, bool) {
 	return &number, ok
 }
 
+func isZero(weight *int64) bool { return weight != nil && *weight == 0 }
+
 func positive(weight *int64) bool { return weight != nil && *weight > 0 }
 
 func equal(a, b *int64) bool {
 	return a == b || a != nil && b != nil && *a == *b
-}
-
-// remains reports whether a receiver is not drained.
-func remains(receives []bool, shares []int) bool {
-	for i := range receives {
-		if receives[i] && shares[i] > 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // sift divides a list into the remaining elements and the objects that take selects.
@@ -89,16 +80,11 @@ func sift(list any, take func(map[string]any) bool) (left, taken []any) {
 	return left, taken
 }
 
-// with returns a copy of an object with another value of a field.
-func with(object map[string]any, field string, value any) map[string]any {
-	changed := maps.Clone(object)
-	changed[field] = value
-	return changed
-}
-
-// dropEmpty drops a field that is an empty list.
-func dropEmpty(object map[string]any, field string) {
-	if items, ok := object[field].([]any); ok && len(items) == 0 {
+// setList sets a field to a list, or drops the field when the list is empty.
+func setList(object map[string]any, field string, items []any) {
+	if len(items) == 0 {
 		delete(object, field)
+		return
 	}
+	object[field] = items
 }

@@ -40,14 +40,18 @@ func (v *View) Flows(backends Backends) []Flow {
 	for i := range v.rules {
 		rule := &v.rules[i]
 		s := v.stand(rule, saved[i], backends, judged)
-		set, _ := s.weights(v)
-		wanted, now := v.partsOf(rule, &s)
-		next := v.parts(set, s.missing)
-		receives, left := v.kind.flavor.receives(s.wanted, s.missing), v.kind.flavor.receives(s.wanted, s.left)
+		s.weigh(v)
+		before, now := v.partsOf(s)
+		next := v.parts(s.slots, set)
+		due, dueLeft := v.kind.flavor.receives(s.slots, wanted, (*slot).isMissing), v.kind.flavor.receives(s.slots, wanted, (*slot).isLeft)
 		flow := Flow{Rule: rule.label(), Lost: s.lost}
-		for j, ref := range rule.refs {
-			part := Part{Service: ref.service, Foreign: ref.foreign, Backend: s.backends[j], Target: s.targets[j], Now: now[j], Wanted: wanted[j], Next: next[j], Drained: s.drained[j], Doubt: s.doubt(j)}
-			part.NoAlternative, part.Withheld = s.isSole(j, receives, left)
+		for j := range s.slots {
+			x := &s.slots[j]
+			part := Part{
+				Service: x.service, Foreign: x.foreign, Backend: x.backend, Target: x.target, Now: now[j], Wanted: before[j], Next: next[j],
+				Drained: x.isDrained(), Doubt: x.doubt,
+			}
+			part.NoAlternative, part.Withheld = s.isSole(x, due[j] || dueLeft[j], dueLeft)
 			flow.Parts = append(flow.Parts, part)
 		}
 		flows = append(flows, flow)
@@ -56,38 +60,28 @@ func (v *View) Flows(backends Backends) []Flow {
 }
 
 // partsOf returns the parts of the requests that references get by the weights that users want, and by those that they have.
-func (v *View) partsOf(rule *rule, s *standing) (wanted, now []float64) {
-	wanted = v.parts(s.wanted, s.missing)
-	for i := range rule.refs {
-		if !equal(rule.refs[i].weight, s.wanted[i]) {
-			return wanted, v.parts(rule.weights(), s.missing)
-		}
+func (v *View) partsOf(s *standing) (before, now []float64) {
+	before = v.parts(s.slots, wanted)
+	if !some(s.slots, func(x *slot) bool { return !equal(x.weight, x.wanted) }) {
+		return before, before
 	}
-	return wanted, wanted
-}
-
-// weights are those that the references of a rule have.
-func (r *rule) weights() []*int64 {
-	weights := make([]*int64, len(r.refs))
-	for i := range r.refs {
-		weights[i] = r.refs[i].weight
-	}
-	return weights
+	return before, v.parts(s.slots, current)
 }
 
 // parts returns the parts of the requests that references get by weights.
-func (v *View) parts(weights []*int64, missing []bool) []float64 {
+func (v *View) parts(slots []slot, weight func(*slot) *int64) []float64 {
+	gone := (*slot).isMissing
 	if v.kind.flavor.fails() {
-		missing = make([]bool, len(weights))
+		gone = func(*slot) bool { return false }
 	}
-	parts, sum := make([]float64, len(weights)), 0.0
-	for i, receives := range v.kind.flavor.receives(weights, missing) {
+	parts, sum := make([]float64, len(slots)), 0.0
+	for i, receives := range v.kind.flavor.receives(slots, weight, gone) {
 		if !receives {
 			continue
 		}
 		parts[i] = 1 // unset, or an even distribution
-		if positive(weights[i]) {
-			parts[i] = float64(*weights[i])
+		if weight := weight(&slots[i]); positive(weight) {
+			parts[i] = float64(*weight)
 		}
 		sum += parts[i]
 	}

@@ -3,11 +3,7 @@
 
 package drain
 
-import (
-	"slices"
-
-	"k8s.io/apimachinery/pkg/types"
-)
+import "k8s.io/apimachinery/pkg/types"
 
 // gateway is the flavor of the kinds of the Gateway API: a share is a weight of the sum of weights, 1 when unset. When the sum is
 // zero, nothing is sent. The share of a reference that leads to nothing gets errors.
@@ -62,10 +58,11 @@ func objectRef(item map[string]any, namespace string) (ref, bool) {
 	return found, true
 }
 
-func (gateway) receives(weights []*int64, missing []bool) []bool {
-	got := make([]bool, len(weights))
-	for i, weight := range weights {
-		got[i] = !missing[i] && (weight == nil || positive(weight))
+func (gateway) receives(slots []slot, weight func(*slot) *int64, gone func(*slot) bool) []bool {
+	got := make([]bool, len(slots))
+	for i := range slots {
+		weight := weight(&slots[i])
+		got[i] = !gone(&slots[i]) && (weight == nil || positive(weight))
 	}
 	return got
 }
@@ -75,14 +72,12 @@ func (gateway) fails() bool { return true }
 // uncertain: implementations may reject Services of type ExternalName.
 func (gateway) uncertain(target Target) bool { return target.ExternalName }
 
-func (gateway) drain(wanted []*int64, shares []int, _ []bool) []*int64 {
-	set := slices.Clone(wanted)
-	for i := range set {
-		if shares[i] == 0 {
-			set[i] = new(int64(0))
+func (gateway) drain(slots []slot) {
+	for i := range slots {
+		if slots[i].isDrained() {
+			slots[i].set = new(int64(0))
 		}
 	}
-	return set
 }
 
 func (gateway) elements() []string { return []string{listRules} }
@@ -91,7 +86,7 @@ func (gateway) lacks(map[string]any) string { return "" }
 
 // strip may leave a rule of a kind with filters without a reference: such a rule sends nothing. The other kinds need
 // one, which stays with weight zero.
-func (g gateway) strip(field string, element map[string]any, namespace string, deleted func(types.NamespacedName) bool) (_ map[string]any, kept string) {
+func (g gateway) strip(field string, element map[string]any, namespace string, deleted selection) (_ map[string]any, kept string) {
 	left, taken := sift(element[listBackendRefs], func(item map[string]any) bool {
 		found, _, ok := g.reference(field, item, namespace)
 		return ok && !found.foreign && deleted(found.service)
@@ -102,8 +97,7 @@ func (g gateway) strip(field string, element map[string]any, namespace string, d
 		kept = "backendRefs: a rule needs at least one, it has weight 0"
 	}
 	if len(taken) > 0 {
-		element[listBackendRefs] = left
-		dropEmpty(element, listBackendRefs)
+		setList(element, listBackendRefs, left)
 	}
 	if !g.mirrors {
 		return element, kept
@@ -118,8 +112,7 @@ func (g gateway) strip(field string, element map[string]any, namespace string, d
 			return ok && !found.foreign && deleted(found.service)
 		})
 		if len(taken) > 0 {
-			holder[listFilters] = left
-			dropEmpty(holder, listFilters)
+			setList(holder, listFilters, left)
 		}
 	}
 	return element, kept

@@ -42,10 +42,10 @@ func (ingress) reference(_ string, item map[string]any, namespace string) (ref, 
 	return serviceRef(types.NamespacedName{Namespace: namespace, Name: name}, number), false, true
 }
 
-func (ingress) receives(_ []*int64, missing []bool) []bool {
-	got := make([]bool, len(missing))
-	for i := range missing {
-		got[i] = !missing[i]
+func (ingress) receives(slots []slot, _ func(*slot) *int64, gone func(*slot) bool) []bool {
+	got := make([]bool, len(slots))
+	for i := range slots {
+		got[i] = !gone(&slots[i])
 	}
 	return got
 }
@@ -54,7 +54,7 @@ func (ingress) fails() bool { return true }
 
 func (ingress) uncertain(Target) bool { return false }
 
-func (ingress) drain(wanted []*int64, _ []int, _ []bool) []*int64 { return wanted }
+func (ingress) drain([]slot) {}
 
 func (ingress) elements() []string { return []string{listRules, fieldDefaultBackend} }
 
@@ -69,7 +69,7 @@ func (ingress) lacks(spec map[string]any) string {
 }
 
 // strip removes paths, rules that have none left, and the default.
-func (i ingress) strip(field string, element map[string]any, namespace string, deleted func(types.NamespacedName) bool) (map[string]any, string) {
+func (i ingress) strip(field string, element map[string]any, namespace string, deleted selection) (map[string]any, string) {
 	if field == fieldDefaultBackend {
 		if found, _, ok := i.reference(field, element, namespace); ok && deleted(found.service) {
 			return nil, ""

@@ -5,7 +5,6 @@ package drain
 
 import (
 	"fmt"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -44,20 +43,9 @@ func (v *View) judge(backends Backends) judgement {
 	if j.judge == nil || v.verdict != rejected {
 		return j
 	}
-	explains := func(ref *ref) bool {
-		target := v.targetOf(backends, ref)
-		return target.Missing || j.doubt(v, ref, target) != ""
-	}
-	for i := range v.rules {
-		for k := range v.rules[i].refs {
-			if explains(&v.rules[i].refs[k]) {
-				return j
-			}
-		}
-		for _, list := range v.rules[i].lists {
-			if slices.ContainsFunc(list.found, func(m mirror) bool { return explains(&m.ref) }) {
-				return j
-			}
+	for ref := range v.refs() {
+		if target := v.targetOf(backends, ref); target.Missing || j.doubt(v, ref, target) != "" {
+			return j
 		}
 	}
 	j.unexplained = true

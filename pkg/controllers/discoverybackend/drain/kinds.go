@@ -9,6 +9,9 @@
 package drain
 
 import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -47,18 +50,9 @@ type Backends interface {
 	KeepsSole(backend string) bool
 	// Target returns what is behind a port of a Service, which is a number or a name.
 	Target(service types.NamespacedName, port string) Target
-}
-
-// Importer is implemented by Backends that know ServiceImports. For others a ServiceImport is of no backend, and can take requests.
-type Importer interface {
-	// OfImport is Of for a ServiceImport.
+	// OfImport is Of for a ServiceImport, and ImportTarget is Target.
 	OfImport(name types.NamespacedName) (backend string, known bool)
-	// ImportTarget is Target for a ServiceImport.
 	ImportTarget(name types.NamespacedName, port string) Target
-}
-
-// Clusters is implemented by Backends that know which of them lead to the same cluster. For others each backend is a cluster.
-type Clusters interface {
 	// ClusterOf identifies the cluster of a backend: two with the same one are no alternative to each other.
 	ClusterOf(backend string) string
 }
@@ -83,6 +77,11 @@ type Target struct {
 	Protocol, OtherProtocol string
 	// AppProtocol is that of the port, "" for none. An implementation of the Gateway API may not support it.
 	AppProtocol string
+}
+
+// describe names a route in errors.
+func (k *Kind) describe(object *unstructured.Unstructured) string {
+	return fmt.Sprintf("%s %s/%s", k.Kind, object.GetNamespace(), object.GetName())
 }
 
 // Kinds returns the kinds of routes there are.
@@ -117,25 +116,28 @@ type flavor interface {
 	// reference reads one reference of a rule. mirror reports that it gets copies of requests, not requests. ok is false when it
 	// cannot be read.
 	reference(list string, item map[string]any, namespace string) (found ref, mirror, ok bool)
-	// receives returns which references of a rule get requests by these weights. Those without a target get none.
-	receives(weights []*int64, missing []bool) []bool
+	// receives returns which references of a rule get requests by these weights. Those that are gone get none.
+	receives(slots []slot, weight func(*slot) *int64, gone func(*slot) bool) []bool
 	// fails reports whether requests for a target that is missing get errors. Otherwise the other targets get them.
 	fails() bool
 	// uncertain reports whether an implementation may treat a target as if it were missing.
 	uncertain(target Target) bool
 	// verdict reads from the status of a route what implementations report about its references.
 	verdict(status map[string]any) verdict
-	// drain returns the weights by which references of share 0 get nothing, or as little as weights can express. They are those wanted
-	// where none has share 0.
-	drain(wanted []*int64, shares []int, missing []bool) []*int64
+	// drain changes the weights that are set, which are those wanted, so that references of share 0 get nothing, or as little as
+	// weights can express.
+	drain(slots []slot)
 	// elements are the fields of the spec with rules: lists of them, or a single one.
 	elements() []string
 	// strip removes the references that the predicate selects from an element of one of these fields. It returns the remaining element,
 	// or nil, and the reason why a reference was retained, or "".
-	strip(field string, element map[string]any, namespace string, deleted func(types.NamespacedName) bool) (left map[string]any, kept string)
+	strip(field string, element map[string]any, namespace string, deleted selection) (left map[string]any, kept string)
 	// lacks returns what a spec without rules would lack, "" when it is valid.
 	lacks(spec map[string]any) string
 }
+
+// selection selects Services by their names.
+type selection = func(types.NamespacedName) bool
 
 // source is where a rule stands in a route.
 type source struct {

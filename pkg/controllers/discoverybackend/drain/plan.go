@@ -18,7 +18,7 @@ type plan struct {
 
 // rulePlan is what a rule should be.
 type rulePlan struct {
-	set   []*int64
+	slots []slot
 	lists []listPlan
 }
 
@@ -43,129 +43,140 @@ func (v *View) plan(backends Backends) *plan {
 		p.HandBack = v.owns
 	default:
 		p.Write = len(p.changed) > 0 || !equalRules(p.record, v.saved.Rules) || v.saved.UID != v.uid && len(p.record) > 0
-		p.HandBack = v.owns || v.saved.done()
+		p.HandBack = v.owns || silent(v.saved.Rules)
 	}
 	return p
 }
 
 // standing is how the references of a rule stand.
 type standing struct {
-	slots  []*slotRecord
-	wanted []*int64
-	// backends are those that the references belong to, clusters identify their clusters, "" for none, shares are which part of their
-	// requests they get, in percent; drained marks those that get nothing.
-	backends, clusters []string
-	shares             []int
-	drained            []bool
-	// targets are what is behind them; missing are those for which nothing is, left those that an implementation may leave
-	// out besides.
-	targets       []Target
-	missing, left []bool
-	// doubts are those that implementations reject, or may reject.
-	doubts []doubtful
+	slots []slot
 	// lost is set when it is unknown what was wanted.
 	lost bool
 }
 
-// doubtful is a reference that implementations reject, or may reject, and why.
-type doubtful struct {
-	at  int
-	why string
+// slot is how a reference of a rule stands.
+type slot struct {
+	*ref
+	// saved is what the record reports about it, nil for nothing.
+	saved *slotRecord
+	// wanted is the weight that users want, set the one that it should have. wholes are what the wanted ones of a rule are where those
+	// that are set have another sum; else nil.
+	wanted, set, whole *int64
+	// backend is the one that it belongs to, cluster identifies the cluster of that, "" for none.
+	backend, cluster string
+	// share is which part of its requests it gets, in percent.
+	share  int
+	target Target
+	// doubt is why implementations reject it, or may reject it, "" for no reason that is known.
+	doubt string
 }
 
-// doubt returns why implementations reject a reference, or may reject it, "" for no reason that is known.
-func (s *standing) doubt(i int) string {
-	for _, doubtful := range s.doubts {
-		if doubtful.at == i {
-			return doubtful.why
-		}
-	}
-	return ""
-}
+func (x *slot) isDrained() bool { return x.share == 0 }
 
-// stand finds out what is wanted of a rule, and what is drained.
-func (v *View) stand(rule *rule, saved *ruleRecord, backends Backends, judged judgement) standing {
-	n := len(rule.refs)
-	s := standing{slots: saved.slots(rule), wanted: make([]*int64, n), backends: make([]string, n), clusters: make([]string, n), drained: make([]bool, n)}
-	s.targets, s.missing, s.left, s.shares = make([]Target, n), make([]bool, n), make([]bool, n), make([]int, n)
-	for i := range rule.refs {
-		ref := &rule.refs[i]
-		s.wanted[i] = ref.weight
-		recorded := ""
-		if slot := s.slots[i]; slot != nil {
-			recorded = slot.Backend
-			if equal(ref.weight, &slot.Set) {
-				s.wanted[i] = slot.Saved
-				s.lost = s.lost || slot.Lost
-			}
-		}
-		s.backends[i] = backendOf(backends, ref, recorded)
-		s.clusters[i] = clusterOf(backends, s.backends[i])
-		s.targets[i] = v.targetOf(backends, ref)
-		s.missing[i] = s.targets[i].Missing
-		doubt := judged.doubt(v, ref, s.targets[i])
-		if doubt == "" && v.kind.flavor.uncertain(s.targets[i]) {
-			doubt = "it is of type ExternalName"
-		}
-		s.left[i] = s.missing[i] || doubt != ""
-		if doubt != "" {
-			s.doubts = append(s.doubts, doubtful{i, doubt})
-		}
-		s.lost = s.lost || v.damaged && s.backends[i] != "" && equal(ref.weight, new(int64(0)))
-	}
-	s.keepHelpers(rule, saved)
-	if v.damaged && s.lost {
-		clear(s.wanted) // the remaining weights are unknown: distribute evenly
-	}
-	s.share(v, backends)
-	if v.saved == nil && s.lacksRecord(rule, backends) {
-		s.lost = true
-		clear(s.wanted)
-		s.share(v, backends)
-	}
-	return s
-}
+func (x *slot) isMissing() bool { return x.target.Missing }
 
-// share finds out which part of their requests the backends of a rule get.
-func (s *standing) share(v *View, backends Backends) {
-	for i, backend := range s.backends {
-		if s.shares[i] = whole; backend != "" {
-			s.shares[i] = backends.Share(backend, v.namespace)
-		}
-		s.drained[i] = s.shares[i] == 0
-	}
-	serves := s.serves(v.kind.flavor.receives(s.wanted, s.left))
-	s.keepSole(backends, serves, 0, 0)
-	s.keepSole(backends, serves, 1, whole-1)
-}
+// isLeft reports whether nothing is behind a reference, or an implementation may leave it out.
+func (x *slot) isLeft() bool { return x.target.Missing || x.doubt != "" }
 
-// lacksRecord reports whether a rule has a weight that maintenance set, although there is no record of it any more.
-func (s *standing) lacksRecord(rule *rule, backends Backends) bool {
-	recorder, ok := backends.(Recorder)
-	if !ok {
-		return false
-	}
-	for i := range rule.refs {
-		if s.drained[i] && equal(rule.refs[i].weight, new(int64(0))) && recorder.HadRecord(s.backends[i]) {
+// isAsSet reports whether a reference has the weight that the record says Groundskeeper set.
+func (x *slot) isAsSet() bool { return x.saved != nil && equal(x.weight, &x.saved.Set) }
+
+// sameCluster reports whether two references lead to one cluster.
+func (x *slot) sameCluster(other *slot) bool { return x.cluster != "" && x.cluster == other.cluster }
+
+// Weights of a reference: the one that it has, the one that users want, and the one that it should have.
+func current(x *slot) *int64 { return x.weight }
+func wanted(x *slot) *int64  { return x.wanted }
+func set(x *slot) *int64     { return x.set }
+
+// some reports whether something is true of a reference.
+func some(slots []slot, is func(*slot) bool) bool {
+	for i := range slots {
+		if is(&slots[i]) {
 			return true
 		}
 	}
 	return false
 }
 
+// stand finds out what is wanted of a rule, and what is drained.
+func (v *View) stand(rule *rule, saved *ruleRecord, backends Backends, judged judgement) *standing {
+	s := &standing{slots: make([]slot, len(rule.refs))}
+	for i, record := range saved.slots(rule) {
+		ref := &rule.refs[i]
+		x := slot{ref: ref, saved: record, wanted: ref.weight, target: v.targetOf(backends, ref)}
+		recorded := ""
+		if record != nil {
+			recorded = record.Backend
+		}
+		if x.isAsSet() {
+			x.wanted = record.Saved
+			s.lost = s.lost || record.Lost
+		}
+		if x.backend = backendOf(backends, ref, recorded); x.backend != "" {
+			x.cluster = backends.ClusterOf(x.backend)
+		}
+		x.doubt = judged.doubt(v, ref, x.target)
+		if x.doubt == "" && v.kind.flavor.uncertain(x.target) {
+			x.doubt = "it is of type ExternalName"
+		}
+		s.lost = s.lost || v.damaged && x.backend != "" && isZero(ref.weight)
+		s.slots[i] = x
+	}
+	s.keepHelpers(rule, saved)
+	if v.damaged && s.lost {
+		s.forget()
+	}
+	s.share(v, backends)
+	if v.saved == nil && s.lacksRecord(backends) {
+		s.forget()
+		s.share(v, backends)
+	}
+	return s
+}
+
+// forget notes that the wanted weights are unknown: distribute evenly.
+func (s *standing) forget() {
+	s.lost = true
+	for i := range s.slots {
+		s.slots[i].wanted = nil
+	}
+}
+
+// share finds out which part of their requests the backends of a rule get.
+func (s *standing) share(v *View, backends Backends) {
+	for i := range s.slots {
+		x := &s.slots[i]
+		if x.share = whole; x.backend != "" {
+			x.share = backends.Share(x.backend, v.namespace)
+		}
+	}
+	serves := s.serves(v.kind.flavor.receives(s.slots, wanted, (*slot).isLeft))
+	s.keepSole(backends, serves, 0, 0)
+	s.keepSole(backends, serves, 1, whole-1)
+}
+
+// lacksRecord reports whether a rule has a weight that maintenance set, although there is no record of it any more.
+func (s *standing) lacksRecord(backends Backends) bool {
+	recorder, ok := backends.(Recorder)
+	return ok && some(s.slots, func(x *slot) bool { return x.isDrained() && isZero(x.weight) && recorder.HadRecord(x.backend) })
+}
+
 // keepSole gives their whole share to the backends that keep it where no backend of another cluster serves: those with a share from
 // low to high, when every such receiver that can respond has at most that.
 func (s *standing) keepSole(backends Backends, serves []bool, low, high int) {
 	kept := make([]bool, len(serves))
-	for i, backend := range s.backends {
-		kept[i] = s.shares[i] >= low && s.shares[i] <= high && backends.KeepsSole(backend)
+	for i := range s.slots {
+		x := &s.slots[i]
+		kept[i] = x.share >= low && x.share <= high && backends.KeepsSole(x.backend)
 		for j := range serves {
-			kept[i] = kept[i] && (!serves[j] || s.shares[j] <= high || s.sameCluster(i, j))
+			kept[i] = kept[i] && (!serves[j] || s.slots[j].share <= high || x.sameCluster(&s.slots[j]))
 		}
 	}
 	for i := range kept {
 		if kept[i] {
-			s.shares[i], s.drained[i] = whole, false
+			s.slots[i].share = whole
 		}
 	}
 }
@@ -174,7 +185,7 @@ func (s *standing) keepSole(backends Backends, serves []bool, low, high int) {
 func (s *standing) serves(receives []bool) []bool {
 	serves := make([]bool, len(receives))
 	for i := range receives {
-		serves[i] = receives[i] && !s.targets[i].Empty
+		serves[i] = receives[i] && !s.slots[i].target.Empty
 	}
 	return serves
 }
@@ -183,22 +194,20 @@ func (s *standing) serves(receives []bool) []bool {
 // in the rule where none was wanted: the user saw those weights beside it, and without them the receivers would no longer get
 // requests. Weights of another sum than the wanted ones remain so, with their whole share, because the user set one beside them.
 func (s *standing) keepHelpers(rule *rule, saved *ruleRecord) {
-	isSet := func(i int) bool {
-		weight, slot := rule.refs[i].weight, s.slots[i]
-		if slot == nil {
-			return positive(weight) && saved.lacks(rule, rule.refs[i].key)
+	helps := func(x *slot) bool { return x.isAsSet() && (x.saved.helps() || x.saved.isScaled()) }
+	isSet := func(x *slot) bool {
+		if x.saved == nil {
+			return positive(x.weight) && saved.lacks(rule, x.key)
 		}
 		// A manifest that is applied again sets what was wanted.
-		return positive(weight) && !equal(weight, &slot.Set) && (slot.isScaled() && !equal(weight, slot.Saved) || !positive(slot.Saved))
+		return positive(x.weight) && !x.isAsSet() && (x.saved.isScaled() && !equal(x.weight, x.saved.Saved) || !positive(x.saved.Saved))
 	}
-	for i, slot := range s.slots {
-		if slot == nil || !slot.helps() && !slot.isScaled() || !equal(rule.refs[i].weight, &slot.Set) {
-			continue
-		}
-		for j := range rule.refs {
-			if isSet(j) {
-				s.wanted[i] = slot.seen(rule.refs[i].weight)
-			}
+	if saved == nil || !some(s.slots, helps) || !some(s.slots, isSet) {
+		return
+	}
+	for i := range s.slots {
+		if x := &s.slots[i]; helps(x) {
+			x.wanted = x.saved.seen(x.weight)
 		}
 	}
 }
@@ -209,35 +218,34 @@ func (v *View) planRule(p *plan, rule *rule, saved *ruleRecord, backends Backend
 	if s.lost {
 		p.Lost = append(p.Lost, rule.label())
 	}
-	set, wholes := s.weights(v)
-	scaled := s.scales(wholes)
-	result := rulePlan{set: set}
+	s.weigh(v)
+	scaled := some(s.slots, func(x *slot) bool { return x.whole != nil && !equal(x.whole, x.wanted) })
+	result := rulePlan{slots: s.slots}
 	record := ruleRecord{List: rule.list, Name: rule.name, Print: rule.print, Refs: rule.keys(), Index: rule.index, Frame: rule.frame}
-	for i, ref := range rule.refs {
-		set, wanted := result.set[i], s.wanted[i]
-		changes := !equal(ref.weight, set)
+	recorder, _ := backends.(Recorder)
+	for i := range s.slots {
+		x := &s.slots[i]
+		changes := !equal(x.weight, x.set)
 		if changes {
 			p.changed[rule.list] = true
 		}
-		if !s.differs(i, set) && !s.isLike(rule, i, result.set) && (!scaled || wholes[i] == nil) {
+		if !x.differs() && !s.isLike(i) && (!scaled || x.whole == nil) {
 			continue
 		}
-		slot := slotRecord{Service: ref.key, Set: *set, Ordinal: ref.ordinal, Saved: wanted, Lost: s.lost && wanted == nil, At: i}
-		if scaled && wholes[i] != nil {
-			slot.Whole = *wholes[i]
+		slot := slotRecord{Service: x.key, Set: *x.set, Ordinal: x.ordinal, Saved: x.wanted, Lost: s.lost && x.wanted == nil, At: i}
+		if scaled && x.whole != nil {
+			slot.Whole = *x.whole
 		}
-		if s.shares[i] < whole {
-			slot.Backend = s.backends[i]
+		if x.share < whole {
+			slot.Backend = x.backend
 		}
-		if recorder, ok := backends.(Recorder); ok && s.settled(i, set) && equal(wanted, set) {
-			slot.Kept = recorder.Records(s.backends[i])
-		}
+		slot.Kept = recorder != nil && x.isSettled() && equal(x.wanted, x.set) && recorder.Records(x.backend)
 		record.Slots = append(record.Slots, slot)
-		if s.slots[i] != nil && changes && !equal(ref.weight, &s.slots[i].Set) {
+		if x.saved != nil && changes && !x.isAsSet() {
 			p.Forced++
 		}
 	}
-	p.account(v, rule, &s, result.set)
+	p.account(v, s)
 	for i := range rule.lists {
 		list := v.planList(p, &rule.lists[i], saved, backends)
 		if list.changed {
@@ -249,33 +257,18 @@ func (v *View) planRule(p *plan, rule *rule, saved *ruleRecord, backends Backend
 	return result, record
 }
 
-// scales reports whether weights have another sum than the wanted ones.
-func (s *standing) scales(wholes []*int64) bool {
-	for i, weight := range wholes {
-		if weight != nil && !equal(weight, s.wanted[i]) {
-			return true
-		}
-	}
-	return false
-}
-
-// settled reports whether a weight keeps requests away from a drained reference.
-func (s *standing) settled(i int, set *int64) bool { return s.drained[i] && equal(set, new(int64(0))) }
+// isSettled reports whether the weight keeps requests away from a drained reference.
+func (x *slot) isSettled() bool { return x.isDrained() && isZero(x.set) }
 
 // differs reports whether a weight is to be recorded: it is not the wanted one, or that of a drained reference, which is recorded even
 // when nothing is wanted of it, so that it is not taken for another one.
-func (s *standing) differs(i int, set *int64) bool {
-	return s.settled(i, set) || !equal(s.wanted[i], set)
-}
+func (x *slot) differs() bool { return x.isSettled() || !equal(x.wanted, x.set) }
 
 // isLike reports whether a reference with the wanted weight has the target of one whose weight is to be recorded. Without a record
 // of both, one would be taken for the other when a user edits either.
-func (s *standing) isLike(rule *rule, i int, set []*int64) bool {
-	if !positive(set[i]) {
-		return false
-	}
-	for j := range rule.refs {
-		if j != i && rule.refs[j].key == rule.refs[i].key && s.differs(j, set[j]) {
+func (s *standing) isLike(i int) bool {
+	for j := range s.slots {
+		if positive(s.slots[i].set) && j != i && s.slots[j].key == s.slots[i].key && s.slots[j].differs() {
 			return true
 		}
 	}

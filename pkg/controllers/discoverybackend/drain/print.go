@@ -86,10 +86,7 @@ func prune(object map[string]any, field string, skip map[int]bool) {
 			left = append(left, item)
 		}
 	}
-	object[field] = left
-	if len(left) == 0 {
-		delete(object, field)
-	}
+	setList(object, field, left)
 }
 
 // keys returns what the rule refers to, sorted.

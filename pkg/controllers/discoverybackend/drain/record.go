@@ -71,7 +71,8 @@ type slotRecord struct {
 	Lost bool `json:"lost,omitempty"`
 	// At is the position of the reference among those of the rule that are no mirrors.
 	At int `json:"at,omitempty"`
-	// Whole is what the wanted weight is in the sum that the weights of the rule have while traffic is moved in steps; 0 when it is the same.
+	// Whole is what the wanted weight is in the sum that the weights of the rule have while traffic is moved in steps; 0 when it is the
+	// same.
 	Whole int64 `json:"whole,omitempty"`
 	// Scale is by what earlier releases multiplied all weights of the rule, to set a part of this one; 0 when they are not.
 	Scale int64 `json:"scale,omitempty"`
@@ -181,7 +182,7 @@ func plain(annotation string) ([]byte, error) {
 
 var errRecordTooLong = errors.New("the record of weights is too long")
 
-// It reports whether something of the rule is not as wanted, or to be recorded nevertheless.
+// hasContent reports whether something of the rule is not as wanted, or to be recorded nevertheless.
 func (r ruleRecord) hasContent() bool {
 	return len(r.Mirrors) > 0 || slices.ContainsFunc(r.Slots, func(slot slotRecord) bool {
 		return slot.Kept || !equal(&slot.Set, slot.Saved)
@@ -190,9 +191,6 @@ func (r ruleRecord) hasContent() bool {
 
 // silent reports whether all rules are as wanted.
 func silent(rules []ruleRecord) bool { return !slices.ContainsFunc(rules, ruleRecord.hasContent) }
-
-// done reports whether there is nothing to restore any more.
-func (r *record) done() bool { return silent(r.Rules) }
 
 // equalRules reports whether two records have the same content of the rules that are not as wanted.
 func equalRules(a, b []ruleRecord) bool {

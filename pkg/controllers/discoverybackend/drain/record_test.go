@@ -128,13 +128,10 @@ func TestServiceWithoutBackend(t *testing.T) {
 }
 
 // It has all Services, and assigns them to no backend.
-type noBackends struct{}
+type noBackends struct{ none }
 
 func (noBackends) Of(types.NamespacedName) (string, bool) { return "", true }
 func (noBackends) Share(string, string) int               { return 0 }
-func (noBackends) KeepsSole(string) bool                  { return false }
-
-func (noBackends) Target(types.NamespacedName, string) Target { return Target{} }
 
 // TestNamespaces checks that a backend is drained in the namespaces within its reach.
 func TestNamespaces(t *testing.T) {

@@ -87,7 +87,9 @@ func (k *Kind) without(r *removal, namespace string, of func(removedFrom) bool) 
 			deleted.Insert(from.Services...)
 		}
 	}
-	left, _ := k.flavor.strip(r.Field, runtime.DeepCopyJSON(r.Content), namespace, func(service types.NamespacedName) bool { return deleted.Has(service.String()) })
+	left, _ := k.flavor.strip(r.Field, runtime.DeepCopyJSON(r.Content), namespace, func(service types.NamespacedName) bool {
+		return deleted.Has(service.String())
+	})
 	return left
 }
 
@@ -107,7 +109,9 @@ func (k *Kind) record(object *unstructured.Unstructured, elements []element, to 
 			return r.Field == e.field && same(k.without(&r, object.GetNamespace(), nil), e.content)
 		})
 		if i < 0 {
-			removals = append(removals, removal{Field: e.field, Index: e.index, Single: isSingle(e.field), Content: e.content, Backends: []removedFrom{from}})
+			removals = append(removals, removal{
+				Field: e.field, Index: e.index, Single: isSingle(e.field), Content: e.content, Backends: []removedFrom{from},
+			})
 			continue
 		}
 		removals[i].add(from)

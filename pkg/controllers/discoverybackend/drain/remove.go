@@ -61,21 +61,21 @@ func (k *Kind) Remove(object *unstructured.Unstructured, removal Removal, backen
 	return result, err
 }
 
-// wanted returns a copy of a route as users want it, without a record of weights.
-func (k *Kind) wanted(object *unstructured.Unstructured, backends Backends) (work *unstructured.Unstructured, spec map[string]any, err error) {
-	work = object.DeepCopy()
+// wanted returns a copy of a route as users want it, without a record of weights, and its spec.
+func (k *Kind) wanted(object *unstructured.Unstructured, backends Backends) (*unstructured.Unstructured, map[string]any, error) {
+	work := object.DeepCopy()
 	view := k.parse(work.Object)
 	if err := view.apply(view.plan(nowhere{backends})); err != nil {
 		return nil, nil, err
 	}
 	annotate(work.Object, gimbalv1.AnnotationSavedWeights, "")
-	spec, _ = work.Object["spec"].(map[string]any)
+	spec, _ := work.Object["spec"].(map[string]any)
 	return work, spec, nil
 }
 
 // settle drains a route that has become what users want now for the backends that are drained, and puts it in the place of
-// the object when it differs from that.
-func (k *Kind) settle(object *unstructured.Unstructured, before *View, work *unstructured.Unstructured, backends Backends) (changed bool, err error) {
+// the object when it differs from that, which it reports.
+func (k *Kind) settle(object *unstructured.Unstructured, before *View, work *unstructured.Unstructured, backends Backends) (bool, error) {
 	after := k.parse(work.Object)
 	after.fingerprint()
 	p := after.plan(backends)
@@ -90,7 +90,7 @@ func (k *Kind) settle(object *unstructured.Unstructured, before *View, work *uns
 		return false, nil
 	}
 	if err := before.finish(work, p, lists); err != nil {
-		return false, fmt.Errorf("%s %s/%s: %w", k.Kind, object.GetNamespace(), object.GetName(), err)
+		return false, fmt.Errorf("%s: %w", k.describe(object), err)
 	}
 	object.Object = work.Object
 	return true, nil
@@ -106,7 +106,9 @@ type element struct {
 
 // strip returns a spec without the references that the predicate selects, the elements that this changes, and the references that
 // have to stay.
-func (k *Kind) strip(spec map[string]any, namespace string, deleted func(types.NamespacedName) bool) (stripped map[string]any, changed []element, kept []string) {
+func (k *Kind) strip(
+	spec map[string]any, namespace string, deleted selection,
+) (stripped map[string]any, changed []element, kept []string) {
 	stripped = maps.Clone(spec)
 	strip := func(field string, index int, content map[string]any) map[string]any {
 		services := sets.New[types.NamespacedName]()
@@ -143,10 +145,8 @@ func (k *Kind) strip(spec map[string]any, namespace string, deleted func(types.N
 					items = append(items, left)
 				}
 			}
-			if len(items) > 0 || len(value) == 0 {
-				stripped[field] = items
-			} else {
-				delete(stripped, field)
+			if len(value) > 0 {
+				setList(stripped, field, items)
 			}
 		}
 	}
@@ -156,10 +156,14 @@ func (k *Kind) strip(spec map[string]any, namespace string, deleted func(types.N
 	return stripped, changed, kept
 }
 
-// nowhere is where no backend is drained.
+// nowhere is where no backend is drained, and no ServiceImport is of any.
 type nowhere struct{ Backends }
 
 func (nowhere) Share(string, string) int { return whole }
+
+func (nowhere) OfImport(types.NamespacedName) (string, bool) { return "", true }
+
+func (nowhere) ImportTarget(types.NamespacedName, string) Target { return Target{} }
 
 // differ returns the fields of two specs that differ.
 func differ(a, b any) map[string]bool {

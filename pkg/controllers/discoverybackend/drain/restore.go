@@ -23,11 +23,14 @@ type Restored struct {
 
 // Restore puts the references to the Services of a backend back that were removed from a route, where the route still is as
 // the removal left it. A record is an annotation, which every user can write who can write the route. So in what is still there
-// it adds nothing but references to Services for which exists is true. The caller writes the route as after Rewrite when an element is restored.
-func (k *Kind) Restore(object *unstructured.Unstructured, backend string, exists func(types.NamespacedName) bool, backends Backends) (result Restored, err error) {
+// it adds nothing but references to Services for which exists is true. The caller writes the route as after Rewrite when an element is
+// restored.
+func (k *Kind) Restore(
+	object *unstructured.Unstructured, backend string, exists func(types.NamespacedName) bool, backends Backends,
+) (result Restored, err error) {
 	removals, err := readRemovals(object)
 	if err != nil {
-		return Restored{}, fmt.Errorf("%s %s/%s: %w", k.Kind, object.GetNamespace(), object.GetName(), err)
+		return Restored{}, fmt.Errorf("%s: %w", k.describe(object), err)
 	}
 	if !slices.ContainsFunc(removals, func(r removal) bool { return r.names(backend) }) {
 		return Restored{}, nil
@@ -44,7 +47,8 @@ func (k *Kind) Restore(object *unstructured.Unstructured, backend string, exists
 			rest = append(rest, r)
 			continue
 		}
-		left, back := k.without(&r, work.GetNamespace(), nil), k.without(&r, work.GetNamespace(), func(from removedFrom) bool { return from.Backend != backend })
+		isOther := func(from removedFrom) bool { return from.Backend != backend }
+		left, back := k.without(&r, work.GetNamespace(), nil), k.without(&r, work.GetNamespace(), isOther)
 		problem := r.missing(backend, exists)
 		if problem == "" && !put(spec, live, &r, left, back) {
 			problem = "it was changed since its references were removed"
@@ -64,7 +68,7 @@ func (k *Kind) Restore(object *unstructured.Unstructured, backend string, exists
 	}
 	work.Object["spec"] = spec
 	if !writeRemovals(work, rest) {
-		return Restored{}, fmt.Errorf("%s %s/%s: the annotations of the route are too long", k.Kind, object.GetNamespace(), object.GetName())
+		return Restored{}, fmt.Errorf("%s: the annotations of the route are too long", k.describe(object))
 	}
 	_, err = k.settle(object, before, work, backends)
 	return result, err
@@ -73,41 +77,34 @@ func (k *Kind) Restore(object *unstructured.Unstructured, backend string, exists
 // put puts an element back into a spec in the place of what was left of it, and reports whether that is still there. live is
 // the spec before anything was put back.
 func put(spec, live map[string]any, r *removal, left, back map[string]any) bool {
-	items, isList := live[r.Field].([]any)
-	switch {
+	there, isList := live[r.Field].([]any)
+	items, _ := spec[r.Field].([]any)
+	items = slices.Clone(items)
+	isLeft := func(item any) bool { return same(item, left) }
+	switch at := r.Index; {
 	case back == nil:
 		return false
-	case r.Single && left == nil:
-		if live[r.Field] != nil {
-			return false
-		}
 	case r.Single:
-		if !same(live[r.Field], left) {
+		if left == nil && live[r.Field] != nil || left != nil && !isLeft(live[r.Field]) {
 			return false
 		}
+		spec[r.Field] = back
 	case left == nil:
 		// A rule of an Ingress that was removed as a whole: another one of its host takes its place.
-		if !isList && live[r.Field] != nil || slices.ContainsFunc(items, func(item any) bool { return hostOf(item) == hostOf(back) }) {
+		if !isList && live[r.Field] != nil || slices.ContainsFunc(there, func(item any) bool { return hostOf(item) == hostOf(back) }) {
 			return false
 		}
-		items, _ = spec[r.Field].([]any)
-		spec[r.Field] = slices.Insert(slices.Clone(items), min(r.Index, len(items)), any(back))
-		return true
+		spec[r.Field] = slices.Insert(items, min(at, len(items)), any(back))
 	default:
-		items, _ = spec[r.Field].([]any)
-		at := r.Index
-		if at < 0 || at >= len(items) || !same(items[at], left) {
-			at = slices.IndexFunc(items, func(item any) bool { return same(item, left) })
+		if at < 0 || at >= len(items) || !isLeft(items[at]) {
+			at = slices.IndexFunc(items, isLeft)
 		}
 		if at < 0 {
 			return false
 		}
-		items = slices.Clone(items)
 		items[at] = back
 		spec[r.Field] = items
-		return true
 	}
-	spec[r.Field] = back
 	return true
 }
 

@@ -27,7 +27,7 @@ func (k *Kind) Rewrite(object *unstructured.Unstructured, backends Backends) (De
 		return p.Decision, nil
 	}
 	if err := v.finish(object, p, p.changed); err != nil {
-		return p.Decision, fmt.Errorf("%s %s/%s: %w", k.Kind, object.GetNamespace(), object.GetName(), err)
+		return p.Decision, fmt.Errorf("%s: %w", k.describe(object), err)
 	}
 	return p.Decision, v.apply(p)
 }
@@ -37,14 +37,13 @@ func (v *View) apply(p *plan) error {
 	for i := range v.rules {
 		rule := &v.rules[i]
 		items := maps.Collect(rule.source.items())
-		for j, ref := range rule.refs {
-			if equal(ref.weight, p.rules[i].set[j]) {
-				continue
-			}
-			if set := p.rules[i].set[j]; set != nil {
-				items[ref.at]["weight"] = *set
-			} else {
-				delete(items[ref.at], "weight")
+		for _, x := range p.rules[i].slots {
+			switch {
+			case equal(x.weight, x.set):
+			case x.set != nil:
+				items[x.at]["weight"] = *x.set
+			default:
+				delete(items[x.at], "weight")
 			}
 		}
 		for j := range p.rules[i].lists {
@@ -85,7 +84,7 @@ func (v *View) finish(object *unstructured.Unstructured, p *plan, changed map[st
 func HandBack(object *unstructured.Unstructured) (changed bool, err error) {
 	saved, _ := readRecord(object.GetAnnotations()[gimbalv1.AnnotationSavedWeights])
 	var owners []ownership.Owner
-	done := saved != nil && saved.done()
+	done := saved != nil && silent(saved.Rules)
 	if saved != nil {
 		owners = saved.Owners
 	}

@@ -52,6 +52,11 @@ func (f fleet) Share(backend, _ string) int {
 	return whole
 }
 
+// OfImport: a ServiceImport is of no backend.
+func (fleet) OfImport(types.NamespacedName) (string, bool) { return "", true }
+
+func (fleet) ImportTarget(types.NamespacedName, string) Target { return Target{} }
+
 func (f fleet) KeepsSole(backend string) bool { return slices.Contains(f.keepSole, backend) }
 
 func (f fleet) Target(service types.NamespacedName, port string) Target {

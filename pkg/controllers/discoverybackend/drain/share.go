@@ -21,37 +21,24 @@ const (
 // no weight above the last one.
 var sums = []float64{whole, 10_000, 1_000_000}
 
-// weights returns the weights by which the references of a rule get their shares. Where they are parts of another sum than those that users
-// want, wholes are what the wanted ones are in this sum; otherwise it is nil.
-func (s *standing) weights(v *View) (set, wholes []*int64) {
-	if s.differ() {
-		if parts := v.parts(s.wanted, s.missing); s.divides(parts) {
-			return s.express(s.wanted, parts, parts, s.move(parts, false))
-		}
+// weigh finds the weights by which the references of a rule get their shares.
+func (s *standing) weigh(v *View) {
+	for i := range s.slots {
+		s.slots[i].set = s.slots[i].wanted
 	}
-	set = v.kind.flavor.drain(s.wanted, s.shares, s.missing)
-	if !s.ramps() {
-		return set, nil
+	if !some(s.slots, func(x *slot) bool { return x.share < whole }) {
+		return
 	}
-	left := v.parts(set, s.missing)
-	return s.express(set, v.parts(s.wanted, s.missing), left, s.move(left, true))
-}
-
-// differ reports whether two backends of one cluster have different shares.
-func (s *standing) differ() bool {
-	for i := range s.shares {
-		for j := range s.shares {
-			if s.shares[i] < s.shares[j] && s.sameCluster(i, j) {
-				return true
-			}
-		}
+	before := v.parts(s.slots, wanted)
+	if s.divides(before) {
+		s.express(before, before, s.move(before, false))
+		return
 	}
-	return false
-}
-
-// ramps reports whether a backend gets a part of its share.
-func (s *standing) ramps() bool {
-	return slices.ContainsFunc(s.shares, func(share int) bool { return share > 0 && share < whole })
+	v.kind.flavor.drain(s.slots)
+	if some(s.slots, func(x *slot) bool { return x.share > 0 && x.share < whole }) {
+		parts := v.parts(s.slots, set)
+		s.express(before, parts, s.move(parts, true))
+	}
 }
 
 // divides reports whether a rule has two backends of one cluster that get different shares. The kinds distribute by weights, so that what
@@ -59,7 +46,8 @@ func (s *standing) ramps() bool {
 func (s *standing) divides(parts []float64) bool {
 	for i := range parts {
 		for j := range parts {
-			if parts[i] > 0 && parts[j] > 0 && !s.missing[j] && s.shares[i] < s.shares[j] && s.sameCluster(i, j) {
+			x, y := &s.slots[i], &s.slots[j]
+			if parts[i] > 0 && parts[j] > 0 && !y.target.Missing && x.share < y.share && x.sameCluster(y) {
 				return true
 			}
 		}
@@ -72,14 +60,15 @@ func (s *standing) divides(parts []float64) bool {
 // than the others; otherwise a backend would get what one of its cluster loses. Where there are no such receivers, nothing moves.
 func (s *standing) move(parts []float64, inTurn bool) []float64 {
 	next := slices.Clone(parts)
-	for _, share := range slices.Compact(slices.Sorted(slices.Values(s.shares))) {
+	for _, share := range s.shares() {
 		from := parts
 		if inTurn {
 			from = slices.Clone(next)
 		}
 		for i := range parts {
 			takes := func(j int) bool {
-				return parts[j] > 0 && !s.left[j] && s.shares[j] > share && !s.sameCluster(i, j)
+				y := &s.slots[j]
+				return parts[j] > 0 && !y.isLeft() && y.share > share && !s.slots[i].sameCluster(y)
 			}
 			sum := 0.0
 			for j := range parts {
@@ -87,7 +76,7 @@ func (s *standing) move(parts []float64, inTurn bool) []float64 {
 					sum += from[j]
 				}
 			}
-			if s.shares[i] != share || sum == 0 {
+			if s.slots[i].share != share || sum == 0 {
 				continue
 			}
 			moved := from[i] * float64(whole-share) / whole
@@ -102,9 +91,19 @@ func (s *standing) move(parts []float64, inTurn bool) []float64 {
 	return next
 }
 
-// express returns weights for the parts that references get next, those given if nothing moves. wholes are what the wanted parts are in the
-// same sum; parts are those by the weights given.
-func (s *standing) express(given []*int64, wanted, parts, next []float64) (set, wholes []*int64) {
+// shares returns those of all references, each once, the smallest one first.
+func (s *standing) shares() []int {
+	shares := make([]int, len(s.slots))
+	for i := range s.slots {
+		shares[i] = s.slots[i].share
+	}
+	slices.Sort(shares)
+	return slices.Compact(shares)
+}
+
+// express sets weights for the parts that references get next, unless nothing moves, and what the wanted parts are in the same sum; parts
+// are those by the weights that are set.
+func (s *standing) express(wanted, parts, next []float64) {
 	moves, left := false, 0.0
 	for i := range next {
 		moves = moves || math.Abs(next[i]-parts[i]) > exact
@@ -112,24 +111,22 @@ func (s *standing) express(given []*int64, wanted, parts, next []float64) (set, 
 			left += wanted[i]
 		}
 	}
-	set = slices.Clone(given)
 	if !moves {
-		return set, nil
+		return
 	}
 	sum := sumFor(next)
-	wholes = make([]*int64, len(next))
 	for i := range next {
+		x := &s.slots[i]
 		if wanted[i] > 0 {
-			wholes[i] = weightOf(wanted[i]/left, sum)
+			x.whole = weightOf(wanted[i]/left, sum)
 		}
 		switch {
-		case parts[i] > 0 && (s.shares[i] > 0 || next[i] > exact): // one of share 0 may have nowhere to move its requests to
-			set[i] = weightOf(next[i], sum)
-		case s.shares[i] == 0:
-			set[i] = new(int64(0))
+		case parts[i] > 0 && (x.share > 0 || next[i] > exact): // one of share 0 may have nowhere to move its requests to
+			x.set = weightOf(next[i], sum)
+		case x.share == 0:
+			x.set = new(int64(0))
 		}
 	}
-	return set, wholes
 }
 
 // sumFor returns the first sum whose weights are precise enough.

@@ -5,6 +5,7 @@ package drain
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -181,7 +182,7 @@ func (s source) items() func(func(int, map[string]any) bool) {
 // HasZero reports whether the weight of a reference is 0.
 func (v *View) HasZero() bool {
 	for _, rule := range v.rules {
-		if slices.ContainsFunc(rule.refs, func(ref ref) bool { return equal(ref.weight, new(int64(0))) }) {
+		if slices.ContainsFunc(rule.refs, func(ref ref) bool { return isZero(ref.weight) }) {
 			return true
 		}
 	}
@@ -239,26 +240,40 @@ func (none) OfImport(types.NamespacedName) (string, bool) { return "", false }
 
 func (none) ImportTarget(types.NamespacedName, string) Target { return Target{} }
 
-// targets returns the names of what the route refers to, or did, where the predicate holds.
-func (v *View) targets(of func(ref) bool) []types.NamespacedName {
-	var all []types.NamespacedName
-	add := func(ref ref) {
-		if of(ref) {
-			all = append(all, ref.service)
-		}
-	}
-	for _, rule := range v.rules {
-		for _, ref := range rule.refs {
-			add(ref)
-		}
-		for _, list := range rule.lists {
-			for _, mirror := range list.found {
-				add(mirror.ref)
+func (none) ClusterOf(backend string) string { return backend }
+
+// refs are all references and mirrors of the route.
+func (v *View) refs() iter.Seq[*ref] {
+	return func(yield func(*ref) bool) {
+		for _, rule := range v.rules {
+			for i := range rule.refs {
+				if !yield(&rule.refs[i]) {
+					return
+				}
+			}
+			for _, list := range rule.lists {
+				for i := range list.found {
+					if !yield(&list.found[i].ref) {
+						return
+					}
+				}
 			}
 		}
 	}
+}
+
+// targets returns the names of what the route refers to, or did, where the predicate holds.
+func (v *View) targets(of func(ref) bool) []types.NamespacedName {
+	var all []types.NamespacedName
+	for ref := range v.refs() {
+		if of(*ref) {
+			all = append(all, ref.service)
+		}
+	}
 	for _, ref := range v.saved.refs() {
-		add(ref)
+		if of(ref) {
+			all = append(all, ref.service)
+		}
 	}
 	slices.SortFunc(all, func(a, b types.NamespacedName) int {
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))

@@ -41,7 +41,7 @@ func phaseOf(backend *gimbalv1.DiscoveryBackend, restored bool) phase {
 }
 
 // membership reports for one route which of its Services are of which backend, and which of them are drained. It implements
-// drain.Judge.
+// drain.Backends, drain.Recorder and drain.Judge.
 type membership struct {
 	fleet
 	memory *memory
@@ -67,7 +67,7 @@ func (m *membership) Of(service types.NamespacedName) (string, bool) {
 	return m.reaching(found.service.backend, service.Namespace), true
 }
 
-// OfImport implements drain.Importer.
+// OfImport implements drain.Backends.
 func (m *membership) OfImport(name types.NamespacedName) (string, bool) {
 	found, known := m.imports[name]
 	if !known {
@@ -93,7 +93,7 @@ func (m *membership) Share(name, routeNamespace string) int {
 	return shareOf(backend, m.memory.phaseOf(backend), m.HadRecord(name) || slices.Contains(m.recorded, name))
 }
 
-// ClusterOf implements drain.Clusters.
+// ClusterOf implements drain.Backends.
 func (m *membership) ClusterOf(name string) string { return m.clusterOf(name) }
 
 // Records implements drain.Recorder. The record of a backend that is being deleted is removed with its references.
@@ -110,7 +110,7 @@ func (m *membership) Target(service types.NamespacedName, port string) drain.Tar
 	return m.targets[service].of(port)
 }
 
-// ImportTarget implements drain.Importer.
+// ImportTarget implements drain.Backends.
 func (m *membership) ImportTarget(name types.NamespacedName, port string) drain.Target {
 	return m.imports[name].of(port)
 }

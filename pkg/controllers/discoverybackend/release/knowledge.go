@@ -139,7 +139,7 @@ func (p *present) Share(backend, _ string) int {
 	return 0
 }
 
-// ClusterOf implements drain.Clusters.
+// ClusterOf implements drain.Backends.
 func (p *present) ClusterOf(backend string) string { return cmp.Or(p.clusters[backend], backend) }
 
 // KeepsSole implements drain.Backends.
@@ -151,10 +151,10 @@ func (p *present) KeepsSole(backend string) bool {
 // Target implements drain.Backends. Which Services can take requests is for maintenance to find out.
 func (*present) Target(name, string) drain.Target { return drain.Target{} }
 
-// OfImport implements drain.Importer. A ServiceImport is not deleted with a backend, so that only the record counts.
+// OfImport implements drain.Backends. A ServiceImport is not deleted with a backend, so that only the record counts.
 func (p *present) OfImport(service name) (backend string, known bool) {
 	return p.imports[service], true
 }
 
-// ImportTarget implements drain.Importer.
+// ImportTarget implements drain.Backends.
 func (*present) ImportTarget(name, string) drain.Target { return drain.Target{} }

@@ -398,6 +398,12 @@ func (maintenance) KeepsSole(string) bool { return false }
 
 func (maintenance) Target(name, string) drain.Target { return drain.Target{} }
 
+func (maintenance) OfImport(name) (string, bool) { return "", true }
+
+func (maintenance) ImportTarget(name, string) drain.Target { return drain.Target{} }
+
+func (maintenance) ClusterOf(backend string) string { return backend }
+
 // TestBounded checks that one reconciliation writes a limited number of routes, and reports how many remain.
 func TestBounded(t *testing.T) {
 	w := newWorld(t, us(adminNamespace), service("shop", "us-web", "us"), service("shop", "own", ""))
