@@ -24,8 +24,8 @@ func IsCopy(slice *discoveryv1.EndpointSlice) bool {
 	return slice.Labels[discoveryv1.LabelManagedBy] == desired.Manager || slice.Labels[desired.LabelManagedBy] == desired.Manager
 }
 
-// changed returns a slice with what is to be changed, nil when nothing has to change. As it has the UID and the resource version of the slice, it
-// replaces only the very object, in the state in which it was read.
+// changed returns a slice with what is to be changed, nil when nothing has to change. As it has the UID and the resource version of the
+// slice, it replaces only the very object, in the state in which it was read.
 func (w way) changed(slice *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
 	next := *slice
 	next.Endpoints = slices.Clone(slice.Endpoints)
@@ -78,5 +78,7 @@ func (s Services) due(slice *discoveryv1.EndpointSlice) bool {
 	if !s.Withhold.Has(service) {
 		return withheld && !s.Leave.Has(service)
 	}
-	return !withheld || slices.ContainsFunc(slice.Endpoints, func(endpoint discoveryv1.Endpoint) bool { return !desired.IsWithheld(endpoint.Conditions) })
+	return !withheld || slices.ContainsFunc(slice.Endpoints, func(endpoint discoveryv1.Endpoint) bool {
+		return !desired.IsWithheld(endpoint.Conditions)
+	})
 }

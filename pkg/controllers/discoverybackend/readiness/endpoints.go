@@ -12,8 +12,8 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 
+	"golang.org/x/sync/errgroup"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -45,8 +45,10 @@ type Endpoints struct {
 	// watched are the slices with a label of either prefix (watch.go).
 	watched []*remote.Informers[*discoveryv1.EndpointSlice]
 
-	mu       sync.Mutex
-	handlers []func(backend string)
+	// changed is called with the name of a backend when one of its copied slices changed.
+	changed func(backend string)
+
+	mu sync.Mutex
 	// goals are, by the names of backends, what their slices are to be brought to, and whether they are.
 	goals map[string]*goal
 }
@@ -54,24 +56,15 @@ type Endpoints struct {
 // New returns the endpoints of backends. Those outside of the admin namespaces reach their own namespace only. The client
 // should have no timeout: it watches; and it should use protobuf: a backend may have 10,000 slices.
 func New(client kubernetes.Interface, adminNamespaces []string) (*Endpoints, error) {
-	e := &Endpoints{client: client, admins: adminNamespaces, limit: maxWrites, goals: map[string]*goal{}}
+	e := &Endpoints{client: client, admins: adminNamespaces, limit: maxWrites, changed: func(string) {}, goals: map[string]*goal{}}
 	return e, e.watch()
 }
 
 // Withhold makes the endpoints of some Services of a backend neither ready nor serving, whatever the backend reports about them,
 // and restores the conditions of the endpoints of the rest. It returns how many slices are still to be written: call it again
-// until that is 0. A call for a backend of which nothing changed since sends no request.
+// until that is 0. A call for a backend of which nothing changed since sends no request. Only a complete list, read from the API server,
+// confirms that nothing is left to do.
 func (e *Endpoints) Withhold(ctx context.Context, backend *gimbalv1.DiscoveryBackend, services Services) (pending int, err error) {
-	return e.bring(ctx, backend, services)
-}
-
-// Restore gives the endpoints of all withheld slices the conditions back that they had. For the rest it is as Withhold.
-func (e *Endpoints) Restore(ctx context.Context, backend *gimbalv1.DiscoveryBackend) (pending int, err error) {
-	return e.bring(ctx, backend, Services{})
-}
-
-// bring changes the slices of a backend. Only a complete list, read from the API server, confirms that nothing is left to do.
-func (e *Endpoints) bring(ctx context.Context, backend *gimbalv1.DiscoveryBackend, services Services) (int, error) {
 	goal, sighting, done := e.aim(backend, services)
 	if done {
 		return 0, nil
@@ -92,6 +85,11 @@ func (e *Endpoints) bring(ctx context.Context, backend *gimbalv1.DiscoveryBacken
 		e.reached(goal, sighting)
 	}
 	return left, err
+}
+
+// Restore gives the endpoints of all withheld slices the conditions back that they had. For the rest it is as Withhold.
+func (e *Endpoints) Restore(ctx context.Context, backend *gimbalv1.DiscoveryBackend) (pending int, err error) {
+	return e.Withhold(ctx, backend, Services{})
 }
 
 // list returns all copied slices of a backend, or an error.
@@ -125,24 +123,25 @@ func (e *Endpoints) list(ctx context.Context, backend *gimbalv1.DiscoveryBackend
 // protobuf with less CPU time than a patch, which it applies to JSON; and copies have no fields that their discoverers do not know.
 func (e *Endpoints) writeAll(ctx context.Context, due []*discoveryv1.EndpointSlice) (left int, err error) {
 	errs := make([]error, len(due))
-	var conflicts atomic.Int64
-	slots := make(chan struct{}, parallelWrites)
-	var group sync.WaitGroup
+	var group errgroup.Group
+	group.SetLimit(parallelWrites)
 	for i, slice := range due {
-		slots <- struct{}{}
-		group.Go(func() {
-			defer func() { <-slots }()
-			_, err := e.client.DiscoveryV1().EndpointSlices(slice.Namespace).Update(ctx, slice, metav1.UpdateOptions{FieldManager: fieldOwner})
-			switch {
-			case err == nil, apierrors.IsNotFound(err):
-			case apierrors.IsConflict(err):
-				conflicts.Add(1)
-			default:
-				errs[i] = fmt.Errorf("update EndpointSlice %s/%s: %w", slice.Namespace, slice.Name, err)
-			}
+		group.Go(func() error {
+			options := metav1.UpdateOptions{FieldManager: fieldOwner}
+			_, errs[i] = e.client.DiscoveryV1().EndpointSlices(slice.Namespace).Update(ctx, slice, options)
+			return nil
 		})
 	}
-	group.Wait()
-	failed := len(slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil }))
-	return int(conflicts.Load()) + failed, errors.Join(errs...)
+	_ = group.Wait()
+	for i, err := range errs {
+		switch errs[i] = nil; {
+		case err == nil, apierrors.IsNotFound(err):
+		case apierrors.IsConflict(err):
+			left++
+		default:
+			left++
+			errs[i] = fmt.Errorf("update EndpointSlice %s/%s: %w", due[i].Namespace, due[i].Name, err)
+		}
+	}
+	return left, errors.Join(errs...)
 }

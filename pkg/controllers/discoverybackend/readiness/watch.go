@@ -28,12 +28,8 @@ type goal struct {
 	sightings, done int64
 }
 
-// OnChange has a function called with the name of a backend when one of its copied slices changed. Call it before Start.
-func (e *Endpoints) OnChange(handler func(backend string)) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.handlers = append(e.handlers, handler)
-}
+// OnChange has a function called with the name of a backend when one of its copied slices changed. Call it once, before Start.
+func (e *Endpoints) OnChange(handler func(backend string)) { e.changed = handler }
 
 // Start watches until ctx is done.
 func (e *Endpoints) Start(ctx context.Context) error {
@@ -48,17 +44,11 @@ func (e *Endpoints) Start(ctx context.Context) error {
 // NeedLeaderElection implements manager.LeaderElectionRunnable: a replica that waits knows all that it will need.
 func (*Endpoints) NeedLeaderElection() bool { return false }
 
-// Synced reports whether the watch knows all slices.
-func (e *Endpoints) Synced() bool {
-	return !slices.ContainsFunc(e.watched, func(i *remote.Informers[*discoveryv1.EndpointSlice]) bool { return !i.Synced() })
-}
-
 // watch makes the watches of slices with a label of either prefix.
 func (e *Endpoints) watch() error {
 	for _, selector := range selectors("") {
-		informers, err := remote.NewInformers(nil, remote.EndpointSlices(e.client, selector), &discoveryv1.EndpointSlice{}, trim, func(slice *discoveryv1.EndpointSlice) string {
-			return serviceOf(slice).String()
-		})
+		informers, err := remote.NewInformers(nil, remote.EndpointSlices(e.client, selector), &discoveryv1.EndpointSlice{}, trim,
+			func(slice *discoveryv1.EndpointSlice) string { return serviceOf(slice).String() })
 		if err != nil {
 			return err
 		}
@@ -94,17 +84,14 @@ func (e *Endpoints) sighted(slice *discoveryv1.EndpointSlice) {
 	if goal := e.goals[backend]; goal != nil && goal.services.due(slice) {
 		goal.sightings++
 	}
-	handlers := e.handlers
 	e.mu.Unlock()
-	for _, handler := range handlers {
-		handler(backend)
-	}
+	e.changed(backend)
 }
 
 // aim sets the goal of a backend. It returns what was sighted so far, and whether there is nothing to do. Without the watch
 // that is not known.
 func (e *Endpoints) aim(backend *gimbalv1.DiscoveryBackend, services Services) (aimed *goal, sighted int64, done bool) {
-	synced := e.Synced()
+	synced := !slices.ContainsFunc(e.watched, func(i *remote.Informers[*discoveryv1.EndpointSlice]) bool { return !i.Synced() })
 	e.mu.Lock()
 	last := e.goals[backend.Name]
 	if last != nil && last.uid == backend.UID && last.services.equal(services) {
@@ -138,6 +125,7 @@ func (e *Endpoints) anyDue(backend string, among sets.Set[types.NamespacedName],
 	return false
 }
 
+// reached notes that nothing is left to do for a goal.
 func (e *Endpoints) reached(goal *goal, sighted int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -149,7 +137,10 @@ func trim(slice *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
 	trimmed := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{
 		Namespace: slice.Namespace, Name: slice.Name, UID: slice.UID, ResourceVersion: slice.ResourceVersion, Labels: map[string]string{},
 	}}
-	for _, label := range []string{gimbalv1.LabelBackend, gimbalv1.LegacyLabelBackend, discoveryv1.LabelManagedBy, desired.LabelManagedBy, discoveryv1.LabelServiceName} {
+	for _, label := range []string{
+		gimbalv1.LabelBackend, gimbalv1.LegacyLabelBackend, discoveryv1.LabelManagedBy, desired.LabelManagedBy,
+		discoveryv1.LabelServiceName,
+	} {
 		if value, ok := slice.Labels[label]; ok {
 			trimmed.Labels[label] = value
 		}
