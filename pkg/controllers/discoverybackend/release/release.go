@@ -8,14 +8,11 @@ package release
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,7 +20,6 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
 	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
-	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 const (
@@ -73,7 +69,7 @@ func (r *References) Remove(ctx context.Context, backend *gimbalv1.DiscoveryBack
 	if err != nil {
 		return Result{}, err
 	}
-	services := known.of(backend, r.AdminNamespaces)
+	services := known.of(backend)
 	if len(services) == 0 {
 		return Result{}, nil
 	}
@@ -81,8 +77,11 @@ func (r *References) Remove(ctx context.Context, backend *gimbalv1.DiscoveryBack
 	if reachesAll(backend, r.AdminNamespaces) {
 		namespace = metav1.NamespaceAll
 	}
+	p := &pass{References: r, known: known, removal: drain.Removal{Backend: backend.Name, Deleted: services.Has}}
+	if r.Record {
+		p.removal.Time = r.Clock.Now()
+	}
 	var found []*route
-	var recorded []string
 	for _, kind := range drain.Kinds() {
 		more, err := r.list(ctx, kind, namespace)
 		if err != nil {
@@ -90,60 +89,34 @@ func (r *References) Remove(ctx context.Context, backend *gimbalv1.DiscoveryBack
 		}
 		for _, route := range more {
 			if drain.HasRemoved(route.object, backend.Name) {
-				recorded = append(recorded, route.String())
+				p.result.Recorded = append(p.result.Recorded, route.String())
 			}
 		}
 		found = append(found, slices.DeleteFunc(more, func(route *route) bool {
 			return !slices.ContainsFunc(kind.View(route.object.Object).Services(), services.Has)
 		})...)
 	}
-	removal := drain.Removal{Backend: backend.Name, Deleted: services.Has}
-	if r.Record {
-		removal.Time = r.Clock.Now()
+	errs := make([]error, len(found))
+	var group errgroup.Group
+	group.SetLimit(parallelRoutes)
+	for i, route := range found {
+		group.Go(func() error {
+			errs[i] = p.remove(ctx, route)
+			return nil
+		})
 	}
-	pass := &pass{References: r, known: known, removal: removal, result: Result{Recorded: recorded}}
-	return pass.over(ctx, found)
-}
-
-// route is a route and where it is written.
-type route struct {
-	kind     *drain.Kind
-	resource schema.GroupVersionResource
-	object   *unstructured.Unstructured
-}
-
-func (r *route) String() string {
-	return fmt.Sprintf("%s %s/%s", r.kind.Kind, r.object.GetNamespace(), r.object.GetName())
-}
-
-// list returns all routes of a kind, none when the kind is not served. Either they are complete, or there is an error.
-func (r *References) list(ctx context.Context, kind *drain.Kind, namespace string) ([]*route, error) {
-	resource := schema.GroupResource{Group: kind.Group, Resource: kind.Resource}
-	served, err := r.Find(ctx, &resourcewatch.Kind{GroupResource: resource, Versions: kind.Versions})
-	if err != nil || served == nil {
-		return nil, err
+	_ = group.Wait()
+	for _, names := range [][]string{p.result.Removed, p.result.Rejected, p.result.Kept, p.result.Unrecorded, p.result.Recorded} {
+		slices.Sort(names)
 	}
-	var found []*route
-	options := metav1.ListOptions{Limit: pageSize}
-	for {
-		page, err := r.Routes.Resource(*served).Namespace(namespace).List(ctx, options)
-		if err != nil {
-			return nil, fmt.Errorf("list %s: %w", resource, err)
-		}
-		for i := range page.Items {
-			found = append(found, &route{kind, *served, &page.Items[i]})
-		}
-		if options.Continue = page.GetContinue(); options.Continue == "" {
-			return found, nil
-		}
-	}
+	p.result.Recorded = slices.Compact(p.result.Recorded)
+	return p.result, errors.Join(errs...)
 }
 
-// pass writes routes. Several are written immediately.
+// pass writes routes. Several are written at the same time.
 type pass struct {
 	*References
-	known *knowledge
-	// removal is what is removed.
+	known   *knowledge
 	removal drain.Removal
 
 	mu     sync.Mutex
@@ -151,89 +124,38 @@ type pass struct {
 	result Result
 }
 
-func (p *pass) over(ctx context.Context, routes []*route) (Result, error) {
-	errs := make([]error, len(routes))
-	slots := make(chan struct{}, parallelRoutes)
-	var group sync.WaitGroup
-	for i, route := range routes {
-		slots <- struct{}{}
-		group.Go(func() {
-			defer func() { <-slots }()
-			errs[i] = p.remove(ctx, route)
-		})
-	}
-	group.Wait()
-	for _, names := range [][]string{p.result.Removed, p.result.Rejected, p.result.Kept, p.result.Unrecorded} {
-		slices.Sort(names)
-	}
-	slices.Sort(p.result.Recorded)
-	p.result.Recorded = slices.Compact(p.result.Recorded)
-	return p.result, errors.Join(errs...)
+// Restoration is what Restore did to one route, or would do.
+type Restoration struct {
+	// Route is Kind namespace/name.
+	Route string
+	// Elements are the parts of its spec that have their references back.
+	Elements []string
+	// Skipped are those that do not, and why.
+	Skipped []string
+	// Err is why the route could not be written.
+	Err error
 }
 
-// remove takes the references out of one route, in the state in which it was read.
-func (p *pass) remove(ctx context.Context, route *route) error {
-	backends, err := p.backendsFor(ctx, p.known, route)
+// Restore puts the references to the copied Services of a backend back that were removed with an earlier backend of the
+// name, where routes still are as the removal left them. Those to a backend in maintenance come back drained. With a preview it writes
+// nothing. An error means that not all routes are known.
+func (r *References) Restore(ctx context.Context, backend *gimbalv1.DiscoveryBackend, preview bool) ([]Restoration, error) {
+	known, err := r.survey(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	removed, err := route.kind.Remove(route.object, p.removal, backends)
-	changed, kept := removed.Changed, removed.Kept
-	p.mu.Lock()
-	for _, reference := range kept {
-		p.result.Kept = append(p.result.Kept, fmt.Sprintf("%s: %s", route, reference))
-	}
-	full := p.writes >= maxRoutes
-	switch {
-	case changed && full:
-		p.result.Left++
-	case changed:
-		p.writes++
-	}
-	p.mu.Unlock()
-	if err == nil && (!changed || full) {
-		return nil
-	}
-	if err == nil {
-		err = p.write(ctx, route)
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch {
-	case err == nil:
-		p.result.Removed = append(p.result.Removed, route.String())
-		switch {
-		case removed.Unrecorded:
-			p.result.Unrecorded = append(p.result.Unrecorded, route.String())
-		case drain.HasRemoved(route.object, p.removal.Backend):
-			p.result.Recorded = append(p.result.Recorded, route.String())
+	services := known.of(backend)
+	var done []Restoration
+	for _, kind := range drain.Kinds() {
+		routes, err := r.list(ctx, kind, metav1.NamespaceAll)
+		if err != nil {
+			return done, err
 		}
-	case apierrors.IsNotFound(err):
-	case apierrors.IsConflict(err):
-		p.result.Left++
-	case kit.IsUnavailable(err):
-		return err
-	default:
-		p.result.Rejected = append(p.result.Rejected, err.Error())
+		for _, route := range routes {
+			if drain.HasRemoved(route.object, backend.Name) {
+				done = append(done, r.restore(ctx, known, route, backend.Name, services.Has, preview))
+			}
+		}
 	}
-	return nil
-}
-
-// write updates a route, and then returns the ownership of the changed fields to their former managers in a second write. If the process
-// exits in between, or the second write conflicts with another client, package maintenance performs it.
-func (r *References) write(ctx context.Context, route *route) error {
-	routes := r.Routes.Resource(route.resource).Namespace(route.object.GetNamespace())
-	options := metav1.UpdateOptions{FieldManager: drain.Manager}
-	updated, err := routes.Update(ctx, route.object, options)
-	if err != nil {
-		return fmt.Errorf("update %s: %w", route, err)
-	}
-	changed, err := drain.HandBack(updated)
-	if err != nil || !changed {
-		return err
-	}
-	if _, err := routes.Update(ctx, updated, options); err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("hand back fields of %s: %w", route, err)
-	}
-	return nil
+	return done, nil
 }

@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,6 +23,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/status"
 	"groundskeeper.io/groundskeeper/pkg/controllers/lists"
+	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
 )
 
@@ -40,7 +43,9 @@ type knowledge struct {
 
 // survey reads all of it. Either it is complete, or there is an error.
 func (r *References) survey(ctx context.Context) (*knowledge, error) {
-	known := &knowledge{services: map[name]string{}, copies: sets.New[name](), backends: map[string]*gimbalv1.DiscoveryBackend{}, admins: r.AdminNamespaces}
+	known := &knowledge{
+		services: map[name]string{}, copies: sets.New[name](), backends: map[string]*gimbalv1.DiscoveryBackend{}, admins: r.AdminNamespaces,
+	}
 	live, backends, identities := lists.Complete(r.Live), &gimbalv1.DiscoveryBackendList{}, map[string][]gimbalv1.ClusterIdentity{}
 	if err := live.List(ctx, backends); err != nil {
 		return nil, fmt.Errorf("list the DiscoveryBackends: %w", err)
@@ -70,10 +75,10 @@ func (r *References) survey(ctx context.Context) (*knowledge, error) {
 
 // of returns the copied Services of a backend that it reaches. A Service that has the label of a backend without the mark of
 // a discoverer is not deleted with the backend, so that references to it stay valid.
-func (k *knowledge) of(backend *gimbalv1.DiscoveryBackend, admins []string) sets.Set[name] {
+func (k *knowledge) of(backend *gimbalv1.DiscoveryBackend) sets.Set[name] {
 	found := sets.New[name]()
 	for service, owner := range k.services {
-		if owner == backend.Name && k.copies.Has(service) && (service.Namespace == backend.Namespace || reachesAll(backend, admins)) {
+		if owner == backend.Name && k.copies.Has(service) && (service.Namespace == backend.Namespace || reachesAll(backend, k.admins)) {
 			found.Insert(service)
 		}
 	}
@@ -83,6 +88,40 @@ func (k *knowledge) of(backend *gimbalv1.DiscoveryBackend, admins []string) sets
 // reachesAll reports whether routes in all namespaces may be changed for a backend, or only those in its own.
 func reachesAll(backend *gimbalv1.DiscoveryBackend, admins []string) bool {
 	return slices.Contains(admins, backend.Namespace)
+}
+
+// route is a route and where it is written.
+type route struct {
+	kind     *drain.Kind
+	resource schema.GroupVersionResource
+	object   *unstructured.Unstructured
+}
+
+func (r *route) String() string {
+	return fmt.Sprintf("%s %s/%s", r.kind.Kind, r.object.GetNamespace(), r.object.GetName())
+}
+
+// list returns all routes of a kind, none when the kind is not served. Either they are complete, or there is an error.
+func (r *References) list(ctx context.Context, kind *drain.Kind, namespace string) ([]*route, error) {
+	resource := schema.GroupResource{Group: kind.Group, Resource: kind.Resource}
+	served, err := r.Find(ctx, &resourcewatch.Kind{GroupResource: resource, Versions: kind.Versions})
+	if err != nil || served == nil {
+		return nil, err
+	}
+	var found []*route
+	options := metav1.ListOptions{Limit: pageSize}
+	for {
+		page, err := r.Routes.Resource(*served).Namespace(namespace).List(ctx, options)
+		if err != nil {
+			return nil, fmt.Errorf("list %s: %w", resource, err)
+		}
+		for i := range page.Items {
+			found = append(found, &route{kind, *served, &page.Items[i]})
+		}
+		if options.Continue = page.GetContinue(); options.Continue == "" {
+			return found, nil
+		}
+	}
 }
 
 // present is what is true of the backends of one route. It implements drain.Backends. A route stays drained for the
@@ -99,7 +138,9 @@ type present struct {
 // backendsFor returns what is true of the backends of a route. Only one with a record can have Services that no longer exist.
 func (r *References) backendsFor(ctx context.Context, known *knowledge, route *route) (*present, error) {
 	view := route.kind.View(route.object.Object)
-	found := &present{knowledge: known, drained: sets.New(view.Recorded()...), imports: view.RecordedImports(), others: sets.New[name]()}
+	found := &present{
+		knowledge: known, drained: sets.New(view.Recorded()...), imports: view.RecordedImports(), others: sets.New[name](),
+	}
 	if len(found.drained) == 0 {
 		return found, nil
 	}
