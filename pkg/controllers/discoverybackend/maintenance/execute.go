@@ -61,7 +61,7 @@ func (r *routes) handBack(
 	return r.update(ctx, client, key, object, writeOwners)
 }
 
-// An error that an immediate retry does not fix.
+// rejection is an error that an immediate retry does not fix.
 type rejection struct{ error }
 
 func (r rejection) Unwrap() error { return r.error }
