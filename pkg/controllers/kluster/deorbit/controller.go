@@ -4,17 +4,15 @@
 // Package deorbit is the controller that tears down a cluster without leaving resources behind: it deletes the resources that a workload
 // cluster created in OpenStack, and then removes the finalizer of the Kluster.
 //
-// A Deorbit is a sequence of stages. The checks of a stage run asynchronously, so that an unresponsive cluster or cloud does not block
-// others. A pure function (machine.go) computes the next step from the result of a check. The step is written to the status before any
+// A Deorbit is a sequence of stages. The checks of a stage (check.go) run asynchronously, so that an unresponsive cluster or cloud does not
+// block others. A pure function (decide.go) computes the next step from what a check observed. The step is written to the status before any
 // action of its stage, so that nothing is lost if the process exits in between. The stages are implemented in the packages cluster and
 // cloud.
 package deorbit
 
 import (
-	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -51,46 +49,39 @@ type reconciler struct {
 	// live reads Secrets, and has the last word before anything is done.
 	live    client.Reader
 	systems systems
-	config  configv1alpha1.DeorbitConfiguration
-	// verifyTimeout is that of the configuration of Cluster API.
-	verifyTimeout time.Duration
-	// quiet is how long no check of a cloud may end before the condition reports it.
-	quiet time.Duration
+	config  configv1alpha1.KlusterConfiguration
 	// fence reports whether this process may still change anything.
 	fence            func() error
 	clock            clock.PassiveClock
 	recorder         events.EventRecorder
 	meters           *meters
-	clusters, clouds *kluster.Pool[probed]
+	clusters, clouds *kluster.Pool[observed]
 	// all and unidentified are lists of Klusters, which the checks share.
 	all, unidentified lists.Shared[[]kubernikusv1.Kluster]
-
-	mu     sync.Mutex
-	states map[types.NamespacedName]*state
 	// self is the cluster that Groundskeeper runs in.
-	self self.Cluster
+	self   self.Cluster
+	memory memory
 }
 
-func (r *reconciler) pools() []*kluster.Pool[probed] {
-	return []*kluster.Pool[probed]{r.clusters, r.clouds}
+func (r *reconciler) pools() []*kluster.Pool[observed] {
+	return []*kluster.Pool[observed]{r.clusters, r.clouds}
 }
 
 // AddToManager adds the controller to a manager, whose scheme has to know Klusters and Kubernetes' own kinds. The fence reports
 // whether this process may still change anything in a workload cluster or a cloud. An error means that the controller was added
 // twice, or that the metrics have names that are taken.
-func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguration, clients *openstack.Clients, fence func() error, clock clock.PassiveClock) error {
+func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguration, clients *openstack.Clients, fence func() error,
+	clock clock.PassiveClock) error {
 	meters, err := newMeters(metrics.Registry)
 	if err != nil {
 		return err
 	}
 	r := &reconciler{
-		client: mgr.GetClient(), live: mgr.GetAPIReader(), config: config.Deorbit, verifyTimeout: config.ClusterAPI.VerifyTimeout.Duration,
-		quiet: quietTimeouts * config.OpenStack.Timeout.Duration, fence: fence, clock: clock,
-		systems:  &reality{client: mgr.GetClient(), live: mgr.GetAPIReader(), clients: clients, routeGC: config.RouteGC, fence: fence},
+		client: mgr.GetClient(), live: mgr.GetAPIReader(), config: config, fence: fence, clock: clock,
+		systems:  realSystems(mgr.GetClient(), mgr.GetAPIReader(), clients, config.RouteGC, fence),
 		recorder: mgr.GetEventRecorder(fieldOwner), meters: meters,
-		clusters: kluster.ClusterPool[probed](clusterTimeout),
-		clouds:   kluster.CloudPool[probed](cloudTimeouts * config.OpenStack.Timeout.Duration),
-		states:   map[types.NamespacedName]*state{},
+		clusters: kluster.ClusterPool[observed](clusterTimeout),
+		clouds:   kluster.CloudPool[observed](cloudTimeouts * config.OpenStack.Timeout.Duration),
 		self:     self.Cluster{Reader: mgr.GetAPIReader()},
 	}
 	r.clouds.Clock = clock

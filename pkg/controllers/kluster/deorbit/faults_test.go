@@ -29,9 +29,9 @@ func newWalk(t *testing.T, before progress) *walk {
 }
 
 // probe advances the clock and applies the outcome of a check.
-func (w *walk) probe(after time.Duration, o *outcome) {
+func (w *walk) probe(after time.Duration, o *observed) {
 	w.now = w.now.Add(after)
-	w.progress, w.last = advance(w.progress, o, w.settings, w.now)
+	w.progress, w.last = decide(w.progress, o, w.settings, w.now)
 }
 
 func (w *walk) in(which kubernikusv1.DeorbitStage) {
@@ -63,7 +63,7 @@ func TestEachClassOfFailureStopsRetrying(t *testing.T) {
 		w := newWalk(t, in(claims))
 		w.probe(time.Second, failed(claims, clusterFailure(fmt.Errorf("%s", message))))
 		// State that is only in memory is lost after a restart.
-		w.progress = progress{DeorbitStatus: loaded(&w.DeorbitStatus)}
+		w.progress = progress{DeorbitStatus: loaded(w.DeorbitStatus)}
 		w.probe(119*time.Second, failed(claims, clusterFailure(errDown)))
 		w.in(claims)
 		w.probe(time.Second, failed(claims, clusterFailure(errDown)))
@@ -99,7 +99,7 @@ func TestOnlyACleanReleaseReleases(t *testing.T) {
 	for _, which := range kubernikusv1.DeorbitStages() {
 		for _, f := range []*failure{nil, clusterFailure(errDown), cloudFailure(errDown), internalFailure(errDown)} {
 			o := failed(which, f)
-			next, action := advance(in(which), o, usual(), epoch)
+			next, action := decide(in(which), o, usual(), epoch)
 			if action.ends != "" && (f != nil || which != release) {
 				t.Errorf("%s with %+v ends", which, f)
 			}
@@ -113,7 +113,7 @@ func TestOnlyACleanReleaseReleases(t *testing.T) {
 // TestProgress checks that a stage that makes slow progress continues, and that one that deletes the same objects repeatedly does
 // not.
 func TestProgress(t *testing.T) {
-	deleting := func(kind, name string) *outcome {
+	deleting := func(kind, name string) *observed {
 		o := showed(claims, things(kind, "a", "b", "c")...)
 		o.parts[0].report.Deleted = []kubernikusv1.DeorbitObject{thing(kind, name)}
 		return o
@@ -137,14 +137,14 @@ func TestProgress(t *testing.T) {
 		fresh.probe(50*time.Minute, deleting("PersistentVolumeClaim", fmt.Sprint(i)))
 		fresh.in(claims)
 	}
-	for name, show := range map[string]func(i int) *outcome{
-		"the same again": func(int) *outcome { return deleting("Volume", "error_deleting") },
-		"pods come back": func(i int) *outcome {
+	for name, show := range map[string]func(i int) *observed{
+		"the same again": func(int) *observed { return deleting("Volume", "error_deleting") },
+		"pods come back": func(i int) *observed {
 			o := showed(claims, thing("Pod", fmt.Sprint(i)))
 			o.parts[0].report.Deleted = o.parts[0].report.Remaining
 			return o
 		},
-		"more and less": func(i int) *outcome { return showed(claims, things("Volume", make([]string, 2+i%2)...)...) },
+		"more and less": func(i int) *observed { return showed(claims, things("Volume", make([]string, 2+i%2)...)...) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWalk(t, in(claims))
@@ -161,7 +161,7 @@ func TestFinalCheckInPart(t *testing.T) {
 	volume, route, old := thing("Volume", "v"), thing("Route", "r"), thing("Route", "old")
 	w := newWalk(t, in(release, remaining(old, volume)))
 	w.settings = destructing(w.settings)
-	w.probe(0, &outcome{stage: release, parts: []part{{stage: verify, failure: rejected()}, {stage: routes, report: stage.Report{Remaining: []kubernikusv1.DeorbitObject{route}}}}})
+	w.probe(0, &observed{stage: release, parts: []part{{stage: verify, failure: rejected()}, {stage: routes, report: stage.Report{Remaining: []kubernikusv1.DeorbitObject{route}}}}})
 	if w.last.ends != endsSelfDestruct || len(w.Remaining) != 3 || w.Remaining[0] != route || w.Remaining[1] != volume || w.Remaining[2].Kind != projectKind {
 		t.Errorf("ends %q, left %v", w.last.ends, w.Remaining)
 	}

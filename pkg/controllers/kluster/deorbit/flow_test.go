@@ -39,8 +39,8 @@ func TestCleanDeorbit(t *testing.T) {
 	if got := testutil.ToFloat64(f.r.meters.finished.WithLabelValues("clean")); got != 1 {
 		t.Errorf("%v ended clean", got)
 	}
-	if len(f.r.states) != 0 || testutil.CollectAndCount(f.r.meters.duration) != 1 || f.closed != 1 {
-		t.Errorf("left %v, closed %d connections", f.r.states, f.closed)
+	if len(f.r.memory.states) != 0 || testutil.CollectAndCount(f.r.meters.duration) != 1 || f.closed != 1 {
+		t.Errorf("left %v, closed %d connections", f.r.memory.states, f.closed)
 	}
 	for _, which := range kubernikusv1.DeorbitStages() {
 		if got := testutil.ToFloat64(f.r.meters.klusters.WithLabelValues(string(which))); got != 0 {

@@ -228,7 +228,7 @@ func TestRechecksBeforeDeletion(t *testing.T) {
 			}
 			f.r.live = klustertest.NewStore(t, truth...)
 			f.after(time.Minute, k)
-			s := f.r.states[client.ObjectKeyFromObject(k)]
+			s := f.r.memory.states[client.ObjectKeyFromObject(k)]
 			if f.stages() != "" || s == nil {
 				t.Fatalf("stages = %s", f.stages())
 			}
@@ -251,7 +251,7 @@ func TestStaleCache(t *testing.T) {
 	k := deleted("k")
 	f := newFlow(t, k, secretOf("k-secret"))
 	f.r.live = klustertest.NewStore(t, secretOf("k-secret"), deleted("k", func(k *kubernikusv1.Kluster) { k.Finalizers = []string{"somebody/else"} }))
-	if f.turn(k); f.stages() != "" || f.store.Count() != 0 || len(f.r.states) != 0 {
+	if f.turn(k); f.stages() != "" || f.store.Count() != 0 || len(f.r.memory.states) != 0 {
 		t.Errorf("looks %s, %d writes", f.stages(), f.store.Count())
 	}
 	// One that was detached on its way is not reported to be clean.
@@ -348,7 +348,7 @@ func TestFence(t *testing.T) {
 	if _, err := f.r.Reconcile(t.Context(), requestFor(k)); err == nil {
 		t.Error("a former leader writes")
 	}
-	if s := f.r.states[client.ObjectKeyFromObject(k)]; s.progress.UnreachableSince != nil {
+	if s := f.r.memory.states[client.ObjectKeyFromObject(k)]; s.progress.UnreachableSince != nil {
 		t.Error("the cluster is blamed")
 	}
 }
@@ -387,7 +387,7 @@ func TestWakes(t *testing.T) {
 	}
 	// One that lives is no business owned by Groundskeeper.
 	alive := klustertest.Kluster("lives")
-	if result := f.reconcile(alive); result.RequeueAfter != 0 || len(f.r.states) != 0 {
+	if result := f.reconcile(alive); result.RequeueAfter != 0 || len(f.r.memory.states) != 0 {
 		t.Errorf("got %+v", result)
 	}
 }

@@ -37,7 +37,7 @@ func TestAdvanceWithMachines(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		before   progress
-		seen     *outcome
+		seen     *observed
 		machines string
 		after    time.Duration
 		want     kubernikusv1.DeorbitStage
@@ -60,7 +60,7 @@ func TestAdvanceWithMachines(t *testing.T) {
 		"what is behind stays":           {in(verify), showed(verify), kubernikusv1.MachinesPresent, time.Minute, routes, "DeorbitStage", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			next, action := advance(c.before, c.seen, with(c.machines), epoch.Add(c.after))
+			next, action := decide(c.before, c.seen, with(c.machines), epoch.Add(c.after))
 			var notes []string
 			for _, n := range action.notes {
 				notes = append(notes, n.reason)
@@ -115,7 +115,7 @@ func TestAdvanceWithoutControlPlane(t *testing.T) {
 	noSecret := wayFailure("s", kluster.ErrNoSecret)
 	for name, c := range map[string]struct {
 		before   progress
-		seen     *outcome
+		seen     *observed
 		settings settings
 		after    time.Duration
 		want     kubernikusv1.DeorbitStage
@@ -138,7 +138,7 @@ func TestAdvanceWithoutControlPlane(t *testing.T) {
 		"a volume was seen, deleted":  {in(freeze, saw), nil, unborn(none), 0, verify, "ClusterUnreachable DeorbitStage", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			next, action := advance(c.before, c.seen, c.settings, epoch.Add(c.after))
+			next, action := decide(c.before, c.seen, c.settings, epoch.Add(c.after))
 			var notes []string
 			for _, n := range action.notes {
 				notes = append(notes, n.reason)
@@ -159,7 +159,7 @@ func TestNothingStandsWithoutMachines(t *testing.T) {
 	}
 	for name, before := range map[string]progress{"drainTimeout won": in(claims, standing), "stageTimeout won": in(machines, standing)} {
 		t.Run(name, func(t *testing.T) {
-			next, _ := advance(before, nil, s, epoch.Add(time.Minute))
+			next, _ := decide(before, nil, s, epoch.Add(time.Minute))
 			if got := next.SeenVolumes; next.Stage != verify || got[0].Standing != "" || got[1].Standing != kubernikusv1.StandingRefused {
 				t.Errorf("stage = %s, volumes = %+v, want Verify, and only what was rejected to stand", next.Stage, got)
 			}
@@ -175,7 +175,7 @@ func TestVerifyTimeout(t *testing.T) {
 	volume := thing("Volume", "v")
 	for name, c := range map[string]struct {
 		before   progress
-		seen     *outcome
+		seen     *observed
 		machines string
 		after    time.Duration
 		want     kubernikusv1.DeorbitStage
@@ -192,7 +192,7 @@ func TestVerifyTimeout(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := usual()
 			s.machines = c.machines
-			next, action := advance(c.before, c.seen, s, epoch.Add(c.after))
+			next, action := decide(c.before, c.seen, s, epoch.Add(c.after))
 			if next.Stage != c.want || action.ends != c.ends {
 				t.Errorf("stage = %s, ends %q; want %s, %q", next.Stage, action.ends, c.want, c.ends)
 			}

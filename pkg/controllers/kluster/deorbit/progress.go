@@ -4,23 +4,128 @@
 package deorbit
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 )
+
+// settings are what decides about the way through the stages, besides what the checks show.
+type settings struct {
+	timeout, stageTimeout, apiUnavailableTimeout time.Duration
+	// verifyTimeout limits the stages behind Machines, in which the network of a cluster of Cluster API is retained.
+	verifyTimeout time.Duration
+	// routesResync is how long removed routes have to stay away.
+	routesResync time.Duration
+	// cloud is true when there is an OpenStack project to check, and workload when there may be a workload cluster.
+	cloud, workload bool
+	// machines is whether Cluster API still has Machines of the cluster; "": it does not delete the cluster.
+	machines string
+	// neverCameUp is whether Cluster API never initialized a control plane of the cluster.
+	neverCameUp bool
+	// project is the id of the OpenStack project, "" as long as unknown.
+	project string
+	// selfDestruct is true when an annotation ends Deorbit immediately.
+	selfDestruct bool
+}
+
+// settingsOf returns the settings of a Kluster: its own, else those of the configuration. Data is that of its Secret, nil when
+// there is none. Without a cloud there is nothing to wait for in a cluster that nothing leads to; with one, the kubeconfig may
+// still come.
+func settingsOf(k *kubernikusv1.Kluster, all configv1alpha1.KlusterConfiguration, data map[string][]byte) settings {
+	spec, config, project := &k.Spec.Deorbit, all.Deorbit, ""
+	if k.Status.Openstack != nil {
+		project = k.Status.Openstack.ProjectID
+	}
+	return settings{
+		timeout:               duration(spec.Timeout, config.Timeout),
+		stageTimeout:          duration(spec.StageTimeout, config.StageTimeout),
+		apiUnavailableTimeout: duration(spec.APIUnavailableTimeout, config.APIUnavailableTimeout),
+		verifyTimeout:         all.ClusterAPI.VerifyTimeout.Duration,
+		routesResync:          routesResync(config.PollInterval.Duration),
+		cloud:                 !k.Spec.NoCloud,
+		workload:              !k.Spec.NoCloud || kluster.HasWorkload(data),
+		machines:              k.MachinesOf(),
+		neverCameUp:           k.NeverCameUp(),
+		project:               project,
+		selfDestruct:          k.SelfDestructs(),
+	}
+}
+
+// policiesOf returns the deletion policies of a Kluster. Unset fields have the defaults of the API server.
+func policiesOf(k *kubernikusv1.Kluster, config configv1alpha1.DeorbitConfiguration) stage.Policies {
+	spec := &k.Spec.Deorbit
+	return stage.Policies{
+		PersistentVolumes:  cmp.Or(spec.PersistentVolumes, kubernikusv1.DeletionPolicyDelete),
+		LoadBalancers:      cmp.Or(spec.LoadBalancers, kubernikusv1.DeletionPolicyDelete),
+		FloatingIPs:        cmp.Or(spec.FloatingIPs, kubernikusv1.DeletionPolicyDelete),
+		Snapshots:          cmp.Or(spec.Snapshots, kubernikusv1.DeletionPolicyDelete),
+		UnseenVolumes:      cmp.Or(spec.UnseenVolumes, kubernikusv1.DeletionPolicyRetain),
+		ServiceGracePeriod: duration(spec.ServiceGracePeriod, config.ServiceGracePeriod),
+	}
+}
+
+func duration(own, fallback *metav1.Duration) time.Duration { return cmp.Or(own, fallback).Duration }
+
+// lastInCluster is the last of the stages that work inside the workload cluster. What comes behind it works in OpenStack.
+const lastInCluster = kubernikusv1.DeorbitWait
+
+// isInCluster reports whether a stage works inside the workload cluster.
+func isInCluster(s kubernikusv1.DeorbitStage) bool {
+	return slices.Contains([]kubernikusv1.DeorbitStage{kubernikusv1.DeorbitFreeze, kubernikusv1.DeorbitPods, kubernikusv1.DeorbitSnapshots,
+		kubernikusv1.DeorbitClaims, kubernikusv1.DeorbitServices, lastInCluster}, s)
+}
+
+// isFrozen reports whether a cluster may be frozen in a stage.
+func isFrozen(s kubernikusv1.DeorbitStage) bool { return s != "" && s != kubernikusv1.DeorbitDrain }
+
+// has reports whether a stage has anything to do.
+func (s settings) has(which kubernikusv1.DeorbitStage) bool {
+	switch {
+	case isInCluster(which):
+		return s.workload
+	case which == kubernikusv1.DeorbitMachines:
+		return s.machines != "" && !s.machinesDeleted()
+	case which == kubernikusv1.DeorbitVerify, which == kubernikusv1.DeorbitRoutes:
+		return s.cloud
+	default:
+		return true
+	}
+}
+
+// machinesDeleted reports whether Cluster API has deleted all Machines of the cluster.
+func (s settings) machinesDeleted() bool { return s.machines == kubernikusv1.MachinesDeleted }
+
+// after returns the next stage behind another one. Behind a stage that is not known it is the first.
+func (s settings) after(which kubernikusv1.DeorbitStage) kubernikusv1.DeorbitStage {
+	stages := kubernikusv1.DeorbitStages()
+	at := slices.Index(stages, which)
+	if at < 0 {
+		return kubernikusv1.DeorbitDrain
+	}
+	for _, next := range stages[at+1:] {
+		if s.has(next) {
+			return next
+		}
+	}
+	return kubernikusv1.DeorbitRelease
+}
 
 // progress is how far a Deorbit is: what the status reports, and what is only remembered.
 type progress struct {
 	kubernikusv1.DeorbitStatus
-	memory memory
+	tally tally
 	// failure is why the last check could not see what it had to; nil: it could.
 	failure *failure
-	// own is true when the workload cluster is the one that Groundskeeper runs in.
-	own bool
+	// isSelf is true when the workload cluster is the one that Groundskeeper runs in.
+	isSelf bool
 	// held is why nothing may be done, because other objects lead to the cluster; nil: it may.
 	held *hold
 	// routes are those that were removed, and may come back.
@@ -30,7 +135,7 @@ type progress struct {
 func (p progress) copy() progress {
 	p.routes.removed = slices.Clone(p.routes.removed)
 	p.DeorbitStatus = *p.DeepCopy()
-	p.memory = memory{least: maps.Clone(p.memory.least), requested: maps.Clone(p.memory.requested), stuck: p.memory.stuck}
+	p.tally.least, p.tally.requested = maps.Clone(p.tally.least), maps.Clone(p.tally.requested)
 	return p
 }
 
@@ -62,14 +167,6 @@ type note struct {
 	reason, message string
 }
 
-// failing returns the progress with a failure that is known before the check is over, if the last check had none.
-func (p progress) failing(failed *failure) progress {
-	if p.failure == nil {
-		p.failure = failed
-	}
-	return p
-}
-
 // resumed returns the progress behind a pause: nothing was checked meanwhile, so the clocks stood still.
 func (p progress) resumed(pause time.Duration) progress {
 	p = p.copy()
@@ -80,4 +177,55 @@ func (p progress) resumed(pause time.Duration) progress {
 	}
 	p.UnreachableSince = nil
 	return p
+}
+
+// tally is what is known of the checks of a stage since it began, or since this process did.
+type tally struct {
+	// least is the least number of each kind that remained.
+	least map[string]int
+	// requested are the objects whose deletion was requested.
+	requested map[kubernikusv1.DeorbitObject]bool
+	// stuck is true when it was reported that nothing moves.
+	stuck bool
+}
+
+// requests remembers the objects of a check whose deletion was requested, and returns those that were not requested before.
+func (t *tally) requests(o observed) (first []kubernikusv1.DeorbitObject) {
+	if t.requested == nil {
+		t.requested = map[kubernikusv1.DeorbitObject]bool{}
+	}
+	for _, p := range o.parts {
+		for _, object := range p.report.Deleted {
+			if key := keyOf(object); !t.requested[key] {
+				t.requested[key] = true
+				first = append(first, object)
+			}
+		}
+	}
+	return first
+}
+
+// shrinks reports whether a check found fewer objects of any kind than all earlier ones. An object that is recreated with another name is
+// not progress.
+func (t *tally) shrinks(o observed) (progress bool) {
+	counts := map[string]int{}
+	for kind := range t.least {
+		counts[kind] = 0
+	}
+	for _, p := range o.parts {
+		for _, object := range p.report.Remaining {
+			counts[object.Kind]++
+		}
+	}
+	if t.least == nil {
+		t.least = map[string]int{}
+	}
+	for kind, count := range counts {
+		least, known := t.least[kind]
+		if !known || count < least {
+			t.least[kind] = count
+			progress = progress || known
+		}
+	}
+	return progress
 }

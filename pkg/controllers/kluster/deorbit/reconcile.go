@@ -5,25 +5,20 @@ package deorbit
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 )
 
 const (
-	// conflictPause is the delay of a retry after a conflict with another client.
-	conflictPause = time.Second
+	// minWait is how soon a Kluster comes back at the earliest for a time that has come.
+	minWait = time.Second
 	// failurePolls is how many poll intervals lie between two tries of credentials, or of a cloud that fails.
 	failurePolls = 4
 	// jitter is the part of an interval that is added at most, so that checks spread.
@@ -32,35 +27,21 @@ const (
 
 // Reconcile takes one step of a Deorbit.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	k := &kubernikusv1.Kluster{}
-	err := r.client.Get(ctx, request.NamespacedName, k)
-	switch {
-	case apierrors.IsNotFound(err), err == nil && k.DeletionTimestamp.IsZero():
-		r.discard(request.NamespacedName)
-		return reconcile.Result{}, nil
-	case err != nil:
-		return reconcile.Result{}, fmt.Errorf("get kluster %s: %w", request.NamespacedName, err)
-	}
-	var wait time.Duration
-	if k.HasDeorbiter() {
-		wait, err = r.step(ctx, k)
-	} else {
-		r.discard(request.NamespacedName)
-		err = r.conclude(ctx, k)
-	}
-	if apierrors.IsConflict(err) {
-		log.FromContext(ctx).V(1).Info("An object changed meanwhile, retrying", "err", err)
-		return reconcile.Result{RequeueAfter: conflictPause}, nil
-	}
-	if err != nil {
+	k, err := get(ctx, r.client, request.NamespacedName)
+	if client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{RequeueAfter: wait}, nil
+	if err != nil || !isGoing(k) || !k.HasDeorbiter() {
+		r.discard(request.NamespacedName)
+		return reconcile.Result{}, r.conclude(ctx, k)
+	}
+	wait, err := r.deorbit(ctx, k)
+	return reconcile.Result{RequeueAfter: wait}, err
 }
 
-// step takes in what the last check showed, writes it down, and begins the next check when it is due. It returns when that
+// deorbit takes in what the last check observed, writes it down, and begins the next check when it is due. It returns when that
 // is; 0: something else comes first.
-func (r *reconciler) step(ctx context.Context, k *kubernikusv1.Kluster) (time.Duration, error) {
+func (r *reconciler) deorbit(ctx context.Context, k *kubernikusv1.Kluster) (time.Duration, error) {
 	key := client.ObjectKeyFromObject(k)
 	s, err := r.stateOf(ctx, k)
 	if s == nil || err != nil {
@@ -72,34 +53,40 @@ func (r *reconciler) step(ctx context.Context, k *kubernikusv1.Kluster) (time.Du
 		return 0, r.write(ctx, k, s, *why)
 	}
 	s.resume(r.clock.Now())
-	secret, secretErr := kluster.Secret(ctx, r.live, k)
-	if secretErr != nil && !errors.Is(secretErr, kluster.ErrNoSecret) {
-		return 0, secretErr
+	on, err := r.withSecret(ctx, k)
+	if err != nil {
+		return 0, err
 	}
+	settings := settingsOf(k, r.config, on.data())
 	if k.Detached() {
-		return r.detach(ctx, k, s, secret, secretErr)
+		return 0, r.detach(ctx, on, s, settings.workload)
 	}
 	if s.thawing {
 		r.stop(key) // its result is none of a stage
 		s.thawing, s.next = false, time.Time{}
 	}
-	r.renew(key, s, basisOf(k, secret))
+	r.renew(key, s, basisOf(on))
 	if s.ends == "" || s.ends == endsDetached {
-		r.advance(ctx, k, s, secret)
+		r.advance(ctx, k, s, settings)
 	}
-	if err := r.write(ctx, k, s, s.progress.failing(r.silent(r.clouds.Quiet(key))).condition()); err != nil {
+	shown := s.progress
+	if shown.failure == nil {
+		shown.failure, _ = r.silent(key)
+	}
+	if err := r.write(ctx, k, s, shown.condition()); err != nil {
 		return 0, err
 	}
 	if s.ends != "" {
 		return 0, r.release(ctx, k, s)
 	}
 	if r.clusters.Busy(key) || r.clouds.Busy(key) {
-		return r.silentIn(key), nil // it comes back when the check is over, too
+		_, wait := r.silent(key)
+		return wait, nil // it comes back when the check is over, too
 	}
 	if s.progress.Stage == kubernikusv1.DeorbitMachines {
 		// The annotation of the Kluster changes when the Machines have been deleted, or the timeout ends it.
-		end := s.progress.StartedAt.Add(settingsOf(k, r.config, nil).timeout)
-		return max(end.Sub(r.clock.Now()), conflictPause), nil
+		end := s.progress.StartedAt.Add(settings.timeout)
+		return max(end.Sub(r.clock.Now()), minWait), nil
 	}
 	if wait := s.next.Sub(r.clock.Now()); wait > 0 {
 		return wait, nil
@@ -108,47 +95,37 @@ func (r *reconciler) step(ctx context.Context, k *kubernikusv1.Kluster) (time.Du
 	if err != nil {
 		return 0, err
 	}
-	r.begin(k, s, secret, secretErr, self)
-	return r.silentIn(key), nil
+	r.check(on, s, self).begin()
+	_, wait := r.silent(key)
+	return wait, nil
 }
 
-// silent returns the failure of a cloud at which no check has ended since a time, zero when none runs; nil before it has lasted for long enough.
-func (r *reconciler) silent(since time.Time) *failure {
-	if since.IsZero() || r.clock.Since(since) < r.quiet {
-		return nil
+// silent returns the failure of a cloud in which no check has ended for too long; before, in how long that is to be reported.
+func (r *reconciler) silent(key types.NamespacedName) (*failure, time.Duration) {
+	since := r.clouds.Quiet(key)
+	if since.IsZero() {
+		return nil, 0
 	}
-	return &failure{reason: reasonUnreachable, message: fmt.Sprintf("OpenStack does not respond: no check of this cloud has ended since %s", since.UTC().Format(time.RFC3339))}
-}
-
-// silentIn returns when a cloud in which a check runs is to be reported as silent; 0: it is, or there is none.
-func (r *reconciler) silentIn(key types.NamespacedName) time.Duration {
-	quiet := r.clouds.Quiet(key)
-	if quiet.IsZero() || r.silent(quiet) != nil {
-		return 0
+	if left := quietTimeouts*r.config.OpenStack.Timeout.Duration - r.clock.Since(since); left > 0 {
+		return nil, max(left, minWait)
 	}
-	return max(r.quiet-r.clock.Since(quiet), conflictPause)
+	return &failure{reason: reasonUnreachable, message: fmt.Sprintf("OpenStack does not respond: no check of this cloud has ended since %s",
+		since.UTC().Format(time.RFC3339))}, 0
 }
 
 // advance takes a step, with the check that is over if there is one.
-func (r *reconciler) advance(ctx context.Context, k *kubernikusv1.Kluster, s *state, secret *corev1.Secret) {
-	var data map[string][]byte
-	if secret != nil {
-		data = secret.Data
-	}
+func (r *reconciler) advance(ctx context.Context, k *kubernikusv1.Kluster, s *state, settings settings) {
 	now := r.clock.Now()
-	var showed *outcome
-	if seen := r.take(client.ObjectKeyFromObject(k)); seen != nil {
-		showed = &seen.outcome
+	seen := r.take(k)
+	if seen != nil {
 		s.id, s.requested = seen.id, s.requested || seen.requested
-		if s.progress.ClusterID == "" && isFrozen(seen.stage) && !seen.own && seen.held == nil {
+		if s.progress.ClusterID == "" && isFrozen(seen.stage) && !seen.isSelf && seen.held == nil {
 			s.progress.ClusterID = string(seen.id)
 		}
-		s.next = now.Add(pause(seen.outcome, r.config.PollInterval.Duration))
-		r.meters.failed(seen.outcome)
+		s.next = now.Add(pause(*seen, r.config.Deorbit.PollInterval.Duration))
+		r.meters.failed(*seen)
 	}
-	settings := settingsOf(k, r.config, data)
-	settings.verifyTimeout = r.verifyTimeout
-	next, action := advance(s.progress, showed, settings, now)
+	next, action := decide(s.progress, seen, settings, now)
 	s.progress, s.ends = next, action.ends
 	if action.soon {
 		s.next = time.Time{}
@@ -158,24 +135,77 @@ func (r *reconciler) advance(ctx context.Context, k *kubernikusv1.Kluster, s *st
 	r.meters.moved(s, string(next.Stage))
 }
 
-// take returns the check that is over, nil when there is none.
-func (r *reconciler) take(key types.NamespacedName) *probed {
-	for _, pool := range r.pools() {
-		if result, ok := pool.Take(key); ok {
-			return &result
-		}
-	}
-	return nil
-}
-
 // pause is how long to wait after a check.
-func pause(o outcome, poll time.Duration) time.Duration {
+func pause(o observed, poll time.Duration) time.Duration {
 	failed := o.failure()
 	if o.held != nil {
 		poll *= failurePolls
 	}
-	if failed != nil && !failed.own && (failed.waits || !failed.cluster) {
+	if failed != nil && !failed.internal && (failed.waits || !failed.cluster) {
 		poll = max(failurePolls*poll, failed.retryAfter)
 	}
 	return poll + time.Duration(rand.Float64()*jitter*float64(poll))
+}
+
+// release lists what is left, and removes Groundskeeper's finalizer from a Kluster, if that is still right according to the API
+// server.
+func (r *reconciler) release(ctx context.Context, k *kubernikusv1.Kluster, s *state) error {
+	current, err := get(ctx, r.live, client.ObjectKeyFromObject(k))
+	if err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if !releasable(current, s) {
+		s.ends, s.listed = "", false // the cache will receive the change, which triggers another check
+		return nil
+	}
+	if err := r.fence(); err != nil {
+		return fmt.Errorf("release kluster %s: %w", client.ObjectKeyFromObject(k), err)
+	}
+	if !s.listed && s.ends != endsDetached {
+		r.reportLeftovers(ctx, k, s)
+		s.listed = true
+	}
+	if err := r.removeFinalizers(ctx, current); err != nil {
+		return err
+	}
+	r.finished(ctx, k, s)
+	r.discard(client.ObjectKeyFromObject(k))
+	return nil
+}
+
+// detach releases a Kluster, and lifts the freeze of its cluster before, if this Deorbit has set one and the cluster responds.
+func (r *reconciler) detach(ctx context.Context, on subject, s *state, hasWorkload bool) error {
+	k, key := on.kluster, client.ObjectKeyFromObject(on.kluster)
+	if s.ends != endsDetached && isFrozen(s.progress.Stage) && hasWorkload {
+		if !s.thawing {
+			r.stop(key)
+			self, err := r.self.UID(ctx)
+			if err != nil {
+				return err
+			}
+			// Should the annotation go again, the cluster has to be frozen again.
+			s.progress.Stage, s.ends = kubernikusv1.DeorbitFreeze, ""
+			if err := r.write(ctx, k, s, s.progress.condition()); err != nil {
+				return err
+			}
+			s.thawing = true
+			r.clusters.Begin(key, key.String(), r.check(on, s, self).detach)
+			return nil
+		}
+		seen := r.take(k)
+		if seen == nil {
+			return nil // it comes back when the freeze is lifted, or cannot be
+		}
+		switch failed := seen.failure(); {
+		case failed != nil:
+			s.notes = append(s.notes, note{warning: true, reason: eventThawed, message: "the cluster may still be frozen: delete the binding of " +
+				"ValidatingAdmissionPolicy groundskeeper-deorbit in it, or the ValidatingWebhookConfiguration of this name: " + failed.message})
+		case seen.lifted:
+			s.notes = append(s.notes, note{reason: eventThawed, message: thawedMessage})
+		}
+		r.report(ctx, k, s)
+	}
+	r.stop(key)
+	s.ends = endsDetached
+	return r.release(ctx, k, s)
 }

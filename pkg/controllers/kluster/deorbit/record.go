@@ -5,38 +5,28 @@ package deorbit
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/cloud"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/cluster/plan"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 )
 
-// Kinds that are treated in a dedicated way.
+// Kinds of objects, besides those of packages cluster and cloud.
 const (
-	// routeKind and routerKind are what stage Routes reports.
-	routeKind  = "Route"
-	routerKind = "Router"
 	// backendKind and secretKind are what stage Drain reports.
 	backendKind = "DiscoveryBackend"
 	secretKind  = "Secret"
-	// claimKind, snapshotKind and contentKind are objects of the workload cluster behind which there may be something in
-	// OpenStack.
-	claimKind    = "PersistentVolumeClaim"
-	snapshotKind = "VolumeSnapshot"
-	contentKind  = "VolumeSnapshotContent"
-	// persistentVolumeKind is what the stages that list the volumes of the cluster report.
-	persistentVolumeKind = "PersistentVolume"
-	// podKind is the kind of what comes back under a new name when it is deleted.
-	podKind = "Pod"
 	// projectKind represents everything that could not be checked in an OpenStack project.
 	projectKind = "Project"
 )
 
-// objectKey distinguishes objects, regardless of what is reported about them.
-type objectKey struct{ kind, namespace, name, id string }
-
-func keyOf(o kubernikusv1.DeorbitObject) objectKey {
-	return objectKey{kind: o.Kind, namespace: o.Namespace, name: o.Name, id: o.ID}
+// keyOf distinguishes objects, regardless of why they are reported.
+func keyOf(o kubernikusv1.DeorbitObject) kubernikusv1.DeorbitObject {
+	o.Reason = ""
+	return o
 }
 
 // recordSeen adds observed objects to the record, and reports whether the record must be written before objects are deleted, which is not
@@ -80,36 +70,29 @@ func lost(standing *kubernikusv1.Standing) {
 // upsert replaces or adds entries by their id, and reports whether the record changed otherwise than in what passing removes. An
 // entry without an id cannot be recorded.
 func upsert[T comparable](record *[]T, seen []T, id func(T) string, keeps func(T) bool, passing func(*T)) (changed bool) {
-	latest := make(map[string]T, len(seen))
-	for _, entry := range seen {
-		key := id(entry)
-		if last, twice := latest[key]; key == "" || twice && keeps(last) {
-			continue
-		}
-		latest[key] = entry
-	}
-	at := make(map[string]int, len(*record))
-	for i, entry := range *record {
+	before, at, again := slices.Clone(*record), make(map[string]int, len(*record)), map[string]bool{}
+	for i, entry := range before {
 		at[id(entry)] = i
 	}
 	for _, entry := range seen {
-		entry, ok := latest[id(entry)]
-		if !ok {
+		key := id(entry)
+		switch i, known := at[key]; {
+		case key == "", again[key] && keeps((*record)[i]):
 			continue
-		}
-		i, known := at[id(entry)]
-		switch {
-		case !known:
-			at[id(entry)] = len(*record)
-			*record, changed = append(*record, entry), true
+		case known:
+			(*record)[i] = entry
 		default:
-			before, after := (*record)[i], entry
-			passing(&before)
-			passing(&after)
-			(*record)[i], changed = entry, changed || before != after
+			at[key], *record = len(*record), append(*record, entry)
 		}
+		again[key] = true
 	}
-	return changed
+	for i, was := range before {
+		is := (*record)[i]
+		passing(&was)
+		passing(&is)
+		changed = changed || was != is
+	}
+	return changed || len(*record) > len(before)
 }
 
 // recordRemaining replaces the remaining objects that the last check of a stage reported. Those of other stages are retained while
@@ -119,7 +102,7 @@ func recordRemaining(status *kubernikusv1.DeorbitStatus, p part, dismantled bool
 	replaced := func(o kubernikusv1.DeorbitObject) bool {
 		last := kubernikusv1.DeorbitVerify
 		switch o.Kind {
-		case routeKind, routerKind:
+		case cloud.KindRoute, cloud.KindRouter:
 			last = kubernikusv1.DeorbitRoutes
 		case backendKind, secretKind:
 			last = kubernikusv1.DeorbitDrain
@@ -134,8 +117,9 @@ func recordRemaining(status *kubernikusv1.DeorbitStatus, p part, dismantled bool
 // no later stage sees it go.
 func isNeverDeleted(status *kubernikusv1.DeorbitStatus, o kubernikusv1.DeorbitObject) bool {
 	switch o.Kind {
-	case claimKind, snapshotKind, contentKind:
-		return o.ID == "" || slices.ContainsFunc(status.SeenVolumes, func(v kubernikusv1.SeenVolume) bool { return v.ID == o.ID && v.Standing != "" }) ||
+	case plan.KindClaim, plan.KindSnapshot, plan.KindContent:
+		return o.ID == "" ||
+			slices.ContainsFunc(status.SeenVolumes, func(v kubernikusv1.SeenVolume) bool { return v.ID == o.ID && v.Standing != "" }) ||
 			slices.ContainsFunc(status.SeenSnapshots, func(s kubernikusv1.SeenSnapshot) bool { return s.ID == o.ID && s.Standing != "" })
 	default:
 		return false
@@ -151,37 +135,23 @@ func sortObjects(list []kubernikusv1.DeorbitObject) {
 
 // recordRetained keeps what stays on purpose over all stages, until it is deleted or is to go after all.
 func recordRetained(status *kubernikusv1.DeorbitStatus, report stage.Report) {
-	deletes, stays := map[objectKey]bool{}, map[objectKey]string{}
-	for _, list := range [][]kubernikusv1.DeorbitObject{report.Deleted, report.Remaining, report.Undecided} {
-		for _, o := range list {
-			deletes[keyOf(o)] = true
-		}
-	}
-	for _, o := range report.Retained {
-		stays[keyOf(o)] = o.Reason
-	}
-	known := make(map[objectKey]bool, len(status.Retained))
-	kept := status.Retained[:0]
+	stays := map[kubernikusv1.DeorbitObject]kubernikusv1.DeorbitObject{}
 	for _, o := range status.Retained {
-		key := keyOf(o)
-		reason, again := stays[key]
-		if deletes[key] && !again {
-			continue
-		}
-		if again {
-			o.Reason = reason
-		}
-		known[key] = true
-		kept = append(kept, o)
+		stays[keyOf(o)] = o
+	}
+	for _, o := range slices.Concat(report.Deleted, report.Remaining, report.Undecided) {
+		delete(stays, keyOf(o))
 	}
 	for _, o := range report.Retained {
-		if key := keyOf(o); !known[key] {
-			known[key] = true
-			kept = append(kept, o)
-		}
+		stays[keyOf(o)] = o
 	}
-	sortObjects(kept)
-	status.Retained = kept
+	status.Retained = slices.Collect(maps.Values(stays))
+	sortObjects(status.Retained)
+}
+
+// listVolumes are the stages that list the volumes of the cluster.
+var listVolumes = []kubernikusv1.DeorbitStage{
+	kubernikusv1.DeorbitFreeze, kubernikusv1.DeorbitPods, kubernikusv1.DeorbitClaims, kubernikusv1.DeorbitWait,
 }
 
 // recordUndecided replaces what a check left undecided: the volumes of the cluster by those of each check that listed them, routes by
@@ -189,13 +159,9 @@ func recordRetained(status *kubernikusv1.DeorbitStatus, report stage.Report) {
 func recordUndecided(status *kubernikusv1.DeorbitStatus, p part) {
 	replaced := func(o kubernikusv1.DeorbitObject) bool {
 		switch o.Kind {
-		case persistentVolumeKind:
-			switch p.stage {
-			case kubernikusv1.DeorbitFreeze, kubernikusv1.DeorbitPods, kubernikusv1.DeorbitClaims, kubernikusv1.DeorbitWait:
-				return true
-			}
-			return false
-		case routeKind:
+		case plan.KindVolume:
+			return slices.Contains(listVolumes, p.stage)
+		case cloud.KindRoute:
 			return p.stage == kubernikusv1.DeorbitRoutes
 		default:
 			return p.stage == kubernikusv1.DeorbitVerify
@@ -203,55 +169,4 @@ func recordUndecided(status *kubernikusv1.DeorbitStatus, p part) {
 	}
 	status.Undecided = append(slices.DeleteFunc(status.Undecided, replaced), p.report.Undecided...)
 	sortObjects(status.Undecided)
-}
-
-// memory is what is known of the checks a stage since it began, or since this process did.
-type memory struct {
-	// least is the least number of each kind that remained.
-	least map[string]int
-	// The objects whose deletion was requested.
-	requested map[objectKey]bool
-	// stuck is true when it was reported that nothing moves.
-	stuck bool
-}
-
-// It remembers the objects of a check whose deletion was requested, and returns those that were not requested before.
-func (m *memory) requests(o outcome) (first []kubernikusv1.DeorbitObject) {
-	if m.requested == nil {
-		m.requested = map[objectKey]bool{}
-	}
-	for _, p := range o.parts {
-		for _, object := range p.report.Deleted {
-			if key := keyOf(object); !m.requested[key] {
-				m.requested[key] = true
-				first = append(first, object)
-			}
-		}
-	}
-	return first
-}
-
-// shrinks reports whether a check found fewer objects of any kind than all earlier ones. An object that is recreated with another name is
-// not progress.
-func (m *memory) shrinks(o outcome) (progress bool) {
-	counts := map[string]int{}
-	for kind := range m.least {
-		counts[kind] = 0
-	}
-	for _, p := range o.parts {
-		for _, object := range p.report.Remaining {
-			counts[object.Kind]++
-		}
-	}
-	if m.least == nil {
-		m.least = map[string]int{}
-	}
-	for kind, count := range counts {
-		least, known := m.least[kind]
-		if !known || count < least {
-			m.least[kind] = count
-			progress = progress || known
-		}
-	}
-	return progress
 }

@@ -96,10 +96,10 @@ func TestListed(t *testing.T) {
 	if len(cut.Remaining) != maxListed+1 || last.Kind != moreKind || !strings.Contains(last.Reason, "12 more") || len(cut.Retained) != maxListed || len(whole.Remaining) != maxListed+12 {
 		t.Errorf("%d listed, the last is %v; %d retained", len(cut.Remaining), last, len(cut.Retained))
 	}
-	if read := loaded(&cut); len(read.Remaining) != maxListed || len(read.Retained) != maxListed || len(cut.Remaining) != maxListed+1 {
+	if read := loaded(cut); len(read.Remaining) != maxListed || len(read.Retained) != maxListed || len(cut.Remaining) != maxListed+1 {
 		t.Errorf("read %d and %d", len(read.Remaining), len(read.Retained))
 	}
-	if loaded(nil).Stage != "" {
+	if loaded(kubernikusv1.DeorbitStatus{}).Stage != "" {
 		t.Error("there is a stage without a status")
 	}
 }
@@ -145,10 +145,10 @@ func TestCondition(t *testing.T) {
 func TestSettings(t *testing.T) {
 	config := config()
 	k := klustertest.Kluster("k")
-	if got := settingsOf(k, config, nil); got != (settings{timeout: 24 * time.Hour, stageTimeout: time.Hour, apiUnavailableTimeout: 2 * time.Minute, routesResync: 30 * time.Second, cloud: true, workload: true}) {
+	if got := settingsOf(k, config, nil); got != (settings{timeout: 24 * time.Hour, stageTimeout: time.Hour, apiUnavailableTimeout: 2 * time.Minute, verifyTimeout: 4 * time.Hour, routesResync: 30 * time.Second, cloud: true, workload: true}) {
 		t.Errorf("got %+v", got)
 	}
-	if got := policiesOf(&kubernikusv1.Kluster{}, config); got != policiesOf(k, config) || got.UnseenVolumes != "Retain" || got.LoadBalancers != "Delete" || got.ServiceGracePeriod != 2*time.Minute {
+	if got := policiesOf(&kubernikusv1.Kluster{}, config.Deorbit); got != policiesOf(k, config.Deorbit) || got.UnseenVolumes != "Retain" || got.LoadBalancers != "Delete" || got.ServiceGracePeriod != 2*time.Minute {
 		t.Errorf("got %+v", got)
 	}
 	lasting := func(d time.Duration) *metav1.Duration { return &metav1.Duration{Duration: d} }
@@ -158,16 +158,16 @@ func TestSettings(t *testing.T) {
 	}
 	k.Spec.NoCloud, k.Status.Openstack = true, &kubernikusv1.OpenstackStatus{ProjectID: "p"}
 	k.Annotations = map[string]string{kubernikusv1.SelfDestructAnnotation: "now"}
-	if got := settingsOf(k, config, nil); got != (settings{timeout: 1, stageTimeout: 2, apiUnavailableTimeout: 3, routesResync: 30 * time.Second, project: "p", selfDestruct: true}) {
+	if got := settingsOf(k, config, nil); got != (settings{timeout: 1, stageTimeout: 2, apiUnavailableTimeout: 3, verifyTimeout: 4 * time.Hour, routesResync: 30 * time.Second, project: "p", selfDestruct: true}) {
 		t.Errorf("got %+v", got)
 	}
 	if !settingsOf(k, config, map[string][]byte{"kubeconfig": []byte("x")}).workload {
 		t.Error("the workload cluster is left out")
 	}
-	if got := policiesOf(k, config); got != (stage.Policies{PersistentVolumes: "Retain", LoadBalancers: "Retain", FloatingIPs: "Retain", Snapshots: "Retain", UnseenVolumes: "Delete"}) {
+	if got := policiesOf(k, config.Deorbit); got != (stage.Policies{PersistentVolumes: "Retain", LoadBalancers: "Retain", FloatingIPs: "Retain", Snapshots: "Retain", UnseenVolumes: "Delete"}) {
 		t.Errorf("got %+v", got)
 	}
-	if got := usual().after("Former", anyStage); got != drain {
+	if got := usual().after("Former"); got != drain {
 		t.Errorf("behind what is not known comes %s", got)
 	}
 }
@@ -193,7 +193,11 @@ func TestAppliedIsWhole(t *testing.T) {
 			}
 		}
 	}
-	text, err := json.Marshal(applied(klustertest.Kluster("prod"), &want, nil))
+	patch, err := applied(klustertest.Kluster("prod"), &want, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(patch)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,11 +35,14 @@ const (
 	otherUID types.UID = "workload-cluster"
 )
 
-func config() configv1alpha1.DeorbitConfiguration {
+func config() (config configv1alpha1.KlusterConfiguration) {
 	of := func(d time.Duration) *metav1.Duration { return &metav1.Duration{Duration: d} }
-	return configv1alpha1.DeorbitConfiguration{
-		Timeout: of(24 * time.Hour), StageTimeout: of(time.Hour), APIUnavailableTimeout: of(2 * time.Minute), ServiceGracePeriod: of(2 * time.Minute), PollInterval: of(15 * time.Second),
+	config.OpenStack.Timeout, config.ClusterAPI.VerifyTimeout = of(30*time.Second), of(4*time.Hour)
+	config.Deorbit = configv1alpha1.DeorbitConfiguration{
+		Timeout: of(24 * time.Hour), StageTimeout: of(time.Hour), APIUnavailableTimeout: of(2 * time.Minute), ServiceGracePeriod: of(2 * time.Minute),
+		PollInterval: of(15 * time.Second),
 	}
+	return config
 }
 
 // call is a check that reached a system.
@@ -194,9 +197,10 @@ func (f *flow) restart() {
 		f.t.Fatal(err)
 	}
 	f.r = &reconciler{
-		client: f.store.Client(), live: f.store.Live(), systems: f.script, config: config(), verifyTimeout: 4 * time.Hour, quiet: 2 * time.Minute, fence: func() error { return f.lost }, clock: f.clock, recorder: f.recorder, meters: meters,
-		clusters: kluster.ClusterPool[probed](time.Minute), clouds: kluster.CloudPool[probed](time.Minute),
-		states: map[types.NamespacedName]*state{}, self: self.Cluster{Reader: f.store.Live()},
+		client: f.store.Client(), live: f.store.Live(), systems: systems{f.withdraw, f.connect, f.open}, config: config(), fence: func() error { return f.lost },
+		clock: f.clock, recorder: f.recorder, meters: meters,
+		clusters: kluster.ClusterPool[observed](time.Minute), clouds: kluster.CloudPool[observed](time.Minute),
+		self: self.Cluster{Reader: f.store.Live()},
 	}
 	f.r.clouds.Clock = f.clock
 	for _, pool := range f.r.pools() {

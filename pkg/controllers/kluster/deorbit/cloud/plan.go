@@ -20,8 +20,8 @@ const (
 	kindSecurityGroup = "SecurityGroup"
 	kindSnapshot      = "Snapshot"
 	kindVolume        = "Volume"
-	kindRoute         = "Route"
-	kindRouter        = "Router"
+	KindRoute         = "Route"
+	KindRouter        = "Router"
 	kindService       = "Service"
 	kindIngress       = "Ingress"
 )

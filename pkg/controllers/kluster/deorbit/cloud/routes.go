@@ -23,7 +23,7 @@ func (p Project) Routes(ctx context.Context, w stage.Work, target *routegc.Targe
 		return stage.Report{}, nil
 	}
 	if target == nil {
-		return left([]kubernikusv1.DeorbitObject{{Kind: kindRouter, ID: w.Kluster.RouterID()}}, why), nil
+		return left([]kubernikusv1.DeorbitObject{{Kind: KindRouter, ID: w.Kluster.RouterID()}}, why), nil
 	}
 	if p.ID == "" {
 		return stage.Report{}, errNoProject
@@ -65,7 +65,7 @@ func (p Project) Routes(ctx context.Context, w stage.Work, target *routegc.Targe
 			return stage.Report{Remaining: held}, nil
 		}
 	}
-	if err := p.allowed(removal{object: kubernikusv1.DeorbitObject{Kind: kindRoute, ID: router.ID}}); err != nil {
+	if err := p.allowed(removal{object: kubernikusv1.DeorbitObject{Kind: KindRoute, ID: router.ID}}); err != nil {
 		return stage.Report{Remaining: append(held, because(objects, err.Error())...)}, err
 	}
 	if err := p.Network.RemoveRoutes(ctx, router.ID, doomed); err != nil {
@@ -144,7 +144,7 @@ func (p Project) unknownRouter(ctx context.Context, why string) (stage.Report, e
 	}
 	var routers []kubernikusv1.DeorbitObject
 	for _, id := range ids {
-		routers = append(routers, kubernikusv1.DeorbitObject{Kind: kindRouter, ID: id})
+		routers = append(routers, kubernikusv1.DeorbitObject{Kind: KindRouter, ID: id})
 	}
 	return left(routers, why), nil
 }
@@ -153,7 +153,7 @@ func (p Project) unknownRouter(ctx context.Context, why string) (stage.Report, e
 func routeObjects(router string, routes []openstack.Route) []kubernikusv1.DeorbitObject {
 	var objects []kubernikusv1.DeorbitObject
 	for _, r := range routes {
-		objects = append(objects, kubernikusv1.DeorbitObject{Kind: kindRoute, Name: r.String(), ID: router})
+		objects = append(objects, kubernikusv1.DeorbitObject{Kind: KindRoute, Name: r.String(), ID: router})
 	}
 	return objects
 }

@@ -69,7 +69,7 @@ func undecided(objects ...kubernikusv1.DeorbitObject) func(*progress) {
 }
 
 // withUndecided adds to the first part of a check what no user requested to keep.
-func withUndecided(o *outcome, objects ...kubernikusv1.DeorbitObject) *outcome {
+func withUndecided(o *observed, objects ...kubernikusv1.DeorbitObject) *observed {
 	o.parts[0].report.Undecided = objects
 	return o
 }
@@ -78,7 +78,7 @@ func unreachable(from time.Duration) func(*progress) {
 	return func(p *progress) { p.UnreachableSince = since(from) }
 }
 
-func ownCluster(p *progress) { p.own = true }
+func ownCluster(p *progress) { p.isSelf = true }
 
 func thing(kind, name string) kubernikusv1.DeorbitObject {
 	return kubernikusv1.DeorbitObject{Kind: kind, Namespace: "shop", Name: name, Reason: "it is still there"}
@@ -91,46 +91,46 @@ func things(kind string, names ...string) (list []kubernikusv1.DeorbitObject) {
 	return list
 }
 
-func showed(which kubernikusv1.DeorbitStage, left ...kubernikusv1.DeorbitObject) *outcome {
-	return &outcome{stage: which, parts: []part{{stage: which, report: stage.Report{Remaining: left}}}}
+func showed(which kubernikusv1.DeorbitStage, left ...kubernikusv1.DeorbitObject) *observed {
+	return &observed{stage: which, parts: []part{{stage: which, report: stage.Report{Remaining: left}}}}
 }
 
 // released returns a check in stage Release: what Verify and what Routes reported.
-func released(left, routesLeft []kubernikusv1.DeorbitObject) *outcome {
-	return &outcome{stage: release, parts: []part{{stage: verify, report: stage.Report{Remaining: left}}, {stage: routes, report: stage.Report{Remaining: routesLeft}}}}
+func released(left, routesLeft []kubernikusv1.DeorbitObject) *observed {
+	return &observed{stage: release, parts: []part{{stage: verify, report: stage.Report{Remaining: left}}, {stage: routes, report: stage.Report{Remaining: routesLeft}}}}
 }
 
 // stuckIn reports in the first part of a check that only a user changes some objects.
-func stuckIn(o *outcome, objects ...kubernikusv1.DeorbitObject) *outcome {
+func stuckIn(o *observed, objects ...kubernikusv1.DeorbitObject) *observed {
 	o.parts[0].report.Stuck = objects
 	return o
 }
 
 // withdrawn adds to a check in stage Release, nil for one without a cloud, what is left of the announcement.
-func withdrawn(o *outcome, left ...kubernikusv1.DeorbitObject) *outcome {
+func withdrawn(o *observed, left ...kubernikusv1.DeorbitObject) *observed {
 	if o == nil {
-		o = &outcome{stage: release}
+		o = &observed{stage: release}
 	}
 	o.parts = append(o.parts, part{stage: drain, report: stage.Report{Remaining: left}})
 	return o
 }
 
 // failedDrain is such a check whose part of the announcement failed.
-func failedDrain(o *outcome) *outcome {
+func failedDrain(o *observed) *observed {
 	o.parts = append(o.parts, part{stage: drain, failure: internalFailure(errDown)})
 	return o
 }
 
-func failed(which kubernikusv1.DeorbitStage, f *failure) *outcome {
+func failed(which kubernikusv1.DeorbitStage, f *failure) *observed {
 	if which == release {
-		return &outcome{stage: which, parts: []part{{stage: verify, failure: f}, {stage: routes, failure: f}}}
+		return &observed{stage: which, parts: []part{{stage: verify, failure: f}, {stage: routes, failure: f}}}
 	}
-	return &outcome{stage: which, parts: []part{{stage: which, failure: f}}}
+	return &observed{stage: which, parts: []part{{stage: which, failure: f}}}
 }
 
 func rejected() *failure { return &failure{reason: "CredentialsRefused", message: "401"} }
 
-func seen(which kubernikusv1.DeorbitStage, volumes ...kubernikusv1.SeenVolume) *outcome {
+func seen(which kubernikusv1.DeorbitStage, volumes ...kubernikusv1.SeenVolume) *observed {
 	o := showed(which)
 	o.parts[0].report.Seen.Volumes = volumes
 	return o
@@ -146,7 +146,7 @@ func TestAdvance(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		before   progress
-		seen     *outcome
+		seen     *observed
 		settings settings
 		after    time.Duration
 		want     kubernikusv1.DeorbitStage
@@ -158,7 +158,7 @@ func TestAdvance(t *testing.T) {
 		"begins":                     {progress{}, nil, usual(), 0, drain, "", "DeorbitStarted DeorbitStage", nil},
 		"nothing new":                {in(claims, remaining(claim)), nil, usual(), time.Hour, claims, "", "", []kubernikusv1.DeorbitObject{claim}},
 		"a check of another stage":   {in(claims), showed(pods), usual(), 0, claims, "", "", nil},
-		"a check that was none":      {in(claims), &outcome{}, usual(), 0, claims, "", "", nil},
+		"a check that was none":      {in(claims), &observed{}, usual(), 0, claims, "", "", nil},
 		"drained":                    {in(drain), showed(drain), usual(), 0, freeze, "", "DeorbitStage", nil},
 		"frozen":                     {in(freeze), showed(freeze), usual(), 0, pods, "", "DeorbitStage", nil},
 		"no pods":                    {in(pods), showed(pods), usual(), 0, snapshots, "", "DeorbitStage", nil},
@@ -188,7 +188,7 @@ func TestAdvance(t *testing.T) {
 		"only the unseen, and a claim":      {in(release, remaining(claim)), stuckIn(released(unseen, nil), unseen...), usual(), time.Hour, release, endsLeftovers, "Stuck", []kubernikusv1.DeorbitObject{unseen[0], claim, unseen[1]}},
 		"only the unseen, not yet":          {in(release), stuckIn(released(unseen, nil), unseen...), usual(), time.Hour - time.Second, release, "", "Stuck", unseen},
 		"the unseen and a volume":           {in(release), stuckIn(released(append([]kubernikusv1.DeorbitObject{volume}, unseen...), nil), unseen...), usual(), 23 * time.Hour, release, "", "Stuck", append(slices.Clone(unseen), volume)},
-		"the unseen, and routes not looked": {in(release), &outcome{stage: release, parts: []part{{stage: verify, report: stage.Report{Remaining: unseen, Stuck: unseen}}, {stage: routes, failure: rejected()}}}, usual(), 23 * time.Hour, release, "", "", unseen},
+		"the unseen, and routes not looked": {in(release), &observed{stage: release, parts: []part{{stage: verify, report: stage.Report{Remaining: unseen, Stuck: unseen}}, {stage: routes, failure: rejected()}}}, usual(), 23 * time.Hour, release, "", "", unseen},
 		"only what is stuck":                {in(release), stuckIn(released([]kubernikusv1.DeorbitObject{stuck, stands}, nil), stuck, stands), usual(), time.Hour, release, endsLeftovers, "Stuck", []kubernikusv1.DeorbitObject{stuck, stands}},
 		"stuck, and what waits for it":      {in(release), stuckIn(released([]kubernikusv1.DeorbitObject{waits, stuck}, nil), stuck), usual(), time.Hour, release, endsLeftovers, "Stuck", []kubernikusv1.DeorbitObject{waits, stuck}},
 		"stuck with another reason":         {in(release), stuckIn(released([]kubernikusv1.DeorbitObject{{Kind: "LoadBalancer", Name: "stuck", Reason: "status PENDING_DELETE"}}, nil), stuck), usual(), 23 * time.Hour, release, "", "Stuck", []kubernikusv1.DeorbitObject{{Kind: "LoadBalancer", Name: "stuck", Reason: "status PENDING_DELETE"}}},
@@ -244,17 +244,17 @@ func TestAdvance(t *testing.T) {
 		"self-destruct, no cloud": {in(release), withdrawn(nil), destructing(without(false, true)), 0, release, endsSelfDestruct, "SelfDestruct", nil},
 
 		// Nothing is done to the cluster that Groundskeeper runs in, whatever else is requested.
-		"own":                    {in(freeze), &outcome{stage: freeze, own: true}, usual(), 0, freeze, "", "", nil},
+		"own":                    {in(freeze), &observed{stage: freeze, isSelf: true}, usual(), 0, freeze, "", "", nil},
 		"own, timeout":           {in(freeze, ownCluster), nil, usual(), 25 * time.Hour, freeze, "", "", nil},
-		"own, self-destruct":     {in(freeze, ownCluster), &outcome{stage: freeze, own: true}, destructing(usual()), 0, freeze, "", "", nil},
+		"own, self-destruct":     {in(freeze, ownCluster), &observed{stage: freeze, isSelf: true}, destructing(usual()), 0, freeze, "", "", nil},
 		"own, then unreachable":  {in(freeze, ownCluster, unreachable(0)), failed(freeze, clusterFailure(errDown)), usual(), time.Hour, freeze, "", "", nil},
-		"own in Release":         {in(release), &outcome{stage: release, own: true}, usual(), 25 * time.Hour, release, "", "", nil},
+		"own in Release":         {in(release), &observed{stage: release, isSelf: true}, usual(), 25 * time.Hour, release, "", "", nil},
 		"own, repaired":          {in(freeze, ownCluster), showed(freeze), usual(), 0, pods, "", "DeorbitStage", nil},
 		"own, without its cloud": {in(verify, ownCluster), nil, without(false, true), 0, verify, "", "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := epoch.Add(c.after)
-			next, action := advance(c.before, c.seen, c.settings, now)
+			next, action := decide(c.before, c.seen, c.settings, now)
 			var notes []string
 			for _, n := range action.notes {
 				notes = append(notes, n.reason)
@@ -272,19 +272,19 @@ func TestAdvance(t *testing.T) {
 // TestRecordFirst checks that observations are recorded, and checked again, before a stage ends.
 func TestRecordFirst(t *testing.T) {
 	volume := kubernikusv1.SeenVolume{ID: "v", Name: "pv", ReclaimPolicy: "Delete"}
-	next, action := advance(in(freeze), seen(freeze, volume), usual(), epoch)
+	next, action := decide(in(freeze), seen(freeze, volume), usual(), epoch)
 	if next.Stage != freeze || !action.soon || !slices.Equal(next.SeenVolumes, []kubernikusv1.SeenVolume{volume}) {
 		t.Fatalf("got %s, %t, %v", next.Stage, action.soon, next.SeenVolumes)
 	}
-	if next, _ = advance(next, seen(freeze, volume), usual(), epoch); next.Stage != pods || len(next.SeenVolumes) != 1 {
+	if next, _ = decide(next, seen(freeze, volume), usual(), epoch); next.Stage != pods || len(next.SeenVolumes) != 1 {
 		t.Errorf("got %s, %v", next.Stage, next.SeenVolumes)
 	}
 	// Observed objects remain in the record after their deletion.
-	if next, _ = advance(next, showed(pods), usual(), epoch); len(next.SeenVolumes) != 1 {
+	if next, _ = decide(next, showed(pods), usual(), epoch); len(next.SeenVolumes) != 1 {
 		t.Error("the record is lost")
 	}
 	// At the end of all time it is recorded, too.
-	next, _ = advance(in(pods), seen(pods, volume), usual(), epoch.Add(25*time.Hour))
+	next, _ = decide(in(pods), seen(pods, volume), usual(), epoch.Add(25*time.Hour))
 	if next.Stage != release || len(next.SeenVolumes) != 1 {
 		t.Errorf("got %s, %v", next.Stage, next.SeenVolumes)
 	}
@@ -302,7 +302,7 @@ func TestResumed(t *testing.T) {
 	if after.UnreachableSince != nil || before.UnreachableSince == nil || !before.StartedAt.Time.Equal(epoch) {
 		t.Errorf("got %+v of %+v", after, before)
 	}
-	if next, _ := advance(after, showed(claims, thing("PersistentVolumeClaim", "c")), usual(), epoch.Add(48*time.Hour+30*time.Minute)); next.Stage != claims {
+	if next, _ := decide(after, showed(claims, thing("PersistentVolumeClaim", "c")), usual(), epoch.Add(48*time.Hour+30*time.Minute)); next.Stage != claims {
 		t.Errorf("it is sent to %s", next.Stage)
 	}
 }
@@ -314,17 +314,17 @@ func TestRejectedAndLost(t *testing.T) {
 	p.SeenVolumes = []kubernikusv1.SeenVolume{{ID: "v", Standing: kubernikusv1.StandingPresent}, {ID: "w", Standing: kubernikusv1.StandingRefused}}
 	p.SeenServices = []kubernikusv1.SeenService{{UID: "u", Standing: kubernikusv1.StandingPresent}, {UID: "x", Standing: kubernikusv1.StandingFinalizer}}
 	p.SeenSnapshots = []kubernikusv1.SeenSnapshot{{ID: "s", Standing: kubernikusv1.StandingPresent}}
-	p, _ = advance(p, failed(pods, clusterFailure(unauthorized)), usual(), epoch.Add(5*time.Hour))
+	p, _ = decide(p, failed(pods, clusterFailure(unauthorized)), usual(), epoch.Add(5*time.Hour))
 	if p.UnreachableSince != nil || !strings.Contains(p.ClusterRefused, "Unauthorized") || p.Stage != pods {
 		t.Errorf("rejected: %+v", p.DeorbitStatus)
 	}
-	responded, _ := advance(p, showed(pods, thing("Pod", "p")), usual(), epoch.Add(6*time.Hour))
+	responded, _ := decide(p, showed(pods, thing("Pod", "p")), usual(), epoch.Add(6*time.Hour))
 	if responded.ClusterRefused != "" || responded.Stage != pods || !responded.LastProgressAt.Time.Equal(epoch.Add(6*time.Hour)) {
 		t.Errorf("it responds again: %+v", responded.DeorbitStatus)
 	}
 	p.LastProgressAt = since(7 * time.Hour)
-	p, _ = advance(p, failed(pods, clusterFailure(errDown)), usual(), epoch.Add(7*time.Hour))
-	p, _ = advance(p, failed(pods, clusterFailure(errDown)), usual(), epoch.Add(8*time.Hour))
+	p, _ = decide(p, failed(pods, clusterFailure(errDown)), usual(), epoch.Add(7*time.Hour))
+	p, _ = decide(p, failed(pods, clusterFailure(errDown)), usual(), epoch.Add(8*time.Hour))
 	if p.Stage != verify || p.ClusterRefused != "" || !strings.Contains(p.ClusterLost, "connection refused") {
 		t.Errorf("lost: %+v", p.DeorbitStatus)
 	}
@@ -365,7 +365,7 @@ func TestStuckIsReportedOnce(t *testing.T) {
 		{0, things("Volume", "v", "w")}, {stuckAfter - time.Second, things("Volume", "v", "w")}, {stuckAfter, things("Volume", "v", "w")},
 		{2 * stuckAfter, things("Volume", "v", "w")}, {3 * stuckAfter, things("Volume", "w")}, {5 * stuckAfter, things("Volume", "w")},
 	} {
-		next, action := advance(p, released(c.left, nil), usual(), epoch.Add(c.after))
+		next, action := decide(p, released(c.left, nil), usual(), epoch.Add(c.after))
 		for _, n := range action.notes {
 			reported = append(reported, n.reason+" after "+c.after.String()+": "+n.message)
 		}

@@ -4,11 +4,9 @@
 package deorbit
 
 import (
-	"context"
-	"fmt"
+	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -16,6 +14,36 @@ import (
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
+
+// memory is what outlives a reconcile. A restart loses the check that runs and the connection to the cluster, both of which begin again,
+// and what the current stage has deleted and reported; how far a Deorbit is, the next process reads from the status. The zero value is
+// ready to be used.
+type memory struct {
+	mu     sync.Mutex
+	states map[types.NamespacedName]*state
+}
+
+func (m *memory) get(key types.NamespacedName) *state {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.states[key]
+}
+
+// set replaces what is known of a Kluster, nil drops it, and returns what was known before.
+func (m *memory) set(key types.NamespacedName, s *state) (before *state) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before = m.states[key]
+	switch {
+	case s == nil:
+		delete(m.states, key)
+	case m.states == nil:
+		m.states = map[types.NamespacedName]*state{key: s}
+	default:
+		m.states[key] = s
+	}
+	return before
+}
 
 // state is what is known of a Kluster that is being deleted. Only the worker that has it reads and writes it.
 type state struct {
@@ -46,77 +74,43 @@ type state struct {
 
 // basis is what a check began with, besides how far the Deorbit is.
 type basis struct {
-	generation   int64
-	selfDestruct bool
-	accepted     string
-	others       string
+	generation       int64
+	selfDestruct     bool
+	accepted, others string
 	way
 }
 
 // way is what leads into the workload cluster and into OpenStack.
 type way struct {
-	secret    types.UID
-	version   string
-	apiserver string
+	secret             types.UID
+	version, apiserver string
 }
 
-func basisOf(k *kubernikusv1.Kluster, secret *corev1.Secret) basis {
+func basisOf(on subject) basis {
+	k := on.kluster
 	b := basis{generation: k.Generation, selfDestruct: k.SelfDestructs(), accepted: k.Annotations[kubernikusv1.AcceptCloudAnnotation],
 		others: k.Annotations[kubernikusv1.AcceptUnknownIdentityAnnotation], way: way{apiserver: k.Status.Apiserver}}
-	if secret != nil {
-		b.secret, b.version = secret.UID, secret.ResourceVersion
+	if on.secret != nil {
+		b.secret, b.version = on.secret.UID, on.secret.ResourceVersion
 	}
 	return b
 }
 
-// stateOf finds what is known of a Kluster, or reads it from the API server. It is nil when the cache is behind.
-func (r *reconciler) stateOf(ctx context.Context, k *kubernikusv1.Kluster) (*state, error) {
-	key := client.ObjectKeyFromObject(k)
-	r.mu.Lock()
-	s := r.states[key]
-	r.mu.Unlock()
-	if s != nil && s.uid == k.UID {
-		return s, nil
+// stateFrom returns what the status of a Kluster has, which this or an earlier process wrote.
+func stateFrom(k *kubernikusv1.Kluster) *state {
+	s := &state{uid: k.UID, reported: meta.FindStatusCondition(k.Status.Conditions, kubernikusv1.ConditionDeorbited)}
+	if k.Status.Deorbit != nil {
+		s.written = *k.Status.Deorbit.DeepCopy()
 	}
-	r.discard(key)
-	current := &kubernikusv1.Kluster{}
-	if err := r.live.Get(ctx, key, current); err != nil {
-		if client.IgnoreNotFound(err) == nil {
-			return nil, nil
-		}
-		return nil, fmt.Errorf("get kluster %s: %w", key, err)
-	}
-	if current.UID != k.UID || current.DeletionTimestamp.IsZero() || !current.HasDeorbiter() {
-		return nil, nil
-	}
-	s = &state{uid: k.UID, reported: meta.FindStatusCondition(current.Status.Conditions, kubernikusv1.ConditionDeorbited)}
-	if current.Status.Deorbit != nil {
-		s.written = *current.Status.Deorbit.DeepCopy()
-	}
-	s.progress = progress{DeorbitStatus: loaded(current.Status.Deorbit)}
+	s.progress.DeorbitStatus = loaded(s.written)
 	s.progress.routes = returningOf(&s.progress.DeorbitStatus)
 	if s.reported != nil {
-		s.condition, s.progress.own = s.reported.DeepCopy(), s.reported.Reason == reasonOwnCluster
+		s.condition, s.progress.isSelf = s.reported.DeepCopy(), s.reported.Reason == reasonOwnCluster
 		if s.reported.Status == metav1.ConditionUnknown && isHold(s.reported.Reason) {
 			s.progress.held = &hold{reason: s.reported.Reason, message: s.reported.Message, since: s.reported.LastTransitionTime.Time}
 		}
 	}
-	r.mu.Lock()
-	r.states[key] = s
-	r.mu.Unlock()
-	return s, nil
-}
-
-// renew starts over with what changed: what is on its way began with what was there before.
-func (r *reconciler) renew(key types.NamespacedName, s *state, now basis) {
-	if s.basis == now {
-		return
-	}
-	r.stop(key)
-	if s.basis.way != now.way {
-		s.disconnect()
-	}
-	s.basis, s.next = now, time.Time{}
+	return s
 }
 
 // disconnect drops the workload cluster. The next check connects again.
@@ -138,20 +132,39 @@ func (s *state) resume(now time.Time) {
 	}
 }
 
-// stop ends the check of a Kluster.
-func (r *reconciler) stop(key types.NamespacedName) {
-	r.clusters.Discard(key)
-	r.clouds.Discard(key)
+// renew starts over with what changed: what is on its way began with what was there before.
+func (r *reconciler) renew(key types.NamespacedName, s *state, now basis) {
+	if s.basis == now {
+		return
+	}
+	r.stop(key)
+	if s.basis.way != now.way {
+		s.disconnect()
+	}
+	s.basis, s.next = now, time.Time{}
 }
 
-// It drops what is known of a Kluster.
+// take returns the check that is over, nil when there is none.
+func (r *reconciler) take(k *kubernikusv1.Kluster) *observed {
+	for _, pool := range r.pools() {
+		if result, ok := pool.Take(client.ObjectKeyFromObject(k)); ok {
+			return &result
+		}
+	}
+	return nil
+}
+
+// stop ends the check of a Kluster.
+func (r *reconciler) stop(key types.NamespacedName) {
+	for _, pool := range r.pools() {
+		pool.Discard(key)
+	}
+}
+
+// discard drops what is known of a Kluster.
 func (r *reconciler) discard(key types.NamespacedName) {
 	r.stop(key)
-	r.mu.Lock()
-	s := r.states[key]
-	delete(r.states, key)
-	r.mu.Unlock()
-	if s != nil {
+	if s := r.memory.set(key, nil); s != nil {
 		s.disconnect()
 		r.meters.moved(s, "")
 	}

@@ -29,11 +29,9 @@ const reasonTwinFirst = "SameClusterFirst"
 
 // isHold reports whether a reason of the condition Deorbited is that of a hold.
 func isHold(reason string) bool {
-	switch reason {
-	case kubernikusv1.ReasonSameCluster, kubernikusv1.ReasonIdentityUnknown, kubernikusv1.ReasonClusterChanged, reasonTwinFirst:
-		return true
-	}
-	return false
+	return slices.Contains([]string{
+		kubernikusv1.ReasonSameCluster, kubernikusv1.ReasonIdentityUnknown, kubernikusv1.ReasonClusterChanged, reasonTwinFirst,
+	}, reason)
 }
 
 // hold is why nothing may be done to a cluster, as long as other objects lead to it.
@@ -50,7 +48,7 @@ type identity struct{ id, server string }
 
 // holdOf returns why a check may change nothing, nil when it may. The others are all Klusters that lead to the cluster, or whose cluster is
 // unknown; the backends are those that copied it.
-func holdOf(w stage.Work, own identity, others []kubernikusv1.Kluster, backends []gimbalv1.DiscoveryBackend) *hold {
+func holdOf(w stage.Work, at identity, others []kubernikusv1.Kluster, backends []gimbalv1.DiscoveryBackend) *hold {
 	k := w.Kluster
 	var keepers, seniors, doubtful, doubts []string
 	announcers := []*kubernikusv1.Kluster{k}
@@ -60,7 +58,7 @@ func holdOf(w stage.Work, own identity, others []kubernikusv1.Kluster, backends 
 			continue
 		}
 		name := other.Namespace + "/" + other.Name
-		switch clusterid.Compare(clusterid.OfUID(own.id), clusterid.OfUID(other.ClusterID())) {
+		switch clusterid.Compare(clusterid.OfUID(at.id), clusterid.OfUID(other.ClusterID())) {
 		case clusterid.Same:
 			announcers = append(announcers, other)
 			switch {
@@ -70,7 +68,7 @@ func holdOf(w stage.Work, own identity, others []kubernikusv1.Kluster, backends 
 				seniors = append(seniors, name)
 			}
 		case clusterid.Unknown:
-			if why := mayBeSame(w, own, other); why != "" && stays(other) && !k.AcceptsUnknownIdentity(name) {
+			if why := mayBeSame(w, at, other); why != "" && stays(other) && !k.AcceptsUnknownIdentity(name) {
 				doubtful, doubts = append(doubtful, name), append(doubts, "Kluster "+name+", which "+why)
 			}
 		case clusterid.Different:
@@ -78,16 +76,15 @@ func holdOf(w stage.Work, own identity, others []kubernikusv1.Kluster, backends 
 	}
 	for i := range backends {
 		b := &backends[i]
-		if own.id == "" || clusterid.OfBackend(b) != own.id || !b.DeletionTimestamp.IsZero() || announce.IsDrained(b) ||
+		if at.id == "" || clusterid.OfBackend(b) != at.id || !b.DeletionTimestamp.IsZero() || announce.IsDrained(b) ||
 			slices.ContainsFunc(announcers, func(k *kubernikusv1.Kluster) bool { return announce.IsAnnouncement(k, b) }) {
 			continue
 		}
 		keepers = append(keepers, "DiscoveryBackend "+b.Namespace+"/"+b.Name)
 	}
-	slices.Sort(keepers)
-	slices.Sort(seniors)
-	slices.Sort(doubtful)
-	slices.Sort(doubts)
+	for _, names := range [][]string{keepers, seniors, doubtful, doubts} {
+		slices.Sort(names)
+	}
 	switch {
 	case len(keepers) > 0:
 		return &hold{reason: kubernikusv1.ReasonSameCluster, thaws: true, message: fmt.Sprintf(
@@ -97,7 +94,8 @@ func holdOf(w stage.Work, own identity, others []kubernikusv1.Kluster, backends 
 	case len(doubtful) > 0:
 		return &hold{reason: kubernikusv1.ReasonIdentityUnknown, thaws: true, message: fmt.Sprintf(
 			"nothing is removed, because another Kluster may lead to the same cluster: %s: correct its Secret; or, if it leads to another "+
-				"cluster, set the annotation %s=%s on this one", named(doubts), kubernikusv1.AcceptUnknownIdentityAnnotation, strings.Join(doubtful, ","))}
+				"cluster, set the annotation %s=%s on this one",
+			named(doubts), kubernikusv1.AcceptUnknownIdentityAnnotation, strings.Join(doubtful, ","))}
 	case len(seniors) > 0:
 		return &hold{reason: reasonTwinFirst, message: fmt.Sprintf(
 			"Kluster %s leads to the same cluster and is being deleted first: this one continues when that has been released", named(seniors))}
@@ -137,6 +135,14 @@ func stays(k *kubernikusv1.Kluster) bool {
 	return k.DeletionTimestamp.IsZero() || kit.IsPaused(k) || k.TerminationProtected()
 }
 
+// reliesOnFreeze reports whether another Kluster of a cluster takes it down, and has frozen it.
+func reliesOnFreeze(k *kubernikusv1.Kluster, id string, others []kubernikusv1.Kluster) bool {
+	return slices.ContainsFunc(others, func(other kubernikusv1.Kluster) bool {
+		return other.UID != k.UID && other.ClusterID() == id && !leaves(&other) && !stays(&other) &&
+			other.Status.Deorbit != nil && isFrozen(other.Status.Deorbit.Stage)
+	})
+}
+
 // isOlder decides which of several Klusters of a cluster is torn down first: each process comes to the same result.
 func isOlder(a, b *kubernikusv1.Kluster) bool {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.UID, b.UID)) < 0
@@ -144,20 +150,20 @@ func isOlder(a, b *kubernikusv1.Kluster) bool {
 
 // mayBeSame returns what a Kluster has in common with one that is being deleted, when the cluster of one of them is unknown; "" for
 // nothing. That credentials do not work is nothing in common: one broken Kluster would hold all deletions.
-func mayBeSame(w stage.Work, own identity, other *kubernikusv1.Kluster) string {
+func mayBeSame(w stage.Work, at identity, other *kubernikusv1.Kluster) string {
 	k := w.Kluster
 	found := other.Status.Identity
 	shared := func(name string) bool { return slices.Contains(other.SecretNames(), name) }
 	switch {
 	case other.Namespace == k.Namespace && slices.ContainsFunc(k.SecretNames(), shared):
 		return "uses the same Secret"
-	case own.server != "" && found != nil && found.Server == own.server:
+	case at.server != "" && found != nil && found.Server == at.server:
 		return "has the same API server"
 	case cloud.CommonName(w, other) != "":
 		return "has the same " + cloud.CommonName(w, other)
 	case other.ClusterID() == "" && (found == nil || found.Reason == kluster.ReasonPending):
 		return "has not been checked yet" // it may have the same API server, and no names yet
-	case own.id == "" || other.ClusterID() != "":
+	case at.id == "" || other.ClusterID() != "":
 		return "" // without an identity only names lead to objects
 	case found.Connection == "", k.Spec.NoCloud, other.Spec.NoCloud:
 		return "" // it leads to no cluster, or has nothing in the cloud

@@ -74,7 +74,7 @@ func TestRoutesResync(t *testing.T) {
 
 // Whether a removed route has returned is checked once more after a full resync, also by a process that did not remove it.
 func TestRemovedRoutesAreCheckedAgainAfterAResync(t *testing.T) {
-	resync := routesResync(config().PollInterval.Duration)
+	resync := routesResync(config().Deorbit.PollInterval.Duration)
 	for _, restarts := range []bool{false, true} {
 		k := deleted("k")
 		f := newFlow(t, k, secretOf("k-secret"))

@@ -34,7 +34,7 @@ func TestLeftoverEvents(t *testing.T) {
 		{Kind: "LoadBalancer", Name: "web", ID: "1", Reason: "status PENDING_UPDATE"}, {Kind: "LoadBalancer", Name: "web", ID: "2"},
 		{Kind: "Project", ID: "p"}, {Kind: "Service", Namespace: "shop", Name: "web"},
 	}
-	r.list(t.Context(), &kubernikusv1.Kluster{}, &state{progress: progress{DeorbitStatus: kubernikusv1.DeorbitStatus{Remaining: left}}})
+	r.reportLeftovers(t.Context(), &kubernikusv1.Kluster{}, &state{progress: progress{DeorbitStatus: kubernikusv1.DeorbitStatus{Remaining: left}}})
 	if len(events) != len(left) {
 		t.Errorf("events %v", events)
 	}

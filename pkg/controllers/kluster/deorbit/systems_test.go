@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
@@ -23,7 +24,7 @@ func TestAnotherCloudIsNotOpened(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &reality{clients: clients}
+	r := realSystems(nil, nil, clients, configv1alpha1.RouteGCConfiguration{}, nil)
 	secret := klustertest.Secret("k-secret", s.AuthURL(), "gardener", "password", "garden", nil)
 	client, err := clients.Get(t.Context(), secret)
 	if err != nil {

@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/cluster/plan"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // step has what one step of a Deorbit works on.
@@ -21,18 +23,18 @@ type step struct {
 	action action
 }
 
-// advance returns a step: from how far a Deorbit is and what a check showed, nil for none, to how far it is then and what follows.
+// decide returns a step: from how far a Deorbit is and what a check observed, nil for none, to how far it is then and what follows.
 // The progress has to be written down before anything is done in the stage that it names.
-func advance(before progress, seen *outcome, s settings, now time.Time) (progress, action) {
+func decide(before progress, seen *observed, s settings, now time.Time) (progress, action) {
 	p := step{progress: before.copy(), settings: s, now: now}
 	switch {
 	case p.Stage == "" || p.StartedAt == nil:
-		p.StartedAt = new(metav1.NewTime(now).Rfc3339Copy())
+		p.StartedAt = p.stamp()
 		p.report(false, eventStarted, fmt.Sprintf("what the cluster made is removed, for at most %s", s.timeout))
 		p.enter(kubernikusv1.DeorbitDrain)
 	case seen != nil && seen.stage == p.Stage:
 		p.absorb(*seen)
-	case p.own, p.held != nil:
+	case p.isSelf, p.held != nil:
 	case p.over() && p.Stage != kubernikusv1.DeorbitRelease:
 		p.enter(kubernikusv1.DeorbitRelease)
 	case isInCluster(p.Stage) && s.machinesDeleted():
@@ -45,12 +47,11 @@ func advance(before progress, seen *outcome, s settings, now time.Time) (progres
 
 // next enters the next stage.
 func (p *step) next() {
-	next := p.after(p.Stage, anyStage)
-	if isInCluster(next) && p.machinesDeleted() {
+	if next := p.after(p.Stage); isInCluster(next) && p.machinesDeleted() {
 		p.skipCluster()
-		return
+	} else {
+		p.enter(next)
 	}
-	p.enter(next)
 }
 
 // skipCluster skips the stages inside a cluster whose machines have been deleted, or that never had a control plane.
@@ -58,13 +59,13 @@ func (p *step) skipCluster() {
 	p.ClusterLost, p.ClusterRefused, p.UnreachableSince = "Cluster API has deleted the Machines of the cluster", "", nil
 	if p.isUnborn() {
 		p.ClusterLost = "" // nothing is in doubt
-		p.report(false, eventNeverCameUp, "the stages inside the cluster are skipped: Cluster API initialized no control plane, and no Machine became a node")
-		p.enter(p.after(p.Stage, notInCluster))
-		return
+		p.report(false, eventNeverCameUp,
+			"the stages inside the cluster are skipped: Cluster API initialized no control plane, and no Machine became a node")
+	} else {
+		lose(&p.DeorbitStatus)
+		p.report(true, eventUnreachable, "the stages inside the cluster are skipped, and OpenStack is cleaned up without it: "+p.ClusterLost)
 	}
-	lose(&p.DeorbitStatus)
-	p.report(true, eventUnreachable, "the stages inside the cluster are skipped, and OpenStack is cleaned up without it: "+p.ClusterLost)
-	p.enter(p.after(p.Stage, notInCluster))
+	p.enter(p.after(lastInCluster))
 }
 
 // isUnborn reports whether nothing ever ran in the cluster that could have created anything: Cluster API reports so, and no check has seen
@@ -75,24 +76,24 @@ func (p *step) isUnborn() bool {
 		p.ClusterName == "" && p.CSIClusterID == "" && p.ClusterID == ""
 }
 
-// absorb takes in what a check showed.
-func (p *step) absorb(o outcome) {
+// absorb takes in what a check observed.
+func (p *step) absorb(o observed) {
 	failed := o.failure()
 	if o.held != nil {
 		p.hold(o)
 		return
 	}
-	if p.held != nil && (failed == nil || !failed.own) {
+	if p.held != nil && (failed == nil || !failed.internal) {
 		p.progress = p.resumed(p.now.Sub(p.held.since))
 		p.held = nil
 	}
-	if o.own || p.own && failed != nil {
+	if o.isSelf || p.isSelf && failed != nil {
 		// Neither a timeout nor an annotation leads on from here: nothing may be done to this cluster.
-		p.own, p.failure = true, nil
+		p.isSelf, p.failure = true, nil
 		return
 	}
-	p.own, p.failure = false, failed
-	if failed != nil && failed.own {
+	p.isSelf, p.failure = false, failed
+	if failed != nil && failed.internal {
 		if p.over() && p.Stage != kubernikusv1.DeorbitRelease {
 			p.enter(kubernikusv1.DeorbitRelease)
 		}
@@ -106,9 +107,9 @@ func (p *step) absorb(o outcome) {
 	if isInCluster(o.stage) {
 		p.reach(failed)
 	}
-	p.action.deleted = p.memory.requests(o)
-	deleted := slices.ContainsFunc(p.action.deleted, func(object kubernikusv1.DeorbitObject) bool { return object.Kind != podKind })
-	if failed == nil && (p.memory.shrinks(o) || deleted) {
+	p.action.deleted = p.tally.requests(o)
+	deleted := slices.ContainsFunc(p.action.deleted, func(object kubernikusv1.DeorbitObject) bool { return object.Kind != plan.KindPod })
+	if failed == nil && (p.tally.shrinks(o) || deleted) {
 		p.LastProgressAt = p.stamp()
 	}
 	switch {
@@ -121,9 +122,9 @@ func (p *step) absorb(o outcome) {
 	case failed != nil && p.lost():
 		p.ClusterLost, p.ClusterRefused = failed.message, ""
 		lose(&p.DeorbitStatus)
-		p.report(true, eventUnreachable, fmt.Sprintf("%s has lasted for %s: the stages inside the cluster are left out, and OpenStack is cleaned up without it: %s",
-			failed.reason, p.apiUnavailableTimeout, failed.message))
-		p.enter(p.after(p.Stage, notInCluster))
+		p.report(true, eventUnreachable, fmt.Sprintf("%s has lasted for %s: the stages inside the cluster are left out, "+
+			"and OpenStack is cleaned up without it: %s", failed.reason, p.apiUnavailableTimeout, failed.message))
+		p.enter(p.after(lastInCluster))
 	case failed != nil && failed.waits:
 	case failed != nil:
 		p.leaveIfStuck(o)
@@ -141,24 +142,25 @@ func (p *step) absorb(o outcome) {
 
 // hold waits for other objects that lead to the cluster. A cluster that was thawed may get new objects, so that Deorbit begins with Freeze
 // when it continues.
-func (p *step) hold(o outcome) {
-	since := p.now
+func (p *step) hold(o observed) {
+	held := *o.held
+	held.since = p.now
 	if p.held != nil {
-		since = p.held.since
+		held.since = p.held.since
 	}
-	p.own, p.failure, p.held = false, nil, &hold{reason: o.held.reason, message: o.held.message, thaws: o.held.thaws, since: since}
+	p.isSelf, p.failure, p.held = false, nil, &held
 	if o.lifted {
-		p.report(false, eventThawed, "the freeze is lifted: the cluster is still used")
+		p.report(false, eventThawed, thawedMessage)
 	}
 	if o.thawed && p.Stage != kubernikusv1.DeorbitFreeze {
-		p.Stage, p.StageStartedAt, p.LastProgressAt, p.memory = kubernikusv1.DeorbitFreeze, p.stamp(), p.stamp(), memory{}
+		p.Stage, p.StageStartedAt, p.LastProgressAt, p.tally = kubernikusv1.DeorbitFreeze, p.stamp(), p.stamp(), tally{}
 		p.ClusterLost, p.ClusterRefused, p.UnreachableSince = "", "", nil
 	}
 }
 
 // record records the objects that the successful parts of a check observed. A part that was aborted while it deleted has observed the
 // remaining objects as well. It returns whether there are new objects to find in OpenStack.
-func (p *step) record(o outcome) (recorded bool) {
+func (p *step) record(o observed) (recorded bool) {
 	for _, part := range o.parts {
 		if part.failure == nil || !isInCluster(part.stage) && len(part.report.Remaining) > 0 {
 			recorded = recordSeen(&p.DeorbitStatus, part.report.Seen) || recorded
@@ -203,36 +205,35 @@ const stuckAfter = 10 * time.Minute
 // port is in, may need an operator, who does not watch a status for a day.
 func (p *step) reportIfStuck() {
 	quiet := p.since(p.LastProgressAt)
-	if p.memory.stuck || quiet < stuckAfter || quiet >= p.stageTimeout && p.Stage != kubernikusv1.DeorbitRelease {
+	if p.tally.stuck || quiet < stuckAfter || quiet >= p.stageTimeout && p.Stage != kubernikusv1.DeorbitRelease {
 		return
 	}
-	p.memory.stuck = true
+	p.tally.stuck = true
 	p.report(true, eventStuck, fmt.Sprintf("%s: no progress for %s: %s", p.Stage, quiet.Round(time.Minute), p.waitsFor()))
 }
 
 // leaveIfStuck continues to the next stage when this one has made no progress for too long. Drain keeps traffic safe, and Release
 // is the last one: these wait for the timeout of all, unless only a user changes what is left. Routes that come back are made by a
 // cluster that lives: its builder may wait for the release before the nodes are deleted.
-func (p *step) leaveIfStuck(o outcome) {
-	if p.Stage == kubernikusv1.DeorbitVerify && p.onlyUsersChange(o) {
+func (p *step) leaveIfStuck(o observed) {
+	quiet := p.since(p.LastProgressAt) >= p.stageTimeout
+	switch {
+	case p.Stage == kubernikusv1.DeorbitVerify && p.onlyUsersChange(o):
 		p.next() // Release checks it again, and waits for users
-		return
-	}
-	if p.Stage == kubernikusv1.DeorbitRelease && p.onlyUsersChange(o) && p.since(p.LastProgressAt) >= p.stageTimeout {
+	case p.Stage == kubernikusv1.DeorbitRelease && quiet && p.onlyUsersChange(o):
 		p.end(nil)
-		return
+	case p.Stage == kubernikusv1.DeorbitDrain, p.Stage == kubernikusv1.DeorbitRelease, !quiet:
+	default:
+		p.report(true, eventStageLeft,
+			fmt.Sprintf("%s: no progress for %s, continuing without it: %s", p.Stage, p.stageTimeout, p.waitsFor()))
+		p.next()
 	}
-	if p.Stage == kubernikusv1.DeorbitDrain || p.Stage == kubernikusv1.DeorbitRelease || p.since(p.LastProgressAt) < p.stageTimeout {
-		return
-	}
-	p.report(true, eventStageLeft, fmt.Sprintf("%s: no progress for %s, continuing without it: %s", p.Stage, p.stageTimeout, p.waitsFor()))
-	p.next()
 }
 
 // enter starts a stage. The remaining objects of the previous stage are retained until a check replaces them.
 func (p *step) enter(which kubernikusv1.DeorbitStage) {
 	p.Stage, p.StageStartedAt, p.LastProgressAt = which, p.stamp(), p.stamp()
-	p.memory, p.failure = memory{}, nil
+	p.tally, p.failure = tally{}, nil
 	p.action.soon = true
 	if p.machinesDeleted() && !isInCluster(which) {
 		lose(&p.DeorbitStatus) // whether or not a stage of the cluster was left: the cluster does not exist any more
@@ -247,7 +248,8 @@ func (p *step) enter(which kubernikusv1.DeorbitStage) {
 func (p *step) end(failed *failure) {
 	if failed != nil {
 		p.Remaining = append(slices.DeleteFunc(p.Remaining, func(o kubernikusv1.DeorbitObject) bool { return o.Kind == projectKind }),
-			kubernikusv1.DeorbitObject{Kind: projectKind, ID: p.project, Reason: "it could not be checked, more may be left there: " + failed.message})
+			kubernikusv1.DeorbitObject{Kind: projectKind, ID: p.project,
+				Reason: "it could not be checked, more may be left there: " + failed.message})
 	}
 	switch {
 	case p.selfDestruct:
@@ -256,11 +258,11 @@ func (p *step) end(failed *failure) {
 	case len(p.Remaining)+len(p.Undecided) > 0:
 		p.action.ends = endsLeftovers
 		if p.over() && len(p.Remaining) > 0 {
-			began := fmt.Sprintf("%s after it began", p.timeout)
+			after := fmt.Sprintf("%s after it began", p.timeout)
 			if p.since(p.StartedAt) < p.timeout {
-				began = fmt.Sprintf("%s after the machines of the cluster were deleted", p.verifyTimeout)
+				after = fmt.Sprintf("%s after the machines of the cluster were deleted", p.verifyTimeout)
 			}
-			p.report(true, eventSelfDestruct, "it ends "+began+": what is left stays")
+			p.report(true, eventSelfDestruct, "it ends "+after+": what is left stays")
 		}
 	default:
 		p.action.ends = endsClean
@@ -280,6 +282,8 @@ func (p *step) since(t *metav1.Time) time.Duration {
 	return p.now.Sub(t.Time)
 }
 
-func anyStage(kubernikusv1.DeorbitStage) bool { return true }
-
-func notInCluster(s kubernikusv1.DeorbitStage) bool { return !isInCluster(s) }
+// releasable reports whether a Kluster as the API server has it may be released as decided.
+func releasable(current *kubernikusv1.Kluster, s *state) bool {
+	return current.UID == s.uid && isGoing(current) && !kit.IsPaused(current) && !current.TerminationProtected() &&
+		current.Detached() == (s.ends == endsDetached) && current.HasDeorbiter()
+}

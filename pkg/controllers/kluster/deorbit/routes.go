@@ -41,7 +41,7 @@ type returning struct {
 // returningOf returns what a status reports about removed routes.
 func returningOf(status *kubernikusv1.DeorbitStatus) (r returning) {
 	for _, o := range status.Remaining {
-		if o.Kind == routeKind && (cameBack(o) || o.Reason == reasonResync) {
+		if o.Kind == cloud.KindRoute && (cameBack(o) || o.Reason == reasonResync) {
 			r.removed = append(r.removed, o)
 		}
 	}
@@ -52,9 +52,9 @@ func cameBack(route kubernikusv1.DeorbitObject) bool {
 	return strings.HasPrefix(route.Reason, cloud.ReasonCameBack)
 }
 
-// index returns the index of a route that was removed, -1 for another.
-func (r *returning) index(route kubernikusv1.DeorbitObject) int {
-	return slices.IndexFunc(r.removed, func(o kubernikusv1.DeorbitObject) bool { return keyOf(o) == keyOf(route) })
+// indexOf returns the index of an object, regardless of its reason; -1: it is not in the list.
+func indexOf(list []kubernikusv1.DeorbitObject, object kubernikusv1.DeorbitObject) int {
+	return slices.IndexFunc(list, func(o kubernikusv1.DeorbitObject) bool { return keyOf(o) == keyOf(object) })
 }
 
 // back reports whether any route was there again after it was removed.
@@ -64,24 +64,25 @@ func (r *returning) back() bool { return slices.ContainsFunc(r.removed, cameBack
 func (r *returning) leaves(now time.Time) bool { return r.back() && now.Sub(r.at) < routesRetry }
 
 // settleRoutes takes in which routes a check removed, and lets them remain until they have stayed away for long enough.
-func (p *step) settleRoutes(o outcome) {
+func (p *step) settleRoutes(o observed) {
 	for i := range o.parts {
 		if o.parts[i].stage != kubernikusv1.DeorbitRoutes || o.parts[i].failure != nil {
 			continue
 		}
 		report := &o.parts[i].report
 		for _, route := range report.Deleted {
-			if route.Kind != routeKind {
+			if route.Kind != cloud.KindRoute {
 				continue
 			}
-			i := p.routes.index(route)
+			i := indexOf(p.routes.removed, route)
 			if i < 0 {
 				route.Reason = reasonResync
 				p.routes.removed = append(p.routes.removed, route)
 				continue
 			}
 			if !p.routes.back() {
-				p.report(true, eventRoutesCameBack, fmt.Sprintf("route %s was there again after it was removed: the cloud controller manager of the cluster still runs; stop it or delete the nodes", route.Name))
+				p.report(true, eventRoutesCameBack, fmt.Sprintf("route %s was there again after it was removed: "+
+					"the cloud controller manager of the cluster still runs; stop it or delete the nodes", route.Name))
 			}
 			p.routes.removed[i].Reason = cloud.ReasonCameBack
 		}
@@ -92,7 +93,7 @@ func (p *step) settleRoutes(o outcome) {
 			continue
 		}
 		for _, route := range p.routes.removed {
-			if !slices.ContainsFunc(report.Remaining, func(r kubernikusv1.DeorbitObject) bool { return keyOf(r) == keyOf(route) }) {
+			if indexOf(report.Remaining, route) < 0 {
 				report.Remaining = append(report.Remaining, route)
 			}
 		}
@@ -104,11 +105,11 @@ func (p *step) routesSettled() bool { return p.now.Sub(p.routes.at) >= p.routesR
 
 // onlyUsersChange reports whether all that a check found stays until a user does something: what its parts report as stuck, what waits for
 // that, and routes that come back, when all other routes have stayed away. What could not be checked is unknown.
-func (p *step) onlyUsersChange(o outcome) bool {
+func (p *step) onlyUsersChange(o observed) bool {
 	returns := p.routes.back() && p.routesSettled()
 	changes := func(report stage.Report) bool {
 		return slices.ContainsFunc(report.Remaining, func(object kubernikusv1.DeorbitObject) bool {
-			return !slices.Contains(report.Stuck, object) && !cloud.IsWaiting(object) && (!returns || p.routes.index(object) < 0)
+			return !slices.Contains(report.Stuck, object) && !cloud.IsWaiting(object) && (!returns || indexOf(p.routes.removed, object) < 0)
 		})
 	}
 	return o.failure() == nil && o.remains() && !slices.ContainsFunc(o.parts, func(p part) bool { return changes(p.report) })

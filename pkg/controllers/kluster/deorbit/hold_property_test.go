@@ -168,7 +168,7 @@ func (l *lives) point(name, cluster string, alias int) *corev1.Secret {
 func TestClusterInUseIsNeverChanged(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		l := &lives{flow: newFlow(t), leads: map[string]string{}, serves: map[string]string{}, left: map[string]int{"a": 2, "b": 2, "c": 2}, frozen: map[string]bool{}, silent: map[string]bool{}}
-		l.r.systems = l
+		l.r.systems = systems{l.withdraw, l.connect, l.open}
 		clusters, names := rapid.SampledFrom([]string{"a", "b", "c"}), rapid.SampledFrom([]string{"k1", "k2", "k3", "k4"})
 		for range rapid.IntRange(5, 40).Draw(rt, "steps") {
 			name := names.Draw(rt, "kluster")
