@@ -6,11 +6,7 @@ package cluster
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"slices"
 
-	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/version"
 	apimachineryversion "k8s.io/apimachinery/pkg/version"
@@ -58,8 +54,8 @@ func (c *Connection) freeze(ctx context.Context) ([]kubernikusv1.DeorbitObject, 
 	return remaining(reason), nil
 }
 
-// Thaw lifts the freeze, if Groundskeeper set it, and reports whether there was one: without its binding the policy rejects nothing. An error is as
-// that of Run.
+// Thaw lifts the freeze, if Groundskeeper set it, and reports whether there was one: without its binding the policy rejects nothing. An
+// error is as that of Run.
 func (c *Connection) Thaw(ctx context.Context) (lifted bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,48 +71,6 @@ func (c *Connection) Thaw(ctx context.Context) (lifted bool, err error) {
 		lifted, err = lift(ctx, c.kube.AdmissionregistrationV1().ValidatingWebhookConfigurations())
 	}
 	return lifted, c.failed("lift the freeze", err)
-}
-
-// lift deletes the object of a kind that freezes the cluster, unless another client made it.
-func lift[O metav1.Object](ctx context.Context, api interface {
-	Get(ctx context.Context, name string, options metav1.GetOptions) (O, error)
-	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
-}) (lifted bool, err error) {
-	found, err := api.Get(ctx, freezeName, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("get %s: %w", freezeName, err)
-	}
-	if !slices.ContainsFunc(found.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool { return entry.Manager == fieldManager }) {
-		return false, nil
-	}
-	err = api.Delete(ctx, freezeName, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: new(found.GetUID())}})
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	return err == nil, err //nolint:wrapcheck // the caller names what it does
-}
-
-// probe reports why the cluster is not frozen, by a claim that it must reject. Where something else rejects that before the
-// policies are queried (LimitRanges are), another namespace shows it.
-func (c *Connection) probe(ctx context.Context) (reason string, err error) {
-	for _, namespace := range probedNamespaces {
-		_, response := c.kube.CoreV1().PersistentVolumeClaims(namespace).Create(ctx, freezeProbe(namespace),
-			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: fieldManager})
-		if response == nil {
-			return "it is not in force yet: a dry run may create a claim in namespace " + namespace, nil
-		}
-		if rejectedByFreeze(response.Error()) {
-			return "", nil
-		}
-		if _, err := judge(response); err != nil {
-			return "", c.failed("create a claim in a dry run", err)
-		}
-		reason = fmt.Sprintf("it is not seen to be in force: a claim in namespace %s is rejected by something else: %s", namespace, c.clean(response.Error()))
-	}
-	return reason, nil
 }
 
 // applyPolicy writes the policy and its binding.
@@ -162,36 +116,4 @@ func (c *Connection) hasConditions(ctx context.Context) (bool, error) {
 	}
 	v, err := version.ParseGeneric(info.GitVersion)
 	return err == nil && v.AtLeast(conditionsSince), nil
-}
-
-// ensure writes an object as desired, unless it is so already, and returns it.
-func ensure[A any, O metav1.Object](ctx context.Context, wanted A, api configurations[A, O], extract func(O, string) (A, error)) (O, error) {
-	live, err := api.Get(ctx, freezeName, metav1.GetOptions{})
-	exists := err == nil
-	switch {
-	case exists:
-		// The managed fields show whether another client has changed the object since the last write.
-		if own, err := extract(live, fieldManager); err == nil && equality.Semantic.DeepEqual(own, wanted) {
-			return live, nil
-		}
-	case !apierrors.IsNotFound(err):
-		return live, err
-	}
-	options := metav1.ApplyOptions{FieldManager: fieldManager, Force: true}
-	written, err := api.Apply(ctx, wanted, options)
-	if !exists || !apierrors.IsInvalid(err) {
-		return written, err
-	}
-	// Changes of another client are in conflict with the desired state: replace the object.
-	if err := api.Delete(ctx, freezeName, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: new(live.GetUID())}}); err != nil {
-		return live, err
-	}
-	return api.Apply(ctx, wanted, options)
-}
-
-// configurations is a typed client of a kind of objects that freeze a cluster.
-type configurations[A, O any] interface {
-	Get(ctx context.Context, name string, options metav1.GetOptions) (O, error)
-	Apply(ctx context.Context, wanted A, options metav1.ApplyOptions) (O, error)
-	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
 }

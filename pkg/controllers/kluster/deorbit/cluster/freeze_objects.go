@@ -63,7 +63,8 @@ func freezePolicy() *admissionapply.ValidatingAdmissionPolicyApplyConfiguration 
 	// Defaults are spelled out: the API server records them as Groundskeeper's, and what differs would be written again and again.
 	match := admissionapply.MatchResources().WithMatchPolicy(admissionv1.Equivalent).
 		WithNamespaceSelector(metaapply.LabelSelector()).WithObjectSelector(metaapply.LabelSelector()).
-		WithResourceRules(freezeNamedRule(frozenService, admissionv1.Create, admissionv1.Update), freezeNamedRule(frozenIngress, admissionv1.Create, admissionv1.Update))
+		WithResourceRules(freezeNamedRule(frozenService, admissionv1.Create, admissionv1.Update),
+			freezeNamedRule(frozenIngress, admissionv1.Create, admissionv1.Update))
 	for _, k := range frozenKinds {
 		match.WithResourceRules(freezeNamedRule(k, admissionv1.Create))
 	}
@@ -85,19 +86,19 @@ func freezeBinding() *admissionapply.ValidatingAdmissionPolicyBindingApplyConfig
 // freezeWebhooks reject where the cluster has no policies. Updates of Services are rejected only where a webhook can have conditions
 // (from Kubernetes 1.28): without, all updates would be, and no cloud provider could take its finalizer off.
 func freezeWebhooks(conditions bool) *admissionapply.ValidatingWebhookConfigurationApplyConfiguration {
-	creations := freezeWebhook("creations").WithRules(freezeRule(frozenKinds[0], admissionv1.Create), freezeRule(frozenKinds[1], admissionv1.Create))
-	toServices, toIngresses := freezeWebhook("services"), freezeWebhook("ingresses")
-	if conditions {
-		toIngresses.WithRules(freezeRule(frozenIngress, admissionv1.Create, admissionv1.Update)).
-			WithMatchConditions(admissionapply.MatchCondition().WithName("into-octavia").WithExpression(intoOctavia))
-		toServices.WithRules(freezeRule(frozenService, admissionv1.Create, admissionv1.Update)).
-			WithMatchConditions(admissionapply.MatchCondition().WithName("into-load-balancer").WithExpression(intoLoadBalancer))
-	} else {
-		// Without a check inside, new Services and Ingresses of every type are rejected.
-		toIngresses.WithRules(freezeRule(frozenIngress, admissionv1.Create))
-		toServices.WithRules(freezeRule(frozenService, admissionv1.Create))
+	into := func(name, condition, expression string, k frozenKind) *admissionapply.ValidatingWebhookApplyConfiguration {
+		if !conditions { // without a check inside, new objects of every type are rejected
+			return freezeWebhook(name).WithRules(freezeRule(k, admissionv1.Create))
+		}
+		return freezeWebhook(name).WithRules(freezeRule(k, admissionv1.Create, admissionv1.Update)).
+			WithMatchConditions(admissionapply.MatchCondition().WithName(condition).WithExpression(expression))
 	}
-	return admissionapply.ValidatingWebhookConfiguration(freezeName).WithLabels(freezeLabels()).WithWebhooks(creations, toServices, toIngresses)
+	creations := freezeWebhook("creations")
+	for _, k := range frozenKinds {
+		creations.WithRules(freezeRule(k, admissionv1.Create))
+	}
+	return admissionapply.ValidatingWebhookConfiguration(freezeName).WithLabels(freezeLabels()).WithWebhooks(creations,
+		into("services", "into-load-balancer", intoLoadBalancer, frozenService), into("ingresses", "into-octavia", intoOctavia, frozenIngress))
 }
 
 func freezeWebhook(name string) *admissionapply.ValidatingWebhookApplyConfiguration {

@@ -4,8 +4,8 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net"
 	"net/url"
@@ -14,8 +14,7 @@ import (
 	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
@@ -33,12 +32,13 @@ const probesToRemove = 2
 // removeUnreachable counts the webhooks that could not be reached in this check, and removes those for which it was not the first
 // time in a row. One that responds is never among them, whatever it responds.
 func (c *Connection) removeUnreachable(ctx context.Context, now map[webhook]bool) ([]kubernikusv1.DeorbitObject, error) {
-	counts, due := map[webhook]int{}, false
+	counts, due := map[webhook]int{}, []webhook(nil)
 	for hook := range now {
-		counts[hook] = c.unreachable[hook] + 1
-		due = due || counts[hook] >= probesToRemove
+		if counts[hook] = c.unreachable[hook] + 1; counts[hook] >= probesToRemove {
+			due = append(due, hook)
+		}
 	}
-	if c.unreachable = counts; !due {
+	if c.unreachable = counts; len(due) == 0 {
 		return nil, nil
 	}
 	entries, err := c.webhooks(ctx)
@@ -48,9 +48,7 @@ func (c *Connection) removeUnreachable(ctx context.Context, now map[webhook]bool
 	var removed []kubernikusv1.DeorbitObject
 	done := map[string]bool{} // a configuration is another one after the first removal
 	for _, entry := range entries {
-		if done[entry.kind+entry.config] || !slices.ContainsFunc(keysOf(counts), func(hook webhook) bool {
-			return counts[hook] >= probesToRemove && entry.is(hook)
-		}) {
+		if done[entry.kind+entry.config] || !slices.ContainsFunc(due, entry.is) {
 			continue
 		}
 		done[entry.kind+entry.config] = true
@@ -69,14 +67,6 @@ func (c *Connection) removeUnreachable(ctx context.Context, now map[webhook]bool
 	return removed, nil
 }
 
-func keysOf(counts map[webhook]int) []webhook {
-	var hooks []webhook
-	for hook := range counts {
-		hooks = append(hooks, hook)
-	}
-	return hooks
-}
-
 // entry is one webhook of a configuration.
 type entry struct {
 	kind, config, version string
@@ -90,9 +80,6 @@ type entry struct {
 func (c *Connection) webhooks(ctx context.Context) ([]entry, error) {
 	api := c.kube.AdmissionregistrationV1()
 	validating, err := whole(ctx, api.ValidatingWebhookConfigurations().List,
-		func(l *admissionv1.ValidatingWebhookConfigurationList) []admissionv1.ValidatingWebhookConfiguration {
-			return l.Items
-		},
 		all(func(config *admissionv1.ValidatingWebhookConfiguration) (entries []entry) {
 			for i, w := range config.Webhooks {
 				entries = append(entries, entry{kindValidating, config.Name, config.ResourceVersion, i, w.Name, w.ClientConfig, w.Rules})
@@ -103,9 +90,6 @@ func (c *Connection) webhooks(ctx context.Context) ([]entry, error) {
 		return nil, c.failed("list validatingwebhookconfigurations", err)
 	}
 	mutating, err := whole(ctx, api.MutatingWebhookConfigurations().List,
-		func(l *admissionv1.MutatingWebhookConfigurationList) []admissionv1.MutatingWebhookConfiguration {
-			return l.Items
-		},
 		all(func(config *admissionv1.MutatingWebhookConfiguration) (entries []entry) {
 			for i, w := range config.Webhooks {
 				entries = append(entries, entry{kindMutating, config.Name, config.ResourceVersion, i, w.Name, w.ClientConfig, w.Rules})
@@ -134,14 +118,8 @@ func (e entry) url() string {
 	case e.client.URL != nil:
 		return *e.client.URL
 	case service != nil:
-		port, path := 443, ""
-		if service.Port != nil {
-			port = int(*service.Port)
-		}
-		if service.Path != nil {
-			path = *service.Path
-		}
-		return "https://" + net.JoinHostPort(service.Name+"."+service.Namespace+".svc", strconv.Itoa(port)) + "/" + strings.TrimPrefix(path, "/")
+		host := net.JoinHostPort(service.Name+"."+service.Namespace+".svc", strconv.Itoa(int(ptr.Deref(service.Port, 443))))
+		return "https://" + host + "/" + strings.TrimPrefix(ptr.Deref(service.Path, ""), "/")
 	}
 	return ""
 }
@@ -149,40 +127,10 @@ func (e entry) url() string {
 // sameURL compares except for what the API server adds: a port, a slash, a timeout.
 func sameURL(a, b string) bool {
 	one, err := url.Parse(a)
-	if err != nil {
+	other, otherErr := url.Parse(b)
+	if err != nil || otherErr != nil {
 		return false
 	}
-	other, err := url.Parse(b)
-	if err != nil {
-		return false
-	}
-	port := func(u *url.URL) string {
-		if u.Port() == "" {
-			return "443"
-		}
-		return u.Port()
-	}
-	return one.Hostname() != "" && one.Hostname() == other.Hostname() && port(one) == port(other) &&
+	return one.Hostname() != "" && one.Hostname() == other.Hostname() && cmp.Or(one.Port(), "443") == cmp.Or(other.Port(), "443") &&
 		strings.Trim(one.Path, "/") == strings.Trim(other.Path, "/")
-}
-
-// removeWebhook takes one webhook out of its configuration, unless that changed. The others, and fields that are newer than
-// Groundskeeper is, remain unchanged.
-func (c *Connection) removeWebhook(ctx context.Context, e entry) error {
-	at := fmt.Sprintf("/webhooks/%d", e.index)
-	patch, err := json.Marshal([]map[string]any{
-		{"op": "test", "path": "/metadata/resourceVersion", "value": e.version},
-		{"op": "test", "path": at + "/name", "value": e.name},
-		{"op": "remove", "path": at},
-	})
-	if err != nil {
-		return err
-	}
-	api, options := c.kube.AdmissionregistrationV1(), metav1.PatchOptions{FieldManager: fieldManager}
-	if e.kind == kindValidating {
-		_, err = api.ValidatingWebhookConfigurations().Patch(ctx, e.config, types.JSONPatchType, patch, options)
-	} else {
-		_, err = api.MutatingWebhookConfigurations().Patch(ctx, e.config, types.JSONPatchType, patch, options)
-	}
-	return err
 }

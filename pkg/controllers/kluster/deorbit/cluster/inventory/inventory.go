@@ -15,6 +15,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 )
 
 // Names under which Cinder provides volumes.
@@ -63,14 +64,11 @@ type Meta struct {
 
 // MetaOf returns what is kept of the metadata of an object.
 func MetaOf(object metav1.Object) Meta {
-	meta := Meta{
+	return Meta{
 		Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
-		Created: object.GetCreationTimestamp().Time, Finalizers: object.GetFinalizers(),
+		Created: object.GetCreationTimestamp().Time, Deleted: ptr.Deref(object.GetDeletionTimestamp(), metav1.Time{}).Time,
+		Finalizers: object.GetFinalizers(),
 	}
-	if deleted := object.GetDeletionTimestamp(); deleted != nil {
-		meta.Deleted = deleted.Time
-	}
-	return meta
 }
 
 // Deleting reports whether a user deletes the object.
@@ -144,11 +142,8 @@ type Service struct {
 func ServiceOf(service *corev1.Service) (kept Service, ok bool) {
 	kept = Service{
 		Meta: MetaOf(service), LoadBalancer: service.Spec.Type == corev1.ServiceTypeLoadBalancer,
-		Keep: service.Annotations[KeepFloatingIPAnnotation] == "true", BalancerID: service.Annotations[LoadBalancerIDAnnotation],
-	}
-	kept.Address = addressOf(service)
-	if class := service.Spec.LoadBalancerClass; class != nil {
-		kept.Class = *class
+		Class: ptr.Deref(service.Spec.LoadBalancerClass, ""), Keep: service.Annotations[KeepFloatingIPAnnotation] == "true",
+		BalancerID: service.Annotations[LoadBalancerIDAnnotation], Address: addressOf(service),
 	}
 	return kept, kept.LoadBalancer || kept.Finalized()
 }

@@ -5,6 +5,7 @@ package inventory
 
 import (
 	"cmp"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -76,13 +77,7 @@ func text(u *unstructured.Unstructured, path ...string) string {
 
 // CinderContents returns the contents that are Cinder's.
 func (w *World) CinderContents() []Content {
-	var contents []Content
-	for _, c := range w.Contents {
-		if c.Driver == DriverCinder {
-			contents = append(contents, c)
-		}
-	}
-	return contents
+	return slices.DeleteFunc(slices.Clone(w.Contents), func(c Content) bool { return c.Driver != DriverCinder })
 }
 
 // Taken is a VolumeSnapshot with its content; nil is none.

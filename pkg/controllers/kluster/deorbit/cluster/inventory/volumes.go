@@ -13,6 +13,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 )
 
 // Volume is a PersistentVolume.
@@ -78,10 +79,9 @@ func ClaimOf(pvc *corev1.PersistentVolumeClaim) Claim {
 	if class, ok := pvc.Annotations[corev1.BetaStorageClassAnnotation]; ok {
 		c.Class = &class // it wins over the field, as in Kubernetes
 	}
-	c.Provisioner = cmp.Or(pvc.Annotations["volume.kubernetes.io/storage-provisioner"], pvc.Annotations["volume.beta.kubernetes.io/storage-provisioner"])
-	if owner := metav1.GetControllerOf(pvc); owner != nil {
-		c.Owner = owner.UID
-	}
+	c.Provisioner = cmp.Or(pvc.Annotations["volume.kubernetes.io/storage-provisioner"],
+		pvc.Annotations["volume.beta.kubernetes.io/storage-provisioner"])
+	c.Owner = ptr.Deref(metav1.GetControllerOf(pvc), metav1.OwnerReference{}).UID
 	return c
 }
 
@@ -135,11 +135,7 @@ func (w *World) CinderClaims() []CinderClaim {
 // provisioner is who provides the volume of a claim that has none yet. The class reports it; who was called counts only when the
 // class has been deleted.
 func (c Claim) provisioner(provisioners map[string]string, usual string) string {
-	class := usual
-	if c.Class != nil {
-		class = *c.Class
-	}
-	if provisioner, ok := provisioners[class]; ok {
+	if provisioner, ok := provisioners[ptr.Deref(c.Class, usual)]; ok {
 		return provisioner
 	}
 	return c.Provisioner

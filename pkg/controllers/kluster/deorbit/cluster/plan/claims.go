@@ -37,7 +37,7 @@ func claimsAndPods(w *inventory.World, work stage.Work, untilDeleted bool) Plan 
 		case claim.ID != "" && !recorded[claim.ID]:
 			p.remains(KindClaim, claim.Meta, claim.ID, reasonToRecord)
 		default:
-			p.Steps = append(p.Steps, Step{Resource: claims, Kind: KindClaim, Object: claim.Meta, Exact: true, ID: claim.ID, Reason: reasonRequested})
+			p.deletes(claims, KindClaim, claim.Meta, claim.ID)
 		}
 	}
 	for _, pod := range w.Pods {

@@ -96,6 +96,11 @@ func (p *Plan) retains(kind string, object inventory.Meta, id, reason string) {
 	p.Retained = append(p.Retained, Reported(kind, object, id, reason))
 }
 
+// deletes deletes an object that is as it was read.
+func (p *Plan) deletes(resource schema.GroupVersionResource, kind string, object inventory.Meta, id string) {
+	p.Steps = append(p.Steps, Step{Resource: resource, Kind: kind, Object: object, Exact: true, ID: id, Reason: reasonRequested})
+}
+
 // Undecide lists the volumes that no policy retains and Deorbit does not delete: those of other drivers, and those that no claim
 // ever had.
 func (p *Plan) Undecide(w *inventory.World, policies stage.Policies) {

@@ -57,43 +57,46 @@ func seen(w *inventory.World, recorded stage.Seen) stage.Seen {
 	return s
 }
 
-// records has the IDs and UIDs of the objects that are recorded in the status.
-type records map[string]bool
-
-func volumeRecords(seen, recorded stage.Seen) records {
-	policies, r := map[string]string{}, records{}
-	for _, v := range recorded.Volumes {
-		policies[v.ID] = v.ReclaimPolicy
+// recordsOf reports by ID whether what was seen is recorded in the status, in all that matters before it is deleted.
+func recordsOf[T comparable](seen, recorded []T, id func(T) string, whatMatters func(T) T) map[string]bool {
+	known, records := map[T]bool{}, map[string]bool{}
+	for _, object := range recorded {
+		known[whatMatters(object)] = true
 	}
-	for _, v := range seen.Volumes {
-		r[v.ID] = policies[v.ID] == v.ReclaimPolicy
+	for _, object := range seen {
+		records[id(object)] = known[whatMatters(object)]
 	}
-	return r
+	return records
 }
 
-func snapshotRecords(seen, recorded stage.Seen) records {
-	policies, r := map[string]string{}, records{}
-	for _, s := range recorded.Snapshots {
-		policies[s.ID] = s.DeletionPolicy
-	}
-	for _, s := range seen.Snapshots {
-		r[s.ID] = policies[s.ID] == s.DeletionPolicy
-	}
-	return r
+func volumeRecords(seen, recorded stage.Seen) map[string]bool {
+	return recordsOf(seen.Volumes, recorded.Volumes, volumeID, func(v kubernikusv1.SeenVolume) kubernikusv1.SeenVolume {
+		return kubernikusv1.SeenVolume{ID: v.ID, ReclaimPolicy: v.ReclaimPolicy}
+	})
 }
 
-func serviceRecords(seen, recorded stage.Seen) records {
-	known, r := map[kubernikusv1.SeenService]bool{}, records{}
-	for _, s := range recorded.Services {
-		known[whatMatters(s)] = true
-	}
-	for _, s := range seen.Services {
-		r[s.UID] = known[whatMatters(s)]
-	}
-	return r
+func snapshotRecords(seen, recorded stage.Seen) map[string]bool {
+	return recordsOf(seen.Snapshots, recorded.Snapshots, snapshotID, func(s kubernikusv1.SeenSnapshot) kubernikusv1.SeenSnapshot {
+		return kubernikusv1.SeenSnapshot{ID: s.ID, DeletionPolicy: s.DeletionPolicy}
+	})
 }
 
-// whatMatters returns what has to be recorded of a Service before it is deleted.
-func whatMatters(s kubernikusv1.SeenService) kubernikusv1.SeenService {
-	return kubernikusv1.SeenService{UID: s.UID, Ingress: s.Ingress, KeepFloatingIP: s.KeepFloatingIP, LoadBalancerID: s.LoadBalancerID, Address: s.Address, Finalized: s.Finalized}
+func serviceRecords(seen, recorded stage.Seen) map[string]bool {
+	return recordsOf(seen.Services, recorded.Services, serviceUID, func(s kubernikusv1.SeenService) kubernikusv1.SeenService {
+		s.Namespace, s.Name, s.Standing, s.Gone = "", "", "", false
+		return s
+	})
+}
+
+func volumeID(v kubernikusv1.SeenVolume) string     { return v.ID }
+func snapshotID(s kubernikusv1.SeenSnapshot) string { return s.ID }
+func serviceUID(s kubernikusv1.SeenService) string  { return s.UID }
+
+// byKey returns what a list has, by a key.
+func byKey[K comparable, T any](list []T, key func(T) K) map[K]T {
+	found := make(map[K]T, len(list))
+	for _, object := range list {
+		found[key(object)] = object
+	}
+	return found
 }

@@ -25,8 +25,7 @@ func kindOf(ingress bool) string {
 }
 
 // Services deletes the Services of type LoadBalancer that the cloud provider OpenStack serves, and the Ingresses of the Octavia
-// ingress controller. It is over when all of them
-// are being deleted.
+// ingress controller. It is over when all of them are being deleted.
 func Services(w *inventory.World, work stage.Work) Plan {
 	p := Record(w, work.Recorded)
 	if p.retainServices(w, work.Policies); !deletes(work.Policies.LoadBalancers) {
@@ -53,7 +52,7 @@ func Services(w *inventory.World, work stage.Work) Plan {
 		case !recorded[string(s.UID)]:
 			p.remains(kind, s.Meta, "", reasonToRecord)
 		default:
-			p.Steps = append(p.Steps, Step{Resource: resource, Kind: kind, Object: s.Meta, Exact: true, Reason: reasonRequested})
+			p.deletes(resource, kind, s.Meta, "")
 		}
 	}
 	return p
@@ -82,7 +81,7 @@ func (p *Plan) waitForVolumes(w *inventory.World, kept map[string]string) {
 			continue
 		}
 		if content := kept[v.ID]; content != "" {
-			p.retains(KindVolume, v.Meta, v.ID, fmt.Sprintf("%s %s of it stays, and Cinder deletes no volume that has a snapshot", KindContent, content))
+			p.retains(KindVolume, v.Meta, v.ID, KindContent+" "+content+" of it stays, and Cinder deletes no volume that has a snapshot")
 			continue
 		}
 		reason := fmt.Sprintf("it is %s, and its claim was %s", v.Phase, v.Claim.NamespacedName)
@@ -118,7 +117,8 @@ func (p *Plan) waitForServices(w *inventory.World, work stage.Work) {
 	for _, s := range work.Recorded.Services {
 		if uid := types.UID(s.UID); !there[uid] && !w.Finalized[uid] {
 			deleted := inventory.Meta{Namespace: s.Namespace, Name: s.Name}
-			p.remains(kindOf(s.Ingress), deleted, "", fmt.Sprintf("it has been deleted without finalizer %s: its load balancer gets a grace period", inventory.LoadBalancerFinalizer))
+			p.remains(kindOf(s.Ingress), deleted, "",
+				"it has been deleted without finalizer "+inventory.LoadBalancerFinalizer+": its load balancer gets a grace period")
 		}
 	}
 }

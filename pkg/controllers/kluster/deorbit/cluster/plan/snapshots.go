@@ -33,9 +33,7 @@ func Snapshots(w *inventory.World, work stage.Work) Plan {
 		case id != "" && !recorded[id]:
 			p.remains(KindSnapshot, s.Meta, id, reasonToRecord)
 		default:
-			p.Steps = append(p.Steps, Step{
-				Resource: snapshots.WithVersion(w.SnapshotVersion), Kind: KindSnapshot, Object: s.Meta, Exact: true, ID: id, Reason: reasonRequested,
-			})
+			p.deletes(snapshots.WithVersion(w.SnapshotVersion), KindSnapshot, s.Meta, id)
 		}
 	}
 	for _, c := range cinder {
@@ -49,9 +47,7 @@ func Snapshots(w *inventory.World, work stage.Work) Plan {
 		case c.Handle != "" && !recorded[c.Handle]:
 			p.remains(KindContent, c.Meta, c.Handle, reasonToRecord)
 		default:
-			p.Steps = append(p.Steps, Step{
-				Resource: contents.WithVersion(w.SnapshotVersion), Kind: KindContent, Object: c.Meta, Exact: true, ID: c.Handle, Reason: reasonRequested,
-			})
+			p.deletes(contents.WithVersion(w.SnapshotVersion), KindContent, c.Meta, c.Handle)
 		}
 	}
 	return p

@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -63,14 +64,8 @@ func of(object inventory.Meta, before kubernikusv1.Standing, known []string) kub
 }
 
 func volumesStand(w *inventory.World, recorded stage.Seen, s *stage.Seen) {
-	before := map[string]kubernikusv1.SeenVolume{}
-	for _, v := range recorded.Volumes {
-		before[v.ID] = v
-	}
-	claims := map[types.UID]inventory.Claim{}
-	for _, c := range w.Claims {
-		claims[c.UID] = c
-	}
+	before := byKey(recorded.Volumes, volumeID)
+	claims := byKey(w.Claims, func(c inventory.Claim) types.UID { return c.UID })
 	stand := map[string]kubernikusv1.Standing{}
 	for _, v := range w.Volumes {
 		if why := volumeStands(w, v, claims, before[v.ID].Standing); why != "" && v.ID != "" {
@@ -84,10 +79,9 @@ func volumesStand(w *inventory.World, recorded stage.Seen, s *stage.Seen) {
 	}
 	for _, v := range recorded.Volumes {
 		// One without a PersistentVolume may still have the claim that had it.
-		if _, deleted := before[v.ID]; deleted && !slices.ContainsFunc(w.Claims, func(c inventory.Claim) bool { return c.Volume == v.Name && v.Name != "" }) {
-			if !w.Listed.Claims && v.Standing != "" {
-				continue
-			}
+		_, deleted := before[v.ID]
+		hasClaim := slices.ContainsFunc(w.Claims, func(c inventory.Claim) bool { return c.Volume == v.Name && v.Name != "" })
+		if deleted && !hasClaim && (w.Listed.Claims || v.Standing == "") {
 			v.Standing = ""
 			s.Volumes = append(s.Volumes, v)
 		}
@@ -96,7 +90,9 @@ func volumesStand(w *inventory.World, recorded stage.Seen, s *stage.Seen) {
 
 // volumeStands returns why a volume must not be deleted in OpenStack: its claim exists, whether or not it is being deleted, or the
 // PersistentVolume is still bound or has a finalizer of another owner.
-func volumeStands(w *inventory.World, v inventory.Volume, claims map[types.UID]inventory.Claim, before kubernikusv1.Standing) kubernikusv1.Standing {
+func volumeStands(
+	w *inventory.World, v inventory.Volume, claims map[types.UID]inventory.Claim, before kubernikusv1.Standing,
+) kubernikusv1.Standing {
 	claim, there := claims[v.Claim.UID]
 	switch {
 	case v.Claimed() && there && claim.Deleting() && claim.HeldBy(claimFinalizers...):
@@ -115,10 +111,7 @@ func volumeStands(w *inventory.World, v inventory.Volume, claims map[types.UID]i
 }
 
 func snapshotsStand(w *inventory.World, recorded stage.Seen, s *stage.Seen) {
-	before := map[string]kubernikusv1.SeenSnapshot{}
-	for _, snapshot := range recorded.Snapshots {
-		before[snapshot.ID] = snapshot
-	}
+	before := byKey(recorded.Snapshots, snapshotID)
 	stand := map[string]kubernikusv1.Standing{}
 	note := func(handle string, why kubernikusv1.Standing) {
 		if handle != "" && why != "" {
@@ -155,25 +148,15 @@ func snapshotsStand(w *inventory.World, recorded stage.Seen, s *stage.Seen) {
 }
 
 func servicesStand(w *inventory.World, recorded stage.Seen, s *stage.Seen) {
-	before := map[string]kubernikusv1.SeenService{}
-	for _, service := range recorded.Services {
-		before[service.UID] = service
-	}
-	objects := map[string]inventory.Service{}
-	for _, service := range w.Services {
-		objects[string(service.UID)] = service
-	}
+	before := byKey(recorded.Services, serviceUID)
+	objects := byKey(w.Services, func(s inventory.Service) string { return string(s.UID) })
 	for i := range s.Services {
 		service := &s.Services[i]
 		last := before[service.UID]
 		// The finalizer of the cloud controller proves that it created a load balancer, even if a user removed the finalizer later.
 		service.Finalized = service.Finalized || last.Finalized
-		if service.LoadBalancerID == "" {
-			service.LoadBalancerID = last.LoadBalancerID
-		}
-		if service.Address == "" {
-			service.Address = last.Address
-		}
+		service.LoadBalancerID = cmp.Or(service.LoadBalancerID, last.LoadBalancerID)
+		service.Address = cmp.Or(service.Address, last.Address)
 		// One that is of another type by now needs no load balancer, even if its controller is late to delete it.
 		service.Standing = ""
 		if object := objects[service.UID]; object.LoadBalancer {
@@ -191,24 +174,20 @@ func servicesStand(w *inventory.World, recorded stage.Seen, s *stage.Seen) {
 
 // Reject records that the cluster rejected the deletion of an object.
 func Reject(s *stage.Seen, step Step) {
-	switch step.Kind {
-	case KindClaim:
-		for i := range s.Volumes {
-			if step.ID != "" && s.Volumes[i].ID == step.ID {
-				s.Volumes[i].Standing = kubernikusv1.StandingRefused
-			}
+	ofSnapshot, ofService := step.Kind == KindSnapshot || step.Kind == KindContent, step.Kind == KindService || step.Kind == KindIngress
+	for i := range s.Volumes {
+		if v := &s.Volumes[i]; step.Kind == KindClaim && step.ID != "" && v.ID == step.ID {
+			v.Standing = kubernikusv1.StandingRefused
 		}
-	case KindSnapshot, KindContent:
-		for i := range s.Snapshots {
-			if step.ID != "" && s.Snapshots[i].ID == step.ID {
-				s.Snapshots[i].Standing = kubernikusv1.StandingRefused
-			}
+	}
+	for i := range s.Snapshots {
+		if snapshot := &s.Snapshots[i]; ofSnapshot && step.ID != "" && snapshot.ID == step.ID {
+			snapshot.Standing = kubernikusv1.StandingRefused
 		}
-	case KindService, KindIngress:
-		for i := range s.Services {
-			if s.Services[i].UID == string(step.Object.UID) {
-				s.Services[i].Standing = kubernikusv1.StandingRefused
-			}
+	}
+	for i := range s.Services {
+		if service := &s.Services[i]; ofService && service.UID == string(step.Object.UID) {
+			service.Standing = kubernikusv1.StandingRefused
 		}
 	}
 }
