@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/utils/ptr"
+
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
@@ -41,20 +43,15 @@ func identityOf(w stage.Work) identity {
 // may be derived: more names protect more.
 func possibleNames(k *kubernikusv1.Kluster) (clusters, tags []string) {
 	or := func(set *string, derived, seen string) []string {
-		names := []string{derived}
-		if set != nil {
-			names = []string{*set}
-		}
+		names := []string{ptr.Deref(set, derived)}
 		if seen != "" {
 			names = append(names, seen)
 		}
 		return names
 	}
-	seen := kubernikusv1.DeorbitStatus{}
-	if k.Status.Deorbit != nil {
-		seen = *k.Status.Deorbit
-	}
-	return or(k.Spec.CloudProvider.ClusterName, k.Spec.Name, seen.ClusterName), or(k.Spec.CloudProvider.CSIClusterID, k.Name, seen.CSIClusterID)
+	seen := ptr.Deref(k.Status.Deorbit, kubernikusv1.DeorbitStatus{})
+	set := k.Spec.CloudProvider
+	return or(set.ClusterName, k.Spec.Name, seen.ClusterName), or(set.CSIClusterID, k.Name, seen.CSIClusterID)
 }
 
 // usable reports whether something may be deleted by a name: many clusters share the default, and the empty one is none.
@@ -133,10 +130,9 @@ func ConflictsOf(w stage.Work, all []kubernikusv1.Kluster) Conflicts {
 			}
 		}
 	}
-	byName := func(a, b rival) int { return strings.Compare(a.kluster, b.kluster) }
-	slices.SortStableFunc(c.rivals, byName)
-	slices.SortStableFunc(c.clusters, byName)
-	slices.SortStableFunc(c.tags, byName)
+	for _, rivals := range [][]rival{c.rivals, c.clusters, c.tags} {
+		slices.SortStableFunc(rivals, func(a, b rival) int { return strings.Compare(a.kluster, b.kluster) })
+	}
 	return c
 }
 
@@ -146,8 +142,8 @@ func (c Conflicts) Why(projectID string) string {
 		if r.project == "" || r.project == projectID {
 			why := fmt.Sprintf("%s: Kluster %s has the same %s", kubernikusv1.ReasonIdentityConflict, r.kluster, r.text)
 			if r.project == "" {
-				why += fmt.Sprintf(", and its OpenStack project is unknown: correct its credentials; or, if it is in another project, set the annotation %s=%s",
-					kubernikusv1.AcceptUnknownIdentityAnnotation, r.kluster)
+				why += fmt.Sprintf(", and its OpenStack project is unknown: correct its credentials; or, if it is in another project, "+
+					"set the annotation %s=%s", kubernikusv1.AcceptUnknownIdentityAnnotation, r.kluster)
 			}
 			return why
 		}

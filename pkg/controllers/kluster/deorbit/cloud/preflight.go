@@ -34,7 +34,10 @@ func (p Project) Preflight(ctx context.Context, absent []kubernikusv1.CloudServi
 		{"", []func(context.Context) error{discarding(p.Network.ProjectFloatingIPs), p.listGroups, discarding(p.Network.RouterIDs)}},
 		{kubernikusv1.ServiceBlockStorage, []func(context.Context) error{discarding(p.Volumes.Volumes), discarding(p.Volumes.Snapshots)}},
 	} {
-		err := inTurn(ctx, service.lists)
+		var err error
+		for i := 0; i < len(service.lists) && err == nil; i++ {
+			err = service.lists[i](ctx)
+		}
 		switch reason := openstack.ReasonOf(err); {
 		case err == nil, reason == openstack.ReasonServiceMissing && slices.Contains(absent, service.name):
 		case reason == openstack.ReasonServiceMissing && service.name != "":
@@ -64,13 +67,4 @@ func discarding[T any](list func(context.Context) ([]T, error)) func(context.Con
 		_, err := list(ctx)
 		return err
 	}
-}
-
-func inTurn(ctx context.Context, lists []func(context.Context) error) error {
-	for _, list := range lists {
-		if err := list(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
 }

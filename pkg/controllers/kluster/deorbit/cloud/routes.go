@@ -80,10 +80,13 @@ func (p Project) Routes(ctx context.Context, w stage.Work, target *routegc.Targe
 }
 
 // ReasonCameBack is why a route remains that is made again after each removal.
-const ReasonCameBack = "it came back after it was removed: the cloud controller manager of the cluster still makes routes for its nodes. Stop it or delete the nodes"
+const ReasonCameBack = "it came back after it was removed: the cloud controller manager of the cluster still makes routes for its nodes. " +
+	"Stop it or delete the nodes"
 
 // withNodes divides routes into those whose next hop is a port on the networks of the router, and the others.
-func (p Project) withNodes(ctx context.Context, router openstack.Router, routes []openstack.Route) (with, without []openstack.Route, err error) {
+func (p Project) withNodes(
+	ctx context.Context, router openstack.Router, routes []openstack.Route,
+) (with, without []openstack.Route, err error) {
 	networks, err := p.Network.RouterNetworks(ctx, router.ID)
 	if err != nil {
 		return nil, nil, err
@@ -126,7 +129,7 @@ func left(objects []kubernikusv1.DeorbitObject, why string) stage.Report {
 	return stage.Report{Retained: because(objects, why)}
 }
 
-// It reports whether Neutron understood a removal and did not make it. It is tried again in the next check.
+// rejected reports whether Neutron understood a removal and did not make it. It is tried again in the next check.
 func rejected(err error) bool {
 	switch openstack.ReasonOf(err) {
 	case openstack.ReasonRefused, openstack.ReasonConflict, openstack.ReasonForbidden, openstack.ReasonNotFound:

@@ -140,8 +140,8 @@ func (d *decision) balancerStands(b openstack.LoadBalancer) string {
 	return ""
 }
 
-// mayBeOf reports whether a load balancer may be that of a Service or an Ingress, whatever its cluster is called: by its address, or by a name
-// that is not that of another Kluster.
+// mayBeOf reports whether a load balancer may be that of a Service or an Ingress, whatever its cluster is called: by its address, or by a
+// name that is not that of another Kluster.
 func (d *decision) mayBeOf(b openstack.LoadBalancer, s kubernikusv1.SeenService) bool {
 	prefix, suffix := servicePrefix, "_"+s.Namespace+"_"+s.Name
 	if s.Ingress {
@@ -185,28 +185,27 @@ func (d *decision) claimByID(b openstack.LoadBalancer) byID {
 		cluster, its := clusterIn(b.Name, s.Namespace, s.Name)
 		return its && describes(b.Description, cluster, false) && strings.Contains(b.Description, " "+s.Namespace+"/"+s.Name+clusterMark)
 	})
+	s := services[max(maker, 0)]
+	names := "Service " + s.Namespace + "/" + s.Name + " names it in its annotation, but "
 	if maker < 0 {
-		found.doubt = fmt.Sprintf("Service %s/%s names it in its annotation, but name and description are not those of a load balancer of this Service",
-			services[0].Namespace, services[0].Name)
+		found.doubt = names + "name and description are not those of a load balancer of this Service"
 		return found
 	}
-	found.cluster, _ = clusterIn(b.Name, services[maker].Namespace, services[maker].Name)
-	if other := d.conflicts.clusterOf(found.cluster, d.project); other != "" {
+	found.cluster, _ = clusterIn(b.Name, s.Namespace, s.Name)
+	address, err := netip.ParseAddr(s.Address)
+	other, stranger := d.conflicts.clusterOf(found.cluster, d.project), d.stranger(b, found.cluster, services)
+	switch {
+	case other != "":
 		found.doubt = "it is of cluster " + found.cluster + ", as Kluster " + other + " is"
-		return found
+	case err != nil:
+		found.doubt = names + "its status has no IP"
+	case !d.hasAddress(b, address.Unmap()):
+		found.doubt = names + "has another address"
+	case stranger != "":
+		found.doubt = "others use it: " + stranger
+	default:
+		found.claim = claimAll
 	}
-	if address, err := netip.ParseAddr(services[maker].Address); err != nil {
-		found.doubt = fmt.Sprintf("Service %s/%s names it in its annotation, but its status has no IP", services[maker].Namespace, services[maker].Name)
-		return found
-	} else if !d.hasAddress(b, address.Unmap()) {
-		found.doubt = fmt.Sprintf("Service %s/%s names it in its annotation, but has another address", services[maker].Namespace, services[maker].Name)
-		return found
-	}
-	if text := d.stranger(b, found.cluster, services); text != "" {
-		found.doubt = "others use it: " + text
-		return found
-	}
-	found.claim = claimAll
 	return found
 }
 

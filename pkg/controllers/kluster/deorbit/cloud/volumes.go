@@ -107,7 +107,8 @@ func (d *decision) snapshotsOf() []fate {
 			d.rejectTag(object)
 		}
 		standing := d.stands("its VolumeSnapshot or VolumeSnapshotContent "+record.Name, record.Standing)
-		what, why := d.keeper(stored{s.ProjectID, s.Metadata, record.DeletionPolicy, standing, seen}, d.Policies.Snapshots, "snapshots", "VolumeSnapshotContent")
+		what, why := d.keeper(stored{s.ProjectID, s.Metadata, record.DeletionPolicy, standing, seen},
+			d.Policies.Snapshots, "snapshots", "VolumeSnapshotContent")
 		fates = append(fates, fate{volume: s.VolumeID, text: "snapshot " + s.ID, is: what})
 		switch {
 		case what == notOwn:
@@ -140,7 +141,8 @@ func (d *decision) volumesOf(snapshots []fate) {
 			d.rejectTag(object)
 		}
 		standing := d.stands("the claim of its PersistentVolume "+record.Name, record.Standing)
-		what, why := d.keeper(stored{v.ProjectID, v.Metadata, record.ReclaimPolicy, standing, seen}, d.Policies.PersistentVolumes, "persistentVolumes", "PersistentVolume")
+		what, why := d.keeper(stored{v.ProjectID, v.Metadata, record.ReclaimPolicy, standing, seen},
+			d.Policies.PersistentVolumes, "persistentVolumes", "PersistentVolume")
 		waits, stays := snapshotsBefore(v.ID, snapshots)
 		switch {
 		case what == notOwn:
@@ -162,7 +164,8 @@ func (d *decision) volumesOf(snapshots []fate) {
 					return p.Compute.DetachVolume(ctx, record.ServerID, id)
 				}})
 		case len(v.AttachedTo) > 0 && d.isAbandoned(v):
-			d.stick(object, "attached to server "+first(v.AttachedTo)+", which Nova does not have: delete the attachment (openstack volume attachment delete), or have an administrator reset the volume")
+			d.stick(object, "attached to server "+first(v.AttachedTo)+", which Nova does not have: "+
+				"delete the attachment (openstack volume attachment delete), or have an administrator reset the volume")
 		case len(v.AttachedTo) > 0:
 			d.remain(object, "attached to server "+first(v.AttachedTo))
 		case waits != "":
@@ -182,11 +185,12 @@ func (d *decision) volumesOf(snapshots []fate) {
 // seen in the cluster names the node of the only server that has it, and Nova has that server. In a cluster that was given up, pods
 // may still use the volume.
 func (d *decision) detaches(v openstack.Volume, record kubernikusv1.SeenVolume) bool {
-	return d.ClusterLost == "" && v.Status == statusInUse && record.ServerID != "" && slices.Equal(v.AttachedTo, []string{record.ServerID}) && d.liveServers[record.ServerID]
+	return d.ClusterLost == "" && v.Status == statusInUse && record.ServerID != "" &&
+		slices.Equal(v.AttachedTo, []string{record.ServerID}) && d.liveServers[record.ServerID]
 }
 
-// isAbandoned reports whether only servers that Nova does not have are attached to a volume. Nova detaches it when a server is deleted; from
-// a server that has been deleted, or that there never was, nothing does.
+// isAbandoned reports whether only servers that Nova does not have are attached to a volume. Nova detaches it when a server is deleted;
+// from a server that has been deleted, or that there never was, nothing does.
 func (d *decision) isAbandoned(v openstack.Volume) bool {
 	return !slices.ContainsFunc(v.AttachedTo, func(id string) bool { return !d.deletedServers[id] })
 }

@@ -4,7 +4,6 @@
 package cloud
 
 import (
-	"context"
 	"strings"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
@@ -28,21 +27,6 @@ const (
 
 // reasonDeleting is the reason of an object whose deletion OpenStack has accepted and not completed.
 const reasonDeleting = "being deleted"
-
-// removal is the deletion of an object, or the removal of tags from it.
-type removal struct {
-	object kubernikusv1.DeorbitObject
-	// before are changes to other objects, in order, without which OpenStack would reject the request.
-	before []func(ctx context.Context, p Project) error
-	// do sends the request to OpenStack.
-	do func(ctx context.Context, p Project, id string) error
-	// immediately is true if the object is deleted when OpenStack accepts the request. Other objects are deleted asynchronously.
-	immediately bool
-	// again is true if an earlier request failed, so that a repetition is not progress.
-	again bool
-	// change is true if the object itself is retained.
-	change bool
-}
 
 // plan has the removals of a check in order, and the objects to report.
 type plan struct {

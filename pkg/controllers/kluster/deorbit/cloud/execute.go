@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
@@ -29,6 +30,21 @@ func (p Project) Verify(ctx context.Context, w stage.Work, conflicts Conflicts) 
 		return stage.Report{}, err
 	}
 	return p.execute(ctx, decide(p.ID, w, conflicts, found))
+}
+
+// removal is the deletion of an object, or the removal of tags from it.
+type removal struct {
+	object kubernikusv1.DeorbitObject
+	// before are changes to other objects, in order, without which OpenStack would reject the request.
+	before []func(ctx context.Context, p Project) error
+	// do sends the request to OpenStack.
+	do func(ctx context.Context, p Project, id string) error
+	// immediately is true if the object is deleted when OpenStack accepts the request. Other objects are deleted asynchronously.
+	immediately bool
+	// again is true if an earlier request failed, so that a repetition is not progress.
+	again bool
+	// change is true if the object itself is retained.
+	change bool
 }
 
 // execute deletes what a plan specifies.
@@ -88,7 +104,7 @@ func (p Project) allowed(r removal) error {
 	return nil
 }
 
-// The reason why something remains that OpenStack does not delete, in its words.
+// rejection is why something remains that OpenStack does not delete, in its words.
 func rejection(r removal, err error) string {
 	if r.again {
 		return "status " + statusErrorDeleting + ": " + err.Error()
