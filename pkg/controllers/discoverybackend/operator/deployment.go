@@ -5,12 +5,14 @@ package operator
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	appsapply "k8s.io/client-go/applyconfigurations/apps/v1"
 	coreapply "k8s.io/client-go/applyconfigurations/core/v1"
@@ -31,13 +33,13 @@ const (
 	discovererUser int64 = 65532
 )
 
-// desiredDeployment runs the discoverer of a backend with credentials that are usable.
+// deployed runs the discoverer of a backend with credentials that are usable.
 //
 // A new pod is ready before the old one is deleted. The Secret is mounted without its other keys. The discoverer reads it at
 // startup only, so that later changes reach the discoverer by a new pod, after Groundskeeper has checked them.
-func desiredDeployment(backend *gimbalv1.DiscoveryBackend, usable credentials, image string, adminNamespaces, denied []string) *appsapply.DeploymentApplyConfiguration {
+func deployed(backend *gimbalv1.DiscoveryBackend, found findings, image string, admins []string) part {
 	labels := partLabels(backend)
-	return appsapply.Deployment(partName(backend), backend.Namespace).
+	desired := appsapply.Deployment(partName(backend), backend.Namespace).
 		WithLabels(labels).
 		WithOwnerReferences(ownerReference(backend)).
 		WithSpec(appsapply.DeploymentSpec().
@@ -51,11 +53,13 @@ func desiredDeployment(backend *gimbalv1.DiscoveryBackend, usable credentials, i
 					WithMaxUnavailable(intstr.FromInt32(0)))).
 			WithTemplate(coreapply.PodTemplateSpec().
 				WithLabels(labels).
-				WithAnnotations(map[string]string{annotationDigest: usable.digest}).
-				WithSpec(podSpec(backend, usable, image, adminNamespaces, denied))))
+				WithAnnotations(map[string]string{annotationDigest: found.credentials.digest}).
+				WithSpec(podSpec(backend, found, image, admins))))
+	return part{desired, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: backend.Namespace, Name: partName(backend)}}}
 }
 
-func podSpec(backend *gimbalv1.DiscoveryBackend, usable credentials, image string, adminNamespaces, denied []string) *coreapply.PodSpecApplyConfiguration {
+func podSpec(backend *gimbalv1.DiscoveryBackend, found findings, image string, admins []string) *coreapply.PodSpecApplyConfiguration {
+	usable := found.credentials
 	secret := coreapply.SecretVolumeSource().WithSecretName(backend.Cluster.SecretName()).WithDefaultMode(0o440)
 	for _, key := range usable.keys {
 		secret.WithItems(coreapply.KeyToPath().WithKey(key).WithPath(key))
@@ -75,7 +79,7 @@ func podSpec(backend *gimbalv1.DiscoveryBackend, usable credentials, image strin
 			WithName("discoverer").
 			WithImage(image).
 			WithImagePullPolicy(corev1.PullIfNotPresent).
-			WithArgs(arguments(backend, usable, adminNamespaces, denied)...).
+			WithArgs(arguments(backend, usable, admins, found.denied)...).
 			WithEnv(variables(backend, usable)...).
 			WithPorts(coreapply.ContainerPort().WithName(metricsPortName).WithContainerPort(metricsPort).WithProtocol(corev1.ProtocolTCP)).
 			WithLivenessProbe(probe("/healthz", 6)).
@@ -90,45 +94,68 @@ func podSpec(backend *gimbalv1.DiscoveryBackend, usable credentials, image strin
 				WithCapabilities(coreapply.Capabilities().WithDrop("ALL"))))
 }
 
-// arguments returns the command line of the discoverer. A backend outside the admin namespaces discovers what is to be in
+// arguments returns the command line of the discoverer. Only what is set has a flag, so that a new flag does not restart the discoverers
+// of other backends. A backend outside the admin namespaces discovers what is to be in
 // its own namespace, whatever its author wrote: the API server sees to that, and this does once more.
 func arguments(backend *gimbalv1.DiscoveryBackend, usable credentials, adminNamespaces, denied []string) []string {
 	cluster := &backend.Cluster
-	args := []string{string(cluster.Type), "--backend-name=" + backend.Name, "--backend-namespace=" + backend.Namespace}
-	interval := "--resync-interval"
+	args := []string{string(cluster.Type)}
+	add := func(flag string, values ...string) {
+		if len(values) > 0 {
+			args = append(args, "--"+flag+"="+strings.Join(values, ","))
+		}
+	}
+	add("backend-name", backend.Name)
+	add("backend-namespace", backend.Namespace)
+	interval := "resync-interval"
 	if cluster.Type == gimbalv1.BackendOpenStack {
-		interval = "--reconciliation-period"
+		interval = "reconciliation-period"
 	} else {
-		args = append(args, "--discover-kubecfg-file="+credentialsDirectory+"/"+keyKubeconfig)
+		add("discover-kubecfg-file", credentialsDirectory+"/"+keyKubeconfig)
 	}
 	if cluster.RefreshInterval != nil {
-		args = append(args, fmt.Sprintf("%s=%ds", interval, *cluster.RefreshInterval))
+		add(interval, fmt.Sprintf("%ds", *cluster.RefreshInterval))
 	}
 	if slices.Contains(usable.keys, keyCAData) {
-		args = append(args, "--openstack-certificate-authority="+credentialsDirectory+"/"+keyCAData)
+		add("openstack-certificate-authority", credentialsDirectory+"/"+keyCAData)
 	}
 	allow := cluster.Namespaces.Allow
 	if !reachesAll(backend, adminNamespaces) {
 		allow = []string{backend.Namespace}
 	}
-	for flag, names := range map[string][]string{
-		"--namespaces-allow=": allow, "--namespaces-deny=": cluster.Namespaces.Deny,
-		"--addresses-allow=": cluster.Addresses.Allow, "--addresses-deny=": denied,
-	} {
-		if len(names) > 0 {
-			args = append(args, flag+strings.Join(names, ","))
-		}
-	}
+	add("namespaces-allow", allow...)
+	add("namespaces-deny", cluster.Namespaces.Deny...)
+	add("addresses-allow", cluster.Addresses.Allow...)
+	add("addresses-deny", denied...)
 	if cluster.Namespaces.Missing != "" {
-		args = append(args, "--namespaces-missing="+string(cluster.Namespaces.Missing))
-	}
-	if cluster.ExternalNames && cluster.Type == gimbalv1.BackendKubernetes { // nothing of OpenStack is one
-		args = append(args, "--external-names")
+		add("namespaces-missing", string(cluster.Namespaces.Missing))
 	}
 	if cluster.ServicePolicy == gimbalv1.ServicesExported {
-		args = append(args, "--service-policy="+string(cluster.ServicePolicy))
+		add("service-policy", string(cluster.ServicePolicy))
 	}
-	args = append(args, copiedArguments(cluster)...)
+	if cluster.Selector != nil {
+		selector, err := metav1.LabelSelectorAsSelector(cluster.Selector)
+		switch {
+		case err != nil:
+			// Validation rejects such a selector. Without a valid one nothing may be selected by accident.
+			add("selector", metav1.FormatLabelSelector(cluster.Selector))
+		case !selector.Empty():
+			add("selector", selector.String())
+		}
+	}
+	add("labels-include", cluster.Labels.Include...)
+	add("labels-exclude", cluster.Labels.Exclude...)
+	var added []string
+	for _, key := range slices.Sorted(maps.Keys(cluster.Labels.Add)) {
+		added = append(added, key+"="+cluster.Labels.Add[key])
+	}
+	add("labels-add", added...)
+	if cluster.Type == gimbalv1.BackendKubernetes { // OpenStack's load balancers have neither
+		add("copy-annotations", cluster.Annotations...)
+		if cluster.ExternalNames {
+			args = append(args, "--external-names")
+		}
+	}
 	if cluster.Debug {
 		args = append(args, "--debug")
 	}
@@ -160,14 +187,4 @@ func probe(path string, failures int32) *coreapply.ProbeApplyConfiguration {
 		WithPeriodSeconds(5).
 		WithTimeoutSeconds(2).
 		WithFailureThreshold(failures)
-}
-
-// ownerReference returns the owner reference to the backend.
-func ownerReference(backend *gimbalv1.DiscoveryBackend) *metaapply.OwnerReferenceApplyConfiguration {
-	return metaapply.OwnerReference().
-		WithAPIVersion(gimbalv1.SchemeGroupVersion.String()).
-		WithKind("DiscoveryBackend").
-		WithName(backend.Name).
-		WithUID(backend.UID).
-		WithController(true)
 }

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	appsapply "k8s.io/client-go/applyconfigurations/apps/v1"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 )
@@ -56,11 +57,13 @@ func TestArguments(t *testing.T) {
 			credentials{keys: []string{keyAuthURL, keyCAData}}, []string{"openstack", "--backend-name=east", "--backend-namespace=gimbal-discovery",
 				"--namespaces-missing=Wait", "--openstack-certificate-authority=/etc/groundskeeper/credentials/certificate-authority-data", "--reconciliation-period=30s"}, nil},
 	} {
-		backend := testBackend(tc.namespace, "east")
-		tc.change(&backend.Cluster)
-		if got := arguments(backend, tc.usable, []string{adminNamespace}, tc.denied); !slices.Equal(got, tc.want) {
-			t.Errorf("%s:\n got %q\nwant %q", name, got, tc.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			backend := testBackend(tc.namespace, "east")
+			tc.change(&backend.Cluster)
+			if got := arguments(backend, tc.usable, []string{adminNamespace}, tc.denied); !slices.Equal(got, tc.want) {
+				t.Errorf("got %q\nwant %q", got, tc.want)
+			}
+		})
 	}
 }
 
@@ -95,7 +98,8 @@ func TestVariables(t *testing.T) {
 // restricted profile.
 func TestDesiredDeployment(t *testing.T) {
 	backend := testBackend(adminNamespace, "east")
-	spec := desiredDeployment(backend, credentials{keys: []string{keyKubeconfig}, digest: "d"}, "image", []string{adminNamespace}, nil).Spec
+	found := findings{credentials: credentials{keys: []string{keyKubeconfig}, digest: "d"}}
+	spec := deployed(backend, found, "image", []string{adminNamespace}).desired.(*appsapply.DeploymentApplyConfiguration).Spec
 	rolling, pod := spec.Strategy.RollingUpdate, spec.Template.Spec
 	if *spec.Replicas != 1 || rolling.MaxSurge.IntValue() != 1 || rolling.MaxUnavailable.IntValue() != 0 {
 		t.Error("there is a gap, or there are two")
@@ -117,36 +121,5 @@ func TestDesiredDeployment(t *testing.T) {
 	}
 	if *pod.ServiceAccountName != "east-discoverer" || !*pod.AutomountServiceAccountToken || *container.Image != "image" {
 		t.Error("the pod runs something else, or as another client")
-	}
-}
-
-// Only a backend of administrators is bound in all namespaces.
-func TestDesiredGrants(t *testing.T) {
-	for name, tc := range map[string]struct {
-		namespace            string
-		missing              gimbalv1.MissingNamespacePolicy
-		bindings, everywhere []string
-	}{
-		"admin":               {adminNamespace, gimbalv1.MissingNamespaceWait, []string{roleBackend}, []string{roleServices}},
-		"admin who creates":   {adminNamespace, gimbalv1.MissingNamespaceCreate, []string{roleBackend}, []string{roleServices, roleNamespaces}},
-		"elsewhere":           {"shop", gimbalv1.MissingNamespaceWait, []string{roleBackend, roleServices}, nil},
-		"elsewhere, creating": {"shop", gimbalv1.MissingNamespaceCreate, []string{roleBackend, roleServices}, nil},
-	} {
-		backend := testBackend(tc.namespace, "east")
-		backend.Cluster.Namespaces.Missing = tc.missing
-		got := desiredGrants(backend, []string{adminNamespace})
-		var bindings, everywhere []string
-		for _, binding := range got.bindings {
-			bindings = append(bindings, *binding.RoleRef.Name)
-			if *binding.Namespace != tc.namespace || *binding.Subjects[0].Namespace != tc.namespace {
-				t.Errorf("%s: a binding in namespace %s", name, *binding.Namespace)
-			}
-		}
-		for _, binding := range got.clusterBindings {
-			everywhere = append(everywhere, *binding.RoleRef.Name)
-		}
-		if !slices.Equal(bindings, tc.bindings) || !slices.Equal(everywhere, tc.everywhere) {
-			t.Errorf("%s: %q, and everywhere %q", name, bindings, everywhere)
-		}
 	}
 }

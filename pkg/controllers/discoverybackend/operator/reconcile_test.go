@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
@@ -52,7 +53,7 @@ func TestProvide(t *testing.T) {
 	if sent := w.mustReconcile(backend); len(sent) > 0 {
 		t.Errorf("a reconciliation that changes nothing sends %q", sent)
 	}
-	w.reconciler.secrets = newSecrets(w.reconciler.live)
+	w.reconciler.memory.secrets = map[types.NamespacedName]judgement{}
 	if sent := w.mustReconcile(backend); !slices.Equal(sent, []string{"get Secret creds"}) {
 		t.Errorf("a reconciliation after a restart sends %q", sent)
 	}

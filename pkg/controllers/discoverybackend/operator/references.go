@@ -11,65 +11,43 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/release"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/status"
-	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 )
 
-// maxNamed is how many routes a message or an event names.
-const maxNamed = 3
-
-// maxListed is how long the list of routes of a message is, in bytes: a condition has status.MaxMessage.
-const maxListed = 400
-
-// references takes references to the Services of a backend out of routes.
-type references interface {
-	Remove(ctx context.Context, backend *gimbalv1.DiscoveryBackend) (release.Result, error)
-}
-
-// newReferences returns those of a cluster.
-func newReferences(mgr manager.Manager, config configv1alpha1.DiscoveryConfiguration, clock clock.PassiveClock) (references, error) {
-	routes, err := dynamic.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
-	if err != nil {
-		return nil, fmt.Errorf("make the client of routes of controller %s: %w", ControllerName, err)
-	}
-	served, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
-	if err != nil {
-		return nil, fmt.Errorf("make the discovery client of controller %s: %w", ControllerName, err)
-	}
-	return &release.References{
-		Live: mgr.GetAPIReader(), Routes: routes, Find: resourcewatch.NewFinder(served), AdminNamespaces: config.AdminNamespaces,
-		Record: config.KeepRemovedReferences.Duration > 0, Clock: clock,
-	}, nil
-}
+const (
+	// maxNamed is how many routes a message or an event names.
+	maxNamed = 3
+	// maxListed is how long the list of routes of a message is, in bytes: a condition has status.MaxMessage.
+	maxListed = 400
+)
 
 // removeReferences takes the references to the backend's Services out of all routes, as long as the Services are there to report
 // which those are. References that have to stay are no reason to wait.
 func (r *reconciler) removeReferences(ctx context.Context, backend *gimbalv1.DiscoveryBackend) (string, error) {
 	result, err := r.references.Remove(ctx, backend)
+	logger := log.FromContext(ctx)
 	if count := len(result.Removed); count > 0 {
-		log.FromContext(ctx).Info("Removed the references to a backend that is being deleted", "routes", result.Removed)
-		r.report(backend, eventReferencesRemoved, actionDelete, fmt.Sprintf("removed the references from %s: %s", status.Plural(count, "route"), fitting(result.Removed, maxListed)))
+		logger.Info("Removed the references to a backend that is being deleted", "routes", result.Removed)
+		r.report(backend, eventReferencesRemoved, actionDelete,
+			fmt.Sprintf("removed the references from %s: %s", status.Plural(count, "route"), fitting(result.Removed)))
 	}
 	if count := len(result.Unrecorded); count > 0 {
-		log.FromContext(ctx).Info("Removed references without a record of them: the annotations of their routes would be too long", "routes", result.Unrecorded)
-		r.warn(backend, eventReferencesUnrecorded, actionDelete, fmt.Sprintf("the references of %s cannot be restored, because a record of them would be too long: %s",
-			status.Plural(count, "route"), fitting(result.Unrecorded, maxListed)))
+		logger.Info("Removed references without a record of them: the annotations of their routes would be too long", "routes", result.Unrecorded)
+		r.warn(backend, eventReferencesUnrecorded, actionDelete,
+			fmt.Sprintf("the references of %s cannot be restored, because a record of them would be too long: %s",
+				status.Plural(count, "route"), fitting(result.Unrecorded)))
 	}
 	if err := r.reportRemoved(ctx, backend, result); err != nil {
 		return "", err
 	}
 	if count := len(result.Kept); count > 0 {
-		log.FromContext(ctx).Info("References to a backend that is being deleted have to stay", "references", result.Kept)
-		r.warn(backend, eventReferencesKept, actionDelete, fmt.Sprintf("%s to what is being deleted: %s", status.Plural(count, "reference"), some(result.Kept)))
+		logger.Info("References to a backend that is being deleted have to stay", "references", result.Kept)
+		r.warn(backend, eventReferencesKept, actionDelete,
+			fmt.Sprintf("%s to what is being deleted: %s", status.Plural(count, "reference"), some(result.Kept)))
 	}
 	if err != nil {
 		return "", err
@@ -91,19 +69,20 @@ func (r *reconciler) reportRemoved(ctx context.Context, backend *gimbalv1.Discov
 		return nil
 	}
 	removed := status.Condition(backend, gimbalv1.ConditionReferencesRemoved, metav1.ConditionTrue, reasonDeletionPending,
-		fmt.Sprintf("removed from %s: %s", status.Plural(len(routes), "route"), fitting(routes, maxListed)))
+		fmt.Sprintf("removed from %s: %s", status.Plural(len(routes), "route"), fitting(routes)))
 	waiting := "the references of routes are removed"
-	if available := meta.FindStatusCondition(backend.Status.Conditions, gimbalv1.ConditionAvailable); available != nil && available.Reason == reasonDeletionPending {
+	available := meta.FindStatusCondition(backend.Status.Conditions, gimbalv1.ConditionAvailable)
+	if available != nil && available.Reason == reasonDeletionPending {
 		waiting = available.Message // the next step writes another one, if there is one
 	}
 	return r.writeStatus(ctx, backend, findings{terminating: waiting, removed: &removed})
 }
 
-// fitting names as many as fit into a length, and counts the others.
-func fitting(names []string, length int) string {
+// fitting names as many as fit into a message, and counts the others.
+func fitting(names []string) string {
 	var text strings.Builder
 	for i, name := range names {
-		if text.Len()+len(name) > length {
+		if text.Len()+len(name) > maxListed {
 			return fmt.Sprintf("%s and %d more", text.String(), len(names)-i)
 		}
 		if i > 0 {

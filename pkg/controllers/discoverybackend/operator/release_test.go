@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -236,9 +237,8 @@ func TestReleaseDeletesWhatItRead(t *testing.T) {
 		}
 		return nil
 	}
-	_, result, err := w.reconcile(backend)
-	if err != nil || result.RequeueAfter != retryPeriod {
-		t.Errorf("%v, %v", result, err)
+	if _, _, err := w.reconcile(backend); !apierrors.IsConflict(err) {
+		t.Errorf("error = %v, want a conflict", err)
 	}
 	if !w.store.Find(service) {
 		t.Error("the Service of another owner has been deleted")
@@ -276,9 +276,12 @@ func TestReleaseInParts(t *testing.T) {
 }
 
 func TestFitting(t *testing.T) {
-	for want, names := range map[string][]string{"": nil, "a": {"a"}, "aaaa, bbbb": {"aaaa", "bbbb"}, "aaaa, bbbb and 2 more": {"aaaa", "bbbb", "cccc", "d"}} {
-		if got := fitting(names, 10); got != want {
-			t.Errorf("%q = %q, want %q", names, got, want)
-		}
+	a, b, c := strings.Repeat("a", maxListed/2-2), strings.Repeat("b", maxListed/2-2), strings.Repeat("c", 4)
+	for want, names := range map[string][]string{"": nil, "a": {"a"}, a + ", " + b: {a, b}, a + ", " + b + " and 2 more": {a, b, c, "d"}} {
+		t.Run(fmt.Sprintf("%d names", len(names)), func(t *testing.T) {
+			if got := fitting(names); got != want {
+				t.Errorf("%q = %q, want %q", names, got, want)
+			}
+		})
 	}
 }

@@ -4,7 +4,10 @@
 package operator
 
 import (
+	"cmp"
+	"context"
 	"slices"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -12,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/status"
@@ -37,20 +42,44 @@ const (
 	reasonNoImage         = "NoImage"
 )
 
-// findings are what a reconciliation found out.
+// Reasons of the events on a DiscoveryBackend, beside the reasons of its conditions.
+const (
+	eventApplied              = "DiscovererApplied"
+	eventStopped              = "DiscovererStopped"
+	eventReferencesRemoved    = "ReferencesRemoved"
+	eventReferencesUnrecorded = "ReferencesUnrecorded" // they cannot be restored
+	eventReferencesKept       = "ReferencesKept"       // a route would not be valid without them
+	eventCopiesDeleted        = "CopiesDeleted"
+	eventOrphaned             = "BackendMissing"
+)
+
+// Actions of the events.
+const (
+	actionReconcile = "Reconcile"
+	actionDelete    = "Delete"
+	actionReport    = "Report"
+)
+
+// messageNoImage does not say that no discoverer runs: a user may run one manually, or a former one may continue.
+const messageNoImage = "no discoverer is started or managed: set controllers.discovery.image, see docs/backend-add.md; " +
+	"a discoverer that is started manually is not affected"
+
+// findings are what a reconcile found out.
 type findings struct {
 	credentials credentials
 	// unread reports why the Secret could not be read.
 	unread error
+	// denied are the addresses of the API server of this cluster, which no backend may publish.
+	denied []string
 	// deployment is the one of the backend, nil when there is none.
 	deployment *appsv1.Deployment
-	// conflict returns the other owner of an object that a part needs, "" if there is none.
+	// conflict describes the object of another owner that a part needs, "" if there is none.
 	conflict string
-	// terminating returns what the deletion waits for, "" if the backend is not being deleted.
+	// terminating is what the deletion waits for, "" if the backend is not being deleted.
 	terminating string
 	// noImage is true when no discoverers are run, so that nothing was checked.
 	noImage bool
-	// removed is the condition ReferencesRemoved as of this reconciliation, nil for that of an earlier one.
+	// removed is the condition ReferencesRemoved as of this reconcile, nil for that of an earlier one.
 	removed *metav1.Condition
 }
 
@@ -60,11 +89,8 @@ func conditionsOf(backend *gimbalv1.DiscoveryBackend, found findings, own []gimb
 		conditions := []metav1.Condition{
 			status.Condition(backend, gimbalv1.ConditionAvailable, metav1.ConditionFalse, reasonDeletionPending, found.terminating),
 		}
-		removed := found.removed
-		if removed == nil {
-			removed = meta.FindStatusCondition(backend.Status.Conditions, gimbalv1.ConditionReferencesRemoved)
-		}
-		if removed != nil {
+		before := meta.FindStatusCondition(backend.Status.Conditions, gimbalv1.ConditionReferencesRemoved)
+		if removed := cmp.Or(found.removed, before); removed != nil {
 			conditions = append(conditions, *removed)
 		}
 		return conditions
@@ -116,8 +142,8 @@ func tried(backend *gimbalv1.DiscoveryBackend, found findings) bool {
 
 // rolledOut reports whether all pods of a Deployment are of its present template.
 func rolledOut(deployment *appsv1.Deployment) bool {
-	observed := deployment.Status
-	return observed.ObservedGeneration >= deployment.Generation && observed.UpdatedReplicas == observed.Replicas && observed.UpdatedReplicas > 0
+	now := deployment.Status
+	return now.ObservedGeneration >= deployment.Generation && now.UpdatedReplicas == now.Replicas && now.UpdatedReplicas > 0
 }
 
 // available reports whether a discoverer runs, be it that of former credentials.
@@ -137,10 +163,10 @@ func available(backend *gimbalv1.DiscoveryBackend, found findings) metav1.Condit
 		return with(metav1.ConditionFalse, reasonNotStarted, message)
 	}
 	observed := deployment.Status
-	rolled := rolledOut(deployment)
 	failed := ""
 	for _, c := range observed.Conditions {
-		if c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse || c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
+		if c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse ||
+			c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
 			failed = c.Message
 		}
 	}
@@ -151,9 +177,9 @@ func available(backend *gimbalv1.DiscoveryBackend, found findings) metav1.Condit
 		return with(metav1.ConditionFalse, reasonStarting, "the discoverer is not ready yet: see the pods and the log of "+describe(deployment))
 	case !found.credentials.usable() || found.unread != nil:
 		return with(metav1.ConditionTrue, reasonDiscoverer, "the discoverer continues with the credentials that it has")
-	case !rolled && failed != "":
+	case !rolledOut(deployment) && failed != "":
 		return with(metav1.ConditionTrue, reasonRolloutStuck, "the former discoverer continues, because the new one does not get ready: "+failed)
-	case !rolled:
+	case !rolledOut(deployment):
 		return with(metav1.ConditionTrue, reasonRollingOut, "the former discoverer continues until the new one is ready")
 	}
 	return with(metav1.ConditionTrue, reasonDiscoverer, "the discoverer runs")
@@ -174,29 +200,78 @@ func errorsOf(found findings) []gimbalv1.DiscoveryError {
 	return entries
 }
 
-// nextStatus returns the part of the status that the operator writes, and whether it does not exist yet. Own are the entries of
-// status.errors that it wrote. Times stay as long as what they mention does.
-func nextStatus(backend *gimbalv1.DiscoveryBackend, found findings, own []gimbalv1.DiscoveryError, now time.Time) (next gimbalv1.DiscoveryBackendStatus, changed bool) {
-	var conditions, errors bool
-	next.ObservedGeneration = backend.Generation
-	next.Conditions, conditions = status.Conditions(backend, conditionsOf(backend, found, own), now)
-	next.Errors, errors = status.Errors(own, errorsOf(found), now)
-	if found.deployment != nil {
-		next.DiscovererRef = &gimbalv1.DiscovererReference{
-			APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "Deployment", Name: found.deployment.Name, UID: found.deployment.UID,
-		}
-	}
-	return next, conditions || errors || backend.Status.ObservedGeneration != backend.Generation ||
-		!equality.Semantic.DeepEqual(backend.Status.DiscovererRef, next.DiscovererRef)
-}
-
-// statusApplied returns the apply configuration, without the fields that the discoverer and maintenance write.
-func statusApplied(backend *gimbalv1.DiscoveryBackend, next *gimbalv1.DiscoveryBackendStatus) *gimbalapply.DiscoveryBackendApplyConfiguration {
-	applied := status.Apply(backend, next.Conditions, next.Errors)
-	applied.Status.WithObservedGeneration(next.ObservedGeneration)
-	if ref := next.DiscovererRef; ref != nil {
+// nextStatus returns the conditions of a backend, the patch with all that the operator writes, and whether that is new. Own are the entries
+// of status.errors that it wrote. Times stay as long as what they mention does.
+func nextStatus(backend *gimbalv1.DiscoveryBackend, found findings, own []gimbalv1.DiscoveryError, now time.Time) (
+	[]metav1.Condition, *gimbalapply.DiscoveryBackendApplyConfiguration, bool,
+) {
+	conditions, changed := status.Conditions(backend, conditionsOf(backend, found, own), now)
+	entries, more := status.Errors(own, errorsOf(found), now)
+	applied := status.Apply(backend, conditions, entries)
+	applied.Status.WithObservedGeneration(backend.Generation)
+	var ref *gimbalv1.DiscovererReference
+	if d := found.deployment; d != nil {
+		ref = &gimbalv1.DiscovererReference{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "Deployment", Name: d.Name, UID: d.UID}
 		applied.Status.WithDiscovererRef(gimbalapply.DiscovererReference().
 			WithAPIVersion(ref.APIVersion).WithKind(ref.Kind).WithName(ref.Name).WithUID(ref.UID))
 	}
-	return applied
+	return conditions, applied, changed || more || backend.Status.ObservedGeneration != backend.Generation ||
+		!equality.Semantic.DeepEqual(backend.Status.DiscovererRef, ref)
+}
+
+// writeStatus writes what was found if it is new, and reports it by events.
+func (r *reconciler) writeStatus(ctx context.Context, backend *gimbalv1.DiscoveryBackend, found findings) error {
+	own, err := status.OwnErrors(backend, fieldOwner)
+	if err != nil {
+		return err
+	}
+	conditions, next, changed := nextStatus(backend, found, own, r.clock.Now())
+	if !changed {
+		return nil
+	}
+	if err := r.applyStatus(ctx, next); err != nil {
+		return err
+	}
+	r.announceConditions(ctx, backend, conditions)
+	// A step may write the status before the reconcile does.
+	for _, c := range conditions {
+		meta.SetStatusCondition(&backend.Status.Conditions, c)
+	}
+	return nil
+}
+
+// announceWrites reports that parts were written.
+func (r *reconciler) announceWrites(ctx context.Context, backend *gimbalv1.DiscoveryBackend, wrote []string) {
+	if len(wrote) == 0 {
+		return
+	}
+	r.meters.writes.Add(float64(len(wrote)))
+	log.FromContext(ctx).Info("Applied the discoverer of a backend", "objects", wrote)
+	r.report(backend, eventApplied, actionReconcile, "applied "+strings.Join(wrote, ", "))
+}
+
+// announceConditions sends an event for each change of a condition, once.
+func (r *reconciler) announceConditions(ctx context.Context, backend *gimbalv1.DiscoveryBackend, conditions []metav1.Condition) {
+	for _, c := range conditions {
+		last := meta.FindStatusCondition(backend.Status.Conditions, c.Type)
+		if last != nil && last.Status == c.Status && last.Reason == c.Reason {
+			continue
+		}
+		log.FromContext(ctx).Info("The state of a backend changed",
+			"condition", c.Type, "status", c.Status, "reason", c.Reason, "message", c.Message)
+		switch {
+		case c.Type == gimbalv1.ConditionCredentialsValid && c.Status == metav1.ConditionFalse, c.Reason == reasonRolloutStuck:
+			r.warn(backend, c.Reason, actionReconcile, c.Message)
+		case c.Type == gimbalv1.ConditionAvailable && c.Status == metav1.ConditionTrue && (last == nil || last.Status != metav1.ConditionTrue):
+			r.report(backend, c.Reason, actionReconcile, c.Message)
+		}
+	}
+}
+
+func (r *reconciler) warn(object runtime.Object, reason, action, message string) {
+	r.recorder.Eventf(object, nil, corev1.EventTypeWarning, reason, action, "%s", status.Bounded(message))
+}
+
+func (r *reconciler) report(object runtime.Object, reason, action, message string) {
+	r.recorder.Eventf(object, nil, corev1.EventTypeNormal, reason, action, "%s", status.Bounded(message))
 }

@@ -68,25 +68,27 @@ func TestConditions(t *testing.T) {
 		"the Secret is unknown": {findings{unread: errors.New("no response")}, &running, synced, "True/" + reasonDiscoverer, "Unknown/" + reasonSecretUnknown},
 		"going":                 {findings{terminating: "it stops"}, nil, synced, "False/" + reasonDeletionPending, ""},
 	} {
-		backend := testBackend(adminNamespace, "east")
-		tc.backend(backend)
-		if tc.deployment != nil {
-			tc.found.deployment = &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "east-discoverer", UID: "u", Generation: 1}, Status: *tc.deployment}
-			tc.found.deployment.Spec.Template.Annotations = map[string]string{annotationDigest: "d"}
-		}
-		next, changed := nextStatus(backend, tc.found, nil, time.Now())
-		if !changed {
-			t.Errorf("%s: nothing to write", name)
-		}
-		for kind, want := range map[string]string{gimbalv1.ConditionAvailable: tc.available, gimbalv1.ConditionCredentialsValid: tc.credits} {
-			got := ""
-			if c := meta.FindStatusCondition(next.Conditions, kind); c != nil {
-				got = string(c.Status) + "/" + c.Reason
+		t.Run(name, func(t *testing.T) {
+			backend := testBackend(adminNamespace, "east")
+			tc.backend(backend)
+			if tc.deployment != nil {
+				tc.found.deployment = &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "east-discoverer", UID: "u", Generation: 1}, Status: *tc.deployment}
+				tc.found.deployment.Spec.Template.Annotations = map[string]string{annotationDigest: "d"}
 			}
-			if got != want {
-				t.Errorf("%s: %s is %q, want %q", name, kind, got, want)
+			conditions, _, changed := nextStatus(backend, tc.found, nil, time.Now())
+			if !changed {
+				t.Error("nothing to write")
 			}
-		}
+			for kind, want := range map[string]string{gimbalv1.ConditionAvailable: tc.available, gimbalv1.ConditionCredentialsValid: tc.credits} {
+				got := ""
+				if c := meta.FindStatusCondition(conditions, kind); c != nil {
+					got = string(c.Status) + "/" + c.Reason
+				}
+				if got != want {
+					t.Errorf("%s is %q, want %q", kind, got, want)
+				}
+			}
+		})
 	}
 }
 

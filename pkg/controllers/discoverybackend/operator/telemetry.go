@@ -4,51 +4,20 @@
 package operator
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/status"
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/telemetry"
 )
 
-// Reasons of the events on a DiscoveryBackend, beside the reasons of its conditions.
-const (
-	// eventApplied: the discoverer was deployed, changed or repaired.
-	eventApplied = "DiscovererApplied"
-	// eventStopped: the Deployment of a backend that is being deleted was deleted.
-	eventStopped = "DiscovererStopped"
-	// eventReferencesRemoved: routes do not refer to its Services any more.
-	eventReferencesRemoved = "ReferencesRemoved"
-	// eventReferencesUnrecorded: they cannot be restored.
-	eventReferencesUnrecorded = "ReferencesUnrecorded"
-	// eventReferencesKept: a route would not be valid without its references, so that they stay.
-	eventReferencesKept = "ReferencesKept"
-	// eventCopiesDeleted: so were some of its copies.
-	eventCopiesDeleted = "CopiesDeleted"
-	// eventOrphaned: a Service names a backend that does not exist.
-	eventOrphaned = "BackendMissing"
-)
-
-// Actions of the events.
-const (
-	actionReconcile = "Reconcile"
-	actionDelete    = "Delete"
-	actionReport    = "Report"
-)
-
-func (r *reconciler) warn(object runtime.Object, reason, action, message string) {
-	r.recorder.Eventf(object, nil, corev1.EventTypeWarning, reason, action, "%s", status.Bounded(message))
-}
-
-func (r *reconciler) report(object runtime.Object, reason, action, message string) {
-	r.recorder.Eventf(object, nil, corev1.EventTypeNormal, reason, action, "%s", status.Bounded(message))
-}
-
-// outcome is how a reconciliation over a backend ended, as a label of the metric.
+// outcome is how a reconcile of a backend ended, as a label of the metric.
 type outcome string
 
 const (
@@ -59,8 +28,14 @@ const (
 	outcomeReleasing          outcome = "releasing"
 	outcomeReleased           outcome = "released"
 	outcomeFailed             outcome = "failed"
-	// outcomeRetried: something changed under the reconciliation, which is not worth reporting.
+	// outcomeRetried: something changed meanwhile, which is not worth reporting.
 	outcomeRetried outcome = "retried"
+)
+
+// Why copies are deleted, as a label of the metric.
+const (
+	whyReleased = "released"
+	whyOrphaned = "orphaned"
 )
 
 // meters are the metrics of the operator.
@@ -76,7 +51,8 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 	m := &meters{
 		reconciles: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "groundskeeper_discovery_reconciles_total",
-			Help: "Reconciliations of DiscoveryBackends, by outcome: provided, without-credentials, without-image, conflict, releasing, released, failed or retried.",
+			Help: "Reconciliations of DiscoveryBackends, by outcome: provided, without-credentials, without-image, conflict, releasing, " +
+				"released, failed or retried.",
 		}, []string{"outcome"}),
 		writes: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "groundskeeper_discovery_parts_applied_total",
@@ -88,7 +64,8 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 		}, []string{"why"}),
 		orphans: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "groundskeeper_discovery_orphans",
-			Help: "Objects that named a backend that does not exist, when this process became the leader, by whether they have the mark of Groundskeeper.",
+			Help: "Objects that named a backend that does not exist, when this process became the leader, by whether they have the mark of " +
+				"Groundskeeper.",
 		}, []string{"marked"}),
 	}
 	return m, errors.Join(
@@ -104,4 +81,55 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 func RegisterMetrics(registry prometheus.Registerer, cache client.Reader) error {
 	_, err := newMeters(registry)
 	return errors.Join(err, registerConditions(registry, cache))
+}
+
+// probeTimeout bounds the wait for a cache that is not filled yet. Without a response there is no metric until the next probe.
+const probeTimeout = time.Second
+
+// conditions export the conditions of all backends, regardless of their writers.
+type conditions struct {
+	cache client.Reader
+	desc  *prometheus.Desc
+}
+
+// registerConditions adds them to a registry. They take the place of earlier ones, whose cache belongs to a manager that
+// has ended.
+func registerConditions(registry prometheus.Registerer, cache client.Reader) error {
+	c := &conditions{cache: cache, desc: prometheus.NewDesc("groundskeeper_discovery_backend_condition",
+		"Conditions of DiscoveryBackends: 1 is True, 0 is False, -1 is Unknown.", []string{"backend", "condition"}, nil)}
+	if err := telemetry.Replace(registry, c); err != nil {
+		return fmt.Errorf("register the conditions of backends: %w", err)
+	}
+	return nil
+}
+
+// Describe implements prometheus.Collector.
+func (c *conditions) Describe(descs chan<- *prometheus.Desc) { descs <- c.desc }
+
+// Collect implements prometheus.Collector. The name of a backend is its own in all namespaces.
+func (c *conditions) Collect(metrics chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
+	defer cancel()
+	backends := &gimbalv1.DiscoveryBackendList{}
+	// Objects of a cache are read only here, so that they need not be copied.
+	if err := c.cache.List(ctx, backends, client.UnsafeDisableDeepCopy); err != nil {
+		return
+	}
+	for i := range backends.Items {
+		backend := &backends.Items[i]
+		for _, condition := range backend.Status.Conditions {
+			metrics <- prometheus.MustNewConstMetric(c.desc, prometheus.GaugeValue, valueOf(condition.Status), backend.Name, condition.Type)
+		}
+	}
+}
+
+func valueOf(status metav1.ConditionStatus) float64 {
+	switch status {
+	case metav1.ConditionTrue:
+		return 1
+	case metav1.ConditionFalse:
+		return 0
+	default:
+		return -1
+	}
 }
