@@ -23,8 +23,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -33,6 +35,7 @@ import (
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/instrument"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/packed"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
@@ -60,11 +63,9 @@ type reconciler struct {
 	client   client.Client
 	engine   pusher
 	recorder events.EventRecorder
-	// written are the writes that the watch has not shown yet.
-	written writings
+	memory   memory
 	// queue receives the Claims that the engine wakes, once the controller has a queue, and the backlog in parts.
-	queue   atomic.Pointer[workqueue.TypedRateLimitingInterface[reconcile.Request]]
-	backlog backlog
+	queue atomic.Pointer[workqueue.TypedRateLimitingInterface[reconcile.Request]]
 	// realization tracks what the network has applied; nil if the backend does not report it.
 	realization *realization
 	// checks requests drift checks.
@@ -80,14 +81,14 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.TranslationConfigur
 	if err != nil {
 		return err
 	}
-	log := mgr.GetLogger().WithValues("controller", ControllerName)
+	logger := mgr.GetLogger().WithValues("controller", ControllerName)
 	r := &reconciler{client: mgr.GetClient(), recorder: mgr.GetEventRecorder(fieldOwner), checks: newDemand(), now: time.Now}
 	options := engineOptions(config.Push)
-	options.Clock, options.Log, options.Wake = clock.RealClock{}, log, r.wake
+	options.Clock, options.Log, options.Wake = clock.RealClock{}, logger, r.wake
 	options.Pushed = func(took time.Duration) { meters.pushed.Observe(took.Seconds()) }
 	r.engine = engine.New(b, options)
 	r.realization = newRealization(b, r.wake)
-	if err := registerCounts(metrics.Registry, r.engine); err != nil {
+	if err := registerCounts(metrics.Registry, r.engine.Counts); err != nil {
 		return err
 	}
 	all := &synced{
@@ -109,21 +110,20 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.TranslationConfigur
 	if err != nil {
 		return err
 	}
-	err = mgr.Add(&driftLoop{
+	drift := &driftLoop{
 		engine: r.engine, ready: all.done, checks: r.checks, interval: config.Push.DriftInterval.Duration,
-		backlog: &r.backlog, meters: meters, log: log,
-	})
-	if err != nil {
-		return fmt.Errorf("the drift loop of controller %s: %w", ControllerName, err)
+		memory: &r.memory, meters: meters, log: logger,
 	}
+	loops := []manager.RunnableFunc{drift.run}
 	if r.realization != nil {
-		if err := mgr.Add(&realizeLoop{realization: r.realization, log: log}); err != nil {
-			return fmt.Errorf("the loop of controller %s that follows the network: %w", ControllerName, err)
-		}
+		loops = append(loops, func(ctx context.Context) error { return r.realization.follow(ctx, logger) })
 	}
 	if watcher, ok := b.(Watcher); ok {
-		if err := mgr.Add(&changeLoop{watcher: watcher, checks: r.checks, log: log}); err != nil {
-			return fmt.Errorf("the watch of controller %s: %w", ControllerName, err)
+		loops = append(loops, func(ctx context.Context) error { return followChanges(ctx, watcher, r.checks, logger) })
+	}
+	for _, loop := range loops { // they run on the leader only
+		if err := mgr.Add(loop); err != nil {
+			return fmt.Errorf("the loops of controller %s: %w", ControllerName, err)
 		}
 	}
 	return nil
@@ -149,47 +149,101 @@ func engineOptions(config configv1alpha1.PushConfiguration) engine.Options {
 	return options
 }
 
-// mostQueued is the number of Translations of the backlog that are queued at a time: enough for all workers.
-const mostQueued = 500
+// checkDriftAnnotation requests a drift check now when it is set or changed on any Translation. Its value is irrelevant.
+const checkDriftAnnotation = "midonet.org/check-drift"
 
-// backlog has the Translations that existed at startup and are pushed with low priority. A queue would need ten times as much
-// memory per Translation, and does not release it. The zero value is empty.
-type backlog struct {
-	mu       sync.Mutex
-	requests []reconcile.Request
+// handler passes each Translation to the engine before it is queued.
+func (r *reconciler) handler() handler.EventHandler {
+	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
+			if kept, translation := both(ctx, e.Object); kept != nil {
+				r.observe(kept, translation)
+				request := reconcile.Request{NamespacedName: kept.Key()}
+				if queue := r.queue.Load(); queue != nil && e.IsInInitialList {
+					r.memory.addToBacklog(request)
+					r.memory.moveBacklog(*queue)
+					return
+				}
+				q.Add(request)
+			}
+		},
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
+			before := packed.Metadata(e.ObjectOld)
+			kept, after := both(ctx, e.ObjectNew)
+			if before == nil || after == nil {
+				return
+			}
+			if before.GetAnnotations()[checkDriftAnnotation] != after.Annotations[checkDriftAnnotation] {
+				r.checks.request()
+			}
+			own := r.isLatest(after)
+			r.observe(kept, after)
+			if !own || before.GetResourceVersion() == after.ResourceVersion {
+				q.Add(reconcile.Request{NamespacedName: kept.Key()})
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ queue) {
+			r.discard(client.ObjectKeyFromObject(e.Object))
+		},
+	}
 }
 
-// add appends a Translation.
-func (b *backlog) add(request reconcile.Request) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.requests = append(b.requests, request)
+// both returns an object of the cache in its cached form and unpacked; nil if it is not a Translation, which only a programming
+// error causes.
+func both(ctx context.Context, object client.Object) (*packed.Translation, *midonetv1.Translation) {
+	kept, err := packed.As(object)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "An event of the cache is not understood")
+		return nil, nil
+	}
+	return kept, kept.Unpack()
 }
 
-// waits reports whether some Translations are not queued yet.
-func (b *backlog) waits() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return len(b.requests) > 0
-}
-
-// moveTo fills a queue. Queued Translations with a higher priority keep it.
-func (b *backlog) moveTo(queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if len(b.requests) == 0 {
+// observe passes a Translation to the engine. A Translation that is being deleted without Groundskeeper's finalizer is discarded: a
+// user who removed the finalizer wants to keep its resources in the backend.
+func (r *reconciler) observe(kept *packed.Translation, translation *midonetv1.Translation) {
+	if !translation.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(translation, midonetv1.FinalizerName) {
+		r.discard(kept.Key())
 		return
 	}
-	n := min(max(mostQueued-queue.Len(), 0), len(b.requests))
-	moved := b.requests[:n]
-	if b.requests = b.requests[n:]; len(b.requests) == 0 {
-		b.requests = nil
+	r.engine.Observe(claimOf(kept, translation))
+	r.memory.drop(kept.Key())
+}
+
+func (r *reconciler) discard(name types.NamespacedName) {
+	r.engine.Discard(name)
+	r.realization.discard(name)
+	r.memory.drop(name)
+}
+
+// useQueue stores the queue of the controller.
+func (r *reconciler) useQueue(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	r.queue.Store(&queue)
+	return nil
+}
+
+// wake queues a Translation at the request of the engine. It does not block.
+func (r *reconciler) wake(name types.NamespacedName) {
+	if queue := r.queue.Load(); queue != nil {
+		(*queue).Add(reconcile.Request{NamespacedName: name})
 	}
-	if queue, ok := queue.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
-		queue.AddWithOpts(priorityqueue.AddOpts{Priority: new(handler.LowPriority)}, moved...)
-		return
+}
+
+// synced closes done when a source has delivered everything that existed at startup.
+type synced struct {
+	source.SyncingSource
+	once sync.Once
+	done chan struct{}
+}
+
+// WaitForSync implements source.SyncingSource.
+func (s *synced) WaitForSync(ctx context.Context) error {
+	if err := s.SyncingSource.WaitForSync(ctx); err != nil {
+		return err
 	}
-	for _, request := range moved {
-		queue.Add(request)
+	if ctx.Err() == nil {
+		s.once.Do(func() { close(s.done) })
 	}
+	return nil
 }

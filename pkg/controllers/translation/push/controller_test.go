@@ -46,7 +46,7 @@ func TestMetricsWithRegisteredNames(t *testing.T) {
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "groundskeeper_translation_resources", Help: "another"}))
-	if err := registerCounts(registry, &scripted{}); err == nil {
+	if err := registerCounts(registry, (&scripted{}).Counts); err == nil {
 		t.Error("resources: no error")
 	}
 }

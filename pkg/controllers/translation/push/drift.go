@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"groundskeeper.io/groundskeeper/pkg/controllers/instrument"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
@@ -32,7 +33,7 @@ func (d demand) request() {
 }
 
 // driftLoop compares the backend with the Translations: at startup, then at intervals, which are longer while the backlog is
-// pushed, and on demand. It runs on the leader only.
+// pushed, and on demand.
 type driftLoop struct {
 	engine interface {
 		Drift(context.Context) (engine.Report, error)
@@ -41,14 +42,13 @@ type driftLoop struct {
 	ready    <-chan struct{}
 	checks   demand
 	interval time.Duration
-	// backlog are the Translations of startup that were not pushed yet.
-	backlog *backlog
-	meters  *meters
-	log     logr.Logger
+	memory   *memory
+	meters   *meters
+	log      logr.Logger
 }
 
-// Start implements manager.Runnable.
-func (l *driftLoop) Start(ctx context.Context) error {
+// run checks until the context ends.
+func (l *driftLoop) run(ctx context.Context) error {
 	select {
 	case <-l.ready:
 	case <-ctx.Done():
@@ -56,37 +56,24 @@ func (l *driftLoop) Start(ctx context.Context) error {
 	}
 	for ctx.Err() == nil {
 		pause, rest := l.pass(ctx)
-		wait(ctx, rest)
+		elapses(ctx, rest, nil)
 		// Translations that wait for their first push are compared by the push. A concurrent comparison would delay thousands of them and
 		// use additional memory. At most every other comparison is skipped, because pushed resources may drift.
-		if l.elapses(ctx, pause) && l.backlog.waits() {
-			l.elapses(ctx, pause)
+		if elapses(ctx, pause, l.checks) && l.memory.hasBacklog() {
+			elapses(ctx, pause, l.checks)
 		}
 	}
 	return nil
 }
 
-// wait waits until a pause or ctx ends.
-func wait(ctx context.Context, pause time.Duration) {
-	if pause <= 0 {
-		return
-	}
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-}
-
 // elapses waits, and reports whether the pause elapsed without a demand and without the end of ctx.
-func (l *driftLoop) elapses(ctx context.Context, pause time.Duration) bool {
+func elapses(ctx context.Context, pause time.Duration, checks demand) bool {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 		return true
-	case <-l.checks:
+	case <-checks:
 	case <-ctx.Done():
 	}
 	return false
@@ -112,7 +99,8 @@ func (l *driftLoop) pass(ctx context.Context) (pause, rest time.Duration) {
 			"orphans", report.Orphans, "orphansDeleted", report.Deleted, "someOrphans", report.Names, "took", took.String())
 	}
 	if report.Invalid > 0 {
-		l.log.Info("Skipped resources of the backend that are not understood", "resources", report.Invalid, "someResources", report.InvalidNames)
+		l.log.Info("Skipped resources of the backend that are not understood",
+			"resources", report.Invalid, "someResources", report.InvalidNames)
 	}
 	if err != nil {
 		l.log.Error(err, "Failed to compare the whole backend", "compared", report.Compared, "resources", report.Expected,
@@ -144,41 +132,20 @@ type Watcher interface {
 	Watch(ctx context.Context, changed func()) error
 }
 
-// changeLoop requests a comparison when the backend reports a change by another client. It runs on the leader only.
-type changeLoop struct {
-	watcher Watcher
-	checks  demand
-	log     logr.Logger
-}
-
-// Start implements manager.Runnable.
-func (l *changeLoop) Start(ctx context.Context) error {
+// followChanges requests a comparison when the backend reports a change by another client, until the context ends.
+func followChanges(ctx context.Context, watcher Watcher, checks demand, log logr.Logger) error {
 	changes := newDemand()
-	go func() {
-		for {
-			select {
-			case <-changes:
-				l.checks.request()
-			case <-ctx.Done():
-				return
-			}
-			select {
-			case <-time.After(changePause):
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	for ctx.Err() == nil {
-		err := l.watcher.Watch(ctx, changes.request)
-		if ctx.Err() != nil {
-			break
-		}
-		l.log.Error(err, "Changes in the backend are not reported; it is compared periodically", "retryAfter", driftRetry.String())
+	go wait.UntilWithContext(ctx, func(ctx context.Context) {
 		select {
-		case <-time.After(driftRetry):
+		case <-changes:
+			checks.request()
 		case <-ctx.Done():
 		}
-	}
-	return nil //nolint:nilerr // only the end of ctx ends it
+	}, changePause)
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
+		if err := watcher.Watch(ctx, changes.request); ctx.Err() == nil {
+			log.Error(err, "Changes in the backend are not reported; it is compared periodically", "retryAfter", driftRetry.String())
+		}
+	}, driftRetry)
+	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -34,7 +35,8 @@ func (w watcher) Watch(ctx context.Context, changed func()) error { return w.wat
 func TestChangeLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start, tries := time.Now(), 0
-		loop := &changeLoop{checks: newDemand(), log: funcr.New(func(string, string) {}, funcr.Options{}), watcher: watcher{func(ctx context.Context, changed func()) error {
+		checks := newDemand()
+		watcher := watcher{func(ctx context.Context, changed func()) error {
 			if tries++; tries == 1 {
 				return errors.New("not now")
 			}
@@ -44,13 +46,13 @@ func TestChangeLoop(t *testing.T) {
 			}
 			<-ctx.Done()
 			return ctx.Err()
-		}}}
+		}}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		go func() { ended <- loop.Start(ctx) }()
+		go func() { ended <- followChanges(ctx, watcher, checks, logr.Discard()) }()
 		var at []time.Duration
 		for range 3 {
-			<-loop.checks
+			<-checks
 			at = append(at, time.Since(start)-driftRetry)
 		}
 		if !slices.Equal(at, []time.Duration{0, time.Second, 2 * time.Second}) {
@@ -70,8 +72,8 @@ type passes struct {
 	report engine.Report
 	err    error
 	takes  time.Duration
-	// backlog is that of the loop.
-	backlog backlog
+	// memory is that of the loop.
+	memory memory
 	// found is what each complete check found that is of no Translation.
 	found [][]string
 	// script, if not nil, has the results of the passes, the last one for all further ones.
@@ -108,11 +110,11 @@ func run(t *testing.T, p *passes, interval time.Duration, do func(ready chan str
 		p.from = time.Now()
 		ready := make(chan struct{})
 		loop := &driftLoop{engine: p, ready: ready, checks: newDemand(), interval: interval, meters: metrics,
-			backlog: &p.backlog,
-			log:     funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})}
+			memory: &p.memory,
+			log:    funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})}
 		ctx, cancel := context.WithCancel(instrument.With(t.Context(), p))
 		ended := make(chan error, 1)
-		go func() { ended <- loop.Start(ctx) }()
+		go func() { ended <- loop.run(ctx) }()
 		do(ready, loop.checks)
 		cancel()
 		if err := <-ended; err != nil {
@@ -212,7 +214,7 @@ func TestDriftLoop(t *testing.T) {
 	})
 	t.Run("every other time while those of the start are pushed", func(t *testing.T) {
 		p := &passes{}
-		p.backlog.add(reconcile.Request{})
+		p.memory.addToBacklog(reconcile.Request{})
 		run(t, p, 10*time.Minute, func(ready chan struct{}, checks demand) {
 			close(ready)
 			time.Sleep(43 * time.Minute)
@@ -222,7 +224,7 @@ func TestDriftLoop(t *testing.T) {
 			synctest.Wait()
 			queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 			defer queue.ShutDown()
-			p.backlog.moveTo(queue)
+			p.memory.moveBacklog(queue)
 			time.Sleep(11 * time.Minute)
 		})
 		wantPasses(t, p, 0, 20, 40, 43, 60, 70)
@@ -285,7 +287,7 @@ func wantMetric(t *testing.T, registry *prometheus.Registry, name string, want f
 func TestCounts(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	for range 2 {
-		if err := registerCounts(registry, &scripted{}); err != nil {
+		if err := registerCounts(registry, (&scripted{}).Counts); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := newMeters(registry); err != nil {

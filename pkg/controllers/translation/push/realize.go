@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
@@ -73,18 +74,22 @@ func newRealization(b engine.Backend, wake func(types.NamespacedName)) *realizat
 	if !ok {
 		return nil
 	}
-	return &realization{realizer: realizer, wake: wake, waits: map[types.NamespacedName]applyWait{}, owners: map[backend.Key]types.NamespacedName{}, owned: map[types.NamespacedName][]backend.Key{}}
+	return &realization{realizer: realizer, wake: wake, waits: map[types.NamespacedName]applyWait{},
+		owners: map[backend.Key]types.NamespacedName{}, owned: map[types.NamespacedName][]backend.Key{}}
 }
 
 // set sets the condition Realized in a status that is about to be written, and returns for how long the write should be delayed: it is
 // probably applied by then.
-func (r *realization) set(translation *midonetv1.Translation, status *midonetv1.TranslationStatus, outcome engine.Outcome, now time.Time) (delay time.Duration) {
+func (r *realization) set(
+	translation *midonetv1.Translation, status *midonetv1.TranslationStatus, outcome engine.Outcome, now time.Time,
+) (delay time.Duration) {
 	if r == nil {
 		return 0
 	}
 	name := types.NamespacedName{Namespace: translation.Namespace, Name: translation.Name}
 	condition := metav1.Condition{
-		Type: midonetv1.ConditionRealized, Status: metav1.ConditionFalse, ObservedGeneration: translation.Generation, LastTransitionTime: metav1.NewTime(now).Rfc3339Copy(),
+		Type: midonetv1.ConditionRealized, Status: metav1.ConditionFalse, ObservedGeneration: translation.Generation,
+		LastTransitionTime: metav1.NewTime(now).Rfc3339Copy(),
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -108,19 +113,22 @@ func (r *realization) set(translation *midonetv1.Translation, status *midonetv1.
 
 // isApplying reports whether the network may not have applied a write yet. The record of an earlier process that a Translation was
 // applied remains valid.
-func (r *realization) isApplying(name types.NamespacedName, translation *midonetv1.Translation, outcome engine.Outcome, now time.Time) bool {
-	wait, waits := r.waits[name]
+func (r *realization) isApplying(
+	name types.NamespacedName, translation *midonetv1.Translation, outcome engine.Outcome, now time.Time,
+) bool {
+	last, waits := r.waits[name]
 	before := meta.FindStatusCondition(translation.Status.Conditions, midonetv1.ConditionRealized)
-	known := before != nil && before.ObservedGeneration == translation.Generation && (before.Reason == reasonRealized || before.Reason == reasonNotConnected)
+	known := before != nil && before.ObservedGeneration == translation.Generation &&
+		(before.Reason == reasonRealized || before.Reason == reasonNotConnected)
 	switch {
 	case outcome.Wrote, !waits && !known:
 		if !waits {
-			wait.since = now
+			last.since = now
 		}
-		wait.point = r.realizer.Written()
-		r.waits[name] = wait
+		last.point = r.realizer.Written()
+		r.waits[name] = last
 		return true
-	case waits && !r.realizer.Realized(wait.point):
+	case waits && !r.realizer.Realized(last.point):
 		return true
 	default:
 		delete(r.waits, name)
@@ -176,8 +184,8 @@ func (r *realization) changed(keys []backend.Key) {
 		}
 	}
 	if len(keys) == 0 {
-		for name, wait := range r.waits {
-			if r.realizer.Realized(wait.point) {
+		for name, last := range r.waits {
+			if r.realizer.Realized(last.point) {
 				names[name] = true
 			}
 		}
@@ -188,27 +196,15 @@ func (r *realization) changed(keys []backend.Key) {
 	}
 }
 
-// realizeLoop tracks the network. It runs on the leader only.
-type realizeLoop struct {
-	*realization
-	log logr.Logger
-}
-
-// Start implements manager.Runnable.
-func (l *realizeLoop) Start(ctx context.Context) error {
-	for ctx.Err() == nil {
-		err := l.realizer.Realize(ctx, l.changed)
-		if ctx.Err() != nil {
-			break
-		}
-		l.log.Error(err, "What the network has applied is not reported", "retryAfter", realizeRetry.String())
-		select {
-		case <-time.After(realizeRetry):
-		case <-ctx.Done():
-		}
-	}
-	return nil //nolint:nilerr // only the end of ctx ends it
-}
-
 // realizeRetry is the pause after tracking failed.
 const realizeRetry = 5 * time.Second
+
+// follow tracks the network until the context ends.
+func (r *realization) follow(ctx context.Context, log logr.Logger) error {
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
+		if err := r.realizer.Realize(ctx, r.changed); ctx.Err() == nil {
+			log.Error(err, "What the network has applied is not reported", "retryAfter", realizeRetry.String())
+		}
+	}, realizeRetry)
+	return nil
+}

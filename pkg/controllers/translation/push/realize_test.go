@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -133,9 +134,8 @@ func TestNotRealized(t *testing.T) {
 
 func TestRealizeLoopEnds(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	loop := &realizeLoop{realization: newRealization(&network{}, nil)}
 	cancel()
-	if err := loop.Start(ctx); err != nil {
+	if err := newRealization(&network{}, nil).follow(ctx, logr.Discard()); err != nil {
 		t.Error(err)
 	}
 }

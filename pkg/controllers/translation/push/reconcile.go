@@ -5,16 +5,12 @@ package push
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -37,7 +33,7 @@ const (
 // Reconcile pushes one Translation and records the result.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	if queue := r.queue.Load(); queue != nil {
-		defer r.backlog.moveTo(*queue)
+		defer r.memory.moveBacklog(*queue)
 	}
 	// Read before the push, so that the outcome is never older than the Translation it is written to; the API server detects the
 	// opposite case.
@@ -92,43 +88,24 @@ func (r *reconciler) isLeaving(translation *midonetv1.Translation, outcome engin
 	return age >= 0 && age < leaveTime // the API server's clock may be ahead
 }
 
-// report writes the status if it changed, or returns for how long that is delayed. It fails with a conflict if the Translation is not the
-// one that was pushed: the API server records in the status which resources an update removes, and that record must not be overwritten.
-func (r *reconciler) report(ctx context.Context, kept *packed.Translation, translation *midonetv1.Translation, outcome engine.Outcome) (delay time.Duration, err error) {
-	status := nextStatus(translation, outcome, r.now())
-	delay = r.realization.set(translation, &status, outcome, r.now())
-	if delay > 0 || equality.Semantic.DeepEqual(translation.Status, status) {
+// report writes the status if it changed, or returns for how long that is delayed.
+func (r *reconciler) report(
+	ctx context.Context, kept *packed.Translation, before *midonetv1.Translation, outcome engine.Outcome,
+) (time.Duration, error) {
+	status := nextStatus(before, outcome, r.now())
+	delay := r.realization.set(before, &status, outcome, r.now())
+	if delay > 0 || equality.Semantic.DeepEqual(before.Status, status) {
 		return delay, nil
 	}
-	next := translation.DeepCopy()
-	next.Status = status
-	// The watch delivers the write like any other; no read waits for it.
-	err = r.client.Status().Update(ctx, next, client.FieldOwner(fieldOwner), client.DisableReadYourWritesConsistency)
+	after, err := r.updateStatus(ctx, before, status)
 	if err != nil {
-		return 0, fmt.Errorf("update the status of translation %s: %w", client.ObjectKeyFromObject(translation), err)
+		return 0, err
 	}
-	r.announce(ctx, translation, next, outcome)
-	written, err := packed.Pack(next)
+	r.announce(ctx, before, after, outcome)
+	written, err := packed.Pack(after)
 	if err != nil {
 		return 0, err
 	}
 	r.wrote(kept, written)
 	return 0, nil
-}
-
-// release removes Groundskeeper's finalizer from exactly the object that was pushed, and leaves other finalizers.
-func (r *reconciler) release(ctx context.Context, translation *midonetv1.Translation) error {
-	finalizers := slices.DeleteFunc(slices.Clone(translation.Finalizers), func(f string) bool { return f == midonetv1.FinalizerName })
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": translation.UID, "resourceVersion": translation.ResourceVersion, "finalizers": finalizers,
-	}})
-	if err != nil {
-		return fmt.Errorf("release translation %s: %w", client.ObjectKeyFromObject(translation), err)
-	}
-	err = r.client.Patch(ctx, translation.DeepCopy(), client.RawPatch(types.MergePatchType, patch),
-		client.FieldOwner(fieldOwner), client.DisableReadYourWritesConsistency)
-	if err != nil {
-		return fmt.Errorf("release translation %s: %w", client.ObjectKeyFromObject(translation), err)
-	}
-	return nil
 }

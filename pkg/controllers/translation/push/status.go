@@ -4,11 +4,16 @@
 package push
 
 import (
+	"cmp"
+	"context"
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
@@ -51,35 +56,62 @@ func nextStatus(translation *midonetv1.Translation, outcome engine.Outcome, now 
 	return next
 }
 
-// stateName is a resource in a state, as identified by a status.
-type stateName struct {
-	kind, parent, id string
-	state            midonetv1.BackendResourceState
-}
-
-func nameOf(s *midonetv1.BackendResourceStatus) stateName {
-	return stateName{s.Kind, s.Parent, s.ID, s.State}
-}
-
 // nextResources returns the states of the resources. An unchanged state keeps its time.
 func nextResources(before []midonetv1.BackendResourceStatus, pushed []engine.Pushed, now time.Time) []midonetv1.BackendResourceStatus {
 	if len(pushed) == 0 {
 		return nil
 	}
-	since := make(map[stateName]*metav1.Time, len(before))
-	for i := range before {
-		since[nameOf(&before[i])] = before[i].LastTransitionTime
+	type name struct {
+		kind, parent, id string
+		state            midonetv1.BackendResourceState
+	}
+	since := make(map[name]*metav1.Time, len(before))
+	for _, s := range before {
+		since[name{s.Kind, s.Parent, s.ID, s.State}] = s.LastTransitionTime
 	}
 	at := metav1.NewTime(now).Rfc3339Copy()
 	next := make([]midonetv1.BackendResourceStatus, len(pushed))
 	for i, p := range pushed {
+		state := midonetv1.BackendResourceState(p.State)
 		next[i] = midonetv1.BackendResourceStatus{
-			Kind: p.Kind, Parent: p.Parent, ID: p.ID, State: midonetv1.BackendResourceState(p.State),
-			BodyHash: p.Hash, HTTPStatus: int32(p.Code), Message: kit.Bounded(p.Message, maxResourceMessage),
-		}
-		if next[i].LastTransitionTime = since[nameOf(&next[i])]; next[i].LastTransitionTime == nil {
-			next[i].LastTransitionTime = &at
+			Kind: p.Kind, Parent: p.Parent, ID: p.ID, State: state, BodyHash: p.Hash, HTTPStatus: int32(p.Code),
+			Message: kit.Bounded(p.Message, maxResourceMessage), LastTransitionTime: cmp.Or(since[name{p.Kind, p.Parent, p.ID, state}], &at),
 		}
 	}
 	return next
+}
+
+// Actions of the events on a Translation. The reason is that of the condition.
+const (
+	actionPush         = "Push"
+	actionCompareDrift = "Compare"
+)
+
+// announce sends events for what the previous status did not report, and logs a plan, which causes no other output.
+func (r *reconciler) announce(ctx context.Context, before, after *midonetv1.Translation, outcome engine.Outcome) {
+	message := kit.Bounded(outcome.Message, maxMessage)
+	if isStalled(after) && !isStalled(before) {
+		r.recorder.Eventf(after, nil, corev1.EventTypeWarning, string(outcome.Reason), actionPush, "%s", message)
+	}
+	if drifted := firstDrifted(after); drifted != nil && firstDrifted(before) == nil {
+		r.recorder.Eventf(after, nil, corev1.EventTypeWarning, string(engine.ReasonDrifted), actionCompareDrift, "%s",
+			kit.Bounded(drifted.Kind+" "+drifted.ID+": "+drifted.Message, maxMessage))
+	}
+	if outcome.Reason == engine.ReasonPlanned {
+		log.FromContext(ctx).Info("Planned", "translation", client.ObjectKeyFromObject(after), "plan", message)
+	}
+}
+
+func isStalled(translation *midonetv1.Translation) bool {
+	return meta.IsStatusConditionTrue(translation.Status.Conditions, midonetv1.ConditionStalled)
+}
+
+// firstDrifted returns the first resource that another client changed, or nil.
+func firstDrifted(translation *midonetv1.Translation) *midonetv1.BackendResourceStatus {
+	for i := range translation.Status.Resources {
+		if s := &translation.Status.Resources[i]; s.State == midonetv1.BackendResourceDrifted {
+			return s
+		}
+	}
+	return nil
 }

@@ -135,8 +135,8 @@ func TestBacklog(t *testing.T) {
 			t.Fatalf("%d are queued", n)
 		}
 	}
-	if len(seen) != there+1 || q.Len() > 0 || r.backlog.requests != nil {
-		t.Errorf("%d of %d were queued, %d are left and %d in the backlog", len(seen), there+1, q.Len(), len(r.backlog.requests))
+	if len(seen) != there+1 || q.Len() > 0 || r.memory.backlog != nil {
+		t.Errorf("%d of %d were queued, %d are left and %d in the backlog", len(seen), there+1, q.Len(), len(r.memory.backlog))
 	}
 }
 
@@ -239,7 +239,7 @@ func TestLatest(t *testing.T) {
 	if r.wrote(written, again); r.latest(name) != again {
 		t.Error("what Groundskeeper wrote to that is not known")
 	}
-	if shown := observe(at("3")); r.latest(name) != shown || len(r.written.since) > 0 {
+	if shown := observe(at("3")); r.latest(name) != shown || len(r.memory.written) > 0 {
 		t.Error("what the watch has shown is kept twice")
 	}
 	newer := observe(at("5"))
