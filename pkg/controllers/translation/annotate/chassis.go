@@ -4,53 +4,24 @@
 package annotate
 
 import (
-	"context"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
-	"groundskeeper.io/groundskeeper/pkg/midonet"
-	"groundskeeper.io/groundskeeper/pkg/ovn"
 )
 
-// Southbound knows the chassis of OVN.
-type Southbound interface {
-	// Chassis lists all of them, or fails.
-	Chassis(ctx context.Context) ([]ovn.Chassis, error)
-}
-
-// hostsOf lists chassis as hosts: by their name, and by their hostname.
-type hostsOf struct{ Southbound }
-
-// Hosts implements Hosts.
-func (h hostsOf) Hosts(ctx context.Context) ([]midonet.Host, error) {
-	listed, err := h.Chassis(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var hosts []midonet.Host
-	for _, c := range listed {
-		hosts = append(hosts, midonet.Host{ID: c.Name, Name: c.Name})
-		if c.Hostname != c.Name {
-			hosts = append(hosts, midonet.Host{ID: c.Name, Name: c.Hostname})
-		}
-	}
-	return hosts, nil
-}
-
 // chassis wants the name of a Node's chassis, if it is not the Node's.
-func chassis() network {
-	return network{
-		lacks: func(node *corev1.Node) bool {
-			_, has := node.Annotations[midonetv1.AnnotationOVNChassis]
-			return !has
-		},
-		unusable:  unusableChassis,
-		changes:   addChassis,
-		differing: func(*corev1.Node) *convert.Problem { return nil },
-		follow:    followChassis,
+func chassis() *network {
+	return &network{
+		annotation: midonetv1.AnnotationOVNChassis,
+		unlisted:   "the chassis of OVN cannot be listed: ",
+		none:       "OVN has no chassis with the name or the hostname %s: start ovn-controller there, or set annotation %s",
+		many: "OVN has %d chassis with the name or the hostname %s (%s): " +
+			"remove all except one (ovn-sbctl chassis-del), or set annotation %s",
+		changes: addChassis,
+		follow:  followChassis,
 	}
 }
 
@@ -75,7 +46,8 @@ func addChassis(node *corev1.Node, name string) map[string]*string {
 // followChassis compares the chassis of a Node with those that exist. A reinstalled node has another name of its chassis. What the
 // annotator wrote follows it if exactly one chassis has the name or the hostname of the Node, because any other may be that of another
 // machine; what another client wrote stays. The problem is recorded for those who have no access to the Southbound database.
-func followChassis(node *corev1.Node, names []string, has func(name string) bool) (map[string]*string, *convert.Problem) {
+func followChassis(node *corev1.Node, chassis map[string][]string) (map[string]*string, *convert.Problem) {
+	names := chassis[node.Name]
 	set := map[string]*string{}
 	current := node.Annotations[midonetv1.AnnotationOVNChassis]
 	written, recorded := node.Annotations[midonetv1.AnnotationWrittenOVNChassis]
@@ -90,9 +62,10 @@ func followChassis(node *corev1.Node, names []string, has func(name string) bool
 		}
 	case own && len(names) > 1:
 		wrong = &convert.Problem{Reason: reasonManyChassis, Message: fmt.Sprintf(
-			"OVN has %d chassis with the name or the hostname %s (%s), and the node uses %s: remove those that do not run any more (ovn-sbctl chassis-del)",
+			"OVN has %d chassis with the name or the hostname %s (%s), and the node uses %s: "+
+				"remove those that do not run any more (ovn-sbctl chassis-del)",
 			len(names), node.Name, few(names), current)}
-	case !has(current):
+	case len(chassis[current]) == 0:
 		wrong = &convert.Problem{Reason: reasonNoChassis, Message: fmt.Sprintf(
 			"annotation %s is %s, and OVN has no chassis with this name or hostname, so the ports of the node are not connected: "+
 				"correct the annotation, or remove it to have it set automatically", midonetv1.AnnotationOVNChassis, current)}
@@ -108,20 +81,4 @@ func followChassis(node *corev1.Node, names []string, has func(name string) bool
 		set[midonetv1.AnnotationOVNChassisProblem] = &wrong.Message
 	}
 	return set, wrong
-}
-
-// unusableChassis reports why a check of the chassis did not find the one of a Node.
-func unusableChassis(node string, names []string, err error) *convert.Problem {
-	switch {
-	case err != nil:
-		return &convert.Problem{Reason: reasonBackend, Message: "the chassis of OVN cannot be listed: " + err.Error()}
-	case len(names) == 0:
-		return &convert.Problem{Reason: reasonNoHost, Message: fmt.Sprintf(
-			"OVN has no chassis with the name or the hostname %s: start ovn-controller there, or set annotation %s", node, midonetv1.AnnotationOVNChassis)}
-	case len(names) > 1:
-		return &convert.Problem{Reason: reasonManyHosts, Message: fmt.Sprintf(
-			"OVN has %d chassis with the name or the hostname %s (%s): remove all except one (ovn-sbctl chassis-del), or set annotation %s", len(names), node, few(names), midonetv1.AnnotationOVNChassis)}
-	default:
-		return nil
-	}
 }

@@ -5,15 +5,14 @@
 // are absent. One that is there is never changed, whatever it holds, except for what the annotator itself wrote: the address of the
 // tunnels, which follows the Node's, and the chassis of OVN, which follows the Southbound database.
 //
-// One listing of the hosts serves all Nodes. A Node gets its annotations with one request, and one that has them costs
-// none.
+// One list of the hosts serves all Nodes. A Node gets its annotations with one request, and one that has them takes none.
 package annotate
 
 import (
 	"context"
+	"slices"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/client-go/tools/events"
@@ -30,9 +29,9 @@ import (
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/instrument"
 	"groundskeeper.io/groundskeeper/pkg/controllers/predicates"
-	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
 	"groundskeeper.io/groundskeeper/pkg/kit"
 	"groundskeeper.io/groundskeeper/pkg/midonet"
+	"groundskeeper.io/groundskeeper/pkg/ovn"
 )
 
 const (
@@ -43,8 +42,6 @@ const (
 	// Retries for a host that does not exist have longer intervals: its agent has to create it.
 	minPatience = listingPause
 	maxPatience = 5 * time.Minute
-	// followPeriod is how often the host of a Node is compared with the backend, which does not report changes.
-	followPeriod = time.Minute
 )
 
 // Hosts knows the hosts of the backend. A *midonet.Client does.
@@ -53,35 +50,24 @@ type Hosts interface {
 	Hosts(ctx context.Context) ([]midonet.Host, error)
 }
 
-// network is what a backend network wants annotated.
-type network struct {
-	// lacks reports whether a Node does not know its host.
-	lacks func(node *corev1.Node) bool
-	// unusable reports why a check of the hosts did not find the one of a Node.
-	unusable func(node string, ids []string, err error) *convert.Problem
-	// changes returns the annotations to write to a Node whose host has the given id; nil removes one.
-	changes func(node *corev1.Node, host string) map[string]*string
-	// differing returns a problem of what another client annotated.
-	differing func(node *corev1.Node) *convert.Problem
-	// follow, if not nil, compares the annotations of a Node that does not lack them with the hosts: ids are those of the Node's name,
-	// and has reports whether there is one with an id or a name. It returns the annotations to write, and a problem of the present ones.
-	follow func(node *corev1.Node, ids []string, has func(host string) bool) (map[string]*string, *convert.Problem)
+// Southbound knows the chassis of OVN.
+type Southbound interface {
+	// Chassis lists all of them, or fails.
+	Chassis(ctx context.Context) ([]ovn.Chassis, error)
 }
 
-// reconciler annotates Nodes. One reconciliation runs at a time.
+// reconciler annotates Nodes. One reconcile runs at a time.
 type reconciler struct {
-	network network
+	network *network
 	// client reads from the cache and writes to the API server.
-	client    client.Client
-	directory *directory
-	recorder  events.EventRecorder
+	client   client.Client
+	hosts    Hosts
+	clock    clock.PassiveClock
+	recorder events.EventRecorder
 	// patience spaces the tries of what a Node waits for.
 	patience workqueue.TypedRateLimiter[reconcile.Request]
-	troubles troubles
-	// differences are between a Node and what another client annotated it with.
-	differences troubles
-	// annotated counts the Nodes that got annotations.
-	annotated prometheus.Counter
+	memory   *memory
+	meters   *meters
 }
 
 // AddToManager adds the controller for MidoNet to a manager, whose scheme has to know Kubernetes' own kinds.
@@ -94,7 +80,7 @@ func AddOVNToManager(mgr manager.Manager, southbound Southbound, clock clock.Pas
 	return addToManager(mgr, chassis(), hostsOf{southbound}, clock)
 }
 
-func addToManager(mgr manager.Manager, n network, hosts Hosts, clock clock.PassiveClock) error {
+func addToManager(mgr manager.Manager, n *network, hosts Hosts, clock clock.PassiveClock) error {
 	meters, err := newMeters(metrics.Registry)
 	if err != nil {
 		return err
@@ -111,23 +97,21 @@ func addToManager(mgr manager.Manager, n network, hosts Hosts, clock clock.Passi
 		Complete(instrument.Reconciler(ControllerName, r))
 }
 
-// newReconciler makes a reconciler without its connections.
-func newReconciler(n network, hosts Hosts, clock clock.PassiveClock, meters *meters) *reconciler {
+func newReconciler(n *network, hosts Hosts, clock clock.PassiveClock, meters *meters) *reconciler {
 	return &reconciler{
-		network:     n,
-		directory:   &directory{hosts: hosts, clock: clock, listings: meters.listings},
-		patience:    workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minPatience, maxPatience),
-		troubles:    troubles{gauge: meters.waiting, known: map[string]convert.Problem{}},
-		differences: troubles{gauge: meters.differing, known: map[string]convert.Problem{}},
-		annotated:   meters.annotated,
+		network: n, hosts: hosts, clock: clock, memory: newMemory(meters), meters: meters,
+		patience: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minPatience, maxPatience),
 	}
 }
 
 // changed drops updates that change nothing here, such as the heartbeats of a Node.
 func changed() predicate.Predicate {
 	return predicates.Changed(func(before, after *corev1.Node) bool {
-		return !equality.Semantic.DeepEqual(present(before), present(after)) ||
-			before.Annotations[midonetv1.AnnotationOVNChassis] != after.Annotations[midonetv1.AnnotationOVNChassis] ||
-			!equality.Semantic.DeepEqual(before.Status.Addresses, after.Status.Addresses)
+		return slices.ContainsFunc([]string{midonetv1.AnnotationHostID, midonetv1.AnnotationTunnelZoneID, midonetv1.AnnotationTunnelEndpointIP,
+			midonetv1.AnnotationWrittenTunnelEndpointIP, midonetv1.AnnotationOVNChassis}, func(name string) bool {
+			old, had := before.Annotations[name]
+			now, has := after.Annotations[name]
+			return had != has || old != now
+		}) || !equality.Semantic.DeepEqual(before.Status.Addresses, after.Status.Addresses)
 	})
 }

@@ -91,9 +91,12 @@ func TestChanged(t *testing.T) {
 		}, false},
 		"other annotation": {func(n *corev1.Node) { n.Annotations["other"] = "x" }, false},
 		"host-id is taken": {func(n *corev1.Node) { delete(n.Annotations, midonetv1.AnnotationHostID) }, true},
-		"address":          {func(n *corev1.Node) { n.Status.Addresses = testNode("a", "192.0.2.1").Status.Addresses }, true},
-		"another node":     {func(n *corev1.Node) { n.UID = "other" }, true},
-		"resync":           {func(n *corev1.Node) { n.ResourceVersion = "1" }, true},
+		"record of the annotator": {func(n *corev1.Node) {
+			n.Annotations[midonetv1.AnnotationWrittenTunnelEndpointIP] = "x"
+		}, true},
+		"address":      {func(n *corev1.Node) { n.Status.Addresses = testNode("a", "192.0.2.1").Status.Addresses }, true},
+		"another node": {func(n *corev1.Node) { n.UID = "other" }, true},
+		"resync":       {func(n *corev1.Node) { n.ResourceVersion = "1" }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := testNode("a")

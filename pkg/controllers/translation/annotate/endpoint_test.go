@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
-	corev1 "k8s.io/api/core/v1"
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 )
@@ -113,12 +112,5 @@ func TestTunnelEndpointDiffersNoMore(t *testing.T) {
 	w.pass("a", 0)
 	if got := differing(); got != 0 {
 		t.Errorf("differing nodes = %v, want 0", got)
-	}
-}
-
-// A record of the annotator that is created or deleted triggers a reconciliation.
-func TestRecordIsWatched(t *testing.T) {
-	if got := present(&corev1.Node{ObjectMeta: metaWith(midonetv1.AnnotationWrittenTunnelEndpointIP)}); len(got) != 1 {
-		t.Errorf("annotations that are checked = %v", got)
 	}
 }

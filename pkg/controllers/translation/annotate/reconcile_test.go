@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -18,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 	"groundskeeper.io/groundskeeper/pkg/midonet"
 	fakemidonet "groundskeeper.io/groundskeeper/test/fakes/midonet"
 	"groundskeeper.io/groundskeeper/test/support/kubetest"
@@ -54,7 +56,13 @@ func TestMissing(t *testing.T) {
 		"others":               {with(map[string]string{"other": "x"}), map[string]string{id: "h", zone: "", ip: "192.0.2.1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, missing(tc.node, "h")); diff != "" {
+			got := map[string]string{}
+			for name, value := range changes(tc.node, "h") {
+				if name != midonetv1.AnnotationWrittenTunnelEndpointIP {
+					got[name] = *value
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -238,7 +246,7 @@ func TestBackendFails(t *testing.T) {
 	if got := w.waiting(reasonBackend); got != 0 {
 		t.Errorf("%v nodes wait", got)
 	}
-	for outcome, want := range map[string]float64{listingFailed: 2, listingDone: 1} {
+	for outcome, want := range map[string]float64{"failed": 2, "done": 1} {
 		if got := testutil.ToFloat64(w.meters.listings.WithLabelValues(outcome)); got != want {
 			t.Errorf("%v listings are %s", got, outcome)
 		}
@@ -286,24 +294,24 @@ func TestDeletedNode(t *testing.T) {
 
 // TestWriteFails covers the API server's responses to a write.
 func TestWriteFails(t *testing.T) {
-	nodes := corev1.Resource("nodes")
+	nodes, errNoServer := corev1.Resource("nodes"), errors.New("connection refused")
 	for name, tc := range map[string]struct {
 		fault    error
-		after    any
-		failed   bool
+		after    time.Duration
+		want     func(error) bool
 		rejected bool
 	}{
-		"conflict":  {apierrors.NewConflict(nodes, "a", errors.New("changed")), retryPeriod, false, false},
-		"gone":      {apierrors.NewNotFound(nodes, "a"), retryPeriod, false, false},
-		"forbidden": {apierrors.NewForbidden(nodes, "a", errors.New("no permission to patch")), minPatience, false, true},
-		"no server": {errors.New("connection refused"), nil, true, false},
+		"conflict":  {apierrors.NewConflict(nodes, "a", errors.New("changed")), 0, apierrors.IsConflict, false},
+		"gone":      {apierrors.NewNotFound(nodes, "a"), 0, func(err error) bool { return errors.Is(err, kit.ErrChanged) }, false},
+		"forbidden": {apierrors.NewForbidden(nodes, "a", errors.New("no permission to patch")), minPatience, func(err error) bool { return err == nil }, true},
+		"no server": {errNoServer, 0, func(err error) bool { return errors.Is(err, errNoServer) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, testNode("a"))
 			w.midonet.AddHost("a")
 			w.store.Fault = func(int, kubetest.Write) error { return tc.fault }
 			result, err := w.reconcile("a")
-			if (err != nil) != tc.failed || tc.after != nil && result.RequeueAfter != tc.after {
+			if !tc.want(err) || result.RequeueAfter != tc.after {
 				t.Errorf("result %v, error %v", result, err)
 			}
 			events := w.events()
@@ -323,8 +331,8 @@ func TestLateRead(t *testing.T) {
 		w.store.Change(node, func() { metav1.SetMetaDataAnnotation(&node.ObjectMeta, midonetv1.AnnotationHostID, "theirs") })
 		return nil
 	}
-	if result := w.pass("a", 1); result.RequeueAfter != retryPeriod {
-		t.Errorf("again after %v", result.RequeueAfter)
+	if _, err := w.reconcile("a"); !apierrors.IsConflict(err) || w.store.Count() != 1 {
+		t.Errorf("error = %v after %q, want a conflict", err, w.store.Writes())
 	}
 	if got := w.node("a").Annotations[midonetv1.AnnotationHostID]; got != "theirs" {
 		t.Errorf("%q", got)

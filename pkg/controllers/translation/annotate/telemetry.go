@@ -8,39 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
 	"groundskeeper.io/groundskeeper/pkg/telemetry"
-)
-
-// Reasons of events, and of the gauge of Nodes that wait.
-const (
-	// eventAnnotated: a Node got annotations.
-	eventAnnotated = "NodeAnnotated"
-	// reasonNoHost: there is no host of the Node's name.
-	reasonNoHost = "HostNotFound"
-	// reasonManyHosts: there are several hosts of the Node's name.
-	reasonManyHosts = "HostAmbiguous"
-	// reasonInvalidHost: the host of the Node's name has an id that is not understood.
-	reasonInvalidHost = "HostInvalid"
-	// reasonBackend: the hosts cannot be listed.
-	reasonBackend = "HostsUnknown"
-	// reasonDiffers: the tunnels of a Node end at an address that is not the Node's, and that another client set.
-	reasonDiffers = "TunnelEndpointDiffers"
-	// reasonNoChassis: a Node is annotated with a chassis that OVN does not have.
-	reasonNoChassis = "ChassisNotFound"
-	// reasonManyChassis: OVN has several chassis that may be that of a Node whose annotation the annotator wrote.
-	reasonManyChassis = "ChassisAmbiguous"
-	// reasonRefused: the API server does not take the annotations.
-	reasonRefused = "AnnotationRefused"
-)
-
-// actionAnnotate is the action of the events.
-const actionAnnotate = "Annotate"
-
-// Ends of a listing, as a label of the metric.
-const (
-	listingDone   = "done"
-	listingFailed = "failed"
 )
 
 // meters are the metrics of the controller.
@@ -69,47 +37,19 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 		}, []string{"reason"}),
 		differing: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "groundskeeper_translation_nodes_differing",
-			Help: "Nodes with an annotation that cannot be right and that the annotator does not change, by reason: TunnelEndpointDiffers, ChassisNotFound or ChassisAmbiguous.",
+			Help: "Nodes with an annotation that cannot be right and that the annotator does not change, by reason: TunnelEndpointDiffers, " +
+				"ChassisNotFound or ChassisAmbiguous.",
 		}, []string{"reason"}),
 	}
-	var errs [4]error
-	m.listings, errs[0] = telemetry.Register(registry, m.listings)
-	m.annotated, errs[1] = telemetry.Register(registry, m.annotated)
-	m.waiting, errs[2] = telemetry.Register(registry, m.waiting)
-	m.differing, errs[3] = telemetry.Register(registry, m.differing)
+	err := errors.Join(telemetry.RegisterField(registry, &m.listings), telemetry.RegisterField(registry, &m.annotated),
+		telemetry.RegisterField(registry, &m.waiting), telemetry.RegisterField(registry, &m.differing))
 	m.waiting.Reset()
 	m.differing.Reset()
-	return m, errors.Join(errs[:]...)
+	return m, err
 }
 
 // RegisterMetrics registers the metrics as AddToManager does, for callers that describe them.
 func RegisterMetrics(registry prometheus.Registerer) error {
 	_, err := newMeters(registry)
 	return err
-}
-
-// troubles remembers what Nodes wait for, so that each thing is reported once, and counts them. It is for one goroutine.
-type troubles struct {
-	gauge *prometheus.GaugeVec
-	known map[string]convert.Problem
-}
-
-// set records what a Node waits for, and returns whether that is new. The various errors of a backend that does not respond count
-// as one.
-func (t *troubles) set(node string, now convert.Problem) bool {
-	before, known := t.known[node]
-	if known {
-		t.gauge.WithLabelValues(before.Reason).Dec()
-	}
-	t.gauge.WithLabelValues(now.Reason).Inc()
-	t.known[node] = now
-	return !known || before.Reason != now.Reason || now.Reason != reasonBackend && before.Message != now.Message
-}
-
-// end reports that a Node waits for nothing.
-func (t *troubles) end(node string) {
-	if before, known := t.known[node]; known {
-		t.gauge.WithLabelValues(before.Reason).Dec()
-		delete(t.known, node)
-	}
 }

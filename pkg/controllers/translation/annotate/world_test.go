@@ -114,10 +114,6 @@ func request(node string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Name: node}}
 }
 
-func metaWith(annotation string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Annotations: map[string]string{annotation: "x"}}
-}
-
 func testNode(name string, addresses ...string) *corev1.Node {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name)}}
 	for _, address := range addresses {

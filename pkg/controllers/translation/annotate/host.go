@@ -15,51 +15,21 @@ import (
 )
 
 // midoNet wants the host of a Node, and where its tunnels end.
-func midoNet() network {
-	return network{lacks: lacksHost, unusable: unusable, changes: changes, differing: differing}
-}
-
-// annotations returns those that are filled in, and what is recorded of them.
-func annotations() []string {
-	return []string{midonetv1.AnnotationHostID, midonetv1.AnnotationTunnelZoneID, midonetv1.AnnotationTunnelEndpointIP,
-		midonetv1.AnnotationWrittenTunnelEndpointIP}
+func midoNet() *network {
+	return &network{
+		annotation: midonetv1.AnnotationHostID,
+		unlisted:   "the hosts of MidoNet cannot be listed: ",
+		none:       "MidoNet has no host named %s: start its agent there under this name, or set annotation %s",
+		many:       "MidoNet has %d hosts named %s (%s): remove all except one, or set annotation %s",
+		invalid:    "the host named %s in MidoNet has no id that is a UUID: set annotation %s",
+		changes:    changes,
+		differing:  differing,
+	}
 }
 
 // records returns the annotations that are for the annotator itself, and for what reads its findings.
 func records() []string {
 	return []string{midonetv1.AnnotationWrittenTunnelEndpointIP, midonetv1.AnnotationWrittenOVNChassis, midonetv1.AnnotationOVNChassisProblem}
-}
-
-// present returns the annotations that a Node has.
-func present(node *corev1.Node) map[string]string {
-	found := map[string]string{}
-	for _, name := range annotations() {
-		if value, ok := node.Annotations[name]; ok {
-			found[name] = value
-		}
-	}
-	return found
-}
-
-// lacksHost reports whether a Node does not know its host.
-func lacksHost(node *corev1.Node) bool {
-	_, has := node.Annotations[midonetv1.AnnotationHostID]
-	return !has
-}
-
-// missing returns the annotations to add to a Node whose host has the given id.
-func missing(node *corev1.Node, host string) map[string]string {
-	wanted := map[string]string{
-		midonetv1.AnnotationHostID:       host,
-		midonetv1.AnnotationTunnelZoneID: "", // the default zone
-	}
-	if address := tunnelEndpoint(node); address != "" {
-		wanted[midonetv1.AnnotationTunnelEndpointIP] = address
-	}
-	for name := range present(node) {
-		delete(wanted, name)
-	}
-	return wanted
 }
 
 // tunnelEndpoint returns the first internal address of a Node that a tunnel can end at. It is empty as long as there is none.
@@ -90,8 +60,14 @@ func internalAddresses(node *corev1.Node) []netip.Addr {
 func changes(node *corev1.Node, host string) map[string]*string {
 	set := map[string]*string{}
 	if node.DeletionTimestamp.IsZero() { // the network of a Node that is being deleted will be deleted
-		for name, value := range missing(node, host) {
-			set[name] = &value
+		wanted := map[string]string{midonetv1.AnnotationHostID: host, midonetv1.AnnotationTunnelZoneID: ""} // the default zone
+		if address := tunnelEndpoint(node); address != "" {
+			wanted[midonetv1.AnnotationTunnelEndpointIP] = address
+		}
+		for name, value := range wanted {
+			if _, has := node.Annotations[name]; !has {
+				set[name] = &value
+			}
 		}
 	}
 	written, recorded := node.Annotations[midonetv1.AnnotationWrittenTunnelEndpointIP]
