@@ -147,18 +147,6 @@ type report struct {
 
 // read parses items. Of their bodies it stores only the digests.
 func (e *Engine) read(items []backend.Item) []reading {
-	readings := e.resolve(items)
-	for i := range readings {
-		if r := &readings[i]; r.trouble == nil {
-			r.digest, r.slots = digestOf(r.Body, r.Parent), slotsOf(r.Slots)
-			r.Body, r.Slots = nil, nil
-		}
-	}
-	return readings
-}
-
-// resolve parses items as far as their location requires.
-func (e *Engine) resolve(items []backend.Item) []reading {
 	readings := make([]reading, len(items))
 	seen := make(map[backend.Key]struct{}, len(items))
 	for i, item := range items {
@@ -174,6 +162,8 @@ func (e *Engine) resolve(items []backend.Item) []reading {
 		}
 		seen[r.Key] = struct{}{}
 		r.in, r.listed = e.b.Collection(r.Resource)
+		r.digest, r.slots = digestOf(r.Body, r.Parent), slotsOf(r.Slots)
+		r.Body, r.Slots = nil, nil
 	}
 	return readings
 }

@@ -133,7 +133,8 @@ func (p *push) plan(ctx context.Context) error {
 			n := p.c.tail[i].node
 			p.swept[n] = verdict{state: Deleting, reason: ReasonPlanned, key: n.key.String(), message: "would delete"}
 			if n.winner != nil {
-				p.swept[n] = verdict{state: Deleting, reason: ReasonPlanned, key: n.key.String(), message: "would hand over to " + n.winner.name.String()}
+				p.swept[n] = verdict{state: Deleting, reason: ReasonPlanned, key: n.key.String(),
+					message: "would hand over to " + n.winner.name.String()}
 			}
 		}
 	})

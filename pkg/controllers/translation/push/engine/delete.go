@@ -112,13 +112,8 @@ func (x *index) dependent(n *node, c *claim) *node {
 	leaves := func(m *node) bool {
 		return m != n && m.winner == nil && (m.know == landed || m.know == unknown) && m.refs.size() > 0 && !m.refs.has(c)
 	}
-	for m := range n.needers.all() {
-		if leaves(m) {
-			return m
-		}
-	}
-	for a := range x.aliasesOf(n) {
-		for m := range a.needers.all() {
+	for _, provided := range append([]*node{n}, slices.Collect(x.aliasesOf(n))...) {
+		for m := range provided.needers.all() {
 			if leaves(m) {
 				return m
 			}
@@ -279,10 +274,5 @@ func (p *push) invalidKinds() map[string]struct{} {
 
 // unsettled reports whether a resource is missing that may be created soon.
 func (p *push) unsettled() bool {
-	for _, v := range p.verdicts {
-		if v.reason == ReasonWaiting || v.reason == ReasonRetrying {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.verdicts, func(v verdict) bool { return v.reason == ReasonWaiting || v.reason == ReasonRetrying })
 }

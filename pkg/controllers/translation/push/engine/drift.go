@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
@@ -77,23 +78,18 @@ type driftCheck struct {
 
 // each calls fn with 0 to n-1, with Concurrency calls at the same time, until ctx ends.
 func (p *driftCheck) each(ctx context.Context, n int, fn func(int)) {
-	next := make(chan int)
-	var wg sync.WaitGroup
-	for range min(n, p.e.o.Concurrency) {
-		wg.Go(func() {
-			for i := range next {
-				fn(i)
-			}
-		})
-	}
+	var group errgroup.Group
+	group.SetLimit(p.e.o.Concurrency)
 	for i := range n {
 		if ctx.Err() != nil {
 			break
 		}
-		next <- i
+		group.Go(func() error {
+			fn(i)
+			return nil
+		})
 	}
-	close(next)
-	wg.Wait()
+	_ = group.Wait()
 }
 
 // readList reads a collection and compares it with its entries.

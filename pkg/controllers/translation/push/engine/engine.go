@@ -128,9 +128,9 @@ func New(b Backend, o Options) *Engine {
 		o.Mode = Plan
 	}
 	o.Concurrency = max(o.Concurrency, 1)
-	e := &Engine{b: b, o: o, locks: locks{held: map[string]*lock{}}, listing: mostListed}
-	e.x = newIndex()
-	return e
+	return &Engine{b: b, o: o, locks: locks{held: map[string]*lock{}}, listing: mostListed, x: index{
+		claims: map[types.NamespacedName]*claim{}, nodes: map[backend.Key]*node{}, slots: occupants{}, doubling: map[string]struct{}{},
+	}}
 }
 
 // Counts returns the number of resources in each state, including those that are no longer desired. It reads counters and does not

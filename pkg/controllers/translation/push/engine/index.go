@@ -29,15 +29,6 @@ type index struct {
 	buried map[backend.Key]struct{}
 }
 
-func newIndex() index {
-	return index{
-		claims:   map[types.NamespacedName]*claim{},
-		nodes:    map[backend.Key]*node{},
-		slots:    occupants{},
-		doubling: map[string]struct{}{},
-	}
-}
-
 // knowledge is the cached state of a resource in the backend.
 type knowledge uint8
 
@@ -245,18 +236,12 @@ func (x *index) elect(n *node) {
 		return
 	}
 	n.winner = winner
-	x.touchUnlisted(n)
+	if winner == nil {
+		n.unlisted = momentOf(x.now)
+		for a := range x.aliasesOf(n) {
+			a.unlisted = n.unlisted
+		}
+	}
 	x.wakeAll(n)
 	x.wakeWaiters(n)
-}
-
-// touchUnlisted records the time at which n, and the aliases that it satisfies, became unlisted.
-func (x *index) touchUnlisted(n *node) {
-	if n.winner != nil {
-		return
-	}
-	n.unlisted = momentOf(x.now)
-	for a := range x.aliasesOf(n) {
-		a.unlisted = n.unlisted
-	}
 }

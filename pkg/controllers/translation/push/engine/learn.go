@@ -70,7 +70,8 @@ func (p *push) settle(ctx context.Context, i int, j *job, err error) verdict {
 		it := &p.items[i]
 		p.wrote = p.wrote || j.wrote
 		p.c.wrote = p.c.wrote || j.wrote
-		x.learn(it.node, fact{know: j.know, hash: j.hash, parent: j.at.Parent, copied: j.copied, misplaced: j.misplaced, lost: j.lost, seq: j.seq, by: p.c})
+		x.learn(it.node, fact{know: j.know, hash: j.hash, parent: j.at.Parent, copied: j.copied, misplaced: j.misplaced,
+			lost: j.lost, seq: j.seq, by: p.c})
 		switch {
 		case err == nil && it.node.know == landed:
 			x.vacate(it.node, it.slots())

@@ -42,7 +42,7 @@ func (x *index) link(c *claim, r *reading) item {
 			it.more.aliases = append(it.more.aliases, a)
 		}
 	}
-	x.refer(c, n)
+	n.refs.add(c)
 	return it
 }
 
@@ -63,11 +63,6 @@ func (n *node) setParent(parent string) {
 	if it := n.winner.listed(n); it != nil && it.parent == parent {
 		n.parent = it.parent
 	}
-}
-
-// refer records that c lists n or has to delete it.
-func (x *index) refer(c *claim, n *node) {
-	n.refs.add(c)
 }
 
 // unlink removes an item that c no longer has. References that other items of the same resource share remain.

@@ -82,7 +82,8 @@ func (x *index) observe(s observation, mode Mode) {
 		c = &claim{name: s.Name, uid: s.uid}
 		x.claims[s.Name] = c
 	}
-	changed := isNew || !s.same || c.deleting != s.Deleting || c.current != s.Current || c.owner != s.owner || c.created != s.Created.UnixMicro()
+	changed := isNew || !s.same || c.deleting != s.Deleting || c.current != s.Current || c.owner != s.owner ||
+		c.created != s.Created.UnixMicro()
 	// The caller stores the items, so the index refers to the newest ones and does not copy them.
 	c.wanted = s.Items
 	if !changed && c.pushed {
@@ -170,7 +171,7 @@ func (x *index) loadReports(c *claim, reports []report, mode Mode) {
 		it := c.listed(n)
 		if it == nil {
 			c.tail = append(c.tail, item{node: n, parent: r.Ref.Parent})
-			x.refer(c, n)
+			n.refs.add(c)
 		} else {
 			counted[stateNumber(Pending)]--
 		}

@@ -29,7 +29,8 @@ func (p *push) finish() Outcome {
 			it := &c.tail[i]
 			v, ok := p.swept[it.node]
 			if !ok {
-				v = verdict{state: Deleting, reason: ReasonWaiting, key: it.node.key.String(), message: "it is deleted later", coming: true, retry: recheck}
+				v = verdict{state: Deleting, reason: ReasonWaiting, key: it.node.key.String(), message: "it is deleted later",
+					coming: true, retry: recheck}
 			}
 			all = append(all, v)
 			pushed = append(pushed, p.reportOf(it, backend.Item{}, v))
@@ -97,68 +98,34 @@ type verdict struct {
 
 // gravity orders the reasons by severity: the Outcome has the most severe one.
 func gravity(r Reason) int {
-	switch r {
-	case ReasonInvalid:
-		return 8
-	case ReasonUnknownKind:
-		return 7
-	case ReasonConflict:
-		return 6
-	case ReasonRefused:
-		return 5
-	case ReasonRetrying:
-		return 4
-	case ReasonDrifted:
-		return 3
-	case ReasonWaiting:
-		return 2
-	case ReasonPlanned:
-		return 1
-	default:
-		return 0
-	}
-}
-
-// stalls reports whether a user must act.
-func stalls(r Reason) bool {
-	return r == ReasonInvalid || r == ReasonUnknownKind || r == ReasonConflict || r == ReasonRefused
+	return slices.Index([]Reason{ReasonSynced, ReasonPlanned, ReasonWaiting, ReasonDrifted, ReasonRetrying,
+		ReasonRefused, ReasonConflict, ReasonUnknownKind, ReasonInvalid}, r)
 }
 
 // summarize combines verdicts into an Outcome, except for Pushed and Deleted. Age is the time since the first push of the Claim's
 // content.
 func summarize(verdicts []verdict, age time.Duration) Outcome {
 	o := Outcome{Reason: ReasonSynced}
-	coming := 0
+	coming, all := false, true // all that is missing waits only for other Claims
 	for _, v := range verdicts {
 		if gravity(v.reason) > gravity(o.Reason) {
 			o.Reason = v.reason
 		}
-		o.Stalled = o.Stalled || stalls(v.reason)
+		o.Stalled = o.Stalled || gravity(v.reason) >= gravity(ReasonRefused)
 		if v.retry > 0 && (o.RetryAfter == 0 || v.retry < o.RetryAfter) {
 			o.RetryAfter = v.retry
 		}
-		if v.coming {
-			coming++
-		}
+		coming = coming || v.coming
+		all = all && (v.coming || v.reason == ReasonSynced)
 	}
 	o.Message = messageFor(verdicts, o.Reason)
-	if o.Reason == ReasonWaiting && coming > 0 && age < settleTime && allComing(verdicts) {
+	if o.Reason == ReasonWaiting && coming && all && age < settleTime {
 		o.Settling = true
 		if rest := settleTime - age; o.RetryAfter == 0 || rest < o.RetryAfter {
 			o.RetryAfter = rest
 		}
 	}
 	return o
-}
-
-// allComing reports whether everything that is missing waits only for other Claims.
-func allComing(verdicts []verdict) bool {
-	for _, v := range verdicts {
-		if v.reason != ReasonSynced && !v.coming {
-			return false
-		}
-	}
-	return true
 }
 
 // messageFor returns the messages of the first resources with a reason.
@@ -188,31 +155,19 @@ func messageFor(verdicts []verdict, reason Reason) string {
 // tally is the number of resources in each state, indexed by stateNumber.
 type tally [6]int32
 
+// states are in the order of a tally.
+func states() []State { return []State{Pending, Synced, Drifted, Failed, Deleting, NotApplicable} }
+
+// stateNumber returns the index of a state in a tally. Unknown states count as Pending.
+func stateNumber(s State) int { return max(0, slices.Index(states(), s)) }
+
 // byState returns the tally by state, including states without resources.
 func (t tally) byState() map[State]int {
 	counts := make(map[State]int, len(t))
-	for _, s := range []State{Pending, Synced, Drifted, Failed, Deleting, NotApplicable} {
-		counts[s] = int(t[stateNumber(s)])
+	for i, s := range states() {
+		counts[s] = int(t[i])
 	}
 	return counts
-}
-
-// stateNumber returns the index of a state in a tally. Unknown states count as Pending.
-func stateNumber(s State) int {
-	switch s {
-	case Synced:
-		return 1
-	case Drifted:
-		return 2
-	case Failed:
-		return 3
-	case Deleting:
-		return 4
-	case NotApplicable:
-		return 5
-	default:
-		return 0
-	}
 }
 
 // tallyOf counts the reported resources of a Claim.

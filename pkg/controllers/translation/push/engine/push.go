@@ -33,7 +33,11 @@ func (e *Engine) Push(ctx context.Context, name types.NamespacedName) (Outcome, 
 	case p.deleting:
 		err = p.clear(ctx)
 	default:
-		if err = p.pushItems(ctx); err == nil {
+		// Dependencies precede their dependents.
+		for i := 0; i < len(p.items) && err == nil; i++ {
+			err = p.pushItem(ctx, i)
+		}
+		if err == nil {
 			err = p.shrink(ctx)
 		}
 	}
@@ -88,16 +92,6 @@ func (e *Engine) begin(name types.NamespacedName) *push {
 	return p
 }
 
-// pushItems pushes the items in their order. Dependencies precede their dependents.
-func (p *push) pushItems(ctx context.Context) error {
-	for i := range p.items {
-		if err := p.pushItem(ctx, i); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // pushItem pushes one item, or records why that is not possible now.
 func (p *push) pushItem(ctx context.Context, i int) error {
 	for range evictions {
@@ -122,7 +116,8 @@ func (p *push) pushItem(ctx context.Context, i int) error {
 		}
 		return nil
 	}
-	p.verdicts[i] = verdict{state: Pending, reason: ReasonWaiting, key: p.items[i].node.key.String(), message: "its place is being cleared", retry: recheck}
+	p.verdicts[i] = verdict{state: Pending, reason: ReasonWaiting, key: p.items[i].node.key.String(),
+		message: "its place is being cleared", retry: recheck}
 	return nil
 }
 
@@ -178,8 +173,8 @@ func overtaken(n *node) verdict {
 func (p *push) situationOf(x *index, it *item) (situation, *node) {
 	n := it.node
 	s := situation{
-		key: n.key.String(), mode: p.e.o.Mode, now: x.now, know: n.know, same: n.hash == it.want, hashed: n.hash != digest{}, misplaced: n.misplaced,
-		copied: n.copied && it.doubles, busy: n.busy, drift: n.drift(), retry: p.c.retry, trouble: it.trouble,
+		key: n.key.String(), mode: p.e.o.Mode, now: x.now, know: n.know, same: n.hash == it.want, hashed: n.hash != digest{},
+		misplaced: n.misplaced, copied: n.copied && it.doubles, busy: n.busy, drift: n.drift(), retry: p.c.retry, trouble: it.trouble,
 	}
 	if n.winner != p.c {
 		if n.winner != nil {

@@ -62,7 +62,8 @@ func (j *job) replace(ctx context.Context) error {
 	copied := j.b.Copy(j.want)
 	for _, have := range list {
 		if have.Invalid != nil && (have.Key == j.want.Key || have.Key == copied.Key) {
-			return &backend.Error{Reason: backend.Transient, Message: fmt.Sprintf("%s: %s: %s", have, backend.ErrInvalid, have.Invalid), Err: backend.ErrInvalid}
+			return &backend.Error{Reason: backend.Transient, Err: backend.ErrInvalid,
+				Message: fmt.Sprintf("%s: %s: %s", have, backend.ErrInvalid, have.Invalid)}
 		}
 	}
 	r := j.progress(list, copied)

@@ -94,21 +94,17 @@ func (s *snapshot) add(c *claim, mode Mode) {
 		// Resources that a push will repair are not checked. In Observe mode no push repairs them, so they are checked: they may be
 		// in sync again.
 		known := n.know == landed || n.drift() != "" && mode == Observe
-		s.enter(entry{
+		en := entry{
 			n: n, c: c, wanted: c.wanted, place: uint32(i), seq: n.seq, ordered: it.ordered,
 			check: known && !n.busy && n.hash == it.want,
-		}, it.in)
-	}
-}
-
-// enter adds an entry to those of its collection, or to those without one.
-func (s *snapshot) enter(en entry, in unique.Handle[backend.Collection]) {
-	switch {
-	case in != (unique.Handle[backend.Collection]{}):
-		in := in.Value()
-		s.listed[in] = append(s.listed[in], en)
-	case en.check:
-		s.alone = append(s.alone, en)
+		}
+		switch {
+		case it.in != (unique.Handle[backend.Collection]{}):
+			in := it.in.Value()
+			s.listed[in] = append(s.listed[in], en)
+		case en.check:
+			s.alone = append(s.alone, en)
+		}
 	}
 }
 
