@@ -101,11 +101,6 @@ func withoutSource(err error) string {
 	return stable.Error()
 }
 
-// hasReason reports whether a call failed for that reason.
-func hasReason(err error, reason backend.Reason) bool {
-	return err != nil && backend.ReasonOf(err) == reason
-}
-
 // NewClient makes the client that the configuration describes. The fence is checked before each write, and its error ends the
 // write; nil lets all through. Requests are counted in the registry. It does not connect, and reads the password when it logs in.
 // An error names the setting that cannot be used.

@@ -77,14 +77,21 @@ func (b *Backend) Collection(r backend.Resource) (backend.Collection, bool) {
 		return backend.Collection{}, false
 	}
 	c := backend.Collection{Kind: r.Kind, Parent: r.Parent}
+	var body struct {
+		TenantID string `json:"tenantId"`
+		Type     string `json:"type"`
+	}
+	if r.Kind == "Port" || isTenantsKind(r.Kind) {
+		_ = json.Unmarshal(r.Body, &body)
+	}
 	switch parents := kind.ParentKinds(); {
 	case r.Kind == "Port":
-		c.ParentKind = portType(r.Body)
+		c.ParentKind = body.Type
 	case len(parents) > 0:
 		c.ParentKind = parents[0]
 	case isTenantsKind(r.Kind):
 		// The list has those of Groundskeeper's tenant only.
-		return c, tenantOf(r.Body) == b.tenant
+		return c, body.TenantID == b.tenant
 	}
 	return c, true
 }
@@ -130,22 +137,6 @@ func (b *Backend) Children(ref backend.Ref) []backend.Collection {
 }
 
 func isTenantsKind(kind string) bool { return kind == "Chain" || kind == "Router" || kind == "Bridge" }
-
-func tenantOf(body json.RawMessage) string {
-	var fields struct {
-		TenantID string `json:"tenantId"`
-	}
-	_ = json.Unmarshal(body, &fields)
-	return fields.TenantID
-}
-
-func portType(body json.RawMessage) string {
-	var fields struct {
-		Type string `json:"type"`
-	}
-	_ = json.Unmarshal(body, &fields)
-	return fields.Type
-}
 
 // foreign reports whether a resource may be another client's, although it is where Groundskeeper's are.
 //

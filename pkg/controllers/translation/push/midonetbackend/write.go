@@ -93,8 +93,9 @@ func (b *Backend) Delete(ctx context.Context, ref backend.Ref) error {
 			return failure(err)
 		}
 	}
-	if err := failure(b.client.Delete(ctx, at(ref))); !hasReason(err, backend.NotFound) {
-		return err
+	err := failure(b.client.Delete(ctx, at(ref)))
+	if err != nil && backend.ReasonOf(err) == backend.NotFound {
+		return nil
 	}
-	return nil
+	return err
 }

@@ -40,7 +40,8 @@ type Backend struct {
 
 // New makes the driver.
 func New(client *ovsdb.Client, tenant string, lease Lease) *Backend {
-	return &Backend{client: client, tenant: tenant, fence: newFence(client, tenant, lease), realization: newRealization(), writing: map[string]int{}}
+	return &Backend{client: client, tenant: tenant, fence: newFence(client, tenant, lease), realization: newRealization(),
+		writing: map[string]int{}}
 }
 
 // Resolve parses a resource of a Translation.

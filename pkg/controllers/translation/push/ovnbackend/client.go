@@ -14,8 +14,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/ovsdb"
 )
 
-// NewClient makes the client of the Northbound database that the configuration describes. Requests are counted in the registry. It does not connect, and reads
-// the certificates when it does. An error names the setting that cannot be used.
+// NewClient makes the client of the Northbound database that the configuration describes. Requests are counted in the registry. It does
+// not connect, and reads the certificates when it does. An error names the setting that cannot be used.
 func NewClient(config configv1alpha1.OVNConfiguration, registry prometheus.Registerer) (*ovsdb.Client, error) {
 	return newClient(config, Database, "endpoints", config.Endpoints, checkSchema, registry)
 }
@@ -31,7 +31,8 @@ func newClient(config configv1alpha1.OVNConfiguration, database, field string, e
 	options := ovsdb.Options{
 		Database: database,
 		Accept:   accept,
-		TLS:      ovsdb.Files{CA: config.CAFile, Certificate: config.CertFile, Key: config.KeyFile, AnyHost: config.VerifyHost != nil && !*config.VerifyHost}.Config,
+		TLS: ovsdb.Files{CA: config.CAFile, Certificate: config.CertFile, Key: config.KeyFile,
+			AnyHost: config.VerifyHost != nil && !*config.VerifyHost}.Config,
 		Observe: func(method, code string, took time.Duration) {
 			if code == "" {
 				code = "ok"

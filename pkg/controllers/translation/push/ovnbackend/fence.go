@@ -82,7 +82,8 @@ type fence struct {
 }
 
 func newFence(client *ovsdb.Client, tenant string, lease Lease) *fence {
-	return &fence{client: client, lease: lease, tenant: tenant, clusterKey: "groundskeeper-cluster-" + tenant, termKey: "groundskeeper-leader-" + tenant}
+	return &fence{client: client, lease: lease, tenant: tenant,
+		clusterKey: "groundskeeper-cluster-" + tenant, termKey: "groundskeeper-leader-" + tenant}
 }
 
 // transact carries out a transaction of the leader. The index in an error is that of the given operations.
@@ -146,7 +147,8 @@ func (f *fence) enter(ctx context.Context, cluster string, term Term, again bool
 		return writer{}, failure(err)
 	}
 	if len(results[0].Rows) != 1 {
-		return writer{}, &backend.Error{Reason: backend.Transient, Message: fmt.Sprintf("table %s has %d rows: initialize it with ovn-nbctl init", globalTable, len(results[0].Rows))}
+		return writer{}, &backend.Error{Reason: backend.Transient, Message: fmt.Sprintf(
+			"table %s has %d rows: initialize it with ovn-nbctl init", globalTable, len(results[0].Rows))}
 	}
 	global := results[0].Rows[0]
 	ids, err := global.Map("external_ids")
@@ -170,8 +172,9 @@ func (f *fence) enter(ctx context.Context, cluster string, term Term, again bool
 func (f *fence) rejection(own, recorded writer) error {
 	remedy := fmt.Sprintf("ovn-nbctl remove %s . external_ids %s %s", globalTable, f.termKey, f.clusterKey)
 	if recorded.cluster != "" && recorded.cluster != own.cluster {
-		return fmt.Errorf("the database records that the cluster whose namespace kube-system has the uid %s writes the resources of tenant %s, and this is cluster %s: "+
-			"set another controllers.translation.tenant. If that cluster does not exist any more: %s", recorded.cluster, f.tenant, own.cluster, remedy)
+		return fmt.Errorf("the database records that the cluster whose namespace kube-system has the uid %s writes the resources of "+
+			"tenant %s, and this is cluster %s: set another controllers.translation.tenant. If that cluster does not exist any more: %s",
+			recorded.cluster, f.tenant, own.cluster, remedy)
 	}
 	return fmt.Errorf("the database records another leader (%s), and this process is %s. If no other controller manager uses this tenant: %s",
 		recorded.term, cmp.Or(own.term, "without leader election"), remedy)
@@ -189,10 +192,8 @@ func (f *fence) replace(ctx context.Context, global string, recorded, next write
 	if err := f.lease.Check(); err != nil {
 		return fenced(err)
 	}
-	if _, err := f.client.Transact(ctx, ovsdb.Mutate(globalTable, at, change...)); err != nil {
-		return failure(err)
-	}
-	return nil
+	_, err := f.client.Transact(ctx, ovsdb.Mutate(globalTable, at, change...))
+	return failure(err)
 }
 
 func fenced(err error) error {

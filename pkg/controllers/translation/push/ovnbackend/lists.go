@@ -67,7 +67,7 @@ func (p *comparison) list(ctx context.Context, c backend.Collection) ([]backend.
 	}
 	ids, err := results[0].Rows[0].UUIDs(k.Link)
 	if err != nil {
-		return nil, &backend.Error{Reason: backend.Transient, Message: err.Error(), Err: err}
+		return nil, failure(err)
 	}
 	if len(ids) == 0 {
 		return nil, nil
@@ -119,7 +119,7 @@ func (b *Backend) readListers(ctx context.Context, listing ovn.Column) (map[stri
 	for _, row := range rows {
 		members, err := row.UUIDs(listing.ListedIn)
 		if err != nil {
-			return nil, &backend.Error{Reason: backend.Transient, Message: err.Error(), Err: err}
+			return nil, failure(err)
 		}
 		for _, member := range members {
 			listed[member] = append(listed[member], row.UUID())

@@ -24,7 +24,8 @@ func (b *Backend) Get(ctx context.Context, r backend.Resource) (backend.Observed
 	}
 	listing, listed := k.Listing()
 	if listed {
-		operations = append(operations, b.selectListing(listing, r.ID))
+		lister, _ := ovn.KindNamed(listing.Refers)
+		operations = append(operations, ovsdb.Select(lister.Table, b.listing(listing, r.ID), "_uuid"))
 	}
 	results, err := b.client.Transact(ctx, operations...)
 	if err != nil {
@@ -48,25 +49,23 @@ func (b *Backend) Get(ctx context.Context, r backend.Resource) (backend.Observed
 	}
 	have := b.observed(k, results[0].Rows[0], parent, listers)
 	if have.Invalid != nil {
-		return backend.Observed{}, false, &backend.Error{Reason: backend.Transient, Message: have.Invalid.Error(), Err: fmt.Errorf("%w: %w", backend.ErrInvalid, have.Invalid)}
+		return backend.Observed{}, false, &backend.Error{Reason: backend.Transient, Message: have.Invalid.Error(),
+			Err: fmt.Errorf("%w: %w", backend.ErrInvalid, have.Invalid)}
 	}
 	return have, true, nil
 }
 
 // refersTo selects the rows of the parents' table that refer to a row.
 func refersTo(k ovn.Kind, id string) ovsdb.Condition {
-	return ovsdb.Condition{k.Link, "includes", ovsdb.Set{ovsdb.UUID(id)}}
+	return ovsdb.Condition{k.Link, "includes", only(id)}
 }
 
-// selectListing selects the rows of the tenant that list a row. Those of other clients may list it as they like.
-func (b *Backend) selectListing(c ovn.Column, id string) ovsdb.Operation {
-	lister, _ := ovn.KindNamed(c.Refers)
-	return ovsdb.Select(lister.Table, b.listing(c, id), "_uuid")
-}
+// only returns the set with one row.
+func only(id string) ovsdb.Set { return ovsdb.Set{ovsdb.UUID(id)} }
 
-// listing matches the rows of the tenant that list a row.
+// listing matches the rows of the tenant that list a row. Those of other clients may list it as they like.
 func (b *Backend) listing(c ovn.Column, id string) []ovsdb.Condition {
-	return []ovsdb.Condition{{c.ListedIn, "includes", ovsdb.Set{ovsdb.UUID(id)}}, b.tagged()}
+	return []ovsdb.Condition{{c.ListedIn, "includes", only(id)}, b.tagged()}
 }
 
 // observed returns a row as the engine sees it, with the rows that list it.

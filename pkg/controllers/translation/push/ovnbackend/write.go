@@ -5,6 +5,7 @@ package ovnbackend
 
 import (
 	"context"
+	"maps"
 
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 	"groundskeeper.io/groundskeeper/pkg/ovn"
@@ -17,13 +18,18 @@ func (b *Backend) Create(ctx context.Context, r backend.Resource, _ int) error {
 	if err != nil {
 		return err
 	}
-	k, create := wanted.Kind, ovsdb.Insert(wanted.Kind.Table, r.ID, b.row(wanted))
+	k, row := wanted.Kind, wanted.Row()
+	if k.IsTagged() {
+		row[tagColumn] = b.tags(wanted)
+	}
+	create := ovsdb.Insert(k.Table, r.ID, row)
 	if k.Parent == "" {
 		return failure(b.write(ctx, k, r.ID, create))
 	}
 	parent, _ := ovn.KindNamed(k.Parent)
 	at := []ovsdb.Condition{ovsdb.ByID(r.Parent)}
-	operations := []ovsdb.Operation{ovsdb.Require(parent.Table, at...), create, ovsdb.Mutate(parent.Table, at, ovsdb.Including(k.Link, ovsdb.Set{ovsdb.UUID(r.ID)}))}
+	operations := []ovsdb.Operation{ovsdb.Require(parent.Table, at...), create,
+		ovsdb.Mutate(parent.Table, at, ovsdb.Including(k.Link, only(r.ID)))}
 	err = b.write(ctx, k, r.ID, append(operations, b.listed(wanted)...)...)
 	if failedAt(err) == 0 {
 		return &backend.Error{Reason: backend.NotFound, Message: k.Parent + " " + r.Parent + " does not exist", Err: err}
@@ -50,7 +56,8 @@ func (b *Backend) listed(wanted ovn.Resource) []ovsdb.Operation {
 	var operations []ovsdb.Operation
 	for _, id := range wanted.Lists(listing.Name) {
 		at := []ovsdb.Condition{ovsdb.ByID(id), b.tagged()}
-		operations = append(operations, ovsdb.Require(lister.Table, at...), ovsdb.Mutate(lister.Table, at, ovsdb.Including(listing.ListedIn, ovsdb.Set{ovsdb.UUID(wanted.ID)})))
+		operations = append(operations, ovsdb.Require(lister.Table, at...),
+			ovsdb.Mutate(lister.Table, at, ovsdb.Including(listing.ListedIn, only(wanted.ID))))
 	}
 	return operations
 }
@@ -61,16 +68,8 @@ func unlisted(wanted ovn.Resource, err error) error {
 	if failedAt(err) < 0 || listing.Refers == "" {
 		return failure(err)
 	}
-	return &backend.Error{Reason: backend.NotFound, Message: "a " + listing.Refers + " of " + listing.Name + " does not exist, or belongs to another client", Err: err}
-}
-
-// row returns a new row with its tags.
-func (b *Backend) row(wanted ovn.Resource) map[string]any {
-	row := wanted.Row()
-	if wanted.Kind.IsTagged() {
-		row[tagColumn] = b.tags(wanted)
-	}
-	return row
+	return &backend.Error{Reason: backend.NotFound, Err: err,
+		Message: "a " + listing.Refers + " of " + listing.Name + " does not exist, or belongs to another client"}
 }
 
 // tagColumn is the column with the tags.
@@ -80,9 +79,7 @@ const tagColumn = "external_ids"
 func (b *Backend) tags(wanted ovn.Resource) ovsdb.Map {
 	tags := ovsdb.Map{}
 	listed, _ := wanted.Values[tagColumn].(map[string]string)
-	for key, value := range listed {
-		tags[key] = value
-	}
+	maps.Copy(tags, listed)
 	tags[TenantKey] = b.tenant
 	return tags
 }
@@ -111,7 +108,7 @@ func (b *Backend) updates(wanted ovn.Resource, at []ovsdb.Condition) []ovsdb.Ope
 	if listing, ok := k.Listing(); ok {
 		lister, _ := ovn.KindNamed(listing.Refers)
 		operations = append(operations,
-			ovsdb.Mutate(lister.Table, b.listing(listing, wanted.ID), ovsdb.Excluding(listing.ListedIn, ovsdb.Set{ovsdb.UUID(wanted.ID)})))
+			ovsdb.Mutate(lister.Table, b.listing(listing, wanted.ID), ovsdb.Excluding(listing.ListedIn, only(wanted.ID))))
 		operations = append(operations, b.listed(wanted)...)
 	}
 	return operations
@@ -151,8 +148,8 @@ func (b *Backend) explain(ctx context.Context, k ovn.Kind, id string, cause erro
 	if other := tags[TenantKey]; other != "" {
 		owner = "tenant " + other
 	}
-	return &backend.Error{Reason: backend.Refused, Err: cause, Message: "a row with this id belongs to " + owner + ": choose another id, or set external_ids:" +
-		TenantKey + "=" + b.tenant + " of the row to hand it over"}
+	return &backend.Error{Reason: backend.Refused, Err: cause, Message: "a row with this id belongs to " + owner +
+		": choose another id, or set external_ids:" + TenantKey + "=" + b.tenant + " of the row to hand it over"}
 }
 
 // tagsOf reads the tags of a row, and reports whether it exists.
@@ -211,7 +208,8 @@ func (b *Backend) Delete(ctx context.Context, ref backend.Ref) error {
 		operations := []ovsdb.Operation{ovsdb.Require(k.Table, at...)}
 		if k.Parent != "" {
 			parent, _ := ovn.KindNamed(k.Parent)
-			operations = append(operations, ovsdb.Mutate(parent.Table, []ovsdb.Condition{refersTo(k, ref.ID)}, ovsdb.Excluding(k.Link, ovsdb.Set{ovsdb.UUID(ref.ID)})))
+			operations = append(operations,
+				ovsdb.Mutate(parent.Table, []ovsdb.Condition{refersTo(k, ref.ID)}, ovsdb.Excluding(k.Link, only(ref.ID))))
 		}
 		if k.Root {
 			operations = append(operations, ovsdb.Delete(k.Table, ovsdb.ByID(ref.ID)))
