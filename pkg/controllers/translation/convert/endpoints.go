@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/utils/ptr"
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	"groundskeeper.io/groundskeeper/pkg/midonet"
@@ -48,7 +49,8 @@ func Endpoints(service *corev1.Service, all []*discoveryv1.EndpointSlice, config
 		}
 	}
 	// A Service has a port of a name once.
-	ready, leaving := map[string]bool{}, []leavingPort(nil)
+	ready := map[string]bool{}
+	var leaving []func()
 	for _, slice := range all {
 		if slice.AddressType != discoveryv1.AddressTypeIPv4 {
 			continue
@@ -66,7 +68,11 @@ func Endpoints(service *corev1.Service, all []*discoveryv1.EndpointSlice, config
 			}
 			for _, port := range ports {
 				if use == Fallback {
-					leaving = append(leaving, leavingPort{port, target})
+					leaving = append(leaving, func() {
+						if !ready[port.name] {
+							add(port, target)
+						}
+					})
 					continue
 				}
 				ready[port.name] = true
@@ -74,18 +80,10 @@ func Endpoints(service *corev1.Service, all []*discoveryv1.EndpointSlice, config
 			}
 		}
 	}
-	for _, left := range leaving {
-		if !ready[left.port.name] {
-			add(left.port, left.target)
-		}
+	for _, use := range leaving {
+		use()
 	}
 	return c.done()
-}
-
-// leavingPort is a port of an endpoint that is terminating.
-type leavingPort struct {
-	port   endpointPort
-	target netip.Addr
 }
 
 // Use is how an endpoint is used.
@@ -104,19 +102,13 @@ const (
 // UseOf returns how an endpoint is used by its conditions. Missing ones have the defaults of the API: ready, serving, and not
 // terminating.
 func UseOf(endpoint discoveryv1.Endpoint) Use {
-	is := func(condition *bool, unset bool) bool {
-		if condition == nil {
-			return unset
-		}
-		return *condition
-	}
 	conditions := endpoint.Conditions
 	switch {
 	case len(endpoint.Addresses) == 0:
 		return Unused
-	case is(conditions.Ready, true):
+	case ptr.Deref(conditions.Ready, true):
 		return Preferred
-	case is(conditions.Serving, true) && is(conditions.Terminating, false):
+	case ptr.Deref(conditions.Serving, true) && ptr.Deref(conditions.Terminating, false):
 		return Fallback
 	default:
 		return Unused
@@ -125,7 +117,9 @@ func UseOf(endpoint discoveryv1.Endpoint) Use {
 
 // endpointResources sends what is for one port of a Service to an endpoint. An endpoint that talks to itself by way of the Service
 // would respond itself directly, so its own packets come from the Service's address.
-func endpointResources(id uuid.UUID, key string, spread uuid.UUID, service, target netip.Addr, number int, config Config) []midonetv1.BackendResource {
+func endpointResources(
+	id uuid.UUID, key string, spread uuid.UUID, service, target netip.Addr, number int, config Config,
+) []midonetv1.BackendResource {
 	return []midonetv1.BackendResource{
 		config.chain(id, "KUBE-SEP-"+key),
 		jump(spread, SubID(id, "Jump to Endpoint"), id),
@@ -153,25 +147,10 @@ func listedPorts(service *corev1.Service, slice *discoveryv1.EndpointSlice) []en
 		if listed.Port == nil {
 			continue
 		}
-		port := endpointPort{protocol: corev1.ProtocolTCP, number: int(*listed.Port)}
-		if listed.Name != nil {
-			port.name = *listed.Name
-		}
-		if listed.Protocol != nil {
-			port.protocol = *listed.Protocol
-		}
-		if serves(service, port) {
+		port := endpointPort{ptr.Deref(listed.Name, ""), ptr.Deref(listed.Protocol, corev1.ProtocolTCP), int(*listed.Port)}
+		if slices.ContainsFunc(service.Spec.Ports, func(p corev1.ServicePort) bool { return p.Name == port.name && p.Protocol == port.protocol }) {
 			ports = append(ports, port)
 		}
 	}
 	return ports
-}
-
-func serves(service *corev1.Service, port endpointPort) bool {
-	for _, listed := range service.Spec.Ports {
-		if listed.Name == port.name && listed.Protocol == port.protocol {
-			return true
-		}
-	}
-	return false
 }

@@ -4,14 +4,16 @@
 package convert
 
 import (
-	"net/netip"
-
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
+	"github.com/google/uuid"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+
+	"groundskeeper.io/groundskeeper/pkg/midonet"
 )
 
 // Reasons of what a Service requests and a backend does not have.
@@ -65,25 +67,26 @@ func (m MidoNet) limits(service *corev1.Service, endpoints Result) []Problem {
 		return nil
 	}
 	var found []Problem
+	lacks := func(reason, format string, values ...any) { found = append(found, *problem(reason, format, values...)) }
 	if spec.SessionAffinity == corev1.ServiceAffinityClientIP {
-		found = append(found, *problem(ReasonSessionAffinityNotSupported, "spec.sessionAffinity is %s: MidoNet has no session affinity", spec.SessionAffinity))
+		lacks(ReasonSessionAffinityNotSupported, "spec.sessionAffinity is %s: MidoNet has no session affinity", spec.SessionAffinity)
 	}
 	if ports := nodePorts(service); len(ports) > 0 {
-		found = append(found, *problem(ReasonNodePortNotSupported, "node ports %s are not served: MidoNet serves the cluster IP only", firstOf(ports)))
+		lacks(ReasonNodePortNotSupported, "node ports %s are not served: MidoNet serves the cluster IP only", firstOf(ports))
 	}
-	if len(spec.ExternalIPs) > 0 {
-		found = append(found, *problem(ReasonExternalIPsNotSupported, "spec.externalIPs %s are not served: MidoNet serves the cluster IP only", firstOf(spec.ExternalIPs)))
+	if ips := spec.ExternalIPs; len(ips) > 0 {
+		lacks(ReasonExternalIPsNotSupported, "spec.externalIPs %s are not served: MidoNet serves the cluster IP only", firstOf(ips))
 	}
 	if addresses := LoadBalancerAddresses(service); len(addresses) > 0 {
-		found = append(found, *problem(ReasonLoadBalancerAddressNotSupported,
-			"status.loadBalancer.ingress %s is not served: MidoNet serves the cluster IP only", firstOf(addresses)))
+		lacks(ReasonLoadBalancerAddressNotSupported,
+			"status.loadBalancer.ingress %s is not served: MidoNet serves the cluster IP only", firstOf(addresses))
 	}
 	if policies := trafficPolicies(service); len(policies) > 0 {
-		found = append(found, *problem(ReasonTrafficPolicyNotSupported, "%s: MidoNet does not choose endpoints by where they are", strings.Join(policies, ", ")))
+		lacks(ReasonTrafficPolicyNotSupported, "%s: MidoNet does not choose endpoints by where they are", strings.Join(policies, ", "))
 	}
 	if hasManyEndpoints(endpoints) {
-		found = append(found, *problem(ReasonManyEndpointsNotSupported, // not how many: each change would be reported
-			"a port has more than one endpoint: MidoNet sends all connections to one of them, and to another one when that has been deleted"))
+		lacks(ReasonManyEndpointsNotSupported, // not how many: each change would be reported
+			"a port has more than one endpoint: MidoNet sends all connections to one of them, and to another one when that has been deleted")
 	}
 	return found
 }
@@ -155,4 +158,32 @@ func firstOf(values []string) string {
 		values = append(slices.Clone(values[:most]), "…")
 	}
 	return strings.Join(values, ", ")
+}
+
+// The kind of the Translations of the whole cluster.
+const kindGlobal = "midonet-global"
+
+// Globals returns what there is once per cluster: the tunnel zone that hosts are in, the router between the Nodes, and the chain
+// that every bridge sends its traffic through. Before the services the chain undoes translations: a packet that responds to a
+// translated one must not be taken for a new one.
+func Globals(config Config) Result {
+	ids := NewIDs(config.Tenant)
+	main, pre, services := ids.mainChain(), ids.preChain(), ids.servicesChain()
+	c := newCollector(Owner{})
+	c.add(kindGlobal, "tunnel-zone",
+		resource("TunnelZone", uuid.Nil, &midonet.TunnelZone{ID: ids.tunnelZone().String(), Name: config.TunnelZoneName, Type: "vxlan"}))
+	c.add(kindGlobal, "cluster-router",
+		resource("Router", uuid.Nil, &midonet.Router{ID: ids.clusterRouter().String(), TenantID: config.Tenant, Name: "ClusterRouter"}))
+	// MidoNet puts a new rule at the head of its chain: the last one listed here is the first one there.
+	c.add(kindGlobal, "chain",
+		config.chain(main, "KUBE-MAIN"), config.chain(pre, "KUBE-PRE"), config.chain(services, "KUBE-SERVICES"),
+		jump(main, SubID(main, "Jump To Services"), services),
+		jump(main, SubID(main, "Jump To Pre"), pre),
+		resource("Rule", pre, &midonet.Rule{
+			ID: SubID(main, "Reverse DNAT").String(), Type: midonet.ReverseDNATRule, FlowAction: midonet.AcceptFlow,
+		}),
+		resource("Rule", pre, &midonet.Rule{
+			ID: SubID(main, "Reverse SNAT").String(), Type: midonet.ReverseSNATRule, FlowAction: midonet.ContinueFlow,
+		}))
+	return c.done()
 }
