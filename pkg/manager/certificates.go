@@ -43,7 +43,9 @@ func newCertificate(restConfig *rest.Config, config v1alpha1.CertificatesConfigu
 	}
 	keeper, err := certificates.New(restConfig, certificates.Options{
 		Name: certificateSecret, Namespace: systemNamespace, Hosts: certificates.ServiceHosts(Name, systemNamespace),
-		Targets: []certificates.Target{certificates.ValidatingWebhooks(webhookConfiguration), certificates.ValidatingWebhooks(resourceSizeConfiguration)},
+		Targets: []certificates.Target{
+			certificates.ValidatingWebhooks(webhookConfiguration), certificates.ValidatingWebhooks(resourceSizeConfiguration),
+		},
 	})
 	if err != nil {
 		return nil, err
@@ -86,7 +88,10 @@ func etcdCertificates() certificates.IssuerOptions {
 				Secret: etcdName + "-tls", Server: "etcd", CommonName: etcdName, Usages: []x509.ExtKeyUsage{server, client},
 				Hosts: []string{"*." + service, service, "localhost", "127.0.0.1", "::1"},
 			},
-			{Secret: etcdName + "-client-tls", Server: "etcd-client", CommonName: "groundskeeper-apiserver", Usages: []x509.ExtKeyUsage{client}},
+			{
+				Secret: etcdName + "-client-tls", Server: "etcd-client", CommonName: "groundskeeper-apiserver",
+				Usages: []x509.ExtKeyUsage{client},
+			},
 		},
 	}
 }

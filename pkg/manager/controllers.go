@@ -4,7 +4,6 @@
 package manager
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
@@ -50,7 +49,7 @@ func always(options func() (restrictions, error)) func(*v1alpha1.ControllersConf
 }
 
 // addFunc puts a controller into the manager.
-type addFunc func(ctx context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error
+type addFunc func(mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error
 
 // names returns the names in the order of the list.
 func names(controllers []controller) []string {
@@ -110,12 +109,12 @@ func requiredAPIs(controllers []controller, config *v1alpha1.ControllersConfigur
 }
 
 // addControllers adds the controllers to the manager. Each reports to readiness when its caches have synced.
-func addControllers(ctx context.Context, mgr ctrl.Manager, controllers []controller, config *v1alpha1.ControllersConfiguration, ready *readiness) error {
+func addControllers(mgr ctrl.Manager, controllers []controller, config *v1alpha1.ControllersConfiguration, ready *readiness) error {
 	for _, c := range controllers {
 		if c.add == nil {
 			continue
 		}
-		if err := c.add(ctx, ready.watch(mgr, c.name), config); err != nil {
+		if err := c.add(ready.watch(mgr, c.name), config); err != nil {
 			return fmt.Errorf("controller %s: %w", c.name, err)
 		}
 	}

@@ -82,19 +82,23 @@ func TestControllers(t *testing.T) {
 		t.Error(diff)
 	}
 	running := names(dropOff(logr.Discard(), all, config))
-	if got := len(all) - len(running); got != 9 {
+	if got := len(all) - len(running); got != 10 { // without the cleanup, the deleter neither
 		t.Errorf("without a MidoNet, an image and Klusters %d controllers do not run", got)
 	}
 	if !slices.Contains(running, "discovery-operator") {
 		t.Error("without an image no controller releases DiscoveryBackends")
 	}
 	config.Translation.MidoNet.URL, config.Discovery.Image, config.Kluster.Enabled = "http://midonet/midonet-api", "discoverer", new(true)
-	config.Kluster.ClusterAPI.Enabled = new(true)
+	config.Kluster.ClusterAPI.Enabled, config.Enabled = new(true), []string{"*"}
 	if diff := cmp.Diff([]schema.GroupVersion{projects, backends, translations, klusters}, requiredAPIs(append(all, all...), config)); diff != "" {
 		t.Error(diff)
 	}
 	if got := len(dropOff(logr.Discard(), all, config)); got != len(all) {
 		t.Errorf("with all of them %d of %d controllers run", got, len(all))
+	}
+	config.Enabled = []string{"*", "-local-volume-cleanup"}
+	if running := names(dropOff(logr.Discard(), all, config)); slices.Contains(running, "local-volume-deleter") {
+		t.Error("the deleter runs without the cleanup that it is part of")
 	}
 }
 
@@ -125,8 +129,8 @@ func TestCacheOptions(t *testing.T) {
 }
 
 func TestAddControllersNamesTheFailure(t *testing.T) {
-	fails := func(context.Context, ctrl.Manager, *v1alpha1.ControllersConfiguration) error { return errors.New("no") }
-	err := addControllers(t.Context(), &collector{}, []controller{{name: "a", add: fails}}, nil, &readiness{})
+	fails := func(ctrl.Manager, *v1alpha1.ControllersConfiguration) error { return errors.New("no") }
+	err := addControllers(&collector{}, []controller{{name: "a", add: fails}}, nil, &readiness{})
 	if err == nil || err.Error() != "controller a: no" {
 		t.Errorf("got %v", err)
 	}

@@ -22,6 +22,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	"groundskeeper.io/groundskeeper/pkg/clusterid/self"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/ovnbackend"
 	"groundskeeper.io/groundskeeper/pkg/controllerstate"
 )
@@ -89,7 +90,8 @@ func (f *Fence) Check() error {
 		return fmt.Errorf("this replica does not hold the Lease %s", f.lease)
 	}
 	if age := f.now().since(f.renewed); age >= f.deadline {
-		return fmt.Errorf("the Lease %s was renewed %s ago, and leaderElection.renewDeadline is %s: another replica may acquire it", f.lease, age.Round(time.Millisecond), f.deadline)
+		return fmt.Errorf("the Lease %s was renewed %s ago, and leaderElection.renewDeadline is %s: another replica may acquire it",
+			f.lease, age.Round(time.Millisecond), f.deadline)
 	}
 	return nil
 }
@@ -106,6 +108,28 @@ func (f *Fence) holder() (lease string, held bool, renewed time.Duration) {
 		return f.lease, false, 0
 	}
 	return f.lease, true, f.now().since(f.renewed)
+}
+
+// Term returns the present term of this process as the leader, for databases that record it.
+func (f *Fence) Term() ovnbackend.Term {
+	if f.deadline == 0 {
+		return ovnbackend.Term{}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.term
+}
+
+// clusterFence is a Fence that identifies its cluster.
+type clusterFence struct {
+	*Fence
+	cluster self.Cluster
+}
+
+// Cluster implements ovnbackend.Lease.
+func (f *clusterFence) Cluster(ctx context.Context) (string, error) {
+	uid, err := f.cluster.UID(ctx)
+	return string(uid), err
 }
 
 // guard returns a lock that notifies the fence of its outcome. The lock is one of the Lease of the fence.
@@ -171,7 +195,9 @@ func (l *guardedLock) write(record resourcelock.LeaderElectionRecord, created bo
 
 // newLock returns the lock of an election, nil when there is none: what controller-runtime would make, with a fence that
 // sees it. stop ends its events.
-func newLock(restConfig *rest.Config, scheme *runtime.Scheme, election v1alpha1.LeaderElectionConfiguration, fence *Fence) (lock resourcelock.Interface, stop func(), err error) {
+func newLock(
+	restConfig *rest.Config, scheme *runtime.Scheme, election v1alpha1.LeaderElectionConfiguration, fence *Fence,
+) (lock resourcelock.Interface, stop func(), err error) {
 	if !*election.LeaderElect {
 		return nil, func() {}, nil
 	}

@@ -27,7 +27,9 @@ import (
 const maxVerbosity = 10
 
 // serveDebugging serves profiles and the level of the log if the configuration enables it. stop ends it.
-func serveDebugging(ctx context.Context, logger logr.Logger, config v1alpha1.DebuggingConfiguration, level *logLevel) (stop func(), err error) {
+func serveDebugging(
+	ctx context.Context, logger logr.Logger, config v1alpha1.DebuggingConfiguration, level *logLevel,
+) (stop func(), err error) {
 	if !*config.Enabled {
 		return func() {}, nil
 	}

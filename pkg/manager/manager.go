@@ -35,7 +35,9 @@ const reconcileTimeout = 2 * time.Minute
 
 // run runs the enabled controllers until ctx is done. An end that was requested is not an error. The fence is that of the
 // configured election.
-func run(ctx context.Context, config *v1alpha1.ControllerManagerConfiguration, logger logr.Logger, fence *Fence, controllers []controller) error {
+func run(
+	ctx context.Context, config *v1alpha1.ControllerManagerConfiguration, logger logr.Logger, fence *Fence, controllers []controller,
+) error {
 	ctx = logr.NewContext(ctx, logger)
 	restConfig, err := restConfig(config.ClientConnection)
 	if err != nil {
@@ -92,7 +94,10 @@ func run(ctx context.Context, config *v1alpha1.ControllerManagerConfiguration, l
 }
 
 // newManager builds the manager with its client, its cache, its lock and the given controllers.
-func newManager(ctx context.Context, restConfig *rest.Config, config *v1alpha1.ControllerManagerConfiguration, fence *Fence, controllers []controller, ready *readiness) (ctrl.Manager, error) {
+func newManager(
+	ctx context.Context, restConfig *rest.Config, config *v1alpha1.ControllerManagerConfiguration, fence *Fence, controllers []controller,
+	ready *readiness,
+) (ctrl.Manager, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, groundskeeperscheme.AddToScheme} {
 		if err := add(scheme); err != nil {
@@ -158,5 +163,5 @@ func newManager(ctx context.Context, restConfig *rest.Config, config *v1alpha1.C
 			return nil, err
 		}
 	}
-	return mgr, addControllers(ctx, mgr, start, &config.Controllers, ready)
+	return mgr, addControllers(mgr, start, &config.Controllers, ready)
 }

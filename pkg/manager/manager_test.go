@@ -36,7 +36,7 @@ import (
 
 // watching returns a controller that sends what it finds of every ConfigMap.
 func watching(found chan<- *corev1.ConfigMap) controller {
-	return controller{name: "watching", add: func(_ context.Context, mgr ctrl.Manager, _ *v1alpha1.ControllersConfiguration) error {
+	return controller{name: "watching", add: func(mgr ctrl.Manager, _ *v1alpha1.ControllersConfiguration) error {
 		return ctrl.NewControllerManagedBy(mgr).Named("watching").For(&corev1.ConfigMap{}).
 			Complete(reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 				object := &corev1.ConfigMap{}

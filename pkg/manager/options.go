@@ -65,14 +65,23 @@ func NewOptions() *Options {
 
 // AddFlags adds the flags of these options.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.ConfigFile, "config", o.ConfigFile, "configuration `file`, kind ControllerManagerConfiguration of config.groundskeeper.io/v1alpha1, or of Gardener's controllermanager.config.gardener.cloud/v1alpha1 (default: none, all settings have their defaults)")
+	flags.StringVar(&o.ConfigFile, "config", o.ConfigFile,
+		"configuration `file`, kind ControllerManagerConfiguration of config.groundskeeper.io/v1alpha1, or of Gardener's "+
+			"controllermanager.config.gardener.cloud/v1alpha1 (default: none, all settings have their defaults)")
 	flags.BoolVar(&o.PrintConfig, "print-config", o.PrintConfig, "print the effective configuration with all defaults and exit")
-	flags.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "kubeconfig `file`, instead of clientConnection.kubeconfig (default: the pod's service account)")
-	flags.StringVar(&o.HealthAddress, "health-address", o.HealthAddress, "`HOST:PORT` to serve health, /metrics, /statusz and /configz on, instead of server.health")
-	flags.StringVar(&o.WebhookAddress, "webhook-address", o.WebhookAddress, "`HOST:PORT` to serve the admission webhooks on, instead of that of server.webhooks")
-	flags.StringVar(&o.WebhookCertFile, "webhook-cert-file", o.WebhookCertFile, "`file` with the certificate of the webhooks, instead of server.webhooks.certificates")
-	flags.StringVar(&o.WebhookKeyFile, "webhook-key-file", o.WebhookKeyFile, "`file` with the private key of the webhooks, instead of server.webhooks.certificates")
-	flags.BoolVar(&o.EtcdCertificates, "etcd-certificates", o.EtcdCertificates, "issue and renew the certificates of the etcd of artifacts/install/high-availability, in Secrets of the namespace "+systemNamespace)
+	flags.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig,
+		"kubeconfig `file`, instead of clientConnection.kubeconfig (default: the pod's service account)")
+	flags.StringVar(&o.HealthAddress, "health-address", o.HealthAddress,
+		"`HOST:PORT` to serve health, /metrics, /statusz and /configz on, instead of server.health")
+	flags.StringVar(&o.WebhookAddress, "webhook-address", o.WebhookAddress,
+		"`HOST:PORT` to serve the admission webhooks on, instead of that of server.webhooks")
+	flags.StringVar(&o.WebhookCertFile, "webhook-cert-file", o.WebhookCertFile,
+		"`file` with the certificate of the webhooks, instead of server.webhooks.certificates")
+	flags.StringVar(&o.WebhookKeyFile, "webhook-key-file", o.WebhookKeyFile,
+		"`file` with the private key of the webhooks, instead of server.webhooks.certificates")
+	flags.BoolVar(&o.EtcdCertificates, "etcd-certificates", o.EtcdCertificates,
+		"issue and renew the certificates of the etcd of artifacts/install/high-availability, in Secrets of the namespace "+
+			systemNamespace)
 	flags.IntVarP(&o.Verbosity, "v", "v", o.Verbosity, "log up to this verbosity, at least that of log.level")
 }
 

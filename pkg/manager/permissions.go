@@ -48,7 +48,8 @@ func klusterGrant(*v1alpha1.ControllersConfiguration) *grant {
 func clusterAPIGrant(*v1alpha1.ControllersConfiguration) *grant {
 	return &grant{manifests: "artifacts/capi", rules: []rule{
 		{"kubernikus.sap.cc", "klusters", methods{"create", "delete"}}, {"cluster.x-k8s.io", "clusters", methods{"list", "watch"}},
-		{"cluster.x-k8s.io", "machines", methods{"list", "watch", "patch"}}, {"infrastructure.cluster.x-k8s.io", "openstackclusters", methods{"list", "watch", "patch"}},
+		{"cluster.x-k8s.io", "machines", methods{"list", "watch", "patch"}},
+		{"infrastructure.cluster.x-k8s.io", "openstackclusters", methods{"list", "watch", "patch"}},
 	}}
 }
 
@@ -120,7 +121,8 @@ func (p permitted) split(ctx context.Context, controllers []controller) (start, 
 		}
 		message := g.message(missing)
 		if p.ready.hold(c.name, message) {
-			logger.Error(nil, "A controller waits for permissions", "controller", c.name, "missing", missing, "remedy", "kubectl apply -k "+g.manifests)
+			logger.Error(nil, "A controller waits for permissions", "controller", c.name, "missing", missing,
+				"remedy", "kubectl apply -k "+g.manifests)
 		}
 		wait = append(wait, c)
 	}
@@ -161,7 +163,7 @@ func (a awaiting) Start(ctx context.Context) error {
 			logr.FromContextOrDiscard(ctx).Info("Permissions were granted, starting a controller", "controller", c.name)
 			a.ready.unhold(c.name)
 		}
-		if err := addControllers(ctx, a.mgr, start, a.config, a.ready); err != nil {
+		if err := addControllers(a.mgr, start, a.config, a.ready); err != nil {
 			return err
 		}
 	}

@@ -4,7 +4,6 @@
 package manager
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -72,7 +71,7 @@ func TestControllerStartsWhenPermitted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var granted, added atomic.Bool
 		p := reviewing(func(authorizationv1.ResourceAttributes) (bool, error) { return granted.Load(), nil })
-		_, wait := p.split(t.Context(), []controller{{name: "kluster", needs: klusterGrant, add: func(context.Context, ctrl.Manager, *v1alpha1.ControllersConfiguration) error {
+		_, wait := p.split(t.Context(), []controller{{name: "kluster", needs: klusterGrant, add: func(ctrl.Manager, *v1alpha1.ControllersConfiguration) error {
 			added.Store(true)
 			return nil
 		}}})

@@ -30,12 +30,16 @@ type publishedLease struct {
 }
 
 // Create implements coordinationv1client.LeaseInterface.
-func (l publishedLease) Create(ctx context.Context, lease *coordinationv1.Lease, options metav1.CreateOptions) (*coordinationv1.Lease, error) {
+func (l publishedLease) Create(
+	ctx context.Context, lease *coordinationv1.Lease, options metav1.CreateOptions,
+) (*coordinationv1.Lease, error) {
 	return l.LeaseInterface.Create(ctx, l.with(lease), options)
 }
 
 // Update implements coordinationv1client.LeaseInterface.
-func (l publishedLease) Update(ctx context.Context, lease *coordinationv1.Lease, options metav1.UpdateOptions) (*coordinationv1.Lease, error) {
+func (l publishedLease) Update(
+	ctx context.Context, lease *coordinationv1.Lease, options metav1.UpdateOptions,
+) (*coordinationv1.Lease, error) {
 	return l.LeaseInterface.Update(ctx, l.with(lease), options)
 }
 

@@ -85,7 +85,10 @@ func newOverview(config *v1alpha1.ControllersConfiguration, fence *Fence, ready 
 
 // page returns the current status.
 func (o *overview) page() any {
-	page := statusPage{Component: statusz.NewComponent(Name, o.started, o.now()), Role: roleAlone, WaitingFor: o.ready.waitingFor(), BackgroundTasks: []controllerStatus{}}
+	page := statusPage{
+		Component: statusz.NewComponent(Name, o.started, o.now()), Role: roleAlone, WaitingFor: o.ready.waitingFor(),
+		BackgroundTasks: []controllerStatus{},
+	}
 	if lease, held, renewed := o.fence.holder(); lease != "" {
 		page.Role, page.Lease = roleStandby, &leaseStatus{Name: lease}
 		if held {

@@ -23,7 +23,9 @@ const traceFlush = 5 * time.Second
 
 // trace makes reconciles that are begun with the returned context, and the requests they send by restConfig, have
 // spans. flush sends the last ones. Without a collector nothing changes.
-func trace(ctx context.Context, restConfig *rest.Config, config v1alpha1.TracingConfiguration) (_ context.Context, flush func(), err error) {
+func trace(
+	ctx context.Context, restConfig *rest.Config, config v1alpha1.TracingConfiguration,
+) (_ context.Context, flush func(), err error) {
 	if config.Endpoint == "" {
 		return ctx, func() {}, nil
 	}

@@ -46,7 +46,9 @@ type webhookServer struct {
 
 // newWebhookServer opens the port and builds the webhooks; what is wrong with the configuration shows here. Hooks is served next to them,
 // unless it is nil.
-func newWebhookServer(ctx context.Context, restConfig *rest.Config, config v1alpha1.WebhooksConfiguration, hooks http.Handler) (*webhookServer, error) {
+func newWebhookServer(
+	ctx context.Context, restConfig *rest.Config, config v1alpha1.WebhooksConfiguration, hooks http.Handler,
+) (*webhookServer, error) {
 	certificate, err := newCertificate(restConfig, config.Certificates)
 	if err != nil {
 		return nil, fmt.Errorf("server.webhooks.certificates: %w", err)
