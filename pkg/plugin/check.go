@@ -71,8 +71,8 @@ func (c *command) check(ctx context.Context, wait time.Duration, format output) 
 	return result(r)
 }
 
-// checkOnce checks each API, the controller manager, and whether the brake stops the cleanup of local volumes. What cannot be known without a permission is a problem, what does
-// not work is a finding.
+// checkOnce checks each API, the controller manager, and whether the brake stops the cleanup of local volumes. What cannot be known without
+// a permission is a problem, what does not work is a finding.
 func (c *command) checkOnce(ctx context.Context) *report.Report {
 	r := &report.Report{Findings: []report.Finding{}}
 	fails := func(name, message string) {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"groundskeeper.io/groundskeeper/pkg/plugin/report"
 )
 
 // completer is what kubectl runs to complete the arguments of its plugin groundskeeper.
@@ -79,7 +81,7 @@ func (c *command) names(cmd *cobra.Command, k kind, prefix string) (names []stri
 			return nil
 		}
 	}
-	objects, err := c.all(cmd.Context(), k, namespace)
+	objects, err := report.All(cmd.Context(), c.client, k.list(), namespace)
 	if err != nil {
 		return nil
 	}

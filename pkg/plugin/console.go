@@ -33,7 +33,8 @@ func newConsole(c *command) *cobra.Command {
 			return c.console(cmd.Context(), cmd.Flags().Changed("namespace"), actions)
 		},
 	}
-	cmd.Flags().BoolVar(&actions, "actions", false, "let the page drain DiscoveryBackends, bring them back, and delete Klusters, with the questions of the commands")
+	cmd.Flags().BoolVar(&actions, "actions", false, "let the page drain DiscoveryBackends, bring them back, and delete Klusters, with the "+
+		"questions of the commands")
 	return cmd
 }
 

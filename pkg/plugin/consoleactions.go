@@ -30,7 +30,10 @@ func (c *command) consoleActions() []console.Action {
 }
 
 // actionOf makes an action of functions about one type. What was done is printed, too.
-func actionOf[T client.Object](c *command, name, title, kind string, applies func(T) bool, prompt func(context.Context, T) (question, error), do func(context.Context, T) error) console.Action {
+func actionOf[T client.Object](
+	c *command, name, title, kind string, applies func(T) bool, prompt func(context.Context, T) (question, error), do func(context.Context,
+		T) error,
+) console.Action {
 	a := console.Action{
 		Name: name, Title: title,
 		Applies: func(object client.Object) bool {

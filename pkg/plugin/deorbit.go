@@ -25,9 +25,10 @@ func newDeorbit(c *command) *cobra.Command {
 	var watch, yes bool
 	var end ending
 	cmd := &cobra.Command{
-		Use:               "deorbit [kluster/]NAME",
-		Short:             "Delete a Kluster with all that it made in OpenStack, show the progress, or end it",
-		Example:           "  kubectl groundskeeper deorbit web -n garden-shop --watch\n  kubectl groundskeeper deorbit web -n garden-shop --self-destruct",
+		Use:   "deorbit [kluster/]NAME",
+		Short: "Delete a Kluster with all that it made in OpenStack, show the progress, or end it",
+		Example: "  kubectl groundskeeper deorbit web -n garden-shop --watch\n  kubectl groundskeeper deorbit web -n garden-shop " +
+			"--self-destruct",
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: c.completeNames(klustersTitle),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -38,10 +39,13 @@ func newDeorbit(c *command) *cobra.Command {
 			return c.deorbit(cmd.Context(), name, end, yes, watch)
 		},
 	}
-	cmd.Flags().BoolVar(&end.selfDestruct, "self-destruct", false, "end the Deorbit of a Kluster that is being deleted: OpenStack is cleaned up a last time, and what remains then is listed, and stays")
-	cmd.Flags().BoolVar(&end.thaw, "thaw", false, "end the Deorbit of a Kluster that is being deleted, and keep everything that is left: the freeze of its cluster is lifted, and the Kluster is released")
+	cmd.Flags().BoolVar(&end.selfDestruct, "self-destruct", false, "end the Deorbit of a Kluster that is being deleted: OpenStack is "+
+		"cleaned up a last time, and what remains then is listed, and stays")
+	cmd.Flags().BoolVar(&end.thaw, "thaw", false, "end the Deorbit of a Kluster that is being deleted, and keep everything that is left: "+
+		"the freeze of its cluster is lifted, and the Kluster is released")
 	cmd.MarkFlagsMutuallyExclusive("self-destruct", "thaw")
-	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "wait until the Kluster has been deleted, and show its stages; of a Kluster that is being deleted already, only show them")
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "wait until the Kluster has been deleted, and show its stages; of a Kluster that is "+
+		"being deleted already, only show them")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "skip the confirmation")
 	return cmd
 }
@@ -54,9 +58,11 @@ func (c *command) endDeorbit(ctx context.Context, k *kubernikusv1.Kluster, end e
 	if k.DeletionTimestamp.IsZero() || !k.HasDeorbiter() {
 		return fmt.Errorf("no Deorbit of Kluster %s/%s has begun that could be ended. Nothing was changed", k.Namespace, k.Name)
 	}
-	key, value, question := kubernikusv1.SelfDestructAnnotation, kubernikusv1.SelfDestructNow, "End the Deorbit of Kluster %s/%s after a last check, and leave what remains?"
+	key, value, question := kubernikusv1.SelfDestructAnnotation, kubernikusv1.SelfDestructNow, "End the Deorbit of Kluster %s/%s after a "+
+		"last check, and leave what remains?"
 	if end.thaw {
-		key, value, question = kubernikusv1.DetachAnnotation, "true", "End the Deorbit of Kluster %s/%s, leave its cluster and OpenStack unchanged, and lift the freeze?"
+		key, value, question = kubernikusv1.DetachAnnotation, "true", "End the Deorbit of Kluster %s/%s, leave its cluster and OpenStack "+
+			"unchanged, and lift the freeze?"
 	}
 	if err := c.confirm(fmt.Sprintf(question, k.Namespace, k.Name), yes); err != nil {
 		return err
@@ -86,7 +92,8 @@ func (c *command) deorbit(ctx context.Context, name string, end ending, yes, wat
 		}
 	}
 	if !watch {
-		c.out.print("Kluster %s/%s is being deleted: kubectl groundskeeper deorbit %s -n %s --watch shows how far it is\n", namespace, name, name, namespace)
+		c.out.print("Kluster %s/%s is being deleted: kubectl groundskeeper deorbit %s -n %s --watch shows how far it is\n", namespace, name, name,
+			namespace)
 		return nil
 	}
 	return c.watchDeorbit(ctx, k)
@@ -199,7 +206,8 @@ func (c *command) watchDeorbit(ctx context.Context, k *kubernikusv1.Kluster) err
 	c.out.print("Kluster %s/%s is %s\n", k.Namespace, k.Name, c.out.in(green, "deleted"))
 	if last != nil && last.Status.Deorbit != nil {
 		d := last.Status.Deorbit
-		for _, f := range append(objects(warning, "left over", slices.Concat(d.Remaining, d.Undecided)), objects(inProgress, "kept", d.Retained)...) {
+		for _, f := range append(objects(warning, "left over", slices.Concat(d.Remaining, d.Undecided)),
+			objects(inProgress, "kept", d.Retained)...) {
 			c.out.print("%s\n", c.line("", f))
 		}
 	}

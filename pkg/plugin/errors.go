@@ -54,9 +54,11 @@ func explained(err error) error {
 	case err == nil:
 		return nil
 	case apierrors.IsUnauthorized(err):
-		return errors.New("the cluster rejects your credentials (401 Unauthorized): they are invalid or have expired; check with kubectl auth whoami")
+		return errors.New("the cluster rejects your credentials (401 Unauthorized): they are invalid or have expired; check with kubectl auth " +
+			"whoami")
 	case meta.IsNoMatchError(err):
-		return fmt.Errorf("Groundskeeper is not installed in this cluster, or not with this API (%w): see kubectl get apiservices, and docs/install.md", err) //nolint:staticcheck // a name
+		return fmt.Errorf("Groundskeeper is not installed in this cluster, or not with this API (%w): "+ //nolint:staticcheck // a name
+			"see kubectl get apiservices, and docs/install.md", err)
 	}
 	if failed, ok := errors.AsType[*apiutil.ErrResourceDiscoveryFailed](err); ok {
 		for version := range *failed {

@@ -78,7 +78,8 @@ func projectFindings(p *gardenerv1beta1.Project, now time.Time) (all []finding) 
 	}
 	for _, c := range p.Status.Conditions {
 		// Deletable and Stale are no failures.
-		if c.Status == gardenerv1beta1.ConditionFalse && (c.Type == gardenerv1beta1.ProjectNamespaceReady || c.Type == gardenerv1beta1.ProjectRBACReady) {
+		if c.Status == gardenerv1beta1.ConditionFalse &&
+			(c.Type == gardenerv1beta1.ProjectNamespaceReady || c.Type == gardenerv1beta1.ProjectRBACReady) {
 			all = append(all, found(warning, "%s: %s: %s", c.Type, c.Reason, c.Message))
 		}
 	}
@@ -129,7 +130,8 @@ func klusterFindings(k *kubernikusv1.Kluster, now time.Time) (all []finding) {
 		}
 	}
 	if len(all) == 0 && k.Status.Phase != kubernikusv1.KlusterRunning && !k.Spec.NoCloud {
-		all = append(all, found(inProgress, "is %s", cmp.Or(string(k.Status.Phase), "not reconciled yet: are the controllers for Klusters enabled?")))
+		all = append(all, found(inProgress, "is %s", cmp.Or(string(k.Status.Phase), "not reconciled yet: are the controllers for Klusters "+
+			"enabled?")))
 	}
 	return all
 }
@@ -166,8 +168,8 @@ func deorbitMessage(k *kubernikusv1.Kluster, c *metav1.Condition) string {
 	return c.Reason + ": " + message
 }
 
-// stageTimeout returns how long a stage of a Kluster may make no progress: its own time, or the default, as the configuration of the controller
-// manager is not known here.
+// stageTimeout returns how long a stage of a Kluster may make no progress: its own time, or the default, as the configuration of the
+// controller manager is not known here.
 func stageTimeout(k *kubernikusv1.Kluster) time.Duration {
 	if own := k.Spec.Deorbit.StageTimeout; own != nil {
 		return own.Duration
@@ -192,7 +194,8 @@ func backendFindings(b *gimbalv1.DiscoveryBackend, now time.Time) (all []finding
 		}
 	}
 	for _, c := range b.Status.Conditions {
-		if c.Type != gimbalv1.ConditionDrained && c.Type != gimbalv1.ConditionAutomaticMaintenance && !conditions.IsSummary(c.Type) && c.Status == metav1.ConditionFalse {
+		if c.Type != gimbalv1.ConditionDrained && c.Type != gimbalv1.ConditionAutomaticMaintenance && !conditions.IsSummary(c.Type) &&
+			c.Status == metav1.ConditionFalse {
 			all = append(all, found(warning, "%s: %s: %s", c.Type, c.Reason, c.Message))
 		}
 	}

@@ -31,7 +31,9 @@ type kind struct {
 }
 
 // kindOf makes a kind of its types.
-func kindOf[T client.Object](title string, names []string, global bool, object func() T, list func() client.ObjectList, findings func(T, time.Time) []finding) kind {
+func kindOf[T client.Object](
+	title string, names []string, global bool, object func() T, list func() client.ObjectList, findings func(T, time.Time) []finding,
+) kind {
 	return kind{
 		title: title, names: names, global: global, list: list,
 		object: func() client.Object { return object() },
@@ -58,9 +60,11 @@ func kinds() []kind {
 			func() client.ObjectList { return &gardenerv1beta1.ProjectList{} }, projectFindings),
 		kindOf(klustersTitle, []string{"kluster", "klusters", "kl"}, false, func() *kubernikusv1.Kluster { return &kubernikusv1.Kluster{} },
 			func() client.ObjectList { return &kubernikusv1.KlusterList{} }, klusterFindings),
-		kindOf(backendsTitle, []string{"discoverybackend", "discoverybackends", "dbe"}, false, func() *gimbalv1.DiscoveryBackend { return &gimbalv1.DiscoveryBackend{} },
+		kindOf(backendsTitle, []string{"discoverybackend", "discoverybackends", "dbe"}, false,
+			func() *gimbalv1.DiscoveryBackend { return &gimbalv1.DiscoveryBackend{} },
 			func() client.ObjectList { return &gimbalv1.DiscoveryBackendList{} }, backendFindings),
-		kindOf("Translations", []string{"translation", "translations", "tr"}, false, func() *midonetv1.Translation { return &midonetv1.Translation{} },
+		kindOf("Translations", []string{"translation", "translations", "tr"}, false,
+			func() *midonetv1.Translation { return &midonetv1.Translation{} },
 			func() client.ObjectList { return &midonetv1.TranslationList{} }, translationFindings),
 	}
 }

@@ -176,7 +176,8 @@ func stopped(recorded *localvolume.Recorded, now time.Time) (all []finding) {
 	}
 	counts := slices.ContainsFunc(recorded.Nodes, func(n localvolume.PlannedNode) bool { return n.Due != nil })
 	if counts && recorded.Confirmed != nil && now.Sub(*recorded.Confirmed) >= unconfirmed {
-		all = append(all, found(warning, "no controller has confirmed since %s that the nodes are missing: is it running, and may it reach the API server?",
+		all = append(all, found(warning, "no controller has confirmed since %s that the nodes are missing: is it running, and may it reach the "+
+			"API server?",
 			recorded.Confirmed.UTC().Format(time.RFC3339)))
 	}
 	return all

@@ -39,10 +39,12 @@ func namespaceFindings(n *corev1.Namespace, now time.Time) (all []finding) {
 		switch {
 		case c.Status != corev1.ConditionTrue:
 		case c.Type == corev1.NamespaceDeletionDiscoveryFailure && namesOwn(c.Message):
-			all = append(all, found(warning, "the API of Groundskeeper is unavailable, and blocks the deletion of every namespace: %s. Restore groundskeeper-apiserver "+
+			all = append(all, found(warning, "the API of Groundskeeper is unavailable, and blocks the deletion of every namespace: %s. Restore "+
+				"groundskeeper-apiserver "+
 				"(kubectl groundskeeper check); if its store is lost, free the cluster: %s", c.Message, uninstall.UnregisterCommand))
 		case c.Type == corev1.NamespaceDeletionDiscoveryFailure:
-			all = append(all, found(warning, "an API of the cluster is unavailable, and blocks the deletion of every namespace: %s (kubectl get apiservices)", c.Message))
+			all = append(all, found(warning, "an API of the cluster is unavailable, and blocks the deletion of every namespace: %s (kubectl get "+
+				"apiservices)", c.Message))
 		case c.Type == corev1.NamespaceContentRemaining, c.Type == corev1.NamespaceFinalizersRemaining:
 			all = append(all, found(inProgress, "%s: %s", c.Type, c.Message))
 		default:
@@ -68,7 +70,7 @@ func (c *command) contents(ctx context.Context, namespace *corev1.Namespace, r *
 		if k.global {
 			continue
 		}
-		objects, err := c.all(ctx, k, namespace.Name)
+		objects, err := report.All(ctx, c.client, k.list(), namespace.Name)
 		checked := report.Checked{Name: k.title, Count: len(objects)}
 		if meta.IsNoMatchError(err) {
 			continue

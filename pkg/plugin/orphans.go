@@ -41,7 +41,8 @@ func (c *command) orphans(ctx context.Context, r *report.Report, projects map[st
 		}
 		// The list of Projects may be older than the namespace.
 		project := &gardenerv1beta1.Project{}
-		if err := c.client.Get(ctx, client.ObjectKey{Name: namespace.Labels[gardenerv1beta1.LabelProjectName]}, project); client.IgnoreNotFound(err) != nil {
+		if err := c.client.Get(ctx, client.ObjectKey{Name: namespace.Labels[gardenerv1beta1.LabelProjectName]},
+			project); client.IgnoreNotFound(err) != nil {
 			checked.Problem = oneLine(fmt.Sprintf("get the Project of namespace %s: %s", namespace.Name, explained(err)))
 			continue
 		}

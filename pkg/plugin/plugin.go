@@ -61,7 +61,8 @@ func New(in io.Reader, out *os.File) *cobra.Command {
 	flags.StringVar(&rules.ExplicitPath, clientcmd.RecommendedConfigPathFlag, "", "kubeconfig `file`")
 	clientcmd.BindOverrideFlags(overrides, flags, overrideFlags())
 	flags.StringVar(&color, "color", color, "auto, always or never")
-	root.AddCommand(newStatus(c), newWhy(c), newDrain(c), newRestore(c), newDeorbit(c), newCheck(c), newConsole(c), newVersion(c), newUninstall(c), newCompletion(c))
+	root.AddCommand(newStatus(c), newWhy(c), newDrain(c), newRestore(c), newDeorbit(c), newCheck(c), newConsole(c), newVersion(c),
+		newUninstall(c), newCompletion(c))
 	for _, sub := range root.Commands() {
 		run := sub.RunE
 		if run == nil {

@@ -30,11 +30,13 @@ func (c *command) policies(ctx context.Context, r *report.Report) error {
 	}
 	problems, err := policyparams.Find(ctx, host, c.client.RESTMapper(), policyparams.Server(host))
 	if apierrors.IsForbidden(err) {
-		r.Checked = append(r.Checked, report.Checked{Name: policiesTitle, Problem: "you are not allowed to check admission policies; select a namespace with -n"})
+		r.Checked = append(r.Checked, report.Checked{Name: policiesTitle,
+			Problem: "you are not allowed to check admission policies; select a namespace with -n"})
 		return nil
 	}
 	if err != nil {
-		r.Checked = append(r.Checked, report.Checked{Name: policiesTitle, Problem: oneLine(fmt.Sprintf("check the parameters of admission policies: %s", explained(err)))})
+		r.Checked = append(r.Checked, report.Checked{Name: policiesTitle,
+			Problem: oneLine(fmt.Sprintf("check the parameters of admission policies: %s", explained(err)))})
 		return nil
 	}
 	addPolicies(r, problems)

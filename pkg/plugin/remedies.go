@@ -13,8 +13,8 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
 
-// remedies returns what a user does about the Deorbit of a Kluster: about the reason of its condition, and about each kind of reason for which
-// objects remain, once. The texts are those of docs/deorbit.md.
+// remedies returns what a user does about the Deorbit of a Kluster: about the reason of its condition, and about each kind of reason for
+// which objects remain, once. The texts are those of docs/deorbit.md.
 func remedies(k *kubernikusv1.Kluster) (all []finding) {
 	if k.DeletionTimestamp.IsZero() {
 		return nil

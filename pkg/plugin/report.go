@@ -32,7 +32,8 @@ func addFindings(r *report.Report, kind string, object client.Object, findings [
 // reported returns the findings of an object as a report has them.
 func reported(kind string, object client.Object, findings []finding) (all []report.Finding) {
 	for _, f := range findings {
-		all = append(all, report.Finding{Kind: kind, Namespace: object.GetNamespace(), Name: object.GetName(), Level: f.level.String(), Message: f.text})
+		all = append(all, report.Finding{Kind: kind, Namespace: object.GetNamespace(), Name: object.GetName(), Level: f.level.String(),
+			Message: f.text})
 	}
 	return all
 }
@@ -62,7 +63,8 @@ var outputs = []string{"json", "yaml"}
 
 func (o *output) addTo(cmd *cobra.Command) {
 	cmd.Flags().StringVarP((*string)(o), "output", "o", "", "`format` instead of text: json or yaml")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(outputs, cobra.ShellCompDirectiveNoFileComp)) // fails for unknown flags
+	_ = cmd.RegisterFlagCompletionFunc("output",
+		cobra.FixedCompletions(outputs, cobra.ShellCompDirectiveNoFileComp)) // fails for unknown flags
 }
 
 // check rejects unknown formats before any request is sent.

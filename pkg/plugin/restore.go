@@ -62,7 +62,8 @@ func (c *command) references(backend *gimbalv1.DiscoveryBackend) (restorer, erro
 	if err != nil {
 		return nil, err
 	}
-	return &release.References{Live: c.client, Routes: routes, Find: served.NewFinder(found), AdminNamespaces: []string{backend.Namespace}, Clock: c.clock}, nil
+	return &release.References{Live: c.client, Routes: routes, Find: served.NewFinder(found), AdminNamespaces: []string{backend.Namespace},
+		Clock: c.clock}, nil
 }
 
 func (c *command) restore(ctx context.Context, name string, yes, preview bool) error {

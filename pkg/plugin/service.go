@@ -103,16 +103,20 @@ func (c *command) ways(ctx context.Context, service *corev1.Service, r *report.R
 		}
 	}
 	if own == 0 && service.Spec.ClusterIP != corev1.ClusterIPNone && service.Spec.Type != corev1.ServiceTypeExternalName {
-		addFindings(r, "Services", service, []finding{found(warning, "has no Translation: see its events; controllers.translation.serviceTypes may not have the type %s", service.Spec.Type)})
+		addFindings(r, "Services", service, []finding{found(warning,
+			"has no Translation: see its events; controllers.translation.serviceTypes may not have the type %s", service.Spec.Type)})
 	}
 	r.Ways = waysOf(service, translations)
-	if slices.ContainsFunc(r.Ways, func(w report.Way) bool { return strings.HasPrefix(w.Address, gatewayAddress) }) && !hasGateway(translations) {
-		addFindings(r, "Services", service, []finding{found(warning, "has node ports, which are served at gateways, and no Node is one: set annotation %s of a Node", midonetv1.AnnotationOVNGatewayNetwork)})
+	if slices.ContainsFunc(r.Ways, func(w report.Way) bool { return strings.HasPrefix(w.Address, gatewayAddress) }) &&
+		!hasGateway(translations) {
+		addFindings(r, "Services", service, []finding{found(warning,
+			"has node ports, which are served at gateways, and no Node is one: set annotation %s of a Node", midonetv1.AnnotationOVNGatewayNetwork)})
 	}
 	for _, way := range r.Ways {
 		for _, e := range way.Endpoints {
 			if e.Port == "" {
-				addFindings(r, "Services", service, []finding{found(warning, "endpoint %s of %s is not the address of a translated Pod", e.Address, way.Address)})
+				addFindings(r, "Services", service, []finding{found(warning, "endpoint %s of %s is not the address of a translated Pod", e.Address,
+					way.Address)})
 			}
 		}
 	}
@@ -171,7 +175,8 @@ func waysOf(service *corev1.Service, translations []midonetv1.Translation) []rep
 			case "LogicalSwitchPort":
 				for _, addresses := range body.Addresses {
 					for _, address := range strings.Fields(addresses) {
-						ports[address] = report.WayEnd{Port: body.Name, Object: body.Owners.Owner, Switch: listed.Parent, Chassis: body.Options["requested-chassis"]}
+						ports[address] = report.WayEnd{Port: body.Name, Object: body.Owners.Owner, Switch: listed.Parent,
+							Chassis: body.Options["requested-chassis"]}
 					}
 				}
 			case "LoadBalancer":

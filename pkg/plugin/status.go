@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -20,9 +19,6 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/plugin/report"
 	"groundskeeper.io/groundskeeper/pkg/plugin/uninstall"
 )
-
-// pageSize is the number of objects per page of a list.
-const pageSize = 500
 
 func newStatus(c *command) *cobra.Command {
 	var format output
@@ -72,7 +68,7 @@ func (c *command) inspect(ctx context.Context, namespace string) (*report.Report
 		if namespace != "" && k.global {
 			continue
 		}
-		objects, err := c.all(ctx, k, namespace)
+		objects, err := report.All(ctx, c.client, k.list(), namespace)
 		checked := report.Checked{Name: k.title, Count: len(objects)}
 		if meta.IsNoMatchError(err) {
 			missing = err
@@ -114,7 +110,8 @@ func (c *command) manager(ctx context.Context, r *report.Report) error {
 	m, err := uninstall.Published(ctx, c.client)
 	switch {
 	case apierrors.IsForbidden(err):
-		r.Checked = append(r.Checked, report.Checked{Name: managerTitle, Problem: "you are not allowed to read its Lease in " + uninstall.SystemNamespace + "; select a namespace with -n"})
+		r.Checked = append(r.Checked, report.Checked{Name: managerTitle,
+			Problem: "you are not allowed to read its Lease in " + uninstall.SystemNamespace + "; select a namespace with -n"})
 		return nil
 	case err != nil:
 		return fmt.Errorf("read the Lease of the controller manager: %w", err)
@@ -125,7 +122,8 @@ func (c *command) manager(ctx context.Context, r *report.Report) error {
 	}
 	r.Checked = append(r.Checked, report.Checked{Name: managerTitle, Count: len(all)})
 	for _, message := range all {
-		r.Findings = append(r.Findings, report.Finding{Kind: managerTitle, Name: uninstall.ManagerName, Level: warning.String(), Message: oneLine(message)})
+		r.Findings = append(r.Findings, report.Finding{Kind: managerTitle, Name: uninstall.ManagerName, Level: warning.String(),
+			Message: oneLine(message)})
 	}
 	return nil
 }
@@ -154,27 +152,6 @@ func notAllowed(k kind, namespace string) string {
 	}
 }
 
-// all lists the objects of a kind.
-func (c *command) all(ctx context.Context, k kind, namespace string) ([]client.Object, error) {
-	var all []client.Object
-	for next := ""; ; {
-		list := k.list()
-		if err := c.client.List(ctx, list, client.InNamespace(namespace), client.Limit(pageSize), client.Continue(next)); err != nil {
-			return nil, err
-		}
-		err := meta.EachListItem(list, func(item runtime.Object) error {
-			all = append(all, item.(client.Object))
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-		if next = list.GetContinue(); next == "" {
-			return all, nil
-		}
-	}
-}
-
 // printReport prints how many objects of each kind there are, and the findings about them.
 func (c *command) printReport(r *report.Report) {
 	for _, checked := range r.Checked {
@@ -192,7 +169,8 @@ func (c *command) printReport(r *report.Report) {
 			}
 			lines = append(lines, c.line(name, finding{level, f.Message}))
 		}
-		c.out.print("%s\n", strings.TrimRight(fmt.Sprintf("%s %6d  %s", c.out.in(bold, fmt.Sprintf("%-18s", checked.Name)), checked.Count, c.summary(checked, len(warnings), len(lines))), " "))
+		c.out.print("%s\n", strings.TrimRight(fmt.Sprintf("%s %6d  %s", c.out.in(bold, fmt.Sprintf("%-18s", checked.Name)), checked.Count,
+			c.summary(checked, len(warnings), len(lines))), " "))
 		for _, line := range lines {
 			c.out.print("%s\n", line)
 		}

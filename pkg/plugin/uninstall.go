@@ -40,12 +40,15 @@ func newUninstall(c *command) *cobra.Command {
 	flags.BoolVarP(&yes, "yes", "y", false, "skip the confirmation")
 	flags.BoolVar(&preview, "dry-run", false, "show the plan, and change nothing")
 	flags.StringVar(&o.Projects, "projects", o.Projects, "keep: retain the namespaces of Projects; delete: delete them with their contents")
-	flags.StringVar(&o.Klusters, "klusters", o.Klusters, "detach: retain clusters and their resources in OpenStack; deorbit: delete the resources that clusters created in OpenStack")
+	flags.StringVar(&o.Klusters, "klusters", o.Klusters, "detach: retain clusters and their resources in OpenStack; deorbit: delete the "+
+		"resources that clusters created in OpenStack")
 	flags.StringSliceVar(&o.Abandon, "abandon", nil, "`kinds` whose finalizers are removed without cleanup: translations, klusters")
 	flags.BoolVar(&o.KeepData, "keep-data", false, "retain the namespaces of the installation, including volumes")
-	flags.StringVar(&o.ConfigFile, "config", "", "configuration `file` of the controller manager, if it does not run as the Deployment of the manifests")
+	flags.StringVar(&o.ConfigFile, "config", "",
+		"configuration `file` of the controller manager, if it does not run as the Deployment of the manifests")
 	flags.DurationVar(&o.Timeout, "timeout", o.Timeout, "how long a step may wait without any progress")
-	flags.BoolVar(&force, "force-unregister", false, "delete only the APIServices whose server is unavailable, and then the webhooks: the way back for a cluster that deletes no namespaces, when the API server is lost")
+	flags.BoolVar(&force, "force-unregister", false, "delete only the APIServices whose server is unavailable, and then the webhooks: the "+
+		"way back for a cluster that deletes no namespaces, when the API server is lost")
 	for _, other := range []string{"projects", "klusters", "abandon", "keep-data", "config"} {
 		cmd.MarkFlagsMutuallyExclusive("force-unregister", other)
 	}

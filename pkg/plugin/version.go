@@ -64,7 +64,8 @@ func (c *command) version(ctx context.Context, onlyClient bool, format output) e
 		err = c.serverVersions(ctx, &v)
 	}
 	written := format.write(c.out, v, func() {
-		for _, line := range [][2]string{{"client", v.Client}, {"groundskeeper-apiserver", v.APIServer}, {"controller manager", v.ControllerManager}, {"Kubernetes", v.Kubernetes}} {
+		for _, line := range [][2]string{{"client", v.Client}, {"groundskeeper-apiserver", v.APIServer},
+			{"controller manager", v.ControllerManager}, {"Kubernetes", v.Kubernetes}} {
 			if line[1] != "" {
 				c.out.print("%-24s %s\n", line[0], line[1])
 			}
@@ -103,7 +104,8 @@ func (c *command) serverVersions(ctx context.Context, v *Versions) error {
 		}
 	}
 	var failed error
-	for _, group := range []string{gardenerv1beta1.SchemeGroupVersion.String(), kubernikusv1.SchemeGroupVersion.String(), midonetv1.SchemeGroupVersion.String(), gimbalv1.SchemeGroupVersion.String()} {
+	for _, group := range []string{gardenerv1beta1.SchemeGroupVersion.String(), kubernikusv1.SchemeGroupVersion.String(),
+		midonetv1.SchemeGroupVersion.String(), gimbalv1.SchemeGroupVersion.String()} {
 		data, err := host.RESTClient().Get().AbsPath("/openapi/v3/apis/"+group).SetHeader("Accept", "application/json").DoRaw(ctx)
 		if err != nil {
 			failed = fmt.Errorf("get the version of groundskeeper-apiserver from the OpenAPI document of %s: %w", group, err)

@@ -80,7 +80,9 @@ func isPassing(err error) bool {
 }
 
 // watchOnce watches an object from the version that is given until the watch ends. No error means that.
-func watchOnce[P client.Object](ctx context.Context, c client.WithWatch, object P, list client.ObjectList, notify func(P) error, deleted error) error {
+func watchOnce[P client.Object](
+	ctx context.Context, c client.WithWatch, object P, list client.ObjectList, notify func(P) error, deleted error,
+) error {
 	options := &client.ListOptions{
 		Namespace:     object.GetNamespace(),
 		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, object.GetName()),

@@ -27,13 +27,15 @@ func newWhy(c *command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "why KIND/NAME",
 		Short: "Show what blocks an object, or the deletion of a namespace, and the way of a Service",
-		Long: "Show what blocks an object, or the deletion of a namespace. Of a Project, list the role bindings and the tokens of service accounts\n" +
+		Long: "Show what blocks an object, or the deletion of a namespace. Of a Project, " +
+			"list the role bindings and the tokens of service accounts\n" +
 			"in its namespace that are not of its members, as former members may have left them. Of a Service on OVN, show the way of\n" +
 			"connections as well: its load balancers, and the port, the switch and the chassis of each endpoint; of a Node, whether OVN has its\n" +
 			"chassis. Of a claim, a volume and a Node, also of one that was deleted, show which local volumes are deleted and when, or why they\n" +
 			"are retained.\n\n" +
 			"It exits with 0 when nothing does, with 1 when there are findings, and with 2 when the object could not be read.",
-		Example:           "  kubectl groundskeeper why kluster/web -n garden-shop\n  kubectl groundskeeper why namespace/garden-shop\n  kubectl groundskeeper why service/web -n shop\n  kubectl groundskeeper why node/worker-7",
+		Example: "  kubectl groundskeeper why kluster/web -n garden-shop\n  kubectl groundskeeper why namespace/garden-shop\n" +
+			"  kubectl groundskeeper why service/web -n shop\n  kubectl groundskeeper why node/worker-7",
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: c.completeObjects(whyKinds()...),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -69,7 +71,8 @@ func (c *command) why(ctx context.Context, k kind, name string, format output) e
 	object.SetName(key.Name)
 	r := &report.Report{Checked: []report.Checked{{Name: k.title, Count: 1}}, Findings: []report.Finding{}}
 	addFindings(r, k.title, object, append(k.findings(object, c.clock.Now()), details(object)...))
-	if kluster, ok := object.(*kubernikusv1.Kluster); ok && kluster.Status.Deorbit == nil && kluster.DeletionTimestamp != nil && kluster.HasDeorbiter() {
+	if kluster, ok := object.(*kubernikusv1.Kluster); ok && kluster.Status.Deorbit == nil && kluster.DeletionTimestamp != nil &&
+		kluster.HasDeorbiter() {
 		manager, err := uninstall.InspectManager(ctx, c.client, nil)
 		if reason := notTornDown(kluster, manager, err); reason != "" {
 			addFindings(r, k.title, object, []finding{found(warning, "no controller deorbits it: %s", reason)})
@@ -136,12 +139,16 @@ func whyKinds() []kind {
 
 // keepers are Groundskeeper's finalizers, and which controller removes them.
 var keepers = map[string]string{
-	gardenerv1beta1.FinalizerName:           "the controller for Projects removes it when the namespace has been deleted",
-	kubernikusv1.DeorbiterFinalizer:         "Deorbit removes it, when controllers.kluster.enabled is true; annotation " + kubernikusv1.SelfDestructAnnotation + "=" + kubernikusv1.SelfDestructNow + " (kubectl groundskeeper deorbit --self-destruct) ends Deorbit after a last check",
-	kubernikusv1.ClusterAPIFinalizer:        "controller kluster-capi removes it when its Cluster has been informed, when controllers.kluster.clusterAPI.enabled is true",
+	gardenerv1beta1.FinalizerName: "the controller for Projects removes it when the namespace has been deleted",
+	kubernikusv1.DeorbiterFinalizer: "Deorbit removes it, when controllers.kluster.enabled is true; annotation " +
+		kubernikusv1.SelfDestructAnnotation + "=" + kubernikusv1.SelfDestructNow + " (kubectl groundskeeper deorbit --self-destruct) ends Deorbit after a last check",
+	kubernikusv1.ClusterAPIFinalizer: "controller kluster-capi removes it when its Cluster has been informed, when " +
+		"controllers.kluster.clusterAPI.enabled is true",
 	kubernikusv1.ImportedDeorbiterFinalizer: "Deorbit removes it, as it removes " + kubernikusv1.DeorbiterFinalizer,
-	midonetv1.FinalizerName:                 "the controller translation-push removes it when the resources have been deleted from the backend; it runs when controllers.translation has one, midonet or ovn",
-	gimbalv1.FinalizerName:                  "the controller discovery-operator removes it when the copies and the references to them have been deleted",
+	midonetv1.FinalizerName: "the controller translation-push removes it when the resources have been deleted from the " +
+		"backend; it runs when controllers.translation has one, midonet or ovn",
+	gimbalv1.FinalizerName: "the controller discovery-operator removes it when the copies and the references to them have " +
+		"been deleted",
 }
 
 // details returns what the findings of a list leave out.
@@ -162,7 +169,8 @@ func details(object client.Object) (all []finding) {
 		}
 	case *midonetv1.Translation:
 		for _, r := range o.Status.Resources {
-			if r.State == midonetv1.BackendResourceFailed || r.State == midonetv1.BackendResourceDrifted || r.State == midonetv1.BackendResourceNotApplicable {
+			if r.State == midonetv1.BackendResourceFailed || r.State == midonetv1.BackendResourceDrifted ||
+				r.State == midonetv1.BackendResourceNotApplicable {
 				all = append(all, found(warning, "resource %s is %s: %s", strings.TrimSpace(r.Kind+" "+r.ID), r.State, r.Message))
 			}
 		}

@@ -114,7 +114,8 @@ func (r *reader) do(w http.ResponseWriter, request *http.Request) error {
 func actionRoutes(mux *http.ServeMux, r *reader, g *guard) {
 	mux.HandleFunc("GET "+actionPath, func(w http.ResponseWriter, request *http.Request) {
 		query := request.URL.Query()
-		_, _, question, err := r.prompt(request.Context(), query.Get("action"), client.ObjectKey{Namespace: query.Get("namespace"), Name: query.Get("name")})
+		_, _, question, err := r.prompt(request.Context(), query.Get("action"),
+			client.ObjectKey{Namespace: query.Get("namespace"), Name: query.Get("name")})
 		respond(w, struct {
 			Question
 			Token string `json:"token"`

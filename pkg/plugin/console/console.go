@@ -101,7 +101,8 @@ func Run(ctx context.Context, o Options, listening func(url string)) error {
 	follows := &traffic{options: o, run: func(f func(context.Context)) { background.Go(func() { f(ctx) }) }}
 	g := newGuard(listener.Addr().(*net.TCPAddr).Port, len(o.Actions) > 0)
 	server := &http.Server{
-		Handler: g.protect(routes(&reader{Options: o, client: connection, store: s, traffic: follows}, g)), ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10,
+		Handler: g.protect(routes(&reader{Options: o, client: connection, store: s, traffic: follows},
+			g)), ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	background.Go(func() {

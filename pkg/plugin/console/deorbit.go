@@ -72,7 +72,8 @@ func deorbitOf(k *kubernikusv1.Kluster, seen stages) *Deorbit {
 	if d == nil {
 		d = &kubernikusv1.DeorbitStatus{}
 	}
-	view := &Deorbit{Remaining: slices.Concat(d.Remaining, d.Undecided), Retained: d.Retained, ClusterLost: d.ClusterLost, ClusterRejected: d.ClusterRefused}
+	view := &Deorbit{Remaining: slices.Concat(d.Remaining, d.Undecided), Retained: d.Retained, ClusterLost: d.ClusterLost,
+		ClusterRejected: d.ClusterRefused}
 	if d.StartedAt != nil {
 		view.StartedAt = new(d.StartedAt.Time)
 	}

@@ -16,7 +16,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/maintenance"
@@ -80,7 +80,8 @@ func (r *reader) flows(ctx context.Context, query url.Values) (*Flows, error) {
 	if status := query.Get("if"); status != "" && selected.backend != "" {
 		assume = &maintenance.Assumption{Backend: selected.backend, Status: gimbalv1.ClusterStatus(status)}
 		if assume.Status != gimbalv1.ClusterMaintenance && assume.Status != gimbalv1.ClusterEnabled {
-			return nil, &failure{http.StatusBadRequest, fmt.Sprintf("if: %q is not %s or %s", status, gimbalv1.ClusterMaintenance, gimbalv1.ClusterEnabled)}
+			return nil, &failure{http.StatusBadRequest,
+				fmt.Sprintf("if: %q is not %s or %s", status, gimbalv1.ClusterMaintenance, gimbalv1.ClusterEnabled)}
 		}
 	}
 	found, err := viewer.Traffic(ctx, assume)
@@ -88,14 +89,16 @@ func (r *reader) flows(ctx context.Context, query url.Values) (*Flows, error) {
 		return nil, &failure{http.StatusNotFound, err.Error()}
 	}
 	if err != nil {
-		return &Flows{Backends: []FlowBackend{}, Routes: []FlowRoute{}, Rest: []FlowLink{}, Notes: []string{}, Problems: []string{r.unknown(err, r.unknownRoutes(err, "routes"))}}, nil
+		return &Flows{Backends: []FlowBackend{}, Routes: []FlowRoute{}, Rest: []FlowLink{}, Notes: []string{},
+			Problems: []string{r.unknown(err, r.unknownRoutes(err, "routes"))}}, nil
 	}
 	view := flowsOf(found, assume, selected)
 	for _, err := range found.Unknown {
 		view.Problems = append(view.Problems, r.unknown(err, r.unknownRoutes(err, "routes of one kind")))
 	}
 	if assumedConfig != nil && slices.ContainsFunc(view.Backends, func(b FlowBackend) bool { return b.elsewhere }) {
-		view.Notes = append(view.Notes, "Backends outside of namespace "+defaultAdminNamespace+" are taken for those of their namespace, because the configuration of the controller manager is unknown.")
+		view.Notes = append(view.Notes, "Backends outside of namespace "+defaultAdminNamespace+" are taken for those of their namespace, "+
+			"because the configuration of the controller manager is unknown.")
 	}
 	return view, nil
 }
@@ -121,7 +124,8 @@ func flowsOf(t *maintenance.Traffic, assume *maintenance.Assumption, f filter) *
 		backends[name] = flowBackendOf(backend)
 	}
 	if assume != nil {
-		view.WhatIf = &WhatIf{Backend: assume.Backend, Status: string(assume.Status), Fails: Named{Names: []string{}}, Keeps: Named{Names: []string{}}, Moves: Named{Names: []string{}}}
+		view.WhatIf = &WhatIf{Backend: assume.Backend, Status: string(assume.Status), Fails: Named{Names: []string{}},
+			Keeps: Named{Names: []string{}}, Moves: Named{Names: []string{}}}
 	}
 	var all []FlowRoute
 	for i := range t.Routes {
@@ -145,7 +149,8 @@ func flowsOf(t *maintenance.Traffic, assume *maintenance.Assumption, f filter) *
 }
 
 func flowBackendOf(b *gimbalv1.DiscoveryBackend) *FlowBackend {
-	view := &FlowBackend{Name: b.Name, elsewhere: b.Namespace != defaultAdminNamespace, Key: keyOf(Kind{Name: "discoverybackend"}, types.NamespacedName{Namespace: b.Namespace, Name: b.Name}), Status: string(b.Cluster.ClusterStatus)}
+	view := &FlowBackend{Name: b.Name, elsewhere: b.Namespace != defaultAdminNamespace,
+		Key: keyOf(Kind{Name: "discoverybackend"}, client.ObjectKeyFromObject(b)), Status: string(b.Cluster.ClusterStatus)}
 	if c := meta.FindStatusCondition(b.Status.Conditions, gimbalv1.ConditionDrained); c != nil {
 		view.Reason, view.Message = c.Reason, c.Message
 	}
@@ -163,7 +168,8 @@ func (f *filter) selects(r *FlowRoute) bool {
 		return false
 	}
 	return !slices.ContainsFunc(f.words, func(word string) bool {
-		return !strings.Contains(strings.ToLower(r.label()), word) && !slices.ContainsFunc(r.Links, func(l FlowLink) bool { return strings.Contains(l.Service, word) })
+		return !strings.Contains(strings.ToLower(r.label()), word) &&
+			!slices.ContainsFunc(r.Links, func(l FlowLink) bool { return strings.Contains(l.Service, word) })
 	})
 }
 

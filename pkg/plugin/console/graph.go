@@ -93,7 +93,8 @@ func (g *graph) add(t *midonetv1.Translation, own bool) {
 		states[g.locate(&t.Status.Resources[i])] = &t.Status.Resources[i]
 	}
 	node := func(key backend.Key, name string, needs, aliases []backend.Key, problem string) {
-		n := GraphNode{ID: key.String(), Kind: key.Kind, Name: name, State: stateUnknown, Message: problem, Translation: path, Owner: owner, Own: own}
+		n := GraphNode{ID: key.String(), Kind: key.Kind, Name: name, State: stateUnknown, Message: problem, Translation: path, Owner: owner,
+			Own: own}
 		if key.Scope != "" && key.ID != "" {
 			n.ID += " of " + key.Scope
 		}
@@ -138,7 +139,8 @@ func (g *graph) done(before int) ([]GraphNode, []GraphEdge) {
 			if !listed {
 				to = len(g.nodes)
 				g.at[key] = to
-				g.nodes = append(g.nodes, GraphNode{ID: key.String(), Kind: key.Kind, Name: key.ID, Message: "none of the Translations that are shown lists it"})
+				g.nodes = append(g.nodes, GraphNode{ID: key.String(), Kind: key.Kind, Name: key.ID,
+					Message: "none of the Translations that are shown lists it"})
 				g.needs = append(g.needs, nil)
 			}
 			seen[to], referred[to] = true, true

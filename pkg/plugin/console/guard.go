@@ -39,7 +39,8 @@ const (
 )
 
 func newGuard(port int, actions bool) *guard {
-	return &guard{port: port, actions: actions, cookie: fmt.Sprintf("groundskeeper-console-%d", port), session: rand.Text(), token: rand.Text(), form: rand.Text()}
+	return &guard{port: port, actions: actions, cookie: fmt.Sprintf("groundskeeper-console-%d", port), session: rand.Text(),
+		token: rand.Text(), form: rand.Text()}
 }
 
 // url returns the address that the user opens.

@@ -118,7 +118,8 @@ func (r *reader) neighbours(ctx context.Context, object client.Object) (all []ne
 	switch o := object.(type) {
 	case *corev1.Node:
 		pods := &corev1.PodList{}
-		err = r.client.List(ctx, pods, client.InNamespace(r.Namespace), client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("spec.nodeName", o.Name)})
+		err = r.client.List(ctx, pods, client.InNamespace(r.Namespace),
+			client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("spec.nodeName", o.Name)})
 		for i := range pods.Items {
 			if p := &pods.Items[i]; !p.Spec.HostNetwork {
 				all = append(all, neighbour{kindPod + " " + p.Namespace + "/" + p.Name, p.UID})
@@ -159,7 +160,8 @@ func (r *reader) translationsOf(ctx context.Context, uids []types.UID) (all []mi
 			return nil, err
 		}
 		list := &midonetv1.TranslationList{}
-		if err := r.client.List(ctx, list, client.InNamespace(r.Namespace), client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*owned)}); err != nil {
+		if err := r.client.List(ctx, list, client.InNamespace(r.Namespace),
+			client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*owned)}); err != nil {
 			return nil, err
 		}
 		all = append(all, list.Items...)

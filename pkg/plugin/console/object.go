@@ -155,7 +155,8 @@ func (r *reader) events(ctx context.Context, object client.Object) ([]Event, str
 
 // eventOf reads an event of either of the two APIs for events.
 func eventOf(e *corev1.Event) Event {
-	one := Event{Warning: e.Type == corev1.EventTypeWarning, Reason: e.Reason, Message: e.Message, Count: max(1, e.Count), At: e.LastTimestamp.Time}
+	one := Event{Warning: e.Type == corev1.EventTypeWarning, Reason: e.Reason, Message: e.Message, Count: max(1, e.Count),
+		At: e.LastTimestamp.Time}
 	if e.Series != nil {
 		one.Count, one.At = e.Series.Count, e.Series.LastObservedTime.Time
 	}
@@ -217,7 +218,8 @@ func (s *store) contents(namespace string) []Contents {
 
 // backendOf returns the view of a DiscoveryBackend.
 func backendOf(b *gimbalv1.DiscoveryBackend) *Backend {
-	view := &Backend{Type: string(b.Cluster.Type), ClusterStatus: string(b.Cluster.ClusterStatus), Services: b.Status.Services, Endpoints: b.Status.Endpoints}
+	view := &Backend{Type: string(b.Cluster.Type), ClusterStatus: string(b.Cluster.ClusterStatus), Services: b.Status.Services,
+		Endpoints: b.Status.Endpoints}
 	if routes := b.Status.Routes; routes != nil {
 		view.Matching, view.Drained = routes.Matching, routes.Drained
 		if alone := routes.WithoutAlternative; alone != nil {

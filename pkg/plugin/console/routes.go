@@ -74,7 +74,8 @@ func routes(r *reader, g *guard) http.Handler {
 	})
 	mux.HandleFunc("GET /api/network", func(w http.ResponseWriter, request *http.Request) {
 		query := request.URL.Query()
-		network, err := r.network(request.Context(), query.Get("kind"), types.NamespacedName{Namespace: query.Get("namespace"), Name: query.Get("name")})
+		network, err := r.network(request.Context(), query.Get("kind"),
+			types.NamespacedName{Namespace: query.Get("namespace"), Name: query.Get("name")})
 		respond(w, network, r.explained(err))
 	})
 	if len(r.Actions) > 0 {

@@ -124,7 +124,8 @@ func (s *store) render(k *content, e *entry) {
 		return
 	}
 	name := client.ObjectKeyFromObject(e.object)
-	e.row = &Row{Key: keyOf(k.Kind, name), Kind: k.Title, Namespace: name.Namespace, Name: name.Name, Since: changedAt(e.object), Findings: findings}
+	e.row = &Row{Key: keyOf(k.Kind, name), Kind: k.Title, Namespace: name.Namespace, Name: name.Name, Since: changedAt(e.object),
+		Findings: findings}
 	if kluster, ok := e.object.(*kubernikusv1.Kluster); ok {
 		e.row.Deorbit, e.row.RouteGC = deorbitOf(kluster, e.stages), routeGCOf(kluster)
 	}
@@ -140,7 +141,8 @@ func (s *store) remove(title string, object client.Object) {
 		if e := k.objects[name]; e != nil {
 			seen = e.stages
 		}
-		s.finished = append(s.finished, Finished{Namespace: name.Namespace, Name: name.Name, At: s.options.Clock.Now(), Deorbit: deorbitOf(kluster, seen.observe(kluster))})
+		s.finished = append(s.finished, Finished{Namespace: name.Namespace, Name: name.Name, At: s.options.Clock.Now(),
+			Deorbit: deorbitOf(kluster, seen.observe(kluster))})
 		s.finished = s.finished[max(0, len(s.finished)-maxFinished):]
 	}
 	delete(k.objects, name)

@@ -11,13 +11,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/plugin/report"
 )
 
 // pageSize is the number of objects per page of a list: with more, two complete copies of many objects would be in memory.
@@ -112,25 +112,14 @@ func (f *follower) apply(event watch.Event) error {
 // list replaces the objects of the kind in the store. The page shows the first ones while others are still read.
 func (f *follower) list(ctx context.Context) error {
 	listing := f.store.list(f.kind.Title)
-	var version string
-	for next := ""; ; {
-		list := f.kind.List()
-		if err := f.client.List(ctx, list, client.InNamespace(f.options.Namespace), client.Limit(pageSize), client.Continue(next)); err != nil {
-			return err
-		}
-		var page []client.Object
-		err := meta.EachListItem(list, func(item runtime.Object) error {
-			page = append(page, trimmed(item.(client.Object)))
-			return nil
-		})
-		if err != nil {
-			return err
+	version, err := report.Pages(ctx, f.client, f.kind.List(), func(page []client.Object) {
+		for _, object := range page {
+			trimmed(object)
 		}
 		listing.add(page)
-		version = list.GetResourceVersion()
-		if next = list.GetContinue(); next == "" {
-			break
-		}
+	}, client.InNamespace(f.options.Namespace), client.Limit(pageSize))
+	if err != nil {
+		return err
 	}
 	f.version = version
 	listing.done()

@@ -5,7 +5,6 @@ package uninstall
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,7 +15,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/clusterapi/desired"
 )
 
-// hooked returns the Machines and OpenStackClusters of Cluster API that a hook, a finalizer or a pause of Groundskeeper keeps from being deleted.
+// hooked returns the Machines and OpenStackClusters of Cluster API that a hook, a finalizer or a pause of Groundskeeper keeps from being
+// deleted.
 func (u *Uninstaller) hooked(ctx context.Context) (all []part, err error) {
 	lists, _, err := u.resources(ctx) // what is not served is reported with the parts
 	if err != nil {
@@ -92,8 +92,5 @@ func (u *Uninstaller) unhook(ctx context.Context) (string, error) {
 		}
 		return l, err
 	})
-	if err != nil || count == 0 {
-		return "", err
-	}
-	return fmt.Sprintf("%d objects of Cluster API have no hooks and finalizers of Groundskeeper any more", count), nil
+	return done(count, "objects of Cluster API have no hooks and finalizers of Groundskeeper any more", err)
 }

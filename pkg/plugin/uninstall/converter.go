@@ -43,7 +43,8 @@ func (u *Uninstaller) stopConverter(ctx context.Context) (string, error) {
 			return "", err
 		}
 	}
-	if err := u.until(ctx, "the controller manager restarts", func(ctx context.Context) (left, error) { return u.rollout(ctx, key) }); err != nil {
+	restart := func(ctx context.Context) (left, error) { return u.rollout(ctx, key) }
+	if err := u.until(ctx, "the controller manager restarts", restart); err != nil {
 		return "", err
 	}
 	// The new one has to have the Lease.
@@ -66,7 +67,8 @@ func (u *Uninstaller) reconfigure(ctx context.Context, deployment *appsv1.Deploy
 	if text, err = withoutConverters(text); err != nil {
 		return fmt.Errorf("configuration of the controller manager: %w", err)
 	}
-	held := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: SystemNamespace, Name: lastConfig, Labels: map[string]string{partOf: product}}}
+	held := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: SystemNamespace, Name: lastConfig,
+		Labels: map[string]string{partOf: product}}}
 	held.Data = map[string]string{file: string(text)}
 	err = u.Client.Create(ctx, held)
 	if apierrors.IsAlreadyExists(err) {
@@ -168,7 +170,9 @@ const leasePause = 20 * time.Second
 
 // silence returns why no controller manager runs, "" when one does. Two reads show whether a Lease is renewed, because the
 // clocks of the manager and of this machine may differ.
-func silence(ctx context.Context, c client.Client, m Manager, deployment *appsv1.Deployment) (silent string, controllers map[string]controllerstate.State, err error) {
+func silence(
+	ctx context.Context, c client.Client, m Manager, deployment *appsv1.Deployment,
+) (silent string, controllers map[string]controllerstate.State, err error) {
 	key := client.ObjectKey{Namespace: SystemNamespace, Name: ManagerName}
 	if m.Config != nil {
 		election := m.Config.LeaderElection

@@ -12,12 +12,15 @@ import (
 	"strings"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/pager"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"groundskeeper.io/groundskeeper/pkg/plugin/report"
 )
 
 // parallel is how many objects are changed at the same time.
@@ -48,7 +51,7 @@ func (u *Uninstaller) deleteAll(ctx context.Context, d deletion) (string, error)
 		if err != nil || len(objects) == 0 {
 			return left{}, err
 		}
-		errs := u.each(objects, func(object client.Object) error {
+		errs := each(objects, func(object client.Object) error {
 			seen.Store(object.GetUID(), nil)
 			return u.delete(ctx, d, object)
 		})
@@ -70,10 +73,7 @@ func (u *Uninstaller) deleteAll(ctx context.Context, d deletion) (string, error)
 	})
 	count := 0
 	seen.Range(func(any, any) bool { count++; return true })
-	if err != nil || count == 0 {
-		return "", err
-	}
-	return fmt.Sprintf("%d %s have been deleted", count, d.title), nil
+	return done(count, d.title+" have been deleted", err)
 }
 
 // delete does the next step of the deletion of an object: prepare, delete, and remove the finalizers that no controller removes.
@@ -127,18 +127,17 @@ func rejection(object client.Object, err error) error {
 }
 
 // each calls a function for all objects, several concurrently, and returns an error or nil for each.
-func (u *Uninstaller) each(objects []client.Object, do func(client.Object) error) []error {
+func each(objects []client.Object, do func(client.Object) error) []error {
 	errs := make([]error, len(objects))
-	var group sync.WaitGroup
-	slots := make(chan struct{}, parallel)
+	var group errgroup.Group
+	group.SetLimit(parallel)
 	for i, object := range objects {
-		slots <- struct{}{}
-		group.Go(func() {
-			defer func() { <-slots }()
+		group.Go(func() error {
 			errs[i] = do(object)
+			return nil
 		})
 	}
-	group.Wait()
+	_ = group.Wait() // the errors are those of the objects
 	return errs
 }
 
@@ -163,43 +162,33 @@ func nameOf(object client.Object) string {
 	return strings.TrimPrefix(object.GetNamespace()+"/"+object.GetName(), "/")
 }
 
-// pageSize is the number of objects per page of a list.
-const pageSize = 500
-
-// all lists the objects of a kind, page by page.
-func all[L client.ObjectList, T any](ctx context.Context, c client.Reader, empty L, items func(L) []T) ([]T, error) {
-	var found []T
-	for next := ""; ; {
-		list := empty.DeepCopyObject().(L)
-		if err := c.List(ctx, list, client.Limit(pageSize), client.Continue(next)); err != nil {
-			return nil, err
-		}
-		found = append(found, items(list)...)
-		if next = list.GetContinue(); next == "" {
-			return found, nil
-		}
+// all lists the objects of a kind.
+func all[T client.Object](ctx context.Context, c client.Reader, list client.ObjectList) ([]T, error) {
+	objects, err := report.All(ctx, c, list, metav1.NamespaceAll)
+	typed := make([]T, len(objects))
+	for i := range objects {
+		typed[i] = objects[i].(T) //nolint:forcetypeassert // the caller names the type of the items
 	}
+	return typed, err
 }
 
 // metadataOf lists the metadata of a resource, page by page. A resource that the cluster does not have has no objects.
-func (u *Uninstaller) metadataOf(ctx context.Context, resource schema.GroupVersionResource, namespace, selector string) ([]metav1.PartialObjectMetadata, error) {
-	var found []metav1.PartialObjectMetadata
-	for next := ""; ; {
-		list, err := u.Metadata.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector, Limit: pageSize, Continue: next})
-		if apierrors.IsNotFound(err) {
-			return nil, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("list %s: %w", resource.GroupResource(), err)
-		}
-		if err := meta.EachListItem(list, func(item runtime.Object) error {
-			found = append(found, *item.(*metav1.PartialObjectMetadata))
-			return nil
-		}); err != nil {
-			return nil, err
-		}
-		if next = list.Continue; next == "" {
-			return found, nil
-		}
+func (u *Uninstaller) metadataOf(
+	ctx context.Context, resource schema.GroupVersionResource, namespace, selector string,
+) (found []metav1.PartialObjectMetadata, err error) {
+	list := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return u.Metadata.Resource(resource).Namespace(namespace).List(ctx, options)
+	})
+	list.FullListIfExpired = false
+	err = list.EachListItem(ctx, metav1.ListOptions{LabelSelector: selector}, func(item runtime.Object) error {
+		found = append(found, *item.(*metav1.PartialObjectMetadata)) //nolint:forcetypeassert // of a list of metadata
+		return nil
+	})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
 	}
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", resource.GroupResource(), err)
+	}
+	return found, nil
 }

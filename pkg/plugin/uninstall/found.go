@@ -70,11 +70,11 @@ func (u *Uninstaller) Inspect(ctx context.Context) (*Found, error) {
 // inspectObjects reads the objects of Groundskeeper's API groups.
 func (u *Uninstaller) inspectObjects(ctx context.Context, f *Found) (err error) {
 	if f.Served.Has(gardenerv1beta1.GroupName) {
-		if f.Projects, err = all(ctx, u.Client, &gardenerv1beta1.ProjectList{}, func(l *gardenerv1beta1.ProjectList) []gardenerv1beta1.Project { return l.Items }); err != nil {
+		if f.Projects, err = all[*gardenerv1beta1.Project](ctx, u.Client, &gardenerv1beta1.ProjectList{}); err != nil {
 			return err
 		}
-		for i := range f.Projects {
-			if namespace := f.Projects[i].NamespaceName(); namespace != "" {
+		for _, p := range f.Projects {
+			if namespace := p.NamespaceName(); namespace != "" {
 				if f.Contents[namespace], err = u.content(ctx, namespace); err != nil {
 					return err
 				}
@@ -82,12 +82,12 @@ func (u *Uninstaller) inspectObjects(ctx context.Context, f *Found) (err error) 
 		}
 	}
 	if f.Served.Has(kubernikusv1.GroupName) {
-		if f.Klusters, err = all(ctx, u.Client, &kubernikusv1.KlusterList{}, func(l *kubernikusv1.KlusterList) []kubernikusv1.Kluster { return l.Items }); err != nil {
+		if f.Klusters, err = all[*kubernikusv1.Kluster](ctx, u.Client, &kubernikusv1.KlusterList{}); err != nil {
 			return err
 		}
 	}
 	if f.Served.Has(gimbalv1.GroupName) {
-		if f.Backends, err = all(ctx, u.Client, &gimbalv1.DiscoveryBackendList{}, func(l *gimbalv1.DiscoveryBackendList) []gimbalv1.DiscoveryBackend { return l.Items }); err != nil {
+		if f.Backends, err = all[*gimbalv1.DiscoveryBackend](ctx, u.Client, &gimbalv1.DiscoveryBackendList{}); err != nil {
 			return err
 		}
 	}
@@ -202,9 +202,9 @@ type Found struct {
 	Stranded []string
 	Manager  Manager
 
-	Projects     []gardenerv1beta1.Project
-	Klusters     []kubernikusv1.Kluster
-	Backends     []gimbalv1.DiscoveryBackend
+	Projects     []*gardenerv1beta1.Project
+	Klusters     []*kubernikusv1.Kluster
+	Backends     []*gimbalv1.DiscoveryBackend
 	Translations []metav1.PartialObjectMetadata
 	// Contents are those of the namespaces of Projects and of the installation.
 	Contents map[string]Content

@@ -118,7 +118,8 @@ func (m Manager) TearsDownKlusters() (runs, known bool, reason string) {
 	case m.Config == nil:
 		return false, false, m.Unknown
 	case !m.Runs(controllerDeorbit):
-		return false, true, fmt.Sprintf("the controller %q is off (controllers.kluster.enabled and controllers.enabled, docs/configuration.md)", controllerDeorbit)
+		return false, true, fmt.Sprintf("the controller %q is off (controllers.kluster.enabled and controllers.enabled, docs/configuration.md)",
+			controllerDeorbit)
 	}
 	return true, true, ""
 }
@@ -138,7 +139,8 @@ func parseConfig(data []byte) (*v1alpha1.ControllerManagerConfiguration, error) 
 			config = file.Config
 		}
 	} else {
-		config, _, err = configfile.Decode[v1alpha1.ControllerManagerConfiguration](data, v1alpha1.SchemeGroupVersion.WithKind(v1alpha1.ControllerManagerConfigurationKind))
+		config, _, err = configfile.Decode[v1alpha1.ControllerManagerConfiguration](data,
+			v1alpha1.SchemeGroupVersion.WithKind(v1alpha1.ControllerManagerConfigurationKind))
 	}
 	if err != nil {
 		return nil, err

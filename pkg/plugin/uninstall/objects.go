@@ -15,6 +15,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/plugin/report"
 )
 
 // labelKluster is on what was made to announce a Kluster, with its uid.
@@ -48,10 +49,7 @@ func (u *Uninstaller) enableBackends(ctx context.Context) (string, error) {
 		}
 		return l, err
 	})
-	if err != nil || count == 0 {
-		return "", err
-	}
-	return fmt.Sprintf("%d DiscoveryBackends are back in service", count), nil
+	return done(count, "DiscoveryBackends are back in service", err)
 }
 
 // restoration reports the progress of ending the maintenance of a backend, and whether it is complete.
@@ -68,24 +66,11 @@ func restoration(b *gimbalv1.DiscoveryBackend) (state string, restored bool) {
 }
 
 func (u *Uninstaller) backends(ctx context.Context) ([]client.Object, error) {
-	return objects(ctx, u.Client, &gimbalv1.DiscoveryBackendList{}, func(l *gimbalv1.DiscoveryBackendList) []gimbalv1.DiscoveryBackend { return l.Items })
+	return report.All(ctx, u.Client, &gimbalv1.DiscoveryBackendList{}, metav1.NamespaceAll)
 }
 
 func (u *Uninstaller) klusters(ctx context.Context) ([]client.Object, error) {
-	return objects(ctx, u.Client, &kubernikusv1.KlusterList{}, func(l *kubernikusv1.KlusterList) []kubernikusv1.Kluster { return l.Items })
-}
-
-// objects lists a kind as pointers.
-func objects[L client.ObjectList, T any, P interface {
-	*T
-	client.Object
-}](ctx context.Context, c client.Reader, list L, items func(L) []T) ([]client.Object, error) {
-	found, err := all(ctx, c, list, items)
-	var pointers []client.Object
-	for i := range found {
-		pointers = append(pointers, P(&found[i]))
-	}
-	return pointers, err
+	return report.All(ctx, u.Client, &kubernikusv1.KlusterList{}, metav1.NamespaceAll)
 }
 
 // withdrawKlusters ends announcements: their backends are drained and go, with their Secrets.
@@ -113,10 +98,7 @@ func (u *Uninstaller) withdrawKlusters(ctx context.Context) (string, error) {
 		}
 		return l, err
 	})
-	if err != nil || count == 0 {
-		return "", err
-	}
-	return fmt.Sprintf("%d Klusters are no longer announced", count), nil
+	return done(count, "Klusters are no longer announced", err)
 }
 
 // isWithdrawn reports whether the removal waits for the announcement of a Kluster to be withdrawn.
@@ -144,9 +126,10 @@ func (u *Uninstaller) deleteKlusters(ctx context.Context) (string, error) {
 }
 
 func (u *Uninstaller) deleteBackends(ctx context.Context) (string, error) {
-	return u.deleteAll(ctx, deletion{title: "DiscoveryBackends", list: u.backends, prepare: func(ctx context.Context, object client.Object) error {
-		return u.annotate(ctx, object, gardenerv1beta1.AnnotationConfirmDeletion)
-	}})
+	return u.deleteAll(ctx, deletion{title: "DiscoveryBackends", list: u.backends,
+		prepare: func(ctx context.Context, object client.Object) error {
+			return u.annotate(ctx, object, gardenerv1beta1.AnnotationConfirmDeletion)
+		}})
 }
 
 // deleteTranslations deletes them by their metadata: there may be many.

@@ -65,7 +65,8 @@ func (u *Uninstaller) parts(ctx context.Context) (parts []part, unlisted []strin
 			return nil, nil, err
 		}
 		for _, resource := range list.APIResources {
-			if kept().Has(resource.Name) || groups().Has(version.Group) || !slices.Contains(resource.Verbs, "list") || !slices.Contains(resource.Verbs, "delete") {
+			if kept().Has(resource.Name) || groups().Has(version.Group) || !slices.Contains(resource.Verbs, "list") ||
+				!slices.Contains(resource.Verbs, "delete") {
 				continue
 			}
 			of := version.WithResource(resource.Name)
@@ -275,7 +276,8 @@ func (u *Uninstaller) mustBeEmpty(ctx context.Context, served sets.Set[string]) 
 			return err
 		}
 		if len(found) > 0 {
-			return fmt.Errorf("%s %s was created meanwhile: stop the client that created it, and repeat the same command", kind.Resource, nameOf(&found[0]))
+			return fmt.Errorf("%s %s was created meanwhile: stop the client that created it, and repeat the same command", kind.Resource,
+				nameOf(&found[0]))
 		}
 	}
 	return nil

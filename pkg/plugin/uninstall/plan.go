@@ -37,7 +37,8 @@ func NewPlan(f *Found, o Options) Plan {
 		}
 	}
 	if f.stopsConverter() && f.Manager.Deployed {
-		add("The controller manager restarts without the controllers that make Translations", []string{"ConfigMap " + SystemNamespace + "/" + lastConfig})
+		add("The controller manager restarts without the controllers that make Translations",
+			[]string{"ConfigMap " + SystemNamespace + "/" + lastConfig})
 	}
 	add("DiscoveryBackends come back to service, and routes get the weights that their users wanted", back(f.Backends))
 	if o.Klusters == Deorbit {
@@ -46,7 +47,8 @@ func NewPlan(f *Found, o Options) Plan {
 		add("Klusters are detached: their clusters and OpenStack are not touched"+behind(o, Klusters), klusters(f.Klusters))
 	}
 	if o.abandons(Klusters) {
-		add("Objects of Cluster API lose the hooks and finalizers of Groundskeeper, and are deleted WITHOUT A CLEANUP of OpenStack", short(f.Hooked))
+		add("Objects of Cluster API lose the hooks and finalizers of Groundskeeper, and are deleted WITHOUT A CLEANUP of OpenStack",
+			short(f.Hooked))
 	}
 	add("DiscoveryBackends are deleted, with the Services that they published and the references to them in routes", backends(f.Backends))
 	if n := len(f.Translations); n > 0 {
@@ -80,19 +82,19 @@ func behind(o Options, kind string) string {
 	return "; their resources are NOT CLEANED UP (--abandon=" + kind + ")"
 }
 
-func back(all []gimbalv1.DiscoveryBackend) (lines []string) {
-	for i := range all {
-		if b := &all[i]; b.Cluster.ClusterStatus != gimbalv1.ClusterEnabled && b.DeletionTimestamp.IsZero() && !isAnnouncement(b) {
+func back(all []*gimbalv1.DiscoveryBackend) (lines []string) {
+	for _, b := range all {
+		if b.Cluster.ClusterStatus != gimbalv1.ClusterEnabled && b.DeletionTimestamp.IsZero() && !isAnnouncement(b) {
 			lines = append(lines, nameOf(b))
 		}
 	}
 	return lines
 }
 
-func backends(all []gimbalv1.DiscoveryBackend) (lines []string) {
-	for i := range all {
-		line := nameOf(&all[i])
-		if r := all[i].Status.Routes; r != nil && r.Matching > 0 {
+func backends(all []*gimbalv1.DiscoveryBackend) (lines []string) {
+	for _, b := range all {
+		line := nameOf(b)
+		if r := b.Status.Routes; r != nil && r.Matching > 0 {
 			line += fmt.Sprintf(": %d routes send to it", r.Matching)
 			if alone := r.WithoutAlternative; alone != nil && alone.Count > 0 {
 				line += fmt.Sprintf(", %d of them have no other backend and will return errors", alone.Count)
@@ -103,11 +105,11 @@ func backends(all []gimbalv1.DiscoveryBackend) (lines []string) {
 	return short(lines)
 }
 
-func klusters(all []kubernikusv1.Kluster) (lines []string) {
-	for i := range all {
-		line := nameOf(&all[i])
-		switch d := all[i].Spec.Discovery; {
-		case all[i].DeletionTimestamp != nil && !all[i].Detached():
+func klusters(all []*kubernikusv1.Kluster) (lines []string) {
+	for _, k := range all {
+		line := nameOf(k)
+		switch d := k.Spec.Discovery; {
+		case k.DeletionTimestamp != nil && !k.Detached():
 			line += ": is being deorbited already, which is waited for"
 		case d != nil && d.Enabled:
 			line += ": its announcement is withdrawn, traffic moves to other backends"
@@ -118,8 +120,8 @@ func klusters(all []kubernikusv1.Kluster) (lines []string) {
 }
 
 func projects(f *Found) (lines []string) {
-	for i := range f.Projects {
-		lines = append(lines, projectLine(&f.Projects[i], f.Contents))
+	for _, p := range f.Projects {
+		lines = append(lines, projectLine(p, f.Contents))
 	}
 	return short(lines)
 }
@@ -144,7 +146,8 @@ func projectLine(p *gardenerv1beta1.Project, contents map[string]Content) string
 func spaces(f *Found) (lines []string) {
 	for _, name := range f.Namespaces {
 		c := f.Contents[name]
-		lines = append(lines, fmt.Sprintf("%s with %s, %s and %s", name, plural(c.Pods, "pod"), plural(c.Claims, "claim"), plural(c.Secrets, "Secret")))
+		lines = append(lines, fmt.Sprintf("%s with %s, %s and %s", name, plural(c.Pods, "pod"), plural(c.Claims, "claim"),
+			plural(c.Secrets, "Secret")))
 	}
 	return lines
 }
@@ -186,15 +189,18 @@ func (p Plan) String() string {
 // warnings returns what users should know before they confirm.
 func warnings(f *Found) (all []string) {
 	if f.NeverServed {
-		all = append(all, "the API was never served: no store was recorded, and nothing in the cluster belongs to one of its objects. The installation is removed without them")
+		all = append(all, "the API was never served: no store was recorded, and nothing in the cluster belongs to one of its objects. The "+
+			"installation is removed without them")
 	}
-	for i := range f.Projects {
-		if p := &f.Projects[i]; len(p.Spec.DualApprovalForDeletion) > 0 && len(f.Klusters) > 0 {
-			all = append(all, fmt.Sprintf("Project %s requires dual approval: Klusters that this command confirms have to be deleted by another user, who runs the same command", p.Name))
+	for _, p := range f.Projects {
+		if len(p.Spec.DualApprovalForDeletion) > 0 && len(f.Klusters) > 0 {
+			all = append(all, fmt.Sprintf("Project %s requires dual approval: Klusters that this command confirms have to be deleted by another "+
+				"user, who runs the same command", p.Name))
 		}
 	}
 	if len(f.Unlisted) > 0 {
-		all = append(all, fmt.Sprintf("these groups and resources of the cluster are unavailable, and namespaces cannot be deleted until they respond: %s", strings.Join(short(f.Unlisted), ", ")))
+		all = append(all, fmt.Sprintf("these groups and resources of the cluster are unavailable, and namespaces cannot be deleted until they "+
+			"respond: %s", strings.Join(short(f.Unlisted), ", ")))
 	}
 	return all
 }

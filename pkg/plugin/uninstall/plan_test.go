@@ -36,10 +36,10 @@ func installed(t *testing.T) *Found {
 	return &Found{
 		Registrations: []string{"apiservices v1.midonet.org"}, Served: groups(), Namespaces: []string{SystemNamespace},
 		Manager: Manager{Deployed: true, Config: configured(t, everything)},
-		Projects: []gardenerv1beta1.Project{{ObjectMeta: metav1.ObjectMeta{Name: "shop"},
+		Projects: []*gardenerv1beta1.Project{{ObjectMeta: metav1.ObjectMeta{Name: "shop"},
 			Spec: gardenerv1beta1.ProjectSpec{Namespace: new("garden-shop"), Members: make([]gardenerv1beta1.ProjectMember, 2)}}},
-		Klusters:     []kubernikusv1.Kluster{{ObjectMeta: metav1.ObjectMeta{Namespace: "garden-shop", Name: "web"}}},
-		Backends:     []gimbalv1.DiscoveryBackend{{ObjectMeta: metav1.ObjectMeta{Namespace: "gimbal-discovery", Name: "us"}, Cluster: gimbalv1.Cluster{ClusterStatus: gimbalv1.ClusterEnabled}}},
+		Klusters:     []*kubernikusv1.Kluster{{ObjectMeta: metav1.ObjectMeta{Namespace: "garden-shop", Name: "web"}}},
+		Backends:     []*gimbalv1.DiscoveryBackend{{ObjectMeta: metav1.ObjectMeta{Namespace: "gimbal-discovery", Name: "us"}, Cluster: gimbalv1.Cluster{ClusterStatus: gimbalv1.ClusterEnabled}}},
 		Translations: make([]metav1.PartialObjectMetadata, 3),
 		Contents:     map[string]Content{"garden-shop": {Pods: 4, Claims: 1}, SystemNamespace: {Pods: 2, Claims: 1, Secrets: 2}},
 	}

@@ -17,10 +17,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/plugin/report"
 )
 
 func (u *Uninstaller) projects(ctx context.Context) ([]client.Object, error) {
-	return objects(ctx, u.Client, &gardenerv1beta1.ProjectList{}, func(l *gardenerv1beta1.ProjectList) []gardenerv1beta1.Project { return l.Items })
+	return report.All(ctx, u.Client, &gardenerv1beta1.ProjectList{}, metav1.NamespaceAll)
 }
 
 // deleteProjects deletes Projects. A namespace that is kept is marked first: the controller reads the mark live. Another controller
@@ -44,7 +45,7 @@ func (u *Uninstaller) keepNamespaces(ctx context.Context) (string, error) {
 			return left{}, err
 		}
 		projects = slices.DeleteFunc(projects, func(p client.Object) bool { return p.GetDeletionTimestamp().IsZero() })
-		return left{}, errors.Join(u.each(projects, func(p client.Object) error { return rejection(p, u.keepNamespace(ctx, p)) })...)
+		return left{}, errors.Join(each(projects, func(p client.Object) error { return rejection(p, u.keepNamespace(ctx, p)) })...)
 	})
 }
 

@@ -111,14 +111,15 @@ func (u *Uninstaller) deleteRegistrations(ctx context.Context) (string, error) {
 			return "", err
 		}
 	}
-	return fmt.Sprintf("%d APIServices and webhook configurations have been deleted", len(registrations)), u.until(ctx, "registrations", func(ctx context.Context) (left, error) {
-		registrations, err := u.registrations(ctx)
-		var l left
-		for _, r := range registrations {
-			l.names = append(l.names, r.String())
-		}
-		return l, err
-	})
+	return fmt.Sprintf("%d APIServices and webhook configurations have been deleted", len(registrations)), u.until(ctx, "registrations",
+		func(ctx context.Context) (left, error) {
+			registrations, err := u.registrations(ctx)
+			var l left
+			for _, r := range registrations {
+				l.names = append(l.names, r.String())
+			}
+			return l, err
+		})
 }
 
 // storeName is the ConfigMap in SystemNamespace in which the API server records its store before it serves for the first time
@@ -146,10 +147,12 @@ func (u *Uninstaller) servedBefore(ctx context.Context, registrations []registra
 			return fmt.Sprintf("APIService %s is available", r.name), nil
 		}
 		if r.created.Before(&namespace.CreationTimestamp) {
-			return fmt.Sprintf("APIService %s is older than namespace %s, so that an earlier record of its store may be lost", r.name, SystemNamespace), nil
+			return fmt.Sprintf("APIService %s is older than namespace %s, so that an earlier record of its store may be lost", r.name,
+				SystemNamespace), nil
 		}
 	}
-	_, err = u.Metadata.Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace(SystemNamespace).Get(ctx, storeName, metav1.GetOptions{})
+	_, err = u.Metadata.Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace(SystemNamespace).Get(ctx, storeName,
+		metav1.GetOptions{})
 	if err == nil {
 		return fmt.Sprintf("ConfigMap %s/%s records its store", SystemNamespace, storeName), nil
 	}

@@ -158,14 +158,28 @@ func (u *Uninstaller) steps(f *Found) []step {
 		{"delete DiscoveryBackends", !served(gimbalv1.GroupName), u.deleteBackends},
 		{"delete Translations", !served(midonetv1.GroupName), u.deleteTranslations},
 		{"delete Projects", !served(gardenerv1beta1.GroupName), u.deleteProjects},
-		{"wait for what belonged to them", f.Served.Len() == 0, func(ctx context.Context) (string, error) { return u.waitForDependents(ctx, f.Served) }},
-		{"check that no object of Groundskeeper is left", false, func(ctx context.Context) (string, error) { return "", u.mustBeEmpty(ctx, f.Served) }},
+		{"wait for what belonged to them", f.Served.Len() == 0, func(ctx context.Context) (string,
+			error) {
+			return u.waitForDependents(ctx, f.Served)
+		}},
+		{"check that no object of Groundskeeper is left", false, func(ctx context.Context) (string, error) {
+			return "",
+				u.mustBeEmpty(ctx, f.Served)
+		}},
 		{"confirm the removal of the API server", false, u.confirmRemoval},
 		{"remove what is registered", false, u.deleteRegistrations},
 		{"remove what runs", false, u.deleteParts},
 		{"remove the namespaces of the installation", u.KeepData, u.deleteNamespaces},
 		{"withdraw the confirmation", !u.KeepData, u.withdrawConfirmation},
 	}
+}
+
+// done returns what a step reports that has done something to objects, "" if there were none, or if it failed.
+func done(count int, what string, err error) (string, error) {
+	if err != nil || count == 0 {
+		return "", err
+	}
+	return fmt.Sprintf("%d %s", count, what), nil
 }
 
 // left is what a step still waits for.
@@ -179,13 +193,10 @@ type left struct {
 // String returns a line of progress.
 func (l left) String() string {
 	const most = 3
-	names := l.names
-	more := ""
-	if len(names) > most {
-		more = fmt.Sprintf(" and %d more", len(names)-most)
-		names = names[:most]
+	text := strings.Join(l.names[:min(most, len(l.names))], ", ")
+	if more := len(l.names) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
 	}
-	text := strings.Join(names, ", ") + more
 	if l.why != "" {
 		text += ": " + l.why
 	}
@@ -238,7 +249,9 @@ func pause(ctx context.Context, d time.Duration) error {
 
 // remove deletes the very object that was seen. If it no longer exists, or was recreated, nothing is done: the next check
 // reports it.
-func (u *Uninstaller) remove(ctx context.Context, resource schema.GroupVersionResource, namespace, name, uid string, propagation metav1.DeletionPropagation) error {
+func (u *Uninstaller) remove(
+	ctx context.Context, resource schema.GroupVersionResource, namespace, name, uid string, propagation metav1.DeletionPropagation,
+) error {
 	err := u.Metadata.Resource(resource).Namespace(namespace).Delete(ctx, name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: new(types.UID(uid))}, PropagationPolicy: &propagation,
 	})
