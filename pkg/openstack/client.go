@@ -119,12 +119,6 @@ func (c *Client) MarshalLog() any { return c.credentials.MarshalLog() }
 // secrets returns the texts that no message may repeat.
 func (c *Client) secrets() []string { return append(c.credentials.secrets(), c.provider.Token()) }
 
-// serviceOf returns how to find a service: construct is one of gophercloud's functions, which may request its versions.
-type serviceOf struct {
-	name      string
-	construct func(*gophercloud.ProviderClient, gophercloud.EndpointOpts) (*gophercloud.ServiceClient, error)
-}
-
 // service returns the client of one service of the catalog, found at the first call and kept.
 func (c *Client) service(of serviceOf) (*gophercloud.ServiceClient, error) {
 	c.mu.Lock()
@@ -138,13 +132,4 @@ func (c *Client) service(of serviceOf) (*gophercloud.ServiceClient, error) {
 	}
 	c.services[of.name] = found
 	return found, nil
-}
-
-// call runs requests to one service, and converts a failure to an Error. op describes the operation and its object.
-func (c *Client) call(ctx context.Context, service serviceOf, op string, do func(context.Context, *gophercloud.ServiceClient) error) error {
-	client, err := c.service(service)
-	if err == nil {
-		err = do(toService(ctx, service.name), client)
-	}
-	return classify(op, err, c.options.Clock.Now(), c.secrets()...)
 }

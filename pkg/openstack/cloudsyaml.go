@@ -35,8 +35,10 @@ var (
 		"project_domain_name", "project_domain_id", "tenant_id", "tenant_name", "domain_name", "domain_id", "default_domain_name",
 		"default_domain_id", "application_credential_id", "application_credential_name", "application_credential_secret",
 	}
-	topFields      = []string{"auth_type", "region_name", "interface", "endpoint_type", "identity_api_version", "verify", "cacert", "cert", "key", "profile", "cloud"}
-	harmlessFields = []string{"api_timeout", "networks", "floating_ip_source", "force_ipv4", "image_format", "disable_vendor_agent", "secgroup_source", "cache", "log_name"}
+	topFields = []string{"auth_type", "region_name", "interface", "endpoint_type", "identity_api_version", "verify", "cacert", "cert",
+		"key", "profile", "cloud"}
+	harmlessFields = []string{"api_timeout", "networks", "floating_ip_source", "force_ipv4", "image_format", "disable_vendor_agent",
+		"secgroup_source", "cache", "log_name"}
 )
 
 // CloudPlaces are how errors call the places that a clouds.yaml is used with, as `key "cloud"`.

@@ -5,6 +5,7 @@ package openstack
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"net/url"
 
@@ -21,12 +22,6 @@ const (
 	// statusUnknown is the status of a server whose cell is down.
 	statusUnknown = "UNKNOWN"
 )
-
-// Compute are the calls to Nova.
-type Compute struct{ client *Client }
-
-// Compute is Nova as the client may use it.
-func (c *Client) Compute() Compute { return Compute{client: c} }
 
 // Server is a virtual machine.
 type Server struct {
@@ -50,35 +45,26 @@ type server struct {
 // error for which ReasonOf or the message reports which. No filter, limit or order is requested, because with any of them Nova
 // leaves out servers of a cell that is down.
 func (c Compute) Servers(ctx context.Context) ([]Server, error) {
-	const op = "list the servers"
-	var read []server
-	err := c.call(ctx, op, func(ctx context.Context, nova *gophercloud.ServiceClient) (err error) {
-		read, err = list[server](ctx, nova, "servers", nova.ServiceURL("servers", "detail"))
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	all := make([]Server, len(read))
-	for i, s := range read {
+	return objects(ctx, c.api, "list the servers", "servers", nil, func(s server) (Server, error) {
 		if s.ID == "" || s.Status == "" || s.Status == statusUnknown {
-			return nil, incomplete(op, "the status of server %q is unknown: its cell is down", s.ID)
+			return Server{}, fmt.Errorf("the status of server %q is unknown: its cell is down", s.ID)
 		}
 		if s.ProjectID != c.client.project {
-			return nil, incomplete(op, "server %s is of project %q, not of that of the credentials: the list is not that of the project", s.ID, s.ProjectID)
+			return Server{}, fmt.Errorf("server %s is of project %q, not of that of the credentials: the list is not that of the project",
+				s.ID, s.ProjectID)
 		}
-		all[i] = Server{ID: s.ID, Name: s.Name, Status: s.Status}
+		converted := Server{ID: s.ID, Name: s.Name, Status: s.Status}
 		for _, network := range s.Addresses {
 			for _, a := range network {
 				address, err := netip.ParseAddr(a.Address)
 				if err != nil {
-					return nil, incomplete(op, "server %s has an address that cannot be read", s.ID)
+					return Server{}, fmt.Errorf("server %s has an address that cannot be read", s.ID)
 				}
-				all[i].Addresses = append(all[i].Addresses, address.Unmap())
+				converted.Addresses = append(converted.Addresses, address.Unmap())
 			}
 		}
-	}
-	return all, nil
+		return converted, nil
+	}, "servers", "detail")
 }
 
 // ServerExists reports whether Nova knows a server, whatever its status.
@@ -105,13 +91,7 @@ func (c Compute) DetachVolume(ctx context.Context, serverID, volumeID string) er
 	if serverID == "" {
 		return &Error{Op: op, Reason: ReasonRefused, Err: errNoID}
 	}
-	return c.call(ctx, op, func(ctx context.Context, nova *gophercloud.ServiceClient) error {
-		return remove(ctx, nova, op, "", volumeID, "servers", url.PathEscape(serverID), "os-volume_attachments")
-	})
-}
-
-func (c Compute) call(ctx context.Context, op string, do func(context.Context, *gophercloud.ServiceClient) error) error {
-	return c.client.call(ctx, serviceOf{name: "compute", construct: newCompute}, op, do)
+	return c.remove(ctx, op, "", volumeID, "servers", url.PathEscape(serverID), "os-volume_attachments")
 }
 
 // newCompute is Nova with the microversion that reports cells that are down.

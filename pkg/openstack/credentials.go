@@ -69,7 +69,8 @@ type Warning struct {
 // Warnings returns the warnings about the credentials of a client, the insecure one first.
 func (c *Client) Warnings() (all []Warning) {
 	if c.credentials.Insecure {
-		all = append(all, Warning{true, "the certificate of the cloud is not verified, and an attacker in between can read the password: remove verify: false, and put the CA into key " + KeyCACert})
+		all = append(all, Warning{true, "the certificate of the cloud is not verified, and an attacker in between can read the password: " +
+			"remove verify: false, and put the CA into key " + KeyCACert})
 	}
 	if c.credentials.Ignored != "" {
 		all = append(all, Warning{false, "these fields of clouds.yaml are not known and are ignored: " + c.credentials.Ignored})

@@ -9,8 +9,6 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
-
-	"github.com/gophercloud/gophercloud/v2"
 )
 
 // FloatingIP is a floating address.
@@ -56,29 +54,16 @@ func (n Network) ProjectFloatingIPs(ctx context.Context) ([]FloatingIP, error) {
 
 // DeleteFloatingIP gives a floating address back, though a port uses it. One that has already been deleted is fine.
 func (n Network) DeleteFloatingIP(ctx context.Context, id string) error {
-	return n.remove(ctx, "delete floating IP "+id, "floatingips", id)
+	return n.remove(ctx, "delete floating IP "+id, "", id, "floatingips")
 }
 
 // floatingIPs lists floating IPs by a query of Neutron.
 func (n Network) floatingIPs(ctx context.Context, op string, query url.Values) ([]FloatingIP, error) {
-	read, err := neutronList[floatingIP](ctx, n, op, "floatingips", query)
-	if err != nil {
-		return nil, err
-	}
-	all := make([]FloatingIP, len(read))
-	for i, f := range read {
+	return objects(ctx, n.api, op, "floatingips", query, func(f floatingIP) (FloatingIP, error) {
 		address, err := netip.ParseAddr(f.Address)
 		if err != nil || f.ID == "" {
-			return nil, incomplete(op, "floating IP %q has no address that can be read", f.ID)
+			return FloatingIP{}, fmt.Errorf("floating IP %q has no address that can be read", f.ID)
 		}
-		all[i] = FloatingIP{ID: f.ID, ProjectID: f.ProjectID, Description: f.Description, Address: address.Unmap(), PortID: f.PortID}
-	}
-	return all, nil
-}
-
-// remove deletes one thing of Neutron.
-func (n Network) remove(ctx context.Context, op, collection, id string) error {
-	return n.call(ctx, op, func(ctx context.Context, neutron *gophercloud.ServiceClient) error {
-		return remove(ctx, neutron, op, "", id, collection)
-	})
+		return FloatingIP{ID: f.ID, ProjectID: f.ProjectID, Description: f.Description, Address: address.Unmap(), PortID: f.PortID}, nil
+	}, "floatingips")
 }

@@ -6,12 +6,12 @@ package openstack
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/gophercloud/gophercloud/v2"
-	"github.com/gophercloud/gophercloud/v2/openstack"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 )
 
@@ -35,37 +35,18 @@ func (c *Client) Projects(ctx context.Context) ([]Project, error) {
 	if c.credentials.application() {
 		return []Project{c.Project()}, nil
 	}
-	const op = "list the projects of the user"
-	read, err := identityList[struct {
+	type project struct {
 		ID       string `json:"id"`
 		Name     string `json:"name"`
 		DomainID string `json:"domain_id"`
 		Enabled  *bool  `json:"enabled"`
-	}](ctx, c, op, "projects", "auth", "projects")
-	if err != nil {
-		return nil, err
 	}
-	all := make([]Project, len(read))
-	for i, p := range read {
+	return objects(ctx, c.identity(), "list the projects of the user", "projects", nil, func(p project) (Project, error) {
 		if p.ID == "" || p.Name == "" {
-			return nil, incomplete(op, "a project has no id or no name")
+			return Project{}, errors.New("a project has no id or no name")
 		}
-		all[i] = Project{ID: p.ID, Name: p.Name, DomainID: p.DomainID, Enabled: p.Enabled == nil || *p.Enabled}
-	}
-	return all, nil
-}
-
-// identityList reads a collection of the Keystone that gave the token.
-func identityList[T any](ctx context.Context, c *Client, op, collection string, path ...string) (all []T, err error) {
-	// Without options it is the one of the credentials: the catalog may name an endpoint that only the cloud reaches.
-	construct := func(provider *gophercloud.ProviderClient, _ gophercloud.EndpointOpts) (*gophercloud.ServiceClient, error) {
-		return openstack.NewIdentityV3(provider, gophercloud.EndpointOpts{})
-	}
-	err = c.call(ctx, serviceOf{name: identityService, construct: construct}, op, func(ctx context.Context, keystone *gophercloud.ServiceClient) error {
-		all, err = list[T](ctx, keystone, collection, keystone.ServiceURL(path...))
-		return err
-	})
-	return all, err
+		return Project{ID: p.ID, Name: p.Name, DomainID: p.DomainID, Enabled: p.Enabled == nil || *p.Enabled}, nil
+	}, "auth", "projects")
 }
 
 // regional are the types of the services that Groundskeeper uses in the catalog, by all of their names. Keystone itself may be in a
@@ -90,11 +71,13 @@ func regionOf(catalog []tokens.CatalogEntry, credentials Credentials) (string, e
 	regions = slices.Compact(regions)
 	switch {
 	case credentials.Region == "" && len(regions) > 1:
-		return "", fmt.Errorf("the cloud has several regions (%s): name one in the Secret, as region_name in clouds.yaml", strings.Join(regions, ", "))
+		return "", fmt.Errorf("the cloud has several regions (%s): name one in the Secret, as region_name in clouds.yaml",
+			strings.Join(regions, ", "))
 	case credentials.Region == "" && len(regions) == 1:
 		return regions[0], nil
 	case len(regions) > 0 && !slices.Contains(regions, credentials.Region):
-		return "", fmt.Errorf("the cloud has no region %q: name one of its regions in the Secret: %s", credentials.Region, strings.Join(regions, ", "))
+		return "", fmt.Errorf("the cloud has no region %q: name one of its regions in the Secret: %s", credentials.Region,
+			strings.Join(regions, ", "))
 	default:
 		return credentials.Region, nil
 	}

@@ -11,9 +11,9 @@ import (
 
 // RouterIDs lists the ids of the project's routers.
 func (n Network) RouterIDs(ctx context.Context) ([]string, error) {
-	found, err := neutronList[struct {
+	found, err := read[struct {
 		ID string `json:"id"`
-	}](ctx, n, "list the routers of the project", "routers", n.inProject())
+	}](ctx, n.api, "list the routers of the project", "routers", n.inProject(), "routers")
 	var ids []string
 	for _, r := range found {
 		ids = append(ids, r.ID)
@@ -24,10 +24,10 @@ func (n Network) RouterIDs(ctx context.Context) ([]string, error) {
 
 // NetworkIDs lists the ids of the project's networks, except for those that lead to the outside.
 func (n Network) NetworkIDs(ctx context.Context) ([]string, error) {
-	found, err := neutronList[struct {
+	found, err := read[struct {
 		ID       string `json:"id"`
 		External bool   `json:"router:external"`
-	}](ctx, n, "list the networks of the project", "networks", n.inProject())
+	}](ctx, n.api, "list the networks of the project", "networks", n.inProject(), "networks")
 	var ids []string
 	for _, network := range found {
 		if !network.External {
@@ -40,10 +40,10 @@ func (n Network) NetworkIDs(ctx context.Context) ([]string, error) {
 
 // SubnetIDs lists the ids of the IPv4 subnets of a network.
 func (n Network) SubnetIDs(ctx context.Context, networkID string) ([]string, error) {
-	found, err := neutronList[struct {
+	found, err := read[struct {
 		ID      string `json:"id"`
 		Version int    `json:"ip_version"`
-	}](ctx, n, "list the subnets of network "+networkID, "subnets", url.Values{"network_id": {networkID}})
+	}](ctx, n.api, "list the subnets of network "+networkID, "subnets", url.Values{"network_id": {networkID}}, "subnets")
 	var ids []string
 	for _, subnet := range found {
 		if subnet.Version == 4 {
@@ -53,9 +53,6 @@ func (n Network) SubnetIDs(ctx context.Context, networkID string) ([]string, err
 	slices.Sort(ids)
 	return ids, err
 }
-
-// inProject selects what the project owns: an administrator sees that of all.
-func (n Network) inProject() url.Values { return url.Values{"project_id": {n.client.project}} }
 
 // Host returns the host and port of the cloud's Keystone: what all Secrets of one cloud have in common.
 func (c Credentials) Host() string { return hostOf(c.AuthURL) }

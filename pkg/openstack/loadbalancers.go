@@ -10,14 +10,7 @@ import (
 	"slices"
 
 	"github.com/gophercloud/gophercloud/v2"
-	"github.com/gophercloud/gophercloud/v2/openstack"
 )
-
-// LoadBalancing are the calls to Octavia.
-type LoadBalancing struct{ client *Client }
-
-// LoadBalancing is Octavia as the client may use it.
-func (c *Client) LoadBalancing() LoadBalancing { return LoadBalancing{client: c} }
 
 // LoadBalancer is a load balancer of Octavia.
 type LoadBalancer struct {
@@ -73,46 +66,48 @@ type Member struct {
 // LoadBalancers lists all load balancers of the project. The list is whole, or there is an error.
 // Source: https://docs.openstack.org/api-ref/load-balancer/v2/#list-load-balancers
 func (l LoadBalancing) LoadBalancers(ctx context.Context) ([]LoadBalancer, error) {
-	all, err := octaviaObjects(ctx, l, "list the load balancers of the project", "loadbalancers", l.inProject(), loadBalancer.convert)
+	all, err := objects(ctx, l.api, "list the load balancers of the project", "loadbalancers", l.inProject(), loadBalancer.convert, "lbaas",
+		"loadbalancers")
 	return slices.DeleteFunc(all, func(b LoadBalancer) bool { return b.ProjectID != l.client.project }), err
 }
 
 // Listeners lists all listeners of the project. The list is whole, or there is an error.
 // Source: https://docs.openstack.org/api-ref/load-balancer/v2/#list-listeners
 func (l LoadBalancing) Listeners(ctx context.Context) ([]Listener, error) {
-	all, err := octaviaObjects(ctx, l, "list the listeners of the project", "listeners", l.inProject(), listener.convert)
+	all, err := objects(ctx, l.api, "list the listeners of the project", "listeners", l.inProject(), listener.convert, "lbaas", "listeners")
 	return slices.DeleteFunc(all, func(i Listener) bool { return i.ProjectID != l.client.project }), err
 }
 
 // Pools lists all pools of the project. The list is whole, or there is an error.
 // Source: https://docs.openstack.org/api-ref/load-balancer/v2/#list-pools
 func (l LoadBalancing) Pools(ctx context.Context) ([]Pool, error) {
-	all, err := octaviaObjects(ctx, l, "list the pools of the project", "pools", l.inProject(), pool.convert)
+	all, err := objects(ctx, l.api, "list the pools of the project", "pools", l.inProject(), pool.convert, "lbaas", "pools")
 	return slices.DeleteFunc(all, func(p Pool) bool { return p.ProjectID != l.client.project }), err
 }
 
 // Members lists all members of a pool. The list is whole, or there is an error.
 // Source: https://docs.openstack.org/api-ref/load-balancer/v2/#list-members
 func (l LoadBalancing) Members(ctx context.Context, poolID string) ([]Member, error) {
-	return octaviaObjects(ctx, l, "list the members of pool "+poolID, "members", nil, member.convert, "pools", url.PathEscape(poolID))
+	return objects(ctx, l.api, "list the members of pool "+poolID, "members", nil, member.convert,
+		"lbaas", "pools", url.PathEscape(poolID), "members")
 }
 
 // DeleteLoadBalancer queries Octavia to delete a load balancer with all that depends on it and the port of its address. It is
 // PENDING_DELETE for a while. One that has already been deleted is fine. ReasonConflict: it is PENDING, its deletion included.
 func (l LoadBalancing) DeleteLoadBalancer(ctx context.Context, id string) error {
-	return l.remove(ctx, "delete load balancer "+id, "cascade=true", "loadbalancers", id)
+	return l.remove(ctx, "delete load balancer "+id, "cascade=true", id, "lbaas", "loadbalancers")
 }
 
 // DeleteListener queries Octavia to delete a listener; the pools behind it stay. One that has already been deleted is fine.
 // ReasonConflict: it or its load balancer is PENDING.
 func (l LoadBalancing) DeleteListener(ctx context.Context, id string) error {
-	return l.remove(ctx, "delete listener "+id, "", "listeners", id)
+	return l.remove(ctx, "delete listener "+id, "", id, "lbaas", "listeners")
 }
 
 // DeletePool queries Octavia to delete a pool with its members. One that has already been deleted is fine. ReasonConflict: its load
 // balancer is PENDING, or a rule of a listener sends traffic to it.
 func (l LoadBalancing) DeletePool(ctx context.Context, id string) error {
-	return l.remove(ctx, "delete pool "+id, "", "pools", id)
+	return l.remove(ctx, "delete pool "+id, "", id, "lbaas", "pools")
 }
 
 // SetTags replaces all tags of a load balancer. ReasonConflict: it is not ACTIVE. ReasonNotFound: it has been deleted. Source:
@@ -131,42 +126,4 @@ func (l LoadBalancing) SetTags(ctx context.Context, loadBalancerID string, tags 
 		}
 		return err
 	})
-}
-
-// inProject selects what the project owns: an administrator sees that of all. Octavia discards the filter in the link to the next
-// page, so that responds have to be checked, too.
-func (l LoadBalancing) inProject() url.Values { return url.Values{"project_id": {l.client.project}} }
-
-// remove deletes one thing of Octavia.
-func (l LoadBalancing) remove(ctx context.Context, op, query, collection, id string) error {
-	return l.call(ctx, op, func(ctx context.Context, octavia *gophercloud.ServiceClient) error {
-		return remove(ctx, octavia, op, query, id, "lbaas", collection)
-	})
-}
-
-// octaviaObjects reads a collection of Octavia below a parent, and converts it to objects of this package.
-func octaviaObjects[W, T any](ctx context.Context, l LoadBalancing, op, collection string, query url.Values, convert func(W) (T, error), parent ...string) ([]T, error) {
-	var read []W
-	err := l.call(ctx, op, func(ctx context.Context, octavia *gophercloud.ServiceClient) (err error) {
-		address := octavia.ServiceURL(append(append([]string{"lbaas"}, parent...), collection)...)
-		if len(query) > 0 {
-			address += "?" + query.Encode()
-		}
-		read, err = list[W](ctx, octavia, collection, address)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	all := make([]T, len(read))
-	for i, w := range read {
-		if all[i], err = convert(w); err != nil {
-			return nil, incomplete(op, "%w", err)
-		}
-	}
-	return all, nil
-}
-
-func (l LoadBalancing) call(ctx context.Context, op string, do func(context.Context, *gophercloud.ServiceClient) error) error {
-	return l.client.call(ctx, serviceOf{name: "load-balancer", construct: openstack.NewLoadBalancerV2}, op, do)
 }

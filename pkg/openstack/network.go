@@ -10,16 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-
-	"github.com/gophercloud/gophercloud/v2"
-	"github.com/gophercloud/gophercloud/v2/openstack"
 )
-
-// Network are the calls to Neutron.
-type Network struct{ client *Client }
-
-// Network is Neutron as the client may use it.
-func (c *Client) Network() Network { return Network{client: c} }
 
 // addressesPerRequest, of addresses or of ids, keeps the address of a request within what servers accept.
 const addressesPerRequest = 50
@@ -117,43 +108,35 @@ func (n Network) Trunks(ctx context.Context) ([]Trunk, error) {
 	if err != nil || !has {
 		return nil, err
 	}
-	return neutronList[Trunk](ctx, n, "list trunks", "trunks", n.inProject())
+	return read[Trunk](ctx, n.api, "list trunks", "trunks", n.inProject(), "trunks")
 }
 
 // ports lists ports by a query of Neutron.
 func (n Network) ports(ctx context.Context, op string, query url.Values) ([]Port, error) {
-	read, err := neutronList[port](ctx, n, op, "ports", query)
-	if err != nil {
-		return nil, err
-	}
-	all := make([]Port, len(read))
-	for i, p := range read {
-		if all[i], err = p.read(op); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
+	return objects(ctx, n.api, op, "ports", query, port.convert, "ports")
 }
 
-// read returns the port that Neutron wrote.
-func (p port) read(op string) (Port, error) {
-	read := Port{ID: p.ID, NetworkID: p.NetworkID, ProjectID: p.ProjectID, Revision: p.Revision, DeviceOwner: p.DeviceOwner, DeviceID: p.DeviceID,
-		SecurityGroupIDs: p.SecurityGroupIDs, Tags: p.Tags}
+// convert returns the port that Neutron wrote.
+func (p port) convert() (Port, error) {
+	converted := Port{
+		ID: p.ID, NetworkID: p.NetworkID, ProjectID: p.ProjectID, Revision: p.Revision, DeviceOwner: p.DeviceOwner, DeviceID: p.DeviceID,
+		SecurityGroupIDs: p.SecurityGroupIDs, Tags: p.Tags,
+	}
 	for _, fixed := range p.FixedIPs {
 		address, err := netip.ParseAddr(fixed.Address)
 		if err != nil {
-			return Port{}, incomplete(op, "port %s has an address that cannot be read", p.ID)
+			return Port{}, fmt.Errorf("port %s has an address that cannot be read", p.ID)
 		}
-		read.Addresses = append(read.Addresses, address.Unmap())
+		converted.Addresses = append(converted.Addresses, address.Unmap())
 	}
 	for _, pair := range p.AddressPairs {
 		prefix, err := prefixOf(pair.Address)
 		if err != nil {
-			return Port{}, incomplete(op, "port %s has an allowed address pair that cannot be read", p.ID)
+			return Port{}, fmt.Errorf("port %s has an allowed address pair that cannot be read", p.ID)
 		}
-		read.AddressPairs = append(read.AddressPairs, prefix)
+		converted.AddressPairs = append(converted.AddressPairs, prefix)
 	}
-	return read, nil
+	return converted, nil
 }
 
 // prefixOf reads an address, or a range of them.
@@ -174,9 +157,9 @@ func (n Network) HasExtension(ctx context.Context, alias string) (bool, error) {
 	}
 	c.mu.Unlock()
 	if known == nil {
-		read, err := neutronList[struct {
+		read, err := read[struct {
 			Alias string `json:"alias"`
-		}](ctx, n, "list the extensions of Neutron", "extensions", nil)
+		}](ctx, n.api, "list the extensions of Neutron", "extensions", nil, "extensions")
 		if err != nil {
 			return false, err
 		}
@@ -189,21 +172,4 @@ func (n Network) HasExtension(ctx context.Context, alias string) (bool, error) {
 		c.mu.Unlock()
 	}
 	return known[alias], nil
-}
-
-// neutronList reads a collection of Neutron.
-func neutronList[T any](ctx context.Context, n Network, op, collection string, query url.Values) (all []T, err error) {
-	err = n.call(ctx, op, func(ctx context.Context, neutron *gophercloud.ServiceClient) error {
-		address := neutron.ServiceURL(collection)
-		if len(query) > 0 {
-			address += "?" + query.Encode()
-		}
-		all, err = list[T](ctx, neutron, collection, address)
-		return err
-	})
-	return all, err
-}
-
-func (n Network) call(ctx context.Context, op string, do func(context.Context, *gophercloud.ServiceClient) error) error {
-	return n.client.call(ctx, serviceOf{name: "network", construct: openstack.NewNetworkV2}, op, do)
 }

@@ -67,9 +67,7 @@ func (n Network) RemovePortTag(ctx context.Context, portID, tag string) error {
 	if portID == "" {
 		return &Error{Op: op, Reason: ReasonRefused, Err: errNoID}
 	}
-	return n.call(ctx, op, func(ctx context.Context, neutron *gophercloud.ServiceClient) error {
-		return remove(ctx, neutron, op, "", tag, "ports", url.PathEscape(portID), "tags")
-	})
+	return n.remove(ctx, op, "", tag, "ports", url.PathEscape(portID), "tags")
 }
 
 // port reads one port.
@@ -86,7 +84,11 @@ func (n Network) port(ctx context.Context, op, id string) (Port, error) {
 	if response.Port.ID != id {
 		return Port{}, incomplete(op, "the response is not this port")
 	}
-	return response.Port.read(op)
+	read, err := response.Port.convert()
+	if err != nil {
+		return Port{}, incomplete(op, "%w", err)
+	}
+	return read, nil
 }
 
 // SecurityGroup is a set of rules for the traffic of ports.
@@ -99,16 +101,13 @@ type SecurityGroup struct {
 
 // SecurityGroups lists all security groups of the project. The list is whole, or there is an error.
 func (n Network) SecurityGroups(ctx context.Context) (all []SecurityGroup, err error) {
-	const op = "list the security groups of the project"
-	err = n.call(ctx, op, func(ctx context.Context, neutron *gophercloud.ServiceClient) error {
-		all, err = list[SecurityGroup](ctx, neutron, "security_groups", neutron.ServiceURL("security-groups")+"?"+n.inProject().Encode())
-		return err
-	})
-	for _, g := range all {
-		if g.ID == "" {
-			return nil, incomplete(op, "one has no id")
-		}
-	}
+	all, err = objects(ctx, n.api, "list the security groups of the project", "security_groups", n.inProject(),
+		func(g SecurityGroup) (SecurityGroup, error) {
+			if g.ID == "" {
+				return g, errors.New("one has no id")
+			}
+			return g, nil
+		}, "security-groups")
 	return slices.DeleteFunc(all, func(g SecurityGroup) bool { return g.ProjectID != n.client.project }), err
 }
 
@@ -136,5 +135,5 @@ func (n Network) PortsOfSecurityGroup(ctx context.Context, id string) ([]Port, e
 // DeleteSecurityGroup deletes a security group with its rules. One that has already been deleted is fine. ReasonConflict: a port is
 // in it, or it is the default of its project.
 func (n Network) DeleteSecurityGroup(ctx context.Context, id string) error {
-	return n.remove(ctx, "delete security group "+id, "security-groups", id)
+	return n.remove(ctx, "delete security group "+id, "", id, "security-groups")
 }

@@ -133,9 +133,9 @@ func (n Network) InvalidRoutes(ctx context.Context, router Router) ([]Route, err
 	}
 	var connected []netip.Prefix
 	if len(ports) > 0 {
-		subnets, err := neutronList[struct {
+		subnets, err := read[struct {
 			CIDR string `json:"cidr"`
-		}](ctx, n, op, "subnets", query)
+		}](ctx, n.api, op, "subnets", query, "subnets")
 		if err != nil {
 			return nil, err
 		}

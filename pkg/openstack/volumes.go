@@ -5,16 +5,8 @@ package openstack
 
 import (
 	"context"
-
-	"github.com/gophercloud/gophercloud/v2"
-	"github.com/gophercloud/gophercloud/v2/openstack"
+	"fmt"
 )
-
-// BlockStorage are the calls to Cinder.
-type BlockStorage struct{ client *Client }
-
-// BlockStorage is Cinder as the client may use it.
-func (c *Client) BlockStorage() BlockStorage { return BlockStorage{client: c} }
 
 // Volume is a volume of Cinder.
 type Volume struct {
@@ -64,73 +56,42 @@ type volumeSnapshot struct {
 // is whole, or there is an error.
 // Source: https://docs.openstack.org/api-ref/block-storage/v3/#list-accessible-volumes-with-details
 func (b BlockStorage) Volumes(ctx context.Context) ([]Volume, error) {
-	const op = "list the volumes"
-	read, err := cinderList[volume](ctx, b, op, "volumes")
-	if err != nil {
-		return nil, err
+	return objects(ctx, b.api, "list the volumes", "volumes", nil, volume.convert, "volumes", "detail")
+}
+
+func (v volume) convert() (Volume, error) {
+	if v.ID == "" || v.Status == "" {
+		return Volume{}, fmt.Errorf("volume %q has no status", v.ID)
 	}
-	all := make([]Volume, len(read))
-	for i, v := range read {
-		if v.ID == "" || v.Status == "" {
-			return nil, incomplete(op, "volume %q has no status", v.ID)
-		}
-		all[i] = Volume{ID: v.ID, Name: v.Name, Status: v.Status, ProjectID: v.ProjectID, Metadata: v.Metadata}
-		for _, attachment := range v.Attachments {
-			if attachment.ServerID != "" {
-				all[i].AttachedTo = append(all[i].AttachedTo, attachment.ServerID)
-			}
+	converted := Volume{ID: v.ID, Name: v.Name, Status: v.Status, ProjectID: v.ProjectID, Metadata: v.Metadata}
+	for _, attachment := range v.Attachments {
+		if attachment.ServerID != "" {
+			converted.AttachedTo = append(converted.AttachedTo, attachment.ServerID)
 		}
 	}
-	return all, nil
+	return converted, nil
 }
 
 // Snapshots lists all snapshots of the project. The list is whole, or there is an error.
 // Source: https://docs.openstack.org/api-ref/block-storage/v3/#list-snapshots-and-details
 func (b BlockStorage) Snapshots(ctx context.Context) ([]VolumeSnapshot, error) {
-	const op = "list the snapshots of volumes"
-	read, err := cinderList[volumeSnapshot](ctx, b, op, "snapshots")
-	if err != nil {
-		return nil, err
-	}
-	all := make([]VolumeSnapshot, len(read))
-	for i, s := range read {
+	return objects(ctx, b.api, "list the snapshots of volumes", "snapshots", nil, func(s volumeSnapshot) (VolumeSnapshot, error) {
 		if s.ID == "" || s.Status == "" {
-			return nil, incomplete(op, "snapshot %q has no status", s.ID)
+			return VolumeSnapshot{}, fmt.Errorf("snapshot %q has no status", s.ID)
 		}
-		all[i] = VolumeSnapshot(s)
-	}
-	return all, nil
+		return VolumeSnapshot(s), nil
+	}, "snapshots", "detail")
 }
 
 // DeleteVolume queries Cinder to delete a volume, which then is "deleting" for a while, and may end as "error_deleting". One that
 // has already been deleted is fine. ReasonRefused: it is attached, has snapshots, or is on its way already; Cinder's message is the
 // same for all of these, so check Status, AttachedTo and Snapshots.
 func (b BlockStorage) DeleteVolume(ctx context.Context, id string) error {
-	return b.remove(ctx, "delete volume "+id, "volumes", id)
+	return b.remove(ctx, "delete volume "+id, "", id, "volumes")
 }
 
 // DeleteSnapshot queries Cinder to delete a snapshot, which then is "deleting" for a while. One that has already been deleted is
 // fine. ReasonRefused: its status does not allow it, or volumes depend on it.
 func (b BlockStorage) DeleteSnapshot(ctx context.Context, id string) error {
-	return b.remove(ctx, "delete snapshot "+id, "snapshots", id)
-}
-
-// remove deletes one thing of Cinder.
-func (b BlockStorage) remove(ctx context.Context, op, collection, id string) error {
-	return b.call(ctx, op, func(ctx context.Context, cinder *gophercloud.ServiceClient) error {
-		return remove(ctx, cinder, op, "", id, collection)
-	})
-}
-
-// cinderList reads a collection of Cinder with all fields.
-func cinderList[T any](ctx context.Context, b BlockStorage, op, collection string) (all []T, err error) {
-	err = b.call(ctx, op, func(ctx context.Context, cinder *gophercloud.ServiceClient) error {
-		all, err = list[T](ctx, cinder, collection, cinder.ServiceURL(collection, "detail"))
-		return err
-	})
-	return all, err
-}
-
-func (b BlockStorage) call(ctx context.Context, op string, do func(context.Context, *gophercloud.ServiceClient) error) error {
-	return b.client.call(ctx, serviceOf{name: "block-storage", construct: openstack.NewBlockStorageV3}, op, do)
+	return b.remove(ctx, "delete snapshot "+id, "", id, "snapshots")
 }
