@@ -5,6 +5,8 @@
 package admission
 
 import (
+	"io"
+
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/initializer"
 	"k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle"
@@ -37,19 +39,23 @@ import (
 // Register offers Groundskeeper's own plugins, and those of the library that a server must register explicitly.
 func Register(plugins *admission.Plugins) {
 	resourcequota.Register(plugins)
-	projectmutator.Register(plugins)
-	terminationprotection.Register(plugins)
-	deletionconfirmation.Register(plugins)
-	customverbauthorizer.Register(plugins)
-	quotalabels.Register(plugins)
-	protectedmetadata.Register(plugins)
-	ownerreferences.Register(plugins)
-	backendresources.Register(plugins)
-	discoverybackendreach.Register(plugins)
-	discoverybackendtwins.Register(plugins)
-	klusterdiscovery.Register(plugins)
-	klusterrange.Register(plugins)
-	klustertwins.Register(plugins)
+	register(plugins, projectmutator.PluginName, projectmutator.New)
+	register(plugins, terminationprotection.PluginName, terminationprotection.New)
+	register(plugins, deletionconfirmation.PluginName, deletionconfirmation.New)
+	register(plugins, customverbauthorizer.PluginName, customverbauthorizer.New)
+	register(plugins, quotalabels.PluginName, quotalabels.New)
+	register(plugins, protectedmetadata.PluginName, protectedmetadata.New)
+	register(plugins, ownerreferences.PluginName, ownerreferences.New)
+	register(plugins, backendresources.PluginName, backendresources.New)
+	register(plugins, discoverybackendreach.PluginName, discoverybackendreach.New)
+	register(plugins, discoverybackendtwins.PluginName, discoverybackendtwins.New)
+	register(plugins, klusterdiscovery.PluginName, klusterdiscovery.New)
+	register(plugins, klusterrange.PluginName, klusterrange.New)
+	register(plugins, klustertwins.PluginName, klustertwins.New)
+}
+
+func register[P admission.Interface](plugins *admission.Plugins, name string, make func() P) {
+	plugins.Register(name, func(io.Reader) (admission.Interface, error) { return make(), nil })
 }
 
 // Order lists the plugins in the order in which they see a request: mutating plugins first, then validating ones. The

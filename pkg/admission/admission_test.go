@@ -15,6 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/resourcequota"
 	mutatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
 	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
+	"k8s.io/apiserver/pkg/authentication/user"
 	quota "k8s.io/apiserver/pkg/quota/v1"
 
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/backendresources"
@@ -29,6 +30,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/protectedmetadata"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/quotalabels"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/terminationprotection"
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned"
 	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned/fake"
 )
@@ -57,6 +59,26 @@ func TestEveryPluginIsInTheOrder(t *testing.T) {
 		if !slices.Contains(registered, name) {
 			t.Errorf("%s is not registered", name)
 		}
+	}
+}
+
+// TestRegisteredPluginWorks checks that what is registered is the plugin itself, by the name that is an argument of
+// --disable-admission-plugins.
+func TestRegisteredPluginWorks(t *testing.T) {
+	plugins := admission.NewPlugins()
+	Register(plugins)
+	registered, err := plugins.InitPlugin("ProjectMutator", nil, Initializer(nil, Settings{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	project, group := &gardenerv1beta1.Project{}, gardenerv1beta1.SchemeGroupVersion
+	request := admission.NewAttributesRecord(project, nil, group.WithKind("Project"), "", "shop", group.WithResource("projects"), "",
+		admission.Create, nil, false, &user.DefaultInfo{Name: "alice"})
+	if err := registered.(admission.MutationInterface).Admit(t.Context(), request, nil); err != nil {
+		t.Fatal(err)
+	}
+	if project.Spec.CreatedBy == nil {
+		t.Error("the registered plugin does nothing")
 	}
 }
 

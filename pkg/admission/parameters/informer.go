@@ -98,7 +98,8 @@ func (i *informer) observe(ctx context.Context, err error) {
 				"label", policyparams.AggregationLabel, "err", err)
 		}
 		i.denied = fmt.Errorf("groundskeeper-apiserver is not allowed to read %s, the parameters of the policy: "+
-			"create a ClusterRole that allows get, list and watch, with the label %s=true: %w", i.resource.GroupResource(), policyparams.AggregationLabel, err)
+			"create a ClusterRole that allows get, list and watch, with the label %s=true: %w",
+			i.resource.GroupResource(), policyparams.AggregationLabel, err)
 	}
 }
 

@@ -102,7 +102,8 @@ func (f *Follower[O, E, X]) Known(ctx context.Context) error {
 	case <-ctx.Done():
 	case <-timeout.C:
 	}
-	return apierrors.NewServiceUnavailable(fmt.Sprintf("this server has just started and its index is not complete (%s): retry", f.store.Knowledge))
+	return apierrors.NewServiceUnavailable(fmt.Sprintf("this server has just started and its index is not complete (%s): retry",
+		f.store.Knowledge))
 }
 
 // Read calls a function with the index, which it must neither change nor keep.

@@ -39,7 +39,7 @@ func Handler(reviewers map[string]Reviewer, metrics *Metrics, logger logr.Logger
 	mux := http.NewServeMux()
 	for name, reviewer := range reviewers {
 		logger := logger.WithValues("webhook", name)
-		hook := &ctrladmission.Webhook{Handler: ctrladmission.HandlerFunc(func(ctx context.Context, request ctrladmission.Request) ctrladmission.Response {
+		review := func(ctx context.Context, request ctrladmission.Request) ctrladmission.Response {
 			began := time.Now()
 			verdict := Verdict{Outcome: Failed}
 			defer func() {
@@ -53,7 +53,8 @@ func Handler(reviewers map[string]Reviewer, metrics *Metrics, logger logr.Logger
 			verdict = reviewer.Review(ctx, &request.AdmissionRequest)
 			logVerdict(logger, &request.AdmissionRequest, verdict)
 			return verdict.response()
-		})}
+		}
+		hook := &ctrladmission.Webhook{Handler: ctrladmission.HandlerFunc(review)}
 		handler, err := ctrladmission.StandaloneWebhook(hook.WithRecoverPanic(false), ctrladmission.StandaloneOptions{Logger: logger})
 		if err != nil {
 			return nil, fmt.Errorf("webhook %s: %w", name, err)
@@ -68,8 +69,8 @@ func logVerdict(logger logr.Logger, request *admissionv1.AdmissionRequest, verdi
 	if verdict.Outcome == Allowed && len(verdict.Warnings) == 0 {
 		return
 	}
-	logger.Info("Reviewed", "outcome", string(verdict.Outcome), "rejected", verdict.Rejected, "message", verdict.Message, "warnings", verdict.Warnings,
-		"operation", string(request.Operation), "resource", request.Resource.String(), "namespace", request.Namespace, "name", request.Name,
+	logger.Info("Reviewed", "outcome", string(verdict.Outcome), "rejected", verdict.Rejected, "message", verdict.Message,
+		"warnings", verdict.Warnings, "operation", string(request.Operation), "resource", request.Resource.String(), "namespace", request.Namespace, "name", request.Name,
 		"user", request.UserInfo.Username, "requestID", string(request.UID))
 }
 

@@ -11,12 +11,10 @@ package backendresources
 import (
 	"context"
 	"fmt"
-	"io"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/apiserver/pkg/admission/initializer"
 	"k8s.io/client-go/tools/cache"
 
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins"
@@ -27,26 +25,17 @@ import (
 // PluginName names the plugin in --disable-admission-plugins.
 const PluginName = "BackendResources"
 
-// Register offers the plugin to a server.
-func Register(plugins *admission.Plugins) {
-	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })
-}
-
 // Plugin rejects a Translation that wants a backend resource of another one.
 type Plugin struct {
 	*admission.Handler
 	*plugins.Follower[midonetv1.Translation, holder, *index]
 }
 
-var (
-	_ admission.ValidationInterface        = &Plugin{}
-	_ admission.InitializationValidator    = &Plugin{}
-	_ initializer.WantsDrainedNotification = &Plugin{}
-)
+var _ admission.ValidationInterface = &Plugin{}
 
 // New returns the plugin. It needs SetClient and SetDrainedNotification before ValidateInitialization.
 func New() *Plugin {
-	return &Plugin{admission.NewHandler(admission.Create, admission.Update), plugins.NewFollower(plugins.Followed[midonetv1.Translation, holder, *index]{
+	follower := plugins.NewFollower(plugins.Followed[midonetv1.Translation, holder, *index]{
 		Plugin:    PluginName,
 		Knowledge: "which backend resources belong to which Translation",
 		Source: func(client versioned.Interface) *cache.ListWatch {
@@ -54,7 +43,8 @@ func New() *Plugin {
 		},
 		EntryOf:  holderOf,
 		NewIndex: newIndex,
-	})}
+	})
+	return &Plugin{admission.NewHandler(admission.Create, admission.Update), follower}
 }
 
 // Validate rejects a request that gives a Translation a backend resource which another one holds. One that gives it
@@ -82,7 +72,8 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		}
 		if other != nil {
 			return apierrors.NewForbidden(a.GetResource().GroupResource(), t.Name,
-				fmt.Errorf("resources[%d]: %s belongs to Translation %s/%s: remove it from that one or delete that one first, or omit it here", c.index, c.ref, other.namespace, other.name))
+				fmt.Errorf("resources[%d]: %s belongs to Translation %s/%s: remove it from that one or delete that one first, or omit it here", c.index,
+					c.ref, other.namespace, other.name))
 		}
 	}
 	return nil

@@ -8,7 +8,6 @@ package customverbauthorizer
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,11 +20,6 @@ import (
 
 // PluginName names the plugin in --disable-admission-plugins.
 const PluginName = "CustomVerbAuthorizer"
-
-// Register offers the plugin to a server.
-func Register(plugins *admission.Plugins) {
-	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })
-}
 
 // Plugin queries the authorizer of the server for the verbs that a change of a Project needs.
 type Plugin struct {
@@ -69,5 +63,6 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if len(rejected) == 0 {
 		return nil
 	}
-	return admission.NewForbidden(a, fmt.Errorf("user %q lacks a permission on this project: %s", a.GetUserInfo().GetName(), strings.Join(rejected, "; ")))
+	return admission.NewForbidden(a, fmt.Errorf("user %q lacks a permission on this project: %s", a.GetUserInfo().GetName(),
+		strings.Join(rejected, "; ")))
 }

@@ -42,7 +42,8 @@ func secondPerson(confirmedBy, who string) string {
 	case isServiceAccount(who):
 		return "a service account is no second user, because the user who confirmed may be able to act as it, so another user must delete it"
 	case isServiceAccount(confirmedBy):
-		return fmt.Sprintf("%s confirmed the deletion, and the user who deletes it may be able to act as this service account: %s", confirmedBy, again)
+		return fmt.Sprintf("%s confirmed the deletion, and the user who deletes it may be able to act as this service account: %s", confirmedBy,
+			again)
 	default:
 		return ""
 	}
@@ -52,7 +53,8 @@ func secondPerson(confirmedBy, who string) string {
 // their owner, or their namespace. The last is their common user where they have no separate accounts.
 func isCollector(who string) bool {
 	switch who {
-	case "system:serviceaccount:kube-system:generic-garbage-collector", "system:serviceaccount:kube-system:namespace-controller", "system:kube-controller-manager":
+	case "system:serviceaccount:kube-system:generic-garbage-collector", "system:serviceaccount:kube-system:namespace-controller",
+		"system:kube-controller-manager":
 		return true
 	default:
 		return false
@@ -65,7 +67,8 @@ func isCollector(who string) bool {
 func needsSecondPerson(project *gardenerv1beta1.Project, resource string, of map[string]string, who user.Info) (bool, error) {
 	for i := range project.Spec.DualApprovalForDeletion {
 		rule := &project.Spec.DualApprovalForDeletion[i]
-		if rule.Resource != resource || isServiceAccount(who.GetName()) && !isCollector(who.GetName()) && rule.IncludeServiceAccounts != nil && !*rule.IncludeServiceAccounts {
+		if rule.Resource != resource || isServiceAccount(who.GetName()) && !isCollector(who.GetName()) && rule.IncludeServiceAccounts != nil &&
+			!*rule.IncludeServiceAccounts {
 			continue
 		}
 		selector, err := metav1.LabelSelectorAsSelector(&rule.Selector)

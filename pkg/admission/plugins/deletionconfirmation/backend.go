@@ -72,7 +72,8 @@ func backendWarning(b *gimbalv1.DiscoveryBackend) string {
 	case routes == nil || routes.Matching == 0:
 		return ""
 	case routes.WithoutAlternative == nil || routes.WithoutAlternative.Count == 0:
-		return fmt.Sprintf("the deletion of DiscoveryBackend %s removes its references from %s; all of them have another backend", b.Name, count(routes.Matching, "route"))
+		return fmt.Sprintf("the deletion of DiscoveryBackend %s removes its references from %s; all of them have another backend", b.Name,
+			count(routes.Matching, "route"))
 	}
 	alone := routes.WithoutAlternative
 	named := strings.Join(alone.Names, ", ")

@@ -10,7 +10,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,11 +28,6 @@ import (
 
 // PluginName names the plugin in --disable-admission-plugins.
 const PluginName = "DeletionConfirmation"
-
-// Register offers the plugin to a server.
-func Register(plugins *admission.Plugins) {
-	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })
-}
 
 // Plugin keeps the record of who confirmed a deletion, and rejects deletions that are not confirmed.
 type Plugin struct {

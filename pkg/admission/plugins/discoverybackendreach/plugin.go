@@ -8,7 +8,6 @@ package discoverybackendreach
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,11 +19,6 @@ import (
 
 // PluginName names the plugin in --disable-admission-plugins.
 const PluginName = "DiscoveryBackendReach"
-
-// Register offers the plugin to a server.
-func Register(plugins *admission.Plugins) {
-	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })
-}
 
 // New returns the plugin. As long as SetDiscoveryAdminNamespaces names none, no backend reaches beyond its namespace.
 func New() *Plugin {
@@ -60,7 +54,8 @@ func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.
 		return nil
 	}
 	if len(wanted) > 0 {
-		warning.AddWarning(ctx, "", fmt.Sprintf("cluster.namespaces.allow is set to %q instead of %q: only a backend in one of the namespaces %q can publish in others",
+		warning.AddWarning(ctx, "", fmt.Sprintf("cluster.namespaces.allow is set to %q instead of %q: only a backend in one of the namespaces "+
+			"%q can publish in others",
 			own, wanted, p.admins))
 	}
 	backend.Cluster.Namespaces.Allow = own

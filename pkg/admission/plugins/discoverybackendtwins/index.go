@@ -66,7 +66,8 @@ func warnings(e entry, begins bool, all map[string]entry) (texts []string) {
 		texts = append(texts, fmt.Sprintf("the backend leads to the same cluster as DiscoveryBackend %s: %s", plugins.Titles(same), consequence))
 	}
 	if len(unknown) > 0 {
-		texts = append(texts, fmt.Sprintf("it is unknown whether the backend leads to the same cluster as DiscoveryBackend %s, because status.identity is not reported: "+
+		texts = append(texts, fmt.Sprintf("it is unknown whether the backend leads to the same cluster as DiscoveryBackend %s, because "+
+			"status.identity is not reported: "+
 			"if it does, put both into maintenance", plugins.Titles(unknown)))
 	}
 	return texts

@@ -10,12 +10,10 @@ package discoverybackendtwins
 
 import (
 	"context"
-	"io"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/apiserver/pkg/admission/initializer"
 	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/client-go/tools/cache"
 
@@ -27,26 +25,17 @@ import (
 // PluginName names the plugin in --disable-admission-plugins.
 const PluginName = "DiscoveryBackendTwins"
 
-// Register offers the plugin to a server.
-func Register(plugins *admission.Plugins) {
-	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })
-}
-
 // Plugin warns of backends that lead, or may lead, to the cluster of another one.
 type Plugin struct {
 	*admission.Handler
 	*plugins.Follower[gimbalv1.DiscoveryBackend, entry, *index]
 }
 
-var (
-	_ admission.ValidationInterface        = &Plugin{}
-	_ admission.InitializationValidator    = &Plugin{}
-	_ initializer.WantsDrainedNotification = &Plugin{}
-)
+var _ admission.ValidationInterface = &Plugin{}
 
 // New returns the plugin. It needs SetClient and SetDrainedNotification before ValidateInitialization.
 func New() *Plugin {
-	return &Plugin{admission.NewHandler(admission.Create, admission.Update), plugins.NewFollower(plugins.Followed[gimbalv1.DiscoveryBackend, entry, *index]{
+	follower := plugins.NewFollower(plugins.Followed[gimbalv1.DiscoveryBackend, entry, *index]{
 		Plugin:    PluginName,
 		Knowledge: "which DiscoveryBackend leads to which cluster",
 		Source: func(client versioned.Interface) *cache.ListWatch {
@@ -54,7 +43,8 @@ func New() *Plugin {
 		},
 		EntryOf:  entryOf,
 		NewIndex: newIndex,
-	})}
+	})
+	return &Plugin{admission.NewHandler(admission.Create, admission.Update), follower}
 }
 
 // Validate warns a user who creates a backend, or changes its specification.
@@ -71,7 +61,8 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	}
 	e := entryOf(backend)
 	e.namespace = a.GetNamespace()
-	begins := backend.Cluster.ClusterStatus == gimbalv1.ClusterMaintenance && (old == nil || old.Cluster.ClusterStatus != gimbalv1.ClusterMaintenance)
+	begins := backend.Cluster.ClusterStatus == gimbalv1.ClusterMaintenance &&
+		(old == nil || old.Cluster.ClusterStatus != gimbalv1.ClusterMaintenance)
 	var found []string
 	p.Read(func(x *index) { found = warnings(e, begins, x.all) })
 	for _, text := range found {

@@ -8,7 +8,6 @@ package klusterdiscovery
 import (
 	"context"
 	"fmt"
-	"io"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/admission"
@@ -22,11 +21,6 @@ import (
 
 // PluginName names the plugin in --disable-admission-plugins.
 const PluginName = "KlusterDiscovery"
-
-// Register offers the plugin to a server.
-func Register(plugins *admission.Plugins) {
-	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })
-}
 
 // Plugin queries the authorizer of the server for the permission to create DiscoveryBackends.
 type Plugin struct {
@@ -71,7 +65,8 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		return apierrors.NewInternalError(fmt.Errorf("check whether user %q is allowed to create discoverybackends.%s in namespace %q: %w",
 			user.GetName(), gimbalv1.GroupName, namespace, err))
 	}
-	return admission.NewForbidden(a, fmt.Errorf("%s: user %q cannot create discoverybackends.%s in namespace %q, where this would announce the cluster: request that permission, or omit the field",
+	return admission.NewForbidden(a, fmt.Errorf("%s: user %q cannot create discoverybackends.%s in namespace %q, where this would announce "+
+		"the cluster: request that permission, or omit the field",
 		field, user.GetName(), gimbalv1.GroupName, namespace))
 }
 

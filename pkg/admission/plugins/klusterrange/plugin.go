@@ -12,12 +12,10 @@ package klusterrange
 import (
 	"context"
 	"fmt"
-	"io"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/apiserver/pkg/admission/initializer"
 	"k8s.io/client-go/tools/cache"
 
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins"
@@ -28,26 +26,17 @@ import (
 // PluginName names the plugin in --disable-admission-plugins.
 const PluginName = "KlusterRange"
 
-// Register offers the plugin to a server.
-func Register(plugins *admission.Plugins) {
-	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })
-}
-
 // Plugin rejects a Kluster whose pods would have addresses of another one on the same router.
 type Plugin struct {
 	*admission.Handler
 	*plugins.Follower[kubernikusv1.Kluster, entry, *index]
 }
 
-var (
-	_ admission.ValidationInterface        = &Plugin{}
-	_ admission.InitializationValidator    = &Plugin{}
-	_ initializer.WantsDrainedNotification = &Plugin{}
-)
+var _ admission.ValidationInterface = &Plugin{}
 
 // New returns the plugin. It needs SetClient and SetDrainedNotification before ValidateInitialization.
 func New() *Plugin {
-	return &Plugin{admission.NewHandler(admission.Create, admission.Update), plugins.NewFollower(plugins.Followed[kubernikusv1.Kluster, entry, *index]{
+	follower := plugins.NewFollower(plugins.Followed[kubernikusv1.Kluster, entry, *index]{
 		Plugin:    PluginName,
 		Knowledge: "which Kluster has which addresses",
 		Source: func(client versioned.Interface) *cache.ListWatch {
@@ -55,7 +44,8 @@ func New() *Plugin {
 		},
 		EntryOf:  entryOf,
 		NewIndex: newIndex,
-	})}
+	})
+	return &Plugin{admission.NewHandler(admission.Create, admission.Update), follower}
 }
 
 // Validate rejects a request that gives a Kluster a range on a router where another one has an address of it. One that
@@ -80,13 +70,15 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	self := name{a.GetNamespace(), kluster.Name}
 	sibling, err := p.findSibling(ctx, self, now)
 	if err != nil {
-		return apierrors.NewInternalError(fmt.Errorf("check whether another Kluster on router %s has addresses of %s: %w", now.router, kubernikusv1.RangesString(now.pods), err))
+		return apierrors.NewInternalError(fmt.Errorf("check whether another Kluster on router %s has addresses of %s: %w", now.router,
+			kubernikusv1.RangesString(now.pods), err))
 	}
 	if sibling == nil {
 		return nil
 	}
 	return apierrors.NewForbidden(a.GetResource().GroupResource(), kluster.Name, fmt.Errorf(
-		"spec.clusterCIDR: %s overlaps %s of Kluster %s/%s on the same router %s: choose a range that is free, or another router in spec.openstack.routerID",
+		"spec.clusterCIDR: %s overlaps %s of Kluster %s/%s on the same router %s: choose a range that is free, or another router in "+
+			"spec.openstack.routerID",
 		kubernikusv1.RangesString(now.pods), kubernikusv1.RangesString(sibling.pods), sibling.namespace, sibling.name.name, now.router))
 }
 

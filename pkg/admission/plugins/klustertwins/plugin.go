@@ -11,7 +11,6 @@ package klustertwins
 import (
 	"context"
 	"fmt"
-	"io"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,11 +30,6 @@ const labelKluster = "groundskeeper.io/kluster-uid"
 
 // PluginName names the plugin in --disable-admission-plugins.
 const PluginName = "KlusterTwins"
-
-// Register offers the plugin to a server.
-func Register(plugins *admission.Plugins) {
-	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })
-}
 
 // Plugin warns of Klusters that lead to the cluster of another one.
 type Plugin struct {
@@ -130,14 +124,16 @@ func backendWarning(k *kubernikusv1.Kluster, twins []kubernikusv1.Kluster, backe
 	var users []string
 	for i := range backends {
 		b := &backends[i]
-		if clusterid.OfBackend(b) == k.ClusterID() && b.DeletionTimestamp.IsZero() && b.Cluster.ClusterStatus != gimbalv1.ClusterMaintenance && !announcers[b.Labels[labelKluster]] {
+		if clusterid.OfBackend(b) == k.ClusterID() && b.DeletionTimestamp.IsZero() && b.Cluster.ClusterStatus != gimbalv1.ClusterMaintenance &&
+			!announcers[b.Labels[labelKluster]] {
 			users = append(users, b.Namespace+"/"+b.Name)
 		}
 	}
 	if len(users) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("DiscoveryBackend %s leads to the same cluster and is not in maintenance: nothing is removed from the cluster until it is drained. "+
+	return fmt.Sprintf("DiscoveryBackend %s leads to the same cluster and is not in maintenance: nothing is removed from the cluster until "+
+		"it is drained. "+
 		"To delete Kluster %s only, set its annotation %s=true", plugins.Titles(users), k.Name, kubernikusv1.DetachAnnotation)
 }
 
@@ -172,7 +168,8 @@ func sameSecret(k *kubernikusv1.Kluster, others []kubernikusv1.Kluster) string {
 	if users == "" {
 		return ""
 	}
-	return fmt.Sprintf("Secret %s is also that of Kluster %s: if it leads to a cluster, that is torn down only when all of its Klusters are being deleted",
+	return fmt.Sprintf("Secret %s is also that of Kluster %s: if it leads to a cluster, that is torn down only when all of its Klusters are "+
+		"being deleted",
 		source.Name, users)
 }
 
@@ -189,7 +186,8 @@ func names(k *kubernikusv1.Kluster, others []kubernikusv1.Kluster, matches func(
 	var found []string
 	for i := range others {
 		other := &others[i]
-		if (other.Namespace != k.Namespace || other.Name != k.Name) && (other.DeletionTimestamp.IsZero() || other.HasDeorbiter()) && matches(other) {
+		if (other.Namespace != k.Namespace || other.Name != k.Name) && (other.DeletionTimestamp.IsZero() || other.HasDeorbiter()) &&
+			matches(other) {
 			found = append(found, other.Namespace+"/"+other.Name)
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,11 +26,6 @@ import (
 
 // PluginName names the plugin in --disable-admission-plugins.
 const PluginName = "OwnerReferencesPermissionEnforcement"
-
-// Register offers the plugin to a server.
-func Register(plugins *admission.Plugins) {
-	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })
-}
 
 // Plugin reviews whether a user is allowed to delete an object whose owner changes.
 type Plugin struct {
@@ -81,7 +75,8 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 				return unknown(a, err)
 			}
 			if !allowed {
-				return admission.NewForbidden(a, fmt.Errorf("user %q cannot change %s without the verb \"delete\" on this object: it is deleted with its owner",
+				return admission.NewForbidden(a, fmt.Errorf("user %q cannot change %s without the verb \"delete\" on this object: it is deleted with "+
+					"its owner",
 					a.GetUserInfo().GetName(), strings.Join(changes, " and ")))
 			}
 		}
@@ -103,7 +98,8 @@ func (p *Plugin) mayBlock(ctx context.Context, a admission.Attributes, ref metav
 	}
 	mappings, err := p.mapper.RESTMappings(schema.GroupKind{Group: version.Group, Kind: ref.Kind}, version.Version)
 	if err != nil {
-		return admission.NewForbidden(a, fmt.Errorf("metadata.ownerReferences: cannot set blockOwnerDeletion, because the resource of %s %s is unknown: %w",
+		return admission.NewForbidden(a, fmt.Errorf("metadata.ownerReferences: cannot set blockOwnerDeletion, because the resource of %s %s is "+
+			"unknown: %w",
 			ref.APIVersion, ref.Kind, err))
 	}
 	for _, mapping := range mappings {
@@ -122,7 +118,8 @@ func (p *Plugin) mayBlock(ctx context.Context, a admission.Attributes, ref metav
 			return nil
 		}
 	}
-	return admission.NewForbidden(a, fmt.Errorf("metadata.ownerReferences: user %q cannot set blockOwnerDeletion for %s %q without the verb \"update\" on its finalizers",
+	return admission.NewForbidden(a, fmt.Errorf("metadata.ownerReferences: user %q cannot set blockOwnerDeletion for %s %q without the verb "+
+		"\"update\" on its finalizers",
 		a.GetUserInfo().GetName(), ref.Kind, ref.Name))
 }
 

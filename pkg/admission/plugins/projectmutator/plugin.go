@@ -7,7 +7,6 @@ package projectmutator
 import (
 	"context"
 	"fmt"
-	"io"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,11 +19,6 @@ import (
 
 // PluginName names the plugin in --disable-admission-plugins.
 const PluginName = "ProjectMutator"
-
-// Register offers the plugin to a server.
-func Register(plugins *admission.Plugins) {
-	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })
-}
 
 // New returns the plugin.
 func New() admission.MutationInterface {

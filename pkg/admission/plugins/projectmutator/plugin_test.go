@@ -4,7 +4,6 @@
 package projectmutator
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -167,26 +166,3 @@ func TestOperations(t *testing.T) {
 		}
 	}
 }
-
-func TestRegister(t *testing.T) {
-	plugins := admission.NewPlugins()
-	Register(plugins)
-	if !slices.Equal(plugins.Registered(), []string{"ProjectMutator"}) {
-		t.Fatalf("registered %v: the name is an argument of --disable-admission-plugins", plugins.Registered())
-	}
-	registered, err := plugins.InitPlugin(PluginName, nil, initializers{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	project := &gardenerv1beta1.Project{}
-	if err := registered.(admission.MutationInterface).Admit(t.Context(), request(project, projects, "", admission.Create, "alice"), nil); err != nil {
-		t.Fatal(err)
-	}
-	if project.Spec.CreatedBy == nil {
-		t.Error("the registered plugin does nothing")
-	}
-}
-
-type initializers struct{}
-
-func (initializers) Initialize(admission.Interface) {}

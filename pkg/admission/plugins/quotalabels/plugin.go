@@ -8,7 +8,6 @@ package quotalabels
 import (
 	"context"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -30,11 +29,6 @@ const (
 	// Prefix is the prefix of labels that are always guarded, regardless of the flags.
 	Prefix = "quota.groundskeeper.io/"
 )
-
-// Register offers the plugin to a server.
-func Register(plugins *admission.Plugins) {
-	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })
-}
 
 // New returns the plugin. It needs SetUnconditionalAuthorizer before its first request.
 func New() *Plugin {
@@ -76,7 +70,8 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	}
 	resource := a.GetResource()
 	allowed, err := p.Allowed(ctx, authorizer.AttributesRecord{
-		User: a.GetUserInfo(), Verb: Verb, APIGroup: resource.Group, APIVersion: resource.Version, Resource: resource.Resource, Name: project.Name, ResourceRequest: true,
+		User: a.GetUserInfo(), Verb: Verb, APIGroup: resource.Group, APIVersion: resource.Version, Resource: resource.Resource,
+		Name: project.Name, ResourceRequest: true,
 	})
 	if err != nil {
 		return apierrors.NewInternalError(fmt.Errorf("check whether user %q has the verb %q on project %q: %w",
@@ -85,7 +80,8 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if allowed {
 		return nil
 	}
-	return admission.NewForbidden(a, fmt.Errorf("user %q is not allowed to change the labels that select the quota of a project (%s): it requires the verb %q on the project",
+	return admission.NewForbidden(a, fmt.Errorf("user %q is not allowed to change the labels that select the quota of a project (%s): it "+
+		"requires the verb %q on the project",
 		a.GetUserInfo().GetName(), strings.Join(changed, ", "), Verb))
 }
 

@@ -7,7 +7,6 @@ package terminationprotection
 import (
 	"context"
 	"fmt"
-	"io"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/admission"
@@ -17,11 +16,6 @@ import (
 
 // PluginName names the plugin in --disable-admission-plugins.
 const PluginName = "TerminationProtection"
-
-// Register offers the plugin to a server.
-func Register(plugins *admission.Plugins) {
-	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })
-}
 
 // New returns the plugin.
 func New() admission.ValidationInterface {

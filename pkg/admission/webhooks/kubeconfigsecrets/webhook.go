@@ -81,7 +81,8 @@ func (r reviewer) Review(ctx context.Context, request *admissionv1.AdmissionRequ
 		}
 		guarded, err := r.guards(ctx, request.Namespace, secretName(secret, request), key)
 		if err != nil {
-			return webhooks.FailOpen(fmt.Errorf("data[%s] has no kubeconfig that a Kluster or DiscoveryBackend could use: %w (whether one uses it is unknown)", key, problem))
+			return webhooks.FailOpen(fmt.Errorf("data[%s] has no kubeconfig that a Kluster or DiscoveryBackend could use: %w (whether one uses it "+
+				"is unknown)", key, problem))
 		}
 		if guarded {
 			return webhooks.Deny("data[%s] is not acceptable: %s", key, problem)

@@ -92,7 +92,8 @@ func (l *live) isServed(ctx context.Context, r resource) (bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !served && l.seen[r] {
-		return false, fmt.Errorf("%s is no longer served: restore it, or restart the controller manager if it was removed permanently", r.GroupVersion())
+		return false, fmt.Errorf("%s is no longer served: restore it, or restart the controller manager if it was removed permanently",
+			r.GroupVersion())
 	}
 	if served {
 		l.seen[r] = true

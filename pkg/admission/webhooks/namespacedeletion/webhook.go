@@ -41,7 +41,8 @@ type reviewer struct{ contents Contents }
 
 // Review implements webhooks.Reviewer.
 func (r reviewer) Review(ctx context.Context, request *admissionv1.AdmissionRequest) webhooks.Verdict {
-	if request.Operation != admissionv1.Delete || request.Resource.Group != "" || request.Resource.Resource != "namespaces" || request.SubResource != "" {
+	if request.Operation != admissionv1.Delete || request.Resource.Group != "" || request.Resource.Resource != "namespaces" ||
+		request.SubResource != "" {
 		return webhooks.Allow()
 	}
 	namespace := &metav1.PartialObjectMetadata{}
@@ -82,7 +83,8 @@ func isProjects(namespace *metav1.PartialObjectMetadata) bool {
 // decide decides about the deletion of a namespace. The project is nil when it has none, the occupants are what is in it.
 func decide(namespace string, project *metav1.PartialObjectMetadata, occupants []string) webhooks.Verdict {
 	if project != nil && project.DeletionTimestamp.IsZero() {
-		return webhooks.Deny("direct deletion of namespace %q is not permitted (you must delete the corresponding project %q)", namespace, project.Name)
+		return webhooks.Deny("direct deletion of namespace %q is not permitted (you must delete the corresponding project %q)", namespace,
+			project.Name)
 	}
 	if len(occupants) == 0 {
 		return webhooks.Allow()

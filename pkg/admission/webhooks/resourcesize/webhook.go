@@ -66,7 +66,8 @@ func (r reviewer) Review(ctx context.Context, request *admissionv1.AdmissionRequ
 			return webhooks.FailOpen(fmt.Errorf("cannot count %s, so their limit was not checked: %w", resource.GroupResource(), err))
 		}
 		if count >= *limit.Count {
-			problems = append(problems, fmt.Sprintf("there are %d %s%s, %d are allowed", count, resource.GroupResource(), in(request.Namespace), *limit.Count))
+			problems = append(problems, fmt.Sprintf("there are %d %s%s, %d are allowed", count, resource.GroupResource(), in(request.Namespace),
+				*limit.Count))
 		}
 	}
 	switch {
