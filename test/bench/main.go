@@ -32,9 +32,11 @@ func run() error {
 	services := flag.Int("services", servicesOfTheGoals, "how many Services to translate, with as many Pods, or to discover")
 	drained := flag.Int("drained-services", servicesOfMaintenance, "how many Services without an alternative to drain")
 	bound := flag.Int("bound-projects", 0, "membership: measure RBAC also with the ClusterRoleBindings of that many Projects")
-	only := flag.String("only", "", "the one benchmark to run: projects, membership, localvolume, translations, translations-engine, ovn, discoverer, maintenance, maintenance-services, klusters, console or sidebyside; empty: all")
-	compared := sidebyside.Defaults()
-	comparisonFlags(flag.CommandLine, &compared)
+	only := flag.String("only", "", "the one benchmark to run: projects, membership, localvolume, translations, translations-engine, ovn, "+
+		"discoverer, maintenance, maintenance-services, klusters, console or sidebyside; empty: all")
+	compared := sidebyside.Options{}
+	flag.IntVar(&compared.Rounds, "rounds", 5, "sidebyside: how often each contender has its turn")
+	flag.IntVar(&compared.Objects, "objects", 500, "sidebyside: how many objects live in each round")
 	lenient := flag.Bool("lenient", false, "do not fail when a figure misses its goal")
 	timeout := flag.Duration("timeout", 3*time.Hour, "when to give up")
 	flag.Parse()
@@ -58,7 +60,7 @@ func run() error {
 		{benchmarkWithheldName, func() error { return benchmarkWithheld(ctx, reporter, *drained, *workers) }},
 		{benchmarkKlustersName, func() error { return benchmarkKlusters(ctx, reporter) }},
 		{benchmarkConsoleName, func() error { return benchmarkConsole(ctx, reporter) }},
-		{"sidebyside", func() error { return sidebyside.Run(ctx, reporter, compared) }},
+		{"sidebyside", func() error { compared.Workers = *workers; return sidebyside.Run(ctx, reporter, compared) }},
 		{benchmarkEngineName, func() error { return benchmarkEngine(ctx, reporter, *services) }},
 	} {
 		if *only != "" && *only != benchmark.name {

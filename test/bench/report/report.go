@@ -42,15 +42,7 @@ type Figure struct {
 // Met reports whether the value is within its goal. Without a goal it is.
 func (f Figure) Met() bool { return f.Goal == nil || f.Value <= *f.Goal }
 
-// Fact is what is to be known about a run and is no figure, such as a version. It has a line of JSON, too.
-type Fact struct {
-	Benchmark string `json:"benchmark"`
-	// Fact is its subject, Is its value.
-	Fact string `json:"fact"`
-	Is   string `json:"is"`
-}
-
-// Reporter writes figures and facts.
+// Reporter writes figures.
 type Reporter struct {
 	// Users receives aligned text, Programs one line of JSON per figure.
 	Users, Programs io.Writer
@@ -77,14 +69,6 @@ func (r *Reporter) Add(f Figure) error {
 		goal = strings.TrimSpace(fmt.Sprintf("%.2f to %.2f  %s", *f.Least, *f.Most, goal))
 	}
 	if _, err := fmt.Fprintf(r.Users, "%-12s %-70s %10.3f %-6s %s\n", f.Benchmark, subject, f.Value, f.Unit, goal); err != nil {
-		return err
-	}
-	return json.NewEncoder(r.Programs).Encode(f)
-}
-
-// State writes a fact.
-func (r *Reporter) State(f Fact) error {
-	if _, err := fmt.Fprintf(r.Users, "%-12s %-70s %10s\n", f.Benchmark, f.Fact, f.Is); err != nil {
 		return err
 	}
 	return json.NewEncoder(r.Programs).Encode(f)

@@ -21,43 +21,30 @@ type contender struct {
 	config *rest.Config
 	// root is the path of the group version.
 	root string
-	// media is the type of bodies and responds, encode makes bodies.
+	// media is the type of bodies and responses, encode makes bodies.
 	media  string
 	encode encoder
-	// processes are those whose CPU time counts as what the contender costs; etcd's is reported automatically.
+	// processes are those whose CPU time counts as what the contender costs.
 	processes []*plane.Process
 }
 
-// users of a comparison.
+// Names of the contenders, in the order of reports. The first one is what the others are compared with.
 const (
-	administrator = "administrator"
-	ordinary      = "ordinary user"
+	crdName      = "CRD"
+	jsonName     = "ours, JSON"
+	protobufName = "ours, protobuf"
 )
 
-// contenders returns all of them for one user: a CustomResourceDefinition, Groundskeeper's through the aggregator, and
-// Groundskeeper's directly, the latter two in both encodings.
-func contenders(p *plane.Plane, user string) ([]contender, error) {
-	through, direct := p.Config(), p.DirectConfig(0)
-	if user == ordinary {
-		config, err := p.ConfigFor(ordinaryUser)
-		if err != nil {
-			return nil, err
-		}
-		through, direct = config, rest.CopyConfig(config)
-		direct.Host = p.DirectConfig(0).Host
-	}
-	kube, own := p.KubeAPIServer, p.APIServers[0]
-	both, alone := []*plane.Process{kube, own}, []*plane.Process{own}
-	// Directly, kube-apiserver is queried to authenticate and authorize a user: that counts, too.
-	alone = append(alone, kube)
-	ownRoot, ownJSON := "/apis/"+midonetv1.SchemeGroupVersion.String(), jsonAs(midonetv1.GroupName)
+// contenders returns a CustomResourceDefinition, which is served in JSON only, and Groundskeeper's API server through the kube-apiserver,
+// as users reach it, in both encodings.
+func (c *comparison) contenders() []contender {
+	kube, both := []*plane.Process{c.KubeAPIServer}, []*plane.Process{c.KubeAPIServer, c.APIServers[0]}
+	root := "/apis/" + midonetv1.SchemeGroupVersion.String()
 	return []contender{
-		{"CRD, JSON", through, "/apis/" + crdGroup + "/v1", typeJSON, jsonAs(crdGroup), []*plane.Process{kube}},
-		{"aggregated, JSON", through, ownRoot, typeJSON, ownJSON, both},
-		{"aggregated, protobuf", through, ownRoot, typeProtobuf, asProtobuf, both},
-		{"direct, JSON", direct, ownRoot, typeJSON, ownJSON, alone},
-		{"direct, protobuf", direct, ownRoot, typeProtobuf, asProtobuf, alone},
-	}, nil
+		{crdName, c.Config(), "/apis/" + crdGroup + "/v1", typeJSON, jsonAs(crdGroup), kube},
+		{jsonName, c.Config(), root, typeJSON, jsonAs(midonetv1.GroupName), both},
+		{protobufName, c.Config(), root, typeProtobuf, asProtobuf, both},
+	}
 }
 
 // collection returns the path of the objects of a namespace.
@@ -90,7 +77,8 @@ func (c *contender) replace(t *midonetv1.Translation, value string) (request, er
 // apply returns the request that applies a new value by server-side apply.
 func (c *contender) apply(namespace, name, value string) request {
 	version := c.root[len("/apis/"):]
-	body := fmt.Sprintf(`{"apiVersion":%q,"kind":"Translation","metadata":{"name":%q,"annotations":{"bench.groundskeeper.io/applied":%q}}}`, version, name, value)
+	body := fmt.Sprintf(`{"apiVersion":%q,"kind":"Translation","metadata":{"name":%q,"annotations":{"bench.groundskeeper.io/applied":%q}}}`,
+		version, name, value)
 	return request{"PATCH", c.collection(namespace) + "/" + name + "?fieldManager=bench&force=true", typeApply, []byte(body)}
 }
 
@@ -113,19 +101,14 @@ func (c *contender) clients(n int) ([]*client, error) {
 
 // fill creates objects 0 to n-1 and returns what the server made of them.
 func (c *contender) fill(ctx context.Context, namespace string, n int) ([]*midonetv1.Translation, error) {
-	return c.fillFrom(ctx, namespace, 0, n)
-}
-
-// fillFrom creates objects from to n-1.
-func (c *contender) fillFrom(ctx context.Context, namespace string, from, n int) ([]*midonetv1.Translation, error) {
 	clients, err := c.clients(fillers)
 	if err != nil {
 		return nil, err
 	}
 	defer closeAll(clients)
-	objects := make([]*midonetv1.Translation, n-from)
-	_, err = each(ctx, clients, n-from, func(ctx context.Context, client *client, i int) error {
-		r, err := c.create(newTranslation(namespace, nameOf(from+i), from+i, "0"))
+	objects := make([]*midonetv1.Translation, n)
+	err = each(ctx, clients, n, func(ctx context.Context, client *client, i int) error {
+		r, err := c.create(newTranslation(namespace, nameOf(i), i, "0"))
 		if err != nil {
 			return err
 		}
@@ -160,14 +143,15 @@ func (c *contender) dropAll(ctx context.Context, namespace string, objects []*mi
 }
 
 // forAll does something to each of the objects, by many clients.
-func (c *contender) forAll(ctx context.Context, objects []*midonetv1.Translation, do func(context.Context, *client, *midonetv1.Translation) error) error {
+func (c *contender) forAll(
+	ctx context.Context, objects []*midonetv1.Translation, do func(context.Context, *client, *midonetv1.Translation) error,
+) error {
 	clients, err := c.clients(fillers)
 	if err != nil {
 		return err
 	}
 	defer closeAll(clients)
-	_, err = each(ctx, clients, len(objects), func(ctx context.Context, client *client, i int) error { return do(ctx, client, objects[i]) })
-	return err
+	return each(ctx, clients, len(objects), func(ctx context.Context, client *client, i int) error { return do(ctx, client, objects[i]) })
 }
 
 // fillers are the clients that make and drop what is not measured.

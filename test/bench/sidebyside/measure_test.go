@@ -8,23 +8,24 @@ import (
 	"errors"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"groundskeeper.io/groundskeeper/test/bench/report"
 )
 
 func TestEach(t *testing.T) {
 	const n = 100
 	var mu sync.Mutex
 	made := map[int]int{}
-	latencies, err := each(t.Context(), []string{"a", "b", "c"}, n, func(_ context.Context, client string, i int) error {
+	err := each(t.Context(), make([]*client, 3), n, func(_ context.Context, _ *client, i int) error {
 		mu.Lock()
 		defer mu.Unlock()
 		made[i]++
 		return nil
 	})
-	if err != nil || len(latencies) != n || len(made) != n {
-		t.Errorf("%d operations with %d latencies: %v", len(made), len(latencies), err)
+	if err != nil || len(made) != n {
+		t.Errorf("%d operations: %v", len(made), err)
 	}
 	for i, times := range made {
 		if times != 1 || i < 0 || i >= n {
@@ -37,7 +38,7 @@ func TestEach(t *testing.T) {
 func TestEachTogether(t *testing.T) {
 	var all sync.WaitGroup
 	all.Add(3)
-	if _, err := each(t.Context(), make([]int, 3), 3, func(context.Context, int, int) error {
+	if err := each(t.Context(), make([]*client, 3), 3, func(context.Context, *client, int) error {
 		all.Done()
 		all.Wait()
 		return nil
@@ -49,7 +50,7 @@ func TestEachTogether(t *testing.T) {
 // TestEachFails checks that a failure ends the other clients and is returned.
 func TestEachFails(t *testing.T) {
 	failure := errors.New("refused")
-	latencies, err := each(t.Context(), []int{0, 1}, 1000, func(ctx context.Context, _, i int) error {
+	err := each(t.Context(), make([]*client, 2), 1000, func(ctx context.Context, _ *client, i int) error {
 		if i == 3 {
 			return failure
 		}
@@ -59,14 +60,14 @@ func TestEachFails(t *testing.T) {
 		}
 		return nil
 	})
-	if !errors.Is(err, failure) || len(latencies) != 1000 {
-		t.Errorf("%d latencies, %v", len(latencies), err)
+	if !errors.Is(err, failure) {
+		t.Error(err)
 	}
 }
 
 func TestMeasuredWarmsUp(t *testing.T) {
 	var made []int
-	r, err := measured(t.Context(), []int{0}, 2, 5, nil, func(_ context.Context, _, i int) error {
+	_, err := measured(t.Context(), make([]*client, 1), 2, 5, nil, func(_ context.Context, _ *client, i int) error {
 		made = append(made, i)
 		return nil
 	})
@@ -76,42 +77,46 @@ func TestMeasuredWarmsUp(t *testing.T) {
 	if diff := cmp.Diff([]int{0, 1, 2, 3, 4}, made); diff != "" {
 		t.Error(diff)
 	}
-	if r.operations != 3 || len(r.latencies) != 3 {
-		t.Errorf("%d operations, %d latencies are counted", r.operations, len(r.latencies))
-	}
 }
 
-func TestPercentile(t *testing.T) {
-	var r run
-	if got := r.percentile(0.5); got != 0 {
-		t.Errorf("of nothing: %s", got)
-	}
-	for i := range 100 {
-		r.latencies = append(r.latencies, time.Duration(i+1))
-	}
-	for share, want := range map[float64]time.Duration{0: 1, 0.5: 51, 0.9: 91, 0.99: 100, 1: 100} {
-		if got := r.percentile(share); got != want {
-			t.Errorf("percentile %g is %d, not %d", share, got, want)
-		}
-	}
-}
-
-func TestSpreadOf(t *testing.T) {
+func TestMedian(t *testing.T) {
 	for _, test := range []struct {
 		values []float64
-		want   spread
-	}{
-		{nil, spread{}},
-		{[]float64{3}, spread{3, 3, 3}},
-		{[]float64{9, 1, 4}, spread{1, 4, 9}},
-		{[]float64{9, 1, 4, 2}, spread{1, 3, 9}},
-	} {
+		want   float64
+	}{{nil, 0}, {[]float64{3}, 3}, {[]float64{9, 1, 4}, 4}, {[]float64{9, 1, 4, 2}, 3}} {
 		before := append([]float64(nil), test.values...)
-		if got := spreadOf(test.values); got != test.want {
-			t.Errorf("%v: %+v, not %+v", test.values, got, test.want)
+		if got := median(test.values); got != test.want {
+			t.Errorf("%v: %v, not %v", test.values, got, test.want)
 		}
 		if diff := cmp.Diff(before, test.values); diff != "" {
 			t.Errorf("the values were changed: %s", diff)
 		}
+	}
+}
+
+// TestTable checks the row of a measurement, and that a ratio is that of the same round: the second one was slow.
+func TestTable(t *testing.T) {
+	for name, test := range map[string]struct {
+		values values
+		goal   float64
+		row    string
+		missed int
+	}{
+		"rounds": {
+			values{crdName: {2, 20, 2}, jsonName: {1, 10, 100}, protobufName: {0.5, 5, 0.5}}, 0.4,
+			"| get, ms | 2.00 | 10.0 | 0.50 | 0.50 | 0.25 |\n", 1,
+		},
+		"without a goal":     {values{crdName: {100}, protobufName: {300}}, 0, "| get, ms | 100 |  | 300 |  | 3.00 |\n", 0},
+		"nothing to compare": {values{crdName: {0}, jsonName: {1}}, 1, "| get, ms | 0.00 | 1.00 |  |  |  |\n", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := &comparison{reporter: &report.Reporter{Users: t.Output(), Programs: t.Output()}}
+			if err := c.add("get", "ms", test.goal, test.values); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.row, c.table.String()); diff != "" || c.reporter.Missed() != test.missed {
+				t.Errorf("%d goals are missed, want %d: %s", c.reporter.Missed(), test.missed, diff)
+			}
+		})
 	}
 }

@@ -13,20 +13,15 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"groundskeeper.io/groundskeeper/test/bench/probe"
-	"groundskeeper.io/groundskeeper/test/bench/report"
 	"groundskeeper.io/groundskeeper/test/plane"
 )
 
 // memoryObjects is how many objects the figures of memory mention.
 const memoryObjects = 10000
 
-// memory measures what objects cost that are just there: the heap of the server after a garbage collection, its resident
-// memory, and the bytes of values in etcd. It comes first, as long as both servers are fresh.
+// memory measures what objects take of the memory of their API server, and of etcd.
 func (c *comparison) memory(ctx context.Context) error {
-	all, err := contenders(c.Plane, administrator)
-	if err != nil {
-		return err
-	}
+	all := c.contenders()
 	crd, err := c.weigh(ctx, all[0], c.KubeAPIServer, c.Config(), crdPrefix)
 	if err != nil {
 		return err
@@ -35,26 +30,10 @@ func (c *comparison) memory(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, figure := range []struct {
-		name, unit string
-		of         func(weight) float64
-		goal       float64
-	}{
-		{"heap after a garbage collection for 10,000 objects", "MiB", func(w weight) float64 { return w.heap }, goalHeap},
-		{"resident memory for 10,000 objects", "MiB", func(w weight) float64 { return w.resident }, 0},
-		{"bytes of an object in etcd", "B", func(w weight) float64 { return w.stored }, goalStored},
-	} {
-		err := errors.Join(
-			c.reporter.Add(report.Figure{Benchmark: benchmark, Series: crdName, Name: figure.name, Value: figure.of(crd), Unit: figure.unit, Objects: memoryObjects}),
-			c.reporter.Add(report.Figure{Benchmark: benchmark, Series: ownName, Name: figure.name, Value: figure.of(own), Unit: figure.unit, Objects: memoryObjects}))
-		if err == nil && figure.goal > 0 && figure.of(crd) > 0 {
-			err = c.compare(ownName, figure.name, []float64{figure.of(own) / figure.of(crd)}, figure.goal)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return errors.Join(
+		c.add("heap for 10,000 objects", "MiB", goalHeap, values{crdName: {crd.heap}, protobufName: {own.heap}}),
+		c.add("resident memory for 10,000 objects", "MiB", 0, values{crdName: {crd.resident}, protobufName: {own.resident}}),
+		c.add("an object in etcd", "B", goalStored, values{crdName: {crd.stored}, protobufName: {own.stored}}))
 }
 
 // weight is what objects weigh: MiB of the heap and of resident memory for all of them, bytes in etcd for one.

@@ -5,119 +5,148 @@ package sidebyside
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
-	"groundskeeper.io/groundskeeper/test/plane"
-)
-
-// Names of operations in reports, in the order in which they are made.
-const (
-	opCreate           = "create"
-	opGet              = "get"
-	opUpdate           = "update"
-	opApply            = "server-side apply"
-	opDelete           = "delete, with the finalizer's patch"
-	opDeleteCollection = "deletecollection, for each object"
 )
 
 // warmUp is how many operations of each kind are made before the clock starts: connections, caches, tokens.
 const warmUp = 50
 
-// operations are those of a life, in the order in which they are made.
-var operations = []string{opCreate, opGet, opUpdate, opApply, opDelete, opDeleteCollection}
-
-// cycle is a life of objects at one contender: each operation is made on all of them, by all workers together.
-type cycle struct {
-	contender
-	user string
-	etcd *plane.Process
-	// space is the namespace of the objects, empty before and after.
-	space   string
-	size    int
-	clients []*client
-	// profiles are written of each operation.
-	profiles profiler
-	// objects are as the server responded when they were created.
-	objects []*midonetv1.Translation
+// operation is made on each object of a life. The last one deletes them.
+type operation struct {
+	name string
+	// times is how often it is made on an object.
+	times int
+	// of returns its requests for an object, which are sent one after the other.
+	of func(c *contender, object *midonetv1.Translation, i int) ([]request, error)
 }
 
-// newCycle makes a cycle for a number of workers, whose clients the caller closes.
-func newCycle(c contender, user string, profiles profiler, space string, objects, workers int) (*cycle, error) {
-	clients, err := c.clients(workers)
-	return &cycle{contender: c, user: user, etcd: profiles.plane.Etcd, space: space, size: objects + warmUp, clients: clients, profiles: profiles}, err
-}
-
-// run makes the next operation of the life and returns what it took.
-func (c *cycle) run(ctx context.Context, operation string) (run, error) {
-	switch operation {
-	case opCreate:
-		return c.creates(ctx)
-	case opGet:
-		return c.make(ctx, operation, getsEach, func(object *midonetv1.Translation, _ int) ([]request, error) { return one(c.get(object), nil) })
-	case opUpdate:
-		return c.make(ctx, operation, 1, func(object *midonetv1.Translation, i int) ([]request, error) {
-			return one(c.replace(object, strconv.Itoa(i+1)))
-		})
-	case opApply:
-		return c.make(ctx, operation, 1, func(object *midonetv1.Translation, i int) ([]request, error) {
-			return one(c.apply(c.space, object.Name, strconv.Itoa(i)), nil)
-		})
-	case opDelete:
-		return c.make(ctx, operation, 1, func(object *midonetv1.Translation, _ int) ([]request, error) {
-			return []request{c.delete(object), c.release(c.space, object.Name)}, nil
-		})
-	case opDeleteCollection:
-		return c.deletesCollection(ctx)
-	}
-	return run{}, fmt.Errorf("there is no operation %q", operation)
+// operations are made in this order.
+var operations = []operation{
+	{"get", 3, func(c *contender, object *midonetv1.Translation, _ int) ([]request, error) {
+		return one(c.get(object), nil)
+	}},
+	{"update", 1, func(c *contender, object *midonetv1.Translation, i int) ([]request, error) {
+		return one(c.replace(object, strconv.Itoa(i+1)))
+	}},
+	{"server-side apply", 1, func(c *contender, object *midonetv1.Translation, i int) ([]request, error) {
+		return one(c.apply(object.Namespace, object.Name, strconv.Itoa(i)), nil)
+	}},
+	{"delete, with the finalizer's patch", 1, func(c *contender, object *midonetv1.Translation, _ int) ([]request, error) {
+		return []request{c.delete(object), c.release(object.Namespace, object.Name)}, nil
+	}},
 }
 
 func one(r request, err error) ([]request, error) { return []request{r}, err }
 
-// creates makes the objects.
-func (c *cycle) creates(ctx context.Context) (run, error) {
-	requests := make([]request, c.size)
-	for i := range requests {
-		var err error
-		if requests[i], err = c.create(newTranslation(c.space, nameOf(i), i, "0")); err != nil {
-			return run{}, err
+// life is that of objects of a contender, in a namespace.
+type life struct {
+	contender
+	space   string
+	clients []*client
+	objects []*midonetv1.Translation
+}
+
+// lives measures single operations. All contenders run one operation before the next one: the speed of a machine changes within
+// minutes, so compared measurements have to be close.
+func (c *comparison) lives(ctx context.Context) error {
+	creates, collections := values{}, values{}
+	results := make([]values, len(operations))
+	for i := range results {
+		results[i] = values{}
+	}
+	for round := range c.Rounds {
+		lives, err := c.begin(ctx)
+		if err != nil {
+			return err
+		}
+		step := func(into values, measure func(context.Context, *life) (float64, error)) error {
+			for i := range lives {
+				l := lives[(i+round)%len(lives)] // never always behind the same one
+				cpu, err := measure(ctx, l)
+				if err != nil {
+					return fmt.Errorf("%s: %w", l.name, err)
+				}
+				into[l.name] = append(into[l.name], cpu)
+			}
+			return nil
+		}
+		if err := step(creates, c.create); err != nil {
+			return err
+		}
+		for i, o := range operations {
+			if err := step(results[i], o.measure); err != nil {
+				return fmt.Errorf("%s: %w", o.name, err)
+			}
+		}
+		if err := step(collections, c.deleteCollection); err != nil {
+			return err
+		}
+		for _, l := range lives {
+			closeAll(l.clients)
 		}
 	}
-	responses := make([][]byte, c.size)
-	profiled := c.profiles.start(ctx, opCreate+"-"+c.name)
-	r, err := measured(ctx, c.clients, warmUp, c.size, c.measuredProcesses(), func(ctx context.Context, client *client, i int) (err error) {
+	if err := c.add("create", "ms", goalSingle, creates); err != nil {
+		return err
+	}
+	for i, o := range operations {
+		if err := c.add(o.name, "ms", goalSingle, results[i]); err != nil {
+			return err
+		}
+	}
+	return c.add("deletecollection, for each object", "ms", goalSingle, collections)
+}
+
+// begin returns a life for each contender, without objects.
+func (c *comparison) begin(ctx context.Context) ([]*life, error) {
+	var lives []*life
+	for _, contender := range c.contenders() {
+		space, err := c.space(ctx)
+		if err != nil {
+			return nil, err
+		}
+		clients, err := contender.clients(c.Workers)
+		if err != nil {
+			return nil, err
+		}
+		lives = append(lives, &life{contender: contender, space: space, clients: clients})
+	}
+	return lives, nil
+}
+
+// create makes the objects of a life.
+func (c *comparison) create(ctx context.Context, l *life) (float64, error) {
+	requests := make([]request, c.Objects+warmUp)
+	for i := range requests {
+		var err error
+		if requests[i], err = l.create(newTranslation(l.space, nameOf(i), i, "0")); err != nil {
+			return 0, err
+		}
+	}
+	l.objects = make([]*midonetv1.Translation, len(requests))
+	responses := make([][]byte, len(requests))
+	cpu, err := measured(ctx, l.clients, warmUp, len(requests), l.processes, func(ctx context.Context, client *client, i int) (err error) {
 		responses[i], err = client.do(ctx, requests[i])
 		return err
 	})
-	if err := errors.Join(err, profiled()); err != nil {
-		return run{}, err
+	for i := 0; i < len(responses) && err == nil; i++ {
+		l.objects[i], err = decode(responses[i])
 	}
-	c.objects = make([]*midonetv1.Translation, c.size)
-	for i, response := range responses {
-		if c.objects[i], err = decode(response); err != nil {
-			return run{}, err
-		}
-	}
-	return r, nil
+	return cpu, err
 }
 
-// getsEach is how often each object is read: a read is the shortest of all operations.
-const getsEach = 3
-
-// make makes an operation on each object so many times, its requests one after the other.
-func (c *cycle) make(ctx context.Context, operation string, times int, of func(object *midonetv1.Translation, i int) ([]request, error)) (run, error) {
-	requests := make([][]request, times*len(c.objects))
+// measure makes the operation on all objects of a life.
+func (o operation) measure(ctx context.Context, l *life) (float64, error) {
+	requests := make([][]request, o.times*len(l.objects))
 	for i := range requests {
 		var err error
-		if requests[i], err = of(c.objects[i%len(c.objects)], i); err != nil {
-			return run{}, err
+		if requests[i], err = o.of(&l.contender, l.objects[i%len(l.objects)], i); err != nil {
+			return 0, err
 		}
 	}
-	profiled := c.profiles.start(ctx, operation+"-"+c.name)
-	r, err := measured(ctx, c.clients, warmUp, len(requests), c.measuredProcesses(), func(ctx context.Context, client *client, i int) error {
+	return measured(ctx, l.clients, warmUp, len(requests), l.processes, func(ctx context.Context, client *client, i int) error {
 		for _, r := range requests[i] {
 			if _, err := client.do(ctx, r); err != nil {
 				return err
@@ -125,40 +154,20 @@ func (c *cycle) make(ctx context.Context, operation string, times int, of func(o
 		}
 		return nil
 	})
-	return r, errors.Join(err, profiled())
 }
 
-// deletesCollection deletes many objects with one request. It returns the cost per object.
-func (c *cycle) deletesCollection(ctx context.Context) (run, error) {
-	objects, err := c.fill(ctx, c.space, c.size)
+// deleteCollection deletes new objects by one request, and returns what it costs for each.
+func (c *comparison) deleteCollection(ctx context.Context, l *life) (float64, error) {
+	objects, err := l.fill(ctx, l.space, c.Objects)
 	if err != nil {
-		return run{}, err
+		return 0, err
 	}
-	r, err := measured(ctx, c.clients[:1], 0, 1, c.measuredProcesses(), func(ctx context.Context, client *client, _ int) error {
-		_, err := client.do(ctx, request{method: "DELETE", path: c.collection(c.space)})
+	cpu, err := measured(ctx, l.clients[:1], 0, 1, l.processes, func(ctx context.Context, client *client, _ int) error {
+		_, err := client.do(ctx, request{method: "DELETE", path: l.collection(l.space)})
 		return err
 	})
 	if err != nil {
-		return run{}, err
+		return 0, err
 	}
-	r.operations = c.size
-	return r, c.releaseAll(ctx, c.space, objects)
-}
-
-func (c *cycle) measuredProcesses() []*plane.Process {
-	return append([]*plane.Process{c.etcd}, c.processes...)
-}
-
-// lists measures listings of a namespace that has objects, by one client.
-func (c *contender) lists(ctx context.Context, p *plane.Plane, space, query string, times int) (run, error) {
-	clients, err := c.clients(1)
-	if err != nil {
-		return run{}, err
-	}
-	defer closeAll(clients)
-	path := c.collection(space) + query
-	return measured(ctx, clients, 1, times+1, append([]*plane.Process{p.Etcd}, c.processes...), func(ctx context.Context, client *client, _ int) error {
-		_, err := client.do(ctx, request{method: "GET", path: path})
-		return err
-	})
+	return cpu / float64(c.Objects), l.releaseAll(ctx, l.space, objects)
 }

@@ -14,8 +14,6 @@ import (
 	"time"
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
-	"groundskeeper.io/groundskeeper/test/bench/report"
-	"groundskeeper.io/groundskeeper/test/plane"
 )
 
 const (
@@ -26,75 +24,86 @@ const (
 	watchersPerConnection = 50
 )
 
-// fanOut measures how long it takes until the last of many watchers has a change.
-func (c *comparison) fanOut(ctx context.Context) error {
-	all, err := contenders(c.Plane, administrator)
-	if err != nil {
-		return err
-	}
-	for _, watchers := range c.Watchers {
-		results := rounds{}
-		for round := range c.Rounds {
-			for i := range all {
-				turn := all[(i+round)%len(all)]
-				space, err := c.space(ctx)
-				if err != nil {
-					return err
-				}
-				r, err := turn.publish(ctx, c.Plane, space, watchers)
-				if err != nil {
-					return fmt.Errorf("%s, %d watchers: %w", turn.name, watchers, err)
-				}
-				results[turn.name] = append(results[turn.name], r)
-			}
+// lists measures lists of a namespace by one client, from the cache and consistent.
+func (c *comparison) lists(ctx context.Context) error {
+	const objects, times = 10000, 4
+	spaces := map[string]string{}
+	for _, turn := range c.contenders() {
+		if spaces[turn.root] != "" {
+			continue // both encodings list the same objects
 		}
-		if err := c.reportFanOut(watchers, results); err != nil {
+		space, err := c.space(ctx)
+		if err != nil {
 			return err
 		}
+		if _, err := turn.fill(ctx, space, objects); err != nil {
+			return err
+		}
+		spaces[turn.root] = space
 	}
-	return nil
-}
-
-func (c *comparison) reportFanOut(watchers int, results rounds) error {
-	operation := fmt.Sprintf("a change to %d watchers", watchers)
-	last := func(r run) float64 { return milliseconds(r.percentile(0.5)) }
-	for _, name := range order(results) {
-		for _, figure := range []struct {
-			what string
-			of   func(run) float64
-		}{{"until the last one receives it", last}, {"CPU of the API servers", run.serversEach}} {
-			s := spreadOf(valuesOf(results[name], figure.of))
-			if err := c.reporter.Add(report.Figure{
-				Benchmark: benchmark, Series: name, Name: operation + ": " + figure.what, Value: s.median, Unit: "ms", Least: &s.least, Most: &s.most,
-			}); err != nil {
+	for _, kind := range []struct{ name, query string }{{"from the cache", "?resourceVersion=0"}, {"consistent", ""}} {
+		name := fmt.Sprintf("list of %d, %s", objects, kind.name)
+		err := c.rounds(ctx, name, goalLists, func(ctx context.Context, turn *contender) (float64, error) {
+			clients, err := turn.clients(1)
+			if err != nil {
+				return 0, err
+			}
+			defer closeAll(clients)
+			list := request{method: "GET", path: turn.collection(spaces[turn.root]) + kind.query}
+			return measured(ctx, clients, 1, times, turn.processes, func(ctx context.Context, client *client, _ int) error {
+				_, err := client.do(ctx, list)
 				return err
-			}
-		}
-	}
-	if watchers < 100 { // one watcher is reported by one write: there is nothing to win
-		return nil
-	}
-	for _, name := range own(results) {
-		if err := c.compare(name, operation+": until the last one receives it", ratios(results[name], results[crdName], last), goalFanOut); err != nil {
+			})
+		})
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Starts watchers, makes changes, and measures from the moment that a change is sent until each watcher has it.
-func (c *contender) publish(ctx context.Context, p *plane.Plane, space string, watchers int) (run, error) {
+// watches measures what it costs that many watchers receive a change.
+func (c *comparison) watches(ctx context.Context) error {
+	const watchers = 200
+	return c.rounds(ctx, fmt.Sprintf("a change to %d watchers", watchers), 0, func(ctx context.Context, turn *contender) (float64, error) {
+		space, err := c.space(ctx)
+		if err != nil {
+			return 0, err
+		}
+		return turn.publish(ctx, space, watchers)
+	})
+}
+
+// rounds gives each contender its turns at one measurement, and reports it.
+func (c *comparison) rounds(
+	ctx context.Context, what string, goal float64, measure func(context.Context, *contender) (float64, error),
+) error {
+	all, results := c.contenders(), values{}
+	for round := range c.Rounds {
+		for i := range all {
+			turn := &all[(i+round)%len(all)]
+			cpu, err := measure(ctx, turn)
+			if err != nil {
+				return fmt.Errorf("%s, %s: %w", what, turn.name, err)
+			}
+			results[turn.name] = append(results[turn.name], cpu)
+		}
+	}
+	return c.add(what, "ms", goal, results)
+}
+
+func (c *contender) publish(ctx context.Context, space string, watchers int) (float64, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	objects, err := c.fill(ctx, space, 1)
 	if err != nil {
-		return run{}, err
+		return 0, err
 	}
 	var seen atomic.Int64
 	done, failed := make(chan struct{}, changes), make(chan error, watchers)
 	clients, err := c.clients((watchers + watchersPerConnection - 1) / watchersPerConnection)
 	if err != nil {
-		return run{}, err
+		return 0, err
 	}
 	defer closeAll(clients)
 	defer cancel() // watches end before their connections are closed
@@ -102,7 +111,7 @@ func (c *contender) publish(ctx context.Context, p *plane.Plane, space string, w
 	for i := range watchers {
 		response, err := clients[i%len(clients)].send(ctx, request{method: "GET", path: path}) //nolint:bodyclose // the goroutine below closes it
 		if err != nil {
-			return run{}, err
+			return 0, err
 		}
 		go func() {
 			defer func() { _ = response.Body.Close() }()
@@ -118,22 +127,24 @@ func (c *contender) publish(ctx context.Context, p *plane.Plane, space string, w
 			}
 		}()
 	}
-	r, err := c.change(ctx, p, objects[0], done, failed)
+	cpu, err := c.change(ctx, objects[0], done, failed)
 	if err != nil {
-		return run{}, err
+		return 0, err
 	}
 	cancel()
-	return r, c.dropAll(context.WithoutCancel(ctx), space, objects)
+	return cpu, c.dropAll(context.WithoutCancel(ctx), space, objects)
 }
 
 // change makes changes one after the other, each when all watchers have the one before.
-func (c *contender) change(ctx context.Context, p *plane.Plane, object *midonetv1.Translation, done <-chan struct{}, failed <-chan error) (run, error) {
+func (c *contender) change(
+	ctx context.Context, object *midonetv1.Translation, done <-chan struct{}, failed <-chan error,
+) (float64, error) {
 	writer, err := newClient(c.config, c.media)
 	if err != nil {
-		return run{}, err
+		return 0, err
 	}
 	defer writer.close()
-	return measured(ctx, []*client{writer}, 2, changes, append([]*plane.Process{p.Etcd}, c.processes...), func(ctx context.Context, client *client, i int) error {
+	return measured(ctx, []*client{writer}, 2, changes, c.processes, func(ctx context.Context, client *client, i int) error {
 		r, err := c.replace(object, strconv.Itoa(i+1))
 		if err != nil {
 			return err
