@@ -60,7 +60,8 @@ func newOptions() *options {
 	volumes, client := defaults.Controllers.LocalVolume, defaults.ClientConnection
 	o := &options{
 		resync: 10 * time.Minute, workers: uint(*volumes.WorkerThreads),
-		delay: volumes.PVCDeletionDelay.Duration, unknown: volumes.UnknownNodeDeletionDelay.Duration, interval: volumes.StalePVDiscoveryInterval.Duration,
+		delay: volumes.PVCDeletionDelay.Duration, unknown: volumes.UnknownNodeDeletionDelay.Duration,
+		interval:      volumes.StalePVDiscoveryInterval.Duration,
 		listenAddress: ":8080", metricsPath: "/metrics",
 		qps: *client.QPS, burst: int(*client.Burst), topologyKeys: volumes.NodeTopologyKeys,
 		fraction: *volumes.MaxMissingNodeFraction, leaderElect: true, namespace: defaults.LeaderElection.ResourceNamespace,
@@ -77,28 +78,43 @@ func newOptions() *options {
 
 func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.kubeconfig, "kubeconfig", o.kubeconfig, "kubeconfig `file` (default: the pod's service account)")
-	flags.StringVar(&o.endpoint, "kube-api-endpoint", o.endpoint, "`URL` of the API server, instead of the kubeconfig's; without a kubeconfig, requests have no credentials")
+	flags.StringVar(&o.endpoint, "kube-api-endpoint", o.endpoint,
+		"`URL` of the API server, instead of the kubeconfig's; without a kubeconfig, requests have no credentials")
 	flags.Var(&duration{&o.resync, time.Minute}, "resync", "time between two resyncs of the caches; a number without a unit is minutes")
-	flags.StringSliceVar(&o.classes, "storageclass-names", o.classes, "`names` of the storage classes whose volumes and claims are cleaned up, separated by commas (default: none)")
+	flags.StringSliceVar(&o.classes, "storageclass-names", o.classes,
+		"`names` of the storage classes whose volumes and claims are cleaned up, separated by commas (default: none)")
 	flags.UintVar(&o.workers, "worker-threads", o.workers, "number of objects that are deleted concurrently")
-	flags.Var(&duration{&o.delay, time.Second}, "pvc-deletion-delay", "how long a node must be missing before its claims are deleted; a number without a unit is seconds")
-	flags.Var(&duration{&o.interval, time.Second}, "stale-pv-discovery-interval", "time between two checks of the volumes of missing nodes if there is no event; a number without a unit is seconds")
-	flags.StringVar(&o.listenAddress, "listen-address", o.listenAddress, "`HOST:PORT` to serve metrics, /healthz and /readyz on; empty: disabled")
+	flags.Var(&duration{&o.delay, time.Second}, "pvc-deletion-delay",
+		"how long a node must be missing before its claims are deleted; a number without a unit is seconds")
+	flags.Var(&duration{&o.interval, time.Second}, "stale-pv-discovery-interval",
+		"time between two checks of the volumes of missing nodes if there is no event; a number without a unit is seconds")
+	flags.StringVar(&o.listenAddress, "listen-address", o.listenAddress,
+		"`HOST:PORT` to serve metrics, /healthz and /readyz on; empty: disabled")
 	flags.StringVar(&o.metricsPath, "metrics-path", o.metricsPath, "`path` of the metrics")
 
 	flags.Float32Var(&o.qps, "kube-api-qps", o.qps, "maximum number of requests per second to the API server, averaged, without events")
 	flags.IntVar(&o.burst, "kube-api-burst", o.burst, "maximum number of requests in a burst")
 	flags.BoolVar(&o.dryRun, "dry-run", o.dryRun, "delete nothing, report what would be deleted")
-	flags.StringSliceVar(&o.topologyKeys, "node-topology-keys", o.topologyKeys, "node `labels` with which a volume names its node, separated by commas")
-	flags.Float64Var(&o.fraction, "max-missing-node-fraction", o.fraction, "delete nothing if this fraction of the nodes with local volumes is missing; 1 disables the limit")
+	flags.StringSliceVar(&o.topologyKeys, "node-topology-keys", o.topologyKeys,
+		"node `labels` with which a volume names its node, separated by commas")
+	flags.Float64Var(&o.fraction, "max-missing-node-fraction", o.fraction,
+		"delete nothing if this fraction of the nodes with local volumes is missing; 1 disables the limit")
 	flags.BoolVar(&o.deletePods, "delete-pending-pods", o.deletePods, "delete Pending pods without a node that use a claim that was deleted")
-	flags.BoolVar(&o.includeFailed, "include-failed-volumes", o.includeFailed, "delete volumes in phase Failed, too, when their reclaim policy is Delete")
-	flags.Var(&duration{&o.unknown, time.Second}, "unknown-node-deletion-delay", "how long a node that was never seen must be missing before its claims are deleted, if longer than --pvc-deletion-delay; 0: they are never deleted; a number without a unit is seconds")
-	flags.BoolVar(&o.deleteUnknown, "delete-volumes-of-unknown-nodes", o.deleteUnknown, "delete free volumes of nodes that were never seen, too, after --unknown-node-deletion-delay, when their reclaim policy is Delete and no claim is reserved for them")
-	flags.StringSliceVar(&o.sources, "volume-sources", o.sources, "`sources` of the volumes that are cleaned up, separated by commas: local, hostPath")
-	flags.StringSliceVar(&o.drivers, "csi-drivers", o.drivers, "CSI drivers whose volumes are cleaned up, each with the node label that names the node of a volume: `NAME=TOPOLOGY-KEY`, separated by commas (default: none)")
-	flags.Var(&duration{&o.grace, time.Second}, "driver-grace-period", "how long Kubernetes and the provisioner or driver of a hostPath or CSI volume have to delete it; a number without a unit is seconds")
-	flags.BoolVar(&o.releaseCSI, "release-csi-volumes", o.releaseCSI, "delete CSI volumes that their driver did not delete in that time, and remove its finalizers from them; what it stored on the disk is not cleaned up")
+	flags.BoolVar(&o.includeFailed, "include-failed-volumes", o.includeFailed,
+		"delete volumes in phase Failed, too, when their reclaim policy is Delete")
+	flags.Var(&duration{&o.unknown, time.Second}, "unknown-node-deletion-delay", "how long a node that was never seen must be missing "+
+		"before its claims are deleted, if longer than --pvc-deletion-delay; 0: they are never deleted; a number without a unit is seconds")
+	flags.BoolVar(&o.deleteUnknown, "delete-volumes-of-unknown-nodes", o.deleteUnknown, "delete free volumes of nodes that were never seen, "+
+		"too, after --unknown-node-deletion-delay, when their reclaim policy is Delete and no claim is reserved for them")
+	flags.StringSliceVar(&o.sources, "volume-sources", o.sources,
+		"`sources` of the volumes that are cleaned up, separated by commas: local, hostPath")
+	flags.StringSliceVar(&o.drivers, "csi-drivers", o.drivers,
+		"CSI drivers whose volumes are cleaned up, each with the node label that names the node of a volume: `NAME=TOPOLOGY-KEY`, "+
+			"separated by commas (default: none)")
+	flags.Var(&duration{&o.grace, time.Second}, "driver-grace-period", "how long Kubernetes and the provisioner or driver of a hostPath or "+
+		"CSI volume have to delete it; a number without a unit is seconds")
+	flags.BoolVar(&o.releaseCSI, "release-csi-volumes", o.releaseCSI, "delete CSI volumes that their driver did not delete in that time, "+
+		"and remove its finalizers from them; what it stored on the disk is not cleaned up")
 	flags.BoolVar(&o.leaderElect, "leader-elect", o.leaderElect, "elect a leader among the replicas")
 	flags.StringVar(&o.namespace, "namespace", o.namespace, "`namespace` of the lease and of the record of missing nodes (default: the pod's)")
 
@@ -106,7 +122,8 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	klogFlags := flag.NewFlagSet(name, flag.ContinueOnError)
 	klog.InitFlags(klogFlags)
 	flags.AddGoFlagSet(klogFlags)
-	for _, old := range []string{"add_dir_header", "alsologtostderr", "log_backtrace_at", "log_dir", "log_file", "log_file_max_size", "logtostderr",
+	for _, old := range []string{"add_dir_header", "alsologtostderr", "log_backtrace_at", "log_dir", "log_file", "log_file_max_size",
+		"logtostderr",
 		"one_output", "skip_headers", "skip_log_headers", "stderrthreshold", "legacy_stderr_threshold_behavior", "vmodule"} {
 		if known := flags.Lookup(old); known != nil {
 			known.Hidden = true // accepted, as by the original
@@ -143,8 +160,10 @@ func (d *duration) Type() string { return "duration" }
 // config returns the configuration of the two controllers, in the format of the controller manager.
 func (o *options) config() *v1alpha1.ControllerManagerConfiguration {
 	config := &v1alpha1.ControllerManagerConfiguration{}
-	config.ClientConnection = v1alpha1.ClientConnectionConfiguration{Kubeconfig: o.kubeconfig, QPS: new(o.qps), Burst: new(int32(max(math.MinInt32, min(o.burst, math.MaxInt32))))}
-	config.LeaderElection = v1alpha1.LeaderElectionConfiguration{LeaderElect: new(o.leaderElect), ResourceNamespace: o.namespace, ResourceName: name}
+	config.ClientConnection = v1alpha1.ClientConnectionConfiguration{Kubeconfig: o.kubeconfig, QPS: new(o.qps),
+		Burst: new(int32(max(math.MinInt32, min(o.burst, math.MaxInt32))))}
+	config.LeaderElection = v1alpha1.LeaderElectionConfiguration{LeaderElect: new(o.leaderElect), ResourceNamespace: o.namespace,
+		ResourceName: name}
 	config.Controllers.LocalVolume = v1alpha1.LocalVolumeConfiguration{
 		StorageClassNames:        listOf(o.classes),
 		PVCDeletionDelay:         &metav1.Duration{Duration: o.delay},
@@ -241,10 +260,12 @@ func (o *options) validate() error {
 		// Nothing is served.
 	} else if host, port, err := net.SplitHostPort(o.listenAddress); err != nil {
 		errs = append(errs, fmt.Errorf("--listen-address: %q is not HOST:PORT", o.listenAddress))
-	} else if _, err := net.DefaultResolver.LookupPort(context.Background(), "tcp", port); err != nil || host != "" && net.ParseIP(host) == nil && len(validation.IsDNS1123Subdomain(host)) > 0 {
+	} else if _, err := net.DefaultResolver.LookupPort(context.Background(), "tcp", port); err != nil ||
+		host != "" && net.ParseIP(host) == nil && len(validation.IsDNS1123Subdomain(host)) > 0 {
 		errs = append(errs, fmt.Errorf("--listen-address: %q is not HOST:PORT", o.listenAddress))
 	}
-	if !strings.HasPrefix(o.metricsPath, "/") || slices.Contains([]string{"/healthz", "/readyz"}, o.metricsPath) || strings.ContainsAny(o.metricsPath, " {}") {
+	if !strings.HasPrefix(o.metricsPath, "/") || slices.Contains([]string{"/healthz", "/readyz"}, o.metricsPath) ||
+		strings.ContainsAny(o.metricsPath, " {}") {
 		errs = append(errs, fmt.Errorf("--metrics-path: %q must be a separate path, for instance /metrics", o.metricsPath))
 	}
 	return errors.Join(errs...)

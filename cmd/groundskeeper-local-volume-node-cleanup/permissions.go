@@ -36,7 +36,8 @@ const coordination = "coordination.k8s.io"
 func to(group, resource string, methods ...accessreview.Method) []accessreview.Request {
 	var all []accessreview.Request
 	for _, method := range methods {
-		all = append(all, accessreview.Request{Method: method, Resource: schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}})
+		all = append(all, accessreview.Request{Method: method,
+			Resource: schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}})
 	}
 	return all
 }
@@ -102,7 +103,8 @@ func findPermissions(ctx context.Context, c client.Client, o *options) (permissi
 			return permissions{}, err
 		}
 	}
-	found.record, err = optional("The times at which nodes were lost are in memory only: a restart starts the delays over, and the brake cannot be acknowledged",
+	found.record, err = optional("The times at which nodes were lost are in memory only: a restart starts the delays over, and the brake "+
+		"cannot be acknowledged",
 		object(o.namespace, localvolume.RecordName, to("", "configmaps", accessreview.Get, accessreview.Patch, accessreview.Create))...)
 	if err != nil {
 		return permissions{}, err
@@ -113,7 +115,8 @@ func findPermissions(ctx context.Context, c client.Client, o *options) (permissi
 	if err != nil {
 		return permissions{}, err
 	}
-	found.namespaces, err = optional("The annotation "+localvolume.OptOutAnnotation+" of namespaces is ignored", to("", "namespaces", accessreview.List, accessreview.Watch)...)
+	found.namespaces, err = optional("The annotation "+localvolume.OptOutAnnotation+" of namespaces is ignored",
+		to("", "namespaces", accessreview.List, accessreview.Watch)...)
 	return found, err
 }
 

@@ -58,7 +58,8 @@ func run(ctx context.Context, o *options) error {
 		address = listener.Addr().String()
 		defer process.Serve(logger, listener, health(o.metricsPath, ready))()
 	}
-	logger.Info("Starting", "version", version.Version(), "commit", version.Commit(), "server", config.Host, "address", address, "storageClasses", listOf(o.classes))
+	logger.Info("Starting", "version", version.Version(), "commit", version.Commit(), "server", config.Host, "address", address,
+		"storageClasses", listOf(o.classes))
 	mgr, err := newManager(ctx, config, o, ready)
 	if ctx.Err() != nil {
 		return nil
@@ -117,10 +118,11 @@ func newManager(ctx context.Context, config *rest.Config, o *options, ready *rea
 		caches.SyncPeriod = &o.resync
 	}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme:                        scheme,
-		Logger:                        logr.FromContextOrDiscard(ctx),
-		Cache:                         caches,
-		Controller:                    ctrlconfig.Controller{EnableWarmup: new(true), UsePriorityQueue: new(true), SkipNameValidation: new(true), ReconciliationTimeout: passTimeout},
+		Scheme: scheme,
+		Logger: logr.FromContextOrDiscard(ctx),
+		Cache:  caches,
+		Controller: ctrlconfig.Controller{EnableWarmup: new(true), UsePriorityQueue: new(true), SkipNameValidation: new(true),
+			ReconciliationTimeout: passTimeout},
 		LeaderElection:                found.leases,
 		LeaderElectionNamespace:       o.namespace,
 		LeaderElectionID:              name,

@@ -56,7 +56,8 @@ func newScheme() (*runtime.Scheme, error) {
 	s := runtime.NewScheme()
 	unversioned := schema.GroupVersion{Version: "v1"}
 	metav1.AddToGroupVersion(s, unversioned)
-	s.AddUnversionedTypes(unversioned, &metav1.Status{}, &metav1.APIVersions{}, &metav1.APIGroupList{}, &metav1.APIGroup{}, &metav1.APIResourceList{})
+	s.AddUnversionedTypes(unversioned, &metav1.Status{}, &metav1.APIVersions{}, &metav1.APIGroupList{}, &metav1.APIGroup{},
+		&metav1.APIResourceList{})
 	return s, scheme.AddToScheme(s)
 }
 

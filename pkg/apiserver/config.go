@@ -73,7 +73,8 @@ func (o *Options) config(ctx context.Context, a api, written func(revision int64
 		return nil, err
 	}
 	if err := o.Audit.ApplyTo(&config.Config); err != nil {
-		return nil, fmt.Errorf("cannot audit with --audit-policy-file %q, --audit-log-path %q: %w", o.Audit.PolicyFile, o.Audit.LogOptions.Path, err)
+		return nil, fmt.Errorf("cannot audit with --audit-policy-file %q, --audit-log-path %q: %w", o.Audit.PolicyFile, o.Audit.LogOptions.Path,
+			err)
 	}
 	if o.Standalone {
 		config.Authentication.Authenticator = authenticator.RequestFunc(anonymous.NewAuthenticator(nil).AuthenticateRequest)
@@ -106,7 +107,8 @@ func (o *Options) applyStorage(a api, config *genericapiserver.RecommendedConfig
 	storage.StorageObjectCountTracker = config.StorageObjectCountTracker
 	encoding := serverstorage.NewDefaultResourceEncodingConfig(a.scheme)
 	encoding.SetEffectiveVersion(config.EffectiveVersion)
-	factory := serverstorage.NewDefaultStorageFactory(storage, o.Etcd.DefaultStorageMediaType, a.codecs, encoding, serverstorage.NewResourceConfig(), nil)
+	factory := serverstorage.NewDefaultStorageFactory(storage, o.Etcd.DefaultStorageMediaType, a.codecs, encoding,
+		serverstorage.NewResourceConfig(), nil)
 	if err := o.Etcd.ApplyWithStorageFactoryTo(groupedStorage{factory}, &config.Config); err != nil {
 		return fmt.Errorf("cannot use etcd with --encryption-provider-config %q: %w", o.Etcd.EncryptionProviderConfigFilepath, err)
 	}
@@ -242,7 +244,8 @@ func (o *Options) applyHost(ctx context.Context, a api, config *genericapiserver
 	if err != nil {
 		return err
 	}
-	return o.Admission.ApplyTo(&config.Config, config.SharedInformerFactory, kube, objects, config.FeatureGate, config.EffectiveVersion, initializers...)
+	return o.Admission.ApplyTo(&config.Config, config.SharedInformerFactory, kube, objects, config.FeatureGate, config.EffectiveVersion,
+		initializers...)
 }
 
 // authorizeProjects restricts Projects to their members where membership decides. Where roles do, it rejects the start if RBAC allows

@@ -97,7 +97,8 @@ func (o *Options) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.ProjectAuthorization, "project-authorization", o.ProjectAuthorization,
 		"How members get their permissions on Projects: roles (RBAC decides, by the roles that the controller manager writes for each "+
 			"Project) or membership (RBAC lets all users through, and this server decides by the members of each Project; a list has the "+
-			"Projects of the user). To change it, follow docs/project-authorization.md. As controllers.project.authorization of the controller manager.")
+			"Projects of the user). To change it, follow docs/project-authorization.md. As controllers.project.authorization of the controller "+
+			"manager.")
 	fs.BoolVar(&o.Standalone, "standalone", o.Standalone,
 		"Run without a kube-apiserver: no authentication, no authorization, no admission. For trying out, on a loopback address only.")
 }

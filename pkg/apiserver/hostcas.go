@@ -37,14 +37,17 @@ type clientCAs struct {
 }
 
 // hostCAs reads which bundles the library will take from the management cluster.
-func hostCAs(ctx context.Context, host kubernetes.Interface, o *genericoptions.DelegatingAuthenticationOptions, loaded func() []byte) (*clientCAs, error) {
+func hostCAs(
+	ctx context.Context, host kubernetes.Interface, o *genericoptions.DelegatingAuthenticationOptions, loaded func() []byte,
+) (*clientCAs, error) {
 	const namespace, name = metav1.NamespaceSystem, "extension-apiserver-authentication"
 	published, err := host.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the CAs of clients from ConfigMap %s/%s: %w", namespace, name, err)
 	}
 	a := &clientCAs{loaded: loaded}
-	for key, file := range map[string]string{"client-ca-file": o.ClientCert.ClientCA, "requestheader-client-ca-file": o.RequestHeader.ClientCAFile} {
+	for key, file := range map[string]string{"client-ca-file": o.ClientCert.ClientCA,
+		"requestheader-client-ca-file": o.RequestHeader.ClientCAFile} {
 		if bundle := strings.TrimSpace(published.Data[key]); bundle != "" && file == "" {
 			a.wanted = append(a.wanted, bundle)
 		}

@@ -176,9 +176,11 @@ func (o *Options) Validate() error {
 		errs = append(errs, errors.New("there is no etcd: give --etcd-servers, or --embedded-etcd-dir for a server that has its own"))
 	}
 	if len(o.Etcd.EtcdServersOverrides) > 0 {
-		errs = append(errs, errors.New("--etcd-servers-overrides is not supported: the identity of the store mentions one etcd, pass it as --etcd-servers"))
+		errs = append(errs, errors.New("--etcd-servers-overrides is not supported: the identity of the store mentions one etcd, pass it as "+
+			"--etcd-servers"))
 	}
-	if scopes := deletionconfirmation.BackendScopes(); !slices.Contains(scopes, deletionconfirmation.Backends(o.DiscoveryDeletionConfirmation)) {
+	if scopes := deletionconfirmation.BackendScopes(); !slices.Contains(scopes,
+		deletionconfirmation.Backends(o.DiscoveryDeletionConfirmation)) {
 		errs = append(errs, fmt.Errorf("--discovery-deletion-confirmation must be one of %q, not %q", scopes, o.DiscoveryDeletionConfirmation))
 	}
 	if modes := []string{AuthorizeByRoles, AuthorizeByMembership}; !slices.Contains(modes, o.ProjectAuthorization) {
@@ -188,7 +190,8 @@ func (o *Options) Validate() error {
 		errs = append(errs, errors.New("--standalone lets everybody do everything: it excludes --project-authorization=membership"))
 	}
 	if o.Standalone && !o.listensOnLoopback() {
-		errs = append(errs, fmt.Errorf("--standalone lets everybody do everything: --bind-address must be a loopback address, not %s", o.SecureServing.BindAddress))
+		errs = append(errs, fmt.Errorf("--standalone lets everybody do everything: --bind-address must be a loopback address, not %s",
+			o.SecureServing.BindAddress))
 	}
 	if !o.Standalone {
 		if _, err := hostConfig(o.CoreAPI.CoreAPIKubeconfigPath); err != nil {
@@ -215,7 +218,8 @@ func (o *Options) Validate() error {
 func (o *Options) validateSelfManaged() []error {
 	var errs []error
 	if pair := o.SecureServing.ServerCert.CertKey; pair.CertFile != "" || pair.KeyFile != "" {
-		errs = append(errs, errors.New("--self-managed-certificates and --tls-cert-file, --tls-private-key-file exclude each other: give one of them"))
+		errs = append(errs, errors.New("--self-managed-certificates and --tls-cert-file, --tls-private-key-file exclude each other: give one "+
+			"of them"))
 	}
 	if o.Standalone {
 		errs = append(errs, errors.New("--self-managed-certificates stores them in the kube-apiserver: it cannot be used with --standalone"))

@@ -94,7 +94,8 @@ func (d *diagnosis) serve(server *genericapiserver.GenericAPIServer) {
 
 func (d *diagnosis) page(server *genericapiserver.GenericAPIServer) any {
 	page := status{Component: statusz.NewComponent(componentName, d.started, d.now()), Store: d.store(), DisabledFeatures: []disabledStatus{}}
-	page.Kubernetes = kubernetesStatus{BinaryVersion: server.EffectiveVersion.BinaryVersion().String(), EmulationVersion: server.EffectiveVersion.EmulationVersion().String()}
+	page.Kubernetes = kubernetesStatus{BinaryVersion: server.EffectiveVersion.BinaryVersion().String(),
+		EmulationVersion: server.EffectiveVersion.EmulationVersion().String()}
 	if cert := server.SecureServingInfo.Cert; cert != nil {
 		page.Certificate.Names, page.Certificate.NotAfter = describe(cert.CurrentCertKeyContent())
 	}
@@ -120,8 +121,8 @@ func (d *diagnosis) page(server *genericapiserver.GenericAPIServer) any {
 func (d *diagnosis) store() storeStatus {
 	o := d.options
 	s := storeStatus{
-		Etcd: strings.Join(o.Etcd.StorageConfig.Transport.ServerList, ","), Embedded: o.EmbeddedEtcdDir != "", Prefix: o.Etcd.StorageConfig.Prefix,
-		Encryption: o.Etcd.EncryptionProviderConfigFilepath,
+		Etcd: strings.Join(o.Etcd.StorageConfig.Transport.ServerList, ","), Embedded: o.EmbeddedEtcdDir != "",
+		Prefix: o.Etcd.StorageConfig.Prefix, Encryption: o.Etcd.EncryptionProviderConfigFilepath,
 	}
 	if s.Embedded {
 		s.Etcd = o.EmbeddedEtcdDir

@@ -70,9 +70,8 @@ func egressToCollector(selector *egressselector.EgressSelector) ([]otlptracegrpc
 	if err != nil || dial == nil {
 		return nil, err
 	}
-	return []otlptracegrpc.Option{otlptracegrpc.WithDialOption(grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
-		return dial(ctx, "tcp", address)
-	}))}, nil
+	overTCP := func(ctx context.Context, address string) (net.Conn, error) { return dial(ctx, "tcp", address) }
+	return []otlptracegrpc.Option{otlptracegrpc.WithDialOption(grpc.WithContextDialer(overTCP))}, nil
 }
 
 // continueTraces lets requests that come through the aggregator continue its trace, regardless of the user.

@@ -52,7 +52,8 @@ func NewExpiryPEM(server string, current func() (certificate, key []byte)) *Expi
 
 func newExpiry(server string, current func() (*x509.Certificate, error)) *Expiry {
 	return &Expiry{current: current, desc: prometheus.NewDesc("groundskeeper_serving_certificate_expiration_timestamp_seconds",
-		"When the certificate of a server expires, in seconds since 1970: apiserver, webhooks, etcd, or etcd-client (of the API servers, for etcd).", nil, prometheus.Labels{"server": server})}
+		"When the certificate of a server expires, in seconds since 1970: apiserver, webhooks, etcd, or etcd-client (of the API servers, for "+
+			"etcd).", nil, prometheus.Labels{"server": server})}
 }
 
 // Register adds the metric to a registry. It replaces that of an earlier server of this process.

@@ -53,7 +53,8 @@ func (v issuance) plan() (*issuing, error) {
 	if v.signer == nil {
 		for _, leaf := range v.leaves {
 			if leaf.pair.valid(v.now) {
-				return nil, fmt.Errorf("the CA is lost, and secret %s has a certificate of it until %s: restore its secret, or delete all of them and restart the programs that use them",
+				return nil, fmt.Errorf("the CA is lost, and secret %s has a certificate of it until %s: restore its secret, or delete all of them "+
+					"and restart the programs that use them",
 					leaf.Secret, leaf.pair.tls.Leaf.NotAfter.Format(time.RFC3339))
 			}
 		}

@@ -37,7 +37,8 @@ func APIService(name string) Target {
 
 // ValidatingWebhooks returns the webhooks of one configuration, all of which the server serves.
 func ValidatingWebhooks(name string) Target {
-	return Target{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"}, name, setInWebhooks}
+	return Target{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1",
+		Resource: "validatingwebhookconfigurations"}, name, setInWebhooks}
 }
 
 // setInAPIService leaves alone one without a service: kube-apiserver serves that itself.

@@ -21,8 +21,9 @@ var kinds = []Kind{
 		newBody: func() Body { return &TunnelZone{} },
 	},
 	{
-		Name: "TunnelZoneHost", Verbs: all &^ Update, MediaType: vendor("TunnelZoneHost-v1"), CollectionType: vendor("collection.TunnelZoneHost-v1"),
-		collections: []collection{{"TunnelZone", "/tunnel_zones/{parent}/hosts"}}, item: "/tunnel_zones/{parent}/hosts/{id}",
+		Name: "TunnelZoneHost", Verbs: all &^ Update, MediaType: vendor("TunnelZoneHost-v1"),
+		CollectionType: vendor("collection.TunnelZoneHost-v1"),
+		collections:    []collection{{"TunnelZone", "/tunnel_zones/{parent}/hosts"}}, item: "/tunnel_zones/{parent}/hosts/{id}",
 		newBody: func() Body { return &TunnelZoneHost{} },
 	},
 	{
@@ -62,8 +63,9 @@ var kinds = []Kind{
 		newBody: func() Body { return &Rule{} },
 	},
 	{
-		Name: "HostInterfacePort", Verbs: all &^ Update, MediaType: vendor("HostInterfacePort-v1"), CollectionType: vendor("collection.HostInterfacePort-v1"),
-		collections: []collection{{"Host", "/hosts/{parent}/ports"}}, item: "/hosts/{parent}/ports/{id}",
+		Name: "HostInterfacePort", Verbs: all &^ Update, MediaType: vendor("HostInterfacePort-v1"),
+		CollectionType: vendor("collection.HostInterfacePort-v1"),
+		collections:    []collection{{"Host", "/hosts/{parent}/ports"}}, item: "/hosts/{parent}/ports/{id}",
 		newBody: func() Body { return &HostInterfacePort{} },
 	},
 	{

@@ -31,7 +31,8 @@ func New(o Options) (*Client, error) {
 		options: o,
 		base:    base,
 		// A redirect would carry the token to wherever it points.
-		http:    &http.Client{Transport: o.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		http: &http.Client{Transport: o.Transport,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 		session: session{turn: make(chan struct{}, 1)},
 		clock:   clock.RealClock{},
 		pause:   pause,

@@ -128,7 +128,8 @@ func expiry(value any) time.Time {
 			return time.UnixMilli(int64(v))
 		}
 	case string:
-		for _, layout := range []string{time.RFC3339Nano, time.RFC1123, time.RFC1123Z, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05", "Mon Jan _2 15:04:05 MST 2006"} {
+		for _, layout := range []string{time.RFC3339Nano, time.RFC1123, time.RFC1123Z, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05",
+			"Mon Jan _2 15:04:05 MST 2006"} {
 			if t, err := time.Parse(layout, v); err == nil {
 				return t
 			}

@@ -111,7 +111,8 @@ func (c *Client) Transact(ctx context.Context, operations ...Operation) ([]Resul
 func (c *Client) Schema(ctx context.Context) (Schema, error) {
 	var schema Schema
 	err := c.observed("get_schema", func() (err error) {
-		schema, err = schemaOf(func(method string, params any) (json.RawMessage, error) { return c.call(ctx, method, params) }, c.options.Database)
+		schema, err = schemaOf(func(method string, params any) (json.RawMessage, error) { return c.call(ctx, method, params) },
+			c.options.Database)
 		return err
 	})
 	return schema, err
@@ -247,7 +248,8 @@ func (c *Client) accept(ctx context.Context, connection *connection) error {
 	if c.options.Accept == nil {
 		return nil
 	}
-	schema, err := schemaOf(func(method string, params any) (json.RawMessage, error) { return connection.call(ctx, method, params) }, c.options.Database)
+	schema, err := schemaOf(func(method string, params any) (json.RawMessage, error) { return connection.call(ctx, method, params) },
+		c.options.Database)
 	if err != nil {
 		return err
 	}

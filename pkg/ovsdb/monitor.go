@@ -30,7 +30,8 @@ type Watched map[string][]string
 // client causes is reported before the transaction returns. The function must not call the client. missed is called instead when
 // changes may not have been noticed: at the first connection, and when the server does not know what changed while there was none.
 func (c *Client) Monitor(ctx context.Context, watched Watched, changed func([]Change), missed func()) error {
-	m := &monitor{client: c, id: fmt.Sprintf("groundskeeper-%p", &watched), watched: watched, changed: changed, missed: missed, last: noTransaction}
+	m := &monitor{client: c, id: fmt.Sprintf("groundskeeper-%p", &watched), watched: watched, changed: changed, missed: missed,
+		last: noTransaction}
 	c.mu.Lock()
 	c.monitors[m.id] = m.notified
 	c.mu.Unlock()
@@ -118,7 +119,8 @@ func (m *monitor) start(ctx context.Context) (*connection, error) {
 	}
 	tables := map[string]any{}
 	for table, columns := range m.watched {
-		tables[table] = []any{map[string]any{"columns": columns, "select": map[string]bool{"initial": false, "insert": true, "delete": true, "modify": true}}}
+		tables[table] = []any{map[string]any{"columns": columns,
+			"select": map[string]bool{"initial": false, "insert": true, "delete": true, "modify": true}}}
 	}
 	database := m.client.options.Database
 	data, err := connection.call(ctx, "monitor_cond_since", []any{database, m.id, tables, m.since()})
@@ -135,7 +137,8 @@ func (m *monitor) start(ctx context.Context) (*connection, error) {
 	var response []json.RawMessage
 	var found bool
 	var last string
-	if json.Unmarshal(data, &response) != nil || len(response) != 3 || json.Unmarshal(response[0], &found) != nil || json.Unmarshal(response[1], &last) != nil {
+	if json.Unmarshal(data, &response) != nil || len(response) != 3 || json.Unmarshal(response[0], &found) != nil ||
+		json.Unmarshal(response[1], &last) != nil {
 		return nil, errors.New("the response to monitor_cond_since is not understood")
 	}
 	m.reached(last)

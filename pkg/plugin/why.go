@@ -141,7 +141,8 @@ func whyKinds() []kind {
 var keepers = map[string]string{
 	gardenerv1beta1.FinalizerName: "the controller for Projects removes it when the namespace has been deleted",
 	kubernikusv1.DeorbiterFinalizer: "Deorbit removes it, when controllers.kluster.enabled is true; annotation " +
-		kubernikusv1.SelfDestructAnnotation + "=" + kubernikusv1.SelfDestructNow + " (kubectl groundskeeper deorbit --self-destruct) ends Deorbit after a last check",
+		kubernikusv1.SelfDestructAnnotation + "=" + kubernikusv1.SelfDestructNow +
+		" (kubectl groundskeeper deorbit --self-destruct) ends Deorbit after a last check",
 	kubernikusv1.ClusterAPIFinalizer: "controller kluster-capi removes it when its Cluster has been informed, when " +
 		"controllers.kluster.clusterAPI.enabled is true",
 	kubernikusv1.ImportedDeorbiterFinalizer: "Deorbit removes it, as it removes " + kubernikusv1.DeorbiterFinalizer,

@@ -41,7 +41,8 @@ func (l Lost) String() string {
 	if l.Has == "" {
 		return fmt.Sprintf("namespace %s belongs to Project %s (uid %s), which the backup does not have", l.Namespace, l.Project, l.UID)
 	}
-	return fmt.Sprintf("namespace %s belongs to Project %s with uid %s; the one in the backup has uid %s", l.Namespace, l.Project, l.UID, l.Has)
+	return fmt.Sprintf("namespace %s belongs to Project %s with uid %s; the one in the backup has uid %s", l.Namespace, l.Project, l.UID,
+		l.Has)
 }
 
 // ServesProjects reports whether namespaces can belong to Groundskeeper's objects. Where another server of the cluster serves

@@ -65,7 +65,8 @@ func Decode(ctx context.Context, file *File, resources []Resource) ([]Object, Pr
 	}
 	for _, want := range file.Header.Resources {
 		if got := counts[want.GroupVersionKind()]; len(d.problems.Broken) == 0 && got != want.Objects {
-			d.problems.Broken = append(d.problems.Broken, fmt.Errorf("the file has %d objects of %s.%s, its first line specifies %d", got, want.Resource, want.Group, want.Objects))
+			d.problems.Broken = append(d.problems.Broken,
+				fmt.Errorf("the file has %d objects of %s.%s, its first line specifies %d", got, want.Resource, want.Group, want.Objects))
 		}
 	}
 	return objects, d.problems
@@ -113,7 +114,8 @@ func (d *decoder) check(object Object) error {
 	case m.GetCreationTimestamp().Time.IsZero():
 		return fmt.Errorf("%s: metadata.creationTimestamp: it has none", object)
 	case namespaced != (m.GetNamespace() != ""):
-		return fmt.Errorf("%s: metadata.namespace: %w", object, errors.New(map[bool]string{true: "it has none", false: "objects of this kind live in no namespace"}[namespaced]))
+		return fmt.Errorf("%s: metadata.namespace: %w", object,
+			errors.New(map[bool]string{true: "it has none", false: "objects of this kind live in no namespace"}[namespaced]))
 	}
 	if other, twice := d.keys[object.Key]; twice {
 		return fmt.Errorf("%s: it is on line %d too", object, other)

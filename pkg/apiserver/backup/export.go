@@ -86,7 +86,8 @@ func (s Store) checkUnknown(ctx context.Context, header Header, hasIdentity bool
 		known++
 	}
 	if all != known {
-		return fmt.Errorf("etcd has %d keys below %s, and this program knows of %d: use the version of groundskeeper-apiserver that serves this store",
+		return fmt.Errorf("etcd has %d keys below %s, and this program knows of %d: use the version of groundskeeper-apiserver that serves "+
+			"this store",
 			all, s.key(""), known)
 	}
 	return nil

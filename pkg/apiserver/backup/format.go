@@ -94,7 +94,8 @@ func parseHeader(line []byte) (Header, error) {
 		return Header{}, fmt.Errorf("line 1: this is no file that groundskeeper-apiserver export wrote")
 	}
 	if h.Version != FormatVersion {
-		return Header{}, fmt.Errorf("line 1: the file has version %d of the format, written by %s; this program reads version %d: use the program that wrote it",
+		return Header{}, fmt.Errorf("line 1: the file has version %d of the format, written by %s; this program reads version %d: use the "+
+			"program that wrote it",
 			h.Version, h.Program, FormatVersion)
 	}
 	for _, count := range h.Resources {
@@ -152,7 +153,8 @@ func Read(r io.Reader) (*File, error) {
 		return nil, fmt.Errorf("the file was altered: its lines have the checksum %s, the last line reports %s", got, t.End.SHA256)
 	}
 	if t.End.Objects != len(objects) || header.Objects() != len(objects) {
-		return nil, fmt.Errorf("the file has %d objects, its first line specifies %d and its last line %d", len(objects), header.Objects(), t.End.Objects)
+		return nil, fmt.Errorf("the file has %d objects, its first line specifies %d and its last line %d", len(objects), header.Objects(),
+			t.End.Objects)
 	}
 	for i := range objects {
 		objects[i] = bytes.TrimSuffix(objects[i], []byte("\n"))

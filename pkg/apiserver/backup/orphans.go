@@ -37,8 +37,8 @@ func (b Binding) String() string {
 // Bindings returns those of an orphan.
 func Bindings(ctx context.Context, cluster kubernetes.Interface, o orphans.Orphan) ([]Binding, error) {
 	// An import in a pod has the account of the server, which has no such permission.
-	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
-		Namespace: o.Namespace, Verb: "list", Group: rbacv1.GroupName, Resource: "rolebindings"}}}
+	list := &authorizationv1.ResourceAttributes{Namespace: o.Namespace, Verb: "list", Group: rbacv1.GroupName, Resource: "rolebindings"}
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: list}}
 	review, err := cluster.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 	switch {
 	case err != nil:
@@ -58,7 +58,8 @@ func Bindings(ctx context.Context, cluster kubernetes.Interface, o orphans.Orpha
 	var all []Binding
 	add := func(binding metav1.Object, role rbacv1.RoleRef) {
 		if o.IsGranted(binding, role) {
-			all = append(all, Binding{Namespace: binding.GetNamespace(), Name: binding.GetName(), UID: binding.GetUID(), ResourceVersion: binding.GetResourceVersion()})
+			all = append(all, Binding{Namespace: binding.GetNamespace(), Name: binding.GetName(), UID: binding.GetUID(),
+				ResourceVersion: binding.GetResourceVersion()})
 		}
 	}
 	for i := range inNamespace.Items {

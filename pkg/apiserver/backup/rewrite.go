@@ -70,7 +70,8 @@ func Rewrite(ctx context.Context, store Store, limiter flowcontrol.RateLimiter, 
 		}
 	}
 	if len(r.Failed) > 0 {
-		return r, fmt.Errorf("%d of %d objects could not be rewritten: %w", len(r.Failed), r.Total, errors.Join(r.Failed[:min(len(r.Failed), 10)]...))
+		return r, fmt.Errorf("%d of %d objects could not be rewritten: %w", len(r.Failed), r.Total,
+			errors.Join(r.Failed[:min(len(r.Failed), 10)]...))
 	}
 	return r, nil
 }

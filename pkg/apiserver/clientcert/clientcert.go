@@ -56,14 +56,17 @@ type result struct {
 //   - next is the library's, for proxy, the client CAs and tokens.
 //   - proxy identifies the aggregator; nil: there is none.
 //   - bundles returns all CA bundles, in PEM, that certificates are currently verified with.
-func New(next authenticator.Request, proxy *authenticatorfactory.RequestHeaderConfig, bundles func() []byte, c clock.PassiveClock) *Authenticator {
+func New(
+	next authenticator.Request, proxy *authenticatorfactory.RequestHeaderConfig, bundles func() []byte, c clock.PassiveClock,
+) *Authenticator {
 	a := &Authenticator{next: next, bundles: bundles, clock: c, results: cache.NewLRUExpireCacheWithClock(maxCertificates, c)}
 	if proxy != nil {
 		accept := authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) {
 			return &authenticator.Response{User: &user.DefaultInfo{}}, true, nil
 		})
 		a.proxy = x509request.NewDynamicCAVerifier(proxy.CAContentProvider.VerifyOptions, accept, proxy.AllowedClientNames)
-		a.headers = group.NewAuthenticatedGroupAdder(headerrequest.NewDynamic(proxy.UsernameHeaders, proxy.UIDHeaders, proxy.GroupHeaders, proxy.ExtraHeaderPrefixes))
+		a.headers = group.NewAuthenticatedGroupAdder(headerrequest.NewDynamic(proxy.UsernameHeaders, proxy.UIDHeaders, proxy.GroupHeaders,
+			proxy.ExtraHeaderPrefixes))
 	}
 	return a
 }

@@ -34,8 +34,10 @@ func Export(ctx context.Context) *cobra.Command {
 
 The server may run meanwhile; it needs the same flags for etcd and encryption. The file holds what users wrote, in plain
 text: it is made for its owner alone (mode 0600). "groundskeeper-apiserver import" reads it.`,
-		Example: `  groundskeeper-apiserver export --etcd-servers=https://etcd:2379 --etcd-cafile=ca.crt --etcd-certfile=tls.crt --etcd-keyfile=tls.key backup.jsonl
-  kubectl exec -n groundskeeper-system deploy/groundskeeper-apiserver -- /groundskeeper-apiserver export --embedded-etcd-dir=/var/lib/groundskeeper/etcd > backup.jsonl`,
+		Example: `  groundskeeper-apiserver export --etcd-servers=https://etcd:2379 --etcd-cafile=ca.crt --etcd-certfile=tls.crt ` +
+			"--etcd-keyfile=tls.key backup.jsonl\n" +
+			"  kubectl exec -n groundskeeper-system deploy/groundskeeper-apiserver -- /groundskeeper-apiserver export " +
+			"--embedded-etcd-dir=/var/lib/groundskeeper/etcd > backup.jsonl",
 		Args:         cobra.MaximumNArgs(1),
 		SilenceUsage: true,
 		RunE: func(command *cobra.Command, args []string) error {

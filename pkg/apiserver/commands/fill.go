@@ -31,7 +31,9 @@ func (o *importOptions) cluster() (kubernetes.Interface, error) {
 }
 
 // compare rejects objects that would make the garbage collector delete namespaces, and reports those whose Project is missing.
-func (o *importOptions) compare(ctx context.Context, command *cobra.Command, cluster kubernetes.Interface, served []schema.GroupVersion, objects []backup.Object) (backup.Comparison, error) {
+func (o *importOptions) compare(
+	ctx context.Context, command *cobra.Command, cluster kubernetes.Interface, served []schema.GroupVersion, objects []backup.Object,
+) (backup.Comparison, error) {
 	if !backup.ServesProjects(served) {
 		notef(command, "Projects are those of another server (--runtime-config): no namespace was compared")
 		return backup.Comparison{}, nil
@@ -45,11 +47,14 @@ func (o *importOptions) compare(ctx context.Context, command *cobra.Command, clu
 		notef(command, "namespace %s does not exist: its Project will get a new, empty one", name)
 	}
 	for _, lost := range comparison.Lost {
-		notef(command, "%s: it would be deleted; to keep it, kubectl patch namespace %s --type=json --patch='[{\"op\":\"remove\",\"path\":\"/metadata/ownerReferences\"}]'",
+		notef(command, "%s: it would be deleted; to keep it, kubectl patch namespace %s --type=json "+
+			"--patch='[{\"op\":\"remove\",\"path\":\"/metadata/ownerReferences\"}]'",
 			lost, lost.Namespace)
 	}
 	if len(comparison.Lost) > 0 {
-		return comparison, fmt.Errorf("the garbage collector would delete %d namespaces, named above: remove their owner references, or delete the namespaces that are not needed. Where a Gardener owns the Projects, change nothing and pass the --runtime-config of the server", len(comparison.Lost))
+		return comparison, fmt.Errorf("the garbage collector would delete %d namespaces, named above: remove their owner references, or delete "+
+			"the namespaces that are not needed. Where a Gardener owns the Projects, change nothing and pass the "+
+			"--runtime-config of the server", len(comparison.Lost))
 	}
 	notef(command, "no namespace of the cluster would be deleted")
 	for _, orphan := range comparison.Orphans {
@@ -70,14 +75,17 @@ func (o *importOptions) compare(ctx context.Context, command *cobra.Command, clu
 }
 
 // removeBindings removes the roles of members of missing Projects. No server serves a Project that is newer than the import.
-func removeBindings(ctx context.Context, command *cobra.Command, cluster kubernetes.Interface, comparison backup.Comparison, objects []backup.Object) error {
+func removeBindings(
+	ctx context.Context, command *cobra.Command, cluster kubernetes.Interface, comparison backup.Comparison, objects []backup.Object,
+) error {
 	for _, orphan := range comparison.Orphans {
 		removed, err := backup.RemoveBindings(ctx, cluster, orphan, objects)
 		if len(removed) > 0 {
 			notef(command, "namespace %s: removed %s", orphan.Namespace, join(removed))
 		}
 		if err != nil {
-			return fmt.Errorf("all objects are imported, but not all bindings of missing Projects are removed; delete those that were named above with kubectl: %w", err)
+			return fmt.Errorf("all objects are imported, but not all bindings of missing Projects are removed; delete those that were named above "+
+				"with kubectl: %w", err)
 		}
 	}
 	return nil
@@ -92,7 +100,10 @@ func join(bindings []backup.Binding) string {
 }
 
 // fill writes the objects into the store, and records the store in the cluster.
-func (o *importOptions) fill(ctx context.Context, command *cobra.Command, cluster kubernetes.Interface, served []schema.GroupVersion, file *backup.File, objects []backup.Object) error {
+func (o *importOptions) fill(
+	ctx context.Context, command *cobra.Command, cluster kubernetes.Interface, served []schema.GroupVersion, file *backup.File,
+	objects []backup.Object,
+) error {
 	if cluster != nil {
 		serving, err := backup.Serving(cluster, served)
 		if err != nil {
@@ -136,9 +147,11 @@ func (o *importOptions) fill(ctx context.Context, command *cobra.Command, cluste
 		return fmt.Errorf("all objects are imported, but the store is not open to servers, import again: %w", err)
 	}
 	if cluster == nil {
-		notef(command, "imported into store %s: if the cluster has recorded another store, the server reports which --accept-store it needs", record.ID)
+		notef(command, "imported into store %s: if the cluster has recorded another store, the server reports which --accept-store it needs",
+			record.ID)
 		return nil
 	}
-	notef(command, "imported into store %s, which the cluster knows now (ConfigMap %s/%s): start the server", record.ID, storeidentity.Namespace, storeidentity.Name)
+	notef(command, "imported into store %s, which the cluster knows now (ConfigMap %s/%s): start the server", record.ID,
+		storeidentity.Namespace, storeidentity.Name)
 	return nil
 }

@@ -53,7 +53,8 @@ end, no server serves the store.`,
 	o.storage = newStorageOptions(command)
 	fs := command.Flags()
 	fs.Var(&o.enablement.RuntimeConfig, "runtime-config",
-		"As the server has it. Where core.gardener.cloud/v1beta1=false is in it, namespaces belong to Projects of another server, and are not compared.")
+		"As the server has it. Where core.gardener.cloud/v1beta1=false is in it, namespaces belong to Projects of another server, and are not "+
+			"compared.")
 	fs.StringVar(&o.kubeconfig, "kubeconfig", "", "The cluster that the store is for. Empty in a pod: the cluster of the pod.")
 	fs.BoolVar(&o.withoutCluster, "without-cluster", false,
 		"Do not access the cluster: namespaces are not compared, and the store is not recorded. The server requires that you accept it.")
@@ -61,7 +62,8 @@ end, no server serves the store.`,
 	fs.BoolVar(&o.dryRun, "dry-run", false, "Do all checks, those of the store too, and write nothing.")
 	fs.BoolVar(&o.allowInvalid, "allow-invalid", false, "Import objects that creation would reject today. They are listed nevertheless.")
 	fs.BoolVar(&o.removeBindings, "remove-bindings", false,
-		"After the import, delete the role bindings that the members of Projects have which the backup lacks. Requires the permissions to list, patch and delete rolebindings and clusterrolebindings.")
+		"After the import, delete the role bindings that the members of Projects have which the backup lacks. Requires the permissions to "+
+			"list, patch and delete rolebindings and clusterrolebindings.")
 	return command
 }
 

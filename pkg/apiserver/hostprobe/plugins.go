@@ -36,13 +36,16 @@ func features() []feature {
 	admission := admissionregistrationv1.SchemeGroupVersion.WithResource
 	return []feature{
 		{lifecycle.PluginName, []schema.GroupVersionResource{namespaces}},
-		{mutatingpolicy.PluginName, []schema.GroupVersionResource{admission("mutatingadmissionpolicies"), admission("mutatingadmissionpolicybindings"), namespaces}},
+		{mutatingpolicy.PluginName, []schema.GroupVersionResource{admission("mutatingadmissionpolicies"),
+			admission("mutatingadmissionpolicybindings"), namespaces}},
 		{mutatingwebhook.PluginName, []schema.GroupVersionResource{admission("mutatingwebhookconfigurations"), namespaces}},
-		{validatingpolicy.PluginName, []schema.GroupVersionResource{admission("validatingadmissionpolicies"), admission("validatingadmissionpolicybindings"), namespaces}},
+		{validatingpolicy.PluginName, []schema.GroupVersionResource{admission("validatingadmissionpolicies"),
+			admission("validatingadmissionpolicybindings"), namespaces}},
 		{validatingwebhook.PluginName, []schema.GroupVersionResource{admission("validatingwebhookconfigurations"), namespaces}},
 		{resourcequota.PluginName, []schema.GroupVersionResource{corev1.SchemeGroupVersion.WithResource("resourcequotas")}},
 		{PriorityAndFairness, []schema.GroupVersionResource{
-			flowcontrolv1.SchemeGroupVersion.WithResource("flowschemas"), flowcontrolv1.SchemeGroupVersion.WithResource("prioritylevelconfigurations")}},
+			flowcontrolv1.SchemeGroupVersion.WithResource("flowschemas"),
+			flowcontrolv1.SchemeGroupVersion.WithResource("prioritylevelconfigurations")}},
 	}
 }
 

@@ -53,7 +53,8 @@ func Probe(ctx context.Context, host kubernetes.Interface, timeout time.Duration
 		return false, nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("the kube-apiserver does not report what it serves (--kubeconfig), gave up after %s: %w", timeout, cmp.Or(last, err))
+		return nil, fmt.Errorf("the kube-apiserver does not report what it serves (--kubeconfig), gave up after %s: %w", timeout,
+			cmp.Or(last, err))
 	}
 	disabled := decide(features(), found)
 	for _, d := range disabled {

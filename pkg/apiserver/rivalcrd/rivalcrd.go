@@ -107,7 +107,8 @@ func Conflict(rivals []string) error {
 		return nil
 	}
 	return fmt.Errorf("the cluster has CustomResourceDefinitions of group versions that groundskeeper-apiserver serves: %s; "+
-		"its kube-apiserver takes those group versions back: move their objects and delete the definitions (docs/migration.md)", strings.Join(rivals, ", "))
+		"its kube-apiserver takes those group versions back: move their objects and delete the definitions (docs/migration.md)",
+		strings.Join(rivals, ", "))
 }
 
 // period is how long a result of the readiness check is cached.

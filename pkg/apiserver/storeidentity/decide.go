@@ -71,7 +71,8 @@ func Decide(f Facts) (Action, string) {
 	case f.Stored == nil:
 		return Reject, rejection(fmt.Sprintf("it has no id, but store %s was used before", f.Recorded.ID), f.Dependents, f.Recorded.String())
 	case f.Stored.ID != f.Recorded.ID:
-		return Reject, rejection(fmt.Sprintf("it is store %s, but store %s was used before", f.Stored.ID, f.Recorded.ID), f.Dependents, f.Recorded.String())
+		return Reject, rejection(fmt.Sprintf("it is store %s, but store %s was used before", f.Stored.ID, f.Recorded.ID), f.Dependents,
+			f.Recorded.String())
 	case f.Stored.Revision < f.Recorded.Revision:
 		return Reject, rejection(fmt.Sprintf("it is at an older state (recorded at revision %d) than the one used before (revision %d)",
 			f.Stored.Revision, f.Recorded.Revision), f.Dependents, f.Recorded.String())
@@ -86,7 +87,8 @@ func (f Facts) agree() bool {
 }
 
 func rejection(found string, dependents []string, accept string) string {
-	return fmt.Sprintf("this is not the store the cluster knows: %s; served unchanged, the garbage collector deletes what belongs to Projects it lacks%s; "+
+	return fmt.Sprintf("this is not the store the cluster knows: %s; served unchanged, the garbage collector deletes what belongs to "+
+		"Projects it lacks%s; "+
 		"restore its etcd data, or accept the loss with --accept-store=%s", found, stake(dependents), accept)
 }
 

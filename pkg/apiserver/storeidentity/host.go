@@ -59,7 +59,8 @@ func (h host) record(ctx context.Context) (*Record, string, error) {
 	}
 	revision, err := strconv.ParseInt(configMap.Data[revisionKey], 10, 64)
 	if err != nil || configMap.Data[idKey] == "" || revision < 0 {
-		return nil, "", fmt.Errorf("ConfigMap %s does not name a store: restore its data (id, revision), or delete it when the store is the right one", configMapName)
+		return nil, "", fmt.Errorf("ConfigMap %s does not name a store: restore its data (id, revision), or delete it when the store is the "+
+			"right one", configMapName)
 	}
 	return &Record{ID: configMap.Data[idKey], Revision: revision}, configMap.ResourceVersion, nil
 }
@@ -84,7 +85,8 @@ func (h host) write(ctx context.Context, record Record, version string) (bool, e
 	case apierrors.IsNotFound(err) && version != "":
 		return false, nil // deleted meanwhile
 	case apierrors.IsNotFound(err):
-		return false, fmt.Errorf("namespace %s does not exist: create it (kubectl create namespace %s), the store is recorded there", Namespace, Namespace)
+		return false, fmt.Errorf("namespace %s does not exist: create it (kubectl create namespace %s), the store is recorded there", Namespace,
+			Namespace)
 	}
 	return err == nil, err
 }

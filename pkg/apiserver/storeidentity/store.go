@@ -159,7 +159,8 @@ func (s store) decode(kv *mvccpb.KeyValue) (*Record, error) {
 		return nil, fmt.Errorf("etcd key %s does not name a store: restore it from a backup, or delete it to start over", s.key())
 	}
 	if m.Import != "" {
-		return nil, fmt.Errorf("etcd key %s: %w: some objects may be missing; run groundskeeper-apiserver import again with the same file (sum %s)", s.key(), errImporting, m.Import)
+		return nil, fmt.Errorf("etcd key %s: %w: some objects may be missing; run groundskeeper-apiserver import again with the same file (sum "+
+			"%s)", s.key(), errImporting, m.Import)
 	}
 	return &Record{ID: m.ID, Revision: m.Revision}, nil
 }

@@ -232,7 +232,8 @@ func SetDefaults_LocalVolumeConfiguration(obj *LocalVolumeConfiguration) {
 	if obj.DriverGracePeriod == nil {
 		obj.DriverGracePeriod = &metav1.Duration{Duration: 10 * time.Minute}
 	}
-	for _, option := range []**bool{&obj.DeletePendingPods, &obj.IncludeFailedVolumes, &obj.DeleteVolumesOfUnknownNodes, &obj.ReleaseCSIVolumes, &obj.DryRun} {
+	for _, option := range []**bool{&obj.DeletePendingPods, &obj.IncludeFailedVolumes, &obj.DeleteVolumesOfUnknownNodes,
+		&obj.ReleaseCSIVolumes, &obj.DryRun} {
 		if *option == nil {
 			*option = new(false)
 		}

@@ -62,7 +62,8 @@ func validateProject(config *v1alpha1.ProjectControllerConfiguration, path *fiel
 	errs = append(errs, validateDays(*config.StaleExpirationTimeDays, path.Child("staleExpirationTimeDays"))...)
 	errs = append(errs, validateDays(*config.StaleNoticeDays, path.Child("staleNoticeDays"))...)
 	if *config.StaleExpirationTimeDays < *config.StaleGracePeriodDays {
-		errs = append(errs, field.Invalid(path.Child("staleExpirationTimeDays"), *config.StaleExpirationTimeDays, "must not be less than staleGracePeriodDays"))
+		errs = append(errs, field.Invalid(path.Child("staleExpirationTimeDays"), *config.StaleExpirationTimeDays,
+			"must not be less than staleGracePeriodDays"))
 	}
 	if period := config.StaleSyncPeriod.Duration; period < time.Second {
 		errs = append(errs, field.Invalid(path.Child("staleSyncPeriod"), period.String(), "must be at least 1s"))
@@ -164,7 +165,8 @@ func validateKluster(config *v1alpha1.KlusterConfiguration, path *field.Path) fi
 		errs = append(errs, field.Invalid(gcPath.Child("confirmAfter"), confirm.String(), "must be greater than or equal to 0s"))
 	}
 	if fraction := *gc.MaxRemovalFraction; !(fraction >= 0 && fraction <= 1) {
-		errs = append(errs, field.Invalid(gcPath.Child("maxRemovalFraction"), fraction, "must be at least 0 (each removal waits) and at most 1 (none is suspicious)"))
+		errs = append(errs, field.Invalid(gcPath.Child("maxRemovalFraction"), fraction,
+			"must be at least 0 (each removal waits) and at most 1 (none is suspicious)"))
 	}
 	openstack, openstackPath := &config.OpenStack, path.Child("openstack")
 	if !(*openstack.QPS > 0) {
@@ -183,7 +185,8 @@ func validateClusterAPI(kluster *v1alpha1.KlusterConfiguration, path *field.Path
 	var errs field.ErrorList
 	config := &kluster.ClusterAPI
 	if *config.Enabled && !*kluster.Enabled {
-		errs = append(errs, field.Invalid(path.Child("enabled"), true, "requires the controllers of Klusters: set controllers.kluster.enabled to true"))
+		errs = append(errs, field.Invalid(path.Child("enabled"), true,
+			"requires the controllers of Klusters: set controllers.kluster.enabled to true"))
 	}
 	for _, limit := range []struct {
 		name    string
@@ -222,7 +225,8 @@ func validateObjectMetrics(config *v1alpha1.ObjectMetricsConfiguration, path *fi
 	}
 	switch {
 	case *config.Limit < 1:
-		errs = append(errs, field.Invalid(path.Child("limit"), *config.Limit, "must be greater than 0; an empty list of kinds disables the metrics"))
+		errs = append(errs, field.Invalid(path.Child("limit"), *config.Limit,
+			"must be greater than 0; an empty list of kinds disables the metrics"))
 	case *config.Limit > MaxObjectMetrics:
 		errs = append(errs, field.Invalid(path.Child("limit"), *config.Limit, fmt.Sprintf("must be at most %d", MaxObjectMetrics)))
 	}

@@ -17,7 +17,8 @@ import (
 func validateDiscovery(config *v1alpha1.DiscoveryConfiguration, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if strings.ContainsFunc(config.Image, func(r rune) bool { return r <= ' ' }) {
-		errs = append(errs, field.Invalid(path.Child("image"), config.Image, "must be an image, for instance registry.example.com/groundskeeper-discoverer:v1"))
+		errs = append(errs, field.Invalid(path.Child("image"), config.Image,
+			"must be an image, for instance registry.example.com/groundskeeper-discoverer:v1"))
 	}
 	for i, namespace := range config.AdminNamespaces {
 		at := path.Child("adminNamespaces").Index(i)
@@ -29,10 +30,12 @@ func validateDiscovery(config *v1alpha1.DiscoveryConfiguration, path *field.Path
 		}
 	}
 	if keep := config.KeepRemovedReferences.Duration; keep < 0 {
-		errs = append(errs, field.Invalid(path.Child("keepRemovedReferences"), keep.String(), "must not be negative; 0s records no removed references"))
+		errs = append(errs, field.Invalid(path.Child("keepRemovedReferences"), keep.String(),
+			"must not be negative; 0s records no removed references"))
 	}
 	if limit := *config.MaxAutomaticMaintenance; limit < 0 {
-		errs = append(errs, field.Invalid(path.Child("maxAutomaticMaintenance"), limit, "must not be negative; 0 turns automatic maintenance off"))
+		errs = append(errs, field.Invalid(path.Child("maxAutomaticMaintenance"), limit,
+			"must not be negative; 0 turns automatic maintenance off"))
 	}
 	errs = append(errs, validateOtherKinds(config.OtherKinds, path.Child("otherKinds"))...)
 	return append(errs, validateWorkers(*config.DrainConcurrency, path.Child("drainConcurrency"))...)
@@ -44,7 +47,8 @@ var otherPath = regexp.MustCompile(`^[A-Za-z0-9_-]+(\[\])?(\.[A-Za-z0-9_-]+(\[\]
 // isDrained reports whether maintenance changes the weights of a resource, or follows it for another reason.
 func isDrained(kind v1alpha1.OtherKind) bool {
 	switch kind.Group {
-	case "projectcontour.io", "contour.heptio.com", "gateway.networking.k8s.io", "networking.k8s.io", "gimbal.heptio.com", "discovery.k8s.io", "apiextensions.k8s.io":
+	case "projectcontour.io", "contour.heptio.com", "gateway.networking.k8s.io", "networking.k8s.io", "gimbal.heptio.com", "discovery.k8s.io",
+		"apiextensions.k8s.io":
 		return true
 	}
 	return false
@@ -58,7 +62,8 @@ func validateOtherKinds(all []v1alpha1.OtherKind, path *field.Path) field.ErrorL
 			errs = append(errs, field.Invalid(at.Child("group"), kind.Group, message))
 		}
 		if isDrained(kind) {
-			errs = append(errs, field.Invalid(at.Child("group"), kind.Group, "the kinds of this group that refer to Services are supported without configuration"))
+			errs = append(errs, field.Invalid(at.Child("group"), kind.Group,
+				"the kinds of this group that refer to Services are supported without configuration"))
 		}
 		if kind.Kind == "" {
 			errs = append(errs, field.Required(at.Child("kind"), "the name of the kind, for instance VirtualService"))
@@ -76,7 +81,8 @@ func validateOtherKinds(all []v1alpha1.OtherKind, path *field.Path) field.ErrorL
 		}
 		for j, text := range kind.Paths {
 			if !otherPath.MatchString(text) {
-				errs = append(errs, field.Invalid(at.Child("paths").Index(j), text, "must be names of fields with dots between them, and brackets after those of lists, for instance spec.services[].name"))
+				errs = append(errs, field.Invalid(at.Child("paths").Index(j), text,
+					"must be names of fields with dots between them, and brackets after those of lists, for instance spec.services[].name"))
 			}
 		}
 	}

@@ -41,7 +41,8 @@ func validateLocalVolume(config *v1alpha1.LocalVolumeConfiguration, path *field.
 		errs = append(errs, field.Invalid(path.Child("pvcDeletionDelay"), delay.String(), "must be greater than or equal to 0s"))
 	}
 	if delay := config.UnknownNodeDeletionDelay.Duration; delay < 0 {
-		errs = append(errs, field.Invalid(path.Child("unknownNodeDeletionDelay"), delay.String(), "must be greater than or equal to 0s (0: never)"))
+		errs = append(errs, field.Invalid(path.Child("unknownNodeDeletionDelay"), delay.String(),
+			"must be greater than or equal to 0s (0: never)"))
 	}
 	if interval := config.StalePVDiscoveryInterval.Duration; interval <= 0 {
 		errs = append(errs, field.Invalid(path.Child("stalePVDiscoveryInterval"), interval.String(), "must be greater than 0s"))
@@ -65,7 +66,8 @@ func validateVolumeSources(config *v1alpha1.LocalVolumeConfiguration, path *fiel
 		}
 	}
 	if len(config.VolumeSources)+len(config.CSIDrivers) == 0 {
-		errs = append(errs, field.Required(path.Child("volumeSources"), "without a source or a CSI driver no volume is cleaned up; the default is local"))
+		errs = append(errs, field.Required(path.Child("volumeSources"),
+			"without a source or a CSI driver no volume is cleaned up; the default is local"))
 	}
 	for i, driver := range config.CSIDrivers {
 		at := path.Child("csiDrivers").Index(i)
@@ -96,7 +98,8 @@ func validateVolumeSources(config *v1alpha1.LocalVolumeConfiguration, path *fiel
 
 // sharedTopologyKeys are labels that many nodes have with the same value.
 var sharedTopologyKeys = []string{
-	"topology.kubernetes.io/zone", "topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region",
+	"topology.kubernetes.io/zone", "topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/zone",
+	"failure-domain.beta.kubernetes.io/region",
 	"kubernetes.io/os", "kubernetes.io/arch", "node.kubernetes.io/instance-type",
 }
 

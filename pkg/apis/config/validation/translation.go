@@ -16,7 +16,9 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 )
 
-func validateTranslation(config *v1alpha1.TranslationConfiguration, election *v1alpha1.LeaderElectionConfiguration, path *field.Path) field.ErrorList {
+func validateTranslation(
+	config *v1alpha1.TranslationConfiguration, election *v1alpha1.LeaderElectionConfiguration, path *field.Path,
+) field.ErrorList {
 	var errs field.ErrorList
 	types := []corev1.ServiceType{corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort, corev1.ServiceTypeLoadBalancer}
 	for i, service := range config.ServiceTypes {
@@ -61,7 +63,8 @@ func validateOVN(config *v1alpha1.OVNConfiguration, election *v1alpha1.LeaderEle
 	}
 	errs := validateEndpoints(config.Endpoints, "ssl:ovn.example.com:6641", path.Child("endpoints"))
 	errs = append(errs, validateEndpoints(config.SouthboundEndpoints, "ssl:ovn.example.com:6642", path.Child("southboundEndpoints"))...)
-	secure := slices.ContainsFunc(slices.Concat(config.Endpoints, config.SouthboundEndpoints), func(endpoint string) bool { return strings.HasPrefix(endpoint, "ssl:") })
+	secure := slices.ContainsFunc(slices.Concat(config.Endpoints, config.SouthboundEndpoints),
+		func(endpoint string) bool { return strings.HasPrefix(endpoint, "ssl:") })
 	if secure && config.CAFile == "" {
 		errs = append(errs, field.Required(path.Child("caFile"), "an endpoint has ssl: name the file with the certificates of its CA"))
 	}
@@ -123,7 +126,9 @@ func validatePush(config *v1alpha1.PushConfiguration, path *field.Path) field.Er
 	return errs
 }
 
-func validateMidoNet(config *v1alpha1.MidoNetConfiguration, election *v1alpha1.LeaderElectionConfiguration, path *field.Path) field.ErrorList {
+func validateMidoNet(
+	config *v1alpha1.MidoNetConfiguration, election *v1alpha1.LeaderElectionConfiguration, path *field.Path,
+) field.ErrorList {
 	if config.URL == "" {
 		return nil // nothing of it is used
 	}
@@ -132,7 +137,8 @@ func validateMidoNet(config *v1alpha1.MidoNetConfiguration, election *v1alpha1.L
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
 		// The value is not repeated: it may hold a password.
-		errs = append(errs, field.Invalid(path.Child("url"), "", "must be a URL with http or https and a host, for instance http://midonet:8181/midonet-api"))
+		errs = append(errs, field.Invalid(path.Child("url"), "", "must be a URL with http or https and a host, for instance "+
+			"http://midonet:8181/midonet-api"))
 	case u.User != nil:
 		errs = append(errs, field.Invalid(path.Child("url"), u.Redacted(), "must have no user and no password: use username and passwordFile"))
 	case u.RawQuery != "" || u.Fragment != "" || !strings.HasSuffix(strings.TrimSuffix(u.Path, "/"), "/midonet-api"):

@@ -32,7 +32,8 @@ func ValidateControllerManagerConfiguration(config *v1alpha1.ControllerManagerCo
 	errs = append(errs, validatePorts(config, field.NewPath("server"))...)
 	errs = append(errs, validateEnabled(config.Controllers.Enabled, controllers, field.NewPath("controllers", "enabled"))...)
 	errs = append(errs, validateProject(&config.Controllers.Project, field.NewPath("controllers", "project"))...)
-	errs = append(errs, validateTranslation(&config.Controllers.Translation, &config.LeaderElection, field.NewPath("controllers", "translation"))...)
+	errs = append(errs, validateTranslation(&config.Controllers.Translation, &config.LeaderElection,
+		field.NewPath("controllers", "translation"))...)
 	errs = append(errs, validateDiscovery(&config.Controllers.Discovery, field.NewPath("controllers", "discovery"))...)
 	errs = append(errs, validateKluster(&config.Controllers.Kluster, field.NewPath("controllers", "kluster"))...)
 	errs = append(errs, validateLocalVolume(&config.Controllers.LocalVolume, field.NewPath("controllers", "localVolume"))...)
@@ -114,7 +115,8 @@ func validateTracing(config *v1alpha1.TracingConfiguration, path *field.Path) fi
 func validateDebugging(config *v1alpha1.DebuggingConfiguration, path *field.Path) field.ErrorList {
 	errs := validateAddress(&config.AddressConfiguration, path)
 	if address, err := netip.ParseAddr(config.BindAddress); err != nil || !address.IsLoopback() {
-		errs = append(errs, field.Invalid(path.Child("bindAddress"), config.BindAddress, "must be a loopback address: every client that reaches it can read profiles"))
+		errs = append(errs, field.Invalid(path.Child("bindAddress"), config.BindAddress,
+			"must be a loopback address: every client that reaches it can read profiles"))
 	}
 	return errs
 }

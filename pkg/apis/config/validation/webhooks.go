@@ -98,7 +98,8 @@ func validateSubject(subject rbacv1.Subject, path *field.Path) field.ErrorList {
 			errs = append(errs, field.Required(path.Child("namespace"), "a ServiceAccount has one"))
 		}
 	default:
-		errs = append(errs, field.NotSupported(path.Child("kind"), subject.Kind, []string{rbacv1.UserKind, rbacv1.GroupKind, rbacv1.ServiceAccountKind}))
+		errs = append(errs, field.NotSupported(path.Child("kind"), subject.Kind,
+			[]string{rbacv1.UserKind, rbacv1.GroupKind, rbacv1.ServiceAccountKind}))
 	}
 	return errs
 }
