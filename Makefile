@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help build build-plane kubernetes kubernetes-node images verify-images release contour cert-manager cluster-api cloud-provider-openstack generate verify \
 	test test-all test-race test-race-short test-faults test-integration flakes allocations test-packaging test-monitoring test-ovn test-contour test-cert-manager test-capi test-console e2e-node \
-	test-openstack console verify-console lint canary bench performance soak announce up node-up down status clean-up
+	test-openstack console verify-console lint canary mutants bench performance soak announce up node-up down status clean-up
 
 BIN := _output/bin
 VERSION := groundskeeper.io/groundskeeper/pkg/version
@@ -163,6 +163,9 @@ performance: build kubernetes ## Measure the API server beside a CustomResourceD
 
 soak: build kubernetes contour ## Run the random tests with their full number of rounds
 	SOAK=1000 go test -p 1 -timeout 240m -run Soak ./...
+
+mutants: ## Break the guards of deletions one by one, and fail if no test notices; MUTANTS=regular expression of files
+	go run ./hack/mutants -only '$(MUTANTS)'
 
 announce:
 	@[[ -d $${XDG_CACHE_HOME:-$$HOME/.cache}/groundskeeper/kubernetes ]] || echo "The first run compiles Groundskeeper, and then Kubernetes: 5 to 12 minutes on two cores."

@@ -97,7 +97,8 @@ func TestTidy(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Mkdir(filepath.Join(directory, NameAt(time.Time{})+partial), 0o700); err != nil {
+	notOurs, longAgo := filepath.Join(directory, NameAt(time.Time{})+partial), now.Add(-8*time.Hour)
+	if err := errors.Join(os.Mkdir(notOurs, 0o700), os.Chtimes(notOurs, longAgo, longAgo)); err != nil {
 		t.Fatal(err)
 	}
 	removed, err := Tidy(directory, now)
