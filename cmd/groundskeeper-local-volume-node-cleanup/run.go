@@ -134,11 +134,12 @@ func newManager(ctx context.Context, config *rest.Config, o *options, ready *rea
 	if err != nil {
 		return nil, fmt.Errorf("API server %s: %w", config.Host, err)
 	}
-	options := cleanup.Options{RecordNamespace: o.namespace, NoRecord: !found.record, Namespaces: found.namespaces, Deleter: true}
+	d := localvolume.Dependencies{Config: o.config().Controllers.LocalVolume, RecordNamespace: o.namespace, NoRecord: !found.record,
+		Namespaces: found.namespaces}
 	if found.cleaners {
-		options.Holder = name + " in namespace " + o.namespace
+		d.Holder = name + " in namespace " + o.namespace
 	}
-	site, err := cleanup.AddToManager(mgr, o.config().Controllers.LocalVolume, options)
+	site, err := cleanup.AddToManager(mgr, d, true)
 	ready.knows(site)
 	return mgr, err
 }

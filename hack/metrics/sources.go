@@ -28,7 +28,6 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/workload"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/cleanup"
-	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/deleter"
 	"groundskeeper.io/groundskeeper/pkg/controllers/objectstate"
 	"groundskeeper.io/groundskeeper/pkg/controllers/project/lifecycle"
 	"groundskeeper.io/groundskeeper/pkg/controllers/project/stale"
@@ -84,7 +83,7 @@ func sources() []source {
 		{"OpenStack", []string{manager}, []string{klusterlifecycle.ControllerName, deorbit.ControllerName, routegc.ControllerName}, "klusters.md",
 			[]string{"openstack"}, funcs(openstack.RegisterMetrics)},
 		{"Single objects, if server.objectMetrics is configured", []string{manager}, nil, "monitoring.md", []string{"controllers/objectstate"}, funcs(registerObjects)},
-		{"Local volumes", []string{manager, cleaner}, []string{cleanup.ControllerName, deleter.ControllerName}, "local-volumes.md",
+		{"Local volumes", []string{manager, cleaner}, []string{cleanup.ControllerName, cleanup.DeleterName}, "local-volumes.md",
 			[]string{"controllers/localvolume"}, funcs(ignoring(localvolume.NewMetrics))},
 		{"Discoverer", []string{discoverer}, nil, "discovery.md", []string{"discoverer/telemetry"}, funcs(registerDiscoverer)},
 	}

@@ -21,7 +21,6 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/workload"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/cleanup"
-	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/deleter"
 	"groundskeeper.io/groundskeeper/pkg/controllers/project/activity"
 	"groundskeeper.io/groundskeeper/pkg/controllers/project/lifecycle"
 	"groundskeeper.io/groundskeeper/pkg/controllers/project/stale"
@@ -63,7 +62,7 @@ func controllers(fence *Fence) []controller {
 		{name: clusterapi.ControllerName, off: noClusterAPI, needs: clusterAPIGrant, apis: klusters, add: s.addClusterAPI},
 		{name: cleanup.ControllerName, cache: always(localvolume.CacheOptions), add: s.addCleanup},
 		// The cleanup adds it: it is part of that one.
-		{name: deleter.ControllerName, off: noCleanup},
+		{name: cleanup.DeleterName, off: noCleanup},
 		// No controller: it serves on every replica, so run starts it.
 		{name: webhooksName},
 	}

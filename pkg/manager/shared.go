@@ -20,8 +20,8 @@ import (
 	klusterlifecycle "groundskeeper.io/groundskeeper/pkg/controllers/kluster/lifecycle"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/routegc"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/workload"
+	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/cleanup"
-	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/deleter"
 	"groundskeeper.io/groundskeeper/pkg/controllers/project/activity"
 	"groundskeeper.io/groundskeeper/pkg/controllers/project/lifecycle"
 	"groundskeeper.io/groundskeeper/pkg/controllers/project/stale"
@@ -232,11 +232,11 @@ func (s *shared) addClusterAPI(mgr ctrl.Manager, config *v1alpha1.ControllersCon
 }
 
 func (s *shared) addCleanup(mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
-	_, err := cleanup.AddToManager(mgr, config.LocalVolume, cleanup.Options{
+	_, err := cleanup.AddToManager(mgr, localvolume.Dependencies{
+		Config:          config.LocalVolume,
 		RecordNamespace: systemNamespace,
 		Holder:          "the controller manager with Lease " + s.fence.lease,
 		Namespaces:      true,
-		Deleter:         isEnabled(deleter.ControllerName, config.Enabled),
-	})
+	}, isEnabled(cleanup.DeleterName, config.Enabled))
 	return err
 }

@@ -5,7 +5,9 @@ package localvolume
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +22,21 @@ const (
 	OptOutAnnotation = "groundskeeper.io/local-volume-cleanup"
 	OptOutValue      = "disabled"
 	OptInValue       = "enabled"
+)
+
+const (
+	// settleTime is how long a node has to be missing before its unclaimed volumes go. It spares a node that is recreated immediately,
+	// and shows how many nodes go together before the first volume does.
+	settleTime = time.Second
+	// provisionerFinalizer is the finalizer of the external provisioner: the volume stays until the driver has deleted what it stored.
+	// Where the driver runs on the node alone, that is indefinitely when the node has been deleted.
+	provisionerFinalizer = "external-provisioner.volume.kubernetes.io/finalizer"
+	// protectionFinalizer is the finalizer of Kubernetes, which removes it when no claim is bound.
+	protectionFinalizer = "kubernetes.io/pv-protection"
+
+	// neverSeen explains why what belongs to a node that was never seen is retained: it may have been made before its node.
+	neverSeen     = "no such node was ever seen, it may still join"
+	failedVolumes = "its phase is Failed, and volumes that failed are not included"
 )
 
 // Action is what is to be done with an object of a node that has been deleted.
@@ -40,7 +57,7 @@ const (
 // Decision is the action for a volume, or the reason why there is none.
 type Decision struct {
 	Action Action
-	// Until is when a Wait is over, or when what is kept is rechecked.
+	// Until is when a Wait is over.
 	Until time.Time
 	// Skipped is the reason, for users, why an object that appears to qualify for deletion is retained. It is empty for usual cases.
 	Skipped string
@@ -48,187 +65,204 @@ type Decision struct {
 	Held bool
 }
 
-// ClaimInput is what decides about a claim.
-type ClaimInput struct {
-	// Volume is a stale volume, Claim what its claimRef names, nil when there is none of that name.
-	Volume *corev1.PersistentVolume
-	Claim  *corev1.PersistentVolumeClaim
-	// NamespaceOptOut is the optOut of the namespace of the claim.
-	NamespaceOptOut string
-	// Since is when the last of the nodes of the volume went missing.
-	Since time.Time
-	// Unknown reports that a node of the volume was never seen.
-	Unknown bool
-	Delays  Delays
-	Now     time.Time
+// keep retains an object that appears to qualify for deletion.
+func keep(why string, args ...any) Decision {
+	return Decision{Action: Keep, Skipped: fmt.Sprintf(why, args...)}
 }
 
-// Delays are how long the nodes of a volume have to be missing. Unknown, if longer, is for those of which one was never seen; 0:
-// indefinitely.
-type Delays struct{ Known, Unknown time.Duration }
-
-// DelaysOf returns the delays of a defaulted configuration.
-func DelaysOf(config *configv1alpha1.LocalVolumeConfiguration) Delays {
-	return Delays{Known: config.PVCDeletionDelay.Duration, Unknown: config.UnknownNodeDeletionDelay.Duration}
+// facts are what decides about a Subject.
+type facts struct {
+	*Subject
+	config *configv1alpha1.LocalVolumeConfiguration
+	now    time.Time
 }
 
-// Of returns how long nodes have to be missing; false: indefinitely.
-func (d Delays) Of(unknown bool) (time.Duration, bool) {
-	if !unknown {
-		return d.Known, true
+// from deletes from a time on.
+func (f facts) from(until time.Time) Decision {
+	if f.now.Before(until) {
+		return Decision{Action: Wait, Until: until}
 	}
-	return max(d.Known, d.Unknown), d.Unknown > 0
+	return Decision{Action: Delete}
 }
 
-// neverSeen explains why what belongs to a node that was never seen is retained: it may have been made before its node.
-const neverSeen = "no such node was ever seen, it may still join"
+// decide decides about the volume, its claim, and the pods that wait for that. The volume remembers which claim that is, so that a restart
+// knows it, too, and has to stay until the pods are deleted.
+func (f facts) decide(podsReleased bool) {
+	f.ClaimDecision, f.VolumeDecision, f.PodsDecision = f.claim(), f.volume(), Decision{Action: Keep}
+	if f.namespace.unseen && f.ClaimDecision.Action == Delete {
+		f.ClaimDecision = Decision{Action: Wait, Until: f.now.Add(PassInterval)}
+	}
+	if !*f.config.DeletePendingPods || *f.config.DryRun || f.namespace.unseen || podsReleased {
+		return
+	}
+	f.PodsDecision = f.pods()
+	if f.PodsDecision.Action != Keep && f.VolumeDecision.Action != Keep {
+		f.VolumeDecision = Decision{Action: Wait, Until: later(f.PodsDecision.Until, f.VolumeDecision.Until, f.now.Add(PassInterval))}
+	}
+}
 
-// DecideClaim decides about the claim of a stale volume. Only the very claim that the volume is bound to is deleted,
+// ClaimDelay returns how long the nodes of a volume have to be missing before its claim is deleted; false: indefinitely.
+func ClaimDelay(config *configv1alpha1.LocalVolumeConfiguration, unknown bool) (time.Duration, bool) {
+	delay := config.PVCDeletionDelay.Duration
+	if !unknown {
+		return delay, true
+	}
+	return max(delay, config.UnknownNodeDeletionDelay.Duration), config.UnknownNodeDeletionDelay.Duration > 0
+}
+
+// claim decides about the claim of a stale volume. Only the very claim that the volume is bound to is deleted,
 // and only when it points back.
-func DecideClaim(in ClaimInput) Decision {
-	volume, claim := in.Volume, in.Claim
+func (f facts) claim() Decision {
+	ref, claim := f.Volume.Spec.ClaimRef, f.Claim
 	switch {
-	case volume.Spec.ClaimRef == nil || claim == nil:
-		return Decision{Action: Keep}
-	case claim.Namespace != volume.Spec.ClaimRef.Namespace || claim.Name != volume.Spec.ClaimRef.Name:
-		return Decision{Action: Keep}
-	case claim.UID != volume.Spec.ClaimRef.UID, claim.Spec.VolumeName != volume.Name:
-		return Decision{Action: Keep}
-	case !claim.DeletionTimestamp.IsZero():
+	case ref == nil || claim == nil,
+		claim.Namespace != ref.Namespace || claim.Name != ref.Name,
+		claim.UID != ref.UID, claim.Spec.VolumeName != f.Volume.Name,
+		!claim.DeletionTimestamp.IsZero():
 		return Decision{Action: Keep}
 	case optedOut(claim):
-		return Decision{Action: Keep, Skipped: fmt.Sprintf("the annotation %s of the claim is %s", OptOutAnnotation, optOut(claim))}
-	case optedOut(volume):
-		return Decision{Action: Keep, Skipped: fmt.Sprintf("the annotation %s of volume %s is %s", OptOutAnnotation, volume.Name, optOut(volume))}
-	case in.NamespaceOptOut != "":
-		return Decision{Action: Keep, Skipped: fmt.Sprintf("the annotation %s of the namespace is %s", OptOutAnnotation, in.NamespaceOptOut)}
+		return keep("the annotation %s of the claim is %s", OptOutAnnotation, optOut(claim))
+	case optedOut(f.Volume):
+		return keep("the annotation %s of volume %s is %s", OptOutAnnotation, f.Volume.Name, optOut(f.Volume))
+	case f.namespace.optOut != "":
+		return keep("the annotation %s of the namespace is %s", OptOutAnnotation, f.namespace.optOut)
 	}
-	delay, ends := in.Delays.Of(in.Unknown)
+	delay, ends := ClaimDelay(f.config, f.Unknown)
 	if !ends {
-		return Decision{Action: Keep, Skipped: neverSeen + "; set --unknown-node-deletion-delay (unknownNodeDeletionDelay) to delete such claims"}
+		return keep(neverSeen + "; set --unknown-node-deletion-delay (unknownNodeDeletionDelay) to delete such claims")
 	}
-	if until := in.Since.Add(delay); in.Now.Before(until) {
-		return Decision{Action: Wait, Until: until}
-	}
-	return Decision{Action: Delete}
+	return f.from(f.Since.Add(delay))
 }
 
-// DecidePods decides about the pods that wait for the claim of a stale volume. The claim has to have been deleted, as the claimRef
+// pods decides about the pods that wait for the claim of a stale volume. The claim has to have been deleted, as the claimRef
 // of the volume remembers it; they are left to Kubernetes for as long as the claim would have been.
-func DecidePods(in ClaimInput) Decision {
-	ref := in.Volume.Spec.ClaimRef
-	if ref == nil || ref.UID == "" || in.Claim != nil && in.Claim.UID == ref.UID || optedOut(in.Volume) || in.NamespaceOptOut != "" {
+func (f facts) pods() Decision {
+	ref := f.Volume.Spec.ClaimRef
+	delay, ends := ClaimDelay(f.config, f.Unknown)
+	if ref == nil || ref.UID == "" || f.Claim != nil && f.Claim.UID == ref.UID || optedOut(f.Volume) || f.namespace.optOut != "" || !ends {
 		return Decision{Action: Keep}
 	}
-	delay, ends := in.Delays.Of(in.Unknown)
-	if !ends {
-		return Decision{Action: Keep}
-	}
-	if until := in.Since.Add(delay); in.Now.Before(until) {
-		return Decision{Action: Wait, Until: until}
-	}
-	return Decision{Action: Delete}
+	return f.from(f.Since.Add(delay))
 }
 
-// settleTime is how long a node has to be missing before its unclaimed volumes go. It spares a node that is recreated immediately,
-// and shows how many nodes go together before the first volume does.
-const settleTime = time.Second
-
-// VolumeInput is what decides about a volume.
-type VolumeInput struct {
-	// Volume is a stale volume.
-	Volume *corev1.PersistentVolume
-	// NamespaceOptOut is the optOut of the namespace of its claimRef.
-	NamespaceOptOut string
-	// IncludeFailed treats the phase Failed as Released.
-	IncludeFailed bool
-	// Since is when the last of the nodes of the volume went missing.
-	Since time.Time
-	Now   time.Time
-	// Unknown reports that a node of the volume was never seen, DeleteUnknown that such volumes may be deleted.
-	Unknown, DeleteUnknown bool
-	Delays                 Delays
-	// PhaseSince is since when the volume is known to have its phase, and Grace how long Kubernetes and the provisioner or
-	// driver of a volume have to delete it, unless it is a local one.
-	PhaseSince time.Time
-	Grace      time.Duration
-	// ReleaseCSI reports that CSI volumes may be deleted and released from their driver's finalizers.
-	ReleaseCSI bool
+// volume decides about a stale volume itself: it may have no claim, or its content may no longer be wanted.
+func (f facts) volume() Decision {
+	csi := f.Volume.Spec.CSI != nil
+	if !csi && !f.Volume.DeletionTimestamp.IsZero() {
+		return f.held()
+	}
+	retained, free := f.retained()
+	switch {
+	case !free:
+		return retained
+	case csi:
+		return f.csi()
+	case f.Unknown:
+		return f.unknown()
+	}
+	return f.from(f.settled(settleTime))
 }
 
-const failedVolumes = "its phase is Failed, and volumes that failed are not included"
-
-// DecideVolume decides about a stale volume itself: it may have no claim, or its content may no longer be wanted.
-func DecideVolume(in VolumeInput) Decision {
-	volume := in.Volume
-	if volume.Spec.CSI != nil {
-		return decideCSI(in)
-	}
-	if !volume.DeletionTimestamp.IsZero() {
-		return decideHeld(in)
-	}
-	deletes := volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete
-	switch phase := volume.Status.Phase; {
-	case phase == corev1.VolumeAvailable:
-	case phase == corev1.VolumeReleased && deletes:
-	case phase == corev1.VolumeReleased:
-		return Decision{Action: Keep, Skipped: fmt.Sprintf("its reclaim policy is %s", volume.Spec.PersistentVolumeReclaimPolicy)}
-	case phase == corev1.VolumeFailed && deletes && in.IncludeFailed:
+// retained returns what is decided about a volume that its phase, its reclaim policy or an annotation retains; true: none of them does.
+func (f facts) retained() (Decision, bool) {
+	csi, policy := f.Volume.Spec.CSI != nil, f.Volume.Spec.PersistentVolumeReclaimPolicy
+	deletes := policy == corev1.PersistentVolumeReclaimDelete
+	switch phase := f.Volume.Status.Phase; {
+	case phase == corev1.VolumeAvailable && (!csi || deletes && f.Volume.Spec.ClaimRef == nil),
+		phase == corev1.VolumeReleased && deletes,
+		phase == corev1.VolumeFailed && deletes && *f.config.IncludeFailedVolumes:
+	case (phase == corev1.VolumeReleased || phase == corev1.VolumeAvailable) && !deletes:
+		return keep("its reclaim policy is %s", policy), false
 	case phase == corev1.VolumeFailed && deletes:
-		return Decision{Action: Keep, Skipped: failedVolumes}
+		return keep(failedVolumes), false
 	default:
+		return Decision{Action: Keep}, false
+	}
+	switch {
+	case optedOut(f.Volume):
+		return keep("its annotation %s is %s", OptOutAnnotation, optOut(f.Volume)), false
+	case f.namespace.optOut != "":
+		return keep("the annotation %s of the namespace of its claim is %s", OptOutAnnotation, f.namespace.optOut), false
+	}
+	return Decision{}, true
+}
+
+// settled returns when a volume may be deleted at the earliest. Kubernetes and its provisioner or driver have the grace period to do so,
+// unless it is a local one.
+func (f facts) settled(delay time.Duration) time.Time {
+	if f.Volume.Spec.Local != nil {
+		return f.Since.Add(delay)
+	}
+	return later(f.Since.Add(delay), f.grace())
+}
+
+// grace returns when the grace period of a driver is over.
+func (f facts) grace() time.Time {
+	return later(f.Since, f.PhaseSince).Add(f.config.DriverGracePeriod.Duration)
+}
+
+// unknown decides about a free volume of a node that was never seen: it may have been made before its node, manually, from a
+// repository or a backup. Then its reclaim policy and its claimRef are all that reports whether anyone wants it.
+func (f facts) unknown() Decision {
+	spec := f.Volume.Spec
+	delay, ends := ClaimDelay(f.config, true)
+	switch {
+	case !*f.config.DeleteVolumesOfUnknownNodes:
+		return keep(neverSeen + "; set --delete-volumes-of-unknown-nodes (deleteVolumesOfUnknownNodes) to delete such volumes")
+	case !ends:
+		return keep(neverSeen + "; set --unknown-node-deletion-delay (unknownNodeDeletionDelay) to delete such volumes")
+	case spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete:
+		return keep("no such node was ever seen, and its reclaim policy is %s", spec.PersistentVolumeReclaimPolicy)
+	case f.Volume.Status.Phase == corev1.VolumeAvailable && spec.ClaimRef != nil:
+		return keep("no such node was ever seen, and it is reserved for claim %s", claimOf(f.Volume))
+	}
+	return f.from(f.settled(max(delay, settleTime)))
+}
+
+// csi decides about a free CSI volume. It belongs to its driver, which has the grace period to delete it. Only when that is
+// requested, a volume that the driver did not delete is deleted, and then released from the driver's finalizers.
+func (f facts) csi() Decision {
+	if !*f.config.ReleaseCSIVolumes {
+		return keep("its CSI driver %s has to delete it; if it cannot without the node, set --release-csi-volumes (releaseCSIVolumes)",
+			f.Volume.Spec.CSI.Driver)
+	}
+	decision := f.from(f.grace())
+	if f.Unknown && f.unknown().Action != Delete {
+		decision = f.unknown()
+	}
+	switch {
+	case decision.Action != Delete, f.Volume.DeletionTimestamp.IsZero():
+		return decision
+	case len(driverFinalizers(f.Volume)) > 0:
+		return Decision{Action: Release}
+	}
+	return f.held()
+}
+
+// held decides about a stale volume that is being deleted: when nothing is left to do for its driver, its other finalizers are
+// named. They must not be removed by Groundskeeper.
+func (f facts) held() Decision {
+	others := slices.DeleteFunc(slices.Clone(f.Volume.Finalizers), func(finalizer string) bool { return finalizer == protectionFinalizer })
+	if len(others) == 0 || f.now.Before(f.grace()) {
 		return Decision{Action: Keep}
 	}
-	if skipped := skippedByAnnotation(in); skipped != "" {
-		return Decision{Action: Keep, Skipped: skipped}
-	}
-	if in.Unknown {
-		return decideUnknown(in)
-	}
-	until := in.Since.Add(settleTime)
-	if volume.Spec.Local == nil {
-		until = later(until, later(in.Since, in.PhaseSince).Add(in.Grace))
-	}
-	if in.Now.Before(until) {
-		return Decision{Action: Wait, Until: until}
-	}
-	return Decision{Action: Delete}
+	decision := keep("it is being deleted, and has the finalizer %s, which its owner has to remove", strings.Join(others, ", "))
+	decision.Held = true
+	return decision
 }
 
-// skippedByAnnotation returns the annotation that retains a volume; empty if none does.
-func skippedByAnnotation(in VolumeInput) string {
-	switch {
-	case optedOut(in.Volume):
-		return fmt.Sprintf("its annotation %s is %s", OptOutAnnotation, optOut(in.Volume))
-	case in.NamespaceOptOut != "":
-		return fmt.Sprintf("the annotation %s of the namespace of its claim is %s", OptOutAnnotation, in.NamespaceOptOut)
+// driverFinalizers returns the finalizers of a CSI volume that its driver should remove: the external provisioner's, and those of
+// the driver's own domain. Those of Kubernetes, and of anyone else, must not be removed by Groundskeeper.
+func driverFinalizers(volume *corev1.PersistentVolume) []string {
+	var found []string
+	for _, finalizer := range volume.Finalizers {
+		domain, _, _ := strings.Cut(finalizer, "/")
+		driver := volume.Spec.CSI.Driver
+		if finalizer == provisionerFinalizer || domain == driver || strings.HasSuffix(domain, "."+driver) {
+			found = append(found, finalizer)
+		}
 	}
-	return ""
-}
-
-// decideUnknown decides about a free volume of a node that was never seen: it may have been made before its node, manually, from a
-// repository or a backup. Then its reclaim policy and its claimRef are all that reports whether anyone wants it.
-func decideUnknown(in VolumeInput) Decision {
-	volume := in.Volume
-	delay, ends := in.Delays.Of(true)
-	switch {
-	case !in.DeleteUnknown:
-		return Decision{Action: Keep, Skipped: neverSeen + "; set --delete-volumes-of-unknown-nodes (deleteVolumesOfUnknownNodes) to delete such volumes"}
-	case !ends:
-		return Decision{Action: Keep, Skipped: neverSeen + "; set --unknown-node-deletion-delay (unknownNodeDeletionDelay) to delete such volumes"}
-	case volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete:
-		return Decision{Action: Keep, Skipped: fmt.Sprintf("no such node was ever seen, and its reclaim policy is %s", volume.Spec.PersistentVolumeReclaimPolicy)}
-	case volume.Status.Phase == corev1.VolumeAvailable && volume.Spec.ClaimRef != nil:
-		return Decision{Action: Keep, Skipped: fmt.Sprintf("no such node was ever seen, and it is reserved for claim %s/%s", volume.Spec.ClaimRef.Namespace, volume.Spec.ClaimRef.Name)}
-	}
-	until := in.Since.Add(max(delay, settleTime))
-	if volume.Spec.Local == nil {
-		until = later(until, later(in.Since, in.PhaseSince).Add(in.Grace))
-	}
-	if in.Now.Before(until) {
-		return Decision{Action: Wait, Until: until}
-	}
-	return Decision{Action: Delete}
+	return found
 }
 
 // optOut returns the value of the annotation for users, empty if it does not retain the object. Only a known value permits a deletion:
@@ -245,3 +279,52 @@ func optOut(object metav1.Object) string {
 }
 
 func optedOut(object metav1.Object) bool { return optOut(object) != "" }
+
+// toDo reports whether something is still to be deleted, now or later.
+func (s *Subject) toDo() bool {
+	if s.ClaimDecision.Action != Keep || s.VolumeDecision.Action != Keep || s.PodsDecision.Action != Keep {
+		return true
+	}
+	// The claim is on its way out, and then it will be the turn of the volume.
+	return s.Claim != nil && !s.Claim.DeletionTimestamp.IsZero() && s.Volume.DeletionTimestamp.IsZero() && !optedOut(s.Volume) &&
+		s.Volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete
+}
+
+// Pending reports whether something depends on how long the nodes have been missing.
+func (s *Subject) Pending() bool {
+	return s.toDo() || !s.ClaimDecision.Until.IsZero() || !s.VolumeDecision.Until.IsZero()
+}
+
+const (
+	// toleratedMissing is how many nodes may be missing at any time: one or two are an everyday loss, and in a small
+	// cluster already a large part.
+	toleratedMissing = 2
+	// brakeOff is the limit that turns the brake off.
+	brakeOff = 1.0
+)
+
+// Census counts the nodes that opted-in volumes name.
+type Census struct {
+	// Nodes is how many Node objects the cluster has, whether a volume names them or not.
+	Nodes int
+	// Missing is how many named nodes are missing and still have something to be deleted.
+	Missing int
+	// Live is how many named nodes exist.
+	Live int
+}
+
+// brake returns why nothing may be deleted, or "". limit is the fraction of missing nodes that engages it, acknowledged how many
+// missing nodes a user acknowledged.
+func brake(census Census, limit float64, acknowledged int) string {
+	if limit >= brakeOff || census.Missing == 0 || census.Missing <= acknowledged {
+		return ""
+	}
+	if census.Nodes == 0 {
+		return "the list of nodes is empty"
+	}
+	all := census.Missing + census.Live
+	if census.Missing <= toleratedMissing || float64(census.Missing) < limit*float64(all) {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d nodes with local volumes are missing, which reaches the limit of %g", census.Missing, all, limit)
+}

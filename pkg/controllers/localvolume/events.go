@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,43 +19,6 @@ import (
 
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
-
-// Reasons of the events.
-const (
-	// EventScheduled, on a claim: its node has been deleted, and it will be deleted. The original's name.
-	EventScheduled = "ReferencedNodeDeleted"
-	// EventCancelled, on a claim: its node is back.
-	EventCancelled = "LocalVolumeCleanupCancelled"
-	// EventDeleting, on a claim or a volume: it is deleted now.
-	EventDeleting = "LocalVolumeCleanupDeleting"
-	// EventSkipped is an event of a claim or a volume that appears to qualify for deletion and is retained.
-	EventSkipped = "LocalVolumeCleanupSkipped"
-	// EventNotNodeBound, on a volume: it does not report which nodes it is on, so that it is never touched.
-	EventNotNodeBound = "LocalVolumeNotNodeBound"
-	// EventUnsupported, on a volume: its source is not enabled, so that it is never touched.
-	EventUnsupported = "LocalVolumeSourceUnsupported"
-	// EventReleased, on a volume: it is released from the finalizers of its CSI driver, and what that stored is left.
-	EventReleased = "LocalVolumeReleased"
-	// EventNodeUncertain, on a volume: no node has the name that it uses, but one that exists may have had it.
-	EventNodeUncertain = "ReferencedNodeUncertain"
-	// EventPodDeleted, on a pod: it waited for a claim that has been deleted.
-	EventPodDeleted = "LocalVolumeCleanupPodDeleted"
-	// EventBrakeEngaged and EventBrakeReleased, on the record: so many nodes are missing that nothing is deleted, and
-	// the end of that.
-	EventBrakeEngaged  = "TooManyNodesMissing"
-	EventBrakeReleased = "MissingNodesAccepted"
-	// EventUnrecorded, on the record: it cannot be written.
-	EventUnrecorded = "MissingNodesNotRecorded"
-	// EventElsewhere and EventHere, on the record: another process cleans up the same local volumes, and the end of that.
-	EventElsewhere = "LocalVolumesCleanedElsewhere"
-	EventHere      = "LocalVolumesCleanedHere"
-)
-
-// Recorder takes events.
-type Recorder interface {
-	// Event records an event about an object. It returns immediately.
-	Event(object client.Object, eventType, reason, message string)
-}
 
 const (
 	// component is the source of Groundskeeper's events.
@@ -114,7 +78,7 @@ func (s *EventSender) event(object client.Object, eventType, reason, message str
 			Name:      fmt.Sprintf("%s.%x.%x", prefix, now.UnixNano(), s.number.Add(1)),
 		},
 		InvolvedObject: corev1.ObjectReference{
-			APIVersion: "v1", Kind: kindOf(object), Namespace: object.GetNamespace(), Name: object.GetName(),
+			APIVersion: "v1", Kind: KindOf(object), Namespace: object.GetNamespace(), Name: object.GetName(),
 			UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
 		},
 		Type: eventType, Reason: reason, Message: kit.Bounded(message, kit.MaxEventMessage), Action: "Cleanup", Count: 1,
@@ -157,38 +121,16 @@ func (s *EventSender) flush(ctx context.Context) {
 	}
 }
 
-// send creates an event. One that cannot be created is counted and discarded: its namespace may be on its way out.
-func (s *EventSender) send(ctx context.Context, event *corev1.Event) {
-	ctx, cancel := context.WithTimeout(ctx, eventTimeout)
-	defer cancel()
-	s.identify(ctx, &event.InvolvedObject)
-	if err := s.client.Create(ctx, event); err != nil {
-		s.metrics.EventsLost.Inc()
-	}
-}
-
 // identify adds the uid to a reference that only names its object: without it, kubectl describe does not show the event.
 func (s *EventSender) identify(ctx context.Context, named *corev1.ObjectReference) {
 	if named.UID != "" {
 		return
 	}
-	object := &metav1.PartialObjectMetadata{}
-	object.SetGroupVersionKind(named.GroupVersionKind())
+	object := metadataOf(named.Kind)
 	if err := s.client.Get(ctx, client.ObjectKey{Namespace: named.Namespace, Name: named.Name}, object); err == nil {
 		named.UID, named.ResourceVersion = object.UID, object.ResourceVersion
 	}
 }
 
-func kindOf(object client.Object) string {
-	switch object.(type) {
-	case *corev1.PersistentVolume:
-		return "PersistentVolume"
-	case *corev1.PersistentVolumeClaim:
-		return "PersistentVolumeClaim"
-	case *corev1.ConfigMap:
-		return "ConfigMap"
-	case *corev1.Pod:
-		return "Pod"
-	}
-	return object.GetObjectKind().GroupVersionKind().Kind
-}
+// KindOf returns the kind of a typed object, which it need not have itself.
+func KindOf(object client.Object) string { return reflect.TypeOf(object).Elem().Name() }

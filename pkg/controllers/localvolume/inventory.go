@@ -4,13 +4,13 @@
 package localvolume
 
 import (
-	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/clock"
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
@@ -34,10 +34,10 @@ type Inventory struct {
 	// names has what is known about each name that volumes use, or that a Node has. had has the names that remember a Node,
 	// of now and of before, and whether it exists or not.
 	names map[string]*identity
-	had   map[string]map[string]bool
+	had   index
 	// missing are the names with volumes that no Node has that exists, uncertain those that an existing one could have.
 	missing   map[string]absence
-	uncertain map[string]bool
+	uncertain sets.Set[string]
 }
 
 // volume is an opted-in local volume. The object is the cache's own, and not changed.
@@ -46,8 +46,8 @@ type volume struct {
 	// pins name its nodes, and nodes are the names alone; none when it is not bound to nodes.
 	pins  []pin
 	nodes []string
-	// unsupported and unbound report why it is never cleaned up.
-	unsupported, unbound string
+	// reason is that of the event about why it is never cleaned up.
+	reason, why string
 	// phaseSince is since when it is known to have its phase.
 	phaseSince time.Time
 }
@@ -78,7 +78,7 @@ func NewInventory(config configv1alpha1.LocalVolumeConfiguration, clock clock.Pa
 	return &Inventory{
 		classes: config.StorageClassNames, sources: sources, clock: clock,
 		volumes: map[string]*volume{}, untouched: map[string]*volume{}, nodes: newNodeSet(sources.all),
-		names: map[string]*identity{}, had: map[string]map[string]bool{}, missing: map[string]absence{}, uncertain: map[string]bool{},
+		names: map[string]*identity{}, had: index{}, missing: map[string]absence{}, uncertain: sets.Set[string]{},
 	}
 }
 
@@ -92,7 +92,7 @@ func (i *Inventory) SetNode(node metav1.Object) bool {
 	now := i.nodes.nodes[node.GetName()]
 	learned := false
 	for _, name := range now.names {
-		i.remember(node.GetName(), name)
+		i.had.add(node.GetName(), name)
 		id := i.identity(name)
 		id.seenAt = later(id.seenAt, now.created)
 		_, known := id.nodes[node.GetName()]
@@ -107,59 +107,38 @@ func (i *Inventory) SetNode(node metav1.Object) bool {
 }
 
 // RemoveNode records that a Node has been deleted, and returns the same as SetNode.
-func (i *Inventory) RemoveNode(name string) bool {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.removeNode(name)
-}
+func (i *Inventory) RemoveNode(name string) bool { return i.removeNode(name, false) }
 
 // RemoveMissedNode is RemoveNode for a deletion that was noticed after a gap in the events: a Node that was observed by now need not
 // have existed when the names of the deleted one were last used.
-func (i *Inventory) RemoveMissedNode(name string) bool {
+func (i *Inventory) RemoveMissedNode(name string) bool { return i.removeNode(name, true) }
+
+func (i *Inventory) removeNode(name string, missed bool) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	former := i.nodes.nodes[name].names
-	changed := i.removeNode(name)
-	for _, name := range former {
-		if id := i.names[name]; id != nil && !id.there {
-			id.seen = 0
-			changed = i.review(name, true) || changed
-		}
-	}
-	return changed
-}
-
-func (i *Inventory) removeNode(name string) bool {
 	before := i.nodes.nodes[name]
 	names, lacksChanged := i.nodes.remove(name)
 	changed := i.nodesChanged(name, names)
 	if lacksChanged {
 		changed = i.reviewDoubts(name, before, nodeNames{}) || changed
 	}
-	for _, had := range slices.Collect(maps.Keys(i.had[name])) {
+	for _, had := range i.had[name].UnsortedList() {
 		i.prune(had)
 	}
-	return changed
-}
-
-// remember notes that a name remembers a Node.
-func (i *Inventory) remember(node, name string) {
-	if i.had[node] == nil {
-		i.had[node] = map[string]bool{}
+	if !missed {
+		return changed
 	}
-	i.had[node][name] = true
+	for _, name := range before.names {
+		if id := i.names[name]; id != nil && !id.there {
+			id.seen = 0
+		}
+	}
+	return i.reviewAll(before.names) || changed
 }
 
-// nodesChanged reviews the names that a Node has or had.
+// nodesChanged reviews the names that a Node has or had: it may have appeared or disappeared.
 func (i *Inventory) nodesChanged(node string, names []string) bool {
-	changed := false
-	for _, name := range names {
-		changed = i.review(name, true) || changed
-	}
-	for name := range i.had[node] { // it may have appeared or disappeared
-		changed = i.review(name, true) || changed
-	}
-	return changed
+	return i.reviewAll(slices.Concat(names, i.had[node].UnsortedList()))
 }
 
 func (i *Inventory) identity(name string) *identity {
@@ -180,9 +159,7 @@ func (i *Inventory) prune(name string) {
 			continue
 		}
 		delete(id.nodes, node)
-		if delete(i.had[node], name); len(i.had[node]) == 0 {
-			delete(i.had, node)
-		}
+		i.had.remove(node, name)
 	}
 	if len(id.nodes) == 0 {
 		delete(i.names, name)
@@ -201,7 +178,7 @@ func (i *Inventory) SetVolume(object *corev1.PersistentVolume) bool {
 		return wasStale
 	}
 	known := &volume{object: object, phaseSince: i.clock.Now()}
-	known.pins, known.unsupported, known.unbound = i.sources.pins(object)
+	known.pins, known.reason, known.why = i.sources.pins(object)
 	if before != nil && before.object.UID == object.UID && before.object.Status.Phase == object.Status.Phase {
 		known.phaseSince = before.phaseSince
 	}
@@ -290,8 +267,8 @@ func (i *Inventory) review(name string, witnessed bool) bool {
 	if i.synced && len(id.volumes) > 0 {
 		id.state, _ = i.presenceOf(i.nodes, name)
 	}
-	if delete(i.uncertain, name); id.state == uncertain {
-		i.uncertain[name] = true
+	if i.uncertain.Delete(name); id.state == uncertain {
+		i.uncertain.Insert(name)
 	}
 	_, was := i.missing[name]
 	switch is := id.state == absent; {
@@ -302,6 +279,15 @@ func (i *Inventory) review(name string, witnessed bool) bool {
 	}
 	troubled := func(state presence) bool { return state == absent || state == uncertain }
 	return before != id.state && (troubled(before) || troubled(id.state))
+}
+
+// reviewAll reviews names after a Node changed.
+func (i *Inventory) reviewAll(names []string) bool {
+	changed := false
+	for _, name := range names {
+		changed = i.review(name, true) || changed
+	}
+	return changed
 }
 
 // MarkSynced reports that everything that exists has been reported. Nothing is missing before.

@@ -169,10 +169,10 @@ func TestInventoryVolumes(t *testing.T) {
 	}
 	zone := on("z", "a")
 	zone.Spec.NodeAffinity.Required.NodeSelectorTerms = []corev1.NodeSelectorTerm{term(in("zone", "z"))}
-	if !i.SetVolume(zone) || i.SetVolume(zone) || len(i.NotNodeBound()) != 1 {
+	if !i.SetVolume(zone) || i.SetVolume(zone) || len(i.Untouched()) != 1 {
 		t.Error("a volume that does not name its nodes is worth one message")
 	}
-	if i.RemoveVolume("z"); len(i.NotNodeBound()) != 0 {
+	if i.RemoveVolume("z"); len(i.Untouched()) != 0 {
 		t.Error("it has been deleted")
 	}
 }

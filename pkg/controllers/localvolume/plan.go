@@ -10,6 +10,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 )
 
 // PlanKey is the key of the record with the Plan. No name of a node and no label value begins like this.
@@ -73,11 +75,10 @@ func (v *PlannedVolume) due() *time.Time {
 
 // planInput is what a Plan is made of.
 type planInput struct {
-	brake                           string
-	dryRun                          bool
-	subjects                        []Subject
-	uncertain, unsupported, unbound []Untouched
-	delays                          Delays
+	brake     string
+	config    *configv1alpha1.LocalVolumeConfiguration
+	subjects  []Subject
+	untouched []Untouched
 	// since is when the nodes went missing, as recorded, by the clock of the API server.
 	since map[string]time.Time
 	// now is a time of the process.
@@ -87,7 +88,7 @@ type planInput struct {
 // planOf returns the Plan. Its times are relative to the recorded ones: they do not change while time passes, so that the record is not
 // written again.
 func planOf(in planInput) Plan {
-	plan := Plan{Brake: in.brake, DryRun: in.dryRun}
+	plan := Plan{Brake: in.brake, DryRun: *in.config.DryRun}
 	nodes := map[string]*PlannedNode{}
 	for name, since := range in.since {
 		nodes[name] = &PlannedNode{Name: name, Since: since.UTC().Truncate(time.Second)}
@@ -109,14 +110,9 @@ func planOf(in planInput) Plan {
 	}
 	slices.SortFunc(plan.Nodes, func(a, b PlannedNode) int { return cmp.Or(compareDue(a.Due, b.Due), cmp.Compare(a.Name, b.Name)) })
 	slices.SortStableFunc(plan.Volumes, func(a, b PlannedVolume) int { return compareDue(a.due(), b.due()) })
-	for _, kept := range []struct {
-		reason  string
-		volumes []Untouched
-	}{{EventNodeUncertain, in.uncertain}, {EventUnsupported, in.unsupported}, {EventNotNodeBound, in.unbound}} {
-		for _, found := range kept.volumes {
-			plan.Volumes = append(plan.Volumes, PlannedVolume{Name: found.Volume.Name, Claim: claimOf(found.Volume), Reason: kept.reason,
-				VolumeKept: found.Why, Doubtful: found.Node})
-		}
+	for _, found := range in.untouched {
+		plan.Volumes = append(plan.Volumes, PlannedVolume{Name: found.Volume.Name, Claim: claimOf(found.Volume), Reason: found.Reason,
+			VolumeKept: found.Why, Doubtful: found.Node})
 	}
 	return plan
 }
@@ -131,7 +127,7 @@ func plannedVolume(subject *Subject, in planInput) (PlannedVolume, bool) {
 	volume := PlannedVolume{Name: subject.Volume.Name, Claim: claimOf(subject.Volume), Nodes: subject.Nodes,
 		ClaimKept: subject.ClaimDecision.Skipped, VolumeKept: subject.VolumeDecision.Skipped}
 	if subject.ClaimDecision.Action != Keep {
-		delay, _ := in.delays.Of(subject.Unknown)
+		delay, _ := ClaimDelay(in.config, subject.Unknown)
 		volume.ClaimDue = at(delay)
 	}
 	switch decision := subject.VolumeDecision; {

@@ -19,12 +19,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 )
 
 // dataOf returns the content of a record with a plan.
-func dataOf(t *testing.T, memory Memory, stored *corev1.ConfigMap, plan Plan) map[string]string {
+func dataOf(t *testing.T, known Knowledge, stored *corev1.ConfigMap, plan Plan) map[string]string {
 	t.Helper()
-	data, err := recordData(memory, stored, func(map[string]time.Time) Plan { return plan })
+	data, err := recordData(known, stored, func(map[string]time.Time) Plan { return plan })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +43,10 @@ func TestPlanOf(t *testing.T) {
 	}
 	wait := func(d time.Duration) Decision { return Decision{Action: Wait, Until: noon.Add(ahead + d)} }
 	keep := Decision{Action: Keep}
-	untouched := []Untouched{{Volume: staleVolume(), Why: "why", Node: "m"}}
+	var untouched []Untouched
+	for _, reason := range []string{EventNodeUncertain, EventUnsupported, EventNotNodeBound} {
+		untouched = append(untouched, Untouched{Volume: staleVolume(), Reason: reason, Why: "why", Node: "m"})
+	}
 	for name, test := range map[string]struct {
 		in   planInput
 		want Plan
@@ -82,7 +87,7 @@ func TestPlanOf(t *testing.T) {
 			Plan{Nodes: []PlannedNode{{Name: "a", Since: noon}}},
 		},
 		"brake, dry run and volumes that are never cleaned up": {
-			planInput{brake: "too many", dryRun: true, uncertain: untouched, unsupported: untouched, unbound: untouched},
+			planInput{brake: "too many", untouched: untouched, config: &configv1alpha1.LocalVolumeConfiguration{DryRun: new(true)}},
 			Plan{Brake: "too many", DryRun: true, Volumes: []PlannedVolume{
 				{Name: "v", Claim: "ns/c", Reason: EventNodeUncertain, VolumeKept: "why", Doubtful: "m"},
 				{Name: "v", Claim: "ns/c", Reason: EventUnsupported, VolumeKept: "why", Doubtful: "m"},
@@ -90,7 +95,10 @@ func TestPlanOf(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			test.in.now, test.in.delays = now, Delays{Known: time.Minute, Unknown: time.Hour}
+			test.in.now = now
+			if test.in.config == nil {
+				test.in.config = factsAt(noon, nil, nil).config
+			}
 			if diff := cmp.Diff(test.want, planOf(test.in)); diff != "" {
 				t.Errorf("plan (-want +got):\n%s", diff)
 			}
@@ -131,7 +139,7 @@ func TestPlanFits(t *testing.T) {
 
 // TestRecordFits checks that the record of a large cluster fits into a ConfigMap, and that only what is safe to leave out is left out.
 func TestRecordFits(t *testing.T) {
-	memory := Memory{Missing: map[string]time.Duration{}, Seen: map[string][]string{}, Registered: map[string]time.Time{}, Confirmed: noon}
+	memory := Knowledge{Missing: map[string]time.Duration{}, Seen: map[string][]string{}, Registered: map[string]time.Time{}, Confirmed: noon}
 	for i := range 6000 {
 		name := fmt.Sprintf("%s-%05d", strings.Repeat("n", 57), i)
 		memory.Seen[name], memory.Registered[name] = []string{"n-" + name}, noon

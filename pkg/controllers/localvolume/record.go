@@ -16,8 +16,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -40,6 +38,54 @@ const (
 	AcknowledgeAnnotation = "groundskeeper.io/acknowledge-missing-nodes"
 )
 
+// WorkloadRecordNamespace is the namespace of the record in a cluster that is cleaned up from another one. Every cluster has it.
+const WorkloadRecordNamespace = "kube-system"
+
+// Recorded is what the record has for users.
+type Recorded struct {
+	Plan
+	// Confirmed is when a controller last confirmed that the nodes are missing, by the clock of the API server.
+	Confirmed *time.Time `json:"confirmed,omitempty"`
+	// Acknowledged is how many missing nodes a user acknowledged.
+	Acknowledged string `json:"acknowledged,omitempty"`
+}
+
+// FindRecord reads the record from the first of the namespaces that has one; nil if none does. Namespaces that may not be read are
+// skipped, as long as one that may be has a record: otherwise there may be one.
+func FindRecord(ctx context.Context, c client.Reader, namespaces ...string) (*Recorded, error) {
+	var forbidden error
+	for _, namespace := range namespaces {
+		object := &corev1.ConfigMap{}
+		err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: RecordName}, object)
+		switch {
+		case apierrors.IsNotFound(err):
+		case apierrors.IsForbidden(err) && forbidden == nil:
+			forbidden = fmt.Errorf("get config map %s/%s: %w", namespace, RecordName, err)
+		case apierrors.IsForbidden(err):
+		case err != nil:
+			return nil, fmt.Errorf("get config map %s/%s: %w", namespace, RecordName, err)
+		default:
+			return recordedIn(object)
+		}
+	}
+	return nil, forbidden
+}
+
+func recordedIn(object *corev1.ConfigMap) (*Recorded, error) {
+	recorded := &Recorded{Acknowledged: object.Annotations[AcknowledgeAnnotation]}
+	if at, err := time.Parse(time.RFC3339Nano, object.Annotations[ConfirmedAnnotation]); err == nil {
+		recorded.Confirmed = &at
+	}
+	text := object.Data[PlanKey]
+	if text == "" {
+		return recorded, nil
+	}
+	if err := json.Unmarshal([]byte(text), &recorded.Plan); err != nil {
+		return nil, fmt.Errorf("read key %s of config map %s/%s: %w", PlanKey, object.Namespace, object.Name, err)
+	}
+	return recorded, nil
+}
+
 // record keeps what should outlive the process in a ConfigMap, so that a restart neither loses nor restarts the time that nodes are
 // missing. Without the permissions to do so it keeps nothing.
 type record struct {
@@ -55,7 +101,7 @@ type record struct {
 }
 
 // load reads the record once and returns its content, nil when that was done before.
-func (r *record) load(ctx context.Context) (*Memory, error) {
+func (r *record) load(ctx context.Context) (*Knowledge, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.loaded || r.lacking {
@@ -66,21 +112,23 @@ func (r *record) load(ctx context.Context) (*Memory, error) {
 		return nil, err
 	}
 	r.loaded = true
-	return memoryOf(object), nil
+	return knowledgeOf(object), nil
 }
 
 // read reads the ConfigMap; one without a resource version does not exist, and nil reports that it must not be read.
 func (r *record) read(ctx context.Context) (*corev1.ConfigMap, error) {
-	object := &corev1.ConfigMap{}
-	err := r.client.Get(ctx, client.ObjectKey{Namespace: r.namespace, Name: RecordName}, object)
-	switch {
-	case apierrors.IsForbidden(err):
+	object, err := r.get(ctx)
+	if apierrors.IsForbidden(err) {
 		r.giveUp(ctx, err)
 		return nil, nil
-	case apierrors.IsNotFound(err):
-		return &corev1.ConfigMap{}, nil
-	case err != nil:
-		return nil, fmt.Errorf("get config map %q in namespace %q: %w", RecordName, r.namespace, err)
+	}
+	return object, err
+}
+
+func (r *record) get(ctx context.Context) (*corev1.ConfigMap, error) {
+	object := &corev1.ConfigMap{}
+	if err := r.client.Get(ctx, r.key(), object); client.IgnoreNotFound(err) != nil {
+		return object, fmt.Errorf("get config map %q in namespace %q: %w", RecordName, r.namespace, err)
 	}
 	return object, nil
 }
@@ -88,7 +136,7 @@ func (r *record) read(ctx context.Context) (*corev1.ConfigMap, error) {
 // save writes what differs, in one request, and with confirm also that the nodes are missing still, once in a while. What
 // it writes is the whole truth: a ConfigMap that was changed meanwhile is read again first, because a key that is left in
 // it by mistake would be confirmed with the others.
-func (r *record) save(ctx context.Context, memory Memory, plan planner, confirm bool) error {
+func (r *record) save(ctx context.Context, known Knowledge, plan planner, confirm bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.lacking || !r.loaded {
@@ -102,7 +150,7 @@ func (r *record) save(ctx context.Context, memory Memory, plan planner, confirm 
 			}
 			r.stored = object
 		}
-		err := r.write(ctx, memory, plan, confirm)
+		err := r.saveChanges(ctx, known, plan, confirm)
 		switch {
 		case err == nil:
 			return nil
@@ -118,15 +166,15 @@ func (r *record) save(ctx context.Context, memory Memory, plan planner, confirm 
 	}
 }
 
-func (r *record) write(ctx context.Context, memory Memory, plan planner, confirm bool) error {
-	wanted, err := recordData(memory, r.stored, plan)
+func (r *record) saveChanges(ctx context.Context, known Knowledge, plan planner, confirm bool) error {
+	wanted, err := recordData(known, r.stored, plan)
 	if err != nil {
 		return err
 	}
-	changes := map[string]any{}
+	changes := map[string]*string{}
 	for key, value := range wanted {
 		if stored, ok := r.stored.Data[key]; !ok || stored != value {
-			changes[key] = value
+			changes[key] = &value
 		}
 	}
 	for key := range r.stored.Data {
@@ -135,32 +183,17 @@ func (r *record) write(ctx context.Context, memory Memory, plan planner, confirm
 		}
 	}
 	last, parseErr := time.Parse(time.RFC3339Nano, r.stored.Annotations[ConfirmedAnnotation])
-	age := memory.Confirmed.Sub(last)
-	confirm = confirm && len(memory.Missing) > 0 && (parseErr != nil || age >= beatInterval || age < 0)
+	age := known.Confirmed.Sub(last)
+	confirm = confirm && len(known.Missing) > 0 && (parseErr != nil || age >= BeatInterval || age < 0)
 	if len(changes) == 0 && !confirm {
 		return nil
 	}
-	metadata := map[string]any{"annotations": map[string]string{ConfirmedAnnotation: memory.Confirmed.UTC().Format(time.RFC3339Nano)}}
-	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: RecordName}}
-	if r.stored.ResourceVersion == "" {
-		object.Data = wanted
-		object.Annotations = map[string]string{ConfirmedAnnotation: memory.Confirmed.UTC().Format(time.RFC3339Nano)}
-		if err := r.client.Create(ctx, object); err != nil {
-			return err
-		}
-		r.stored = object
-		return nil
+	annotations := map[string]string{ConfirmedAnnotation: known.Confirmed.UTC().Format(time.RFC3339Nano)}
+	written, err := writeConfigMap(ctx, r.client, r.key(), r.stored.ResourceVersion, annotations, changes)
+	if err == nil {
+		r.stored = written
 	}
-	metadata["resourceVersion"] = r.stored.ResourceVersion
-	patch, err := json.Marshal(map[string]any{"metadata": metadata, "data": changes})
-	if err != nil {
-		return err
-	}
-	if err := r.client.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch)); err != nil {
-		return err
-	}
-	r.stored = object
-	return nil
+	return err
 }
 
 // maxRecord is how large a ConfigMap may be, with the keys, which the API server does not count, but etcd does.
@@ -172,29 +205,29 @@ type planner func(missing map[string]time.Time) Plan
 // recordData returns the content of the ConfigMap. A name that cannot be a key is left out. A stored time is kept if it
 // differs by the granularity of the clock at most, so that a record without a change is not written. What does not fit is left out where
 // that is safe: the Plan, and times of registration, without which more nodes are in doubt.
-func recordData(memory Memory, stored *corev1.ConfigMap, plan planner) (map[string]string, error) {
+func recordData(known Knowledge, stored *corev1.ConfigMap, plan planner) (map[string]string, error) {
 	data := map[string]string{}
 	set := func(key, value string) {
 		if len(validation.IsConfigMapKey(key)) == 0 {
 			data[key] = value
 		}
 	}
-	for node, observed := range memory.Missing {
-		since := memory.Confirmed.Add(-observed)
+	for node, observed := range known.Missing {
+		since := known.Confirmed.Add(-observed)
 		if before, err := time.Parse(time.RFC3339Nano, stored.Data[node]); err == nil && before.Sub(since).Abs() <= dateGranularity {
 			set(node, stored.Data[node])
 			continue
 		}
 		set(node, since.UTC().Format(time.RFC3339Nano))
 	}
-	for name, nodes := range memory.Seen {
+	for name, nodes := range known.Seen {
 		set(SeenPrefix+name, strings.Join(slices.Sorted(slices.Values(nodes)), ","))
 	}
-	for name, registered := range memory.Registered {
+	for name, registered := range known.Registered {
 		if before, err := time.Parse(time.RFC3339Nano, stored.Data[RegisteredPrefix+name]); registered.IsZero() && err == nil {
 			registered = before
 		} else if registered.IsZero() {
-			registered = memory.Confirmed
+			registered = known.Confirmed
 		}
 		set(RegisteredPrefix+name, registered.UTC().Format(time.RFC3339Nano))
 	}
@@ -202,7 +235,7 @@ func recordData(memory Memory, stored *corev1.ConfigMap, plan planner) (map[stri
 	for key, value := range data {
 		room -= len(key) + len(value)
 	}
-	for _, name := range slices.Backward(slices.Sorted(maps.Keys(memory.Registered))) {
+	for _, name := range slices.Backward(slices.Sorted(maps.Keys(known.Registered))) {
 		if room >= 0 {
 			break
 		}
@@ -227,22 +260,26 @@ func recordedMissing(data map[string]string) map[string]time.Time {
 	return missing
 }
 
-// memoryOf reads the record. Values that are not timestamps are ignored and overwritten. How long a node was missing is rounded down.
-func memoryOf(object *corev1.ConfigMap) *Memory {
-	memory := &Memory{Missing: map[string]time.Duration{}, Seen: map[string][]string{}, Registered: map[string]time.Time{}}
+// knowledgeOf reads the record. Values that are not timestamps are ignored and overwritten. How long a node was missing is rounded down.
+func knowledgeOf(object *corev1.ConfigMap) *Knowledge {
+	known := &Knowledge{Missing: map[string]time.Duration{}, Seen: map[string][]string{}, Registered: map[string]time.Time{}}
 	for key, value := range object.Data {
 		if name, ok := strings.CutPrefix(key, SeenPrefix); ok {
-			memory.Seen[name] = strings.Split(value, ",")
+			known.Seen[name] = strings.Split(value, ",")
 		}
 		if name, ok := strings.CutPrefix(key, RegisteredPrefix); ok {
-			memory.Registered[name], _ = time.Parse(time.RFC3339Nano, value) // the zero time excludes no Node
+			known.Registered[name], _ = time.Parse(time.RFC3339Nano, value) // the zero time excludes no Node
 		}
 	}
-	memory.Confirmed, _ = time.Parse(time.RFC3339Nano, object.Annotations[ConfirmedAnnotation]) // the zero time is too old
+	known.Confirmed, _ = time.Parse(time.RFC3339Nano, object.Annotations[ConfirmedAnnotation]) // the zero time is too old
 	for node, since := range recordedMissing(object.Data) {
-		memory.Missing[node] = memory.Confirmed.Sub(since) - dateGranularity
+		known.Missing[node] = known.Confirmed.Sub(since) - dateGranularity
 	}
-	return memory
+	return known
+}
+
+func (r *record) key() client.ObjectKey {
+	return client.ObjectKey{Namespace: r.namespace, Name: RecordName}
 }
 
 // acknowledged reads how many missing nodes a user acknowledged.
@@ -253,17 +290,13 @@ func (r *record) acknowledged(ctx context.Context) (int, error) {
 	if lacking {
 		return 0, nil
 	}
-	object := &corev1.ConfigMap{}
-	err := r.client.Get(ctx, client.ObjectKey{Namespace: r.namespace, Name: RecordName}, object)
-	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+	object, err := r.get(ctx)
+	text, ok := object.Annotations[AcknowledgeAnnotation]
+	if apierrors.IsForbidden(err) || err == nil && !ok {
 		return 0, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("get config map %q in namespace %q: %w", RecordName, r.namespace, err)
-	}
-	text, ok := object.Annotations[AcknowledgeAnnotation]
-	if !ok {
-		return 0, nil
+		return 0, err
 	}
 	number, err := strconv.ParseUint(text, 10, 31)
 	if err != nil {
@@ -275,6 +308,7 @@ func (r *record) acknowledged(ctx context.Context) (int, error) {
 
 func (r *record) giveUp(ctx context.Context, err error) {
 	r.lacking = true
-	log.FromContext(ctx).Info("The times at which nodes were lost are in memory only: a restart starts the delays over, and the brake cannot be acknowledged",
+	log.FromContext(ctx).Info("The times at which nodes were lost are in memory only: "+
+		"a restart starts the delays over, and the brake cannot be acknowledged",
 		"configMap", r.namespace+"/"+RecordName, "err", err.Error())
 }

@@ -5,10 +5,8 @@ package localvolume
 
 import (
 	"errors"
-	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/apimachinery/pkg/types"
 
 	"groundskeeper.io/groundskeeper/pkg/telemetry"
 )
@@ -69,44 +67,4 @@ func (m *Metrics) Drop(cluster string) {
 	for _, gauge := range []*prometheus.GaugeVec{m.Missing, m.NotNodeBound, m.Unsupported, m.Brake, m.Held, m.Unrecorded} {
 		gauge.DeleteLabelValues(cluster)
 	}
-}
-
-// Reported remembers what was notified of objects, so that each thing is reported once. It is for one goroutine.
-type Reported map[types.UID]string
-
-// New reports whether the message about an object is another one than the last.
-func (t Reported) New(uid types.UID, message string) bool {
-	if last, ok := t[uid]; ok && last == message {
-		return false
-	}
-	t[uid] = message
-	return true
-}
-
-// Keep discards all objects but those.
-func (t Reported) Keep(uids map[types.UID]bool) {
-	for uid := range t {
-		if !uids[uid] {
-			delete(t, uid)
-		}
-	}
-}
-
-// Nodes names nodes in a message.
-func Nodes(nodes []string) string {
-	if len(nodes) == 1 {
-		return "Node " + nodes[0]
-	}
-	return "One of the nodes " + strings.Join(nodes, ", ")
-}
-
-// AbsentSentence returns that nodes do not exist, as the beginning of a sentence.
-func AbsentSentence(nodes []string) string { return "N" + strings.TrimPrefix(Absent(nodes), "n") }
-
-// Absent returns that nodes do not exist, within a sentence.
-func Absent(nodes []string) string {
-	if len(nodes) == 1 {
-		return "node " + nodes[0] + " does not exist"
-	}
-	return "nodes " + strings.Join(nodes, ", ") + " do not exist"
 }

@@ -1,21 +1,24 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cleanup is the CleanupController: it deletes the claims of local volumes whose node has been deleted and stays absent, so
-// that a StatefulSet can make new ones elsewhere. The volumes themselves are left to the Deleter, which runs only while this
-// controller does.
+// Package cleanup has the two controllers of local volumes. The CleanupController deletes the claims of local volumes whose node has been
+// deleted and stays absent, so that a StatefulSet can make new ones elsewhere. The Deleter, which runs only while that one does, deletes
+// the volumes without a claim whose node has been deleted: Available ones, and Released ones with the reclaim policy Delete. CSI volumes
+// are left to their driver, unless their release is enabled.
 package cleanup
 
 import (
-	"context"
-	"errors"
+	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"groundskeeper.io/groundskeeper/pkg/controllers/instrument"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
@@ -23,107 +26,148 @@ import (
 )
 
 const (
-	// ControllerName is the name of this controller in the configuration, in logs and in metrics.
+	// ControllerName is the name of the CleanupController in the configuration, in logs and in metrics, DeleterName that of the Deleter.
 	ControllerName = "local-volume-cleanup"
+	DeleterName    = "local-volume-deleter"
 
 	// patience is how long a reconciliation waits for the last of the nodes that are lost together.
 	patience = 2 * time.Second
-	// recordRetry is when a record that could not be written is written again at the latest.
-	recordRetry = 10 * time.Second
+	// deleterPatience is how long one of the Deleter waits for the last of the claims that go together. Volumes can wait: a user needs a
+	// new claim, but no user needs the deletion of a volume on a lost node.
+	deleterPatience = 10 * time.Second
+
+	// eventQPS is the limit of the client that sends events, in requests per second.
+	eventQPS = 20
+	// eventBurst is the burst of the rate limit of events. It is sufficient for the announcements of all claims of lost nodes. Later
+	// events can be sent slowly, because they have timestamps and the API server is busy with the deletions.
+	eventBurst = 1000
 )
 
-// reconciler deletes claims. One reconciliation runs at a time.
+// reconciler is the CleanupController. One reconciliation runs at a time.
 type reconciler struct {
 	site *localvolume.Site
-
 	pace *localvolume.Pace
-	// scheduled are the claims that were notified that they will be deleted.
-	scheduled map[types.UID]appointment
 	// deletions deletes claims, and notifies them why they stay.
-	deletions *localvolume.Deletions
-	// missing are the nodes that were reported missing, and since when.
-	missing map[string]time.Time
-	// untouched is what was last notified of volumes that are not cleaned up.
-	untouched localvolume.Reported
+	deletions *deletions
+	memory
 	// waiters deletes pods that wait for a claim that has been deleted; nil when that is not wanted.
 	waiters *waiters
 }
 
-// appointment is what a claim was notified.
-type appointment struct {
-	claim *corev1.PersistentVolumeClaim
-	// since is when its nodes went missing.
-	since time.Time
-	nodes []string
-}
-
 func newReconciler(site *localvolume.Site) *reconciler {
-	r := &reconciler{
-		site: site, pace: site.NewPace(patience), scheduled: map[types.UID]appointment{}, missing: map[string]time.Time{}, untouched: localvolume.Reported{},
-	}
+	r := &reconciler{site: site, pace: site.NewPace(patience), memory: newMemory()}
 	if *site.Config.DeletePendingPods {
-		r.waiters = &waiters{site: site, retries: localvolume.Backoffs{}}
+		r.waiters = &waiters{site: site, retries: backoffs{}}
 	}
-	r.deletions = site.NewDeletions(localvolume.Target{
-		Noun:     "claim",
-		Object:   func(s *localvolume.Subject) client.Object { return s.Claim },
-		Decision: func(s *localvolume.Subject) localvolume.Decision { return s.ClaimDecision },
-		Announcement: func(s *localvolume.Subject) string {
-			return "Deleting the claim of volume " + s.Volume.Name
-		},
-		Deleted: func(*localvolume.Subject) { site.Metrics.ClaimsDeleted.Inc() },
-		Failed:  func(*localvolume.Subject) { site.Metrics.ClaimsFailed.Inc() },
+	r.deletions = newDeletions(site, target{
+		noun:         "claim",
+		object:       func(s *localvolume.Subject) client.Object { return s.Claim },
+		decision:     func(s *localvolume.Subject) localvolume.Decision { return s.ClaimDecision },
+		announcement: func(s *localvolume.Subject) string { return "Deleting the claim of volume " + s.Volume.Name },
+		deleted:      func(*localvolume.Subject) { site.Metrics.ClaimsDeleted.Inc() },
+		failed:       func(*localvolume.Subject) { site.Metrics.ClaimsFailed.Inc() },
 	})
 	return r
 }
 
-// New returns the controller of a Site. The caller decides where it runs: the cache of the Site has to be started, too. options may
-// have a name check, warm-up and logger; what it reconciles is set here.
-func New(site *localvolume.Site, options controller.TypedOptions[localvolume.Pass]) (controller.TypedController[localvolume.Pass], error) {
-	r := newReconciler(site)
-	options.Reconciler = instrument.Reconciler(ControllerName, r)
-	options.MaxConcurrentReconciles = 1 // its deletions are parallel, its decisions are one
-	options.RateLimiter = kit.RateLimiterFrom[localvolume.Pass](localvolume.PassInterval)
-	c, err := controller.NewTypedUnmanaged(ControllerName, options)
+// volumeDeleter is the Deleter. One reconciliation runs at a time.
+type volumeDeleter struct {
+	site *localvolume.Site
+	pace *localvolume.Pace
+	// deletions deletes volumes, and notifies them why they stay.
+	deletions *deletions
+}
+
+func newDeleter(site *localvolume.Site) *volumeDeleter {
+	phase := func(s *localvolume.Subject) string { return string(s.Volume.Status.Phase) }
+	return &volumeDeleter{site: site, pace: site.NewPace(deleterPatience), deletions: newDeletions(site, target{
+		noun:         "volume",
+		object:       func(s *localvolume.Subject) client.Object { return s.Volume },
+		decision:     func(s *localvolume.Subject) localvolume.Decision { return s.VolumeDecision },
+		announcement: func(s *localvolume.Subject) string { return "Deleting the volume in phase " + phase(s) },
+		deleted:      func(s *localvolume.Subject) { site.Metrics.VolumesDeleted.WithLabelValues(phase(s)).Inc() },
+		failed:       func(s *localvolume.Subject) { site.Metrics.VolumesFailed.WithLabelValues(phase(s)).Inc() },
+	})}
+}
+
+// Controllers returns the CleanupController of a Site, and the Deleter if that is wanted, too. The caller decides where they run: the cache
+// of the Site has to be started, too. options may have a name check, warm-up and logger; what they reconcile is set here.
+func Controllers(site *localvolume.Site, options controller.TypedOptions[localvolume.Pass], withDeleter bool) ([]manager.Runnable, error) {
+	var controllers []manager.Runnable
+	add := func(name string, r reconcile.TypedReconciler[localvolume.Pass], from source.TypedSource[localvolume.Pass]) error {
+		own := options
+		own.Reconciler = instrument.Reconciler(name, r)
+		own.MaxConcurrentReconciles = 1 // its deletions are parallel, its decisions are one
+		own.RateLimiter = kit.RateLimiterFrom[localvolume.Pass](localvolume.PassInterval)
+		c, err := controller.NewTypedUnmanaged(name, own)
+		if err != nil {
+			return fmt.Errorf("create controller %s: %w", name, err)
+		}
+		controllers = append(controllers, c)
+		return c.Watch(from)
+	}
+	err := add(ControllerName, newReconciler(site), site.Source())
+	if withDeleter && err == nil {
+		err = add(DeleterName, newDeleter(site), site.Follow())
+	}
+	return controllers, err
+}
+
+// AddToManager adds the CleanupController, and the Deleter with it if that is wanted, for the cluster that a manager runs against. Its
+// cache should be built with localvolume.CacheOptions. Of the dependencies it sets what is the manager's. Without a storage class
+// nothing is added, nothing watched, and the Site is nil.
+func AddToManager(mgr manager.Manager, d localvolume.Dependencies, withDeleter bool) (*localvolume.Site, error) {
+	if len(d.Config.StorageClassNames) == 0 {
+		mgr.GetLogger().Info("No storage class is opted in, local volumes are not watched", "controller", ControllerName)
+		return nil, nil
+	}
+	var err error
+	if d.Metrics, err = localvolume.NewMetrics(metrics.Registry); err != nil {
+		return nil, err
+	}
+	d.Cache, d.Clock = mgr.GetCache(), clock.RealClock{}
+	options := client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()}
+	sender, err := Connect(&d, mgr.GetConfig(), options, localvolume.EventQueue)
+	if err != nil {
+		return nil, fmt.Errorf("create a client of controller %s: %w", ControllerName, err)
+	}
+	if err := mgr.Add(sender); err != nil {
+		return nil, fmt.Errorf("add the events of controller %s: %w", ControllerName, err)
+	}
+	site := localvolume.NewSite(d)
+	return site, addControllers(mgr, site, withDeleter)
+}
+
+func addControllers(mgr manager.Manager, site *localvolume.Site, withDeleter bool) error {
+	var defaults controller.TypedOptions[localvolume.Pass]
+	defaults.DefaultFromConfig(mgr.GetControllerOptions())
+	controllers, err := Controllers(site, defaults, withDeleter)
+	if err != nil {
+		return err
+	}
+	for _, c := range controllers {
+		if err := mgr.Add(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Connect sets the clients of a Site. They have no cache: the client of a manager waits until its cache has its own writes, which would
+// slow the deletion of a thousand claims. Events, of which so many may wait, are sent by a client with its own limit.
+func Connect(d *localvolume.Dependencies, config *rest.Config, options client.Options, waiting int) (*localvolume.EventSender, error) {
+	forEvents := rest.CopyConfig(config)
+	forEvents.QPS, forEvents.Burst, forEvents.RateLimiter = eventQPS, eventBurst, nil
+	events, err := client.New(forEvents, options)
 	if err != nil {
 		return nil, err
 	}
-	return c, c.Watch(site.Source())
-}
-
-// Reconcile reconciles everything that is stale.
-func (r *reconciler) Reconcile(ctx context.Context, _ localvolume.Pass) (reconcile.Result, error) {
-	if rest := r.pace.Begin(); rest > 0 {
-		return reconcile.Result{RequeueAfter: rest}, nil
+	d.ServerClock = localvolume.NewServerClock(d.Clock)
+	options.HTTPClient = d.ServerClock.Client(options.HTTPClient)
+	if d.Client, err = client.New(config, options); err != nil {
+		return nil, err
 	}
-	defer r.pace.End()
-	if !r.site.Inventory.Synced() {
-		return reconcile.Result{}, errors.New("the volumes, claims and nodes of the cluster are not loaded yet")
-	}
-	if err := r.site.LoadRecord(ctx); err != nil {
-		return reconcile.Result{}, err
-	}
-	renewal := r.site.Hold(ctx)
-	subjects, err := r.site.Survey(ctx)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	r.reportNodes(ctx, subjects)
-	r.reportClaims(subjects)
-	r.reportUntouched()
-	unrecorded := r.site.SaveRecord(ctx, subjects) // it is reported, and must not delay the next deletion
-	if err := errors.Join(r.deletions.Act(ctx, subjects), r.waiters.release(ctx, subjects)); err != nil {
-		return reconcile.Result{}, err
-	}
-	next, ok := r.deletions.Next(subjects)
-	if unrecorded != nil && (!ok || next > recordRetry) {
-		next, ok = recordRetry, true
-	}
-	if renewal > 0 && (!ok || next > renewal) {
-		next, ok = renewal, true
-	}
-	if !ok {
-		return reconcile.Result{}, nil
-	}
-	return reconcile.Result{RequeueAfter: next}, nil
+	sender := localvolume.NewEventSender(events, d.Clock, d.Metrics, waiting)
+	d.Recorder = sender
+	return sender, nil
 }

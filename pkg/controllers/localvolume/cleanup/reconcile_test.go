@@ -18,16 +18,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
 	"groundskeeper.io/groundskeeper/test/support/localvolumetest"
 )
 
-// bench is a cluster with a controller on it.
+// bench is a cluster with one of the controllers on it.
 type bench struct {
 	*localvolumetest.World
-	r *reconciler
+	r reconcile.TypedReconciler[localvolume.Pass]
 }
 
 func newBench(t *testing.T, configure func(*configv1alpha1.LocalVolumeConfiguration), nodes ...string) *bench {

@@ -15,11 +15,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
-	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/deleter"
 	"groundskeeper.io/groundskeeper/test/support/localvolumetest"
 	"groundskeeper.io/groundskeeper/test/support/soaktest"
 )
@@ -67,7 +65,7 @@ type soakVolume struct {
 type soak struct {
 	*bench
 	rand     *rand.Rand
-	deleter  controller.TypedController[localvolume.Pass]
+	deleter  *volumeDeleter
 	machines []*machine
 	volumes  map[string]*soakVolume
 	number   int
@@ -168,11 +166,7 @@ func (s *soak) note(format string, args ...any) {
 func (s *soak) start() {
 	s.T.Helper()
 	s.r = newReconciler(s.Site)
-	c, err := deleter.New(s.Site, controller.TypedOptions[localvolume.Pass]{SkipNameValidation: new(true)})
-	if err != nil {
-		s.T.Fatal(err)
-	}
-	s.deleter = c
+	s.deleter = newDeleter(s.Site)
 }
 
 // event reports a change of a Node to the process, when it runs.

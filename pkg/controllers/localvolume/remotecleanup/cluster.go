@@ -66,11 +66,11 @@ var sharedScheme = sync.OnceValues(func() (*runtime.Scheme, error) {
 // mapper maps these kinds without discovery requests.
 func mapper() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper([]schema.GroupVersion{corev1.SchemeGroupVersion, authorizationv1.SchemeGroupVersion})
-	for kind, scope := range map[string]meta.RESTScope{
-		"Node": meta.RESTScopeRoot, "Namespace": meta.RESTScopeRoot, "PersistentVolume": meta.RESTScopeRoot, "PersistentVolumeClaim": meta.RESTScopeNamespace,
-		"Pod": meta.RESTScopeNamespace, "ConfigMap": meta.RESTScopeNamespace, "Event": meta.RESTScopeNamespace,
-	} {
-		m.Add(corev1.SchemeGroupVersion.WithKind(kind), scope)
+	for _, kind := range []string{"Node", "Namespace", "PersistentVolume"} {
+		m.Add(corev1.SchemeGroupVersion.WithKind(kind), meta.RESTScopeRoot)
+	}
+	for _, kind := range []string{"PersistentVolumeClaim", "Pod", "ConfigMap", "Event"} {
+		m.Add(corev1.SchemeGroupVersion.WithKind(kind), meta.RESTScopeNamespace)
 	}
 	m.Add(authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectAccessReview"), meta.RESTScopeRoot)
 	return m
@@ -100,7 +100,8 @@ func (w watchful) Event(object client.Object, eventType, reason, message string)
 // newInformer returns an informer whose watches leak no goroutine. The cache of controller-runtime forwards the events of a metadata
 // watch in a goroutine that blocks indefinitely if the watch is stopped before its last event was received. That matters here, because
 // clusters are added and removed while the process runs.
-func newInformer(source toolscache.ListerWatcher, example runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
+func newInformer(source toolscache.ListerWatcher, example runtime.Object, resync time.Duration, indexers toolscache.Indexers,
+) toolscache.SharedIndexInformer {
 	whole := toolscache.ToListerWatcherWithContext(source)
 	return toolscache.NewSharedIndexInformer(&toolscache.ListWatch{
 		ListWithContextFunc: whole.ListWithContext,

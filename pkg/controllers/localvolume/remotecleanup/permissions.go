@@ -66,31 +66,33 @@ func written(name string) []accessreview.Request {
 // findPermissions queries the API server for the permissions of the credentials. It returns a ForbiddenError when a required one is
 // missing.
 func findPermissions(ctx context.Context, c client.Client, settings *configv1alpha1.LocalVolumeConfiguration) (permissions, error) {
-	reviewer := accessreview.OfClient(c)
-	var forbidden ForbiddenError
-	for _, request := range required(settings) {
-		ok, err := reviewer.Allowed(ctx, request)
-		if err != nil {
-			return permissions{}, err
+	lacking := func(requests []accessreview.Request) (missing []string, err error) {
+		for _, request := range requests {
+			ok, err := accessreview.OfClient(c).Allowed(ctx, request)
+			if err != nil {
+				return nil, err
+			}
+			if !ok {
+				missing = append(missing, request.String())
+			}
 		}
-		if !ok {
-			forbidden.Missing = append(forbidden.Missing, request.String())
-		}
+		return missing, nil
 	}
-	if len(forbidden.Missing) > 0 {
-		return permissions{}, &forbidden
+	missing, err := lacking(required(settings))
+	if len(missing) > 0 {
+		err = &ForbiddenError{missing}
+	}
+	if err != nil {
+		return permissions{}, err
 	}
 	var found permissions
 	for granted, requests := range map[*bool][]accessreview.Request{&found.record: written(localvolume.RecordName),
 		&found.cleaners: written(localvolume.CleanersName), &found.namespaces: to("namespaces", accessreview.List, accessreview.Watch)} {
-		*granted = true
-		for _, request := range requests {
-			ok, err := reviewer.Allowed(ctx, request)
-			if err != nil {
-				return permissions{}, err
-			}
-			*granted = *granted && ok
+		missing, err := lacking(requests)
+		if err != nil {
+			return permissions{}, err
 		}
+		*granted = len(missing) == 0
 	}
 	return found, nil
 }

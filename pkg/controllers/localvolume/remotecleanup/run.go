@@ -7,29 +7,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/cleanup"
-	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/deleter"
 )
 
 // passTimeout cancels a reconcile that blocks; it is retried. One that deletes a thousand objects takes seconds.
 const passTimeout = 2 * time.Minute
-
-// runnable is a component that runs until a context is done.
-type runnable interface {
-	Start(ctx context.Context) error
-}
 
 // Run cleans up the local volumes of a cluster until ctx is done. When it returns, its goroutines have ended and its gauges are removed.
 // It may be retried after an error, which wraps a ForbiddenError if the credentials lack permissions.
@@ -39,21 +32,13 @@ func Run(ctx context.Context, c Cluster) error {
 		return err
 	}
 	known := mapper()
-	serverClock := localvolume.NewServerClock(c.Clock)
-	clientFor := func(config *rest.Config, http *http.Client) (client.Client, error) {
-		return client.New(config, client.Options{HTTPClient: http, Scheme: scheme, Mapper: known})
-	}
-	own, err := clientFor(c.Config, serverClock.Client(c.HTTPClient))
+	d := localvolume.Dependencies{Name: c.Name, Clock: c.Clock, Metrics: c.Metrics, Config: c.Settings,
+		RecordNamespace: localvolume.WorkloadRecordNamespace}
+	sender, err := cleanup.Connect(&d, c.Config, client.Options{HTTPClient: c.HTTPClient, Scheme: scheme, Mapper: known}, eventQueue)
 	if err != nil {
 		return fmt.Errorf("create a client of cluster %s: %w", c.Name, err)
 	}
-	limited := rest.CopyConfig(c.Config)
-	limited.QPS, limited.Burst, limited.RateLimiter = cleanup.EventQPS, cleanup.EventBurst, nil
-	forEvents, err := clientFor(limited, c.HTTPClient)
-	if err != nil {
-		return fmt.Errorf("create a client of cluster %s for events: %w", c.Name, err)
-	}
-	found, err := findPermissions(ctx, own, &c.Settings)
+	found, err := findPermissions(ctx, d.Client, &c.Settings)
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -62,18 +47,18 @@ func Run(ctx context.Context, c Cluster) error {
 	}
 	logger := logr.FromContextOrDiscard(ctx).WithValues("cluster", c.Name)
 	if !found.record || !found.cleaners || !found.namespaces {
-		logger.Info("The functionality of the local volume cleanup is reduced because of missing permissions", "timesSurviveRestarts", found.record,
-			"othersAreRecognized", found.cleaners, "namespacesAreSeen", found.namespaces)
+		logger.Info("The functionality of the local volume cleanup is reduced because of missing permissions",
+			"timesSurviveRestarts", found.record, "othersAreRecognized", found.cleaners, "namespacesAreSeen", found.namespaces)
 	}
-	holder := c.Holder
-	if !found.cleaners {
-		holder = ""
+	d.NoRecord, d.Namespaces = !found.record, found.namespaces
+	if found.cleaners {
+		d.Holder = c.Holder
 	}
 	byObject, err := localvolume.CacheOptions()
 	if err != nil {
 		return err
 	}
-	objects, err := cache.New(c.Config, cache.Options{
+	d.Cache, err = cache.New(c.Config, cache.Options{
 		HTTPClient: c.HTTPClient, Scheme: scheme, Mapper: known, ByObject: byObject, DefaultTransform: cache.TransformStripManagedFields(),
 		ReaderFailOnMissingInformer: true, NewInformer: newInformer,
 		// The HTTP client reports failures; a log line for each retry of each cluster would add nothing.
@@ -82,22 +67,10 @@ func Run(ctx context.Context, c Cluster) error {
 	if err != nil {
 		return fmt.Errorf("create a cache of cluster %s: %w", c.Name, err)
 	}
-	sender := localvolume.NewEventSender(forEvents, c.Clock, c.Metrics, eventQueue)
-	site := localvolume.NewSite(localvolume.Dependencies{
-		Name: c.Name, Cache: objects, Client: own, Recorder: watchful{sender, c.Braked, c.Elsewhere}, Clock: c.Clock, ServerClock: serverClock, Metrics: c.Metrics,
-		Config: c.Settings, RecordNamespace: localvolume.WorkloadRecordNamespace, NoRecord: !found.record, Holder: holder, Namespaces: found.namespaces,
-	})
+	d.Recorder = watchful{sender, c.Braked, c.Elsewhere}
+	site := localvolume.NewSite(d)
 	defer c.Metrics.Drop(c.Name)
-	controllers, err := controllersOf(site, logger)
-	if err != nil {
-		return err
-	}
-	return start(ctx, c, site, sender, append(controllers, objects)...)
-}
-
-// controllersOf returns the CleanupController and the Deleter of a Site.
-func controllersOf(site *localvolume.Site, logger logr.Logger) ([]runnable, error) {
-	options := controller.TypedOptions[localvolume.Pass]{
+	controllers, err := cleanup.Controllers(site, controller.TypedOptions[localvolume.Pass]{
 		SkipNameValidation: new(true), // each cluster has a controller of this name
 		Logger:             logr.Discard(),
 		// The start and the end of a controller are not logged for each cluster.
@@ -108,20 +81,15 @@ func controllersOf(site *localvolume.Site, logger logr.Logger) ([]runnable, erro
 			return logger
 		},
 		ReconciliationTimeout: passTimeout,
-	}
-	first, err := cleanup.New(site, options)
+	}, true)
 	if err != nil {
-		return nil, fmt.Errorf("create the cleanup: %w", err)
+		return err
 	}
-	second, err := deleter.New(site, options)
-	if err != nil {
-		return nil, fmt.Errorf("create the deleter: %w", err)
-	}
-	return []runnable{first, second}, nil
+	return start(ctx, c, site, sender, append(controllers, d.Cache))
 }
 
 // start runs all parts until ctx is done or one of them fails. The sender is stopped after them, so that it sends the last events.
-func start(ctx context.Context, c Cluster, site *localvolume.Site, sender *localvolume.EventSender, parts ...runnable) error {
+func start(ctx context.Context, c Cluster, site *localvolume.Site, sender *localvolume.EventSender, parts []manager.Runnable) error {
 	sending, stopSending := context.WithCancel(context.WithoutCancel(ctx))
 	var senders, group sync.WaitGroup
 	senders.Go(func() { _ = sender.Start(sending) }) // it never fails

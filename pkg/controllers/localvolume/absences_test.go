@@ -4,7 +4,6 @@
 package localvolume
 
 import (
-	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	testingclock "k8s.io/utils/clock/testing"
 )
 
@@ -210,7 +210,7 @@ func TestPresence(t *testing.T) {
 			if missing != (test.want == absent) || i.IsStale("v") != missing {
 				t.Errorf("missing = %v, want %v", missing, test.want == absent)
 			}
-			if found := i.Uncertain(); (len(found) > 0) != (test.want == uncertain) {
+			if found := i.Untouched(); (len(found) > 0) != (test.want == uncertain) {
 				t.Errorf("uncertain volumes = %v", found)
 			}
 		})
@@ -220,11 +220,11 @@ func TestPresence(t *testing.T) {
 // TestInventoryRestore checks that a record of an absence is used only if it is proven to be the same absence.
 func TestInventoryRestore(t *testing.T) {
 	ago := func(d time.Duration) time.Time { return noon.Add(-d) }
-	recorded := func(node string, observed time.Duration) Memory {
-		return Memory{Missing: map[string]time.Duration{node: observed}}
+	recorded := func(node string, observed time.Duration) Knowledge {
+		return Knowledge{Missing: map[string]time.Duration{node: observed}}
 	}
 	for name, test := range map[string]struct {
-		memory Memory
+		memory Knowledge
 		gap    time.Duration
 		happen func(*Inventory)
 		want   map[string]time.Time
@@ -234,11 +234,11 @@ func TestInventoryRestore(t *testing.T) {
 		"confirmed a lease ago":                     {recorded("a", time.Hour), Lease, nil, map[string]time.Time{"a": noon}},
 		"confirmed in the future":                   {recorded("a", time.Hour), -time.Nanosecond, nil, map[string]time.Time{"a": noon}},
 		"missing after it was confirmed":            {recorded("a", -time.Hour), 0, nil, map[string]time.Time{"a": noon}},
-		"not recorded":                              {Memory{}, 0, nil, map[string]time.Time{"a": noon}},
+		"not recorded":                              {Knowledge{}, 0, nil, map[string]time.Time{"a": noon}},
 		"another node is recorded":                  {recorded("b", time.Hour), 0, nil, map[string]time.Time{"a": noon}},
 		"it is back":                                {recorded("a", time.Hour), 0, func(i *Inventory) { i.SetNode(testNode("a", "a")) }, map[string]time.Time{}},
-		"a relabelled node":                         {Memory{Seen: map[string][]string{"a": {"n"}}}, Lease, func(i *Inventory) { i.SetNode(testNode("n", "b")) }, map[string]time.Time{}},
-		"a node that was seen and has been deleted": {Memory{Seen: map[string][]string{"a": {"n"}}}, 0, nil, map[string]time.Time{"a": noon}},
+		"a relabelled node":                         {Knowledge{Seen: map[string][]string{"a": {"n"}}}, Lease, func(i *Inventory) { i.SetNode(testNode("n", "b")) }, map[string]time.Time{}},
+		"a node that was seen and has been deleted": {Knowledge{Seen: map[string][]string{"a": {"n"}}}, 0, nil, map[string]time.Time{"a": noon}},
 		"it was back in between": {recorded("a", time.Hour), 0, func(i *Inventory) {
 			i.SetNode(testNode("a", "a"))
 			i.RemoveNode("a")
@@ -267,7 +267,7 @@ func TestMemory(t *testing.T) {
 	i.SetVolume(on("v", "a"))
 	i.SetVolume(on("w", "never"))
 	i.SetNode(testNode("n1", "c"))
-	memory := i.Memory()
+	memory := i.Knowledge()
 	if diff := cmp.Diff(map[string][]string{"a": {"n1"}}, memory.Seen); diff != "" {
 		t.Errorf("seen (-want +got):\n%s", diff)
 	}
@@ -278,7 +278,7 @@ func TestMemory(t *testing.T) {
 	again.SetNode(testNode("n1", "c"))
 	again.SetVolume(on("v", "a"))
 	again.Restore(memory, 0)
-	if again.IsStale("v") || len(again.Uncertain()) != 1 {
+	if again.IsStale("v") || len(again.Untouched()) != 1 {
 		t.Error("the node that was relabelled is discarded")
 	}
 	again.RemoveNode("n1")
@@ -359,11 +359,11 @@ func TestCensus(t *testing.T) {
 	}
 	relabelled := live("b", "c")
 	relabelled.set(labelled("b", hostname, "x", nodeID, "y"))
-	both := map[string]bool{"a": true, "id-a": true, "d": true}
-	onlyA := map[string]bool{"a": true, "id-a": true}
+	both := sets.New("a", "id-a", "d")
+	onlyA := sets.New("a", "id-a")
 	for name, test := range map[string]struct {
 		live *nodeSet
-		toDo map[string]bool
+		toDo sets.Set[string]
 		want Census
 	}{
 		"what the events reported":           {nil, both, Census{Nodes: 3, Missing: 2, Live: 2}},
@@ -373,7 +373,7 @@ func TestCensus(t *testing.T) {
 		"a live list that has no nodes left": {live(), both, Census{Missing: 4}},
 		"a node that was relabelled":         {relabelled, both, Census{Nodes: 2, Missing: 2, Live: 2}},
 	} {
-		if diff := cmp.Diff(test.want, i.census(test.live, maps.Clone(test.toDo))); diff != "" {
+		if diff := cmp.Diff(test.want, i.census(test.live, test.toDo)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -412,7 +412,7 @@ func TestDoubtAfterRestart(t *testing.T) {
 		"never seen, and one was there":                  {func() *Inventory { return inventory() }, registered(labelled("m"), -30*time.Minute), false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			memory := test.before().Memory()
+			memory := test.before().Knowledge()
 			memory.Confirmed = noon
 			stored := &corev1.ConfigMap{}
 			stored.Data = dataOf(t, memory, stored, Plan{})
@@ -424,9 +424,9 @@ func TestDoubtAfterRestart(t *testing.T) {
 				delete(stored.Data, RegisteredPrefix+"u")
 			}
 			again := inventory(test.after)
-			again.Restore(*memoryOf(stored), Lease)
+			again.Restore(*knowledgeOf(stored), Lease)
 			if again.IsStale("v") != test.stale || len(recordedMissing(stored.Data)) > 1 {
-				t.Errorf("stale = %v, want %v, uncertain: %v, record %v", again.IsStale("v"), test.stale, again.Uncertain(), stored.Data)
+				t.Errorf("stale = %v, want %v, uncertain: %v, record %v", again.IsStale("v"), test.stale, again.Untouched(), stored.Data)
 			}
 		})
 	}

@@ -99,8 +99,8 @@ func TestRealDrivers(t *testing.T) {
 			if diff := cmp.Diff(test.want, i.volumes["v"].nodes); diff != "" {
 				t.Errorf("%s: nodes (-want +got):\n%s", test.from, diff)
 			}
-			if unsupported := i.Unsupported(); len(unsupported) > 0 || (len(i.NotNodeBound()) == 0) != (test.want != nil) {
-				t.Errorf("unsupported = %v, not bound to a node = %v", unsupported, i.NotNodeBound())
+			if found := i.Untouched(); (len(found) == 0) != (test.want != nil) || len(found) > 0 && found[0].Reason != EventNotNodeBound {
+				t.Errorf("untouched = %+v, want %v nodes", found, test.want)
 			}
 		})
 	}
@@ -136,10 +136,13 @@ func TestOneNode(t *testing.T) {
 			if kind == "hostPath" {
 				config.NodeTopologyKeys = append(config.NodeTopologyKeys, key)
 			}
-			pins, unsupported, unbound := volumeSourcesOf(&config).pins(withSource(of, test.terms...))
-			if (len(pins) > 0) != test.want || unsupported != "" || (unbound == "") != test.want {
-				t.Errorf("%s, %s: pins = %v, %q, %q", kind, name, pins, unsupported, unbound)
-			}
+			t.Run(kind+", "+name, func(t *testing.T) {
+				pins, reason, why := volumeSourcesOf(&config).pins(withSource(of, test.terms...))
+				wantReason := map[bool]string{false: EventNotNodeBound}[test.want]
+				if (len(pins) > 0) != test.want || reason != wantReason || (why == "") != test.want {
+					t.Errorf("pins = %v, %q, %q, want reason %q", pins, reason, why, wantReason)
+				}
+			})
 		}
 	}
 }
@@ -164,8 +167,8 @@ func TestUnsupported(t *testing.T) {
 		if !i.SetVolume(trimmed.(*corev1.PersistentVolume)) {
 			t.Errorf("%s: it is not worth a reconciliation", name)
 		}
-		found := i.Unsupported()
-		if (len(found) == 1) != (test.want != "") || len(found) == 1 && !strings.Contains(found[0].Why, test.want) {
+		found := i.Untouched()
+		if (len(found) == 1) != (test.want != "") || len(found) == 1 && (!strings.Contains(found[0].Why, test.want) || found[0].Reason != EventUnsupported) {
 			t.Errorf("%s: unsupported = %+v", name, found)
 		}
 		if i.IsStale("v") != (test.want == "") {

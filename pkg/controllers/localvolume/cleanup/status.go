@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
@@ -19,17 +20,16 @@ import (
 func (r *reconciler) reportNodes(ctx context.Context, subjects []localvolume.Subject) {
 	missing := r.site.Inventory.Missing()
 	r.site.Metrics.Missing.WithLabelValues(r.site.Name).Set(float64(r.site.Inventory.MissingNodes()))
-	var volumes, claims map[string]int
-	var delays map[string]time.Duration
+	var lost map[string]loss
 	for node, since := range missing {
 		if before, known := r.missing[node]; known && before.Equal(since) {
 			continue
 		}
-		if volumes == nil { // only when there is something to report
-			volumes, claims, delays = r.count(subjects)
+		if lost == nil { // only when there is something to report
+			lost = r.count(subjects)
 		}
 		log.FromContext(ctx).Info("A node with local volumes is missing", "node", node, "since", since.UTC().Format(time.RFC3339),
-			"staleVolumes", volumes[node], "claimsToDelete", claims[node], "deletionDelay", delays[node].String())
+			"staleVolumes", lost[node].volumes, "claimsToDelete", lost[node].claims, "deletionDelay", lost[node].delay.String())
 	}
 	for node := range r.missing {
 		if _, still := missing[node]; !still && r.site.Inventory.Matches(node) {
@@ -39,53 +39,59 @@ func (r *reconciler) reportNodes(ctx context.Context, subjects []localvolume.Sub
 	r.missing = missing
 }
 
-// count returns how many stale volumes a node has, how many claims of them are to go, and after which delay.
-func (r *reconciler) count(subjects []localvolume.Subject) (volumes, claims map[string]int, delays map[string]time.Duration) {
-	volumes, claims, delays = map[string]int{}, map[string]int{}, map[string]time.Duration{}
+// loss is how many stale volumes a node has, how many claims of them are to go, and after which delay.
+type loss struct {
+	volumes, claims int
+	delay           time.Duration
+}
+
+func (r *reconciler) count(subjects []localvolume.Subject) map[string]loss {
+	lost := map[string]loss{}
 	for i := range subjects {
 		for _, node := range subjects[i].Nodes {
-			volumes[node]++
-			delays[node] = r.site.ClaimDelay(&subjects[i].Stale)
+			l := lost[node]
+			l.volumes++
+			l.delay, _ = localvolume.ClaimDelay(&r.site.Config, subjects[i].Unknown)
 			if subjects[i].ClaimDecision.Action != localvolume.Keep {
-				claims[node]++
+				l.claims++
 			}
+			lost[node] = l
 		}
 	}
-	return volumes, claims, delays
+	return lost
 }
 
 // reportClaims reports to claims that they will be deleted, that they will not after all, and why one stays.
 func (r *reconciler) reportClaims(subjects []localvolume.Subject) {
-	stale := make(map[types.UID]bool, len(subjects))
-	pending := make(map[types.UID]bool, len(subjects))
+	stale, pending := make(sets.Set[types.UID], len(subjects)), make(sets.Set[types.UID], len(subjects))
 	for i := range subjects {
 		claim, decision := subjects[i].Claim, subjects[i].ClaimDecision
 		if claim == nil {
 			continue
 		}
-		stale[claim.UID] = true
+		stale.Insert(claim.UID)
 		switch {
-		case r.deletions.Has(claim.UID):
-			pending[claim.UID] = true
+		case r.deletions.done.Has(claim.UID):
+			pending.Insert(claim.UID)
 		case decision.Action != localvolume.Keep:
-			pending[claim.UID] = true
+			pending.Insert(claim.UID)
 			r.schedule(&subjects[i])
 		case decision.Skipped != "":
-			r.deletions.Skip(&subjects[i], decision.Skipped)
+			r.deletions.skip(&subjects[i], decision.Skipped)
 		}
 	}
 	for uid, appointment := range r.scheduled {
-		if pending[uid] {
+		if pending.Has(uid) {
 			continue
 		}
 		delete(r.scheduled, uid)
 		// One that was deleted, by Groundskeeper or by another client, need not be notified. If its node is back, it is kept.
-		if !r.deletions.Has(uid) && !r.site.Inventory.AllMissing(appointment.nodes) {
+		if !r.deletions.done.Has(uid) && !r.site.Inventory.AllMissing(appointment.nodes) {
 			r.site.Recorder.Event(appointment.claim, corev1.EventTypeNormal, localvolume.EventCancelled,
 				fmt.Sprintf("%s is back, the claim is retained.", localvolume.Nodes(appointment.nodes)))
 		}
 	}
-	r.deletions.Keep(stale)
+	r.deletions.keep(stale)
 }
 
 // schedule reports to a claim when it will be deleted, once for each time its node becomes missing.
@@ -99,7 +105,8 @@ func (r *reconciler) schedule(subject *localvolume.Subject) {
 		r.site.Recorder.Event(claim, corev1.EventTypeNormal, localvolume.EventCancelled,
 			fmt.Sprintf("%s was back temporarily, or could not be observed for some time: the delay starts over.", localvolume.Nodes(subject.Nodes)))
 	}
-	until := subject.Since.Add(r.site.ClaimDelay(&subject.Stale))
+	delay, _ := localvolume.ClaimDelay(&r.site.Config, subject.Unknown)
+	until := subject.Since.Add(delay)
 	will := "will"
 	if r.site.DryRun() {
 		will = "would, without the dry run,"
@@ -115,25 +122,38 @@ func (r *reconciler) schedule(subject *localvolume.Subject) {
 
 // reportUntouched reports to volumes that they are not cleaned up, and why.
 func (r *reconciler) reportUntouched() {
-	unsupported, unbound, uncertain := r.site.Inventory.Unsupported(), r.site.Inventory.NotNodeBound(), r.site.Inventory.Uncertain()
-	r.site.Metrics.NotNodeBound.WithLabelValues(r.site.Name).Set(float64(len(unbound)))
-	r.site.Metrics.Unsupported.WithLabelValues(r.site.Name).Set(float64(len(unsupported)))
-	known := make(map[types.UID]bool, len(unsupported)+len(unbound)+len(uncertain))
-	report := func(volume *corev1.PersistentVolume, reason, message string) {
-		known[volume.UID] = true
-		if r.untouched.New(volume.UID, message) {
-			r.site.Recorder.Event(volume, corev1.EventTypeWarning, reason, message)
+	untouched := r.site.Inventory.Untouched()
+	known, count := make(sets.Set[types.UID], len(untouched)), map[string]int{}
+	for _, found := range untouched {
+		count[found.Reason]++
+		known.Insert(found.Volume.UID)
+		message := fmt.Sprintf("The volume is never cleaned up: %s.", found.Why)
+		if found.Reason == localvolume.EventNodeUncertain {
+			message = fmt.Sprintf("The volume and its claim are retained: %s. Set the label, or delete the node if it is lost.", found.Why)
+		}
+		if r.untouched.isNew(found.Volume.UID, message) {
+			r.site.Recorder.Event(found.Volume, corev1.EventTypeWarning, found.Reason, message)
 		}
 	}
-	for _, found := range unsupported {
-		report(found.Volume, localvolume.EventUnsupported, fmt.Sprintf("The volume is never cleaned up: %s.", found.Why))
+	r.site.Metrics.NotNodeBound.WithLabelValues(r.site.Name).Set(float64(count[localvolume.EventNotNodeBound]))
+	r.site.Metrics.Unsupported.WithLabelValues(r.site.Name).Set(float64(count[localvolume.EventUnsupported]))
+	keepOnly(r.untouched, known)
+}
+
+// reportVolumes reports to volumes why they stay.
+func (r *volumeDeleter) reportVolumes(subjects []localvolume.Subject) {
+	stale := make(sets.Set[types.UID], len(subjects))
+	held := 0
+	for i := range subjects {
+		volume, decision := subjects[i].Volume, subjects[i].VolumeDecision
+		stale.Insert(volume.UID)
+		if decision.Held {
+			held++
+		}
+		if decision.Skipped != "" && (decision.Held || !r.deletions.done.Has(volume.UID)) {
+			r.deletions.skip(&subjects[i], decision.Skipped)
+		}
 	}
-	for _, found := range unbound {
-		report(found.Volume, localvolume.EventNotNodeBound, fmt.Sprintf("The volume is never cleaned up: %s.", found.Why))
-	}
-	for _, found := range uncertain {
-		report(found.Volume, localvolume.EventNodeUncertain,
-			fmt.Sprintf("The volume and its claim are retained: %s. Set the label, or delete the node if it is lost.", found.Why))
-	}
-	r.untouched.Keep(known)
+	r.site.Metrics.Held.WithLabelValues(r.site.Name).Set(float64(held))
+	r.deletions.keep(stale)
 }

@@ -39,7 +39,7 @@ func TestPace(t *testing.T) {
 				clock.SetTime(start.Add(s.at))
 				switch s.what {
 				case "change":
-					site.notify()
+					site.memory.notify()
 				case "end":
 					pace.End()
 				case "begin":

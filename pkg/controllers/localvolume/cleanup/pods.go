@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -23,8 +24,11 @@ import (
 // name these claims.
 type waiters struct {
 	site    *localvolume.Site
-	retries localvolume.Backoffs
+	retries backoffs
 }
+
+// subjectsByClaim are those of one namespace, by the name of the claim.
+type subjectsByClaim map[string]*localvolume.Subject
 
 // release deletes the pods that wait for claims that have been deleted.
 func (w *waiters) release(ctx context.Context, subjects []localvolume.Subject) error {
@@ -32,23 +36,23 @@ func (w *waiters) release(ctx context.Context, subjects []localvolume.Subject) e
 		return nil
 	}
 	now := w.site.Clock.Now()
-	uids := make(map[types.UID]bool, len(subjects))
+	uids := make(sets.Set[types.UID], len(subjects))
 	for i := range subjects {
-		uids[subjects[i].Volume.UID] = true
+		uids.Insert(subjects[i].Volume.UID)
 	}
-	w.retries.Keep(uids)
+	keepOnly(w.retries, uids)
 	w.site.KeepReleased(uids)
 	permit, due, err := w.site.Clear(ctx, subjects, func(s *localvolume.Subject) bool {
-		return s.PodsDecision.Action == localvolume.Delete && !now.Before(w.retries.Until(s.Volume.UID))
+		return s.PodsDecision.Action == localvolume.Delete && !now.Before(w.retries[s.Volume.UID].until)
 	})
 	if err != nil {
 		return err
 	}
-	byNamespace := map[string]map[string]*localvolume.Subject{}
+	byNamespace := map[string]subjectsByClaim{}
 	for i := range due {
 		ref := due[i].Volume.Spec.ClaimRef
 		if byNamespace[ref.Namespace] == nil {
-			byNamespace[ref.Namespace] = map[string]*localvolume.Subject{}
+			byNamespace[ref.Namespace] = subjectsByClaim{}
 		}
 		byNamespace[ref.Namespace][ref.Name] = &due[i]
 	}
@@ -64,7 +68,7 @@ func (w *waiters) release(ctx context.Context, subjects []localvolume.Subject) e
 
 // releaseIn deletes the Pending pods of one namespace that no node has and that use one of the claims. A pod that got its claim
 // again meanwhile is left alone, and so is one that was scheduled: its resource version is another.
-func (w *waiters) releaseIn(ctx context.Context, permit *localvolume.Permit, namespace string, byClaim map[string]*localvolume.Subject) error {
+func (w *waiters) releaseIn(ctx context.Context, permit *localvolume.Permit, namespace string, byClaim subjectsByClaim) error {
 	failed := map[string]error{}
 	pods := &corev1.PodList{}
 	pending := client.MatchingFields{"status.phase": string(corev1.PodPending), "spec.nodeName": ""}
@@ -85,7 +89,7 @@ func (w *waiters) releaseIn(ctx context.Context, permit *localvolume.Permit, nam
 	}
 	for claim, subject := range byClaim {
 		if failed[claim] != nil {
-			w.retries.Failed(subject.Volume.UID, w.site.Clock.Now())
+			w.retries.failed(subject.Volume.UID, w.site.Clock.Now())
 		} else if permit.Allows(subject.Stale) {
 			w.site.PodsReleased(subject.Volume.UID)
 		}
@@ -112,7 +116,7 @@ func (w *waiters) releasePod(ctx context.Context, pod *corev1.Pod, claim string)
 }
 
 // waitsFor returns the claim, one of these, that a pod without a node uses.
-func waitsFor(pod *corev1.Pod, byClaim map[string]*localvolume.Subject) (string, bool) {
+func waitsFor(pod *corev1.Pod, byClaim subjectsByClaim) (string, bool) {
 	if pod.Status.Phase != corev1.PodPending || pod.Spec.NodeName != "" || !pod.DeletionTimestamp.IsZero() {
 		return "", false
 	}

@@ -72,7 +72,7 @@ func BenchmarkMemory(b *testing.B) {
 		}
 		step("MiB-inventory")
 
-		memory := inventory.Memory()
+		memory := inventory.Knowledge()
 		memory.Confirmed = noon
 		stored := &corev1.ConfigMap{}
 		data, err := recordData(memory, stored, func(since map[string]time.Time) Plan {
@@ -80,7 +80,7 @@ func BenchmarkMemory(b *testing.B) {
 			for _, stale := range inventory.Stale() {
 				subjects = append(subjects, Subject{Stale: stale, ClaimDecision: Decision{Action: Wait}, VolumeDecision: Decision{Action: Keep}})
 			}
-			return planOf(planInput{subjects: subjects, since: since, now: noon})
+			return planOf(planInput{config: &config, subjects: subjects, since: since, now: noon})
 		})
 		if err != nil {
 			b.Fatal(err)

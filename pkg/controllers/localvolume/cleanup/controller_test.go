@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
 	"groundskeeper.io/groundskeeper/test/support/localvolumetest"
 )
 
@@ -39,7 +40,7 @@ func TestNothingWithoutClasses(t *testing.T) {
 	config := configv1alpha1.LocalVolumeConfiguration{}
 	configv1alpha1.SetDefaults_LocalVolumeConfiguration(&config)
 	mgr := &counting{}
-	site, err := AddToManager(mgr, config, Options{Deleter: true})
+	site, err := AddToManager(mgr, localvolume.Dependencies{Config: config}, true)
 	if site != nil || err != nil || mgr.added != 0 {
 		t.Errorf("site %v, error %v, %d added", site, err, mgr.added)
 	}

@@ -5,6 +5,7 @@ package localvolume
 
 import (
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -75,3 +76,26 @@ func (o *observer) RoundTrip(request *http.Request) (*http.Response, error) {
 
 // WrappedRoundTripper lets client-go find the transport.
 func (o *observer) WrappedRoundTripper() http.RoundTripper { return o.next }
+
+// moment is a moment by two clocks: that of the process, and that of the API server, which is zero if it is unknown.
+type moment struct{ process, server time.Time }
+
+func (s *Site) moment() moment {
+	server, _ := s.ServerClock.Now()
+	return moment{process: s.Clock.Now(), server: server}
+}
+
+// within reports whether less than a Lease has passed until a later moment, by both clocks. The clock of a process stands still while
+// its machine is suspended, that of the API server does not.
+func (m moment) within(later moment) bool { return m.until(later) < Lease }
+
+// until returns how much time has passed until a later moment, by the clock that measured more.
+func (m moment) until(later moment) time.Duration {
+	passed := later.process.Sub(m.process)
+	if !m.server.IsZero() && !later.server.IsZero() {
+		passed = max(passed, later.server.Sub(m.server))
+	}
+	return passed
+}
+
+func later(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }

@@ -16,7 +16,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
@@ -103,7 +104,8 @@ func newTenures(d *Dependencies) *tenures {
 	if !d.NoRecord {
 		keys = append(keys, recordKey+d.RecordNamespace)
 	}
-	return &tenures{client: d.Client, name: d.Holder, keys: keys, seen: map[string]sighting{}, held: map[string]moment{}, others: map[string]string{}}
+	return &tenures{client: d.Client, name: d.Holder, keys: keys, seen: map[string]sighting{}, held: map[string]moment{},
+		others: map[string]string{}}
 }
 
 // holds reports whether this cleaner may act on a key now.
@@ -139,15 +141,14 @@ func (t *tenures) request(ctx context.Context, now moment, renew bool) (taken bo
 	if renew {
 		t.tried = now.process
 	}
-	for attempt := 0; ; attempt++ {
+	// By another process, for other classes.
+	changed := func(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
+	err = retry.OnError(wait.Backoff{Steps: 1 + maxConflicts}, changed, func() error {
 		before := len(t.held)
-		err = t.exchange(ctx, now, renew)
-		changed := apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) // by another process, for other classes
-		if err == nil || !changed || attempt == maxConflicts {
-			taken = len(t.held) > before
-			break
-		}
-	}
+		err := t.exchange(ctx, now, renew)
+		taken = len(t.held) > before
+		return err
+	})
 	if apierrors.IsForbidden(err) {
 		t.name = ""
 		log.FromContext(ctx).Info("Others that clean up local volumes of this cluster are not recognized: run one only",
@@ -170,18 +171,18 @@ func (t *tenures) exchange(ctx context.Context, now moment, renew bool) error {
 	if !renew || len(changes) == 0 {
 		return nil
 	}
-	if err := t.write(ctx, object.ResourceVersion, changes); err != nil {
+	if _, err := writeConfigMap(ctx, t.client, CleanersKey(), object.ResourceVersion, nil, changes); err != nil {
 		return err
 	}
 	for key, value := range changes {
-		t.held[key], t.seen[key] = now, sighting{value: value, since: now.process}
+		t.held[key], t.seen[key] = now, sighting{value: *value, since: now.process}
 	}
 	return nil
 }
 
 // read takes over what the ConfigMap has, and returns what is to be written to it: the keys that no other process holds.
-func (t *tenures) read(data map[string]string, now moment) map[string]string {
-	changes := map[string]string{}
+func (t *tenures) read(data map[string]string, now moment) map[string]*string {
+	changes := map[string]*string{}
 	t.others = map[string]string{}
 	for _, key := range t.keys {
 		t.seen[key] = t.seen[key].then(data[key], now.process)
@@ -198,24 +199,10 @@ func (t *tenures) read(data map[string]string, now moment) map[string]string {
 		}
 		value, err := json.Marshal(tenure{Holder: t.name, Renewed: now.process.UTC()})
 		if err == nil { // text and a time can always be encoded
-			changes[key] = string(value)
+			changes[key] = new(string(value))
 		}
 	}
 	return changes
-}
-
-// write writes some keys, if the ConfigMap has not changed since it was read.
-func (t *tenures) write(ctx context.Context, version string, changes map[string]string) error {
-	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: CleanersKey().Namespace, Name: CleanersKey().Name}}
-	if version == "" {
-		object.Data = changes
-		return t.client.Create(ctx, object)
-	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]string{"resourceVersion": version}, "data": changes})
-	if err != nil {
-		return err
-	}
-	return t.client.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch))
 }
 
 // missing explains why this cleaner does not hold everything; "" if it does. failure is that of the last request.
@@ -236,25 +223,6 @@ func (t *tenures) missing(failure error) string {
 	return strings.Join(parts, ", ")
 }
 
-// Hold requests what this cleaner needs to delete anything, when that is due, reports what others have, and returns when to call it again;
-// 0: never.
-func (s *Site) Hold(ctx context.Context) time.Duration {
-	now := s.moment()
-	if rest, ever := s.tenures.due(now.process); !ever || rest > 0 {
-		return rest
-	}
-	taken, err := s.tenures.request(ctx, now, true)
-	if err != nil {
-		log.FromContext(ctx).Error(err, "Failed to record who cleans up local volumes, retrying later")
-	}
-	s.announceOthers(ctx, s.tenures.missing(err))
-	if taken {
-		s.notify() // the Deleter, too
-	}
-	rest, _ := s.tenures.due(now.process)
-	return rest
-}
-
 // Holds reports whether this cleaner may delete what has a storage class.
 func (s *Site) Holds(class string) bool { return s.tenures.holds(class, s.moment()) }
 
@@ -263,25 +231,8 @@ func (s *Site) HeldBy(class string) string {
 	s.tenures.mu.Lock()
 	defer s.tenures.mu.Unlock()
 	if other := s.tenures.others[class]; other != "" {
-		return fmt.Sprintf("storage class %s is cleaned up by %s; stop one of the two, and delete config map %s if it does not run any more", class, other, CleanersKey())
+		return fmt.Sprintf("storage class %s is cleaned up by %s; stop one of the two, and delete config map %s if it does not run any more",
+			class, other, CleanersKey())
 	}
 	return ""
-}
-
-// announceOthers sends an event when others begin to clean up what this cleaner would, and when they stop.
-func (s *Site) announceOthers(ctx context.Context, missing string) {
-	s.mu.Lock()
-	was := s.elsewhere
-	s.elsewhere = missing
-	s.mu.Unlock()
-	switch {
-	case missing == was:
-	case missing != "":
-		log.FromContext(ctx).Info("Local volumes are cleaned up by another process", "reason", missing)
-		s.Recorder.Event(s.recordObject(), corev1.EventTypeWarning, EventElsewhere, fmt.Sprintf(
-			"Nothing of it is deleted or recorded here: %s. Stop one of the two, and delete config map %s if it does not run any more.", missing, CleanersKey()))
-	default:
-		log.FromContext(ctx).Info("No other process cleans up these local volumes any more")
-		s.Recorder.Event(s.recordObject(), corev1.EventTypeNormal, EventHere, "Local volumes are cleaned up here: no other process does so any more.")
-	}
 }

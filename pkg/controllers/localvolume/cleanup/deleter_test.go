@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-package deleter
+package cleanup
 
 import (
 	"errors"
@@ -20,16 +20,10 @@ import (
 	"groundskeeper.io/groundskeeper/test/support/localvolumetest"
 )
 
-// bench is a cluster with a controller on it.
-type bench struct {
-	*localvolumetest.World
-	r *reconciler
-}
-
-func newBench(t *testing.T, configure func(*configv1alpha1.LocalVolumeConfiguration), nodes ...string) *bench {
+func newDeleterBench(t *testing.T, configure func(*configv1alpha1.LocalVolumeConfiguration), nodes ...string) *bench {
 	t.Helper()
 	w := localvolumetest.New(t, configure, nodes...)
-	return &bench{World: w, r: newReconciler(w.Site)}
+	return &bench{World: w, r: newDeleter(w.Site)}
 }
 
 // volume creates a volume, and adds it to the cache.
@@ -41,24 +35,6 @@ func (b *bench) volume(name, node string, phase corev1.PersistentVolumePhase, po
 	b.Add(volume)
 	b.Sync()
 	return volume
-}
-
-// after advances the clock and reconciles once, with the stored objects in the cache.
-func (b *bench) after(d time.Duration) (time.Duration, error) {
-	b.T.Helper()
-	b.Sleep(d)
-	b.Sync()
-	result, err := b.r.Reconcile(b.T.Context(), localvolume.Pass{})
-	return result.RequeueAfter, err
-}
-
-func (b *bench) pass(d time.Duration) time.Duration {
-	b.T.Helper()
-	next, err := b.after(d)
-	if err != nil {
-		b.T.Fatal(err)
-	}
-	return next
 }
 
 func (b *bench) deletions() int {
@@ -108,7 +84,7 @@ func TestVolumesOfLostNodes(t *testing.T) {
 		}, nil, true, "Normal LocalVolumeCleanupDeleting v: Deleting the volume in phase Released, because node a does not exist."},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, test.configure, "a", "b", "unused")
+			b := newDeleterBench(t, test.configure, "a", "b", "unused")
 			kept := &corev1.Namespace{}
 			kept.Name = "kept"
 			optOut(kept)
@@ -140,13 +116,9 @@ func TestVolumesOfLostNodes(t *testing.T) {
 	}
 }
 
-func optOut[T client.Object](object T) {
-	object.SetAnnotations(map[string]string{localvolume.OptOutAnnotation: localvolume.OptOutValue})
-}
-
-// TestInterval checks that the interval is a fallback: it triggers checks only while something is stale.
-func TestInterval(t *testing.T) {
-	b := newBench(t, nil, "a", "b")
+// TestDeleterInterval checks that the interval is a fallback: it triggers checks only while something is stale.
+func TestDeleterInterval(t *testing.T) {
+	b := newDeleterBench(t, nil, "a", "b")
 	b.volume("v", "a", corev1.VolumeBound, deletes)
 	if next := b.pass(time.Second); next != 0 {
 		t.Errorf("nothing is stale, the next reconciliation is after %s", next)
@@ -157,9 +129,9 @@ func TestInterval(t *testing.T) {
 	}
 }
 
-// TestSettles checks that a node has to be missing for a short time.
-func TestSettles(t *testing.T) {
-	b := newBench(t, nil, "a", "b")
+// TestDeleterSettles checks that a node has to be missing for a short time.
+func TestDeleterSettles(t *testing.T) {
+	b := newDeleterBench(t, nil, "a", "b")
 	volume := b.volume("v", "a", corev1.VolumeAvailable, deletes)
 	b.pass(time.Second)
 	b.Clock.Step(time.Second)
@@ -173,9 +145,9 @@ func TestSettles(t *testing.T) {
 	}
 }
 
-// TestFinalizer checks that a volume with a finalizer is deleted, reported and counted once.
-func TestFinalizer(t *testing.T) {
-	b := newBench(t, nil, "a", "b")
+// TestDeleterFinalizer checks that a volume with a finalizer is deleted, reported and counted once.
+func TestDeleterFinalizer(t *testing.T) {
+	b := newDeleterBench(t, nil, "a", "b")
 	b.volume("v", "a", corev1.VolumeReleased, deletes, func(v *corev1.PersistentVolume) { v.Finalizers = []string{"example.com/foreign"} })
 	b.LoseNode("a")
 	b.Sleep(time.Minute)
@@ -192,9 +164,9 @@ func TestFinalizer(t *testing.T) {
 	}
 }
 
-// TestPreconditions checks that exactly the volume of the decision is deleted, in the same state.
-func TestPreconditions(t *testing.T) {
-	b := newBench(t, nil, "a", "b")
+// TestDeleterPreconditions checks that exactly the volume of the decision is deleted, in the same state.
+func TestDeleterPreconditions(t *testing.T) {
+	b := newDeleterBench(t, nil, "a", "b")
 	volume := b.volume("v", "a", corev1.VolumeAvailable, deletes)
 	b.LoseNode("a")
 	b.pass(0)
@@ -208,8 +180,8 @@ func TestPreconditions(t *testing.T) {
 	}
 }
 
-func TestDeletionFails(t *testing.T) {
-	b := newBench(t, nil, "a", "b")
+func TestDeleterDeletionFails(t *testing.T) {
+	b := newDeleterBench(t, nil, "a", "b")
 	b.volume("v", "a", corev1.VolumeAvailable, deletes)
 	b.LoseNode("a")
 	b.Intercept = func(request string) error {
@@ -224,8 +196,8 @@ func TestDeletionFails(t *testing.T) {
 	}
 }
 
-// TestGuards checks that the protections of claims apply to volumes, too.
-func TestGuards(t *testing.T) {
+// TestDeleterGuards checks that the protections of claims apply to volumes, too.
+func TestDeleterGuards(t *testing.T) {
 	for name, prepare := range map[string]func(*bench){
 		"the nodes cannot be read": func(b *bench) {
 			b.Intercept = func(request string) error {
@@ -242,7 +214,7 @@ func TestGuards(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, nil, "a", "b", "c", "d")
+			b := newDeleterBench(t, nil, "a", "b", "c", "d")
 			var volumes []client.Object
 			for _, node := range []string{"a", "b", "c", "d"} {
 				volumes = append(volumes, b.volume("v"+node, node, corev1.VolumeAvailable, deletes))
@@ -257,8 +229,8 @@ func TestGuards(t *testing.T) {
 	}
 }
 
-func TestNotSynced(t *testing.T) {
-	b := newBench(t, nil, "a")
+func TestDeleterNotSynced(t *testing.T) {
+	b := newDeleterBench(t, nil, "a")
 	volume := b.volume("v", "gone", corev1.VolumeAvailable, deletes)
 	b.Site.Inventory = localvolume.NewInventory(b.Site.Config, b.Clock)
 	if _, err := b.after(time.Hour); err == nil {
