@@ -77,7 +77,7 @@ func TestControllers(t *testing.T) {
 	backends := schema.GroupVersion{Group: "gimbal.heptio.com", Version: "v1"}
 	klusters := schema.GroupVersion{Group: "kubernikus.sap.cc", Version: "v1"}
 	// Without a MidoNet and an image no controller requests their APIs, which a host with Projects alone does not serve.
-	config := &v1alpha1.ControllersConfiguration{}
+	config := &v1alpha1.ControllersConfiguration{Enabled: []string{"*"}}
 	if diff := cmp.Diff([]schema.GroupVersion{projects}, requiredAPIs(dropOff(logr.Discard(), all, config), config)); diff != "" {
 		t.Error(diff)
 	}
@@ -88,6 +88,11 @@ func TestControllers(t *testing.T) {
 	if !slices.Contains(running, "discovery-operator") {
 		t.Error("without an image no controller releases DiscoveryBackends")
 	}
+	config.Enabled = []string{"*", "-local-volume-cleanup"}
+	if got := names(dropOff(logr.Discard(), all, config)); slices.Contains(got, "local-volume-deleter") {
+		t.Error("the deleter runs without the cleanup that it is a part of")
+	}
+	config.Enabled = []string{"*"}
 	config.Translation.MidoNet.URL, config.Discovery.Image, config.Kluster.Enabled = "http://midonet/midonet-api", "discoverer", new(true)
 	config.Kluster.ClusterAPI.Enabled, config.Enabled = new(true), []string{"*"}
 	if diff := cmp.Diff([]schema.GroupVersion{projects, backends, translations, klusters}, requiredAPIs(append(all, all...), config)); diff != "" {
