@@ -245,19 +245,17 @@ func (i *Inventory) Knowledge() Knowledge {
 func (i *Inventory) Restore(m Knowledge, gap time.Duration) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	for name, nodes := range m.Seen {
-		if id := i.names[name]; id != nil && len(id.volumes) > 0 {
-			for _, node := range nodes {
-				id.nodes[node] = true
-				i.had.add(node, name)
-			}
-			i.recall(name, m.Registered[name])
+	for name, id := range i.names {
+		nodes, seen := m.Seen[name]
+		registered, known := m.Registered[name]
+		if len(id.volumes) == 0 || !seen && !known {
+			continue
 		}
-	}
-	for name, registered := range m.Registered {
-		if id := i.names[name]; id != nil && len(id.volumes) > 0 {
-			i.recall(name, registered)
+		for _, node := range nodes {
+			id.nodes[node] = true
+			i.had.add(node, name)
 		}
+		i.recall(name, registered)
 	}
 	if gap < 0 || gap >= Lease {
 		return

@@ -57,15 +57,16 @@ func FindRecord(ctx context.Context, c client.Reader, namespaces ...string) (*Re
 	for _, namespace := range namespaces {
 		object := &corev1.ConfigMap{}
 		err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: RecordName}, object)
+		if err == nil {
+			return recordedIn(object)
+		}
+		failure := fmt.Errorf("get config map %s/%s: %w", namespace, RecordName, err)
 		switch {
 		case apierrors.IsNotFound(err):
-		case apierrors.IsForbidden(err) && forbidden == nil:
-			forbidden = fmt.Errorf("get config map %s/%s: %w", namespace, RecordName, err)
-		case apierrors.IsForbidden(err):
-		case err != nil:
-			return nil, fmt.Errorf("get config map %s/%s: %w", namespace, RecordName, err)
-		default:
-			return recordedIn(object)
+		case !apierrors.IsForbidden(err):
+			return nil, failure
+		case forbidden == nil:
+			forbidden = failure
 		}
 	}
 	return nil, forbidden

@@ -73,8 +73,8 @@ func Absent(nodes []string) string {
 // ReleaseNotice reports what was not cleaned up.
 func ReleaseNotice(subject *Subject) string {
 	volume := subject.Volume
-	return fmt.Sprintf("Released the volume from %s without its CSI driver %s, because %s. What the driver stored for it on the disk of the node, "+
-		"volume handle %q, was not cleaned up: delete it there if the disk is used again.",
+	return fmt.Sprintf("Released the volume from %s without its CSI driver %s, because %s. "+
+		"What the driver stored for it on the disk of the node, volume handle %q, was not cleaned up: delete it there if the disk is used again.",
 		strings.Join(driverFinalizers(volume), ", "), volume.Spec.CSI.Driver, Absent(subject.Nodes), volume.Spec.CSI.VolumeHandle)
 }
 
