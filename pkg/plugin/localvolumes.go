@@ -12,13 +12,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
+	"groundskeeper.io/groundskeeper/pkg/plugin/console"
 	"groundskeeper.io/groundskeeper/pkg/plugin/report"
-	"groundskeeper.io/groundskeeper/pkg/plugin/uninstall"
 )
 
 const (
@@ -30,19 +29,9 @@ const (
 	unconfirmed = time.Minute
 )
 
-// recorded reads what the cleanup of local volumes recorded, nil if nothing. problem is why that is unknown.
-func (c *command) recorded(ctx context.Context) (recorded *localvolume.Recorded, problem string, err error) {
-	recorded, err = localvolume.FindRecord(ctx, c.client, uninstall.SystemNamespace, localvolume.WorkloadRecordNamespace)
-	if apierrors.IsForbidden(err) {
-		return nil, fmt.Sprintf("you are not allowed to get ConfigMap %s in namespaces %s and %s, of which one may have it",
-			localvolume.RecordName, uninstall.SystemNamespace, localvolume.WorkloadRecordNamespace), nil
-	}
-	return recorded, "", err
-}
-
 // localVolumes adds the missing nodes, the brake, and the volumes that are retained. Without a record there is nothing to report.
 func (c *command) localVolumes(ctx context.Context, r *report.Report) error {
-	recorded, problem, err := c.recorded(ctx)
+	recorded, problem, err := console.FindRecord(ctx, c.client)
 	if err != nil {
 		return err
 	}
@@ -154,7 +143,7 @@ func keptFinding(volume *localvolume.PlannedVolume) finding {
 
 // whyVolume adds what is recorded about a claim, a volume or a node, and returns whether anything is.
 func (c *command) whyVolume(ctx context.Context, k kind, object client.Object, r *report.Report) (bool, error) {
-	recorded, problem, err := c.recorded(ctx)
+	recorded, problem, err := console.FindRecord(ctx, c.client)
 	if problem != "" {
 		r.Checked = append(r.Checked, report.Checked{Name: localVolumesTitle, Problem: problem})
 	}
@@ -243,7 +232,7 @@ func volumeKinds() []kind {
 
 // checkVolumes adds whether the cleanup of local volumes works: only the brake stops it.
 func (c *command) checkVolumes(ctx context.Context, r *report.Report) {
-	recorded, problem, err := c.recorded(ctx)
+	recorded, problem, err := console.FindRecord(ctx, c.client)
 	checked := report.Checked{Name: strings.ToLower(localVolumesTitle), Problem: problem}
 	fails := func(message string) {
 		r.Findings = append(r.Findings, report.Finding{Kind: checked.Name, Name: checked.Name, Level: warning.String(),

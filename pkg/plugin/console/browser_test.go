@@ -79,6 +79,8 @@ func (w *world) failureLocked(list runtime.Object) error {
 	switch list.(type) {
 	case *kubernikusv1.KlusterList:
 		return w.fails["klusters"]
+	case *corev1.ConfigMap:
+		return w.fails["configmaps"]
 	case *gardenerv1beta1.ProjectList:
 		return w.fails["projects"]
 	}

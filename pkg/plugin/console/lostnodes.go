@@ -5,6 +5,7 @@ package console
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,15 +26,25 @@ type LostNodes struct {
 	Problems []string `json:"problems"`
 }
 
+// FindRecord reads what the cleanup of local volumes recorded, nil if nothing. problem is why that is unknown: the user is not allowed to.
+func FindRecord(ctx context.Context, c client.Reader) (recorded *localvolume.Recorded, problem string, err error) {
+	recorded, err = localvolume.FindRecord(ctx, c, uninstall.SystemNamespace, localvolume.WorkloadRecordNamespace)
+	if apierrors.IsForbidden(err) {
+		return nil, fmt.Sprintf("you are not allowed to get ConfigMap %s in namespaces %s and %s, of which one may have it",
+			localvolume.RecordName, uninstall.SystemNamespace, localvolume.WorkloadRecordNamespace), nil
+	}
+	return recorded, "", err
+}
+
 // lostNodes reads the record, and which pods wait for the claims in it.
 func (r *reader) lostNodes(ctx context.Context) (*LostNodes, error) {
 	view := &LostNodes{Waiting: map[string][]string{}, Problems: []string{}}
-	recorded, err := localvolume.FindRecord(ctx, r.client, uninstall.SystemNamespace, localvolume.WorkloadRecordNamespace)
+	recorded, problem, err := FindRecord(ctx, r.client)
 	switch {
-	case apierrors.IsForbidden(err):
-		view.Problems = append(view.Problems, r.unknown(err, "get ConfigMap "+localvolume.RecordName+" in namespace "+uninstall.SystemNamespace))
 	case err != nil:
 		return nil, err
+	case problem != "":
+		view.Problems = append(view.Problems, problem)
 	case recorded != nil:
 		view.Recorded = *recorded
 		r.waiting(ctx, view)

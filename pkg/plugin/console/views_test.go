@@ -13,8 +13,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
@@ -170,6 +172,15 @@ func TestLostNodes(t *testing.T) {
 	if diff := cmp.Diff(LostNodes{Recorded: localvolume.Recorded{Plan: plan, Confirmed: &noon, Acknowledged: "3"},
 		Waiting: map[string][]string{"db/data-0": {"db/db-0"}}, Problems: []string{}}, view); diff != "" {
 		t.Errorf("lost nodes (-want +got):\n%s", diff)
+	}
+
+	w, denied := newWorld(t)
+	w.fails["configmaps"] = apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, localvolume.RecordName, nil)
+	var unknown LostNodes
+	open(t, optionsOf(denied)).read("/api/lost-nodes", &unknown)
+	want := []string{"you are not allowed to get ConfigMap groundskeeper-missing-nodes in namespaces groundskeeper-system and kube-system, of which one may have it"}
+	if diff := cmp.Diff(want, unknown.Problems); diff != "" {
+		t.Errorf("problems without a permission (-want +got):\n%s", diff)
 	}
 
 	_, empty := newWorld(t)
