@@ -19,7 +19,7 @@ type backend interface {
 	// Unknown reports whether it is unknown that a service does not exist.
 	Unknown(key types.NamespacedName) bool
 	// listen makes the copies follow. It is called once.
-	listen(to *replica.Replica) error
+	listen(to *replica.Replica)
 	// watch follows the backend until ctx is done. It only reads, and may end later.
 	watch(ctx context.Context)
 	// probeUntilDone probes the backend periodically until ctx is done, and reports problems.

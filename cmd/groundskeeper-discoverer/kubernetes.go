@@ -56,17 +56,17 @@ func (d *discoverer) kubernetes() (backend, error) {
 	if d.services == string(gimbalv1.ServicesExported) {
 		exports = &kubernetes.Exports{Client: querying.ServiceExports, Watching: watching.ServiceExports}
 	}
-	upstream, err := kubernetes.New(kubernetes.Options{
+	upstream := kubernetes.New(kubernetes.Options{
 		Exports: exports, Backend: d.backend, Client: querying, Watching: watching, Namespaces: d.allow, Annotations: d.annotations,
 		ExternalNames: d.externalNames, Recognize: d.recognize, Contact: d.contact.Note, Meters: d.meters, Clock: clock.RealClock{},
 	})
-	return &cluster{upstream, d}, err
+	return &cluster{upstream, d}, nil
 }
 
 // Unknown implements backend: a service that is missing in a watch does not exist.
 func (c *cluster) Unknown(types.NamespacedName) bool { return false }
 
-func (c *cluster) listen(to *replica.Replica) error { return c.Listen(to) }
+func (c *cluster) listen(to *replica.Replica) { c.Listen(to) }
 
 func (c *cluster) watch(ctx context.Context) { c.Watch(ctx) }
 

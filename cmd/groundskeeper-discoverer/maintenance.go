@@ -33,23 +33,19 @@ type maintenance struct {
 
 // newMaintenance returns the maintenance of a backend. It notifies once the state is known, and then of every change. The second
 // client, which watches, has no timeout.
-func newMaintenance(querying, watching client.DiscoveryBackends, namespace, name string, pause time.Duration, notify func(withheld bool)) (*maintenance, error) {
+func newMaintenance(querying, watching client.DiscoveryBackends, namespace, name string, pause time.Duration, notify func(withheld bool)) *maintenance {
+	m := &maintenance{client: querying, name: name, pause: pause, notify: notify, deleted: make(chan struct{})}
 	own := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()}
 	source := remote.From(nil, own, func(string) client.DiscoveryBackends { return watching })
-	informers, err := remote.NewInformers([]string{namespace}, source, &gimbalv1.DiscoveryBackend{}, trimBackend, nil)
-	if err != nil {
-		return nil, err
-	}
-	m := &maintenance{client: querying, name: name, pause: pause, notify: notify, informers: informers, deleted: make(chan struct{})}
-	_, err = informers.Handle(remote.Handlers[*gimbalv1.DiscoveryBackend]{
+	// Nothing is done for one that has been deleted: its endpoints are deleted with it, unchanged.
+	m.informers = remote.NewInformers([]string{namespace}, source, remote.Kind[*gimbalv1.DiscoveryBackend]{
+		Example: &gimbalv1.DiscoveryBackend{}, Trim: trimBackend,
 		Set: func(backend *gimbalv1.DiscoveryBackend) {
 			m.observeDeletion(backend)
 			notify(backend.Status.EndpointsDrained)
 		},
-		// Its endpoints are deleted with it, unchanged.
-		Deleted: func(*gimbalv1.DiscoveryBackend, bool) {},
 	})
-	return m, err
+	return m
 }
 
 func (m *maintenance) observeDeletion(backend *gimbalv1.DiscoveryBackend) {

@@ -76,14 +76,11 @@ func TestMaintenance(t *testing.T) {
 		server := &backends{watcher: watch.NewFake(), down: true}
 		var mu sync.Mutex
 		var notified []bool
-		m, err := newMaintenance(server, server, "ns", "us", time.Second, func(withheld bool) {
+		m := newMaintenance(server, server, "ns", "us", time.Second, func(withheld bool) {
 			mu.Lock()
 			defer mu.Unlock()
 			notified = append(notified, withheld)
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
 		ctx, cancel := context.WithCancel(t.Context())
 		var group sync.WaitGroup
 		group.Go(func() { m.follow(ctx) })
@@ -130,10 +127,7 @@ func TestDeletionIsObserved(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := &backends{watcher: watch.NewFake()}
-				m, err := newMaintenance(server, server, "ns", "us", time.Second, func(bool) {})
-				if err != nil {
-					t.Fatal(err)
-				}
+				m := newMaintenance(server, server, "ns", "us", time.Second, func(bool) {})
 				ctx, cancel := context.WithCancel(t.Context())
 				var group sync.WaitGroup
 				group.Go(func() { m.follow(ctx) })

@@ -54,10 +54,7 @@ func (d *discoverer) openstack() (backend, error) {
 	}), d}, nil
 }
 
-func (c *cloud) listen(to *replica.Replica) error {
-	c.Listen(to)
-	return nil
-}
+func (c *cloud) listen(to *replica.Replica) { c.Listen(to) }
 
 // watch does nothing: OpenStack has nothing to watch.
 func (c *cloud) watch(context.Context) {}

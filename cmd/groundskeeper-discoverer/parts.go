@@ -52,21 +52,16 @@ func (d *discoverer) connect(here *rest.Config, queue workqueue.TypedRateLimitin
 	}
 	d.backends, d.leases = querying.DiscoveryBackends(d.backendNamespace), querying.Leases(d.backendNamespace)
 	d.keeper = &identity.Keeper{Client: d.backends, Namespace: d.backendNamespace, Name: d.backend}
-	d.maintenance, err = newMaintenance(d.backends, watching.DiscoveryBackends(d.backendNamespace), d.backendNamespace, d.backend, d.timeout,
+	d.maintenance = newMaintenance(d.backends, watching.DiscoveryBackends(d.backendNamespace), d.backendNamespace, d.backend, d.timeout,
 		func(withheld bool) { d.replica.SetWithheld(withheld) })
-	if err != nil {
-		return err
-	}
-	d.replica, err = replica.New(replica.Options{
+	d.replica = replica.New(replica.Options{
 		Backend: d.backend, Upstream: there, Client: querying, Watching: watching,
 		Policy: d.policy(), Annotations: d.annotations, Labels: d.labels, Addresses: d.addresses, Selector: d.selected, Confined: d.confined(), Withheld: d.maintenance.withheld, Unknown: there.Unknown,
 		Workers: d.threads, Resync: d.resync, Ledger: d.ledger, Meters: d.meters, Clock: clock.RealClock{},
 	}, queue)
-	if err != nil {
-		return err
-	}
 	d.there = there
-	return there.listen(d.replica)
+	there.listen(d.replica)
+	return nil
 }
 
 // recognize returns an error unless the observed identity is that of the recorded cluster.

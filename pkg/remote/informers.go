@@ -16,16 +16,18 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Object is a kind of API object, as a pointer.
+// Object is a kind of API object, as a pointer, that has a form in protobuf.
 type Object interface {
 	runtime.Object
 	metav1.Object
+	Marshal() ([]byte, error)
+	Unmarshal(text []byte) error
 }
 
 // Informers are caches of one kind of objects, of all namespaces or of some. They live as long as the context of Run. Objects are
 // kept as bytes: a struct of the API has room for every field of an object, and the cached part has few.
 type Informers[T Object] struct {
-	example     T
+	kind        Kind[T]
 	source      Source
 	byNamespace map[string]*store[T]
 }
@@ -33,58 +35,48 @@ type Informers[T Object] struct {
 // Source lists and watches the objects of one kind in a namespace, or in all when it is "".
 type Source func(namespace string) cache.ListerWatcher
 
-// NewInformers returns caches of the objects of some namespaces, of all when there are none given. The example is an
-// empty object. trim returns what is kept of an object; it must not change the object. index returns the value under
-// which Indexed finds an object, "" for none; it may be nil. An error is a programming error.
-func NewInformers[T Object](namespaces []string, source Source, example T, trim func(T) T, index func(T) string) (*Informers[T], error) {
-	coder, err := newCoder(example, trim, index)
-	if err != nil {
-		return nil, err
-	}
-	if len(namespaces) == 0 {
-		namespaces = []string{metav1.NamespaceAll}
-	}
-	informers := &Informers[T]{example: example, source: source, byNamespace: map[string]*store[T]{}}
-	for _, namespace := range namespaces {
-		informers.byNamespace[namespace] = newStore(coder)
-	}
-	return informers, nil
-}
-
-// Handlers are called, one after the other for each namespace, when something changed. The cache has it already.
-type Handlers[T Object] struct {
+// Kind specifies how the objects of a kind are cached, and who is notified of them. The functions that notify may be nil. They are
+// called, one after the other for each namespace, when something changed that the cache has already.
+type Kind[T Object] struct {
+	// Example is an empty object.
+	Example T
+	// Trim returns what is kept of an object, and must not change the object.
+	Trim func(T) T
+	// Index returns the value under which Indexed finds an object, "" for none. It may be nil.
+	Index func(T) string
 	// Set is called for an object that is new or has changed.
 	Set func(T)
-	// Changed is called before Set for an object that was there before. It may be nil.
+	// Changed is called before Set for an object that was there before.
 	Changed func(before, now T)
 	// Deleted is called for an object that is there no more. watched reports that the server reported its deletion; otherwise it is
 	// missing in a listing.
 	Deleted func(object T, watched bool)
 }
 
-// Handle registers handlers, before Run. The returned function reports whether they were called for all objects that existed
-// initially. An error is a programming error.
-func (i *Informers[T]) Handle(handlers Handlers[T]) (synced func() bool, err error) {
-	for _, store := range i.byNamespace {
-		if store.Synced() {
-			return nil, fmt.Errorf("handlers of %T: they would not be called for what is there already", i.example)
-		}
-		store.handlers = append(store.handlers, handlers)
+// NewInformers returns caches of the objects of some namespaces, of all when there are none given.
+func NewInformers[T Object](namespaces []string, source Source, kind Kind[T]) *Informers[T] {
+	if len(namespaces) == 0 {
+		namespaces = []string{metav1.NamespaceAll}
 	}
-	return i.Synced, nil
+	informers := &Informers[T]{kind: kind, source: source, byNamespace: map[string]*store[T]{}}
+	for _, namespace := range namespaces {
+		informers.byNamespace[namespace] = newStore(kind)
+	}
+	return informers
 }
 
 // Run fills the caches and keeps them up to date until ctx is done.
 func (i *Informers[T]) Run(ctx context.Context) {
 	var group sync.WaitGroup
 	for namespace, store := range i.byNamespace {
-		reflector := cache.NewReflectorWithOptions(i.source(namespace), i.example, store, cache.ReflectorOptions{Name: fmt.Sprintf("%T", i.example)})
+		options := cache.ReflectorOptions{Name: fmt.Sprintf("%T", i.kind.Example)}
+		reflector := cache.NewReflectorWithOptions(i.source(namespace), i.kind.Example, store, options)
 		group.Go(func() { reflector.RunWithContext(ctx) })
 	}
 	group.Wait()
 }
 
-// Synced reports whether all that is there was listed once, and the handlers were called for it.
+// Synced reports whether all that is there was listed once and notified of.
 func (i *Informers[T]) Synced() bool {
 	for _, store := range i.byNamespace {
 		if !store.Synced() {
@@ -142,6 +134,26 @@ func (i *Informers[T]) of(namespace string) *store[T] {
 type Lister[L runtime.Object] interface {
 	List(ctx context.Context, options metav1.ListOptions) (L, error)
 	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
+}
+
+// pageSize is how many objects one request of EachPage returns.
+const pageSize = 500
+
+// EachPage lists in pages, and calls a function for each.
+func EachPage[L interface {
+	runtime.Object
+	metav1.ListInterface
+}](ctx context.Context, lister Lister[L], options metav1.ListOptions, do func(L)) error {
+	for options.Limit = pageSize; ; {
+		list, err := lister.List(ctx, options)
+		if err != nil {
+			return err
+		}
+		do(list)
+		if options.Continue = list.GetContinue(); options.Continue == "" {
+			return nil
+		}
+	}
 }
 
 // From returns where the objects come from that selectors select: those of a typed client for each namespace. client is what it

@@ -43,16 +43,14 @@ func service(namespace, name string) *corev1.Service {
 // afterwards.
 func TestInformers(t *testing.T) {
 	client := fake.NewClientset(service("a", "one"), service("b", "two"), service("c", "three"))
-	byApp := func(s *corev1.Service) string { return s.Labels["app"] }
-	informers, err := NewInformers([]string{"a", "b"}, From(client, metav1.ListOptions{}, client.CoreV1().Services), &corev1.Service{}, func(s *corev1.Service) *corev1.Service {
-		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name, ResourceVersion: s.ResourceVersion, Labels: s.Labels}}
-	}, byApp)
-	if err != nil {
-		t.Fatal(err)
-	}
 	events := make(chan string, 10)
-	synced, err := informers.Handle(Handlers[*corev1.Service]{
-		Set: func(s *corev1.Service) { events <- "set " + s.Name },
+	informers := NewInformers([]string{"a", "b"}, From(client, metav1.ListOptions{}, client.CoreV1().Services), Kind[*corev1.Service]{
+		Example: &corev1.Service{},
+		Trim: func(s *corev1.Service) *corev1.Service {
+			return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name, ResourceVersion: s.ResourceVersion, Labels: s.Labels}}
+		},
+		Index: func(s *corev1.Service) string { return s.Labels["app"] },
+		Set:   func(s *corev1.Service) { events <- "set " + s.Name },
 		Changed: func(before, now *corev1.Service) {
 			events <- "changed " + before.Labels["app"] + " to " + now.Labels["app"]
 		},
@@ -62,13 +60,10 @@ func TestInformers(t *testing.T) {
 			}
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var group sync.WaitGroup
 	group.Go(func() { informers.Run(ctx) })
-	if err := wait.PollUntilContextTimeout(ctx, time.Millisecond, time.Minute, true, func(context.Context) (bool, error) { return synced() && informers.Synced(), nil }); err != nil {
+	if err := wait.PollUntilContextTimeout(ctx, time.Millisecond, time.Minute, true, func(context.Context) (bool, error) { return informers.Synced(), nil }); err != nil {
 		t.Fatal(err)
 	}
 	<-events

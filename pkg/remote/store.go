@@ -15,8 +15,7 @@ import (
 // store has the objects of one watch. It is a cache.TransformingStore: what a listing brings is packed one by one as it
 // comes, not when all of it is there. Only one reflector writes to it.
 type store[T Object] struct {
-	coder    *coder[T]
-	handlers []Handlers[T]
+	Kind[T]
 
 	mu      sync.RWMutex
 	objects map[types.NamespacedName]*entry
@@ -24,13 +23,13 @@ type store[T Object] struct {
 	synced  bool
 }
 
-func newStore[T Object](coder *coder[T]) *store[T] {
-	return &store[T]{coder: coder, objects: map[types.NamespacedName]*entry{}, byIndex: map[string][]*entry{}}
+func newStore[T Object](kind Kind[T]) *store[T] {
+	return &store[T]{Kind: kind, objects: map[types.NamespacedName]*entry{}, byIndex: map[string][]*entry{}}
 }
 
 // Transformer implements cache.TransformingStore.
 func (s *store[T]) Transformer() cache.TransformFunc {
-	return func(object any) (any, error) { return s.coder.pack(object) }
+	return func(object any) (any, error) { return s.pack(object) }
 }
 
 // Add implements cache.ReflectorStore.
@@ -41,7 +40,7 @@ func (s *store[T]) Update(object any) error { return s.set(object) }
 
 // Delete implements cache.ReflectorStore. The handlers get the last state, which the server sends with the deletion.
 func (s *store[T]) Delete(object any) error {
-	last, err := s.coder.pack(object)
+	last, err := s.pack(object)
 	if err != nil {
 		return err
 	}
@@ -56,7 +55,7 @@ func (s *store[T]) Delete(object any) error {
 func (s *store[T]) Replace(objects []any, _ string) error {
 	listed := make(map[types.NamespacedName]bool, len(objects))
 	for _, object := range objects {
-		packed, err := s.coder.pack(object)
+		packed, err := s.pack(object)
 		if err != nil {
 			return err
 		}
@@ -88,7 +87,7 @@ func (s *store[T]) Synced() bool {
 
 // set keeps an object and reports it, unless this version is here.
 func (s *store[T]) set(object any) error {
-	now, err := s.coder.pack(object)
+	now, err := s.pack(object)
 	if err != nil {
 		return err
 	}
@@ -96,18 +95,18 @@ func (s *store[T]) set(object any) error {
 	if before != nil && now.version != "" && before.version == now.version {
 		return nil
 	}
-	for _, handlers := range s.handlers {
-		if before != nil && handlers.Changed != nil {
-			handlers.Changed(s.coder.unpack(before), s.coder.unpack(now))
-		}
-		handlers.Set(s.coder.unpack(now))
+	if before != nil && s.Changed != nil {
+		s.Changed(s.unpack(before), s.unpack(now))
+	}
+	if s.Set != nil {
+		s.Set(s.unpack(now))
 	}
 	return nil
 }
 
 func (s *store[T]) deleted(last *entry, watched bool) {
-	for _, handlers := range s.handlers {
-		handlers.Deleted(s.coder.unpack(last), watched)
+	if s.Deleted != nil {
+		s.Deleted(s.unpack(last), watched)
 	}
 }
 
@@ -141,7 +140,7 @@ func (s *store[T]) get(key types.NamespacedName) (T, bool) {
 		var none T
 		return none, false
 	}
-	return s.coder.unpack(packed), true
+	return s.unpack(packed), true
 }
 
 func (s *store[T]) indexed(value string) []T {
@@ -150,7 +149,7 @@ func (s *store[T]) indexed(value string) []T {
 	s.mu.RUnlock()
 	objects := make([]T, 0, len(found))
 	for _, packed := range found {
-		objects = append(objects, s.coder.unpack(packed))
+		objects = append(objects, s.unpack(packed))
 	}
 	return objects
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/tools/cache"
 )
@@ -18,13 +17,12 @@ import (
 // watched returns a cache that a test fills, and what its handlers were notified.
 func watched(t *testing.T) (informers *Informers[*corev1.Service], filled *store[*corev1.Service], notified func() []string) {
 	t.Helper()
-	informers, err := NewInformers(nil, nil, &corev1.Service{}, func(s *corev1.Service) *corev1.Service { return s }, func(s *corev1.Service) string { return s.Labels["app"] })
-	if err != nil {
-		t.Fatal(err)
-	}
 	var events []string
-	_, err = informers.Handle(Handlers[*corev1.Service]{
-		Set: func(s *corev1.Service) { events = append(events, "set "+s.Name+" "+s.ResourceVersion) },
+	informers = NewInformers(nil, nil, Kind[*corev1.Service]{
+		Example: &corev1.Service{},
+		Trim:    func(s *corev1.Service) *corev1.Service { return s },
+		Index:   func(s *corev1.Service) string { return s.Labels["app"] },
+		Set:     func(s *corev1.Service) { events = append(events, "set "+s.Name+" "+s.ResourceVersion) },
 		Changed: func(before, now *corev1.Service) {
 			events = append(events, before.ResourceVersion+" to "+now.ResourceVersion)
 		},
@@ -36,9 +34,6 @@ func watched(t *testing.T) (informers *Informers[*corev1.Service], filled *store
 			events = append(events, s.Name+" "+s.ResourceVersion+how)
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	return informers, informers.byNamespace[""], func() []string {
 		defer func() { events = nil }()
 		return events
@@ -51,7 +46,7 @@ func versioned(name, version, app string) *corev1.Service {
 
 // TestStoreNotifies checks that handlers are notified of changes only, whether they come from a watch or a list.
 func TestStoreNotifies(t *testing.T) {
-	informers, filled, notified := watched(t)
+	_, filled, notified := watched(t)
 	for _, step := range []struct {
 		name string
 		do   func() error
@@ -75,9 +70,6 @@ func TestStoreNotifies(t *testing.T) {
 	}
 	if err := filled.Add(&corev1.Pod{}); err == nil {
 		t.Error("took a Pod for a Service")
-	}
-	if _, err := informers.Handle(Handlers[*corev1.Service]{}); err == nil {
-		t.Error("handlers came too late, and no error was reported")
 	}
 }
 
@@ -136,16 +128,4 @@ func TestPack(t *testing.T) {
 	if second, _ := informers.Get("shop", "a"); second.Labels["app"] != "x" {
 		t.Error("it is shared")
 	}
-	if _, err := NewInformers(nil, nil, &plain{}, func(p *plain) *plain { return p }, nil); err == nil {
-		t.Error("a type without protobuf was taken")
-	}
 }
-
-// plain is an object without a form in protobuf.
-type plain struct {
-	metav1.ObjectMeta
-	metav1.TypeMeta
-}
-
-// DeepCopyObject implements runtime.Object.
-func (p *plain) DeepCopyObject() runtime.Object { return new(*p) }

@@ -74,3 +74,17 @@ func matches(keys []string, key string) bool {
 		return key == listed || strings.HasSuffix(listed, "/") && strings.HasPrefix(key, listed)
 	})
 }
+
+// Annotations returns those of annotations that have one of the keys, nil if there is none.
+func Annotations(annotations map[string]string, keys []string) map[string]string {
+	var found map[string]string
+	for _, key := range keys {
+		if value, ok := annotations[key]; ok {
+			if found == nil {
+				found = map[string]string{}
+			}
+			found[key] = value
+		}
+	}
+	return found
+}

@@ -7,16 +7,15 @@ import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
+	"groundskeeper.io/groundskeeper/pkg/remote"
 )
-
-// pageSize is how many objects one request of a second listing returns.
-const pageSize = 500
 
 // Copies lists the backend again, in pages, and returns the copies that its Services should have.
 func (u *Upstream) Copies(ctx context.Context) (sets.Set[desired.Ref], error) {
@@ -41,34 +40,28 @@ func (u *Upstream) copies(ctx context.Context, namespace string, into sets.Set[d
 	if err != nil {
 		return err
 	}
-	for options := (metav1.ListOptions{Limit: pageSize}); ; {
-		list, err := u.Client.Services(namespace).List(ctx, options)
-		if err != nil {
-			return fmt.Errorf("list the services of the backend: %w", err)
-		}
+	err = remote.EachPage(ctx, u.Client.Services(namespace), metav1.ListOptions{}, func(list *corev1.ServiceList) {
 		for i := range list.Items {
 			if !u.skips(&list.Items[i]) && (exports == nil || exports.Has(keyOf(&list.Items[i]))) {
 				into.Insert(desired.Ref{Kind: desired.KindService, NamespacedName: u.copyOf(keyOf(&list.Items[i]))})
 			}
 		}
-		if options.Continue = list.Continue; options.Continue == "" {
-			break
-		}
+	})
+	if err != nil {
+		return fmt.Errorf("list the services of the backend: %w", err)
 	}
-	for options := (metav1.ListOptions{Limit: pageSize, LabelSelector: discoveryv1.LabelServiceName}); ; {
-		list, err := u.Client.EndpointSlices(namespace).List(ctx, options)
-		if err != nil {
-			return fmt.Errorf("list the endpoint slices of the backend: %w", err)
-		}
+	ofServices := metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName}
+	err = remote.EachPage(ctx, u.Client.EndpointSlices(namespace), ofServices, func(list *discoveryv1.EndpointSliceList) {
 		for i := range list.Items {
 			if key := serviceOf(&list.Items[i]); exports == nil || exports.Has(key) {
 				into.Insert(u.sliceRef(key, list.Items[i].Name))
 			}
 		}
-		if options.Continue = list.Continue; options.Continue == "" {
-			return nil
-		}
+	})
+	if err != nil {
+		return fmt.Errorf("list the endpoint slices of the backend: %w", err)
 	}
+	return nil
 }
 
 // copyOf returns the name of the copy of a Service.

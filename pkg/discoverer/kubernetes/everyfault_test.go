@@ -78,7 +78,7 @@ func (c *clusters) restart() {
 func (c *clusters) begin(ctx context.Context) {
 	queue := replica.NewQueue()
 	meters := telemetry.New("us", "kubernetes", "v0", queue.Len)
-	upstream, err := New(Options{
+	upstream := New(Options{
 		Backend: "us", Client: kubetest.Typed(c.gate.Live(c.there.Uncached(), c.there)), Watching: kubetest.Typed(c.there.Watching()), Meters: meters, Clock: clock.RealClock{},
 		Recognize: func(_ context.Context, observed []gimbalv1.ClusterIdentity) error {
 			if len(observed) != 2 {
@@ -87,19 +87,11 @@ func (c *clusters) begin(ctx context.Context) {
 			return nil
 		},
 	})
-	if err != nil {
-		c.Fatal(err)
-	}
-	r, err := replica.New(replica.Options{
+	r := replica.New(replica.Options{
 		Backend: "us", Upstream: upstream, Client: kubetest.Typed(c.gate.Live(c.here.Uncached(), c.here)), Watching: kubetest.Typed(c.here.Watching()), Workers: 1, Resync: time.Hour,
 		Ledger: report.NewLedger(clock.RealClock{}), Meters: meters, Clock: clock.RealClock{},
 	}, queue)
-	if err != nil {
-		c.Fatal(err)
-	}
-	if err := upstream.Listen(r); err != nil {
-		c.Fatal(err)
-	}
+	upstream.Listen(r)
 	ctx, cancel := context.WithCancel(ctx)
 	var group sync.WaitGroup
 	group.Go(func() { upstream.Watch(ctx) })

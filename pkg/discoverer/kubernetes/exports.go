@@ -27,37 +27,30 @@ type exportsError struct{ error }
 // Unwrap returns the response.
 func (e *exportsError) Unwrap() error { return e.error }
 
-// newExports creates the cache of the ServiceExports.
-func (u *Upstream) newExports() (err error) {
+// newExports creates the cache of the ServiceExports, which notifies of Services that are exported, or are no longer exported.
+func (u *Upstream) newExports() {
 	exports := func(namespace string) verified[*metav1.PartialObjectMetadataList] {
 		return verified[*metav1.PartialObjectMetadataList]{u.Exports.Watching(namespace), u.verify}
 	}
 	u.withdrawn = &withdrawn{keys: sets.New[types.NamespacedName](), changed: make(chan struct{}, 1)}
-	u.exports, err = remote.NewInformers(u.Namespaces, remote.From(u.Watching, metav1.ListOptions{}, exports), &metav1.PartialObjectMetadata{}, trimExport, nil)
-	return err
-}
-
-// trimExport keeps which Service is exported.
-func trimExport(export *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
-	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-		Namespace: export.Namespace, Name: export.Name, ResourceVersion: export.ResourceVersion,
-	}}
-}
-
-// listenExports notifies a listener of Services that are exported, or are no longer exported.
-func (u *Upstream) listenExports(to Listener) (synced func() bool, err error) {
-	u.withdrawn.listener = to
-	return u.exports.Handle(remote.Handlers[*metav1.PartialObjectMetadata]{
+	source := remote.From(u.Watching, metav1.ListOptions{}, exports)
+	u.exports = remote.NewInformers(u.Namespaces, source, remote.Kind[*metav1.PartialObjectMetadata]{
+		Example: &metav1.PartialObjectMetadata{},
+		Trim: func(export *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
+			return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+				Namespace: export.Namespace, Name: export.Name, ResourceVersion: export.ResourceVersion,
+			}}
+		},
 		Set: func(export *metav1.PartialObjectMetadata) {
 			u.withdrawn.remove(exported(export))
-			to.Touch(exported(export))
+			u.listener.Touch(exported(export))
 		},
 		Deleted: func(export *metav1.PartialObjectMetadata, watched bool) {
 			if watched {
 				u.withdrawn.add(exported(export))
 				return
 			}
-			to.Touch(exported(export))
+			u.listener.Touch(exported(export))
 		},
 	})
 }
@@ -77,18 +70,15 @@ func (u *Upstream) listExports(ctx context.Context, namespace string) (sets.Set[
 		return nil, nil
 	}
 	found := sets.New[types.NamespacedName]()
-	for options := (metav1.ListOptions{Limit: pageSize}); ; {
-		list, err := u.Exports.Client(namespace).List(ctx, options)
-		if err != nil {
-			return nil, fmt.Errorf("list the service exports of the backend: %w", err)
-		}
+	err := remote.EachPage(ctx, u.Exports.Client(namespace), metav1.ListOptions{}, func(list *metav1.PartialObjectMetadataList) {
 		for i := range list.Items {
 			found.Insert(exported(&list.Items[i]))
 		}
-		if options.Continue = list.Continue; options.Continue == "" {
-			return found, nil
-		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the service exports of the backend: %w", err)
 	}
+	return found, nil
 }
 
 // queryExports checks that the ServiceExports can be listed.

@@ -165,7 +165,7 @@ func TestSuspiciousList(t *testing.T) {
 	w := newWorld(t, nil, append(here, namespace("shop")))
 	var failing atomic.Bool
 	w.there.PrependReactor("list", "services", func(action ktesting.Action) (bool, runtime.Object, error) {
-		if options := action.(ktesting.ListActionImpl).ListOptions; options.Limit == pageSize && failing.CompareAndSwap(true, false) {
+		if options := action.(ktesting.ListActionImpl).ListOptions; options.Limit == 500 && failing.CompareAndSwap(true, false) {
 			return true, nil, errors.New("broken")
 		}
 		return false, nil, nil

@@ -86,23 +86,14 @@ func (m *maintained) run(group *sync.WaitGroup) {
 	m.Helper()
 	queue := replica.NewQueue()
 	m.ledger, m.meters = report.NewLedger(clock.RealClock{}), telemetry.New("us", "kubernetes", "v0", queue.Len)
-	var err error
-	if m.upstream, err = New(Options{Backend: "us", Client: clienttest.Client{Clientset: m.there}, Watching: clienttest.Client{Clientset: m.there}, Meters: m.meters, Clock: clock.RealClock{}}); err != nil {
-		m.Fatal(err)
-	}
-	m.replica, err = replica.New(replica.Options{Labels: desired.Labels{Include: []string{"app"}},
+	there := clienttest.Client{Clientset: m.there}
+	m.upstream = New(Options{Backend: "us", Client: there, Watching: there, Meters: m.meters, Clock: clock.RealClock{}})
+	m.replica = replica.New(replica.Options{Labels: desired.Labels{Include: []string{"app"}},
 		Backend: "us", Upstream: m.upstream, Client: clienttest.Client{Clientset: m.here}, Watching: clienttest.Client{Clientset: m.here}, Workers: 2, Resync: time.Hour,
 		Withheld: m.query, Ledger: m.ledger, Meters: m.meters, Clock: clock.RealClock{},
 	}, queue)
-	if err != nil {
-		m.Fatal(err)
-	}
-	if err := m.upstream.Listen(m.replica); err != nil {
-		m.Fatal(err)
-	}
-	if m.endpoints, err = readiness.New(m.here, []string{"gimbal-discovery"}); err != nil {
-		m.Fatal(err)
-	}
+	m.upstream.Listen(m.replica)
+	m.endpoints = readiness.New(m.here, []string{"gimbal-discovery"})
 	group.Go(func() { m.upstream.Watch(m.ctx) })
 	group.Go(func() { m.replica.Watch(m.ctx) })
 	group.Go(func() { _ = m.endpoints.Start(m.ctx) })

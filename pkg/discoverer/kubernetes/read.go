@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
+	"groundskeeper.io/groundskeeper/pkg/remote"
 )
 
 // Read returns a Service with its endpoints as the backend has it now, whatever the caches have. It lists what has the name, because
@@ -74,17 +75,14 @@ func (u *Upstream) readExport(ctx context.Context, key types.NamespacedName) (ex
 }
 
 func (u *Upstream) readSlices(ctx context.Context, key types.NamespacedName) (slices []*discoveryv1.EndpointSlice, err error) {
-	selector := labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: key.Name}).String()
-	for options := (metav1.ListOptions{Limit: pageSize, LabelSelector: selector}); ; {
-		list, err := u.Client.EndpointSlices(key.Namespace).List(ctx, options)
-		if err != nil {
-			return nil, fmt.Errorf("list the endpoint slices of service %s of the backend: %w", key, err)
-		}
+	ofService := metav1.ListOptions{LabelSelector: labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: key.Name}).String()}
+	err = remote.EachPage(ctx, u.Client.EndpointSlices(key.Namespace), ofService, func(list *discoveryv1.EndpointSliceList) {
 		for i := range list.Items {
 			slices = append(slices, trimSlice(&list.Items[i]))
 		}
-		if options.Continue = list.Continue; options.Continue == "" {
-			return slices, nil
-		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the endpoint slices of service %s of the backend: %w", key, err)
 	}
+	return slices, nil
 }

@@ -58,80 +58,65 @@ type Upstream struct {
 	// exports are the ServiceExports, nil when all Services are copied.
 	exports   *remote.Informers[*metav1.PartialObjectMetadata]
 	withdrawn *withdrawn
-	synced    []func() bool
+	listener  Listener
 }
 
-// New returns an Upstream whose caches are empty. An error is a programming error.
-func New(options Options) (*Upstream, error) {
+// New returns an Upstream whose caches are empty.
+func New(options Options) *Upstream {
 	u := &Upstream{Options: options}
-	var err error
 	services := func(namespace string) verified[*corev1.ServiceList] {
 		return verified[*corev1.ServiceList]{u.Watching.Services(namespace), u.verify}
 	}
-	u.services, err = remote.NewInformers(u.Namespaces, remote.From(u.Watching, metav1.ListOptions{}, services), &corev1.Service{}, u.trimService, nil)
-	if err != nil {
-		return nil, err
-	}
+	u.services = remote.NewInformers(u.Namespaces, remote.From(u.Watching, metav1.ListOptions{}, services), remote.Kind[*corev1.Service]{
+		Example: &corev1.Service{}, Trim: u.trimService,
+		Set: func(service *corev1.Service) {
+			key := keyOf(service)
+			u.Meters.ServiceEvent(key, u.Clock.Now())
+			u.listener.Touch(key)
+		},
+		Deleted: func(service *corev1.Service, watched bool) {
+			key := keyOf(service)
+			u.deleted(key, desired.Ref{Kind: desired.KindService, NamespacedName: u.copyOf(key)}, watched)
+		},
+	})
 	slices := func(namespace string) verified[*discoveryv1.EndpointSliceList] {
 		return verified[*discoveryv1.EndpointSliceList]{u.Watching.EndpointSlices(namespace), u.verify}
 	}
 	ofServices := remote.From(u.Watching, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName}, slices)
-	u.slices, err = remote.NewInformers(u.Namespaces, ofServices, &discoveryv1.EndpointSlice{}, trimSlice, func(slice *discoveryv1.EndpointSlice) string {
-		return serviceOf(slice).String()
-	})
-	if err == nil && u.Exports != nil {
-		err = u.newExports()
-	}
-	return u, err
-}
-
-// Listen makes a listener be notified of changes. It is called once, before Watch.
-func (u *Upstream) Listen(to Listener) error {
-	services, err := u.services.Handle(remote.Handlers[*corev1.Service]{
-		Set: func(service *corev1.Service) {
-			key := keyOf(service)
-			u.Meters.ServiceEvent(key, u.Clock.Now())
-			to.Touch(key)
-		},
-		Deleted: func(service *corev1.Service, watched bool) {
-			key := keyOf(service)
-			if !watched {
-				to.Touch(key)
-				return
-			}
-			to.Deleted(key, desired.Ref{Kind: desired.KindService, NamespacedName: u.copyOf(key)})
-		},
-	})
-	if err != nil {
-		return err
-	}
-	slices, err := u.slices.Handle(remote.Handlers[*discoveryv1.EndpointSlice]{
+	u.slices = remote.NewInformers(u.Namespaces, ofServices, remote.Kind[*discoveryv1.EndpointSlice]{
+		Example: &discoveryv1.EndpointSlice{}, Trim: trimSlice,
+		Index: func(slice *discoveryv1.EndpointSlice) string { return serviceOf(slice).String() },
 		Changed: func(before, now *discoveryv1.EndpointSlice) {
 			if key := serviceOf(before); key != serviceOf(now) { // it is another Service's now
-				to.Deleted(key, u.sliceRef(key, before.Name))
+				u.listener.Deleted(key, u.sliceRef(key, before.Name))
 			}
 		},
 		Set: func(slice *discoveryv1.EndpointSlice) {
 			key := serviceOf(slice)
 			u.Meters.EndpointsEvent(key, u.Clock.Now())
-			to.Touch(key)
+			u.listener.Touch(key)
 		},
 		Deleted: func(slice *discoveryv1.EndpointSlice, watched bool) {
 			key := serviceOf(slice)
-			if !watched {
-				to.Touch(key)
-				return
-			}
-			to.Deleted(key, u.sliceRef(key, slice.Name))
+			u.deleted(key, u.sliceRef(key, slice.Name), watched)
 		},
 	})
-	u.synced = []func() bool{services, slices}
-	if err == nil && u.exports != nil {
-		var exports func() bool
-		exports, err = u.listenExports(to)
-		u.synced = append(u.synced, exports)
+	if u.Exports != nil {
+		u.newExports()
 	}
-	return err
+	return u
+}
+
+// Listen makes a listener be notified of changes. It is called once, before Watch.
+func (u *Upstream) Listen(to Listener) { u.listener = to }
+
+// deleted notifies of a Service that lost a part: only a deletion that the backend itself reported is certain.
+func (u *Upstream) deleted(key types.NamespacedName, ref desired.Ref, watched bool) {
+	if watched {
+		u.listener.Deleted(key, ref)
+		return
+	}
+	u.listener.Touch(key)
 }
 
 // Watch fills the caches of the backend and keeps them up to date until ctx is done.
@@ -148,12 +133,7 @@ func (u *Upstream) Watch(ctx context.Context) {
 
 // Synced reports whether everything was listed once.
 func (u *Upstream) Synced() bool {
-	for _, synced := range u.synced {
-		if !synced() {
-			return false
-		}
-	}
-	return len(u.synced) > 0
+	return u.services.Synced() && u.slices.Synced() && (u.exports == nil || u.exports.Synced())
 }
 
 // Keys returns the namespaces and names of all Services.
@@ -216,21 +196,15 @@ func (u *Upstream) skips(service *corev1.Service) bool {
 
 // trimService keeps of a Service what is copied.
 func (u *Upstream) trimService(service *corev1.Service) *corev1.Service {
-	trimmed := &corev1.Service{
+	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: service.Namespace, Name: service.Name, ResourceVersion: service.ResourceVersion, Labels: service.Labels,
+			Annotations: desired.Annotations(service.Annotations, u.Annotations),
 		},
-		Spec: corev1.ServiceSpec{Type: service.Spec.Type, ExternalName: service.Spec.ExternalName, Ports: desired.ServicePorts(service.Spec.Ports)},
+		Spec: corev1.ServiceSpec{
+			Type: service.Spec.Type, ExternalName: service.Spec.ExternalName, Ports: desired.ServicePorts(service.Spec.Ports),
+		},
 	}
-	for _, key := range u.Annotations {
-		if value, ok := service.Annotations[key]; ok {
-			if trimmed.Annotations == nil {
-				trimmed.Annotations = map[string]string{}
-			}
-			trimmed.Annotations[key] = value
-		}
-	}
-	return trimmed
 }
 
 // trimSlice keeps of an EndpointSlice what is copied.

@@ -23,7 +23,6 @@ const withdrawalPause = 10 * time.Second
 // it: Kubernetes deletes all ServiceExports, one by one, before their CustomResourceDefinition, which no user does to withdraw
 // Services. Afterwards there is no listing that succeeds.
 type withdrawn struct {
-	listener Listener
 	// changed has an element when Services were added.
 	changed chan struct{}
 
@@ -105,7 +104,7 @@ func (u *Upstream) confirm(ctx context.Context, keys []types.NamespacedName) err
 		for _, slice := range u.slices.Indexed(key.Namespace, key.String()) {
 			copies = append(copies, u.sliceRef(key, slice.Name))
 		}
-		u.withdrawn.listener.Deleted(key, copies...)
+		u.listener.Deleted(key, copies...)
 	}
 	return nil
 }

@@ -81,13 +81,9 @@ func (w *world) read(s setup, waiting func() int) {
 	w.Helper()
 	w.ledger = report.NewLedger(w.clock)
 	w.meters = telemetry.New("us", "kubernetes", "v0", waiting)
-	var err error
-	w.upstream, err = New(Options{
+	w.upstream = New(Options{
 		Backend: "us", Client: clienttest.Client{Clientset: w.there}, Watching: clienttest.Client{Clientset: w.there}, Namespaces: s.policy.Allow, ExternalNames: s.externalNames, Recognize: s.recognize, Exports: s.exports, Meters: w.meters, Clock: w.clock,
 	})
-	if err != nil {
-		w.Fatal(err)
-	}
 }
 
 // startOnly starts a discoverer.
@@ -95,17 +91,11 @@ func (w *world) startOnly(s setup) {
 	w.Helper()
 	queue := replica.NewQueue()
 	w.read(s, queue.Len)
-	var err error
-	w.replica, err = replica.New(replica.Options{
+	w.replica = replica.New(replica.Options{
 		Backend: "us", Upstream: w.upstream, Client: clienttest.Client{Clientset: w.here}, Watching: clienttest.Client{Clientset: w.here}, Policy: s.policy, Labels: s.labels, Selector: s.selector, Confined: s.confined, Workers: 2, Resync: time.Hour,
 		Ledger: w.ledger, Meters: w.meters, Clock: ticking{w.clock},
 	}, queue)
-	if err != nil {
-		w.Fatal(err)
-	}
-	if err := w.upstream.Listen(w.replica); err != nil {
-		w.Fatal(err)
-	}
+	w.upstream.Listen(w.replica)
 	ctx, cancel := context.WithCancel(w.Context())
 	var group sync.WaitGroup
 	group.Go(func() { w.upstream.Watch(ctx) })

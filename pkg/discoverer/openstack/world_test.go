@@ -193,14 +193,10 @@ func inWorld(t *testing.T, s *sky, watchlist []string, here []runtime.Object, te
 			Backend: "us", Cloud: s, Recognize: s.recognize, Watchlist: watchlist, Admits: anywhere, Threads: 3, Ledger: w.ledger, Subject: "backend", Meters: w.meters, Clock: clock.RealClock{},
 		})
 		client := clienttest.Client{Clientset: w.here}
-		var err error
-		w.replica, err = replica.New(replica.Options{
+		w.replica = replica.New(replica.Options{
 			Backend: "us", Upstream: w.upstream, Client: client, Watching: client, Unknown: w.upstream.Unknown, Workers: 2, Resync: 30 * time.Minute,
 			Ledger: w.ledger, Meters: w.meters, Clock: clock.RealClock{},
 		}, queue)
-		if err != nil {
-			t.Fatal(err)
-		}
 		w.upstream.Listen(w.replica)
 		ctx, cancel := context.WithCancel(t.Context())
 		var group sync.WaitGroup

@@ -6,7 +6,7 @@ package replica
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -42,11 +42,7 @@ func servicePatch(want, have *corev1.Service, annotations []string) ([]byte, err
 	if !equality.Semantic.DeepEqual(desired.ServicePorts(have.Spec.Ports), want.Spec.Ports) {
 		spec["ports"] = want.Spec.Ports
 	}
-	meta := metaPatch(want, have)
-	if changes := changed(managed(have.Annotations, annotations), want.Annotations); changes != nil {
-		meta["annotations"] = changes
-	}
-	return assemble(have, meta, object{"spec": spec})
+	return assemble(have, metaPatch(want, have, annotations), object{"spec": spec})
 }
 
 // slicePatch returns what has to change in an EndpointSlice, nil when nothing has.
@@ -58,29 +54,26 @@ func slicePatch(want, have *discoveryv1.EndpointSlice) ([]byte, error) {
 	if !equality.Semantic.DeepEqual(desired.Endpoints(have.Endpoints), want.Endpoints) {
 		body["endpoints"] = want.Endpoints
 	}
-	meta := metaPatch(want, have)
-	if changes := changed(managed(have.Annotations, []string{desired.AnnotationWithheld}), want.Annotations); changes != nil {
-		meta["annotations"] = changes
-	}
-	return assemble(have, meta, body)
+	return assemble(have, metaPatch(want, have, []string{desired.AnnotationWithheld}), body)
 }
 
-func metaPatch(want, have metav1.Object) object {
+// metaPatch returns what has to change in labels, and in annotations with some keys: others belong to users.
+func metaPatch(want, have metav1.Object, annotations []string) object {
 	meta := object{}
-	current := map[string]string{}
-	for key, value := range have.GetLabels() {
-		// An old discoverer's labels are true as well, and clients may still use them.
-		if key != gimbalv1.LegacyLabelBackend && key != gimbalv1.LegacyLabelService {
-			current[key] = value
-		}
-	}
-	if changes := changed(current, want.GetLabels()); changes != nil {
+	// An old discoverer's labels are true as well, and clients may still use them.
+	labels := maps.Clone(have.GetLabels())
+	delete(labels, gimbalv1.LegacyLabelBackend)
+	delete(labels, gimbalv1.LegacyLabelService)
+	if changes := changed(labels, want.GetLabels()); len(changes) > 0 {
 		meta["labels"] = changes
+	}
+	if changes := changed(desired.Annotations(have.GetAnnotations(), annotations), want.GetAnnotations()); len(changes) > 0 {
+		meta["annotations"] = changes
 	}
 	return meta
 }
 
-// changed returns the patch from one map to another, nil when they are equal.
+// changed returns the patch from one map to another.
 func changed(have, want map[string]string) object {
 	changes := object{}
 	for key := range have {
@@ -93,20 +86,7 @@ func changed(have, want map[string]string) object {
 			changes[key] = value
 		}
 	}
-	if len(changes) == 0 {
-		return nil
-	}
 	return changes
-}
-
-func managed(annotations map[string]string, keys []string) map[string]string {
-	kept := map[string]string{}
-	for key, value := range annotations {
-		if slices.Contains(keys, key) {
-			kept[key] = value
-		}
-	}
-	return kept
 }
 
 // assemble returns a patch that is only taken for the very object, in the state in which it was read.

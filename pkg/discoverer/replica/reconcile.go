@@ -6,28 +6,22 @@ package replica
 import (
 	"context"
 	"errors"
-	"fmt"
+	"time"
 
 	"github.com/go-logr/logr"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
-	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/telemetry"
-	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
-// obstacle is why a service cannot be copied, for a user to repair.
-type obstacle struct{ report.Problem }
+// ConfirmationPause is how long after a suspicious listing the second one is made, or tried again when it failed.
+const ConfirmationPause = 10 * time.Second
 
 // errHeld means that a deletion waits for the guard.
 var errHeld = errors.New("a deletion waits for a second listing")
-
-// Error implements error.
-func (o *obstacle) Error() string { return o.Message }
 
 // process checks one service and decides about another check.
 func (r *Replica) process(ctx context.Context, key types.NamespacedName) {
@@ -37,11 +31,11 @@ func (r *Replica) process(ctx context.Context, key types.NamespacedName) {
 	case ctx.Err() != nil:
 		return
 	case err == nil:
-		r.settle(key, nil)
+		r.report(key, key.String())
 		r.queue.Forget(key)
 		r.patience.Forget(key)
 	case errors.As(err, &blocked):
-		r.settle(key, &blocked.Problem)
+		r.report(key, key.String(), blocked.Problem)
 		r.queue.Forget(key)
 		r.queue.AddAfter(key, r.patience.When(key))
 	case errors.Is(err, errHeld): // the guard has it checked again
@@ -57,146 +51,193 @@ func (r *Replica) process(ctx context.Context, key types.NamespacedName) {
 		r.queue.AddRateLimited(key)
 		return
 	}
-	r.passed(key)
-}
-
-// settle records why a service is not copied; nil if it is.
-func (r *Replica) settle(key types.NamespacedName, problem *report.Problem) {
-	if problem == nil {
-		r.Ledger.Set(key.String())
-		return
-	}
-	for _, news := range r.Ledger.Set(key.String(), *problem) {
-		r.Meters.ServiceError(key, news.Type)
+	if r.memory.checked(key) {
+		r.synced()
 	}
 }
 
 // reconcile brings the copy of one service to what it should be.
 func (r *Replica) reconcile(ctx context.Context, key types.NamespacedName) error {
-	source, denied, excluded := r.admit(key)
-	if r.unknown(key, source, excluded) {
+	o := r.observe(key)
+	if o.unknown {
 		return nil
 	}
-	r.reportDenied(key, denied)
-	have := r.existing(key)
-	if source == nil {
-		r.waitFor(key, "")
-		return r.withdraw(ctx, key, have, !excluded)
+	r.reportDenied(key, o.denied)
+	if o.source == nil {
+		r.waitFor(key, false)
+		if len(objectsOf(&o.have)) == 0 {
+			r.Meters.Remove(key)
+			return nil
+		}
+		operations, err := o.operations(r.Annotations)
+		if err != nil {
+			return err
+		}
+		return r.carryOut(ctx, o, operations)
 	}
-	row := telemetry.Row{Upstream: source.EndpointCount()}
+	row := telemetry.Row{Upstream: o.source.EndpointCount()}
 	ready, err := r.namespaceReady(ctx, key)
-	if err != nil || !ready {
-		r.Meters.Set(key, row)
-		return err
+	if err == nil && ready {
+		err = r.provide(ctx, o)
+		row.Invalid = errors.As(err, new(*obstacle))
+		if err == nil || errors.Is(err, errHeld) {
+			row.Copied, row.Replicated = true, row.Upstream
+		}
 	}
-	want := r.wanted(source, have)
-	err = r.provide(ctx, key, want, have)
-	row.Copied = err == nil || errors.Is(err, errHeld)
-	if row.Copied {
-		row.Replicated = row.Upstream
-	}
-	row.Invalid = errors.As(err, new(*obstacle))
 	r.Meters.Set(key, row)
 	return err
 }
 
-// maxDenied is how many denied addresses of a service are reported.
-const maxDenied = 3
-
-// reportDenied reports the addresses of a service that are not copied.
-func (r *Replica) reportDenied(key types.NamespacedName, denied []desired.Denial) {
-	var problems []report.Problem
-	for i, denial := range denied {
-		message := fmt.Sprintf("address %s of service %s is not copied: %s", denial.Address, key, denial.Reason)
-		if i == maxDenied-1 && len(denied) > maxDenied {
-			message += fmt.Sprintf("; %d more of the service are denied", len(denied)-maxDenied)
-		}
-		if i < maxDenied {
-			problems = append(problems, report.Problem{Type: gimbalv1.ErrorAddressDenied, Message: message})
-		}
+// namespaceReady reports whether the namespace of a service is there to be written to. When it is missing, the policy specifies
+// what happens.
+func (r *Replica) namespaceReady(ctx context.Context, key types.NamespacedName) (bool, error) {
+	exists, usable := r.namespace(key.Namespace)
+	switch {
+	case usable:
+		r.waitFor(key, false)
+		return true, nil
+	case r.Policy.Missing == gimbalv1.MissingNamespaceIgnore:
+		return false, nil
+	case r.Policy.Missing == gimbalv1.MissingNamespaceCreate && !exists:
+		// The watch delivers an event when it is created.
+		return false, r.createNamespace(ctx, key.Namespace)
+	default:
+		r.waitFor(key, true)
+		return false, nil
 	}
-	for _, news := range r.Ledger.Set("addresses of "+key.String(), problems...) {
-		r.Meters.ServiceError(key, news.Type)
-	}
-}
-
-// withdraw deletes the copy of a service that has been deleted or is excluded.
-func (r *Replica) withdraw(ctx context.Context, key types.NamespacedName, have existing, vanished bool) error {
-	if have.Empty() {
-		r.Meters.Remove(key)
-		return nil
-	}
-	operations, err := planCopy(nil, have, nil, vanished)
-	if err != nil {
-		return err
-	}
-	return r.carryOut(ctx, key, have, operations)
 }
 
 // provide writes the copy of a service.
-func (r *Replica) provide(ctx context.Context, key types.NamespacedName, want *desired.Objects, have existing) error {
-	if have.Service == nil {
-		if other := r.holder(want.Service); other != nil {
-			if owner, own := desired.ServiceSource(r.Backend, other); own && owner != key || !own && !desired.LostLabels(r.Backend, other) {
-				return taken(key, other, r.Backend)
-			}
+func (r *Replica) provide(ctx context.Context, o observed) error {
+	if o.other != nil && o.have.Service == nil {
+		if err := collision(r.Backend, o.key, o.other, desired.ServiceSource); err != nil {
+			return err
 		}
 	}
-	r.needed(want)
-	operations, err := planCopy(want, have, r.Annotations, false)
+	for _, object := range objectsOf(o.want) {
+		r.memory.revoke(refOf(object))
+	}
+	operations, err := o.operations(r.Annotations)
 	if err != nil {
 		return err
 	}
-	if operations, err = r.undisputed(ctx, key, want, operations); err != nil {
+	if operations, err = r.undisputed(ctx, o, operations); err != nil {
 		return err
 	}
-	return r.carryOut(ctx, key, have, operations)
+	return r.carryOut(ctx, o, operations)
 }
 
-// needed revokes the permission to delete copies that are needed again.
-func (r *Replica) needed(want *desired.Objects) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.sure.Delete(refOf(want.Service))
-	for _, slice := range want.Slices {
-		r.sure.Delete(refOf(slice))
+// undisputed leaves out of operations those that would change nothing but the readiness of endpoints, as long as it may
+// be maintenance that made the difference: in maintenance and for a while after it, until they have been due for a while;
+// and at any time when they would make something ready, until the API server confirms that nothing is withheld.
+func (r *Replica) undisputed(ctx context.Context, o observed, operations []operation) ([]operation, error) {
+	if r.Withheld == nil {
+		return operations, nil
 	}
+	certain, gives := withoutReadiness(o.want, operations)
+	if len(certain) == len(operations) {
+		r.memory.agrees(o.key)
+		return operations, nil
+	}
+	now, state := r.Clock.Now(), r.memory.now()
+	calm := state.calm(now)
+	switch {
+	case calm && !gives:
+		return operations, nil
+	case !calm:
+		if left := r.memory.disputes(o.key, now); left > 0 {
+			r.queue.AddAfter(o.key, left)
+			return certain, nil
+		}
+		if state.fresh(now) {
+			return operations, nil
+		}
+	}
+	withheld, err := r.isWithheld(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case withheld != state.withheld: // everything is rechecked
+		return certain, nil
+	}
+	return operations, nil
 }
 
-// taken returns the owner of the object that has the name of the copy of a service, or of a part of it.
-func taken(key types.NamespacedName, other metav1.Object, backend string) error {
-	name := other.GetNamespace() + "/" + other.GetName()
-	if holder, own := desired.ServiceSource(backend, other); own {
-		return &obstacle{report.Problem{Type: gimbalv1.ErrorNameCollision, Message: fmt.Sprintf(
-			"services %s and %s of the backend would both be %s here: rename one of them", holder, key, name)}}
+// carryOut performs operations in order. Deletions that are based on a list only wait for the guard, and those that the backend does
+// not confirm are left out: a cache may be far behind when its watch was lost or the process was paused, and what it reports as deleted
+// may have been recreated since, and copied by the discoverer that had the Lease before.
+func (r *Replica) carryOut(ctx context.Context, o observed, operations []operation) error {
+	operations, held := permitted(operations, r.memory.isSure)
+	var doubt error
+	if len(deletedBy(operations)) > 0 {
+		live, err := r.observeLive(ctx, o)
+		var due []operation
+		if err == nil {
+			due, err = live.operations(r.Annotations)
+		}
+		operations, doubt = confirmed(o.key, operations, due, err)
 	}
-	if owner := desired.BackendOf(other.GetLabels()); owner != "" && owner != backend {
-		return &obstacle{report.Problem{Type: gimbalv1.ErrorConflict, Message: fmt.Sprintf(
-			"%s, the name of the copy of service %s, belongs to backend %s: rename one of the services or backends", name, key, owner)}}
+	if err := r.execute(ctx, o.key, operations); err != nil {
+		return err
 	}
-	return &obstacle{report.Problem{Type: gimbalv1.ErrorConflict, Message: fmt.Sprintf(
-		"%s, the name of the copy of service %s, is another client's: delete or rename it, or rename the service", name, key)}}
+	if doubt == nil && held {
+		notify(r.sweep)
+		return errHeld
+	}
+	return doubt
 }
 
-// isTransient reports whether an error is caused by a concurrent change, which the next sync reads.
-func isTransient(err error) bool {
-	return errors.Is(err, errBehind) || kit.IsConcurrentChange(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err)
+// differing returns the services whose copies are not what they should be, and notes what is known of the others.
+func (r *Replica) differing() (sets.Set[types.NamespacedName], error) {
+	different := sets.New[types.NamespacedName]()
+	keys, _ := r.copied()
+	for key := range keys.Insert(r.Upstream.Keys()...) {
+		o := r.observe(key)
+		operations, err := o.operations(r.Annotations)
+		switch {
+		case err != nil:
+			return nil, err
+		case len(operations) > 0:
+			different.Insert(key)
+		case o.source != nil:
+			count := o.source.EndpointCount()
+			r.Meters.Set(key, telemetry.Row{Copied: true, Upstream: count, Replicated: count})
+		}
+	}
+	return different, nil
 }
 
-// errorType returns an error as a label of a metric.
-func errorType(err error) string {
-	var blocked *obstacle
-	if errors.As(err, &blocked) {
-		return blocked.Type
+// clear deletes the copies that the guard permits to delete: those whose source is missing. When these are suspiciously many, the
+// backend is listed again, and what that brings stays.
+func (r *Replica) clear(ctx context.Context) error {
+	keys, count := r.copied()
+	missing := map[desired.Ref]types.NamespacedName{}
+	for key := range keys {
+		o := r.observe(key)
+		operations, err := o.operations(r.Annotations)
+		if err != nil {
+			return err
+		}
+		for _, op := range operations {
+			if ref := refOf(op.Object); op.Verb == verbDelete && op.Vanished && !r.memory.isSure(ref) {
+				missing[ref] = key
+			}
+		}
 	}
-	if reason := apierrors.ReasonForError(err); reason != "" {
-		return string(reason)
+	if suspicious(count, len(missing)) {
+		logr.FromContextOrDiscard(ctx).Info("A listing of the backend lacks most services: waiting for a second one before copies are deleted",
+			"copies", count, "missing", len(missing))
+		present, err := r.listAgain(ctx)
+		if err != nil {
+			return err
+		}
+		for ref := range present {
+			delete(missing, ref)
+		}
 	}
-	return "RequestFailed"
-}
-
-// agrees notes that a service has its copy.
-func (r *Replica) agrees(key types.NamespacedName, source *desired.Source) {
-	count := source.EndpointCount()
-	r.Meters.Set(key, telemetry.Row{Copied: true, Upstream: count, Replicated: count})
+	for ref, key := range missing {
+		r.memory.permit(ref)
+		r.queue.Add(key)
+	}
+	return nil
 }

@@ -9,12 +9,13 @@ package replica
 import (
 	"context"
 	"slices"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/workqueue"
@@ -25,6 +26,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/telemetry"
 	"groundskeeper.io/groundskeeper/pkg/kit"
+	"groundskeeper.io/groundskeeper/pkg/remote"
 	"groundskeeper.io/groundskeeper/pkg/remote/client"
 )
 
@@ -40,7 +42,7 @@ type Upstream interface {
 	Synced() bool
 	// Keys returns the namespaces and names of all services.
 	Keys() []types.NamespacedName
-	// Source returns a service, nil when it does not exist or not to be copied; excluded reports that it is there.
+	// Source returns a service, nil when it does not exist or is not to be copied; excluded reports that it is there.
 	Source(key types.NamespacedName) (source *desired.Source, excluded bool)
 	// Read returns a service like Source, as the backend itself had it at a time or later, whatever is known of it.
 	Read(ctx context.Context, key types.NamespacedName, since time.Time) (source *desired.Source, excluded bool, err error)
@@ -83,8 +85,8 @@ type Options struct {
 	// Withheld checks with the API server whether the endpoints of the backend are to be not ready, whatever it reports about them.
 	// With it the work does not begin before the first SetWithheld. It may be nil: they never are.
 	Withheld func(context.Context) (bool, error)
-	// Unknown reports about a service that does not exist whether it is unknown that: what it may be in was never listed, or not
-	// lately. Its copy remains unchanged. It may be nil: a service that does not exist has been deleted.
+	// Unknown reports about a service that is not found whether that shows nothing: what it may be in was never listed, or not lately.
+	// Its copy remains unchanged. It may be nil: a service that is not found has been deleted.
 	Unknown func(key types.NamespacedName) bool
 	// Workers is how many services are worked on in parallel.
 	Workers int
@@ -98,58 +100,90 @@ type Options struct {
 // Replica are the copies of one backend.
 type Replica struct {
 	Options
-	local *local
-	queue workqueue.TypedRateLimitingInterface[types.NamespacedName]
+	services copies[*corev1.Service, *corev1.ServiceList]
+	slices   copies[*discoveryv1.EndpointSlice, *discoveryv1.EndpointSliceList]
+	// namespaces is nil when there is only one: that is there.
+	namespaces *remote.Informers[*corev1.Namespace]
+	queue      workqueue.TypedRateLimitingInterface[types.NamespacedName]
 	// patience is how long a service with an obstacle waits.
 	patience workqueue.TypedRateLimiter[types.NamespacedName]
 	sweep    chan struct{}
 	relisted chan struct{}
-
-	mu sync.Mutex
-	// sure are copies that may be deleted: a watch notified that their source has been deleted, or a second listing.
-	sure  sets.Set[desired.Ref]
-	ahead ahead
-	// waiting are the services that wait for a namespace.
-	waiting map[string]sets.Set[types.NamespacedName]
-	// legacy are Services that only the labels of the original's released images mark as Groundskeeper's.
-	legacy    map[types.NamespacedName]*corev1.Service
-	cycle     cycle
-	readiness readiness
-	// surveyed reports that both sides were compared once.
-	surveyed bool
-	// working reports that writing is allowed, began since when: other discoverers wrote before.
-	working bool
-	began   time.Time
+	memory   *memory
 }
 
-// cycle is the way from a listing to copies that agree with it.
-type cycle struct {
-	begun, synced time.Time
-	pending       sets.Set[types.NamespacedName]
+// copies are the objects of one of the two kinds that copies are made of, and all in which these kinds differ.
+type copies[T remote.Object, L runtime.Object] struct {
+	*remote.Informers[T]
+	client   func(namespace string) client.Typed[T, L]
+	sourceOf func(backend string, object metav1.Object) (types.NamespacedName, bool)
+	trim     func(T) T
+	plan     func(want, have T) ([]operation, error)
 }
 
-// New returns a Replica that does nothing yet. Its queue is there for the metrics. An error is a programming error.
-func New(options Options, queue workqueue.TypedRateLimitingInterface[types.NamespacedName]) (*Replica, error) {
+// New returns a Replica that does nothing yet. Its queue is given because the metrics need it, too.
+func New(options Options, queue workqueue.TypedRateLimitingInterface[types.NamespacedName]) *Replica {
 	r := &Replica{
 		Options:  options,
 		queue:    queue,
 		patience: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](minPatience, maxPatience),
 		sweep:    make(chan struct{}, 1),
 		relisted: make(chan struct{}, 1),
-		sure:     sets.New[desired.Ref](),
-		ahead: ahead{
-			written: map[types.NamespacedName]map[desired.Ref]metav1.Object{}, removed: map[desired.Ref]types.UID{}, inFlight: map[desired.Ref]types.UID{},
+		memory:   newMemory(),
+	}
+	r.services.client, r.services.sourceOf, r.services.trim = r.Client.Services, desired.ServiceSource, r.trimService
+	r.services.plan = func(want, have *corev1.Service) ([]operation, error) { return planService(want, have, r.Annotations) }
+	r.slices.client, r.slices.sourceOf, r.slices.trim, r.slices.plan = r.Client.EndpointSlices, desired.SliceSource, trimSlice, planSlice
+	watchCopies(r, &r.services, r.Watching.Services, remote.Kind[*corev1.Service]{Example: &corev1.Service{}})
+	watchCopies(r, &r.slices, r.Watching.EndpointSlices, remote.Kind[*discoveryv1.EndpointSlice]{
+		Example: &discoveryv1.EndpointSlice{},
+		Index: func(slice *discoveryv1.EndpointSlice) string {
+			if key, ok := desired.SliceSource(r.Backend, slice); ok {
+				return key.String()
+			}
+			return ""
 		},
-		waiting:   map[string]sets.Set[types.NamespacedName]{},
-		legacy:    map[types.NamespacedName]*corev1.Service{},
-		readiness: readiness{disputed: map[types.NamespacedName]time.Time{}},
+	})
+	if r.Confined == "" {
+		all := remote.From(r.Watching, metav1.ListOptions{}, func(string) client.Namespaces { return r.Watching.Namespaces() })
+		r.namespaces = remote.NewInformers(nil, all, remote.Kind[*corev1.Namespace]{
+			Example: &corev1.Namespace{}, Trim: trimNamespace,
+			Set:     func(namespace *corev1.Namespace) { r.namespaceChanged(namespace.Name) },
+			Deleted: func(namespace *corev1.Namespace, _ bool) { r.namespaceChanged(namespace.Name) },
+		})
 	}
-	local, err := newLocal(r)
-	if err != nil {
-		return nil, err
+	return r
+}
+
+// watchCopies caches the copies of a kind, and has the sources of those checked that change.
+func watchCopies[T remote.Object, L runtime.Object](
+	r *Replica, c *copies[T, L], typed func(namespace string) client.Typed[T, L], kind remote.Kind[T],
+) {
+	kind.Trim = c.trim
+	kind.Changed = func(before, now T) {
+		key, own := c.sourceOf(r.Backend, before)
+		if after, still := c.sourceOf(r.Backend, now); own && (!still || after != key) { // a user changed its labels
+			r.Touch(key)
+		}
 	}
-	r.local = local
-	return r, nil
+	kind.Set = func(object T) {
+		// The echo of an own write needs no check.
+		if key, ok := c.sourceOf(r.Backend, object); ok && !r.memory.caughtUp(key, object) {
+			r.Touch(key)
+		}
+	}
+	kind.Deleted = func(object T, _ bool) {
+		if key, ok := c.sourceOf(r.Backend, object); ok {
+			r.memory.notRemoved(key, object)
+			r.Touch(key)
+		}
+	}
+	var scope []string
+	if r.Confined != "" {
+		scope = []string{r.Confined}
+	}
+	own := metav1.ListOptions{LabelSelector: labels.SelectorFromSet(labels.Set{gimbalv1.LabelBackend: r.Backend}).String()}
+	c.Informers = remote.NewInformers(scope, remote.From(r.Watching, own, typed), kind)
 }
 
 // NewQueue returns the queue of a Replica.
@@ -159,74 +193,47 @@ func NewQueue() workqueue.TypedRateLimitingInterface[types.NamespacedName] {
 
 // Touch has a service checked.
 func (r *Replica) Touch(key types.NamespacedName) {
-	r.mu.Lock()
-	working := r.working
-	r.mu.Unlock()
 	// Everything is checked when the work starts.
-	if working {
+	if r.memory.now().working {
 		r.queue.Add(key)
 	}
 }
 
 // Deleted reports that the source of a copy has certainly been deleted, because the backend itself reported it.
 func (r *Replica) Deleted(key types.NamespacedName, copies ...desired.Ref) {
-	r.mu.Lock()
-	r.sure.Insert(copies...)
-	r.mu.Unlock()
+	r.memory.permit(copies...)
 	r.Touch(key)
 }
 
 // Listed reports that the backend was listed as a whole: everything is compared with that now, not after Resync.
-func (r *Replica) Listed() {
+func (r *Replica) Listed() { notify(r.relisted) }
+
+// SetWithheld sets whether endpoints of some Services are withheld. After a change all copies are checked.
+func (r *Replica) SetWithheld(withheld bool) {
+	if !r.memory.setWithheld(withheld, r.Clock.Now()) {
+		return
+	}
+	for _, key := range r.Upstream.Keys() {
+		r.queue.AddAfter(key, settlePeriod)
+	}
+}
+
+// namespaceChanged has the services of a namespace checked.
+func (r *Replica) namespaceChanged(name string) {
+	if !r.memory.now().working {
+		return
+	}
+	for _, key := range r.Upstream.Keys() {
+		if key.Namespace == name {
+			r.queue.Add(key)
+		}
+	}
+}
+
+// notify wakes who waits on a channel of one element.
+func notify(channel chan<- struct{}) {
 	select {
-	case r.relisted <- struct{}{}:
+	case channel <- struct{}{}:
 	default:
 	}
-}
-
-// unknown reports whether a service without a source is one whose copy remains unchanged.
-func (r *Replica) unknown(key types.NamespacedName, source *desired.Source, excluded bool) bool {
-	return source == nil && !excluded && r.Unknown != nil && r.Unknown(key)
-}
-
-// source returns a service that is to be copied, without the addresses that are denied.
-func (r *Replica) source(key types.NamespacedName) (source *desired.Source, excluded bool) {
-	source, _, excluded = r.admit(key)
-	return source, excluded
-}
-
-// admit is source, and returns the addresses that are denied as well.
-func (r *Replica) admit(key types.NamespacedName) (source *desired.Source, denied []desired.Denial, excluded bool) {
-	source, excluded = r.Upstream.Source(key)
-	return r.admitted(key, source, excluded)
-}
-
-// admitted is admit for a service that the backend has, or has not.
-func (r *Replica) admitted(key types.NamespacedName, source *desired.Source, excluded bool) (*desired.Source, []desired.Denial, bool) {
-	source, excluded = r.selected(key, source, excluded)
-	if source == nil {
-		return nil, nil, excluded
-	}
-	source, denied := r.Addresses.Filter(source)
-	return source, denied, excluded || source == nil
-}
-
-// selected returns a service that is to be copied, with all its addresses.
-func (r *Replica) selected(key types.NamespacedName, source *desired.Source, excluded bool) (*desired.Source, bool) {
-	if source == nil {
-		return nil, excluded
-	}
-	if !r.Policy.Admits(key.Namespace) || r.Confined != "" && key.Namespace != r.Confined {
-		return nil, true
-	}
-	if r.Selector != nil && !r.Selector.Matches(labels.Set(source.Labels)) {
-		return nil, true
-	}
-	return source, excluded
-}
-
-func (r *Replica) isSure(ref desired.Ref) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.sure.Has(ref)
 }

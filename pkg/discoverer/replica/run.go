@@ -5,27 +5,30 @@ package replica
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-
-	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"github.com/go-logr/logr"
 )
 
 // poll is how often a cache that fills is checked.
 const poll = 50 * time.Millisecond
 
 // Watch fills the caches of this cluster and keeps them up to date until ctx is done. It writes nothing.
-func (r *Replica) Watch(ctx context.Context) { r.local.run(ctx) }
+func (r *Replica) Watch(ctx context.Context) {
+	var group sync.WaitGroup
+	group.Go(func() { r.services.Run(ctx) })
+	group.Go(func() { r.slices.Run(ctx) })
+	if r.namespaces != nil {
+		group.Go(func() { r.namespaces.Run(ctx) })
+	}
+	group.Wait()
+}
 
 // Survey waits until both sides are listed and compares them. It writes nothing. It returns how many services differ,
 // and the error of ctx.
 func (r *Replica) Survey(ctx context.Context) (int, error) {
-	for !r.local.synced() || !r.Upstream.Synced() || !r.readinessKnown() {
+	for r.missing() != nil {
 		select {
 		case <-ctx.Done():
 			return 0, ctx.Err()
@@ -36,52 +39,20 @@ func (r *Replica) Survey(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	r.mu.Lock()
-	r.surveyed = true
-	r.mu.Unlock()
+	r.memory.note(func(s *state) { s.surveyed = true })
 	return len(different), nil
-}
-
-// Check returns what readiness waits for, nil if nothing.
-func (r *Replica) Check() error {
-	r.mu.Lock()
-	surveyed := r.surveyed
-	r.mu.Unlock()
-	switch {
-	case surveyed:
-		return nil
-	case !r.local.synced():
-		return errors.New("waiting for the list of what is in this cluster")
-	case !r.Upstream.Synced():
-		return errors.New("waiting for the list of what is in the backend")
-	case !r.readinessKnown():
-		return errors.New("waiting for the DiscoveryBackend: it reports whether the endpoints are withheld")
-	default:
-		return errors.New("comparing the two clusters")
-	}
-}
-
-// LastSync returns when all copies last agreed with a listing, zero before.
-func (r *Replica) LastSync() time.Time {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.cycle.synced
 }
 
 // Work writes until ctx is done, and returns when the last write has ended. Only one discoverer of a backend may work.
 func (r *Replica) Work(ctx context.Context) error {
-	r.mu.Lock()
-	r.began = r.Clock.Now()
-	r.mu.Unlock()
+	r.memory.note(func(s *state) { s.began = r.Clock.Now() })
 	if _, err := r.Survey(ctx); err != nil {
 		return err
 	}
 	if err := r.findLegacy(ctx); err != nil {
 		return err
 	}
-	r.mu.Lock()
-	r.working = true
-	r.mu.Unlock()
+	r.memory.note(func(s *state) { s.working = true })
 	var group sync.WaitGroup
 	for range r.Workers {
 		group.Go(func() {
@@ -105,20 +76,59 @@ func (r *Replica) Work(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// findLegacy finds Services that an original discoverer of this backend left.
-func (r *Replica) findLegacy(ctx context.Context) error {
-	selector := labels.SelectorFromSet(labels.Set{gimbalv1.LegacyLabelBackend: r.Backend}).String()
-	options := metav1.ListOptions{LabelSelector: selector, Limit: 500}
+// resyncUntil compares everything now, after each whole listing, and every time that Resync has passed.
+func (r *Replica) resyncUntil(ctx context.Context) {
+	ticker := r.Clock.NewTicker(r.Resync)
+	defer ticker.Stop()
 	for {
-		list, err := r.Client.Services(r.Confined).List(ctx, options)
-		if err != nil {
-			return fmt.Errorf("list services with label %s=%s: %w", gimbalv1.LegacyLabelBackend, r.Backend, err)
+		if err := r.resync(); err != nil {
+			logr.FromContextOrDiscard(ctx).Error(err, "The two clusters cannot be compared")
 		}
-		for i := range list.Items {
-			r.addLegacy(&list.Items[i])
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+		case <-r.relisted:
 		}
-		if options.Continue = list.Continue; options.Continue == "" {
-			return nil
+	}
+}
+
+// resync begins a cycle: all services that differ are checked.
+func (r *Replica) resync() error {
+	begun := r.Clock.Now()
+	different, err := r.differing()
+	if err != nil {
+		return err
+	}
+	r.memory.beginCycle(begun, different, r.isCached)
+	if len(different) == 0 {
+		r.synced()
+	}
+	for key := range different {
+		r.queue.Add(key)
+	}
+	return nil
+}
+
+// synced ends a cycle.
+func (r *Replica) synced() {
+	took, first := r.memory.endCycle(r.Clock.Now())
+	r.Meters.Cycle(took)
+	if first {
+		r.Ledger.Poke()
+	}
+}
+
+// sweepUntil decides about copies whose source is missing in a list, without a deletion event.
+func (r *Replica) sweepUntil(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.sweep:
+		}
+		if err := r.clear(ctx); err != nil && ctx.Err() == nil {
+			logr.FromContextOrDiscard(ctx).Error(err, "Nothing is deleted")
 		}
 	}
 }

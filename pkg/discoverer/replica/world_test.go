@@ -34,10 +34,10 @@ type backend struct {
 	mu       sync.Mutex
 	unsynced bool
 	services map[string]bool
-	// listed is what a listing again brings; nil is an error.
+	// listed is what a listing again brings; nil is an error, and so are the first ones that are broken.
 	listed []string
 	// listings counts these.
-	listings int
+	listings, brokenListings int
 	// live is what the backend itself has, services unless it is set; broken is why it cannot be read.
 	live   map[string]bool
 	broken error
@@ -105,7 +105,7 @@ func (b *backend) repair() {
 func (b *backend) Copies(context.Context) (sets.Set[desired.Ref], error) {
 	defer b.lock()()
 	b.listings++
-	if b.listed == nil {
+	if b.listed == nil || b.listings <= b.brokenListings {
 		return nil, errors.New("the listing is not complete")
 	}
 	copies := sets.New[desired.Ref]()
@@ -153,14 +153,10 @@ func inWorld(t *testing.T, services, copies []string, test func(w *world)) {
 		}
 		w := &world{T: t, backend: there, here: fake.NewClientset(here...)}
 		client, queue := clienttest.Client{Clientset: w.here}, NewQueue()
-		var err error
-		w.Replica, err = New(Options{
+		w.Replica = New(Options{
 			Backend: "us", Upstream: there, Client: client, Watching: client, Workers: 1, Resync: time.Hour,
 			Ledger: report.NewLedger(clock.RealClock{}), Meters: telemetry.New("us", "kubernetes", "v0", queue.Len), Clock: clock.RealClock{},
 		}, queue)
-		if err != nil {
-			t.Fatal(err)
-		}
 		ctx, cancel := context.WithCancel(t.Context())
 		var group sync.WaitGroup
 		w.start = func() {

@@ -122,10 +122,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.DiscoveryConfigurat
 	if err != nil {
 		return fmt.Errorf("create a client for EndpointSlices: %w", err)
 	}
-	endpoints, err := readiness.New(client, config.AdminNamespaces)
-	if err != nil {
-		return err
-	}
+	endpoints := readiness.New(client, config.AdminNamespaces)
 	if err := mgr.Add(endpoints); err != nil {
 		return fmt.Errorf("add the watch of EndpointSlices to controller %s: %w", ControllerName, err)
 	}

@@ -55,9 +55,10 @@ type Endpoints struct {
 
 // New returns the endpoints of backends. Those outside of the admin namespaces reach their own namespace only. The client
 // should have no timeout: it watches; and it should use protobuf: a backend may have 10,000 slices.
-func New(client kubernetes.Interface, adminNamespaces []string) (*Endpoints, error) {
+func New(client kubernetes.Interface, adminNamespaces []string) *Endpoints {
 	e := &Endpoints{client: client, admins: adminNamespaces, limit: maxWrites, changed: func(string) {}, goals: map[string]*goal{}}
-	return e, e.watch()
+	e.watch()
+	return e
 }
 
 // Withhold makes the endpoints of some Services of a backend neither ready nor serving, whatever the backend reports about them,

@@ -122,10 +122,7 @@ func newServer(t *testing.T, objects ...*discoveryv1.EndpointSlice) *server {
 		}
 		return s.react(action)
 	})
-	var err error
-	if s.endpoints, err = New(s.client, []string{adminNamespace}); err != nil {
-		t.Fatal(err)
-	}
+	s.endpoints = New(s.client, []string{adminNamespace})
 	return s
 }
 

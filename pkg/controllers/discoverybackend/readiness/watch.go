@@ -45,23 +45,14 @@ func (e *Endpoints) Start(ctx context.Context) error {
 func (*Endpoints) NeedLeaderElection() bool { return false }
 
 // watch makes the watches of slices with a label of either prefix.
-func (e *Endpoints) watch() error {
+func (e *Endpoints) watch() {
 	for _, selector := range selectors("") {
-		informers, err := remote.NewInformers(nil, remote.EndpointSlices(e.client, selector), &discoveryv1.EndpointSlice{}, trim,
-			func(slice *discoveryv1.EndpointSlice) string { return serviceOf(slice).String() })
-		if err != nil {
-			return err
-		}
-		_, err = informers.Handle(remote.Handlers[*discoveryv1.EndpointSlice]{
-			Set:     e.sighted,
-			Deleted: func(*discoveryv1.EndpointSlice, bool) {}, // nothing is left to do for it
+		informers := remote.NewInformers(nil, remote.EndpointSlices(e.client, selector), remote.Kind[*discoveryv1.EndpointSlice]{
+			Example: &discoveryv1.EndpointSlice{}, Trim: trim, Set: e.sighted,
+			Index: func(slice *discoveryv1.EndpointSlice) string { return serviceOf(slice).String() },
 		})
-		if err != nil {
-			return err
-		}
 		e.watched = append(e.watched, informers)
 	}
-	return nil
 }
 
 // selectors select, by the labels of either prefix, the slices of a backend; of any when the name is empty. A slice that

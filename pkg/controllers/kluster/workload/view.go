@@ -134,12 +134,8 @@ func watchNodes(ctx context.Context, config *rest.Config, client *http.Client, n
 	}
 	nodes := cluster.Resource(corev1.SchemeGroupVersion.WithResource("nodes"))
 	source := remote.From[metadata.ResourceInterface](cluster, metav1.ListOptions{}, func(string) metadata.ResourceInterface { return nodes })
-	informers, err := remote.NewInformers(nil, source, &metav1.PartialObjectMetadata{}, trimNode, nil)
-	if err != nil {
-		return err
-	}
-	_, err = informers.Handle(remote.Handlers[*metav1.PartialObjectMetadata]{
-		Set: func(*metav1.PartialObjectMetadata) {},
+	informers := remote.NewInformers(nil, source, remote.Kind[*metav1.PartialObjectMetadata]{
+		Example: &metav1.PartialObjectMetadata{}, Trim: trimNode,
 		Changed: func(before, now *metav1.PartialObjectMetadata) {
 			if before.UID != now.UID {
 				nodeDeleted()
@@ -147,9 +143,6 @@ func watchNodes(ctx context.Context, config *rest.Config, client *http.Client, n
 		},
 		Deleted: func(*metav1.PartialObjectMetadata, bool) { nodeDeleted() },
 	})
-	if err != nil {
-		return err
-	}
 	// The HTTP client reports failures; a log line for each retry of each cluster would add nothing.
 	informers.Run(klog.NewContext(ctx, logr.Discard()))
 	return nil

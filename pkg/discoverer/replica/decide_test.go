@@ -31,8 +31,8 @@ func source(endpoints int) *desired.Source {
 }
 
 // there returns what the API server has after everything was written.
-func there(objects *desired.Objects) existing {
-	have := existing{Service: objects.Service.DeepCopy()}
+func there(objects *desired.Objects) desired.Objects {
+	have := desired.Objects{Service: objects.Service.DeepCopy()}
 	have.Service.UID, have.Service.ResourceVersion = "u", "7"
 	for _, slice := range objects.Slices {
 		slice = slice.DeepCopy()
@@ -63,15 +63,15 @@ func TestPlanCopy(t *testing.T) {
 	const service, slice = `"metadata":{"resourceVersion":"7","uid":"u"}`, `"metadata":{"resourceVersion":"8","uid":"u-s"}`
 	for name, tc := range map[string]struct {
 		source   func(*desired.Source)
-		have     func(*existing)
+		have     func(*desired.Objects)
 		vanished bool
 		nothing  bool // is wanted
 		want     []string
 	}{
 		"nothing differs":        {want: []string{}},
-		"nothing is there":       {have: func(have *existing) { *have = existing{} }, want: []string{"create service", "create slice"}},
-		"the Service is missing": {have: func(have *existing) { have.Service = nil }, want: []string{"create service"}},
-		"the slice is missing":   {have: func(have *existing) { have.Slices = nil }, want: []string{"create slice"}},
+		"nothing is there":       {have: func(have *desired.Objects) { *have = desired.Objects{} }, want: []string{"create service", "create slice"}},
+		"the Service is missing": {have: func(have *desired.Objects) { have.Service = nil }, want: []string{"create service"}},
+		"the slice is missing":   {have: func(have *desired.Objects) { have.Slices = nil }, want: []string{"create slice"}},
 		"another port": {
 			source: func(s *desired.Source) { s.Ports[0].Port = 81 },
 			want:   []string{`update service {` + service + `,"spec":{"ports":[{"name":"http","protocol":"TCP","port":81,"targetPort":8080}]}}`},
@@ -98,34 +98,34 @@ func TestPlanCopy(t *testing.T) {
 			want:   []string{"delete slice", "create slice"},
 		},
 		"a label was added, one removed": {
-			have: func(have *existing) {
+			have: func(have *desired.Objects) {
 				have.Service.Labels["mine"] = "x"
 				delete(have.Service.Labels, "app")
 			},
 			want: []string{`update service {"metadata":{"labels":{"app":"web","mine":null},"resourceVersion":"7","uid":"u"}}`},
 		},
 		"the original's labels stay": {
-			have: func(have *existing) {
+			have: func(have *desired.Objects) {
 				have.Service.Labels[gimbalv1.LegacyLabelBackend], have.Service.Labels[gimbalv1.LegacyLabelService] = "us", "web"
 			},
 			want: []string{},
 		},
 		"annotations of users are retained": {
-			have: func(have *existing) {
+			have: func(have *desired.Objects) {
 				have.Service.Annotations = map[string]string{"projectcontour.io/upstream-protocol.tls": "443", "copied": "yes"}
 			},
 			want: []string{},
 		},
 		"a copied annotation is corrected": {
-			have: func(have *existing) { have.Service.Annotations = map[string]string{"also-copied": "x"} },
+			have: func(have *desired.Objects) { have.Service.Annotations = map[string]string{"also-copied": "x"} },
 			want: []string{`update service {"metadata":{"annotations":{"also-copied":null,"copied":"yes"},"resourceVersion":"7","uid":"u"}}`},
 		},
 		"a selector": {
-			have: func(have *existing) { have.Service.Spec.Selector = map[string]string{"a": "b"} },
+			have: func(have *desired.Objects) { have.Service.Spec.Selector = map[string]string{"a": "b"} },
 			want: []string{`update service {` + service + `,"spec":{"selector":null}}`},
 		},
 		"a cluster IP cannot be removed": {
-			have: func(have *existing) { have.Service.Spec.ClusterIP = "10.96.0.9" },
+			have: func(have *desired.Objects) { have.Service.Spec.ClusterIP = "10.96.0.9" },
 			want: []string{"delete service", "create service"},
 		},
 		"to an external name": {
@@ -136,37 +136,39 @@ func TestPlanCopy(t *testing.T) {
 			},
 		},
 		"from an external name": {
-			have: func(have *existing) {
+			have: func(have *desired.Objects) {
 				have.Service.Spec.Type, have.Service.Spec.ExternalName, have.Service.Spec.ClusterIP = corev1.ServiceTypeExternalName, "x", ""
 			},
 			want: []string{`update service {` + service + `,"spec":{"clusterIP":"None","clusterIPs":null,"externalName":null,"type":"ClusterIP"}}`},
 		},
 		"gone":                   {nothing: true, vanished: true, want: []string{"delete service (vanished)", "delete slice (vanished)"}},
 		"excluded":               {nothing: true, want: []string{"delete service", "delete slice"}},
-		"deleted without a copy": {nothing: true, vanished: true, have: func(have *existing) { *have = existing{} }, want: []string{}},
-		"slices alone":           {nothing: true, vanished: true, have: func(have *existing) { have.Service = nil }, want: []string{"delete slice (vanished)"}},
+		"deleted without a copy": {nothing: true, vanished: true, have: func(have *desired.Objects) { *have = desired.Objects{} }, want: []string{}},
+		"slices alone":           {nothing: true, vanished: true, have: func(have *desired.Objects) { have.Service = nil }, want: []string{"delete slice (vanished)"}},
 		"a port of a slice":      {source: func(s *desired.Source) { s.Slices[0].Ports[0].Port = new(int32(81)) }, want: []string{`update slice {` + slice + `,"ports":[{"name":"http","protocol":"TCP","port":81}]}`}},
-		"a slice lost label":     {have: func(have *existing) { delete(have.Slices[0].Labels, desired.LabelManagedBy) }, want: []string{`update slice {"metadata":{"labels":{"app.kubernetes.io/managed-by":"groundskeeper-discoverer"},"resourceVersion":"8","uid":"u-s"}}`}},
+		"a slice lost label":     {have: func(have *desired.Objects) { delete(have.Slices[0].Labels, desired.LabelManagedBy) }, want: []string{`update slice {"metadata":{"labels":{"app.kubernetes.io/managed-by":"groundskeeper-discoverer"},"resourceVersion":"8","uid":"u-s"}}`}},
 	} {
-		have := there(desired.Build("us", source(2)))
-		if tc.have != nil {
-			tc.have(&have)
-		}
-		changed := source(2)
-		if tc.source != nil {
-			tc.source(changed)
-		}
-		want := desired.Build("us", changed)
-		if tc.nothing {
-			want = nil
-		}
-		operations, err := planCopy(want, have, []string{"copied", "also-copied"}, tc.vanished)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(tc.want, show(operations)); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+		t.Run(name, func(t *testing.T) {
+			have := there(desired.Build("us", source(2)))
+			if tc.have != nil {
+				tc.have(&have)
+			}
+			changed := source(2)
+			if tc.source != nil {
+				tc.source(changed)
+			}
+			want := desired.Build("us", changed)
+			if tc.nothing {
+				want = nil
+			}
+			operations, err := planCopy(want, have, []string{"copied", "also-copied"}, tc.vanished)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, show(operations)); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }
 
@@ -188,10 +190,23 @@ func TestPatchIsGuarded(t *testing.T) {
 	}
 }
 
+func TestSuspicious(t *testing.T) {
+	for _, tc := range []struct {
+		existing, missing int
+		want              bool
+	}{{0, 0, false}, {9, 9, false}, {10, 5, false}, {10, 6, true}, {10, 10, true}, {2000, 1000, false}, {2000, 1001, true}} {
+		t.Run(fmt.Sprintf("%d of %d", tc.missing, tc.existing), func(t *testing.T) {
+			if got := suspicious(tc.existing, tc.missing); got != tc.want {
+				t.Errorf("suspicious = %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
 // BenchmarkPlanCopy compares 2,000 Services with 5 endpoints each, of which nothing differs.
 func BenchmarkPlanCopy(b *testing.B) {
 	sources := make([]*desired.Source, 2000)
-	haves := make([]existing, len(sources))
+	haves := make([]desired.Objects, len(sources))
 	for i := range sources {
 		sources[i] = source(5)
 		haves[i] = there(desired.Build("us", sources[i]))
