@@ -31,18 +31,18 @@ func (o *options) validate() error {
 		errs = append(errs, fmt.Errorf("--%s: "+format, append([]any{flag}, args...)...))
 	}
 	switch {
-	case o.backend == "":
+	case o.Backend == "":
 		add("backend-name", "is missing: give the name of the DiscoveryBackend")
-	case len(validation.IsDNS1035Label(o.backend)) > 0 || len(o.backend) > gimbalv1.MaxNameLength:
-		add("backend-name", "%q is not a lower case DNS label of at most %d characters that starts with a letter", o.backend, gimbalv1.MaxNameLength)
+	case len(validation.IsDNS1035Label(o.Backend)) > 0 || len(o.Backend) > gimbalv1.MaxNameLength:
+		add("backend-name", "%q is not a lower case DNS label of at most %d characters that starts with a letter", o.Backend, gimbalv1.MaxNameLength)
 	}
-	if o.mode == gimbalv1.BackendKubernetes && o.discoverKubeconfig == "" {
+	if o.Mode == gimbalv1.BackendKubernetes && o.DiscoverKubeconfig == "" {
 		add("discover-kubecfg-file", "is missing: give the kubeconfig of the backend")
 	}
-	if len(validation.IsDNS1123Label(o.backendNamespace)) > 0 {
-		add("backend-namespace", "%q is not the name of a namespace", o.backendNamespace)
+	if len(validation.IsDNS1123Label(o.BackendNamespace)) > 0 {
+		add("backend-namespace", "%q is not the name of a namespace", o.BackendNamespace)
 	}
-	for flag, value := range map[string]time.Duration{"resync-interval": o.resync, "reconciliation-period": o.probe} {
+	for flag, value := range map[string]time.Duration{"resync-interval": o.Resync, "reconciliation-period": o.Probe} {
 		if value < time.Second {
 			add(flag, "%s is less than a second", value)
 		}
@@ -50,51 +50,51 @@ func (o *options) validate() error {
 			add(flag, "%s is more than %s", value, maxPeriod)
 		}
 	}
-	if o.timeout <= 0 || o.timeout > lease.MaxTimeout {
-		add("http-client-timeout", "%s is not between 0 and %s, which a discoverer that lost its lease has for its last write", o.timeout, lease.MaxTimeout)
+	if o.Timeout <= 0 || o.Timeout > lease.MaxTimeout {
+		add("http-client-timeout", "%s is not between 0 and %s, which a discoverer that lost its lease has for its last write", o.Timeout, lease.MaxTimeout)
 	}
-	if o.threads < 1 || o.threads > 64 {
-		add("num-threads", "%d is not between 1 and 64", o.threads)
+	if o.Threads < 1 || o.Threads > 64 {
+		add("num-threads", "%d is not between 1 and 64", o.Threads)
 	}
-	for flag, qps := range map[string]float32{"gimbal-client-qps": o.qps, "openstack-client-qps": o.openstackQPS} {
+	for flag, qps := range map[string]float32{"gimbal-client-qps": o.QPS, "openstack-client-qps": o.OpenStackQPS} {
 		if qps <= 0 {
 			add(flag, "%v is not more than 0", qps)
 		}
 	}
-	for flag, burst := range map[string]int{"gimbal-client-burst": o.burst, "openstack-client-burst": o.openstackBurst} {
+	for flag, burst := range map[string]int{"gimbal-client-burst": o.Burst, "openstack-client-burst": o.OpenStackBurst} {
 		if burst < 1 {
 			add(flag, "%d is less than 1", burst)
 		}
 	}
-	if slices.Contains(o.watchlist, "") {
+	if slices.Contains(o.Watchlist, "") {
 		add("openstack-project-watchlist", "has an empty entry")
 	}
-	for flag, names := range map[string][]string{"namespaces-allow": o.allow, "namespaces-deny": o.deny} {
+	for flag, names := range map[string][]string{"namespaces-allow": o.Policy.Allow, "namespaces-deny": o.Policy.Deny} {
 		for _, name := range names {
 			if len(validation.IsDNS1123Label(name)) > 0 {
 				add(flag, "%q is not the name of a namespace", name)
 			}
 		}
 	}
-	if !slices.Contains([]string{"Wait", "Create", "Ignore"}, o.missing) {
-		add("namespaces-missing", "%q is not Wait, Create or Ignore", o.missing)
+	if !slices.Contains([]gimbalv1.MissingNamespacePolicy{"Wait", "Create", "Ignore"}, o.Policy.Missing) {
+		add("namespaces-missing", "%q is not Wait, Create or Ignore", o.Policy.Missing)
 	}
-	if !slices.Contains([]string{"All", "Exported"}, o.services) {
-		add("service-policy", "%q is neither All nor Exported", o.services)
+	if !slices.Contains([]gimbalv1.ServicePolicy{"All", "Exported"}, o.Services) {
+		add("service-policy", "%q is neither All nor Exported", o.Services)
 	}
-	for _, key := range o.annotations {
+	for _, key := range o.Annotations {
 		if len(validation.IsQualifiedName(key)) > 0 {
 			add("copy-annotations", "%q is not the key of an annotation", key)
 		}
 	}
-	for flag, keys := range map[string][]string{"labels-include": o.labels.Include, "labels-exclude": o.labels.Exclude} {
+	for flag, keys := range map[string][]string{"labels-include": o.Labels.Include, "labels-exclude": o.Labels.Exclude} {
 		for _, key := range keys {
 			if !gimbalv1.IsLabelKey(key) {
 				add(flag, "%q is neither the key of a label nor a prefix that ends with a slash", key)
 			}
 		}
 	}
-	for key, value := range o.labels.Add {
+	for key, value := range o.Labels.Add {
 		switch {
 		case len(validation.IsQualifiedName(key)) > 0:
 			add("labels-add", "%q is not the key of a label", key)
@@ -104,28 +104,39 @@ func (o *options) validate() error {
 			add("labels-add", "%q is not the value of a label", value)
 		}
 	}
-	o.addresses = desired.Addresses{Exceptions: o.confined() == ""}
-	for flag, networks := range map[string]*[]netip.Prefix{"addresses-allow": &o.addresses.Allow, "addresses-deny": &o.addresses.Deny} {
-		for _, text := range map[string][]string{"addresses-allow": o.allowAddresses, "addresses-deny": o.denyAddresses}[flag] {
+	if len(o.Policy.Allow) == 1 && o.Policy.Allow[0] == o.BackendNamespace {
+		o.Confined = o.BackendNamespace
+	}
+	networks := func(flag string, texts []string) (networks []netip.Prefix) {
+		for _, text := range texts {
 			network, err := gimbalv1.ParseNetwork(text)
 			if err != nil {
 				add(flag, "%q %v", text, err)
 			}
-			*networks = append(*networks, network)
+			networks = append(networks, network)
 		}
+		return networks
+	}
+	o.Addresses = desired.Addresses{
+		Allow: networks("addresses-allow", o.allowAddresses), Deny: networks("addresses-deny", o.denyAddresses), Exceptions: o.Confined == "",
 	}
 	var err error
-	if o.selected, err = labels.Parse(o.selector); err != nil {
+	if o.Selector, err = labels.Parse(o.selector); err != nil {
 		add("selector", "%v", err)
-	} else if requirements, selectable := o.selected.Requirements(); selectable {
-		o.labels.Selected = nil
+	} else if requirements, selectable := o.Selector.Requirements(); selectable {
+		o.Labels.Selected = nil
 		for _, requirement := range requirements {
-			o.labels.Selected = append(o.labels.Selected, requirement.Key())
+			o.Labels.Selected = append(o.Labels.Selected, requirement.Key())
 		}
 	}
-	if !isAddress(o.address()) {
-		add("prometheus-listen-address", "%q is not [HOST:]PORT", o.listenAddress)
+	address := o.ListenAddress
+	if !strings.Contains(address, ":") { // a bare port is one of all addresses
+		address = ":" + address
 	}
+	if !isAddress(address) {
+		add("prometheus-listen-address", "%q is not [HOST:]PORT", o.ListenAddress)
+	}
+	o.ListenAddress = address
 	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return errors.Join(errs...)
 }

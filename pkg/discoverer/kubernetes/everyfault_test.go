@@ -91,7 +91,6 @@ func (c *clusters) begin(ctx context.Context) {
 		Backend: "us", Upstream: upstream, Client: kubetest.Typed(c.gate.Live(c.here.Uncached(), c.here)), Watching: kubetest.Typed(c.here.Watching()), Workers: 1, Resync: time.Hour,
 		Ledger: report.NewLedger(clock.RealClock{}), Meters: meters, Clock: clock.RealClock{},
 	}, queue)
-	upstream.Listen(r)
 	ctx, cancel := context.WithCancel(ctx)
 	var group sync.WaitGroup
 	group.Go(func() { upstream.Watch(ctx) })

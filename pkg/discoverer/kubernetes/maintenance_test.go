@@ -92,7 +92,6 @@ func (m *maintained) run(group *sync.WaitGroup) {
 		Backend: "us", Upstream: m.upstream, Client: clienttest.Client{Clientset: m.here}, Watching: clienttest.Client{Clientset: m.here}, Workers: 2, Resync: time.Hour,
 		Withheld: m.query, Ledger: m.ledger, Meters: m.meters, Clock: clock.RealClock{},
 	}, queue)
-	m.upstream.Listen(m.replica)
 	m.endpoints = readiness.New(m.here, []string{"gimbal-discovery"})
 	group.Go(func() { m.upstream.Watch(m.ctx) })
 	group.Go(func() { m.replica.Watch(m.ctx) })

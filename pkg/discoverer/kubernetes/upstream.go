@@ -16,6 +16,7 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/replica"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/telemetry"
 	"groundskeeper.io/groundskeeper/pkg/remote"
@@ -44,12 +45,6 @@ type Options struct {
 	Clock   clock.Clock
 }
 
-// Listener is notified of changes. A Replica is one.
-type Listener interface {
-	Touch(key types.NamespacedName)
-	Deleted(key types.NamespacedName, copies ...desired.Ref)
-}
-
 // Upstream is a Kubernetes cluster as a backend.
 type Upstream struct {
 	Options
@@ -58,7 +53,7 @@ type Upstream struct {
 	// exports are the ServiceExports, nil when all Services are copied.
 	exports   *remote.Informers[*metav1.PartialObjectMetadata]
 	withdrawn *withdrawn
-	listener  Listener
+	listener  replica.Listener
 }
 
 // New returns an Upstream whose caches are empty.
@@ -107,8 +102,8 @@ func New(options Options) *Upstream {
 	return u
 }
 
-// Listen makes a listener be notified of changes. It is called once, before Watch.
-func (u *Upstream) Listen(to Listener) { u.listener = to }
+// Listen implements replica.Upstream.
+func (u *Upstream) Listen(to replica.Listener) { u.listener = to }
 
 // deleted notifies of a Service that lost a part: only a deletion that the backend itself reported is certain.
 func (u *Upstream) deleted(key types.NamespacedName, ref desired.Ref, watched bool) {
@@ -140,6 +135,9 @@ func (u *Upstream) Synced() bool {
 func (u *Upstream) Keys() []types.NamespacedName {
 	return u.services.Keys()
 }
+
+// Unknown reports that it is known of every Service whether it exists: one that is missing in a watch does not.
+func (u *Upstream) Unknown(types.NamespacedName) bool { return false }
 
 // Source returns a Service with its endpoints.
 func (u *Upstream) Source(key types.NamespacedName) (source *desired.Source, excluded bool) {

@@ -95,7 +95,6 @@ func (w *world) startOnly(s setup) {
 		Backend: "us", Upstream: w.upstream, Client: clienttest.Client{Clientset: w.here}, Watching: clienttest.Client{Clientset: w.here}, Policy: s.policy, Labels: s.labels, Selector: s.selector, Confined: s.confined, Workers: 2, Resync: time.Hour,
 		Ledger: w.ledger, Meters: w.meters, Clock: ticking{w.clock},
 	}, queue)
-	w.upstream.Listen(w.replica)
 	ctx, cancel := context.WithCancel(w.Context())
 	var group sync.WaitGroup
 	group.Go(func() { w.upstream.Watch(ctx) })

@@ -16,6 +16,7 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/replica"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/telemetry"
 )
@@ -42,17 +43,10 @@ type Options struct {
 	Clock   clock.WithTicker
 }
 
-// Listener is notified of changes. A Replica is one. It is never notified that something has certainly been deleted: only a listing
-// reports that a load balancer has been deleted, and a listing may be wrong.
-type Listener interface {
-	Touch(key types.NamespacedName)
-	Listed()
-}
-
 // Upstream is an OpenStack cloud as a backend.
 type Upstream struct {
 	Options
-	listener Listener
+	listener replica.Listener
 	// passing is held by a sync. Only passes change what mu guards. reading is held by one that waits for a sync.
 	passing, reading sync.Mutex
 	// The keys under which the ledger has problems.
@@ -76,8 +70,9 @@ func New(options Options) *Upstream {
 	return &Upstream{Options: options, tenants: map[string]*tenant{}, sources: map[types.NamespacedName]*desired.Source{}, partial: true, reported: sets.New[string]()}
 }
 
-// Listen makes a listener be notified of changes. It is called once, before Run.
-func (u *Upstream) Listen(to Listener) { u.listener = to }
+// Listen implements replica.Upstream. The listener is never notified that something has certainly been deleted: only a listing reports
+// that.
+func (u *Upstream) Listen(to replica.Listener) { u.listener = to }
 
 // Synced reports whether the projects were listed once, as far as they can be.
 func (u *Upstream) Synced() bool {

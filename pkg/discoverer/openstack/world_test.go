@@ -194,10 +194,9 @@ func inWorld(t *testing.T, s *sky, watchlist []string, here []runtime.Object, te
 		})
 		client := clienttest.Client{Clientset: w.here}
 		w.replica = replica.New(replica.Options{
-			Backend: "us", Upstream: w.upstream, Client: client, Watching: client, Unknown: w.upstream.Unknown, Workers: 2, Resync: 30 * time.Minute,
+			Backend: "us", Upstream: w.upstream, Client: client, Watching: client, Workers: 2, Resync: 30 * time.Minute,
 			Ledger: w.ledger, Meters: w.meters, Clock: clock.RealClock{},
 		}, queue)
-		w.upstream.Listen(w.replica)
 		ctx, cancel := context.WithCancel(t.Context())
 		var group sync.WaitGroup
 		defer queue.ShutDown() // which Work does, when it has begun

@@ -69,7 +69,7 @@ func (r *Replica) with(o observed, source *desired.Source, excluded bool) observ
 	o.source, o.excluded, o.denied, o.want = nil, excluded, nil, nil
 	switch {
 	case source == nil:
-		o.unknown = !excluded && r.Unknown != nil && r.Unknown(o.key)
+		o.unknown = !excluded && r.Upstream.Unknown(o.key)
 		return o
 	case !r.Policy.Admits(o.key.Namespace), r.Confined != "" && o.key.Namespace != r.Confined,
 		r.Selector != nil && !r.Selector.Matches(labels.Set(source.Labels)):

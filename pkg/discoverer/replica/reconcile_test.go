@@ -183,7 +183,7 @@ func TestUnknown(t *testing.T) {
 	}
 	inWorld(t, []string{"web"}, copies, func(w *world) {
 		var known atomic.Bool
-		w.Unknown = func(key types.NamespacedName) bool { return key.Name != "gone" && !known.Load() }
+		w.backend.unknown = func(key types.NamespacedName) bool { return key.Name != "gone" && !known.Load() }
 		w.start()
 		w.after(time.Second)
 		w.expect("while they are unknown", map[string]int{"create": 1, "delete": 1})
@@ -201,7 +201,7 @@ func TestUnknown(t *testing.T) {
 // TestUnknownAndThere checks that an existing source is copied, whatever else is unknown.
 func TestUnknownAndThere(t *testing.T) {
 	inWorld(t, []string{"web"}, nil, func(w *world) {
-		w.Unknown = func(types.NamespacedName) bool { return true }
+		w.backend.unknown = func(types.NamespacedName) bool { return true }
 		w.start()
 		w.after(time.Minute)
 		w.expect("it is there", map[string]int{"create": 1})

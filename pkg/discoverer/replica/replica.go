@@ -36,14 +36,30 @@ const (
 	maxPatience = time.Minute
 )
 
+// Listener is notified of changes of a backend. A Replica is one.
+type Listener interface {
+	// Touch has a service checked.
+	Touch(key types.NamespacedName)
+	// Deleted reports that the source of a copy has certainly been deleted, because the backend itself reported it. What is missing in a
+	// listing is not: that may be wrong.
+	Deleted(key types.NamespacedName, copies ...desired.Ref)
+	// Listed reports that the backend was listed as a whole: everything is compared with that now, not after Resync.
+	Listed()
+}
+
 // Upstream is what a backend has, as far as known. All of its functions may be called at any time.
 type Upstream interface {
+	// Listen makes a listener be notified of changes. It is called once, before anything is read of the backend.
+	Listen(to Listener)
 	// Synced reports whether everything was listed once.
 	Synced() bool
 	// Keys returns the namespaces and names of all services.
 	Keys() []types.NamespacedName
 	// Source returns a service, nil when it does not exist or is not to be copied; excluded reports that it is there.
 	Source(key types.NamespacedName) (source *desired.Source, excluded bool)
+	// Unknown reports about a service that is not found whether that shows nothing: what it may be in was never listed, or not lately.
+	// Its copy remains unchanged.
+	Unknown(key types.NamespacedName) bool
 	// Read returns a service like Source, as the backend itself had it at a time or later, whatever is known of it.
 	Read(ctx context.Context, key types.NamespacedName, since time.Time) (source *desired.Source, excluded bool, err error)
 	// Copies lists the whole backend again and returns the copies that its services should have. A listing that is not complete is
@@ -85,9 +101,6 @@ type Options struct {
 	// Withheld checks with the API server whether the endpoints of the backend are to be not ready, whatever it reports about them.
 	// With it the work does not begin before the first SetWithheld. It may be nil: they never are.
 	Withheld func(context.Context) (bool, error)
-	// Unknown reports about a service that is not found whether that shows nothing: what it may be in was never listed, or not lately.
-	// Its copy remains unchanged. It may be nil: a service that is not found has been deleted.
-	Unknown func(key types.NamespacedName) bool
 	// Workers is how many services are worked on in parallel.
 	Workers int
 	// Resync is how often everything is compared when nothing changes.
@@ -152,6 +165,7 @@ func New(options Options, queue workqueue.TypedRateLimitingInterface[types.Names
 			Deleted: func(namespace *corev1.Namespace, _ bool) { r.namespaceChanged(namespace.Name) },
 		})
 	}
+	r.Upstream.Listen(r)
 	return r
 }
 
@@ -191,7 +205,7 @@ func NewQueue() workqueue.TypedRateLimitingInterface[types.NamespacedName] {
 	return workqueue.NewTypedRateLimitingQueue(kit.RateLimiter[types.NamespacedName]())
 }
 
-// Touch has a service checked.
+// Touch implements Listener.
 func (r *Replica) Touch(key types.NamespacedName) {
 	// Everything is checked when the work starts.
 	if r.memory.now().working {
@@ -199,13 +213,13 @@ func (r *Replica) Touch(key types.NamespacedName) {
 	}
 }
 
-// Deleted reports that the source of a copy has certainly been deleted, because the backend itself reported it.
+// Deleted implements Listener.
 func (r *Replica) Deleted(key types.NamespacedName, copies ...desired.Ref) {
 	r.memory.permit(copies...)
 	r.Touch(key)
 }
 
-// Listed reports that the backend was listed as a whole: everything is compared with that now, not after Resync.
+// Listed implements Listener.
 func (r *Replica) Listed() { notify(r.relisted) }
 
 // SetWithheld sets whether endpoints of some Services are withheld. After a change all copies are checked.

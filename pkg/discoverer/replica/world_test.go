@@ -41,6 +41,8 @@ type backend struct {
 	// live is what the backend itself has, services unless it is set; broken is why it cannot be read.
 	live   map[string]bool
 	broken error
+	// unknown reports what is not known to be deleted: nothing, unless it is set.
+	unknown func(types.NamespacedName) bool
 	// since is of when it was last requested to be read.
 	since time.Time
 }
@@ -49,6 +51,9 @@ func (b *backend) lock() func() {
 	b.mu.Lock()
 	return b.mu.Unlock
 }
+
+// Listen implements Upstream: tests notify.
+func (b *backend) Listen(Listener) {}
 
 // Synced implements Upstream.
 func (b *backend) Synced() bool {
@@ -71,6 +76,9 @@ func (b *backend) Source(key types.NamespacedName) (source *desired.Source, excl
 	defer b.lock()()
 	return sourceIn(b.services, key), false
 }
+
+// Unknown implements Upstream.
+func (b *backend) Unknown(key types.NamespacedName) bool { return b.unknown != nil && b.unknown(key) }
 
 // Read implements Upstream.
 func (b *backend) Read(_ context.Context, key types.NamespacedName, since time.Time) (source *desired.Source, excluded bool, err error) {

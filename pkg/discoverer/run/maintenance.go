@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package run
 
 import (
 	"context"
@@ -33,7 +33,9 @@ type maintenance struct {
 
 // newMaintenance returns the maintenance of a backend. It notifies once the state is known, and then of every change. The second
 // client, which watches, has no timeout.
-func newMaintenance(querying, watching client.DiscoveryBackends, namespace, name string, pause time.Duration, notify func(withheld bool)) *maintenance {
+func newMaintenance(
+	querying, watching client.DiscoveryBackends, namespace, name string, pause time.Duration, notify func(withheld bool),
+) *maintenance {
 	m := &maintenance{client: querying, name: name, pause: pause, notify: notify, deleted: make(chan struct{})}
 	own := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()}
 	source := remote.From(nil, own, func(string) client.DiscoveryBackends { return watching })
@@ -88,7 +90,10 @@ func (m *maintenance) follow(ctx context.Context) {
 // trimBackend trims a DiscoveryBackend to the fields that maintenance uses.
 func trimBackend(backend *gimbalv1.DiscoveryBackend) *gimbalv1.DiscoveryBackend {
 	return &gimbalv1.DiscoveryBackend{
-		ObjectMeta: metav1.ObjectMeta{Namespace: backend.Namespace, Name: backend.Name, UID: backend.UID, ResourceVersion: backend.ResourceVersion, DeletionTimestamp: backend.DeletionTimestamp},
-		Status:     gimbalv1.DiscoveryBackendStatus{EndpointsDrained: backend.Status.EndpointsDrained},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: backend.Namespace, Name: backend.Name, UID: backend.UID, ResourceVersion: backend.ResourceVersion,
+			DeletionTimestamp: backend.DeletionTimestamp,
+		},
+		Status: gimbalv1.DiscoveryBackendStatus{EndpointsDrained: backend.Status.EndpointsDrained},
 	}
 }
