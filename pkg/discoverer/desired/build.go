@@ -13,6 +13,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 )
@@ -24,6 +25,27 @@ const MaxEndpoints = 1000
 type Objects struct {
 	Service *corev1.Service
 	Slices  []*discoveryv1.EndpointSlice
+}
+
+// All returns the objects, the Service first, if there is one.
+func (o *Objects) All() []metav1.Object {
+	var all []metav1.Object
+	if o.Service != nil {
+		all = append(all, o.Service)
+	}
+	for _, slice := range o.Slices {
+		all = append(all, slice)
+	}
+	return all
+}
+
+// Refs names the objects.
+func (o *Objects) Refs() []Ref {
+	var refs []Ref
+	for _, object := range o.All() {
+		refs = append(refs, RefOf(object))
+	}
+	return refs
 }
 
 // Build returns the copy of a source. The Service has no selector and no cluster IP: it is a name for routes to refer
@@ -119,20 +141,14 @@ func EndpointPorts(ports []discoveryv1.EndpointPort) []discoveryv1.EndpointPort 
 		kept = append(kept, port)
 	}
 	slices.SortStableFunc(kept, func(a, b discoveryv1.EndpointPort) int {
-		return cmp.Or(cmp.Compare(*a.Name, *b.Name), cmp.Compare(*a.Protocol, *b.Protocol), cmp.Compare(number(a.Port), number(b.Port)))
+		return cmp.Or(cmp.Compare(*a.Name, *b.Name), cmp.Compare(*a.Protocol, *b.Protocol), cmp.Compare(ptr.Deref(a.Port, 0), ptr.Deref(b.Port, 0)))
 	})
 	return kept
 }
 
-func number(port *int32) int32 {
-	if port == nil {
-		return 0
-	}
-	return *port
-}
-
 // Endpoints keeps of endpoints what a client reads: addresses, conditions, and the hostnames that DNS serves for the pods of
-// a StatefulSet. Nodes, zones, hints and pods are of another cluster. They are sorted: their order means nothing, and would cost a write when it changes.
+// a StatefulSet. Nodes, zones, hints and pods are of another cluster. They are sorted: their order means nothing, and would cost a
+// write when it changes.
 func Endpoints(endpoints []discoveryv1.Endpoint) []discoveryv1.Endpoint {
 	kept := make([]discoveryv1.Endpoint, 0, len(endpoints))
 	for i := range endpoints {
@@ -151,13 +167,17 @@ func Endpoints(endpoints []discoveryv1.Endpoint) []discoveryv1.Endpoint {
 // addresses. They are never written through.
 var truth = [2]bool{false, true}
 
-func shared(value *bool) *bool {
-	switch {
-	case value == nil:
-		return nil
-	case *value:
+// Condition returns a condition of an endpoint, which is not written through.
+func Condition(is bool) *bool {
+	if is {
 		return &truth[1]
-	default:
-		return &truth[0]
 	}
+	return &truth[0]
+}
+
+func shared(value *bool) *bool {
+	if value == nil {
+		return nil
+	}
+	return Condition(*value)
 }

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"strings"
 
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -37,8 +39,8 @@ func CopyName(backend, service string) string {
 	return name
 }
 
-// SliceName returns the name of the copy of an EndpointSlice, by the name of the copy of its Service and by what notifies it from the
-// other slices of that Service in the backend. It does not change with what is in the slice.
+// SliceName returns the name of the copy of an EndpointSlice, by the name of the copy of its Service and by what distinguishes it from
+// the other slices of that Service in the backend. It does not change with what is in the slice.
 func SliceName(copyName, id string) string {
 	return copyName + "-" + hash(id, sliceHashLength)
 }
@@ -68,6 +70,15 @@ const (
 type Ref struct {
 	Kind Kind
 	types.NamespacedName
+}
+
+// RefOf names a Service or an EndpointSlice.
+func RefOf(object metav1.Object) Ref {
+	kind := KindService
+	if _, ok := object.(*discoveryv1.EndpointSlice); ok {
+		kind = KindSlice
+	}
+	return Ref{Kind: kind, NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}}
 }
 
 // String names a copy for a message.

@@ -117,11 +117,8 @@ func lettersOf(conditions discoveryv1.EndpointConditions) string {
 func conditionsOf(letters string) discoveryv1.EndpointConditions {
 	var read [lettersPerEndpoint]*bool
 	for i, letter := range []byte(letters) {
-		switch letter {
-		case 'y':
-			read[i] = &truth[1]
-		case 'n':
-			read[i] = &truth[0]
+		if letter == 'y' || letter == 'n' {
+			read[i] = Condition(letter == 'y')
 		}
 	}
 	return discoveryv1.EndpointConditions{Ready: read[0], Serving: read[1], Terminating: read[2]}

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"groundskeeper.io/groundskeeper/pkg/openstack"
@@ -142,18 +143,15 @@ func (o *outcome) used() []string {
 
 // parallel does something with each item, some at a time, until ctx is done.
 func parallel[T any](ctx context.Context, threads int, items []T, do func(T)) {
-	var group sync.WaitGroup
-	var next atomic.Int64
-	for range min(threads, len(items)) {
-		group.Go(func() {
-			for ctx.Err() == nil {
-				n := int(next.Add(1)) - 1
-				if n >= len(items) {
-					return
-				}
-				do(items[n])
+	var group errgroup.Group
+	group.SetLimit(threads)
+	for _, item := range items {
+		group.Go(func() error {
+			if ctx.Err() == nil {
+				do(item)
 			}
+			return nil
 		})
 	}
-	group.Wait()
+	_ = group.Wait()
 }

@@ -9,6 +9,7 @@ import (
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 
+	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
@@ -83,17 +84,10 @@ func stateOf(member *openstack.Member, up bool) state {
 	}
 }
 
-// truth has what the conditions of all endpoints point to. It is never written through.
-var truth = [2]bool{false, true}
-
 // conditions expresses a state in terms of Kubernetes. Ready means serving and not terminating there, so a member that drains is
 // terminating. One that is down does not serve.
 func (s state) conditions() discoveryv1.EndpointConditions {
-	condition := func(is bool) *bool {
-		if is {
-			return &truth[1]
-		}
-		return &truth[0]
+	return discoveryv1.EndpointConditions{
+		Ready: desired.Condition(s == ready), Serving: desired.Condition(s != down), Terminating: desired.Condition(s == draining),
 	}
-	return discoveryv1.EndpointConditions{Ready: condition(s == ready), Serving: condition(s != down), Terminating: condition(s == draining)}
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -164,12 +165,7 @@ func (u *Upstream) take(began time.Time, chosen choice, outcomes []*outcome) (ch
 
 // listedAny reports whether something was listed, or there is nothing to list.
 func (u *Upstream) listedAny(outcomes []*outcome) bool {
-	for _, o := range outcomes {
-		if o.err == nil {
-			return true
-		}
-	}
-	return len(outcomes) == 0 && len(u.Watchlist) == 0
+	return slices.ContainsFunc(outcomes, func(o *outcome) bool { return o.err == nil }) || len(outcomes) == 0 && len(u.Watchlist) == 0
 }
 
 // note updates the metrics when something changed.

@@ -7,6 +7,8 @@ package openstack
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -67,7 +69,10 @@ type Upstream struct {
 
 // New returns an Upstream whose caches are empty.
 func New(options Options) *Upstream {
-	return &Upstream{Options: options, tenants: map[string]*tenant{}, sources: map[types.NamespacedName]*desired.Source{}, partial: true, reported: sets.New[string]()}
+	return &Upstream{
+		Options: options, tenants: map[string]*tenant{}, sources: map[types.NamespacedName]*desired.Source{}, partial: true,
+		reported: sets.New[string](),
+	}
 }
 
 // Listen implements replica.Upstream. The listener is never notified that something has certainly been deleted: only a listing reports
@@ -85,11 +90,7 @@ func (u *Upstream) Synced() bool {
 func (u *Upstream) Keys() []types.NamespacedName {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	keys := make([]types.NamespacedName, 0, len(u.sources))
-	for key := range u.sources {
-		keys = append(keys, key)
-	}
-	return keys
+	return slices.Collect(maps.Keys(u.sources))
 }
 
 // Source returns a load balancer as a service.
@@ -148,11 +149,7 @@ func (u *Upstream) Copies(ctx context.Context) (sets.Set[desired.Ref], error) {
 		if source == nil {
 			return nil, errors.New("the cloud was listed once more at the same time")
 		}
-		objects := desired.Build(u.Backend, source)
-		copies.Insert(desired.Ref{Kind: desired.KindService, NamespacedName: types.NamespacedName{Namespace: key.Namespace, Name: objects.Service.Name}})
-		for _, slice := range objects.Slices {
-			copies.Insert(desired.Ref{Kind: desired.KindSlice, NamespacedName: types.NamespacedName{Namespace: key.Namespace, Name: slice.Name}})
-		}
+		copies.Insert(desired.Build(u.Backend, source).Refs()...)
 	}
 	return copies, nil
 }

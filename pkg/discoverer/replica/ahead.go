@@ -55,7 +55,7 @@ func (m *memory) latest(
 }
 
 func (a *ahead) hasRemoved(object metav1.Object) bool {
-	uid, removed := a.removed[refOf(object)]
+	uid, removed := a.removed[desired.RefOf(object)]
 	return removed && uid == object.GetUID()
 }
 
@@ -81,7 +81,7 @@ func (m *memory) writing(ref desired.Ref) (end func()) {
 // wrote notes what the API server has after a write. It is called while the write is in flight: an object that a user deletes before
 // its response is here would be taken for one that is there, permanently.
 func (m *memory) wrote(key types.NamespacedName, object metav1.Object) {
-	ref := refOf(object)
+	ref := desired.RefOf(object)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if uid := m.inFlight[ref]; uid != "" && uid == object.GetUID() {
@@ -97,13 +97,13 @@ func (m *memory) wrote(key types.NamespacedName, object metav1.Object) {
 func (m *memory) removing(key types.NamespacedName, object metav1.Object) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.removed[refOf(object)] = object.GetUID()
-	m.discard(key, refOf(object))
+	m.removed[desired.RefOf(object)] = object.GetUID()
+	m.discard(key, desired.RefOf(object))
 }
 
 // caughtUp notes what the caches have of an object, and reports whether that is what Groundskeeper wrote last.
 func (m *memory) caughtUp(key types.NamespacedName, object metav1.Object) bool {
-	ref := refOf(object)
+	ref := desired.RefOf(object)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	written := m.written[key][ref]
@@ -119,7 +119,7 @@ func (m *memory) caughtUp(key types.NamespacedName, object metav1.Object) bool {
 
 // notRemoved notes that an object that was to be deleted is not there any more by the caches, or still there because that failed.
 func (m *memory) notRemoved(key types.NamespacedName, object metav1.Object) {
-	ref := refOf(object)
+	ref := desired.RefOf(object)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.removed, ref)

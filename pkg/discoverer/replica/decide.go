@@ -68,7 +68,7 @@ func (o *observed) operations(annotations []string) ([]operation, error) {
 func planCopy(want *desired.Objects, have desired.Objects, annotations []string, vanished bool) ([]operation, error) {
 	if want == nil {
 		var operations []operation
-		for _, object := range objectsOf(&have) {
+		for _, object := range have.All() {
 			operations = append(operations, operation{Verb: verbDelete, Object: object, Vanished: vanished})
 		}
 		return operations, nil
@@ -133,7 +133,7 @@ func planChange(want, have metav1.Object, fixed bool, patch []byte) []operation 
 // permitted returns the operations without the deletions that wait for the guard, and whether there are any.
 func permitted(operations []operation, isSure func(desired.Ref) bool) (now []operation, held bool) {
 	now = slices.DeleteFunc(slices.Clone(operations), func(op operation) bool {
-		return op.Verb == verbDelete && op.Vanished && !isSure(refOf(op.Object))
+		return op.Verb == verbDelete && op.Vanished && !isSure(desired.RefOf(op.Object))
 	})
 	return now, len(now) < len(operations)
 }
@@ -149,7 +149,7 @@ func confirmed(key types.NamespacedName, operations, live []operation, err error
 	if err == nil {
 		err = fmt.Errorf("service %s: %w", key, errBehind)
 	}
-	return slices.DeleteFunc(slices.Clone(operations), func(op operation) bool { return doubtful.Has(refOf(op.Object)) }), err
+	return slices.DeleteFunc(slices.Clone(operations), func(op operation) bool { return doubtful.Has(desired.RefOf(op.Object)) }), err
 }
 
 // deletedBy returns what operations delete.
@@ -157,7 +157,7 @@ func deletedBy(operations []operation) sets.Set[desired.Ref] {
 	deleted := sets.New[desired.Ref]()
 	for _, op := range operations {
 		if op.Verb == verbDelete {
-			deleted.Insert(refOf(op.Object))
+			deleted.Insert(desired.RefOf(op.Object))
 		}
 	}
 	return deleted
@@ -188,24 +188,4 @@ func (s *state) fresh(now time.Time) bool {
 // suspicious reports whether it takes a second listing to delete so many of so many copies: more than half of ten or more.
 func suspicious(existing, missing int) bool {
 	return existing >= minSuspicious && 2*missing > existing
-}
-
-// objectsOf returns the objects of a copy, the Service first.
-func objectsOf(objects *desired.Objects) []metav1.Object {
-	var all []metav1.Object
-	if objects.Service != nil {
-		all = append(all, objects.Service)
-	}
-	for _, slice := range objects.Slices {
-		all = append(all, slice)
-	}
-	return all
-}
-
-func refOf(object metav1.Object) desired.Ref {
-	kind := desired.KindService
-	if _, ok := object.(*discoveryv1.EndpointSlice); ok {
-		kind = desired.KindSlice
-	}
-	return desired.Ref{Kind: kind, NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}}
 }

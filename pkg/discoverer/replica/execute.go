@@ -43,7 +43,7 @@ func (r *Replica) execute(ctx context.Context, key types.NamespacedName, operati
 func (r *Replica) do(ctx context.Context, key types.NamespacedName, op operation) (err error) {
 	// A write that has begun is finished: the client has a timeout.
 	ctx = context.WithoutCancel(ctx)
-	ref := refOf(op.Object)
+	ref := desired.RefOf(op.Object)
 	if op.Verb == verbDelete {
 		r.memory.removing(key, op.Object)
 	}
@@ -117,7 +117,7 @@ func adopt[T remote.Object, L runtime.Object](ctx context.Context, r *Replica, c
 		return err
 	}
 	if err := collision(r.Backend, key, live, c.sourceOf); err != nil {
-		if refOf(want).Kind == desired.KindService {
+		if desired.RefOf(want).Kind == desired.KindService {
 			err = errors.Join(err, r.detach(ctx, key))
 		}
 		return err

@@ -65,7 +65,7 @@ func (r *Replica) reconcile(ctx context.Context, key types.NamespacedName) error
 	r.reportDenied(key, o.denied)
 	if o.source == nil {
 		r.waitFor(key, false)
-		if len(objectsOf(&o.have)) == 0 {
+		if len(o.have.All()) == 0 {
 			r.Meters.Remove(key)
 			return nil
 		}
@@ -114,9 +114,7 @@ func (r *Replica) provide(ctx context.Context, o observed) error {
 			return err
 		}
 	}
-	for _, object := range objectsOf(o.want) {
-		r.memory.revoke(refOf(object))
-	}
+	r.memory.revoke(o.want.Refs()...)
 	operations, err := o.operations(r.Annotations)
 	if err != nil {
 		return err
@@ -219,7 +217,7 @@ func (r *Replica) clear(ctx context.Context) error {
 			return err
 		}
 		for _, op := range operations {
-			if ref := refOf(op.Object); op.Verb == verbDelete && op.Vanished && !r.memory.isSure(ref) {
+			if ref := desired.RefOf(op.Object); op.Verb == verbDelete && op.Vanished && !r.memory.isSure(ref) {
 				missing[ref] = key
 			}
 		}
