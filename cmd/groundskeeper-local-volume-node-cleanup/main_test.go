@@ -37,14 +37,14 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(code)
 	}
 	if o.kubeconfig != "" || o.endpoint != "" || o.resync != 10*time.Minute || len(o.classes) != 0 || o.workers != 10 ||
-		o.delay != time.Minute || o.interval != 10*time.Second || o.listenAddress != ":8080" || o.metricsPath != "/metrics" {
+		o.volumes.PVCDeletionDelay.Duration != time.Minute || o.volumes.StalePVDiscoveryInterval.Duration != 10*time.Second || o.listenAddress != ":8080" || o.metricsPath != "/metrics" {
 		t.Errorf("%+v", o)
 	}
 	if c := o.config().Controllers.LocalVolume; !slices.Equal(c.VolumeSources, []v1alpha1.VolumeSource{"local"}) || len(c.CSIDrivers) != 0 || *c.ReleaseCSIVolumes ||
 		*c.DeleteVolumesOfUnknownNodes || c.UnknownNodeDeletionDelay.Duration != time.Hour || c.DriverGracePeriod.Duration != 10*time.Minute {
 		t.Errorf("%+v", c)
 	}
-	if o.qps != 500 || o.burst != 1000 || o.dryRun || o.fraction != 0.55 || o.deletePods || o.includeFailed || !o.leaderElect ||
+	if o.qps != 500 || o.burst != 1000 || *o.volumes.DryRun || *o.volumes.MaxMissingNodeFraction != 0.55 || *o.volumes.DeletePendingPods || *o.volumes.IncludeFailedVolumes || !o.leaderElect ||
 		!slices.Equal(o.topologyKeys, []string{"kubernetes.io/hostname"}) {
 		t.Errorf("%+v", o)
 	}
@@ -56,11 +56,11 @@ func TestFlags(t *testing.T) {
 		"--resync=5":                                      func(o *options) bool { return o.resync == 5*time.Minute },
 		"--resync=90s":                                    func(o *options) bool { return o.resync == 90*time.Second },
 		"--resync=0":                                      func(o *options) bool { return o.resync == 0 },
-		"--pvc-deletion-delay=90":                         func(o *options) bool { return o.delay == 90*time.Second },
-		"--pvc-deletion-delay 2m":                         func(o *options) bool { return o.delay == 2*time.Minute },
-		"--pvc-deletion-delay=0":                          func(o *options) bool { return o.delay == 0 },
-		"--pvc-deletion-delay=1.5":                        func(o *options) bool { return o.delay == 1500*time.Millisecond },
-		"--stale-pv-discovery-interval=7":                 func(o *options) bool { return o.interval == 7*time.Second },
+		"--pvc-deletion-delay=90":                         func(o *options) bool { return o.volumes.PVCDeletionDelay.Duration == 90*time.Second },
+		"--pvc-deletion-delay 2m":                         func(o *options) bool { return o.volumes.PVCDeletionDelay.Duration == 2*time.Minute },
+		"--pvc-deletion-delay=0":                          func(o *options) bool { return o.volumes.PVCDeletionDelay.Duration == 0 },
+		"--pvc-deletion-delay=1.5":                        func(o *options) bool { return o.volumes.PVCDeletionDelay.Duration == 1500*time.Millisecond },
+		"--stale-pv-discovery-interval=7":                 func(o *options) bool { return o.volumes.StalePVDiscoveryInterval.Duration == 7*time.Second },
 		"--storageclass-names=a,b":                        func(o *options) bool { return slices.Equal(listOf(o.classes), []string{"a", "b"}) },
 		"--storageclass-names=a --storageclass-names=b,a": func(o *options) bool { return slices.Equal(listOf(o.classes), []string{"a", "b"}) },
 		"--storageclass-names=":                           func(o *options) bool { return len(listOf(o.classes)) == 0 },
@@ -71,7 +71,7 @@ func TestFlags(t *testing.T) {
 		"--node-topology-keys=a/b,c": func(o *options) bool {
 			return slices.Equal(o.config().Controllers.LocalVolume.NodeTopologyKeys, []string{"a/b", "c"})
 		},
-		"--dry-run --delete-pending-pods": func(o *options) bool { return o.dryRun && o.deletePods },
+		"--dry-run --delete-pending-pods": func(o *options) bool { return *o.volumes.DryRun && *o.volumes.DeletePendingPods },
 		"--include-failed-volumes":        func(o *options) bool { return *o.config().Controllers.LocalVolume.IncludeFailedVolumes },
 		"--listen-address=":               func(o *options) bool { return o.listenAddress == "" },
 		"--unknown-node-deletion-delay=30": func(o *options) bool {

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/klog/v2"
 
@@ -32,23 +31,17 @@ type options struct {
 	resync                     time.Duration
 	classes, topologyKeys      []string
 	workers                    uint
-	delay, unknown, interval   time.Duration
 	listenAddress, metricsPath string
 
-	qps           float32
-	burst         int
-	dryRun        bool
-	fraction      float64
-	deletePods    bool
-	includeFailed bool
-	deleteUnknown bool
-	sources       []string
-	drivers       []string
-	grace         time.Duration
-	releaseCSI    bool
-	leaderElect   bool
-	namespace     string
-	logFormat     logging.Format
+	qps         float32
+	burst       int
+	sources     []string
+	drivers     []string
+	leaderElect bool
+	namespace   string
+	logFormat   logging.Format
+	// volumes has the values of the flags that need no conversion.
+	volumes v1alpha1.LocalVolumeConfiguration
 }
 
 // namespaceFile contains the namespace of the pod of the process.
@@ -59,13 +52,10 @@ func newOptions() *options {
 	v1alpha1.SetObjectDefaults_ControllerManagerConfiguration(defaults)
 	volumes, client := defaults.Controllers.LocalVolume, defaults.ClientConnection
 	o := &options{
-		resync: 10 * time.Minute, workers: uint(*volumes.WorkerThreads),
-		delay: volumes.PVCDeletionDelay.Duration, unknown: volumes.UnknownNodeDeletionDelay.Duration,
-		interval:      volumes.StalePVDiscoveryInterval.Duration,
+		volumes: volumes, resync: 10 * time.Minute, workers: uint(*volumes.WorkerThreads),
 		listenAddress: ":8080", metricsPath: "/metrics",
 		qps: *client.QPS, burst: int(*client.Burst), topologyKeys: volumes.NodeTopologyKeys,
-		fraction: *volumes.MaxMissingNodeFraction, leaderElect: true, namespace: defaults.LeaderElection.ResourceNamespace,
-		grace: volumes.DriverGracePeriod.Duration,
+		leaderElect: true, namespace: defaults.LeaderElection.ResourceNamespace,
 	}
 	for _, source := range volumes.VolumeSources {
 		o.sources = append(o.sources, string(source))
@@ -84,9 +74,9 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.classes, "storageclass-names", o.classes,
 		"`names` of the storage classes whose volumes and claims are cleaned up, separated by commas (default: none)")
 	flags.UintVar(&o.workers, "worker-threads", o.workers, "number of objects that are deleted concurrently")
-	flags.Var(&duration{&o.delay, time.Second}, "pvc-deletion-delay",
+	flags.Var(&duration{&o.volumes.PVCDeletionDelay.Duration, time.Second}, "pvc-deletion-delay",
 		"how long a node must be missing before its claims are deleted; a number without a unit is seconds")
-	flags.Var(&duration{&o.interval, time.Second}, "stale-pv-discovery-interval",
+	flags.Var(&duration{&o.volumes.StalePVDiscoveryInterval.Duration, time.Second}, "stale-pv-discovery-interval",
 		"time between two checks of the volumes of missing nodes if there is no event; a number without a unit is seconds")
 	flags.StringVar(&o.listenAddress, "listen-address", o.listenAddress,
 		"`HOST:PORT` to serve metrics, /healthz and /readyz on; empty: disabled")
@@ -94,36 +84,41 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 
 	flags.Float32Var(&o.qps, "kube-api-qps", o.qps, "maximum number of requests per second to the API server, averaged, without events")
 	flags.IntVar(&o.burst, "kube-api-burst", o.burst, "maximum number of requests in a burst")
-	flags.BoolVar(&o.dryRun, "dry-run", o.dryRun, "delete nothing, report what would be deleted")
+	flags.BoolVar(o.volumes.DryRun, "dry-run", *o.volumes.DryRun, "delete nothing, report what would be deleted")
 	flags.StringSliceVar(&o.topologyKeys, "node-topology-keys", o.topologyKeys,
 		"node `labels` with which a volume names its node, separated by commas")
-	flags.Float64Var(&o.fraction, "max-missing-node-fraction", o.fraction,
+	flags.Float64Var(o.volumes.MaxMissingNodeFraction, "max-missing-node-fraction", *o.volumes.MaxMissingNodeFraction,
 		"delete nothing if this fraction of the nodes with local volumes is missing; 1 disables the limit")
-	flags.BoolVar(&o.deletePods, "delete-pending-pods", o.deletePods, "delete Pending pods without a node that use a claim that was deleted")
-	flags.BoolVar(&o.includeFailed, "include-failed-volumes", o.includeFailed,
+	flags.BoolVar(o.volumes.DeletePendingPods, "delete-pending-pods", *o.volumes.DeletePendingPods,
+		"delete Pending pods without a node that use a claim that was deleted")
+	flags.BoolVar(o.volumes.IncludeFailedVolumes, "include-failed-volumes", *o.volumes.IncludeFailedVolumes,
 		"delete volumes in phase Failed, too, when their reclaim policy is Delete")
-	flags.Var(&duration{&o.unknown, time.Second}, "unknown-node-deletion-delay", "how long a node that was never seen must be missing "+
-		"before its claims are deleted, if longer than --pvc-deletion-delay; 0: they are never deleted; a number without a unit is seconds")
-	flags.BoolVar(&o.deleteUnknown, "delete-volumes-of-unknown-nodes", o.deleteUnknown, "delete free volumes of nodes that were never seen, "+
-		"too, after --unknown-node-deletion-delay, when their reclaim policy is Delete and no claim is reserved for them")
+	flags.Var(&duration{&o.volumes.UnknownNodeDeletionDelay.Duration, time.Second}, "unknown-node-deletion-delay",
+		"how long a node that was never seen must be missing before its claims are deleted, if longer than " +
+			"--pvc-deletion-delay; 0: they are never deleted; a number without a unit is seconds")
+	flags.BoolVar(o.volumes.DeleteVolumesOfUnknownNodes, "delete-volumes-of-unknown-nodes", *o.volumes.DeleteVolumesOfUnknownNodes,
+		"delete free volumes of nodes that were never seen, too, after --unknown-node-deletion-delay, when their reclaim " +
+			"policy is Delete and no claim is reserved for them")
 	flags.StringSliceVar(&o.sources, "volume-sources", o.sources,
 		"`sources` of the volumes that are cleaned up, separated by commas: local, hostPath")
 	flags.StringSliceVar(&o.drivers, "csi-drivers", o.drivers,
-		"CSI drivers whose volumes are cleaned up, each with the node label that names the node of a volume: `NAME=TOPOLOGY-KEY`, "+
-			"separated by commas (default: none)")
-	flags.Var(&duration{&o.grace, time.Second}, "driver-grace-period", "how long Kubernetes and the provisioner or driver of a hostPath or "+
-		"CSI volume have to delete it; a number without a unit is seconds")
-	flags.BoolVar(&o.releaseCSI, "release-csi-volumes", o.releaseCSI, "delete CSI volumes that their driver did not delete in that time, "+
-		"and remove its finalizers from them; what it stored on the disk is not cleaned up")
+		"CSI drivers whose volumes are cleaned up, each with the node label that names the node of a volume: " +
+			"`NAME=TOPOLOGY-KEY`, separated by commas (default: none)")
+	flags.Var(&duration{&o.volumes.DriverGracePeriod.Duration, time.Second}, "driver-grace-period",
+		"how long Kubernetes and the provisioner or driver of a hostPath or CSI volume have to delete it; a number without a " +
+			"unit is seconds")
+	flags.BoolVar(o.volumes.ReleaseCSIVolumes, "release-csi-volumes", *o.volumes.ReleaseCSIVolumes,
+		"delete CSI volumes that their driver did not delete in that time, and remove its finalizers from them; what it stored " +
+			"on the disk is not cleaned up")
 	flags.BoolVar(&o.leaderElect, "leader-elect", o.leaderElect, "elect a leader among the replicas")
-	flags.StringVar(&o.namespace, "namespace", o.namespace, "`namespace` of the lease and of the record of missing nodes (default: the pod's)")
+	flags.StringVar(&o.namespace, "namespace", o.namespace,
+		"`namespace` of the lease and of the record of missing nodes (default: the pod's)")
 
 	o.logFormat.AddFlag(flags)
 	klogFlags := flag.NewFlagSet(name, flag.ContinueOnError)
 	klog.InitFlags(klogFlags)
 	flags.AddGoFlagSet(klogFlags)
-	for _, old := range []string{"add_dir_header", "alsologtostderr", "log_backtrace_at", "log_dir", "log_file", "log_file_max_size",
-		"logtostderr",
+	for _, old := range []string{"add_dir_header", "alsologtostderr", "log_backtrace_at", "log_dir", "log_file", "log_file_max_size", "logtostderr",
 		"one_output", "skip_headers", "skip_log_headers", "stderrthreshold", "legacy_stderr_threshold_behavior", "vmodule"} {
 		if known := flags.Lookup(old); known != nil {
 			known.Hidden = true // accepted, as by the original
@@ -160,28 +155,17 @@ func (d *duration) Type() string { return "duration" }
 // config returns the configuration of the two controllers, in the format of the controller manager.
 func (o *options) config() *v1alpha1.ControllerManagerConfiguration {
 	config := &v1alpha1.ControllerManagerConfiguration{}
-	config.ClientConnection = v1alpha1.ClientConnectionConfiguration{Kubeconfig: o.kubeconfig, QPS: new(o.qps),
-		Burst: new(int32(max(math.MinInt32, min(o.burst, math.MaxInt32))))}
-	config.LeaderElection = v1alpha1.LeaderElectionConfiguration{LeaderElect: new(o.leaderElect), ResourceNamespace: o.namespace,
-		ResourceName: name}
-	config.Controllers.LocalVolume = v1alpha1.LocalVolumeConfiguration{
-		StorageClassNames:        listOf(o.classes),
-		PVCDeletionDelay:         &metav1.Duration{Duration: o.delay},
-		UnknownNodeDeletionDelay: &metav1.Duration{Duration: o.unknown},
-		StalePVDiscoveryInterval: &metav1.Duration{Duration: o.interval},
-		MaxMissingNodeFraction:   new(o.fraction),
-		NodeTopologyKeys:         listOf(o.topologyKeys),
-		WorkerThreads:            new(int32(min(o.workers, math.MaxInt32))),
-		DeletePendingPods:        new(o.deletePods),
-		IncludeFailedVolumes:     new(o.includeFailed),
-		DryRun:                   new(o.dryRun),
-
-		DeleteVolumesOfUnknownNodes: new(o.deleteUnknown),
-		DriverGracePeriod:           &metav1.Duration{Duration: o.grace},
-		ReleaseCSIVolumes:           new(o.releaseCSI),
+	config.ClientConnection = v1alpha1.ClientConnectionConfiguration{
+		Kubeconfig: o.kubeconfig, QPS: new(o.qps), Burst: new(int32(max(math.MinInt32, min(o.burst, math.MaxInt32)))),
 	}
+	config.LeaderElection = v1alpha1.LeaderElectionConfiguration{
+		LeaderElect: new(o.leaderElect), ResourceNamespace: o.namespace, ResourceName: name,
+	}
+	config.Controllers.LocalVolume = o.volumes
 	volumes := &config.Controllers.LocalVolume
-	volumes.VolumeSources = []v1alpha1.VolumeSource{}
+	volumes.StorageClassNames, volumes.NodeTopologyKeys = listOf(o.classes), listOf(o.topologyKeys)
+	volumes.WorkerThreads = new(int32(min(o.workers, math.MaxInt32)))
+	volumes.VolumeSources, volumes.CSIDrivers = []v1alpha1.VolumeSource{}, []v1alpha1.CSIDriver{}
 	for _, source := range listOf(o.sources) {
 		volumes.VolumeSources = append(volumes.VolumeSources, v1alpha1.VolumeSource(source))
 	}
@@ -256,19 +240,22 @@ func (o *options) validate() error {
 	if o.resync > configvalidation.MaxDuration { // up to a tenth is added as jitter
 		errs = append(errs, fmt.Errorf("--resync: %s is more than %s", o.resync, configvalidation.MaxDuration))
 	}
-	if o.listenAddress == "" {
-		// Nothing is served.
-	} else if host, port, err := net.SplitHostPort(o.listenAddress); err != nil {
-		errs = append(errs, fmt.Errorf("--listen-address: %q is not HOST:PORT", o.listenAddress))
-	} else if _, err := net.DefaultResolver.LookupPort(context.Background(), "tcp", port); err != nil ||
-		host != "" && net.ParseIP(host) == nil && len(validation.IsDNS1123Subdomain(host)) > 0 {
+	if o.listenAddress != "" && !isAddress(o.listenAddress) {
 		errs = append(errs, fmt.Errorf("--listen-address: %q is not HOST:PORT", o.listenAddress))
 	}
-	if !strings.HasPrefix(o.metricsPath, "/") || slices.Contains([]string{"/healthz", "/readyz"}, o.metricsPath) ||
-		strings.ContainsAny(o.metricsPath, " {}") {
+	if !strings.HasPrefix(o.metricsPath, "/") || slices.Contains([]string{"/healthz", "/readyz"}, o.metricsPath) || strings.ContainsAny(o.metricsPath, " {}") {
 		errs = append(errs, fmt.Errorf("--metrics-path: %q must be a separate path, for instance /metrics", o.metricsPath))
 	}
 	return errors.Join(errs...)
+}
+
+func isAddress(address string) bool {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	_, err = net.DefaultResolver.LookupPort(context.Background(), "tcp", port)
+	return err == nil && (host == "" || net.ParseIP(host) != nil || len(validation.IsDNS1123Subdomain(host)) == 0)
 }
 
 // parseDuration reads a Go duration, or a bare number of units, as the documentation of the original has them.
@@ -276,16 +263,13 @@ func parseDuration(text string, unit time.Duration) (time.Duration, error) {
 	if parsed, err := time.ParseDuration(text); err == nil {
 		return parsed, nil
 	}
+	units := "seconds"
+	if unit == time.Minute {
+		units = "minutes"
+	}
 	number, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsNaN(number) || math.Abs(number*float64(unit)) >= math.MaxInt64 {
-		return 0, fmt.Errorf("%q is neither a duration, for instance 90s, nor a number of %s", text, unitName(unit))
+		return 0, fmt.Errorf("%q is neither a duration, for instance 90s, nor a number of %s", text, units)
 	}
 	return time.Duration(number * float64(unit)), nil
-}
-
-func unitName(unit time.Duration) string {
-	if unit == time.Minute {
-		return "minutes"
-	}
-	return "seconds"
 }

@@ -55,10 +55,10 @@ func indispensable(o *options) []accessreview.Request {
 	needs := slices.Concat(to("", "nodes", accessreview.List, accessreview.Watch),
 		to("", "persistentvolumes", accessreview.List, accessreview.Watch, accessreview.Delete),
 		to("", "persistentvolumeclaims", accessreview.List, accessreview.Watch, accessreview.Delete))
-	if o.deletePods {
+	if *o.volumes.DeletePendingPods {
 		needs = slices.Concat(needs, to("", "pods", accessreview.List, accessreview.Delete), to("", "persistentvolumeclaims", accessreview.Get))
 	}
-	if o.releaseCSI {
+	if *o.volumes.ReleaseCSIVolumes {
 		needs = append(needs, to("", "persistentvolumes", accessreview.Patch)...)
 	}
 	return needs

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"sync"
 	"time"
@@ -56,7 +55,7 @@ func run(ctx context.Context, o *options) error {
 			return fmt.Errorf("--listen-address: %w", err)
 		}
 		address = listener.Addr().String()
-		defer process.Serve(logger, listener, health(o.metricsPath, ready))()
+		defer process.Serve(logger, listener, process.Mux(o.metricsPath, metrics.Registry, process.Readyz(ready.check)))()
 	}
 	logger.Info("Starting", "version", version.Version(), "commit", version.Commit(), "server", config.Host, "address", address,
 		"storageClasses", listOf(o.classes))
@@ -75,18 +74,15 @@ func run(ctx context.Context, o *options) error {
 func restConfig(o *options) (*rest.Config, error) {
 	var config *rest.Config
 	var err error
-	switch {
-	case o.kubeconfig != "" || o.endpoint != "":
+	if o.kubeconfig != "" || o.endpoint != "" {
 		// The current context of the file; with neither file nor context the endpoint is all there is.
 		config, err = clientcmd.NewNonInteractiveDeferredLoadingClientConfig(&clientcmd.ClientConfigLoadingRules{ExplicitPath: o.kubeconfig},
-			&clientcmd.ConfigOverrides{ClusterInfo: clusterAt(o.endpoint)}).ClientConfig()
+			&clientcmd.ConfigOverrides{ClusterInfo: api.Cluster{Server: o.endpoint}}).ClientConfig()
 		if err != nil {
 			return nil, fmt.Errorf("--kubeconfig %q, --kube-api-endpoint %q: %w", o.kubeconfig, o.endpoint, err)
 		}
-	default:
-		if config, err = rest.InClusterConfig(); err != nil {
-			return nil, fmt.Errorf("neither --kubeconfig nor --kube-api-endpoint is set and this is not a pod: %w", err)
-		}
+	} else if config, err = rest.InClusterConfig(); err != nil {
+		return nil, fmt.Errorf("neither --kubeconfig nor --kube-api-endpoint is set and this is not a pod: %w", err)
 	}
 	config.QPS, config.Burst = o.qps, o.burst
 	config.UserAgent = version.UserAgent(name)
@@ -144,11 +140,6 @@ func newManager(ctx context.Context, config *rest.Config, o *options, ready *rea
 	return mgr, err
 }
 
-// health serves metrics and health.
-func health(metricsPath string, ready *readiness) http.Handler {
-	return process.Mux(metricsPath, metrics.Registry, process.Readyz(ready.check))
-}
-
 // readiness knows whether the process could work: on a standby replica, too, as soon as its caches are filled.
 type readiness struct {
 	mu      sync.Mutex
@@ -156,7 +147,7 @@ type readiness struct {
 	site    *localvolume.Site
 }
 
-// knows returns which Site has to be synced; nil when there is nothing to watch.
+// knows notes which Site has to be synced; nil when there is nothing to watch.
 func (r *readiness) knows(site *localvolume.Site) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -174,6 +165,3 @@ func (r *readiness) check() error {
 	}
 	return nil
 }
-
-// clusterAt returns a cluster of which nothing but the address is known.
-func clusterAt(endpoint string) api.Cluster { return api.Cluster{Server: endpoint} }

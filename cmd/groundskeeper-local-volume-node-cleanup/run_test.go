@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
@@ -69,8 +70,8 @@ func TestPermissions(t *testing.T) {
 		"no claims":                        {without("persistentvolumeclaims"), nil, permissions{}, "the permission to list persistentvolumeclaims is missing"},
 		"no pods":                          {without("pods"), nil, permissions{leases: true, record: true, cleaners: true, namespaces: true}, ""},
 		"no patch":                         {without("persistentvolumes", "patch"), nil, permissions{leases: true, record: true, cleaners: true, namespaces: true}, ""},
-		"no patch, but to release volumes": {without("persistentvolumes", "patch"), func(o *options) { o.releaseCSI = true }, permissions{}, "the permission to patch persistentvolumes is missing"},
-		"no pods, but to be deleted":       {without("pods"), func(o *options) { o.deletePods = true }, permissions{}, "the permission to delete pods is missing"},
+		"no patch, but to release volumes": {without("persistentvolumes", "patch"), func(o *options) { *o.volumes.ReleaseCSIVolumes = true }, permissions{}, "the permission to patch persistentvolumes is missing"},
+		"no pods, but to be deleted":       {without("pods"), func(o *options) { *o.volumes.DeletePendingPods = true }, permissions{}, "the permission to delete pods is missing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := newOptions()
@@ -91,7 +92,7 @@ func TestServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	ready := &readiness{}
-	stop := process.Serve(logr.Discard(), listener, health("/m", ready))
+	stop := process.Serve(logr.Discard(), listener, process.Mux("/m", metrics.Registry, process.Readyz(ready.check)))
 	get := func(path string) (int, string) {
 		t.Helper()
 		response, err := http.Get("http://" + listener.Addr().String() + path)
