@@ -8,7 +8,6 @@ package desired
 import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // Source is a service of a backend.
@@ -34,11 +33,6 @@ type Slice struct {
 	AddressType discoveryv1.AddressType
 	Ports       []discoveryv1.EndpointPort
 	Endpoints   []discoveryv1.Endpoint
-}
-
-// Key returns the namespace and the name of the source.
-func (s *Source) Key() types.NamespacedName {
-	return types.NamespacedName{Namespace: s.Namespace, Name: s.Name}
 }
 
 // EndpointCount returns how many addresses the source has.

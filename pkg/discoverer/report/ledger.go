@@ -81,13 +81,6 @@ func (l *Ledger) Set(subject string, problems ...Problem) []Problem {
 	return news
 }
 
-// Count returns how many subjects have a problem.
-func (l *Ledger) Count() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.subjects)
-}
-
 // Changed is sent to after changes.
 func (l *Ledger) Changed() <-chan struct{} { return l.changed }
 
@@ -101,7 +94,10 @@ func (l *Ledger) Poke() {
 
 // severity orders the types: what is wrong with the whole backend comes first.
 func severity(kind string) int {
-	order := []string{gimbalv1.ErrorAuthentication, gimbalv1.ErrorAnotherCluster, gimbalv1.ErrorConnection, gimbalv1.ErrorConflict, gimbalv1.ErrorNameCollision, gimbalv1.ErrorInvalidService, gimbalv1.ErrorAddressDenied, gimbalv1.ErrorNamespaceMissing}
+	order := []string{
+		gimbalv1.ErrorAuthentication, gimbalv1.ErrorAnotherCluster, gimbalv1.ErrorConnection, gimbalv1.ErrorConflict,
+		gimbalv1.ErrorNameCollision, gimbalv1.ErrorInvalidService, gimbalv1.ErrorAddressDenied, gimbalv1.ErrorNamespaceMissing,
+	}
 	if i := slices.Index(order, kind); i >= 0 {
 		return i
 	}

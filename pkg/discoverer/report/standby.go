@@ -70,7 +70,7 @@ func (s *Standby) write(ctx context.Context) error {
 	if slices.Equal(entries, s.last) {
 		return nil
 	}
-	backend, err := s.get(ctx)
+	backend, err := get(ctx, s.Client, s.Namespace, s.Name)
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (s *Standby) write(ctx context.Context) error {
 
 // clear takes all entries of this manager away, those of a discoverer that was killed, too.
 func (s *Standby) clear(ctx context.Context) error {
-	backend, err := s.get(ctx)
+	backend, err := get(ctx, s.Client, s.Namespace, s.Name)
 	if err != nil {
 		return err
 	}
@@ -91,14 +91,6 @@ func (s *Standby) clear(ctx context.Context) error {
 		return nil
 	}
 	return s.apply(ctx, backend, nil)
-}
-
-func (s *Standby) get(ctx context.Context) (*gimbalv1.DiscoveryBackend, error) {
-	backend, err := s.Client.Get(ctx, s.Name, metav1.GetOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("get DiscoveryBackend %s/%s: %w", s.Namespace, s.Name, err)
-	}
-	return backend, nil
 }
 
 func (s *Standby) apply(ctx context.Context, backend *gimbalv1.DiscoveryBackend, entries []Entry) error {

@@ -99,9 +99,9 @@ func (w *Writer) Run(ctx context.Context) {
 // write writes the status when it differs from what was written last.
 func (w *Writer) write(ctx context.Context) error {
 	if w.before == nil {
-		before, err := w.Client.Get(ctx, w.Name, metav1.GetOptions{})
+		before, err := get(ctx, w.Client, w.Namespace, w.Name)
 		if err != nil {
-			return fmt.Errorf("get DiscoveryBackend %s/%s: %w", w.Namespace, w.Name, err)
+			return err
 		}
 		w.before = before
 	}
@@ -214,6 +214,14 @@ func Identity(ctx context.Context, client Client, backend *gimbalv1.DiscoveryBac
 	meta := identity{Name: backend.Name, UID: backend.UID, ResourceVersion: backend.ResourceVersion}
 	_, err := send(ctx, client, meta, identityOwner, &status{Identity: recorded})
 	return err
+}
+
+func get(ctx context.Context, client Client, namespace, name string) (*gimbalv1.DiscoveryBackend, error) {
+	backend, err := client.Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("get DiscoveryBackend %s/%s: %w", namespace, name, err)
+	}
+	return backend, nil
 }
 
 // apply makes a status what a manager reports about a DiscoveryBackend.
