@@ -94,21 +94,21 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(o.volumes.IncludeFailedVolumes, "include-failed-volumes", *o.volumes.IncludeFailedVolumes,
 		"delete volumes in phase Failed, too, when their reclaim policy is Delete")
 	flags.Var(&duration{&o.volumes.UnknownNodeDeletionDelay.Duration, time.Second}, "unknown-node-deletion-delay",
-		"how long a node that was never seen must be missing before its claims are deleted, if longer than " +
+		"how long a node that was never seen must be missing before its claims are deleted, if longer than "+
 			"--pvc-deletion-delay; 0: they are never deleted; a number without a unit is seconds")
 	flags.BoolVar(o.volumes.DeleteVolumesOfUnknownNodes, "delete-volumes-of-unknown-nodes", *o.volumes.DeleteVolumesOfUnknownNodes,
-		"delete free volumes of nodes that were never seen, too, after --unknown-node-deletion-delay, when their reclaim " +
+		"delete free volumes of nodes that were never seen, too, after --unknown-node-deletion-delay, when their reclaim "+
 			"policy is Delete and no claim is reserved for them")
 	flags.StringSliceVar(&o.sources, "volume-sources", o.sources,
 		"`sources` of the volumes that are cleaned up, separated by commas: local, hostPath")
 	flags.StringSliceVar(&o.drivers, "csi-drivers", o.drivers,
-		"CSI drivers whose volumes are cleaned up, each with the node label that names the node of a volume: " +
+		"CSI drivers whose volumes are cleaned up, each with the node label that names the node of a volume: "+
 			"`NAME=TOPOLOGY-KEY`, separated by commas (default: none)")
 	flags.Var(&duration{&o.volumes.DriverGracePeriod.Duration, time.Second}, "driver-grace-period",
-		"how long Kubernetes and the provisioner or driver of a hostPath or CSI volume have to delete it; a number without a " +
+		"how long Kubernetes and the provisioner or driver of a hostPath or CSI volume have to delete it; a number without a "+
 			"unit is seconds")
 	flags.BoolVar(o.volumes.ReleaseCSIVolumes, "release-csi-volumes", *o.volumes.ReleaseCSIVolumes,
-		"delete CSI volumes that their driver did not delete in that time, and remove its finalizers from them; what it stored " +
+		"delete CSI volumes that their driver did not delete in that time, and remove its finalizers from them; what it stored "+
 			"on the disk is not cleaned up")
 	flags.BoolVar(&o.leaderElect, "leader-elect", o.leaderElect, "elect a leader among the replicas")
 	flags.StringVar(&o.namespace, "namespace", o.namespace,

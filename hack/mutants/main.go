@@ -27,8 +27,9 @@ func main() {
 	only := flag.String("only", "", "break only guards of files that match the regular `expression`")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, *only); err != nil {
+	err := run(ctx, *only)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(1)
 	}

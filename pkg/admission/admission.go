@@ -54,8 +54,8 @@ func Register(plugins *admission.Plugins) {
 	register(plugins, klustertwins.PluginName, klustertwins.New)
 }
 
-func register[P admission.Interface](plugins *admission.Plugins, name string, make func() P) {
-	plugins.Register(name, func(io.Reader) (admission.Interface, error) { return make(), nil })
+func register[P admission.Interface](plugins *admission.Plugins, name string, plugin func() P) {
+	plugins.Register(name, func(io.Reader) (admission.Interface, error) { return plugin(), nil })
 }
 
 // Order lists the plugins in the order in which they see a request: mutating plugins first, then validating ones. The

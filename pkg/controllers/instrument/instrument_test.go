@@ -146,13 +146,13 @@ func TestConcurrentChanges(t *testing.T) {
 				result, err := Reconciler("kluster", reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
 					return reconcile.Result{}, tc.err
 				})).Reconcile(ctx, request)
-				if observed && reported != err {
+				if observed && !errors.Is(reported, err) {
 					t.Errorf("reported %v, returned %v", reported, err)
 				}
 				if tc.retried && (err != nil || result.RequeueAfter != conflictPause) {
 					t.Errorf("%+v, %v, want a retry after %s", result, err, conflictPause)
 				}
-				if !tc.retried && (err != tc.err || result != reconcile.Result{}) {
+				if !tc.retried && (!errors.Is(err, tc.err) || result != reconcile.Result{}) {
 					t.Errorf("%+v, %v, want %v", result, err, tc.err)
 				}
 			})

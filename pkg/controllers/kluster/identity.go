@@ -53,4 +53,6 @@ func AreDeletedTogether(a, b *kubernikusv1.Kluster) bool {
 
 // IsReleased reports whether Deorbit is over, or was never responsible: a Kluster that is being deleted needs nothing any more, though
 // others may still keep the object.
-func IsReleased(k *kubernikusv1.Kluster) bool { return !k.DeletionTimestamp.IsZero() && !k.HasDeorbiter() }
+func IsReleased(k *kubernikusv1.Kluster) bool {
+	return !k.DeletionTimestamp.IsZero() && !k.HasDeorbiter()
+}

@@ -4,18 +4,11 @@
 package lease
 
 import (
-	"context"
-	"encoding/json"
-	"fmt"
-	"slices"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-
-	"groundskeeper.io/groundskeeper/pkg/remote/client"
 )
 
 // sight is a Lease as last seen.
@@ -85,27 +78,6 @@ func holderOf(lease *coordinationv1.Lease) string {
 		return ""
 	}
 	return *lease.Spec.HolderIdentity
-}
-
-// Adopt adds an owner reference to the Lease of a backend, which must exist. It writes nothing if the reference exists.
-func Adopt(ctx context.Context, leases client.Leases, namespace, backend string, owner metav1.OwnerReference) error {
-	name := Name(backend)
-	lease, err := leases.Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return fmt.Errorf("get lease %s/%s: %w", namespace, name, err)
-	}
-	if slices.ContainsFunc(lease.OwnerReferences, func(other metav1.OwnerReference) bool { return other.UID == owner.UID }) {
-		return nil
-	}
-	// With the uid, no Lease that came meanwhile is patched.
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": lease.UID, "ownerReferences": []metav1.OwnerReference{owner}}})
-	if err != nil {
-		return err
-	}
-	if _, err := leases.Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}); err != nil {
-		return fmt.Errorf("give lease %s/%s its owner: %w", namespace, name, err)
-	}
-	return nil
 }
 
 // Observation is what a process knows of the Lease of a backend that it does not hold itself. The zero value is nothing.

@@ -8,11 +8,14 @@ package lease
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"groundskeeper.io/groundskeeper/pkg/remote/client"
 )
@@ -71,6 +74,27 @@ func (h *holder) release(ctx context.Context) error {
 	}
 	if _, err := h.leases.Update(ctx, released(lease, time.Now()), metav1.UpdateOptions{}); err != nil {
 		return fmt.Errorf("give back lease %s/%s: %w", h.namespace, h.name, err)
+	}
+	return nil
+}
+
+// Adopt adds an owner reference to the Lease of a backend, which must exist. It writes nothing if the reference exists.
+func Adopt(ctx context.Context, leases client.Leases, namespace, backend string, owner metav1.OwnerReference) error {
+	name := Name(backend)
+	lease, err := leases.Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("get lease %s/%s: %w", namespace, name, err)
+	}
+	if slices.ContainsFunc(lease.OwnerReferences, func(other metav1.OwnerReference) bool { return other.UID == owner.UID }) {
+		return nil
+	}
+	// With the uid, no Lease that came meanwhile is patched.
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": lease.UID, "ownerReferences": []metav1.OwnerReference{owner}}})
+	if err != nil {
+		return err
+	}
+	if _, err := leases.Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		return fmt.Errorf("give lease %s/%s its owner: %w", namespace, name, err)
 	}
 	return nil
 }

@@ -103,9 +103,11 @@ func (r *reconciler) deploymentOf(ctx context.Context, from client.Reader, backe
 	deployment := &appsv1.Deployment{}
 	err := from.Get(ctx, client.ObjectKey{Namespace: backend.Namespace, Name: partName(backend)}, deployment)
 	switch {
-	case client.IgnoreNotFound(err) != nil:
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
 		return nil, fmt.Errorf("get the Deployment of %s: %w", describe(backend), err)
-	case err != nil || !isPartOf(backend, deployment):
+	case !isPartOf(backend, deployment):
 		return nil, nil
 	}
 	return deployment, nil

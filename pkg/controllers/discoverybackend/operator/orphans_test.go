@@ -36,7 +36,9 @@ func TestSweep(t *testing.T) {
 			permissions := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "permissions", Labels: map[string]string{labelName: discovererName, labelInstance: "gone", labelManagedBy: operatorName}}}
 			w := newWorld(t, append(tc.backends, marked, slice, unmarked, kept, permissions)...)
 			tc.spoil(w)
-			w.reconciler.sweep(t.Context())
+			if err := w.reconciler.sweep(t.Context()); err != nil {
+				t.Fatal(err)
+			}
 			w.fault = nil
 			if w.store.Find(marked) == tc.deletes || w.store.Find(slice) == tc.deletes || w.store.Find(permissions) == tc.deletes {
 				t.Errorf("Service: %v, slice: %v, permissions: %v", w.store.Find(marked), w.store.Find(slice), w.store.Find(permissions))

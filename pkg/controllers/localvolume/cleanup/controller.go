@@ -26,9 +26,10 @@ import (
 )
 
 const (
-	// ControllerName is the name of the CleanupController in the configuration, in logs and in metrics, DeleterName that of the Deleter.
+	// ControllerName is the name of the CleanupController in the configuration, in logs and in metrics.
 	ControllerName = "local-volume-cleanup"
-	DeleterName    = "local-volume-deleter"
+	// DeleterName is that of the Deleter.
+	DeleterName = "local-volume-deleter"
 
 	// patience is how long a reconciliation waits for the last of the nodes that are lost together.
 	patience = 2 * time.Second

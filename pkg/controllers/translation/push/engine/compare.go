@@ -5,6 +5,7 @@ package engine
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strings"
 
@@ -203,4 +204,66 @@ func (x *index) note(f *finding) {
 	if before != landed && know == landed {
 		x.wakeWaiters(n)
 	}
+}
+
+// plan determines the result of a push without writes. Resources that are known to be in sync are not read.
+func (p *push) plan(ctx context.Context) error {
+	for i := range p.items {
+		v, known := p.predict(&p.items[i])
+		if !known {
+			var err error
+			if v, err = p.compareOne(ctx, i); err != nil {
+				return err
+			}
+		}
+		p.verdicts[i] = v
+	}
+	p.e.with(func(x *index) {
+		for i := range p.c.tail {
+			n := p.c.tail[i].node
+			p.swept[n] = verdict{state: Deleting, reason: ReasonPlanned, key: n.key.String(), message: "would delete"}
+			if n.winner != nil {
+				p.swept[n] = verdict{state: Deleting, reason: ReasonPlanned, key: n.key.String(),
+					message: "would hand over to " + n.winner.name.String()}
+			}
+		}
+	})
+	return nil
+}
+
+// compareOne reads a resource from the backend and returns the verdict: what a push would do.
+func (p *push) compareOne(ctx context.Context, i int) (verdict, error) {
+	it := &p.items[i]
+	want, err := p.e.b.Resolve(p.wanted[i])
+	if err != nil {
+		return misunderstood(err).verdict, nil
+	}
+	have, there, err := p.e.b.Get(ctx, want)
+	if ctx.Err() != nil {
+		return verdict{}, ctx.Err()
+	}
+	v := verdict{state: Pending, reason: ReasonPlanned, key: it.node.key.String()}
+	switch {
+	case ignoreDeleted(err) != nil:
+		v.message, v.code, v.reason, v.retry = err.Error(), codeOf(err), ReasonRetrying, jittered(1, retryLast, retryLast)
+	case p.deleting && !there:
+		return verdict{reason: ReasonSynced, deleted: true}, nil
+	case p.deleting:
+		v.state, v.message = Deleting, "would delete"
+	case !there:
+		v.message = "would create"
+	case have.Parent != want.Parent:
+		v.message = "would move from " + have.Parent
+	default:
+		fields := p.e.b.Differences(want, have)
+		switch {
+		case len(fields) == 0:
+			v.message = "would adopt"
+		case want.Updatable:
+			v.message = "would update: fields " + strings.Join(fields, ", ")
+		default:
+			v.message = "would replace: fields " + strings.Join(fields, ", ")
+		}
+	}
+	return v, nil
 }

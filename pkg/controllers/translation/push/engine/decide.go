@@ -4,8 +4,6 @@
 package engine
 
 import (
-	"context"
-	"strings"
 	"time"
 )
 
@@ -116,31 +114,6 @@ func (s *situation) waiting() State {
 	}
 }
 
-// plan determines the result of a push without writes. Resources that are known to be in sync are not read.
-func (p *push) plan(ctx context.Context) error {
-	for i := range p.items {
-		v, known := p.predict(&p.items[i])
-		if !known {
-			var err error
-			if v, err = p.compareOne(ctx, i); err != nil {
-				return err
-			}
-		}
-		p.verdicts[i] = v
-	}
-	p.e.with(func(x *index) {
-		for i := range p.c.tail {
-			n := p.c.tail[i].node
-			p.swept[n] = verdict{state: Deleting, reason: ReasonPlanned, key: n.key.String(), message: "would delete"}
-			if n.winner != nil {
-				p.swept[n] = verdict{state: Deleting, reason: ReasonPlanned, key: n.key.String(),
-					message: "would hand over to " + n.winner.name.String()}
-			}
-		}
-	})
-	return nil
-}
-
 // predict returns the verdict on an item if it can be determined without a read.
 func (p *push) predict(it *item) (v verdict, known bool) {
 	p.e.with(func(*index) {
@@ -168,41 +141,4 @@ func (p *push) predict(it *item) (v verdict, known bool) {
 		}
 	})
 	return v, known
-}
-
-// compareOne reads a resource from the backend and returns the verdict: what a push would do.
-func (p *push) compareOne(ctx context.Context, i int) (verdict, error) {
-	it := &p.items[i]
-	want, err := p.e.b.Resolve(p.wanted[i])
-	if err != nil {
-		return misunderstood(err).verdict, nil
-	}
-	have, there, err := p.e.b.Get(ctx, want)
-	if ctx.Err() != nil {
-		return verdict{}, ctx.Err()
-	}
-	v := verdict{state: Pending, reason: ReasonPlanned, key: it.node.key.String()}
-	switch {
-	case ignoreDeleted(err) != nil:
-		v.message, v.code, v.reason, v.retry = err.Error(), codeOf(err), ReasonRetrying, jittered(1, retryLast, retryLast)
-	case p.deleting && !there:
-		return verdict{reason: ReasonSynced, deleted: true}, nil
-	case p.deleting:
-		v.state, v.message = Deleting, "would delete"
-	case !there:
-		v.message = "would create"
-	case have.Parent != want.Parent:
-		v.message = "would move from " + have.Parent
-	default:
-		fields := p.e.b.Differences(want, have)
-		switch {
-		case len(fields) == 0:
-			v.message = "would adopt"
-		case want.Updatable:
-			v.message = "would update: fields " + strings.Join(fields, ", ")
-		default:
-			v.message = "would replace: fields " + strings.Join(fields, ", ")
-		}
-	}
-	return v, nil
 }

@@ -96,7 +96,7 @@ func (p *Plan) retains(kind string, object inventory.Meta, id, reason string) {
 	p.Retained = append(p.Retained, Reported(kind, object, id, reason))
 }
 
-// deletes deletes an object that is as it was read.
+// deletes plans the deletion of an object that is as it was read.
 func (p *Plan) deletes(resource schema.GroupVersionResource, kind string, object inventory.Meta, id string) {
 	p.Steps = append(p.Steps, Step{Resource: resource, Kind: kind, Object: object, Exact: true, ID: id, Reason: reasonRequested})
 }
