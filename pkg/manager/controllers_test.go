@@ -82,19 +82,14 @@ func TestControllers(t *testing.T) {
 		t.Error(diff)
 	}
 	running := names(dropOff(logr.Discard(), all, config))
-	if got := len(all) - len(running); got != 10 { // without the cleanup, the deleter neither
+	if got := len(all) - len(running); got != 9 {
 		t.Errorf("without a MidoNet, an image and Klusters %d controllers do not run", got)
 	}
 	if !slices.Contains(running, "discovery-operator") {
 		t.Error("without an image no controller releases DiscoveryBackends")
 	}
-	config.Enabled = []string{"*", "-local-volume-cleanup"}
-	if got := names(dropOff(logr.Discard(), all, config)); slices.Contains(got, "local-volume-deleter") {
-		t.Error("the deleter runs without the cleanup that it is a part of")
-	}
-	config.Enabled = []string{"*"}
 	config.Translation.MidoNet.URL, config.Discovery.Image, config.Kluster.Enabled = "http://midonet/midonet-api", "discoverer", new(true)
-	config.Kluster.ClusterAPI.Enabled, config.Enabled = new(true), []string{"*"}
+	config.Kluster.ClusterAPI.Enabled = new(true)
 	if diff := cmp.Diff([]schema.GroupVersion{projects, backends, translations, klusters}, requiredAPIs(append(all, all...), config)); diff != "" {
 		t.Error(diff)
 	}
