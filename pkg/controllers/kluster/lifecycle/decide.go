@@ -155,6 +155,10 @@ func nextStatus(k *kubernikusv1.Kluster, found findings, now time.Time) (next ku
 	}
 	if found.cloud != nil && found.cloud.found != nil {
 		next.Openstack = found.cloud.found
+		if known := k.Status.Openstack; known != nil && known.LBFloatingNetworkID != "" { // the builder of the cluster writes it
+			next.Openstack = next.Openstack.DeepCopy()
+			next.Openstack.LBFloatingNetworkID = known.LBFloatingNetworkID
+		}
 	}
 	responded, version := false, k.Status.ApiserverVersion
 	if found.workload != nil && found.workload.version != "" {

@@ -99,6 +99,11 @@ func TestStatusIsRetained(t *testing.T) {
 			t.Errorf("%s: it is written again: %+v", name, next)
 		}
 	}
+	k.Status.Openstack = k.Status.Openstack.DeepCopy()
+	k.Status.Openstack.LBFloatingNetworkID = "public"
+	if next, changed := nextStatus(k, good, now.Add(time.Hour)); changed || next.Openstack.LBFloatingNetworkID != "public" {
+		t.Errorf("what another client wrote is written again: %+v", next.Openstack)
+	}
 	failed := good
 	failed.cloud = &cloudView{err: errors.New("no")}
 	if next, changed := nextStatus(k, failed, now); !changed || next.Openstack.RouterID != "r" {
