@@ -107,7 +107,7 @@ func (c check) run(ctx context.Context) observed {
 	case err != nil:
 		return o.failing(internalFailure(err))
 	case k == nil:
-		return observed{} // the cache will receive the change
+		return observed{id: c.known} // the cache will receive the change
 	}
 	var unread error
 	if c.identify && c.connection != nil {

@@ -232,6 +232,9 @@ func TestRechecksBeforeDeletion(t *testing.T) {
 			if f.stages() != "" || s == nil {
 				t.Fatalf("stages = %s", f.stages())
 			}
+			if s.id == "" {
+				t.Error("the identity of the cluster that an earlier check read is forgotten")
+			}
 			if name == "no cloud" {
 				return // that keeps no Kluster
 			}
