@@ -103,12 +103,12 @@ func decideAutomatic(backend *gimbalv1.DiscoveryBackend, f fleet, now time.Time)
 		return nil, 0
 	}
 	since := reached.since.UTC().Format(time.RFC3339)
-	silent := "the backend does not respond since " + since
+	silent := "the backend has not responded since " + since
 	begins, ends := reached.since.Add(unreachablePeriod(backend)), reached.since.Add(stablePeriod(backend))
 	switch {
 	case active && reached.status == metav1.ConditionTrue && now.Before(ends) && f.servesBeside(backend, now): // else it is the last one
 		return condition(metav1.ConditionTrue, reasonRecovering,
-			"the backend responds since "+since+"; traffic returns at "+ends.UTC().Format(time.RFC3339)), ends.Sub(now)
+			"the backend has responded since "+since+"; traffic returns at "+ends.UTC().Format(time.RFC3339)), ends.Sub(now)
 	case active && reached.status == metav1.ConditionUnknown:
 		return condition(metav1.ConditionTrue, reasonReachabilityUnknown, "the traffic stays away: "+reached.message), 0
 	case active && reached.status == metav1.ConditionFalse:
@@ -243,7 +243,7 @@ func reachabilityOf(backend *gimbalv1.DiscoveryBackend, now time.Time) reachabil
 			return known
 		}
 	}
-	return unknown("the discoverer has stopped to report that the backend does not respond")
+	return unknown("the discoverer no longer reports that the backend does not respond")
 }
 
 // unreachablePeriod is at least three intervals between two requests of the discoverer, so that no single failure drains a backend.

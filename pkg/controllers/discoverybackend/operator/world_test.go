@@ -53,7 +53,7 @@ type world struct {
 	requests []string
 	// fault may fail a request.
 	fault func(request string) error
-	// partial makes listings of metadata specifies that there is more.
+	// partial makes listings of metadata report that there is more.
 	partial bool
 	// referenced are the responses about references, one a reconciliation; without any there are no references.
 	referenced []release.Result

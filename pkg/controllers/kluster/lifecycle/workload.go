@@ -69,9 +69,9 @@ func probeWorkload(ctx context.Context, config *rest.Config) workloadView {
 	case code == 0:
 		return failed(string(openstack.ReasonUnreachable), "no response from the API server: %v", err)
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
-		return failed(string(openstack.ReasonCredentialsRefused), "the API server responds %d: check the credentials of the cluster in the Secret", code)
+		return failed(string(openstack.ReasonCredentialsRefused), "the API server responds with status %d: check the credentials of the cluster in the Secret", code)
 	case code != http.StatusOK:
-		return failed(string(openstack.ReasonUnreachable), "the API server responds %d", code)
+		return failed(string(openstack.ReasonUnreachable), "the API server responds with status %d", code)
 	}
 	if err != nil || version.GitVersion == "" || len(version.GitVersion) > 128 {
 		return failed(reasonNoAPIServer, "what responds is no API server of Kubernetes")

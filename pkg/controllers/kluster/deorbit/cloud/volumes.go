@@ -73,7 +73,7 @@ func (d *decision) keeper(s stored, policy kubernikusv1.DeletionPolicy, field, s
 	case s.recorded && s.policy != string(kubernikusv1.DeletionPolicyDelete):
 		return isRetained, "its " + source + " keeps it"
 	case s.recorded && marked && owner != "":
-		return isUndecided, "its metadata specifies that it is of Kluster " + owner
+		return isUndecided, "its metadata names Kluster " + owner
 	case !s.recorded && !deletes(d.Policies.UnseenVolumes) && d.ClusterLost != "":
 		return isLeft, "never seen: " + unchecked + ", and " + isRetain("unseenVolumes")
 	case !s.recorded && !deletes(d.Policies.UnseenVolumes):

@@ -106,7 +106,7 @@ func isTimeout(err error) bool {
 	return ok && timeout.Timeout()
 }
 
-// isRight reports whether a right is missing, by the message of a response 403: admission responds 403 as well.
+// isRight reports whether a right is missing, by the message of a response with status 403: admission responds with it as well.
 func isRight(text string) bool {
 	return strings.Contains(text, `User "`) && strings.Contains(text, `" cannot `)
 }

@@ -245,7 +245,7 @@ const (
 )
 
 // served returns the resources of a group and version, none when the cluster does not have it. That is taken only from what is an
-// API server: a proxy in front of one that has been deleted responds 404 too.
+// API server: a proxy in front of one that has been deleted responds with 404, too.
 func (c *Connection) served(ctx context.Context, path string) (map[string]bool, error) {
 	list := &metav1.APIResourceList{}
 	err := c.kube.Discovery().RESTClient().Get().AbsPath(path).Do(ctx).Into(list)
