@@ -62,7 +62,7 @@ func namesOwn(message string) bool {
 }
 
 // contents adds the relevant state of Groundskeeper's objects in a namespace, and of its Project. Of a namespace that is being
-// deleted, each object counts: it is not deleted before them. A kind that cannot be read is a problem of that kind only: it may be why
+// deleted, each object counts: it goes only after them. A kind that cannot be read is a problem of that kind only: it may be why
 // the namespace is not deleted.
 func (c *command) contents(ctx context.Context, namespace *corev1.Namespace, r *report.Report) {
 	deleting := !namespace.DeletionTimestamp.IsZero()

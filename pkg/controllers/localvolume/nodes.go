@@ -34,7 +34,7 @@ func (x index) remove(key, value string) {
 type nodeSet struct {
 	topologyKeys []string
 	nodes        map[string]nodeNames
-	// matching has the Nodes that respond to a name, lacking those without a topology label.
+	// matching has the Nodes that have a name, lacking those without a topology label.
 	matching, lacking index
 	// steps counts the changes, to order what was observed.
 	steps int64
@@ -117,10 +117,10 @@ type identity struct {
 	// such a Node may be the one although it does not have that name any more. false: it has been deleted, and another Node has
 	// responded since.
 	nodes map[string]bool
-	// there reports that a Node responds to the name now, and sighted that one has since the process started, or that an earlier
+	// there reports that a Node has the name now, and sighted that one has had it since the process started, or that an earlier
 	// process recorded the name.
 	there, sighted bool
-	// seen is the step at which a Node last responded to the name; of a name that none ever had, at which the first volume used it. A
+	// seen is the step at which a Node last had the name; of a name that none ever had, at which the first volume used it. A
 	// Node that was observed before is not the one, because both existed then. 0: unknown.
 	seen int64
 	// seenAt is a time, by the clock of the API server, at which a Node that had the name existed; of a name that none ever had, at
@@ -137,7 +137,7 @@ type identity struct {
 // maxFormer is how many Nodes are remembered at most of a name that another Node has taken over.
 const maxFormer = 16
 
-// addMatch notes that a Node responds to the name.
+// addMatch notes that a Node has the name.
 func (id *identity) addMatch(node string, exists func(string) bool) {
 	former := 0
 	for other := range id.nodes {
@@ -157,9 +157,9 @@ func (id *identity) addMatch(node string, exists func(string) bool) {
 type presence string
 
 const (
-	// present: a Node responds to the name.
+	// present: a Node has the name.
 	present presence = "Present"
-	// uncertain: no Node responds to the name, but one that exists could be the node.
+	// uncertain: no Node has the name, but one that exists could be the node.
 	uncertain presence = "Uncertain"
 	// absent: no Node that exists could be the node.
 	absent presence = "Absent"

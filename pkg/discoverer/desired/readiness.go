@@ -18,7 +18,7 @@ import (
 // not in it. A slice that is withheld always has it, even without endpoints: those that it gets later are withheld, too.
 const AnnotationWithheld = "gimbal.heptio.com/withheld-conditions"
 
-// withheld returns the conditions of an endpoint that is to get no new traffic, whatever the backend reports of it. It does
+// withheld returns the conditions of an endpoint that is to get no new traffic, whatever the backend reports about it. It does
 // not serve either: Traefik and Envoy Gateway send to endpoints that serve, and are not ready.
 func withheld(conditions discoveryv1.EndpointConditions) discoveryv1.EndpointConditions {
 	conditions.Ready, conditions.Serving = &truth[0], &truth[0]

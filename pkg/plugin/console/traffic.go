@@ -74,7 +74,7 @@ func (o oneNamespace) Resource(resource schema.GroupVersionResource) dynamic.Nam
 	return resourceOfNamespace{all, all.Namespace(o.namespace)}
 }
 
-// IsWatchListSemanticsUnSupported reports what the client reports of itself to informers: fakes cannot stream lists.
+// IsWatchListSemanticsUnSupported reports whether the client says of itself to informers that it cannot stream lists, as fakes do.
 func (o oneNamespace) IsWatchListSemanticsUnSupported() bool {
 	client, ok := o.Interface.(interface{ IsWatchListSemanticsUnSupported() bool })
 	return ok && client.IsWatchListSemanticsUnSupported()

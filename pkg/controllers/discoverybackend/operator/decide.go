@@ -15,7 +15,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 )
 
-// isPartOf reports whether an object was made for this very backend. One in a namespace reports so by its controller; a
+// isPartOf reports whether an object was made for this very backend. One in a namespace is controlled by it; a
 // ClusterRoleBinding cannot have one, and only administrators write those.
 func isPartOf(backend *gimbalv1.DiscoveryBackend, object metav1.Object) bool {
 	if object.GetNamespace() != "" {

@@ -51,7 +51,7 @@ type state struct {
 	// a pause.
 	ended             time.Time
 	failed, throttled bool
-	// woken is when a node disappeared that no pass has begun after; zero: none did. renewed reports so of a new Secret.
+	// woken is when a node disappeared that no pass has begun after; zero: none did. renewed reports that the Secret is a new one since.
 	woken   time.Time
 	renewed bool
 	history History

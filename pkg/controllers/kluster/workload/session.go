@@ -47,7 +47,7 @@ func printOf(k *kubernikusv1.Kluster, p plan, data map[string][]byte) ([sha256.S
 	return sha256.Sum256(text), nil
 }
 
-// opener begins what a session runs, and returns what reports its state. news is called when there is something new. The returned
+// opener begins what a session runs, and returns its reporter. news is called when there is something new. The returned
 // function waits until ctx has ended all of it.
 type opener func(ctx context.Context, b blueprint, news func()) (reporter, func(), error)
 

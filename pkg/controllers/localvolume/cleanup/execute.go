@@ -39,9 +39,9 @@ type deletions struct {
 	site *localvolume.Site
 	// retries are the objects whose deletion failed. They come last, so that they keep nothing else waiting.
 	retries backoffs
-	// done are the objects whose deletion was accepted and that are there yet, released those that were released after that.
+	// done are the objects whose deletion was accepted and that are still there, released those that were released after that.
 	done, released sets.Set[types.UID]
-	// reported is what was last notified of objects that stay, or go now.
+	// reported has what was last reported about objects that stay, or go now.
 	reported reported
 	// more reports that more is due than fits into a batch.
 	more bool

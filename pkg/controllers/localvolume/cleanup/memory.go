@@ -37,7 +37,7 @@ type appointment struct {
 	nodes []string
 }
 
-// reported is what was notified of objects, so that each thing is reported once.
+// reported has the last message about each object, so that each is reported once.
 type reported map[types.UID]string
 
 // isNew reports whether the message about an object is another one than the last.

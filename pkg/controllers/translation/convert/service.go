@@ -53,7 +53,7 @@ func Service(service *corev1.Service, config Config) Result {
 }
 
 // clusterAddress returns the address that a Service is served at. It is not valid when the Service is not served, and the problem
-// reports so when it should be.
+// is why, if it should be.
 func clusterAddress(service *corev1.Service, config Config) (netip.Addr, *Problem) {
 	spec := service.Spec
 	if !hasClusterIP(service) || !slices.Contains(config.ServiceTypes, spec.Type) {

@@ -223,7 +223,7 @@ func all[O, K any](keep func(O) K) func(O) (K, bool) {
 }
 
 // listed ends a listing of a resource that every cluster has. A 404 means that this one does not, if its own list of resources
-// reports so too: otherwise it is not the API server that responds.
+// lacks the resource, too: otherwise it is not the API server that responds.
 func (c *Connection) listed(ctx context.Context, path, resource string, err error) error {
 	if !apierrors.IsNotFound(err) {
 		return c.failed("list "+resource, err)

@@ -14,8 +14,8 @@ import (
 )
 
 // Pods deletes the claims that Cinder backs, and then the pods that use them. It is over when all claims are being
-// deleted and no pod on a node uses one. A pod that comes again does not: a pod whose claim is being deleted is not
-// scheduled, and one without a node does not hold its claim.
+// deleted and no pod on a node uses one. A pod that comes again does not keep it going: with a claim that is
+// being deleted it is not scheduled, and without a node it does not hold the claim.
 func Pods(w *inventory.World, work stage.Work) Plan { return claimsAndPods(w, work, false) }
 
 // Claims does as Pods does, until the claims have been deleted.
