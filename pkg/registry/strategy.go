@@ -51,11 +51,13 @@ func (s strategy[T]) WarningsOnUpdate(_ context.Context, obj, old runtime.Object
 // finalizersWithoutDomain returns warnings of added finalizers whose name another writer may choose, too, as kube-apiserver has them
 // for custom resources.
 func (s strategy[T]) finalizersWithoutDomain(o T, known []string) (warnings []string) {
-	known = append(slices.Clone(known), s.kind.Finalizer, metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents)
 	for i, finalizer := range o.GetFinalizers() {
-		if !strings.Contains(finalizer, "/") && !slices.Contains(known, finalizer) {
-			warnings = append(warnings, fmt.Sprintf("metadata.finalizers[%d]: %q has no domain, and another writer may use the same name: prefer one such as example.com/%[2]s",
-				i, finalizer))
+		switch {
+		case strings.Contains(finalizer, "/"), slices.Contains(known, finalizer), finalizer == s.kind.Finalizer,
+			finalizer == metav1.FinalizerOrphanDependents, finalizer == metav1.FinalizerDeleteDependents:
+		default:
+			warnings = append(warnings, fmt.Sprintf("metadata.finalizers[%d]: %q has no domain, and another writer may use the same name: "+
+				"prefer one such as example.com/%[2]s", i, finalizer))
 		}
 	}
 	return warnings

@@ -6,7 +6,6 @@ package replica
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -60,11 +59,11 @@ func slicePatch(want, have *discoveryv1.EndpointSlice) ([]byte, error) {
 // metaPatch returns what has to change in labels, and in annotations with some keys: others belong to users.
 func metaPatch(want, have metav1.Object, annotations []string) object {
 	meta := object{}
-	// An old discoverer's labels are true as well, and clients may still use them.
-	labels := maps.Clone(have.GetLabels())
-	delete(labels, gimbalv1.LegacyLabelBackend)
-	delete(labels, gimbalv1.LegacyLabelService)
-	if changes := changed(labels, want.GetLabels()); len(changes) > 0 {
+	changes := changed(have.GetLabels(), want.GetLabels())
+	// An old discoverer's labels, which no copy is built with, are true as well, and clients may still use them.
+	delete(changes, gimbalv1.LegacyLabelBackend)
+	delete(changes, gimbalv1.LegacyLabelService)
+	if len(changes) > 0 {
 		meta["labels"] = changes
 	}
 	if changes := changed(desired.Annotations(have.GetAnnotations(), annotations), want.GetAnnotations()); len(changes) > 0 {
