@@ -6,7 +6,6 @@ package deorbit
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -133,7 +132,7 @@ func (c check) run(ctx context.Context) observed {
 	case unread != nil && c.must:
 		return o.failing(c.blame(clusterFailure(unread)))
 	case c.must && c.connection == nil:
-		return o.failing(wayFailure(kluster.SecretKey(k).String(), c.connectErr))
+		return o.failing(c.wayFailure())
 	}
 	o.parts = c.execute(ctx, work)
 	return o
@@ -145,40 +144,44 @@ func (c check) hold(ctx context.Context, id string, held *hold, o observed) obse
 	if !held.thaws || !isFrozen(c.stage) {
 		return o
 	}
-	var err error
-	if o.lifted, err = c.thaw(ctx, id); err != nil {
-		held.message += ". The freeze of the cluster could not be lifted yet: " + err.Error()
+	var failed *failure
+	if o.lifted, failed = c.thaw(ctx, id); failed != nil {
+		held.message += ". The freeze of the cluster could not be lifted yet: " + failed.message
 	}
-	o.thawed = err == nil
+	o.thawed = failed == nil
 	return o
 }
 
 // detach lifts the freeze of the cluster of a Kluster that is detached.
 func (c check) detach(ctx context.Context) observed {
 	o := observed{stage: c.stage}
-	failed := func(err error) observed { return o.failing(clusterFailure(err)) }
 	if c.connection == nil {
-		return failed(c.connectErr)
+		return o.failing(c.wayFailure())
 	}
 	id, err := c.id(ctx)
 	if err != nil {
-		return failed(err)
+		return o.failing(clusterFailure(err))
 	}
 	if changed := changedHold(c.target, string(id)); changed != nil {
-		return failed(errors.New(changed.message))
+		return o.failing(&failure{reason: changed.reason, message: changed.message, cluster: true, waits: true})
 	}
 	k, err := get(ctx, c.live, c.key())
 	if err != nil {
-		return failed(err)
+		return o.failing(internalFailure(err))
 	}
 	if k.UID != c.kluster.UID || !k.Detached() || id == c.self {
 		return o
 	}
-	if o.lifted, err = c.thaw(ctx, string(id)); err != nil {
-		return failed(err)
+	lifted, failed := c.thaw(ctx, string(id))
+	if failed != nil {
+		return o.failing(failed)
 	}
+	o.lifted = lifted
 	return o
 }
+
+// wayFailure returns why there is no connection to the workload cluster.
+func (c check) wayFailure() *failure { return wayFailure(kluster.SecretKey(c.kluster).String(), c.connectErr) }
 
 // blame attributes a failure to this process when this process may not change anything any more.
 func (c check) blame(f *failure) *failure {

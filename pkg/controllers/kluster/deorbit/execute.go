@@ -118,13 +118,19 @@ func (c check) clean(ctx context.Context, work stage.Work, stages ...kubernikusv
 
 // thaw lifts the freeze of a cluster that is still used, and reports whether it did, unless another Kluster of the cluster that is torn
 // down relies on it.
-func (c check) thaw(ctx context.Context, id string) (lifted bool, err error) {
+func (c check) thaw(ctx context.Context, id string) (lifted bool, failed *failure) {
 	if c.connection == nil {
-		return false, c.connectErr
+		return false, c.wayFailure()
 	}
 	others, err := c.twins(ctx, id)
-	if err != nil || reliesOnFreeze(c.kluster, id, others) {
-		return false, err
+	if err != nil {
+		return false, internalFailure(err)
 	}
-	return c.connection.Thaw(ctx)
+	if reliesOnFreeze(c.kluster, id, others) {
+		return false, nil
+	}
+	if lifted, err = c.connection.Thaw(ctx); err != nil {
+		return false, c.blame(clusterFailure(err))
+	}
+	return lifted, nil
 }

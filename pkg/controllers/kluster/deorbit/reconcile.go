@@ -197,6 +197,9 @@ func (r *reconciler) detach(ctx context.Context, on subject, s *state, hasWorklo
 			return nil // it comes back when the freeze is lifted, or cannot be
 		}
 		switch failed := seen.failure(); {
+		case failed != nil && failed.internal: // the cluster may respond
+			s.thawing = false
+			return fmt.Errorf("lift the freeze of the cluster of kluster %s: %s", key, failed.message)
 		case failed != nil:
 			s.notes = append(s.notes, note{warning: true, reason: eventThawed, message: "the cluster may still be frozen: delete the binding of " +
 				"ValidatingAdmissionPolicy groundskeeper-deorbit in it, or the ValidatingWebhookConfiguration of this name: " + failed.message})
