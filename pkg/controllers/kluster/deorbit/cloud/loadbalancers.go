@@ -144,7 +144,7 @@ func (d *decision) balancers() vips {
 	return ports
 }
 
-// listenerOrigin reports about which cluster a listener is: by its tags, one for each Service that uses it, and without those by
+// listenerOrigin returns which cluster a listener belongs to: by its tags, one for each Service that uses it, and without those by
 // its name.
 func (d *decision) listenerOrigin(l openstack.Listener) origin {
 	switch tags := d.tagsOf(l.Tags); {
