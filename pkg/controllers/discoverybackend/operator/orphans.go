@@ -70,7 +70,7 @@ func (r *reconciler) withdrawOrphans(ctx context.Context, exists map[string]bool
 	for i := range bindings {
 		if binding := &bindings[i]; !exists[binding.Labels[labelInstance]] {
 			log.FromContext(ctx).Info("The permissions of a backend that does not exist are removed", "object", describe(binding))
-			errs = append(errs, r.remove(ctx, binding))
+			errs = append(errs, r.revokeOne(ctx, binding))
 		}
 	}
 	return errors.Join(errs...)

@@ -34,7 +34,9 @@ func TestSweep(t *testing.T) {
 			unmarked := copied("shop", "gone-old", gimbalv1.LegacyLabelBackend, "gone")
 			kept := copied("shop", "east-web", gimbalv1.LabelBackend, "east", labelManagedBy, discovererName)
 			permissions := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "permissions", Labels: map[string]string{labelName: discovererName, labelInstance: "gone", labelManagedBy: operatorName}}}
-			w := newWorld(t, append(tc.backends, marked, slice, unmarked, kept, permissions)...)
+			held := permissions.DeepCopy() // by a finalizer, so that a deletion alone removes no permission
+			held.Name, held.Finalizers, held.Subjects = "held", []string{"example.com/held"}, []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "shop", Name: "gone"}}
+			w := newWorld(t, append(tc.backends, marked, slice, unmarked, kept, permissions, held)...)
 			tc.spoil(w)
 			if err := w.reconciler.sweep(t.Context()); err != nil {
 				t.Fatal(err)
@@ -42,6 +44,9 @@ func TestSweep(t *testing.T) {
 			w.fault = nil
 			if w.store.Find(marked) == tc.deletes || w.store.Find(slice) == tc.deletes || w.store.Find(permissions) == tc.deletes {
 				t.Errorf("Service: %v, slice: %v, permissions: %v", w.store.Find(marked), w.store.Find(slice), w.store.Find(permissions))
+			}
+			if !w.store.Find(held) || (len(held.Subjects) == 0) != tc.deletes {
+				t.Errorf("the permissions that a finalizer holds have the subjects %v", held.Subjects)
 			}
 			if !w.store.Find(unmarked) || !w.store.Find(kept) {
 				t.Error("too much has been deleted")
