@@ -181,7 +181,9 @@ func (c check) detach(ctx context.Context) observed {
 }
 
 // wayFailure returns why there is no connection to the workload cluster.
-func (c check) wayFailure() *failure { return wayFailure(kluster.SecretKey(c.kluster).String(), c.connectErr) }
+func (c check) wayFailure() *failure {
+	return wayFailure(kluster.SecretKey(c.kluster).String(), c.connectErr)
+}
 
 // blame attributes a failure to this process when this process may not change anything any more.
 func (c check) blame(f *failure) *failure {
