@@ -6,6 +6,8 @@ package replica
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -233,8 +235,9 @@ func (r *Replica) clear(ctx context.Context) error {
 			delete(missing, ref)
 		}
 	}
-	for ref, key := range missing {
-		r.memory.permit(ref)
+	// All parts of a service at once: each check of it queries the backend.
+	r.memory.permit(slices.Collect(maps.Keys(missing))...)
+	for _, key := range missing {
 		r.queue.Add(key)
 	}
 	return nil

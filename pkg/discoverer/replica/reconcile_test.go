@@ -8,13 +8,19 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+
+	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
 )
 
 // TestStart checks that nothing is written before all inputs of the decision are known, and that readiness reports the missing
@@ -156,6 +162,64 @@ func TestSweep(t *testing.T) {
 			})
 		})
 	}
+}
+
+// permissions is a queue that records what may be deleted when a service is added.
+type permissions struct {
+	workqueue.TypedRateLimitingInterface[types.NamespacedName]
+	sure  func(desired.Ref) bool
+	parts map[types.NamespacedName][]desired.Ref
+	held  []desired.Ref
+}
+
+func (p *permissions) Add(key types.NamespacedName) {
+	for _, ref := range p.parts[key] {
+		if !p.sure(ref) {
+			p.held = append(p.held, ref)
+		}
+	}
+}
+
+// TestSweepOfWholeServices checks that a service is checked when all its parts may be deleted, and not once for each: a check queries
+// the backend.
+func TestSweepOfWholeServices(t *testing.T) {
+	inWorld(t, nil, nil, func(w *world) {
+		queue := &permissions{TypedRateLimitingInterface: w.queue, sure: w.memory.isSure, parts: map[types.NamespacedName][]desired.Ref{}}
+		w.queue = queue
+		defer queue.ShutDown()
+		for _, name := range names(8) {
+			source := sourceIn(map[string]bool{name: true}, keyOf(name))
+			source.Slices = []desired.Slice{{
+				ID: name, AddressType: discoveryv1.AddressTypeIPv4, Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.1.0.1"}}},
+			}}
+			for _, object := range desired.Build("us", source).All() {
+				if err := w.here.Tracker().Add(object.(runtime.Object)); err != nil {
+					w.Fatal(err)
+				}
+				queue.parts[keyOf(name)] = append(queue.parts[keyOf(name)], desired.RefOf(object))
+			}
+		}
+		w.backend.listed = []string{}
+		ctx, cancel := context.WithCancel(w.Context())
+		var group sync.WaitGroup
+		group.Go(func() { w.Watch(ctx) })
+		if _, err := w.Survey(ctx); err != nil {
+			w.Fatal(err)
+		}
+		if err := w.clear(ctx); err != nil {
+			w.Error(err)
+		}
+		if len(queue.held) > 0 {
+			w.Errorf("%d parts of services are held when these are checked, want none", len(queue.held))
+		}
+		for key, refs := range queue.parts {
+			if len(refs) != 2 || !w.memory.isSure(refs[0]) || !w.memory.isSure(refs[1]) {
+				w.Errorf("%s: parts %v are held after the sweep", key, refs)
+			}
+		}
+		cancel()
+		group.Wait()
+	})
 }
 
 // TestDeletedForSure checks that a deletion event of the backend needs no second list.
