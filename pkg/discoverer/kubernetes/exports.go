@@ -30,7 +30,7 @@ func (e *exportsError) Unwrap() error { return e.error }
 // newExports creates the cache of the ServiceExports, which notifies of Services that are exported, or are no longer exported.
 func (u *Upstream) newExports() {
 	exports := func(namespace string) verified[*metav1.PartialObjectMetadataList] {
-		return verified[*metav1.PartialObjectMetadataList]{u.Exports.Watching(namespace), u.verify}
+		return verified[*metav1.PartialObjectMetadataList]{u.Exports.Watching(namespace), u.verify, u.limits.of("serviceexports", namespace)}
 	}
 	u.withdrawn = &withdrawn{keys: sets.New[types.NamespacedName](), changed: make(chan struct{}, 1)}
 	source := remote.From(u.Watching, metav1.ListOptions{}, exports)

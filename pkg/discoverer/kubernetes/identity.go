@@ -16,6 +16,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	"groundskeeper.io/groundskeeper/pkg/remote"
+	"groundskeeper.io/groundskeeper/pkg/remote/client"
 )
 
 // verify checks that the cluster that responds is the one that is copied.
@@ -64,23 +65,31 @@ func (u *Upstream) identity(ctx context.Context) ([]gimbalv1.ClusterIdentity, er
 type verified[L runtime.Object] struct {
 	remote.Lister[L]
 	verify func(context.Context) error
+	// note notes the result of a request.
+	note func(error)
 }
 
 // List implements remote.Lister.
 func (v verified[L]) List(ctx context.Context, options metav1.ListOptions) (L, error) {
+	ctx = client.AtOnce(ctx)
 	if options.Continue == "" {
 		if err := v.verify(ctx); err != nil {
 			var none L
 			return none, err
 		}
 	}
-	return v.Lister.List(ctx, options)
+	list, err := v.Lister.List(ctx, options)
+	v.note(err)
+	return list, err
 }
 
 // Watch implements remote.Lister.
 func (v verified[L]) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	ctx = client.AtOnce(ctx)
 	if err := v.verify(ctx); err != nil {
 		return nil, err
 	}
-	return v.Lister.Watch(ctx, options)
+	events, err := v.Lister.Watch(ctx, options)
+	v.note(err)
+	return events, err
 }

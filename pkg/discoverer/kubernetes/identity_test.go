@@ -98,7 +98,7 @@ func TestAnotherCluster(t *testing.T) {
 func TestVerified(t *testing.T) {
 	w := newWorld(t, []runtime.Object{service("shop", "web")}, nil)
 	rejected := errors.New("another cluster")
-	v := verified[*corev1.ServiceList]{w.there.CoreV1().Services("shop"), func(context.Context) error { return rejected }}
+	v := verified[*corev1.ServiceList]{w.there.CoreV1().Services("shop"), func(context.Context) error { return rejected }, func(error) {}}
 	if list, err := v.List(t.Context(), metav1.ListOptions{}); !errors.Is(err, rejected) || list != nil {
 		t.Errorf("list: %v, error = %v; want a rejection", list, err)
 	}

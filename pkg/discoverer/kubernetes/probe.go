@@ -53,7 +53,9 @@ func (u *Upstream) Probe(ctx context.Context, ticking clock.WithTicker, period t
 	}
 }
 
+// query returns a rejection at once: the next probe is the next try.
 func (u *Upstream) query(ctx context.Context) error {
+	ctx = client.AtOnce(ctx)
 	namespace := metav1.NamespaceAll
 	if len(u.Namespaces) > 0 {
 		namespace = u.Namespaces[0]
@@ -67,7 +69,10 @@ func (u *Upstream) query(ctx context.Context) error {
 	if err := u.queryExports(ctx, namespace); err != nil {
 		return err
 	}
-	return u.verify(ctx)
+	if err := u.verify(ctx); err != nil {
+		return err
+	}
+	return u.limits.err()
 }
 
 func (u *Upstream) contact(response report.Response) {
@@ -81,6 +86,8 @@ func responseOf(err error) report.Response {
 	var status apierrors.APIStatus
 	var rejection *identity.Rejection
 	switch {
+	case apierrors.IsTooManyRequests(err):
+		return report.Limited
 	case err == nil, errors.As(err, &status), errors.As(err, &rejection):
 		return report.Responded
 	case report.IsSilence(err):
@@ -118,6 +125,8 @@ func Classify(err error) *report.Problem {
 		return &report.Problem{Type: gimbalv1.ErrorAuthentication, Message: "the credentials may not list serviceexports: give their user permission to list and watch them in the backend, or set cluster.servicePolicy to All"}
 	case errors.As(err, &rejection):
 		return &rejection.Problem
+	case apierrors.IsTooManyRequests(err):
+		return &report.Problem{Type: gimbalv1.ErrorRateLimited, Message: "the backend rejects requests because there are too many (status 429): give the user of the credentials a larger share in the API Priority and Fairness of the backend, or relieve its API server"}
 	case apierrors.IsUnauthorized(err), errors.As(err, &alert):
 		return &report.Problem{Type: gimbalv1.ErrorAuthentication, Message: "the backend rejects the credentials: put valid ones into the Secret"}
 	case apierrors.IsForbidden(err):

@@ -48,6 +48,7 @@ func TestClassify(t *testing.T) {
 		"another host":       {&url.Error{Op: "Get", URL: "https://h", Err: x509.HostnameError{Certificate: &x509.Certificate{}, Host: "h"}}, gimbalv1.ErrorConnection, "another host", report.Unclear},
 		"expired server":     {x509.CertificateInvalidError{Reason: x509.Expired}, gimbalv1.ErrorConnection, "not valid", report.Unclear},
 		"the server is sick": {apierrors.NewInternalError(errors.New("hunter2")), gimbalv1.ErrorConnection, "status 500", report.Responded},
+		"too many requests":  {fmt.Errorf("get: %w", apierrors.NewTooManyRequests("hunter2", 1)), gimbalv1.ErrorRateLimited, "rejects requests because there are too many", report.Limited},
 		"a redirect":         {&url.Error{Op: "Get", URL: "https://h", Err: &client.RedirectError{To: "http://other/login"}}, gimbalv1.ErrorConnection, "redirects to http://other/login", report.Unclear},
 		"a header":           {&url.Error{Op: "Get", URL: "https://h", Err: errors.New(`net/http: invalid header field value for "Authorization"`)}, gimbalv1.ErrorAuthentication, "cannot be sent in an HTTP header", report.Unclear},
 		"a proxy":            {&url.Error{Op: "Get", URL: "https://h", Err: &net.OpError{Op: "proxyconnect", Err: syscall.ECONNREFUSED}}, gimbalv1.ErrorConnection, "by way of the proxy", report.Unclear},

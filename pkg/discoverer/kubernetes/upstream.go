@@ -53,6 +53,7 @@ type Upstream struct {
 	// exports are the ServiceExports, nil when all Services are copied.
 	exports   *remote.Informers[*metav1.PartialObjectMetadata]
 	withdrawn *withdrawn
+	limits    limits
 	listener  replica.Listener
 }
 
@@ -60,7 +61,7 @@ type Upstream struct {
 func New(options Options) *Upstream {
 	u := &Upstream{Options: options}
 	services := func(namespace string) verified[*corev1.ServiceList] {
-		return verified[*corev1.ServiceList]{u.Watching.Services(namespace), u.verify}
+		return verified[*corev1.ServiceList]{u.Watching.Services(namespace), u.verify, u.limits.of("services", namespace)}
 	}
 	u.services = remote.NewInformers(u.Namespaces, remote.From(u.Watching, metav1.ListOptions{}, services), remote.Kind[*corev1.Service]{
 		Example: &corev1.Service{}, Trim: u.trimService,
@@ -75,7 +76,7 @@ func New(options Options) *Upstream {
 		},
 	})
 	slices := func(namespace string) verified[*discoveryv1.EndpointSliceList] {
-		return verified[*discoveryv1.EndpointSliceList]{u.Watching.EndpointSlices(namespace), u.verify}
+		return verified[*discoveryv1.EndpointSliceList]{u.Watching.EndpointSlices(namespace), u.verify, u.limits.of("endpointslices", namespace)}
 	}
 	ofServices := remote.From(u.Watching, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName}, slices)
 	u.slices = remote.NewInformers(u.Namespaces, ofServices, remote.Kind[*discoveryv1.EndpointSlice]{

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"syscall"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
@@ -32,6 +33,9 @@ func problemOf(err error) report.Problem {
 	if errors.Is(err, errDisabled) {
 		return report.Problem{Type: gimbalv1.ErrorInvalidService, Message: "has it disabled: enable it, or take it out of --openstack-project-watchlist"}
 	}
+	limited := func(message string) report.Problem {
+		return report.Problem{Type: gimbalv1.ErrorRateLimited, Message: message}
+	}
 	switch openstack.ReasonOf(err) {
 	case openstack.ReasonCredentialsRefused:
 		return authentication("rejects the credentials: put valid ones into the Secret")
@@ -42,7 +46,10 @@ func problemOf(err error) report.Problem {
 	case openstack.ReasonServiceMissing:
 		return connection("has no service for load balancing in its catalog: correct region and interface in the Secret, or install Octavia")
 	case openstack.ReasonRateLimited:
-		return connection("requests fewer requests: raise its limit for this user, or --reconciliation-period")
+		if responseOf(err) != report.Limited {
+			return limited("gets no more requests within --openstack-client-qps: raise it, or --reconciliation-period")
+		}
+		return limited("rejects requests because there are too many (status 429): raise its limit for this user, or --reconciliation-period")
 	case openstack.ReasonIncomplete:
 		return connection("responds with lists that are not whole: see the log of the discoverer")
 	default:
@@ -78,12 +85,19 @@ func unreachable(err error) string {
 	}
 }
 
+// unanswered are the reasons that an error without a status may have although the cloud has not responded.
+var unanswered = []openstack.Reason{
+	openstack.ReasonUnreachable, openstack.ReasonCredentialsInvalid, openstack.ReasonRateLimited, openstack.ReasonCanceled,
+}
+
 // responseOf returns what the result of a request shows about whether the cloud responds. An error that is none of a request is about what
 // the cloud has responded.
 func responseOf(err error) report.Response {
 	e, ok := errors.AsType[*openstack.Error](err)
 	switch {
-	case err == nil, !ok, e.Status > 0 && e.Status/100 != 3, e.Status == 0 && e.Reason != openstack.ReasonUnreachable && e.Reason != openstack.ReasonCredentialsInvalid:
+	case ok && e.Status > 0 && e.Reason == openstack.ReasonRateLimited:
+		return report.Limited
+	case err == nil, !ok, e.Status > 0 && e.Status/100 != 3, e.Status == 0 && !slices.Contains(unanswered, e.Reason):
 		return report.Responded
 	case e.Status == 0 && report.IsSilence(err):
 		return report.Silent

@@ -161,6 +161,9 @@ func TestResponseOfAny(t *testing.T) {
 		"another cause":            {[]error{unreachable(errors.New("malformed"))}, report.Unclear},
 		"no service":               {[]error{&openstack.Error{Reason: openstack.ReasonServiceMissing}}, report.Responded},
 		"disabled":                 {[]error{errDisabled}, report.Responded},
+		"too many requests":        {[]error{&openstack.Error{Reason: openstack.ReasonRateLimited, Status: http.StatusTooManyRequests}, nil, silent}, report.Limited},
+		"no turn here":             {[]error{&openstack.Error{Reason: openstack.ReasonRateLimited}}, report.Unclear},
+		"canceled here":            {[]error{&openstack.Error{Reason: openstack.ReasonCanceled}}, report.Unclear},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var outcomes []*outcome

@@ -201,6 +201,11 @@ func TestBackendThatFails(t *testing.T) {
 		w.expectProblems("Octavia is down", "ConnectionError: the backend responds with status 503")
 		w.expectWrites("while it is down", nil)
 		for _, project := range []string{"1", "2"} {
+			w.fail(project, "loadbalancers", rejected(openstack.ReasonRateLimited, 429))
+		}
+		w.after(period)
+		w.expectProblems("Octavia is overloaded", "RateLimited: the backend rejects requests because there are too many (status 429)")
+		for _, project := range []string{"1", "2"} {
 			w.fail(project, "loadbalancers", nil)
 		}
 		w.after(period)

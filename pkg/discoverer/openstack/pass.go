@@ -75,19 +75,16 @@ func (u *Upstream) contact(response report.Response) {
 // responseOfAny returns what the cloud has responded about some project; without projects it has by listing none. It is silent when it is
 // about all of them.
 func responseOfAny(outcomes []*outcome) report.Response {
-	silent := 0
+	count := map[report.Response]int{}
 	for _, o := range outcomes {
-		switch responseOf(o.err) {
-		case report.Responded:
-			return report.Responded
-		case report.Silent:
-			silent++
-		}
+		count[responseOf(o.err)]++
 	}
 	switch {
-	case len(outcomes) == 0:
+	case count[report.Limited] > 0:
+		return report.Limited
+	case count[report.Responded] > 0, len(outcomes) == 0:
 		return report.Responded
-	case silent == len(outcomes):
+	case count[report.Silent] == len(outcomes):
 		return report.Silent
 	}
 	return report.Unclear

@@ -95,8 +95,8 @@ func (l *Ledger) Poke() {
 // severity orders the types: what is wrong with the whole backend comes first.
 func severity(kind string) int {
 	order := []string{
-		gimbalv1.ErrorAuthentication, gimbalv1.ErrorAnotherCluster, gimbalv1.ErrorConnection, gimbalv1.ErrorConflict,
-		gimbalv1.ErrorNameCollision, gimbalv1.ErrorInvalidService, gimbalv1.ErrorAddressDenied, gimbalv1.ErrorNamespaceMissing,
+		gimbalv1.ErrorAuthentication, gimbalv1.ErrorAnotherCluster, gimbalv1.ErrorConnection, gimbalv1.ErrorRateLimited,
+		gimbalv1.ErrorConflict, gimbalv1.ErrorNameCollision, gimbalv1.ErrorInvalidService, gimbalv1.ErrorAddressDenied, gimbalv1.ErrorNamespaceMissing,
 	}
 	if i := slices.Index(order, kind); i >= 0 {
 		return i
@@ -135,6 +135,8 @@ func (l *Ledger) Entries() []Entry {
 const (
 	// reasonResponding: the backend has responded to the last request, whatever it responded.
 	reasonResponding = "Responding"
+	// reasonRateLimited: it has, and rejects requests because there are too many.
+	reasonRateLimited = "RateLimited"
 	// reasonNotResponding: it has not.
 	reasonNotResponding = "NotResponding"
 	// reasonResponseUnknown: the last request has not shown whether it responds.
@@ -158,9 +160,10 @@ func NewContact(clock clock.PassiveClock) *Contact { return &Contact{clock: cloc
 func (c *Contact) Note(response Response) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.since.IsZero() || c.response != response {
-		c.response, c.since = response, c.clock.Now()
+	if c.since.IsZero() || c.response.unlimited() != response.unlimited() {
+		c.since = c.clock.Now()
 	}
+	c.response = response
 }
 
 // condition returns the condition Reachable, nil before the first request. A backend that another process could not reach before
@@ -179,8 +182,12 @@ func (c *Contact) condition(before *metav1.Condition, generation int64) *metav1.
 	case Unclear:
 		condition.Status, condition.Reason = metav1.ConditionUnknown, reasonResponseUnknown
 		condition.Message = "requests fail for another reason than silence of the backend, see status.errors"
-	case Responded:
+	case Responded, Limited:
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, reasonResponding, "the backend responds"
+		if c.response == Limited {
+			condition.Reason = reasonRateLimited
+			condition.Message = "the backend responds, but rejects requests because there are too many, see status.errors"
+		}
 		if before != nil && before.Status == metav1.ConditionTrue {
 			condition.LastTransitionTime = before.LastTransitionTime
 		}

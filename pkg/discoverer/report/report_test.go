@@ -213,6 +213,11 @@ func TestContact(t *testing.T) {
 	clock.Step(time.Minute)
 	contact.Note(Responded)
 	expect(w, "True", start)
+	contact.Note(Limited) // which is no silence
+	expect(w, "True", start)
+	if c := meta.FindStatusCondition(client.backend.Status.Conditions, gimbalv1.ConditionReachable); c.Reason != "RateLimited" {
+		t.Errorf("reason with too many requests = %q, want RateLimited", c.Reason)
+	}
 	contact.Note(Silent)
 	expect(w, "False", start.Add(time.Minute))
 	clock.Step(time.Hour)
@@ -225,8 +230,9 @@ func TestContact(t *testing.T) {
 	expect(w, "False", start.Add(time.Hour+time.Minute))
 	clock.Step(time.Minute)
 	contact.Note(Responded)
-	expect(w, "True", start.Add(time.Hour+2*time.Minute))
 	clock.Step(time.Minute)
+	contact.Note(Limited) // it has responded for a minute
+	expect(w, "True", start.Add(time.Hour+2*time.Minute))
 	w, contact = process()
 	contact.Note(Responded)
 	expect(w, "True", start.Add(time.Hour+2*time.Minute))

@@ -22,9 +22,19 @@ const (
 	Unclear Response = iota
 	// Responded means that the backend has responded, be it with an error.
 	Responded
+	// Limited means that the backend has rejected the request because there are too many.
+	Limited
 	// Silent means that there was no response at all.
 	Silent
 )
+
+// unlimited returns Responded for Limited, which differs only in its reason.
+func (r Response) unlimited() Response {
+	if r == Limited {
+		return Responded
+	}
+	return r
+}
 
 // IsSilence reports whether an error shows that nothing responds at an address: the connection is rejected, closed or reset, there is no
 // route, or nothing comes before a timeout. It is a list of what silence is: by any other error, of which there is no complete list, no

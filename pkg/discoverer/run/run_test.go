@@ -80,6 +80,7 @@ func TestDiscovered(t *testing.T) {
 		"not yet":     {nil, time.Time{}, metav1.ConditionFalse, report.ReasonPending},
 		"all":         {nil, now, metav1.ConditionTrue, report.ReasonSynced},
 		"unreachable": {entry(gimbalv1.ErrorConnection), now, metav1.ConditionFalse, gimbalv1.ErrorConnection},
+		"limited":     {entry(gimbalv1.ErrorRateLimited), now, metav1.ConditionFalse, gimbalv1.ErrorRateLimited},
 		"refused":     {entry(gimbalv1.ErrorAuthentication), time.Time{}, metav1.ConditionFalse, gimbalv1.ErrorAuthentication},
 		"not all":     {entry(gimbalv1.ErrorNamespaceMissing), now, metav1.ConditionFalse, report.ReasonIncomplete},
 	} {

@@ -6,6 +6,7 @@ package run
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -66,5 +67,7 @@ func discovered(entries []report.Entry, copied, services int, last time.Time) re
 
 // isAboutBackend reports whether an error is about the backend as a whole.
 func isAboutBackend(kind string) bool {
-	return kind == gimbalv1.ErrorAuthentication || kind == gimbalv1.ErrorConnection || kind == gimbalv1.ErrorAnotherCluster
+	return slices.Contains([]string{
+		gimbalv1.ErrorAuthentication, gimbalv1.ErrorConnection, gimbalv1.ErrorRateLimited, gimbalv1.ErrorAnotherCluster,
+	}, kind)
 }

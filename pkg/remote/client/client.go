@@ -6,6 +6,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -78,6 +79,7 @@ func New(config *rest.Config) (*Client, error) {
 		httpClient = &http.Client{}
 	}
 	httpClient.CheckRedirect = rejectRedirect
+	httpClient.Transport = impatient{cmp.Or(httpClient.Transport, http.DefaultTransport)}
 	c := &Client{}
 	for group, client := range map[schema.GroupVersion]*rest.Interface{
 		corev1.SchemeGroupVersion: &c.core, discoveryv1.SchemeGroupVersion: &c.discovery,

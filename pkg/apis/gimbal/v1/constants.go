@@ -78,6 +78,8 @@ const ReasonSameCluster = "SameCluster"
 const (
 	// ErrorConnection means the backend does not respond.
 	ErrorConnection = "ConnectionError"
+	// ErrorRateLimited means there are too many requests for the backend, which rejects them, or for the limit of the discoverer.
+	ErrorRateLimited = "RateLimited"
 	// ErrorAuthentication means the backend rejected the credentials, or the Secret has none.
 	ErrorAuthentication = "AuthenticationError"
 	// ErrorAnotherCluster means the credentials lead to another cluster than the one whose services were copied.
