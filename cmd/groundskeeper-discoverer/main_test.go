@@ -40,7 +40,7 @@ func TestDefaults(t *testing.T) {
 	if code != 0 {
 		t.Fatal(problems)
 	}
-	if o.Resync != 30*time.Minute || o.Probe != 30*time.Second || o.Timeout != 5*time.Second || o.ListenAddress != ":8080" || o.Policy.Missing != "Wait" || o.Services != "All" ||
+	if o.Resync != 30*time.Minute || o.Probe != 30*time.Second || o.Timeout != 5*time.Second || o.ListenAddress != ":8080" || o.Policy.Missing != "Wait" || o.Services != "All" || o.Zones != "Copy" ||
 		o.ExternalNames || o.debug || len(o.Policy.Allow)+len(o.Policy.Deny)+len(o.Annotations) > 0 || o.Confined != "" || o.QPS != 500 || o.Burst != 1000 {
 		t.Errorf("%+v", o)
 	}
@@ -63,6 +63,7 @@ func TestFlags(t *testing.T) {
 		},
 		needed + "--namespaces-missing=Create":                       func(o *options) bool { return o.Policy.Missing == gimbalv1.MissingNamespaceCreate },
 		needed + "--service-policy=Exported":                         func(o *options) bool { return o.Services == "Exported" },
+		needed + "--zone-policy=Omit":                                func(o *options) bool { return o.Zones == "Omit" },
 		needed + "--external-names --debug --copy-annotations=a/b,c": func(o *options) bool { return o.ExternalNames && o.debug && len(o.Annotations) == 2 },
 		needed + "--labels-include=a,b.example/ --labels-exclude=c --labels-add=d=e,f=": func(o *options) bool {
 			return len(o.Labels.Include) == 2 && slices.Equal(o.Labels.Exclude, []string{"c"}) && o.Labels.Add["d"] == "e" && len(o.Labels.Add) == 2
@@ -106,6 +107,7 @@ func TestBadFlags(t *testing.T) {
 		needed + "--namespaces-deny=a_b":                     "--namespaces-deny: ",
 		needed + "--namespaces-missing=create":               "--namespaces-missing: ",
 		needed + "--service-policy=exported":                 "--service-policy: ",
+		needed + "--zone-policy=omit":                        "--zone-policy: ",
 		needed + "--copy-annotations=a/b/c":                  "--copy-annotations: ",
 		needed + "--labels-exclude=a*":                       "--labels-exclude: ",
 		needed + "--labels-include=/":                        "--labels-include: ",

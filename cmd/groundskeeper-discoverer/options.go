@@ -39,7 +39,7 @@ func newOptions(mode gimbalv1.BackendType, getenv func(string) string) *options 
 		BackendNamespace: "gimbal-discovery",
 		Resync:           30 * time.Minute, Probe: 30 * time.Second, Timeout: 5 * time.Second,
 		Threads: 8, ListenAddress: "8080", QPS: 500, Burst: 1000,
-		Policy: replica.Policy{Missing: gimbalv1.MissingNamespaceWait}, Services: gimbalv1.ServicesAll,
+		Policy: replica.Policy{Missing: gimbalv1.MissingNamespaceWait}, Services: gimbalv1.ServicesAll, Zones: gimbalv1.ZonesCopy,
 		OpenStackQPS: 100, OpenStackBurst: 200,
 		// The names of pods differ, those of processes on one machine do not.
 		Identity: getenv("HOSTNAME") + "_" + strconv.FormatInt(time.Now().UnixNano(), 36),
@@ -100,6 +100,7 @@ func (o *options) addKubernetesFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.Probe, "reconciliation-period", o.Probe, "how often to check that the backend responds and accepts the credentials")
 	flags.BoolVar(&o.ExternalNames, "external-names", o.ExternalNames, "copy Services of type ExternalName, too")
 	flags.StringVar((*string)(&o.Services), "service-policy", string(o.Services), "which Services are discovered: All, or Exported, those with a ServiceExport (multicluster.x-k8s.io) of their name")
+	flags.StringVar((*string)(&o.Zones), "zone-policy", string(o.Zones), "what happens to the zones of endpoints and their hints for zones: Copy or Omit")
 	flags.StringSliceVar(&o.Annotations, "copy-annotations", o.Annotations, "`keys` of the annotations that are copied, separated by commas (default: none)")
 }
 

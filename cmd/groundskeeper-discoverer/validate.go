@@ -82,6 +82,9 @@ func (o *options) validate() error {
 	if !slices.Contains([]gimbalv1.ServicePolicy{"All", "Exported"}, o.Services) {
 		add("service-policy", "%q is neither All nor Exported", o.Services)
 	}
+	if !slices.Contains([]gimbalv1.ZonePolicy{"Copy", "Omit"}, o.Zones) {
+		add("zone-policy", "%q is neither Copy nor Omit", o.Zones)
+	}
 	for _, key := range o.Annotations {
 		if len(validation.IsQualifiedName(key)) > 0 {
 			add("copy-annotations", "%q is not the key of an annotation", key)

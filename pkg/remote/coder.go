@@ -26,17 +26,21 @@ func (s *store[T]) pack(object any) (*entry, error) {
 		return nil, fmt.Errorf("a %T came where %T are watched", object, s.Example)
 	}
 	kept := s.Trim(whole)
+	index := ""
+	if s.Index != nil {
+		index = s.Index(kept)
+	}
+	if s.Shorten != nil {
+		s.Shorten(kept)
+	}
 	text, err := kept.Marshal()
 	if err != nil {
 		return nil, fmt.Errorf("pack %T %s/%s: %w", object, whole.GetNamespace(), whole.GetName(), err)
 	}
-	packed := &entry{
-		key: types.NamespacedName{Namespace: whole.GetNamespace(), Name: whole.GetName()}, version: whole.GetResourceVersion(), text: text,
-	}
-	if s.Index != nil {
-		packed.index = s.Index(kept)
-	}
-	return packed, nil
+	return &entry{
+		key:     types.NamespacedName{Namespace: whole.GetNamespace(), Name: whole.GetName()},
+		version: whole.GetResourceVersion(), index: index, text: text,
+	}, nil
 }
 
 // unpack returns what was kept of an object. It panics when the bytes are not those that pack made.
@@ -44,6 +48,9 @@ func (s *store[T]) unpack(packed *entry) T {
 	kept := s.Example.DeepCopyObject().(T)
 	if err := kept.Unmarshal(packed.text); err != nil {
 		panic(fmt.Sprintf("unpack %T %s: %v", kept, packed.key, err))
+	}
+	if s.Expand != nil {
+		s.Expand(kept)
 	}
 	return kept
 }

@@ -42,6 +42,9 @@ type Kind[T Object] struct {
 	Example T
 	// Trim returns what is kept of an object, and must not change the object.
 	Trim func(T) T
+	// Shorten gives an object that Trim has returned a form that takes less room in the cache, and Expand reverses that. Both may be
+	// nil.
+	Shorten, Expand func(T)
 	// Index returns the value under which Indexed finds an object, "" for none. It may be nil.
 	Index func(T) string
 	// Set is called for an object that is new or has changed.

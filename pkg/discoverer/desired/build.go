@@ -146,16 +146,19 @@ func EndpointPorts(ports []discoveryv1.EndpointPort) []discoveryv1.EndpointPort 
 	return kept
 }
 
-// Endpoints keeps of endpoints what a client reads: addresses, conditions, and the hostnames that DNS serves for the pods of
-// a StatefulSet. Nodes, zones, hints and pods are of another cluster. They are sorted: their order means nothing, and would cost a
-// write when it changes.
+// Endpoints keeps of endpoints what a client reads: addresses, conditions, the hostnames that DNS serves for the pods of a
+// StatefulSet, and zones, which are of the infrastructure. Nodes and pods are of another cluster. They are sorted: their order
+// means nothing, and would cost a write when it changes.
 func Endpoints(endpoints []discoveryv1.Endpoint) []discoveryv1.Endpoint {
 	kept := make([]discoveryv1.Endpoint, 0, len(endpoints))
 	for i := range endpoints {
 		conditions := endpoints[i].Conditions
-		kept = append(kept, discoveryv1.Endpoint{Addresses: endpoints[i].Addresses, Hostname: endpoints[i].Hostname, Conditions: discoveryv1.EndpointConditions{
-			Ready: shared(conditions.Ready), Serving: shared(conditions.Serving), Terminating: shared(conditions.Terminating),
-		}})
+		kept = append(kept, discoveryv1.Endpoint{
+			Addresses: endpoints[i].Addresses, Hostname: endpoints[i].Hostname, Zone: endpoints[i].Zone, Hints: zoneHints(endpoints[i].Hints),
+			Conditions: discoveryv1.EndpointConditions{
+				Ready: shared(conditions.Ready), Serving: shared(conditions.Serving), Terminating: shared(conditions.Terminating),
+			},
+		})
 	}
 	slices.SortStableFunc(kept, func(a, b discoveryv1.Endpoint) int {
 		return slices.Compare(a.Addresses, b.Addresses)

@@ -39,7 +39,7 @@ func TestBuild(t *testing.T) {
 		}, Endpoints: []discoveryv1.Endpoint{
 			{
 				Addresses: []string{"fd00::2"}, NodeName: new("node"), Zone: new("z"), Hostname: new("h"), TargetRef: &corev1.ObjectReference{Name: "pod"},
-				Hints:      &discoveryv1.EndpointHints{ForZones: []discoveryv1.ForZone{{Name: "z"}}},
+				Hints:      &discoveryv1.EndpointHints{ForZones: []discoveryv1.ForZone{{Name: "z"}}, ForNodes: []discoveryv1.ForNode{{Name: "node"}}},
 				Conditions: discoveryv1.EndpointConditions{Ready: new(false), Serving: new(true), Terminating: new(true)},
 			},
 			endpoint("fd00::1", nil),
@@ -72,7 +72,10 @@ func TestBuild(t *testing.T) {
 			},
 			Endpoints: []discoveryv1.Endpoint{
 				endpoint("fd00::1", nil),
-				{Addresses: []string{"fd00::2"}, Hostname: new("h"), Conditions: discoveryv1.EndpointConditions{Ready: new(false), Serving: new(true), Terminating: new(true)}},
+				{
+					Addresses: []string{"fd00::2"}, Hostname: new("h"), Zone: new("z"), Hints: &discoveryv1.EndpointHints{ForZones: []discoveryv1.ForZone{{Name: "z"}}},
+					Conditions: discoveryv1.EndpointConditions{Ready: new(false), Serving: new(true), Terminating: new(true)},
+				},
 			},
 		}},
 	}

@@ -156,13 +156,16 @@ func (o *Objects) Withhold() {
 	}
 }
 
-// DifferInReadiness reports whether endpoints, in the form that is compared, differ, and only in that the ones are withheld and the
-// others are not.
+// DifferInReadiness reports whether endpoints, in the form that is compared, differ in that the ones are withheld and the others are
+// not, and otherwise at most in zones and hints: a copy of an earlier version has none, and must not become ready by getting them.
 func DifferInReadiness(a, b []discoveryv1.Endpoint) bool {
-	return !equality.Semantic.DeepEqual(a, b) && slices.EqualFunc(a, b, func(a, b discoveryv1.Endpoint) bool {
+	differ := false
+	return slices.EqualFunc(a, b, func(a, b discoveryv1.Endpoint) bool {
+		differ = differ || !equality.Semantic.DeepEqual(a.Conditions, b.Conditions)
 		a.Conditions, b.Conditions = withheld(a.Conditions), withheld(b.Conditions)
+		b.Zone, b.Hints = a.Zone, a.Hints
 		return equality.Semantic.DeepEqual(a, b)
-	})
+	}) && differ
 }
 
 // GivesReadiness reports whether one of the wanted endpoints is ready or serves and does not in the stored copy. They differ in

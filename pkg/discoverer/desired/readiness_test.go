@@ -108,6 +108,10 @@ func TestDifferInReadiness(t *testing.T) {
 		}
 		return built
 	}
+	inZone := func(endpoints []discoveryv1.Endpoint) []discoveryv1.Endpoint {
+		endpoints[0].Zone, endpoints[0].Hints = new("a"), &discoveryv1.EndpointHints{ForZones: []discoveryv1.ForZone{{Name: "a"}}}
+		return endpoints
+	}
 	moved := endpoints("nyn")
 	moved[0].Addresses[0] = "10.0.0.9"
 	for name, tc := range map[string]struct {
@@ -119,6 +123,8 @@ func TestDifferInReadiness(t *testing.T) {
 		"withheld in part":      {endpoints("yyn", "yyn"), endpoints("nnn", "yyn"), true},
 		"restored":              {endpoints("---"), endpoints("yy-"), true},
 		"terminates there":      {endpoints("yyn"), endpoints("nyy"), false},
+		"withheld, and a zone":  {inZone(endpoints("yyn", "nnn")), endpoints("nnn", "nnn"), true},
+		"a zone":                {inZone(endpoints("yyn")), endpoints("yyn"), false},
 		"one more":              {endpoints("yyn"), endpoints("nyn", "nyn"), false},
 		"of another address":    {endpoints("yyn"), moved, false},
 		"no endpoints at all":   {nil, nil, false},

@@ -40,7 +40,7 @@ func BenchmarkMemory(b *testing.B) {
 		kept := make([]any, 0, 4000)
 		for i := range 2000 {
 			s, e := decoded(i)
-			kept = append(kept, u.trimService(s), trimSlice(e))
+			kept = append(kept, u.trimService(s), u.trimSlice(e))
 		}
 		runtime.GC()
 		runtime.ReadMemStats(&after)

@@ -46,6 +46,15 @@ type maintained struct {
 	err      error
 }
 
+// oneReady returns the endpoints of a service in the backend: one that is ready, and one that terminates.
+func oneReady(service string) *discoveryv1.EndpointSlice {
+	part := endpoints("shop", service, "a", "10.1.0.1", "10.1.0.2")
+	for i := range part.Endpoints {
+		part.Endpoints[i].Conditions = discoveryv1.EndpointConditions{Ready: new(i == 0), Serving: new(true), Terminating: new(i == 1)}
+	}
+	return part
+}
+
 // inMaintenance runs a test in a bubble, with a discoverer that has copied everything.
 func inMaintenance(t *testing.T, test func(*maintained)) {
 	t.Helper()
@@ -53,11 +62,7 @@ func inMaintenance(t *testing.T, test func(*maintained)) {
 		var there []runtime.Object
 		for i := range serviceCount {
 			name := fmt.Sprintf("web-%d", i)
-			part := endpoints("shop", name, "a", "10.1.0.1", "10.1.0.2")
-			for j := range part.Endpoints {
-				part.Endpoints[j].Conditions = discoveryv1.EndpointConditions{Ready: new(j == 0), Serving: new(true), Terminating: new(j == 1)}
-			}
-			there = append(there, service("shop", name), part)
+			there = append(there, service("shop", name), oneReady(name))
 		}
 		m := &maintained{world: newWorld(t, there, []runtime.Object{namespace("shop")})}
 		m.backend = &gimbalv1.DiscoveryBackend{ObjectMeta: metav1.ObjectMeta{Namespace: "gimbal-discovery", Name: "us", UID: "us"}}
@@ -297,6 +302,19 @@ func TestReadinessIsConfirmed(t *testing.T) {
 		m.queries(nil)
 		time.Sleep(time.Minute)
 		m.expect("with a response", 1, serviceCount)
+	})
+}
+
+// TestZonesInMaintenance checks that endpoints that get a zone, as all do after an upgrade, do not get ready by that while the discoverer
+// has not been notified of maintenance.
+func TestZonesInMaintenance(t *testing.T) {
+	inMaintenance(t, func(m *maintained) {
+		m.queries(errors.New("no response"))
+		m.control(m.withhold)
+		m.expect("withheld", 0, serviceCount)
+		update(t, m.there, inZone("a", oneReady("web-0")))
+		time.Sleep(20 * time.Second)
+		m.expect("with a zone", 0, 0)
 	})
 }
 

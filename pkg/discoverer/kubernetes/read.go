@@ -78,7 +78,7 @@ func (u *Upstream) readSlices(ctx context.Context, key types.NamespacedName) (sl
 	ofService := metav1.ListOptions{LabelSelector: labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: key.Name}).String()}
 	err = remote.EachPage(ctx, u.Client.EndpointSlices(key.Namespace), ofService, func(list *discoveryv1.EndpointSliceList) {
 		for i := range list.Items {
-			slices = append(slices, trimSlice(&list.Items[i]))
+			slices = append(slices, u.trimSlice(&list.Items[i]))
 		}
 	})
 	if err != nil {

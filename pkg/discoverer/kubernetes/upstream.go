@@ -37,6 +37,8 @@ type Options struct {
 	Annotations []string
 	// ExternalNames reports that Services of type ExternalName are copied.
 	ExternalNames bool
+	// OmitZones reports that the zones of endpoints and their hints are not copied.
+	OmitZones bool
 	// Recognize returns an error if the cluster with this identity must not be copied. It may be nil: every cluster is copied.
 	Recognize func(ctx context.Context, observed []gimbalv1.ClusterIdentity) error
 	// Contact is called after each probe with whether the backend has responded. It may be nil.
@@ -80,7 +82,7 @@ func New(options Options) *Upstream {
 	}
 	ofServices := remote.From(u.Watching, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName}, slices)
 	u.slices = remote.NewInformers(u.Namespaces, ofServices, remote.Kind[*discoveryv1.EndpointSlice]{
-		Example: &discoveryv1.EndpointSlice{}, Trim: trimSlice,
+		Example: &discoveryv1.EndpointSlice{}, Trim: u.trimSlice, Shorten: desired.ShortenZones, Expand: desired.ExpandZones,
 		Index: func(slice *discoveryv1.EndpointSlice) string { return serviceOf(slice).String() },
 		Changed: func(before, now *discoveryv1.EndpointSlice) {
 			if key := serviceOf(before); key != serviceOf(now) { // it is another Service's now
@@ -207,12 +209,16 @@ func (u *Upstream) trimService(service *corev1.Service) *corev1.Service {
 }
 
 // trimSlice keeps of an EndpointSlice what is copied.
-func trimSlice(slice *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
+func (u *Upstream) trimSlice(slice *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
+	endpoints := desired.Endpoints(slice.Endpoints)
+	if u.OmitZones {
+		endpoints = desired.WithoutZones(endpoints)
+	}
 	return &discoveryv1.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: slice.Namespace, Name: slice.Name, ResourceVersion: slice.ResourceVersion,
 			Labels: map[string]string{discoveryv1.LabelServiceName: slice.Labels[discoveryv1.LabelServiceName]},
 		},
-		AddressType: slice.AddressType, Ports: desired.EndpointPorts(slice.Ports), Endpoints: desired.Endpoints(slice.Endpoints),
+		AddressType: slice.AddressType, Ports: desired.EndpointPorts(slice.Ports), Endpoints: endpoints,
 	}
 }

@@ -47,6 +47,7 @@ type world struct {
 type setup struct {
 	policy        replica.Policy
 	externalNames bool
+	omitZones     bool
 	confined      string
 	labels        desired.Labels
 	selector      labels.Selector
@@ -82,7 +83,8 @@ func (w *world) read(s setup, waiting func() int) {
 	w.ledger = report.NewLedger(w.clock)
 	w.meters = telemetry.New("us", "kubernetes", "v0", waiting)
 	w.upstream = New(Options{
-		Backend: "us", Client: clienttest.Client{Clientset: w.there}, Watching: clienttest.Client{Clientset: w.there}, Namespaces: s.policy.Allow, ExternalNames: s.externalNames, Recognize: s.recognize, Exports: s.exports, Meters: w.meters, Clock: w.clock,
+		Backend: "us", Client: clienttest.Client{Clientset: w.there}, Watching: clienttest.Client{Clientset: w.there}, Namespaces: s.policy.Allow, ExternalNames: s.externalNames, OmitZones: s.omitZones,
+		Recognize: s.recognize, Exports: s.exports, Meters: w.meters, Clock: w.clock,
 	})
 }
 
@@ -201,6 +203,14 @@ func endpoints(namespace, service, id string, addresses ...string) *discoveryv1.
 	}
 	for _, address := range addresses {
 		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{Addresses: []string{address}, Conditions: discoveryv1.EndpointConditions{Ready: new(true)}})
+	}
+	return slice
+}
+
+// inZone puts the endpoints of a slice into a zone, with hints for it.
+func inZone(zone string, slice *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
+	for i := range slice.Endpoints {
+		slice.Endpoints[i].Zone, slice.Endpoints[i].Hints = &zone, &discoveryv1.EndpointHints{ForZones: []discoveryv1.ForZone{{Name: zone}}}
 	}
 	return slice
 }

@@ -149,7 +149,7 @@ func New(options Options, queue workqueue.TypedRateLimitingInterface[types.Names
 	r.slices.client, r.slices.sourceOf, r.slices.trim, r.slices.plan = r.Client.EndpointSlices, desired.SliceSource, trimSlice, planSlice
 	watchCopies(r, &r.services, r.Watching.Services, remote.Kind[*corev1.Service]{Example: &corev1.Service{}})
 	watchCopies(r, &r.slices, r.Watching.EndpointSlices, remote.Kind[*discoveryv1.EndpointSlice]{
-		Example: &discoveryv1.EndpointSlice{},
+		Example: &discoveryv1.EndpointSlice{}, Shorten: desired.ShortenZones, Expand: desired.ExpandZones,
 		Index: func(slice *discoveryv1.EndpointSlice) string {
 			if key, ok := desired.SliceSource(r.Backend, slice); ok {
 				return key.String()

@@ -59,7 +59,8 @@ func (d *discoverer) kubernetes() (*backend, error) {
 	}
 	cluster := kubernetes.New(kubernetes.Options{
 		Exports: exports, Backend: d.Backend, Client: querying, Watching: watching, Namespaces: d.Policy.Allow, Annotations: d.Annotations,
-		ExternalNames: d.ExternalNames, Recognize: d.keeper.Check, Contact: d.contact.Note, Meters: d.meters, Clock: clock.RealClock{},
+		ExternalNames: d.ExternalNames, OmitZones: d.Zones == gimbalv1.ZonesOmit, Recognize: d.keeper.Check, Contact: d.contact.Note,
+		Meters: d.meters, Clock: clock.RealClock{},
 	})
 	return &backend{
 		Upstream: cluster, server: config.Host, watch: cluster.Watch,

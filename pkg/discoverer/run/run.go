@@ -56,6 +56,7 @@ type Options struct {
 	// Confined is the only namespace that may be touched here, "" when all may.
 	Confined      string
 	Services      gimbalv1.ServicePolicy
+	Zones         gimbalv1.ZonePolicy
 	ExternalNames bool
 	Annotations   []string
 	Labels        desired.Labels

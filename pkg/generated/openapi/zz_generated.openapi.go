@@ -852,6 +852,14 @@ func schema_pkg_apis_gimbal_v1_Cluster(ref common.ReferenceCallback) common.Open
 							Enum:        []interface{}{"All", "Exported"},
 						},
 					},
+					"zonePolicy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ZonePolicy specifies whether the zone of each endpoint of a Kubernetes cluster is copied, and its hints (forZones): Copy (the default), or Omit, for a backend whose zones mean something else than zones of the same name here. It is not case-sensitive.\n\nPossible enum values:\n - `\"Copy\"` copies the zone of each endpoint, and the zones whose clients should use it.\n - `\"Omit\"` copies neither.",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Copy", "Omit"},
+						},
+					},
 				},
 				Required: []string{"type"},
 			},

@@ -55,6 +55,10 @@ func Normalize(backend *DiscoveryBackend) {
 	if cluster.ServicePolicy == "" {
 		cluster.ServicePolicy = ServicesAll
 	}
+	cluster.ZonePolicy = canonical(cluster.ZonePolicy, ZonesCopy, ZonesOmit)
+	if cluster.ZonePolicy == "" {
+		cluster.ZonePolicy = ZonesCopy
+	}
 	if cluster.DrainGracePeriod == nil {
 		cluster.DrainGracePeriod = &metav1.Duration{}
 	}

@@ -41,7 +41,7 @@ cluster:
   clusterStatus: enabled
 `, Cluster{
 			Type: "openstack", Secret: "remote-discover-openstack", RefreshInterval: new(int32(30)), ClusterStatus: "Enabled",
-			Namespaces: NamespacePolicy{Missing: "Wait"}, DrainPolicy: "Strict", DrainGracePeriod: &metav1.Duration{}, ServicePolicy: "All",
+			Namespaces: NamespacePolicy{Missing: "Wait"}, DrainPolicy: "Strict", DrainGracePeriod: &metav1.Duration{}, ServicePolicy: "All", ZonePolicy: "Copy",
 		}},
 		{"kubernetes001", `
 cluster:
@@ -50,7 +50,7 @@ cluster:
   clusterStatus: enabled
 `, Cluster{
 			Type: "kubernetes", Credentials: "kubernetes001-kubecfg", RefreshInterval: new(int32(1800)), ClusterStatus: "Enabled",
-			Namespaces: NamespacePolicy{Missing: "Wait"}, DrainPolicy: "Strict", DrainGracePeriod: &metav1.Duration{}, ServicePolicy: "All",
+			Namespaces: NamespacePolicy{Missing: "Wait"}, DrainPolicy: "Strict", DrainGracePeriod: &metav1.Duration{}, ServicePolicy: "All", ZonePolicy: "Copy",
 		}},
 		{"everything set", `
 cluster:
@@ -65,19 +65,20 @@ cluster:
   drainGracePeriod: 1m30s
   externalNames: true
   servicePolicy: exported
+  zonePolicy: omit
 `, Cluster{
 			Type: "openstack", Secret: "a", Credentials: "b", RefreshInterval: new(int32(7)), Debug: true, ClusterStatus: "Maintenance",
 			Namespaces:  NamespacePolicy{Allow: []string{"b", "a"}, Deny: []string{"A"}, Missing: "Create"},
-			DrainPolicy: "KeepSole", DrainGracePeriod: &metav1.Duration{Duration: 90 * time.Second}, ExternalNames: true, ServicePolicy: "Exported",
+			DrainPolicy: "KeepSole", DrainGracePeriod: &metav1.Duration{Duration: 90 * time.Second}, ExternalNames: true, ServicePolicy: "Exported", ZonePolicy: "Omit",
 		}},
 		{"what validation must see", `
-cluster: {type: vmware, refreshInterval: 0, clusterStatus: off1, namespaces: {missing: fail}, drainPolicy: lax, drainGracePeriod: -1s, servicePolicy: none}
+cluster: {type: vmware, refreshInterval: 0, clusterStatus: off1, namespaces: {missing: fail}, drainPolicy: lax, drainGracePeriod: -1s, servicePolicy: none, zonePolicy: some}
 `, Cluster{
 			Type: "vmware", RefreshInterval: new(int32(0)), ClusterStatus: "off1",
-			Namespaces: NamespacePolicy{Missing: "fail"}, DrainPolicy: "lax", DrainGracePeriod: &metav1.Duration{Duration: -time.Second}, ServicePolicy: "none",
+			Namespaces: NamespacePolicy{Missing: "fail"}, DrainPolicy: "lax", DrainGracePeriod: &metav1.Duration{Duration: -time.Second}, ServicePolicy: "none", ZonePolicy: "some",
 		}},
 		{"nothing", "", Cluster{
-			ClusterStatus: "Enabled", Namespaces: NamespacePolicy{Missing: "Wait"}, DrainPolicy: "Strict", DrainGracePeriod: &metav1.Duration{}, ServicePolicy: "All",
+			ClusterStatus: "Enabled", Namespaces: NamespacePolicy{Missing: "Wait"}, DrainPolicy: "Strict", DrainGracePeriod: &metav1.Duration{}, ServicePolicy: "All", ZonePolicy: "Copy",
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -101,6 +101,13 @@ func (m *Cluster) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	i -= len(m.ZonePolicy)
+	copy(dAtA[i:], m.ZonePolicy)
+	i = encodeVarintGenerated(dAtA, i, uint64(len(m.ZonePolicy)))
+	i--
+	dAtA[i] = 0x1
+	i--
+	dAtA[i] = 0x92
 	i -= len(m.ServicePolicy)
 	copy(dAtA[i:], m.ServicePolicy)
 	i = encodeVarintGenerated(dAtA, i, uint64(len(m.ServicePolicy)))
@@ -977,6 +984,8 @@ func (m *Cluster) Size() (n int) {
 	n += 2 + l + sovGenerated(uint64(l))
 	l = len(m.ServicePolicy)
 	n += 2 + l + sovGenerated(uint64(l))
+	l = len(m.ZonePolicy)
+	n += 2 + l + sovGenerated(uint64(l))
 	return n
 }
 
@@ -1272,6 +1281,7 @@ func (this *Cluster) String() string {
 		`DrainDuration:` + strings.Replace(fmt.Sprintf("%v", this.DrainDuration), "Duration", "v1.Duration", 1) + `,`,
 		`Maintenance:` + strings.Replace(strings.Replace(this.Maintenance.String(), "MaintenancePolicy", "MaintenancePolicy", 1), `&`, ``, 1) + `,`,
 		`ServicePolicy:` + fmt.Sprintf("%v", this.ServicePolicy) + `,`,
+		`ZonePolicy:` + fmt.Sprintf("%v", this.ZonePolicy) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -2101,6 +2111,38 @@ func (m *Cluster) Unmarshal(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			m.ServicePolicy = ServicePolicy(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 18:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field ZonePolicy", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.ZonePolicy = ZonePolicy(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex

@@ -92,6 +92,18 @@ const (
 	ServicesExported ServicePolicy = "Exported"
 )
 
+// ZonePolicy specifies whether the zones of the endpoints of a backend are copied.
+// +enum
+// +k8s:enum
+type ZonePolicy string
+
+const (
+	// ZonesCopy copies the zone of each endpoint, and the zones whose clients should use it.
+	ZonesCopy ZonePolicy = "Copy"
+	// ZonesOmit copies neither.
+	ZonesOmit ZonePolicy = "Omit"
+)
+
 // MissingNamespacePolicy specifies how services whose namespace does not exist in this cluster are handled.
 // +enum
 // +k8s:enum
@@ -184,6 +196,11 @@ type Cluster struct {
 	// +optional
 	// +k8s:optional
 	ServicePolicy ServicePolicy `json:"servicePolicy,omitempty" protobuf:"bytes,17,opt,name=servicePolicy,casttype=ServicePolicy"`
+	// ZonePolicy specifies whether the zone of each endpoint of a Kubernetes cluster is copied, and its hints (forZones): Copy (the
+	// default), or Omit, for a backend whose zones mean something else than zones of the same name here. It is not case-sensitive.
+	// +optional
+	// +k8s:optional
+	ZonePolicy ZonePolicy `json:"zonePolicy,omitempty" protobuf:"bytes,18,opt,name=zonePolicy,casttype=ZonePolicy"`
 }
 
 // MaintenancePolicy specifies when maintenance begins and ends without a change of clusterStatus.

@@ -427,6 +427,36 @@ func Validate_Cluster(
 		errs = append(errs, fn(fldPath.Child("servicePolicy"), &obj.ServicePolicy, oldVal, oldObj != nil)...)
 	}
 
+	{ // field Cluster.ZonePolicy
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *ZonePolicy,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_ZonePolicy(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *Cluster) *ZonePolicy {
+				return &oldObj.ZonePolicy
+			})
+		errs = append(errs, fn(fldPath.Child("zonePolicy"), &obj.ZonePolicy, oldVal, oldObj != nil)...)
+	}
+
 	return errs
 }
 
@@ -1552,6 +1582,21 @@ func Validate_ServicePolicy(
 	obj, oldObj *ServicePolicy) (errs field.ErrorList) {
 
 	if e := validate.Enum(ctx, op, fldPath, obj, oldObj, symbolsForServicePolicy, nil); len(e) != 0 {
+		errs = append(errs, e...)
+	}
+
+	return errs
+}
+
+var symbolsForZonePolicy = sets.New(ZonesCopy, ZonesOmit)
+
+// Validate_ZonePolicy validates an instance of ZonePolicy according
+// to declarative validation rules in the API schema.
+func Validate_ZonePolicy(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *ZonePolicy) (errs field.ErrorList) {
+
+	if e := validate.Enum(ctx, op, fldPath, obj, oldObj, symbolsForZonePolicy, nil); len(e) != 0 {
 		errs = append(errs, e...)
 	}
 

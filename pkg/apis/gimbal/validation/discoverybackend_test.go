@@ -80,6 +80,8 @@ func clusters() []change {
 			[]string{"cluster.drainPolicy: Unsupported value", `"KeepSole"`, `"Strict"`}},
 		{"unknown service policy", cluster(func(c *gimbalv1.Cluster) { c.ServicePolicy = "None" }),
 			[]string{"cluster.servicePolicy: Unsupported value", `"All"`, `"Exported"`}},
+		{"unknown zone policy", cluster(func(c *gimbalv1.Cluster) { c.ZonePolicy = "None" }),
+			[]string{"cluster.zonePolicy: Unsupported value", `"Copy"`, `"Omit"`}},
 		{"a cloud exports nothing", cluster(func(c *gimbalv1.Cluster) { c.Type, c.ServicePolicy = "openstack", "Exported" }),
 			[]string{"cluster.servicePolicy: Invalid value", "set All"}},
 		{"unknown missing policy", cluster(func(c *gimbalv1.Cluster) { c.Namespaces.Missing = "Fail" }),

@@ -150,10 +150,13 @@ func arguments(backend *gimbalv1.DiscoveryBackend, usable credentials, adminName
 		added = append(added, key+"="+cluster.Labels.Add[key])
 	}
 	add("labels-add", added...)
-	if cluster.Type == gimbalv1.BackendKubernetes { // OpenStack's load balancers have neither
+	if cluster.Type == gimbalv1.BackendKubernetes { // OpenStack's load balancers have none of these
 		add("copy-annotations", cluster.Annotations...)
 		if cluster.ExternalNames {
 			args = append(args, "--external-names")
+		}
+		if cluster.ZonePolicy == gimbalv1.ZonesOmit {
+			add("zone-policy", string(cluster.ZonePolicy))
 		}
 	}
 	if cluster.Debug {

@@ -46,6 +46,9 @@ func TestArguments(t *testing.T) {
 		"exported": {adminNamespace, func(c *gimbalv1.Cluster) { c.ServicePolicy = gimbalv1.ServicesExported }, kubernetes, []string{"kubernetes", "--backend-name=east",
 			"--backend-namespace=gimbal-discovery", "--discover-kubecfg-file=/etc/groundskeeper/credentials/config", "--namespaces-missing=Wait",
 			"--resync-interval=1800s", "--service-policy=Exported"}, nil},
+		"no zones": {adminNamespace, func(c *gimbalv1.Cluster) { c.ZonePolicy = gimbalv1.ZonesOmit }, kubernetes, []string{"kubernetes", "--backend-name=east",
+			"--backend-namespace=gimbal-discovery", "--discover-kubecfg-file=/etc/groundskeeper/credentials/config", "--namespaces-missing=Wait",
+			"--resync-interval=1800s", "--zone-policy=Omit"}, nil},
 		"an empty selector": {adminNamespace, func(c *gimbalv1.Cluster) { c.Selector = &metav1.LabelSelector{} }, kubernetes, []string{"kubernetes", "--backend-name=east",
 			"--backend-namespace=gimbal-discovery", "--discover-kubecfg-file=/etc/groundskeeper/credentials/config", "--namespaces-missing=Wait", "--resync-interval=1800s"}, nil},
 		// Any content by its author.
@@ -53,6 +56,7 @@ func TestArguments(t *testing.T) {
 			"--backend-namespace=shop", "--discover-kubecfg-file=/etc/groundskeeper/credentials/config", "--namespaces-allow=shop", "--namespaces-missing=Wait", "--resync-interval=1800s"}, nil},
 		"openstack": {adminNamespace, func(c *gimbalv1.Cluster) {
 			c.Type, c.RefreshInterval, c.ExternalNames = gimbalv1.BackendOpenStack, new(int32(30)), true
+			c.ZonePolicy = gimbalv1.ZonesOmit
 		},
 			credentials{keys: []string{keyAuthURL, keyCAData}}, []string{"openstack", "--backend-name=east", "--backend-namespace=gimbal-discovery",
 				"--namespaces-missing=Wait", "--openstack-certificate-authority=/etc/groundskeeper/credentials/certificate-authority-data", "--reconciliation-period=30s"}, nil},

@@ -59,6 +59,9 @@ type ClusterApplyConfiguration struct {
 	// cluster that have a ServiceExport (multicluster.x-k8s.io) with their name. The other fields restrict both. It is not
 	// case-sensitive.
 	ServicePolicy *gimbalv1.ServicePolicy `json:"servicePolicy,omitempty"`
+	// ZonePolicy specifies whether the zone of each endpoint of a Kubernetes cluster is copied, and its hints (forZones): Copy (the
+	// default), or Omit, for a backend whose zones mean something else than zones of the same name here. It is not case-sensitive.
+	ZonePolicy *gimbalv1.ZonePolicy `json:"zonePolicy,omitempty"`
 }
 
 // ClusterApplyConfiguration constructs a declarative configuration of the Cluster type for use with
@@ -202,5 +205,13 @@ func (b *ClusterApplyConfiguration) WithMaintenance(value *MaintenancePolicyAppl
 // If called multiple times, the ServicePolicy field is set to the value of the last call.
 func (b *ClusterApplyConfiguration) WithServicePolicy(value gimbalv1.ServicePolicy) *ClusterApplyConfiguration {
 	b.ServicePolicy = &value
+	return b
+}
+
+// WithZonePolicy sets the ZonePolicy field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ZonePolicy field is set to the value of the last call.
+func (b *ClusterApplyConfiguration) WithZonePolicy(value gimbalv1.ZonePolicy) *ClusterApplyConfiguration {
+	b.ZonePolicy = &value
 	return b
 }
