@@ -6,11 +6,13 @@ package openstack
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
@@ -226,6 +228,22 @@ func TestBackendThatFails(t *testing.T) {
 			t.Error("the last sync moves while nothing is listed")
 		}
 	})
+}
+
+// TestLimitReportedDuringListing checks that a project whose requests are rejected because there are too many is reported before the
+// other projects are read.
+func TestLimitReportedDuringListing(t *testing.T) {
+	s := newSky("1 shop", "2 bank")
+	s.fail("1", "loadbalancers", rejected(openstack.ReasonRateLimited, 429))
+	var reported []report.Response
+	list(t.Context(), s, []tenancy{{Project: s.projects[0]}, {Project: s.projects[1]}}, 1, func(response report.Response) {
+		if reported = append(reported, response); s.octavias["2"].requests["loadbalancers"] > 0 {
+			t.Error("project 2 was read before the limit of project 1 was reported")
+		}
+	})
+	if !slices.Equal(reported, []report.Response{report.Limited}) {
+		t.Errorf("reported = %v, want %d once", reported, report.Limited)
+	}
 }
 
 // TestPending checks that the copy of a load balancer remains while Octavia changes it, and that one that was never observed

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
@@ -29,13 +30,14 @@ type outcome struct {
 	err     error
 }
 
-// list reads what Octavia has of each project, threads requests at a time.
+// list reads what Octavia has of each project, threads requests at a time. It calls contact when a request is rejected because there are
+// too many: each such request is tried again after pauses, so that it may take long until all projects are read.
 //
 // Members are read for each pool that a listener sends traffic to, at every sync. Octavia offers nothing cheaper that is right: no
 // request has the members of several pools; the status tree of a load balancer has no weights and is as many requests; and neither
 // the time of the last change nor the status of a pool reports that the health of a member changed while that of another did as
 // well.
-func list(ctx context.Context, cloud Cloud, tenancies []tenancy, threads int) []*outcome {
+func list(ctx context.Context, cloud Cloud, tenancies []tenancy, threads int, contact func(report.Response)) []*outcome {
 	outcomes := make([]*outcome, len(tenancies))
 	for i := range tenancies {
 		outcomes[i] = &outcome{tenancy: tenancies[i]}
@@ -44,8 +46,14 @@ func list(ctx context.Context, cloud Cloud, tenancies []tenancy, threads int) []
 	parallel(ctx, threads, outcomes, func(o *outcome) {
 		if err := silent.Load(); err != nil {
 			o.err = fmt.Errorf("%w: %w", errSilent, *err)
-		} else if o.err = o.list(ctx, cloud); isSilent(o.err) {
+			return
+		}
+		o.err = o.list(ctx, cloud)
+		switch {
+		case isSilent(o.err):
 			silent.Store(&o.err)
+		case responseOf(o.err) == report.Limited:
+			contact(report.Limited)
 		}
 	})
 	type errand struct {

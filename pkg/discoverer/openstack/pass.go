@@ -45,7 +45,7 @@ func (u *Upstream) pass(ctx context.Context) error {
 		kept.Insert(t.ID)
 	}
 	u.Cloud.Retain(kept.Has)
-	outcomes := list(ctx, u.Cloud, chosen.tenancies, u.Threads)
+	outcomes := list(ctx, u.Cloud, chosen.tenancies, u.Threads, u.contact)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
