@@ -84,6 +84,7 @@ func (d *clusters) life(t *testing.T) {
 	v.copied()
 	editIn(v, v.b, four, func(s *discoveryv1.EndpointSlice) {
 		s.Endpoints[0].Conditions = discoveryv1.EndpointConditions{Ready: new(false), Serving: new(true), Terminating: new(true)}
+		s.Endpoints[1].Zone, s.Endpoints[1].Hints = new("b"), &discoveryv1.EndpointHints{ForZones: []discoveryv1.ForZone{{Name: "a"}, {Name: "b"}}}
 		s.Endpoints = append(s.Endpoints, v.slice("", "", "10.1.0.3").Endpoints...)
 		s.Ports = append(s.Ports, discoveryv1.EndpointPort{Name: new("dns-udp"), Protocol: new(corev1.ProtocolUDP), Port: new(int32(53))})
 	})
@@ -105,7 +106,9 @@ func (d *clusters) down(t *testing.T) {
 	v := d.discover(t, false)
 	for i := range 5 {
 		name := fmt.Sprintf("s%d", i)
-		v.create(v.b, v.service(name), v.slice(name, "a", "10.1.0.1"))
+		part := v.slice(name, "a", "10.1.0.1")
+		part.Endpoints[0].Zone, part.Endpoints[0].Hints = new("a"), &discoveryv1.EndpointHints{ForZones: []discoveryv1.ForZone{{Name: "a"}}}
+		v.create(v.b, v.service(name), part)
 	}
 	first := v.run()
 	v.copied()

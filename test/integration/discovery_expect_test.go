@@ -29,7 +29,7 @@ type picture struct {
 	Type      corev1.ServiceType
 	External  string
 	Ports     []corev1.ServicePort
-	Endpoints []string // address, conditions, ports; each once
+	Endpoints []string // address, conditions, zone, hints, ports; each once
 }
 
 // picturesIn reads the Services of a namespace, with their endpoints. The options choose.
@@ -66,7 +66,14 @@ func picturesIn(ctx context.Context, c client.Client, namespace string, options 
 		slices.Sort(ports)
 		for _, endpoint := range part.Endpoints {
 			conditions := endpoint.Conditions
-			p.Endpoints = append(p.Endpoints, fmt.Sprint(part.AddressType, endpoint.Addresses, value(conditions.Ready), value(conditions.Serving), value(conditions.Terminating), ports))
+			zone, hints := "-", []discoveryv1.ForZone(nil)
+			if endpoint.Zone != nil {
+				zone = *endpoint.Zone
+			}
+			if endpoint.Hints != nil {
+				hints = endpoint.Hints.ForZones
+			}
+			p.Endpoints = append(p.Endpoints, fmt.Sprint(part.AddressType, endpoint.Addresses, value(conditions.Ready), value(conditions.Serving), value(conditions.Terminating), zone, hints, ports))
 		}
 		slices.Sort(p.Endpoints)
 		pictures[owner] = p
