@@ -15,11 +15,10 @@ import (
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/tools/pager"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"groundskeeper.io/groundskeeper/pkg/controllers/lists"
 	"groundskeeper.io/groundskeeper/pkg/plugin/report"
 )
 
@@ -172,23 +171,13 @@ func all[T client.Object](ctx context.Context, c client.Reader, list client.Obje
 	return typed, err
 }
 
-// metadataOf lists the metadata of a resource, page by page. A resource that the cluster does not have has no objects.
+// metadataOf lists the metadata of a resource. A resource that the cluster does not have has no objects.
 func (u *Uninstaller) metadataOf(
 	ctx context.Context, resource schema.GroupVersionResource, namespace, selector string,
-) (found []metav1.PartialObjectMetadata, err error) {
-	list := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return u.Metadata.Resource(resource).Namespace(namespace).List(ctx, options)
-	})
-	list.FullListIfExpired = false
-	err = list.EachListItem(ctx, metav1.ListOptions{LabelSelector: selector}, func(item runtime.Object) error {
-		found = append(found, *item.(*metav1.PartialObjectMetadata)) //nolint:forcetypeassert // of a list of metadata
-		return nil
-	})
+) ([]metav1.PartialObjectMetadata, error) {
+	found, err := lists.Metadata(ctx, u.Metadata, resource, namespace, selector)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", resource.GroupResource(), err)
-	}
-	return found, nil
+	return found, err
 }
