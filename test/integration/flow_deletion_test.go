@@ -4,10 +4,14 @@
 package integration
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -63,7 +67,62 @@ func TestDeletionWaitsForObjectsInUse(t *testing.T) {
 	}
 }
 
-// TestProjectIsDeletedAfterItsNamespace checks that the Project is not deleted before its namespace.
+// TestDeletionWaitsForFinalizers checks that the members retain their access while an object with a finalizer would hold the namespace: one
+// of the kinds that the controller manager is always allowed to list, or of those that an administrator grants.
+func TestDeletionWaitsForFinalizers(t *testing.T) {
+	t.Parallel()
+	for kind, object := range map[string]client.Object{
+		"Service": &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}},
+		"Lease":   &coordinationv1.Lease{},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			project := newProject(t, "held", olivia(), member("User", "mara", "admin"))
+			ready(t, project)
+			access := accessOf(t, project)
+			if kind == "Lease" {
+				applyArtifacts(t, shared, "project-contents")
+				eventually(t, func(ctx context.Context) error { return mayList(ctx, admin(t), "coordination.k8s.io", "leases") })
+			}
+			object.SetNamespace(project.NamespaceName())
+			object.SetName("held")
+			object.SetFinalizers([]string{"example.com/hold"})
+			if err := admin(t).Create(t.Context(), object); err != nil {
+				t.Fatal(err)
+			}
+
+			mustRemove(t, project)
+			contains(t, project, "Terminating", "Deletable", "False", "NamespaceNotEmpty", kind+" held (example.com/hold)")
+			// Secrets are not among the kinds, and do not block.
+			contains(t, project, "Terminating", "Deletable", "False", "NamespaceNotEmpty", "not allowed to list them: ")
+			contains(t, project, "Terminating", "RBACReady", "True", "RolesReconciled", "")
+			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: project.NamespaceName()}}
+			if get(t, namespace); !namespace.DeletionTimestamp.IsZero() {
+				t.Error("the namespace is being deleted")
+			}
+			hasAccess(t, project, access)
+
+			change(t, object, func(o client.Object) { o.SetFinalizers(nil) })
+			absent(t, project, namespace)
+			hasAccess(t, project, nil)
+		})
+	}
+}
+
+// mayList complains while the controller manager is not allowed to list a resource.
+func mayList(ctx context.Context, c client.Client, group, resource string) error {
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User:               "system:serviceaccount:groundskeeper-system:groundskeeper-controller-manager",
+		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "list", Group: group, Resource: resource},
+	}}
+	if err := c.Create(ctx, review); err != nil || review.Status.Allowed {
+		return err
+	}
+	return fmt.Errorf("the controller manager is not allowed to list %s: %s", resource, review.Status.Reason)
+}
+
+// TestProjectIsDeletedAfterItsNamespace checks that the Project is not deleted before its namespace, whose deletion is forced although a
+// finalizer holds it.
 func TestProjectIsDeletedAfterItsNamespace(t *testing.T) {
 	t.Parallel()
 	project := newProject(t, "last", olivia())
@@ -75,6 +134,9 @@ func TestProjectIsDeletedAfterItsNamespace(t *testing.T) {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: project.NamespaceName()}}
 	get(t, namespace)
 
+	change(t, project, func(p *gardenerv1beta1.Project) {
+		metav1.SetMetaDataAnnotation(&p.ObjectMeta, gardenerv1beta1.AnnotationForceDeletion, "true")
+	})
 	mustRemove(t, project)
 	contains(t, project, "Terminating", "NamespaceReady", "False", "NamespaceTerminating", "is being deleted")
 	eventOf(t, project, "NamespaceMarkedForDeletion")

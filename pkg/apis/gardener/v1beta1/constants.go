@@ -55,6 +55,8 @@ const (
 	LabelAggregateToExtensionRole = "rbac.gardener.cloud/aggregate-to-extension-role"
 	// AnnotationConfirmDeletion confirms that an object is to be deleted.
 	AnnotationConfirmDeletion = "confirmation.gardener.cloud/deletion"
+	// AnnotationForceDeletion deletes the namespace of a Project with the Project although the finalizers of objects in it may hold it.
+	AnnotationForceDeletion = "confirmation.gardener.cloud/force-deletion"
 	// AnnotationDeletionConfirmedBy names the user who confirmed a deletion.
 	AnnotationDeletionConfirmedBy = "deletion.gardener.cloud/confirmed-by"
 )

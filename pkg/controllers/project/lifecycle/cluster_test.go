@@ -37,7 +37,9 @@ type cluster struct {
 	recorder   *events.FakeRecorder
 	time       time.Time
 	followed   *followed
-	served     map[schema.GroupResource]bool
+	// forbidden is set if the controller is not allowed to list the kinds in which it looks for finalizers.
+	forbidden bool
+	served    map[schema.GroupResource]bool
 	// servedErr is the response of a discovery that fails.
 	servedErr error
 	// unseen are the names of objects that the cache does not have yet.
@@ -65,6 +67,7 @@ func newCluster(t *testing.T, objects ...client.Object) *cluster {
 	c.followed = &followed{cluster: c, known: store, live: store.Live()}
 	c.reconciler = &reconciler{client: store.Client(), live: store.Live(), contents: contents{c.followed}, servers: agreed{membership: true}, recorder: c.recorder, meters: meters,
 		now: func() time.Time { return c.time }}
+	c.reconciler.holders = holders{c.kinds, c.mayList, c.listed}
 	for _, resource := range blockingResources()[:2] {
 		c.served[resource] = true
 	}

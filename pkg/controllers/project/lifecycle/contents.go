@@ -91,10 +91,13 @@ const maxOccupants = 10
 
 // occupiedMessage names the objects that block the deletion of a namespace, and the remedy.
 func occupiedMessage(namespace string, occupants []string) string {
-	more := ""
-	if len(occupants) > maxOccupants {
-		occupants, more = occupants[:maxOccupants], " and more"
+	return fmt.Sprintf("namespace %q still has %s: delete them to complete the deletion of the project", namespace, listed(occupants))
+}
+
+// listed returns names for a message.
+func listed(names []string) string {
+	if len(names) > maxOccupants {
+		return strings.Join(names[:maxOccupants], ", ") + " and more"
 	}
-	return fmt.Sprintf("namespace %q still has %s%s: delete them to complete the deletion of the project",
-		namespace, strings.Join(occupants, ", "), more)
+	return strings.Join(names, ", ")
 }

@@ -59,6 +59,7 @@ type reconciler struct {
 	// live reads from the API server. It is used before anything is deleted.
 	live     client.Reader
 	contents contents
+	holders  holders
 	quotas   []quotaRule
 	// byMembership is set if the API server decides about Projects by their members, so that they need no ClusterRoles.
 	byMembership bool
@@ -91,10 +92,14 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.ProjectControllerCo
 	if err != nil {
 		return fmt.Errorf("index the cluster roles for controller %s: %w", ControllerName, err)
 	}
+	holders, err := newHolders(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return fmt.Errorf("controller %s: %w", ControllerName, err)
+	}
 	byMembership := config.Authorization == configv1alpha1.ProjectAuthorizationMembership
 	r := &reconciler{
-		client: mgr.GetClient(), live: mgr.GetAPIReader(), contents: contents{usage.Kinds}, quotas: quotas, byMembership: byMembership,
-		recorder: mgr.GetEventRecorder(fieldOwner), meters: meters, now: time.Now,
+		client: mgr.GetClient(), live: mgr.GetAPIReader(), contents: contents{usage.Kinds}, holders: holders, quotas: quotas,
+		byMembership: byMembership, recorder: mgr.GetEventRecorder(fieldOwner), meters: meters, now: time.Now,
 	}
 	servers := newServers(r.live, byMembership, clock.RealClock{})
 	r.servers = servers
@@ -203,6 +208,7 @@ func projectChanged() predicate.Predicate {
 		return before.GetGeneration() != after.GetGeneration() ||
 			before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
 			kit.IsPaused(before) != kit.IsPaused(after) ||
+			before.GetAnnotations()[gardenerv1beta1.AnnotationForceDeletion] != after.GetAnnotations()[gardenerv1beta1.AnnotationForceDeletion] ||
 			// The finalizer of this controller is removed last.
 			!slices.Equal(before.GetFinalizers(), after.GetFinalizers()) ||
 			// Quotas are selected by the labels of a Project.

@@ -105,6 +105,8 @@ const (
 	releaseDone releaseAction = "done"
 	// releaseBlocked: an object in the namespace has to be deleted first.
 	releaseBlocked releaseAction = "blocked"
+	// releaseHeld: the finalizers of objects would hold the namespace, in which Kubernetes deletes the bindings of the members at once.
+	releaseHeld releaseAction = "held"
 	// releaseWait: the namespace is already being deleted.
 	releaseWait releaseAction = "wait"
 	// releaseDisown: the namespace does not belong to the Project, but has it as its owner. The garbage collector would delete it
@@ -117,9 +119,9 @@ const (
 )
 
 // decideRelease decides about the namespace of a Project that is being deleted; current is nil if it does not exist. The
-// occupants are the blocking objects. They only apply in a namespace that was claimed for this Project: a Project that was
-// denied a namespace neither waits for the objects of other users in it nor reveals their names.
-func decideRelease(project *gardenerv1beta1.Project, current *corev1.Namespace, occupants []string) releaseAction {
+// occupants are the blocking objects, and held are those with finalizers. They only apply in a namespace that was claimed for this
+// Project: a Project that was denied a namespace neither waits for the objects of other users in it nor reveals their names.
+func decideRelease(project *gardenerv1beta1.Project, current *corev1.Namespace, occupants, held []string) releaseAction {
 	claimed := isClaimedBy(project, current)
 	own := claimed && hasProjectLabels(project, current)
 	switch {
@@ -135,9 +137,16 @@ func decideRelease(project *gardenerv1beta1.Project, current *corev1.Namespace, 
 		return releaseWait
 	case isKept(current):
 		return releaseKeep
+	case len(held) > 0:
+		return releaseHeld
 	default:
 		return releaseDelete
 	}
+}
+
+// isForced reports whether the namespace of a Project is deleted although objects in it may have finalizers.
+func isForced(project *gardenerv1beta1.Project) bool {
+	return project.Annotations[gardenerv1beta1.AnnotationForceDeletion] == "true"
 }
 
 // agreement is whether the API servers authorize requests for Projects as the configuration of this controller expects.

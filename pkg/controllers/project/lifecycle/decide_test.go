@@ -19,41 +19,47 @@ func TestDecideRelease(t *testing.T) {
 	notLabelled := unlabelled(gardenerv1beta1.LabelProjectName)
 	owned := ownedByProject("dev", "project-dev") // by an earlier version
 	foreign := annotated(gardenerv1beta1.AnnotationProjectUID, "other")
-	occupied := []string{"Kluster a"}
+	occupied, held := []string{"Kluster a"}, []string{"ConfigMap a (example.com/hold)"}
 	for name, test := range map[string]struct {
 		namespace *corev1.Namespace
 		occupants []string
 		want      releaseAction
+		held      []string
 	}{
-		"gone":                          {nil, nil, releaseDone},
-		"ours":                          {namespaceOf(project), nil, releaseDelete},
-		"own, occupied":                 {namespaceOf(project), occupied, releaseBlocked},
-		"own, terminating":              {namespaceOf(project, beingDeleted), nil, releaseWait},
-		"own, terminating and occupied": {namespaceOf(project, beingDeleted), occupied, releaseBlocked},
-		"own, to be kept":               {namespaceOf(project, kept), nil, releaseKeep},
-		"own, to be kept, occupied":     {namespaceOf(project, kept), occupied, releaseBlocked},
-		"own, kept and terminating":     {namespaceOf(project, kept, beingDeleted), nil, releaseWait},
-		"own, keep is false":            {namespaceOf(project, annotated(gardenerv1beta1.AnnotationKeepNamespace, "false")), nil, releaseDelete},
-		"own, keep is invalid":          {namespaceOf(project, annotated(gardenerv1beta1.AnnotationKeepNamespace, "maybe")), nil, releaseDelete},
-		"adopted":                       {namespaceOf(project, adopted), nil, releaseKeep},
+		"gone":                          {nil, nil, releaseDone, nil},
+		"ours":                          {namespaceOf(project), nil, releaseDelete, nil},
+		"own, occupied":                 {namespaceOf(project), occupied, releaseBlocked, nil},
+		"own, with finalizers":          {namespaceOf(project), nil, releaseHeld, held},
+		"own, occupied, finalizers":     {namespaceOf(project), occupied, releaseBlocked, held},
+		"own, to be kept, finalizers":   {namespaceOf(project, kept), nil, releaseKeep, held},
+		"own, terminating, finalizers":  {namespaceOf(project, beingDeleted), nil, releaseWait, held},
+		"labels lost, finalizers":       {namespaceOf(project, notLabelled), nil, releaseDone, held},
+		"own, terminating":              {namespaceOf(project, beingDeleted), nil, releaseWait, nil},
+		"own, terminating and occupied": {namespaceOf(project, beingDeleted), occupied, releaseBlocked, nil},
+		"own, to be kept":               {namespaceOf(project, kept), nil, releaseKeep, nil},
+		"own, to be kept, occupied":     {namespaceOf(project, kept), occupied, releaseBlocked, nil},
+		"own, kept and terminating":     {namespaceOf(project, kept, beingDeleted), nil, releaseWait, nil},
+		"own, keep is false":            {namespaceOf(project, annotated(gardenerv1beta1.AnnotationKeepNamespace, "false")), nil, releaseDelete, nil},
+		"own, keep is invalid":          {namespaceOf(project, annotated(gardenerv1beta1.AnnotationKeepNamespace, "maybe")), nil, releaseDelete, nil},
+		"adopted":                       {namespaceOf(project, adopted), nil, releaseKeep, nil},
 
-		"labels lost":                                       {namespaceOf(project, notLabelled), nil, releaseDone},
-		"labels lost, still owned":                          {namespaceOf(project, notLabelled, owned), nil, releaseDisown},
-		"labels lost, occupied":                             {namespaceOf(project, notLabelled), occupied, releaseBlocked},
-		"labels lost, terminating":                          {namespaceOf(project, notLabelled, beingDeleted), nil, releaseDone},
-		"role label only":                                   {namespaceOf(project, unlabelled(gardenerv1beta1.LabelRole)), nil, releaseDone},
-		"another project's uid":                             {namespaceOf(project, foreign), nil, releaseDone},
-		"another project's uid, but Groundskeeper owns it":  {namespaceOf(project, foreign, owned), nil, releaseDisown},
-		"another project's uid, occupied":                   {namespaceOf(project, foreign), occupied, releaseDone},
-		"labelled, never claimed":                           {namespaceOf(project, unannotated(gardenerv1beta1.AnnotationProjectUID)), nil, releaseDone},
-		"labelled, never claimed, occupied":                 {namespaceOf(project, unannotated(gardenerv1beta1.AnnotationProjectUID)), occupied, releaseDone},
-		"owned by a namesake of another uid":                {namespaceOf(project, foreign, ownedByProject("dev", "other")), nil, releaseDone},
-		"kube-system with all Groundskeeper marks":          {namespaceOf(inNamespace("kube-system")), nil, releaseDone},
-		"kube-system with all Groundskeeper marks, owned":   {namespaceOf(inNamespace("kube-system"), owned), nil, releaseDisown},
-		"kube-system with Groundskeeper marks and occupied": {namespaceOf(inNamespace("kube-system")), occupied, releaseDone},
+		"labels lost":                                       {namespaceOf(project, notLabelled), nil, releaseDone, nil},
+		"labels lost, still owned":                          {namespaceOf(project, notLabelled, owned), nil, releaseDisown, nil},
+		"labels lost, occupied":                             {namespaceOf(project, notLabelled), occupied, releaseBlocked, nil},
+		"labels lost, terminating":                          {namespaceOf(project, notLabelled, beingDeleted), nil, releaseDone, nil},
+		"role label only":                                   {namespaceOf(project, unlabelled(gardenerv1beta1.LabelRole)), nil, releaseDone, nil},
+		"another project's uid":                             {namespaceOf(project, foreign), nil, releaseDone, nil},
+		"another project's uid, but Groundskeeper owns it":  {namespaceOf(project, foreign, owned), nil, releaseDisown, nil},
+		"another project's uid, occupied":                   {namespaceOf(project, foreign), occupied, releaseDone, nil},
+		"labelled, never claimed":                           {namespaceOf(project, unannotated(gardenerv1beta1.AnnotationProjectUID)), nil, releaseDone, nil},
+		"labelled, never claimed, occupied":                 {namespaceOf(project, unannotated(gardenerv1beta1.AnnotationProjectUID)), occupied, releaseDone, nil},
+		"owned by a namesake of another uid":                {namespaceOf(project, foreign, ownedByProject("dev", "other")), nil, releaseDone, nil},
+		"kube-system with all Groundskeeper marks":          {namespaceOf(inNamespace("kube-system")), nil, releaseDone, nil},
+		"kube-system with all Groundskeeper marks, owned":   {namespaceOf(inNamespace("kube-system"), owned), nil, releaseDisown, nil},
+		"kube-system with Groundskeeper marks and occupied": {namespaceOf(inNamespace("kube-system")), occupied, releaseDone, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := decideRelease(project, test.namespace, test.occupants); got != test.want {
+			if got := decideRelease(project, test.namespace, test.occupants, test.held); got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
 		})

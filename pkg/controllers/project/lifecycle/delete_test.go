@@ -75,6 +75,22 @@ func TestDeletionOfHeldNamespace(t *testing.T) {
 	}
 }
 
+// TestNamespaceThatSomebodyElseDeleted checks that the conditions report a namespace that is being deleted while an object blocks the
+// deletion of the Project.
+func TestNamespaceThatSomebodyElseDeleted(t *testing.T) {
+	c, project := deleting(t, func(c *cluster, namespace string) {
+		c.store.Add(kluster(namespace, "x"))
+		c.store.Remove(existing(namespace, nil, nil))
+	})
+	c.settle("dev")
+	hasPrefix(t, "Deletable", c.condition("dev", gardenerv1beta1.ProjectDeletable), "False NamespaceNotEmpty: ")
+	hasPrefix(t, "NamespaceReady", c.condition("dev", gardenerv1beta1.ProjectNamespaceReady), "False NamespaceTerminating: ")
+	hasPrefix(t, "RBACReady", c.condition("dev", gardenerv1beta1.ProjectRBACReady), "False NamespaceTerminating: ")
+	c.store.Remove(kluster(*project.Spec.Namespace, "x"))
+	c.settle("dev")
+	hasPrefix(t, "Deletable", c.condition("dev", gardenerv1beta1.ProjectDeletable), "True NamespaceEmpty: ")
+}
+
 func TestDeletion(t *testing.T) {
 	c, project := deleting(t)
 	result, err := c.reconcile("dev")

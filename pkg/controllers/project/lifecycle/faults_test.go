@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/conditions"
 	"groundskeeper.io/groundskeeper/test/support/faulttest"
 )
 
@@ -82,7 +83,19 @@ func TestEveryFault(t *testing.T) {
 					ns := &corev1.Namespace{}
 					c.read("", namespace, ns)
 					uid = ns.UID
+					c.store.Add(configMap(namespace, "held", hold))
 					c.store.Remove(c.current("dev"))
+				}, Left: func() string {
+					if terminating() {
+						return "a namespace that an object holds is being deleted"
+					}
+					if reported := conditions.Find(c.current("dev").Status.Conditions, gardenerv1beta1.ProjectDeletable); reported.Reason == reasonNamespaceNotEmpty {
+						return ""
+					}
+					return "the condition Deletable"
+				}},
+				{Name: "let go", Do: func() {
+					change(c, configMap(namespace, "held"), func(object *corev1.ConfigMap) { object.Finalizers = nil })
 				}, Left: func() string {
 					if !c.hasProject() || terminating() {
 						return ""

@@ -46,18 +46,43 @@ func (o *observed) isReleased() bool {
 	return !o.project.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(o.project, gardenerv1beta1.FinalizerName)
 }
 
+// observedRelease is what the deletion of a Project is decided by.
+type observedRelease struct {
+	// namespace is nil if it does not exist.
+	namespace *corev1.Namespace
+	// occupants are the objects that block its deletion.
+	occupants []string
+	holding
+}
+
 // observeRelease reads the namespace of a Project from the API server, with the objects that block its deletion. It queries the API
-// server for these only if the cache has none.
-func (x *execution) observeRelease(ctx context.Context) (*corev1.Namespace, []string, error) {
-	namespace, err := getNamespace(ctx, x.live, x.project)
-	if err != nil || !isClaimedBy(x.project, namespace) {
-		return namespace, nil, err
+// server for these only if the cache has none, and for those with finalizers only if the namespace would be deleted otherwise.
+func (x *execution) observeRelease(ctx context.Context) (o observedRelease, err error) {
+	o.namespace, err = getNamespace(ctx, x.live, x.project)
+	if err != nil || !isClaimedBy(x.project, o.namespace) {
+		return o, err
 	}
-	occupants, err := x.contents.cached(namespace.Name)
-	if err == nil && len(occupants) == 0 {
-		occupants, err = x.contents.current(ctx, namespace.Name)
+	o.occupants, err = x.contents.cached(o.namespace.Name)
+	if err == nil && len(o.occupants) == 0 {
+		o.occupants, err = x.contents.current(ctx, o.namespace.Name)
 	}
-	return namespace, occupants, err
+	if err != nil || decideRelease(x.project, o.namespace, o.occupants, nil) != releaseDelete {
+		return o, err
+	}
+	forced, err := x.isForced(ctx)
+	if err == nil && !forced {
+		o.holding, err = x.holders.current(ctx, o.namespace.Name)
+	}
+	return o, err
+}
+
+// isForced reports whether the deletion is forced. That may have been withdrawn since the cache had it.
+func (x *execution) isForced(ctx context.Context) (bool, error) {
+	if !isForced(x.project) {
+		return false, nil
+	}
+	live, err := find(ctx, x.live, x.project)
+	return live != nil && live.UID == x.project.UID && isForced(live), err
 }
 
 // find reads the object with the kind and name of another one, and returns nil if it does not exist.

@@ -107,7 +107,7 @@ func (x *execution) provideNamespace(ctx context.Context, current *corev1.Namesp
 			return nil, false, failed(gardenerv1beta1.ProjectDeletable, reasonContentsUnknown, err)
 		}
 	}
-	rep.setDeletable(namespace, occupants)
+	rep.setDeletable(namespace, occupants, nil)
 	switch decision.action {
 	case waitForNamespace:
 		rep.phase, rep.outcome, rep.retry = gardenerv1beta1.ProjectPending, outcomeWaiting, waitPeriod
@@ -123,21 +123,24 @@ func (x *execution) provideNamespace(ctx context.Context, current *corev1.Namesp
 // release deletes or releases the namespace of a Project that is being deleted, then deletes its roles, and finally removes the
 // finalizer. It decides only on data from the API server: a cache may be stale, and a deletion cannot be reverted.
 func (x *execution) release(ctx context.Context, rolesErr error) report {
-	namespace, occupants, err := x.observeRelease(ctx)
+	o, err := x.observeRelease(ctx)
 	if err != nil {
 		return failed(gardenerv1beta1.ProjectDeletable, reasonContentsUnknown, err)
 	}
-	switch decideRelease(x.project, namespace, occupants) {
+	namespace := o.namespace
+	switch decideRelease(x.project, namespace, o.occupants, o.held) {
 	case releaseDone:
 		return x.letGo(ctx, rolesErr)
 	case releaseBlocked:
-		return occupied(namespace.Name, occupants)
+		return blocked(namespace, occupiedMessage(namespace.Name, o.occupants))
+	case releaseHeld:
+		return blocked(namespace, heldMessage(namespace.Name, o.holding))
 	case releaseWait:
-		return terminating(namespace)
+		return terminating(x.project, namespace, nil)
 	case releaseDelete:
 		if err = x.remove(ctx, namespace); err == nil {
 			x.announceDeletion(ctx, namespace.Name)
-			return terminating(namespace)
+			return terminating(x.project, namespace, o.unseen)
 		}
 	case releaseDisown:
 		_, err = x.disown(ctx, namespace)

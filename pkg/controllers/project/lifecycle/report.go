@@ -70,20 +70,27 @@ func paused(project *gardenerv1beta1.Project) report {
 	return r
 }
 
-// occupied reports which objects block a deletion.
-func occupied(namespace string, occupants []string) report {
-	r := report{phase: gardenerv1beta1.ProjectTerminating, outcome: outcomeBlocked, retry: waitPeriod}
-	r.problem = occupiedMessage(namespace, occupants)
+// blocked reports which objects block a deletion. The namespace may have been deleted by somebody else.
+func blocked(namespace *corev1.Namespace, problem string) report {
+	r := report{phase: gardenerv1beta1.ProjectTerminating, outcome: outcomeBlocked, retry: waitPeriod, problem: problem}
+	if !namespace.DeletionTimestamp.IsZero() {
+		r.setTerminating(namespace)
+	}
 	r.set(gardenerv1beta1.ProjectDeletable, gardenerv1beta1.ConditionFalse, reasonNamespaceNotEmpty, r.problem)
 	return r
 }
 
-// terminating reports that the namespace is being deleted.
-func terminating(namespace *corev1.Namespace) report {
-	r := report{phase: gardenerv1beta1.ProjectTerminating, outcome: outcomeWaiting, retry: waitPeriod}
+// setTerminating reports that the namespace is being deleted.
+func (r *report) setTerminating(namespace *corev1.Namespace) {
 	r.set(gardenerv1beta1.ProjectNamespaceReady, gardenerv1beta1.ConditionFalse, reasonNamespaceTerminating, terminatingMessage(namespace))
 	r.set(gardenerv1beta1.ProjectRBACReady, gardenerv1beta1.ConditionFalse, reasonNamespaceTerminating,
 		fmt.Sprintf("namespace %q is being deleted, and the bindings of the members in it with it", namespace.Name))
+}
+
+// terminating reports that the namespace of a Project is being deleted, and which kinds could not be looked at before.
+func terminating(project *gardenerv1beta1.Project, namespace *corev1.Namespace, unseen []string) report {
+	r := report{phase: gardenerv1beta1.ProjectTerminating, outcome: outcomeWaiting, retry: waitPeriod}
+	r.setTerminating(namespace)
 	if isHeld(namespace) {
 		// Members have no permissions in the namespace any more.
 		r.set(gardenerv1beta1.ProjectDeletable, gardenerv1beta1.ConditionFalse, reasonNamespaceHeld, terminatingMessage(namespace)+
@@ -91,7 +98,11 @@ func terminating(namespace *corev1.Namespace) report {
 			"what holds them")
 		return r
 	}
-	r.setDeletable(namespace, nil)
+	if reported := conditions.Find(project.Status.Conditions, gardenerv1beta1.ProjectDeletable); len(unseen) == 0 && reported != nil &&
+		reported.Reason == reasonNamespaceEmpty {
+		return r // it may name the kinds that could not be looked at
+	}
+	r.setDeletable(namespace, nil, unseen)
 	return r
 }
 
@@ -142,8 +153,8 @@ func (r *report) setRoles(x *execution, did roles) {
 }
 
 // setDeletable reports what would block the deletion of the Project. It reveals nothing about a namespace that does not
-// belong to this Project, which is nil.
-func (r *report) setDeletable(namespace *corev1.Namespace, occupants []string) {
+// belong to this Project, which is nil. unseen are the kinds that could not be looked at.
+func (r *report) setDeletable(namespace *corev1.Namespace, occupants, unseen []string) {
 	status, reason := gardenerv1beta1.ConditionTrue, reasonNamespaceNotOwned
 	message := "the project has no namespace that would block its deletion"
 	switch {
@@ -151,7 +162,8 @@ func (r *report) setDeletable(namespace *corev1.Namespace, occupants []string) {
 	case len(occupants) > 0:
 		status, reason, message = gardenerv1beta1.ConditionFalse, reasonNamespaceNotEmpty, occupiedMessage(namespace.Name, occupants)
 	default:
-		reason, message = reasonNamespaceEmpty, fmt.Sprintf("nothing in namespace %q blocks the deletion of the project", namespace.Name)
+		reason, message = reasonNamespaceEmpty, fmt.Sprintf("nothing in namespace %q blocks the deletion of the project", namespace.Name)+
+			unseenMessage(unseen)
 	}
 	r.set(gardenerv1beta1.ProjectDeletable, status, reason, message)
 }

@@ -82,13 +82,16 @@ func TestProjectChanged(t *testing.T) {
 		change func(*gardenerv1beta1.Project)
 		want   bool
 	}{
-		"resync":         {func(p *gardenerv1beta1.Project) { p.ResourceVersion = "1" }, true},
-		"spec":           {func(p *gardenerv1beta1.Project) { p.Generation++ }, true},
-		"deletion":       {func(p *gardenerv1beta1.Project) { p.DeletionTimestamp = new(metav1.Now()) }, true},
-		"recreated":      {func(p *gardenerv1beta1.Project) { p.UID = "other" }, true},
-		"labels":         {func(p *gardenerv1beta1.Project) { p.Labels = map[string]string{"tier": "gold"} }, true},
-		"paused":         {func(p *gardenerv1beta1.Project) { p.Annotations = map[string]string{kit.AnnotationPaused: "true"} }, true},
-		"not paused":     {func(p *gardenerv1beta1.Project) { p.Annotations = map[string]string{kit.AnnotationPaused: "false"} }, false},
+		"resync":     {func(p *gardenerv1beta1.Project) { p.ResourceVersion = "1" }, true},
+		"spec":       {func(p *gardenerv1beta1.Project) { p.Generation++ }, true},
+		"deletion":   {func(p *gardenerv1beta1.Project) { p.DeletionTimestamp = new(metav1.Now()) }, true},
+		"recreated":  {func(p *gardenerv1beta1.Project) { p.UID = "other" }, true},
+		"labels":     {func(p *gardenerv1beta1.Project) { p.Labels = map[string]string{"tier": "gold"} }, true},
+		"paused":     {func(p *gardenerv1beta1.Project) { p.Annotations = map[string]string{kit.AnnotationPaused: "true"} }, true},
+		"not paused": {func(p *gardenerv1beta1.Project) { p.Annotations = map[string]string{kit.AnnotationPaused: "false"} }, false},
+		"forced": {func(p *gardenerv1beta1.Project) {
+			p.Annotations = map[string]string{gardenerv1beta1.AnnotationForceDeletion: "true"}
+		}, true},
 		"annotations":    {func(p *gardenerv1beta1.Project) { p.Annotations = map[string]string{"a": "b"} }, false},
 		"status":         {func(p *gardenerv1beta1.Project) { p.Status.Phase = gardenerv1beta1.ProjectReady }, false},
 		"managed fields": {func(p *gardenerv1beta1.Project) { p.ManagedFields = []metav1.ManagedFieldsEntry{{}} }, false},
