@@ -89,7 +89,8 @@ func TestEveryFault(t *testing.T) {
 					if terminating() {
 						return "a namespace that an object holds is being deleted"
 					}
-					if reported := conditions.Find(c.current("dev").Status.Conditions, gardenerv1beta1.ProjectDeletable); reported.Reason == reasonNamespaceNotEmpty {
+					reported := conditions.Find(c.current("dev").Status.Conditions, gardenerv1beta1.ProjectDeletable)
+					if reported.Reason == reasonNamespaceNotEmpty {
 						return ""
 					}
 					return "the condition Deletable"

@@ -4,9 +4,13 @@
 package lifecycle
 
 import (
+	"bytes"
 	"context"
 	"errors"
-	"slices"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -15,9 +19,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
 const hold = "example.com/hold"
@@ -61,7 +64,9 @@ func TestHolders(t *testing.T) {
 		"widgets":    {{ObjectMeta: configMap("", "w", "example.com/other").ObjectMeta}},
 	}
 	denied := apierrors.NewForbidden(schema.GroupResource{Resource: "widgets"}, "", errors.New("no"))
+	gone := apierrors.NewNotFound(schema.GroupResource{Resource: "widgets"}, "")
 	failure, widget := errors.New("no response"), "Widget w (example.com/other)"
+	only, unseen := []string{"ConfigMap b (example.com/hold, z)"}, []string{"widgets.example.com"}
 	for name, test := range map[string]struct {
 		kinds               []*metav1.APIResourceList
 		kindsErr            error
@@ -70,13 +75,13 @@ func TestHolders(t *testing.T) {
 		want                holding
 		wantErr             string
 	}{
-		"all known":                       {kinds: served, want: holding{held: []string{"ConfigMap b (example.com/hold, z)", widget}}},
-		"a kind without permission":       {kinds: served, missing: true, want: holding{[]string{"ConfigMap b (example.com/hold, z)"}, []string{"widgets.example.com"}}},
-		"a list that is denied":           {kinds: served, widgetEr: denied, want: holding{[]string{"ConfigMap b (example.com/hold, z)"}, []string{"widgets.example.com"}}},
-		"a review that is denied":         {kinds: served, reviewErr: denied, want: holding{[]string{"ConfigMap b (example.com/hold, z)"}, []string{"widgets.example.com"}}},
-		"a kind that cannot be listed":    {kinds: withoutList, want: holding{[]string{"ConfigMap b (example.com/hold, z)"}, []string{"secretive"}}},
+		"all known":                       {kinds: served, want: holding{held: append(only, widget)}},
+		"a kind without permission":       {kinds: served, missing: true, want: holding{only, unseen}},
+		"a list that is denied":           {kinds: served, widgetEr: denied, want: holding{only, unseen}},
+		"a review that is denied":         {kinds: served, reviewErr: denied, want: holding{only, unseen}},
+		"a kind that cannot be listed":    {kinds: withoutList, want: holding{only, []string{"secretive"}}},
 		"a list that fails":               {kinds: served, widgetEr: failure, wantErr: "no response"},
-		"a kind that is no longer served": {kinds: served, widgetEr: apierrors.NewNotFound(schema.GroupResource{Resource: "widgets"}, ""), wantErr: "not found"},
+		"a kind that is no longer served": {kinds: served, widgetEr: gone, wantErr: "not found"},
 		"a review that fails":             {kinds: served, reviewErr: failure, wantErr: "no response"},
 		"discovery that fails in part":    {kinds: served, kindsErr: failure, wantErr: "no response"},
 	} {
@@ -93,10 +98,11 @@ func TestHolders(t *testing.T) {
 					return !test.missing && test.reviewErr == nil, test.reviewErr
 				},
 				func(_ context.Context, resource schema.GroupVersionResource, namespace string) ([]metav1.PartialObjectMetadata, error) {
-					if namespace != "garden-a" || resource.Resource == "widgets" && (test.missing || resource.Group != "example.com" || resource.Version != "v2") {
+					isWidget := resource == schema.GroupVersionResource{Group: "example.com", Version: "v2", Resource: "widgets"}
+					if namespace != "garden-a" || isWidget && test.missing || !isWidget && resource.Group != "" {
 						t.Errorf("lists %s in namespace %q", resource, namespace)
 					}
-					if resource.Resource == "widgets" && test.widgetEr != nil {
+					if isWidget && test.widgetEr != nil {
 						return nil, test.widgetEr
 					}
 					return objects[resource.Resource], nil
@@ -118,11 +124,64 @@ func TestHolders(t *testing.T) {
 	}
 }
 
+// TestHoldersOfAnAPIServer checks the requests: the preferred kinds, a review of each, and the metadata of those that are allowed.
+func TestHoldersOfAnAPIServer(t *testing.T) {
+	responses := map[string]string{
+		"/api":  `{"kind":"APIVersions","versions":["v1"]}`,
+		"/apis": `{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`,
+		"/api/v1": `{"kind":"APIResourceList","groupVersion":"v1","resources":[
+			{"name":"configmaps","kind":"ConfigMap","namespaced":true,"verbs":["list","delete"]},
+			{"name":"secrets","kind":"Secret","namespaced":true,"verbs":["list","delete"]},
+			{"name":"nodes","kind":"Node","namespaced":false,"verbs":["list","delete"]}]}`,
+		"/api/v1/namespaces/garden-a/configmaps": `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","items":[
+			{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1",
+			"metadata":{"namespace":"garden-a","name":"a","finalizers":["example.com/hold"]}}]}`,
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		response, served := responses[r.URL.Path]
+		if r.URL.Path == "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews" {
+			body, _ := io.ReadAll(r.Body)
+			served = true
+			response = fmt.Sprintf(`{"kind":"SelfSubjectAccessReview","apiVersion":"authorization.k8s.io/v1","status":{"allowed":%t}}`,
+				bytes.Contains(body, []byte(`configmaps`)) && bytes.Contains(body, []byte(`garden-a`)))
+		}
+		w.Header().Set("Content-Type", "application/json")
+		if !served && r.URL.Path == "/apis/example.com/v2" {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		if !served {
+			t.Errorf("unexpected request %s %s", r.Method, r.URL)
+			w.WriteHeader(http.StatusNotFound)
+			response = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`
+		}
+		_, _ = io.WriteString(w, response)
+	}))
+	defer server.Close()
+	h, err := newHolders(&rest.Config{Host: server.URL}, server.Client())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := holding{held: []string{"ConfigMap a (example.com/hold)"}, unseen: []string{"secrets"}}
+	got, err := h.current(t.Context(), "garden-a")
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(holding{})); diff != "" || err != nil {
+		t.Errorf("error = %v, %s", err, diff)
+	}
+	// What a group that is unavailable has is unknown.
+	responses["/apis"] = `{"kind":"APIGroupList","apiVersion":"v1","groups":[{"name":"example.com",
+		"versions":[{"groupVersion":"example.com/v2","version":"v2"}],
+		"preferredVersion":{"groupVersion":"example.com/v2","version":"v2"}}]}`
+	if got, err := h.current(t.Context(), "garden-a"); err == nil || !strings.Contains(err.Error(), "example.com/v2") {
+		t.Errorf("found %+v, error = %v, want an error that names %s", got, err, "example.com/v2")
+	}
+}
+
 func TestForeignFinalizers(t *testing.T) {
 	for name, test := range map[string]struct{ finalizers, want []string }{
 		"none":            {},
-		"of Kubernetes":   {finalizers: []string{"foregroundDeletion", "orphan", "kubernetes.io/pvc-protection", "batch.kubernetes.io/job-tracking"}},
-		"of Cloud":        {finalizers: []string{"service.kubernetes.io/load-balancer-cleanup", "resource.kubernetes.io/delete-protection"}},
+		"of Kubernetes":   {finalizers: []string{"foregroundDeletion", "orphan", "batch.kubernetes.io/job-tracking"}},
+		"of volumes":      {finalizers: []string{"kubernetes.io/pvc-protection", "resource.kubernetes.io/delete-protection"}},
+		"of a cloud":      {finalizers: []string{"service.kubernetes.io/load-balancer-cleanup"}},
 		"own":             {finalizers: []string{"kubernikus.sap.cc/deorbiter", "groundskeeper.io/in-use", "midonet.org/deleter"}},
 		"foreign":         {[]string{"orphan", hold, "snapshot.storage.kubernetes.io/x"}, []string{hold, "snapshot.storage.kubernetes.io/x"}},
 		"with our domain": {[]string{"groundskeeper.io/unknown"}, []string{"groundskeeper.io/unknown"}},
@@ -139,141 +198,10 @@ func TestForeignFinalizers(t *testing.T) {
 	}
 }
 
-// TestDeletionWaitsForFinalizers checks that a namespace is deleted only when nothing in it would hold it, unless that is forced.
-func TestDeletionWaitsForFinalizers(t *testing.T) {
-	const event, empty, held, unknown = "Warning NamespaceNotEmpty ", "True NamespaceEmpty: ", "False NamespaceNotEmpty: ", "Unknown ContentsUnknown: "
-	holdIt := func(c *cluster, namespace string) { c.store.Add(configMap(namespace, "held", "orphan", hold)) }
-	force := func(value string) func(*cluster, string) {
-		return func(c *cluster, _ string) {
-			change(c, testProject("dev"), func(p *gardenerv1beta1.Project) {
-				metav1.SetMetaDataAnnotation(&p.ObjectMeta, gardenerv1beta1.AnnotationForceDeletion, value)
-			})
-		}
-	}
-	fail := func(c *cluster, _ string) {
-		c.reconciler.holders.kinds = func(context.Context) ([]*metav1.APIResourceList, error) {
-			return nil, errors.New("no response")
-		}
-	}
-	type steps []func(*cluster, string)
-	for name, test := range map[string]struct {
-		prepare   steps
-		deletes   bool
-		deletable string
-		names     string
-	}{
-		"nothing":                    {nil, true, empty, ""},
-		"an object":                  {steps{func(c *cluster, namespace string) { c.store.Add(configMap(namespace, "a")) }}, true, empty, ""},
-		"a finalizer of Kubernetes":  {steps{func(c *cluster, namespace string) { c.store.Add(configMap(namespace, "a", "orphan")) }}, true, empty, ""},
-		"a foreign finalizer":        {steps{holdIt}, false, held, ": ConfigMap held (example.com/hold)"},
-		"forced":                     {steps{holdIt, force("true")}, true, empty, ""},
-		"forced with another value":  {steps{holdIt, force("false")}, false, held, "ConfigMap held (example.com/hold)"},
-		"unknown":                    {steps{fail}, false, unknown, "no response"},
-		"unknown, forced":            {steps{fail, force("true")}, true, empty, ""},
-		"without permission to look": {steps{holdIt, func(c *cluster, _ string) { c.forbidden = true }}, true, empty, "not allowed to list them: configmaps"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			c, project := deleting(t, test.prepare...)
-			_, err := c.reconcile("dev")
-			if (err != nil) != (test.deletable == unknown) {
-				t.Errorf("error = %v, want one = %t", err, test.deletable == unknown)
-			}
-			namespace := &corev1.Namespace{}
-			c.read("", *project.Spec.Namespace, namespace)
-			if deletes := !namespace.DeletionTimestamp.IsZero(); deletes != test.deletes {
-				t.Errorf("the namespace is being deleted = %t, want %t", deletes, test.deletes)
-			}
-			got := c.condition("dev", gardenerv1beta1.ProjectDeletable)
-			if hasPrefix(t, "Deletable", got, test.deletable); !strings.Contains(got, test.names) {
-				t.Errorf("Deletable = %q, want that it contains %q", got, test.names)
-			}
-			rbac := "True RolesReconciled: "
-			if test.deletes {
-				rbac = "False NamespaceTerminating: "
-			}
-			hasPrefix(t, "RBACReady", c.condition("dev", gardenerv1beta1.ProjectRBACReady), rbac)
-			if events := c.events(); test.deletable == held && (len(events) != 1 || !strings.HasPrefix(events[0], event)) {
-				t.Errorf("events = %q, want one with prefix %q", events, event)
-			}
-			c.store.Reset()
-			if _, _ = c.reconcile("dev"); c.store.Count() != 0 {
-				t.Errorf("a second pass writes %q", c.store.Writes())
-			}
-		})
-	}
-}
-
-// TestWithdrawnForce checks that a deletion is not forced by what only the cache has.
-func TestWithdrawnForce(t *testing.T) {
-	c, project := deleting(t, func(c *cluster, namespace string) { c.store.Add(configMap(namespace, "held", hold)) })
-	for _, value := range []string{"true", "false"} {
-		change(c, testProject("dev"), func(p *gardenerv1beta1.Project) {
-			metav1.SetMetaDataAnnotation(&p.ObjectMeta, gardenerv1beta1.AnnotationForceDeletion, value)
-		})
-		if value == "true" {
-			c.store.Hold(project)
-		}
-	}
-	c.store.Reset()
-	_, err := c.reconcile("dev")
-	if writes := c.store.Writes(); slices.ContainsFunc(writes, func(write string) bool { return strings.HasPrefix(write, "delete ") }) {
-		t.Errorf("writes = %q, error = %v, want no deletion", writes, err)
-	}
-}
-
-// TestDeletionContinuesWithoutFinalizers checks that a deletion continues when the last object with a finalizer is gone, and when it is
-// forced.
-func TestDeletionContinuesWithoutFinalizers(t *testing.T) {
-	for name, resume := range map[string]func(c *cluster, namespace string){
-		"removed": func(c *cluster, namespace string) {
-			change(c, configMap(namespace, "held"), func(o *corev1.ConfigMap) { o.Finalizers = nil })
-		},
-		"forced": func(c *cluster, _ string) {
-			change(c, testProject("dev"), func(p *gardenerv1beta1.Project) {
-				metav1.SetMetaDataAnnotation(&p.ObjectMeta, gardenerv1beta1.AnnotationForceDeletion, "true")
-			})
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			c, project := deleting(t, func(c *cluster, namespace string) { c.store.Add(configMap(namespace, "held", hold)) })
-			if result, err := c.reconcile("dev"); err != nil || result.RequeueAfter != waitPeriod {
-				t.Errorf("reconcile = %+v, %v, want a retry after %s", result, err, waitPeriod)
-			}
-			resume(c, *project.Spec.Namespace)
-			c.settle("dev")
-			hasPrefix(t, "Deletable", c.condition("dev", gardenerv1beta1.ProjectDeletable), "True NamespaceEmpty: ")
-			c.finishDeletion(*project.Spec.Namespace)
-			if c.settle("dev"); c.hasProject() {
-				t.Error("the Project exists, want it deleted")
-			}
-		})
-	}
-}
-
-// TestReleaseLooksForFinalizersOnlyBeforeADeletion checks that a namespace that is kept does not wait.
-func TestReleaseLooksForFinalizersOnlyBeforeADeletion(t *testing.T) {
-	for name, prepare := range map[string]func(*corev1.Namespace){
-		"kept":               annotated(gardenerv1beta1.AnnotationKeepNamespace, "true"),
-		"without its labels": unlabelled(gardenerv1beta1.LabelProjectName),
-	} {
-		t.Run(name, func(t *testing.T) {
-			c, _ := deleting(t, editNamespace(prepare), func(c *cluster, _ string) {
-				c.reconciler.holders.kinds = func(context.Context) ([]*metav1.APIResourceList, error) {
-					t.Error("looks for finalizers")
-					return nil, errors.New("no response")
-				}
-			})
-			if c.settle("dev"); c.hasProject() {
-				t.Error("the Project exists, want it deleted")
-			}
-		})
-	}
-}
-
 func TestHeldMessage(t *testing.T) {
 	got := heldMessage("garden-a", holding{[]string{"Widget w (example.com/hold)"}, []string{"events", "secrets"}})
-	want := `objects with finalizers would hold namespace "garden-a", to which the members have no access any more when it is being deleted: ` +
-		`delete these objects (you or their controllers have to remove the finalizers), or annotate the project with ` +
+	want := `objects with finalizers would hold namespace "garden-a", to which the members have no access any more when it is being ` +
+		`deleted: delete these objects (you or their controllers have to remove the finalizers), or annotate the project with ` +
 		`confirmation.gardener.cloud/force-deletion=true: Widget w (example.com/hold); ` +
 		`could not be looked at for finalizers, because the controller manager is not allowed to list them: events, secrets`
 	if got != want {
