@@ -35,7 +35,8 @@ var writers = map[string]struct {
 	"DiscoveryBackend": {
 		[]string{"apis/gimbal/v1", "controllers/discoverybackend/operator", "controllers/discoverybackend/maintenance", "discoverer/report"},
 		"Accepted DiscovererNotStarted DiscovererRunning DiscovererStarting Draining GracePeriod Held Incomplete NotResponding NotTried Pending " +
-			"RateLimited Reachable ReachabilityUnknown Recovering Responding ResponseUnknown Restoring RoutesUnknown SecretUnknown Synced Terminating Unreachable",
+			"RateLimited Reachable ReachabilityUnknown Recovering Responding ResponseUnknown Restoring RoutesUnknown SameClusterKluster " +
+			"SecretUnknown Synced Terminating Unreachable",
 	},
 	"Project": {
 		[]string{"controllers/project/lifecycle"},

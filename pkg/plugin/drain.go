@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
@@ -119,8 +118,9 @@ func preview(b *gimbalv1.DiscoveryBackend) string {
 		return "The routes have not been counted yet: does the controller discovery-maintenance run?\n"
 	}
 	text := fmt.Sprintf("%d routes send traffic to %s: they stop, and start again with --undo.\n", r.Matching, nameOf(b))
-	if c := meta.FindStatusCondition(b.Status.Conditions, gimbalv1.ConditionClusterUnique); c != nil && c.Status == metav1.ConditionFalse {
-		text += oneLine(c.Message) + "\n"
+	unique := meta.FindStatusCondition(b.Status.Conditions, gimbalv1.ConditionClusterUnique)
+	if unique != nil && unique.Reason == gimbalv1.ReasonSameCluster {
+		text += oneLine(unique.Message) + "\n"
 	}
 	if alone := r.WithoutAlternative; alone != nil && alone.Count > 0 {
 		what := "will RETURN ERRORS, because its endpoints are withheld"

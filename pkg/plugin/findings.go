@@ -123,7 +123,8 @@ func klusterFindings(k *kubernikusv1.Kluster, now time.Time) (all []finding) {
 		case c.Type == kubernikusv1.ConditionDeorbited, conditions.IsSummary(c.Type):
 		case c.Type == kubernikusv1.ConditionPaused && c.Status == metav1.ConditionTrue:
 			all = append(all, found(warning, "is paused: %s", c.Message))
-		case c.Type == kubernikusv1.ConditionRoutesClean && slices.Contains([]string{"ConfirmingOrphans", "ChangedMeanwhile"}, c.Reason):
+		case c.Type == kubernikusv1.ConditionRoutesClean && slices.Contains([]string{"ConfirmingOrphans", "ChangedMeanwhile"}, c.Reason),
+			c.Reason == kubernikusv1.ReasonSameClusterBackend:
 			all = append(all, found(inProgress, "%s: %s: %s", c.Type, c.Reason, c.Message))
 		case c.Status == metav1.ConditionFalse, c.Reason == kubernikusv1.ReasonCIDRConflict:
 			all = append(all, found(warning, "%s: %s: %s", c.Type, c.Reason, c.Message))
@@ -196,7 +197,11 @@ func backendFindings(b *gimbalv1.DiscoveryBackend, now time.Time) (all []finding
 	for _, c := range b.Status.Conditions {
 		if c.Type != gimbalv1.ConditionDrained && c.Type != gimbalv1.ConditionAutomaticMaintenance && !conditions.IsSummary(c.Type) &&
 			c.Status == metav1.ConditionFalse {
-			all = append(all, found(warning, "%s: %s: %s", c.Type, c.Reason, c.Message))
+			level := warning
+			if c.Reason == gimbalv1.ReasonSameClusterKluster {
+				level = inProgress
+			}
+			all = append(all, found(level, "%s: %s: %s", c.Type, c.Reason, c.Message))
 		}
 	}
 	for _, e := range b.Status.Errors {

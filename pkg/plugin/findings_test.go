@@ -99,6 +99,8 @@ func TestFindings(t *testing.T) {
 		"kluster, unreachable": {kluster(kubernikusv1.KlusterRunning, nil, condition("APIServerReachable", "False", "Unreachable", "no route"), condition("Ready", "False", "Unreachable", "no route")), "! APIServerReachable: Unreachable: no route"},
 		"kluster, the same cluster": {kluster(kubernikusv1.KlusterRunning, nil, condition("ClusterUnique", "False", "SameCluster", "Kluster shop/web leads to the same cluster")),
 			"! ClusterUnique: SameCluster: Kluster shop/web leads to the same cluster"},
+		"kluster, a backend of its cluster": {kluster(kubernikusv1.KlusterRunning, nil, condition("ClusterUnique", "False", "SameClusterBackend", "DiscoveryBackend shop/us leads to the same cluster")),
+			"~ ClusterUnique: SameClusterBackend: DiscoveryBackend shop/us leads to the same cluster"},
 		"kluster, held by the same cluster": {kluster(kubernikusv1.KlusterTerminating, deleted(kubernikusv1.DeorbitClaims), condition("Deorbited", "Unknown", "SameCluster", "nothing is removed")),
 			"! is being deleted, for 5 minutes, stage Claims: SameCluster: nothing is removed"},
 		"kluster, waiting":        {kluster(kubernikusv1.KlusterRunning, nil, condition("RoutesClean", "False", "ConfirmingOrphans", "2")), "~ RoutesClean: ConfirmingOrphans: 2"},
@@ -122,6 +124,8 @@ func TestFindings(t *testing.T) {
 			"! is in maintenance: us-copy leads to the same cluster"},
 		"backend, the same cluster": {backend(gimbalv1.ClusterEnabled, nil, condition("ClusterUnique", "False", "SameCluster", "us-copy leads to the same cluster")),
 			"! ClusterUnique: SameCluster: us-copy leads to the same cluster"},
+		"backend, a Kluster of its cluster": {backend(gimbalv1.ClusterEnabled, nil, condition("ClusterUnique", "False", "SameClusterKluster", "Kluster shop/web leads to the same cluster")),
+			"~ ClusterUnique: SameClusterKluster: Kluster shop/web leads to the same cluster"},
 		"backend, drained": {backend(gimbalv1.ClusterMaintenance, nil, condition("Drained", "True", "Drained", "")), "~ is in maintenance and drained"},
 		"backend, errors": {backend(gimbalv1.ClusterEnabled, func(b *gimbalv1.DiscoveryBackend) {
 			b.Status.Errors = []gimbalv1.DiscoveryError{{Type: "ConnectionError", Message: "no route"}}

@@ -1090,7 +1090,7 @@ func schema_pkg_apis_gimbal_v1_DiscoveryBackendStatus(ref common.ReferenceCallba
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "Conditions are the state in detail, Available, CredentialsValid, Reachable, Discovered, Drained in maintenance, AutomaticMaintenance if cluster.maintenance.automatic is set, and ClusterUnique if another DiscoveryBackend leads to the same cluster, and its summary, which the API server writes: Ready, Reconciling while the backend becomes ready on its own, and Stalled when a user has to act.",
+							Description: "Conditions are the state in detail, Available, CredentialsValid, Reachable, Discovered, Drained in maintenance, AutomaticMaintenance if cluster.maintenance.automatic is set, and ClusterUnique if another object leads to the same cluster, and its summary, which the API server writes: Ready, Reconciling while the backend becomes ready on its own, and Stalled when a user has to act.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{

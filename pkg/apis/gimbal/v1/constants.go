@@ -63,8 +63,8 @@ const (
 	ConditionReachable = "Reachable"
 	// ConditionAutomaticMaintenance is true while the traffic is moved away because the backend is not reachable.
 	ConditionAutomaticMaintenance = "AutomaticMaintenance"
-	// ConditionClusterUnique is false while another DiscoveryBackend is known to lead to the same cluster, or the backend is the management
-	// cluster. Otherwise it does not exist.
+	// ConditionClusterUnique is false while another DiscoveryBackend, or a Kluster that it does not announce, is known to lead to the same
+	// cluster, or the backend is the management cluster. Otherwise it does not exist.
 	ConditionClusterUnique = "ClusterUnique"
 	// ConditionReferencesRemoved is true when the deletion of the backend removed references from routes.
 	ConditionReferencesRemoved = "ReferencesRemoved"
@@ -73,6 +73,10 @@ const (
 // ReasonSameCluster is the reason of ConditionClusterUnique, and of ConditionDrained in maintenance while the cluster may get requests by
 // another DiscoveryBackend.
 const ReasonSameCluster = "SameCluster"
+
+// ReasonSameClusterKluster is the reason of ConditionClusterUnique while a Kluster leads to the same cluster, and no other
+// DiscoveryBackend. Both may be in use.
+const ReasonSameClusterKluster = "SameClusterKluster"
 
 // Types of the entries in status.errors.
 const (

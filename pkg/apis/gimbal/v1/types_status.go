@@ -27,7 +27,7 @@ type DiscoveryBackendStatus struct {
 	// +k8s:minimum=0
 	ObservedGeneration int64 `json:"observedGeneration,omitempty" protobuf:"varint,2,opt,name=observedGeneration"`
 	// Conditions are the state in detail, Available, CredentialsValid, Reachable, Discovered, Drained in maintenance,
-	// AutomaticMaintenance if cluster.maintenance.automatic is set, and ClusterUnique if another DiscoveryBackend leads to the same
+	// AutomaticMaintenance if cluster.maintenance.automatic is set, and ClusterUnique if another object leads to the same
 	// cluster, and its summary, which the API server writes: Ready, Reconciling while the backend becomes ready on its own, and Stalled when a user has to act.
 	// +optional
 	// +listType=map

@@ -122,7 +122,8 @@ const (
 	ConditionLocalVolumeCleanup = "LocalVolumeCleanup"
 	// ConditionClusterAPI reports whether the Kluster corresponds to its Cluster of Cluster API.
 	ConditionClusterAPI = "ClusterAPISynced"
-	// ConditionClusterUnique is False while another Kluster leads to the same cluster, and absent otherwise.
+	// ConditionClusterUnique is False while another Kluster leads to the same cluster, or a DiscoveryBackend that announces none of them, and
+	// absent otherwise.
 	ConditionClusterUnique = "ClusterUnique"
 	// ConditionPaused reports that an annotation pauses the Kluster.
 	ConditionPaused = "Paused"
@@ -136,6 +137,8 @@ const (
 	ReasonIdentityConflict = "IdentityConflict"
 	// ReasonSameCluster means that another object leads to the same cluster.
 	ReasonSameCluster = "SameCluster"
+	// ReasonSameClusterBackend means that a DiscoveryBackend leads to the same cluster, and no other Kluster. Both may be in use.
+	ReasonSameClusterBackend = "SameClusterBackend"
 	// ReasonIdentityUnknown means that another Kluster, whose cluster is unknown, may lead to the same one.
 	ReasonIdentityUnknown = "IdentityUnknown"
 	// ReasonClusterChanged means that the Secret leads to another cluster than the one that is being torn down.

@@ -111,7 +111,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.DiscoveryConfigurat
 		return kind.Resource == "ingressroutes" && !*config.IngressRoute
 	})
 	others := otherKinds(config.OtherKinds)
-	all := append(followed(kinds, others), resourcewatch.Kind{
+	all := append(followed(kinds, others), klusterKind(), resourcewatch.Kind{
 		GroupResource: definitionsResource, While: []schema.GroupResource{backendsResource},
 	})
 	set := resourcewatch.NewSet(find, source, clock, resourcewatch.DiscoveryPeriod, all...)

@@ -206,6 +206,10 @@ func (b *backends) Reconcile(ctx context.Context, request reconcile.Request) (re
 		return b.reportUnknown(ctx, backend, err)
 	}
 	found.twins, found.alone = twinsOf(backend, fleet, identityOf(ctx, b.here)), fleet.alone(backend, now)
+	if found.twins.klusters, err = b.cluster.klustersOf(ctx, backend); err != nil {
+		log.FromContext(ctx).V(1).Info("Waiting for the cache of Klusters", "err", err)
+		found.twins.unknown = true
+	}
 	if isWithholding(backend) {
 		if withheld, err = b.withholdEndpoints(ctx, backend, found); err != nil {
 			return reconcile.Result{}, err

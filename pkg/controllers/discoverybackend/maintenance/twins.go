@@ -6,6 +6,7 @@ package maintenance
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +22,9 @@ type twins struct {
 	proven, possible []*gimbalv1.DiscoveryBackend
 	// here is set when the cluster is the one in which the controller runs.
 	here bool
+	// klusters are the Klusters that lead to the cluster, unless the backend announces one of them; unknown: not all Klusters are known.
+	klusters []string
+	unknown  bool
 }
 
 // clustersOf maps backends to their clusters: two with the same value are proven to lead to one cluster.
@@ -53,22 +57,31 @@ func twinsOf(backend *gimbalv1.DiscoveryBackend, f fleet, own []gimbalv1.Cluster
 }
 
 // condition returns the condition ClusterUnique of a backend, nil unless something else leads to its cluster. Its services are copied
-// nevertheless.
+// nevertheless, and a Kluster of the cluster is often intended.
 func (t twins) condition(backend *gimbalv1.DiscoveryBackend) *metav1.Condition {
-	var message string
+	reason, message := gimbalv1.ReasonSameCluster, ""
+	last := uniqueOf(backend)
 	switch {
 	case len(t.proven) > 0:
-		message = lead(t.proven) + " to the same cluster, so that it is no alternative in maintenance: " +
+		message = lead("DiscoveryBackend", titlesOf(t.proven)) + " to the same cluster, so that it is no alternative in maintenance: " +
 			"delete the one that is not needed, or put all of them into maintenance together"
 		if t.here {
 			message = "the backend is the cluster that this API server belongs to, and " + message
 		}
 	case t.here:
 		message = "the backend is the cluster that this API server belongs to: put the credentials of the backend into the Secret"
+	case len(t.klusters) > 0:
+		reason = gimbalv1.ReasonSameClusterKluster
+	case t.unknown && last != nil && last.Reason == gimbalv1.ReasonSameClusterKluster:
+		return last
 	default:
 		return nil
 	}
-	return new(status.Condition(backend, gimbalv1.ConditionClusterUnique, metav1.ConditionFalse, gimbalv1.ReasonSameCluster, message))
+	if len(t.klusters) > 0 {
+		message = strings.TrimPrefix(message+"; "+lead("Kluster", t.klusters)+
+			" to the same cluster, which is torn down only when the backend has been deleted, or is in Maintenance and drained", "; ")
+	}
+	return new(status.Condition(backend, gimbalv1.ConditionClusterUnique, metav1.ConditionFalse, reason, message))
 }
 
 // receiving returns those of some backends that get requests, or possibly do.
@@ -103,32 +116,31 @@ func (t twins) settle(drained metav1.Condition, backend *gimbalv1.DiscoveryBacke
 	}
 	if through := receiving(t.proven); len(through) > 0 {
 		return status.Condition(backend, gimbalv1.ConditionDrained, metav1.ConditionFalse, gimbalv1.ReasonSameCluster,
-			"the cluster gets no requests by the routes of this backend, but "+lead(through)+
+			"the cluster gets no requests by the routes of this backend, but "+lead("DiscoveryBackend", titlesOf(through))+
 				" to the same cluster and may get requests: put all of them into maintenance")
 	}
 	message := drained.Message
 	if kept := keeping(t.proven); len(kept) > 0 {
-		message += "; the cluster still serves routes without another one by " + titles(kept)
+		message += "; the cluster still serves routes without another one by " + names(titlesOf(kept))
 	}
 	if open := receiving(t.possible); len(open) > 0 {
-		message += "; it is unknown whether they lead to the same cluster: " + titles(open)
+		message += "; it is unknown whether they lead to the same cluster: " + names(titlesOf(open))
 	}
 	return status.Condition(backend, gimbalv1.ConditionDrained, drained.Status, drained.Reason, message)
 }
 
-// titles names backends as kubectl does, some of many.
-func titles(backends []*gimbalv1.DiscoveryBackend) string {
-	var all []string
+// titlesOf returns the names of backends as kubectl does.
+func titlesOf(backends []*gimbalv1.DiscoveryBackend) (all []string) {
 	for _, b := range backends {
 		all = append(all, b.Namespace+"/"+b.Name)
 	}
-	return names(all)
+	return all
 }
 
-// lead is the subject and the verb of a sentence about backends.
-func lead(backends []*gimbalv1.DiscoveryBackend) string {
-	if len(backends) == 1 {
-		return "DiscoveryBackend " + titles(backends) + " leads"
+// lead is the subject and the verb of a sentence about objects of a kind, some of many.
+func lead(kind string, titles []string) string {
+	if len(titles) == 1 {
+		return kind + " " + titles[0] + " leads"
 	}
-	return "DiscoveryBackends " + titles(backends) + " lead"
+	return kind + "s " + names(titles) + " lead"
 }

@@ -112,6 +112,7 @@ func (w *watches) followBackends(ctx context.Context, queue workqueue.TypedRateL
 		queue.Add(reconcile.Request{NamespacedName: nameOf(e.Object())})
 		w.notifyBackends(ctx, w.affected(ctx, e)...)
 	}, backendsResource)
+	w.cluster.set.Subscribe(func(e resourcewatch.Event) { w.notifyBackends(ctx, w.copiesOf(ctx, e)...) }, klustersResource)
 	referring := append(w.routeResources(), servicesResource)
 	for _, kind := range w.cluster.others {
 		referring = append(referring, kind.GroupResource)

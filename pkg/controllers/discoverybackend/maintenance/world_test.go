@@ -36,6 +36,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/clusterid/self"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/readiness"
@@ -96,6 +97,7 @@ func newWorld(t testing.TB) *world {
 		lists[routeResource(kind).WithVersion(kind.Versions[0])] = kind.Kind + "List"
 	}
 	lists[importsResource.WithVersion("v1beta1")] = "ServiceImportList"
+	lists[klustersV1] = "KlusterList"
 	lists[grantsResource.WithVersion("v1")] = "ReferenceGrantList"
 	lists[otherKinds(nil)[0].WithVersion("v1alpha1")] = "ExtensionServiceList"
 	w.dynamic = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), lists)
@@ -117,7 +119,7 @@ func (w *world) boot() {
 		w.Fatal(err)
 	}
 	all, others := drain.Kinds(), otherKinds(nil)
-	w.set = resourcewatch.NewSet(w.find, resourcewatch.Source{Metadata: w.metadata, Dynamic: w.dynamic}, clock.RealClock{}, time.Hour, followed(all, others)...)
+	w.set = resourcewatch.NewSet(w.find, resourcewatch.Source{Metadata: w.metadata, Dynamic: w.dynamic}, clock.RealClock{}, time.Hour, append(followed(all, others), klusterKind())...)
 	cluster := newCluster(w.set, all, others, []string{adminNamespace})
 	cluster.limit = 1
 	w.watches = &watches{cluster: cluster}
@@ -279,6 +281,7 @@ func (w *world) backend(namespace, name string) {
 }
 
 var (
+	klustersV1 = kubernikusv1.SchemeGroupVersion.WithResource("klusters")
 	servicesV1 = schema.GroupVersionResource{Version: "v1", Resource: "services"}
 	slicesV1   = schema.GroupVersionResource{Group: "discovery.k8s.io", Version: "v1", Resource: "endpointslices"}
 )

@@ -11,6 +11,7 @@ package lifecycle
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -29,11 +30,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/controllers/predicates"
+	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
@@ -63,15 +66,25 @@ type reconciler struct {
 	clouds    *kluster.Pool[cloudView]
 	workloads *kluster.Pool[workloadView]
 	memory    *memory
+	// backends finds the DiscoveryBackends of a cluster. It queries nothing.
+	backends resourcewatch.Reader
 }
 
 // AddToManager adds the controller to a manager, whose scheme has to know Klusters and Kubernetes' own kinds, and whose
-// cache should be built with CacheOptions. An error means that the controller was added twice, or that the metrics have
-// names that are taken.
+// cache should be built with CacheOptions. An error means that the controller was added twice, that the metrics have names that are taken,
+// or that no client can be made.
 func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguration, clients *openstack.Clients, clock clock.PassiveClock) error {
 	meters, err := newMeters(metrics.Registry)
 	if err != nil {
 		return err
+	}
+	find, from, err := resourcewatch.Connect(mgr)
+	if err != nil {
+		return err
+	}
+	set := resourcewatch.NewSet(find, from, clock, resourcewatch.DiscoveryPeriod, backendKind())
+	if err := mgr.Add(set); err != nil {
+		return fmt.Errorf("add the watch of controller %s: %w", ControllerName, err)
 	}
 	r := &reconciler{
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), clients: clients, clock: clock,
@@ -79,10 +92,12 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguratio
 		clouds:    kluster.CloudPool[cloudView](cloudTimeouts * config.OpenStack.Timeout.Duration),
 		workloads: kluster.ClusterPool[workloadView](probeTimeout),
 		memory:    newMemory(),
+		backends:  set.Watched(),
 	}
 	b := kluster.Builder(mgr, ControllerName, config, kluster.Changed(), r.usersOf).
 		WatchesRawSource(r.clouds).
 		WatchesRawSource(r.workloads).
+		WatchesRawSource(source.Func(r.follow(set))).
 		// The condition ClusterUnique of one depends on the others of its cluster.
 		Watches(&kubernikusv1.Kluster{}, handler.EnqueueRequestsFromMapFunc(r.sharersOf), builder.WithPredicates(clusterChanged())).
 		Watches(&kubernikusv1.Kluster{}, handler.Funcs{UpdateFunc: abandoned})
@@ -148,16 +163,21 @@ func (r *reconciler) sharersOf(ctx context.Context, object client.Object) []reco
 	if !ok {
 		return nil
 	}
-	all, err := r.twins(ctx, k.ClusterID())
-	if err != nil {
-		log.FromContext(ctx).Error(err, "Failed to find the Klusters of a cluster", "cluster", k.ClusterID())
-	}
-	var requests []reconcile.Request
-	for i := range all {
-		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&all[i])})
-	}
+	requests := r.requestsFor(ctx, k.ClusterID())
 	if len(requests) == 1 && requests[0].NamespacedName == client.ObjectKeyFromObject(k) {
 		return nil
+	}
+	return requests
+}
+
+// requestsFor returns requests for the Klusters of a cluster.
+func (r *reconciler) requestsFor(ctx context.Context, clusterID string) (requests []reconcile.Request) {
+	all, err := r.twins(ctx, clusterID)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "Failed to find the Klusters of a cluster", "cluster", clusterID)
+	}
+	for i := range all {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&all[i])})
 	}
 	return requests
 }

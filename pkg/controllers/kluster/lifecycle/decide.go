@@ -83,8 +83,8 @@ type findings struct {
 	permissions, services *metav1.Condition
 	// identity is which cluster the Secret leads to.
 	identity *kubernikusv1.KlusterIdentity
-	// twins are the other Klusters that lead to the same cluster.
-	twins []string
+	// sharers lead to the same cluster.
+	sharers sharers
 	// expected is true when there is a workload cluster to check.
 	expected bool
 	// paused keeps all unchanged.
@@ -126,8 +126,11 @@ func conditionsOf(k *kubernikusv1.Kluster, found findings) (reported, stay []met
 		preflight(kubernikusv1.ConditionOpenStackServicesUsable, found.services,
 			found.cloud != nil && found.cloud.err != nil, kubernikusv1.ConditionOpenStackReachable)
 	}
-	if len(found.twins) > 0 {
-		reported = append(reported, sharedWith(found.twins))
+	if c := found.sharers.condition(); c != nil {
+		reported = append(reported, *c)
+	} else if last := meta.FindStatusCondition(k.Status.Conditions, kubernikusv1.ConditionClusterUnique); last != nil && found.sharers.unknown &&
+		last.Reason == kubernikusv1.ReasonSameClusterBackend {
+		stay = append(stay, *last)
 	}
 	if found.paused {
 		reported = append(reported, metav1.Condition{Type: kubernikusv1.ConditionPaused, Status: metav1.ConditionTrue, Reason: reasonPaused,

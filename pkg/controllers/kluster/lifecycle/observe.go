@@ -6,17 +6,18 @@ package lifecycle
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/controllers/lists"
+	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 )
 
 // twins returns the Klusters that lead to a cluster, as the cache knows them: for reading only.
@@ -32,20 +33,22 @@ func (r *reconciler) twins(ctx context.Context, clusterID string) ([]kubernikusv
 	return found.Items, nil
 }
 
-// twinsOf returns the names of the other Klusters that lead to the cluster of one.
-func (r *reconciler) twinsOf(ctx context.Context, k *kubernikusv1.Kluster, identity *kubernikusv1.KlusterIdentity) ([]string, error) {
-	if identity == nil {
-		return nil, nil
+// othersOf returns the other objects that lead to the cluster of a Kluster.
+func (r *reconciler) othersOf(ctx context.Context, k *kubernikusv1.Kluster, identity *kubernikusv1.KlusterIdentity) (sharers, error) {
+	if identity == nil || identity.ClusterID == "" {
+		return sharers{}, nil
 	}
 	all, err := r.twins(ctx, identity.ClusterID)
-	var names []string
-	for i := range all {
-		if other := &all[i]; other.UID != k.UID && !kluster.IsReleased(other) {
-			names = append(names, other.Namespace+"/"+other.Name)
-		}
+	if err != nil {
+		return sharers{}, err
 	}
-	slices.Sort(names)
-	return names, err
+	backends, err := r.backends.Find(ctx, backendKind().GroupResource, resourcewatch.Query{Index: byCluster, Value: identity.ClusterID})
+	if err != nil {
+		log.FromContext(ctx).V(1).Info("Waiting for the cache of DiscoveryBackends", "err", err)
+	}
+	found := sharersAmong(k, all, backends)
+	found.unknown = err != nil
+	return found, nil
 }
 
 // unusedSecrets returns the Secrets of a namespace that are held and that no Kluster uses any more: it was released, or uses another

@@ -92,9 +92,9 @@ func (r *reconciler) refresh(ctx context.Context, k *kubernikusv1.Kluster) (time
 	return s.wait(r.clock.Now()), r.record(ctx, k, found)
 }
 
-// record writes what was found, and which other Klusters lead to the same cluster.
+// record writes what was found, and which other objects lead to the same cluster.
 func (r *reconciler) record(ctx context.Context, k *kubernikusv1.Kluster, found findings) (err error) {
-	if found.twins, err = r.twinsOf(ctx, k, found.identity); err != nil {
+	if found.sharers, err = r.othersOf(ctx, k, found.identity); err != nil {
 		return err
 	}
 	return r.writeStatus(ctx, k, found)

@@ -109,11 +109,27 @@ func notChecked(kind, why string) metav1.Condition {
 	return metav1.Condition{Type: kind, Status: metav1.ConditionUnknown, Reason: reasonNotChecked, Message: why}
 }
 
-// sharedWith is the condition of a Kluster whose cluster others lead to as well.
-func sharedWith(twins []string) metav1.Condition {
-	return metav1.Condition{Type: kubernikusv1.ConditionClusterUnique, Status: metav1.ConditionFalse, Reason: kubernikusv1.ReasonSameCluster, Message: fmt.Sprintf(
-		"Kluster %s leads to the same cluster, which is torn down only when all of its Klusters are being deleted: to remove one of them, set its annotation %s=true and delete it",
-		strings.Join(twins, ", "), kubernikusv1.DetachAnnotation)}
+// condition is that of a Kluster whose cluster others lead to as well, nil for none. A Kluster and a DiscoveryBackend of one cluster are
+// often intended.
+func (s sharers) condition() *metav1.Condition {
+	c := &metav1.Condition{Type: kubernikusv1.ConditionClusterUnique, Status: metav1.ConditionFalse, Reason: kubernikusv1.ReasonSameClusterBackend}
+	var messages []string
+	if len(s.klusters) > 0 {
+		c.Reason = kubernikusv1.ReasonSameCluster
+		messages = append(messages, fmt.Sprintf(
+			"Kluster %s leads to the same cluster, which is torn down only when all of its Klusters are being deleted: to remove one of them, set its annotation %s=true and delete it",
+			strings.Join(s.klusters, ", "), kubernikusv1.DetachAnnotation))
+	}
+	if len(s.backends) > 0 {
+		messages = append(messages, fmt.Sprintf(
+			"DiscoveryBackend %s leads to the same cluster, which is torn down only when the backend has been deleted, or is in "+
+				"Maintenance and drained",
+			strings.Join(s.backends, ", ")))
+	}
+	if c.Message = strings.Join(messages, "; "); c.Message == "" {
+		return nil
+	}
+	return c
 }
 
 // announce reports conditions and a phase that are new. A warning is what a user has to repair.
@@ -128,7 +144,7 @@ func (r *reconciler) announce(ctx context.Context, k *kubernikusv1.Kluster, next
 		}
 		log.FromContext(ctx).Info("The state of a Kluster changed", "condition", c.Type, "status", c.Status, "reason", c.Reason, "message", c.Message)
 		switch {
-		case c.Type == kubernikusv1.ConditionPaused:
+		case c.Type == kubernikusv1.ConditionPaused, c.Reason == kubernikusv1.ReasonSameClusterBackend:
 		case c.Status == metav1.ConditionFalse, slices.Contains([]string{reasonUnclear, reasonInsecure, reasonIgnored}, c.Reason):
 			r.recorder.Eventf(k, nil, corev1.EventTypeWarning, c.Reason, actionProbe, "%s", c.Message)
 		case c.Status == metav1.ConditionTrue && last != nil && last.Status == metav1.ConditionFalse:

@@ -37,6 +37,7 @@ type flow struct {
 	r        *reconciler
 	clock    *clocktesting.FakePassiveClock
 	recorder *events.FakeRecorder
+	backends watchedBackends
 	queue    workqueue.TypedRateLimitingInterface[reconcile.Request]
 	// kubeconfig leads to an API server.
 	kubeconfig []byte
@@ -64,7 +65,7 @@ func newFlow(t *testing.T, objects ...client.Object) *flow {
 	f.r = &reconciler{
 		client: f.store.Client(), live: f.store.Live(), clients: clients, clock: f.clock, recorder: f.recorder, meters: meters,
 		clouds: &kluster.Pool[cloudView]{Limit: 2, Timeout: time.Minute}, workloads: &kluster.Pool[workloadView]{Limit: 1, Timeout: time.Minute},
-		memory: newMemory(),
+		memory: newMemory(), backends: &f.backends,
 	}
 	for _, start := range []func(context.Context, workqueue.TypedRateLimitingInterface[reconcile.Request]) error{f.r.clouds.Start, f.r.workloads.Start} {
 		if err := start(t.Context(), f.queue); err != nil {
