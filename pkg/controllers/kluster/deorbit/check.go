@@ -89,7 +89,7 @@ func (c *check) connect(s *state) {
 	}
 	if err == nil && s.connection == nil {
 		var to workload
-		if to, err = c.systems.connect(fencedConfig(config, c.fence)); err == nil {
+		if to, err = c.systems.connect(kluster.FencedConfig(config, c.fence)); err == nil {
 			s.connection = to
 		} else {
 			err = fmt.Errorf("the credentials of the cluster cannot be used: %w", err)

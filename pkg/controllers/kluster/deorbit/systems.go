@@ -5,8 +5,6 @@ package deorbit
 
 import (
 	"context"
-	"fmt"
-	"net/http"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -94,32 +92,4 @@ func (p openProject) routes(ctx context.Context, w stage.Work, all []kubernikusv
 		why = cloud.ConflictsOf(w, all).Hold(w, p.ID)
 	}
 	return p.Routes(ctx, w, target, why)
-}
-
-// fenced checks the fence before each request that changes something.
-type fenced struct {
-	http.RoundTripper
-	fence func() error
-}
-
-// RoundTrip implements http.RoundTripper.
-func (f fenced) RoundTrip(request *http.Request) (*http.Response, error) {
-	switch request.Method {
-	case http.MethodGet, http.MethodHead, http.MethodOptions:
-	default:
-		if err := f.fence(); err != nil {
-			if request.Body != nil {
-				_ = request.Body.Close()
-			}
-			return nil, fmt.Errorf("not sent: %w", err)
-		}
-	}
-	return f.RoundTripper.RoundTrip(request)
-}
-
-// fencedConfig returns a configuration whose changes the fence guards.
-func fencedConfig(config *rest.Config, fence func() error) *rest.Config {
-	config = rest.CopyConfig(config)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return fenced{RoundTripper: next, fence: fence} })
-	return config
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/remotecleanup"
 	"groundskeeper.io/groundskeeper/pkg/remote"
@@ -133,7 +134,7 @@ func httpClient(config *rest.Config, health *health, fence func() error) (*http.
 		TLSClientConfig: tlsConfig, Proxy: config.Proxy, TLSHandshakeTimeout: handshakeTimeout,
 		DialContext: (&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext,
 	})
-	wrapped, err := rest.HTTPWrappersForConfig(config, &observed{next: base, health: health, fence: fence})
+	wrapped, err := rest.HTTPWrappersForConfig(config, kluster.Fenced{RoundTripper: &observed{next: base, health: health}, Fence: fence})
 	if err != nil {
 		base.CloseIdleConnections()
 		return nil, nil, errors.New("the credentials of the cluster cannot be used")
@@ -146,20 +147,10 @@ func httpClient(config *rest.Config, health *health, fence func() error) (*http.
 type observed struct {
 	next   http.RoundTripper
 	health *health
-	// fence has to allow each write, because the workload cluster cannot check the Lease of this process.
-	fence func() error
 }
 
 // RoundTrip implements http.RoundTripper.
 func (o *observed) RoundTrip(request *http.Request) (*http.Response, error) {
-	if request.Method != http.MethodGet {
-		if err := o.fence(); err != nil {
-			if request.Body != nil {
-				_ = request.Body.Close() // it is not read
-			}
-			return nil, fmt.Errorf("nothing is written to the workload cluster: %w", err)
-		}
-	}
 	response, err := o.next.RoundTrip(request)
 	if request.Context().Err() == nil {
 		o.health.observe(request, response, err)
