@@ -5,7 +5,6 @@ package deorbit
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,7 +14,6 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
-	kubernikusapply "groundskeeper.io/groundskeeper/pkg/generated/applyconfiguration/kubernikus/v1"
 )
 
 // apply writes a status, unless another process may be at it.
@@ -25,30 +23,16 @@ func (r *reconciler) apply(
 	if err := r.fence(); err != nil {
 		return fmt.Errorf("write the status of kluster %s: %w", client.ObjectKeyFromObject(k), err)
 	}
-	patch, err := applied(k, status, conditions)
-	if err == nil {
-		err = r.client.Status().Apply(ctx, patch, client.FieldOwner(fieldOwner), client.ForceOwnership, client.DisableReadYourWritesConsistency)
+	next := kubernikusv1.KlusterStatus{Conditions: conditions}
+	if status.StartedAt != nil {
+		next.Deorbit = status
 	}
+	err := r.client.Status().Apply(ctx, kluster.ApplyStatus(k, next), client.FieldOwner(fieldOwner), client.ForceOwnership,
+		client.DisableReadYourWritesConsistency)
 	if err != nil {
 		return fmt.Errorf("apply the status of kluster %s: %w", client.ObjectKeyFromObject(k), err)
 	}
 	return nil
-}
-
-// applied returns the patch that writes a status and its condition. What is empty is left out, as the API server writes it.
-func applied(
-	k *kubernikusv1.Kluster, status *kubernikusv1.DeorbitStatus, conditions []metav1.Condition,
-) (*kubernikusapply.KlusterApplyConfiguration, error) {
-	patch := kluster.Apply(k, conditions)
-	if status.StartedAt == nil {
-		return patch, nil
-	}
-	text, err := json.Marshal(status)
-	if err != nil {
-		return nil, err
-	}
-	patch.Status.WithDeorbit(kubernikusapply.DeorbitStatus())
-	return patch, json.Unmarshal(text, patch.Status.Deorbit)
 }
 
 // removeFinalizers removes Groundskeeper's finalizers from a Kluster that is as it was read, or has been deleted.

@@ -17,6 +17,7 @@ import (
 
 	"groundskeeper.io/groundskeeper/docs"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 	"groundskeeper.io/groundskeeper/test/support/klustertest"
@@ -193,11 +194,7 @@ func TestAppliedIsWhole(t *testing.T) {
 			}
 		}
 	}
-	patch, err := applied(klustertest.Kluster("prod"), &want, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := json.Marshal(patch)
+	text, err := json.Marshal(kluster.ApplyStatus(klustertest.Kluster("prod"), kubernikusv1.KlusterStatus{Deorbit: &want}))
 	if err != nil {
 		t.Fatal(err)
 	}
