@@ -188,9 +188,13 @@ func testDeorbitFreezeByWebhooks(t *testing.T, o *orbit) {
 			}
 		}
 	}
-	if err := o.c.Delete(t.Context(), config); err != nil {
-		t.Fatal(err)
+	if lifted, err := connection.Thaw(t.Context()); err != nil || !lifted {
+		t.Fatalf("lifted = %t, error = %v, want the freeze to be lifted", lifted, err)
 	}
+	if err := confirmDeleted(t.Context(), o.c, config); err != nil {
+		t.Error(err)
+	}
+	o.slips("frozen2")
 }
 
 // A response that the API server did not give.

@@ -31,7 +31,8 @@ import (
 )
 
 // TestDeorbitTwins checks that a cluster is not touched while another Kluster leads to it: with the same Secret or another one, in another
-// namespace, by another name of its API server, paused, and when it appears in the middle; and that the last one takes it down.
+// namespace, by another name of its API server, paused, and when it appears in the middle; that one that is detached leaves a cluster that is
+// not frozen; and that the last one takes it down.
 func TestDeorbitTwins(t *testing.T) {
 	t.Parallel()
 	d := newKlusterPlane(t)
@@ -156,6 +157,9 @@ func TestDeorbitTwins(t *testing.T) {
 	o.patch(claim, `{"metadata":{"finalizers":["example.com/keep"]}}`)
 	remove(twin)
 	d.is(t, twin, kubernikusv1.ConditionDeorbited, "False/Claims")
+	twin = d.detachedBeside(t, o, twin, func() *kubernikusv1.Kluster { return register(d.namespace, "stays", "web-secret", byAddress, nil) })
+	remove(twin)
+	d.is(t, twin, kubernikusv1.ConditionDeorbited, "False/Claims")
 	late := register(d.namespace, "late", "web-secret", byAddress, nil)
 	d.is(t, twin, kubernikusv1.ConditionDeorbited, "Unknown/SameCluster")
 	eventually(t, func(ctx context.Context) error {
@@ -174,6 +178,37 @@ func TestDeorbitTwins(t *testing.T) {
 	for _, k := range []*kubernikusv1.Kluster{twin, late} {
 		eventually(t, func(ctx context.Context) error { return confirmDeleted(ctx, d.c, k) })
 	}
+}
+
+// detachedBeside detaches a Kluster that has frozen its cluster, beside another one that stays, and checks that the freeze is lifted before
+// the Kluster is released. It is paused while the other one appears: otherwise the next check of its Deorbit would lift it.
+func (d *klusterPlane) detachedBeside(t *testing.T, o *orbit, k *kubernikusv1.Kluster, appears func() *kubernikusv1.Kluster) *kubernikusv1.Kluster {
+	t.Helper()
+	binding := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: "groundskeeper-deorbit"}}
+	d.edit(t, k, func() { metav1.SetMetaDataAnnotation(&k.ObjectMeta, "groundskeeper.io/paused", "true") })
+	d.is(t, k, kubernikusv1.ConditionDeorbited, "Unknown/Paused")
+	twin := appears()
+	d.is(t, twin, kubernikusv1.ConditionClusterUnique, "False/SameCluster")
+	if err := o.c.Get(t.Context(), client.ObjectKeyFromObject(binding), binding); err != nil {
+		t.Fatalf("the cluster is not frozen: %v", err)
+	}
+	err := o.c.Create(t.Context(), pending("db", "rejected", "fast"), client.DryRunAll)
+	if err == nil || !strings.Contains(err.Error(), "ValidatingAdmissionPolicy 'groundskeeper-deorbit'") {
+		t.Fatalf("error of a new claim = %v, want that of the freeze", err)
+	}
+	d.edit(t, k, func() {
+		delete(k.Annotations, "groundskeeper.io/paused")
+		k.Annotations[kubernikusv1.DetachAnnotation] = "true"
+	})
+	eventually(t, func(ctx context.Context) error { return confirmDeleted(ctx, d.c, k) })
+	if err := confirmDeleted(t.Context(), o.c, binding); err != nil {
+		t.Errorf("the Kluster was released with a frozen cluster: %v", err)
+	}
+	o.slips("db")
+	if err := d.c.Get(t.Context(), client.ObjectKeyFromObject(twin), twin); err != nil || !twin.DeletionTimestamp.IsZero() {
+		t.Fatalf("the other Kluster is being deleted: %v", err)
+	}
+	return twin
 }
 
 // proxied starts a proxy to an API server, and returns a kubeconfig that leads to it.
@@ -218,8 +253,34 @@ func (d *klusterPlane) heldByBackend(t *testing.T, kubeconfig []byte, register f
 	if err := d.c.Status().Apply(t.Context(), gimbalapply.DiscoveryBackend(b.Name, b.Namespace).WithStatus(status), client.FieldOwner("groundskeeper-discoverer-identity")); err != nil {
 		t.Fatal(err)
 	}
+	d.is(t, by, kubernikusv1.ConditionClusterUnique, "False/SameClusterBackend")
+	if ready := meta.FindStatusCondition(by.Status.Conditions, "Ready"); ready == nil || ready.Reason == kubernikusv1.ReasonSameClusterBackend {
+		t.Errorf("Ready = %+v, want no dependence on the backend", ready)
+	}
+	eventually(t, func(ctx context.Context) error {
+		if err := d.c.Get(ctx, client.ObjectKeyFromObject(b), b); err != nil {
+			return err
+		}
+		c := meta.FindStatusCondition(b.Status.Conditions, gimbalv1.ConditionClusterUnique)
+		if c == nil || c.Reason != gimbalv1.ReasonSameClusterKluster || !strings.Contains(c.Message, "Kluster garden/by-name") {
+			return fmt.Errorf("ClusterUnique = %+v, want the Kluster garden/by-name in it", c)
+		}
+		return nil
+	})
 	k := register(d.namespace, "beside-backend", "web-secret", kubeconfig, nil)
 	d.is(t, k, kubernikusv1.ConditionClusterUnique, "False/SameCluster")
+	eventually(t, func(ctx context.Context) error {
+		if err := d.c.Get(ctx, client.ObjectKeyFromObject(k), k); err != nil {
+			return err
+		}
+		c := meta.FindStatusCondition(k.Status.Conditions, kubernikusv1.ConditionClusterUnique)
+		for _, part := range []string{"Kluster garden/by-name", "DiscoveryBackend garden/manual"} {
+			if c == nil || !strings.Contains(c.Message, part) {
+				return fmt.Errorf("ClusterUnique = %+v, want %s in it", c, part)
+			}
+		}
+		return nil
+	})
 	remove(k)
 	d.is(t, k, kubernikusv1.ConditionDeorbited, "Unknown/SameCluster")
 	if c := meta.FindStatusCondition(k.Status.Conditions, kubernikusv1.ConditionDeorbited); !strings.Contains(c.Message, "DiscoveryBackend garden/manual") {
@@ -230,4 +291,13 @@ func (d *klusterPlane) heldByBackend(t *testing.T, kubeconfig []byte, register f
 	if err := errors.Join(confirm(t.Context(), d.c, b), d.c.Delete(t.Context(), b)); err != nil {
 		t.Fatal(err)
 	}
+	eventually(t, func(ctx context.Context) error {
+		if err := d.c.Get(ctx, client.ObjectKeyFromObject(by), by); err != nil {
+			return err
+		}
+		if c := meta.FindStatusCondition(by.Status.Conditions, kubernikusv1.ConditionClusterUnique); c != nil {
+			return fmt.Errorf("ClusterUnique = %+v, want none", c)
+		}
+		return nil
+	})
 }
