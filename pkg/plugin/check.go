@@ -4,8 +4,10 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"groundskeeper.io/groundskeeper/pkg/controllerstate"
 	"groundskeeper.io/groundskeeper/pkg/plugin/report"
 	"groundskeeper.io/groundskeeper/pkg/plugin/uninstall"
 )
@@ -32,8 +35,10 @@ func newCheck(c *command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Check that the API is served and the controller manager works",
-		Long: "Check that the API is served and the controller manager works.\n\n" +
-			"It exits with 0 when both do, with 1 when one does not, and with 2 when that could not be checked.",
+		Long: "Check that the API is served and the controller manager works, and show what does not: the pods, endpoints and certificates of " +
+			"the installation, and the controllers.\n\n" +
+			"It exits with 0 when all works, with 1 when something does not, and with 2 when the API or the controller manager could not be " +
+			"checked. What you are not allowed to read of the rest is marked with ?.",
 		Example: "  kubectl groundskeeper check --wait=5m",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return c.check(cmd.Context(), wait, format) },
@@ -71,42 +76,76 @@ func (c *command) check(ctx context.Context, wait time.Duration, format output) 
 	return result(r)
 }
 
-// checkOnce checks each API, the controller manager, and whether the brake stops the cleanup of local volumes. What cannot be known without
-// a permission is a problem, what does not work is a finding.
+// checkOnce checks each API, what serves it, the controller manager with its controllers, and whether the brake stops the cleanup of local
+// volumes. That an API or the manager cannot be checked is a problem, what does not work is a finding.
 func (c *command) checkOnce(ctx context.Context) *report.Report {
 	r := &report.Report{Findings: []report.Finding{}}
-	fails := func(name, message string) {
-		r.Findings = append(r.Findings, report.Finding{Kind: name, Name: name, Level: warning.String(), Message: oneLine(message)})
-	}
 	for _, k := range kinds() {
-		name := "API of " + k.title
-		r.Checked = append(r.Checked, report.Checked{Name: name})
-		err := c.client.List(ctx, k.list(), client.Limit(1))
-		switch {
-		case err == nil, apierrors.IsForbidden(err): // a denial is a response, too
-		case meta.IsNoMatchError(err):
-			fails(name, "it is not served: Groundskeeper is not installed, or its API is not registered (kubectl get apiservices)")
-			c.client = c.reconnected() // else the client remembers that it is missing
-		default:
-			fails(name, explained(err).Error())
-		}
+		c.checkAPI(ctx, k, r)
 	}
-	checked := report.Checked{Name: managerTitle}
+	c.replicas(ctx, r)
+	c.endpoints(ctx, r)
+	c.certificates(ctx, r)
+	c.checkManager(ctx, r)
+	c.checkVolumes(ctx, r)
+	return r
+}
+
+// checkAPI checks whether a kind is served.
+func (c *command) checkAPI(ctx context.Context, k kind, r *report.Report) {
+	problem := ""
+	err := c.client.List(ctx, k.list(), client.Limit(1))
+	switch {
+	case err == nil, apierrors.IsForbidden(err): // a denial is a response, too
+	case meta.IsNoMatchError(err):
+		problem = cmp.Or(c.unserved(ctx, unmatched(err)),
+			"it is not served: Groundskeeper is not installed, or its API is not registered (kubectl get apiservices)")
+		c.client = c.reconnected() // else the client remembers that it is missing
+	case apierrors.IsServiceUnavailable(err):
+		problem = cmp.Or(c.unserved(ctx, k.group()), c.explained(ctx, err).Error())
+	default:
+		problem = c.explained(ctx, err).Error()
+	}
+	addCheck(r, report.Checked{Name: "API of " + k.title}, problem)
+}
+
+// checkManager checks the controller manager, and each controller that is enabled.
+func (c *command) checkManager(ctx context.Context, r *report.Report) {
+	checked, problem := report.Checked{Name: managerTitle}, ""
 	manager, err := uninstall.InspectManager(ctx, c.client, nil)
 	switch {
 	case apierrors.IsForbidden(err):
 		checked.Problem = "you are not allowed to read its Deployment, configuration and Lease in " + uninstall.SystemNamespace
 	case err != nil:
-		fails(managerTitle, explained(err).Error())
-	case manager.Silent != "":
-		fails(managerTitle, manager.Silent)
+		problem = c.explained(ctx, err).Error()
+	default:
+		problem = silent(manager)
 	}
-	if problems := slices.Concat(manager.Waiting(), manager.Findings()); len(problems) > 0 {
-		fails(managerTitle, strings.Join(problems, "; "))
+	addCheck(r, checked, problem)
+	for _, name := range slices.Sorted(maps.Keys(manager.Controllers)) {
+		if state := manager.Controllers[name]; state.State != controllerstate.Disabled {
+			addCheck(r, report.Checked{Name: "controller " + name}, controllerProblem(state))
+		}
 	}
-	r.Checked = append(r.Checked, checked)
-	c.checkVolumes(ctx, r)
-	return r
+}
+
+// silent returns why no controller manager works, with what to do about it; "" when one does.
+func silent(m uninstall.Manager) string {
+	if m.Silent == "" {
+		return ""
+	}
+	return m.Silent + ": kubectl logs -n " + uninstall.SystemNamespace + " deployment/" + uninstall.ManagerName
+}
+
+// controllerProblem returns why a controller does not work, or what it found that belongs to no object; "" if neither.
+func controllerProblem(state controllerstate.State) string {
+	switch state.State {
+	case controllerstate.Waiting:
+		return "waiting for permissions: " + state.Reason
+	case controllerstate.Starting:
+		return "starting: it fills its caches"
+	}
+	return strings.Join(state.Findings, "; ")
 }
 
 // reconnected returns a client without a cached discovery. If it cannot be created, the existing client is used.
@@ -120,17 +159,24 @@ func (c *command) reconnected() client.WithWatch {
 
 // printCheck prints a line for each part.
 func (c *command) printCheck(r *report.Report) {
+	width := 25 // most names fit
 	for _, checked := range r.Checked {
-		state := c.out.in(green, "ok")
+		width = max(width, len(checked.Name))
+	}
+	for _, checked := range r.Checked {
+		mark, state := c.out.in(green, "✓"), "ok"
 		if checked.Note != "" {
 			state += ", " + checked.Note
 		}
+		if checked.Unread != "" {
+			mark, state = c.out.in(yellow, "?"), checked.Unread
+		}
 		if i := slices.IndexFunc(r.Findings, func(f report.Finding) bool { return f.Kind == checked.Name }); i >= 0 {
-			state = c.out.in(red, r.Findings[i].Message)
+			mark, state = c.out.in(red, "✗"), c.out.in(red, r.Findings[i].Message)
 		}
 		if checked.Problem != "" {
-			state = c.out.in(yellow, "unknown: "+checked.Problem)
+			mark, state = c.out.in(yellow, "?"), "unknown: "+checked.Problem
 		}
-		c.out.print("%-26s %s\n", checked.Name, state)
+		c.out.print("%s %-*s  %s\n", mark, width, checked.Name, state)
 	}
 }

@@ -37,7 +37,7 @@ func TestCheckNamesWaitingControllers(t *testing.T) {
 			Spec: coordinationv1.LeaseSpec{HolderIdentity: new("manager")},
 		})
 		c.client = interceptor.NewClient(c.client, interceptor.Funcs{Get: renewed})
-		const want = "waiting for permissions: kluster, kluster-deorbit: not allowed to patch secrets: kubectl apply -k artifacts/kluster\n"
+		const want = "✗ controller kluster-deorbit  waiting for permissions: not allowed to patch secrets: kubectl apply -k artifacts/kluster\n✓ controller project          ok\n"
 		if err := c.check(t.Context(), 0, ""); !errors.Is(err, errFindings) || !strings.Contains(out.String(), want) {
 			t.Errorf("error = %v, output = %s, want %q in it", err, out, want)
 		}
@@ -54,9 +54,9 @@ func TestFindingsOfControllers(t *testing.T) {
 			Spec: coordinationv1.LeaseSpec{HolderIdentity: new("manager")},
 		})
 		c.client = interceptor.NewClient(c.client, interceptor.Funcs{Get: renewed})
-		const want = "translation-push: 4 resources that no Translation lists"
-		if err := c.check(t.Context(), 0, ""); !errors.Is(err, errFindings) || !strings.Contains(out.String(), want+"\n") {
-			t.Errorf("check: error = %v, output = %s, want %q in it", err, out, want)
+		const want, checked = "translation-push: 4 resources that no Translation lists", "✗ controller translation-push  4 resources that no Translation lists\n"
+		if err := c.check(t.Context(), 0, ""); !errors.Is(err, errFindings) || !strings.Contains(out.String(), checked) {
+			t.Errorf("check: error = %v, output = %s, want %q in it", err, out, checked)
 		}
 		r := &report.Report{}
 		if err := c.manager(t.Context(), r); err != nil || len(r.Findings) != 1 || r.Findings[0].Message != want {

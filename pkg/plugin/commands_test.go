@@ -28,6 +28,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
@@ -38,7 +39,9 @@ import (
 // on returns a command with objects in the cluster, whose lists of some kinds fail, and what it prints.
 func on(t *testing.T, fails map[string]error, objects ...client.Object) (*command, *bytes.Buffer) {
 	t.Helper()
-	s := kubetest.New(t, objects...)
+	s := kubetest.Build(t, func(b *fake.ClientBuilder) {
+		b.WithIndex(&corev1.Secret{}, "type", func(object client.Object) []string { return []string{string(object.(*corev1.Secret).Type)} })
+	}, objects...)
 	s.Read = func(_ string, object runtime.Object) error {
 		_, kind, _ := strings.Cut(fmt.Sprintf("%T", object), ".")
 		return fails[kind]

@@ -4,6 +4,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -66,11 +67,17 @@ func (c *command) consoleOptions(namespace string) console.Options {
 			return fresh.client, err
 		},
 		Namespace: namespace,
-		Health:    background.checkOnce,
+		Health: func(ctx context.Context) *report.Report {
+			r := background.checkOnce(ctx)
+			for i := range r.Checked { // the page shows what is not read as unknown
+				r.Checked[i].Problem = cmp.Or(r.Checked[i].Problem, r.Checked[i].Unread)
+			}
+			return r
+		},
 		Policies: func(ctx context.Context) *report.Report {
 			r := &report.Report{Findings: []report.Finding{}}
 			if err := background.policies(ctx, r); err != nil {
-				r.Checked = append(r.Checked, report.Checked{Name: policiesTitle, Problem: oneLine(explained(err).Error())})
+				r.Checked = append(r.Checked, report.Checked{Name: policiesTitle, Problem: oneLine(background.explained(ctx, err).Error())})
 			}
 			return r
 		},

@@ -42,7 +42,7 @@ func actionOf[T client.Object](
 		},
 		Prompt: func(ctx context.Context, object client.Object) (console.Question, error) {
 			q, err := prompt(ctx, object.(T))
-			return console.Question{Preview: q.preview, Question: q.text}, explained(err)
+			return console.Question{Preview: q.preview, Question: q.text}, c.explained(ctx, err)
 		},
 		Do: func(ctx context.Context, object client.Object) error {
 			err := do(ctx, object.(T))

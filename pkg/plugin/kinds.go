@@ -30,6 +30,15 @@ type kind struct {
 	findings func(client.Object, time.Time) []finding
 }
 
+// group returns the API group of a kind.
+func (k kind) group() string {
+	versions, _, err := newScheme().ObjectKinds(k.object())
+	if err != nil {
+		return ""
+	}
+	return versions[0].Group
+}
+
 // kindOf makes a kind of its types.
 func kindOf[T client.Object](
 	title string, names []string, global bool, object func() T, list func() client.ObjectList, findings func(T, time.Time) []finding,

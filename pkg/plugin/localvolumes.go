@@ -240,7 +240,7 @@ func (c *command) checkVolumes(ctx context.Context, r *report.Report) {
 	}
 	switch {
 	case err != nil:
-		fails(explained(err).Error())
+		fails(c.explained(ctx, err).Error())
 	case recorded == nil && problem == "":
 		return // there is nothing to clean up, or no controller for it
 	case recorded != nil:

@@ -75,7 +75,7 @@ func (c *command) contents(ctx context.Context, namespace *corev1.Namespace, r *
 		if meta.IsNoMatchError(err) {
 			continue
 		}
-		checked.Problem = unlisted(k, namespace.Name, err)
+		checked.Problem = c.unlisted(ctx, k, namespace.Name, err)
 		r.Checked = append(r.Checked, checked)
 		for _, object := range objects {
 			all := append(k.findings(object, c.clock.Now()), details(object)...)
@@ -106,7 +106,7 @@ func (c *command) projectOf(ctx context.Context, namespace *corev1.Namespace, r 
 	case apierrors.IsForbidden(err):
 		checked = report.Checked{Name: "Projects", Problem: fmt.Sprintf("you are not allowed to get Project %s", name)}
 	case err != nil:
-		checked = report.Checked{Name: "Projects", Problem: fmt.Sprintf("get Project %s: %s", name, oneLine(explained(err).Error()))}
+		checked = report.Checked{Name: "Projects", Problem: fmt.Sprintf("get Project %s: %s", name, oneLine(c.explained(ctx, err).Error()))}
 	}
 	r.Checked = append(r.Checked, checked)
 	r.Project = name

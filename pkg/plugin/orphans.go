@@ -30,7 +30,8 @@ func (c *command) orphans(ctx context.Context, r *report.Report, projects map[st
 	case apierrors.IsForbidden(err):
 		return
 	case err != nil:
-		r.Checked = append(r.Checked, report.Checked{Name: orphansTitle, Problem: oneLine(fmt.Sprintf("list namespaces: %s", explained(err)))})
+		r.Checked = append(r.Checked, report.Checked{Name: orphansTitle,
+			Problem: oneLine(fmt.Sprintf("list namespaces: %s", c.explained(ctx, err)))})
 		return
 	}
 	checked := report.Checked{Name: orphansTitle}
@@ -43,7 +44,7 @@ func (c *command) orphans(ctx context.Context, r *report.Report, projects map[st
 		project := &gardenerv1beta1.Project{}
 		if err := c.client.Get(ctx, client.ObjectKey{Name: namespace.Labels[gardenerv1beta1.LabelProjectName]},
 			project); client.IgnoreNotFound(err) != nil {
-			checked.Problem = oneLine(fmt.Sprintf("get the Project of namespace %s: %s", namespace.Name, explained(err)))
+			checked.Problem = oneLine(fmt.Sprintf("get the Project of namespace %s: %s", namespace.Name, c.explained(ctx, err)))
 			continue
 		}
 		if orphan, ok := orphans.Of(namespace, map[string]types.UID{project.Name: project.UID}); ok {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -29,8 +30,9 @@ type command struct {
 	out    *terminal
 	clock  clock.PassiveClock
 	config clientcmd.ClientConfig
-	// client is there when a command runs.
+	// client and host are there when a command runs.
 	client client.WithWatch
+	host   kubernetes.Interface
 }
 
 // New returns the command with all its subcommands.
@@ -68,7 +70,7 @@ func New(in io.Reader, out *os.File) *cobra.Command {
 		if run == nil {
 			continue
 		}
-		sub.RunE = func(cmd *cobra.Command, args []string) error { return explained(run(cmd, args)) }
+		sub.RunE = func(cmd *cobra.Command, args []string) error { return c.explained(cmd.Context(), run(cmd, args)) }
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	return root
@@ -101,6 +103,9 @@ func (c *command) connect() error {
 		return err
 	}
 	if err := scheme.AddToScheme(s); err != nil {
+		return err
+	}
+	if c.host, err = kubernetes.NewForConfig(config); err != nil {
 		return err
 	}
 	c.client, err = client.NewWithWatch(config, client.Options{Scheme: s})

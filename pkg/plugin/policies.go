@@ -36,7 +36,7 @@ func (c *command) policies(ctx context.Context, r *report.Report) error {
 	}
 	if err != nil {
 		r.Checked = append(r.Checked, report.Checked{Name: policiesTitle,
-			Problem: oneLine(fmt.Sprintf("check the parameters of admission policies: %s", explained(err)))})
+			Problem: oneLine(fmt.Sprintf("check the parameters of admission policies: %s", c.explained(ctx, err)))})
 		return nil
 	}
 	addPolicies(r, problems)

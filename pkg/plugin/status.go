@@ -20,6 +20,9 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/plugin/uninstall"
 )
 
+// installationTitle is what status calls what serves the API.
+const installationTitle = "Installation"
+
 func newStatus(c *command) *cobra.Command {
 	var format output
 	cmd := &cobra.Command{
@@ -74,7 +77,7 @@ func (c *command) inspect(ctx context.Context, namespace string) (*report.Report
 			missing = err
 			continue // an installation may serve some of the kinds only
 		}
-		checked.Problem = unlisted(k, namespace, err)
+		checked.Problem = c.unlisted(ctx, k, namespace, err)
 		served = true
 		r.Checked = append(r.Checked, checked)
 		if _, ok := k.object().(*gardenerv1beta1.Project); ok && err == nil {
@@ -93,6 +96,7 @@ func (c *command) inspect(ctx context.Context, namespace string) (*report.Report
 	if namespace != "" {
 		return r, nil
 	}
+	c.installation(ctx, r)
 	if err := c.manager(ctx, r); err != nil {
 		return nil, err
 	}
@@ -105,9 +109,12 @@ func (c *command) inspect(ctx context.Context, namespace string) (*report.Report
 	return r, c.policies(ctx, r)
 }
 
-// manager adds what the controllers found that belongs to no object, or wait for.
+// manager adds that no controller manager works, and what the controllers found that belongs to no object, or wait for.
 func (c *command) manager(ctx context.Context, r *report.Report) error {
-	m, err := uninstall.Published(ctx, c.client)
+	m, err := uninstall.InspectManager(ctx, c.client, nil)
+	if apierrors.IsForbidden(err) { // the Lease alone shows what the controllers found
+		m, err = uninstall.Published(ctx, c.client)
+	}
 	switch {
 	case apierrors.IsForbidden(err):
 		r.Checked = append(r.Checked, report.Checked{Name: managerTitle,
@@ -117,6 +124,9 @@ func (c *command) manager(ctx context.Context, r *report.Report) error {
 		return fmt.Errorf("read the Lease of the controller manager: %w", err)
 	}
 	all := slices.Concat(m.Waiting(), m.Findings())
+	if problem := silent(m); problem != "" {
+		all = append(all, problem)
+	}
 	if len(all) == 0 {
 		return nil
 	}
@@ -128,15 +138,30 @@ func (c *command) manager(ctx context.Context, r *report.Report) error {
 	return nil
 }
 
+// installation adds what does not work of what serves the API. What the user may not read is for check to show.
+func (c *command) installation(ctx context.Context, r *report.Report) {
+	parts := &report.Report{}
+	c.replicas(ctx, parts)
+	c.endpoints(ctx, parts)
+	c.certificates(ctx, parts)
+	for _, f := range parts.Findings {
+		f.Kind = installationTitle
+		r.Findings = append(r.Findings, f)
+	}
+	if len(parts.Findings) > 0 {
+		r.Checked = append(r.Checked, report.Checked{Name: installationTitle, Count: len(parts.Findings)})
+	}
+}
+
 // unlisted is why the objects of a kind could not be listed, "" when they could. The other kinds may be served nevertheless.
-func unlisted(k kind, namespace string, err error) string {
+func (c *command) unlisted(ctx context.Context, k kind, namespace string, err error) string {
 	switch {
 	case err == nil:
 		return ""
 	case apierrors.IsForbidden(err):
 		return notAllowed(k, namespace)
 	default:
-		return oneLine(fmt.Sprintf("list %s: %s", k.title, explained(err)))
+		return oneLine(fmt.Sprintf("list %s: %s", k.title, c.explained(ctx, err)))
 	}
 }
 

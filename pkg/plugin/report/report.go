@@ -54,6 +54,9 @@ type Checked struct {
 	Count int `json:"count"`
 	// Problem is why it could not be checked, "" when it was.
 	Problem string `json:"problem,omitempty"`
+	// Unread is what the user may not read of a part, or what did not respond, and which decides nothing: other checks show whether the
+	// installation works.
+	Unread string `json:"unread,omitempty"`
 	// Note is what is worth knowing about a part that works.
 	Note string `json:"note,omitempty"`
 }

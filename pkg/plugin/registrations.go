@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"groundskeeper.io/groundskeeper/pkg/plugin/uninstall"
+)
+
+// rejectedProxy is the remedy where the kube-apiserver accepts a user, and the API server of Groundskeeper does not accept the
+// kube-apiserver: with a CA that it does not know, each of its requests is anonymous.
+const rejectedProxy = "groundskeeper-apiserver rejects the requests of the kube-apiserver (401 Unauthorized): it does not trust the " +
+	"certificate of its front proxy. Compare --requestheader-client-ca-file of the kube-apiserver with requestheader-client-ca-file in " +
+	"ConfigMap kube-system/extension-apiserver-authentication, and run kubectl rollout restart -n groundskeeper-system " +
+	"deployment/groundskeeper-apiserver"
+
+// explained is the function of that name, with the cause that the cluster reports: whether it rejects the user or its API server, and
+// why an API that is registered is not served.
+func (c *command) explained(ctx context.Context, err error) error {
+	switch {
+	case c.client == nil:
+	case apierrors.IsUnauthorized(err) && c.authenticated(ctx):
+		return errors.New(rejectedProxy)
+	case meta.IsNoMatchError(err):
+		if reason := c.unserved(ctx, unmatched(err)); reason != "" {
+			return errors.New(reason)
+		}
+	}
+	return explained(err)
+}
+
+// authenticated reports whether the kube-apiserver accepts the credentials of the user. A denial is no rejection of the credentials.
+func (c *command) authenticated(ctx context.Context) bool {
+	err := c.client.Create(ctx, &authenticationv1.SelfSubjectReview{})
+	return err == nil || apierrors.IsForbidden(err)
+}
+
+// unmatched returns the group of a kind or a resource that the cluster does not serve.
+func unmatched(err error) string {
+	if kind, ok := errors.AsType[*meta.NoKindMatchError](err); ok {
+		return kind.GroupKind.Group
+	}
+	if resource, ok := errors.AsType[*meta.NoResourceMatchError](err); ok {
+		return resource.PartialResource.Group
+	}
+	return ""
+}
+
+// unserved returns why an API of Groundskeeper is not served, as its APIService reports it; "" if that reports nothing, or does not exist.
+func (c *command) unserved(ctx context.Context, group string) string {
+	if !isOwn(group) {
+		return ""
+	}
+	service := &unstructured.Unstructured{}
+	service.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"})
+	name := newScheme().PrioritizedVersionsForGroup(group)[0].Version + "." + group
+	switch err := c.client.Get(ctx, client.ObjectKey{Name: name}, service); {
+	case apierrors.IsForbidden(err):
+		return fmt.Sprintf("%s is not served, and you are not allowed to read APIService %s, which shows why: ask a cluster administrator",
+			group, name)
+	case err != nil:
+		return ""
+	}
+	return unavailableReason(service)
+}
+
+// unavailableReason returns why an APIService of Groundskeeper is not available, with what to do about it; "" if it is, or if another
+// server has it.
+func unavailableReason(service *unstructured.Unstructured) string {
+	if namespace, _, _ := unstructured.NestedString(service.Object, "spec", "service", "namespace"); namespace != uninstall.SystemNamespace {
+		return ""
+	}
+	conditions, _, _ := unstructured.NestedSlice(service.Object, "status", "conditions")
+	for _, entry := range conditions {
+		condition, ok := entry.(map[string]any)
+		if !ok || condition["type"] != "Available" {
+			continue
+		}
+		if condition["status"] == "True" {
+			return ""
+		}
+		reason, message := fmt.Sprint(condition["reason"]), strings.TrimSuffix(fmt.Sprint(condition["message"]), ".")
+		return fmt.Sprintf("APIService %s is unavailable: %s: %s: %s", service.GetName(), reason, message, remedyOf(reason, message))
+	}
+	return fmt.Sprintf("APIService %s is unavailable: the kube-apiserver has not checked it yet", service.GetName())
+}
+
+// remedyOf returns what to do about an APIService that is unavailable.
+func remedyOf(reason, message string) string {
+	switch {
+	case reason == "ServiceNotFound", reason == "ServicePortError":
+		return "apply the manifests of the installation again (docs/install.md)"
+	case reason == "EndpointsNotFound", reason == "MissingEndpoints":
+		return "no pod of groundskeeper-apiserver is ready: kubectl groundskeeper check shows why"
+	case strings.Contains(message, "x509"):
+		return "the caBundle does not match the certificate of the server: docs/certificates.md"
+	case strings.HasSuffix(message, ": 401"):
+		return rejectedProxy
+	}
+	return "see kubectl logs -n groundskeeper-system deployment/groundskeeper-apiserver, and whether a network policy or firewall blocks " +
+		"port 8443 from the control plane"
+}
