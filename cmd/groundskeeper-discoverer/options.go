@@ -97,6 +97,7 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 
 func (o *options) addKubernetesFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.DiscoverKubeconfig, "discover-kubecfg-file", o.DiscoverKubeconfig, "kubeconfig `file` of the backend: with a token or a client certificate in it, without commands and other files")
+	flags.BoolVar(&o.AllowProxyURL, "allow-proxy-url", o.AllowProxyURL, "accept a proxy-url in the kubeconfig of the backend")
 	flags.DurationVar(&o.Probe, "reconciliation-period", o.Probe, "how often to check that the backend responds and accepts the credentials")
 	flags.BoolVar(&o.ExternalNames, "external-names", o.ExternalNames, "copy Services of type ExternalName, too")
 	flags.StringVar((*string)(&o.Services), "service-policy", string(o.Services), "which Services are discovered: All, or Exported, those with a ServiceExport (multicluster.x-k8s.io) of their name")
@@ -106,6 +107,7 @@ func (o *options) addKubernetesFlags(flags *pflag.FlagSet) {
 
 func (o *options) addOpenStackFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.CAFile, "openstack-certificate-authority", o.CAFile, "`file` with a CA bundle in PEM that is trusted in addition to that of the system (default: that of OS_CACERT)")
+	flags.BoolVar(&o.AllowPlainHTTP, "allow-plain-http", o.AllowPlainHTTP, "accept Keystone over plain HTTP, which sends the password and tokens in clear text")
 	flags.StringSliceVar(&o.Watchlist, "openstack-project-watchlist", o.Watchlist, "names or ids of the `projects` that are discovered, separated by commas (default: all that the user has a role in)")
 	flags.DurationVar(&o.Probe, "reconciliation-period", o.Probe, "how often the cloud is listed")
 	flags.Float32Var(&o.OpenStackQPS, "openstack-client-qps", o.OpenStackQPS, "how many requests per second go to the cloud at most, averaged")

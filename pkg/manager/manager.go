@@ -70,7 +70,7 @@ func run(
 		if err != nil {
 			return err
 		}
-		server, err := newWebhookServer(ctx, restConfig, config.Server.Webhooks, hooks)
+		server, err := newWebhookServer(ctx, restConfig, config.Server.Webhooks, *config.Controllers.Credentials.AllowProxyURL, hooks)
 		if err != nil {
 			return err
 		}

@@ -99,7 +99,7 @@ func (s *shared) addActivity(mgr ctrl.Manager, config *v1alpha1.ControllersConfi
 }
 
 func (s *shared) addOperator(mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
-	own, err := operator.AddToManager(mgr, config.Discovery, s.clock)
+	own, err := operator.AddToManager(mgr, config.Discovery, config.Credentials, s.clock)
 	s.backends.set(own)
 	return err
 }
@@ -153,7 +153,7 @@ func (s *shared) midoNetClient(config v1alpha1.MidoNetConfiguration) (client *mi
 
 // openStack adds the indexes of Klusters, and returns the clients of OpenStack that the controllers of Klusters share. They write while
 // the fence is open.
-func (s *shared) openStack(mgr ctrl.Manager, config v1alpha1.OpenStackConfiguration) (*openstack.Clients, error) {
+func (s *shared) openStack(mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) (*openstack.Clients, error) {
 	if err := s.index(mgr); err != nil {
 		return nil, err
 	}
@@ -169,10 +169,11 @@ func (s *shared) index(mgr ctrl.Manager) error {
 	return err
 }
 
-func (s *shared) cloudClients(config v1alpha1.OpenStackConfiguration) (*openstack.Clients, error) {
+func (s *shared) cloudClients(controllers *v1alpha1.ControllersConfiguration) (*openstack.Clients, error) {
 	if s.clouds != nil {
 		return s.clouds, nil
 	}
+	config := controllers.Kluster.OpenStack
 	counts, err := telemetry.Register(metrics.Registry, openstack.NewTelemetry())
 	if err != nil {
 		return nil, err
@@ -180,28 +181,29 @@ func (s *shared) cloudClients(config v1alpha1.OpenStackConfiguration) (*openstac
 	s.clouds, err = openstack.NewClients(openstack.Options{
 		QPS: *config.QPS, Burst: int(*config.Burst), Timeout: config.Timeout.Duration,
 		UserAgent: Name, Telemetry: counts, Clock: s.clock, BeforeWrite: s.fence.Check,
+		AllowPlainHTTP: *controllers.Credentials.AllowPlainHTTP,
 	})
 	return s.clouds, err
 }
 
 func (s *shared) addKluster(mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
-	clients, err := s.openStack(mgr, config.Kluster.OpenStack)
+	clients, err := s.openStack(mgr, config)
 	if err != nil {
 		return err
 	}
-	return klusterlifecycle.AddToManager(mgr, config.Kluster, clients, s.clock)
+	return klusterlifecycle.AddToManager(mgr, config.Kluster, *config.Credentials.AllowProxyURL, clients, s.clock)
 }
 
 func (s *shared) addDeorbit(mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
-	clients, err := s.openStack(mgr, config.Kluster.OpenStack)
+	clients, err := s.openStack(mgr, config)
 	if err != nil {
 		return err
 	}
-	return deorbit.AddToManager(mgr, config.Kluster, clients, s.fence.Check, s.clock)
+	return deorbit.AddToManager(mgr, config.Kluster, *config.Credentials.AllowProxyURL, clients, s.fence.Check, s.clock)
 }
 
 func (s *shared) addRouteGC(mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
-	clients, err := s.openStack(mgr, config.Kluster.OpenStack)
+	clients, err := s.openStack(mgr, config)
 	if err != nil {
 		return err
 	}
@@ -224,7 +226,7 @@ func (s *shared) addAnnounce(mgr ctrl.Manager, config *v1alpha1.ControllersConfi
 	if err := s.index(mgr); err != nil {
 		return err
 	}
-	return announce.AddToManager(mgr, config.Kluster, s.clock)
+	return announce.AddToManager(mgr, config.Kluster, *config.Credentials.AllowProxyURL, s.clock)
 }
 
 func (s *shared) addClusterAPI(mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {

@@ -23,8 +23,11 @@ func TestCloudsAreFenced(t *testing.T) {
 	cloud.AddUser("gardener", "first", "garden")
 	volume := cloud.AddVolume("garden", fake.Volume{Name: "data"})
 	standby := newShared(&Fence{lease: "garden/lease", deadline: time.Minute})
-	clients, err := standby.cloudClients(v1alpha1.OpenStackConfiguration{
-		QPS: ptr.To[float32](1000), Burst: ptr.To[int32](1000), Timeout: &metav1.Duration{Duration: time.Minute},
+	clients, err := standby.cloudClients(&v1alpha1.ControllersConfiguration{
+		Kluster: v1alpha1.KlusterConfiguration{OpenStack: v1alpha1.OpenStackConfiguration{
+			QPS: ptr.To[float32](1000), Burst: ptr.To[int32](1000), Timeout: &metav1.Duration{Duration: time.Minute},
+		}},
+		Credentials: v1alpha1.CredentialsConfiguration{AllowPlainHTTP: new(true)},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -47,7 +47,7 @@ type webhookServer struct {
 // newWebhookServer opens the port and builds the webhooks; what is wrong with the configuration shows here. Hooks is served next to them,
 // unless it is nil.
 func newWebhookServer(
-	ctx context.Context, restConfig *rest.Config, config v1alpha1.WebhooksConfiguration, hooks http.Handler,
+	ctx context.Context, restConfig *rest.Config, config v1alpha1.WebhooksConfiguration, allowProxy bool, hooks http.Handler,
 ) (*webhookServer, error) {
 	certificate, err := newCertificate(restConfig, config.Certificates)
 	if err != nil {
@@ -56,7 +56,7 @@ func newWebhookServer(
 	if err := certificates.NewExpiry("webhooks", certificate.GetCertificate).Register(metrics.Registry); err != nil {
 		return nil, err
 	}
-	reviewers, err := newReviewers(restConfig, config)
+	reviewers, err := newReviewers(restConfig, config, allowProxy)
 	if err != nil {
 		return nil, fmt.Errorf("server.webhooks: %w", err)
 	}
@@ -82,7 +82,7 @@ func newWebhookServer(
 }
 
 // newReviewers returns the webhooks by the last part of their paths. They read live, by connections that they share.
-func newReviewers(restConfig *rest.Config, config v1alpha1.WebhooksConfiguration) (map[string]webhooks.Reviewer, error) {
+func newReviewers(restConfig *rest.Config, config v1alpha1.WebhooksConfiguration, allowProxy bool) (map[string]webhooks.Reviewer, error) {
 	client, err := rest.HTTPClientFor(restConfig)
 	if err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func newReviewers(restConfig *rest.Config, config v1alpha1.WebhooksConfiguration
 	}
 	return map[string]webhooks.Reviewer{
 		namespacedeletion.Name: namespacedeletion.New(contents),
-		kubeconfigsecrets.Name: kubeconfigsecrets.New(users),
+		kubeconfigsecrets.Name: kubeconfigsecrets.New(users, allowProxy),
 		resourcesize.Name:      resourcesize.New(config.ResourceSize, objects),
 	}, nil
 }

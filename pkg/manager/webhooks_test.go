@@ -86,7 +86,7 @@ func TestWebhookCertificateFiles(t *testing.T) {
 	replace(t, files.key, firstKey)
 	server, err := newWebhookServer(t.Context(), &rest.Config{Host: "https://127.0.0.1:1"}, webhooksOn(v1alpha1.CertificatesConfiguration{
 		Mode: v1alpha1.CertificatesFiles, CertFile: files.cert, KeyFile: files.key,
-	}), nil)
+	}), false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestRuntimeExtensionIsServed(t *testing.T) {
 	replace(t, files.key, key)
 	served, err := newWebhookServer(t.Context(), server, webhooksOn(v1alpha1.CertificatesConfiguration{
 		Mode: v1alpha1.CertificatesFiles, CertFile: files.cert, KeyFile: files.key,
-	}), hooks)
+	}), false, hooks)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func TestWebhookServerNamesTheProblem(t *testing.T) {
 		"no file":       {webhooksOn(v1alpha1.CertificatesConfiguration{Mode: v1alpha1.CertificatesFiles, CertFile: files.cert, KeyFile: files.key}), []string{"server.webhooks.certificates: ", files.cert}},
 		"port is taken": {onTaken, []string{"server.webhooks: ", port, "address already in use"}},
 	} {
-		_, err := newWebhookServer(t.Context(), &rest.Config{Host: "https://127.0.0.1:1"}, tc.config, nil)
+		_, err := newWebhookServer(t.Context(), &rest.Config{Host: "https://127.0.0.1:1"}, tc.config, false, nil)
 		for _, want := range tc.want {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: got %v, want %s", name, err, want)
@@ -199,7 +199,7 @@ func TestWebhookServerStopsGracefully(t *testing.T) {
 	replace(t, files.key, key)
 	server, err := newWebhookServer(t.Context(), &rest.Config{Host: "https://127.0.0.1:1"}, webhooksOn(v1alpha1.CertificatesConfiguration{
 		Mode: v1alpha1.CertificatesFiles, CertFile: files.cert, KeyFile: files.key,
-	}), nil)
+	}), false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -96,6 +96,10 @@ func (c *Clients) entryOf(secret *corev1.Secret) (*entry, error) {
 		c.drop(secret.UID)
 		return nil, &Error{Op: "read the credentials", Reason: ReasonCredentialsInvalid, Err: err}
 	}
+	if err := CheckPlainHTTP(credentials.AuthURL, c.options.AllowPlainHTTP); err != nil {
+		c.drop(secret.UID)
+		return nil, &Error{Op: "read the credentials", Reason: ReasonCredentialsInvalid, Err: fmt.Errorf("%s %w", placeOfURL(secret.Data), err)}
+	}
 	if usable && last.credentials == credentials {
 		last.version = secret.ResourceVersion
 		return last, nil

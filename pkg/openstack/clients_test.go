@@ -261,3 +261,35 @@ func TestOwnCA(t *testing.T) {
 		t.Errorf("with the CA: %v", err)
 	}
 }
+
+// TestPlainHTTP checks that nothing is sent to a Keystone over plain http unless that is allowed, and that the error names the field
+// and the setting.
+func TestPlainHTTP(t *testing.T) {
+	for name, test := range map[string]struct {
+		data  func(*fake.Server) map[string][]byte
+		field string
+	}{
+		"keys of Kubernikus": {func(s *fake.Server) map[string][]byte { return secretFor(s, "u", "1", secretWord).Data }, `key "openstack-auth-url"`},
+		"clouds.yaml": {func(s *fake.Server) map[string][]byte {
+			return map[string][]byte{"clouds.yaml": []byte("clouds: {one: {auth: {auth_url: '" + s.AuthURL() + "', username: gardener, password: " + secretWord +
+				", user_domain_name: Default, project_id: garden}}}")}
+		}, `key "clouds.yaml": auth.auth_url`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, strict := newFake(t, fake.Options{}), quick()
+			strict.AllowPlainHTTP = false
+			secret := secretFor(s, "u", "1", secretWord)
+			secret.Data = test.data(s)
+			_, err := newClients(t, strict).Get(t.Context(), secret)
+			if ReasonOf(err) != ReasonCredentialsInvalid || !strings.Contains(err.Error(), test.field+" is plain http") || !strings.Contains(err.Error(), "controllers.credentials.allowPlainHTTP") {
+				t.Errorf("error = %v, want the field and the setting", err)
+			}
+			if requests := s.Requests(); len(requests) > 0 {
+				t.Errorf("sent %v, want nothing", requests)
+			}
+			if _, err := newClients(t, quick()).Get(t.Context(), secret); err != nil {
+				t.Errorf("error = %v, want none if it is allowed", err)
+			}
+		})
+	}
+}

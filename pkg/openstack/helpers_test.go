@@ -32,7 +32,7 @@ func newFake(t *testing.T, o fake.Options) *fake.Server {
 
 // quick are options that let tests send requests as often as they want, and not wait between attempts.
 func quick() Options {
-	return Options{QPS: 1e6, Burst: 1e6, Timeout: 10 * time.Second, MinBackoff: time.Nanosecond, MaxBackoff: 2 * time.Second}
+	return Options{AllowPlainHTTP: true, QPS: 1e6, Burst: 1e6, Timeout: 10 * time.Second, MinBackoff: time.Nanosecond, MaxBackoff: 2 * time.Second}
 }
 
 func newClients(t *testing.T, o Options) *Clients {

@@ -43,6 +43,8 @@ type Options struct {
 	// MinBackoff and MaxBackoff are the first and the longest pause between two attempts. A Retry-After that is longer than
 	// MaxBackoff is not waited for: the error notifies it (RetryAfter). 0: DefaultMinBackoff, DefaultMaxBackoff.
 	MinBackoff, MaxBackoff time.Duration
+	// AllowPlainHTTP accepts Secrets whose Keystone is reached over plain HTTP.
+	AllowPlainHTTP bool
 	// UserAgent identifies Groundskeeper to the cloud's operators, before the name of the library.
 	UserAgent string
 	// Telemetry counts requests; nil: not counted.

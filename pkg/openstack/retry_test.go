@@ -50,7 +50,7 @@ func TestRetryDecision(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := time.Duration(never)
 			r := retry{
-				options: Options{Attempts: 3, MinBackoff: 100 * time.Millisecond, MaxBackoff: 5 * time.Second, Clock: clocktesting.NewFakePassiveClock(now)},
+				options: Options{AllowPlainHTTP: true, Attempts: 3, MinBackoff: 100 * time.Millisecond, MaxBackoff: 5 * time.Second, Clock: clocktesting.NewFakePassiveClock(now)},
 				pause:   func(_ context.Context, d time.Duration) error { got = d; return nil },
 				random:  func() float64 { return 0 },
 			}

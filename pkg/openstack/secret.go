@@ -118,6 +118,23 @@ func CheckAuthURL(text string) error {
 	return nil
 }
 
+// CheckPlainHTTP rejects a URL of Keystone over plain HTTP unless that is allowed. Its error follows the place where the URL is from.
+func CheckPlainHTTP(authURL string, allow bool) error {
+	if u, err := url.Parse(authURL); allow || err == nil && u.Scheme != "http" {
+		return nil
+	}
+	return errors.New("is plain http, which sends the password and tokens in clear text: use https, or set " +
+		"controllers.credentials.allowPlainHTTP in the configuration of the controller manager (--allow-plain-http of a discoverer)")
+}
+
+// placeOfURL is how an error calls the place of the URL of Keystone in the data of a Secret.
+func placeOfURL(data map[string][]byte) string {
+	if len(data[keyAuthURL]) > 0 {
+		return quotedKey(keyAuthURL)
+	}
+	return quotedKey(KeyClouds) + ": auth.auth_url"
+}
+
 // hostOf returns the host and port of a URL: what all Secrets of one cloud have in common.
 func hostOf(text string) string {
 	u, err := url.Parse(text)

@@ -79,6 +79,14 @@ func (e Environment) Credentials() (Credentials, error) {
 	return c, nil
 }
 
+// Source names the variable that has, or leads to, the URL of Keystone.
+func (e Environment) Source() string {
+	if e.Getenv(variableFile) != "" {
+		return variableFile
+	}
+	return variableAuthURL
+}
+
 func (e Environment) read() (Credentials, error) {
 	file, url := e.Getenv(variableFile), e.Getenv(variableAuthURL)
 	switch {

@@ -23,6 +23,8 @@ type Options struct {
 	Timeout time.Duration
 	// UserAgent names the client.
 	UserAgent string
+	// AllowProxy accepts a proxy in the kubeconfig.
+	AllowProxy bool
 	// Wrap sees every request. It may be nil.
 	Wrap transport.WrapperFunc
 }
@@ -30,6 +32,9 @@ type Options struct {
 // Config returns how to connect, by the text of a kubeconfig. It rejects one that would make this process run a command or read a
 // file. No error has anything of the text in it.
 func Config(text []byte, options Options) (*rest.Config, error) {
+	if err := kubeconfig.Check(text, options.AllowProxy); err != nil {
+		return nil, err
+	}
 	config, err := kubeconfig.Load(text)
 	if err != nil {
 		return nil, err

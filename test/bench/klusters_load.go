@@ -30,7 +30,7 @@ const (
 // prepare writes the configurations and gives the manager its permissions.
 func (k *klusters) prepare(ctx context.Context) error {
 	const kind = "apiVersion: config.groundskeeper.io/v1alpha1\nkind: ControllerManagerConfiguration\n"
-	on := fmt.Sprintf("%scontrollers: {kluster: {enabled: true, routeGC: {interval: %s}, openstack: {qps: %g, burst: %d}}}\n",
+	on := fmt.Sprintf("%scontrollers: {credentials: {allowPlainHTTP: true}, kluster: {enabled: true, routeGC: {interval: %s}, openstack: {qps: %g, burst: %d}}}\n",
 		kind, intervalOfKlusters, requestsOfKlusters, int(requestsOfKlusters))
 	for file, text := range map[string]string{k.on: on, k.off: kind} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

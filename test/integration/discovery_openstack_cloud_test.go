@@ -90,7 +90,7 @@ func (v *clouded) run(password string, flags ...string) *cleaner {
 	}
 	address := "127.0.0.1:" + freePort(v.t)
 	args := append([]string{"openstack", "--gimbal-kubecfg-file=" + kubeconfig, "--backend-name=" + v.name, "--backend-namespace=" + v.admin,
-		"--prometheus-listen-address=" + address, "--reconciliation-period=1s", "--http-client-timeout=5s"}, flags...)
+		"--prometheus-listen-address=" + address, "--reconciliation-period=1s", "--http-client-timeout=5s", "--allow-plain-http"}, flags...)
 	ctx, cancel := context.WithCancel(v.t.Context())
 	c := &child{cmd: exec.CommandContext(ctx, filepath.Join(filepath.Dir(v.here.Kubectl()), discoverer), args...), stderr: &output{}, ended: make(chan error, 1)}
 	c.cmd.Stderr = c.stderr

@@ -29,6 +29,7 @@ apiVersion: config.groundskeeper.io/v1alpha1
 kind: ControllerManagerConfiguration
 leaderElection: {leaseDuration: 4s, renewDeadline: 3s, retryPeriod: 300ms}
 controllers:
+  credentials: {allowPlainHTTP: true} # the cloud is on loopback
   kluster:
     enabled: true
     routeGC: {interval: 2s, confirmAfter: 1s}

@@ -41,7 +41,7 @@ func newKlusterPlane(t *testing.T, change ...func(*plane.Options)) *klusterPlane
 	dir := t.TempDir()
 	audit := filepath.Join(dir, "audit.log")
 	config := write(t, "apiVersion: config.groundskeeper.io/v1alpha1\nkind: ControllerManagerConfiguration\n"+
-		"controllers: {kluster: {enabled: true, routeGC: {interval: 2s, confirmAfter: 1s}}}\n")
+		"controllers: {credentials: {allowPlainHTTP: true}, kluster: {enabled: true, routeGC: {interval: 2s, confirmAfter: 1s}}}\n")
 	options := plane.Options{
 		Dir: filepath.Join(dir, "plane"), APIServers: 1, Managers: 1, SharedEtcd: true, UnsafeNoFsync: true,
 		KubeAPIServerFlags: []string{"--audit-policy-file=" + write(t, auditPolicy), "--audit-log-path=" + audit},

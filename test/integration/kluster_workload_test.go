@@ -35,7 +35,7 @@ func newWorkloads(t *testing.T, controllers ...string) *workloads {
 	d := &workloads{klusterPlane: newKlusterPlane(t), workload: newWorkloadPlane(t)}
 	d.w = clientOf(t, d.workload.Config())
 	config := write(t, "apiVersion: config.groundskeeper.io/v1alpha1\nkind: ControllerManagerConfiguration\n"+
-		"controllers: {"+strings.Join(append(controllers, "kluster: {enabled: true, routeGC: {interval: 1h, confirmAfter: 1s}}"), ", ")+"}\n")
+		"controllers: {"+strings.Join(append(controllers, "credentials: {allowPlainHTTP: true}", "kluster: {enabled: true, routeGC: {interval: 1h, confirmAfter: 1s}}"), ", ")+"}\n")
 	if err := d.Managers[0].Restart(t.Context(), "--config="+config); err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +217,7 @@ func TestKlusterSecretWakes(t *testing.T) {
 	t.Parallel()
 	d := newKlusterPlane(t)
 	config := write(t, "apiVersion: config.groundskeeper.io/v1alpha1\nkind: ControllerManagerConfiguration\n"+
-		"controllers: {enabled: [kluster-routegc], kluster: {enabled: true, routeGC: {interval: 1h, confirmAfter: 1s}}}\n")
+		"controllers: {enabled: [kluster-routegc], credentials: {allowPlainHTTP: true}, kluster: {enabled: true, routeGC: {interval: 1h, confirmAfter: 1s}}}\n")
 	if err := d.Managers[0].Restart(t.Context(), "--config="+config); err != nil {
 		t.Fatal(err)
 	}

@@ -48,6 +48,7 @@ server:
   objectMetrics: {kinds: [Project, Kluster, DiscoveryBackend, Translation]}
 controllers:
   discovery: {image: %s}
+  credentials: {allowPlainHTTP: true}
   kluster: {enabled: true, routeGC: {interval: 2s, confirmAfter: 1s}}
   localVolume: {storageClassNames: [managed]}
   translation: {push: {driftInterval: 2s}, midonet: {url: %q, username: %s, passwordFile: %s}}

@@ -39,7 +39,7 @@ func TestCheckOfWaitingControllers(t *testing.T) {
 	}
 	manifests("delete")
 	if err := d.Managers[0].Start(t.Context(), "--config="+write(t, "apiVersion: config.groundskeeper.io/v1alpha1\nkind: ControllerManagerConfiguration\n"+
-		"controllers: {kluster: {enabled: true}}\n")); err != nil {
+		"controllers: {credentials: {allowPlainHTTP: true}, kluster: {enabled: true}}\n")); err != nil {
 		t.Fatal(err)
 	}
 	const remedy = "kubectl apply -k artifacts/kluster"

@@ -77,7 +77,7 @@ func newRemoval(t *testing.T) *removal {
 		t.Fatal(err)
 	}
 	with := func(lines string) string {
-		return write(t, strings.Replace(string(content), "controllers:\n", "controllers:\n  kluster: {enabled: true}\n"+lines, 1))
+		return write(t, strings.Replace(string(content), "controllers:\n", "controllers:\n  credentials: {allowPlainHTTP: true}\n  kluster: {enabled: true}\n"+lines, 1))
 	}
 	r := &removal{network: &network{Plane: p, t: t, c: c}, converting: with("")}
 	r.config = with("  enabled: ['*', -translation-convert, -translation-annotate]\n")

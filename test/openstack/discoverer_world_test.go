@@ -128,7 +128,7 @@ func (d *discovered) discover(environment []string, flags ...string) *process {
 	p := &process{address: listener.Addr().String()}
 	_ = listener.Close()
 	args := append([]string{"openstack", "--gimbal-kubecfg-file=" + d.plane.AdminKubeconfig(), "--backend-name=" + backendName, "--backend-namespace=" + backendHome,
-		"--prometheus-listen-address=" + p.address, "--reconciliation-period=1s", "--http-client-timeout=10s"}, flags...)
+		"--prometheus-listen-address=" + p.address, "--reconciliation-period=1s", "--http-client-timeout=10s", "--allow-plain-http"}, flags...)
 	p.cmd = exec.CommandContext(d.Context(), filepath.Join(filepath.Dir(d.plane.Kubectl()), discoverer), args...)
 	p.cmd.Env = slices.Concat(environment, []string{"KUBERNETES_SERVICE_HOST=", "PATH=" + os.Getenv("PATH")})
 	p.cmd.Stderr = p

@@ -31,7 +31,7 @@ func (a *api) secret(uid, version, password string) *corev1.Secret {
 
 // options returns those of the tests: nothing to wait for but the cloud.
 func options() openstack.Options {
-	return openstack.Options{QPS: 1000, Burst: 1000, Timeout: time.Minute, MinBackoff: time.Millisecond, MaxBackoff: time.Second}
+	return openstack.Options{AllowPlainHTTP: true, QPS: 1000, Burst: 1000, Timeout: time.Minute, MinBackoff: time.Millisecond, MaxBackoff: time.Second}
 }
 
 // client is Groundskeeper's client of a user.

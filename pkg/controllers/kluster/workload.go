@@ -37,11 +37,33 @@ var (
 	ErrNoWorkload = fmt.Errorf("has neither key %q nor key %q: set one of them for the cluster to be checked", KeyKubeconfig, KeyCertificate)
 	// ErrNoHost means that the address of the API server is not written yet.
 	ErrNoHost = fmt.Errorf("status.apiserver is empty: the component that builds the cluster writes it, or set key %q", KeyKubeconfig)
+	// ErrProxy means that the kubeconfig has a proxy, which is not allowed.
+	ErrProxy = kubeconfig.ErrProxy
 )
 
 // HasWorkload reports whether the data of a Secret has a way into a workload cluster.
 func HasWorkload(data map[string][]byte) bool {
 	return len(data[KeyKubeconfig]) > 0 || len(data[KeyCertificate]) > 0
+}
+
+// Connectable is Workload for those who connect, which a proxy in the kubeconfig prevents unless it is allowed.
+func Connectable(k *kubernikusv1.Kluster, data map[string][]byte, allowProxy bool) (*rest.Config, error) {
+	config, err := Workload(k, data)
+	if err == nil {
+		err = ConnectionAllowed(config, allowProxy)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return config, nil
+}
+
+// ConnectionAllowed returns why nothing connects by a config of Workload.
+func ConnectionAllowed(config *rest.Config, allowProxy bool) error {
+	if err := kubeconfig.Allowed(config, allowProxy); err != nil {
+		return fmt.Errorf("key %q: %w", KeyKubeconfig, err)
+	}
+	return nil
 }
 
 // Workload returns the configuration of the client for the API server of a Kluster, from the data of its Secret. Limits and the

@@ -31,7 +31,7 @@ func aSession(t *testing.T) (*Session, *fake.Server, *clocktesting.FakePassiveCl
 	s.AddProject("gimbal", "0123", "bank")
 	clock := clocktesting.NewFakePassiveClock(time.Unix(1_800_000_000, 0))
 	credentials := openstack.Credentials{AuthURL: s.AuthURL(), Username: "gimbal", UserDomainID: "default", Password: "hunter2", ProjectName: "shop", ProjectDomainID: "default"}
-	options := openstack.Options{QPS: 1e6, Burst: 1e6, MinBackoff: time.Nanosecond, MaxBackoff: time.Second, Timeout: 10 * time.Second}
+	options := openstack.Options{AllowPlainHTTP: true, QPS: 1e6, Burst: 1e6, MinBackoff: time.Nanosecond, MaxBackoff: time.Second, Timeout: 10 * time.Second}
 	return NewSession(credentials, options, clock), s, clock
 }
 

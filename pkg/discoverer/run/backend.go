@@ -45,6 +45,7 @@ func (d *discoverer) kubernetes() (*backend, error) {
 	}
 	config, err := remote.Config(text, remote.Options{
 		QPS: backendQPS, Burst: backendBurst, Timeout: d.Timeout, UserAgent: version.UserAgent(Name), Wrap: d.measured(pathOf),
+		AllowProxy: d.AllowProxyURL,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("--discover-kubecfg-file: %w", err)
@@ -82,6 +83,9 @@ func (d *discoverer) openstack() (*backend, error) {
 	credentials, err := environment.Credentials()
 	if err != nil {
 		return nil, err
+	}
+	if err := openstack.CheckPlainHTTP(credentials.AuthURL, d.AllowPlainHTTP); err != nil {
+		return nil, fmt.Errorf("the URL of Keystone in %s %w", environment.Source(), err)
 	}
 	session := upstream.NewSession(credentials, openstack.Options{
 		QPS: d.OpenStackQPS, Burst: d.OpenStackBurst, Timeout: d.Timeout, UserAgent: version.UserAgent(Name), Wrap: d.measured(cloudPathOf),

@@ -62,6 +62,8 @@ type Options struct {
 	Labels        desired.Labels
 	Addresses     desired.Addresses
 	Selector      labels.Selector
+	// AllowProxyURL and AllowPlainHTTP are for credentials of the backend that would otherwise be rejected.
+	AllowProxyURL, AllowPlainHTTP bool
 	// The following options are for OpenStack.
 	Getenv         func(string) string
 	CAFile         string

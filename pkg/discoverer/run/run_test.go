@@ -147,6 +147,7 @@ func TestOpenStackCredentials(t *testing.T) {
 	for name, tc := range map[string]struct{ variable, value, ca, wants string }{
 		"fine":                      {"OS_REGION_NAME", "r", "", ""},
 		"none":                      {"OS_AUTH_URL", "", "", "neither OS_AUTH_URL nor OS_CLIENT_CONFIG_FILE"},
+		"plain http":                {"OS_AUTH_URL", "http://cloud.example:5000/v3", "", "the URL of Keystone in OS_AUTH_URL is plain http"},
 		"no password":               {"OS_PASSWORD", "", "", "OS_PASSWORD is not set"},
 		"no CA bundle":              {"OS_REGION_NAME", "", "/nowhere", "--openstack-certificate-authority: "},
 		"no CA bundle at OS_CACERT": {"OS_CACERT", "/nowhere", "", "OS_CACERT: "},

@@ -3,7 +3,7 @@
 
 // Package kubeconfig reads kubeconfigs that users wrote into a Secret. Such a file controls what Groundskeeper's process does:
 // it could have it run a command (exec), read its own files (tokenFile and its like) or send credentials in clear text.
-// Therefore only credentials inside the file are accepted, and only over https.
+// Therefore only credentials inside the file are accepted, and only over https; a proxy only if an administrator allows it.
 //
 // No error of this package has anything of the file in it, not even of what the parser complains about: a file that is
 // broken may have its token anywhere. Errors name fields by their place.
@@ -31,13 +31,38 @@ import (
 // MaxSize is how many bytes a kubeconfig may have. A usual one has less than ten thousand.
 const MaxSize = 256 << 10
 
+// ErrProxy is why a proxy is not used, and what to do about it.
+var ErrProxy = errors.New("proxy-url is not allowed, because its server, which the author of the kubeconfig chooses, is connected to from " +
+	"pods of Groundskeeper: remove it, or set controllers.credentials.allowProxyURL in the configuration of the controller manager " +
+	"(--allow-proxy-url of a discoverer)")
+
 // Check reports whether a kubeconfig, in YAML or JSON, can be used.
-func Check(data []byte) error {
-	_, err := parse(data)
-	return err
+func Check(data []byte, allowProxy bool) error {
+	if _, err := parse(data); err != nil || allowProxy {
+		return err
+	}
+	config, err := decode(data)
+	if err != nil {
+		return err
+	}
+	for i := range config.Clusters {
+		if config.Clusters[i].Cluster.ProxyURL != "" {
+			return fmt.Errorf("clusters[%d].cluster.%w", i, ErrProxy)
+		}
+	}
+	return nil
 }
 
-// Load returns how to connect, according to the current context of a kubeconfig. Limits and the user agent are unset.
+// Allowed returns why nothing may connect by a config that was loaded. Which cluster it leads to is known nevertheless.
+func Allowed(config *rest.Config, allowProxy bool) error {
+	if config.Proxy != nil && !allowProxy {
+		return ErrProxy
+	}
+	return nil
+}
+
+// Load returns how to connect, according to the current context of a kubeconfig. Limits and the user agent are unset. Who connects asks
+// Allowed.
 func Load(data []byte) (*rest.Config, error) {
 	config, err := parse(data)
 	if err != nil {

@@ -51,7 +51,7 @@ func TestAccepted(t *testing.T) {
 		"as JSON":             `{"current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "a", "user": "b"}}], "clusters": [{"name": "a", "cluster": {"server": "https://h"}}], "users": [{"name": "b", "user": {"token": "x"}}]}`,
 		"an address for host": document(`server: "https://[::1]:6443/prefix"`, token),
 	} {
-		if err := Check([]byte(text)); err != nil {
+		if err := Check([]byte(text), true); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		config, err := Load([]byte(text))
@@ -67,6 +67,35 @@ func TestLoad(t *testing.T) {
 	config, err := Load([]byte(document(server, token)))
 	if err != nil || config.Host != "https://example.com:6443" || config.BearerToken != secret {
 		t.Errorf("got %v, %v", config, err)
+	}
+}
+
+// TestProxy checks that a proxy needs the setting that the error names, and that the cluster behind it is known without it.
+func TestProxy(t *testing.T) {
+	const proxy = `, proxy-url: "http://proxy.example:3128"`
+	for name, text := range map[string]string{
+		"of the current cluster": document(server+proxy, token),
+		"of another cluster":     strings.Replace(document(server, token), "clusters: [", "clusters: [{name: z, cluster: {"+server+proxy+"}}, ", 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := Check([]byte(text), false)
+			if err == nil || !strings.HasPrefix(err.Error(), "clusters[0].cluster.proxy-url is not allowed") || !strings.Contains(err.Error(), "controllers.credentials.allowProxyURL") {
+				t.Errorf("error = %v, want the field and the setting", err)
+			}
+			if err := Check([]byte(text), true); err != nil {
+				t.Errorf("error = %v, want none if it is allowed", err)
+			}
+		})
+	}
+	config, err := Load([]byte(document(server+proxy, token)))
+	if err != nil || config.Host != "https://example.com:6443" {
+		t.Fatalf("host = %v, error = %v, want that of the cluster", config, err)
+	}
+	if Allowed(config, true) != nil || Allowed(config, false) == nil {
+		t.Errorf("connecting: %v, %v, want that only the setting allows it", Allowed(config, true), Allowed(config, false))
+	}
+	if config, err := Load([]byte(document(server, token))); err != nil || Allowed(config, false) != nil {
+		t.Errorf("connecting without a proxy: %v, %v, want no error", err, Allowed(config, false))
 	}
 }
 
@@ -120,7 +149,7 @@ func TestRejected(t *testing.T) {
 		"a context twice":           {strings.Replace(good, "contexts: [", "contexts: [{name: c, context: {cluster: a, user: b}}, ", 1), "contexts[1].name is there twice"},
 		"too much":                  {good + "#" + strings.Repeat(" ", MaxSize), "more than"},
 	} {
-		err := Check([]byte(tc.text))
+		err := Check([]byte(tc.text), true)
 		if err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: got %v, want %q", name, err, tc.want)
 			continue
@@ -144,10 +173,10 @@ func FuzzCheck(f *testing.F) {
 		f.Add([]byte(seed), secret)
 	}
 	f.Fuzz(func(t *testing.T, data []byte, hidden string) {
-		if err := Check([]byte(string(data) + hidden)); err != nil && len(hidden) > 40 && strings.Contains(err.Error(), hidden) {
+		if err := Check([]byte(string(data)+hidden), true); err != nil && len(hidden) > 40 && strings.Contains(err.Error(), hidden) {
 			t.Errorf("the error contains data of the kubeconfig: %v", err)
 		}
-		err := Check(data)
+		err := Check(data, true)
 		config, loadErr := Load(data)
 		if (err == nil) != (loadErr == nil) {
 			t.Fatalf("checked: %v, loaded: %v", err, loadErr)

@@ -48,6 +48,7 @@ apiVersion: config.groundskeeper.io/v1alpha1
 kind: ControllerManagerConfiguration
 leaderElection: {leaderElect: false}
 controllers:
+  credentials: {allowPlainHTTP: true} # the cloud is on loopback
   kluster:
     enabled: true
     routeGC: {interval: 1h}

@@ -48,10 +48,13 @@ type Users interface {
 	Backends(ctx context.Context, namespace, secret string) (bool, error)
 }
 
-// New returns the webhook.
-func New(users Users) webhooks.Reviewer { return reviewer{users} }
+// New returns the webhook. It accepts kubeconfigs with a proxy if that is allowed.
+func New(users Users, allowProxy bool) webhooks.Reviewer { return reviewer{users, allowProxy} }
 
-type reviewer struct{ users Users }
+type reviewer struct {
+	users      Users
+	allowProxy bool
+}
 
 // Review implements webhooks.Reviewer. No message has any of the Secret in it.
 func (r reviewer) Review(ctx context.Context, request *admissionv1.AdmissionRequest) webhooks.Verdict {
@@ -75,7 +78,7 @@ func (r reviewer) Review(ctx context.Context, request *admissionv1.AdmissionRequ
 		if before, was := old.Data[key]; !ok || was && bytes.Equal(data, before) {
 			continue
 		}
-		problem := kubeconfig.Check(data)
+		problem := kubeconfig.Check(data, r.allowProxy)
 		if problem == nil {
 			continue
 		}

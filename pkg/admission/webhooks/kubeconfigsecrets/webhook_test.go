@@ -99,7 +99,7 @@ func TestReview(t *testing.T) {
 		"bad before, something else new": {"garden-x", "any", secret(map[string]string{"kubeconfig": bad, "x": "y"}), secret(broken), ""},
 		"going":                          {"garden-x", "any", going, secret(fine), ""},
 	} {
-		got := New(users()).Review(t.Context(), request(t, tc.namespace, tc.name, tc.current, tc.old))
+		got := New(users(), false).Review(t.Context(), request(t, tc.namespace, tc.name, tc.current, tc.old))
 		if got.Rejected != (tc.rejected != "") || !strings.Contains(got.Message, tc.rejected) || len(got.Warnings) > 0 {
 			t.Errorf("%s: got %+v", name, got)
 		}
@@ -113,17 +113,17 @@ func TestReview(t *testing.T) {
 func TestReviewWhenLookupFails(t *testing.T) {
 	down := unused{errors.New("no server responds")}
 	for _, key := range []string{"kubeconfig", "config"} {
-		got := New(down).Review(t.Context(), request(t, "plain", "any", secret(map[string]string{key: bad}), nil))
+		got := New(down, false).Review(t.Context(), request(t, "plain", "any", secret(map[string]string{key: bad}), nil))
 		if got.Rejected || got.Outcome != webhooks.Failed || len(got.Warnings) != 1 || strings.Contains(got.Warnings[0], hidden) {
 			t.Errorf("%s: got %+v", key, got)
 		}
-		if got := New(down).Review(t.Context(), request(t, "plain", "any", secret(map[string]string{key: good}), nil)); got.Outcome != webhooks.Allowed {
+		if got := New(down, false).Review(t.Context(), request(t, "plain", "any", secret(map[string]string{key: good}), nil)); got.Outcome != webhooks.Allowed {
 			t.Errorf("%s: lookup of a valid Secret: %+v", key, got)
 		}
 	}
 	r := request(t, "garden-x", "any", secret(nil), nil)
 	r.Object.Raw = []byte(hidden)
-	if got := New(down).Review(t.Context(), r); got.Rejected || got.Outcome != webhooks.Failed || strings.Contains(got.Warnings[0], hidden) {
+	if got := New(down, false).Review(t.Context(), r); got.Rejected || got.Outcome != webhooks.Failed || strings.Contains(got.Warnings[0], hidden) {
 		t.Errorf("no Secret: %+v", got)
 	}
 }
@@ -136,8 +136,28 @@ func TestReviewOfOthers(t *testing.T) {
 	} {
 		r := request(t, "garden-x", "any", secret(map[string]string{"kubeconfig": bad}), nil)
 		change(r)
-		if got := New(users()).Review(t.Context(), r); got.Outcome != webhooks.Allowed {
+		if got := New(users(), false).Review(t.Context(), r); got.Outcome != webhooks.Allowed {
 			t.Errorf("%s: %+v", name, got)
 		}
+	}
+}
+
+// TestReviewOfAProxy checks that the webhook follows the setting, as the loader does, and lets a Secret that had a proxy before be changed.
+func TestReviewOfAProxy(t *testing.T) {
+	proxied := strings.Replace(good, "server:", "proxy-url: \"http://proxy.example:3128\", server:", 1)
+	for name, tc := range map[string]struct {
+		allow, rejected bool
+		old             *corev1.Secret
+	}{
+		"not allowed": {false, true, nil},
+		"allowed":     {true, false, nil},
+		"unchanged":   {false, false, secret(map[string]string{"kubeconfig": proxied})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := New(users(), tc.allow).Review(t.Context(), request(t, "garden-x", "any", secret(map[string]string{"kubeconfig": proxied, "x": "y"}), tc.old))
+			if got.Rejected != tc.rejected || tc.rejected && !strings.Contains(got.Message, "controllers.credentials.allowProxyURL") {
+				t.Errorf("got %+v, want rejected: %t", got, tc.rejected)
+			}
+		})
 	}
 }

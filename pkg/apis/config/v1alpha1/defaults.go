@@ -42,6 +42,16 @@ func SetDefaults_LeaderElectionConfiguration(obj *LeaderElectionConfiguration) {
 	}
 }
 
+// SetDefaults_CredentialsConfiguration sets defaults for unset fields.
+func SetDefaults_CredentialsConfiguration(obj *CredentialsConfiguration) {
+	if obj.AllowProxyURL == nil {
+		obj.AllowProxyURL = new(false)
+	}
+	if obj.AllowPlainHTTP == nil {
+		obj.AllowPlainHTTP = new(false)
+	}
+}
+
 // SetDefaults_LogConfiguration sets defaults for unset fields.
 func SetDefaults_LogConfiguration(obj *LogConfiguration) {
 	if obj.Level == "" {

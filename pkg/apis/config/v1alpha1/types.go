@@ -104,4 +104,15 @@ type ControllersConfiguration struct {
 	Kluster KlusterConfiguration `json:"kluster"`
 	// LocalVolume configures the cleanup of local volumes whose node no longer exists.
 	LocalVolume LocalVolumeConfiguration `json:"localVolume"`
+	// Credentials restricts the credentials in the Secrets of Klusters and DiscoveryBackends, which users write.
+	Credentials CredentialsConfiguration `json:"credentials"`
+}
+
+// CredentialsConfiguration restricts the credentials in the Secrets of Klusters and DiscoveryBackends, which users write.
+type CredentialsConfiguration struct {
+	// AllowProxyURL accepts kubeconfigs with a proxy-url. Who writes one chooses a server to which pods of Groundskeeper connect, also
+	// over plain HTTP or SOCKS.
+	AllowProxyURL *bool `json:"allowProxyURL"`
+	// AllowPlainHTTP accepts Keystone over plain HTTP. Passwords and tokens are sent in clear text.
+	AllowPlainHTTP *bool `json:"allowPlainHTTP"`
 }

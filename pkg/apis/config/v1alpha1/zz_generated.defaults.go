@@ -49,4 +49,5 @@ func SetObjectDefaults_ControllerManagerConfiguration(in *ControllerManagerConfi
 	SetDefaults_DiscoveryConfiguration(&in.Controllers.Discovery)
 	SetDefaults_KlusterConfiguration(&in.Controllers.Kluster)
 	SetDefaults_LocalVolumeConfiguration(&in.Controllers.LocalVolume)
+	SetDefaults_CredentialsConfiguration(&in.Controllers.Credentials)
 }

@@ -62,6 +62,8 @@ type reconciler struct {
 	live client.Reader
 	// client writes.
 	client client.Client
+	// allowed is what the Secrets of backends may have.
+	allowed configv1alpha1.CredentialsConfiguration
 	// image is what discoverers run, "" when none are run.
 	image      string
 	admins     []string
@@ -80,7 +82,10 @@ type references interface {
 // AddToManager adds the controller to a manager, whose scheme has to know DiscoveryBackends and Kubernetes' own kinds. It returns
 // the cache with the DiscoveryBackends, nil without an image. An error means that the controller was added twice, or that the API
 // server does not respond.
-func AddToManager(mgr manager.Manager, config configv1alpha1.DiscoveryConfiguration, clock clock.PassiveClock) (cache.Cache, error) {
+func AddToManager(
+	mgr manager.Manager, config configv1alpha1.DiscoveryConfiguration, allowed configv1alpha1.CredentialsConfiguration,
+	clock clock.PassiveClock,
+) (cache.Cache, error) {
 	meters, err := newMeters(metrics.Registry)
 	if err != nil {
 		return nil, err
@@ -95,7 +100,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.DiscoveryConfigurat
 	}
 	r := &reconciler{
 		cache: mgr.GetAPIReader(), live: mgr.GetAPIReader(), client: mgr.GetClient(),
-		image: config.Image, admins: config.AdminNamespaces,
+		allowed: allowed, image: config.Image, admins: config.AdminNamespaces,
 		clock: clock, recorder: mgr.GetEventRecorder(fieldOwner), memory: newMemory(), meters: meters,
 		references: &release.References{
 			Live: mgr.GetAPIReader(), Routes: routes, Find: resourcewatch.NewFinder(served), AdminNamespaces: config.AdminNamespaces,

@@ -4,6 +4,7 @@
 package operator
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/cert"
 
+	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 	"groundskeeper.io/groundskeeper/pkg/remote/kubeconfig"
@@ -27,6 +29,8 @@ type credentials struct {
 	reason, problem string
 	// keys are the keys that the discoverer is given, in order.
 	keys []string
+	// flag is the one that lets the discoverer use what was allowed, "" if it needs none.
+	flag string
 	// digest changes when the values of those keys do.
 	digest string
 }
@@ -36,14 +40,20 @@ func (c credentials) usable() bool { return c.problem == "" }
 
 // judge reports whether the content of a Secret can be used for a backend. The salt makes the digests of two backends with the same
 // credentials differ.
-func judge(kind gimbalv1.BackendType, data map[string][]byte, salt string) credentials {
+func judge(kind gimbalv1.BackendType, data map[string][]byte, allowed configv1alpha1.CredentialsConfiguration, salt string) credentials {
 	var keys []string
+	var flag string
 	var err error
 	switch kind {
 	case gimbalv1.BackendKubernetes:
-		keys, err = judgeKubernetes(data)
+		if keys, err = judgeKubernetes(data, *allowed.AllowProxyURL); err == nil && kubeconfig.Check(data[keyKubeconfig], false) != nil {
+			flag = "allow-proxy-url"
+		}
 	case gimbalv1.BackendOpenStack:
-		keys, err = judgeOpenStack(data)
+		var authURL string
+		if keys, authURL, err = judgeOpenStack(data, *allowed.AllowPlainHTTP); err == nil && openstack.CheckPlainHTTP(authURL, false) != nil {
+			flag = "allow-plain-http"
+		}
 	default:
 		err = fmt.Errorf("nothing is known of backends of type %q", kind)
 	}
@@ -51,14 +61,14 @@ func judge(kind gimbalv1.BackendType, data map[string][]byte, salt string) crede
 		return credentials{reason: reasonSecretInvalid, problem: err.Error()}
 	}
 	slices.Sort(keys)
-	return credentials{keys: keys, digest: digest(data, keys, salt)}
+	return credentials{keys: keys, flag: flag, digest: digest(data, keys, salt)}
 }
 
-func judgeKubernetes(data map[string][]byte) ([]string, error) {
+func judgeKubernetes(data map[string][]byte, allowProxy bool) ([]string, error) {
 	if len(data[keyKubeconfig]) == 0 {
 		return nil, fmt.Errorf("has no key %q: put a kubeconfig there", keyKubeconfig)
 	}
-	if err := kubeconfig.Check(data[keyKubeconfig]); err != nil {
+	if err := kubeconfig.Check(data[keyKubeconfig], allowProxy); err != nil {
 		return nil, fmt.Errorf("key %q: %w", keyKubeconfig, err)
 	}
 	return []string{keyKubeconfig}, nil
@@ -114,20 +124,21 @@ func environment() []struct{ key, variable string } {
 	}
 }
 
-func judgeOpenStack(data map[string][]byte) ([]string, error) {
-	var keys []string
+// judgeOpenStack returns the keys that are used, and the URL of Keystone.
+func judgeOpenStack(data map[string][]byte, allowPlainHTTP bool) (keys []string, authURL string, err error) {
 	if bundle, ok := data[keyCAData]; ok {
 		if _, err := cert.ParseCertsPEM(bundle); err != nil {
-			return nil, fmt.Errorf("key %q has no certificate in PEM", keyCAData)
+			return nil, "", fmt.Errorf("key %q has no certificate in PEM", keyCAData)
 		}
 		keys = append(keys, keyCAData)
 	}
 	if _, ok := data[keyClouds]; ok {
-		more, err := judgeClouds(data)
-		return append(keys, more...), err
+		more, authURL, err := judgeClouds(data, allowPlainHTTP)
+		return append(keys, more...), authURL, err
 	}
-	if err := openstack.CheckAuthURL(string(data[keyAuthURL])); err != nil {
-		return nil, fmt.Errorf("key %q %w", keyAuthURL, err)
+	authURL = string(data[keyAuthURL])
+	if err := cmp.Or(openstack.CheckAuthURL(authURL), openstack.CheckPlainHTTP(authURL, allowPlainHTTP)); err != nil {
+		return nil, "", fmt.Errorf("key %q %w", keyAuthURL, err)
 	}
 	needed := []string{keyUsername, keyPassword, keyTenantName}
 	unused := []string{keyApplicationID, keyApplicationSecret}
@@ -136,12 +147,12 @@ func judgeOpenStack(data map[string][]byte) ([]string, error) {
 	}
 	for _, key := range needed {
 		if !has(data, key) {
-			return nil, fmt.Errorf("has no key %q: it is required with %q", key, keyAuthURL)
+			return nil, "", fmt.Errorf("has no key %q: it is required with %q", key, keyAuthURL)
 		}
 	}
 	for _, key := range unused {
 		if has(data, key) {
-			return nil, fmt.Errorf("has both an application credential and key %q: remove one of them", key)
+			return nil, "", fmt.Errorf("has both an application credential and key %q: remove one of them", key)
 		}
 	}
 	keys = append(append(keys, keyAuthURL), needed...)
@@ -150,24 +161,28 @@ func judgeOpenStack(data map[string][]byte) ([]string, error) {
 			keys = append(keys, key)
 		}
 	}
-	return keys, nil
+	return keys, authURL, nil
 }
 
 // judgeClouds checks a clouds.yaml as the discoverer does.
-func judgeClouds(data map[string][]byte) ([]string, error) {
+func judgeClouds(data map[string][]byte, allowPlainHTTP bool) (keys []string, authURL string, err error) {
 	if has(data, keyAuthURL) {
-		return nil, fmt.Errorf("has both %q and %q: remove one of them", keyClouds, keyAuthURL)
+		return nil, "", fmt.Errorf("has both %q and %q: remove one of them", keyClouds, keyAuthURL)
 	}
 	quoted := func(key string) string { return fmt.Sprintf("key %q", key) }
 	places := openstack.CloudPlaces{File: quoted(keyClouds), Name: quoted(keyCloud), CA: quoted(keyCAData),
 		HasCA: has(data, keyCAData)}
-	if _, err := openstack.ChooseCloud(data[keyClouds], string(data[keyCloud]), places); err != nil {
-		return nil, err
+	chosen, err := openstack.ChooseCloud(data[keyClouds], string(data[keyCloud]), places)
+	if err != nil {
+		return nil, "", err
+	}
+	if err := openstack.CheckPlainHTTP(chosen.AuthURL, allowPlainHTTP); err != nil {
+		return nil, "", fmt.Errorf("key %q: auth.auth_url %w", keyClouds, err)
 	}
 	if has(data, keyCloud) {
-		return []string{keyClouds, keyCloud}, nil
+		return []string{keyClouds, keyCloud}, chosen.AuthURL, nil
 	}
-	return []string{keyClouds}, nil
+	return []string{keyClouds}, chosen.AuthURL, nil
 }
 
 func has(data map[string][]byte, key string) bool { return len(data[key]) > 0 }

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/client-go/util/cert"
 
+	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 )
 
@@ -86,7 +87,7 @@ func TestJudge(t *testing.T) {
 			for key, value := range tc.data {
 				data[key] = []byte(value)
 			}
-			got := judge(tc.kind, data, "salt")
+			got := judge(tc.kind, data, strict(), "salt")
 			if strings.Contains(got.problem, testPassword) || strings.Contains(got.problem, "TOKEN") {
 				t.Errorf("the problem contains a secret: %s", got.problem)
 			}
@@ -118,5 +119,51 @@ func TestDigest(t *testing.T) {
 	}
 	if same := digest(map[string][]byte{"a": []byte("1"), "b": []byte("23"), "c": []byte("x")}, []string{"a", "b"}, "salt"); same != base {
 		t.Error("a key that does not count changes the digest")
+	}
+}
+
+// strict is the default: what would send credentials elsewhere, or in clear text, is rejected.
+func strict() configv1alpha1.CredentialsConfiguration {
+	var defaults configv1alpha1.CredentialsConfiguration
+	configv1alpha1.SetDefaults_CredentialsConfiguration(&defaults)
+	return defaults
+}
+
+// TestAllowedCredentials checks that a proxy and plain http need the setting that the problem names, and that only a discoverer that uses
+// them gets the flag.
+func TestAllowedCredentials(t *testing.T) {
+	allowed := configv1alpha1.CredentialsConfiguration{AllowProxyURL: new(true), AllowPlainHTTP: new(true)}
+	proxied := strings.Replace(testKubeconfig, `"server":`, `"proxy-url":"http://proxy.example:3128","server":`, 1)
+	plain := map[string]string{keyAuthURL: "http://cloud.example:5000/v3", keyUsername: "me", keyPassword: testPassword, keyTenantName: "t"}
+	clouds := "clouds: {a: {auth: {auth_url: 'http://cloud.example:5000/v3', username: me, user_domain_name: Default, project_id: p, password: " + testPassword + "}}}"
+	for name, tc := range map[string]struct {
+		kind          gimbalv1.BackendType
+		data          map[string]string
+		problem, flag string
+	}{
+		"proxy-url":                    {gimbalv1.BackendKubernetes, map[string]string{keyKubeconfig: proxied}, `key "config": clusters[0].cluster.proxy-url is not allowed`, "allow-proxy-url"},
+		"auth-url over http":           {gimbalv1.BackendOpenStack, plain, `key "auth-url" is plain http`, "allow-plain-http"},
+		"auth_url over http in a file": {gimbalv1.BackendOpenStack, map[string]string{keyClouds: clouds}, `key "clouds.yaml": auth.auth_url is plain http`, "allow-plain-http"},
+		"neither":                      {gimbalv1.BackendKubernetes, map[string]string{keyKubeconfig: testKubeconfig}, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			data := map[string][]byte{}
+			for key, value := range tc.data {
+				data[key] = []byte(value)
+			}
+			if got := judge(tc.kind, data, strict(), "salt"); (tc.problem == "") != got.usable() || !strings.Contains(got.problem, tc.problem) ||
+				!got.usable() && !strings.Contains(got.problem, "controllers.credentials.allow") {
+				t.Errorf("problem = %q, want %q and the setting", got.problem, tc.problem)
+			}
+			got := judge(tc.kind, data, allowed, "salt")
+			if !got.usable() || got.flag != tc.flag {
+				t.Errorf("flag = %q, problem = %q, want the flag %q", got.flag, got.problem, tc.flag)
+			}
+			backend := &gimbalv1.DiscoveryBackend{}
+			backend.Cluster.Type = tc.kind
+			if args := arguments(backend, got, nil, nil); tc.flag != "" && !slices.Contains(args, "--"+tc.flag) || tc.flag == "" && strings.Contains(strings.Join(args, " "), "--allow-p") {
+				t.Errorf("arguments = %q, want the flag %q", args, tc.flag)
+			}
+		})
 	}
 }

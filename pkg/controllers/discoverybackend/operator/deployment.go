@@ -116,6 +116,9 @@ func arguments(backend *gimbalv1.DiscoveryBackend, usable credentials, adminName
 	if cluster.RefreshInterval != nil {
 		add(interval, fmt.Sprintf("%ds", *cluster.RefreshInterval))
 	}
+	if usable.flag != "" {
+		args = append(args, "--"+usable.flag)
+	}
 	if slices.Contains(usable.keys, keyCAData) {
 		add("openstack-certificate-authority", credentialsDirectory+"/"+keyCAData)
 	}

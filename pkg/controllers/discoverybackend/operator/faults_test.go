@@ -43,7 +43,8 @@ func (w *world) restart(g *faulttest.Gate) {
 	r := w.reconciler
 	cached, live := g.Client(w.store.Client(), w.store), g.Live(w.store.Live(), w.store)
 	w.reconciler = &reconciler{
-		cache: cached, live: live, client: cached, image: r.image, admins: r.admins, clock: w.clock, recorder: w.recorder, memory: newMemory(),
+		allowed: strict(),
+		cache:   cached, live: live, client: cached, image: r.image, admins: r.admins, clock: w.clock, recorder: w.recorder, memory: newMemory(),
 		references: gatedReferences{g, g.Process(), w}, meters: r.meters,
 	}
 }

@@ -70,7 +70,7 @@ func (r *reconciler) credentialsOf(ctx context.Context, backend *gimbalv1.Discov
 		}
 		return credentials{}, fmt.Errorf("get Secret %s: %w", key, err)
 	}
-	found := judge(backend.Cluster.Type, secret.Data, string(backend.UID))
+	found := judge(backend.Cluster.Type, secret.Data, r.allowed, string(backend.UID))
 	if !found.usable() {
 		found.problem = fmt.Sprintf("Secret %q %s", key.Name, found.problem)
 	}

@@ -90,7 +90,7 @@ func TestJudgeDoesNotRepeatReports(t *testing.T) {
 					data[k] = v
 				}
 				data[key] = mutated
-				if got := judge(document.kind, data, "salt"); leaks(got.problem) {
+				if got := judge(document.kind, data, strict(), "salt"); leaks(got.problem) {
 					if failures++; failures < 20 {
 						t.Errorf("%s: key %s with\n%s\nis reported as: %s", name, key, mutated, got.problem)
 					}

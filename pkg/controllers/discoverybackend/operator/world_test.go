@@ -100,7 +100,8 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	}
 	counted, live := interceptor.NewClient(w.store.Client(), funcs), interceptor.NewClient(w.store.Live(), funcs)
 	w.reconciler = &reconciler{
-		cache: w.store, live: live, client: counted, image: "registry.example/discoverer:v1", admins: []string{adminNamespace},
+		allowed: strict(),
+		cache:   w.store, live: live, client: counted, image: "registry.example/discoverer:v1", admins: []string{adminNamespace},
 		clock: w.clock, recorder: w.recorder, memory: newMemory(), references: w, meters: meters,
 	}
 	return w

@@ -51,15 +51,17 @@ type reconciler struct {
 	// client reads Klusters from the cache, to know which of them matter, and writes to the API server.
 	client client.Client
 	// live reads from the API server all that is decided by.
-	live     client.Reader
-	clock    clock.PassiveClock
-	recorder events.EventRecorder
+	live client.Reader
+	// allowProxy accepts a proxy in the kubeconfig of a Kluster.
+	allowProxy bool
+	clock      clock.PassiveClock
+	recorder   events.EventRecorder
 }
 
 // AddToManager adds the controller to a manager, whose scheme has to know Klusters, DiscoveryBackends and Kubernetes' own kinds. It
 // does not require that the cluster serves DiscoveryBackends: it waits for them. An error means that the controller was added twice, or
 // that no client can be made.
-func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguration, clock clock.PassiveClock) error {
+func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguration, allowProxy bool, clock clock.PassiveClock) error {
 	find, from, err := resourcewatch.Connect(mgr)
 	if err != nil {
 		return err
@@ -72,7 +74,9 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguratio
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &kubernikusv1.Kluster{}, byName, nameKeys); err != nil {
 		return fmt.Errorf("index the klusters for controller %s: %w", ControllerName, err)
 	}
-	r := &reconciler{client: mgr.GetClient(), live: mgr.GetAPIReader(), clock: clock, recorder: mgr.GetEventRecorder(fieldOwner)}
+	r := &reconciler{
+		client: mgr.GetClient(), live: mgr.GetAPIReader(), allowProxy: allowProxy, clock: clock, recorder: mgr.GetEventRecorder(fieldOwner),
+	}
 	b := kluster.Builder(mgr, ControllerName, config, changed(), r.usersOf).
 		WatchesRawSource(source.Func(r.follow(set)))
 	return kluster.Complete(b, ControllerName, r)

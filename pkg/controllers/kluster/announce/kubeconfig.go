@@ -20,8 +20,8 @@ const entryName = "kluster"
 
 // kubeconfigOf returns a kubeconfig with embedded credentials for a workload cluster: that of its Secret, or one created from
 // Kubernikus' keys. It contains no commands, no files and nothing of OpenStack. The error describes what is wrong with the Secret.
-func kubeconfigOf(k *kubernikusv1.Kluster, data map[string][]byte) ([]byte, *metav1.Condition) {
-	config, err := kluster.Workload(k, data)
+func kubeconfigOf(k *kubernikusv1.Kluster, data map[string][]byte, allowProxy bool) ([]byte, *metav1.Condition) {
+	config, err := kluster.Connectable(k, data, allowProxy)
 	if err != nil {
 		return nil, unusable(k, err)
 	}

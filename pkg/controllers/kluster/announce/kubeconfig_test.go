@@ -42,7 +42,7 @@ func servedAt(url string) func(*kubernikusv1.Kluster) {
 // TestKubeconfigIsCopied checks that a kubeconfig is copied unchanged.
 func TestKubeconfigIsCopied(t *testing.T) {
 	text := kubeconfigFor("https://a.example")
-	got, problem := kubeconfigOf(klustertest.Kluster("k"), map[string][]byte{kluster.KeyKubeconfig: text, "clouds.yaml": []byte(hidden)})
+	got, problem := kubeconfigOf(klustertest.Kluster("k"), map[string][]byte{kluster.KeyKubeconfig: text, "clouds.yaml": []byte(hidden)}, false)
 	if problem != nil || !bytes.Equal(got, text) {
 		t.Errorf("got %q, %+v", got, problem)
 	}
@@ -51,7 +51,7 @@ func TestKubeconfigIsCopied(t *testing.T) {
 // TestKubeconfigOfKubernikus checks that a stable kubeconfig, without any data of the cloud, is created from Kubernikus' keys.
 func TestKubeconfigOfKubernikus(t *testing.T) {
 	k, data := klustertest.Kluster("k", servedAt("https://k.example:6443")), kubernikusKeys(t)
-	got, problem := kubeconfigOf(k, data)
+	got, problem := kubeconfigOf(k, data, false)
 	if problem != nil {
 		t.Fatal(problem)
 	}
@@ -67,7 +67,7 @@ func TestKubeconfigOfKubernikus(t *testing.T) {
 		t.Error("credentials of the cloud are in it")
 	}
 	for range 10 {
-		if again, _ := kubeconfigOf(k, data); !bytes.Equal(got, again) {
+		if again, _ := kubeconfigOf(k, data, false); !bytes.Equal(got, again) {
 			t.Fatal("it is another one each time")
 		}
 	}
@@ -83,7 +83,7 @@ func TestUnusableSecrets(t *testing.T) {
 		"a command": {map[string][]byte{kluster.KeyKubeconfig: bytes.Replace(kubeconfigFor("https://a"), []byte("token: "), []byte("exec: {command: x}, token: "), 1)}, reasonSecretInvalid, `secret garden-shop/k-secret: key "kubeconfig": users[0].user.exec runs a command`},
 		"broken":    {map[string][]byte{kluster.KeyKubeconfig: []byte(hidden)}, reasonSecretInvalid, `key "kubeconfig"`},
 	} {
-		got, problem := kubeconfigOf(klustertest.Kluster("k"), tc.data)
+		got, problem := kubeconfigOf(klustertest.Kluster("k"), tc.data, false)
 		if got != nil || problem == nil || problem.Reason != tc.reason || !strings.Contains(problem.Message, tc.message) || strings.Contains(problem.Message, hidden) {
 			t.Errorf("%s: got %+v, want %s %s", name, problem, tc.reason, tc.message)
 		}

@@ -45,7 +45,7 @@ func (r *reconciler) credentials(ctx context.Context, k *kubernikusv1.Kluster) (
 	if err := kluster.CheckSecret(k, secret.Data); err != nil {
 		return nil, notAnnounced(kubernikusv1.ReasonCloudChanged, "what is announced remains unchanged: %v", err), nil
 	}
-	kubeconfig, problem := kubeconfigOf(k, secret.Data)
+	kubeconfig, problem := kubeconfigOf(k, secret.Data, r.allowProxy)
 	return kubeconfig, problem, nil
 }
 

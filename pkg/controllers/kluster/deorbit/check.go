@@ -85,7 +85,9 @@ func (c *check) connect(s *state) {
 		config, err = kluster.Workload(c.kluster, c.secret.Data)
 	}
 	if err == nil {
+		// The cluster is the same whether or not its proxy may be used.
 		c.server, c.way = kluster.ConnectionOf(config)
+		err = kluster.ConnectionAllowed(config, c.allowProxy)
 	}
 	if err == nil && s.connection == nil {
 		var to workload

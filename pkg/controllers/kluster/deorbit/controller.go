@@ -47,9 +47,11 @@ type reconciler struct {
 	// client reads from the cache and writes to the API server.
 	client client.Client
 	// live reads Secrets, and has the last word before anything is done.
-	live    client.Reader
-	systems systems
-	config  configv1alpha1.KlusterConfiguration
+	live client.Reader
+	// allowProxy accepts a proxy in the kubeconfig of a Kluster.
+	allowProxy bool
+	systems    systems
+	config     configv1alpha1.KlusterConfiguration
 	// fence reports whether this process may still change anything.
 	fence            func() error
 	clock            clock.PassiveClock
@@ -70,14 +72,15 @@ func (r *reconciler) pools() []*kluster.Pool[observed] {
 // AddToManager adds the controller to a manager, whose scheme has to know Klusters and Kubernetes' own kinds. The fence reports
 // whether this process may still change anything in a workload cluster or a cloud. An error means that the controller was added
 // twice, or that the metrics have names that are taken.
-func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguration, clients *openstack.Clients, fence func() error,
-	clock clock.PassiveClock) error {
+func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguration, allowProxy bool, clients *openstack.Clients,
+	fence func() error, clock clock.PassiveClock) error {
 	meters, err := newMeters(metrics.Registry)
 	if err != nil {
 		return err
 	}
 	r := &reconciler{
-		client: mgr.GetClient(), live: mgr.GetAPIReader(), config: config, fence: fence, clock: clock,
+		client: mgr.GetClient(), live: mgr.GetAPIReader(), config: config, allowProxy: allowProxy, fence: fence,
+		clock:    clock,
 		systems:  realSystems(mgr.GetClient(), mgr.GetAPIReader(), clients, config.RouteGC, fence),
 		recorder: mgr.GetEventRecorder(fieldOwner), meters: meters,
 		clusters: kluster.ClusterPool[observed](clusterTimeout),

@@ -255,6 +255,8 @@ func wayFailure(secret string, err error) *failure {
 		f.reason, f.message, f.waits = reasonNoCredentials, "secret "+secret+" "+err.Error(), false
 	case errors.Is(err, kluster.ErrNoHost):
 		f.reason, f.message, f.waits = reasonNoHost, err.Error(), false
+	case errors.Is(err, kluster.ErrProxy):
+		f.silent = false // an API server is known
 	}
 	return f
 }

@@ -25,7 +25,7 @@ func newProject(t *testing.T) *project {
 	p := &project{Server: fake.New(fake.Options{})}
 	t.Cleanup(p.Close)
 	p.AddUser("gardener", "password", "garden")
-	clients, err := openstack.NewClients(openstack.Options{QPS: 1e6, Burst: 1e6, MinBackoff: time.Nanosecond, Attempts: 1})
+	clients, err := openstack.NewClients(openstack.Options{AllowPlainHTTP: true, QPS: 1e6, Burst: 1e6, MinBackoff: time.Nanosecond, Attempts: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,14 +58,16 @@ type reconciler struct {
 	// client reads from the cache and writes to the API server.
 	client client.Client
 	// live reads Secrets, and has the last word before the finalizer of one is removed.
-	live      client.Reader
-	clients   *openstack.Clients
-	clock     clock.PassiveClock
-	recorder  events.EventRecorder
-	meters    *meters
-	clouds    *kluster.Pool[cloudView]
-	workloads *kluster.Pool[workloadView]
-	memory    *memory
+	live client.Reader
+	// allowProxy accepts a proxy in the kubeconfig of a Kluster.
+	allowProxy bool
+	clients    *openstack.Clients
+	clock      clock.PassiveClock
+	recorder   events.EventRecorder
+	meters     *meters
+	clouds     *kluster.Pool[cloudView]
+	workloads  *kluster.Pool[workloadView]
+	memory     *memory
 	// backends finds the DiscoveryBackends of a cluster. It queries nothing.
 	backends resourcewatch.Reader
 }
@@ -73,7 +75,9 @@ type reconciler struct {
 // AddToManager adds the controller to a manager, whose scheme has to know Klusters and Kubernetes' own kinds, and whose
 // cache should be built with CacheOptions. An error means that the controller was added twice, that the metrics have names that are taken,
 // or that no client can be made.
-func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguration, clients *openstack.Clients, clock clock.PassiveClock) error {
+func AddToManager(
+	mgr manager.Manager, config configv1alpha1.KlusterConfiguration, allowProxy bool, clients *openstack.Clients, clock clock.PassiveClock,
+) error {
 	meters, err := newMeters(metrics.Registry)
 	if err != nil {
 		return err
@@ -87,7 +91,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguratio
 		return fmt.Errorf("add the watch of controller %s: %w", ControllerName, err)
 	}
 	r := &reconciler{
-		client: mgr.GetClient(), live: mgr.GetAPIReader(), clients: clients, clock: clock,
+		client: mgr.GetClient(), live: mgr.GetAPIReader(), clients: clients, allowProxy: allowProxy, clock: clock,
 		recorder: mgr.GetEventRecorder(fieldOwner), meters: meters,
 		clouds:    kluster.CloudPool[cloudView](cloudTimeouts * config.OpenStack.Timeout.Duration),
 		workloads: kluster.ClusterPool[workloadView](probeTimeout),

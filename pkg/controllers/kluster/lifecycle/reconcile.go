@@ -113,7 +113,7 @@ func (r *reconciler) probeWorkload(k *kubernikusv1.Kluster, secret *corev1.Secre
 	if r.workloads.Busy(key) || !s.workload.due(r.clock.Now()) {
 		return
 	}
-	config, err := kluster.Workload(k, secret.Data)
+	config, err := kluster.Connectable(k, secret.Data, r.allowProxy)
 	if err != nil {
 		// Only a change of the Secret or the status helps, and that is seen.
 		s.workload.set(unreadable(kluster.SecretKey(k).String(), err), r.clock.Now().Add(interval))

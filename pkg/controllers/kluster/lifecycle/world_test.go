@@ -54,7 +54,7 @@ func newFlow(t *testing.T, objects ...client.Object) *flow {
 	f.router = f.AddRouter("garden", f.network)
 	f.kubeconfig = servedBy(t, http.HandlerFunc(version136))
 	f.store = klustertest.NewStore(t, objects...)
-	clients, err := openstack.NewClients(openstack.Options{QPS: 1e6, Burst: 1e6, MinBackoff: time.Nanosecond, Attempts: 1})
+	clients, err := openstack.NewClients(openstack.Options{AllowPlainHTTP: true, QPS: 1e6, Burst: 1e6, MinBackoff: time.Nanosecond, Attempts: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

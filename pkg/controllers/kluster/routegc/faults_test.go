@@ -22,7 +22,7 @@ import (
 // restart starts another process, which is behind the gate.
 func (f *flow) restart(g *faulttest.Gate) {
 	f.t.Helper()
-	clients, err := openstack.NewClients(openstack.Options{QPS: 1e6, Burst: 1e6, MinBackoff: time.Nanosecond, Attempts: 1, BeforeWrite: g.Fence})
+	clients, err := openstack.NewClients(openstack.Options{AllowPlainHTTP: true, QPS: 1e6, Burst: 1e6, MinBackoff: time.Nanosecond, Attempts: 1, BeforeWrite: g.Fence})
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -60,7 +60,7 @@ func newFlowOn(t *testing.T, o fake.Options, objects ...client.Object) *flow {
 		builder.WithIndex(&kubernikusv1.Kluster{}, byRouter, routerKeys)
 	},
 		append(objects, klustertest.Secret("k-secret", f.AuthURL(), "gardener", "password", "garden", nil))...)
-	clients, err := openstack.NewClients(openstack.Options{QPS: 1e6, Burst: 1e6, MinBackoff: time.Nanosecond, Attempts: 1})
+	clients, err := openstack.NewClients(openstack.Options{AllowPlainHTTP: true, QPS: 1e6, Burst: 1e6, MinBackoff: time.Nanosecond, Attempts: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

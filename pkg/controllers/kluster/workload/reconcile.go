@@ -76,7 +76,7 @@ func (r *reconciler) blueprint(ctx context.Context, k *kubernikusv1.Kluster, p *
 		p.reject(err.Error())
 		return nil, nil
 	}
-	config, err := kluster.Workload(k, secret.Data)
+	config, err := kluster.Connectable(k, secret.Data, *r.config.Credentials.AllowProxyURL)
 	if err != nil {
 		p.reject(fmt.Sprintf("secret %s: %v", kluster.SecretKey(k), err))
 		return nil, nil

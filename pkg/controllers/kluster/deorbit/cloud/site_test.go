@@ -44,7 +44,7 @@ func newSite(t *testing.T, o fake.Options) *site {
 	t.Cleanup(s.Close)
 	s.AddUser("gardener", secretWord, "garden")
 	s.network = s.AddNetwork("10.0.0.0/24")
-	clients, err := openstack.NewClients(openstack.Options{QPS: 1e6, Burst: 1e6, MinBackoff: time.Nanosecond, MaxBackoff: time.Second, Attempts: 1})
+	clients, err := openstack.NewClients(openstack.Options{AllowPlainHTTP: true, QPS: 1e6, Burst: 1e6, MinBackoff: time.Nanosecond, MaxBackoff: time.Second, Attempts: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
