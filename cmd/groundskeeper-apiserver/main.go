@@ -29,6 +29,7 @@ const gcPercent = 150
 
 func main() {
 	process.SetGCPercent(gcPercent)
+	apiserver.IgnoreGoneClients()
 	ctx := genericapiserver.SetupSignalContext()
 	options := apiserver.NewOptions()
 	command := &cobra.Command{
