@@ -18,6 +18,7 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/apiserver/etcdspace"
 	"groundskeeper.io/groundskeeper/pkg/apiserver/storeidentity"
 	"groundskeeper.io/groundskeeper/pkg/certificates"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/maintenance"
@@ -62,7 +63,8 @@ type source struct {
 // sources returns all metrics of Groundskeeper.
 func sources() []source {
 	return []source{
-		{"Store", []string{apiServer}, nil, "apiserver.md", []string{"apiserver/storeidentity"}, funcs(ignoring(storeidentity.NewMetrics))},
+		{"Store", []string{apiServer}, nil, "apiserver.md", []string{"apiserver/storeidentity", "apiserver/etcdspace"},
+			funcs(ignoring(storeidentity.NewMetrics), ignoring(etcdspace.New))},
 		{"Certificates", []string{apiServer, manager}, nil, "certificates.md", []string{"certificates"}, funcs(registerCertificate)},
 		{"Webhooks", []string{manager}, []string{"webhooks"}, "webhooks.md", []string{"admission/webhooks"}, funcs(ignoring(webhooks.NewMetrics))},
 		{"Projects", []string{manager}, []string{lifecycle.ControllerName}, "projects.md",

@@ -15,6 +15,7 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	"groundskeeper.io/groundskeeper/pkg/apiserver/embeddedetcd"
+	"groundskeeper.io/groundskeeper/pkg/apiserver/etcdspace"
 	"groundskeeper.io/groundskeeper/pkg/apiserver/hostprobe"
 	"groundskeeper.io/groundskeeper/pkg/apiserver/membership"
 	"groundskeeper.io/groundskeeper/pkg/apiserver/storeidentity"
@@ -123,6 +124,19 @@ func (o *Options) newServer(ctx context.Context, written func(revision int64)) (
 	}
 	// Not ready before every kind can be read: the library does not do this.
 	if err := server.AddPostStartHook("storage-readiness", server.StorageReadinessHook.Hook); err != nil {
+		return nil, err
+	}
+	space, err := etcdspace.New(legacyregistry.Registerer())
+	if err != nil {
+		return nil, err
+	}
+	if err := server.AddReadyzChecks(space.ReadyCheck()); err != nil {
+		return nil, err
+	}
+	if err := server.AddPostStartHook(etcdspace.Name, func(hook genericapiserver.PostStartHookContext) error {
+		go space.Run(hook, o.Etcd.StorageConfig.Transport)
+		return nil
+	}); err != nil {
 		return nil, err
 	}
 	groups, err := a.groups(config.RESTOptionsGetter)

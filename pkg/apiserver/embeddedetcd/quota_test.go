@@ -4,12 +4,16 @@
 package embeddedetcd
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 )
 
 // The etcd that Groundskeeper installs has one quota, embedded or not: half of its volume, and the alert fires below it.
@@ -48,5 +52,29 @@ func TestOneQuota(t *testing.T) {
 		if description := fmt.Sprintf("of its quota of %d GiB.", quotaBytes/gib); !strings.Contains(rules, description) {
 			t.Errorf("%s: the alert does not report %q", path, description)
 		}
+	}
+}
+
+// TestRestartDisarms checks that a database that was full accepts writes again after a start that finds room in it.
+func TestRestartDisarms(t *testing.T) {
+	dir := t.TempDir()
+	s := run(t, dir)
+	c := connect(t, s)
+	put(t, c, "before", "x")
+	request := &pb.AlarmRequest{Action: pb.AlarmRequest_ACTIVATE, MemberID: uint64(s.etcd.Server.MemberID()), Alarm: pb.AlarmType_NOSPACE}
+	if _, err := s.etcd.Server.Alarm(t.Context(), request); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Put(t.Context(), "full", "x"); !errors.Is(err, rpctypes.ErrNoSpace) {
+		t.Fatalf("error = %v, want %v", err, rpctypes.ErrNoSpace)
+	}
+	if status, err := c.Status(t.Context(), s.Endpoint()); err != nil || !strings.Contains(strings.Join(status.Errors, " "), "NOSPACE") {
+		t.Errorf("status = %v, %v, want the alarm, as package etcdspace reads it", status, err)
+	}
+	s.Stop()
+	again := connect(t, run(t, dir))
+	put(t, again, "after", "y")
+	if value := get(t, again, "before"); value != "x" {
+		t.Errorf("value = %q, want that of before", value)
 	}
 }

@@ -12,9 +12,8 @@
 // The API server compacts old revisions every five minutes (--etcd-compaction-interval), so etcd's own compaction stays off.
 // Compaction frees pages inside the database file, which keeps its size; a start returns them to the disk when they are at least
 // 100 MiB. The database holds 4 GiB, as that of artifacts/install/high-availability does: of the volume half is left to write it
-// again, and for what etcd logs. A Project takes about 2 KiB. Beyond that etcd rejects writes until it is defragmented and its
-// alarm is disarmed: etcdctl --endpoints=unix://<dir>/etcd/client.sock defrag, then alarm disarm. A backup is etcdctl snapshot save
-// with the same endpoint.
+// again, and for what etcd logs. A Project takes about 2 KiB. Beyond that etcd rejects writes until a start of the API server finds
+// room in it: Start disarms its alarm. A backup is etcdctl --endpoints=unix://<dir>/etcd/client.sock snapshot save.
 package embeddedetcd
 
 import (
@@ -31,6 +30,7 @@ import (
 
 const (
 	quotaBytes             = 4 << 30
+	roomBytes              = quotaBytes / 10 * 9 // up to this size, the alarm of a full database is disarmed at a start
 	defragThresholdMiB     = 100
 	snapshotCount          = 2000
 	snapshotCatchUpEntries = 100

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap/zapcore"
 )
@@ -58,6 +59,10 @@ func start(ctx context.Context, config Config, dir *directory, level zapcore.Lev
 	// A new store records the version of its files in its first commit. etcd may check the version before, log a misleading error and
 	// retry.
 	etcd.Server.KV().Commit()
+	if err := disarm(ctx, etcd); err != nil {
+		go func() { etcd.Close(); dir.close() }() // it may block
+		return nil, err
+	}
 	setLevel(level)
 	s := &Server{etcd: etcd, dir: dir, failed: make(chan error, 1), stopping: make(chan struct{})}
 	s.stop = sync.OnceFunc(func() {
@@ -99,6 +104,24 @@ func waitReady(ctx context.Context, etcd *embed.Etcd, died <-chan error) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// disarm lifts the alarm of a database that was full and has space again, because a start returns free pages to the disk. etcd itself
+// never does.
+func disarm(ctx context.Context, etcd *embed.Etcd) error {
+	if etcd.Server.Backend().Size() > roomBytes {
+		return nil
+	}
+	for _, alarm := range etcd.Server.Alarms() {
+		if alarm.Alarm != pb.AlarmType_NOSPACE {
+			continue
+		}
+		request := &pb.AlarmRequest{Action: pb.AlarmRequest_DEACTIVATE, MemberID: alarm.MemberID, Alarm: alarm.Alarm}
+		if _, err := etcd.Server.Alarm(ctx, request); err != nil {
+			return fmt.Errorf("disarm the alarm NOSPACE: %w", err)
+		}
+	}
+	return nil
 }
 
 func etcdConfig(config Config, dir *directory, logger func(*embed.Config) error) *embed.Config {
