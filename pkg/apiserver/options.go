@@ -5,6 +5,7 @@
 package apiserver
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -156,12 +157,8 @@ func (o *Options) Complete() {
 		return
 	}
 	if kubeconfig := o.CoreAPI.CoreAPIKubeconfigPath; kubeconfig != "" {
-		if o.Authentication.RemoteKubeConfigFile == "" {
-			o.Authentication.RemoteKubeConfigFile = kubeconfig
-		}
-		if o.Authorization.RemoteKubeConfigFile == "" {
-			o.Authorization.RemoteKubeConfigFile = kubeconfig
-		}
+		o.Authentication.RemoteKubeConfigFile = cmp.Or(o.Authentication.RemoteKubeConfigFile, kubeconfig)
+		o.Authorization.RemoteKubeConfigFile = cmp.Or(o.Authorization.RemoteKubeConfigFile, kubeconfig)
 	}
 }
 

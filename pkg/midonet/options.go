@@ -4,6 +4,7 @@
 package midonet
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -88,18 +89,10 @@ func (o Options) complete() (Options, *url.URL, error) {
 	if o.Timeout < 0 || o.Attempts < 0 || o.MinBackoff < 0 || o.MaxBackoff < 0 {
 		return o, nil, errors.New("midonet timeout, attempts and backoff must not be negative")
 	}
-	if o.Timeout == 0 {
-		o.Timeout = DefaultTimeout
-	}
-	if o.Attempts == 0 {
-		o.Attempts = DefaultAttempts
-	}
-	if o.MinBackoff == 0 {
-		o.MinBackoff = DefaultMinBackoff
-	}
-	if o.MaxBackoff == 0 {
-		o.MaxBackoff = max(DefaultMaxBackoff, o.MinBackoff)
-	}
+	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
+	o.Attempts = cmp.Or(o.Attempts, DefaultAttempts)
+	o.MinBackoff = cmp.Or(o.MinBackoff, DefaultMinBackoff)
+	o.MaxBackoff = cmp.Or(o.MaxBackoff, max(DefaultMaxBackoff, o.MinBackoff))
 	if o.MaxBackoff < o.MinBackoff {
 		return o, nil, fmt.Errorf("midonet backoff: the longest pause (%s) is below the first (%s)", o.MaxBackoff, o.MinBackoff)
 	}

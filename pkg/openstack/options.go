@@ -4,6 +4,7 @@
 package openstack
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"time"
@@ -63,24 +64,12 @@ func (o Options) complete() (Options, error) {
 	if o.QPS < 0 || o.Burst < 0 || o.Timeout < 0 || o.Attempts < 0 || o.MinBackoff < 0 || o.MaxBackoff < 0 {
 		return o, errors.New("openstack qps, burst, timeout, attempts and backoff must not be negative")
 	}
-	if o.QPS == 0 {
-		o.QPS = DefaultQPS
-	}
-	if o.Burst == 0 {
-		o.Burst = DefaultBurst
-	}
-	if o.Timeout == 0 {
-		o.Timeout = DefaultTimeout
-	}
-	if o.Attempts == 0 {
-		o.Attempts = DefaultAttempts
-	}
-	if o.MinBackoff == 0 {
-		o.MinBackoff = DefaultMinBackoff
-	}
-	if o.MaxBackoff == 0 {
-		o.MaxBackoff = max(DefaultMaxBackoff, o.MinBackoff)
-	}
+	o.QPS = cmp.Or(o.QPS, DefaultQPS)
+	o.Burst = cmp.Or(o.Burst, DefaultBurst)
+	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
+	o.Attempts = cmp.Or(o.Attempts, DefaultAttempts)
+	o.MinBackoff = cmp.Or(o.MinBackoff, DefaultMinBackoff)
+	o.MaxBackoff = cmp.Or(o.MaxBackoff, max(DefaultMaxBackoff, o.MinBackoff))
 	if o.BeforeWrite == nil {
 		o.BeforeWrite = func() error { return nil }
 	}

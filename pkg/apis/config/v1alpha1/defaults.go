@@ -4,42 +4,26 @@
 package v1alpha1
 
 import (
+	"cmp"
 	"time"
 
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // SetDefaults_ClientConnectionConfiguration sets defaults for unset fields.
 func SetDefaults_ClientConnectionConfiguration(obj *ClientConnectionConfiguration) {
-	if obj.QPS == nil {
-		obj.QPS = new(float32(500))
-	}
-	if obj.Burst == nil {
-		obj.Burst = new(int32(1000))
-	}
+	obj.QPS = cmp.Or(obj.QPS, new(float32(500)))
+	obj.Burst = cmp.Or(obj.Burst, new(int32(1000)))
 }
 
 // SetDefaults_LeaderElectionConfiguration sets defaults for unset fields.
 func SetDefaults_LeaderElectionConfiguration(obj *LeaderElectionConfiguration) {
-	if obj.LeaderElect == nil {
-		obj.LeaderElect = new(true)
-	}
-	if obj.ResourceNamespace == "" {
-		obj.ResourceNamespace = "groundskeeper-system"
-	}
-	if obj.ResourceName == "" {
-		obj.ResourceName = "groundskeeper-controller-manager"
-	}
-	if obj.LeaseDuration == nil {
-		obj.LeaseDuration = &metav1.Duration{Duration: 15 * time.Second}
-	}
-	if obj.RenewDeadline == nil {
-		obj.RenewDeadline = &metav1.Duration{Duration: 10 * time.Second}
-	}
-	if obj.RetryPeriod == nil {
-		obj.RetryPeriod = &metav1.Duration{Duration: 2 * time.Second}
-	}
+	obj.LeaderElect = cmp.Or(obj.LeaderElect, new(true))
+	obj.ResourceNamespace = cmp.Or(obj.ResourceNamespace, "groundskeeper-system")
+	obj.ResourceName = cmp.Or(obj.ResourceName, "groundskeeper-controller-manager")
+	obj.LeaseDuration = cmp.Or(obj.LeaseDuration, &metav1.Duration{Duration: 15 * time.Second})
+	obj.RenewDeadline = cmp.Or(obj.RenewDeadline, &metav1.Duration{Duration: 10 * time.Second})
+	obj.RetryPeriod = cmp.Or(obj.RetryPeriod, &metav1.Duration{Duration: 2 * time.Second})
 }
 
 // SetDefaults_CredentialsConfiguration sets defaults for unset fields.
@@ -54,72 +38,52 @@ func SetDefaults_CredentialsConfiguration(obj *CredentialsConfiguration) {
 
 // SetDefaults_LogConfiguration sets defaults for unset fields.
 func SetDefaults_LogConfiguration(obj *LogConfiguration) {
-	if obj.Level == "" {
-		obj.Level = LogLevelInfo
-	}
-	if obj.Format == "" {
-		obj.Format = LogFormatJSON
-	}
+	obj.Level = cmp.Or(obj.Level, LogLevelInfo)
+	obj.Format = cmp.Or(obj.Format, LogFormatJSON)
 }
 
 // SetDefaults_TracingConfiguration sets defaults for unset fields.
 func SetDefaults_TracingConfiguration(obj *TracingConfiguration) {
-	if obj.SamplingRatePerMillion == nil {
-		obj.SamplingRatePerMillion = new(int32(10000))
-	}
+	obj.SamplingRatePerMillion = cmp.Or(obj.SamplingRatePerMillion, new(int32(10000)))
 }
 
 // SetDefaults_DebuggingConfiguration sets defaults for unset fields.
 func SetDefaults_DebuggingConfiguration(obj *DebuggingConfiguration) {
-	if obj.Enabled == nil {
-		obj.Enabled = new(false)
-	}
-	if obj.BindAddress == "" {
-		obj.BindAddress = "127.0.0.1"
-	}
-	if obj.Port == nil {
-		obj.Port = new(int32(2720))
-	}
+	obj.Enabled = cmp.Or(obj.Enabled, new(false))
+	obj.BindAddress = cmp.Or(obj.BindAddress, "127.0.0.1")
+	obj.Port = cmp.Or(obj.Port, new(int32(2720)))
 }
 
 // SetDefaults_ServerConfiguration sets defaults for unset fields.
 func SetDefaults_ServerConfiguration(obj *ServerConfiguration) {
-	if obj.Health.Port == nil {
-		obj.Health.Port = new(int32(2718))
-	}
-	if obj.Webhooks.Port == nil {
-		obj.Webhooks.Port = new(int32(2719))
-	}
+	obj.Health.Port = cmp.Or(obj.Health.Port, new(int32(2718)))
+	obj.Webhooks.Port = cmp.Or(obj.Webhooks.Port, new(int32(2719)))
 }
 
 // SetDefaults_ObjectMetricsConfiguration sets defaults for unset fields.
 func SetDefaults_ObjectMetricsConfiguration(obj *ObjectMetricsConfiguration) {
-	if obj.Kinds == nil {
-		obj.Kinds = []string{}
-	}
-	if obj.Limit == nil {
-		obj.Limit = new(int32(1000))
-	}
+	obj.Kinds = listOr(obj.Kinds)
+	obj.Limit = cmp.Or(obj.Limit, new(int32(1000)))
 }
 
 // SetDefaults_CertificatesConfiguration sets defaults for unset fields.
 func SetDefaults_CertificatesConfiguration(obj *CertificatesConfiguration) {
-	if obj.Mode == "" {
-		obj.Mode = CertificatesSelfManaged
+	obj.Mode = cmp.Or(obj.Mode, CertificatesSelfManaged)
+}
+
+// listOr returns a list or, where it is unset, the default. A list that is set to nothing stays.
+func listOr[T any](list []T, fallback ...T) []T {
+	if list == nil {
+		return append([]T{}, fallback...)
 	}
+	return list
 }
 
 // SetDefaults_ResourceSizeConfiguration sets defaults for unset fields.
 func SetDefaults_ResourceSizeConfiguration(obj *ResourceSizeConfiguration) {
-	if obj.Mode == "" {
-		obj.Mode = ResourceSizeBlock
-	}
-	if obj.Limits == nil {
-		obj.Limits = []ResourceLimit{}
-	}
-	if obj.UnrestrictedSubjects == nil {
-		obj.UnrestrictedSubjects = []rbacv1.Subject{}
-	}
+	obj.Mode = cmp.Or(obj.Mode, ResourceSizeBlock)
+	obj.Limits = listOr(obj.Limits)
+	obj.UnrestrictedSubjects = listOr(obj.UnrestrictedSubjects)
 }
 
 // SetDefaults_ResourceLimit sets defaults for unset fields.

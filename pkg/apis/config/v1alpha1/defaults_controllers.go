@@ -4,6 +4,7 @@
 package v1alpha1
 
 import (
+	"cmp"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,230 +13,111 @@ import (
 
 // SetDefaults_ControllersConfiguration sets defaults for unset fields.
 func SetDefaults_ControllersConfiguration(obj *ControllersConfiguration) {
-	if obj.Enabled == nil {
-		obj.Enabled = []string{"*"}
-	}
+	obj.Enabled = listOr(obj.Enabled, "*")
 }
 
 // SetDefaults_ProjectControllerConfiguration sets defaults for unset fields.
 func SetDefaults_ProjectControllerConfiguration(obj *ProjectControllerConfiguration) {
-	if obj.Authorization == "" {
-		obj.Authorization = ProjectAuthorizationRoles
-	}
-	if obj.ConcurrentSyncs == nil {
-		obj.ConcurrentSyncs = new(int32(5))
-	}
-	if obj.MinimumLifetimeDays == nil {
-		obj.MinimumLifetimeDays = new(int32(30))
-	}
-	if obj.StaleGracePeriodDays == nil {
-		obj.StaleGracePeriodDays = new(int32(14))
-	}
-	if obj.StaleExpirationTimeDays == nil {
-		obj.StaleExpirationTimeDays = new(int32(90))
-	}
-	if obj.StaleNoticeDays == nil {
-		obj.StaleNoticeDays = new(int32(7))
-	}
-	if obj.StaleSyncPeriod == nil {
-		obj.StaleSyncPeriod = &metav1.Duration{Duration: 12 * time.Hour}
-	}
-	if obj.StaleDryRun == nil {
-		obj.StaleDryRun = new(false)
-	}
-	if obj.UsageResources == nil {
-		obj.UsageResources = []string{"klusters.kubernikus.sap.cc", "discoverybackends.gimbal.heptio.com", "translations.midonet.org"}
-	}
-	if obj.Quotas == nil {
-		obj.Quotas = []QuotaConfiguration{}
-	}
+	obj.Authorization = cmp.Or(obj.Authorization, ProjectAuthorizationRoles)
+	obj.ConcurrentSyncs = cmp.Or(obj.ConcurrentSyncs, new(int32(5)))
+	obj.MinimumLifetimeDays = cmp.Or(obj.MinimumLifetimeDays, new(int32(30)))
+	obj.StaleGracePeriodDays = cmp.Or(obj.StaleGracePeriodDays, new(int32(14)))
+	obj.StaleExpirationTimeDays = cmp.Or(obj.StaleExpirationTimeDays, new(int32(90)))
+	obj.StaleNoticeDays = cmp.Or(obj.StaleNoticeDays, new(int32(7)))
+	obj.StaleSyncPeriod = cmp.Or(obj.StaleSyncPeriod, &metav1.Duration{Duration: 12 * time.Hour})
+	obj.StaleDryRun = cmp.Or(obj.StaleDryRun, new(false))
+	obj.UsageResources = listOr(obj.UsageResources,
+		"klusters.kubernikus.sap.cc", "discoverybackends.gimbal.heptio.com", "translations.midonet.org")
+	obj.Quotas = listOr(obj.Quotas)
 }
 
 // SetDefaults_QuotaConfiguration sets defaults for unset fields.
 func SetDefaults_QuotaConfiguration(obj *QuotaConfiguration) {
-	if obj.ProjectSelector == nil {
-		obj.ProjectSelector = &metav1.LabelSelector{}
-	}
+	obj.ProjectSelector = cmp.Or(obj.ProjectSelector, &metav1.LabelSelector{})
 }
 
 // SetDefaults_TranslationConfiguration sets defaults for unset fields.
 func SetDefaults_TranslationConfiguration(obj *TranslationConfiguration) {
-	if obj.Tenant == "" {
-		obj.Tenant = "midonetkube"
-	}
-	if obj.TunnelZoneName == "" {
-		obj.TunnelZoneName = "DefaultTunnelZone"
-	}
-	if obj.ServiceTypes == nil {
-		obj.ServiceTypes = []corev1.ServiceType{corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort, corev1.ServiceTypeLoadBalancer}
-	}
-	if obj.NodeGracePeriod == nil {
-		obj.NodeGracePeriod = &metav1.Duration{Duration: 5 * time.Minute}
-	}
+	obj.Tenant = cmp.Or(obj.Tenant, "midonetkube")
+	obj.TunnelZoneName = cmp.Or(obj.TunnelZoneName, "DefaultTunnelZone")
+	obj.ServiceTypes = listOr(obj.ServiceTypes, corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort, corev1.ServiceTypeLoadBalancer)
+	obj.NodeGracePeriod = cmp.Or(obj.NodeGracePeriod, &metav1.Duration{Duration: 5 * time.Minute})
 }
 
 // SetDefaults_PushConfiguration sets defaults for unset fields.
 func SetDefaults_PushConfiguration(obj *PushConfiguration) {
-	if obj.Mode == "" {
-		obj.Mode = PushModeRepair
-	}
-	if obj.Concurrency == nil {
-		obj.Concurrency = new(int32(16))
-	}
-	if obj.DriftInterval == nil {
-		obj.DriftInterval = &metav1.Duration{Duration: 10 * time.Minute}
-	}
-	if obj.Orphans == "" {
-		obj.Orphans = OrphanPolicyReport
-	}
+	obj.Mode = cmp.Or(obj.Mode, PushModeRepair)
+	obj.Concurrency = cmp.Or(obj.Concurrency, new(int32(16)))
+	obj.DriftInterval = cmp.Or(obj.DriftInterval, &metav1.Duration{Duration: 10 * time.Minute})
+	obj.Orphans = cmp.Or(obj.Orphans, OrphanPolicyReport)
 }
 
 // SetDefaults_MidoNetConfiguration sets defaults for unset fields.
 func SetDefaults_MidoNetConfiguration(obj *MidoNetConfiguration) {
-	if obj.Timeout == nil {
-		obj.Timeout = &metav1.Duration{Duration: 4 * time.Second}
-	}
+	obj.Timeout = cmp.Or(obj.Timeout, &metav1.Duration{Duration: 4 * time.Second})
 }
 
 // SetDefaults_OVNConfiguration sets defaults for unset fields.
 func SetDefaults_OVNConfiguration(obj *OVNConfiguration) {
-	if obj.Endpoints == nil {
-		obj.Endpoints = []string{}
-	}
-	if obj.SouthboundEndpoints == nil {
-		obj.SouthboundEndpoints = []string{}
-	}
-	if obj.VerifyHost == nil {
-		obj.VerifyHost = new(true)
-	}
-	if obj.Timeout == nil {
-		obj.Timeout = &metav1.Duration{Duration: 4 * time.Second}
-	}
+	obj.Endpoints = listOr(obj.Endpoints)
+	obj.SouthboundEndpoints = listOr(obj.SouthboundEndpoints)
+	obj.VerifyHost = cmp.Or(obj.VerifyHost, new(true))
+	obj.Timeout = cmp.Or(obj.Timeout, &metav1.Duration{Duration: 4 * time.Second})
 }
 
 // SetDefaults_DiscoveryConfiguration sets defaults for unset fields.
 func SetDefaults_DiscoveryConfiguration(obj *DiscoveryConfiguration) {
-	if obj.AdminNamespaces == nil {
-		obj.AdminNamespaces = []string{"gimbal-discovery"}
-	}
-	if obj.DrainConcurrency == nil {
-		obj.DrainConcurrency = new(int32(16))
-	}
-	if obj.IngressRoute == nil {
-		obj.IngressRoute = new(true)
-	}
-	if obj.KeepRemovedReferences == nil {
-		obj.KeepRemovedReferences = &metav1.Duration{Duration: 7 * 24 * time.Hour}
-	}
-	if obj.MaxAutomaticMaintenance == nil {
-		obj.MaxAutomaticMaintenance = new(int32(1))
-	}
-	if obj.OtherKinds == nil {
-		obj.OtherKinds = []OtherKind{}
-	}
+	obj.AdminNamespaces = listOr(obj.AdminNamespaces, "gimbal-discovery")
+	obj.DrainConcurrency = cmp.Or(obj.DrainConcurrency, new(int32(16)))
+	obj.IngressRoute = cmp.Or(obj.IngressRoute, new(true))
+	obj.KeepRemovedReferences = cmp.Or(obj.KeepRemovedReferences, &metav1.Duration{Duration: 7 * 24 * time.Hour})
+	obj.MaxAutomaticMaintenance = cmp.Or(obj.MaxAutomaticMaintenance, new(int32(1)))
+	obj.OtherKinds = listOr(obj.OtherKinds)
 }
 
 // SetDefaults_KlusterConfiguration sets defaults for unset fields.
 func SetDefaults_KlusterConfiguration(obj *KlusterConfiguration) {
-	if obj.Enabled == nil {
-		obj.Enabled = new(false)
-	}
-	if obj.ConcurrentSyncs == nil {
-		obj.ConcurrentSyncs = new(int32(20))
-	}
+	obj.Enabled = cmp.Or(obj.Enabled, new(false))
+	obj.ConcurrentSyncs = cmp.Or(obj.ConcurrentSyncs, new(int32(20)))
 	deorbit, gc, openstack := &obj.Deorbit, &obj.RouteGC, &obj.OpenStack
-	for _, period := range []struct {
-		field    **metav1.Duration
-		fallback time.Duration
-	}{
-		{&deorbit.Timeout, 24 * time.Hour}, {&deorbit.StageTimeout, time.Hour}, {&deorbit.APIUnavailableTimeout, 2 * time.Minute},
-		{&deorbit.ServiceGracePeriod, 2 * time.Minute}, {&deorbit.PollInterval, 15 * time.Second},
-	} {
-		if *period.field == nil {
-			*period.field = &metav1.Duration{Duration: period.fallback}
-		}
-	}
-	if gc.Enabled == nil {
-		gc.Enabled = new(true)
-	}
-	if gc.Interval == nil {
-		gc.Interval = &metav1.Duration{Duration: 5 * time.Minute}
-	}
-	if gc.ConfirmAfter == nil {
-		gc.ConfirmAfter = &metav1.Duration{Duration: 30 * time.Second}
-	}
-	if gc.MaxRemovalFraction == nil {
-		gc.MaxRemovalFraction = new(0.5)
-	}
-	if gc.DryRun == nil {
-		gc.DryRun = new(false)
-	}
-	if openstack.QPS == nil {
-		openstack.QPS = new(float32(20))
-	}
-	if openstack.Burst == nil {
-		openstack.Burst = new(int32(40))
-	}
-	if openstack.Timeout == nil {
-		openstack.Timeout = &metav1.Duration{Duration: 30 * time.Second}
-	}
+	deorbit.Timeout = cmp.Or(deorbit.Timeout, &metav1.Duration{Duration: 24 * time.Hour})
+	deorbit.StageTimeout = cmp.Or(deorbit.StageTimeout, &metav1.Duration{Duration: time.Hour})
+	deorbit.APIUnavailableTimeout = cmp.Or(deorbit.APIUnavailableTimeout, &metav1.Duration{Duration: 2 * time.Minute})
+	deorbit.ServiceGracePeriod = cmp.Or(deorbit.ServiceGracePeriod, &metav1.Duration{Duration: 2 * time.Minute})
+	deorbit.PollInterval = cmp.Or(deorbit.PollInterval, &metav1.Duration{Duration: 15 * time.Second})
+	gc.Enabled = cmp.Or(gc.Enabled, new(true))
+	gc.Interval = cmp.Or(gc.Interval, &metav1.Duration{Duration: 5 * time.Minute})
+	gc.ConfirmAfter = cmp.Or(gc.ConfirmAfter, &metav1.Duration{Duration: 30 * time.Second})
+	gc.MaxRemovalFraction = cmp.Or(gc.MaxRemovalFraction, new(0.5))
+	gc.DryRun = cmp.Or(gc.DryRun, new(false))
+	openstack.QPS = cmp.Or(openstack.QPS, new(float32(20)))
+	openstack.Burst = cmp.Or(openstack.Burst, new(int32(40)))
+	openstack.Timeout = cmp.Or(openstack.Timeout, &metav1.Duration{Duration: 30 * time.Second})
 	setClusterAPI(&obj.ClusterAPI)
 }
 
 func setClusterAPI(obj *ClusterAPIConfiguration) {
-	if obj.Enabled == nil {
-		obj.Enabled = new(false)
-	}
-	if obj.Namespaces == nil {
-		obj.Namespaces = []string{}
-	}
-	if obj.DrainTimeout == nil {
-		obj.DrainTimeout = &metav1.Duration{Duration: 30 * time.Minute}
-	}
-	if obj.VerifyTimeout == nil {
-		obj.VerifyTimeout = &metav1.Duration{Duration: 4 * time.Hour}
-	}
-	if obj.RuntimeExtension == nil {
-		obj.RuntimeExtension = new(false)
-	}
+	obj.Enabled = cmp.Or(obj.Enabled, new(false))
+	obj.Namespaces = listOr(obj.Namespaces)
+	obj.DrainTimeout = cmp.Or(obj.DrainTimeout, &metav1.Duration{Duration: 30 * time.Minute})
+	obj.VerifyTimeout = cmp.Or(obj.VerifyTimeout, &metav1.Duration{Duration: 4 * time.Hour})
+	obj.RuntimeExtension = cmp.Or(obj.RuntimeExtension, new(false))
 }
 
 // SetDefaults_LocalVolumeConfiguration sets defaults for unset fields.
 func SetDefaults_LocalVolumeConfiguration(obj *LocalVolumeConfiguration) {
-	if obj.StorageClassNames == nil {
-		obj.StorageClassNames = []string{}
-	}
-	if obj.PVCDeletionDelay == nil {
-		obj.PVCDeletionDelay = &metav1.Duration{Duration: time.Minute}
-	}
-	if obj.UnknownNodeDeletionDelay == nil {
-		obj.UnknownNodeDeletionDelay = &metav1.Duration{Duration: time.Hour}
-	}
-	if obj.StalePVDiscoveryInterval == nil {
-		obj.StalePVDiscoveryInterval = &metav1.Duration{Duration: 10 * time.Second}
-	}
-	if obj.MaxMissingNodeFraction == nil {
-		obj.MaxMissingNodeFraction = new(0.55)
-	}
-	if obj.NodeTopologyKeys == nil {
-		obj.NodeTopologyKeys = []string{"kubernetes.io/hostname"}
-	}
-	if obj.WorkerThreads == nil {
-		obj.WorkerThreads = new(int32(10))
-	}
-	if obj.VolumeSources == nil {
-		obj.VolumeSources = []VolumeSource{VolumeSourceLocal}
-	}
-	if obj.CSIDrivers == nil {
-		obj.CSIDrivers = []CSIDriver{}
-	}
-	if obj.DriverGracePeriod == nil {
-		obj.DriverGracePeriod = &metav1.Duration{Duration: 10 * time.Minute}
-	}
+	obj.StorageClassNames = listOr(obj.StorageClassNames)
+	obj.PVCDeletionDelay = cmp.Or(obj.PVCDeletionDelay, &metav1.Duration{Duration: time.Minute})
+	obj.UnknownNodeDeletionDelay = cmp.Or(obj.UnknownNodeDeletionDelay, &metav1.Duration{Duration: time.Hour})
+	obj.StalePVDiscoveryInterval = cmp.Or(obj.StalePVDiscoveryInterval, &metav1.Duration{Duration: 10 * time.Second})
+	obj.MaxMissingNodeFraction = cmp.Or(obj.MaxMissingNodeFraction, new(0.55))
+	obj.NodeTopologyKeys = listOr(obj.NodeTopologyKeys, "kubernetes.io/hostname")
+	obj.WorkerThreads = cmp.Or(obj.WorkerThreads, new(int32(10)))
+	obj.VolumeSources = listOr(obj.VolumeSources, VolumeSourceLocal)
+	obj.CSIDrivers = listOr(obj.CSIDrivers)
+	obj.DriverGracePeriod = cmp.Or(obj.DriverGracePeriod, &metav1.Duration{Duration: 10 * time.Minute})
 	for _, option := range []**bool{&obj.DeletePendingPods, &obj.IncludeFailedVolumes, &obj.DeleteVolumesOfUnknownNodes,
 		&obj.ReleaseCSIVolumes, &obj.DryRun} {
-		if *option == nil {
-			*option = new(false)
-		}
+		*option = cmp.Or(*option, new(false))
 	}
 }

@@ -4,6 +4,7 @@
 package v1
 
 import (
+	"cmp"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,27 +39,12 @@ func Normalize(backend *DiscoveryBackend) {
 			cluster.RefreshInterval = new(DefaultKubernetesRefreshInterval)
 		}
 	}
-	cluster.ClusterStatus = canonicalClusterStatus(cluster.ClusterStatus)
-	if cluster.ClusterStatus == "" {
-		cluster.ClusterStatus = ClusterEnabled
-	}
-	cluster.Namespaces.Missing = canonical(cluster.Namespaces.Missing,
-		MissingNamespaceWait, MissingNamespaceCreate, MissingNamespaceIgnore)
-	if cluster.Namespaces.Missing == "" {
-		cluster.Namespaces.Missing = MissingNamespaceWait
-	}
-	cluster.DrainPolicy = canonical(cluster.DrainPolicy, DrainStrict, DrainKeepSole)
-	if cluster.DrainPolicy == "" {
-		cluster.DrainPolicy = DrainStrict
-	}
-	cluster.ServicePolicy = canonical(cluster.ServicePolicy, ServicesAll, ServicesExported)
-	if cluster.ServicePolicy == "" {
-		cluster.ServicePolicy = ServicesAll
-	}
-	cluster.ZonePolicy = canonical(cluster.ZonePolicy, ZonesCopy, ZonesOmit)
-	if cluster.ZonePolicy == "" {
-		cluster.ZonePolicy = ZonesCopy
-	}
+	cluster.ClusterStatus = cmp.Or(canonicalClusterStatus(cluster.ClusterStatus), ClusterEnabled)
+	cluster.Namespaces.Missing = cmp.Or(
+		canonical(cluster.Namespaces.Missing, MissingNamespaceWait, MissingNamespaceCreate, MissingNamespaceIgnore), MissingNamespaceWait)
+	cluster.DrainPolicy = cmp.Or(canonical(cluster.DrainPolicy, DrainStrict, DrainKeepSole), DrainStrict)
+	cluster.ServicePolicy = cmp.Or(canonical(cluster.ServicePolicy, ServicesAll, ServicesExported), ServicesAll)
+	cluster.ZonePolicy = cmp.Or(canonical(cluster.ZonePolicy, ZonesCopy, ZonesOmit), ZonesCopy)
 	if cluster.DrainGracePeriod == nil {
 		cluster.DrainGracePeriod = &metav1.Duration{}
 	}
