@@ -35,7 +35,6 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/ovnbackend"
 	"groundskeeper.io/groundskeeper/pkg/midonet"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
-	"groundskeeper.io/groundskeeper/pkg/telemetry"
 )
 
 var (
@@ -174,7 +173,7 @@ func (s *shared) cloudClients(controllers *v1alpha1.ControllersConfiguration) (*
 		return s.clouds, nil
 	}
 	config := controllers.Kluster.OpenStack
-	counts, err := telemetry.Register(metrics.Registry, openstack.NewTelemetry())
+	counts, err := openstack.NewTelemetry(metrics.Registry)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"k8s.io/klog/v2"
 
@@ -49,7 +50,12 @@ func TestMetricsContainNoSecrets(t *testing.T) {
 func TestTelemetry(t *testing.T) {
 	s := newFake(t, fake.Options{})
 	o := quick()
-	o.Telemetry, o.UserAgent = NewTelemetry(), "groundskeeper/1"
+	registry := prometheus.NewRegistry()
+	var err error
+	if o.Telemetry, err = NewTelemetry(registry); err != nil {
+		t.Fatal(err)
+	}
+	o.UserAgent = "groundskeeper/1"
 	c := newClients(t, o)
 	client, err := c.Get(context.Background(), secretFor(s, "u", "1", secretWord))
 	if err != nil {
@@ -71,7 +77,7 @@ groundskeeper_openstack_requests_total{code="201",method="POST",service="identit
 groundskeeper_openstack_requests_total{code="401",method="POST",service="identity"} 1
 groundskeeper_openstack_requests_total{code="404",method="GET",service="network"} 1
 `
-	if err := testutil.CollectAndCompare(o.Telemetry, strings.NewReader(want), "groundskeeper_openstack_requests_total", "groundskeeper_openstack_authentications_total"); err != nil {
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "groundskeeper_openstack_requests_total", "groundskeeper_openstack_authentications_total"); err != nil {
 		t.Error(err)
 	}
 	for _, r := range s.Requests() {

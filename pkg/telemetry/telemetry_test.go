@@ -35,6 +35,31 @@ func TestRegister(t *testing.T) {
 	}
 }
 
+// TestFactory checks that metrics of a second factory continue with those of the first one, and that each name in use is an error.
+func TestFactory(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	for want := 1.0; want < 3; want++ {
+		f := With(registry)
+		of := f.CounterVec("counts", "help", "kind")
+		of.WithLabelValues("a").Inc()
+		f.Counter("count", "help")
+		f.Gauge("gauge", "help")
+		f.GaugeVec("gauges", "help", "kind")
+		f.Histogram("histogram", "help", prometheus.DefBuckets)
+		f.HistogramVec("histograms", "help", prometheus.DefBuckets, "kind")
+		if got := testutil.ToFloat64(of.WithLabelValues("a")); f.Err() != nil || got != want {
+			t.Errorf("counted %v, want %v; %v", got, want, f.Err())
+		}
+	}
+	f := With(registry)
+	f.Gauge("new", "help")
+	f.Counter("gauge", "another")
+	f.Gauge("other", "help")
+	if f.Err() == nil {
+		t.Error("a name that is taken is no error")
+	}
+}
+
 // TestReplace checks that a metric of the ended server or manager is not exposed any more.
 func TestReplace(t *testing.T) {
 	registry := prometheus.NewRegistry()

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"groundskeeper.io/groundskeeper/pkg/openstack"
@@ -51,7 +52,11 @@ func TestExpiredToken(t *testing.T) {
 	const lifetime = 10 * time.Second
 	restart(t, "keystone", fmt.Sprintf("TESTBED_TOKEN_TTL=%d", lifetime/time.Second))
 	o := options()
-	o.Telemetry = openstack.NewTelemetry()
+	registry := prometheus.NewRegistry()
+	var err error
+	if o.Telemetry, err = openstack.NewTelemetry(registry); err != nil {
+		t.Fatal(err)
+	}
 	client := k.client(o)
 	k.mustPass(client)
 	<-time.After(lifetime + time.Second) // only time ends a token
@@ -61,7 +66,7 @@ func TestExpiredToken(t *testing.T) {
 # TYPE groundskeeper_openstack_authentications_total counter
 groundskeeper_openstack_authentications_total{outcome="success"} 2
 `
-	if err := testutil.CollectAndCompare(o.Telemetry, strings.NewReader(want), "groundskeeper_openstack_authentications_total"); err != nil {
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "groundskeeper_openstack_authentications_total"); err != nil {
 		t.Error(err)
 	}
 }

@@ -127,25 +127,16 @@ type Metrics struct {
 	duration  *prometheus.HistogramVec
 }
 
-// NewMetrics registers the metrics. A registry that has them already, from an earlier server in the same process, continues
-// with those.
+// NewMetrics makes the metrics and registers them.
 func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
-	decisions, err := telemetry.Register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "groundskeeper_webhook_decisions_total",
-		Help: "Admission reviews, by webhook and outcome: allowed, denied or error.",
-	}, []string{"webhook", "outcome"}))
-	if err != nil {
-		return nil, err
+	f := telemetry.With(registry)
+	m := &Metrics{
+		decisions: f.CounterVec("groundskeeper_webhook_decisions_total",
+			"Admission reviews, by webhook and outcome: allowed, denied or error.", "webhook", "outcome"),
+		duration: f.HistogramVec("groundskeeper_webhook_duration_seconds", "Duration of admission reviews, by webhook.",
+			[]float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}, "webhook"),
 	}
-	duration, err := telemetry.Register(registry, prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name:    "groundskeeper_webhook_duration_seconds",
-		Help:    "Duration of admission reviews, by webhook.",
-		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
-	}, []string{"webhook"}))
-	if err != nil {
-		return nil, err
-	}
-	return &Metrics{decisions, duration}, nil
+	return m, f.Err()
 }
 
 func (m *Metrics) observe(webhook string, outcome Outcome, took time.Duration) {

@@ -147,18 +147,15 @@ type Metrics struct {
 	failures prometheus.Counter
 }
 
-// NewMetrics makes the metrics and registers them. A registry that has them already, from an earlier server in the same process,
-// continues with those.
+// NewMetrics makes the metrics and registers them.
 func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
-	recorded, first := telemetry.Register(registry, prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "groundskeeper_store_recorded_timestamp_seconds",
-		Help: "When the state of the store was last compared and recorded, in seconds since 1970. 0: not yet.",
-	}))
-	failures, second := telemetry.Register(registry, prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "groundskeeper_store_record_failures_total",
-		Help: "Attempts to record the state of the store that failed.",
-	}))
-	return &Metrics{recorded, failures}, errors.Join(first, second)
+	f := telemetry.With(registry)
+	m := &Metrics{
+		recorded: f.Gauge("groundskeeper_store_recorded_timestamp_seconds",
+			"When the state of the store was last compared and recorded, in seconds since 1970. 0: not yet."),
+		failures: f.Counter("groundskeeper_store_record_failures_total", "Attempts to record the state of the store that failed."),
+	}
+	return m, f.Err()
 }
 
 // Observe records the result of an attempt to write the record.

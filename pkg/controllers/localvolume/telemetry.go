@@ -4,8 +4,6 @@
 package localvolume
 
 import (
-	"errors"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"groundskeeper.io/groundskeeper/pkg/telemetry"
@@ -21,26 +19,21 @@ type Metrics struct {
 	Missing, NotNodeBound, Unsupported, Brake, Held, Unrecorded *prometheus.GaugeVec
 }
 
-// NewMetrics makes the metrics and registers them. A registry that has them already, from an earlier site of the same process,
-// continues counting.
+// NewMetrics makes the metrics and registers them.
 func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	const original = "local_volume_node_cleanup_"
-	counter := func(name, help string) prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
-	}
-	byPhase := func(name, help string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: original + name, Help: help}, []string{"phase"})
-	}
+	f := telemetry.With(registry)
+	byPhase := func(name, help string) *prometheus.CounterVec { return f.CounterVec(original+name, help, "phase") }
 	gauge := func(name, help string) *prometheus.GaugeVec {
-		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "groundskeeper_local_volume_" + name, Help: help}, []string{"cluster"})
+		return f.GaugeVec("groundskeeper_local_volume_"+name, help, "cluster")
 	}
 	m := &Metrics{
 		VolumesDeleted: byPhase("persistentvolume_delete_total", "Persistent volumes deleted, by their phase."),
 		VolumesFailed: byPhase("persistentvolume_delete_failed_total",
 			"Deletions of persistent volumes that failed, by the phase of the volume."),
-		ClaimsDeleted: counter(original+"persistentvolumeclaim_delete_total", "Persistent volume claims deleted."),
-		ClaimsFailed:  counter(original+"persistentvolumeclaim_delete_failed_total", "Deletions of persistent volume claims that failed."),
-		EventsLost: counter("groundskeeper_local_volume_events_lost_total",
+		ClaimsDeleted: f.Counter(original+"persistentvolumeclaim_delete_total", "Persistent volume claims deleted."),
+		ClaimsFailed:  f.Counter(original+"persistentvolumeclaim_delete_failed_total", "Deletions of persistent volume claims that failed."),
+		EventsLost: f.Counter("groundskeeper_local_volume_events_lost_total",
 			"Events that were not recorded: too many in a short time, or rejected."),
 		Missing:      gauge("missing_nodes", "Nodes that opted-in local volumes name, but do not exist."),
 		NotNodeBound: gauge("not_node_bound", "Opted-in local volumes that do not name their nodes and are never changed or deleted."),
@@ -50,19 +43,7 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 		Held:       gauge("held_volumes", "Volumes of missing nodes that are being deleted and have a finalizer of another owner."),
 		Unrecorded: gauge("record_failed", "1 while the record of missing nodes cannot be written."),
 	}
-	return m, errors.Join(
-		telemetry.RegisterField(registry, &m.VolumesDeleted),
-		telemetry.RegisterField(registry, &m.VolumesFailed),
-		telemetry.RegisterField(registry, &m.ClaimsDeleted),
-		telemetry.RegisterField(registry, &m.ClaimsFailed),
-		telemetry.RegisterField(registry, &m.EventsLost),
-		telemetry.RegisterField(registry, &m.Missing),
-		telemetry.RegisterField(registry, &m.NotNodeBound),
-		telemetry.RegisterField(registry, &m.Unsupported),
-		telemetry.RegisterField(registry, &m.Brake),
-		telemetry.RegisterField(registry, &m.Held),
-		telemetry.RegisterField(registry, &m.Unrecorded),
-	)
+	return m, f.Err()
 }
 
 // Drop removes the gauges of a cluster that is no longer checked.

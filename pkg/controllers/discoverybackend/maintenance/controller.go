@@ -99,7 +99,7 @@ type backends struct {
 // AddToManager adds the controller to a manager, whose scheme has to know DiscoveryBackends. An error means that the
 // controller was added twice, or that no client can be made.
 func AddToManager(mgr manager.Manager, config configv1alpha1.DiscoveryConfiguration, clock clock.PassiveClock) error {
-	meters, err := newMeters(metrics.Registry)
+	meters, err := NewMeters(metrics.Registry)
 	if err != nil {
 		return err
 	}

@@ -4,8 +4,6 @@
 package maintenance
 
 import (
-	"errors"
-
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -32,40 +30,29 @@ type meters struct {
 	automatic *prometheus.GaugeVec
 }
 
-// newMeters registers the metrics, or finds those of an earlier manager in the same process.
-func newMeters(registry prometheus.Registerer) (*meters, error) {
-	m := &meters{}
-	errs := make([]error, 3)
-	m.writes, errs[0] = telemetry.Register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "groundskeeper_maintenance_route_writes_total",
-		Help: "Writes of routes, by what they wrote: values (weights and their record) or owners (fields handed back to those who " +
-			"had them).",
-	}, []string{"what"}))
-	m.forced, errs[1] = telemetry.Register(registry, prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "groundskeeper_maintenance_forced_weights_total",
-		Help: "Weights that another client set during maintenance, and that were removed again.",
-	}))
-	m.rejected, errs[2] = telemetry.Register(registry, prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "groundskeeper_maintenance_route_refusals_total",
-		Help: "Writes of routes that the API server rejected.",
-	}))
-	ofBackends := func(name, help string) *prometheus.GaugeVec {
-		options := prometheus.GaugeOpts{Name: name, Help: help}
-		gauge, err := telemetry.Register(registry, prometheus.NewGaugeVec(options, []string{"backend"}))
-		errs = append(errs, err)
-		return gauge
+// NewMeters makes the metrics and registers them.
+func NewMeters(registry prometheus.Registerer) (*meters, error) {
+	f := telemetry.With(registry)
+	ofBackends := func(name, help string) *prometheus.GaugeVec { return f.GaugeVec(name, help, "backend") }
+	m := &meters{
+		writes: f.CounterVec("groundskeeper_maintenance_route_writes_total",
+			"Writes of routes, by what they wrote: values (weights and their record) or owners (fields handed back to those who "+
+				"had them).", "what"),
+		forced: f.Counter("groundskeeper_maintenance_forced_weights_total",
+			"Weights that another client set during maintenance, and that were removed again."),
+		rejected: f.Counter("groundskeeper_maintenance_route_refusals_total", "Writes of routes that the API server rejected."),
+		matching: ofBackends("groundskeeper_maintenance_routes_matching", "Routes that refer to services of a backend."),
+		drained:  ofBackends("groundskeeper_maintenance_routes_drained", "Routes that send nothing to a backend because of maintenance."),
+		pending: ofBackends("groundskeeper_maintenance_routes_pending",
+			"Routes that do not yet correspond to the clusterStatus of a backend, including those whose change the API server rejects."),
+		share: ofBackends("groundskeeper_maintenance_share_percent",
+			"Which part of its share of the traffic a backend gets by the weights of its routes, in percent, as the average of all rules: "+
+				"less than 100 in maintenance and while traffic is moved in steps."),
+		automatic: ofBackends("groundskeeper_maintenance_automatic",
+			"Automatic maintenance of a backend that has it enabled: 1 while its traffic is moved away because it is not reachable, "+
+				"2 while it is not reachable and keeps its traffic nevertheless, 0 otherwise."),
 	}
-	m.matching = ofBackends("groundskeeper_maintenance_routes_matching", "Routes that refer to services of a backend.")
-	m.drained = ofBackends("groundskeeper_maintenance_routes_drained", "Routes that send nothing to a backend because of maintenance.")
-	m.pending = ofBackends("groundskeeper_maintenance_routes_pending",
-		"Routes that do not yet correspond to the clusterStatus of a backend, including those whose change the API server rejects.")
-	m.share = ofBackends("groundskeeper_maintenance_share_percent",
-		"Which part of its share of the traffic a backend gets by the weights of its routes, in percent, as the average of all rules: "+
-			"less than 100 in maintenance and while traffic is moved in steps.")
-	m.automatic = ofBackends("groundskeeper_maintenance_automatic",
-		"Automatic maintenance of a backend that has it enabled: 1 while its traffic is moved away because it is not reachable, "+
-			"2 while it is not reachable and keeps its traffic nevertheless, 0 otherwise.")
-	return m, errors.Join(errs...)
+	return m, f.Err()
 }
 
 // remove removes the values of a backend that has been deleted.
@@ -91,10 +78,4 @@ func (m *meters) set(backend *gimbalv1.DiscoveryBackend, found facts, next plan,
 	default:
 		m.automatic.WithLabelValues(backend.Name).Set(0)
 	}
-}
-
-// RegisterMetrics registers the metrics as AddToManager does, for callers that describe them.
-func RegisterMetrics(registry prometheus.Registerer) error {
-	_, err := newMeters(registry)
-	return err
 }

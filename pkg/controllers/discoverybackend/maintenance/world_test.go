@@ -114,7 +114,7 @@ func newWorld(t testing.TB) *world {
 // boot makes the loops of a process.
 func (w *world) boot() {
 	w.Helper()
-	meters, err := newMeters(prometheus.NewRegistry())
+	meters, err := NewMeters(prometheus.NewRegistry())
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -46,34 +46,22 @@ type meters struct {
 	orphans    *prometheus.GaugeVec
 }
 
-// newMeters registers the metrics, or finds those of an earlier manager in the same process.
+// newMeters makes the metrics and registers them.
 func newMeters(registry prometheus.Registerer) (*meters, error) {
+	f := telemetry.With(registry)
 	m := &meters{
-		reconciles: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "groundskeeper_discovery_reconciles_total",
-			Help: "Reconciliations of DiscoveryBackends, by outcome: provided, without-credentials, without-image, conflict, releasing, " +
-				"released, failed or retried.",
-		}, []string{"outcome"}),
-		writes: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "groundskeeper_discovery_parts_applied_total",
-			Help: "Objects of discoverers that were created, changed or repaired.",
-		}),
-		removed: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "groundskeeper_discovery_copies_deleted_total",
-			Help: "Copies that were deleted, by why: released (their backend was deleted) or orphaned (it did not exist).",
-		}, []string{"why"}),
-		orphans: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "groundskeeper_discovery_orphans",
-			Help: "Objects that named a backend that does not exist, when this process became the leader, by whether they have the mark of " +
-				"Groundskeeper.",
-		}, []string{"marked"}),
+		reconciles: f.CounterVec("groundskeeper_discovery_reconciles_total",
+			"Reconciliations of DiscoveryBackends, by outcome: provided, without-credentials, without-image, conflict, releasing, "+
+				"released, failed or retried.", "outcome"),
+		writes: f.Counter("groundskeeper_discovery_parts_applied_total",
+			"Objects of discoverers that were created, changed or repaired."),
+		removed: f.CounterVec("groundskeeper_discovery_copies_deleted_total",
+			"Copies that were deleted, by why: released (their backend was deleted) or orphaned (it did not exist).", "why"),
+		orphans: f.GaugeVec("groundskeeper_discovery_orphans",
+			"Objects that named a backend that does not exist, when this process became the leader, by whether they have the mark of "+
+				"Groundskeeper.", "marked"),
 	}
-	return m, errors.Join(
-		telemetry.RegisterField(registry, &m.reconciles),
-		telemetry.RegisterField(registry, &m.writes),
-		telemetry.RegisterField(registry, &m.removed),
-		telemetry.RegisterField(registry, &m.orphans),
-	)
+	return m, f.Err()
 }
 
 // RegisterMetrics registers the metrics as AddToManager does, for callers that describe them. It reports the backends that the

@@ -70,7 +70,7 @@ func AddToManager(
 	mgr manager.Manager, config configv1alpha1.KlusterConfiguration, clients *openstack.Clients, fence func() error, wakes *Wakes,
 	clock clock.PassiveClock,
 ) error {
-	meters, err := newMeters(metrics.Registry)
+	meters, err := NewMeters(metrics.Registry)
 	if err != nil {
 		return err
 	}

@@ -4,8 +4,6 @@
 package routegc
 
 import (
-	"errors"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"groundskeeper.io/groundskeeper/pkg/openstack"
@@ -20,31 +18,19 @@ type meters struct {
 	orphans prometheus.Gauge
 }
 
-// newMeters registers the metrics, or finds those of an earlier manager in the same process.
-func newMeters(registry prometheus.Registerer) (*meters, error) {
-	passes, first := telemetry.Register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "groundskeeper_routegc_passes_total",
-		Help: "Checks of routers of Klusters, by outcome: clean, waiting, suspicious, dry-run, removed or aborted.",
-	}, []string{"outcome"}))
-	aborted, second := telemetry.Register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "groundskeeper_routegc_aborted_passes_total",
-		Help: "Checks of routers of Klusters that ended early and removed nothing, by the reason in the condition RoutesClean.",
-	}, []string{"reason"}))
-	removed, third := telemetry.Register(registry, prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "groundskeeper_routegc_removed_routes_total",
-		Help: "Routes that were removed because they led to no server.",
-	}))
-	orphans, fourth := telemetry.Register(registry, prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "groundskeeper_routegc_orphaned_routes",
-		Help: "Routes of Klusters that pointed to no server when they were last checked, and still exist.",
-	}))
-	return &meters{passes: passes, aborted: aborted, removed: removed, orphans: orphans}, errors.Join(first, second, third, fourth)
-}
-
-// RegisterMetrics registers the metrics as AddToManager does, for callers that describe them.
-func RegisterMetrics(registry prometheus.Registerer) error {
-	_, err := newMeters(registry)
-	return err
+// NewMeters makes the metrics and registers them.
+func NewMeters(registry prometheus.Registerer) (*meters, error) {
+	f := telemetry.With(registry)
+	m := &meters{
+		passes: f.CounterVec("groundskeeper_routegc_passes_total",
+			"Checks of routers of Klusters, by outcome: clean, waiting, suspicious, dry-run, removed or aborted.", "outcome"),
+		aborted: f.CounterVec("groundskeeper_routegc_aborted_passes_total",
+			"Checks of routers of Klusters that ended early and removed nothing, by the reason in the condition RoutesClean.", "reason"),
+		removed: f.Counter("groundskeeper_routegc_removed_routes_total", "Routes that were removed because they led to no server."),
+		orphans: f.Gauge("groundskeeper_routegc_orphaned_routes",
+			"Routes of Klusters that pointed to no server when they were last checked, and still exist."),
+	}
+	return m, f.Err()
 }
 
 // count counts a reconciliation that is over.

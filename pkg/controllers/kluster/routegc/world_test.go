@@ -64,7 +64,7 @@ func newFlowOn(t *testing.T, o fake.Options, objects ...client.Object) *flow {
 	if err != nil {
 		t.Fatal(err)
 	}
-	meters, err := newMeters(prometheus.NewRegistry())
+	meters, err := NewMeters(prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}

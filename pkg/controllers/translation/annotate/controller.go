@@ -81,7 +81,7 @@ func AddOVNToManager(mgr manager.Manager, southbound Southbound, clock clock.Pas
 }
 
 func addToManager(mgr manager.Manager, n *network, hosts Hosts, clock clock.PassiveClock) error {
-	meters, err := newMeters(metrics.Registry)
+	meters, err := NewMeters(metrics.Registry)
 	if err != nil {
 		return err
 	}

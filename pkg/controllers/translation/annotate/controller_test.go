@@ -117,7 +117,7 @@ func TestChanged(t *testing.T) {
 func TestMetersOutliveAManager(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	for want := 1.0; want < 3; want++ {
-		m, err := newMeters(registry)
+		m, err := NewMeters(registry)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,7 +133,7 @@ func TestMetersOutliveAManager(t *testing.T) {
 	for _, name := range []string{"host_listings_total", "nodes_annotated_total", "nodes_unannotated"} {
 		taken := prometheus.NewRegistry()
 		taken.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "groundskeeper_translation_" + name, Help: "another"}))
-		if _, err := newMeters(taken); err == nil {
+		if _, err := NewMeters(taken); err == nil {
 			t.Errorf("%s is taken, and that is no error", name)
 		}
 	}

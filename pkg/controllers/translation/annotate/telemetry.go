@@ -4,8 +4,6 @@
 package annotate
 
 import (
-	"errors"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"groundskeeper.io/groundskeeper/pkg/telemetry"
@@ -19,37 +17,20 @@ type meters struct {
 	differing *prometheus.GaugeVec
 }
 
-// newMeters makes the metrics and registers them. Those of a registry that has them already, from an earlier manager in the same
-// process, continue; the gauge begins at nothing.
-func newMeters(registry prometheus.Registerer) (*meters, error) {
+// NewMeters makes the metrics and registers them. The gauges begin at nothing.
+func NewMeters(registry prometheus.Registerer) (*meters, error) {
+	f := telemetry.With(registry)
 	m := &meters{
-		listings: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "groundskeeper_translation_host_listings_total",
-			Help: "Listings of the hosts of MidoNet, or the chassis of OVN, for the annotations of Nodes, by outcome: done or failed.",
-		}, []string{"outcome"}),
-		annotated: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "groundskeeper_translation_nodes_annotated_total",
-			Help: "Writes of annotations of Nodes.",
-		}),
-		waiting: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "groundskeeper_translation_nodes_unannotated",
-			Help: "Nodes that lack annotations which cannot be filled in now, by reason.",
-		}, []string{"reason"}),
-		differing: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "groundskeeper_translation_nodes_differing",
-			Help: "Nodes with an annotation that cannot be right and that the annotator does not change, by reason: TunnelEndpointDiffers, " +
-				"ChassisNotFound or ChassisAmbiguous.",
-		}, []string{"reason"}),
+		listings: f.CounterVec("groundskeeper_translation_host_listings_total",
+			"Listings of the hosts of MidoNet, or the chassis of OVN, for the annotations of Nodes, by outcome: done or failed.", "outcome"),
+		annotated: f.Counter("groundskeeper_translation_nodes_annotated_total", "Writes of annotations of Nodes."),
+		waiting: f.GaugeVec("groundskeeper_translation_nodes_unannotated",
+			"Nodes that lack annotations which cannot be filled in now, by reason.", "reason"),
+		differing: f.GaugeVec("groundskeeper_translation_nodes_differing",
+			"Nodes with an annotation that cannot be right and that the annotator does not change, by reason: TunnelEndpointDiffers, "+
+				"ChassisNotFound or ChassisAmbiguous.", "reason"),
 	}
-	err := errors.Join(telemetry.RegisterField(registry, &m.listings), telemetry.RegisterField(registry, &m.annotated),
-		telemetry.RegisterField(registry, &m.waiting), telemetry.RegisterField(registry, &m.differing))
 	m.waiting.Reset()
 	m.differing.Reset()
-	return m, err
-}
-
-// RegisterMetrics registers the metrics as AddToManager does, for callers that describe them.
-func RegisterMetrics(registry prometheus.Registerer) error {
-	_, err := newMeters(registry)
-	return err
+	return m, f.Err()
 }

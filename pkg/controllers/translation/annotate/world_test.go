@@ -49,7 +49,7 @@ func newWorld(t *testing.T, nodes ...client.Object) *world {
 		t.Fatal(err)
 	}
 	w.hosts = hosts
-	w.meters, err = newMeters(prometheus.NewRegistry())
+	w.meters, err = NewMeters(prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}

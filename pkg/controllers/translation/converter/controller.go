@@ -91,7 +91,7 @@ type reconciler struct {
 // cache has to be built with CacheOptions. An error means that the controller was added twice, or that the API server does not
 // respond or does not serve Translations.
 func AddToManager(mgr manager.Manager, config configv1alpha1.TranslationConfiguration, clock clock.PassiveClock) error {
-	meters, err := newMeters(metrics.Registry)
+	meters, err := NewMeters(metrics.Registry)
 	if err != nil {
 		return err
 	}

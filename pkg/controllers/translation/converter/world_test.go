@@ -105,7 +105,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 
 // restart creates a reconciler without state.
 func (w *world) restart() {
-	meters, err := newMeters(w.registry)
+	meters, err := NewMeters(w.registry)
 	if err != nil {
 		w.t.Fatal(err)
 	}

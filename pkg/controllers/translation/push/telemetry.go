@@ -21,40 +21,26 @@ type meters struct {
 	orphans, invalid          prometheus.Gauge
 }
 
-// newMeters registers the metrics, or returns those of an earlier manager in this process.
+// newMeters makes the metrics and registers them.
 func newMeters(registry prometheus.Registerer) (*meters, error) {
+	f := telemetry.With(registry)
 	m := &meters{
-		pushed: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name:    "groundskeeper_translation_push_duration_seconds",
-			Help:    "Time from the first push of a Translation's content until the backend had all of it.",
-			Buckets: prometheus.ExponentialBuckets(0.005, 2, 16), // to 2.7 minutes
-		}),
-		driftPasses: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "groundskeeper_translation_drift_passes_total",
-			Help: "Comparisons of the whole backend with the Translations, by outcome: done, or failed when something could not be read.",
-		}, []string{"outcome"}),
-		driftFound: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "groundskeeper_translation_drift_found_total",
-			Help: "Resources that the backend had otherwise than they were pushed.",
-		}),
-		driftRepaired: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "groundskeeper_translation_drift_repaired_total",
-			Help: "Resources that were scheduled for repair after that.",
-		}),
-		orphans: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "groundskeeper_translation_orphans",
-			Help: "Resources of the tenant in the backend that no Translation lists, as of the last complete drift pass.",
-		}),
-		invalid: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "groundskeeper_translation_invalid_resources",
-			Help: "Resources in the backend that are not understood, as of the last complete drift comparison. They are neither compared nor " +
-				"deleted.",
-		}),
+		pushed: f.Histogram("groundskeeper_translation_push_duration_seconds",
+			"Time from the first push of a Translation's content until the backend had all of it.",
+			prometheus.ExponentialBuckets(0.005, 2, 16)), // to 2.7 minutes
+		driftPasses: f.CounterVec("groundskeeper_translation_drift_passes_total",
+			"Comparisons of the whole backend with the Translations, by outcome: done, or failed when something could not be read.", "outcome"),
+		driftFound: f.Counter("groundskeeper_translation_drift_found_total",
+			"Resources that the backend had otherwise than they were pushed."),
+		driftRepaired: f.Counter("groundskeeper_translation_drift_repaired_total",
+			"Resources that were scheduled for repair after that."),
+		orphans: f.Gauge("groundskeeper_translation_orphans",
+			"Resources of the tenant in the backend that no Translation lists, as of the last complete drift pass."),
+		invalid: f.Gauge("groundskeeper_translation_invalid_resources",
+			"Resources in the backend that are not understood, as of the last complete drift comparison. They are neither compared nor "+
+				"deleted."),
 	}
-	err := errors.Join(telemetry.RegisterField(registry, &m.pushed), telemetry.RegisterField(registry, &m.driftPasses),
-		telemetry.RegisterField(registry, &m.driftFound), telemetry.RegisterField(registry, &m.driftRepaired),
-		telemetry.RegisterField(registry, &m.orphans), telemetry.RegisterField(registry, &m.invalid))
-	if err != nil {
+	if err := f.Err(); err != nil {
 		return nil, fmt.Errorf("controller %s: %w", ControllerName, err)
 	}
 	return m, nil
