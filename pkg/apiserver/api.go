@@ -33,9 +33,8 @@ import (
 
 // api is what the server serves: the types, how they are written, and which names they claim.
 type api struct {
-	scheme *runtime.Scheme
-	codecs serializer.CodecFactory
-	// versions are the group versions that are served.
+	scheme   *runtime.Scheme
+	codecs   serializer.CodecFactory
 	versions []schema.GroupVersion
 	// membership restricts Projects to their members; nil where roles do.
 	membership *membership.Server
@@ -71,7 +70,6 @@ func definitionNamer() (*openapi.DefinitionNamer, error) {
 	return openapi.NewDefinitionNamer(s), nil
 }
 
-// served returns the group versions of the server.
 func (a api) served() []schema.GroupVersion { return a.versions }
 
 // claimRules returns the names that only one object may hold.

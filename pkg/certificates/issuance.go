@@ -100,14 +100,12 @@ func (v issuance) end() time.Time {
 	return end.Truncate(time.Second) // a certificate has no fractions
 }
 
-// describes reports whether a certificate is the leaf's.
 func (l Leaf) describes(certificate *x509.Certificate) bool {
 	names, addresses := l.hosts()
 	return certificate.Subject.CommonName == l.CommonName && slices.Equal(certificate.DNSNames, names) &&
 		slices.EqualFunc(certificate.IPAddresses, addresses, net.IP.Equal) && slices.Equal(certificate.ExtKeyUsage, l.Usages)
 }
 
-// hosts returns the DNS names and the IP addresses.
 func (l Leaf) hosts() (names []string, addresses []net.IP) {
 	for _, host := range l.Hosts {
 		if ip := net.ParseIP(host); ip != nil {

@@ -128,7 +128,6 @@ func (p *pair) valid(now time.Time) bool {
 	return p != nil && !now.Before(p.tls.Leaf.NotBefore) && now.Before(p.tls.Leaf.NotAfter)
 }
 
-// covers reports whether the certificate is for all the hosts.
 func (p *pair) covers(hosts []string) bool {
 	for _, host := range hosts {
 		if p.tls.Leaf.VerifyHostname(host) != nil {

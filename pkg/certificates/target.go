@@ -126,7 +126,6 @@ func join(certificates []*x509.Certificate) []byte {
 	return bundle.Bytes()
 }
 
-// trusts reports whether a bundle has a CA.
 func trusts(bundle, ca []byte) bool {
 	wanted := split(ca)
 	return len(wanted) == 1 && slices.ContainsFunc(split(bundle), wanted[0].Equal)

@@ -134,7 +134,6 @@ func (v view) judge(aspects []aspect) (worst *Summary, missing string) {
 	return worst, missing
 }
 
-// list returns the conditions of a summary.
 func (s Summary) list(generation int64, now time.Time) []metav1.Condition {
 	c := metav1.Condition{
 		Type: Ready, Status: s.Ready, Reason: s.Reason, Message: s.Message,

@@ -12,7 +12,6 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// projectPaused is the condition of a paused Project.
 const projectPaused gardenerv1beta1.ConditionType = "Paused"
 
 // ProjectSummary returns the summary of a Project: it has its namespace, with the roles of its members. That it is unused

@@ -53,7 +53,6 @@ func DecodeField[T any](raw json.RawMessage, lines Lines, path string) (*T, erro
 	return object, nil
 }
 
-// decodeAt decodes the value at a path and reports all errors in it.
 func decodeAt[T any](value any, lines Lines, path string) (*T, Errors) {
 	object, err := decodeValue[T](value)
 	if err == nil {

@@ -37,7 +37,6 @@ type rule struct {
 
 type methods []accessreview.Method
 
-// klusterGrant returns what the controllers for Klusters need.
 func klusterGrant(*v1alpha1.ControllersConfiguration) *grant {
 	return &grant{manifests: "artifacts/kluster", rules: []rule{
 		{"", "secrets", methods{"get", "list", "watch", "patch"}}, {"kubernikus.sap.cc", "klusters", methods{"patch"}},
@@ -87,7 +86,6 @@ func (g *grant) missing(ctx context.Context, reviews authorizationclient.SelfSub
 	return missing
 }
 
-// message names what is missing, and what grants it.
 func (g *grant) message(missing []string) string {
 	return fmt.Sprintf("not allowed to %s: kubectl apply -k %s", strings.Join(missing, ", "), g.manifests)
 }

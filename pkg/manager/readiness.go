@@ -33,7 +33,6 @@ type readiness struct {
 // follower watches kinds that may not be served. Idle returns the kinds that it does not watch, with the reasons.
 type follower interface{ Idle() []string }
 
-// check returns an error that names what is waited for.
 func (r *readiness) check() error {
 	if waiting := r.waitingFor(); len(waiting) > 0 {
 		return fmt.Errorf("waiting for %s", strings.Join(waiting, ", "))
@@ -41,7 +40,6 @@ func (r *readiness) check() error {
 	return nil
 }
 
-// waitingFor names what is waited for.
 func (r *readiness) waitingFor() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -68,7 +66,6 @@ func (r *readiness) report() string {
 	return report.String() + "readyz check passed\n"
 }
 
-// follow registers the follower of a controller.
 func (r *readiness) follow(controller string, f follower) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

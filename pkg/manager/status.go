@@ -201,7 +201,6 @@ func (a *tally) Find(controller string, findings []string) {
 	a.found[controller] = findings
 }
 
-// findings returns what a controller found.
 func (a *tally) findings(controller string) []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()

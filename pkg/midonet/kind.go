@@ -105,7 +105,6 @@ func (k Kind) collectionPath(parentKind, parent string) (string, error) {
 	return "", fmt.Errorf("%s has no parent of kind %s", k.Name, parentKind)
 }
 
-// itemPath returns the path of one resource.
 func (k Kind) itemPath(parent, id string) (string, error) {
 	if k.item == "" {
 		return "", fmt.Errorf("%s has no items", k.Name)

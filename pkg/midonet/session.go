@@ -14,7 +14,6 @@ import (
 )
 
 const (
-	// opLogin is the Op of an Error of a login.
 	opLogin = "log in"
 	// expiryMargin is how long before its end a token is replaced, so that it lasts for a request.
 	expiryMargin = 30 * time.Second

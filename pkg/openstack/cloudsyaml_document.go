@@ -54,7 +54,6 @@ func linePrefix(err error) string {
 	return ""
 }
 
-// cloudField is a field of a mapping.
 type cloudField struct {
 	name  string
 	line  int

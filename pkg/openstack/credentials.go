@@ -78,7 +78,6 @@ func (c *Client) Warnings() (all []Warning) {
 	return all
 }
 
-// application reports whether the credentials are an application credential.
 func (c Credentials) application() bool {
 	return c.ApplicationCredentialID != "" || c.ApplicationCredentialName != "" || c.ApplicationCredentialSecret != ""
 }

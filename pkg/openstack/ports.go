@@ -70,7 +70,6 @@ func (n Network) RemovePortTag(ctx context.Context, portID, tag string) error {
 	return n.remove(ctx, op, "", tag, "ports", url.PathEscape(portID), "tags")
 }
 
-// port reads one port.
 func (n Network) port(ctx context.Context, op, id string) (Port, error) {
 	var response struct {
 		Port port `json:"port"`

@@ -111,7 +111,6 @@ func (k Kind) Stored() []string {
 	return names
 }
 
-// names returns the names of all columns.
 func (k Kind) names() []string {
 	names := make([]string, len(k.Columns))
 	for i, column := range k.Columns {

@@ -19,7 +19,6 @@ import (
 // to strings. An optional value is a list of at most one, or the value itself in a body.
 type Value any
 
-// read reads a field of a body.
 func (c Column) read(field any) (Value, error) {
 	switch {
 	case c.Type == Pairs:
@@ -60,7 +59,6 @@ func (c Column) read(field any) (Value, error) {
 	return sorted(values), nil
 }
 
-// atom reads one value.
 func (c Column) atom(value any) (any, error) {
 	switch c.Type {
 	case Flag:
@@ -130,7 +128,6 @@ func (c Column) absent() any {
 	}
 }
 
-// decode reads a column of a row.
 func (c Column) decode(row ovsdb.Row) (Value, error) {
 	if c.Type == Pairs {
 		return row.Map(c.Name)

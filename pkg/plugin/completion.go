@@ -47,7 +47,6 @@ func (c *command) completeNames(title string) cobra.CompletionFunc {
 	}
 }
 
-// completeObjects completes KIND/NAME.
 func (c *command) completeObjects(all ...kind) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {

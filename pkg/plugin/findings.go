@@ -68,7 +68,6 @@ func short(d time.Duration) string {
 	}
 }
 
-// projectFindings returns those of a Project.
 func projectFindings(p *gardenerv1beta1.Project, now time.Time) (all []finding) {
 	if !p.DeletionTimestamp.IsZero() {
 		all = append(all, found(inProgress, "is being deleted, for %s", lasts(p.DeletionTimestamp, now)))
@@ -113,7 +112,6 @@ func staleFinding(p *gardenerv1beta1.Project, since *metav1.Time, now time.Time)
 	return found(warning, "%s, and will be deleted %s", unused, ago(end, now))
 }
 
-// klusterFindings returns those of a Kluster.
 func klusterFindings(k *kubernikusv1.Kluster, now time.Time) (all []finding) {
 	if k.DeletionTimestamp != nil {
 		all = append(all, deorbitFinding(k, now))
@@ -178,7 +176,6 @@ func stageTimeout(k *kubernikusv1.Kluster) time.Duration {
 	return kubernikusv1.DefaultDeorbitStageTimeout
 }
 
-// backendFindings returns those of a DiscoveryBackend.
 func backendFindings(b *gimbalv1.DiscoveryBackend, now time.Time) (all []finding) {
 	if !b.DeletionTimestamp.IsZero() {
 		all = append(all, found(inProgress, "is being deleted, for %s", lasts(b.DeletionTimestamp, now)))
@@ -224,7 +221,6 @@ func maintenanceFinding(b *gimbalv1.DiscoveryBackend) finding {
 	return found(inProgress, "%s", text)
 }
 
-// translationFindings returns those of a Translation.
 func translationFindings(t *midonetv1.Translation, now time.Time) (all []finding) {
 	if !t.DeletionTimestamp.IsZero() {
 		all = append(all, found(inProgress, "is being deleted, for %s", lasts(t.DeletionTimestamp, now)))

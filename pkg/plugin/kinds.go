@@ -17,7 +17,6 @@ import (
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 )
 
-// kind is a kind of Groundskeeper.
 type kind struct {
 	// title is its name in the plural, names are those that users type.
 	title string
@@ -39,7 +38,6 @@ func (k kind) group() string {
 	return versions[0].Group
 }
 
-// kindOf makes a kind of its types.
 func kindOf[T client.Object](
 	title string, names []string, global bool, object func() T, list func() client.ObjectList, findings func(T, time.Time) []finding,
 ) kind {
@@ -62,7 +60,6 @@ const (
 	backendsTitle = "DiscoveryBackends"
 )
 
-// kinds returns all kinds of Groundskeeper.
 func kinds() []kind {
 	return []kind{
 		kindOf("Projects", []string{"project", "projects"}, true, func() *gardenerv1beta1.Project { return &gardenerv1beta1.Project{} },

@@ -88,7 +88,6 @@ func overrideFlags() clientcmd.ConfigOverrideFlags {
 	return flags
 }
 
-// connect makes the client.
 func (c *command) connect() error {
 	config, err := c.config.ClientConfig()
 	if err != nil {

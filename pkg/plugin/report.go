@@ -24,12 +24,10 @@ func (l level) String() string {
 	return report.InProgress
 }
 
-// addFindings adds the findings of an object.
 func addFindings(r *report.Report, kind string, object client.Object, findings []finding) {
 	r.Findings = append(r.Findings, reported(kind, object, findings)...)
 }
 
-// reported returns the findings of an object as a report has them.
 func reported(kind string, object client.Object, findings []finding) (all []report.Finding) {
 	for _, f := range findings {
 		all = append(all, report.Finding{Kind: kind, Namespace: object.GetNamespace(), Name: object.GetName(), Level: f.level.String(),

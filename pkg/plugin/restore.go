@@ -126,7 +126,6 @@ func (c *command) showRestored(routes []release.Restoration, what string) (count
 	return count
 }
 
-// failures returns the errors of single routes.
 func failures(routes []release.Restoration) error {
 	var errs []error
 	for _, r := range routes {

@@ -135,7 +135,6 @@ func shownAddress(text string) string {
 	return text
 }
 
-// hasGateway reports whether a Node has a gateway.
 func hasGateway(translations []midonetv1.Translation) bool {
 	return slices.ContainsFunc(translations, func(t midonetv1.Translation) bool {
 		return slices.ContainsFunc(t.Resources, func(r midonetv1.BackendResource) bool { return r.Kind == "ChassisTemplateVar" })
@@ -207,7 +206,6 @@ func waysOf(service *corev1.Service, translations []midonetv1.Translation) []rep
 	return ways
 }
 
-// printWays prints the ways of a Service.
 func (c *command) printWays(ways []report.Way) {
 	for _, way := range ways {
 		c.out.print("%s/%s, load balancer %s:\n", way.Address, way.Protocol, way.LoadBalancer)

@@ -193,7 +193,6 @@ func details(object client.Object) (all []finding) {
 	return all
 }
 
-// objects returns what Deorbit has on its lists.
 func objects(level level, what string, list []kubernikusv1.DeorbitObject) (all []finding) {
 	for _, o := range list {
 		all = append(all, found(level, "%s: %s: %s", what, describe(o), o.Reason))

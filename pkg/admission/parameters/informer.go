@@ -168,7 +168,6 @@ func (l lister) ByNamespace(namespace string) cache.GenericNamespaceLister {
 	return namespaceLister{l.GenericLister.ByNamespace(namespace), l.unreadable}
 }
 
-// namespaceLister is a lister for one namespace.
 type namespaceLister struct {
 	cache.GenericNamespaceLister
 	unreadable func() error

@@ -115,7 +115,6 @@ func (b Binding) remove(ctx context.Context, cluster kubernetes.Interface) error
 	return bindings.Delete(ctx, b.Name, options)
 }
 
-// projectUIDs returns the UIDs of the Projects of a backup by their names.
 func projectUIDs(objects []Object) map[string]types.UID {
 	projects := map[string]types.UID{}
 	for _, object := range objects {

@@ -51,7 +51,6 @@ func (r Resource) root() string {
 	return r.Store.KeyRootFunc(genericapirequest.WithNamespace(context.Background(), "")) + "/"
 }
 
-// storageKey returns the key of an object in storage.
 func (r Resource) storageKey(ctx context.Context, namespace, name string) (string, error) {
 	return r.Store.KeyFunc(genericapirequest.WithNamespace(ctx, namespace), name)
 }

@@ -17,7 +17,6 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/apiserver/backup"
 )
 
-// exportOptions are the flags of "export".
 type exportOptions struct {
 	storage   *storageOptions
 	directory string

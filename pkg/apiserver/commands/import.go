@@ -17,7 +17,6 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/apiserver/backup"
 )
 
-// importOptions are the flags of "import".
 type importOptions struct {
 	storage        *storageOptions
 	enablement     *genericoptions.APIEnablementOptions

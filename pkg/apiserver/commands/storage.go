@@ -69,7 +69,6 @@ const (
 	exclusive
 )
 
-// open opens the store.
 func (o *storageOptions) open(ctx context.Context, how access) (*backup.Store, func(), error) {
 	release := func() {}
 	if o.embeddedDir != "" {

@@ -34,7 +34,6 @@ func (b Binding) String() string {
 	return fmt.Sprintf("ClusterRoleBinding %s (ClusterRole %s, %s)", b.Name, b.Role, strings.Join(subjects, ", "))
 }
 
-// binds reports whether a user is a subject of the binding.
 func (b Binding) binds(who user.Info) bool {
 	return who != nil && slices.ContainsFunc(b.Subjects, func(subject rbacv1.Subject) bool { return is(who, &subject) })
 }

@@ -40,7 +40,6 @@ import (
 )
 
 const (
-	// resource are the Projects.
 	resource = "projects"
 	// Any is the subresource of projects that stands for the Projects of others in permissions.
 	Any = "any"

@@ -98,7 +98,6 @@ func with(options *internalversion.ListOptions, selector fields.Selector) *inter
 	return &narrowed
 }
 
-// list returns a list of what a selector selects.
 func (s *Storage) list(ctx context.Context, options *internalversion.ListOptions, selector readable) (*gardenerv1beta1.ProjectList, error) {
 	objects, err := s.REST.List(ctx, with(options, selector))
 	if err != nil {

@@ -65,7 +65,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// review returns the status of a review.
 func (s *Server) review(ctx context.Context, request authorizer.Attributes) authorizationv1.SubjectAccessReviewStatus {
 	restricted := s.authorizer.Load()
 	if restricted == nil {

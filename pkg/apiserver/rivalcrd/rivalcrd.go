@@ -30,7 +30,6 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// definitions is where CustomResourceDefinitions are.
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
 // Finder finds conflicting CustomResourceDefinitions in a cluster.
@@ -86,7 +85,6 @@ func (f *Finder) find(ctx context.Context) (rivals []string, taken []schema.Grou
 	return rivals, taken, nil
 }
 
-// takenBy returns the group versions that a definition serves.
 func takenBy(definition *unstructured.Unstructured, served []schema.GroupVersion) []schema.GroupVersion {
 	group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
 	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")

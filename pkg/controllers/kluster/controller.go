@@ -82,7 +82,6 @@ func clusterKeys(object client.Object) []string {
 	return nil
 }
 
-// secretKeys returns the keys of a Kluster in bySecret.
 func secretKeys(object client.Object) []string {
 	if k, ok := object.(*kubernikusv1.Kluster); ok {
 		return k.SecretNames()

@@ -105,7 +105,6 @@ func (n *nodeSet) replace(node string, now nodeNames) (changed []string, lacksCh
 	return slices.Concat(before.names, now.names), lacksChanged
 }
 
-// exists reports whether there is a Node object of that name.
 func (n *nodeSet) exists(node string) bool {
 	_, ok := n.nodes[node]
 	return ok
@@ -127,8 +126,7 @@ type identity struct {
 	// which it was recorded first. A Node that was registered before is not the one. Zero: unknown.
 	seenAt time.Time
 	// keys are the labels by which volumes use the name, with the number of these volumes.
-	keys map[string]int
-	// volumes are the volumes that use the name.
+	keys    map[string]int
 	volumes map[string]*volume
 	// state is what was found last; empty without volumes.
 	state presence

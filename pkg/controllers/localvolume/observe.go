@@ -100,7 +100,6 @@ type Subject struct {
 type namespaceState struct {
 	// unseen reports that a claim came before its namespace, which may have the annotation.
 	unseen bool
-	// optOut is the optOut of the namespace.
 	optOut string
 }
 

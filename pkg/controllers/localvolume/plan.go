@@ -73,7 +73,6 @@ func (v *PlannedVolume) due() *time.Time {
 	return v.ClaimDue
 }
 
-// planInput is what a Plan is made of.
 type planInput struct {
 	brake     string
 	config    *configv1alpha1.LocalVolumeConfiguration

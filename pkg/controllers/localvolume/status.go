@@ -78,7 +78,6 @@ func ReleaseNotice(subject *Subject) string {
 		strings.Join(driverFinalizers(volume), ", "), volume.Spec.CSI.Driver, Absent(subject.Nodes), volume.Spec.CSI.VolumeHandle)
 }
 
-// recordName names the record in messages.
 func (s *Site) recordName() string {
 	name := "config map " + s.RecordNamespace + "/" + RecordName
 	if s.Name != "" {

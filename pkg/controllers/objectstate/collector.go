@@ -91,7 +91,6 @@ func (c *collector) Collect(metrics chan<- prometheus.Metric) {
 	}
 }
 
-// send sends the metrics of an object.
 func (c *collector) send(metrics chan<- prometheus.Metric, kind string, s *state) {
 	gauge := func(desc *prometheus.Desc, value float64, more ...string) {
 		metrics <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, append([]string{kind, s.namespace, s.name}, more...)...)
@@ -157,7 +156,6 @@ type informers interface {
 // stored is an informer with a store, as all of this process are.
 type stored interface{ GetStore() cache.Store }
 
-// examples returns an object of each kind, by name.
 func examples() map[string]client.Object {
 	return map[string]client.Object{
 		"Project": &gardenerv1beta1.Project{}, "Kluster": &kubernikusv1.Kluster{},

@@ -106,7 +106,6 @@ func (k *Kind) object(from metav1.Object) *Object {
 	return kept
 }
 
-// selects reports whether a query selects an object.
 func (k *Kind) selects(query Query, object *Object) bool {
 	if query.Namespace != "" && object.Namespace != query.Namespace || query.Name != "" && object.Name != query.Name {
 		return false

@@ -50,7 +50,6 @@ type Set struct {
 	ended []*watch
 }
 
-// state is the state of a kind.
 type state struct {
 	// known is true after discovery has succeeded once.
 	known bool

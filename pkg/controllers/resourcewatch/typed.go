@@ -24,7 +24,6 @@ type Typed struct {
 	value func(object any) any
 }
 
-// typedObject is an object with a Go type.
 type typedObject interface {
 	runtime.Object
 	metav1.Object
@@ -84,7 +83,6 @@ func (l typedLister) request(namespace string, options *metav1.ListOptions) (*re
 	return client.Get().NamespaceIfScoped(namespace, namespace != metav1.NamespaceAll).Resource(l.resource).VersionedParams(options, metav1.ParameterCodec), nil
 }
 
-// typedClients returns the clients for objects of the types in the scheme of a manager.
 func typedClients(mgr manager.Manager) func(example runtime.Object) (rest.Interface, error) {
 	codecs := serializer.NewCodecFactory(mgr.GetScheme())
 	return func(example runtime.Object) (rest.Interface, error) {

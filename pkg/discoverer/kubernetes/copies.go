@@ -64,7 +64,6 @@ func (u *Upstream) copies(ctx context.Context, namespace string, into sets.Set[d
 	return nil
 }
 
-// copyOf returns the name of the copy of a Service.
 func (u *Upstream) copyOf(key types.NamespacedName) types.NamespacedName {
 	return types.NamespacedName{Namespace: key.Namespace, Name: desired.CopyName(u.Backend, key.Name)}
 }

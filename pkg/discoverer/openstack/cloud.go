@@ -139,7 +139,6 @@ func (s *Session) own(ctx context.Context) (*openstack.Client, error) {
 	return client, err
 }
 
-// in returns the client of a project.
 func (s *Session) in(ctx context.Context, project string) (*openstack.Client, error) {
 	own, err := s.own(ctx)
 	if err != nil || own.ProjectID() == project {

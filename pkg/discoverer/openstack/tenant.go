@@ -77,7 +77,6 @@ func (before *tenant) renewed(o *outcome) *tenant {
 	return next
 }
 
-// in returns a source in a namespace.
 func in(namespace string, source *desired.Source) *desired.Source {
 	if source.Namespace == namespace {
 		return source

@@ -152,7 +152,6 @@ func confirmed(key types.NamespacedName, operations, live []operation, err error
 	return slices.DeleteFunc(slices.Clone(operations), func(op operation) bool { return doubtful.Has(desired.RefOf(op.Object)) }), err
 }
 
-// deletedBy returns what operations delete.
 func deletedBy(operations []operation) sets.Set[desired.Ref] {
 	deleted := sets.New[desired.Ref]()
 	for _, op := range operations {

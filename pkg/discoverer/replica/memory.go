@@ -65,14 +65,12 @@ func newMemory() *memory {
 	}
 }
 
-// now returns the state.
 func (m *memory) now() state {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.state
 }
 
-// note changes the state.
 func (m *memory) note(change func(*state)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -137,7 +137,6 @@ const (
 	reasonResponding = "Responding"
 	// reasonRateLimited: it has, and rejects requests because there are too many.
 	reasonRateLimited = "RateLimited"
-	// reasonNotResponding: it has not.
 	reasonNotResponding = "NotResponding"
 	// reasonResponseUnknown: the last request has not shown whether it responds.
 	reasonResponseUnknown = "ResponseUnknown"

@@ -41,7 +41,6 @@ func newSampler(out chan<- prometheus.Metric, backend, backendType string) *samp
 	}
 }
 
-// gauge sends a sample.
 func (s *sampler) gauge(desc *prometheus.Desc, value float64, labels []*dto.LabelPair) {
 	shared := s.values[value]
 	if shared == nil {
@@ -51,7 +50,6 @@ func (s *sampler) gauge(desc *prometheus.Desc, value float64, labels []*dto.Labe
 	s.out <- &sample{desc: desc, labels: labels, value: shared}
 }
 
-// namespace returns the label of a namespace.
 func (s *sampler) namespace(namespace string) *dto.LabelPair {
 	found := s.byNamespace[namespace]
 	if found == nil {
@@ -66,12 +64,10 @@ func (s *sampler) event(key types.NamespacedName) []*dto.LabelPair {
 	return []*dto.LabelPair{s.constant[0], s.constant[1], pair("name", key.Name), s.namespace(key.Namespace)}
 }
 
-// endpoints returns the labels of the endpoints of a service.
 func (s *sampler) endpoints(key types.NamespacedName) []*dto.LabelPair {
 	return []*dto.LabelPair{s.constant[0], s.constant[1], s.namespace(key.Namespace), pair("servicename", key.Name)}
 }
 
-// services returns the labels of the services of a namespace.
 func (s *sampler) services(namespace string) []*dto.LabelPair {
 	return []*dto.LabelPair{s.constant[0], s.constant[1], s.namespace(namespace)}
 }

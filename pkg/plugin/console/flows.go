@@ -173,7 +173,6 @@ func (f *filter) selects(r *FlowRoute) bool {
 	})
 }
 
-// count adds a route to its backends.
 func count(backends map[string]*FlowBackend, r *FlowRoute) {
 	refers := map[string]bool{}
 	for _, l := range r.Links {

@@ -216,7 +216,6 @@ func (s *store) contents(namespace string) []Contents {
 	return all
 }
 
-// backendOf returns the view of a DiscoveryBackend.
 func backendOf(b *gimbalv1.DiscoveryBackend) *Backend {
 	view := &Backend{Type: string(b.Cluster.Type), ClusterStatus: string(b.Cluster.ClusterStatus), Services: b.Status.Services,
 		Endpoints: b.Status.Endpoints}

@@ -26,7 +26,6 @@ type Condition struct {
 	Since   time.Time `json:"since"`
 }
 
-// conditionsOf returns the conditions of an object.
 func conditionsOf(object client.Object) (all []Condition) {
 	var standard []metav1.Condition
 	switch o := object.(type) {

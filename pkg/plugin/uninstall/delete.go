@@ -161,7 +161,6 @@ func nameOf(object client.Object) string {
 	return strings.TrimPrefix(object.GetNamespace()+"/"+object.GetName(), "/")
 }
 
-// all lists the objects of a kind.
 func all[T client.Object](ctx context.Context, c client.Reader, list client.ObjectList) ([]T, error) {
 	objects, err := report.All(ctx, c, list, metav1.NamespaceAll)
 	typed := make([]T, len(objects))

@@ -131,7 +131,6 @@ func rank(resource schema.GroupVersionResource) int {
 	return 2
 }
 
-// runs reports whether a resource has pods.
 func runs(resource schema.GroupVersionResource) bool {
 	return resource.Group == "apps" || resource.Group == "batch"
 }

@@ -142,7 +142,6 @@ type step struct {
 	do   func(context.Context) (string, error)
 }
 
-// steps returns all of them, in their order.
 func (u *Uninstaller) steps(f *Found) []step {
 	if f.NeverServed {
 		return u.stepsWithoutObjects()

@@ -57,7 +57,6 @@ func New(config Config) (*Claims, error) {
 // claim returns the etcd key of the claim of a name.
 func (c *Claims) claim(name string) string { return c.root + name + c.Rule.Separator }
 
-// claimed returns the name of a claim.
 func (c *Claims) claimed(claim string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(claim, c.root), c.Rule.Separator)
 }

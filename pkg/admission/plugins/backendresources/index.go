@@ -26,7 +26,6 @@ func newIndex(size int) *index {
 	}
 }
 
-// holdersOf returns the Translations that hold a resource.
 func (x *index) holdersOf(resource digest) []holder {
 	place, found := x.first[resource]
 	if !found {

@@ -54,7 +54,6 @@ func holderOf(t *midonetv1.Translation) holder {
 // is reports whether both are the same Translation.
 func (h holder) is(other holder) bool { return h.namespace == other.namespace && h.name == other.name }
 
-// holds reports whether it holds a resource.
 func (h holder) holds(resource digest) bool { return slices.Contains(h.resources, resource) }
 
 // takesOver reports whether h may hold what the other one holds: when the version in their names changes, the

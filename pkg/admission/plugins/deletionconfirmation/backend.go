@@ -39,7 +39,6 @@ func (p *Plugin) SetDiscoveryAdminNamespaces(namespaces []string) {
 // SetConfirmedBackends sets which DiscoveryBackends need a confirmation. Unset: those in admin namespaces.
 func (p *Plugin) SetConfirmedBackends(which Backends) { p.which = which }
 
-// needsConfirmation reports whether the deletion of a DiscoveryBackend has to be confirmed.
 func (p *Plugin) needsConfirmation(b *gimbalv1.DiscoveryBackend) bool {
 	switch p.which {
 	case NoBackends:

@@ -168,7 +168,6 @@ func accessor(object runtime.Object) (metav1.Object, error) {
 
 const confirmation = "true"
 
-// confirmed reports whether the deletion of an object is confirmed.
 func confirmed(object metav1.Object) bool {
 	return object.GetAnnotations()[gardenerv1beta1.AnnotationConfirmDeletion] == confirmation
 }

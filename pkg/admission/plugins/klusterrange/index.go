@@ -11,7 +11,6 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
 
-// name is the name of a Kluster.
 type name struct{ namespace, name string }
 
 // place is the pod range of a Kluster on a router. The router is empty if it is unknown, or if the cluster has no routes in OpenStack.
@@ -43,8 +42,7 @@ func entryOf(k *kubernikusv1.Kluster) entry { return entry{name{k.Namespace, k.N
 
 // index knows the places of Klusters. A plugins.Follower fills it, and it is all that is kept of them.
 type index struct {
-	places map[name]place
-	// routers has the Klusters on each router.
+	places  map[name]place
 	routers map[string]map[name]bool
 }
 

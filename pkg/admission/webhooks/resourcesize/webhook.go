@@ -148,7 +148,6 @@ func sizeOf(raw []byte, limit int64) (int64, error) {
 	return max(int64(len(compact)), managed), nil
 }
 
-// isOneOf reports whether a user is one of the subjects.
 func isOneOf(subjects []rbacv1.Subject, user authenticationv1.UserInfo) bool {
 	return slices.ContainsFunc(subjects, func(subject rbacv1.Subject) bool {
 		switch subject.Kind {

@@ -21,7 +21,6 @@ func objects(list any) iter.Seq2[int, map[string]any] {
 	}
 }
 
-// text returns a string, or what it is when unset.
 func text(value any, unset string) string {
 	if s, ok := value.(string); ok {
 		return s

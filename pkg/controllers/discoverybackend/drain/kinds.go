@@ -136,7 +136,6 @@ type flavor interface {
 	lacks(spec map[string]any) string
 }
 
-// selection selects Services by their names.
 type selection = func(types.NamespacedName) bool
 
 // source is where a rule stands in a route.

@@ -275,7 +275,6 @@ func (s *standing) isLike(i int) bool {
 	return false
 }
 
-// label names a rule to users.
 func (r *rule) label() string {
 	switch {
 	case r.name != "":

@@ -78,7 +78,6 @@ type slotRecord struct {
 	Scale int64 `json:"scale,omitempty"`
 }
 
-// mirrorRecord is a mirror that was removed.
 type mirrorRecord struct {
 	Service string `json:"service"`
 	Backend string `json:"backend"`

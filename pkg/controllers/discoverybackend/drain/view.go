@@ -40,9 +40,8 @@ type rule struct {
 	// nothing to compare with.
 	print, frame string
 	refs         []ref
-	// lists are the lists with mirrors.
-	lists  []mirrors
-	source source
+	lists        []mirrors
+	source       source
 }
 
 // ref is one reference of a rule, at a position of its list. It gets requests by its weight.
@@ -123,7 +122,6 @@ func (k *Kind) parse(object map[string]any) *View {
 	return v
 }
 
-// rule reads one rule.
 func (v *View) rule(source source) rule {
 	r := rule{list: source.list, index: source.index, name: text(source.content["name"], ""), source: source}
 	services := mirrors{place: place{List: source.references}, holder: source.content}

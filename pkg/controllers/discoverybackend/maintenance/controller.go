@@ -54,7 +54,6 @@ const (
 	workers = 2
 )
 
-// routeKey names a route.
 type routeKey struct {
 	resource schema.GroupResource
 	name     types.NamespacedName

@@ -37,7 +37,6 @@ var (
 	definitionsResource = schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
 )
 
-// routeResource returns the resource of a kind of route.
 func routeResource(kind *drain.Kind) schema.GroupResource {
 	return schema.GroupResource{Group: kind.Group, Resource: kind.Resource}
 }

@@ -160,14 +160,12 @@ func (m *memory) discard(backends map[string]*gimbalv1.DiscoveryBackend) {
 	}
 }
 
-// of returns what is known of a backend.
 func (m *memory) of(uid types.UID) backendMemory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return *m.backend(uid)
 }
 
-// phaseOf returns the phase of a backend.
 func (m *memory) phaseOf(backend *gimbalv1.DiscoveryBackend) phase {
 	return phaseOf(backend, m.of(backend.UID).restored)
 }

@@ -35,7 +35,6 @@ func newCluster(set *resourcewatch.Set, kinds []*drain.Kind, others []*otherKind
 	return &cluster{set: set, reader: set.Watched(), kinds: kinds, others: others, admins: admins, memory: newMemory()}
 }
 
-// kind returns the kind of route of a resource.
 func (c *cluster) kind(resource schema.GroupResource) *drain.Kind {
 	return c.kinds[slices.IndexFunc(c.kinds, func(kind *drain.Kind) bool { return routeResource(kind) == resource })]
 }

@@ -85,7 +85,6 @@ func (b *backends) announce(ctx context.Context, backend *gimbalv1.DiscoveryBack
 	b.recorder.Eventf(backend, nil, kind, c.Reason, "Maintain", "%s", c.Message)
 }
 
-// announceStep reports a step of a ramp.
 func (b *backends) announceStep(backend *gimbalv1.DiscoveryBackend, next *gimbalv1.RampStatus) {
 	before, after := percentOf(backend), int32(whole)
 	if next != nil {

@@ -25,7 +25,6 @@ func isPartOf(backend *gimbalv1.DiscoveryBackend, object metav1.Object) bool {
 	return labels[labelName] == discovererName && labels[labelInstance] == backend.Name && labels[labelManagedBy] == operatorName
 }
 
-// boundBy returns the role of a binding and its subjects.
 func boundBy(binding metav1.Object) (rbacv1.RoleRef, []rbacv1.Subject) {
 	switch binding := binding.(type) {
 	case *rbacv1.RoleBinding:

@@ -200,7 +200,6 @@ func plain(value any) (map[string]any, error) {
 	return tree, json.Unmarshal(data, &tree)
 }
 
-// describe names an object in messages.
 func describe(object client.Object) string {
 	kind := object.GetObjectKind().GroupVersionKind().Kind
 	if kind == "" { // only metadata has one in its content

@@ -66,7 +66,6 @@ func (s Services) way(slice *discoveryv1.EndpointSlice) way {
 	return desired.Restore
 }
 
-// serviceOf returns the Service that a slice belongs to.
 func serviceOf(slice *discoveryv1.EndpointSlice) types.NamespacedName {
 	return types.NamespacedName{Namespace: slice.Namespace, Name: slice.Labels[discoveryv1.LabelServiceName]}
 }

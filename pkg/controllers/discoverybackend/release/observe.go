@@ -90,7 +90,6 @@ func reachesAll(backend *gimbalv1.DiscoveryBackend, admins []string) bool {
 	return slices.Contains(admins, backend.Namespace)
 }
 
-// route is a route and where it is written.
 type route struct {
 	kind     *drain.Kind
 	resource schema.GroupVersionResource

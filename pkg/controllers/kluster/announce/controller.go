@@ -93,7 +93,6 @@ func changed() predicate.Predicate {
 // byName finds Klusters with an announcement, to be made or there, in the cache: their backends have their names, in any namespace.
 const byName = ControllerName + "/name"
 
-// nameKeys returns the keys of a Kluster in byName.
 func nameKeys(object client.Object) []string {
 	if k, ok := object.(*kubernikusv1.Kluster); ok && concerned(k) {
 		return []string{k.Name}

@@ -201,7 +201,6 @@ func wanted(k *kubernikusv1.Kluster) bool {
 	return k.Spec.Discovery != nil && k.Spec.Discovery.Enabled
 }
 
-// drainPolicyOf returns the policy in the spec of a Kluster, or "".
 func drainPolicyOf(k *kubernikusv1.Kluster) gimbalv1.DrainPolicy {
 	if k.Spec.Discovery == nil {
 		return ""

@@ -41,7 +41,6 @@ const (
 // eventWithdrawn: the announcement was taken back. The other events have the reason of the condition.
 const eventWithdrawn = "Withdrawn"
 
-// actionAnnounce is the action of all events.
 const actionAnnounce = "Announce"
 
 // current returns what the status reports about the announcement, nil when there is none and never was.
@@ -55,7 +54,6 @@ func announced(k *kubernikusv1.Kluster) *metav1.Condition {
 		Message: fmt.Sprintf("DiscoveryBackend %s/%s announces the cluster", k.Spec.Discovery.Namespace, k.Name)}
 }
 
-// notAnnounced returns the condition of any other one.
 func notAnnounced(reason, format string, args ...any) *metav1.Condition {
 	return &metav1.Condition{Type: kubernikusv1.ConditionAnnounced, Status: metav1.ConditionFalse, Reason: reason, Message: fmt.Sprintf(format, args...)}
 }

@@ -79,7 +79,6 @@ func kinds() []resourcewatch.Kind {
 	}
 }
 
-// clusterNameOf returns the Cluster of an object, as clusterIndex has it.
 func clusterNameOf(object *resourcewatch.Object) []string {
 	request, ok := requestOf(object)
 	if !ok {
@@ -94,9 +93,8 @@ type reconciler struct {
 	client client.Client
 	live   client.Reader
 	// watched and current read the objects of Cluster API from the watches, and from the API server.
-	watched resourcewatch.Reader
-	current func() resourcewatch.Reader
-	// served is the version in which a resource is served.
+	watched    resourcewatch.Reader
+	current    func() resourcewatch.Reader
 	served     func(schema.GroupResource) (*schema.GroupVersionResource, error)
 	settings   settings
 	clock      clock.PassiveClock
@@ -165,7 +163,6 @@ func requestsOf(e resourcewatch.Event) []reconcile.Request {
 	return requests
 }
 
-// requestOf returns the Cluster of an object.
 func requestOf(object *resourcewatch.Object) (request reconcile.Request, ok bool) {
 	name := ""
 	switch value := object.Value.(type) {

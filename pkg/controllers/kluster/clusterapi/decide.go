@@ -26,7 +26,6 @@ type settings struct {
 	extension bool
 }
 
-// selected reports whether a Cluster is to have a Kluster.
 func (s settings) selected(c *desired.Cluster) bool {
 	if !isSupported(c.Infrastructure) {
 		return false

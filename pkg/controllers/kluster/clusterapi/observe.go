@@ -136,7 +136,6 @@ func clusterOf(ctx context.Context, key types.NamespacedName, objects resourcewa
 	return c, nil
 }
 
-// machinesOf returns the Machines of a Cluster.
 func machinesOf(ctx context.Context, key types.NamespacedName, objects resourcewatch.Reader) (all []*desired.Machine, err error) {
 	found, err := objects.Find(ctx, machines, resourcewatch.Query{Namespace: key.Namespace, Index: clusterIndex, Value: key.String()})
 	if err != nil {
@@ -264,7 +263,6 @@ func (r *reconciler) namesOf(ctx context.Context, o observed, objects resourcewa
 	return desired.NamesIn(manifests).Without(desired.NamesIn(shared)), nil
 }
 
-// manifestsOf returns the manifests of a ClusterResourceSet.
 func (r *reconciler) manifestsOf(ctx context.Context, namespace string, set *desired.ResourceSet) (manifests []string, err error) {
 	for _, name := range set.ConfigMaps {
 		data := &corev1.ConfigMap{}

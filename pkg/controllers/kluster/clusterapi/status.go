@@ -55,7 +55,6 @@ func condition(status metav1.ConditionStatus, reason, message string) metav1.Con
 	return metav1.Condition{Type: kubernikusv1.ConditionClusterAPI, Status: status, Reason: reason, Message: message}
 }
 
-// conditionOf returns a condition of a Cluster.
 func conditionOf(kind string, status metav1.ConditionStatus, reason, message string) desired.Condition {
 	return desired.Condition{Type: kind, Status: string(status), Reason: reason, Message: kit.Bounded(message, kit.MaxEventMessage)}
 }

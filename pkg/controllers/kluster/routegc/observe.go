@@ -31,7 +31,6 @@ const (
 	unknownRouter = "unknown"
 )
 
-// routerKeys returns the keys of a Kluster in byRouter.
 func routerKeys(object client.Object) []string {
 	k, ok := object.(*kubernikusv1.Kluster)
 	switch {

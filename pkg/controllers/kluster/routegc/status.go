@@ -39,8 +39,7 @@ const (
 
 const (
 	// eventRemoved: orphaned routes were removed. The other events have the reason of the condition.
-	eventRemoved = "RoutesRemoved"
-	// actionCollect is the action of all events.
+	eventRemoved  = "RoutesRemoved"
 	actionCollect = "CollectRoutes"
 
 	// maxOrphans is how many routes a status lists, and maxNames how many a message names.

@@ -29,7 +29,6 @@ const (
 	reasonRefused     = "AnnotationRefused"     // the API server rejects the annotations
 )
 
-// actionAnnotate is the action of the events.
 const actionAnnotate = "Annotate"
 
 // announce reports the annotations that a Node got, except those that are of no interest to users.

@@ -30,7 +30,6 @@ func resource(kind string, parent uuid.UUID, body midonet.Body) midonetv1.Backen
 	return made
 }
 
-// chain returns a chain of the tenant.
 func (c Config) chain(id uuid.UUID, name string) midonetv1.BackendResource {
 	return resource("Chain", uuid.Nil, &midonet.Chain{ID: id.String(), TenantID: c.Tenant, Name: name})
 }

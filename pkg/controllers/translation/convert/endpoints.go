@@ -17,7 +17,6 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/midonet"
 )
 
-// kindEndpointsPort is the kind of the Translation of one port of one endpoint.
 const kindEndpointsPort = "Endpoints-Port"
 
 // endpointJump is the place, in the Translation of one, of the rule that leads to it.

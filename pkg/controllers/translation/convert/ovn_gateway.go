@@ -23,7 +23,6 @@ const gatewayPriority = 100
 
 // gateway is where a Node is connected to a network outside of the cluster.
 type gateway struct {
-	// network is the name of the physical network.
 	network string
 	// addresses are those of the gateway on it, one of each family, that of IPv4 first; nextHops are the routers of the same families,
 	// not valid where there is none.

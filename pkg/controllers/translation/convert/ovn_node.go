@@ -56,7 +56,6 @@ func podCIDRMissing(node *corev1.Node) *Problem {
 	return problem(ReasonPodCIDRMissing, "spec.podCIDR of node %s is %.80q: it takes a range with room for a gateway and the node", node.Name, node.Spec.PodCIDR)
 }
 
-// routerPortName returns the name of the router's port to a Node.
 func routerPortName(node string) string { return "rtos-" + node }
 
 // port returns what is on the interface of a Pod or a Node. If it is secured, nothing with another address passes it. That of a

@@ -62,12 +62,10 @@ func (o OVN) namespaceGroup(namespace string) uuid.UUID {
 	return o.ids().ForKey(KindNamespace, namespace)
 }
 
-// policyGroup returns a group of a policy, by its key.
 func (o OVN) policyGroup(p *Policy, key string) uuid.UUID {
 	return SubID(o.ids().ForKey(KindNetworkPolicy, p.Namespace+"/"+p.Name), "Group "+key)
 }
 
-// policyTranslation returns the name of the Translation with a group of a policy.
 func policyTranslation(p *Policy, key string) string {
 	if key == "" {
 		return TranslationName(KindNetworkPolicy, p.Name)
@@ -258,7 +256,6 @@ func (o OVN) matches(p *Policy, rule policyRule, namespaces map[string]labels.Se
 	return found
 }
 
-// peerGroups returns the groups of the peers of a rule.
 func (o OVN) peerGroups(p *Policy, rule policyRule, namespaces map[string]labels.Set) []uuid.UUID {
 	var groups []uuid.UUID
 	for _, peer := range rule.peers {

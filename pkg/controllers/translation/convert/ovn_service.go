@@ -144,7 +144,6 @@ func familiesOf(service *corev1.Service) []bool {
 	return families
 }
 
-// balancer returns one load balancer.
 func (o OVN) balancer(b balancing, protocol corev1.Protocol, part string, vips, more map[string]string) midonetv1.BackendResource {
 	options := map[string]string{"reject": "true", "hairpin_snat_ip": hairpin4 + " " + hairpin6}
 	if isTemplate := more["template"] != ""; b.service.Spec.SessionAffinity == corev1.ServiceAffinityClientIP && !isTemplate {

@@ -53,7 +53,6 @@ func (p *Policy) selector(field string, selector *metav1.LabelSelector) labels.S
 	return read
 }
 
-// read adds a rule.
 func (p *Policy) read(rule policyRule, list string, peers []networkingv1.NetworkPolicyPeer, ports []networkingv1.NetworkPolicyPort) {
 	field := fmt.Sprintf("%s[%d]", list, rule.number)
 	rule.any, rule.anyPort = len(peers) == 0, len(ports) == 0

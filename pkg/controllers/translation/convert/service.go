@@ -14,7 +14,6 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/midonet"
 )
 
-// kindServicePort is the kind of the Translation of one port of a Service.
 const kindServicePort = "Service-Port"
 
 // Service returns what a Service becomes: for each port a chain that its endpoints jump from, and a rule that jumps to

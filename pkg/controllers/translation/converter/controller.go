@@ -139,7 +139,6 @@ func enqueue(find func(context.Context, client.Object) []unit) handler.TypedEven
 	return handler.TypedEnqueueRequestsFromMapFunc[client.Object, unit](find)
 }
 
-// emitterOf makes the emitter of the configured backend.
 func emitterOf(config configv1alpha1.TranslationConfiguration) emitter {
 	common := convert.Config{Tenant: config.Tenant, TunnelZoneName: config.TunnelZoneName, ServiceTypes: config.ServiceTypes,
 		PodMACAddresses: config.OVN.PodMACAddresses}

@@ -228,7 +228,6 @@ func (r *reconciler) confirmLoss(ctx context.Context, s *subject) error {
 	return nil
 }
 
-// describe names an owner in messages.
 func describe(owner convert.Owner) string {
 	return unit{kind: owner.Kind, namespace: owner.Namespace, name: owner.Name}.String()
 }

@@ -27,7 +27,6 @@ const (
 	buckets = 1 << 14
 )
 
-// bucketOf returns the bucket of a key.
 func bucketOf(key string) string {
 	hash := fnv.New32a()
 	_, _ = hash.Write([]byte(key))
@@ -69,7 +68,6 @@ func indexTranslations(ctx context.Context, informers cache.Informers) (func(key
 	}, nil
 }
 
-// ownerBuckets returns the buckets of an object of the cache.
 func ownerBuckets(object any) ([]string, error) {
 	keys, err := keysIn(object)
 	for i, key := range keys {

@@ -179,7 +179,6 @@ func namesPorts(pod *corev1.Pod) bool {
 	return len(pod.Spec.Containers)+len(pod.Spec.InitContainers) > 0
 }
 
-// labelsChanged admits changes of labels.
 func labelsChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return !maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) }}
 }
@@ -196,7 +195,6 @@ func later(admits predicate.Predicate) predicate.Predicate {
 	return predicate.And(admits, predicate.Funcs{CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList }})
 }
 
-// onlyUpdates admits the updates that the predicate admits.
 func onlyUpdates(admits predicate.Predicate) predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false }, UpdateFunc: admits.Update, DeleteFunc: func(event.DeleteEvent) bool { return false },

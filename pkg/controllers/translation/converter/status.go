@@ -24,7 +24,6 @@ const (
 	eventRemoved = "TranslationsRemoved"
 )
 
-// actionTranslate is the action of the events.
 const actionTranslate = "Translate"
 
 // problem is why an owner, or a part of it, is not translated.

@@ -129,7 +129,6 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.TranslationConfigur
 	return nil
 }
 
-// engineOptions returns the configured options of the engine.
 func engineOptions(config configv1alpha1.PushConfiguration) engine.Options {
 	options := engine.Options{
 		// An unknown mode must not write, although the configuration is validated.

@@ -68,7 +68,6 @@ func services(b *gimbalv1.DiscoveryBackend) any {
 	return int64(*b.Status.Services)
 }
 
-// condition returns the cell of a condition.
 func condition(name string) func(*gimbalv1.DiscoveryBackend) any {
 	return func(b *gimbalv1.DiscoveryBackend) any { return registry.Condition(b.Status.Conditions, name) }
 }

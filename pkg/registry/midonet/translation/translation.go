@@ -58,7 +58,6 @@ func owner(t *midonetv1.Translation) any {
 	return ""
 }
 
-// condition returns the cell of a condition.
 func condition(name string) func(*midonetv1.Translation) any {
 	return func(t *midonetv1.Translation) any { return registry.Condition(t.Status.Conditions, name) }
 }

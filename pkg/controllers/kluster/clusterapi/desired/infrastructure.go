@@ -132,7 +132,6 @@ func ownerOf(m *metav1.ObjectMeta) (name string, uid types.UID) {
 	return owners[0].Name, owners[0].UID
 }
 
-// groupOf returns the group of an apiVersion.
 func groupOf(apiVersion string) string {
 	group, _, found := strings.Cut(apiVersion, "/")
 	if !found {

@@ -25,8 +25,7 @@ const (
 	Prefix = "/" + group + "/"
 
 	group, version = "hooks.runtime.cluster.x-k8s.io", "v1alpha1"
-	// handlerName is the name of the only handler.
-	handlerName = "deorbit"
+	handlerName    = "deorbit"
 
 	discoveryPath = Prefix + version + "/discovery"
 	deletePath    = Prefix + version + "/beforeclusterdelete/" + handlerName

@@ -42,7 +42,6 @@ func ignoreDeleted(err error) error {
 	return err
 }
 
-// deletion is the deletion of a resource.
 type deletion struct {
 	ref backend.Ref
 	// double: its copy may exist, too. copied is the location of the copy.

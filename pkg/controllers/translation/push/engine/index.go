@@ -63,9 +63,8 @@ type node struct {
 	unlisted moment
 	// winner is the Claim that has won the resource, nil if no live Claim lists it. refs are all Claims that list it or have to delete
 	// it.
-	winner *claim
-	refs   set[claim]
-	// needers are the nodes that need this one.
+	winner  *claim
+	refs    set[claim]
 	needers set[node]
 	rare    *rare
 }
@@ -107,8 +106,7 @@ type claim struct {
 	seen  moment
 	items []item
 	// tail are the resources that are no longer listed and not known to have been deleted, in their former order.
-	tail []item
-	// waits are the nodes that the Claim waits for.
+	tail  []item
 	waits set[node]
 	// retry is the failure that blocks the whole Claim: the backend did not respond.
 	retry *trouble

@@ -9,7 +9,6 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 )
 
-// link adds an item of c to the index.
 func (x *index) link(c *claim, r *reading) item {
 	if r.trouble != nil {
 		return item{trouble: r.trouble}
@@ -261,7 +260,6 @@ func (x *index) displaced(it *item) bool {
 	return holder != nil && (holder.know == landed || holder.busy)
 }
 
-// wants reports whether the item needs a slot.
 func (it *item) wants(s slot) bool {
 	return it != nil && slices.Contains(it.slots(), s)
 }

@@ -117,7 +117,6 @@ func (s *set[T]) add(v *T) {
 	}
 }
 
-// remove removes v.
 func (s *set[T]) remove(v *T) {
 	if s.one != v {
 		s.omit(v)
@@ -137,7 +136,6 @@ func (s *set[T]) omit(other *T) {
 	}
 }
 
-// has reports whether v is a member.
 func (s *set[T]) has(v *T) bool {
 	if s.one == v {
 		return v != nil

@@ -12,7 +12,6 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 )
 
-// finish returns the Outcome of the push.
 func (p *push) finish() Outcome {
 	var o Outcome
 	var took time.Duration
@@ -59,7 +58,6 @@ func (p *push) finish() Outcome {
 	return o
 }
 
-// reportOf returns the report of one resource.
 func (p *push) reportOf(it *item, wanted backend.Item, v verdict) Pushed {
 	out := Pushed{Kind: wanted.Kind, Parent: wanted.Parent, State: v.state, Code: v.code}
 	if v.state != Synced {

@@ -162,7 +162,6 @@ func (p *driftCheck) walk(ctx context.Context) {
 	}
 }
 
-// parentOf returns the key of the parent of a collection.
 func parentOf(c backend.Collection) backend.Key {
 	return backend.Key{Kind: c.ParentKind, ID: c.Parent}
 }

@@ -80,7 +80,6 @@ func at(ref backend.Ref) midonet.Ref {
 	return midonet.Ref{Kind: ref.Kind, Parent: ref.Parent, ID: ref.ID}
 }
 
-// sent returns the resource with the body as sent.
 func sent(r backend.Resource, body json.RawMessage) midonet.Resource {
 	return midonet.Resource{Ref: at(r.Ref), Body: body}
 }

@@ -60,7 +60,6 @@ func refersTo(k ovn.Kind, id string) ovsdb.Condition {
 	return ovsdb.Condition{k.Link, "includes", only(id)}
 }
 
-// only returns the set with one row.
 func only(id string) ovsdb.Set { return ovsdb.Set{ovsdb.UUID(id)} }
 
 // listing matches the rows of the tenant that list a row. Those of other clients may list it as they like.

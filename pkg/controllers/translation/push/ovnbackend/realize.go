@@ -276,7 +276,6 @@ func (b *Backend) confirmation(ctx context.Context) (requested, confirmed int64,
 	return requested, confirmed, err
 }
 
-// numberOf returns the value of a column with one number.
 func numberOf(row ovsdb.Row, column string) (int64, error) {
 	value, err := row.Value(column)
 	if err != nil {

@@ -55,7 +55,6 @@ func (s *Southbound) Chassis(ctx context.Context) ([]ovn.Chassis, error) {
 	return listed, nil
 }
 
-// textOf returns the value of a column with one string.
 func textOf(row ovsdb.Row, column string) (string, error) {
 	value, err := row.Value(column)
 	if err != nil {

@@ -72,7 +72,6 @@ func unlisted(wanted ovn.Resource, err error) error {
 		Message: "a " + listing.Refers + " of " + listing.Name + " does not exist, or belongs to another client"}
 }
 
-// tagColumn is the column with the tags.
 const tagColumn = "external_ids"
 
 // tags returns the external_ids of a row.
