@@ -16,6 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // recheckPeriod is how often an Issuer checks its Secrets when there is nothing to do.
@@ -83,10 +85,7 @@ func (i *Issuer) Run(ctx context.Context) {
 			}
 			wait, pause = pause, min(2*pause, maxPause)
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(wait):
-		}
+		_ = kit.Pause(ctx, wait)
 	}
 }
 

@@ -35,6 +35,8 @@ import (
 	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // fieldManager owns what a Keeper writes.
@@ -123,10 +125,8 @@ func (k *Keeper) Prepare(ctx context.Context) error {
 			if problem == nil || ctx.Err() == nil { // an attempt that was cut off has less information than the one before
 				problem = err
 			}
-			select {
-			case <-ctx.Done():
+			if kit.Pause(ctx, pause) != nil {
 				return problem
-			case <-time.After(pause):
 			}
 			pause = min(2*pause, maxPause)
 		}

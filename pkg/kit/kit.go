@@ -6,6 +6,7 @@
 package kit
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -40,6 +41,27 @@ func RateLimiter[K comparable]() workqueue.TypedRateLimiter[K] { return RateLimi
 // RateLimiterFrom is RateLimiter with another first delay.
 func RateLimiterFrom[K comparable](first time.Duration) workqueue.TypedRateLimiter[K] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[K](first, maxBackoff)
+}
+
+// Backoff returns the pause after a failure, counted from 1: twice the one before it up to the longest one, less a random part of up to
+// half. The random number is in [0, 1).
+func Backoff(failures int, first, longest time.Duration, random float64) time.Duration {
+	pause := first
+	for i := 1; i < failures && pause < longest; i++ {
+		pause *= 2
+	}
+	pause = min(pause, longest)
+	return pause - time.Duration(random*float64(pause)/2)
+}
+
+// Pause waits, or returns the error of the context.
+func Pause(ctx context.Context, pause time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(pause):
+		return nil
+	}
 }
 
 // AsRead returns preconditions that limit a write to the object that was read, in the state in which it was read.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unicode/utf8"
 
@@ -121,4 +122,31 @@ func TestAsRead(t *testing.T) {
 	if got.UID == nil || *got.UID != "u" || got.ResourceVersion == nil || *got.ResourceVersion != "7" {
 		t.Errorf("preconditions = %v, want those of the object", got)
 	}
+}
+
+// TestBackoff checks that the pause grows up to its limit and is spread over its second half.
+func TestBackoff(t *testing.T) {
+	for failures, want := range map[int]time.Duration{1: time.Second, 2: 2 * time.Second, 3: 4 * time.Second, 4: 5 * time.Second, 1000: 5 * time.Second} {
+		if got := Backoff(failures, time.Second, 5*time.Second, 0); got != want {
+			t.Errorf("pause %d is %s, want %s", failures, got, want)
+		}
+		if got := Backoff(failures, time.Second, 5*time.Second, 1); got != want/2 {
+			t.Errorf("least pause %d is %s, want %s", failures, got, want/2)
+		}
+	}
+}
+
+// TestPause checks that a pause ends with its time or with its context.
+func TestPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		if err := Pause(t.Context(), time.Minute); err != nil || time.Since(began) != time.Minute {
+			t.Errorf("it ended after %s: %v", time.Since(began), err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := Pause(ctx, time.Minute); !errors.Is(err, context.Canceled) || time.Since(began) != time.Minute {
+			t.Errorf("it ended after %s: %v", time.Since(began), err)
+		}
+	})
 }

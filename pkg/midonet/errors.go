@@ -61,9 +61,6 @@ func StatusOf(err error) int {
 // IsNotFound reports that the resource, or one that it refers to, does not exist.
 func IsNotFound(err error) bool { return StatusOf(err) == http.StatusNotFound }
 
-// IsConflict reports that the server has something else in that place, or lost a race. Only a Get can determine which.
-func IsConflict(err error) bool { return StatusOf(err) == http.StatusConflict }
-
 // IsFenced reports that Options.BeforeWrite stopped the write.
 func IsFenced(err error) bool { return errors.Is(err, errFenced) }
 

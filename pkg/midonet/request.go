@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // responseLimit is the most that is read of a response, in bytes: a list of a million rules fits.
@@ -35,21 +37,9 @@ func New(o Options) (*Client, error) {
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 		session: session{turn: make(chan struct{}, 1)},
 		clock:   clock.RealClock{},
-		pause:   pause,
+		pause:   kit.Pause,
 		random:  rand.Float64,
 	}, nil
-}
-
-// pause waits, or returns the context's error.
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
 }
 
 // request is one call: everything but the attempts.
@@ -101,7 +91,8 @@ func (c *Client) do(ctx context.Context, r request) ([]byte, error) {
 		if attempt >= c.options.Attempts || ctx.Err() != nil || !again(r.method, a.status, err) {
 			return nil, failure
 		}
-		if c.pause(ctx, max(c.backoff(attempt), min(a.retryAfter, c.options.MaxBackoff))) != nil {
+		backoff := kit.Backoff(attempt, c.options.MinBackoff, c.options.MaxBackoff, c.random())
+		if c.pause(ctx, max(backoff, min(a.retryAfter, c.options.MaxBackoff))) != nil {
 			return nil, failure
 		}
 	}
@@ -177,18 +168,6 @@ func again(method string, status int, err error) bool {
 	default:
 		return status >= 500 && status != http.StatusNotImplemented && method != http.MethodPost
 	}
-}
-
-// backoff returns the pause behind an attempt, counted from 1.
-func (c *Client) backoff(attempt int) time.Duration {
-	d := c.options.MinBackoff
-	for range attempt - 1 {
-		if d *= 2; d >= c.options.MaxBackoff {
-			break
-		}
-	}
-	d = min(d, c.options.MaxBackoff)
-	return d - time.Duration(c.random()*float64(d)/2)
 }
 
 // failure returns the error of the last attempt.

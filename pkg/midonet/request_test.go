@@ -88,24 +88,6 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// TestBackoff checks that the delay grows up to its limit and is spread over its second half.
-func TestBackoff(t *testing.T) {
-	c, err := New(Options{URL: "http://midonet", MinBackoff: time.Second, MaxBackoff: 5 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for attempt, want := range map[int]time.Duration{1: time.Second, 2: 2 * time.Second, 3: 4 * time.Second, 4: 5 * time.Second, 1000: 5 * time.Second} {
-		c.random = func() float64 { return 0 }
-		if got := c.backoff(attempt); got != want {
-			t.Errorf("pause %d is %s, want %s", attempt, got, want)
-		}
-		c.random = func() float64 { return 1 }
-		if got := c.backoff(attempt); got != want/2 {
-			t.Errorf("least pause %d is %s, want %s", attempt, got, want/2)
-		}
-	}
-}
-
 // TestRetryAfter checks that Retry-After of a server is respected, up to the longest delay.
 func TestRetryAfter(t *testing.T) {
 	for header, want := range map[string]time.Duration{"1": time.Second, "100": 2 * time.Second, "x": 100 * time.Millisecond, "-1": 100 * time.Millisecond} {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
+
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // retry decides about further attempts. gophercloud queries it after each failure, except for those that a new token mends.
@@ -24,19 +26,7 @@ type retry struct {
 	random func() float64
 }
 
-func newRetry(o Options) retry { return retry{options: o, pause: pause, random: rand.Float64} }
-
-// pause waits, or returns the context's error.
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
-}
+func newRetry(o Options) retry { return retry{options: o, pause: kit.Pause, random: rand.Float64} }
 
 // failed is gophercloud's RetryFunc: nil means once more.
 func (r retry) failed(ctx context.Context, method, _ string, _ *gophercloud.RequestOpts, err error, failures uint) error {
@@ -68,22 +58,11 @@ func (r retry) again(ctx context.Context, method string, header http.Header, err
 	if requested > r.options.MaxBackoff {
 		return err // the caller has better things to do than to wait for so long
 	}
-	if r.pause(ctx, max(requested, r.backoff(failures))) != nil {
+	backoff := kit.Backoff(int(failures), r.options.MinBackoff, r.options.MaxBackoff, r.random())
+	if r.pause(ctx, max(requested, backoff)) != nil {
 		return err
 	}
 	return nil
-}
-
-// backoff returns the pause behind a failure, counted from 1: twice the one before it, less a random part of up to half.
-func (r retry) backoff(failures uint) time.Duration {
-	d := r.options.MinBackoff
-	for range failures - 1 {
-		if d *= 2; d >= r.options.MaxBackoff {
-			break
-		}
-	}
-	d = min(d, r.options.MaxBackoff)
-	return d - time.Duration(r.random()*float64(d)/2)
 }
 
 // retryAfter reads the header of that name, in seconds or as a date; 0: there is none, or it is over. More than a day

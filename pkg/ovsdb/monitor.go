@@ -10,7 +10,8 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"time"
+
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // Change is a row that changed.
@@ -53,10 +54,8 @@ func (c *Client) Monitor(ctx context.Context, watched Watched, changed func([]Ch
 				m.stop(connection)
 			}
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(connectPause):
+		if err := kit.Pause(ctx, connectPause); err != nil {
+			return err
 		}
 	}
 }

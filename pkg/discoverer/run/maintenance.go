@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 	"groundskeeper.io/groundskeeper/pkg/remote"
 	"groundskeeper.io/groundskeeper/pkg/remote/client"
 )
@@ -79,10 +80,7 @@ func (m *maintenance) follow(ctx context.Context) {
 			break
 		}
 		logr.FromContextOrDiscard(ctx).Info("Failed to determine whether the backend is in maintenance, retrying", "err", err)
-		select {
-		case <-ctx.Done():
-		case <-time.After(m.pause):
-		}
+		_ = kit.Pause(ctx, m.pause)
 	}
 	m.informers.Run(ctx)
 }

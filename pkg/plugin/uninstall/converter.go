@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"groundskeeper.io/groundskeeper/pkg/controllerstate"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // lastConfig is the ConfigMap with the configuration that the controller manager has while it is removed.
@@ -203,7 +204,7 @@ func silence(
 		if time.Now().After(deadline) {
 			return fmt.Sprintf("no manager renews Lease %s", key), nil, nil
 		}
-		if err := pause(ctx, time.Second); err != nil {
+		if err := kit.Pause(ctx, time.Second); err != nil {
 			return "", nil, err
 		}
 	}

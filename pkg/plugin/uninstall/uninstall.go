@@ -31,6 +31,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 const (
@@ -230,19 +231,9 @@ func (u *Uninstaller) until(ctx context.Context, what string, list func(context.
 		if time.Since(progress) >= u.Timeout {
 			return fmt.Errorf("no progress for %s (%s): resolve the cause, and repeat this command", u.Timeout, last)
 		}
-		if err := pause(ctx, u.poll); err != nil {
+		if err := kit.Pause(ctx, u.poll); err != nil {
 			return err
 		}
-	}
-}
-
-// pause waits, or ends with the context.
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
 	}
 }
 

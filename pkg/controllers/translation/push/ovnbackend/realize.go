@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 	"groundskeeper.io/groundskeeper/pkg/ovn"
 	"groundskeeper.io/groundskeeper/pkg/ovsdb"
 )
@@ -245,12 +246,7 @@ func (b *Backend) requestConfirmation(ctx context.Context, changed func([]backen
 	if b.realization.sent(request, value, confirmed, err) {
 		changed(nil)
 	}
-	timer := time.NewTimer(realizePause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
+	_ = kit.Pause(ctx, realizePause)
 	if err != nil {
 		select {
 		case b.realization.wake <- struct{}{}:
