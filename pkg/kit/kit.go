@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package kit contains what every controller and discoverer needs: which errors are transient, how failures are retried, the
-// preconditions of a deletion, bounded messages, and the annotation that pauses an object.
+// preconditions of a deletion, bounded messages, shared strings, and the annotation that pauses an object.
 package kit
 
 import (
@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"strings"
 	"time"
+	"unique"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -104,6 +105,10 @@ func IsUnavailable(err error) bool {
 	code := status.Status().Code
 	return code == http.StatusTooManyRequests || code >= http.StatusInternalServerError
 }
+
+// Intern returns the one copy of a string that thousands of cached objects have in common. After a garbage collection there may be
+// another one.
+func Intern[S ~string](s S) S { return S(unique.Make(string(s)).Value()) }
 
 // MaxEventMessage is how many bytes the API server accepts as the message of an event.
 const MaxEventMessage = 1024

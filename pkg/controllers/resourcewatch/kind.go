@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"groundskeeper.io/groundskeeper/pkg/controllers/objectmeta"
-	"groundskeeper.io/groundskeeper/pkg/intern"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // Kind is a kind to watch. With only GroupResource set, its metadata is watched.
@@ -91,7 +91,7 @@ func (k *Kind) isWhole() bool { return k.Value != nil || k.Typed != nil }
 // object returns the cached form of a decoded object, of which only the metadata may have been read.
 func (k *Kind) object(from metav1.Object) *Object {
 	kept := &Object{Identity: Identity{
-		Namespace: intern.String(from.GetNamespace()), Name: from.GetName(), UID: from.GetUID(), ResourceVersion: from.GetResourceVersion(),
+		Namespace: kit.Intern(from.GetNamespace()), Name: from.GetName(), UID: from.GetUID(), ResourceVersion: from.GetResourceVersion(),
 		Generation: from.GetGeneration(), CreationTimestamp: from.GetCreationTimestamp(),
 	}}
 	content, _ := from.(*unstructured.Unstructured)

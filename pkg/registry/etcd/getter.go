@@ -28,7 +28,6 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/tools/cache"
 
-	"groundskeeper.io/groundskeeper/pkg/intern"
 	"groundskeeper.io/groundskeeper/pkg/registry/claims"
 )
 
@@ -119,8 +118,7 @@ func (g *Getter) store(config *storagebackend.ConfigForResource, resourcePrefix 
 	if transformer == nil {
 		transformer = identity.NewEncryptCheckTransformer()
 	}
-	codec := interning{config.Codec}
-	decoder := etcd3.NewDefaultDecoder(codec, versioner)
+	decoder := etcd3.NewDefaultDecoder(config.Codec, versioner)
 	unsafeDeletion := utilfeature.DefaultFeatureGate.Enabled(features.AllowUnsafeMalformedObjectDeletion)
 	if unsafeDeletion {
 		transformer = etcd3.WithCorruptObjErrorHandlingTransformer(transformer)
@@ -138,7 +136,7 @@ func (g *Getter) store(config *storagebackend.ConfigForResource, resourcePrefix 
 	if g.written != nil {
 		client.Kubernetes = observed{Interface: client.Kubernetes, written: g.written}
 	}
-	raw, err := etcd3.New(client, compactor, codec, newFunc, newListFunc, config.Prefix, resourcePrefix, config.GroupResource,
+	raw, err := etcd3.New(client, compactor, config.Codec, newFunc, newListFunc, config.Prefix, resourcePrefix, config.GroupResource,
 		transformer, config.LeaseManagerConfig, decoder, versioner)
 	if err != nil {
 		closeAll()
@@ -165,18 +163,6 @@ func (g *Getter) hasWatchCache(resource schema.GroupResource) (bool, error) {
 	}
 	size, given := sizes[resource]
 	return !given || size > 0, nil
-}
-
-// interning decodes objects that have strings in common with others: the watch cache keeps them.
-type interning struct{ runtime.Codec }
-
-// Decode implements runtime.Decoder.
-func (c interning) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
-	object, kind, err := c.Codec.Decode(data, defaults, into)
-	if err == nil {
-		intern.Object(object)
-	}
-	return object, kind, err
 }
 
 // observed reports the revision of every write.

@@ -7,13 +7,11 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
-	"unsafe"
 
 	"go.etcd.io/etcd/client/pkg/v3/transport"
 	"go.etcd.io/etcd/client/v3/kubernetes"
@@ -141,51 +139,6 @@ func TestDestroyEndsEverything(t *testing.T) {
 }
 
 var _ generic.RESTOptionsGetter = &Getter{}
-
-// TestCachedObjectsShareStrings checks that objects in the watch cache share strings, whether they come from the first list or from
-// events.
-func TestCachedObjectsShareStrings(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection may begin another copy
-	client := etcdtest.Run(t)
-	getter := newGetter(newOptions(t, client.Endpoints()...), nil, nil)
-	finalized := func(s storage.Interface, name string) {
-		t.Helper()
-		pod := newPod(name, "")
-		pod.Finalizers = []string{strings.Clone("example.com/held")}
-		if err := create(t.Context(), s, pod); err != nil {
-			t.Fatal(err)
-		}
-	}
-	before, destroyBefore, err := open(t, getter)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer destroyBefore()
-	finalized(before, "listed")
-	s, destroy, err := open(t, getter)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer destroy()
-	list := func() []example.Pod {
-		t.Helper()
-		pods := &example.PodList{}
-		if err := s.GetList(t.Context(), "/example.apiserver.k8s.io/pods/", storage.ListOptions{Recursive: true, Predicate: storage.Everything}, pods); err != nil {
-			t.Fatal(err)
-		}
-		return pods.Items
-	}
-	waitUntilReady(t, s)
-	finalized(s, "watched")
-	pods := list()
-	if len(pods) != 2 {
-		t.Fatalf("%d pods", len(pods))
-	}
-	first, second := pods[0].Finalizers[0], pods[1].Finalizers[0]
-	if first != second || unsafe.StringData(first) != unsafe.StringData(second) {
-		t.Errorf("%s and %s have copies of %q and %q", pods[0].Name, pods[1].Name, first, second)
-	}
-}
 
 // The pages of a list are served from the watch cache, at the revision of the first page, whatever is written meanwhile. If
 // they were read from etcd, it would count all remaining objects for each page.

@@ -10,7 +10,7 @@ import (
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	"groundskeeper.io/groundskeeper/pkg/backendresource"
-	"groundskeeper.io/groundskeeper/pkg/intern"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // digest stands for something with a longer name.
@@ -33,7 +33,7 @@ type holder struct {
 
 func holderOf(t *midonetv1.Translation) holder {
 	// Namespaces are few, Translations many: they share the string.
-	h := holder{namespace: intern.String(t.Namespace), name: t.Name}
+	h := holder{namespace: kit.Intern(t.Namespace), name: t.Name}
 	if _, global := t.Labels[midonetv1.LabelGlobal]; global {
 		h.owner = digestOf("global", t.Namespace)
 	} else if uid := t.Labels[midonetv1.LabelOwnerUID]; uid != "" {

@@ -17,7 +17,7 @@ import (
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/packed"
-	"groundskeeper.io/groundskeeper/pkg/intern"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // CacheOptions makes a cache keep of Nodes, Pods, Services and EndpointSlices only what is read here. Other readers of these kinds
@@ -60,7 +60,7 @@ func selectedPod(full *corev1.Pod) *corev1.Pod {
 	kept := trimmedPod(full)
 	kept.CreationTimestamp = full.CreationTimestamp // the older one of two keeps an address
 	for key, value := range full.Labels {
-		metav1.SetMetaDataLabel(&kept.ObjectMeta, intern.String(key), intern.String(value))
+		metav1.SetMetaDataLabel(&kept.ObjectMeta, kit.Intern(key), kit.Intern(value))
 	}
 	kept.Spec.Containers, kept.Spec.InitContainers = withNamedPorts(full.Spec.Containers), withNamedPorts(full.Spec.InitContainers)
 	return kept
@@ -73,7 +73,7 @@ func withNamedPorts(containers []corev1.Container) []corev1.Container {
 		var ports []corev1.ContainerPort
 		for _, port := range container.Ports {
 			if port.Name != "" {
-				ports = append(ports, corev1.ContainerPort{Name: intern.String(port.Name), ContainerPort: port.ContainerPort, Protocol: port.Protocol})
+				ports = append(ports, corev1.ContainerPort{Name: kit.Intern(port.Name), ContainerPort: port.ContainerPort, Protocol: port.Protocol})
 			}
 		}
 		if len(ports) > 0 {
@@ -117,7 +117,7 @@ func trimmedNode(full *corev1.Node) *corev1.Node {
 
 func trimmedPod(full *corev1.Pod) *corev1.Pod {
 	kept := &corev1.Pod{ObjectMeta: trimmedMeta(full, midonetv1.AnnotationMACAddress)}
-	kept.Spec.NodeName, kept.Spec.HostNetwork = intern.String(full.Spec.NodeName), full.Spec.HostNetwork
+	kept.Spec.NodeName, kept.Spec.HostNetwork = kit.Intern(full.Spec.NodeName), full.Spec.HostNetwork
 	kept.Status.Phase, kept.Status.PodIP, kept.Status.PodIPs = full.Status.Phase, full.Status.PodIP, others(full.Status.PodIPs)
 	return kept
 }
@@ -163,7 +163,7 @@ func trimmedSlice(full *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
 		}
 		reduced := discoveryv1.Endpoint{Addresses: slices.Clone(endpoint.Addresses[:1])}
 		if endpoint.NodeName != nil {
-			reduced.NodeName = new(intern.String(*endpoint.NodeName))
+			reduced.NodeName = new(kit.Intern(*endpoint.NodeName))
 		}
 		if use == convert.Fallback {
 			reduced.Conditions = discoveryv1.EndpointConditions{Ready: new(false), Serving: new(true), Terminating: new(true)}
@@ -183,12 +183,12 @@ func isGarbageCollectors(finalizer string) bool {
 
 func trimmedMeta(object metav1.Object, annotations ...string) metav1.ObjectMeta {
 	kept := metav1.ObjectMeta{
-		Namespace: intern.String(object.GetNamespace()), Name: object.GetName(), UID: object.GetUID(),
+		Namespace: kit.Intern(object.GetNamespace()), Name: object.GetName(), UID: object.GetUID(),
 		ResourceVersion: object.GetResourceVersion(), DeletionTimestamp: object.GetDeletionTimestamp(),
 	}
 	for _, finalizer := range object.GetFinalizers() {
 		if isGarbageCollectors(finalizer) {
-			kept.Finalizers = append(kept.Finalizers, intern.String(finalizer))
+			kept.Finalizers = append(kept.Finalizers, kit.Intern(finalizer))
 		}
 	}
 	for _, name := range annotations {

@@ -16,7 +16,7 @@ import (
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/objectmeta"
-	"groundskeeper.io/groundskeeper/pkg/intern"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // Translation is a Translation as a cache keeps it, less its managed fields: its name and version, and all of it as compressed
@@ -38,7 +38,7 @@ func Pack(translation *midonetv1.Translation) (*Translation, error) {
 		return nil, fmt.Errorf("pack translation %s: %w", client.ObjectKeyFromObject(translation), err)
 	}
 	return &Translation{
-		namespace: intern.String(translation.Namespace), name: translation.Name, version: translation.ResourceVersion, text: deflate(text),
+		namespace: kit.Intern(translation.Namespace), name: translation.Name, version: translation.ResourceVersion, text: deflate(text),
 	}, nil
 }
 
