@@ -136,7 +136,7 @@ const (
 	// reasonResponding: the backend has responded to the last request, whatever it responded.
 	reasonResponding = "Responding"
 	// reasonRateLimited: it has, and rejects requests because there are too many.
-	reasonRateLimited = "RateLimited"
+	reasonRateLimited   = "RateLimited"
 	reasonNotResponding = "NotResponding"
 	// reasonResponseUnknown: the last request has not shown whether it responds.
 	reasonResponseUnknown = "ResponseUnknown"
