@@ -8,5 +8,6 @@
 // same questions.
 //
 // Tests change its content by methods (content.go, networks.go, volumes.go, loadbalancers.go), report how fast Cinder and Octavia
-// are (Options.Delay, transitions.go) and make faults (faults.go). Its state is in memory and lasts as long as the Server does.
+// are (Options.Delay, transitions.go) and make faults (faults.go); fake-openstack serves it as a process of its own, whose content is
+// changed by pages (pages.go). Its state is in memory and lasts as long as the Server does.
 package openstack

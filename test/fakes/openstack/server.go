@@ -6,6 +6,7 @@ package openstack
 import (
 	"bytes"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -51,6 +52,8 @@ type Options struct {
 	NoGroupFilter bool
 	// Now is the clock of the tokens and of Delay; nil: the real one.
 	Now func() time.Time
+	// Listener is what it serves on; nil: a free port of loopback.
+	Listener net.Listener
 	// Wrap returns what is served instead of the fake, and that may pass requests to it; nil: the fake.
 	Wrap func(http.Handler) http.Handler
 }
@@ -67,6 +70,7 @@ type Request struct {
 type Server struct {
 	options Options
 	mux     *http.ServeMux
+	manual  *http.ServeMux // pages
 	http    *httptest.Server
 	faults  faults
 
@@ -77,7 +81,7 @@ type Server struct {
 	regions []*Server
 }
 
-// New starts a fake without any content on a dedicated port. Close ends it.
+// New starts a fake without any content on a dedicated port, or on that of the options. Close ends it.
 func New(o Options) *Server {
 	if o.TokenLifetime == 0 {
 		o.TokenLifetime = time.Hour
@@ -95,6 +99,7 @@ func New(o Options) *Server {
 		o.Now = time.Now
 	}
 	s := &Server{options: o, mux: http.NewServeMux(), content: newContent()}
+	s.manual = s.pages()
 	for _, paths := range []map[string]func(*call) *problem{s.identityPaths(), s.networkPaths(), s.computePaths(), s.volumePaths(), s.balancerPaths()} {
 		for pattern, handler := range paths {
 			s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, handler) })
@@ -104,7 +109,12 @@ func New(o Options) *Server {
 	if o.Wrap != nil {
 		served = o.Wrap(s)
 	}
-	s.http = httptest.NewServer(served)
+	s.http = httptest.NewUnstartedServer(served)
+	if o.Listener != nil {
+		_ = s.http.Listener.Close()
+		s.http.Listener = o.Listener
+	}
+	s.http.Start()
 	if k := o.Keystone; k != nil {
 		k.mu.Lock()
 		defer k.mu.Unlock()
@@ -136,6 +146,10 @@ func (s *Server) Requests() []Request {
 
 // ServeHTTP responds to a request, or fails as a fault specifies.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.HasPrefix(r.URL.Path, PagesRoot) {
+		s.manual.ServeHTTP(w, r)
+		return
+	}
 	// net/http detects a closed connection only when the body is read.
 	data, _ := io.ReadAll(io.LimitReader(r.Body, bodyLimit))
 	r.Body = io.NopCloser(bytes.NewReader(data))
