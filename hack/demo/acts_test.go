@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+
+	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	"groundskeeper.io/groundskeeper/pkg/apis/scheme"
+)
+
+// TestActs checks that each act is complete. Expressions that are none panic.
+func TestActs(t *testing.T) {
+	for i, a := range (&stage{}).acts() {
+		if a.title == "" || a.tell == "" || a.page == "" || len(a.steps) == 0 {
+			t.Errorf("act %d = %+v, want a title, a text, a page and steps", i+1, a)
+		}
+	}
+}
+
+// TestManifests checks that the objects of Kubernetes and Groundskeeper have no unknown fields, and that the acts name files that exist.
+func TestManifests(t *testing.T) {
+	known := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, scheme.AddToScheme, configv1alpha1.AddToScheme} {
+		if err := add(known); err != nil {
+			t.Fatal(err)
+		}
+	}
+	decoder := serializer.NewCodecFactory(known, serializer.EnableStrict).UniversalDeserializer()
+	source, err := os.ReadFile("acts.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, word := range strings.FieldsFunc(string(source), func(r rune) bool { return strings.ContainsRune(" \"`,)", r) }) {
+		if name, ok := strings.CutPrefix(word, "hack/demo/"); ok {
+			if _, err := os.Stat(name); err != nil {
+				t.Errorf("acts.go names %s: %v", word, err)
+			}
+		}
+	}
+	files, err := filepath.Glob("manifests/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("manifests = %v, %v", files, err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			content, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if filepath.Base(file) == "local-volumes.yaml" { // a patch
+				content = append([]byte("apiVersion: kubernikus.sap.cc/v1\nkind: Kluster\n"), content...)
+			}
+			if filepath.Base(file) == "cluster.yaml" { // a template
+				content = []byte(os.Expand(string(content), func(string) string { return "e30=" }))
+			}
+			reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
+			for {
+				document, err := reader.Read()
+				if errors.Is(err, io.EOF) {
+					return
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, _, err := decoder.Decode(document, nil, nil); err != nil && !runtime.IsNotRegisteredError(err) {
+					t.Errorf("%v in %s", err, document)
+				}
+			}
+		})
+	}
+}
