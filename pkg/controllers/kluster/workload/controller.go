@@ -4,14 +4,13 @@
 // Package workload maintains connections to workload clusters, for two purposes: to notify Route GC of deleted nodes immediately, instead
 // of after its interval, and to clean up local volumes if spec.localVolumeCleanup is set.
 //
-// A reconcile reads the Secret of a Kluster, and a pure function (plan.go) decides which connection it needs. A session (session.go) has
-// all goroutines of one Kluster. It is replaced when the Kluster, its Secret or the plan changes. Sessions run asynchronously, so that an
-// unresponsive cluster does not block others.
+// A reconcile reads the Secret of a Kluster, and a pure function decides which connection it needs. A session has all goroutines of one
+// Kluster. It is replaced when the Kluster, its Secret or the plan changes. Sessions run asynchronously, so that an unresponsive cluster
+// does not block others.
 package workload
 
 import (
 	"context"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -54,11 +53,7 @@ type reconciler struct {
 	config   *configv1alpha1.ControllersConfiguration
 	options  Options
 	recorder events.EventRecorder
-	inbox    *inbox
-	open     opener
-
-	mu       sync.Mutex
-	sessions map[types.NamespacedName]*session
+	*memory
 }
 
 // AddToManager adds the controller to a manager, whose scheme has to know Klusters and Kubernetes' own kinds. An error
@@ -74,8 +69,8 @@ func AddToManager(mgr manager.Manager, config *configv1alpha1.ControllersConfigu
 	}
 	r := &reconciler{
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), config: config, options: options, recorder: mgr.GetEventRecorder(fieldOwner),
-		inbox: &inbox{}, sessions: map[types.NamespacedName]*session{},
-		open: connector{options: options, meters: meters, volumes: volumes, pauses: realPauses()}.open,
+		memory: &memory{inbox: &inbox{}, sessions: map[types.NamespacedName]*session{},
+			open: connector{options: options, meters: meters, volumes: volumes, pauses: realPauses()}.open},
 	}
 	b := kluster.Builder(mgr, ControllerName, config.Kluster, kluster.Changed(), kluster.UsersOf(r.client, nil)).
 		WatchesRawSource(r.inbox)

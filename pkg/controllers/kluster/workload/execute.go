@@ -30,12 +30,14 @@ func (r *reconciler) writeCondition(ctx context.Context, k *kubernikusv1.Kluster
 	if !changed {
 		return nil
 	}
-	err := r.client.Status().Apply(ctx, kluster.Apply(k, next), client.FieldOwner(fieldOwner), client.ForceOwnership, client.DisableReadYourWritesConsistency)
+	err := r.client.Status().Apply(ctx, kluster.Apply(k, next), client.FieldOwner(fieldOwner), client.ForceOwnership,
+		client.DisableReadYourWritesConsistency)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("apply the status of kluster %s: %w", client.ObjectKeyFromObject(k), err)
 	}
 	if condition != nil && (last == nil || last.Status != condition.Status || last.Reason != condition.Reason) {
-		log.FromContext(ctx).Info("The local volume cleanup of a Kluster changed", "status", condition.Status, "reason", condition.Reason, "message", condition.Message)
+		log.FromContext(ctx).Info("The local volume cleanup of a Kluster changed",
+			"status", condition.Status, "reason", condition.Reason, "message", condition.Message)
 		r.announce(k, condition, last)
 	}
 	return nil

@@ -76,7 +76,8 @@ func failureOf(response *http.Response, err error) (reason, message string) {
 	}
 	switch code := response.StatusCode; code {
 	case http.StatusUnauthorized:
-		return ReasonForbidden, fmt.Sprintf("the API server of the workload cluster responds with status %d: check the credentials of the cluster in the Secret", code)
+		return ReasonForbidden, fmt.Sprintf("the API server of the workload cluster responds with status %d: "+
+			"check the credentials of the cluster in the Secret", code)
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return ReasonUnreachable, fmt.Sprintf("the API server of the workload cluster responds with status %d", code)
 	}

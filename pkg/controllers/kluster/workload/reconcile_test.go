@@ -62,7 +62,8 @@ func newFlow(t *testing.T, objects ...client.Object) *flow {
 	f.cluster = localvolumetest.NewAPIServer(t)
 	f.store = klustertest.NewStore(t, objects...)
 	f.r = &reconciler{
-		client: f.store.Client(), live: f.store.Live(), config: defaults(), recorder: f.recorder, inbox: &inbox{}, sessions: map[types.NamespacedName]*session{},
+		client: f.store.Client(), live: f.store.Live(), config: defaults(), recorder: f.recorder,
+		memory:  &memory{inbox: &inbox{}, sessions: map[types.NamespacedName]*session{}},
 		options: Options{NodeDeleted: func(types.NamespacedName, types.UID) {}, Fence: func() error { return nil }, Clock: f.clock, ClusterID: management},
 	}
 	f.r.open = func(ctx context.Context, b blueprint, _ func()) (reporter, func(), error) {

@@ -101,7 +101,7 @@ func (c counting) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-func memory() (bytes uint64, goroutines int) {
+func memoryInUse() (bytes uint64, goroutines int) {
 	runtime.GC()
 	runtime.GC()
 	var m runtime.MemStats
@@ -112,7 +112,7 @@ func memory() (bytes uint64, goroutines int) {
 func idle(b *testing.B, config *rest.Config, p plan) {
 	options := Options{NodeDeleted: func(types.NamespacedName, types.UID) {}, Fence: func() error { return nil }, Clock: clock.RealClock{}, ClusterID: management}
 	c := connector{options: options, meters: must(newMeters(prometheus.NewRegistry())), volumes: must(localvolume.NewMetrics(prometheus.NewRegistry())), pauses: realPauses()}
-	before, goroutines := memory()
+	before, goroutines := memoryInUse()
 	ctx, cancel := context.WithCancel(b.Context())
 	var watches atomic.Int64
 	counted := rest.CopyConfig(config)
@@ -132,7 +132,7 @@ func idle(b *testing.B, config *rest.Config, p plan) {
 	for watches.Load() < int64(want*b.N) {
 		runtime.Gosched()
 	}
-	after, more := memory()
+	after, more := memoryInUse()
 	b.ReportMetric(float64(after-before)/float64(b.N), "B/kluster")
 	b.ReportMetric(float64(more-goroutines)/float64(b.N), "goroutines/kluster")
 	cancel()

@@ -6,45 +6,20 @@ package workload
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
-	"fmt"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-
-	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 )
 
-// blueprint is all that a session is made of.
-type blueprint struct {
-	plan
-	key    types.NamespacedName
-	uid    types.UID
-	config *rest.Config
-	// again reports that a session of the same Kluster ran before.
-	again bool
-	// print is the same for blueprints of equal sessions.
-	print [sha256.Size]byte
-}
+// memory has the sessions that run. A restart ends them, and they begin again from what the Klusters and their Secrets have then.
+type memory struct {
+	inbox *inbox
+	open  opener
 
-// printOf distinguishes what leads to different sessions: Klusters, plans, and ways into the cluster.
-func printOf(k *kubernikusv1.Kluster, p plan, data map[string][]byte) ([sha256.Size]byte, error) {
-	host := ""
-	if len(data[kluster.KeyKubeconfig]) == 0 {
-		host = k.Status.Apiserver
-	}
-	text, err := json.Marshal([]any{
-		k.UID, p.nodes, p.volumes, host,
-		data[kluster.KeyKubeconfig], data[kluster.KeyCA], data[kluster.KeyCertificate], data[kluster.KeyPrivateKey],
-	})
-	if err != nil {
-		return [sha256.Size]byte{}, fmt.Errorf("encode what a session is made of: %w", err)
-	}
-	return sha256.Sum256(text), nil
+	mu       sync.Mutex
+	sessions map[types.NamespacedName]*session
 }
 
 // opener begins what a session runs, and returns its reporter. news is called when there is something new. The returned
@@ -72,10 +47,10 @@ func (s *session) over() bool {
 
 // adjust starts or stops the session of a Kluster as required. While an obsolete session is stopping it returns nil, and the
 // Kluster is queued when it has stopped. An error means that the kubeconfig cannot be used.
-func (r *reconciler) adjust(key types.NamespacedName, want *blueprint) (*session, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	current := r.sessions[key]
+func (m *memory) adjust(key types.NamespacedName, want *blueprint) (*session, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	current := m.sessions[key]
 	if current != nil {
 		if want != nil && current.print == want.print && !current.over() {
 			return current, nil
@@ -84,39 +59,39 @@ func (r *reconciler) adjust(key types.NamespacedName, want *blueprint) (*session
 		if !current.over() {
 			return nil, nil
 		}
-		delete(r.sessions, key)
+		delete(m.sessions, key)
 	}
 	if want == nil {
 		return nil, nil
 	}
 	want.again = current != nil && current.uid == want.uid
-	ctx, cancel := context.WithCancel(r.inbox.life())
-	report, wait, err := r.open(ctx, *want, func() { r.inbox.news(key) })
+	ctx, cancel := context.WithCancel(m.inbox.life())
+	report, wait, err := m.open(ctx, *want, func() { m.inbox.news(key) })
 	if err != nil {
 		cancel()
 		return nil, err
 	}
 	s := &session{reporter: report, uid: want.uid, print: want.print, cancel: cancel, ended: make(chan struct{})}
-	r.sessions[key] = s
+	m.sessions[key] = s
 	go func() {
 		wait()
 		cancel()
 		close(s.ended)
-		r.inbox.news(key)
+		m.inbox.news(key)
 	}()
 	return s, nil
 }
 
 // wait returns when ctx is done and all sessions, which it ends as well, are over.
-func (r *reconciler) wait(ctx context.Context) error {
+func (m *memory) wait(ctx context.Context) error {
 	<-ctx.Done()
-	r.mu.Lock()
+	m.mu.Lock()
 	var group sync.WaitGroup
-	for _, s := range r.sessions {
+	for _, s := range m.sessions {
 		s.cancel()
 		group.Go(func() { <-s.ended })
 	}
-	r.mu.Unlock()
+	m.mu.Unlock()
 	group.Wait()
 	return nil
 }
