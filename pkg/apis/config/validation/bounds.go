@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,6 +46,60 @@ func validateWorkers(workers int32, path *field.Path) field.ErrorList {
 		return field.ErrorList{field.Invalid(path, workers, fmt.Sprintf("must be at most %d", MaxWorkers))}
 	}
 	return nil
+}
+
+// atLeast checks the lower bound of a duration.
+func atLeast(minimum time.Duration, period *metav1.Duration, path *field.Path) field.ErrorList {
+	switch {
+	case period.Duration >= minimum:
+		return nil
+	case minimum == 0:
+		return field.ErrorList{field.Invalid(path, period.Duration.String(), "must be greater than or equal to 0s")}
+	}
+	return field.ErrorList{field.Invalid(path, period.Duration.String(), "must be at least "+minimum.String())}
+}
+
+// positive checks a number.
+func positive[T int32 | float32](number T, path *field.Path) field.ErrorList {
+	if number > 0 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, number, "must be greater than 0")}
+}
+
+// oneOf checks a value that is an entry of a list.
+func oneOf[T ~string](value T, path *field.Path, supported ...T) field.ErrorList {
+	if slices.Contains(supported, value) {
+		return nil
+	}
+	return field.ErrorList{field.NotSupported(path, value, supported)}
+}
+
+// each checks the entries of a list, none of which may be there twice.
+func each[T comparable](list []T, path *field.Path, check func(T, *field.Path) field.ErrorList) field.ErrorList {
+	var errs field.ErrorList
+	for i, entry := range list {
+		errs = append(errs, check(entry, path.Index(i))...)
+		if slices.Contains(list[:i], entry) {
+			errs = append(errs, field.Duplicate(path.Index(i), entry))
+		}
+	}
+	return errs
+}
+
+// by is a check by a function that returns what is wrong.
+func by(check func(string) []string) func(string, *field.Path) field.ErrorList {
+	return func(value string, path *field.Path) (errs field.ErrorList) {
+		for _, message := range check(value) {
+			errs = append(errs, field.Invalid(path, value, message))
+		}
+		return errs
+	}
+}
+
+// among is a check that an entry is supported.
+func among[T ~string](supported ...T) func(T, *field.Path) field.ErrorList {
+	return func(value T, path *field.Path) field.ErrorList { return oneOf(value, path, supported...) }
 }
 
 // validateDurations checks the upper bound of every duration in a value, wherever it stands, so that no new field can

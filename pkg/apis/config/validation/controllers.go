@@ -51,11 +51,8 @@ func validateEnabled(enabled, controllers []string, path *field.Path) field.Erro
 }
 
 func validateProject(config *v1alpha1.ProjectControllerConfiguration, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	modes := []v1alpha1.ProjectAuthorization{v1alpha1.ProjectAuthorizationRoles, v1alpha1.ProjectAuthorizationMembership}
-	if !slices.Contains(modes, config.Authorization) {
-		errs = append(errs, field.NotSupported(path.Child("authorization"), config.Authorization, modes))
-	}
+	errs := oneOf(config.Authorization, path.Child("authorization"),
+		v1alpha1.ProjectAuthorizationRoles, v1alpha1.ProjectAuthorizationMembership)
 	errs = append(errs, validateWorkers(*config.ConcurrentSyncs, path.Child("concurrentSyncs"))...)
 	errs = append(errs, validateDays(*config.MinimumLifetimeDays, path.Child("minimumLifetimeDays"))...)
 	errs = append(errs, validateDays(*config.StaleGracePeriodDays, path.Child("staleGracePeriodDays"))...)
@@ -65,19 +62,14 @@ func validateProject(config *v1alpha1.ProjectControllerConfiguration, path *fiel
 		errs = append(errs, field.Invalid(path.Child("staleExpirationTimeDays"), *config.StaleExpirationTimeDays,
 			"must not be less than staleGracePeriodDays"))
 	}
-	if period := config.StaleSyncPeriod.Duration; period < time.Second {
-		errs = append(errs, field.Invalid(path.Child("staleSyncPeriod"), period.String(), "must be at least 1s"))
-	}
-	for i, entry := range config.UsageResources {
-		at := path.Child("usageResources").Index(i)
+	errs = append(errs, atLeast(time.Second, config.StaleSyncPeriod, path.Child("staleSyncPeriod"))...)
+	errs = append(errs, each(config.UsageResources, path.Child("usageResources"), by(func(entry string) []string {
 		if resource := schema.ParseGroupResource(entry); len(validation.IsDNS1123Label(resource.Resource)) > 0 ||
 			resource.Group != "" && len(validation.IsDNS1123Subdomain(resource.Group)) > 0 {
-			errs = append(errs, field.Invalid(at, entry, "must be a resource and its group, for instance shoots.core.gardener.cloud"))
+			return []string{"must be a resource and its group, for instance shoots.core.gardener.cloud"}
 		}
-		if slices.Contains(config.UsageResources[:i], entry) {
-			errs = append(errs, field.Duplicate(at, entry))
-		}
-	}
+		return nil
+	}))...)
 	for i := range config.Quotas {
 		errs = append(errs, validateQuota(&config.Quotas[i], path.Child("quotas").Index(i))...)
 	}
@@ -144,37 +136,21 @@ func validateKluster(config *v1alpha1.KlusterConfiguration, path *field.Path) fi
 	var errs field.ErrorList
 	errs = append(errs, validateWorkers(*config.ConcurrentSyncs, path.Child("concurrentSyncs"))...)
 	deorbit, deorbitPath := &config.Deorbit, path.Child("deorbit")
-	for _, period := range []struct {
-		name    string
-		value   time.Duration
-		minimum time.Duration
-	}{
-		{"timeout", deorbit.Timeout.Duration, time.Second}, {"stageTimeout", deorbit.StageTimeout.Duration, time.Second},
-		{"apiUnavailableTimeout", deorbit.APIUnavailableTimeout.Duration, time.Second},
-		{"serviceGracePeriod", deorbit.ServiceGracePeriod.Duration, 0}, {"pollInterval", deorbit.PollInterval.Duration, time.Second},
-	} {
-		if period.value < period.minimum {
-			errs = append(errs, field.Invalid(deorbitPath.Child(period.name), period.value.String(), "must be at least "+period.minimum.String()))
-		}
-	}
+	errs = append(errs, atLeast(time.Second, deorbit.Timeout, deorbitPath.Child("timeout"))...)
+	errs = append(errs, atLeast(time.Second, deorbit.StageTimeout, deorbitPath.Child("stageTimeout"))...)
+	errs = append(errs, atLeast(time.Second, deorbit.APIUnavailableTimeout, deorbitPath.Child("apiUnavailableTimeout"))...)
+	errs = append(errs, atLeast(0, deorbit.ServiceGracePeriod, deorbitPath.Child("serviceGracePeriod"))...)
+	errs = append(errs, atLeast(time.Second, deorbit.PollInterval, deorbitPath.Child("pollInterval"))...)
 	gc, gcPath := &config.RouteGC, path.Child("routeGC")
-	if interval := gc.Interval.Duration; interval < time.Second {
-		errs = append(errs, field.Invalid(gcPath.Child("interval"), interval.String(), "must be at least 1s"))
-	}
-	if confirm := gc.ConfirmAfter.Duration; confirm < 0 {
-		errs = append(errs, field.Invalid(gcPath.Child("confirmAfter"), confirm.String(), "must be greater than or equal to 0s"))
-	}
+	errs = append(errs, atLeast(time.Second, gc.Interval, gcPath.Child("interval"))...)
+	errs = append(errs, atLeast(0, gc.ConfirmAfter, gcPath.Child("confirmAfter"))...)
 	if fraction := *gc.MaxRemovalFraction; !(fraction >= 0 && fraction <= 1) {
 		errs = append(errs, field.Invalid(gcPath.Child("maxRemovalFraction"), fraction,
 			"must be at least 0 (each removal waits) and at most 1 (none is suspicious)"))
 	}
 	openstack, openstackPath := &config.OpenStack, path.Child("openstack")
-	if !(*openstack.QPS > 0) {
-		errs = append(errs, field.Invalid(openstackPath.Child("qps"), *openstack.QPS, "must be greater than 0"))
-	}
-	if *openstack.Burst <= 0 {
-		errs = append(errs, field.Invalid(openstackPath.Child("burst"), *openstack.Burst, "must be greater than 0"))
-	}
+	errs = append(errs, positive(*openstack.QPS, openstackPath.Child("qps"))...)
+	errs = append(errs, positive(*openstack.Burst, openstackPath.Child("burst"))...)
 	if timeout := openstack.Timeout.Duration; timeout <= 0 {
 		errs = append(errs, field.Invalid(openstackPath.Child("timeout"), timeout.String(), "must be greater than 0s"))
 	}
@@ -188,23 +164,9 @@ func validateClusterAPI(kluster *v1alpha1.KlusterConfiguration, path *field.Path
 		errs = append(errs, field.Invalid(path.Child("enabled"), true,
 			"requires the controllers of Klusters: set controllers.kluster.enabled to true"))
 	}
-	for _, limit := range []struct {
-		name    string
-		timeout *metav1.Duration
-	}{{"drainTimeout", config.DrainTimeout}, {"verifyTimeout", config.VerifyTimeout}} {
-		if timeout := limit.timeout.Duration; timeout < time.Second {
-			errs = append(errs, field.Invalid(path.Child(limit.name), timeout.String(), "must be at least 1s"))
-		}
-	}
-	for i, name := range config.Namespaces {
-		for _, message := range validation.IsDNS1123Label(name) {
-			errs = append(errs, field.Invalid(path.Child("namespaces").Index(i), name, message))
-		}
-		if slices.Contains(config.Namespaces[:i], name) {
-			errs = append(errs, field.Duplicate(path.Child("namespaces").Index(i), name))
-		}
-	}
-	return errs
+	errs = append(errs, atLeast(time.Second, config.DrainTimeout, path.Child("drainTimeout"))...)
+	errs = append(errs, atLeast(time.Second, config.VerifyTimeout, path.Child("verifyTimeout"))...)
+	return append(errs, each(config.Namespaces, path.Child("namespaces"), by(validation.IsDNS1123Label))...)
 }
 
 // MaxObjectMetrics is the highest limit of the objects of a kind that have metrics. Each has about four series.
@@ -214,15 +176,7 @@ const MaxObjectMetrics int32 = 100000
 func ObjectKinds() []string { return []string{"DiscoveryBackend", "Kluster", "Project", "Translation"} }
 
 func validateObjectMetrics(config *v1alpha1.ObjectMetricsConfiguration, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	for i, kind := range config.Kinds {
-		switch {
-		case !slices.Contains(ObjectKinds(), kind):
-			errs = append(errs, field.NotSupported(path.Child("kinds").Index(i), kind, ObjectKinds()))
-		case slices.Contains(config.Kinds[:i], kind):
-			errs = append(errs, field.Duplicate(path.Child("kinds").Index(i), kind))
-		}
-	}
+	errs := each(config.Kinds, path.Child("kinds"), among(ObjectKinds()...))
 	switch {
 	case *config.Limit < 1:
 		errs = append(errs, field.Invalid(path.Child("limit"), *config.Limit,

@@ -20,15 +20,7 @@ func validateDiscovery(config *v1alpha1.DiscoveryConfiguration, path *field.Path
 		errs = append(errs, field.Invalid(path.Child("image"), config.Image,
 			"must be an image, for instance registry.example.com/groundskeeper-discoverer:v1"))
 	}
-	for i, namespace := range config.AdminNamespaces {
-		at := path.Child("adminNamespaces").Index(i)
-		for _, message := range validation.IsDNS1123Label(namespace) {
-			errs = append(errs, field.Invalid(at, namespace, message))
-		}
-		if slices.Contains(config.AdminNamespaces[:i], namespace) {
-			errs = append(errs, field.Duplicate(at, namespace))
-		}
-	}
+	errs = append(errs, each(config.AdminNamespaces, path.Child("adminNamespaces"), by(validation.IsDNS1123Label))...)
 	if keep := config.KeepRemovedReferences.Duration; keep < 0 {
 		errs = append(errs, field.Invalid(path.Child("keepRemovedReferences"), keep.String(),
 			"must not be negative; 0s records no removed references"))

@@ -16,19 +16,8 @@ import (
 )
 
 func validateLocalVolume(config *v1alpha1.LocalVolumeConfiguration, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	names := func(list []string, path *field.Path, check func(string) []string) {
-		for i, name := range list {
-			for _, message := range check(name) {
-				errs = append(errs, field.Invalid(path.Index(i), name, message))
-			}
-			if slices.Contains(list[:i], name) {
-				errs = append(errs, field.Duplicate(path.Index(i), name))
-			}
-		}
-	}
-	names(config.StorageClassNames, path.Child("storageClassNames"), validation.IsDNS1123Subdomain)
-	names(config.NodeTopologyKeys, path.Child("nodeTopologyKeys"), content.IsLabelKey)
+	errs := each(config.StorageClassNames, path.Child("storageClassNames"), by(validation.IsDNS1123Subdomain))
+	errs = append(errs, each(config.NodeTopologyKeys, path.Child("nodeTopologyKeys"), by(content.IsLabelKey))...)
 	if len(config.NodeTopologyKeys) == 0 {
 		errs = append(errs, field.Required(path.Child("nodeTopologyKeys"), "without one no volume names its node"))
 	}
@@ -37,9 +26,7 @@ func validateLocalVolume(config *v1alpha1.LocalVolumeConfiguration, path *field.
 			errs = append(errs, field.Invalid(path.Child("nodeTopologyKeys").Index(i), key, "must be a label that names one node"))
 		}
 	}
-	if delay := config.PVCDeletionDelay.Duration; delay < 0 {
-		errs = append(errs, field.Invalid(path.Child("pvcDeletionDelay"), delay.String(), "must be greater than or equal to 0s"))
-	}
+	errs = append(errs, atLeast(0, config.PVCDeletionDelay, path.Child("pvcDeletionDelay"))...)
 	if delay := config.UnknownNodeDeletionDelay.Duration; delay < 0 {
 		errs = append(errs, field.Invalid(path.Child("unknownNodeDeletionDelay"), delay.String(),
 			"must be greater than or equal to 0s (0: never)"))
@@ -55,16 +42,7 @@ func validateLocalVolume(config *v1alpha1.LocalVolumeConfiguration, path *field.
 }
 
 func validateVolumeSources(config *v1alpha1.LocalVolumeConfiguration, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	for i, source := range config.VolumeSources {
-		at := path.Child("volumeSources").Index(i)
-		if source != v1alpha1.VolumeSourceLocal && source != v1alpha1.VolumeSourceHostPath {
-			errs = append(errs, field.NotSupported(at, source, []v1alpha1.VolumeSource{v1alpha1.VolumeSourceLocal, v1alpha1.VolumeSourceHostPath}))
-		}
-		if slices.Contains(config.VolumeSources[:i], source) {
-			errs = append(errs, field.Duplicate(at, source))
-		}
-	}
+	errs := each(config.VolumeSources, path.Child("volumeSources"), among(v1alpha1.VolumeSourceLocal, v1alpha1.VolumeSourceHostPath))
 	if len(config.VolumeSources)+len(config.CSIDrivers) == 0 {
 		errs = append(errs, field.Required(path.Child("volumeSources"),
 			"without a source or a CSI driver no volume is cleaned up; the default is local"))
@@ -87,9 +65,7 @@ func validateVolumeSources(config *v1alpha1.LocalVolumeConfiguration, path *fiel
 			errs = append(errs, field.Duplicate(at, driver.Name+"="+driver.TopologyKey))
 		}
 	}
-	if grace := config.DriverGracePeriod.Duration; grace < 0 {
-		errs = append(errs, field.Invalid(path.Child("driverGracePeriod"), grace.String(), "must be greater than or equal to 0s"))
-	}
+	errs = append(errs, atLeast(0, config.DriverGracePeriod, path.Child("driverGracePeriod"))...)
 	if *config.ReleaseCSIVolumes && len(config.CSIDrivers) == 0 {
 		errs = append(errs, field.Required(path.Child("csiDrivers"), "releaseCSIVolumes needs the CSI drivers whose volumes are released"))
 	}

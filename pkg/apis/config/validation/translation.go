@@ -19,20 +19,9 @@ import (
 func validateTranslation(
 	config *v1alpha1.TranslationConfiguration, election *v1alpha1.LeaderElectionConfiguration, path *field.Path,
 ) field.ErrorList {
-	var errs field.ErrorList
-	types := []corev1.ServiceType{corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort, corev1.ServiceTypeLoadBalancer}
-	for i, service := range config.ServiceTypes {
-		at := path.Child("serviceTypes").Index(i)
-		if !slices.Contains(types, service) {
-			errs = append(errs, field.NotSupported(at, service, types))
-		}
-		if slices.Contains(config.ServiceTypes[:i], service) {
-			errs = append(errs, field.Duplicate(at, service))
-		}
-	}
-	if period := config.NodeGracePeriod.Duration; period < 0 {
-		errs = append(errs, field.Invalid(path.Child("nodeGracePeriod"), period.String(), "must be greater than or equal to 0s"))
-	}
+	errs := each(config.ServiceTypes, path.Child("serviceTypes"),
+		among(corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort, corev1.ServiceTypeLoadBalancer))
+	errs = append(errs, atLeast(0, config.NodeGracePeriod, path.Child("nodeGracePeriod"))...)
 	errs = append(errs, validatePush(&config.Push, path.Child("push"))...)
 	errs = append(errs, validateBackend(config, path)...)
 	errs = append(errs, validateOVN(&config.OVN, election, path.Child("ovn"))...)
@@ -42,14 +31,14 @@ func validateTranslation(
 // validateBackend wants one backend at most.
 func validateBackend(config *v1alpha1.TranslationConfiguration, path *field.Path) field.ErrorList {
 	at, configured := path.Child("backend"), config.Configured()
-	backends := []v1alpha1.TranslationBackend{v1alpha1.BackendMidoNet, v1alpha1.BackendOVN}
+	unsupported := oneOf(config.Backend, at, v1alpha1.BackendMidoNet, v1alpha1.BackendOVN)
 	switch {
 	case config.MidoNet.URL != "" && len(config.OVN.Endpoints) > 0:
 		return field.ErrorList{field.Forbidden(path.Child("ovn", "endpoints"), "midonet.url is set as well: configure one backend")}
 	case config.Backend == "" || config.Backend == configured:
 		return nil
-	case !slices.Contains(backends, config.Backend):
-		return field.ErrorList{field.NotSupported(at, config.Backend, backends)}
+	case unsupported != nil:
+		return unsupported
 	case config.Backend == v1alpha1.BackendMidoNet:
 		return field.ErrorList{field.Required(path.Child("midonet", "url"), "backend is midonet")}
 	default:
@@ -110,20 +99,10 @@ func validateWriteTimeout(timeout time.Duration, election *v1alpha1.LeaderElecti
 }
 
 func validatePush(config *v1alpha1.PushConfiguration, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	modes := []v1alpha1.PushMode{v1alpha1.PushModeRepair, v1alpha1.PushModeObserve, v1alpha1.PushModePlan}
-	if !slices.Contains(modes, config.Mode) {
-		errs = append(errs, field.NotSupported(path.Child("mode"), config.Mode, modes))
-	}
+	errs := oneOf(config.Mode, path.Child("mode"), v1alpha1.PushModeRepair, v1alpha1.PushModeObserve, v1alpha1.PushModePlan)
 	errs = append(errs, validateWorkers(*config.Concurrency, path.Child("concurrency"))...)
-	if interval := config.DriftInterval.Duration; interval < time.Second {
-		errs = append(errs, field.Invalid(path.Child("driftInterval"), interval.String(), "must be at least 1s"))
-	}
-	policies := []v1alpha1.OrphanPolicy{v1alpha1.OrphanPolicyReport, v1alpha1.OrphanPolicyDelete}
-	if !slices.Contains(policies, config.Orphans) {
-		errs = append(errs, field.NotSupported(path.Child("orphans"), config.Orphans, policies))
-	}
-	return errs
+	errs = append(errs, atLeast(time.Second, config.DriftInterval, path.Child("driftInterval"))...)
+	return append(errs, oneOf(config.Orphans, path.Child("orphans"), v1alpha1.OrphanPolicyReport, v1alpha1.OrphanPolicyDelete)...)
 }
 
 func validateMidoNet(

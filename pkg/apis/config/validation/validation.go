@@ -41,14 +41,7 @@ func ValidateControllerManagerConfiguration(config *v1alpha1.ControllerManagerCo
 }
 
 func validateClientConnection(config *v1alpha1.ClientConnectionConfiguration, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	if *config.QPS <= 0 {
-		errs = append(errs, field.Invalid(path.Child("qps"), *config.QPS, "must be greater than 0"))
-	}
-	if *config.Burst <= 0 {
-		errs = append(errs, field.Invalid(path.Child("burst"), *config.Burst, "must be greater than 0"))
-	}
-	return errs
+	return append(positive(*config.QPS, path.Child("qps")), positive(*config.Burst, path.Child("burst"))...)
 }
 
 func validateLeaderElection(config *v1alpha1.LeaderElectionConfiguration, path *field.Path) field.ErrorList {
@@ -82,20 +75,8 @@ func validateLeaderElection(config *v1alpha1.LeaderElectionConfiguration, path *
 }
 
 func validateLog(config *v1alpha1.LogConfiguration, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	switch config.Level {
-	case v1alpha1.LogLevelDebug, v1alpha1.LogLevelInfo, v1alpha1.LogLevelError:
-	default:
-		errs = append(errs, field.NotSupported(path.Child("level"), config.Level,
-			[]v1alpha1.LogLevel{v1alpha1.LogLevelDebug, v1alpha1.LogLevelInfo, v1alpha1.LogLevelError}))
-	}
-	switch config.Format {
-	case v1alpha1.LogFormatJSON, v1alpha1.LogFormatText:
-	default:
-		errs = append(errs, field.NotSupported(path.Child("format"), config.Format,
-			[]v1alpha1.LogFormat{v1alpha1.LogFormatJSON, v1alpha1.LogFormatText}))
-	}
-	return errs
+	return append(oneOf(config.Level, path.Child("level"), v1alpha1.LogLevelDebug, v1alpha1.LogLevelInfo, v1alpha1.LogLevelError),
+		oneOf(config.Format, path.Child("format"), v1alpha1.LogFormatJSON, v1alpha1.LogFormatText)...)
 }
 
 func validateTracing(config *v1alpha1.TracingConfiguration, path *field.Path) field.ErrorList {

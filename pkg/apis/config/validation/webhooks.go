@@ -44,13 +44,7 @@ func validateCertificates(config *v1alpha1.CertificatesConfiguration, path *fiel
 }
 
 func validateResourceSize(config *v1alpha1.ResourceSizeConfiguration, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	switch config.Mode {
-	case v1alpha1.ResourceSizeBlock, v1alpha1.ResourceSizeLog:
-	default:
-		errs = append(errs, field.NotSupported(path.Child("mode"), config.Mode,
-			[]v1alpha1.ResourceSizeMode{v1alpha1.ResourceSizeBlock, v1alpha1.ResourceSizeLog}))
-	}
+	errs := oneOf(config.Mode, path.Child("mode"), v1alpha1.ResourceSizeBlock, v1alpha1.ResourceSizeLog)
 	for i := range config.Limits {
 		errs = append(errs, validateLimit(&config.Limits[i], path.Child("limits").Index(i))...)
 	}
