@@ -27,12 +27,6 @@ func Register[C prometheus.Collector](registry prometheus.Registerer, metric C) 
 	return metric, nil
 }
 
-// RegisterField is Register for the field of a struct, which it sets.
-func RegisterField[C prometheus.Collector](registry prometheus.Registerer, field *C) (err error) {
-	*field, err = Register(registry, *field)
-	return err
-}
-
 // Factory makes metrics and registers them, as Register does.
 type Factory struct {
 	registry prometheus.Registerer

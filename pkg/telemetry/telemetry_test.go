@@ -26,10 +26,6 @@ func TestRegister(t *testing.T) {
 	if err != nil || testutil.ToFloat64(second) != 1 {
 		t.Errorf("the second one does not continue with the first: %v", err)
 	}
-	third := struct{ counts prometheus.Counter }{counter("a", "b")}
-	if err := RegisterField(registry, &third.counts); err != nil || testutil.ToFloat64(third.counts) != 1 {
-		t.Errorf("the field does not continue with the first: %v", err)
-	}
 	if _, err := Register(registry, counter("a", "another")); err == nil {
 		t.Error("a name that is taken is no error")
 	}

@@ -74,7 +74,7 @@ func (r *reconciler) pools() []*kluster.Pool[observed] {
 // twice, or that the metrics have names that are taken.
 func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguration, allowProxy bool, clients *openstack.Clients,
 	fence func() error, clock clock.PassiveClock) error {
-	meters, err := newMeters(metrics.Registry)
+	meters, err := NewMeters(metrics.Registry)
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ func (r reported) Eventf(_, related runtime.Object, _, reason, _, _ string, args
 
 // TestLeftoverEvents checks that each leftover resource has its own event, which is retained.
 func TestLeftoverEvents(t *testing.T) {
-	meters, err := newMeters(prometheus.NewRegistry())
+	meters, err := NewMeters(prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}

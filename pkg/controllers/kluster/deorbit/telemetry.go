@@ -4,8 +4,6 @@
 package deorbit
 
 import (
-	"errors"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"groundskeeper.io/groundskeeper/pkg/telemetry"
@@ -18,42 +16,24 @@ type meters struct {
 	duration                               prometheus.Histogram
 }
 
-// newMeters registers the metrics, or finds those of an earlier manager in the same process.
-func newMeters(registry prometheus.Registerer) (*meters, error) {
-	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
-	}
+// NewMeters registers the metrics, or finds those of an earlier manager in the same process.
+func NewMeters(registry prometheus.Registerer) (*meters, error) {
+	f := telemetry.With(registry)
 	m := &meters{
-		klusters: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "groundskeeper_deorbit_klusters",
-			Help: "Klusters that are being torn down, by stage.",
-		}, []string{"stage"}),
-		finished: counter("groundskeeper_deorbit_finished_total",
+		klusters: f.GaugeVec("groundskeeper_deorbit_klusters", "Klusters that are being torn down, by stage.", "stage"),
+		finished: f.CounterVec("groundskeeper_deorbit_finished_total",
 			"Klusters that were released, by outcome: clean, leftovers, self-destruct or detached.", "outcome"),
-		leftovers: counter("groundskeeper_deorbit_leftovers_total", "Objects that were left over when a Kluster was released, by kind.", "kind"),
-		deleted:   counter("groundskeeper_deorbit_deleted_total", "Objects whose deletion Deorbit requested, by kind.", "kind"),
-		failures: counter("groundskeeper_deorbit_failures_total",
+		leftovers: f.CounterVec("groundskeeper_deorbit_leftovers_total", "Objects that were left over when a Kluster was released, by kind.", "kind"),
+		deleted:   f.CounterVec("groundskeeper_deorbit_deleted_total", "Objects whose deletion Deorbit requested, by kind.", "kind"),
+		failures: f.CounterVec("groundskeeper_deorbit_failures_total",
 			"Checks of Deorbit that failed or were incomplete, by stage and reason.", "stage", "reason"),
-		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name:    "groundskeeper_deorbit_duration_seconds",
-			Help:    "How long Deorbit took, until the Kluster was released.",
-			Buckets: []float64{30, 60, 120, 300, 600, 1800, 3600, 3 * 3600, 6 * 3600, 12 * 3600, 24 * 3600},
-		}),
+		duration: f.Histogram("groundskeeper_deorbit_duration_seconds", "How long Deorbit took, until the Kluster was released.",
+			[]float64{30, 60, 120, 300, 600, 1800, 3600, 3 * 3600, 6 * 3600, 12 * 3600, 24 * 3600}),
 	}
-	err := errors.Join(
-		telemetry.RegisterField(registry, &m.klusters), telemetry.RegisterField(registry, &m.finished),
-		telemetry.RegisterField(registry, &m.leftovers), telemetry.RegisterField(registry, &m.deleted),
-		telemetry.RegisterField(registry, &m.failures), telemetry.RegisterField(registry, &m.duration))
 	for _, ends := range []ending{endsClean, endsLeftovers, endsSelfDestruct, endsDetached} {
 		m.finished.WithLabelValues(string(ends)) // so that the first one shows as an increase
 	}
-	return m, err
-}
-
-// RegisterMetrics registers the metrics as AddToManager does, for callers that describe them.
-func RegisterMetrics(registry prometheus.Registerer) error {
-	_, err := newMeters(registry)
-	return err
+	return m, f.Err()
 }
 
 // moved counts a Kluster in another stage; "": in none.

@@ -192,7 +192,7 @@ func newFlow(t *testing.T, objects ...client.Object) *flow {
 func (f *flow) restart() {
 	f.t.Helper()
 	f.registry = prometheus.NewRegistry()
-	meters, err := newMeters(f.registry)
+	meters, err := NewMeters(f.registry)
 	if err != nil {
 		f.t.Fatal(err)
 	}

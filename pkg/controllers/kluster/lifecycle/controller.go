@@ -78,7 +78,7 @@ type reconciler struct {
 func AddToManager(
 	mgr manager.Manager, config configv1alpha1.KlusterConfiguration, allowProxy bool, clients *openstack.Clients, clock clock.PassiveClock,
 ) error {
-	meters, err := newMeters(metrics.Registry)
+	meters, err := NewMeters(metrics.Registry)
 	if err != nil {
 		return err
 	}

@@ -12,19 +12,13 @@ import (
 // meters are the metrics of this controller.
 type meters struct{ looks *prometheus.CounterVec }
 
-// newMeters registers the metrics, or finds those of an earlier manager in the same process.
-func newMeters(registry prometheus.Registerer) (*meters, error) {
-	looks, err := telemetry.Register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "groundskeeper_kluster_looks_total",
-		Help: "Checks of the systems behind Klusters, by target (workload or openstack) and outcome (good or failed).",
-	}, []string{"target", "outcome"}))
-	return &meters{looks: looks}, err
-}
-
-// RegisterMetrics registers the metrics as AddToManager does, for callers that describe them.
-func RegisterMetrics(registry prometheus.Registerer) error {
-	_, err := newMeters(registry)
-	return err
+// NewMeters registers the metrics, or finds those of an earlier manager in the same process.
+func NewMeters(registry prometheus.Registerer) (*meters, error) {
+	f := telemetry.With(registry)
+	m := &meters{looks: f.CounterVec("groundskeeper_kluster_looks_total",
+		"Checks of the systems behind Klusters, by target (workload or openstack) and outcome (good or failed).",
+		"target", "outcome")}
+	return m, f.Err()
 }
 
 // count counts a check.

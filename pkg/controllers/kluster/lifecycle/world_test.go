@@ -58,7 +58,7 @@ func newFlow(t *testing.T, objects ...client.Object) *flow {
 	if err != nil {
 		t.Fatal(err)
 	}
-	meters, err := newMeters(prometheus.NewRegistry())
+	meters, err := NewMeters(prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}

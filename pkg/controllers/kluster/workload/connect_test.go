@@ -29,7 +29,7 @@ import (
 func (f *flow) real() (nodeDeleted *atomic.Int32, meters *meters, registry *prometheus.Registry) {
 	f.t.Helper()
 	nodeDeleted, registry = &atomic.Int32{}, prometheus.NewRegistry()
-	meters, err := newMeters(registry)
+	meters, err := NewMeters(registry)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestUnreachable(t *testing.T) {
 	f := newFlow(t, k, other)
 	f.real()
 	f.r.options.Clock = f.clock
-	f.r.open = connector{options: f.r.options, meters: must(newMeters(prometheus.NewRegistry())), volumes: must(localvolume.NewMetrics(prometheus.NewRegistry())),
+	f.r.open = connector{options: f.r.options, meters: must(NewMeters(prometheus.NewRegistry())), volumes: must(localvolume.NewMetrics(prometheus.NewRegistry())),
 		pauses: wait.Backoff{Duration: time.Millisecond}}.open
 	second := newFlow(t)
 	second.cluster.Break(http.StatusServiceUnavailable)

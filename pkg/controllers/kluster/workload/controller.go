@@ -59,7 +59,7 @@ type reconciler struct {
 // AddToManager adds the controller to a manager, whose scheme has to know Klusters and Kubernetes' own kinds. An error
 // means that the controller was added twice, or that the metrics have names that are taken.
 func AddToManager(mgr manager.Manager, config *configv1alpha1.ControllersConfiguration, options Options) error {
-	meters, err := newMeters(metrics.Registry)
+	meters, err := NewMeters(metrics.Registry)
 	if err != nil {
 		return err
 	}

@@ -111,7 +111,7 @@ func memoryInUse() (bytes uint64, goroutines int) {
 
 func idle(b *testing.B, config *rest.Config, p plan) {
 	options := Options{NodeDeleted: func(types.NamespacedName, types.UID) {}, Fence: func() error { return nil }, Clock: clock.RealClock{}, ClusterID: management}
-	c := connector{options: options, meters: must(newMeters(prometheus.NewRegistry())), volumes: must(localvolume.NewMetrics(prometheus.NewRegistry())), pauses: realPauses()}
+	c := connector{options: options, meters: must(NewMeters(prometheus.NewRegistry())), volumes: must(localvolume.NewMetrics(prometheus.NewRegistry())), pauses: realPauses()}
 	before, goroutines := memoryInUse()
 	ctx, cancel := context.WithCancel(b.Context())
 	var watches atomic.Int64

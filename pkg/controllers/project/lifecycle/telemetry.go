@@ -39,15 +39,14 @@ type meters struct {
 
 // newMeters registers the metrics of the controller. It counts the Projects in the cache.
 func newMeters(registry prometheus.Registerer, cache client.Reader) (meters, error) {
-	outcomes, outcomesErr := telemetry.Register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "groundskeeper_project_reconciles_total",
-		Help: "Reconciliations of Projects, by outcome: ready, paused, waiting, refused, blocked, released, failed or retried.",
-	}, []string{"outcome"}))
-	timeToReady, readyErr := telemetry.Register(registry, prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name:    "groundskeeper_project_time_to_ready_seconds",
-		Help:    "Time from the creation of a Project until it is Ready for the first time. Projects that failed before are not counted.",
-		Buckets: prometheus.ExponentialBuckets(0.25, 2, 12), // to 8.5 minutes; creation times are whole seconds
-	}))
+	f := telemetry.With(registry)
+	m := meters{
+		outcomes: f.CounterVec("groundskeeper_project_reconciles_total",
+			"Reconciliations of Projects, by outcome: ready, paused, waiting, refused, blocked, released, failed or retried.", "outcome"),
+		timeToReady: f.Histogram("groundskeeper_project_time_to_ready_seconds",
+			"Time from the creation of a Project until it is Ready for the first time. Projects that failed before are not counted.",
+			prometheus.ExponentialBuckets(0.25, 2, 12)), // to 8.5 minutes; creation times are whole seconds
+	}
 	phasesErr := census.Gauge{
 		Name: "groundskeeper_projects", Help: "Projects, by phase: Pending, Ready, Failed or Terminating.", Labels: []string{"phase"},
 		Of: census.Count([]string{
@@ -57,7 +56,7 @@ func newMeters(registry prometheus.Registerer, cache client.Reader) (meters, err
 			return string(cmp.Or(project.Status.Phase, gardenerv1beta1.ProjectPending))
 		}),
 	}.Register(registry, cache)
-	return meters{outcomes, timeToReady}, errors.Join(outcomesErr, readyErr, phasesErr)
+	return m, errors.Join(f.Err(), phasesErr)
 }
 
 // RegisterMetrics registers the metrics like AddToManager, for the generator of their documentation.

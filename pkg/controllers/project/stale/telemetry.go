@@ -38,14 +38,12 @@ type meters struct {
 
 // newMeters registers the metrics of the controller, with those of the Projects in the cache.
 func newMeters(registry prometheus.Registerer, cache client.Reader) (meters, error) {
-	passes, passesErr := telemetry.Register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "groundskeeper_project_stale_checks_total",
-		Help: "Checks of Projects, by outcome: stale, spared, unknown (the use of the Project could not be determined) or deleted.",
-	}, []string{"outcome"}))
-	deletions, deletionsErr := telemetry.Register(registry, prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "groundskeeper_project_auto_deletions_total",
-		Help: "Projects that were deleted because they were unused.",
-	}))
+	f := telemetry.With(registry)
+	m := meters{
+		passes: f.CounterVec("groundskeeper_project_stale_checks_total",
+			"Checks of Projects, by outcome: stale, spared, unknown (the use of the Project could not be determined) or deleted.", "outcome"),
+		deletions: f.Counter("groundskeeper_project_auto_deletions_total", "Projects that were deleted because they were unused."),
+	}
 	countErr := census.Gauge{
 		Name: "groundskeeper_projects_stale", Help: "Stale Projects, by their deletion date: none or planned.", Labels: []string{"deletion"},
 		Of: census.Count([]string{"none", "planned"}, func(project *gardenerv1beta1.Project) string {
@@ -67,7 +65,7 @@ func newMeters(registry prometheus.Registerer, cache client.Reader) (meters, err
 			}
 		},
 	}.Register(registry, cache)
-	return meters{passes, deletions}, errors.Join(passesErr, deletionsErr, countErr, nextErr)
+	return m, errors.Join(f.Err(), countErr, nextErr)
 }
 
 // nextDeletion returns the earliest date of a Project that is not being deleted yet, or zero if there is none.
