@@ -104,12 +104,14 @@ func matches(t *testing.T, selector *metav1.LabelSelector, pod map[string]string
 }
 
 // TestAPIServerLivesWithoutEtcd checks that an API server without etcd is not ready but live, because a restart would not help and
-// would add the delay until kubelet restarts it.
+// would add the delay until kubelet restarts it. One whose etcd is full stays ready: it still serves reads and deletions, and without ready
+// replicas every deletion of a namespace would wait.
 func TestAPIServerLivesWithoutEtcd(t *testing.T) {
 	for _, overlay := range []string{"high-availability", "external-etcd", "single-replica"} {
 		container := render(t, overlay).workload(t, apiserver).template.Spec.Containers[0]
 		for what, want := range map[*corev1.Probe]string{
-			container.StartupProbe: "/livez", container.LivenessProbe: "/livez?exclude=etcd", container.ReadinessProbe: "/readyz",
+			container.StartupProbe: "/livez", container.LivenessProbe: "/livez?exclude=etcd",
+			container.ReadinessProbe: "/readyz?exclude=etcd-space",
 		} {
 			if what.HTTPGet.Path != want {
 				t.Errorf("%s: a probe queries %s instead of %s", overlay, what.HTTPGet.Path, want)
