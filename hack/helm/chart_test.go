@@ -4,11 +4,13 @@
 package main
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -186,6 +188,66 @@ func TestEachFeatureHasTheObjectsOfItsDirectory(t *testing.T) {
 			}
 			same(t, with, directory)
 		})
+	}
+}
+
+func TestTheHostNetworkIsThatOfTheComponent(t *testing.T) {
+	for mode, directory := range modes {
+		t.Run(mode, func(t *testing.T) {
+			objects := mustTemplate(t, "{mode: "+mode+", apiserver: {hostNetwork: true}, controllerManager: {hostNetwork: true}}")
+			same(t, objects, withComponent(t, "install/host-network", directory))
+		})
+	}
+}
+
+// withComponent returns a directory, relative to artifacts, that has one of them with a component.
+func withComponent(t *testing.T, component, directory string) string {
+	t.Helper()
+	to := t.TempDir()
+	from, err := filepath.Abs(artifacts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	there, err := filepath.Rel(to, from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := filepath.Rel(from, to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := fmt.Sprintf("apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [%s]\ncomponents: [%s]\n",
+		filepath.Join(there, directory), filepath.Join(there, component))
+	if err := os.WriteFile(filepath.Join(to, "kustomization.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return back
+}
+
+// The ports of the controller manager are in its configuration, and the container has the same.
+func TestTheManagerHasThePortsOfItsConfiguration(t *testing.T) {
+	for config, want := range map[string][]int{
+		"": {2718, 2719},
+		"server: {health: {port: 9080}, webhooks: {port: 9443}}": {9080, 9443},
+		"server: {webhooks: {port: 9443}}":                       {2718, 9443},
+	} {
+		for mode := range modes {
+			values := fmt.Sprintf("{mode: %s, controllerManager: {config: '{kind: ControllerManagerConfiguration, %s}'}}", mode, config)
+			objects := mustTemplate(t, values)
+			service := objects["v1/Service/groundskeeper-system/groundskeeper-controller-manager"]
+			if target := at(t, service, "spec.ports.0.targetPort"); target != "webhooks" {
+				t.Errorf("mode %s: targetPort of the webhooks = %q, want the name of the port", mode, target)
+			}
+			var got []int
+			ports, _ := containerOf(objects[manager])["ports"].([]any)
+			for _, port := range ports {
+				number, _ := port.(map[string]any)["containerPort"].(float64)
+				got = append(got, int(number))
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("mode %s, configuration %q: ports = %v, want %v", mode, config, got, want)
+			}
+		}
 	}
 }
 

@@ -5,7 +5,10 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+
+	"sigs.k8s.io/yaml"
 )
 
 const systemNamespace = "groundskeeper-system"
@@ -24,18 +27,22 @@ type workload struct {
 	scales bool
 	// placement are the fields of the pod that values have.
 	placement []string
+	// ports are expressions for those of the container that values have, by name.
+	ports map[string]string
 }
 
 var workloads = map[string]workload{
-	"groundskeeper-apiserver":          productWorkload("apiserver"),
-	"groundskeeper-controller-manager": productWorkload("controllerManager"),
+	"groundskeeper-apiserver": productWorkload("apiserver", map[string]string{"https": ".Values.apiserver.port"}),
+	"groundskeeper-controller-manager": productWorkload("controllerManager", map[string]string{
+		"metrics": `include "groundskeeper.port" (list . "health" 2718)`, "webhooks": `include "groundskeeper.port" (list . "webhooks" 2719)`,
+	}),
 	// It has a fixed number of members, and spreads them itself. Its image is from another project.
-	"groundskeeper-etcd": {"etcd", ".Values.etcd.image | quote", "command", false, []string{"nodeSelector", "tolerations"}},
+	"groundskeeper-etcd": {"etcd", ".Values.etcd.image | quote", "command", false, []string{"nodeSelector", "tolerations"}, nil},
 }
 
-func productWorkload(section string) workload {
+func productWorkload(section string, ports map[string]string) workload {
 	image := `include "groundskeeper.image" (list . .Values.` + section + `.image) | quote`
-	return workload{section, image, "args", true, []string{"nodeSelector", "tolerations", "affinity"}}
+	return workload{section, image, "args", true, []string{"nodeSelector", "tolerations", "affinity"}, ports}
 }
 
 // isConfig reports whether an object is the configuration of the controller manager.
@@ -63,6 +70,15 @@ func settle(o object, s *snippets) error {
 		keep(o)
 	case "Namespace":
 		keep(o)
+		if o.text("metadata", "name") == systemNamespace {
+			const label = "pod-security.kubernetes.io/enforce"
+			fields(o, "metadata", "labels")[label] = s.value(fmt.Sprintf("ternary %q %q (or .Values.apiserver.hostNetwork .Values.controllerManager.hostNetwork)",
+				"privileged", o.text("metadata", "labels", label)))
+		}
+	case "NetworkPolicy":
+		if o.text("metadata", "name") == "groundskeeper-etcd" {
+			return settleClients(o, s)
+		}
 	}
 	return nil
 }
@@ -78,6 +94,16 @@ func keep(o object) {
 func settleVolume(claim object, s *snippets) {
 	fields(claim, "spec", "resources", "requests")["storage"] = s.value(".Values.volume.size | quote")
 	fields(claim, "spec")[s.line("{{- with .Values.volume.storageClassName }}\nstorageClassName: {{ . | quote }}\n{{- end }}")] = ""
+}
+
+// settleClients lets API servers on the network of nodes connect to etcd: no policy can select the addresses of these.
+func settleClients(policy object, s *snippets) error {
+	rules, _ := policy.at("spec", "ingress").([]any)
+	rule, _ := rules[0].(map[string]any)
+	from, err := yaml.Marshal(map[string]any{"from": rule["from"]})
+	delete(rule, "from")
+	rule[s.line("{{- if not .Values.apiserver.hostNetwork }}\n"+string(from)+"{{- end }}")] = ""
+	return err
 }
 
 func (w workload) settle(o object, s *snippets) error {
@@ -102,6 +128,12 @@ func (w workload) settle(o object, s *snippets) error {
 	container[s.line(block("resources", values+".resources"))] = ""
 	arguments, _ := container[w.arguments].([]any)
 	container[w.arguments] = append(arguments, s.line("{{- range "+values+".extraArgs }}\n- {{ . | quote }}\n{{- end }}"))
+	if err := w.settlePorts(container, s); err != nil {
+		return fmt.Errorf("%s: %w", o.id(), err)
+	}
+	if len(w.ports) > 0 {
+		pod[s.line("{{- if "+values+".hostNetwork }}\nhostNetwork: true\ndnsPolicy: ClusterFirstWithHostNet\n{{- end }}")] = ""
+	}
 	for _, field := range w.placement {
 		if _, there := pod[field]; there {
 			return fmt.Errorf("%s: it already has a %s, which values would replace", o.id(), field)
@@ -114,6 +146,31 @@ func (w workload) settle(o object, s *snippets) error {
 		if of := object(volume.(map[string]any)); strings.HasPrefix(of.text("configMap", "name"), managerConfig+"-") {
 			fields(of, "configMap")["name"] = s.value(`include "groundskeeper.configName" .`)
 		}
+	}
+	return nil
+}
+
+// settlePorts puts the ports of values into a container, and into the flag that has one of them.
+func (w workload) settlePorts(container map[string]any, s *snippets) error {
+	ports, _ := container["ports"].([]any)
+	arguments, _ := container[w.arguments].([]any)
+	found := 0
+	for _, item := range ports {
+		port, _ := item.(map[string]any)
+		name, _ := port["name"].(string)
+		expression, ok := w.ports[name]
+		if !ok {
+			continue
+		}
+		flag := fmt.Sprintf("--secure-port=%v", port["containerPort"])
+		if at := slices.Index(arguments, any(flag)); at >= 0 {
+			arguments[at] = "--secure-port=" + s.value(expression)
+		}
+		port["containerPort"] = s.value(expression)
+		found++
+	}
+	if found != len(w.ports) {
+		return fmt.Errorf("it has %d of the %d ports that values have", found, len(w.ports))
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ import (
 
 // notRun is how many blocks of commands are not run. Lower it when one more is run; raise it only for one that needs what no
 // test has.
-const notRun = 31
+const notRun = 32
 
 // path is a file of the repository in a command.
 var path = regexp.MustCompile(`\b(?:artifacts|charts|hack|test)/[\w./-]+`)

@@ -57,6 +57,12 @@ SPDX-License-Identifier: Apache-2.0
 {{- end -}}
 {{- end -}}
 
+{{- /* A port that the file of the controller manager has, or its default: (list . "health" 2718) */ -}}
+{{- define "groundskeeper.port" -}}
+{{- $config := include "groundskeeper.config" (index . 0) | fromYaml -}}
+{{- dig "server" (index . 1) "port" (index . 2) $config -}}
+{{- end -}}
+
 {{- /* The name that kustomize gives the ConfigMap: with a hash of what is in it, without its name, so that a change rolls the Deployment. */ -}}
 {{- define "groundskeeper.configName" -}}
 {{- $content := dict "kind" "ConfigMap" "name" "" "data" (dict "config.yaml" (include "groundskeeper.config" .)) -}}
