@@ -11,6 +11,7 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/embed"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -18,9 +19,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/apis/example"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/etcd3"
 	storagetesting "k8s.io/apiserver/pkg/storage/testing"
+	"k8s.io/apiserver/pkg/storage/value/encrypt/identity"
 
 	"groundskeeper.io/groundskeeper/pkg/registry/claims"
 	"groundskeeper.io/groundskeeper/test/support/etcdtest"
@@ -52,8 +55,7 @@ func attributes(o runtime.Object) (labels.Set, fields.Set, error) {
 }
 
 // TestUpstreamSuites runs the exported tests of apiserver's storage over the storage as it is built here: with its own client, with
-// claims, with and without the watch cache. Left out are those that replace the encryption of a store, and those whose outcome depends
-// on the speed of the machine: of objects that expire within a second, and of bookmarks within three.
+// claims, with and without the watch cache. TestEveryUpstreamSuiteRuns has those that are left out.
 func TestUpstreamSuites(t *testing.T) {
 	for name, suite := range map[string]func(ctx context.Context, t *testing.T, s storage.Interface, etcd *clientv3.Client, cached bool){
 		"Create": func(ctx context.Context, t *testing.T, s storage.Interface, _ *clientv3.Client, _ bool) {
@@ -86,6 +88,23 @@ func TestUpstreamSuites(t *testing.T) {
 			}
 			storagetesting.RunTestWatchFromZero(ctx, t, s, compaction(etcd))
 		},
+		"CompactRevision": func(ctx context.Context, t *testing.T, s storage.Interface, etcd *clientv3.Client, _ bool) {
+			storagetesting.RunTestCompactRevision(ctx, t, s, increaseRV(etcd), seen(s, compaction(etcd)))
+		},
+		"Stats": func(ctx context.Context, t *testing.T, s storage.Interface, _ *clientv3.Client, cached bool) {
+			storagetesting.RunTestStats(ctx, t, s, newOptions(t).StorageConfig.Codec, identity.NewEncryptCheckTransformer(), cached)
+		},
+		"ProgressNotify": func(ctx context.Context, t *testing.T, s storage.Interface, etcd *clientv3.Client, cached bool) {
+			if cached {
+				t.Skip("the watch cache sends bookmarks of its own")
+			}
+			storagetesting.RunOptionalTestProgressNotify(ctx, t, s, increaseRV(etcd))
+		},
+		"CreateWithTTL":                          plain(storagetesting.RunTestCreateWithTTL),
+		"GuaranteedUpdateWithTTL":                plain(storagetesting.RunTestGuaranteedUpdateWithTTL),
+		"DelayedWatchDelivery":                   plain(storagetesting.RunTestDelayedWatchDelivery),
+		"WatcherTimeout":                         plain(storagetesting.RunTestWatcherTimeout),
+		"SendInitialEventsBackwardCompatibility": plain(storagetesting.RunSendInitialEventsBackwardCompatibility),
 		"CreateWithKeyExist":                     plain(storagetesting.RunTestCreateWithKeyExist),
 		"UnconditionalDelete":                    plain(storagetesting.RunTestUnconditionalDelete),
 		"ConditionalDelete":                      plain(storagetesting.RunTestConditionalDelete),
@@ -115,12 +134,14 @@ func TestUpstreamSuites(t *testing.T) {
 		for _, cached := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/cached=%t", name, cached), func(t *testing.T) {
 				t.Parallel()
-				etcd := etcdtest.Run(t)
+				etcd := etcdtest.Run(t, func(config *embed.Config) { config.WatchProgressNotifyInterval = time.Second })
 				key := storage.NamespaceKeyFunc
 				if name == "ClusterScopedWatch" {
 					key = storage.NoNamespaceKeyFunc
 				}
-				s := openForSuite(t, cached, key, etcd.Endpoints()...)
+				options := newOptions(t, etcd.Endpoints()...)
+				options.EnableWatchCache = cached
+				s := openForSuite(t, options, byKey(), key)
 				suite(context.Background(), t, s, etcd.Client, cached)
 			})
 		}
@@ -134,11 +155,11 @@ func plain(suite func(context.Context, *testing.T, storage.Interface)) func(cont
 }
 
 // openForSuite builds the storage of pods under the keys that the suites expect, and waits until it serves.
-func openForSuite(t *testing.T, cached bool, key func(prefix string, o runtime.Object) (string, error), servers ...string) storage.Interface {
+func openForSuite(
+	t *testing.T, options *genericoptions.EtcdOptions, rules map[schema.GroupResource]claims.Rule, key func(prefix string, o runtime.Object) (string, error),
+) storage.Interface {
 	t.Helper()
-	options := newOptions(t, servers...)
-	options.EnableWatchCache = cached
-	rest, err := newGetter(options, byKey(), nil).GetRESTOptions(pods, &example.Pod{})
+	rest, err := newGetter(options, rules, nil).GetRESTOptions(pods, &example.Pod{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,6 +201,18 @@ func compaction(etcd *clientv3.Client) storagetesting.Compaction {
 		}
 		if _, _, _, err = etcd3.Compact(ctx, etcd, current, revision); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// seen returns a compaction that the storage has seen when it returns.
+func seen(s storage.Interface, compact storagetesting.Compaction) storagetesting.Compaction {
+	return func(ctx context.Context, t *testing.T, version string) {
+		compact(ctx, t, version)
+		if err := wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+			return strconv.FormatInt(s.CompactRevision(), 10) == version, nil
+		}); err != nil {
+			t.Fatalf("compacted revision = %d, want %s", s.CompactRevision(), version)
 		}
 	}
 }
