@@ -5,10 +5,14 @@ package e2e
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"groundskeeper.io/groundskeeper/test/audit"
 )
 
 // survivesLoss checks that the API server cannot be deleted by accident, and that the plugin frees the cluster when it is lost: its
@@ -41,6 +45,86 @@ func (h *host) survivesLoss(t *testing.T, b build) {
 	h.install(t, b)
 	h.isReady(t, "example")
 }
+
+// outlivesAPolicy checks that a policy of somebody else, whose parameters the API server may not read, makes neither the pod that runs nor
+// the next one unready, and that namespaces can be deleted meanwhile. The policy is in effect once it rejects a Kluster that it matches.
+func (h *host) outlivesAPolicy(t *testing.T) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "policy.yaml")
+	if err := os.WriteFile(file, []byte(strangersPolicy), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h.kubectl(t, "apply", "-f", file)
+	inEffect := func() {
+		t.Helper()
+		eventually(t, func(ctx context.Context) error {
+			out, err := h.try(ctx, "label", "kluster/web", "--namespace=default", "policy=strangers", "--dry-run=server")
+			if err == nil || !strings.Contains(out, "not allowed to read limits") {
+				return fmt.Errorf("a Kluster that the policy matches: %v, %s, want that it is rejected", err, out)
+			}
+			return nil
+		})
+	}
+	inEffect()
+	h.answersReady(t)
+	h.replacePods(t, apiserver) // the next one starts while the policy exists
+	inEffect()
+	h.answersReady(t)
+	h.kubectl(t, "wait", "--for=condition=Available", "apiservice/v1.kubernikus.sap.cc", "--timeout=90s")
+	h.kubectl(t, "create", "namespace", "beside-a-policy")
+	h.kubectl(t, "delete", "namespace", "beside-a-policy", "--timeout=90s")
+	h.kubectl(t, "delete", "-f", file)
+	h.answersReady(t)
+}
+
+// answersReady checks that each API server passes all of its checks, and not only those of its probe.
+func (h *host) answersReady(t *testing.T) {
+	t.Helper()
+	selected := []string{"get", "pods", "--namespace", systemSpace, "--selector", "app.kubernetes.io/name=" + apiserver, "--output=name"}
+	pods := strings.Fields(h.kubectl(t, selected...))
+	if len(pods) == 0 {
+		t.Fatal("no API server runs")
+	}
+	for _, pod := range pods {
+		path := fmt.Sprintf("/api/v1/namespaces/%s/pods/https:%s:8443/proxy/readyz?verbose", systemSpace, strings.TrimPrefix(pod, "pod/"))
+		if out, err := h.try(t.Context(), "get", "--raw", path); err != nil {
+			t.Errorf("%s: %v: %s", pod, err, out)
+		}
+	}
+}
+
+// strangersPolicy has parameters that the API server may not read. It matches what has its label.
+const strangersPolicy = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: limits.` + audit.WithheldGroup + `}
+spec:
+  group: ` + audit.WithheldGroup + `
+  names: {kind: Limit, plural: limits, singular: limit, listKind: LimitList}
+  scope: Namespaced
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: strangers}
+spec:
+  paramKind: {apiVersion: ` + audit.WithheldGroup + `/v1, kind: Limit}
+  matchConstraints:
+    objectSelector: {matchLabels: {policy: strangers}}
+    resourceRules:
+    - {apiGroups: [kubernikus.sap.cc, coordination.k8s.io], apiVersions: ["*"], operations: [CREATE, UPDATE], resources: [klusters, leases]}
+  validations:
+  - {expression: "params.allowed == true"}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: strangers}
+spec:
+  policyName: strangers
+  paramRef: {name: strangers, namespace: default, parameterNotFoundAction: Allow}
+  validationActions: [Deny]
+`
 
 // plugin runs a command of the plugin as the administrator.
 func (h *host) plugin(ctx context.Context, args ...string) (string, error) {

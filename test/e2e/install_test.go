@@ -28,7 +28,8 @@ const (
 )
 
 // TestInstall installs the build of before as docs/install.md does, uses all kinds through its Service, upgrades to this one while clients
-// continue, replaces its pods and then its store, loses its API server, and removes it by the command of the plugin: nothing is left.
+// continue, replaces its pods and then its store, meets a policy of somebody else, loses its API server, and removes it by the command of the
+// plugin: nothing is left.
 func TestInstall(t *testing.T) {
 	h := newHost(t)
 	empty := h.everything(t)
@@ -41,6 +42,7 @@ func TestInstall(t *testing.T) {
 		h.replacePods(t, name)
 	}
 	h.isReady(t, "example")
+	h.outlivesAPolicy(t)
 	h.survivesLoss(t, now)
 	h.restore(t, now)
 	b.publish(t, "later") // the discoverer works, too
