@@ -28,15 +28,7 @@ import (
 func TestEncryptionAtRest(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	flags := []string{"--embedded-etcd-dir=" + dir, "--encryption-provider-config=" + write(t, `
-apiVersion: apiserver.config.k8s.io/v1
-kind: EncryptionConfiguration
-resources:
-- resources: [klusters.kubernikus.sap.cc]
-  providers:
-  - aesgcm: {keys: [{name: first, secret: MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=}]}
-  - identity: {}
-`)}
+	flags := []string{"--embedded-etcd-dir=" + dir, "--encryption-provider-config=" + write(t, encryption(firstKey))}
 	first := standalone(t, flags...)
 	const marker = "a-text-that-is-easily-found"
 	c := versioned.NewForConfigOrDie(first.config)
@@ -73,10 +65,36 @@ resources:
 		t.Fatal(err)
 	}
 	first.exitCode()
-	second := versioned.NewForConfigOrDie(standalone(t, flags...).config)
-	if again, err := second.KubernikusV1().Klusters("team").Get(t.Context(), "secret", metav1.GetOptions{}); err != nil || again.Spec.SSHPublicKey != marker {
-		t.Errorf("after a restart: %v, %v", again, err)
+	// The next key encrypts what is written from now on, and what the one before has encrypted stays readable.
+	flags[1] = "--encryption-provider-config=" + write(t, encryption(`{name: next, secret: ZmVkY2JhOTg3NjU0MzIxMGZlZGNiYTk4NzY1NDMyMTA=}, `+firstKey))
+	second := versioned.NewForConfigOrDie(standalone(t, flags...).config).KubernikusV1().Klusters("team")
+	again, err := second.Get(t.Context(), "secret", metav1.GetOptions{})
+	if err != nil || again.Spec.SSHPublicKey != marker {
+		t.Fatalf("after a restart with another key: %v, %v", again, err)
 	}
+	again.Labels = map[string]string{"written": "again"}
+	if _, err := second.Update(t.Context(), again, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	found, err := etcd.Get(t.Context(), storePrefix+"/kubernikus.sap.cc/klusters/team/secret")
+	if err != nil || len(found.Kvs) != 1 || !bytes.HasPrefix(found.Kvs[0].Value, []byte("k8s:enc:aesgcm:v1:next:")) {
+		t.Errorf("after a write with another key: %v, %v, want that it encrypts", found, err)
+	}
+}
+
+const firstKey = `{name: first, secret: MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=}`
+
+// encryption is a configuration that encrypts Klusters by the first of some keys.
+func encryption(keys string) string {
+	return `
+apiVersion: apiserver.config.k8s.io/v1
+kind: EncryptionConfiguration
+resources:
+- resources: [klusters.kubernikus.sap.cc]
+  providers:
+  - aesgcm: {keys: [` + keys + `]}
+  - identity: {}
+`
 }
 
 // TestAuditLog checks that the audit log records requests according to the policy.
