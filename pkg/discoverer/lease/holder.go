@@ -50,21 +50,23 @@ func (h *holder) acquire(ctx context.Context) bool {
 
 // keep renews the Lease. It returns nil when ctx is done, an ErrLost when another one has the Lease, or may have it soon.
 func (h *holder) keep(ctx context.Context) error {
-	log := logr.FromContextOrDiscard(ctx)
+	log, pause := logr.FromContextOrDiscard(ctx), renewPeriod
 	for {
 		deadline := h.renewed.Add(renewDeadline)
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(min(retryPeriod, time.Until(deadline))):
+		case <-time.After(min(pause, time.Until(deadline))):
 		}
 		attempt, cancel := context.WithDeadline(ctx, deadline)
 		held, err := h.try(attempt)
 		cancel()
+		pause = retryPeriod
 		switch {
 		case ctx.Err() != nil:
 			return nil //nolint:nilerr // it was ended
 		case held:
+			pause = renewPeriod
 		case err == nil:
 			return fmt.Errorf("%w: another discoverer of the backend, %s, has lease %s/%s", ErrLost, holderOf(h.seen.lease), h.namespace, h.name)
 		case !time.Now().Before(deadline):

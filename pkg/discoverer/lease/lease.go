@@ -25,7 +25,9 @@ import (
 const (
 	duration      = 30 * time.Second
 	renewDeadline = 20 * time.Second
-	retryPeriod   = 3 * time.Second
+	// renewPeriod is long, because there may be a thousand discoverers. After an attempt that failed, retryPeriod is the pause.
+	renewPeriod = duration / 3
+	retryPeriod = 3 * time.Second
 
 	// MaxTimeout is how long a write may take.
 	MaxTimeout = duration - renewDeadline
