@@ -100,6 +100,9 @@ func (c *command) why(ctx context.Context, k kind, name string, format output) e
 		if err := c.ways(ctx, service, r); err != nil {
 			return err
 		}
+		if err := c.endpointsOf(ctx, service, r); err != nil {
+			return err
+		}
 	}
 	if err := format.write(c.out, r, func() { c.printWhy(nameOf(object), r) }); err != nil {
 		return err

@@ -1498,6 +1498,12 @@ func schema_pkg_apis_gimbal_v1_RouteStatus(ref common.ReferenceCallback) common.
 							Format:      "int32",
 						},
 					},
+					"withoutEndpoints": {
+						SchemaProps: spec.SchemaProps{
+							Description: "WithoutEndpoints are the routes that send requests to a service of the backend without a ready endpoint, so that these requests fail. While maintenance withholds the endpoints it is absent.",
+							Ref:         ref(v1.RouteNames{}.OpenAPIModelName()),
+						},
+					},
 				},
 				Required: []string{"matching", "drained"},
 			},

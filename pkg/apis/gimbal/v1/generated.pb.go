@@ -871,6 +871,18 @@ func (m *RouteStatus) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	if m.WithoutEndpoints != nil {
+		{
+			size, err := m.WithoutEndpoints.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintGenerated(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x32
+	}
 	if m.Recorded != nil {
 		i = encodeVarintGenerated(dAtA, i, uint64(*m.Recorded))
 		i--
@@ -1240,6 +1252,10 @@ func (m *RouteStatus) Size() (n int) {
 	if m.Recorded != nil {
 		n += 1 + sovGenerated(uint64(*m.Recorded))
 	}
+	if m.WithoutEndpoints != nil {
+		l = m.WithoutEndpoints.Size()
+		n += 1 + l + sovGenerated(uint64(l))
+	}
 	return n
 }
 
@@ -1465,6 +1481,7 @@ func (this *RouteStatus) String() string {
 		`WithoutAlternative:` + strings.Replace(this.WithoutAlternative.String(), "RouteNames", "RouteNames", 1) + `,`,
 		`DrainedTime:` + strings.Replace(fmt.Sprintf("%v", this.DrainedTime), "Time", "v1.Time", 1) + `,`,
 		`Recorded:` + valueToStringGenerated(this.Recorded) + `,`,
+		`WithoutEndpoints:` + strings.Replace(this.WithoutEndpoints.String(), "RouteNames", "RouteNames", 1) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -4180,6 +4197,42 @@ func (m *RouteStatus) Unmarshal(dAtA []byte) error {
 				}
 			}
 			m.Recorded = &v
+		case 6:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field WithoutEndpoints", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if m.WithoutEndpoints == nil {
+				m.WithoutEndpoints = &RouteNames{}
+			}
+			if err := m.WithoutEndpoints.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := skipGenerated(dAtA[iNdEx:])

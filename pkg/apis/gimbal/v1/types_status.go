@@ -143,6 +143,11 @@ type RouteStatus struct {
 	// +k8s:optional
 	// +k8s:minimum=0
 	Recorded *int32 `json:"recorded,omitempty" protobuf:"varint,5,opt,name=recorded"`
+	// WithoutEndpoints are the routes that send requests to a service of the backend without a ready endpoint, so that these requests
+	// fail. While maintenance withholds the endpoints it is absent.
+	// +optional
+	// +k8s:optional
+	WithoutEndpoints *RouteNames `json:"withoutEndpoints,omitempty" protobuf:"bytes,6,opt,name=withoutEndpoints"`
 }
 
 // RouteNames names some routes and counts all of them.

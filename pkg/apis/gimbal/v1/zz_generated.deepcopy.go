@@ -399,6 +399,11 @@ func (in *RouteStatus) DeepCopyInto(out *RouteStatus) {
 		*out = new(int32)
 		**out = **in
 	}
+	if in.WithoutEndpoints != nil {
+		in, out := &in.WithoutEndpoints, &out.WithoutEndpoints
+		*out = new(RouteNames)
+		(*in).DeepCopyInto(*out)
+	}
 	return
 }
 

@@ -1570,6 +1570,36 @@ func Validate_RouteStatus(
 		errs = append(errs, fn(fldPath.Child("recorded"), obj.Recorded, oldVal, oldObj != nil)...)
 	}
 
+	{ // field RouteStatus.WithoutEndpoints
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *RouteNames,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalPointer(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_RouteNames(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *RouteStatus) *RouteNames {
+				return oldObj.WithoutEndpoints
+			})
+		errs = append(errs, fn(fldPath.Child("withoutEndpoints"), obj.WithoutEndpoints, oldVal, oldObj != nil)...)
+	}
+
 	return errs
 }
 

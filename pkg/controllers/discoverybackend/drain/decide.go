@@ -38,6 +38,8 @@ type Outcome struct {
 	Withhold, WithholdImports []types.NamespacedName
 	// Invalid describes references that are no alternative because implementations reject them, or may reject them.
 	Invalid []string
+	// WithoutEndpoints describes references of the backend that get requests, and behind which no endpoint is ready.
+	WithoutEndpoints []string
 	// Wanted and Now are how many of the requests the backend gets by the weights that users want, and by those that the route has: the sum
 	// of its parts of all rules, each from 0 to 1.
 	Wanted, Now float64
@@ -106,6 +108,9 @@ func (d *Decision) account(v *View, s *standing) {
 		}
 		outcome := d.outcome(x.backend)
 		outcome.Wanted, outcome.Now = outcome.Wanted+partsWanted[i], outcome.Now+partsNow[i]
+		if x.target.Empty && partsNow[i] > 0 && !slices.Contains(outcome.WithoutEndpoints, x.label()) {
+			outcome.WithoutEndpoints = append(outcome.WithoutEndpoints, x.label())
+		}
 		outcome.Drained = outcome.Drained && !got[i] && !gotLeft[i]
 		noAlternative, withhold := s.isSole(x, due[i] || dueLeft[i], dueLeft)
 		if noAlternative {

@@ -57,6 +57,8 @@ type plan struct {
 	// withhold reports whether all endpoints of the backend are to be withheld.
 	withhold bool
 	errors   []gimbalv1.DiscoveryError
+	// failing are the routes that status.routes.withoutEndpoints is to name.
+	failing []problem
 	// ramp is how far the traffic is to be moved.
 	ramp *gimbalv1.RampStatus
 	// rampSince is since when its step counts.
@@ -72,15 +74,12 @@ type plan struct {
 // planFor decides. Of the endpoints it needs to know how far the state is that status.endpointsDrained reports, of the ramp since when its
 // stored step is observed.
 func planFor(backend *gimbalv1.DiscoveryBackend, phase phase, f facts, e endpoints, since, now time.Time) plan {
-	p := plan{routes: gimbalv1.RouteStatus{Matching: int32(f.matching)}, errors: errorsOf(backend, phase, f)}
+	p := plan{routes: gimbalv1.RouteStatus{Matching: int32(f.matching)}, errors: errorsOf(backend, phase, f), failing: f.failing}
 	p.ramp, p.rampSince = nextRamp(backend, phase, since, now)
 	if f.alone && phase == phaseEnabled {
 		p.ramp = nil
 	}
-	if len(f.sole) > 0 {
-		shown := f.sole[:min(len(f.sole), gimbalv1.MaxRouteNames)]
-		p.routes.WithoutAlternative = &gimbalv1.RouteNames{Names: shown, Count: int32(len(f.sole))}
-	}
+	p.routes.WithoutAlternative, p.routes.WithoutEndpoints = namesOf(f.sole), namesOf(routesOf(f.failing))
 	if phase == phaseDraining {
 		p.drain(backend, f, e, now)
 	} else {
@@ -246,6 +245,14 @@ func errorsOf(backend *gimbalv1.DiscoveryBackend, phase phase, f facts) []gimbal
 		add(gimbalv1.ErrorNoAlternative, route+" has no other backend to send its traffic to that is valid and has a ready endpoint: "+why)
 	}
 	return entries
+}
+
+// namesOf names the first of some routes, and counts all of them; nil for none.
+func namesOf(routes []string) *gimbalv1.RouteNames {
+	if len(routes) == 0 {
+		return nil
+	}
+	return &gimbalv1.RouteNames{Names: routes[:min(len(routes), gimbalv1.MaxRouteNames)], Count: int32(len(routes))}
 }
 
 func routesOf(problems []problem) []string {

@@ -171,6 +171,7 @@ func (b *backends) write(ctx context.Context, backend *gimbalv1.DiscoveryBackend
 	b.announce(ctx, backend, next.condition)
 	b.announceStep(backend, next.ramp)
 	b.announceAutomatic(ctx, backend, next.automatic)
+	b.announceFailing(backend, next.failing)
 	return 0, nil
 }
 
@@ -179,6 +180,9 @@ func routesApplied(routes *gimbalv1.RouteStatus) *gimbalapply.RouteStatusApplyCo
 	applied.Recorded, applied.DrainedTime = routes.Recorded, routes.DrainedTime
 	if names := routes.WithoutAlternative; names != nil {
 		applied.WithWithoutAlternative(gimbalapply.RouteNames().WithNames(names.Names...).WithCount(names.Count))
+	}
+	if names := routes.WithoutEndpoints; names != nil {
+		applied.WithWithoutEndpoints(gimbalapply.RouteNames().WithNames(names.Names...).WithCount(names.Count))
 	}
 	return applied
 }

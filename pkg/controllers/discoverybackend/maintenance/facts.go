@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
@@ -33,6 +34,8 @@ type facts struct {
 	sole []string
 	// invalid describes references in them that are no alternative because implementations reject them, or may reject them.
 	invalid map[string][]string
+	// failing are those that send requests to a Service of the backend without a ready endpoint, unless maintenance withholds them.
+	failing []problem
 	// withhold are the Services of which weights may not keep the requests of some routes away, serving is how many routes
 	// send to the backend by their weights.
 	withhold sets.Set[types.NamespacedName]
@@ -74,6 +77,9 @@ func (f *facts) count(backend *gimbalv1.DiscoveryBackend, m *membership, decisio
 	f.wanted += outcome.Wanted
 	if !f.countWithheld(m, outcome, name) {
 		f.now += outcome.Now
+	}
+	if len(outcome.WithoutEndpoints) > 0 && !backend.Status.EndpointsDrained && m.memory.phaseOf(backend) != phaseHeld {
+		f.failing = append(f.failing, problem{name, strings.Join(outcome.WithoutEndpoints, ", ")})
 	}
 	if outcome.NoAlternative {
 		f.sole = append(f.sole, name)
@@ -177,7 +183,7 @@ func (f *facts) share(otherwise int32) int32 {
 // sort makes reports of successive checks comparable.
 func (f *facts) sort() {
 	slices.Sort(f.sole)
-	for _, problems := range [][]problem{f.sending, f.rejected, f.lost, f.others} {
+	for _, problems := range [][]problem{f.failing, f.sending, f.rejected, f.lost, f.others} {
 		slices.SortFunc(problems, func(a, b problem) int { return cmp.Compare(a.route, b.route) })
 	}
 }

@@ -29,6 +29,8 @@ const (
 	eventAutomaticEnded = "AutomaticMaintenanceEnded"
 	// eventAutomaticHeld: the traffic of a backend that is not reachable stays.
 	eventAutomaticHeld = "AutomaticMaintenanceHeld"
+	// eventWithoutEndpoints: a route sends requests to a Service without a ready endpoint.
+	eventWithoutEndpoints = "WithoutEndpoints"
 )
 
 // report remembers, counts and logs a rewrite of a route, which concerns backends.
@@ -93,6 +95,21 @@ func (b *backends) announceStep(backend *gimbalv1.DiscoveryBackend, next *gimbal
 	if (next != nil || backend.Status.Ramp != nil) && before != after {
 		b.recorder.Eventf(backend, nil, corev1.EventTypeNormal, eventTrafficMoved, "Maintain",
 			"the backend gets %d %% of its share of the traffic, instead of %d %%", after, before)
+	}
+}
+
+// announceFailing names the routes that began to send requests to a Service without a ready endpoint.
+func (b *backends) announceFailing(backend *gimbalv1.DiscoveryBackend, failing []problem) {
+	before := ptr.Deref(ptr.Deref(backend.Status.Routes, gimbalv1.RouteStatus{}).WithoutEndpoints, gimbalv1.RouteNames{})
+	var news []string
+	for _, p := range failing[:min(len(failing), gimbalv1.MaxRouteNames)] {
+		if !slices.Contains(before.Names, p.route) {
+			news = append(news, p.route+" sends requests to "+p.message)
+		}
+	}
+	if len(news) > 0 {
+		b.recorder.Eventf(backend, nil, corev1.EventTypeWarning, eventWithoutEndpoints, "Maintain",
+			"no endpoint is ready, so these requests fail: %s", status.Bounded(names(news)))
 	}
 }
 

@@ -9,9 +9,12 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/ptr"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
@@ -97,6 +100,71 @@ func TestAlternativeIsMissing(t *testing.T) {
 		w.mustCorrect(1)
 		if got := w.mustCheck("us"); got != "False/Draining" || !w.stored("us").Status.EndpointsDrained {
 			w.Errorf("without it again: %s", got)
+		}
+	}, shared)
+}
+
+// TestWithoutEndpoints checks that routes which send requests to a Service without a ready endpoint are reported, by the status, the metric and
+// one event, unless maintenance withholds the endpoints.
+func TestWithoutEndpoints(t *testing.T) {
+	inWorld(t, func(w *world) {
+		recorder := events.NewFakeRecorder(10)
+		w.backends.recorder = recorder
+		reported := func(want int32) {
+			w.Helper()
+			for range 2 { // the second check writes nothing
+				w.mustCheck("us")
+			}
+			got := ptr.Deref(w.stored("us").Status.Routes.WithoutEndpoints, gimbalv1.RouteNames{})
+			if got.Count != want || int(want) != len(got.Names) || want > 0 && got.Names[0] != "HTTPProxy shop/web" {
+				w.Errorf("without endpoints: %+v, want %d routes", got, want)
+			}
+			if got := testutil.ToFloat64(w.backends.meters.failing.WithLabelValues("us")); got != float64(want) {
+				w.Errorf("the metric = %v, want %d", got, want)
+			}
+		}
+		var all []string
+		announced := func(want int) {
+			w.Helper()
+			for len(recorder.Events) > 0 {
+				if event := <-recorder.Events; strings.Contains(event, eventWithoutEndpoints) {
+					all = append(all, event)
+				}
+			}
+			if len(all) != want {
+				w.Errorf("%d events, want %d: %v", len(all), want, all)
+			}
+		}
+		reported(0)
+		announced(0)
+		w.setReady("us-web", false)
+		reported(1)
+		announced(1)
+		if want := "HTTPProxy shop/web sends requests to Service shop/us-web"; !strings.Contains(all[0], want) {
+			w.Errorf("event = %q, want %q in it", all[0], want)
+		}
+		w.setReady("us-web", true)
+		reported(0)
+		announced(1)
+		w.setReady("us-web", false)
+		w.cluster("us", "clusterStatus", "Maintenance")
+		w.mustCorrect(1)
+		reported(0)
+		announced(1)
+	}, shared)
+}
+
+// TestWithheldEndpointsAreNotMissing checks that endpoints which maintenance withholds are not reported as missing.
+func TestWithheldEndpointsAreNotMissing(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.removeAlternative()
+		w.cluster("us", "clusterStatus", "Maintenance")
+		w.mustCorrect(0)
+		for range 3 {
+			w.mustCheck("us")
+			if got := w.stored("us").Status.Routes.WithoutEndpoints; got != nil {
+				w.Errorf("without endpoints: %+v", got)
+			}
 		}
 	}, shared)
 }

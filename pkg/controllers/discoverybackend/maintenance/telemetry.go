@@ -24,8 +24,8 @@ type meters struct {
 	writes   *prometheus.CounterVec
 	forced   prometheus.Counter
 	rejected prometheus.Counter
-	// matching, drained, pending and share have a value for each backend.
-	matching, drained, pending, share *prometheus.GaugeVec
+	// matching, drained, pending, failing and share have a value for each backend.
+	matching, drained, pending, failing, share *prometheus.GaugeVec
 	// automatic has a value for each backend that has automatic maintenance enabled.
 	automatic *prometheus.GaugeVec
 }
@@ -45,6 +45,8 @@ func NewMeters(registry prometheus.Registerer) (*meters, error) {
 		drained:  ofBackends("groundskeeper_maintenance_routes_drained", "Routes that send nothing to a backend because of maintenance."),
 		pending: ofBackends("groundskeeper_maintenance_routes_pending",
 			"Routes that do not yet correspond to the clusterStatus of a backend, including those whose change the API server rejects."),
+		failing: ofBackends("groundskeeper_maintenance_routes_without_endpoints",
+			"Routes that send requests to a service of a backend without a ready endpoint, so that these requests fail."),
 		share: ofBackends("groundskeeper_maintenance_share_percent",
 			"Which part of its share of the traffic a backend gets by the weights of its routes, in percent, as the average of all rules: "+
 				"less than 100 in maintenance and while traffic is moved in steps."),
@@ -57,7 +59,7 @@ func NewMeters(registry prometheus.Registerer) (*meters, error) {
 
 // remove removes the values of a backend that has been deleted.
 func (m *meters) remove(backend string) {
-	for _, gauge := range []*prometheus.GaugeVec{m.matching, m.drained, m.pending, m.share, m.automatic} {
+	for _, gauge := range []*prometheus.GaugeVec{m.matching, m.drained, m.pending, m.failing, m.share, m.automatic} {
 		gauge.DeleteLabelValues(backend)
 	}
 }
@@ -66,6 +68,7 @@ func (m *meters) remove(backend string) {
 func (m *meters) set(backend *gimbalv1.DiscoveryBackend, found facts, next plan, share int) {
 	m.matching.WithLabelValues(backend.Name).Set(float64(found.matching))
 	m.pending.WithLabelValues(backend.Name).Set(float64(found.left + len(found.rejected)))
+	m.failing.WithLabelValues(backend.Name).Set(float64(len(found.failing)))
 	m.drained.WithLabelValues(backend.Name).Set(float64(next.routes.Drained))
 	m.share.WithLabelValues(backend.Name).Set(float64(found.share(int32(share))))
 	switch {

@@ -25,6 +25,9 @@ type RouteStatusApplyConfiguration struct {
 	// Recorded is the number of routes that have a record of the weights that their users specified for the backend. It is absent
 	// unless the backend is in maintenance.
 	Recorded *int32 `json:"recorded,omitempty"`
+	// WithoutEndpoints are the routes that send requests to a service of the backend without a ready endpoint, so that these requests
+	// fail. While maintenance withholds the endpoints it is absent.
+	WithoutEndpoints *RouteNamesApplyConfiguration `json:"withoutEndpoints,omitempty"`
 }
 
 // RouteStatusApplyConfiguration constructs a declarative configuration of the RouteStatus type for use with
@@ -70,5 +73,13 @@ func (b *RouteStatusApplyConfiguration) WithDrainedTime(value metav1.Time) *Rout
 // If called multiple times, the Recorded field is set to the value of the last call.
 func (b *RouteStatusApplyConfiguration) WithRecorded(value int32) *RouteStatusApplyConfiguration {
 	b.Recorded = &value
+	return b
+}
+
+// WithWithoutEndpoints sets the WithoutEndpoints field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the WithoutEndpoints field is set to the value of the last call.
+func (b *RouteStatusApplyConfiguration) WithWithoutEndpoints(value *RouteNamesApplyConfiguration) *RouteStatusApplyConfiguration {
+	b.WithoutEndpoints = value
 	return b
 }
