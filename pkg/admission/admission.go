@@ -24,15 +24,14 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/customverbauthorizer"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/deletionconfirmation"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/discoverybackendreach"
-	"groundskeeper.io/groundskeeper/pkg/admission/plugins/discoverybackendtwins"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/klusterdiscovery"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/klusterrange"
-	"groundskeeper.io/groundskeeper/pkg/admission/plugins/klustertwins"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/ownerreferences"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/projectmutator"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/protectedmetadata"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/quotalabels"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/terminationprotection"
+	"groundskeeper.io/groundskeeper/pkg/admission/plugins/twins"
 	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned"
 )
 
@@ -48,10 +47,10 @@ func Register(plugins *admission.Plugins) {
 	register(plugins, ownerreferences.PluginName, ownerreferences.New)
 	register(plugins, backendresources.PluginName, backendresources.New)
 	register(plugins, discoverybackendreach.PluginName, discoverybackendreach.New)
-	register(plugins, discoverybackendtwins.PluginName, discoverybackendtwins.New)
 	register(plugins, klusterdiscovery.PluginName, klusterdiscovery.New)
 	register(plugins, klusterrange.PluginName, klusterrange.New)
-	register(plugins, klustertwins.PluginName, klustertwins.New)
+	register(plugins, twins.KlustersName, twins.OfKlusters)
+	register(plugins, twins.BackendsName, twins.OfBackends)
 }
 
 func register[P admission.Interface](plugins *admission.Plugins, name string, plugin func() P) {
@@ -78,8 +77,8 @@ func Order() []string {
 		backendresources.PluginName,
 		klusterdiscovery.PluginName,
 		klusterrange.PluginName,
-		klustertwins.PluginName,
-		discoverybackendtwins.PluginName,
+		twins.KlustersName,
+		twins.BackendsName,
 		validatingadmissionpolicy.PluginName,
 		validatingwebhook.PluginName,
 		resourcequota.PluginName,

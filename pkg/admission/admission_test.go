@@ -22,7 +22,6 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/customverbauthorizer"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/deletionconfirmation"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/discoverybackendreach"
-	"groundskeeper.io/groundskeeper/pkg/admission/plugins/discoverybackendtwins"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/klusterdiscovery"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/klusterrange"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/ownerreferences"
@@ -30,6 +29,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/protectedmetadata"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/quotalabels"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/terminationprotection"
+	"groundskeeper.io/groundskeeper/pkg/admission/plugins/twins"
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned"
 	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned/fake"
@@ -55,7 +55,7 @@ func TestEveryPluginIsInTheOrder(t *testing.T) {
 		t.Errorf("registered: %v\nin the order: %v", registered, order)
 	}
 	for _, name := range []string{projectmutator.PluginName, deletionconfirmation.PluginName, terminationprotection.PluginName, customverbauthorizer.PluginName, backendresources.PluginName, discoverybackendreach.PluginName,
-		discoverybackendtwins.PluginName, klusterdiscovery.PluginName, klusterrange.PluginName, protectedmetadata.PluginName, quotalabels.PluginName, ownerreferences.PluginName} {
+		twins.BackendsName, klusterdiscovery.PluginName, klusterrange.PluginName, protectedmetadata.PluginName, quotalabels.PluginName, ownerreferences.PluginName} {
 		if !slices.Contains(registered, name) {
 			t.Errorf("%s is not registered", name)
 		}
@@ -110,8 +110,8 @@ func TestOrder(t *testing.T) {
 		{mutatingwebhook.PluginName, klusterdiscovery.PluginName, "a webhook that announces a Kluster is judged, too"},
 		{mutatingadmissionpolicy.PluginName, klusterrange.PluginName, "mutating plugins come before validating ones"},
 		{mutatingwebhook.PluginName, klusterrange.PluginName, "mutating plugins come before validating ones"},
-		{mutatingadmissionpolicy.PluginName, discoverybackendtwins.PluginName, "mutating plugins come before validating ones"},
-		{mutatingwebhook.PluginName, discoverybackendtwins.PluginName, "mutating plugins come before validating ones"},
+		{mutatingadmissionpolicy.PluginName, twins.BackendsName, "mutating plugins come before validating ones"},
+		{mutatingwebhook.PluginName, twins.BackendsName, "mutating plugins come before validating ones"},
 		{klusterdiscovery.PluginName, resourcequota.PluginName, "rejected requests do not count"},
 		{klusterrange.PluginName, resourcequota.PluginName, "rejected requests do not count"},
 		{mutatingadmissionpolicy.PluginName, validatingadmissionpolicy.PluginName, "mutating plugins come before validating ones"},

@@ -16,9 +16,6 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/clusterid"
 )
 
-// ReasonPending is the reason of an unknown identity before the first check of the cluster.
-const ReasonPending = "Pending"
-
 // ConnectionOf returns what leads to a cluster, as status.identity has it: the address of the API server, and a hash of everything that
 // selects it. The credentials are not part of it: they may be renewed, and are worth nothing at another API server.
 func ConnectionOf(config *rest.Config) (server, connection string) {

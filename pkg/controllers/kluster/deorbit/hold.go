@@ -17,7 +17,6 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/announce"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/cloud"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
-	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // Several objects may lead to one cluster: two Klusters whose Secrets are copies, or a Kluster and a DiscoveryBackend. The cluster is torn
@@ -62,13 +61,13 @@ func holdOf(w stage.Work, at identity, others []kubernikusv1.Kluster, backends [
 		case clusterid.Same:
 			announcers = append(announcers, other)
 			switch {
-			case stays(other):
+			case clusterid.Stays(other):
 				keepers = append(keepers, "Kluster "+name)
 			case isOlder(other, k):
 				seniors = append(seniors, name)
 			}
 		case clusterid.Unknown:
-			if why := mayBeSame(w, at, other); why != "" && stays(other) && !k.AcceptsUnknownIdentity(name) {
+			if why := mayBeSame(w, at, other); why != "" && clusterid.Stays(other) && !k.AcceptsUnknownIdentity(name) {
 				doubtful, doubts = append(doubtful, name), append(doubts, "Kluster "+name+", which "+why)
 			}
 		case clusterid.Different:
@@ -130,15 +129,10 @@ func leaves(k *kubernikusv1.Kluster) bool {
 	return !k.DeletionTimestamp.IsZero() && (!k.HasDeorbiter() || k.Detached())
 }
 
-// stays reports whether a cluster has to stay for a Kluster: it is not being deleted, or an annotation requests to wait.
-func stays(k *kubernikusv1.Kluster) bool {
-	return k.DeletionTimestamp.IsZero() || kit.IsPaused(k) || k.TerminationProtected()
-}
-
 // reliesOnFreeze reports whether another Kluster of a cluster takes it down, and has frozen it.
 func reliesOnFreeze(k *kubernikusv1.Kluster, id string, others []kubernikusv1.Kluster) bool {
 	return slices.ContainsFunc(others, func(other kubernikusv1.Kluster) bool {
-		return other.UID != k.UID && other.ClusterID() == id && !leaves(&other) && !stays(&other) &&
+		return other.UID != k.UID && other.ClusterID() == id && !leaves(&other) && !clusterid.Stays(&other) &&
 			other.Status.Deorbit != nil && isFrozen(other.Status.Deorbit.Stage)
 	})
 }
@@ -149,20 +143,14 @@ func isOlder(a, b *kubernikusv1.Kluster) bool {
 }
 
 // mayBeSame returns what a Kluster has in common with one that is being deleted, when the cluster of one of them is unknown; "" for
-// nothing. That credentials do not work is nothing in common: one broken Kluster would hold all deletions.
+// nothing.
 func mayBeSame(w stage.Work, at identity, other *kubernikusv1.Kluster) string {
-	k := w.Kluster
-	found := other.Status.Identity
-	shared := func(name string) bool { return slices.Contains(other.SecretNames(), name) }
-	switch {
-	case other.Namespace == k.Namespace && slices.ContainsFunc(k.SecretNames(), shared):
-		return "uses the same Secret"
-	case at.server != "" && found != nil && found.Server == at.server:
-		return "has the same API server"
+	k, found := w.Kluster, other.Status.Identity
+	switch why := clusterid.InCommon(k, other, at.server); {
+	case why != "":
+		return why
 	case cloud.CommonName(w, other) != "":
 		return "has the same " + cloud.CommonName(w, other)
-	case other.ClusterID() == "" && (found == nil || found.Reason == kluster.ReasonPending):
-		return "has not been checked yet" // it may have the same API server, and no names yet
 	case at.id == "" || other.ClusterID() != "":
 		return "" // without an identity only names lead to objects
 	case found.Connection == "", k.Spec.NoCloud, other.Spec.NoCloud:

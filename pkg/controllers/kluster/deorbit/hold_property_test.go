@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 	"groundskeeper.io/groundskeeper/test/support/klustertest"
@@ -142,7 +143,7 @@ func (l *lives) register(k *kubernikusv1.Kluster, proven bool) {
 		l.t.Fatal(err)
 	}
 	l.store.ChangeStatus(k, func() {
-		next := &kubernikusv1.KlusterIdentity{Reason: kluster.ReasonPending}
+		next := &kubernikusv1.KlusterIdentity{Reason: clusterid.ReasonPending}
 		next.Server, next.Connection = kluster.ConnectionOf(config)
 		switch next.ClusterID = kluster.ProvenID(k, next.Connection); {
 		case proven && !l.silent[l.leads[k.Name]]:

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 )
 
@@ -67,7 +68,7 @@ func identityOf(k *kubernikusv1.Kluster, secret *corev1.Secret, seen *workloadVi
 	switch {
 	case next.ClusterID != "":
 	case seen == nil:
-		next.Reason = kluster.ReasonPending
+		next.Reason = clusterid.ReasonPending
 	default:
 		next.Reason = cmp.Or(seen.reason, reasonUnidentified)
 	}
