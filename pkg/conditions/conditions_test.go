@@ -113,6 +113,7 @@ func TestKluster(t *testing.T) {
 		"permissions missing":          {observed: 2, conditions: []string{"APIServerReachable=True/Reachable", "OpenStackReachable=True/Reachable", "ClusterPermissionsGranted=False/PermissionsMissing@1"}, want: stalled},
 		"another Kluster of it":        {observed: 2, conditions: []string{"APIServerReachable=True/Reachable", "OpenStackReachable=True/Reachable", "ClusterUnique=False/SameCluster@1"}, want: stalled},
 		"a backend of it":              {observed: 2, conditions: []string{"APIServerReachable=True/Reachable", "OpenStackReachable=True/Reachable", "ClusterUnique=False/SameClusterBackend@1"}, want: ready},
+		"its own cluster":              {observed: 2, conditions: []string{"APIServerReachable=True/Reachable", "OpenStackReachable=True/Reachable", "ClusterUnique=False/OwnCluster@1"}, want: ready},
 		"routes in conflict":           {observed: 2, conditions: []string{"APIServerReachable=True/Reachable", "OpenStackReachable=True/Reachable", "RoutesClean=Unknown/CIDRConflict"}, want: stalled},
 		"orphans to be removed":        {observed: 2, conditions: []string{"APIServerReachable=True/Reachable", "OpenStackReachable=True/Reachable", "RoutesClean=False/ConfirmingOrphans"}, want: ready},
 		"to be announced":              {observed: 2, announced: true, conditions: []string{"APIServerReachable=True/Reachable", "OpenStackReachable=True/Reachable"}, want: waiting},

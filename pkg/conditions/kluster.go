@@ -83,7 +83,7 @@ func klusterAspects(k *kubernikusv1.Kluster) []aspect {
 		{
 			kind: kubernikusv1.ConditionClusterUnique, anyGeneration: true,
 			stalled: []string{"SameCluster"},
-			fine:    []string{"SameClusterBackend"},
+			fine:    []string{"SameClusterBackend", "OwnCluster"},
 		},
 		{
 			kind: kubernikusv1.ConditionRoutesClean, anyGeneration: true,

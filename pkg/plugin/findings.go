@@ -122,7 +122,7 @@ func klusterFindings(k *kubernikusv1.Kluster, now time.Time) (all []finding) {
 		case c.Type == kubernikusv1.ConditionPaused && c.Status == metav1.ConditionTrue:
 			all = append(all, found(warning, "is paused: %s", c.Message))
 		case c.Type == kubernikusv1.ConditionRoutesClean && slices.Contains([]string{"ConfirmingOrphans", "ChangedMeanwhile"}, c.Reason),
-			c.Reason == kubernikusv1.ReasonSameClusterBackend:
+			c.Reason == kubernikusv1.ReasonSameClusterBackend, c.Reason == kubernikusv1.ReasonOwnCluster:
 			all = append(all, found(inProgress, "%s: %s: %s", c.Type, c.Reason, c.Message))
 		case c.Status == metav1.ConditionFalse, c.Reason == kubernikusv1.ReasonCIDRConflict:
 			all = append(all, found(warning, "%s: %s: %s", c.Type, c.Reason, c.Message))

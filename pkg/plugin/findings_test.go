@@ -101,6 +101,8 @@ func TestFindings(t *testing.T) {
 			"! ClusterUnique: SameCluster: Kluster shop/web leads to the same cluster"},
 		"kluster, a backend of its cluster": {kluster(kubernikusv1.KlusterRunning, nil, condition("ClusterUnique", "False", "SameClusterBackend", "DiscoveryBackend shop/us leads to the same cluster")),
 			"~ ClusterUnique: SameClusterBackend: DiscoveryBackend shop/us leads to the same cluster"},
+		"kluster, its own cluster": {kluster(kubernikusv1.KlusterRunning, nil, condition("ClusterUnique", "False", "OwnCluster", "the Secret leads to it")),
+			"~ ClusterUnique: OwnCluster: the Secret leads to it"},
 		"kluster, held by the same cluster": {kluster(kubernikusv1.KlusterTerminating, deleted(kubernikusv1.DeorbitClaims), condition("Deorbited", "Unknown", "SameCluster", "nothing is removed")),
 			"! is being deleted, for 5 minutes, stage Claims: SameCluster: nothing is removed"},
 		"kluster, waiting":        {kluster(kubernikusv1.KlusterRunning, nil, condition("RoutesClean", "False", "ConfirmingOrphans", "2")), "~ RoutesClean: ConfirmingOrphans: 2"},

@@ -197,6 +197,7 @@ func TestKluster(t *testing.T) {
 	}
 	d.routesAre(t, live, orphan, second, foreign, siblings)
 
+	d.is(t, k, kubernikusv1.ConditionClusterUnique, "False/OwnCluster")
 	// The Secret stays as long as the Kluster. Nothing is done to the cluster that Groundskeeper runs in, until it is detached.
 	for _, object := range []client.Object{secret, k} {
 		if object == client.Object(k) {

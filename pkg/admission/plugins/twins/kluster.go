@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apiserver/pkg/admission"
@@ -73,8 +74,14 @@ func klusterDeleted(ctx context.Context, s source, k *kubernikusv1.Kluster) []st
 	})
 	announced := unannounced(k, twins)
 	copies := titles(k, s.backendsOf(ctx, k.ClusterID()), func(b *gimbalv1.DiscoveryBackend) bool { return announced(b) && !inMaintenance(b) })
+	own := ""
+	unique := meta.FindStatusCondition(k.Status.Conditions, kubernikusv1.ConditionClusterUnique)
+	if unique != nil && unique.Reason == kubernikusv1.ReasonOwnCluster {
+		own = k.Name
+	}
 	remedy := fmt.Sprintf(". To delete Kluster %s only, set its annotation %s=true", k.Name, kubernikusv1.DetachAnnotation)
 	return slices.Concat(
+		warn(own, "Kluster %s leads to the cluster that Groundskeeper runs in: nothing is removed from it%s", own, remedy),
 		warn(same, "Kluster %s leads to the same cluster and is not being deleted: nothing is removed from the cluster until it is%s",
 			same, remedy),
 		warn(possible, "Kluster %s may lead to the same cluster and is not being deleted: nothing is removed from the cluster while that is "+

@@ -69,6 +69,10 @@ func accepts(name string) change {
 	}
 }
 
+func ownCluster(k *kubernikusv1.Kluster) {
+	k.Status.Conditions = []metav1.Condition{{Type: kubernikusv1.ConditionClusterUnique, Status: metav1.ConditionFalse, Reason: kubernikusv1.ReasonOwnCluster}}
+}
+
 func paused(k *kubernikusv1.Kluster) {
 	k.Annotations = map[string]string{"groundskeeper.io/paused": "true"}
 }
@@ -104,9 +108,10 @@ func TestKlusters(t *testing.T) {
 			want: []string{"Kluster bank/db leads to the same cluster"}},
 		"updated, the same cluster and Secret": {others: []*kubernikusv1.Kluster{kluster("db", leadsTo("1"), secret("web-secret"))}, now: kluster("web", leadsTo("1"), version), old: kluster("web", leadsTo("1")),
 			want: []string{"Kluster shop/db leads to the same cluster"}},
-		"updated, another cluster": {others: []*kubernikusv1.Kluster{kluster("db", leadsTo("2"))}, now: kluster("web", leadsTo("1"), version), old: kluster("web", leadsTo("1"))},
-		"updated, only labels":     {others: []*kubernikusv1.Kluster{kluster("db", leadsTo("1"))}, now: kluster("web", leadsTo("1"), labelled), old: kluster("web", leadsTo("1"))},
-		"deleted, alone":           {old: kluster("web", leadsTo("1"))},
+		"updated, another cluster":            {others: []*kubernikusv1.Kluster{kluster("db", leadsTo("2"))}, now: kluster("web", leadsTo("1"), version), old: kluster("web", leadsTo("1"))},
+		"updated, only labels":                {others: []*kubernikusv1.Kluster{kluster("db", leadsTo("1"))}, now: kluster("web", leadsTo("1"), labelled), old: kluster("web", leadsTo("1"))},
+		"deleted, of Groundskeeper's cluster": {old: kluster("web", leadsTo("1"), ownCluster), want: []string{"Kluster web leads to the cluster that Groundskeeper runs in", "groundskeeper.io/detach=true"}},
+		"deleted, alone":                      {old: kluster("web", leadsTo("1"))},
 		"deleted, the same cluster": {others: []*kubernikusv1.Kluster{kluster("db", leadsTo("1"), elsewhere)}, old: kluster("web", leadsTo("1")),
 			want: []string{"Kluster bank/db leads to the same cluster and is not being deleted", "To delete Kluster web only", "groundskeeper.io/detach=true"}},
 		"deleted, the other one, too": {others: []*kubernikusv1.Kluster{kluster("db", leadsTo("1"), going)}, old: kluster("web", leadsTo("1"))},

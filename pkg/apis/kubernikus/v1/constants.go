@@ -139,6 +139,8 @@ const (
 	ReasonSameCluster = "SameCluster"
 	// ReasonSameClusterBackend means that a DiscoveryBackend leads to the same cluster, and no other Kluster. Both may be in use.
 	ReasonSameClusterBackend = "SameClusterBackend"
+	// ReasonOwnCluster means that the cluster is the one that Groundskeeper runs in.
+	ReasonOwnCluster = "OwnCluster"
 	// ReasonIdentityUnknown means that another Kluster, whose cluster is unknown, may lead to the same one.
 	ReasonIdentityUnknown = "IdentityUnknown"
 	// ReasonClusterChanged means that the Secret leads to another cluster than the one that is being torn down.

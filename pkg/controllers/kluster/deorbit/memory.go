@@ -105,7 +105,7 @@ func stateFrom(k *kubernikusv1.Kluster) *state {
 	s.progress.DeorbitStatus = loaded(s.written)
 	s.progress.routes = returningOf(&s.progress.DeorbitStatus)
 	if s.reported != nil {
-		s.condition, s.progress.isSelf = s.reported.DeepCopy(), s.reported.Reason == reasonOwnCluster
+		s.condition, s.progress.isSelf = s.reported.DeepCopy(), s.reported.Reason == kubernikusv1.ReasonOwnCluster
 		if s.reported.Status == metav1.ConditionUnknown && isHold(s.reported.Reason) {
 			s.progress.held = &hold{reason: s.reported.Reason, message: s.reported.Message, since: s.reported.LastTransitionTime.Time}
 		}

@@ -72,8 +72,6 @@ const (
 	reasonNoCredentials = "NoCredentials"
 	reasonNoHost        = "HostUnknown"
 	reasonFailed        = "Failed"
-	// reasonOwnCluster means that the workload cluster is the one that Groundskeeper runs in.
-	reasonOwnCluster = "OwnCluster"
 	// reasonProtected and reasonPaused mean that an annotation requests to wait.
 	reasonProtected = "TerminationProtected"
 	reasonPaused    = "Paused"

@@ -106,7 +106,7 @@ func (p progress) condition() metav1.Condition {
 	}
 	switch {
 	case p.isSelf:
-		return deorbited(metav1.ConditionFalse, reasonOwnCluster, "the Secret leads to the cluster that Groundskeeper runs in, "+
+		return deorbited(metav1.ConditionFalse, kubernikusv1.ReasonOwnCluster, "the Secret leads to the cluster that Groundskeeper runs in, "+
 			"and nothing of that is touched: set the annotation "+kubernikusv1.DetachAnnotation+"=true to release the Kluster, "+
 			"or put the Secret right")
 	case p.held != nil:

@@ -34,6 +34,7 @@ import (
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/clusterid/self"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/controllers/predicates"
 	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
@@ -70,6 +71,8 @@ type reconciler struct {
 	memory     *memory
 	// backends finds the DiscoveryBackends of a cluster. It queries nothing.
 	backends resourcewatch.Reader
+	// here is the cluster that Groundskeeper runs in.
+	here *self.Cluster
 }
 
 // AddToManager adds the controller to a manager, whose scheme has to know Klusters and Kubernetes' own kinds, and whose
@@ -97,6 +100,7 @@ func AddToManager(
 		workloads: kluster.ClusterPool[workloadView](probeTimeout),
 		memory:    newMemory(),
 		backends:  set.Watched(),
+		here:      &self.Cluster{Reader: mgr.GetAPIReader()},
 	}
 	b := kluster.Builder(mgr, ControllerName, config, kluster.Changed(), r.usersOf).
 		WatchesRawSource(r.clouds).

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -43,11 +44,16 @@ func (r *reconciler) othersOf(ctx context.Context, k *kubernikusv1.Kluster, iden
 		return sharers{}, err
 	}
 	backends, err := r.backends.Find(ctx, backendKind().GroupResource, resourcewatch.Query{Index: byCluster, Value: identity.ClusterID})
-	if err != nil {
+	found := sharersAmong(k, all, backends)
+	if found.unknown = err != nil; found.unknown {
 		log.FromContext(ctx).V(1).Info("Waiting for the cache of DiscoveryBackends", "err", err)
 	}
-	found := sharersAmong(k, all, backends)
-	found.unknown = err != nil
+	here, err := r.here.UID(ctx)
+	if found.here = identity.ClusterID == string(here); err != nil {
+		log.FromContext(ctx).V(1).Info("The management cluster is not identified", "err", err)
+		last := meta.FindStatusCondition(k.Status.Conditions, kubernikusv1.ConditionClusterUnique)
+		found.here = last != nil && last.Reason == kubernikusv1.ReasonOwnCluster && k.ClusterID() == identity.ClusterID
+	}
 	return found, nil
 }
 

@@ -25,6 +25,8 @@ import (
 // them.
 type sharers struct {
 	klusters, backends []string
+	// here is true if Groundskeeper runs in the cluster.
+	here bool
 	// unknown is true while not all DiscoveryBackends are known.
 	unknown bool
 }

@@ -11,12 +11,15 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/clusterid"
+	"groundskeeper.io/groundskeeper/pkg/clusterid/self"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/announce"
 	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 	"groundskeeper.io/groundskeeper/test/support/klustertest"
@@ -118,6 +121,38 @@ func TestBackendsAreNamed(t *testing.T) {
 		if text := <-f.recorder.Events; strings.Contains(text, kubernikusv1.ReasonSameClusterBackend) {
 			t.Errorf("event = %q, want none for what is often intended", text)
 		}
+	}
+}
+
+// TestOwnCluster checks that a Kluster that leads to the cluster of Groundskeeper says so, and another one does not.
+func TestOwnCluster(t *testing.T) {
+	for name, tc := range map[string]struct {
+		here string // "": unknown
+		want string
+	}{
+		"the same": {"one", "False/OwnCluster"},
+		"another":  {"two", ""},
+		"unknown":  {"", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := klustertest.Kluster("a", func(k *kubernikusv1.Kluster) { k.Spec.NoCloud = true })
+			f := newFlow(t, k)
+			if tc.here != "" {
+				f.store.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem, UID: types.UID(tc.here)}})
+			}
+			f.kubeconfig = servedBy(t, identified("one"))
+			f.store.Add(f.secret("a-secret"))
+			f.settled(k)
+			got, text := klustertest.Condition(k, kubernikusv1.ConditionClusterUnique), message(k, kubernikusv1.ConditionClusterUnique)
+			if got != tc.want || (got != "") != strings.Contains(text, kubernikusv1.DetachAnnotation) {
+				t.Errorf("condition = %q (%s), want %q", got, text, tc.want)
+			}
+			f.r.here = &self.Cluster{Reader: klustertest.NewStore(t).Live()} // as after a start, while the namespace cannot be read
+			before := f.store.Count()
+			if f.settled(k); f.store.Count() != before {
+				t.Errorf("%d writes without news, want none", f.store.Count()-before)
+			}
+		})
 	}
 }
 

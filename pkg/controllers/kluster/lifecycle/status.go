@@ -109,11 +109,20 @@ func notChecked(kind, why string) metav1.Condition {
 	return metav1.Condition{Type: kind, Status: metav1.ConditionUnknown, Reason: reasonNotChecked, Message: why}
 }
 
-// condition is that of a Kluster whose cluster others lead to as well, nil for none. A Kluster and a DiscoveryBackend of one cluster are
-// often intended.
+// isIntended reports whether a reason of condition ClusterUnique is often intended, so that the Kluster is Ready.
+func isIntended(reason string) bool {
+	return reason == kubernikusv1.ReasonSameClusterBackend || reason == kubernikusv1.ReasonOwnCluster
+}
+
+// condition is that of a Kluster whose cluster others lead to as well, or which is that of Groundskeeper; nil for none.
 func (s sharers) condition() *metav1.Condition {
 	c := &metav1.Condition{Type: kubernikusv1.ConditionClusterUnique, Status: metav1.ConditionFalse, Reason: kubernikusv1.ReasonSameClusterBackend}
 	var messages []string
+	if s.here {
+		c.Reason = kubernikusv1.ReasonOwnCluster
+		messages = append(messages, fmt.Sprintf("the Secret leads to the cluster that Groundskeeper runs in, which is never torn down: if that "+
+			"is intended, set the annotation %s=true before the Kluster is deleted; otherwise correct the Secret", kubernikusv1.DetachAnnotation))
+	}
 	if len(s.klusters) > 0 {
 		c.Reason = kubernikusv1.ReasonSameCluster
 		messages = append(messages, fmt.Sprintf(
@@ -144,7 +153,7 @@ func (r *reconciler) announce(ctx context.Context, k *kubernikusv1.Kluster, next
 		}
 		log.FromContext(ctx).Info("The state of a Kluster changed", "condition", c.Type, "status", c.Status, "reason", c.Reason, "message", c.Message)
 		switch {
-		case c.Type == kubernikusv1.ConditionPaused, c.Reason == kubernikusv1.ReasonSameClusterBackend:
+		case c.Type == kubernikusv1.ConditionPaused, isIntended(c.Reason):
 		case c.Status == metav1.ConditionFalse, slices.Contains([]string{reasonUnclear, reasonInsecure, reasonIgnored}, c.Reason):
 			r.recorder.Eventf(k, nil, corev1.EventTypeWarning, c.Reason, actionProbe, "%s", c.Message)
 		case c.Status == metav1.ConditionTrue && last != nil && last.Status == metav1.ConditionFalse:

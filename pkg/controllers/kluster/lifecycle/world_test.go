@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/clusterid/self"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
@@ -65,7 +66,7 @@ func newFlow(t *testing.T, objects ...client.Object) *flow {
 	f.r = &reconciler{
 		client: f.store.Client(), live: f.store.Live(), clients: clients, clock: f.clock, recorder: f.recorder, meters: meters,
 		clouds: &kluster.Pool[cloudView]{Limit: 2, Timeout: time.Minute}, workloads: &kluster.Pool[workloadView]{Limit: 1, Timeout: time.Minute},
-		memory: newMemory(), backends: &f.backends,
+		memory: newMemory(), backends: &f.backends, here: &self.Cluster{Reader: f.store.Live()},
 	}
 	for _, start := range []func(context.Context, workqueue.TypedRateLimitingInterface[reconcile.Request]) error{f.r.clouds.Start, f.r.workloads.Start} {
 		if err := start(t.Context(), f.queue); err != nil {
