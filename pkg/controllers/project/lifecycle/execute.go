@@ -113,13 +113,34 @@ func (x *execution) keep(ctx context.Context, namespace *corev1.Namespace) error
 	return x.patch(ctx, namespace, releasedNamespace(namespace))
 }
 
-// ensureQuota reconciles the quota, if one is configured.
-func (x *execution) ensureQuota(ctx context.Context) error {
-	quota := desiredQuota(x.project, x.quotas)
-	if quota == nil {
+// ensureQuota reconciles the quota, if one is configured. A new namespace has none yet.
+func (x *execution) ensureQuota(ctx context.Context, namespace *corev1.Namespace, isNew bool) error {
+	desired := desiredQuota(x.project, x.quotas)
+	if desired == nil {
 		return nil
 	}
-	return x.write(ctx, quota, adoptObjects)
+	if isNew {
+		return x.write(ctx, desired, adoptObjects)
+	}
+	namespace, current, err := x.observeQuota(ctx, namespace, desired)
+	if err != nil {
+		return err
+	}
+	recorded, err := recordedQuota(x.project, namespace)
+	switch {
+	case err != nil:
+		return err
+	case current != nil && limitsOthers(current, desired):
+		namespace, err = x.replaceQuota(ctx, namespace, current, desired)
+	case current == nil && recorded != nil:
+		err = x.create(ctx, recreatedQuota(recorded, desired))
+	default:
+		err = x.write(ctx, desired, adoptObjects)
+	}
+	if err != nil {
+		return err
+	}
+	return x.patch(ctx, namespace, withoutRecordedQuota(namespace))
 }
 
 // write brings one object to the desired state. In the namespace the annotation is no proof of whom an object was created for, because
@@ -145,8 +166,6 @@ func (x *execution) write(ctx context.Context, desired client.Object, mode mode)
 		return nil
 	case bindsAnotherRole(current, desired):
 		err = x.replaceBinding(ctx, current, desired, mode)
-	case limitsOthers(current, desired):
-		return x.replaceQuota(ctx, current, desired)
 	default:
 		return x.patch(ctx, current, merged(current, desired))
 	}
@@ -168,16 +187,23 @@ func (x *execution) replaceBinding(ctx context.Context, current, desired client.
 	return x.create(ctx, desired)
 }
 
-// replaceQuota recreates a quota that limits other objects, with the limits that were raised manually. One that was not created for a
-// Project is not deleted.
-func (x *execution) replaceQuota(ctx context.Context, current, desired client.Object) error {
-	if current.GetAnnotations()[annotationProjectUID] != desired.GetAnnotations()[annotationProjectUID] {
-		return fmt.Errorf("%s has other scopes than configured, and was not created for the project: delete it", describe(current))
+// replaceQuota recreates a quota that limits other objects, with the limits that were raised manually. The namespace records them until it is
+// created, because the process may end in between. One that was not created for a Project is not deleted.
+func (x *execution) replaceQuota(ctx context.Context, namespace *corev1.Namespace, current, desired *corev1.ResourceQuota) (*corev1.Namespace, error) {
+	if current.Annotations[annotationProjectUID] != desired.Annotations[annotationProjectUID] {
+		return namespace, fmt.Errorf("%s has other scopes than configured, and was not created for the project: delete it", describe(current))
 	}
-	if err := x.remove(ctx, current); err != nil {
-		return err
+	recording, err := withRecordedQuota(namespace, current)
+	if err == nil {
+		err = x.patch(ctx, namespace, recording)
 	}
-	return x.create(ctx, recreatedQuota(current, desired))
+	if err == nil {
+		err = x.remove(ctx, current)
+	}
+	if err == nil {
+		err = x.create(ctx, recreatedQuota(current, desired))
+	}
+	return recording, err
 }
 
 // revoke takes the permissions of a binding away, and deletes it, or another object. A deletion alone revokes nothing while the binding

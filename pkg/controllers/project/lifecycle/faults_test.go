@@ -63,10 +63,17 @@ func TestEveryFault(t *testing.T) {
 			ns := &corev1.Namespace{}
 			return c.exists("", namespace, ns) && ns.UID == uid && !ns.DeletionTimestamp.IsZero()
 		}
+		// Another client's quota is not replaced, which is an error that names the remedy.
+		othersQuota := func() bool {
+			quota := &corev1.ResourceQuota{}
+			return c.exists(namespace, quotaName, quota) && quota.Annotations[annotationProjectUID] == ""
+		}
 		return &faulttest.Life{
 			Step: func(ctx context.Context) error {
-				_, err := c.reconciler.Reconcile(ctx, requestFor("dev"))
-				return err
+				if _, err := c.reconciler.Reconcile(ctx, requestFor("dev")); err != nil && !othersQuota() {
+					return err
+				}
+				return nil
 			},
 			Restart: func() { c.restart(g) }, Freeze: c.store.FreezeAround(&gardenerv1beta1.Project{}), Thaw: c.store.CatchUp,
 			Acts: []faulttest.Act{
@@ -79,6 +86,17 @@ func TestEveryFault(t *testing.T) {
 				{Name: "change", Do: func() {
 					change(c, testProject("dev"), func(p *gardenerv1beta1.Project) { p.Spec.Members[1], p.Generation = member("bob", "uam"), 2 })
 				}, Left: func() string { return c.unlike(c.current("dev")) }},
+				{Name: "limit other objects", Do: func() {
+					change(c, desiredQuota(c.current("dev"), c.reconciler.quotas), func(q *corev1.ResourceQuota) {
+						q.Spec.Hard, q.Spec.Scopes = limits("pods", "9"), []corev1.ResourceQuotaScope{corev1.ResourceQuotaScopeTerminating}
+					})
+				}, Left: func() string {
+					quota, want := &corev1.ResourceQuota{}, corev1.ResourceQuotaSpec{Hard: limits("pods", "9")}
+					if c.exists(namespace, quotaName, quota) && equality.Semantic.DeepEqual(quota.Spec, want) || othersQuota() {
+						return ""
+					}
+					return "the raised limit of the quota"
+				}},
 				{Name: "delete", Do: func() {
 					ns := &corev1.Namespace{}
 					c.read("", namespace, ns)

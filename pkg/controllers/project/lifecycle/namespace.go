@@ -116,6 +116,7 @@ func releasedNamespace(current *corev1.Namespace) *corev1.Namespace {
 	delete(next.Annotations, gardenerv1beta1.AnnotationProjectUID)
 	delete(next.Annotations, gardenerv1beta1.AnnotationKeepNamespace)
 	delete(next.Annotations, gardenerv1beta1.AnnotationNamespaceCreatedByController)
+	delete(next.Annotations, annotationRecreatedQuota)
 	next.OwnerReferences = slices.DeleteFunc(next.OwnerReferences, isProject)
 	return next
 }

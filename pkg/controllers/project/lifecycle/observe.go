@@ -105,6 +105,26 @@ func getNamespace(ctx context.Context, from client.Reader, project *gardenerv1be
 	return find(ctx, from, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespaceName(project)}})
 }
 
+// observeQuota reads the quota of a Project, with its namespace. The cache may be too old to show that the quota is being recreated, or that
+// the namespace records one, so that the API server is queried for both if either may be so.
+func (x *execution) observeQuota(
+	ctx context.Context, namespace *corev1.Namespace, like *corev1.ResourceQuota,
+) (*corev1.Namespace, *corev1.ResourceQuota, error) {
+	current, err := find(ctx, x.client, like)
+	if _, recorded := namespace.Annotations[annotationRecreatedQuota]; err != nil || current != nil && !recorded {
+		return namespace, current, err
+	}
+	live, err := find(ctx, x.live, namespace)
+	if err == nil && !isClaimedBy(x.project, live) {
+		err = kit.ErrChanged
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	current, err = find(ctx, x.live, like)
+	return live, current, err
+}
+
 // createdFor reads the objects with the kinds and names of others. One that was not created for the Project is nil.
 func (x *execution) createdFor(ctx context.Context, from client.Reader, likes []client.Object) ([]client.Object, error) {
 	found := make([]client.Object, len(likes))

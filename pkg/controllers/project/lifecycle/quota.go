@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
@@ -123,10 +122,8 @@ func raisedLimits(current, set, configured corev1.ResourceList) corev1.ResourceL
 }
 
 // limitsOthers reports whether a quota limits other objects than the desired one: its scopes are immutable, so that it has to be recreated.
-func limitsOthers(current, desired client.Object) bool {
-	found, isQuota := current.(*corev1.ResourceQuota)
-	wanted, ok := desired.(*corev1.ResourceQuota)
-	return isQuota && ok && !equality.Semantic.DeepEqual(scopesOf(found), scopesOf(wanted))
+func limitsOthers(current, desired *corev1.ResourceQuota) bool {
+	return !equality.Semantic.DeepEqual(scopesOf(current), scopesOf(desired))
 }
 
 // scopesOf returns which objects a quota limits, in an order that does not depend on how it is written: a scope is the same as an
@@ -147,12 +144,46 @@ func scopesOf(quota *corev1.ResourceQuota) []string {
 }
 
 // recreatedQuota returns a desired quota with what others wrote into the current one.
-func recreatedQuota(current, desired client.Object) client.Object {
-	next, isQuota := merged(current, desired).(*corev1.ResourceQuota)
-	created, ok := desired.DeepCopyObject().(*corev1.ResourceQuota)
-	if !isQuota || !ok {
-		return desired
-	}
-	created.Labels, created.Annotations, created.Spec.Hard = next.Labels, next.Annotations, next.Spec.Hard
+func recreatedQuota(current, desired *corev1.ResourceQuota) *corev1.ResourceQuota {
+	created, next := desired.DeepCopy(), merged(current, desired)
+	created.Labels, created.Annotations = next.GetLabels(), next.GetAnnotations()
+	created.Spec.Hard = raisedLimits(current.Spec.Hard, limitsSet(current), desired.Spec.Hard)
 	return created
+}
+
+// annotationRecreatedQuota is set in a namespace while its quota is recreated, and contains what others may have written into it.
+const annotationRecreatedQuota = "groundskeeper.io/recreated-quota"
+
+// withRecordedQuota returns a namespace that records a quota.
+func withRecordedQuota(namespace *corev1.Namespace, quota *corev1.ResourceQuota) (*corev1.Namespace, error) {
+	written, err := json.Marshal(corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Labels: quota.Labels, Annotations: quota.Annotations}, Spec: corev1.ResourceQuotaSpec{Hard: quota.Spec.Hard},
+	})
+	next := namespace.DeepCopy()
+	metav1.SetMetaDataAnnotation(&next.ObjectMeta, annotationRecreatedQuota, string(written))
+	return next, err
+}
+
+// withoutRecordedQuota returns a namespace that records no quota.
+func withoutRecordedQuota(namespace *corev1.Namespace) *corev1.Namespace {
+	next := namespace.DeepCopy()
+	delete(next.Annotations, annotationRecreatedQuota)
+	return next
+}
+
+// recordedQuota returns the quota of a Project that its namespace records, or nil.
+func recordedQuota(project *gardenerv1beta1.Project, namespace *corev1.Namespace) (*corev1.ResourceQuota, error) {
+	written, ok := namespace.Annotations[annotationRecreatedQuota]
+	if !ok {
+		return nil, nil
+	}
+	quota := &corev1.ResourceQuota{}
+	if err := json.Unmarshal([]byte(written), quota); err != nil {
+		return nil, fmt.Errorf("annotation %s of namespace %q, which has the limits of quota %q: %w: remove it to use those of the configuration",
+			annotationRecreatedQuota, namespace.Name, quotaName, err)
+	}
+	if quota.Annotations[annotationProjectUID] != string(project.UID) {
+		return nil, nil
+	}
+	return quota, nil
 }

@@ -236,3 +236,31 @@ func TestQuotaFollowsScopes(t *testing.T) {
 		t.Error("a quota that was not created for the project was deleted")
 	}
 }
+
+// TestRecordedQuota checks whose quota a namespace records.
+func TestRecordedQuota(t *testing.T) {
+	for name, test := range map[string]struct{ annotation, want, wantErr string }{
+		"of the project": {`{"metadata":{"annotations":{"groundskeeper.io/project-uid":"project-dev"}},"spec":{"hard":{"pods":"9"}}}`, "9", ""},
+		"of another":     {`{"metadata":{"annotations":{"groundskeeper.io/project-uid":"other"}},"spec":{"hard":{"pods":"9"}}}`, "", ""},
+		"of none":        {`{"spec":{"hard":{"pods":"9"}}}`, "", ""},
+		"invalid":        {`{`, "", "remove it to use those of the configuration"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "garden-dev", Annotations: map[string]string{annotationRecreatedQuota: test.annotation}}}
+			quota, err := recordedQuota(testProject("dev"), namespace)
+			if (err != nil) != (test.wantErr != "") || err != nil && !strings.Contains(err.Error(), test.wantErr) {
+				t.Errorf("error = %v, want %q", err, test.wantErr)
+			}
+			got := ""
+			if quota != nil {
+				got = quota.Spec.Hard.Pods().String()
+			}
+			if got != test.want {
+				t.Errorf("pods = %q, want %q", got, test.want)
+			}
+			if len(releasedNamespace(namespace).Annotations) > 0 {
+				t.Errorf("a namespace that is released has %v", namespace.Annotations)
+			}
+		})
+	}
+}

@@ -81,7 +81,7 @@ func (x *execution) provide(ctx context.Context, current *corev1.Namespace) repo
 		within = nil // a new namespace has no unused binding
 	}
 	rolesErr := x.reconcileRoles(ctx, x.desired(), within, adoptObjects)
-	quotaErr := x.ensureQuota(ctx)
+	quotaErr := x.ensureQuota(ctx, namespace, isNew)
 	rep.setNamespace(namespace, quotaErr)
 	rep.setRoles(x, roles{ensured: true, err: rolesErr})
 	if err := errors.Join(rolesErr, quotaErr); err != nil {
