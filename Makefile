@@ -3,9 +3,9 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help build build-plane kubernetes kubernetes-node images verify-images release contour cert-manager cluster-api cloud-provider-openstack generate verify \
+.PHONY: help build build-demo build-plane kubernetes kubernetes-node images verify-images release contour cert-manager cluster-api cloud-provider-openstack generate verify \
 	test test-all test-race test-race-short test-faults test-integration flakes allocations test-packaging test-monitoring test-ovn test-contour test-cert-manager test-capi test-console e2e-node \
-	test-openstack console verify-console lint canary mutants bench performance soak announce up node-up down status clean-up
+	test-openstack console verify-console lint canary mutants bench performance soak announce demo up node-up down status clean-up
 
 BIN := _output/bin
 VERSION := groundskeeper.io/groundskeeper/pkg/version
@@ -22,6 +22,7 @@ export CGO_ENABLED ?= 0
 FAST := GOGC=400 GOMEMLIMIT=2GiB
 LOCALPLANE := $(BIN)/localplane
 FAKE_MIDONET := ./test/fakes/midonet/fake-midonet
+FAKE_OPENSTACK := ./test/fakes/openstack/fake-openstack
 
 # Settings of "make up"; they are passed in the environment, because they may contain any character.
 export CONFIG ?=
@@ -41,6 +42,11 @@ build-plane:
 	@mkdir -p $(BIN)
 	@hack/go-build.sh "packages compiled for Groundskeeper" -ldflags '$(LDFLAGS)' -o $(BIN)/ \
 		./cmd/groundskeeper-apiserver ./cmd/groundskeeper-controller-manager ./cmd/kubectl-groundskeeper ./hack/localplane $(if $(MIDONET),$(FAKE_MIDONET))
+
+build-demo:
+	@mkdir -p $(BIN)
+	@hack/go-build.sh "packages compiled for Groundskeeper" -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/groundskeeper-apiserver \
+		./cmd/groundskeeper-controller-manager ./cmd/groundskeeper-discoverer ./cmd/kubectl-groundskeeper ./hack/demo $(FAKE_OPENSTACK)
 
 kubernetes: ## Build kube-apiserver, kube-controller-manager, kubectl and etcd into _output/bin (once, cached)
 	@hack/kubernetes/build.sh $(BIN)
@@ -175,6 +181,9 @@ up: announce build-plane kubernetes ## Start a local control plane; CONFIG=file 
 
 node-up: announce build kubernetes kubernetes-node images ## As up, with a node that runs pods and discoverers; needs root and Debian packages
 	@$(LOCALPLANE) up --node _output/images --config "$$CONFIG" --apiserver-flags "$$APISERVER_FLAGS" --manager-flags "$$MANAGER_FLAGS" --midonet "$$MIDONET"
+
+demo: announce build-demo kubernetes ## Show the life of a cluster in acts; AUTO=1 shows them without a pause, END=1 ends after the last
+	@$(BIN)/demo $(if $(AUTO),--auto) $(if $(END),--end)
 
 down: $(LOCALPLANE) ## Stop the local control plane and keep its data
 	@$(LOCALPLANE) down

@@ -38,8 +38,8 @@ func (s *stage) project() act {
 func (s *stage) kluster() act {
 	return act{
 		title: "a cluster of Cluster API becomes a Kluster",
-		tell: "A cluster runs on OpenStack, and Cluster API manages it. One label is all that Groundskeeper needs to watch its routes, and " +
-			"later to delete what it leaves in the cloud. One field announces it as a backend.",
+		tell: "A cluster runs on OpenStack, and Cluster API manages it. One label is all that Groundskeeper needs\n" +
+			"to watch its routes, and later to delete what it leaves in the cloud. One field announces it as a backend.",
 		page: "search for web, and open the Kluster",
 		steps: []step{
 			behind("Cluster API has created the cluster web: this program plays its controllers, and a fake of OpenStack the cloud", s.cluster),
@@ -62,8 +62,8 @@ func (s *stage) kluster() act {
 func (s *stage) backends() act {
 	return act{
 		title: "Services are copied, and a route leads to two clusters",
-		tell: "A second cluster, eu, is added by its kubeconfig. A Service of the same name runs in both, and one route sends half of the " +
-			"requests to each.",
+		tell: "A second cluster, eu, is added by its kubeconfig. A Service of the same name runs in both, and one route\n" +
+			"sends half of the requests to each.",
 		page: "Backends",
 		steps: []step{
 			behind("an administrator of eu hands over a kubeconfig", func(context.Context) error {
@@ -102,9 +102,9 @@ func (s *stage) backends() act {
 func (s *stage) lostNode() act {
 	return act{
 		title: "a node dies",
-		tell: "A pod with a local volume can never start again when its node is gone: its claim is bound to a disk that no other node has. " +
-			"Groundskeeper deletes the claim and the volume after a delay, and the StatefulSet gets another disk. A node that comes back in " +
-			"time loses nothing.",
+		tell: "A pod with a local volume can never start again when its node is gone: its claim is bound to a disk that\n" +
+			"no other node has. Groundskeeper deletes the claim and the volume after a delay, and the StatefulSet gets\n" +
+			"another disk. A node that comes back in time loses nothing.",
 		page: "search for web, condition LocalVolumeCleanup",
 		steps: []step{
 			run("kubectl patch kluster web --type merge --patch-file hack/demo/manifests/local-volumes.yaml", `patched`),
@@ -115,7 +115,7 @@ func (s *stage) lostNode() act {
 			run("kubectl delete --raw /_fake/projects/demo/servers/10.0.0.5 --server $OPENSTACK"),
 			run("kubectl --context web delete node node-a", `node "node-a" deleted`),
 			await("the countdown is announced",
-				"kubectl --context web get events",
+				"kubectl --context web get events --field-selector involvedObject.name=data-db-0",
 				`ReferencedNodeDeleted +persistentvolumeclaim/data-db-0`),
 			behind("there is no scheduler: when the claim is gone, this program reports that its pod cannot start", s.reschedule),
 			await("the claim has the disk of another node",
@@ -126,15 +126,18 @@ func (s *stage) lostNode() act {
 				"kubectl get --raw /_fake/ --server $OPENSTACK",
 				`route .* via 10.0.0.6`, `!route .* via 10.0.0.5`),
 			look("claim, volume and route of the lost node are gone, and all others are as they were."),
+			run(`kubectl patch kluster web --type merge -p '{"spec":{"localVolumeCleanup":{"pvcDeletionDelay":"1h"}}}'`, `patched`),
+			run("kubectl wait kluster/web --for=condition=LocalVolumeCleanup --timeout=60s", `condition met`),
 			run("kubectl --context web delete node node-b", `node "node-b" deleted`),
 			await("the next countdown is announced",
-				"kubectl --context web get events",
+				"kubectl --context web get events --field-selector involvedObject.name=data-db-1",
 				`ReferencedNodeDeleted +persistentvolumeclaim/data-db-1`),
 			run("kubectl --context web create -f hack/demo/manifests/node-b.yaml", `node/node-b created`),
 			await("the countdown is cancelled",
-				"kubectl --context web get events",
+				"kubectl --context web get events --field-selector involvedObject.name=data-db-1",
 				`LocalVolumeCleanupCancelled +persistentvolumeclaim/data-db-1`),
 			run("kubectl --context web get pvc", `data-db-1 +Bound +disk-b`),
+			look("the second node came back within the hour, and nothing has changed."),
 		},
 	}
 }
@@ -171,9 +174,10 @@ func (s *stage) deorbit() act {
 	const inventory = "kubectl get --raw /_fake/ --server $OPENSTACK | grep -E 'load balancer|floating IP|volume|route '"
 	return act{
 		title: "the cluster is deleted",
-		tell: "What a cluster made in OpenStack survives it, unless it is deleted first. Groundskeeper drains the cluster, freezes it, deletes " +
-			"its claims, load balancers and addresses while its controllers run, and checks OpenStack afterwards. It deletes nothing of the " +
-			"neighbor, which OpenStack knows as web-2, and nothing of which it does not know that it was this cluster's: that is listed.",
+		tell: "What a cluster made in OpenStack survives it, unless it is deleted first. Groundskeeper drains the cluster,\n" +
+			"freezes it, deletes its claims, load balancers and addresses while its controllers run, and checks OpenStack\n" +
+			"afterwards. It deletes nothing of the neighbor eu, which OpenStack knows as web-2, and nothing of which it does\n" +
+			"not know that it was this cluster's: that is listed.",
 		page: "Deorbit",
 		steps: []step{
 			run("kubectl --context web create -f hack/demo/manifests/cloud.yaml", `service/front created`),
@@ -185,10 +189,11 @@ func (s *stage) deorbit() act {
 			run("kubectl delete cluster web --wait=false", `deleted`),
 			behind("Cluster API deletes the machines; they wait for Groundskeeper", s.deleteMachines),
 			await("the cluster is empty, and its machines are released", "kubectl get klusters", `web .* Machines`),
+			run("kubectl get events --field-selector involvedObject.kind=Kluster,reason=DeorbitStage", `Drain begins`, `Machines begins`),
 			behind("Cluster API's provider deletes the servers, and then the network", s.dismantle),
 			await("OpenStack is checked",
-				`kubectl get cluster web -o jsonpath='{.status.conditions[?(@.type=="DeorbitCompleted")]}{"\n"}'`,
-				`"reason":"Leftovers"`, `forgotten`),
+				`kubectl get cluster web -o jsonpath='{range .status.conditions[?(@.type=="DeorbitCompleted")]}{.reason}: {.message}{"\n"}{end}'`,
+				`^Leftovers: .*forgotten`),
 			run(inventory, `kube_service_web-2_garden-shop_front`, `volume .*forgotten`, `!kube_service_web_`, `!route`),
 			look("all that is left are the load balancer, the address and the volume of web-2, and the volume that the cluster web never had."),
 			behind("Cluster API forgets the cluster", s.forgetCluster),
@@ -201,8 +206,8 @@ func (s *stage) deorbit() act {
 func (s *stage) forgotten() act {
 	return act{
 		title: "the Project is forgotten",
-		tell: "Nothing uses the Project any more. Usually it is marked after a month, and deleted three months later, with notice. Here these " +
-			"days are set to 0.",
+		tell: "Nothing uses the Project any more. Usually it is marked after a month, and deleted three months later,\n" +
+			"with notice. Here these days are set to 0.",
 		page: "search for shop: the timeline of the Project",
 		steps: []step{
 			behind("the controller manager is restarted with hack/demo/manifests/forget.yaml", func(ctx context.Context) error {

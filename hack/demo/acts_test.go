@@ -6,6 +6,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
@@ -82,4 +84,56 @@ func TestManifests(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestTranscript plays the acts with the outputs that the page in docs shows: they are what the acts accept, and the page is what
+// they print.
+func TestTranscript(t *testing.T) {
+	page, err := os.ReadFile("../../docs/life-of-a-cluster.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands, outputs := transcript(string(page))
+	var out bytes.Buffer
+	p := &player{out: &out, alone: true, pause: func(context.Context) error { return nil }}
+	p.execute = func(_ context.Context, command string) (string, error) {
+		if len(commands) == 0 || commands[0] != command {
+			t.Fatalf("an act runs\n%s\nwant the next command of the page, of %q, or another output of the one before", command, commands)
+		}
+		output := outputs[0]
+		commands, outputs = commands[1:], outputs[1:]
+		if strings.HasPrefix(output, "Error from server") {
+			return output, errors.New("exit status 1")
+		}
+		return output, nil
+	}
+	if err := p.play(t.Context(), (&stage{}).acts()); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(string(page), out.String()); diff != "" {
+		t.Errorf("the page is not what the acts print (docs/development.md says how to write it), -page +acts:\n%s", diff)
+	}
+}
+
+// transcript returns the commands of a page, and their outputs.
+func transcript(page string) (commands, outputs []string) {
+	blank := ""
+	shown := false // the line is one of an output
+	for line := range strings.Lines(page) {
+		text, indented := strings.CutPrefix(line, "    ")
+		command, isCommand := strings.CutPrefix(text, "$ ")
+		switch {
+		case indented && isCommand:
+			commands, outputs, shown = append(commands, strings.TrimSuffix(command, "\n")), append(outputs, ""), true
+		case indented && shown:
+			outputs[len(outputs)-1] += blank + text
+		case line == "\n":
+			blank += line
+			continue
+		default:
+			shown = false
+		}
+		blank = ""
+	}
+	return commands, outputs
 }

@@ -75,7 +75,7 @@ func (s *stage) discover(ctx context.Context, backend string) error {
 	if _, err := deployments.Patch(ctx, deployment.Name, types.MergePatchType, []byte(status), metav1.PatchOptions{}, "status"); err != nil {
 		return err
 	}
-	s.kubelets.Go(func() {
+	s.background.Go(func() {
 		err := wait.PollUntilContextCancel(ctx, pollInterval, false, func(ctx context.Context) (bool, error) {
 			now, err := deployments.Get(ctx, deployment.Name, metav1.GetOptions{})
 			return apierrors.IsNotFound(err) || err == nil && now.UID != deployment.UID, nil

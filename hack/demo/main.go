@@ -15,14 +15,25 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"groundskeeper.io/groundskeeper/test/plane"
 )
 
+const (
+	dir = "_output/demo" // has the state, the data and the logs of the control planes, and is deleted at the end
+	bin = "_output/bin"  // has the binaries
+)
+
+// errInterrupted is the end by Ctrl-C before the end of the story.
+var errInterrupted = errors.New("interrupted")
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second Ctrl-C kills this process, and all processes that it started with it
+	context.AfterFunc(ctx, stop)  // a second Ctrl-C kills this process, and all processes that it started with it
+	log.SetLogger(logr.Discard()) // without a logger the library prints a stack
 	err := newCommand(os.Stdin, os.Stdout, os.Stderr).ExecuteContext(ctx)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "\nerror: %v\n", err)
@@ -31,13 +42,10 @@ func main() {
 }
 
 // settings are the flags.
-type settings struct {
-	dir, bin  string
-	auto, end bool
-}
+type settings struct{ auto, end bool }
 
 // newCommand returns the command line. The story goes to out, all else to progress.
-func newCommand(in io.Reader, out, progress io.Writer) *cobra.Command {
+func newCommand(in io.Reader, out io.Writer, progress *os.File) *cobra.Command {
 	var s settings
 	cmd := &cobra.Command{
 		Use:           "demo",
@@ -47,47 +55,49 @@ func newCommand(in io.Reader, out, progress io.Writer) *cobra.Command {
 		SilenceErrors: true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return s.show(cmd.Context(), in, out, progress) },
 	}
-	cmd.Flags().StringVar(&s.dir, "dir", "_output/demo", "directory of the control planes: state, data and logs")
-	cmd.Flags().StringVar(&s.bin, "bin", "_output/bin", "directory of the binaries")
 	cmd.Flags().BoolVar(&s.auto, "auto", false, "show all acts without a pause")
 	cmd.Flags().BoolVar(&s.end, "end", false, "end after the last act, instead of at Ctrl-C")
 	return cmd
 }
 
 // show starts what the acts need, shows them, and stops everything, however they end.
-func (s settings) show(ctx context.Context, in io.Reader, out, progress io.Writer) (err error) {
+func (s settings) show(ctx context.Context, in io.Reader, out io.Writer, progress *os.File) (err error) {
 	began := time.Now()
-	for _, path := range []*string{&s.dir, &s.bin} {
-		if *path, err = filepath.Abs(*path); err != nil {
-			return err
-		}
+	if _, err := os.Stat(manifest("manager.yaml")); err != nil {
+		return fmt.Errorf("this is not the directory of the repository, in which \"make demo\" runs it: %w", err)
 	}
-	if err := os.MkdirAll(filepath.Dir(s.dir), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return err
 	}
-	release, err := plane.Lock(s.dir)
+	release, err := plane.Lock(dir)
 	if err != nil {
-		return err
+		return fmt.Errorf("one demonstration at a time: %w", err)
 	}
 	defer release()
-	st, err := open(ctx, s, progress)
+	st, err := newStage(progress)
 	if err != nil {
 		return err
 	}
-	ctx, leave := context.WithCancel(ctx)
+	acting, leave := context.WithCancel(ctx)
 	defer func() {
 		_, _ = fmt.Fprintln(progress, "\nStopping all processes.")
 		leave()
-		err = errors.Join(err, st.close(context.WithoutCancel(ctx)))
+		err = st.close(context.WithoutCancel(ctx), ctx.Err() != nil, err)
 	}()
-	p := &player{out: out, environment: st.environment(), pause: func(ctx context.Context) error { return ctx.Err() }}
+	if err := st.start(acting); err != nil {
+		return err
+	}
+	p := &player{out: out, execute: shell(st.environment()), pause: func(ctx context.Context) error { return ctx.Err() }}
 	if !s.auto {
 		p.pause = lines(in, progress)
 	}
-	_, _ = fmt.Fprintf(progress, "\nEverything runs after %.0f s. To join in, in another terminal:\n\n  %s\n",
-		time.Since(began).Seconds(), st.exports())
-	p.print("# The life of a cluster\n\nThis is what `make demo` shows ([development.md](development.md#a-demonstration)).\n")
-	if err := p.play(ctx, st.acts()); err != nil {
+	url, err := st.console(acting)
+	if err != nil {
+		return err
+	}
+	_, _ = fmt.Fprintf(progress, "\nEverything runs after %.0f s. The console, whose address is valid once:\n\n  %s\n\n"+
+		"To join in, in another terminal:\n\n  %s\n\n", time.Since(began).Seconds(), url, st.exports())
+	if err := p.play(acting, st.acts()); err != nil {
 		return err
 	}
 	_, _ = fmt.Fprintf(progress, "\nThe demonstration took %.0f s.\n", time.Since(began).Seconds())

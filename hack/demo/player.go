@@ -38,14 +38,17 @@ type step func(ctx context.Context, p *player) error
 // player shows acts, and runs their commands as a user would. What it prints is Markdown, which is a page of the documentation as well.
 type player struct {
 	out io.Writer
-	// environment is that of the commands.
-	environment []string
+	// execute runs a command, and returns all that it wrote.
+	execute func(ctx context.Context, command string) (string, error)
+	// alone is set when no other programs exist, and nothing has to be done in their place.
+	alone bool
 	// pause waits until the user wants to see more.
 	pause func(ctx context.Context) error
 }
 
 // play shows the acts.
 func (p *player) play(ctx context.Context, acts []act) error {
+	p.print("# The life of a cluster\n\nThis is what `make demo` shows ([development.md](development.md#a-demonstration)).\n")
 	for i, a := range acts {
 		p.print("\n## Act %d: %s\n\n%s\n\nIn `kubectl groundskeeper console`: %s.\n", i+1, a.title, a.tell, a.page)
 		for _, s := range a.steps {
@@ -65,7 +68,7 @@ func (p *player) play(ctx context.Context, acts []act) error {
 // show prints the output of a command.
 func (p *player) show(output string) {
 	for line := range strings.Lines(output) {
-		p.print("    %s\n", strings.TrimRight(line, " \n"))
+		p.print("%s\n", strings.TrimRight("    "+line, " \n"))
 	}
 }
 
@@ -135,22 +138,27 @@ func look(text string) step {
 func behind(text string, do func(ctx context.Context) error) step {
 	return func(ctx context.Context, p *player) error {
 		p.print("\n(%s)\n", text)
+		if p.alone {
+			return nil
+		}
 		return do(ctx)
 	}
 }
 
-// execute runs a command in a shell, and returns all that it wrote. The end of the context kills it with all its children.
-func (p *player) execute(ctx context.Context, command string) (string, error) {
-	shell := exec.CommandContext(ctx, "bash", "-o", "pipefail", "-c", command)
-	shell.Env = p.environment
-	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	shell.Cancel = func() error { return syscall.Kill(-shell.Process.Pid, syscall.SIGKILL) }
-	shell.WaitDelay = killGrace
-	output, err := shell.CombinedOutput()
-	if ctx.Err() != nil {
-		err = ctx.Err()
+// shell returns a function that runs a command in a shell. The end of the context kills it with all its children.
+func shell(environment []string) func(ctx context.Context, command string) (string, error) {
+	return func(ctx context.Context, command string) (string, error) {
+		bash := exec.CommandContext(ctx, "bash", "-o", "pipefail", "-c", command)
+		bash.Env = environment
+		bash.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		bash.Cancel = func() error { return syscall.Kill(-bash.Process.Pid, syscall.SIGKILL) }
+		bash.WaitDelay = killGrace
+		output, err := bash.CombinedOutput()
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		return string(output), err
 	}
-	return string(output), err
 }
 
 // checks returns a function that fails unless the output of a command has what all expressions match, and nothing that one with a !

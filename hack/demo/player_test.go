@@ -19,7 +19,7 @@ import (
 func played(t *testing.T, s step) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
-	p := &player{out: &out, environment: os.Environ()}
+	p := &player{out: &out, execute: shell(os.Environ())}
 	err := p.play(t.Context(), []act{{title: "one", steps: []step{s}}})
 	return out.String(), err
 }
@@ -30,7 +30,7 @@ func TestSteps(t *testing.T) {
 		step          step
 		prints, fails string
 	}{
-		"as wanted":           {step: run("echo hello", "^hel+o"), prints: "\n    $ echo hello\n    hello\n"},
+		"as wanted":           {step: run("printf hel%s lo", "^hel+o"), prints: "\n    $ printf hel%s lo\n    hello\n"},
 		"another output":      {step: run("echo hello", "goodbye"), prints: "hello", fails: `act 1 (one): the output of echo hello does not`},
 		"unwanted output":     {step: run("echo hello", "!hello"), fails: `"!hello"`},
 		"error":               {step: run("echo no; exit 3"), prints: "no\n", fails: "exit status 3"},
@@ -39,7 +39,7 @@ func TestSteps(t *testing.T) {
 		"rejected":            {step: rejected("echo forbidden; exit 1", "forbidden"), prints: "forbidden\n"},
 		"rejected otherwise":  {step: rejected("echo broken; exit 1", "forbidden"), fails: "forbidden"},
 		"not rejected":        {step: rejected("true"), fails: "want a rejection"},
-		"awaited":             {step: await("it is there", "echo x >> "+file+"; cat "+file, "x\nx\nx\n"), prints: "until it is there:\n\n    $ "},
+		"awaited":             {step: await("it is there", "echo x >> "+file+"; cat "+file, `(x\n){3}`), prints: "until it is there:\n\n    $ "},
 		"look":                {step: look("it is green"), prints: "→ it is green\n"},
 		"behind":              {step: behind("it rains", func(context.Context) error { return nil }), prints: "(it rains)"},
 		"behind with a fault": {step: behind("it rains", func(context.Context) error { return errors.New("a fault") }), fails: "a fault"},
@@ -66,7 +66,7 @@ func TestInterrupt(t *testing.T) {
 	}
 	ended := make(chan error, 1)
 	go func() {
-		_, err := (&player{environment: os.Environ()}).execute(ctx, "sleep 1000 > "+fifo+"; true")
+		_, err := shell(os.Environ())(ctx, "sleep 1000 > "+fifo+"; true")
 		ended <- err
 	}()
 	reader, err := os.Open(fifo) // returns when the child writes to it

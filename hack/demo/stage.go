@@ -4,6 +4,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -23,6 +24,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
 
+	"groundskeeper.io/groundskeeper/pkg/plugin"
 	"groundskeeper.io/groundskeeper/test/fakes/openstack"
 	"groundskeeper.io/groundskeeper/test/plane"
 	"groundskeeper.io/groundskeeper/test/standin"
@@ -43,25 +45,25 @@ var workloadControllers = []string{"persistentvolume-binder-controller", "persis
 // stage is all that runs: the management cluster, two workload clusters, a fake of OpenStack, and stand-ins for the cloud controllers
 // and CSI drivers of the workload clusters.
 type stage struct {
-	settings
+	dir, bin            string // as absolute paths
 	progress            io.Writer
 	management, web, eu *plane.Plane
 	standins            []*standin.Standin
 	// cloud is where the fake of OpenStack serves, as host:port.
 	cloud, password string
-	// kubelets end the discoverers whose Deployments are deleted, until the context of the acts ends.
-	kubelets sync.WaitGroup
+	// background has the console and the kubelets of the discoverers. They end with the context of the acts.
+	background sync.WaitGroup
 }
 
-// open starts everything. If it fails, it leaves nothing running.
-func open(ctx context.Context, s settings, progress io.Writer) (*stage, error) {
-	st := &stage{settings: s, progress: progress, password: rand.Text()}
-	if err := st.start(ctx); err != nil {
-		return nil, errors.Join(err, st.close(context.WithoutCancel(ctx)))
-	}
-	return st, nil
+func newStage(progress io.Writer) (*stage, error) {
+	s := &stage{progress: progress, password: rand.Text()}
+	var err, other error
+	s.dir, err = filepath.Abs(dir)
+	s.bin, other = filepath.Abs(bin)
+	return s, errors.Join(err, other)
 }
 
+// start starts everything. What it has started when it fails, close stops.
 func (s *stage) start(ctx context.Context) error {
 	if err := s.planes(ctx); err != nil {
 		return err
@@ -230,9 +232,31 @@ func (s *stage) reschedule(ctx context.Context) error {
 		s.kubectl(ctx, append(web, "delete", "pod", "db-0", "--ignore-not-found")...))
 }
 
-// close stops everything, after the context of the acts has ended.
-func (s *stage) close(ctx context.Context) error {
-	s.kubelets.Wait()
+// console serves the page of "kubectl groundskeeper console" in this process, and returns its URL.
+func (s *stage) console(ctx context.Context) (string, error) {
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		return "", err
+	}
+	defer reader.Close() //nolint:errcheck // it is only read
+	command := plugin.New(os.Stdin, writer)
+	command.SetArgs([]string{"console", "--kubeconfig=" + s.path("kubeconfig")})
+	var failed error
+	s.background.Go(func() {
+		failed = command.ExecuteContext(ctx)
+		_ = writer.Close() // the reader below learns of it
+	})
+	url, err := bufio.NewReader(reader).ReadString('\n')
+	if err != nil {
+		return "", fmt.Errorf("the console has ended: %w", errors.Join(err, failed))
+	}
+	return strings.TrimSpace(url), nil
+}
+
+// close stops everything, after the context of the acts has ended, and returns what there is to report of how they ended. The files are
+// kept when something failed, because of the logs.
+func (s *stage) close(ctx context.Context, interrupted bool, ended error) error {
+	s.background.Wait()
 	for _, standin := range s.standins {
 		standin.Stop()
 	}
@@ -242,7 +266,13 @@ func (s *stage) close(ctx context.Context) error {
 			failures = append(failures, p.Stop(ctx))
 		}
 	}
-	return errors.Join(failures...)
+	if interrupted && ended != nil {
+		ended = errInterrupted // what it was in the middle of has failed, in whatever way
+	}
+	if err := errors.Join(failures...); err != nil || ended != nil && !interrupted {
+		return fmt.Errorf("%w\nThe logs are in %s/*/logs", errors.Join(ended, err), s.dir)
+	}
+	return errors.Join(ended, os.RemoveAll(s.dir))
 }
 
 // environment is that of all commands.
