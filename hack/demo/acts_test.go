@@ -115,6 +115,28 @@ func TestTranscript(t *testing.T) {
 	}
 }
 
+// TestExcerpt checks that the README shows what the page shows.
+func TestExcerpt(t *testing.T) {
+	page, err := os.ReadFile("../../docs/life-of-a-cluster.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(readme), "\n```\n")
+	excerpt, _, found := strings.Cut(rest, "\n```\n")
+	if !found {
+		t.Fatal("the README has no excerpt")
+	}
+	for line := range strings.SplitSeq(excerpt, "\n") {
+		if !strings.Contains(string(page), "\n    "+line+"\n") {
+			t.Errorf("the page does not show %q", line)
+		}
+	}
+}
+
 // transcript returns the commands of a page, and their outputs.
 func transcript(page string) (commands, outputs []string) {
 	blank := ""
