@@ -30,6 +30,11 @@ func (s *Server) AddSecurityGroup(project string, g SecurityGroup) string {
 	return g.ID
 }
 
+// RemoveSecurityGroup takes a security group away, as if it had never been.
+func (s *Server) RemoveSecurityGroup(id string) {
+	s.change(func(c *content) { c.groups = without(c.groups, func(g *securityGroup) bool { return g.ID == id }) })
+}
+
 // SetSecurityGroups puts a port into security groups, and takes it out of all others.
 func (s *Server) SetSecurityGroups(portID string, groupIDs ...string) {
 	s.change(func(c *content) {

@@ -53,7 +53,8 @@ func (r *reconciler) check(on subject, s *state, self types.UID) check {
 	c.connect(s)
 	c.known = s.id
 	c.must = p.isSelf || isInCluster(c.stage)
-	c.identify = c.must || s.id == "" && !s.requested
+	// While it holds the check that the identity is unknown, only another try can end that.
+	c.identify = c.must || s.id == "" && (!s.requested || p.held != nil)
 	return c
 }
 

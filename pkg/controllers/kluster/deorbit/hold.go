@@ -149,7 +149,7 @@ func mayBeSame(w stage.Work, at identity, other *kubernikusv1.Kluster) string {
 	switch why := clusterid.InCommon(k, other, at.server); {
 	case why != "":
 		return why
-	case cloud.CommonName(w, other) != "":
+	case cloud.CommonName(w, other) != "" && !k.NeverCameUp(): // one that never ran is no other's, and names count in Verify
 		return "has the same " + cloud.CommonName(w, other)
 	case at.id == "" || other.ClusterID() != "":
 		return "" // without an identity only names lead to objects

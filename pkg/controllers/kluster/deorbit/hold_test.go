@@ -96,6 +96,9 @@ func TestHoldOf(t *testing.T) {
 		}
 	}
 	noCloud := func(k *kubernikusv1.Kluster) { k.Spec.NoCloud = true }
+	neverCameUp := func(k *kubernikusv1.Kluster) {
+		k.Annotations = map[string]string{kubernikusv1.ControlPlaneAnnotation: kubernikusv1.ControlPlaneNeverInitialized}
+	}
 	goingBackend := func(b *gimbalv1.DiscoveryBackend) { b.DeletionTimestamp = new(metav1.Now()) }
 	for name, c := range map[string]struct {
 		k        []change
@@ -142,6 +145,9 @@ func TestHoldOf(t *testing.T) {
 		"own unknown, other broken":        {other: []change{broken}},
 		"own unknown, same server":         {other: []change{leadsTo("b"), func(k *kubernikusv1.Kluster) { k.Status.Identity.Server = "own:6443" }}, want: unknown},
 		"own unknown, same cluster name":   {k: []change{cloudNames("n", "c")}, other: []change{leadsTo("b"), cloudNames("n", "d")}, want: unknown},
+		"never came up, same name":         {k: []change{neverCameUp, cloudNames("n", "c")}, other: []change{leadsTo("b"), cloudNames("n", "c")}},
+		"never came up, same server":       {k: []change{neverCameUp}, other: []change{leadsTo("b"), func(k *kubernikusv1.Kluster) { k.Status.Identity.Server = "own:6443" }}, want: unknown},
+		"responds, said to never come up":  {own: "a", k: []change{neverCameUp, leadsTo("a"), cloudNames("n", "c")}, other: []change{broken, cloudNames("n", "c")}, want: unknown},
 
 		"a backend":                       {own: "a", other: []change{leadsTo("b")}, backends: []*gimbalv1.DiscoveryBackend{backend("x", "a")}, want: same, message: "DiscoveryBackend gimbal/x"},
 		"a backend of another cluster":    {own: "a", other: []change{leadsTo("b")}, backends: []*gimbalv1.DiscoveryBackend{backend("x", "b")}},
@@ -327,6 +333,22 @@ func TestUnknownTwin(t *testing.T) {
 	if f.turn(k); f.store.Find(k) {
 		t.Errorf("it is not released: %+v", k.Status.Deorbit)
 	}
+}
+
+// TestUnknownUntilItResponds checks that a cluster that is held because its identity is unknown is asked for it until it responds.
+func TestUnknownUntilItResponds(t *testing.T) {
+	k := deleted("k", cloudNames("n", "c"))
+	f := newFlow(t, k, secretOf("k-secret"))
+	f.living("rival", leadsTo("another-cluster"), cloudNames("n", "c"))
+	f.id = func(context.Context) (types.UID, error) { return "", errDown }
+	f.turn(k)
+	f.is(k, drain, "Unknown/IdentityUnknown")
+	f.after(time.Hour, k)
+	f.is(k, drain, "Unknown/IdentityUnknown")
+	f.id = nil
+	f.remains(claims, thing("PersistentVolumeClaim", "a"))
+	f.after(time.Hour, k)
+	f.is(k, claims, "False/Claims")
 }
 
 // TestAllOfAClusterAreDeleted checks that of several Klusters of a cluster the oldest does the work, and the others do so after it.

@@ -154,13 +154,16 @@ var listVolumes = []kubernikusv1.DeorbitStage{
 	kubernikusv1.DeorbitFreeze, kubernikusv1.DeorbitPods, kubernikusv1.DeorbitClaims, kubernikusv1.DeorbitWait,
 }
 
-// recordUndecided replaces what a check left undecided: the volumes of the cluster by those of each check that listed them, routes by
-// stage Routes, all others by stage Verify.
+// recordUndecided replaces what a check left undecided: the volumes and snapshots of the cluster by those of each check that listed them,
+// routes by stage Routes, all others by stage Verify, which reports recorded volumes itself.
 func recordUndecided(status *kubernikusv1.DeorbitStatus, p part) {
 	replaced := func(o kubernikusv1.DeorbitObject) bool {
 		switch o.Kind {
 		case plan.KindVolume:
-			return slices.Contains(listVolumes, p.stage)
+			return slices.Contains(listVolumes, p.stage) || p.stage == kubernikusv1.DeorbitVerify &&
+				slices.ContainsFunc(status.SeenVolumes, func(v kubernikusv1.SeenVolume) bool { return v.ID == o.ID })
+		case plan.KindContent:
+			return p.stage == kubernikusv1.DeorbitFreeze || p.stage == kubernikusv1.DeorbitSnapshots
 		case cloud.KindRoute:
 			return p.stage == kubernikusv1.DeorbitRoutes
 		default:

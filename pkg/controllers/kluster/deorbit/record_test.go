@@ -18,6 +18,7 @@ import (
 	"groundskeeper.io/groundskeeper/docs"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/cluster/plan"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 	"groundskeeper.io/groundskeeper/test/support/klustertest"
@@ -220,5 +221,31 @@ func TestReasonsHaveARemedy(t *testing.T) {
 		if docs.DeorbitRemedy(reason) == "" {
 			t.Errorf("reason %s has no row in docs/deorbit.md, section When Deorbit is stuck", reason)
 		}
+	}
+}
+
+// TestRecordUndecided checks which stage has the last word about what is undecided.
+func TestRecordUndecided(t *testing.T) {
+	reserved, share, shot := thing(plan.KindVolume, "reserved"), thing(plan.KindVolume, "share"), thing(plan.KindContent, "shot")
+	reserved.ID = "v"
+	volume := kubernikusv1.DeorbitObject{Kind: "Volume", ID: "v"}
+	for name, c := range map[string]struct {
+		stage    kubernikusv1.DeorbitStage
+		reported []kubernikusv1.DeorbitObject
+		want     []kubernikusv1.DeorbitObject
+	}{
+		"a stage that lists the volumes":          {claims, []kubernikusv1.DeorbitObject{share}, []kubernikusv1.DeorbitObject{share, shot}},
+		"one that lists the snapshots":            {snapshots, nil, []kubernikusv1.DeorbitObject{reserved, share}},
+		"one that lists neither":                  {services, nil, []kubernikusv1.DeorbitObject{reserved, share, shot}},
+		"Verify reports a recorded volume itself": {verify, []kubernikusv1.DeorbitObject{volume}, []kubernikusv1.DeorbitObject{share, volume, shot}},
+		"Verify has not found it":                 {verify, nil, []kubernikusv1.DeorbitObject{share, shot}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status := kubernikusv1.DeorbitStatus{SeenVolumes: []kubernikusv1.SeenVolume{{ID: "v"}}, Undecided: []kubernikusv1.DeorbitObject{reserved, share, shot}}
+			recordUndecided(&status, part{stage: c.stage, report: stage.Report{Undecided: c.reported}})
+			if !slices.Equal(status.Undecided, c.want) {
+				t.Errorf("undecided = %+v, want %+v", status.Undecided, c.want)
+			}
+		})
 	}
 }

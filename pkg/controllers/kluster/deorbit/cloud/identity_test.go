@@ -49,7 +49,7 @@ func TestNamesAreNeverDerived(t *testing.T) {
 	}
 	const byName = ": clusterName is neither set in spec.cloudProvider nor seen in the cluster: nothing is deleted by it"
 	const byTag = ": csiClusterID is neither set in spec.cloudProvider nor seen in the cluster: nothing is deleted by it"
-	kept := []string{"retain LoadBalancer b" + byName, "retain FloatingIP f" + byName, "retain SecurityGroup g" + byName, "retain Volume v" + byTag}
+	kept := []string{"leave LoadBalancer b" + byName, "leave FloatingIP f" + byName, "leave SecurityGroup g" + byName, "leave Volume v" + byTag}
 	const unseenToo = ", and the cluster could not be checked"
 	deleted := []string{"delete LoadBalancer b", "delete FloatingIP f", "delete Volume v", "remain SecurityGroup g: waits for the load balancers"}
 	const differs = ": spec.cloudProvider.clusterName is prod, but the cluster runs with --cluster-name=web: correct it"
@@ -59,7 +59,7 @@ func TestNamesAreNeverDerived(t *testing.T) {
 		"set by a client":     {work: work(owned, unseen), found: alive, want: deleted},
 		"seen in the cluster": {work: work(unnamed, unseen, sawNames("web", "web-t")), found: alive, want: deleted},
 		"seen in the cluster, the shared one": {work: work(unnamed, unseen, sawNames("kubernetes", "")), found: inventory{loadBalancers: alive.loadBalancers},
-			want: []string{"retain LoadBalancer b: clusterName is kubernetes, which many clusters share: nothing is deleted by it"}},
+			want: []string{"leave LoadBalancer b: clusterName is kubernetes, which many clusters share: nothing is deleted by it"}},
 		"another name was seen": {work: work(sawNames("web", "")), found: inventory{loadBalancers: []openstack.LoadBalancer{balancer("b", "web"), balancer("c", "prod")}},
 			want: []string{"remain LoadBalancer b" + differs, "remain LoadBalancer c" + differs}},
 		"the cluster is lost": {work: work(unnamed, lost), found: alive,
@@ -246,7 +246,7 @@ func TestRecordedServicesRemain(t *testing.T) {
 		"by a name that can be used":        {work: work(served(anonymous)), want: nil},
 		"load balancers are kept":           {work: work(shared, served(anonymous), policies(func(p *stage.Policies) { p.LoadBalancers = keep })), want: nil},
 		"a mismatch, Service not deleted":   {work: work(shared, served()), found: inventory{loadBalancers: []openstack.LoadBalancer{{ID: "b", Name: "front", ProjectID: "p"}}}, want: []string{"remain LoadBalancer b: Service shop/web names it in its annotation, but name and description are not those of a load balancer of this Service"}},
-		"a mismatch, Service deleted":       {work: work(shared, served(cleaned)), found: inventory{loadBalancers: []openstack.LoadBalancer{{ID: "b", Name: "front", ProjectID: "p"}}}, want: []string{"retain LoadBalancer b: Service shop/web names it in its annotation, but name and description are not those of a load balancer of this Service"}},
+		"a mismatch, Service deleted":       {work: work(shared, served(cleaned)), found: inventory{loadBalancers: []openstack.LoadBalancer{{ID: "b", Name: "front", ProjectID: "p"}}}, want: []string{"leave LoadBalancer b: Service shop/web names it in its annotation, but name and description are not those of a load balancer of this Service"}},
 	})
 }
 

@@ -114,14 +114,13 @@ func (d *decision) balancers() vips {
 		}
 		switch {
 		case what == claimNothing:
-		case what == claimDoubt && recorded.claim == claimDoubt && !recorded.settled && deletes(d.Policies.LoadBalancers):
-			d.stick(object, doubt)
-		case what == claimDoubt && recorded.claim == claimNothing && deletes(d.Policies.LoadBalancers):
-			d.undecide(object, doubt)
-		case what == claimDoubt:
-			d.retain(object, doubt)
 		case !deletes(d.Policies.LoadBalancers):
 			d.retain(object, isRetain("loadBalancers"))
+		case what == claimDoubt && recorded.claim == claimDoubt && !recorded.settled:
+			d.stick(object, doubt)
+		case what == claimDoubt && !recorded.another:
+			d.undecide(object, doubt)
+		case what == claimDoubt: // it is in use there
 		case standing != "" && strings.HasPrefix(b.Name, ingressPrefix) && !deletes(d.Policies.FloatingIPs):
 			d.retain(object, isRetain("floatingIPs")+", and its Ingress stays")
 		case standing != "":

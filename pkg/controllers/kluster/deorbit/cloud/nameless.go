@@ -24,8 +24,15 @@ func (d *decision) rejectByName() {
 	}
 	handled := d.handled()
 	reject := func(kind, project, name, id string, is bool) {
-		if is && project == d.project && !handled[id] {
-			report(kubernikusv1.DeorbitObject{Kind: kind, Name: name, ID: id}, reason)
+		object := kubernikusv1.DeorbitObject{Kind: kind, Name: name, ID: id}
+		switch {
+		case !is || project != d.project || handled[id]:
+		case kind == kindFloatingIP && !deletes(d.Policies.FloatingIPs):
+			d.retain(object, isRetain("floatingIPs"))
+		case kind != kindFloatingIP && !deletes(d.Policies.LoadBalancers):
+			d.retain(object, isRetain("loadBalancers"))
+		default:
+			report(object, reason)
 		}
 	}
 	for _, b := range d.loadBalancers {
@@ -92,8 +99,8 @@ func (d *decision) whyNot(name, field string) string {
 	}
 }
 
-// doubtful is how to report what may be the cluster's. When the cluster was checked, all that it has is known, and the rest stays
-// on purpose. When it was given up, the rest is left over.
+// doubtful is how to report what may be the cluster's, and that no field retains. When the cluster was checked, all that it has is known, and
+// nothing waits for the rest, which users have to look at. When it was given up, the rest is left over.
 func (d *decision) doubtful(reason string) (report func(kubernikusv1.DeorbitObject, string), why string) {
 	if d.ClusterLost != "" {
 		return d.stick, reason + ", and " + unchecked
@@ -101,5 +108,5 @@ func (d *decision) doubtful(reason string) (report func(kubernikusv1.DeorbitObje
 	if d.contradiction != "" {
 		return d.stick, reason
 	}
-	return d.retain, reason
+	return d.undecide, reason
 }

@@ -44,7 +44,7 @@ func TestFloatingIPs(t *testing.T) {
 		"its Service does not keep it":              {work: work(sawService("u", "shop", "web", false), sawService("v", "shop", "other", true), sawService("w", "other", "web", true)), found: with(address(prod.address, "")), want: deleted},
 		"an earlier Service kept it":                {work: work(sawService("u", "shop", "web", true), sawService("v", "shop", "web", false)), found: with(address(prod.address, "")), want: []string{kept}},
 		"an Ingress of the name":                    {work: work(sawService("u", "shop", "web", true)), found: with(address(prod.ingressAddress, "")), want: deleted},
-		"by the shared name":                        {work: work(named("kubernetes", "t")), found: with(address(madeBy("kubernetes", "shop", "web", "u").address, "")), want: []string{"retain FloatingIP f: clusterName is kubernetes, which many clusters share: nothing is deleted by it"}},
+		"by the shared name":                        {work: work(named("kubernetes", "t")), found: with(address(madeBy("kubernetes", "shop", "web", "u").address, "")), want: []string{"leave FloatingIP f: clusterName is kubernetes, which many clusters share: nothing is deleted by it"}},
 		"by the shared name, none there":            {work: work(named("kubernetes", "t")), found: with(address(prod.address, "")), want: nil},
 		"by no name":                                {work: work(named("", "t")), found: with(address(prod.address, "")), want: nil},
 	})
@@ -109,7 +109,7 @@ func TestSecurityGroups(t *testing.T) {
 		}(), want: []string{"delete FloatingIP f", "delete SecurityGroup g"}},
 		"by the shared name": {work: work(named("kubernetes", "t")), found: with(changed(group, func(g *openstack.SecurityGroup) {
 			g.Description = madeBy("kubernetes", "shop", "web", "u").groupDescription
-		})), want: []string{"retain SecurityGroup g: clusterName is kubernetes, which many clusters share: nothing is deleted by it"}},
+		})), want: []string{"leave SecurityGroup g: clusterName is kubernetes, which many clusters share: nothing is deleted by it"}},
 		"by no name": {work: work(named("", "t")), found: with(group), want: nil},
 	})
 }

@@ -166,6 +166,8 @@ type byID struct {
 	cluster string
 	claim   claim
 	doubt   string
+	// another reports that the load balancer is that of another Kluster.
+	another bool
 	// settled reports that all the Services have been deleted as they should be, so that a doubt is no reason to wait.
 	settled bool
 }
@@ -196,6 +198,7 @@ func (d *decision) claimByID(b openstack.LoadBalancer) byID {
 	other, stranger := d.conflicts.clusterOf(found.cluster, d.project), d.stranger(b, found.cluster, services)
 	switch {
 	case other != "":
+		found.another = true
 		found.doubt = "it is of cluster " + found.cluster + ", as Kluster " + other + " is"
 	case err != nil:
 		found.doubt = names + "its status has no IP"

@@ -70,6 +70,8 @@ func (d *decision) keeper(s stored, policy kubernikusv1.DeletionPolicy, field, s
 		return isRetained, isRetain("persistentVolumes")
 	case !deletes(policy):
 		return isRetained, isRetain(field)
+	case s.recorded && s.policy == "":
+		return isUndecided, "no claim ever had it"
 	case s.recorded && s.policy != string(kubernikusv1.DeletionPolicyDelete):
 		return isRetained, "its " + source + " keeps it"
 	case s.recorded && marked && owner != "":
@@ -222,6 +224,10 @@ func (d *decision) rejectsTag(metadata map[string]string) bool {
 }
 
 func (d *decision) rejectTag(object kubernikusv1.DeorbitObject) {
+	if !deletes(d.Policies.PersistentVolumes) {
+		d.retain(object, isRetain("persistentVolumes"))
+		return
+	}
 	report, reason := d.doubtful(d.whyNot(d.tag, "csiClusterID"))
 	report(object, reason)
 }

@@ -46,7 +46,7 @@ func TestVolumes(t *testing.T) {
 		"seen, of the shared tag":                    {seen(), Conflicts{}, volumes(volume("v", "available", "kubernetes")), []string{"delete Volume v"}},
 		"seen with Retain":                           {work(sawVolume("v", "Retain"), unseen), Conflicts{}, volumes(volume("v", "available", "prod-id")), []string{"retain Volume v: its PersistentVolume keeps it"}},
 		"seen with Recycle":                          {work(sawVolume("v", "Recycle"), unseen), Conflicts{}, volumes(volume("v", "available", "prod-id")), []string{"retain Volume v: its PersistentVolume keeps it"}},
-		"seen with nothing":                          {work(sawVolume("v", ""), unseen), Conflicts{}, volumes(volume("v", "available", "prod-id")), []string{"retain Volume v: its PersistentVolume keeps it"}},
+		"never claimed":                              {work(sawVolume("v", ""), unseen), Conflicts{}, volumes(volume("v", "available", "prod-id")), []string{"leave Volume v: no claim ever had it"}},
 		"never seen":                                 {work(), Conflicts{}, volumes(volume("v", "available", "prod-id")), []string{"leave Volume v: " + never}},
 		"never seen, to go":                          {work(unseen), Conflicts{}, volumes(volume("v", "available", "prod-id")), []string{"delete Volume v"}},
 		"of no client":                               {work(unseen), Conflicts{}, volumes(volume("v", "available", "-")), nil},
@@ -103,10 +103,10 @@ func TestSharedTag(t *testing.T) {
 	const shared = ": csiClusterID is kubernetes, which many clusters share: nothing is deleted by it"
 	const empty = ": csiClusterID is neither set in spec.cloudProvider nor seen in the cluster: nothing is deleted by it"
 	check(t, map[string]choice{
-		"kubernetes":             {work(named("prod", "kubernetes"), unseen, sawVolume("v", "Delete")), Conflicts{}, found, []string{"delete Volume v", "retain Snapshot s" + shared, "retain Volume w" + shared, "retain Volume x" + shared}},
+		"kubernetes":             {work(named("prod", "kubernetes"), unseen, sawVolume("v", "Delete")), Conflicts{}, found, []string{"delete Volume v", "leave Snapshot s" + shared, "leave Volume w" + shared, "leave Volume x" + shared}},
 		"kubernetes, all seen":   {work(named("prod", "kubernetes"), unseen, sawVolume("v", "Delete")), Conflicts{}, volumes(volume("v", "available", "kubernetes")), []string{"delete Volume v"}},
 		"kubernetes, but others": {work(named("prod", "kubernetes"), unseen), Conflicts{}, volumes(volume("v", "available", "prod"), volume("w", "available", "-")), nil},
-		"empty":                  {work(named("prod", ""), unseen), Conflicts{}, found, []string{"retain Snapshot s" + empty, "retain Volume v" + empty, "retain Volume w" + empty, "retain Volume x" + empty}},
+		"empty":                  {work(named("prod", ""), unseen), Conflicts{}, found, []string{"leave Snapshot s" + empty, "leave Volume v" + empty, "leave Volume w" + empty, "leave Volume x" + empty}},
 		"empty tag":              {work(named("prod", ""), unseen), Conflicts{}, volumes(volume("v", "available", "")), nil},
 		"empty and no tags":      {work(named("prod", ""), unseen), Conflicts{}, volumes(volume("v", "available", "-")), nil},
 	})

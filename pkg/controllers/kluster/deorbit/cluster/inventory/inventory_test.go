@@ -37,8 +37,8 @@ func TestVolumeOf(t *testing.T) {
 		"in-tree":      {corev1.PersistentVolumeSource{Cinder: &corev1.CinderPersistentVolumeSource{VolumeID: "v"}}, "Delete", bound, "v", "Delete"},
 		"kept":         {corev1.PersistentVolumeSource{Cinder: &corev1.CinderPersistentVolumeSource{VolumeID: "v"}}, "Retain", bound, "v", "Retain"},
 		"recycled":     {corev1.PersistentVolumeSource{Cinder: &corev1.CinderPersistentVolumeSource{VolumeID: "v"}}, "Recycle", bound, "v", "Retain"},
-		"unclaimed":    {corev1.PersistentVolumeSource{Cinder: &corev1.CinderPersistentVolumeSource{VolumeID: "v"}}, "Delete", nil, "v", "Retain"},
-		"reserved":     {corev1.PersistentVolumeSource{Cinder: &corev1.CinderPersistentVolumeSource{VolumeID: "v"}}, "Delete", &corev1.ObjectReference{Name: "data"}, "v", "Retain"},
+		"unclaimed":    {corev1.PersistentVolumeSource{Cinder: &corev1.CinderPersistentVolumeSource{VolumeID: "v"}}, "Delete", nil, "v", ""},
+		"reserved":     {corev1.PersistentVolumeSource{Cinder: &corev1.CinderPersistentVolumeSource{VolumeID: "v"}}, "Delete", &corev1.ObjectReference{Name: "data"}, "v", ""},
 		"other driver": {corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "other", VolumeHandle: "v"}}, "Delete", bound, "", "Delete"},
 		"local":        {corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{}}, "Delete", bound, "", "Delete"},
 	} {

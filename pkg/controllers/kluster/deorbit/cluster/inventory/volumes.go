@@ -52,12 +52,16 @@ func VolumeOf(pv *corev1.PersistentVolume) Volume {
 func (v Volume) Claimed() bool { return v.Claim.UID != "" }
 
 // Policy returns what becomes of the volume in Cinder once its claim has been deleted: Delete or Retain. One that no claim ever had
-// is not Kubernetes' to delete.
+// is not Kubernetes' to delete, and "" is that no policy retains it either.
 func (v Volume) Policy() string {
-	if v.Delete && v.Claimed() {
+	switch {
+	case !v.Delete:
+		return string(corev1.PersistentVolumeReclaimRetain)
+	case !v.Claimed():
+		return ""
+	default:
 		return string(corev1.PersistentVolumeReclaimDelete)
 	}
-	return string(corev1.PersistentVolumeReclaimRetain)
 }
 
 // Claim is a PersistentVolumeClaim.

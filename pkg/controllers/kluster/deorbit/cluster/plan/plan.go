@@ -8,7 +8,6 @@
 package plan
 
 import (
-	"cmp"
 	"strings"
 	"time"
 
@@ -101,25 +100,34 @@ func (p *Plan) deletes(resource schema.GroupVersionResource, kind string, object
 	p.Steps = append(p.Steps, Step{Resource: resource, Kind: kind, Object: object, Exact: true, ID: id, Reason: reasonRequested})
 }
 
-// Undecide lists the volumes that no policy retains and Deorbit does not delete: those of other drivers, and those that no claim
-// ever had.
+// Undecide lists the volumes and snapshots that no policy retains and Deorbit does not delete: those of other drivers, and volumes that no
+// claim ever had.
 func (p *Plan) Undecide(w *inventory.World, policies stage.Policies) {
-	if !w.Listed.Volumes || !deletes(policies.PersistentVolumes) {
+	if !deletes(policies.PersistentVolumes) {
 		return
 	}
-	for _, v := range w.Volumes {
-		reason := ""
-		switch {
-		case !v.Delete:
-		case v.ID != "" && !v.Claimed():
-			reason = "no claim ever had it"
-		case v.Driver != "":
-			reason = "CSI driver " + v.Driver + " provides it: not checked"
-		}
-		if reason != "" {
-			p.Undecided = append(p.Undecided, Reported(KindVolume, v.Meta, cmp.Or(v.ID, v.Handle), reason))
+	if w.Listed.Volumes {
+		for _, v := range w.Volumes {
+			switch {
+			case !v.Delete:
+			case v.ID != "" && !v.Claimed():
+				p.undecides(KindVolume, v.Meta, v.ID, "no claim ever had it")
+			case v.Driver != "":
+				p.undecides(KindVolume, v.Meta, v.Handle, "CSI driver "+v.Driver+" provides it: not checked")
+			}
 		}
 	}
+	if w.Listed.Snapshots && deletes(policies.Snapshots) {
+		for _, c := range w.Contents {
+			if c.Delete && c.Driver != inventory.DriverCinder {
+				p.undecides(KindContent, c.Meta, c.Handle, "CSI driver "+c.Driver+" provides it: not checked")
+			}
+		}
+	}
+}
+
+func (p *Plan) undecides(kind string, object inventory.Meta, id, reason string) {
+	p.Undecided = append(p.Undecided, Reported(kind, object, id, reason))
 }
 
 // deletes reports whether a policy deletes objects. Unknown values retain them.

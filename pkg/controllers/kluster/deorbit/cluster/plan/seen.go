@@ -23,8 +23,8 @@ func seen(w *inventory.World, recorded stage.Seen) stage.Seen {
 		}
 		// Two PersistentVolumes may have one volume. It is not deleted as long as one of them keeps it.
 		if i, twice := volumes[v.ID]; twice {
-			if v.Policy() == keep {
-				s.Volumes[i].Name, s.Volumes[i].ReclaimPolicy = v.Name, keep
+			if policy := v.Policy(); policy == keep || policy == "" && s.Volumes[i].ReclaimPolicy != keep {
+				s.Volumes[i].Name, s.Volumes[i].ReclaimPolicy = v.Name, policy
 			}
 			continue
 		}

@@ -77,7 +77,7 @@ func Wait(w *inventory.World, work stage.Work) Plan {
 func (p *Plan) waitForVolumes(w *inventory.World, kept map[string]string) {
 	for _, v := range w.Volumes {
 		// Kubernetes does not retry the deletion of a Failed volume: Verify finds its volume in OpenStack.
-		if v.ID == "" || v.Policy() == keep || v.Phase == corev1.VolumeFailed {
+		if v.ID == "" || v.Policy() != string(corev1.PersistentVolumeReclaimDelete) || v.Phase == corev1.VolumeFailed {
 			continue
 		}
 		if content := kept[v.ID]; content != "" {

@@ -99,8 +99,8 @@ func TestRecord(t *testing.T) {
 	}
 	want := stage.Seen{
 		Volumes: []kubernikusv1.SeenVolume{{ID: "id-a", Name: "a", ReclaimPolicy: "Delete"}, {ID: "id-b", Name: "b", ReclaimPolicy: "Retain"},
-			{ID: "id-c", Name: "c", ReclaimPolicy: "Retain"}, {ID: "id-failed", Name: "failed", ReclaimPolicy: "Delete"},
-			{ID: "id-twice", Name: "keeper", ReclaimPolicy: "Retain"}, {ID: "id-reserved", Name: "reserved", ReclaimPolicy: "Retain"}},
+			{ID: "id-c", Name: "c"}, {ID: "id-failed", Name: "failed", ReclaimPolicy: "Delete"},
+			{ID: "id-twice", Name: "keeper", ReclaimPolicy: "Retain"}, {ID: "id-reserved", Name: "reserved"}},
 		Snapshots: []kubernikusv1.SeenSnapshot{{ID: "id-a", Name: "a", DeletionPolicy: "Delete"}, {ID: "id-b", Name: "b", DeletionPolicy: "Retain"},
 			{ID: "id-twice", Name: "keeper", DeletionPolicy: "Retain"}},
 		Services: []kubernikusv1.SeenService{{UID: "a", Namespace: "shop", Name: "a"}, {UID: "b", Namespace: "shop", Name: "b", KeepFloatingIP: true}, {UID: "d", Namespace: "shop", Name: "d"}},

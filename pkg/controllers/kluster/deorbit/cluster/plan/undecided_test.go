@@ -47,3 +47,32 @@ func TestUndecide(t *testing.T) {
 		})
 	}
 }
+
+// TestUndecideSnapshots checks the same of snapshots that another driver provides.
+func TestUndecideSnapshots(t *testing.T) {
+	const manila = "nfs.manila.csi.openstack.org"
+	all := stage.Policies{PersistentVolumes: kubernikusv1.DeletionPolicyDelete, Snapshots: kubernikusv1.DeletionPolicyDelete}
+	content := inventory.Content{Meta: inventory.Meta{Name: "c"}, Driver: manila, Handle: "snapshot-1", Delete: true}
+	left := kubernikusv1.DeorbitObject{Kind: KindContent, Name: "c", ID: "snapshot-1", Reason: "CSI driver " + manila + " provides it: not checked"}
+	for name, c := range map[string]struct {
+		content  inventory.Content
+		unlisted bool
+		policies stage.Policies
+		want     []kubernikusv1.DeorbitObject
+	}{
+		"of a share":                     {content: content, policies: all, want: []kubernikusv1.DeorbitObject{left}},
+		"its deletion policy":            {content: inventory.Content{Driver: manila, Handle: "snapshot-1"}, policies: all},
+		"spec.deorbit.snapshots":         {content: content, policies: stage.Policies{PersistentVolumes: kubernikusv1.DeletionPolicyDelete}},
+		"spec.deorbit.persistentVolumes": {content: content, policies: stage.Policies{Snapshots: kubernikusv1.DeletionPolicyDelete}},
+		"snapshots were not listed":      {content: content, policies: all, unlisted: true},
+		"of Cinder":                      {content: inventory.Content{Driver: inventory.DriverCinder, Handle: "s", Delete: true}, policies: all},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := Plan{}
+			p.Undecide(&inventory.World{Contents: []inventory.Content{c.content}, Listed: inventory.Listed{Snapshots: !c.unlisted}}, c.policies)
+			if !slices.Equal(p.Undecided, c.want) {
+				t.Errorf("undecided: got %+v, want %+v", p.Undecided, c.want)
+			}
+		})
+	}
+}
