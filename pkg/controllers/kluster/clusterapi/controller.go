@@ -54,6 +54,7 @@ var (
 	machines        = schema.GroupResource{Group: desired.Group, Resource: "machines"}
 	infrastructures = schema.GroupResource{Group: desired.InfrastructureGroup, Resource: "openstackclusters"}
 	resourceSets    = schema.GroupResource{Group: desired.AddonsGroup, Resource: "clusterresourcesets"}
+	extensions      = schema.GroupResource{Group: desired.RuntimeGroup, Resource: "extensionconfigs"}
 )
 
 // clusterIndex finds Machines and OpenStackClusters by the namespace and the name of their Cluster.
@@ -75,6 +76,10 @@ func kinds() []resourcewatch.Kind {
 		{
 			GroupResource: resourceSets, Versions: versions, While: []schema.GroupResource{clusters},
 			Value: func(content map[string]any) any { return desired.ResourceSetOf(content) },
+		},
+		{
+			GroupResource: extensions, Versions: []string{"v1beta2", "v1alpha1"}, While: []schema.GroupResource{clusters},
+			Value: func(content map[string]any) any { return desired.ExtensionOf(content) },
 		},
 	}
 }
@@ -138,6 +143,14 @@ func follow(set *resourcewatch.Set) func(context.Context, workqueue.TypedRateLim
 				queue.Add(request)
 			}
 		}, clusters, infrastructures, machines)
+		set.Subscribe(func(resourcewatch.Event) {
+			known, _ := set.Known(clusters, metav1.NamespaceAll)
+			for _, object := range known {
+				if c, ok := object.Value.(*desired.Cluster); ok && c.HasTopology {
+					queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: object.Namespace, Name: object.Name}})
+				}
+			}
+		}, extensions)
 		set.Subscribe(func(e resourcewatch.Event) {
 			// The names of cloud controllers may be in it. A Cluster that is not known yet comes with its own event.
 			known, _ := set.Known(clusters, e.Object().Namespace)

@@ -70,7 +70,8 @@ func (r *resources) served(resource schema.GroupResource) (*schema.GroupVersionR
 }
 
 func kindOf(resource schema.GroupResource) string {
-	return map[schema.GroupResource]string{clusters: "Cluster", machines: "Machine", infrastructures: desired.KindOpenStackCluster, resourceSets: "ClusterResourceSet"}[resource]
+	return map[schema.GroupResource]string{clusters: "Cluster", machines: "Machine", infrastructures: desired.KindOpenStackCluster, resourceSets: "ClusterResourceSet",
+		extensions: "ExtensionConfig"}[resource]
 }
 
 func (r *resources) Find(ctx context.Context, resource schema.GroupResource, query resourcewatch.Query) ([]*resourcewatch.Object, error) {
@@ -101,6 +102,8 @@ func (r *resources) Find(ctx context.Context, resource schema.GroupResource, que
 			object.Value = desired.MachineOf(item)
 		case resourceSets:
 			object.Value = desired.ResourceSetOf(item.Object)
+		case extensions:
+			object.Value = desired.ExtensionOf(item.Object)
 		}
 		found = append(found, object)
 	}

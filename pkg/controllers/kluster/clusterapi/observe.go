@@ -35,6 +35,8 @@ type observed struct {
 	machines       []*desired.Machine
 	kluster        *kubernikusv1.Kluster
 	names          desired.Names
+	// unregistered reports that no ExtensionConfig registers the Runtime Extension that is to retain the machines of the Cluster.
+	unregistered bool
 	// unjoined reports that no Machine became a node, for a Cluster that is deleted before its control plane was initialized. False: it is
 	// not known.
 	unjoined bool
@@ -108,8 +110,27 @@ func (r *reconciler) observe(ctx context.Context, key types.NamespacedName, obje
 	if o.machines, err = machinesOf(ctx, key, objects); err != nil {
 		return o, err
 	}
+	if o.unregistered, err = r.isUnregistered(ctx, o.cluster, objects); err != nil {
+		return o, err
+	}
 	o.names, err = r.namesOf(ctx, o, objects)
 	return o, err
+}
+
+// isUnregistered reports whether Cluster API calls no hook of Groundskeeper for a Cluster whose machines only that would retain. What happens
+// to a Cluster that is being deleted does not depend on it.
+func (r *reconciler) isUnregistered(ctx context.Context, c *desired.Cluster, objects resourcewatch.Reader) (bool, error) {
+	if r.settings.hooked(c) || c.Deleting || !r.settings.selected(c) {
+		return false, nil
+	}
+	found, err := objects.Find(ctx, extensions, resourcewatch.Query{})
+	if err != nil {
+		return false, err
+	}
+	return !slices.ContainsFunc(found, func(object *resourcewatch.Object) bool {
+		e, ok := object.Value.(*desired.Extension)
+		return ok && e.Registers
+	}), nil
 }
 
 // requireServed returns an error if nothing is known of the objects of a resource.

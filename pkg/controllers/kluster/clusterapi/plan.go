@@ -28,7 +28,7 @@ type plan struct {
 
 	// synced is the condition of the Kluster; its reason is "" when there is nothing to report.
 	synced metav1.Condition
-	// rejection is why the Cluster has no Kluster.
+	// rejection is why the Cluster has no Kluster, or would not be deorbited as configured.
 	rejection desired.Rejection
 	// again is when a reconcile is due that no event triggers; 0: none.
 	again time.Duration
@@ -70,6 +70,11 @@ func (p *plan) prepare(o observed, s settings) {
 	c, k := o.cluster, o.kluster
 	if c == nil || c.Invalid != nil || c.Deleting || c.Moved || c.Paused {
 		return
+	}
+	if p.rejection.Reason == "" && o.unregistered {
+		p.rejection = desired.Rejection{Reason: reasonHookMissing, Message: "clusterAPI.runtimeExtension is true, and Cluster API has discovered " +
+			"no ExtensionConfig with the handler of Groundskeeper, so that the machines are not retained when the Cluster is deleted: " +
+			"apply artifacts/capi/runtime-extension, and see the condition Discovered of the ExtensionConfig"}
 	}
 	status, reason, message := metav1.ConditionFalse, p.rejection.Reason, p.rejection.Message
 	switch {

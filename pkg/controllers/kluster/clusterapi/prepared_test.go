@@ -75,3 +75,44 @@ func TestNotPrepared(t *testing.T) {
 		}
 	}
 }
+
+// A Cluster with a topology whose machines only the Runtime Extension would retain reports that Cluster API does not call it, until it does.
+func TestHookMissing(t *testing.T) {
+	const version = "v1beta2"
+	topology := func(o *unstructured.Unstructured) {
+		_ = unstructured.SetNestedField(o.Object, map[string]any{"class": "c", "version": "v1.36.3"}, "spec", "topology")
+	}
+	f := newRegistered(t, version)
+	f.edit(clusters, "web", topology)
+	prepared := func() string {
+		t.Helper()
+		if _, err := f.r.Reconcile(t.Context(), reconcile.Request{NamespacedName: f.key()}); err != nil {
+			t.Fatal(err)
+		}
+		c := desired.ClusterOf(f.get(clusters, "web").Object).Prepared
+		if c == nil {
+			return ""
+		}
+		return c.Status + "/" + c.Reason
+	}
+	if got := prepared(); got == "False/HookMissing" {
+		t.Errorf("without the setting: condition = %q, want hooks of the Machines", got)
+	}
+	f.events()
+	f.r.settings.extension = true
+	if got := prepared(); got != "False/HookMissing" {
+		t.Errorf("condition = %q, want False/HookMissing", got)
+	}
+	if events := f.events(); strings.Count(events, "HookMissing") != 1 || !strings.Contains(events, "apply artifacts/capi/runtime-extension") {
+		t.Errorf("events = %q, want one with the remedy", events)
+	}
+	config := object(t, version, `
+apiVersion: runtime.cluster.x-k8s.io/VERSION
+kind: ExtensionConfig
+metadata: {name: groundskeeper}
+status: {handlers: [{name: deorbit.groundskeeper, requestHook: {apiVersion: hooks.runtime.cluster.x-k8s.io/v1alpha1, hook: BeforeClusterDelete}}]}`)
+	f.store.Add(config)
+	if got := prepared(); got == "False/HookMissing" || f.events() != "" {
+		t.Errorf("condition = %q behind the registration", got)
+	}
+}

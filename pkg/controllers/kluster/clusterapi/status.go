@@ -36,6 +36,7 @@ const (
 	reasonPrepared     = "Prepared"
 	reasonNotSelected  = "NotSelected"
 	reasonNoKubeconfig = "KubeconfigMissing"
+	reasonHookMissing  = "HookMissing"
 	// reasonSecretMissing is that of the condition APIServerReachable of a Kluster.
 	reasonSecretMissing = "SecretMissing"
 )
@@ -73,7 +74,7 @@ func (r *reconciler) reportForbidden(ctx context.Context, key types.NamespacedNa
 	r.prevented(ctx, c, why)
 }
 
-// report reports why a Cluster has no Kluster, when the reason is new. That its network does not exist yet is normal.
+// report reports why a Cluster is not prepared, when the reason is new. That its network does not exist yet is normal.
 func (r *reconciler) report(ctx context.Context, key types.NamespacedName, o observed, rejection desired.Rejection) {
 	if o.cluster == nil {
 		rejection = desired.Rejection{}
@@ -81,7 +82,7 @@ func (r *reconciler) report(ctx context.Context, key types.NamespacedName, o obs
 	if !r.rejections.isNew(key, rejection) || rejection.Reason == desired.ReasonInfrastructurePending {
 		return
 	}
-	log.FromContext(ctx).Info("Skipped a Cluster", "reason", rejection.Reason, "message", rejection.Message)
+	log.FromContext(ctx).Info("Found a Cluster that is not prepared", "reason", rejection.Reason, "message", rejection.Message)
 	r.recorder.Eventf(clusterReference(key, o.cluster), nil, corev1.EventTypeWarning, rejection.Reason, actionRegister, "%s", kluster.Bounded(rejection.Message))
 }
 

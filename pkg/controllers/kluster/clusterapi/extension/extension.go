@@ -18,6 +18,8 @@ import (
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/clusterapi/desired"
 )
 
 const (
@@ -25,7 +27,7 @@ const (
 	Prefix = "/" + group + "/"
 
 	group, version = "hooks.runtime.cluster.x-k8s.io", "v1alpha1"
-	handlerName    = "deorbit"
+	handlerName    = desired.HookHandler
 
 	discoveryPath = Prefix + version + "/discovery"
 	deletePath    = Prefix + version + "/beforeclusterdelete/" + handlerName
