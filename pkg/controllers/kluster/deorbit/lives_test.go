@@ -293,6 +293,11 @@ func (l *life) judge(t *testing.T) string {
 			wrong = append(wrong, describe(o))
 		}
 	}
+	for _, o := range slices.Concat(status.Remaining, status.Undecided) {
+		if o.ID == "" && o.Name == "" {
+			t.Errorf("%s: nothing that could be looked up", describe(o))
+		}
+	}
 	outcome := klustertest.Condition(l.kluster, kubernikusv1.ConditionDeorbited)[len("True/"):]
 	if clean := outcome == reasonDone; clean && len(left) > 0 || !clean && len(left) == 0 && !l.inDoubt(there) {
 		t.Errorf("outcome = %s, and %v is left: remaining %+v, undecided %+v, lost %q", outcome, left,
