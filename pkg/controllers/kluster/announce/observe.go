@@ -83,14 +83,23 @@ func list(ctx context.Context, live client.Reader, of string, options ...client.
 	return found.Items, nil
 }
 
-// BackendsOf returns the DiscoveryBackends that copied a cluster, as the API server has them now. There are none where the API is not
-// served.
-func BackendsOf(ctx context.Context, live client.Reader, clusterID string) ([]gimbalv1.DiscoveryBackend, error) {
-	found, err := list(ctx, live, "the cluster", client.MatchingFields{gimbalv1.ClusterIDField: clusterID})
+// BackendsOf returns the DiscoveryBackends that copied a cluster, and those of a namespace that may have: those whose cluster is unknown,
+// or all of them if the cluster is unknown itself. They are as the API server has them now. There are none where the API is not served.
+func BackendsOf(ctx context.Context, live client.Reader, clusterID, namespace string) ([]gimbalv1.DiscoveryBackend, error) {
+	possible := []client.ListOption{client.InNamespace(namespace)}
+	if clusterID != "" {
+		possible = append(possible, client.MatchingFields{gimbalv1.ClusterIDField: ""})
+	}
+	found, err := list(ctx, live, "namespace "+namespace, possible...)
 	if errors.Is(err, errNotServed) {
 		return nil, nil
 	}
-	return found, err
+	if err != nil || clusterID == "" {
+		return found, err
+	}
+	// Read second: one that is identified in between is in both lists, and not in neither.
+	same, err := list(ctx, live, "the cluster", client.MatchingFields{gimbalv1.ClusterIDField: clusterID})
+	return slices.Concat(found, same), err
 }
 
 // backendsOf returns the DiscoveryBackends that announce a Kluster: one, as their names are unique.

@@ -46,7 +46,7 @@ type hold struct {
 type identity struct{ id, server string }
 
 // holdOf returns why a check may change nothing, nil when it may. The others are all Klusters that lead to the cluster, or whose cluster is
-// unknown; the backends are those that copied it.
+// unknown; the backends are those that copied it, or use the Secret.
 func holdOf(w stage.Work, at identity, others []kubernikusv1.Kluster, backends []gimbalv1.DiscoveryBackend) *hold {
 	k := w.Kluster
 	var keepers, seniors, doubtful, doubts []string
@@ -75,11 +75,21 @@ func holdOf(w stage.Work, at identity, others []kubernikusv1.Kluster, backends [
 	}
 	for i := range backends {
 		b := &backends[i]
-		if at.id == "" || clusterid.OfBackend(b) != at.id || !b.DeletionTimestamp.IsZero() || announce.IsDrained(b) ||
+		if !b.DeletionTimestamp.IsZero() || announce.IsDrained(b) ||
 			slices.ContainsFunc(announcers, func(k *kubernikusv1.Kluster) bool { return announce.IsAnnouncement(k, b) }) {
 			continue
 		}
-		keepers = append(keepers, "DiscoveryBackend "+b.Namespace+"/"+b.Name)
+		name := b.Namespace + "/" + b.Name
+		switch clusterid.Compare(clusterid.OfUID(at.id), clusterid.OfUID(clusterid.OfBackend(b))) {
+		case clusterid.Same:
+			keepers = append(keepers, "DiscoveryBackend "+name)
+		case clusterid.Unknown:
+			if b.Cluster.Type == gimbalv1.BackendKubernetes && b.Namespace == k.Namespace &&
+				slices.Contains(k.SecretNames(), b.Cluster.SecretName()) && !k.AcceptsUnknownIdentity(name) {
+				doubtful, doubts = append(doubtful, name), append(doubts, "DiscoveryBackend "+name+", which uses the same Secret")
+			}
+		case clusterid.Different:
+		}
 	}
 	for _, names := range [][]string{keepers, seniors, doubtful, doubts} {
 		slices.Sort(names)
@@ -92,7 +102,7 @@ func holdOf(w stage.Work, at identity, others []kubernikusv1.Kluster, backends [
 				"DiscoveryBackends to Maintenance", named(keepers), kubernikusv1.DetachAnnotation)}
 	case len(doubtful) > 0:
 		return &hold{reason: kubernikusv1.ReasonIdentityUnknown, thaws: true, message: fmt.Sprintf(
-			"nothing is removed, because another Kluster may lead to the same cluster: %s: correct its Secret; or, if it leads to another "+
+			"nothing is removed, because another object may lead to the same cluster: %s: correct its Secret; or, if it leads to another "+
 				"cluster, set the annotation %s=%s on this one",
 			named(doubts), kubernikusv1.AcceptUnknownIdentityAnnotation, strings.Join(doubtful, ","))}
 	case len(seniors) > 0:

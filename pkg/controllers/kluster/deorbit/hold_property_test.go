@@ -17,18 +17,20 @@ import (
 	"pgregory.net/rapid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/announce"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 	"groundskeeper.io/groundskeeper/test/support/klustertest"
 )
 
-// lives are Klusters that lead to clusters, as they really do, whatever registration knows of it.
+// lives are Klusters and DiscoveryBackends that lead to clusters, as they really do, whatever registration knows of it.
 type lives struct {
 	*flow
 	mu sync.Mutex
-	// leads is the cluster that a Kluster leads to.
+	// leads is the cluster that an object leads to.
 	leads map[string]string
 	// serves is the address by which it does so.
 	serves map[string]string
@@ -61,7 +63,7 @@ func (l *lives) open(_ context.Context, k *kubernikusv1.Kluster, _ *corev1.Secre
 	return place{l, l.leads[k.Name]}, nil
 }
 
-// changed checks that no Kluster needs the cluster that is changed for a Kluster. Only if neither an identity nor an address proves it, as
+// changed checks that no object needs the cluster that is changed for a Kluster. Only if neither an identity nor an address proves it, as
 // when the cluster of one of them has never responded, it may go unnoticed: otherwise one broken Kluster would hold all deletions.
 func (p place) changed(what kubernikusv1.DeorbitStage, by *kubernikusv1.Kluster) {
 	all := &kubernikusv1.KlusterList{}
@@ -73,6 +75,17 @@ func (p place) changed(what kubernikusv1.DeorbitStage, by *kubernikusv1.Kluster)
 		neverReached := by.ClusterID() == "" || k.Status.Identity != nil && k.Status.Identity.Reason == "Unreachable"
 		if k.DeletionTimestamp.IsZero() && p.leads[k.Name] == p.id && (p.serves[k.Name] == p.serves[by.Name] || !neverReached) {
 			p.wrong = append(p.wrong, fmt.Sprintf("%s changes cluster %s for %s, and %s leads to it", what, p.id, by.Name, k.Name))
+		}
+	}
+	backends := &gimbalv1.DiscoveryBackendList{}
+	if err := p.store.Live().List(context.Background(), backends); err != nil {
+		p.wrong = append(p.wrong, err.Error())
+	}
+	for i := range backends.Items {
+		b := &backends.Items[i]
+		neverReached := by.ClusterID() == "" || len(b.Status.Identity) == 0
+		if !announce.IsDrained(b) && p.leads[b.Name] == p.id && (b.Cluster.SecretName() == by.SecretName() || !neverReached) {
+			p.wrong = append(p.wrong, fmt.Sprintf("%s changes cluster %s for %s, and DiscoveryBackend %s leads to it", what, p.id, by.Name, b.Name))
 		}
 	}
 }
@@ -164,8 +177,26 @@ func (l *lives) point(name, cluster string, alias int) *corev1.Secret {
 	return secret
 }
 
-// TestClusterInUseIsNeverChanged checks, over random lives of up to four Klusters that lead to up to three clusters, that nothing in a
-// cluster is changed while a Kluster that is not being deleted leads to it, whatever registration has found out.
+// backend makes a DiscoveryBackend with the Secret of a Kluster, whose discoverer has learnt the identity or not, drains it, or deletes it.
+func (l *lives) backend(rt *rapid.T, owner string) {
+	b := backend("backend", "", inNamespace, using(owner+"-secret"))
+	switch exists := l.store.Find(b); {
+	case !exists:
+		l.leads[b.Name] = l.leads[owner]
+		if rapid.Bool().Draw(rt, "discovered") {
+			b.Status.Identity = clusterid.OfUID(l.leads[b.Name])
+		}
+		l.store.Add(b)
+	case rapid.Bool().Draw(rt, "drained"):
+		l.store.Change(b, func() { b.Cluster.ClusterStatus = gimbalv1.ClusterMaintenance })
+		l.store.ChangeStatus(b, func() { drainedAt(b.Generation)(b) })
+	default:
+		l.store.Remove(b)
+	}
+}
+
+// TestClusterInUseIsNeverChanged checks, over random lives of up to four Klusters and a DiscoveryBackend that lead to up to three clusters,
+// that nothing in a cluster is changed while an object that is not being deleted leads to it, whatever registration has found out.
 func TestClusterInUseIsNeverChanged(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		l := &lives{flow: newFlow(t), leads: map[string]string{}, serves: map[string]string{}, left: map[string]int{"a": 2, "b": 2, "c": 2}, frozen: map[string]bool{}, silent: map[string]bool{}}
@@ -175,7 +206,7 @@ func TestClusterInUseIsNeverChanged(t *testing.T) {
 			name := names.Draw(rt, "kluster")
 			k := klustertest.Kluster(name)
 			exists := l.store.Find(k)
-			switch act := rapid.SampledFrom([]string{"create", "delete", "delete", "register", "look", "point", "annotate", "silence", "work", "work", "work"}).Draw(rt, "act"); {
+			switch act := rapid.SampledFrom([]string{"create", "delete", "delete", "register", "look", "point", "annotate", "silence", "backend", "backend", "work", "work", "work"}).Draw(rt, "act"); {
 			case act == "silence":
 				if id := clusters.Draw(rt, "cluster"); rapid.Bool().Draw(rt, "silent") {
 					l.silent[id] = true
@@ -188,6 +219,8 @@ func TestClusterInUseIsNeverChanged(t *testing.T) {
 				k = klustertest.Kluster(name, born(rapid.IntRange(0, 2).Draw(rt, "born")))
 				l.store.Add(secret, k)
 			case !exists || act == "create":
+			case act == "backend":
+				l.backend(rt, name)
 			case act == "delete":
 				if k.DeletionTimestamp.IsZero() {
 					l.store.Remove(k)

@@ -87,6 +87,12 @@ func announcing(name string) func(*gimbalv1.DiscoveryBackend) {
 	}
 }
 
+func inNamespace(b *gimbalv1.DiscoveryBackend) { b.Namespace = klustertest.Namespace }
+
+func using(secret string) func(*gimbalv1.DiscoveryBackend) {
+	return func(b *gimbalv1.DiscoveryBackend) { b.Cluster.Secret = secret }
+}
+
 func TestHoldOf(t *testing.T) {
 	const same, first, unknown = kubernikusv1.ReasonSameCluster, reasonTwinFirst, kubernikusv1.ReasonIdentityUnknown
 	broken := unidentified("other:6443", "Unreachable")
@@ -158,6 +164,15 @@ func TestHoldOf(t *testing.T) {
 		"a backend with its labels":       {own: "a", other: []change{leadsTo("b")}, backends: []*gimbalv1.DiscoveryBackend{backend("x", "a", announcing("k"))}, want: same},
 		"the announcement of a twin":      {own: "a", other: []change{leadsTo("a"), klustertest.Going, born(1)}, backends: []*gimbalv1.DiscoveryBackend{backend("other", "a", announcing("other"))}},
 		"the announcement of no Kluster":  {own: "a", other: []change{leadsTo("b")}, backends: []*gimbalv1.DiscoveryBackend{backend("old", "a", announcing("old"))}, want: same},
+		"an unknown one, same Secret":     {own: "a", other: []change{leadsTo("b")}, backends: []*gimbalv1.DiscoveryBackend{backend("x", "", inNamespace, using("k-secret"))}, want: unknown, message: "DiscoveryBackend garden-shop/x, which uses the same Secret"},
+		"an unknown one, both unknown":    {other: []change{leadsTo("b")}, backends: []*gimbalv1.DiscoveryBackend{backend("x", "", inNamespace, using("k-secret"))}, want: unknown, message: kubernikusv1.AcceptUnknownIdentityAnnotation + "=garden-shop/x"},
+		"own unknown, same Secret":        {other: []change{leadsTo("b")}, backends: []*gimbalv1.DiscoveryBackend{backend("x", "a", inNamespace, using("k-secret"))}, want: unknown},
+		"an unknown one, accepted":        {own: "a", k: []change{accepts("garden-shop/x")}, other: []change{leadsTo("b")}, backends: []*gimbalv1.DiscoveryBackend{backend("x", "", inNamespace, using("k-secret"))}},
+		"an unknown one, drained":         {own: "a", other: []change{leadsTo("b")}, backends: []*gimbalv1.DiscoveryBackend{backend("x", "", inNamespace, using("k-secret"), drainedAt(1))}},
+		"an unknown one, another Secret":  {own: "a", other: []change{leadsTo("b")}, backends: []*gimbalv1.DiscoveryBackend{backend("x", "", inNamespace, using("other"))}},
+		"an unknown one, elsewhere":       {own: "a", other: []change{leadsTo("b")}, backends: []*gimbalv1.DiscoveryBackend{backend("x", "", using("k-secret"))}},
+		"an unknown one, of OpenStack":    {own: "a", other: []change{leadsTo("b")}, backends: []*gimbalv1.DiscoveryBackend{backend("x", "", inNamespace, using("k-secret"), func(b *gimbalv1.DiscoveryBackend) { b.Cluster.Type = gimbalv1.BackendOpenStack })}},
+		"another one, same Secret":        {own: "a", other: []change{leadsTo("b")}, backends: []*gimbalv1.DiscoveryBackend{backend("x", "b", inNamespace, using("k-secret"))}},
 		"own unknown, a backend has none": {other: []change{leadsTo("b")}, backends: []*gimbalv1.DiscoveryBackend{backend("x", "")}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -389,6 +404,20 @@ func TestBackendHolds(t *testing.T) {
 	}
 	f.store.Change(b, func() { b.Cluster.ClusterStatus = gimbalv1.ClusterMaintenance })
 	f.store.ChangeStatus(b, func() { drainedAt(b.Generation)(b) })
+	if f.after(2*time.Minute, k); f.store.Find(k) {
+		t.Errorf("it is not released: %+v", k.Status.Deorbit)
+	}
+}
+
+// TestUnknownBackendHolds checks that a backend holds Deorbit whose identity is unknown, and that has the Secret of the Kluster.
+func TestUnknownBackendHolds(t *testing.T) {
+	k, b := deleted("k"), backend("manual", "", inNamespace, using("k-secret"))
+	f := newFlow(t, k, secretOf("k-secret"), b)
+	f.turn(k)
+	if f.is(k, drain, "Unknown/IdentityUnknown"); f.stages() != "" {
+		t.Fatalf("stages = %q, want none", f.stages())
+	}
+	f.store.Remove(b)
 	if f.after(2*time.Minute, k); f.store.Find(k) {
 		t.Errorf("it is not released: %+v", k.Status.Deorbit)
 	}

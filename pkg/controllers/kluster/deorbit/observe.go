@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/announce"
@@ -179,11 +178,9 @@ func (c check) held(ctx context.Context, work stage.Work, at identity) (*hold, e
 	if err != nil {
 		return nil, err
 	}
-	var backends []gimbalv1.DiscoveryBackend
-	if at.id != "" {
-		if backends, err = announce.BackendsOf(ctx, c.live, at.id); err != nil {
-			return nil, err //nolint:wrapcheck // it names what it lists
-		}
+	backends, err := announce.BackendsOf(ctx, c.live, at.id, c.kluster.Namespace)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it names what it lists
 	}
 	return holdOf(work, at, others, backends), nil
 }
