@@ -256,7 +256,7 @@ func (s *Server) list(ctx context.Context, c client.WithWatch, list client.Objec
 	list.SetContinue("continue-not-supported") // as controller-runtime's cache does for every list
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.held) == 0 {
+	if len(s.held) == 0 && s.Cached == nil {
 		return nil
 	}
 	found, err := meta.ExtractList(list)
@@ -266,7 +266,7 @@ func (s *Server) list(ctx context.Context, c client.WithWatch, list client.Objec
 	known := slices.DeleteFunc(found, func(item runtime.Object) bool {
 		object := item.(client.Object)
 		_, held := s.held[refOf(object, client.ObjectKeyFromObject(object))]
-		return held
+		return held || s.Cached != nil && !s.Cached(object)
 	})
 	given := (&client.ListOptions{}).ApplyOptions(options)
 	items, _ := reflect.TypeOf(list).Elem().FieldByName("Items")

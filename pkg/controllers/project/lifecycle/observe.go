@@ -139,8 +139,11 @@ func (x *execution) createdFor(ctx context.Context, from client.Reader, likes []
 
 // unusedBindings returns the bindings of the Project in a namespace that are not desired. It fails if the Project has changed since.
 func (x *execution) unusedBindings(ctx context.Context, namespace *corev1.Namespace, desired []client.Object) ([]client.Object, error) {
-	bindings := &rbacv1.RoleBindingList{}
-	if err := x.bindingsReader().List(ctx, bindings, client.InNamespace(namespace.Name)); err != nil {
+	bindings, reader := &rbacv1.RoleBindingList{}, x.bindingsReader()
+	if desired == nil {
+		reader = lists.Complete(x.live) // the status reports nothing about bindings that are all to be revoked
+	}
+	if err := reader.List(ctx, bindings, client.InNamespace(namespace.Name)); err != nil {
 		return nil, fmt.Errorf("list the role bindings in namespace %q: %w", namespace.Name, err)
 	}
 	var unused []client.Object
