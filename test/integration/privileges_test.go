@@ -26,6 +26,9 @@ const (
 	detaches  = `{"metadata":{"annotations":{"groundskeeper.io/detach":"true"}}}`
 	destructs = `{"metadata":{"annotations":{"kubernikus.sap.cc/self-destruct":"now"}}}`
 	protects  = `{"metadata":{"annotations":{"kubernikus.cloud.sap/termination-protection":"true"}}}`
+	forces    = `{"metadata":{"annotations":{"confirmation.gardener.cloud/force-deletion":"true"}}}`
+	holds     = `{"metadata":{"finalizers":["example.com/hold"],"labels":null,"annotations":null}}`
+	keeps     = `{"metadata":{"finalizers":["example.com/hold"]}}`
 	unkeeps   = `{"metadata":{"finalizers":null}}`
 	// disowns gives an object an owner that does not exist: the garbage collector would delete it.
 	disowns = `{"metadata":{"annotations":{"confirmation.gardener.cloud/deletion":"true"},
@@ -71,24 +74,37 @@ func terminates(options ...client.DeleteOption) func(*testing.T, estate) {
 	}
 }
 
+// inNamespace returns the roles with the permissions of members in the namespace.
+func (p phase) inNamespace() []string {
+	if p.homeless {
+		return []string{}
+	}
+	return []string{owner, admins}
+}
+
+func patches(object client.Object, body string) request {
+	return func(ctx context.Context, c client.WithWatch) error {
+		return c.Patch(ctx, copyOf(object), mergePatch(body), client.DryRunAll)
+	}
+}
+
+// privilegesInNamespace returns what kube-apiserver serves of what a member could do.
+func (e estate) privilegesInNamespace(p phase) []right {
+	return []right{
+		{"list the secrets", p.inNamespace(), toList(&corev1.SecretList{}, e.project.NamespaceName())},
+		{"hold a binding of the members", p.inNamespace(), patches(&rbacv1.RoleBinding{ObjectMeta: e.in(memberBinding)}, holds)},
+	}
+}
+
 // privileges returns what a member could do to the others, and who is allowed to.
 func (e estate) privileges(p phase) []right {
-	members, managers, anonymous := []string{owner, admins}, []string{owner, uam}, []string{}
-	inNamespace := members
-	if p.homeless {
-		inNamespace = anonymous
-	}
+	members, managers, anonymous, inNamespace := []string{owner, admins}, []string{owner, uam}, []string{}, p.inNamespace()
 	project := &gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: e.project.Name}}
 	kluster := klusterIn(e.project.NamespaceName(), "k", "")
 	created := func(key string) client.Object {
 		k := klusterIn(e.project.NamespaceName(), "k2", "1.36.3")
 		k.Annotations = map[string]string{key: "true"}
 		return k
-	}
-	patches := func(object client.Object, body string) request {
-		return func(ctx context.Context, c client.WithWatch) error {
-			return c.Patch(ctx, copyOf(object), mergePatch(body), client.DryRunAll)
-		}
 	}
 	deletes := func(object client.Object, propagation metav1.DeletionPropagation) request {
 		return func(ctx context.Context, c client.WithWatch) error {
@@ -106,6 +122,11 @@ func (e estate) privileges(p phase) []right {
 		}
 	}
 	all := []right{
+		{"get the project", []string{owner, admins, uam, viewer}, toGet(project)},
+		{"list the project by its name", []string{owner, admins, uam, viewer}, toListNamed(project.Name)},
+		{"watch the project by its name", []string{owner, admins, uam, viewer}, toWatchNamed(project.Name)},
+		{"create a project", []string{creator}, toCreate(&gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: "more"}})},
+		{"force the deletion of the project", []string{owner, admins, uam}, patches(project, forces)},
 		{"pause the project", anonymous, patches(project, pauses)},
 		{"have the project deleted by the garbage collector", members, patches(project, disowns)},
 		{"make a service account a viewer", []string{owner, admins, uam}, joins("viewer")},
@@ -139,17 +160,18 @@ func (e estate) privileges(p phase) []right {
 }
 
 // TestPrivileges checks each role with each privilege, in each phase and by each kind of deletion. Then it removes all members
-// except the owner, and checks that they have no permissions left.
+// except the owner, and checks that they have no permissions left, although one of them has tried to keep them.
 func TestPrivileges(t *testing.T) {
 	t.Parallel()
-	roles := []string{owner, admins, uam, viewer, accounts, extended, stranger}
+	roles := everyRole()
 	for _, p := range phases() {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
 			e := newEstate(t)
+			e.hold(t)
 			p.enter(t, e)
 			for _, role := range roles {
-				judge(t, as(t, e.user(role)), role, e.privileges(p))
+				judge(t, as(t, e.user(role)), role, append(e.privileges(p), e.privilegesInNamespace(p)...))
 				direct := shared.DirectConfig(1) // past the kube-apiserver
 				direct.Impersonate.UserName, direct.Impersonate.Groups = e.user(role), []string{"system:authenticated"}
 				judge(t, clientOf(t, direct), role, e.privileges(p))

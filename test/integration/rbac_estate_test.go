@@ -4,6 +4,7 @@
 package integration
 
 import (
+	"context"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,7 +39,8 @@ func newEstate(t *testing.T) estate {
 	for _, role := range []string{owner, admins, uam, viewer, accounts} {
 		members = append(members, member("User", e.user(role), role))
 	}
-	e.project = newProject(t, "estate", append(members, member("User", e.user(extended), "extension:"+extension))...)
+	members = append(members, member("User", e.user(extended), "extension:"+extension))
+	e.project = e.createdByCreator(t, append(members, member("User", e.user(former), admins, uam, viewer, accounts, "extension:"+extension)))
 	e.other = newProject(t, "estate", olivia())
 	inTheCluster(t, &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: extension, Labels: map[string]string{gardenerv1beta1.LabelAggregateToExtensionRole: extension}},
@@ -46,6 +48,9 @@ func newEstate(t *testing.T) estate {
 	})
 	ready(t, e.project)
 	ready(t, e.other)
+	change(t, e.project, func(p *gardenerv1beta1.Project) { p.Spec.Members = members })
+	ready(t, e.project)
+	e.hasNothing(t, former)
 	for _, object := range []client.Object{
 		klusterIn(e.project.NamespaceName(), "k", ""), backend(e.in(e.backend)), &midonetv1.Translation{ObjectMeta: e.in("t")},
 		&corev1.Secret{ObjectMeta: e.in("s")}, &corev1.ConfigMap{ObjectMeta: e.in("c")}, &corev1.ServiceAccount{ObjectMeta: e.in("a")},
@@ -64,3 +69,41 @@ func newEstate(t *testing.T) estate {
 	get(t, e.project)
 	return e
 }
+
+// createdByCreator creates a Project as a user who may create Projects, and who is no member of it.
+func (e estate) createdByCreator(t *testing.T, members []gardenerv1beta1.ProjectMember) *gardenerv1beta1.Project {
+	t.Helper()
+	inTheCluster(t, &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: e.user(creator)},
+		Rules: []rbacv1.PolicyRule{{
+			APIGroups: []string{gardenerv1beta1.GroupName}, Resources: []string{"projects"}, Verbs: []string{"create"},
+		}},
+	})
+	inTheCluster(t, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: e.user(creator)},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: e.user(creator)},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: e.user(creator)}},
+	})
+	project := &gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: name(t, "estate")}}
+	project.Spec.Members = members
+	c := as(t, e.user(creator))
+	eventually(t, func(ctx context.Context) error { return c.Create(ctx, project) })
+	return project
+}
+
+// hold gives the bindings in the namespace of the Project a finalizer, as an admin who wants to keep his permissions. Those of roles whose
+// permissions he has also lose their marks, which Kubernetes does not let him change in others.
+func (e estate) hold(t *testing.T) {
+	t.Helper()
+	c := as(t, e.user(admins))
+	for name, body := range map[string]string{
+		memberBinding: holds, "gardener.cloud:system:project-viewer": holds, "gardener.cloud:system:project-serviceaccountmanager": keeps,
+		"gardener.cloud:extension:project:" + e.project.Name + ":x" + e.suffix: keeps,
+	} {
+		binding := &rbacv1.RoleBinding{ObjectMeta: e.in(name)}
+		eventually(t, func(ctx context.Context) error { return c.Patch(ctx, copyOf(binding), mergePatch(body)) })
+	}
+}
+
+// memberBinding is the binding of admins in the namespace of a Project.
+const memberBinding = "gardener.cloud:system:project-member"

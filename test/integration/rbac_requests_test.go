@@ -77,6 +77,23 @@ func toList(objects client.ObjectList, namespace string) request {
 	}
 }
 
+// toListNamed and toWatchNamed return the requests of kubectl get --watch, wait and delete for one Project.
+func toListNamed(project string) request {
+	return func(ctx context.Context, c client.WithWatch) error {
+		return c.List(ctx, &gardenerv1beta1.ProjectList{}, client.MatchingFields{"metadata.name": project})
+	}
+}
+
+func toWatchNamed(project string) request {
+	return func(ctx context.Context, c client.WithWatch) error {
+		events, err := c.Watch(ctx, &gardenerv1beta1.ProjectList{}, client.MatchingFields{"metadata.name": project})
+		if err == nil {
+			events.Stop()
+		}
+		return err
+	}
+}
+
 func toCreate(object client.Object) request {
 	return func(ctx context.Context, c client.WithWatch) error {
 		return c.Create(ctx, copyOf(object), client.DryRunAll)

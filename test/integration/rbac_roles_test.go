@@ -21,7 +21,7 @@ import (
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 )
 
-// The users: one with each role of a Project, and one without any.
+// The users: one with each role of a Project, one who had all but the owner's, the one who created it, and one without any.
 const (
 	owner    = "owner"
 	admins   = "admin"
@@ -29,8 +29,14 @@ const (
 	viewer   = "viewer"
 	accounts = "serviceaccountmanager"
 	extended = "extension"
+	former   = "former"
+	creator  = "creator"
 	stranger = "stranger"
 )
+
+func everyRole() []string {
+	return []string{owner, admins, uam, viewer, accounts, extended, former, creator, stranger}
+}
 
 // They are the table of what each role of a Project is for: what can be done, by whom, and the request that does it. No user is
 // allowed to do what is not allowed here. The first are permissions to Groundskeeper's kinds, the second to others.
@@ -43,12 +49,14 @@ func (e estate) permissions() []right {
 	return slices.Concat(
 		[]right{
 			{"get the project", []string{owner, admins, uam, viewer}, toGet(project(e.project.Name))},
+			{"list the project by its name", []string{owner, admins, uam, viewer}, toListNamed(e.project.Name)},
+			{"watch the project by its name", []string{owner, admins, uam, viewer}, toWatchNamed(e.project.Name)},
 			{"patch the project", []string{owner, admins, uam}, toPatch(project(e.project.Name))},
 			{"update the project", []string{owner, admins, uam}, toUpdate(e.project)},
 			{"delete the project", []string{owner, admins}, toDelete(project(e.project.Name))},
 			{"patch the status of the project", anonymous, toPatchStatus(project(e.project.Name))},
 			{"list all projects", anonymous, toList(&gardenerv1beta1.ProjectList{}, "")},
-			{"create a project", anonymous, toCreate(project("more"))},
+			{"create a project", []string{creator}, toCreate(project("more"))},
 			{"get another project", anonymous, toGet(project(e.other.Name))},
 			{"patch another project", anonymous, toPatch(project(e.other.Name))},
 			{"list the klusters of another project", anonymous, toList(&kubernikusv1.KlusterList{}, e.other.NamespaceName())},
@@ -95,7 +103,7 @@ func (e estate) otherPermissions() []right {
 func TestRolesOfAProject(t *testing.T) {
 	t.Parallel()
 	e := newEstate(t)
-	for _, role := range []string{owner, admins, uam, viewer, accounts, extended, stranger} {
+	for _, role := range everyRole() {
 		t.Run(role, func(t *testing.T) {
 			t.Parallel()
 			mayOnly(t, as(t, e.user(role)), role, slices.Concat(e.permissions(), e.otherPermissions()))
