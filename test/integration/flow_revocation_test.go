@@ -33,7 +33,9 @@ func TestRevocationCannotBePrevented(t *testing.T) {
 				t.Parallel()
 				r := newRevocation(t, patch)
 				revoke(t, r.project)
-				eventually(t, r.isRevoked)
+				eventually(t, func(ctx context.Context) error {
+					return isRevoked(ctx, admin(t), as(t, "mallory"), r.project.NamespaceName())
+				})
 			})
 		}
 	}
@@ -73,14 +75,13 @@ func revocations() map[string]func(*testing.T, *gardenerv1beta1.Project) {
 
 // revocation is a Project with an adopted namespace whose admin has changed the metadata of its bindings.
 type revocation struct {
-	t         *testing.T
 	project   *gardenerv1beta1.Project
 	extension string
 }
 
 func newRevocation(t *testing.T, patch string) revocation {
 	t.Helper()
-	r := revocation{t: t, extension: name(t, "p")}
+	r := revocation{extension: name(t, "p")}
 	part := &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: name(t, "part-"), Labels: map[string]string{"rbac.gardener.cloud/aggregate-to-extension-role": r.extension}},
 		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{"example.com"}, Resources: []string{"powers"}, Verbs: []string{"list"}}},
@@ -113,10 +114,9 @@ func newRevocation(t *testing.T, patch string) revocation {
 }
 
 // isRevoked complains while a binding in the namespace has the member, or the permissions of one.
-func (r revocation) isRevoked(ctx context.Context) error {
-	namespace := client.InNamespace(r.project.NamespaceName())
+func isRevoked(ctx context.Context, c, mallory client.Client, namespace string) error {
 	bindings := &rbacv1.RoleBindingList{}
-	if err := admin(r.t).List(ctx, bindings, namespace); err != nil {
+	if err := c.List(ctx, bindings, client.InNamespace(namespace)); err != nil {
 		return err
 	}
 	for _, binding := range bindings.Items {
@@ -126,7 +126,7 @@ func (r revocation) isRevoked(ctx context.Context) error {
 			}
 		}
 	}
-	if err := as(r.t, "mallory").List(ctx, &corev1.SecretList{}, namespace); !apierrors.IsForbidden(err) {
+	if err := mallory.List(ctx, &corev1.SecretList{}, client.InNamespace(namespace)); !apierrors.IsForbidden(err) {
 		return fmt.Errorf("the former member lists Secrets: error %w, want Forbidden", err)
 	}
 	return nil

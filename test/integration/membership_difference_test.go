@@ -72,6 +72,7 @@ func TestAuthorizationDiffers(t *testing.T) {
 		}
 	}
 
+	t.Run("bindings", p.testBindings) // where roles decide
 	restart("membership")
 	reports(gardenerv1beta1.ConditionFalse, "AuthorizationDiffers")
 	checks("decides by roles (--project-authorization)")

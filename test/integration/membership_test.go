@@ -60,6 +60,7 @@ func TestProjectMembership(t *testing.T) {
 	t.Run("history", p.testHistory)
 	t.Run("apply", p.testApply)
 	t.Run("revocation", p.testRevocation)
+	t.Run("bindings", p.testBindings)
 	t.Run("table", p.testTable)
 	t.Run("projects of others", p.testProjectsOfOthers)
 	t.Run("nothing of the cluster", p.testNothingClusterScoped)
