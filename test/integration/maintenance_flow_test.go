@@ -123,6 +123,7 @@ func TestMaintenance(t *testing.T) {
 			"deleted in maintenance":     (*shop).deletedInMaintenance,
 			"grace period":               (*shop).gracePeriod,
 			"unreachable":                (*shop).unreachable,
+			"fails over":                 (*shop).failsOver,
 			"same cluster":               (*shop).sameCluster,
 			"two of three":               (*shop).twoOfThree,
 			"plugin of kubectl":          testPlugin,

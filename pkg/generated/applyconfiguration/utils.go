@@ -69,6 +69,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &gimbalv1.RouteNamesApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("RouteStatus"):
 		return &gimbalv1.RouteStatusApplyConfiguration{}
+	case v1.SchemeGroupVersion.WithKind("ServiceMaintenancePolicy"):
+		return &gimbalv1.ServiceMaintenancePolicyApplyConfiguration{}
 
 		// Group=kubernikus.sap.cc, Version=v1
 	case kubernikusv1.SchemeGroupVersion.WithKind("CloudProvider"):

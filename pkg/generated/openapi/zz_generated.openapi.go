@@ -47,6 +47,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1.RampStatus{}.OpenAPIModelName():                       schema_pkg_apis_gimbal_v1_RampStatus(ref),
 		v1.RouteNames{}.OpenAPIModelName():                       schema_pkg_apis_gimbal_v1_RouteNames(ref),
 		v1.RouteStatus{}.OpenAPIModelName():                      schema_pkg_apis_gimbal_v1_RouteStatus(ref),
+		v1.ServiceMaintenancePolicy{}.OpenAPIModelName():         schema_pkg_apis_gimbal_v1_ServiceMaintenancePolicy(ref),
 		kubernikusv1.CloudProvider{}.OpenAPIModelName():          schema_pkg_apis_kubernikus_v1_CloudProvider(ref),
 		kubernikusv1.CloudReference{}.OpenAPIModelName():         schema_pkg_apis_kubernikus_v1_CloudReference(ref),
 		kubernikusv1.DeorbitObject{}.OpenAPIModelName():          schema_pkg_apis_kubernikus_v1_DeorbitObject(ref),
@@ -1302,11 +1303,18 @@ func schema_pkg_apis_gimbal_v1_MaintenancePolicy(ref common.ReferenceCallback) c
 							Ref:         ref(metav1.Duration{}.OpenAPIModelName()),
 						},
 					},
+					"services": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Services specifies when the requests for a single copied Service go to the other receivers of its routes.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ServiceMaintenancePolicy{}.OpenAPIModelName()),
+						},
+					},
 				},
 			},
 		},
 		Dependencies: []string{
-			metav1.Duration{}.OpenAPIModelName()},
+			v1.ServiceMaintenancePolicy{}.OpenAPIModelName(), metav1.Duration{}.OpenAPIModelName()},
 	}
 }
 
@@ -1510,6 +1518,40 @@ func schema_pkg_apis_gimbal_v1_RouteStatus(ref common.ReferenceCallback) common.
 		},
 		Dependencies: []string{
 			v1.RouteNames{}.OpenAPIModelName(), metav1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_gimbal_v1_ServiceMaintenancePolicy(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ServiceMaintenancePolicy specifies when the requests for a copied Service without a ready endpoint go to the other receivers of a rule.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"automatic": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Automatic moves these requests by the weights of routes, never where no other receiver is valid and has a ready endpoint. It defaults to false.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"unreadyPeriod": {
+						SchemaProps: spec.SchemaProps{
+							Description: "UnreadyPeriod is how long the Service has to be without a ready endpoint before its requests move. It defaults to 10s.",
+							Ref:         ref(metav1.Duration{}.OpenAPIModelName()),
+						},
+					},
+					"stablePeriod": {
+						SchemaProps: spec.SchemaProps{
+							Description: "StablePeriod is how long it has to have a ready endpoint before they return. It doubles with each time that they moved, up to an hour, and starts over when the Service had a ready endpoint for an hour. It defaults to 1m.",
+							Ref:         ref(metav1.Duration{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			metav1.Duration{}.OpenAPIModelName()},
 	}
 }
 

@@ -104,6 +104,8 @@ const (
 	ErrorStillReceiving = "StillReceiving"
 	// ErrorNotDrained means an object that maintenance does not change refers to a service of a backend in maintenance.
 	ErrorNotDrained = "NotDrained"
+	// ErrorServiceFailedOver means requests for a service without a ready endpoint go to other receivers of a route.
+	ErrorServiceFailedOver = "ServiceFailedOver"
 	// ErrorRouteRefused means the API server rejects the change of a route.
 	ErrorRouteRefused = "RouteRefused"
 	// ErrorWeightsLost means the saved weights of a route were lost, so its traffic is spread evenly.
@@ -116,6 +118,10 @@ const (
 	DefaultUnreachablePeriod = 5 * time.Minute
 	// DefaultStablePeriod is how long it has to be reachable before automatic maintenance ends.
 	DefaultStablePeriod = 10 * time.Minute
+	// DefaultUnreadyPeriod is how long a Service has to be without a ready endpoint before its requests go to other receivers.
+	DefaultUnreadyPeriod = 10 * time.Second
+	// DefaultServiceStablePeriod is how long it has to have one before they return.
+	DefaultServiceStablePeriod = time.Minute
 )
 
 const (

@@ -49,6 +49,8 @@ func (m *RouteNames) Reset() { *m = RouteNames{} }
 
 func (m *RouteStatus) Reset() { *m = RouteStatus{} }
 
+func (m *ServiceMaintenancePolicy) Reset() { *m = ServiceMaintenancePolicy{} }
+
 func (m *AddressPolicy) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
@@ -691,6 +693,16 @@ func (m *MaintenancePolicy) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	{
+		size, err := m.Services.MarshalToSizedBuffer(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = encodeVarintGenerated(dAtA, i, uint64(size))
+	}
+	i--
+	dAtA[i] = 0x22
 	if m.StablePeriod != nil {
 		{
 			size, err := m.StablePeriod.MarshalToSizedBuffer(dAtA[:i])
@@ -916,6 +928,61 @@ func (m *RouteStatus) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i--
 	dAtA[i] = 0x10
 	i = encodeVarintGenerated(dAtA, i, uint64(m.Matching))
+	i--
+	dAtA[i] = 0x8
+	return len(dAtA) - i, nil
+}
+
+func (m *ServiceMaintenancePolicy) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *ServiceMaintenancePolicy) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *ServiceMaintenancePolicy) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.StablePeriod != nil {
+		{
+			size, err := m.StablePeriod.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintGenerated(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x1a
+	}
+	if m.UnreadyPeriod != nil {
+		{
+			size, err := m.UnreadyPeriod.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintGenerated(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x12
+	}
+	i--
+	if m.Automatic {
+		dAtA[i] = 1
+	} else {
+		dAtA[i] = 0
+	}
 	i--
 	dAtA[i] = 0x8
 	return len(dAtA) - i, nil
@@ -1175,6 +1242,8 @@ func (m *MaintenancePolicy) Size() (n int) {
 		l = m.StablePeriod.Size()
 		n += 1 + l + sovGenerated(uint64(l))
 	}
+	l = m.Services.Size()
+	n += 1 + l + sovGenerated(uint64(l))
 	return n
 }
 
@@ -1254,6 +1323,24 @@ func (m *RouteStatus) Size() (n int) {
 	}
 	if m.WithoutEndpoints != nil {
 		l = m.WithoutEndpoints.Size()
+		n += 1 + l + sovGenerated(uint64(l))
+	}
+	return n
+}
+
+func (m *ServiceMaintenancePolicy) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	n += 2
+	if m.UnreadyPeriod != nil {
+		l = m.UnreadyPeriod.Size()
+		n += 1 + l + sovGenerated(uint64(l))
+	}
+	if m.StablePeriod != nil {
+		l = m.StablePeriod.Size()
 		n += 1 + l + sovGenerated(uint64(l))
 	}
 	return n
@@ -1431,6 +1518,7 @@ func (this *MaintenancePolicy) String() string {
 		`Automatic:` + fmt.Sprintf("%v", this.Automatic) + `,`,
 		`UnreachablePeriod:` + strings.Replace(fmt.Sprintf("%v", this.UnreachablePeriod), "Duration", "v1.Duration", 1) + `,`,
 		`StablePeriod:` + strings.Replace(fmt.Sprintf("%v", this.StablePeriod), "Duration", "v1.Duration", 1) + `,`,
+		`Services:` + strings.Replace(strings.Replace(this.Services.String(), "ServiceMaintenancePolicy", "ServiceMaintenancePolicy", 1), `&`, ``, 1) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -1482,6 +1570,18 @@ func (this *RouteStatus) String() string {
 		`DrainedTime:` + strings.Replace(fmt.Sprintf("%v", this.DrainedTime), "Time", "v1.Time", 1) + `,`,
 		`Recorded:` + valueToStringGenerated(this.Recorded) + `,`,
 		`WithoutEndpoints:` + strings.Replace(this.WithoutEndpoints.String(), "RouteNames", "RouteNames", 1) + `,`,
+		`}`,
+	}, "")
+	return s
+}
+func (this *ServiceMaintenancePolicy) String() string {
+	if this == nil {
+		return "nil"
+	}
+	s := strings.Join([]string{`&ServiceMaintenancePolicy{`,
+		`Automatic:` + fmt.Sprintf("%v", this.Automatic) + `,`,
+		`UnreadyPeriod:` + strings.Replace(fmt.Sprintf("%v", this.UnreadyPeriod), "Duration", "v1.Duration", 1) + `,`,
+		`StablePeriod:` + strings.Replace(fmt.Sprintf("%v", this.StablePeriod), "Duration", "v1.Duration", 1) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -3627,6 +3727,39 @@ func (m *MaintenancePolicy) Unmarshal(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
+		case 4:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Services", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if err := m.Services.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := skipGenerated(dAtA[iNdEx:])
@@ -4230,6 +4363,148 @@ func (m *RouteStatus) Unmarshal(dAtA []byte) error {
 				m.WithoutEndpoints = &RouteNames{}
 			}
 			if err := m.WithoutEndpoints.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipGenerated(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *ServiceMaintenancePolicy) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowGenerated
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: ServiceMaintenancePolicy: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: ServiceMaintenancePolicy: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Automatic", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Automatic = bool(v != 0)
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field UnreadyPeriod", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if m.UnreadyPeriod == nil {
+				m.UnreadyPeriod = &v1.Duration{}
+			}
+			if err := m.UnreadyPeriod.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 3:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field StablePeriod", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if m.StablePeriod == nil {
+				m.StablePeriod = &v1.Duration{}
+			}
+			if err := m.StablePeriod.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
 			iNdEx = postIndex

@@ -218,6 +218,26 @@ type MaintenancePolicy struct {
 	// +optional
 	// +k8s:opaqueType
 	StablePeriod *metav1.Duration `json:"stablePeriod,omitempty" protobuf:"bytes,3,opt,name=stablePeriod"`
+	// Services specifies when the requests for a single copied Service go to the other receivers of its routes.
+	// +optional
+	Services ServiceMaintenancePolicy `json:"services,omitempty" protobuf:"bytes,4,opt,name=services"`
+}
+
+// ServiceMaintenancePolicy specifies when the requests for a copied Service without a ready endpoint go to the other receivers of a rule.
+type ServiceMaintenancePolicy struct {
+	// Automatic moves these requests by the weights of routes, never where no other receiver is valid and has a ready endpoint. It
+	// defaults to false.
+	// +optional
+	Automatic bool `json:"automatic,omitempty" protobuf:"varint,1,opt,name=automatic"`
+	// UnreadyPeriod is how long the Service has to be without a ready endpoint before its requests move. It defaults to 10s.
+	// +optional
+	// +k8s:opaqueType
+	UnreadyPeriod *metav1.Duration `json:"unreadyPeriod,omitempty" protobuf:"bytes,2,opt,name=unreadyPeriod"`
+	// StablePeriod is how long it has to have a ready endpoint before they return. It doubles with each time that they moved, up to an
+	// hour, and starts over when the Service had a ready endpoint for an hour. It defaults to 1m.
+	// +optional
+	// +k8s:opaqueType
+	StablePeriod *metav1.Duration `json:"stablePeriod,omitempty" protobuf:"bytes,3,opt,name=stablePeriod"`
 }
 
 // AddressPolicy specifies which addresses copied endpoints may have.

@@ -77,3 +77,8 @@ func (in RouteNames) OpenAPIModelName() string {
 func (in RouteStatus) OpenAPIModelName() string {
 	return "com.heptio.gimbal.v1.RouteStatus"
 }
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ServiceMaintenancePolicy) OpenAPIModelName() string {
+	return "com.heptio.gimbal.v1.ServiceMaintenancePolicy"
+}

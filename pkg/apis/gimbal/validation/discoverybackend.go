@@ -99,6 +99,13 @@ func validateCluster(cluster *gimbalv1.Cluster, path *field.Path) field.ErrorLis
 	if period := cluster.Maintenance.StablePeriod; period != nil && (period.Duration < 0 || period.Duration > maxPeriod) {
 		errs = append(errs, field.Invalid(maintenance.Child("stablePeriod"), period.Duration.String(), "must be from 0s to 24h"))
 	}
+	services, policy := maintenance.Child("services"), cluster.Maintenance.Services
+	if period := policy.UnreadyPeriod; period != nil && (period.Duration < minUnreachablePeriod || period.Duration > maxPeriod) {
+		errs = append(errs, field.Invalid(services.Child("unreadyPeriod"), period.Duration.String(), "must be from 1s to 24h"))
+	}
+	if period := policy.StablePeriod; period != nil && (period.Duration < 0 || period.Duration > maxPeriod) {
+		errs = append(errs, field.Invalid(services.Child("stablePeriod"), period.Duration.String(), "must be from 0s to 24h"))
+	}
 	if cluster.ServicePolicy == gimbalv1.ServicesExported && cluster.Type == gimbalv1.BackendOpenStack {
 		errs = append(errs, field.Invalid(path.Child("servicePolicy"), cluster.ServicePolicy, "an OpenStack cloud has no ServiceExports: set All, or leave the field empty"))
 	}

@@ -114,6 +114,15 @@ func clusters() []change {
 		{"automatic maintenance", cluster(func(c *gimbalv1.Cluster) {
 			c.Maintenance = gimbalv1.MaintenancePolicy{Automatic: true, UnreachablePeriod: &metav1.Duration{Duration: time.Second}, StablePeriod: &metav1.Duration{}}
 		}), nil},
+		{"failover of Services", cluster(func(c *gimbalv1.Cluster) {
+			c.Maintenance.Services = gimbalv1.ServiceMaintenancePolicy{Automatic: true, UnreadyPeriod: &metav1.Duration{Duration: time.Second}, StablePeriod: &metav1.Duration{}}
+		}), nil},
+		{"unready for no time", cluster(func(c *gimbalv1.Cluster) { c.Maintenance.Services.UnreadyPeriod = &metav1.Duration{} }),
+			[]string{"cluster.maintenance.services.unreadyPeriod: Invalid value", `"0s"`, "from 1s to 24h"}},
+		{"a Service that is stable for days", cluster(func(c *gimbalv1.Cluster) {
+			c.Maintenance.Services.StablePeriod = &metav1.Duration{Duration: 48 * time.Hour}
+		}),
+			[]string{"cluster.maintenance.services.stablePeriod: Invalid value", `"48h0m0s"`, "from 0s to 24h"}},
 		{"unreachable for no time", cluster(func(c *gimbalv1.Cluster) { c.Maintenance.UnreachablePeriod = &metav1.Duration{} }),
 			[]string{"cluster.maintenance.unreachablePeriod: Invalid value", `"0s"`, "from 1s to 24h"}},
 		{"stable for days", cluster(func(c *gimbalv1.Cluster) { c.Maintenance.StablePeriod = &metav1.Duration{Duration: 48 * time.Hour} }),

@@ -40,6 +40,8 @@ type Outcome struct {
 	Invalid []string
 	// WithoutEndpoints describes references of the backend that get requests, and behind which no endpoint is ready.
 	WithoutEndpoints []string
+	// FailedOver describes references of the backend whose requests go to other backends, because no endpoint is ready.
+	FailedOver []string
 	// Wanted and Now are how many of the requests the backend gets by the weights that users want, and by those that the route has: the sum
 	// of its parts of all rules, each from 0 to 1.
 	Wanted, Now float64
@@ -110,6 +112,9 @@ func (d *Decision) account(v *View, s *standing) {
 		outcome.Wanted, outcome.Now = outcome.Wanted+partsWanted[i], outcome.Now+partsNow[i]
 		if x.target.Empty && partsNow[i] > 0 && !slices.Contains(outcome.WithoutEndpoints, x.label()) {
 			outcome.WithoutEndpoints = append(outcome.WithoutEndpoints, x.label())
+		}
+		if x.failed && !slices.Contains(outcome.FailedOver, x.label()) {
+			outcome.FailedOver = append(outcome.FailedOver, x.label())
 		}
 		outcome.Drained = outcome.Drained && !got[i] && !gotLeft[i]
 		noAlternative, withhold := s.isSole(x, due[i] || dueLeft[i], dueLeft)

@@ -65,6 +65,12 @@ type Recorder interface {
 	HadRecord(backend string) bool
 }
 
+// Failover is implemented by Backends that move the requests for single Services to other backends.
+type Failover interface {
+	// FailsOver reports whether that is so for a Service of a backend.
+	FailsOver(service types.NamespacedName) bool
+}
+
 // Target is what is behind a reference. The zero value is a Service that can take requests.
 type Target struct {
 	// Missing is set when there is no such Service, or it has no such port.

@@ -65,8 +65,9 @@ type slot struct {
 	wanted, set, whole *int64
 	// backend is the one that it belongs to, cluster identifies the cluster of that, "" for none.
 	backend, cluster string
-	// share is which part of its requests it gets, in percent.
+	// share is which part of its requests it gets, in percent; failed is set when that is 0 only because it has no ready endpoint.
 	share  int
+	failed bool
 	target Target
 	// doubt is why implementations reject it, or may reject it, "" for no reason that is known.
 	doubt string
@@ -148,13 +149,14 @@ func (s *standing) forget() {
 func (s *standing) share(v *View, backends Backends) {
 	for i := range s.slots {
 		x := &s.slots[i]
-		if x.share = whole; x.backend != "" {
+		if x.share, x.failed = whole, false; x.backend != "" {
 			x.share = backends.Share(x.backend, v.namespace)
 		}
 	}
 	serves := s.serves(v.kind.flavor.receives(s.slots, wanted, (*slot).isLeft))
 	s.keepSole(backends, serves, 0, 0)
 	s.keepSole(backends, serves, 1, whole-1)
+	s.failOver(v, backends, serves)
 }
 
 // lacksRecord reports whether a rule has a weight that maintenance set, although there is no record of it any more.
@@ -177,6 +179,29 @@ func (s *standing) keepSole(backends Backends, serves []bool, low, high int) {
 	for i := range kept {
 		if kept[i] {
 			s.slots[i].share = whole
+		}
+	}
+}
+
+// failOver takes their share from Services without a ready endpoint that get requests, where another receiver serves. It may be of the same
+// cluster, because that is not drained.
+func (s *standing) failOver(v *View, backends Backends, serves []bool) {
+	failover, ok := backends.(Failover)
+	mayFail := func(x *slot) bool {
+		return x.backend != "" && !x.foreign && !x.isDrained() && failover.FailsOver(x.service)
+	}
+	if !ok || !some(s.slots, mayFail) {
+		return
+	}
+	fails, taken := make([]bool, len(serves)), false
+	for i, receives := range v.kind.flavor.receives(s.slots, wanted, (*slot).isMissing) {
+		x := &s.slots[i]
+		fails[i] = receives && mayFail(x)
+		taken = taken || serves[i] && !fails[i] && !x.isDrained()
+	}
+	for i := range fails {
+		if x := &s.slots[i]; fails[i] && taken {
+			x.share, x.failed, x.cluster = 0, true, ""
 		}
 	}
 }
@@ -239,6 +264,7 @@ func (v *View) planRule(p *plan, rule *rule, saved *ruleRecord, backends Backend
 		if x.share < whole {
 			slot.Backend = x.backend
 		}
+		slot.Failover = x.failed
 		slot.Kept = recorder != nil && x.isSettled() && equal(x.wanted, x.set) && recorder.Records(x.backend)
 		record.Slots = append(record.Slots, slot)
 		if x.saved != nil && changes && !x.isAsSet() {

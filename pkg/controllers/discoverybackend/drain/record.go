@@ -67,6 +67,8 @@ type slotRecord struct {
 	// Kept is set when the weight of a drained backend is the wanted one, and recorded nevertheless: a 0 in maintenance without a
 	// record is one whose record was removed.
 	Kept bool `json:"kept,omitempty"`
+	// Failover is set when the Service is drained because it has no ready endpoint, not because of its backend.
+	Failover bool `json:"failover,omitempty"`
 	// Lost is set when an earlier record could not be read, so that is unknown what was wanted.
 	Lost bool `json:"lost,omitempty"`
 	// At is the position of the reference among those of the rule that are no mirrors.
@@ -196,6 +198,17 @@ func equalRules(a, b []ruleRecord) bool {
 	asWanted := func(r ruleRecord) bool { return !r.hasContent() }
 	a, b = slices.DeleteFunc(slices.Clone(a), asWanted), slices.DeleteFunc(slices.Clone(b), asWanted)
 	return len(a) == len(b) && (len(a) == 0 || reflect.DeepEqual(a, b))
+}
+
+// drains reports whether a record has something of a backend that is not of a Service that fails over.
+func (r *record) drains(backend string) bool {
+	if r == nil {
+		return false
+	}
+	return slices.ContainsFunc(r.Rules, func(rule ruleRecord) bool {
+		return slices.ContainsFunc(rule.Slots, func(slot slotRecord) bool { return slot.Backend == backend && !slot.Failover }) ||
+			slices.ContainsFunc(rule.Mirrors, func(mirror mirrorRecord) bool { return mirror.Backend == backend })
+	})
 }
 
 // refs returns what a record names; without a record there are none.

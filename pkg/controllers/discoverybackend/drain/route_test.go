@@ -23,6 +23,8 @@ import (
 type fleet struct {
 	drained, keepSole        []string
 	missing, empty, external []string
+	// failing are Services that fail over.
+	failing []string
 	// shares are those of backends that are not drained, in percent.
 	shares map[string]int
 	// clusters has the clusters of backends that are not alone in theirs.
@@ -30,6 +32,10 @@ type fleet struct {
 }
 
 func (f fleet) ClusterOf(backend string) string { return cmp.Or(f.clusters[backend], backend) }
+
+func (f fleet) FailsOver(service types.NamespacedName) bool {
+	return slices.Contains(f.failing, service.Name)
+}
 
 func (f fleet) Of(service types.NamespacedName) (string, bool) {
 	if slices.Contains(f.missing, service.Name) {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain/ownership"
@@ -200,6 +201,27 @@ func (v *View) Imports() []types.NamespacedName {
 // Recorded returns the backends whose weights or mirrors the record of the route has; sorted.
 func (v *View) Recorded() []string {
 	return slices.Sorted(maps.Keys(v.Decide(none{}).Backends))
+}
+
+// Drained returns those of them of which the record has more than Services that fail over.
+func (v *View) Drained() []string {
+	return slices.DeleteFunc(v.Recorded(), func(backend string) bool { return !v.saved.drains(backend) })
+}
+
+// FailedOver returns the Services whose requests go to other backends by the record of the route.
+func (v *View) FailedOver() sets.Set[types.NamespacedName] {
+	services := sets.Set[types.NamespacedName]{}
+	if v.saved == nil {
+		return services
+	}
+	for _, rule := range v.saved.Rules {
+		for _, slot := range rule.Slots {
+			if slot.Failover {
+				services.Insert(recordedRef(slot.Service).service)
+			}
+		}
+	}
+	return services
 }
 
 // RecordedImports returns the backends of the ServiceImports in the record.

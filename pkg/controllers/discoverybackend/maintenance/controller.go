@@ -126,7 +126,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.DiscoveryConfigurat
 		return fmt.Errorf("add the watch of EndpointSlices to controller %s: %w", ControllerName, err)
 	}
 	cluster := newCluster(set, kinds, others, config.AdminNamespaces)
-	cluster.limit = int(*config.MaxAutomaticMaintenance)
+	cluster.limit, cluster.clock = int(*config.MaxAutomaticMaintenance), clock
 	watches := &watches{cluster: cluster}
 	endpoints.OnChange(watches.endpointsChanged)
 	if err := addRoutes(mgr, watches, int(*config.DrainConcurrency), &routes{

@@ -225,6 +225,7 @@ func errorsOf(backend *gimbalv1.DiscoveryBackend, phase phase, f facts) []gimbal
 	addAll(gimbalv1.ErrorRouteRefused, f.rejected, ": its weights cannot be changed: ", "")
 	addAll(gimbalv1.ErrorWeightsLost, f.lost,
 		": the saved weights were lost, so its traffic is spread evenly; set the weights again: ", "")
+	addAll(gimbalv1.ErrorServiceFailedOver, f.over, ": requests go to the other receivers until an endpoint is ready for long enough: ", "")
 	if phase != phaseDraining {
 		return entries
 	}

@@ -172,6 +172,7 @@ func (b *backends) write(ctx context.Context, backend *gimbalv1.DiscoveryBackend
 	b.announceStep(backend, next.ramp)
 	b.announceAutomatic(ctx, backend, next.automatic)
 	b.announceFailing(backend, next.failing)
+	b.announceFailover(backend, own, next.errors)
 	return 0, nil
 }
 

@@ -36,6 +36,8 @@ type facts struct {
 	invalid map[string][]string
 	// failing are those that send requests to a Service of the backend without a ready endpoint, unless maintenance withholds them.
 	failing []problem
+	// over are those whose requests for a Service of the backend go to other receivers, because it has no ready endpoint.
+	over []problem
 	// withhold are the Services of which weights may not keep the requests of some routes away, serving is how many routes
 	// send to the backend by their weights.
 	withhold sets.Set[types.NamespacedName]
@@ -80,6 +82,9 @@ func (f *facts) count(backend *gimbalv1.DiscoveryBackend, m *membership, decisio
 	}
 	if len(outcome.WithoutEndpoints) > 0 && !backend.Status.EndpointsDrained && m.memory.phaseOf(backend) != phaseHeld {
 		f.failing = append(f.failing, problem{name, strings.Join(outcome.WithoutEndpoints, ", ")})
+	}
+	if len(outcome.FailedOver) > 0 {
+		f.over = append(f.over, problem{name, strings.Join(outcome.FailedOver, ", ")})
 	}
 	if outcome.NoAlternative {
 		f.sole = append(f.sole, name)
@@ -183,7 +188,7 @@ func (f *facts) share(otherwise int32) int32 {
 // sort makes reports of successive checks comparable.
 func (f *facts) sort() {
 	slices.Sort(f.sole)
-	for _, problems := range [][]problem{f.failing, f.sending, f.rejected, f.lost, f.others} {
+	for _, problems := range [][]problem{f.failing, f.over, f.sending, f.rejected, f.lost, f.others} {
 		slices.SortFunc(problems, func(a, b problem) int { return cmp.Compare(a.route, b.route) })
 	}
 }

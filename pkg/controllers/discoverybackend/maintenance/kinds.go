@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
@@ -48,6 +49,10 @@ type route struct {
 	// are needed often, and a route may have 1000 rules.
 	services, imports []types.NamespacedName
 	recorded          []string
+	// drained are those that are drained as a whole.
+	drained []string
+	// over are the Services whose requests go to other receivers, by its record.
+	over sets.Set[types.NamespacedName]
 	// record is the annotation with the saved weights, "" when there is none.
 	record string
 	// removed is since when references have been removed that the route has a record of; nil when it has none.
@@ -68,7 +73,7 @@ func routeOf(kind *drain.Kind, content map[string]any) *route {
 func newRoute(view *drain.View, record string) *route {
 	kept := &route{view: view, services: view.Services(), imports: view.Imports(), record: record}
 	if record != "" {
-		kept.recorded = view.Recorded()
+		kept.recorded, kept.drained, kept.over = view.Recorded(), view.Drained(), view.FailedOver()
 	}
 	return kept
 }

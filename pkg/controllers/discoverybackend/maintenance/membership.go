@@ -5,6 +5,7 @@ package maintenance
 
 import (
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -41,7 +42,7 @@ func phaseOf(backend *gimbalv1.DiscoveryBackend, restored bool) phase {
 }
 
 // membership reports for one route which of its Services are of which backend, and which of them are drained. It implements
-// drain.Backends, drain.Recorder and drain.Judge.
+// drain.Backends, drain.Recorder, drain.Failover and drain.Judge.
 type membership struct {
 	fleet
 	memory *memory
@@ -49,13 +50,21 @@ type membership struct {
 	targets, imports map[types.NamespacedName]*target
 	// grants are the ReferenceGrants in the other namespaces to which the route refers.
 	grants map[string][]*grant
-	// recorded are the backends in the record of the route.
+	// recorded are the backends that are drained by the record of the route.
 	recorded []string
 	// removed are those that were in a record that was removed before this process started.
 	removed sets.Set[string]
+	// failing are the Services whose requests are to go to other receivers, due is how long it is until that may change without an event;
+	// 0 for never.
+	failing sets.Set[types.NamespacedName]
+	due     time.Duration
 }
 
-var _ drain.Judge = &membership{}
+var (
+	_ drain.Judge    = &membership{}
+	_ drain.Recorder = &membership{}
+	_ drain.Failover = &membership{}
+)
 
 // Of implements drain.Backends. A label counts within the reach of its backend: else anybody could drain anything by
 // the label of a Service.

@@ -18,8 +18,9 @@ import (
 )
 
 // memory is what outlives a reconcile. A restart loses all of it: backends are held until their endpoints are known not to be withheld,
-// the current step of a ramp starts again, automatic maintenance stays as it is until the Leases were read twice, and a record that was
-// removed from a route meanwhile cannot be put back. That one is missing is noticed, by what the status of its backend reports.
+// the current step of a ramp starts again, automatic maintenance stays as it is until the Leases were read twice, Services that failed over
+// count as ready only since then, without their earlier failures, and a record that was removed from a route meanwhile cannot be put back.
+// That one is missing is noticed, by what the status of its backend reports.
 type memory struct {
 	mu sync.Mutex
 	// started is set when this process may write, so that what was stored before is what the process before it left.
@@ -69,6 +70,8 @@ type backendMemory struct {
 	pulse pulse
 	// begun is set when its automatic maintenance was decided and is possibly not in the caches yet.
 	begun bool
+	// services are what is known of the endpoints of its Services, if those may fail over.
+	services map[types.NamespacedName]failover
 }
 
 // moment is a version of an object and when Groundskeeper had to do with it.
@@ -257,4 +260,28 @@ func (m *memory) decideAutomatic(backend *gimbalv1.DiscoveryBackend, f fleet, no
 	condition, after := f.automatic(backend, now)
 	m.backend(backend.UID).begun = condition != nil && condition.Status == metav1.ConditionTrue
 	return condition, after
+}
+
+// failover notes what is observed of the endpoints of a Service, and returns whether its requests are to go to other receivers, and how
+// long it is until that may change without an event. Of a Service that is not observed nothing is kept.
+func (m *memory) failover(
+	backend *gimbalv1.DiscoveryBackend, name types.NamespacedName, observed, ready, recorded bool, now time.Time,
+) (over bool, due time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	b := m.backend(backend.UID)
+	if !observed {
+		delete(b.services, name)
+		return false, 0
+	}
+	next, due := b.services[name].next(backend.Cluster.Maintenance.Services, ready, recorded, now)
+	if next.isForgotten() {
+		delete(b.services, name)
+		return false, 0
+	}
+	if b.services == nil {
+		b.services = map[types.NamespacedName]failover{}
+	}
+	b.services[name] = next
+	return next.over, due
 }

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
@@ -29,6 +30,8 @@ type cluster struct {
 	// limit is how many backends may be in automatic maintenance at the same time.
 	limit  int
 	memory *memory
+	// clock tells for how long Services have had no endpoint. Without it, those fail over that do by the record of their route.
+	clock clock.PassiveClock
 }
 
 func newCluster(set *resourcewatch.Set, kinds []*drain.Kind, others []*otherKind, admins []string) *cluster {
@@ -101,7 +104,7 @@ func (c *cluster) importsOfBackend(ctx context.Context, backend string) ([]*reso
 // membership returns the Services of a route and their endpoints. It returns an error if not all are known: a missing one would be
 // treated as a Service without a backend or endpoint.
 func (c *cluster) membership(ctx context.Context, f fleet, namespace string, kept *route) (*membership, error) {
-	m := &membership{fleet: f, memory: c.memory, recorded: kept.recorded}
+	m := &membership{fleet: f, memory: c.memory, recorded: kept.drained}
 	for _, resource := range []schema.GroupResource{servicesResource, slicesResource} {
 		served, err := c.set.Served(resource)
 		if err == nil && served == nil {
@@ -120,6 +123,9 @@ func (c *cluster) membership(ctx context.Context, f fleet, namespace string, kep
 	}
 	if m.grants, err = c.grantsFor(ctx, namespace, slices.Concat(kept.services, kept.imports)); err != nil {
 		return nil, err
+	}
+	if m.failing = kept.over; c.clock != nil {
+		m.failover(kept.over, kept.services, c.clock.Now())
 	}
 	return m, nil
 }

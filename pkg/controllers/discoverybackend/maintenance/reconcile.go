@@ -73,12 +73,22 @@ func (r *routes) Reconcile(ctx context.Context, key routeKey) (reconcile.Result,
 		memory.agrees(key, cached, kept)
 		// The receivers may have changed, although there is nothing to write.
 		r.notify(ctx, slices.Collect(maps.Keys(decision.Backends))...)
-		return r.discardRemovals(ctx, client, key, kept.removed)
+		result, err := r.discardRemovals(ctx, client, key, kept.removed)
+		return sooner(result, membership.due), err
 	}
 	if pause := memory.pause(key, cached.UID, r.clock.Now()); pause > 0 {
 		return reconcile.Result{RequeueAfter: pause}, nil
 	}
-	return r.correct(ctx, client, key, fleet)
+	result, err := r.correct(ctx, client, key, fleet)
+	return sooner(result, membership.due), err
+}
+
+// sooner returns a result that tries again after a time at the latest, 0 for none.
+func sooner(result reconcile.Result, due time.Duration) reconcile.Result {
+	if due > 0 && (result.RequeueAfter == 0 || due < result.RequeueAfter) {
+		result.RequeueAfter = due
+	}
+	return result
 }
 
 // unknown tries again soon: nothing is decided by what is not known completely.

@@ -31,6 +31,8 @@ const (
 	eventAutomaticHeld = "AutomaticMaintenanceHeld"
 	// eventWithoutEndpoints: a route sends requests to a Service without a ready endpoint.
 	eventWithoutEndpoints = "WithoutEndpoints"
+	// eventServiceReturned: a Service that failed over gets its requests again, or a route changed.
+	eventServiceReturned = "ServiceReturned"
 )
 
 // report remembers, counts and logs a rewrite of a route, which concerns backends.
@@ -110,6 +112,27 @@ func (b *backends) announceFailing(backend *gimbalv1.DiscoveryBackend, failing [
 	if len(news) > 0 {
 		b.recorder.Eventf(backend, nil, corev1.EventTypeWarning, eventWithoutEndpoints, "Maintain",
 			"no endpoint is ready, so these requests fail: %s", status.Bounded(names(news)))
+	}
+}
+
+// announceFailover names the routes whose requests for a Service begin to go to other receivers, and those whose requests return.
+func (b *backends) announceFailover(backend *gimbalv1.DiscoveryBackend, before, after []gimbalv1.DiscoveryError) {
+	// changed returns the messages that are among some entries and not among others.
+	changed := func(some, others []gimbalv1.DiscoveryError) (messages []string) {
+		for _, e := range some {
+			if e.Type == gimbalv1.ErrorServiceFailedOver && !slices.ContainsFunc(others, func(o gimbalv1.DiscoveryError) bool {
+				return o.Type == e.Type && o.Message == e.Message
+			}) {
+				messages = append(messages, e.Message)
+			}
+		}
+		return messages
+	}
+	if news := changed(after, before); len(news) > 0 {
+		b.recorder.Eventf(backend, nil, corev1.EventTypeWarning, gimbalv1.ErrorServiceFailedOver, "Maintain", "%s", status.Bounded(names(news)))
+	}
+	if gone := changed(before, after); len(gone) > 0 {
+		b.recorder.Eventf(backend, nil, corev1.EventTypeNormal, eventServiceReturned, "Maintain", "no longer: %s", status.Bounded(names(gone)))
 	}
 }
 

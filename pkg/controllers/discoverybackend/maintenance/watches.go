@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -265,6 +266,7 @@ func (w *watches) addRoutes(ctx context.Context, index, value string, pause func
 func drainChanged(before, after *gimbalv1.DiscoveryBackend) bool {
 	return before.UID != after.UID || before.Cluster.ClusterStatus != after.Cluster.ClusterStatus ||
 		!slices.Equal(before.Status.Identity, after.Status.Identity) || status.IsAutomatic(before) != status.IsAutomatic(after) ||
+		!equality.Semantic.DeepEqual(before.Cluster.Maintenance.Services, after.Cluster.Maintenance.Services) ||
 		before.Cluster.DrainPolicy != after.Cluster.DrainPolicy || before.Status.EndpointsDrained != after.Status.EndpointsDrained ||
 		percentOf(before) != percentOf(after) || (before.Status.Ramp == nil) != (after.Status.Ramp == nil)
 }

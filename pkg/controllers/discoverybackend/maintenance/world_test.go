@@ -121,7 +121,7 @@ func (w *world) boot() {
 	all, others := drain.Kinds(), otherKinds(nil)
 	w.set = resourcewatch.NewSet(w.find, resourcewatch.Source{Metadata: w.metadata, Dynamic: w.dynamic}, clock.RealClock{}, time.Hour, append(followed(all, others), klusterKind())...)
 	cluster := newCluster(w.set, all, others, []string{adminNamespace})
-	cluster.limit = 1
+	cluster.limit, cluster.clock = 1, clock.RealClock{}
 	w.watches = &watches{cluster: cluster}
 	w.routes = &routes{
 		cluster: cluster, client: w.dynamic, clock: clock.RealClock{}, meters: meters, keep: keepRemoved,

@@ -129,6 +129,8 @@ type present struct {
 	*knowledge
 	// drained are the backends that the record of the route names, imports those of its ServiceImports.
 	drained sets.Set[string]
+	// over are the Services whose requests go to other receivers, by the record.
+	over    sets.Set[name]
 	imports map[name]string
 	// others are Services that name no backend.
 	others sets.Set[name]
@@ -138,9 +140,10 @@ type present struct {
 func (r *References) backendsFor(ctx context.Context, known *knowledge, route *route) (*present, error) {
 	view := route.kind.View(route.object.Object)
 	found := &present{
-		knowledge: known, drained: sets.New(view.Recorded()...), imports: view.RecordedImports(), others: sets.New[name](),
+		knowledge: known, drained: sets.New(view.Drained()...), over: view.FailedOver(), imports: view.RecordedImports(),
+		others: sets.New[name](),
 	}
-	if len(found.drained) == 0 {
+	if len(found.drained)+len(found.over) == 0 {
 		return found, nil
 	}
 	for _, key := range view.Services() {
@@ -178,6 +181,9 @@ func (p *present) Share(backend, _ string) int {
 	}
 	return 0
 }
+
+// FailsOver implements drain.Failover.
+func (p *present) FailsOver(service name) bool { return p.over.Has(service) }
 
 // ClusterOf implements drain.Backends.
 func (p *present) ClusterOf(backend string) string { return cmp.Or(p.clusters[backend], backend) }

@@ -22,6 +22,8 @@ type MaintenancePolicyApplyConfiguration struct {
 	UnreachablePeriod *metav1.Duration `json:"unreachablePeriod,omitempty"`
 	// StablePeriod is how long the backend has to be reachable before automatic maintenance ends. It defaults to 10m.
 	StablePeriod *metav1.Duration `json:"stablePeriod,omitempty"`
+	// Services specifies when the requests for a single copied Service go to the other receivers of its routes.
+	Services *ServiceMaintenancePolicyApplyConfiguration `json:"services,omitempty"`
 }
 
 // MaintenancePolicyApplyConfiguration constructs a declarative configuration of the MaintenancePolicy type for use with
@@ -51,5 +53,13 @@ func (b *MaintenancePolicyApplyConfiguration) WithUnreachablePeriod(value metav1
 // If called multiple times, the StablePeriod field is set to the value of the last call.
 func (b *MaintenancePolicyApplyConfiguration) WithStablePeriod(value metav1.Duration) *MaintenancePolicyApplyConfiguration {
 	b.StablePeriod = &value
+	return b
+}
+
+// WithServices sets the Services field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Services field is set to the value of the last call.
+func (b *MaintenancePolicyApplyConfiguration) WithServices(value *ServiceMaintenancePolicyApplyConfiguration) *MaintenancePolicyApplyConfiguration {
+	b.Services = value
 	return b
 }
