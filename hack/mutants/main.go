@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command mutants proves that tests notice a guard that is lost. It breaks the guards of deletions in its list one by one, runs the tests
-// of their packages, and fails if one of them passes. The tree stays unchanged: the compiler gets the broken file as an overlay.
+// of their packages, and fails if one of them passes. The tests of a package are compiled once: each function with a guard gets a copy
+// without it, and a variable of the environment chooses. The tree stays unchanged, because the compiler gets these files as an overlay.
 package main
 
 import (
@@ -12,11 +13,13 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -49,35 +52,104 @@ func run(ctx context.Context, only string) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	passes := map[string]bool{} // packages whose tests pass while nothing is broken
-	count, unnoticed := 0, 0
+	all = slices.DeleteFunc(all, func(m mutant) bool { return !pattern.MatchString(m.file) })
+	packages := map[string][]mutant{} // by the package of their tests
 	for _, m := range all {
-		if !pattern.MatchString(m.file) {
-			continue
+		packages[m.tests] = append(packages[m.tests], m)
+	}
+	var errs []error
+	unnoticed := 0
+	for _, tests := range slices.Sorted(maps.Keys(packages)) {
+		found, err := breakEach(ctx, filepath.Join(dir, strings.ReplaceAll(tests, "/", "_")), tests, packages[tests])
+		errs = append(errs, err)
+		unnoticed += found
+	}
+	if unnoticed > 0 {
+		errs = append(errs, fmt.Errorf("no test notices %d of %d broken guards", unnoticed, len(all)))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	fmt.Println(len(all), "broken guards were noticed")
+	return nil
+}
+
+// breakEach breaks the guards one by one whose tests are in a package, and returns how many of them no test noticed. The tests are
+// compiled once, with every guard and its broken form, and run once for each. The names of files that it writes begin with the prefix.
+func breakEach(ctx context.Context, prefix, tests string, all []mutant) (unnoticed int, err error) {
+	if err := compile(ctx, prefix, tests, all); err != nil {
+		return 0, err
+	}
+	if output, err := testWith(ctx, prefix, tests, 0); err != nil {
+		return 0, fmt.Errorf("the tests of %s fail already: %w\n%s", tests, err, output)
+	}
+	for i, m := range all {
+		result := "noticed  "
+		if _, err := testWith(ctx, prefix, tests, i+1); err == nil {
+			result = "UNNOTICED"
+			unnoticed++
 		}
-		if !passes[m.tests] {
-			if output, err := test(ctx, m.tests); err != nil {
-				return fmt.Errorf("the tests of %s fail already: %w\n%s", m.tests, err, output)
-			}
-			passes[m.tests] = true
+		if ctx.Err() != nil {
+			return 0, ctx.Err()
 		}
-		noticed, err := m.noticed(ctx, dir)
+		fmt.Println(result, m)
+	}
+	return unnoticed, nil
+}
+
+// compile compiles the tests of a package, with guards that are numbered from 1.
+func compile(ctx context.Context, prefix, tests string, all []mutant) error {
+	files := map[string]map[int]mutant{}
+	for i, m := range all {
+		if files[m.file] == nil {
+			files[m.file] = map[int]mutant{}
+		}
+		files[m.file][i+1] = m
+	}
+	replaced, count := map[string]string{}, 0
+	replace := func(file, text string) error {
+		file, err := filepath.Abs(file)
 		if err != nil {
 			return err
 		}
 		count++
-		result := "noticed  "
-		if !noticed {
-			result = "UNNOTICED"
-			unnoticed++
+		replaced[file] = fmt.Sprintf("%s.%d.go", prefix, count)
+		return os.WriteFile(replaced[file], []byte(text), 0o600)
+	}
+	for file, guards := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
 		}
-		fmt.Println(result, m)
+		rewritten, name, err := rewrite(string(text), guards)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(replace(file, rewritten),
+			replace(filepath.Join(filepath.Dir(file), "broken_guard.go"), fmt.Sprintf(chosen, name))); err != nil {
+			return err
+		}
 	}
-	if unnoticed > 0 {
-		return fmt.Errorf("no test notices %d of %d broken guards", unnoticed, count)
+	overlay, err := json.Marshal(map[string]any{"Replace": replaced})
+	if err != nil {
+		return err
 	}
-	fmt.Println(count, "broken guards were noticed")
+	if err := os.WriteFile(prefix+".json", overlay, 0o600); err != nil {
+		return err
+	}
+	command := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-overlay", prefix+".json", "-o", prefix+".test", tests)
+	if output, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("guards that are broken in %s do not compile: %w\n%s", tests, err, output)
+	}
 	return nil
+}
+
+// testWith runs the short tests of a package until one fails, with one guard broken; 0: with none.
+func testWith(ctx context.Context, prefix, tests string, number int) (output string, err error) {
+	command := exec.CommandContext(ctx, prefix+".test", "-test.short", "-test.failfast", "-test.timeout", "5m")
+	command.Dir, command.Env = tests, append(os.Environ(), fmt.Sprintf("BROKEN_GUARD=%d", number))
+	combined, err := command.CombinedOutput()
+	return string(combined), err
 }
 
 // mutant is a guard, and what breaks it.
@@ -128,43 +200,4 @@ func (m mutant) apply(text string) (string, error) {
 		return "", fmt.Errorf("%s has %q %d times, not once: change the list", m.file, m.guard, n)
 	}
 	return strings.Replace(text, m.guard, m.with, 1), nil
-}
-
-// noticed reports whether the tests fail without the guard. That it does not compile is an error of the list.
-func (m mutant) noticed(ctx context.Context, dir string) (bool, error) {
-	text, err := os.ReadFile(m.file)
-	if err != nil {
-		return false, err
-	}
-	broken, err := m.apply(string(text))
-	if err != nil {
-		return false, err
-	}
-	file, err := filepath.Abs(m.file)
-	if err != nil {
-		return false, err
-	}
-	replacement, overlay := filepath.Join(dir, "broken.go"), filepath.Join(dir, "overlay.json")
-	replaced, err := json.Marshal(map[string]any{"Replace": map[string]string{file: replacement}})
-	if err != nil {
-		return false, err
-	}
-	if err := errors.Join(os.WriteFile(replacement, []byte(broken), 0o600), os.WriteFile(overlay, replaced, 0o600)); err != nil {
-		return false, err
-	}
-	output, err := test(ctx, m.tests, "-overlay", overlay)
-	if ctx.Err() != nil {
-		return false, ctx.Err()
-	}
-	if strings.Contains(output, "[build failed]") || strings.Contains(output, "[setup failed]") {
-		return false, fmt.Errorf("%s does not compile:\n%s", m, output)
-	}
-	return err != nil, nil
-}
-
-// test runs the short tests of a package until one fails.
-func test(ctx context.Context, tests string, flags ...string) (output string, err error) {
-	args := append([]string{"test", "-short", "-failfast", "-timeout", "5m"}, flags...)
-	combined, err := exec.CommandContext(ctx, "go", append(args, tests)...).CombinedOutput()
-	return string(combined), err
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestList checks that each guard of the list exists, exactly once.
+// TestList checks that each guard of the list exists, exactly once, and in a function.
 func TestList(t *testing.T) {
 	all, err := parse(list)
 	if err != nil {
@@ -23,8 +23,39 @@ func TestList(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		if _, err := m.apply(string(text)); err != nil {
+		if _, _, err := rewrite(string(text), map[int]mutant{1: m}); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+func TestRewrite(t *testing.T) {
+	text := `package p
+
+func (r *R) remove(names ...string) error { if r.mayRemove { return r.all(names) }; return nil }
+
+func each[T any](list []T, do func(T)) { if do != nil { do(list[0]) } }
+`
+	got, name, err := rewrite(text, map[int]mutant{1: {guard: "r.mayRemove", with: "true"}, 2: {guard: "do != nil", with: "true"}})
+	if err != nil || name != "p" {
+		t.Fatal(name, err)
+	}
+	want := `package p
+
+func (r *R) remove(names ...string) error { if brokenGuard == 1 { return r.removeBroken1(names...) };  if r.mayRemove { return r.all(names) }; return nil }
+
+func each[T any](list []T, do func(T)) { if brokenGuard == 2 { eachBroken2[T](list, do); return };  if do != nil { do(list[0]) } }
+
+func (r *R) removeBroken1(names ...string) error { if true { return r.all(names) }; return nil }
+
+func eachBroken2[T any](list []T, do func(T)) { if true { do(list[0]) } }
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	for what, m := range map[string]mutant{"absent": {guard: "r.may "}, "twice": {guard: "do"}, "in no function": {guard: "package p"}} {
+		if _, _, err := rewrite(text, map[int]mutant{1: m}); err == nil {
+			t.Errorf("a guard that is %s is accepted", what)
 		}
 	}
 }

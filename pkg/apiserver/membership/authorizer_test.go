@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
@@ -140,5 +141,16 @@ func TestStartingServer(t *testing.T) {
 	}
 	if err := s.Restrict(nil); err == nil {
 		t.Error("nothing was restricted")
+	}
+}
+
+// TestCollectionsAreRestricted checks that a user who is allowed to delete collections of Projects deletes none of others.
+func TestCollectionsAreRestricted(t *testing.T) {
+	server := NewServer(false)
+	server.authorizer.Store(NewAuthorizer(rbac{allowed: everyone("deletecollection projects")}, lookup))
+	ctx := genericapirequest.WithUser(t.Context(), as("olivia"))
+	ctx = genericapirequest.WithRequestInfo(ctx, &genericapirequest.RequestInfo{IsResourceRequest: true, Verb: "deletecollection"})
+	if _, err := (&Storage{server: server}).DeleteCollection(ctx, nil, nil, nil); !apierrors.IsForbidden(err) {
+		t.Errorf("error = %v, want that it is forbidden", err)
 	}
 }

@@ -13,14 +13,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	ktesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/util/workqueue"
 
 	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // TestStart checks that nothing is written before all inputs of the decision are known, and that readiness reports the missing
@@ -235,6 +239,50 @@ func TestDeletedForSure(t *testing.T) {
 		}
 		w.after(time.Second)
 		w.expect("told", map[string]int{"delete": 15})
+	})
+}
+
+// TestDeletesWhatWasRead checks that a deletion is of the very copy, in the state in which it was read.
+func TestDeletesWhatWasRead(t *testing.T) {
+	inWorld(t, []string{"web"}, []string{"gone"}, func(w *world) {
+		want := kit.AsRead(copied("gone", "1"))
+		w.start()
+		w.after(time.Second)
+		var got []*metav1.Preconditions
+		for _, action := range w.here.Actions() {
+			if deletion, ok := action.(ktesting.DeleteActionImpl); ok {
+				got = append(got, deletion.DeleteOptions.Preconditions)
+			}
+		}
+		if diff := cmp.Diff([]*metav1.Preconditions{&want}, got); diff != "" {
+			t.Errorf("preconditions: %s", diff)
+		}
+	})
+}
+
+// TestWantedAgain checks that the permission to delete a copy ends when its service is there again.
+func TestWantedAgain(t *testing.T) {
+	inWorld(t, []string{"web"}, []string{"web"}, func(w *world) {
+		w.start()
+		w.after(time.Second)
+		w.memory.permit(refTo("web"))
+		w.Touch(keyOf("web"))
+		w.after(time.Second)
+		if w.memory.isSure(refTo("web")) {
+			t.Error("the copy may still be deleted")
+		}
+	})
+}
+
+// TestAnotherServiceOfItsName checks that a Service of somebody else, which no cache has, is not taken over.
+func TestAnotherServiceOfItsName(t *testing.T) {
+	inWorld(t, []string{"web"}, nil, func(w *world) {
+		if err := w.here.Tracker().Add(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: refTo("web").Name}}); err != nil {
+			t.Fatal(err)
+		}
+		w.start()
+		w.after(time.Second)
+		w.expect("beside the Service of another user", map[string]int{"create": 1})
 	})
 }
 

@@ -41,16 +41,12 @@ func TestFinalCheckKeepsTheProject(t *testing.T) {
 		"paused": func(c *cluster) {
 			c.change(func(p *gardenerv1beta1.Project) { p.Annotations = map[string]string{kit.AnnotationPaused: "true"} })
 		},
-		"exempt":             func(c *cluster) { c.annotate(gardenerv1beta1.AnnotationSkipStaleCheck, "true") },
-		"another's":          func(c *cluster) { c.annotate(gardenerv1beta1.AnnotationProjectUID, "2") },
-		"a namespace unseen": func(c *cluster) { c.store.Read = failing(&corev1.Namespace{}) },
-		"a project unseen":   func(c *cluster) { c.store.Read = failing(&gardenerv1beta1.Project{}) },
-		"recreated": func(c *cluster) {
-			project := c.project()
-			c.store.Remove(project)
-			project.UID, project.ResourceVersion = "2", ""
-			c.store.Add(project)
-		},
+		"exempt":                       func(c *cluster) { c.annotate(gardenerv1beta1.AnnotationSkipStaleCheck, "true") },
+		"another's":                    func(c *cluster) { c.annotate(gardenerv1beta1.AnnotationProjectUID, "2") },
+		"a namespace unseen":           func(c *cluster) { c.store.Read = failing(&corev1.Namespace{}) },
+		"a project unseen":             func(c *cluster) { c.store.Read = failing(&gardenerv1beta1.Project{}) },
+		"recreated":                    recreated,
+		"recreated with its namespace": func(c *cluster) { recreated(c); c.annotate(gardenerv1beta1.AnnotationProjectUID, "2") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := due(t)
@@ -70,6 +66,14 @@ func TestFinalCheckKeepsTheProject(t *testing.T) {
 			}
 		})
 	}
+}
+
+// recreated replaces the project by one of its name that is marked alike.
+func recreated(c *cluster) {
+	project := c.project()
+	c.store.Remove(project)
+	project.UID, project.ResourceVersion = "2", ""
+	c.store.Add(project)
 }
 
 func (c *cluster) annotate(key, value string) {

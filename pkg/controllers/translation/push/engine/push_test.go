@@ -63,6 +63,19 @@ func TestUnlistedResourcesAreDeletedLast(t *testing.T) {
 	expect(t, "reported", len(w.outcome("a").Pushed), 2)
 }
 
+// TestUnlistedResourcesStayWhileListedOnesCannotBeMade checks that a port is not taken away before the one in its place exists, for a
+// limited time.
+func TestUnlistedResourcesStayWhileListedOnesCannotBeMade(t *testing.T) {
+	w := newWorld(t, Options{})
+	w.put("a", box("b", 1), port("b", "p1", 1))
+	w.run(time.Minute)
+	w.put("a", box("b", 1), port("b", "p2", 1, "Box/missing"))
+	w.run(graceDependents - time.Second)
+	expectList(t, "ports", w.list("Port", "b"), "p1")
+	w.run(2 * graceDependents)
+	expectList(t, "ports", w.list("Port", "b"))
+}
+
 func TestUnlistedResourcesAreDeletedAfterARestart(t *testing.T) {
 	w := newWorld(t, Options{})
 	w.put("a", box("b", 1), port("b", "p1", 1))
