@@ -38,6 +38,18 @@ func TestFinalCheckOfThePlace(t *testing.T) {
 	}
 }
 
+// TestFinalCheckOfItsName checks that nothing is removed for a Kluster in whose place there is another one of its name.
+func TestFinalCheckOfItsName(t *testing.T) {
+	k := klustertest.Kluster("k", routed)
+	r := &reconciler{live: klustertest.NewStore(t, k), config: defaults().RouteGC, fence: func() error { return nil }}
+	target, _, _ := targetOf(k, []kubernikusv1.Kluster{*k}, r.config)
+	before := k.DeepCopy()
+	before.UID = "another"
+	if err := r.check(t.Context(), before, target, kluster.Place{}); err == nil || !strings.Contains(err.Error(), "has been deleted") {
+		t.Errorf("got %v, want that the Kluster has been deleted", err)
+	}
+}
+
 // TestFinalCheck checks that any change between the check and the removal retains the routes.
 func TestFinalCheck(t *testing.T) {
 	for name, happens := range map[string]func(*flow, *kubernikusv1.Kluster){

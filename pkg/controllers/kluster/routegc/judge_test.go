@@ -106,3 +106,17 @@ func TestJudge(t *testing.T) {
 		})
 	}
 }
+
+// TestSeenTwice checks that an orphan is not removed by the check that finds it, even where none has to wait.
+func TestSeenTwice(t *testing.T) {
+	orphans := []Orphan{{Route: openstack.Route{Destination: "100.100.1.0/24", NextHop: "10.0.0.5"}}}
+	limits := Limits{MaxRemovalFraction: 1}
+	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	history, doomed, _ := History{}.judge(now, 3, 1, orphans, limits)
+	if len(doomed) > 0 {
+		t.Errorf("first: removed %v, want none", doomed)
+	}
+	if _, doomed, _ = history.judge(now, 3, 1, orphans, limits); len(doomed) != 1 {
+		t.Errorf("second: removed %v, want the orphan", doomed)
+	}
+}
