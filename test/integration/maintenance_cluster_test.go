@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
@@ -74,6 +76,26 @@ func (s *shop) sameCluster() {
 	s.identified("other", s.eu)
 	s.unique(s.us)
 	s.unique(s.eu)
+}
+
+// ownCluster has a backend that leads to the cluster of Groundskeeper.
+func (s *shop) ownCluster() {
+	system := &corev1.Namespace{}
+	if err := s.c.Get(s.Context(), client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
+		s.Fatal(err)
+	}
+	status := gimbalapply.DiscoveryBackendStatus().
+		WithIdentity(gimbalapply.ClusterIdentity().WithObject(clusterid.NamespaceSystem).WithID(string(system.UID)))
+	applied := gimbalapply.DiscoveryBackend(s.us.Name, s.us.Namespace).WithStatus(status)
+	if err := s.c.Status().Apply(s.Context(), applied, client.FieldOwner("groundskeeper-discoverer-identity"), client.ForceOwnership); err != nil {
+		s.Fatal(err)
+	}
+	s.reports(s.us, func(status *gimbalv1.DiscoveryBackendStatus) bool {
+		c := meta.FindStatusCondition(status.Conditions, gimbalv1.ConditionClusterUnique)
+		return c != nil && c.Reason == gimbalv1.ReasonSameCluster && strings.Contains(c.Message, "the cluster that this API server belongs to")
+	})
+	s.identified("another", s.us)
+	s.unique(s.us)
 }
 
 const threeManifest = `

@@ -126,6 +126,7 @@ func TestMaintenance(t *testing.T) {
 			"fails over":                 (*shop).failsOver,
 			"same cluster":               (*shop).sameCluster,
 			"two of three":               (*shop).twoOfThree,
+			"its own cluster":            (*shop).ownCluster,
 			"plugin of kubectl":          testPlugin,
 		} {
 			t.Run(name, func(t *testing.T) {
