@@ -97,9 +97,10 @@ func TestServiceExportsAreUninstalled(t *testing.T) {
 	if err := all.Tracker().Delete(serviceExports, "shop", "web"); err != nil {
 		t.Fatal(err)
 	}
+	w.until("the deletion is to be confirmed", w.waits)
 	for range 3 {
-		w.until("the deletion is to be confirmed", w.waits)
 		w.clock.Step(withdrawalPause)
+		w.until("it is not confirmed, and tried again", w.waits)
 	}
 	slice.Endpoints[0].Addresses = []string{"10.1.0.2"}
 	update(t, w.there, slice)
@@ -109,7 +110,6 @@ func TestServiceExportsAreUninstalled(t *testing.T) {
 	})
 	// Installed again, without what was exported.
 	installed.Store(true)
-	w.until("the deletion is to be confirmed", w.waits)
 	w.clock.Step(withdrawalPause)
 	w.until("a listing confirms it", func() bool { return len(w.names()) == 0 })
 }
