@@ -102,10 +102,10 @@ func (l *life) rival() *kubernikusv1.Kluster {
 	k := klustertest.Kluster("rival", leadsTo("rival-cluster"), func(k *kubernikusv1.Kluster) {
 		k.Namespace, k.Spec.CloudProvider = "garden-other", kubernikusv1.CloudProvider{ClusterName: &name}
 	})
-	switch {
-	case l.chance(3):
+	switch l.draw.IntN(3) {
+	case 0:
 		k.Status.Openstack = &kubernikusv1.OpenstackStatus{ProjectID: "other"}
-	case l.chance(3):
+	case 1:
 		l.kluster.Annotations = map[string]string{kubernikusv1.AcceptUnknownIdentityAnnotation: "garden-other/rival"}
 	default:
 		service := "kube_service_" + l.name + "_shop_rival"
@@ -249,7 +249,7 @@ func (l *life) until(t *testing.T, unborn bool) {
 			pause = 30 * time.Minute
 		}
 		l.clock.SetTime(l.clock.Now().Add(pause))
-		if err := l.flow.work(t.Context(), l.kluster); err != nil && !l.isDead() {
+		if err := l.work(t.Context(), l.kluster); err != nil && !l.isDead() {
 			t.Log(err)
 		}
 		if l.isDead() {
