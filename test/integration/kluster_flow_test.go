@@ -197,7 +197,10 @@ func TestKluster(t *testing.T) {
 	}
 	d.routesAre(t, live, orphan, second, foreign, siblings)
 
-	d.is(t, k, kubernikusv1.ConditionClusterUnique, "False/OwnCluster")
+	d.is(t, k, kubernikusv1.ConditionClusterUnique, "False/SameCluster") // the sibling leads to it as well
+	if c := meta.FindStatusCondition(k.Status.Conditions, kubernikusv1.ConditionClusterUnique); !strings.Contains(c.Message, "that Groundskeeper runs in") {
+		t.Errorf("message = %q, want the cluster of Groundskeeper in it", c.Message)
+	}
 	// The Secret stays as long as the Kluster. Nothing is done to the cluster that Groundskeeper runs in, until it is detached.
 	for _, object := range []client.Object{secret, k} {
 		if object == client.Object(k) {
