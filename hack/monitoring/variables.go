@@ -28,7 +28,7 @@ var variables = []variable{
 }
 
 var (
-	ofBackend  = regexp.MustCompile(`^groundskeeper_(discovery_backend_condition|maintenance_(automatic|share_percent|routes_(drained|matching|pending)))$`)
+	ofBackend  = regexp.MustCompile(`^groundskeeper_(discovery_backend_condition|maintenance_(automatic|share_percent|routes_(drained|matching|pending|without_endpoints)))$`)
 	ofServices = regexp.MustCompile(`^gimbal_(discoverer_(upstream|replicated|invalid)_(services|endpoints)_total|(service|endpoints)_(error_total|event_timestamp))$`)
 )
 
