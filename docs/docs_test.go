@@ -26,6 +26,7 @@ func TestLeftoverRemedy(t *testing.T) {
 		"the claim of its PersistentVolume pv-1 still exists in the cluster and is not deleted": "still exists in the cluster and is not deleted",
 		"CSI driver x provides it: not checked":                                                 "CSI driver … provides it: not checked",
 		"ClusterRefused: 401":                                                                   "ClusterRefused",
+		"ClusterRefused: Deorbit ended before what exists in the cluster was read":              "Deorbit ended before what exists in the cluster was read",
 		"it is being deleted since 2026-11-28T12:00:00Z":                                        "it is being deleted since …",
 		"being deleted":                             "being deleted",
 		"status error_deleting":                     "status …",

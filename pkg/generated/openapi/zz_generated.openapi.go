@@ -1908,7 +1908,7 @@ func schema_pkg_apis_kubernikus_v1_DeorbitStatus(ref common.ReferenceCallback) c
 					},
 					"clusterRefused": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ClusterRefused is why the state of the cluster, which may be alive, is unknown: its API server rejects the credentials or the user, or the Secret is invalid. While it is set, nothing is deleted in OpenStack. Empty: the state is known.",
+							Description: "ClusterRefused is why the state of the cluster, which may be alive, is unknown: its API server rejects the credentials or the user, the Secret is invalid, or Deorbit ended before it was read. While it is set, nothing is deleted in OpenStack. Empty: the state is known.",
 							Type:        []string{"string"},
 							Format:      "",
 						},

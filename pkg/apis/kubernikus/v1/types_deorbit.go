@@ -100,7 +100,8 @@ type DeorbitStatus struct {
 	// +optional
 	ClusterLost string `json:"clusterLost,omitempty" protobuf:"bytes,13,opt,name=clusterLost"`
 	// ClusterRefused is why the state of the cluster, which may be alive, is unknown: its API server rejects the credentials or
-	// the user, or the Secret is invalid. While it is set, nothing is deleted in OpenStack. Empty: the state is known.
+	// the user, the Secret is invalid, or Deorbit ended before it was read. While it is set, nothing is deleted in OpenStack. Empty: the
+	// state is known.
 	// +optional
 	ClusterRefused string `json:"clusterRefused,omitempty" protobuf:"bytes,14,opt,name=clusterRefused"`
 	// Undecided are the objects that no field and no annotation retains, and that Deorbit does not delete because it cannot decide

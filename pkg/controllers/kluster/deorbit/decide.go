@@ -36,7 +36,7 @@ func decide(before progress, seen *observed, s settings, now time.Time) (progres
 		p.absorb(*seen)
 	case p.isSelf, p.held != nil:
 	case p.over() && p.Stage != kubernikusv1.DeorbitRelease:
-		p.enter(kubernikusv1.DeorbitRelease)
+		p.cutShort()
 	case isInCluster(p.Stage) && s.machinesDeleted():
 		p.skipCluster()
 	case !s.has(p.Stage):
@@ -95,7 +95,7 @@ func (p *step) absorb(o observed) {
 	p.isSelf, p.failure = false, failed
 	if failed != nil && failed.internal {
 		if p.over() && p.Stage != kubernikusv1.DeorbitRelease {
-			p.enter(kubernikusv1.DeorbitRelease)
+			p.cutShort()
 		}
 		return
 	}
@@ -116,7 +116,7 @@ func (p *step) absorb(o observed) {
 	case p.over() && p.Stage == kubernikusv1.DeorbitRelease:
 		p.end(failed)
 	case p.over():
-		p.enter(kubernikusv1.DeorbitRelease)
+		p.cutShort()
 	case failed != nil && p.isUnborn() && (failed.silent || p.lost()):
 		p.skipCluster()
 	case failed != nil && p.lost():
@@ -196,6 +196,18 @@ func (p *step) lost() bool {
 // over reports whether Deorbit ends, whatever is left.
 func (p *step) over() bool {
 	return p.selfDestruct || p.since(p.StartedAt) >= p.timeout || p.machinesDeleted() && p.since(p.VerifyStartedAt) >= p.verifyTimeout
+}
+
+// endedUnread is why the state of a cluster is unknown whose Deorbit ended before stage Freeze was complete.
+const endedUnread = "Deorbit ended before what exists in the cluster was read"
+
+// cutShort enters Release, whatever is left. A cluster of which not everything was read may run, and use all that is in OpenStack.
+func (p *step) cutShort() {
+	isUnread := p.Stage == kubernikusv1.DeorbitDrain || p.Stage == kubernikusv1.DeorbitFreeze
+	if isUnread && p.cloud && p.ClusterRefused == "" && !p.machinesDeleted() && !p.isUnborn() {
+		p.ClusterRefused = endedUnread
+	}
+	p.enter(kubernikusv1.DeorbitRelease)
 }
 
 // stuckAfter is how long a stage may make no progress before an event reports it.

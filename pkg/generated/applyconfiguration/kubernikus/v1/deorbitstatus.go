@@ -43,7 +43,8 @@ type DeorbitStatusApplyConfiguration struct {
 	// ClusterLost is why the stages inside the cluster were skipped. Empty: they were not.
 	ClusterLost *string `json:"clusterLost,omitempty"`
 	// ClusterRefused is why the state of the cluster, which may be alive, is unknown: its API server rejects the credentials or
-	// the user, or the Secret is invalid. While it is set, nothing is deleted in OpenStack. Empty: the state is known.
+	// the user, the Secret is invalid, or Deorbit ended before it was read. While it is set, nothing is deleted in OpenStack. Empty: the
+	// state is known.
 	ClusterRefused *string `json:"clusterRefused,omitempty"`
 	// Undecided are the objects that no field and no annotation retains, and that Deorbit does not delete because it cannot decide
 	// that, each with the reason. They are leftovers, and the release does not wait for them.
