@@ -97,7 +97,7 @@ func TestDeorbitTwins(t *testing.T) {
 		}
 		out, err := exec.CommandContext(t.Context(), d.Kubectl(), "--kubeconfig", d.AdminKubeconfig(), "delete", "kluster", "--dry-run=server",
 			"--namespace", k.Namespace, k.Name).CombinedOutput()
-		for _, part := range []string{"Warning: Kluster " + other + " leads to the same cluster", kubernikusv1.DetachAnnotation + "=true"} {
+		for _, part := range []string{"Warning: the Deorbit of Kluster " + k.Name + " will wait: ", "Kluster " + other + ": it leads to the same cluster", kubernikusv1.DetachAnnotation + "=true"} {
 			if err != nil || !strings.Contains(string(out), part) {
 				t.Fatalf("error = %v, output = %s, want %q in it", err, out, part)
 			}

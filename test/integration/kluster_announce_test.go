@@ -22,6 +22,7 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/announce"
 )
 
@@ -102,7 +103,7 @@ func (a *announcement) leads(kubeconfig []byte) {
 
 func (a *announcement) made() {
 	a.has("as announced", func(b *gimbalv1.DiscoveryBackend) bool {
-		return b.Labels[announce.LabelNamespace] == a.namespace && b.Labels[announce.LabelName] == "web" && b.Labels[announce.LabelUID] == string(a.k.UID) &&
+		return b.Labels[clusterid.LabelNamespace] == a.namespace && b.Labels[clusterid.LabelName] == "web" && b.Labels[clusterid.LabelUID] == string(a.k.UID) &&
 			b.Cluster.Type == gimbalv1.BackendKubernetes && b.Cluster.Secret == "web-discovery" && b.Cluster.ClusterStatus == gimbalv1.ClusterEnabled &&
 			b.Cluster.DrainPolicy == gimbalv1.DrainStrict && len(b.OwnerReferences) == 0
 	})

@@ -13,7 +13,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/clusterid"
 )
 
 // ConnectionOf returns what leads to a cluster, as status.identity has it: the address of the API server, and a hash of everything that
@@ -39,17 +38,4 @@ func ProvenID(k *kubernikusv1.Kluster, connection string) string {
 		return found.ClusterID
 	}
 	return ""
-}
-
-// AreDeletedTogether reports whether two Klusters are proven to lead to the same cluster and are both being deleted: what one of them
-// protects from the other is to go.
-func AreDeletedTogether(a, b *kubernikusv1.Kluster) bool {
-	return !a.DeletionTimestamp.IsZero() && !b.DeletionTimestamp.IsZero() &&
-		clusterid.Compare(clusterid.OfUID(a.ClusterID()), clusterid.OfUID(b.ClusterID())) == clusterid.Same
-}
-
-// IsReleased reports whether Deorbit is over, or was never responsible: a Kluster that is being deleted needs nothing any more, though
-// others may still keep the object.
-func IsReleased(k *kubernikusv1.Kluster) bool {
-	return !k.DeletionTimestamp.IsZero() && !k.HasDeorbiter()
 }

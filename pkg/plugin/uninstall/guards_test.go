@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	"groundskeeper.io/groundskeeper/test/support/kubetest"
 )
 
@@ -40,7 +41,7 @@ func TestTurn(t *testing.T) {
 // TestSecretsOfOthersStay checks that only the Secrets of announced Klusters are deleted.
 func TestSecretsOfOthersStay(t *testing.T) {
 	announced := labelled("v1", "Secret", "gimbal-discovery", "web")
-	announced.Labels[labelKluster] = "web"
+	announced.Labels[clusterid.LabelUID] = "web"
 	u, metadata := inCluster(t, nil, announced, labelled("v1", "Secret", "shop", "theirs"))
 	if err := u.cleanSecrets(t.Context()); err != nil {
 		t.Fatal(err)

@@ -15,14 +15,12 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	"groundskeeper.io/groundskeeper/pkg/plugin/report"
 )
 
-// labelKluster is on what was made to announce a Kluster, with its uid.
-const labelKluster = "groundskeeper.io/kluster-uid"
-
 // isAnnouncement reports whether a backend announces a Kluster. It is withdrawn with the Kluster.
-func isAnnouncement(b *gimbalv1.DiscoveryBackend) bool { return b.Labels[labelKluster] != "" }
+func isAnnouncement(b *gimbalv1.DiscoveryBackend) bool { return b.Labels[clusterid.LabelUID] != "" }
 
 // enableBackends brings all backends back to service and waits until routes have what their users wanted.
 func (u *Uninstaller) enableBackends(ctx context.Context) (string, error) {

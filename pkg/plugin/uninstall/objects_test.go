@@ -22,6 +22,7 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	"groundskeeper.io/groundskeeper/test/support/kubetest"
 )
 
@@ -176,7 +177,7 @@ func TestBackendsComeBack(t *testing.T) { synctest.Test(t, testBackendsComeBack)
 
 func testBackendsComeBack(t *testing.T) {
 	in := func(name, announces string) *gimbalv1.DiscoveryBackend {
-		return &gimbalv1.DiscoveryBackend{ObjectMeta: named("a", name, func(m *metav1.ObjectMeta) { m.Labels = map[string]string{labelKluster: announces} }),
+		return &gimbalv1.DiscoveryBackend{ObjectMeta: named("a", name, func(m *metav1.ObjectMeta) { m.Labels = map[string]string{clusterid.LabelUID: announces} }),
 			Cluster: gimbalv1.Cluster{ClusterStatus: gimbalv1.ClusterMaintenance}}
 	}
 	w := newWorld(t, in("us", ""), in("web", "uid"))

@@ -26,6 +26,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/clusterid"
 )
 
 // part is an object that the installation is made of.
@@ -245,7 +246,7 @@ func (u *Uninstaller) cleanSecrets(ctx context.Context) error {
 	}
 	for i := range found {
 		s := &found[i]
-		if s.Labels[labelKluster] != "" {
+		if s.Labels[clusterid.LabelUID] != "" {
 			if err := u.remove(ctx, secrets, s.Namespace, s.Name, string(s.UID), metav1.DeletePropagationBackground); err != nil {
 				return err
 			}

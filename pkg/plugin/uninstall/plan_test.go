@@ -15,6 +15,7 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
@@ -170,7 +171,7 @@ func TestEmptyCluster(t *testing.T) {
 func TestAnnouncementsAreNotEnabled(t *testing.T) {
 	f := installed(t)
 	f.Backends[0].Cluster.ClusterStatus = gimbalv1.ClusterMaintenance
-	f.Backends[0].Labels = map[string]string{labelKluster: "uid"}
+	f.Backends[0].Labels = map[string]string{clusterid.LabelUID: "uid"}
 	if text := NewPlan(f, defaults).String(); strings.Contains(text, "come back to service") {
 		t.Errorf("got\n%s", text)
 	}

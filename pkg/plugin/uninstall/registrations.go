@@ -18,6 +18,7 @@ import (
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/clusterid"
 )
 
 // registration routes requests of the whole cluster to Groundskeeper's servers.
@@ -189,7 +190,7 @@ func (u *Uninstaller) traces(ctx context.Context) (string, error) {
 		return "", err
 	}
 	for i := range secrets {
-		if s := &secrets[i]; s.Labels[labelKluster] != "" || slices.Contains(s.Finalizers, kubernikusv1.SecretInUseFinalizer) {
+		if s := &secrets[i]; s.Labels[clusterid.LabelUID] != "" || slices.Contains(s.Finalizers, kubernikusv1.SecretInUseFinalizer) {
 			return fmt.Sprintf("Secret %s is used by a Kluster", nameOf(s)), nil
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/clusterid"
 )
 
 // ownerLabels returns the labels by which Groundskeeper's controllers find the owner of an object. An object with these labels is deleted
@@ -25,7 +26,7 @@ func ownerLabels(resource schema.GroupResource) ([]string, bool) {
 	case midonetv1.Resource("translations"):
 		return []string{midonetv1.LabelOwnerUID, midonetv1.LabelGlobal}, true
 	case gimbalv1.Resource("discoverybackends"):
-		return []string{"groundskeeper.io/kluster-namespace", "groundskeeper.io/kluster-name", "groundskeeper.io/kluster-uid"}, true
+		return []string{clusterid.LabelNamespace, clusterid.LabelName, clusterid.LabelUID}, true
 	default:
 		return nil, false
 	}

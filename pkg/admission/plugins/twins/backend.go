@@ -7,6 +7,7 @@ import (
 	"context"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apiserver/pkg/admission"
 
@@ -31,7 +32,7 @@ func OfBackends() *Plugin[gimbalv1.DiscoveryBackend] {
 // backendWritten warns of the other backends with the same Secret, of those of the same cluster, and when maintenance begins, of those of
 // which it is unknown that they are not; and of the Klusters of the cluster, unless the backend was created for one of them.
 func backendWritten(ctx context.Context, s source, b, old *gimbalv1.DiscoveryBackend) []string {
-	all := s.backends(ctx, fields.Everything())
+	all := s.backends(ctx, metav1.NamespaceAll, fields.Everything())
 	others := func(sharing bool, verdict clusterid.Verdict) string {
 		return titles(b, all, func(other *gimbalv1.DiscoveryBackend) bool {
 			shares := other.Namespace == b.Namespace && b.Cluster.SecretName() != "" && other.Cluster.SecretName() == b.Cluster.SecretName()
@@ -44,8 +45,10 @@ func backendWritten(ctx context.Context, s source, b, old *gimbalv1.DiscoveryBac
 		unknown = others(false, clusterid.Unknown)
 	}
 	twins := s.klustersOf(ctx, clusterid.OfBackend(b))
-	klusters := titles(b, twins, func(k *kubernikusv1.Kluster) bool { return k.ClusterID() == clusterid.OfBackend(b) && needsCluster(k) })
-	if slices.ContainsFunc(twins, func(k kubernikusv1.Kluster) bool { return string(k.UID) == b.Labels[labelKluster] }) {
+	klusters := titles(b, twins, func(k *kubernikusv1.Kluster) bool {
+		return k.ClusterID() == clusterid.OfBackend(b) && !clusterid.IsReleased(k)
+	})
+	if announcesOne(b, twins) {
 		klusters = ""
 	}
 	const consequence = "in maintenance a backend of the same cluster is no alternative, and a cluster is drained when all its backends are"

@@ -84,7 +84,6 @@ func TestBackends(t *testing.T) {
 
 // TestKlustersOfBackends checks which Klusters a change of a backend warns of.
 func TestKlustersOfBackends(t *testing.T) {
-	made := func(b *gimbalv1.DiscoveryBackend) { b.Labels = map[string]string{labelKluster: "kluster-web"} }
 	for name, tc := range map[string]struct {
 		now     *gimbalv1.DiscoveryBackend
 		kluster *kubernikusv1.Kluster
@@ -94,7 +93,7 @@ func TestKlustersOfBackends(t *testing.T) {
 		"of another cluster":  {backend("usa", identity("1"), maintenance), kluster("web", leadsTo("2")), nil},
 		"unknown":             {backend("usa", maintenance), kluster("web", leadsTo("1")), nil},
 		"released":            {backend("usa", identity("1"), maintenance), kluster("web", leadsTo("1"), released), nil},
-		"created for it":      {backend("usa", identity("1"), maintenance, made), kluster("web", leadsTo("1")), nil},
+		"created for it":      {backend("web", identity("1"), maintenance, announcing("web", "kluster-web")), kluster("web", leadsTo("1")), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			old := tc.now.DeepCopy()

@@ -21,9 +21,6 @@ import (
 // KlustersName names the plugin of Klusters in --disable-admission-plugins.
 const KlustersName = "KlusterTwins"
 
-// labelKluster is the label of a DiscoveryBackend that was created for a Kluster, with the UID of that.
-const labelKluster = "groundskeeper.io/kluster-uid"
-
 // OfKlusters returns the plugin that warns of what leads to the cluster of a Kluster.
 func OfKlusters() *Plugin[kubernikusv1.Kluster] {
 	return &Plugin[kubernikusv1.Kluster]{
@@ -38,10 +35,10 @@ func klusterWritten(ctx context.Context, s source, k, _ *kubernikusv1.Kluster) [
 	neighbors, twins := s.klusters(ctx, k.Namespace, fields.Everything()), s.klustersOf(ctx, k.ClusterID())
 	secret := workloadSource(k)
 	users := titles(k, neighbors, func(other *kubernikusv1.Kluster) bool {
-		return needsCluster(other) && workloadSource(other) == secret && compare(k, other) != clusterid.Same
+		return !clusterid.IsReleased(other) && workloadSource(other) == secret && compare(k, other) != clusterid.Same
 	})
 	same := titles(k, twins, func(other *kubernikusv1.Kluster) bool {
-		return needsCluster(other) && compare(k, other) == clusterid.Same
+		return !clusterid.IsReleased(other) && compare(k, other) == clusterid.Same
 	})
 	copies := titles(k, s.backendsOf(ctx, k.ClusterID()), unannounced(k, twins))
 	return slices.Concat(
@@ -53,42 +50,33 @@ func klusterWritten(ctx context.Context, s source, k, _ *kubernikusv1.Kluster) [
 	)
 }
 
+// klusterDeleted warns of what Deorbit will wait for, by what registration knows.
 func klusterDeleted(ctx context.Context, s source, k *kubernikusv1.Kluster) []string {
 	if !k.DeletionTimestamp.IsZero() || !k.HasDeorbiter() || k.Detached() {
 		return nil
 	}
-	twins, suspects := s.klustersOf(ctx, k.ClusterID()), fields.Everything()
-	server := ""
-	if found := k.Status.Identity; found != nil {
-		server = found.Server
+	if found := k.Status.Identity; k.Spec.NoCloud && found != nil && found.Connection == "" {
+		return nil // there is nothing that could be removed
 	}
-	if k.ClusterID() != "" {
-		suspects = fields.OneTermEqualSelector(kubernikusv1.KlusterClusterField, "")
-	}
-	same := titles(k, twins, func(other *kubernikusv1.Kluster) bool {
-		return clusterid.Stays(other) && compare(k, other) == clusterid.Same
-	})
-	possible := titles(k, s.klusters(ctx, metav1.NamespaceAll, suspects), func(other *kubernikusv1.Kluster) bool {
-		return clusterid.Stays(other) && compare(k, other) == clusterid.Unknown && clusterid.InCommon(k, other, server) != "" &&
-			!k.AcceptsUnknownIdentity(other.Namespace+"/"+other.Name)
-	})
-	announced := unannounced(k, twins)
-	copies := titles(k, s.backendsOf(ctx, k.ClusterID()), func(b *gimbalv1.DiscoveryBackend) bool { return announced(b) && !inMaintenance(b) })
 	own := ""
 	unique := meta.FindStatusCondition(k.Status.Conditions, kubernikusv1.ConditionClusterUnique)
 	if unique != nil && unique.Reason == kubernikusv1.ReasonOwnCluster {
-		own = k.Name
+		own = fmt.Sprintf("nothing is removed, because it is the cluster that Groundskeeper runs in. To remove this Kluster only, set the "+
+			"annotation %s=true", kubernikusv1.DetachAnnotation)
 	}
-	remedy := fmt.Sprintf(". To delete Kluster %s only, set its annotation %s=true", k.Name, kubernikusv1.DetachAnnotation)
-	return slices.Concat(
-		warn(own, "Kluster %s leads to the cluster that Groundskeeper runs in: nothing is removed from it%s", own, remedy),
-		warn(same, "Kluster %s leads to the same cluster and is not being deleted: nothing is removed from the cluster until it is%s",
-			same, remedy),
-		warn(possible, "Kluster %s may lead to the same cluster and is not being deleted: nothing is removed from the cluster while that is "+
-			"unknown%s", possible, remedy),
-		warn(copies, "DiscoveryBackend %s leads to the same cluster and is not in maintenance: nothing is removed from the cluster until it is "+
-			"drained%s", copies, remedy),
-	)
+	id, klusters, backends := k.ClusterID(), fields.Everything(), fields.Everything()
+	if id != "" {
+		klusters = fields.OneTermEqualSelector(kubernikusv1.KlusterClusterField, "")
+		backends = fields.OneTermEqualSelector(gimbalv1.ClusterIDField, "")
+	}
+	holders := clusterid.HoldersOf(k, clusterid.KnownOf(k),
+		slices.Concat(s.klusters(ctx, metav1.NamespaceAll, klusters), s.klustersOf(ctx, id)),
+		slices.Concat(s.backends(ctx, k.Namespace, backends), s.backendsOf(ctx, id)))
+	var found []string
+	for _, why := range []string{own, holders.InUse(), holders.Unknown()} {
+		found = append(found, warn(why, "the Deorbit of Kluster %s will wait: %s", k.Name, why)...)
+	}
+	return found
 }
 
 // klustersOf returns the Klusters that lead to a cluster, in all namespaces.
@@ -104,28 +92,25 @@ func (s source) backendsOf(ctx context.Context, id string) []gimbalv1.DiscoveryB
 	if id == "" {
 		return nil
 	}
-	return s.backends(ctx, fields.OneTermEqualSelector(gimbalv1.ClusterIDField, id))
+	return s.backends(ctx, metav1.NamespaceAll, fields.OneTermEqualSelector(gimbalv1.ClusterIDField, id))
 }
 
 func compare(a, b *kubernikusv1.Kluster) clusterid.Verdict {
 	return clusterid.Compare(clusterid.OfUID(a.ClusterID()), clusterid.OfUID(b.ClusterID()))
 }
 
-// needsCluster reports whether a Kluster was not released.
-func needsCluster(k *kubernikusv1.Kluster) bool {
-	return k.DeletionTimestamp.IsZero() || k.HasDeorbiter()
-}
-
 // unannounced returns what matches the DiscoveryBackends of the cluster of a Kluster that a user created: those that were created for a
 // Kluster of the cluster are withdrawn with it.
 func unannounced(k *kubernikusv1.Kluster, twins []kubernikusv1.Kluster) func(*gimbalv1.DiscoveryBackend) bool {
-	announcers := map[string]bool{string(k.UID): true}
-	for i := range twins {
-		announcers[string(twins[i].UID)] = true
-	}
 	return func(b *gimbalv1.DiscoveryBackend) bool {
-		return clusterid.OfBackend(b) == k.ClusterID() && b.DeletionTimestamp.IsZero() && !announcers[b.Labels[labelKluster]]
+		return clusterid.OfBackend(b) == k.ClusterID() && b.DeletionTimestamp.IsZero() && !clusterid.IsAnnouncement(k, b) &&
+			!announcesOne(b, twins)
 	}
+}
+
+// announcesOne reports whether a DiscoveryBackend announces one of some Klusters.
+func announcesOne(b *gimbalv1.DiscoveryBackend, klusters []kubernikusv1.Kluster) bool {
+	return slices.ContainsFunc(klusters, func(k kubernikusv1.Kluster) bool { return clusterid.IsAnnouncement(&k, b) })
 }
 
 // workloadSource is where the credentials for the cluster of a Kluster are.

@@ -54,7 +54,7 @@ func kubeconfig(name, key string) change {
 // at makes registration have found an API server that did not respond.
 func at(server string) change {
 	return func(k *kubernikusv1.Kluster) {
-		k.Status.Identity = &kubernikusv1.KlusterIdentity{Server: server, Reason: "Unreachable"}
+		k.Status.Identity = &kubernikusv1.KlusterIdentity{Server: server, Connection: server, Reason: "Unreachable"}
 	}
 }
 
@@ -68,6 +68,24 @@ func accepts(name string) change {
 		k.Annotations = map[string]string{kubernikusv1.AcceptUnknownIdentityAnnotation: name}
 	}
 }
+
+func clusterName(name string) change {
+	return func(k *kubernikusv1.Kluster) { k.Spec.CloudProvider.ClusterName = new(name) }
+}
+
+func csiClusterID(id string) change {
+	return func(k *kubernikusv1.Kluster) { k.Spec.CloudProvider.CSIClusterID = new(id) }
+}
+
+func router(id string) change {
+	return func(k *kubernikusv1.Kluster) { k.Spec.Openstack.RouterID = id }
+}
+
+func project(id string) change {
+	return func(k *kubernikusv1.Kluster) { k.Status.Openstack = &kubernikusv1.OpenstackStatus{ProjectID: id} }
+}
+
+func noCloud(k *kubernikusv1.Kluster) { k.Spec.NoCloud = true }
 
 func ownCluster(k *kubernikusv1.Kluster) {
 	k.Status.Conditions = []metav1.Condition{{Type: kubernikusv1.ConditionClusterUnique, Status: metav1.ConditionFalse, Reason: kubernikusv1.ReasonOwnCluster}}
@@ -110,25 +128,35 @@ func TestKlusters(t *testing.T) {
 			want: []string{"Kluster shop/db leads to the same cluster"}},
 		"updated, another cluster":            {others: []*kubernikusv1.Kluster{kluster("db", leadsTo("2"))}, now: kluster("web", leadsTo("1"), version), old: kluster("web", leadsTo("1"))},
 		"updated, only labels":                {others: []*kubernikusv1.Kluster{kluster("db", leadsTo("1"))}, now: kluster("web", leadsTo("1"), labelled), old: kluster("web", leadsTo("1"))},
-		"deleted, of Groundskeeper's cluster": {old: kluster("web", leadsTo("1"), ownCluster), want: []string{"Kluster web leads to the cluster that Groundskeeper runs in", "groundskeeper.io/detach=true"}},
+		"deleted, of Groundskeeper's cluster": {old: kluster("web", leadsTo("1"), ownCluster), want: []string{"the cluster that Groundskeeper runs in", "groundskeeper.io/detach=true"}},
 		"deleted, alone":                      {old: kluster("web", leadsTo("1"))},
 		"deleted, the same cluster": {others: []*kubernikusv1.Kluster{kluster("db", leadsTo("1"), elsewhere)}, old: kluster("web", leadsTo("1")),
-			want: []string{"Kluster bank/db leads to the same cluster and is not being deleted", "To delete Kluster web only", "groundskeeper.io/detach=true"}},
+			want: []string{"Deorbit of Kluster web will wait", "Kluster bank/db: it leads to the same cluster and is not being deleted", "groundskeeper.io/detach=true"}},
 		"deleted, the other one, too": {others: []*kubernikusv1.Kluster{kluster("db", leadsTo("1"), going)}, old: kluster("web", leadsTo("1"))},
 		"deleted, another cluster":    {others: []*kubernikusv1.Kluster{kluster("db", leadsTo("2"))}, old: kluster("web", leadsTo("1"))},
 		"deleted, not checked yet": {others: []*kubernikusv1.Kluster{kluster("db", elsewhere)}, old: kluster("web", leadsTo("1")),
-			want: []string{"Kluster bank/db may lead to the same cluster and is not being deleted", "groundskeeper.io/detach=true"}},
-		"deleted, not checked yet itself":  {others: []*kubernikusv1.Kluster{kluster("db", at("a:443"), leading("1"))}, old: kluster("web", at("a:443")), want: []string{"shop/db may lead"}},
-		"deleted, the same server":         {others: []*kubernikusv1.Kluster{kluster("db", at("a:443"))}, old: kluster("web", at("a:443"), leading("1")), want: []string{"shop/db may lead"}},
-		"deleted, another server":          {others: []*kubernikusv1.Kluster{kluster("db", at("b:443"))}, old: kluster("web", at("a:443"), leading("1"))},
-		"deleted, unknown, too":            {others: []*kubernikusv1.Kluster{kluster("db", going)}, old: kluster("web", leadsTo("1"))},
-		"deleted, unknown and accepted":    {others: []*kubernikusv1.Kluster{kluster("db")}, old: kluster("web", leadsTo("1"), accepts("shop/db"))},
-		"deleted, the other one is paused": {others: []*kubernikusv1.Kluster{kluster("db", leadsTo("1"), going, paused)}, old: kluster("web", leadsTo("1")), want: []string{"shop/db leads"}},
-		"deleted, detached":                {others: []*kubernikusv1.Kluster{kluster("db", leadsTo("1"))}, old: kluster("web", leadsTo("1"), detached)},
-		"deleted, nothing to do":           {others: []*kubernikusv1.Kluster{kluster("db", leadsTo("1"))}, old: kluster("web", leadsTo("1"), released)},
-		"deleted, the other was detached":  {others: []*kubernikusv1.Kluster{kluster("db", leadsTo("1"), detached)}, old: kluster("web", leadsTo("1")), want: []string{"shop/db"}},
-		"deleted, many": {others: []*kubernikusv1.Kluster{kluster("e", leadsTo("1")), kluster("d", leadsTo("1")), kluster("c", leadsTo("1")), kluster("b", leadsTo("1"))}, old: kluster("web", leadsTo("1")),
-			want: []string{"shop/b, shop/c, shop/d and 1 more"}},
+			want: []string{"Kluster bank/db, which has not been checked yet", "accept-unknown-identity=bank/db on", "groundskeeper.io/detach=true"}},
+		"deleted, not checked yet itself": {others: []*kubernikusv1.Kluster{kluster("db", at("a:443"), leading("1"))}, old: kluster("web", at("a:443")), want: []string{"shop/db, which has the same API server"}},
+		"deleted, the same server":        {others: []*kubernikusv1.Kluster{kluster("db", at("a:443"))}, old: kluster("web", at("a:443"), leading("1")), want: []string{"shop/db, which has the same API server"}},
+		"deleted, another server":         {others: []*kubernikusv1.Kluster{kluster("db", at("b:443"))}, old: kluster("web", at("a:443"), leading("1"))},
+		"deleted, the same name": {others: []*kubernikusv1.Kluster{kluster("db", at("b:443"), clusterName("n"), elsewhere)}, old: kluster("web", at("a:443"), leading("1"), clusterName("n")),
+			want: []string{"bank/db, which has the same clusterName"}},
+		"deleted, the same CSI id": {others: []*kubernikusv1.Kluster{kluster("c", at("b:443"), elsewhere)}, old: kluster("web", at("a:443"), leading("1"), csiClusterID("c")),
+			want: []string{"bank/c, which has the same csiClusterID"}},
+		"deleted, the same router": {others: []*kubernikusv1.Kluster{kluster("db", at("b:443"), router("r"), elsewhere)}, old: kluster("web", at("a:443"), leading("1"), router("r")),
+			want: []string{"bank/db, which has the same router"}},
+		"deleted, the same project": {others: []*kubernikusv1.Kluster{kluster("db", at("b:443"), project("p"), elsewhere)}, old: kluster("web", at("a:443"), leading("1"), project("p")),
+			want: []string{"bank/db, which has the same OpenStack project"}},
+		"deleted, the same project, no cloud": {others: []*kubernikusv1.Kluster{kluster("db", at("b:443"), project("p"), noCloud)}, old: kluster("web", at("a:443"), leading("1"), project("p"))},
+		"deleted, leads nowhere":              {others: []*kubernikusv1.Kluster{kluster("db", elsewhere)}, old: kluster("web", leadsTo(""), noCloud)},
+		"deleted, unknown, too":               {others: []*kubernikusv1.Kluster{kluster("db", going)}, old: kluster("web", leadsTo("1"))},
+		"deleted, unknown and accepted":       {others: []*kubernikusv1.Kluster{kluster("db")}, old: kluster("web", leadsTo("1"), accepts("shop/db"))},
+		"deleted, the other one is paused":    {others: []*kubernikusv1.Kluster{kluster("db", leadsTo("1"), going, paused)}, old: kluster("web", leadsTo("1")), want: []string{"shop/db: it leads"}},
+		"deleted, detached":                   {others: []*kubernikusv1.Kluster{kluster("db", leadsTo("1"))}, old: kluster("web", leadsTo("1"), detached)},
+		"deleted, nothing to do":              {others: []*kubernikusv1.Kluster{kluster("db", leadsTo("1"))}, old: kluster("web", leadsTo("1"), released)},
+		"deleted, the other was detached":     {others: []*kubernikusv1.Kluster{kluster("db", leadsTo("1"), detached)}, old: kluster("web", leadsTo("1")), want: []string{"shop/db"}},
+		"deleted, many": {others: []*kubernikusv1.Kluster{kluster("f", leadsTo("1")), kluster("e", leadsTo("1")), kluster("d", leadsTo("1")), kluster("c", leadsTo("1")), kluster("b", leadsTo("1")),
+			kluster("a", leadsTo("1"))}, old: kluster("web", leadsTo("1")), want: []string{"Kluster shop/d; Kluster shop/e; and 1 more"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			objects := []runtime.Object{}
@@ -152,30 +180,51 @@ func TestBackendsOfKlusters(t *testing.T) {
 		return b
 	}
 	made := func(uid string) change {
-		return func(b *gimbalv1.DiscoveryBackend) { b.Labels = map[string]string{labelKluster: uid} }
+		return func(b *gimbalv1.DiscoveryBackend) { announcing("web", uid)(b); b.Name = "web" }
+	}
+	leads, uses := "DiscoveryBackend gimbal/manual: it leads to the same cluster", "DiscoveryBackend shop/manual, which uses the same Secret"
+	maintained := func(b *gimbalv1.DiscoveryBackend) { b.Cluster.ClusterStatus = gimbalv1.ClusterMaintenance }
+	unknown := func(b *gimbalv1.DiscoveryBackend) {
+		b.Namespace, b.Status.Identity, b.Cluster.Type, b.Cluster.Secret = "shop", nil, gimbalv1.BackendKubernetes, "web-secret"
 	}
 	for name, c := range map[string]struct {
 		backend *gimbalv1.DiscoveryBackend
 		kluster *kubernikusv1.Kluster
-		warns   bool
+		want    string // in the warning; "": none
 	}{
-		"of the same cluster":           {backend: manual(), kluster: kluster("web", leadsTo("1")), warns: true},
-		"of another cluster":            {backend: manual(func(b *gimbalv1.DiscoveryBackend) { b.Status.Identity = clusterid.OfUID("2") }), kluster: kluster("web", leadsTo("1"))},
-		"unknown":                       {backend: manual(), kluster: kluster("web")},
-		"in maintenance":                {backend: manual(func(b *gimbalv1.DiscoveryBackend) { b.Cluster.ClusterStatus = gimbalv1.ClusterMaintenance }), kluster: kluster("web", leadsTo("1"))},
-		"being deleted":                 {backend: manual(func(b *gimbalv1.DiscoveryBackend) { b.DeletionTimestamp = new(metav1.Now()) }), kluster: kluster("web", leadsTo("1"))},
-		"created for it":                {backend: manual(made("kluster-web")), kluster: kluster("web", leadsTo("1"))},
-		"created for another Kluster":   {backend: manual(made("old-uid")), kluster: kluster("web", leadsTo("1")), warns: true},
-		"the Kluster is to be detached": {backend: manual(), kluster: kluster("web", leadsTo("1"), detached)},
+		"of the same cluster":           {manual(), kluster("web", leadsTo("1")), leads},
+		"of another cluster":            {manual(func(b *gimbalv1.DiscoveryBackend) { b.Status.Identity = clusterid.OfUID("2") }), kluster("web", leadsTo("1")), ""},
+		"unknown":                       {manual(), kluster("web"), ""},
+		"in maintenance":                {manual(maintained), kluster("web", leadsTo("1")), leads},
+		"drained":                       {manual(maintained, drained), kluster("web", leadsTo("1")), ""},
+		"being deleted":                 {manual(func(b *gimbalv1.DiscoveryBackend) { b.DeletionTimestamp = new(metav1.Now()) }), kluster("web", leadsTo("1")), ""},
+		"created for it":                {manual(made("kluster-web")), kluster("web", leadsTo("1")), ""},
+		"created for another Kluster":   {manual(made("old-uid")), kluster("web", leadsTo("1")), "DiscoveryBackend gimbal/web: it leads to the same cluster"},
+		"the Kluster is to be detached": {manual(), kluster("web", leadsTo("1"), detached), ""},
+		"unknown, the same Secret":      {manual(unknown), kluster("web", leadsTo("1")), uses},
+		"both unknown, the same Secret": {manual(unknown), kluster("web"), uses},
+		"unknown, another Secret":       {manual(unknown), kluster("web", leadsTo("1"), secret("other")), ""},
+		"unknown, accepted":             {manual(unknown), kluster("web", leadsTo("1"), accepts("shop/manual")), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var want []string
-			if c.warns {
-				want = []string{"DiscoveryBackend gimbal/manual leads to the same cluster", "groundskeeper.io/detach=true"}
+			if c.want != "" {
+				want = []string{c.want, "groundskeeper.io/detach=true"}
 			}
 			of(t, warned(t, with(c.kluster, c.backend), OfKlusters(), nil, c.kluster, ""), want)
 		})
 	}
+}
+
+// announcing labels a backend as that of a Kluster in the namespace shop.
+func announcing(name, uid string) func(*gimbalv1.DiscoveryBackend) {
+	return func(b *gimbalv1.DiscoveryBackend) {
+		b.Labels = map[string]string{clusterid.LabelNamespace: "shop", clusterid.LabelName: name, clusterid.LabelUID: uid}
+	}
+}
+
+func drained(b *gimbalv1.DiscoveryBackend) {
+	b.Status.Conditions = []metav1.Condition{{Type: gimbalv1.ConditionDrained, Status: metav1.ConditionTrue}}
 }
 
 // TestChangeBesideBackend checks that a change of a Kluster warns of the DiscoveryBackends of its cluster that were not created for it.
@@ -183,7 +232,7 @@ func TestChangeBesideBackend(t *testing.T) {
 	old := kluster("web", leadsTo("1"))
 	now := old.DeepCopy()
 	now.Spec.Version = "1.35.0"
-	made := backend("web", identity("1"), func(b *gimbalv1.DiscoveryBackend) { b.Labels = map[string]string{labelKluster: "kluster-web"} })
+	made := backend("web", identity("1"), announcing("web", "kluster-web"))
 	got := warned(t, with(old, made, backend("us", identity("1")), backend("eu", identity("2"))), OfKlusters(), now, old, "")
 	check(t, got, []string{"DiscoveryBackend shop/us leads to the same cluster, which is torn down only when"})
 }

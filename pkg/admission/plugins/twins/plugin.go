@@ -75,9 +75,9 @@ func (s source) klusters(ctx context.Context, namespace string, which fields.Sel
 	return all.Items
 }
 
-func (s source) backends(ctx context.Context, which fields.Selector) []gimbalv1.DiscoveryBackend {
+func (s source) backends(ctx context.Context, namespace string, which fields.Selector) []gimbalv1.DiscoveryBackend {
 	options := metav1.ListOptions{FieldSelector: which.String(), ResourceVersion: "0"}
-	all, err := s.client.GimbalV1().DiscoveryBackends(metav1.NamespaceAll).List(ctx, options)
+	all, err := s.client.GimbalV1().DiscoveryBackends(namespace).List(ctx, options)
 	if err != nil {
 		return nil
 	}

@@ -15,8 +15,6 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/clusterid"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/announce"
 	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 )
 
@@ -39,7 +37,7 @@ func klusterKind() resourcewatch.Kind {
 // klusterOf keeps the identity of a Kluster and of its cluster; nil for one that leads to none, or was released.
 func klusterOf(content map[string]any) any {
 	k := &kubernikusv1.Kluster{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, k); err != nil || k.ClusterID() == "" || kluster.IsReleased(k) {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, k); err != nil || k.ClusterID() == "" || clusterid.IsReleased(k) {
 		return nil
 	}
 	return &kubernikusv1.Kluster{
@@ -59,7 +57,7 @@ func (c *cluster) klustersOf(ctx context.Context, backend *gimbalv1.DiscoveryBac
 	var names []string
 	for _, object := range found {
 		k := valueOf[kubernikusv1.Kluster](object)
-		if k != nil && announce.IsAnnouncement(k, backend) {
+		if k != nil && clusterid.IsAnnouncement(k, backend) {
 			return nil, nil
 		}
 		names = append(names, nameOf(object).String())

@@ -14,7 +14,7 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/announce"
+	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 )
 
@@ -74,7 +74,7 @@ func TestKlusterOfTheCluster(t *testing.T) {
 		check("and a backend", "False/SameCluster", "DiscoveryBackend gimbal-discovery/eu leads", "Kluster garden-shop/us leads")
 		w.twin("eu", "2")
 		w.edit(gimbalv1.SchemeGroupVersion.WithResource("discoverybackends"), adminNamespace, "us", func(b *unstructured.Unstructured) {
-			b.SetLabels(map[string]string{announce.LabelNamespace: "garden-shop", announce.LabelName: "us", announce.LabelUID: "uid-us"})
+			b.SetLabels(map[string]string{clusterid.LabelNamespace: "garden-shop", clusterid.LabelName: "us", clusterid.LabelUID: "uid-us"})
 		})
 		check("it is announced", "")
 	})

@@ -34,6 +34,7 @@ import (
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/controllers/predicates"
 	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
@@ -133,7 +134,7 @@ func (r *reconciler) find(ctx context.Context, name string, is func(*kubernikusv
 func backendKind() resourcewatch.Kind {
 	return resourcewatch.Kind{
 		GroupResource: gimbalv1.Resource("discoverybackends"), Versions: []string{gimbalv1.SchemeGroupVersion.Version},
-		Metadata: func(object metav1.Object) any { return object.GetLabels()[LabelUID] },
+		Metadata: func(object metav1.Object) any { return object.GetLabels()[clusterid.LabelUID] },
 	}
 }
 

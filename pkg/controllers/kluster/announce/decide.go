@@ -16,6 +16,7 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
@@ -63,13 +64,13 @@ func blocked(k *kubernikusv1.Kluster, there observed) (why *metav1.Condition) {
 func taken(k *kubernikusv1.Kluster, kind string, object metav1.Object) *metav1.Condition {
 	name := fmt.Sprintf("%s %s/%s", kind, object.GetNamespace(), object.GetName())
 	switch {
-	case isOwn(k, object) && object.GetDeletionTimestamp().IsZero():
+	case clusterid.IsMadeFor(k, object) && object.GetDeletionTimestamp().IsZero():
 		return nil
-	case isOwn(k, object):
+	case clusterid.IsMadeFor(k, object):
 		return notAnnounced(reasonAnnouncing, "%s is being deleted, and recreated when it has been deleted", name)
 	case isNamesakes(k, object):
 		return notAnnounced(reasonNameTaken, "%s was made for an earlier Kluster of this name: delete it, or hand it over to this one by "+
-			"setting its label %s to %s", name, LabelUID, k.UID)
+			"setting its label %s to %s", name, clusterid.LabelUID, k.UID)
 	default:
 		return notAnnounced(reasonNameTaken, "%s is another client's and left alone: delete or rename it, or register the cluster under another "+
 			"name", name)
@@ -123,7 +124,7 @@ func nextStep(k *kubernikusv1.Kluster, backend *gimbalv1.DiscoveryBackend) (step
 		backend.Annotations[gardenerv1beta1.AnnotationConfirmDeletion] != "true" {
 		return stepMaintain, "its traffic is being moved away"
 	}
-	if !IsDrained(backend) {
+	if !clusterid.IsDrained(backend) {
 		drained := meta.FindStatusCondition(backend.Status.Conditions, gimbalv1.ConditionDrained)
 		return stepWait, "it is in Maintenance, and not Drained yet" + because(drained)
 	}
@@ -135,13 +136,6 @@ func because(c *metav1.Condition) string {
 		return ""
 	}
 	return fmt.Sprintf(" (%s: %s)", c.Reason, c.Message)
-}
-
-// IsDrained reports whether a DiscoveryBackend is in maintenance and gets no requests.
-func IsDrained(b *gimbalv1.DiscoveryBackend) bool {
-	drained := meta.FindStatusCondition(b.Status.Conditions, gimbalv1.ConditionDrained)
-	return b.Cluster.ClusterStatus == gimbalv1.ClusterMaintenance && drained != nil && drained.Status == metav1.ConditionTrue &&
-		drained.ObservedGeneration >= b.Generation
 }
 
 // holdsMaintenance reports whether Groundskeeper set a backend to Maintenance.
@@ -160,16 +154,6 @@ func holdsMaintenance(backend *gimbalv1.DiscoveryBackend) bool {
 	return false
 }
 
-// Labels of the DiscoveryBackend and the Secret that were created for a Kluster. Objects without all three are owned by another client.
-const (
-	// LabelNamespace is the namespace of the Kluster.
-	LabelNamespace = "groundskeeper.io/kluster-namespace"
-	// LabelName is the metadata.name of the Kluster.
-	LabelName = "groundskeeper.io/kluster-name"
-	// LabelUID is the UID of the Kluster.
-	LabelUID = "groundskeeper.io/kluster-uid"
-)
-
 const (
 	// secretSuffix is appended to the name of the Kluster to get the name of the Secret.
 	secretSuffix = "-discovery"
@@ -182,18 +166,13 @@ func secretName(k *kubernikusv1.Kluster) string { return k.Name + secretSuffix }
 
 // labelsOf returns the labels of objects that are created for a Kluster.
 func labelsOf(k *kubernikusv1.Kluster) map[string]string {
-	return map[string]string{LabelNamespace: k.Namespace, LabelName: k.Name, LabelUID: string(k.UID)}
-}
-
-// isOwn reports whether an object was created for this Kluster.
-func isOwn(k *kubernikusv1.Kluster, object metav1.Object) bool {
-	return isNamesakes(k, object) && object.GetLabels()[LabelUID] == string(k.UID)
+	return map[string]string{clusterid.LabelNamespace: k.Namespace, clusterid.LabelName: k.Name, clusterid.LabelUID: string(k.UID)}
 }
 
 // isNamesakes reports whether an object was created for a Kluster with this name: this one, or a deleted one with another UID.
 func isNamesakes(k *kubernikusv1.Kluster, object metav1.Object) bool {
 	labels := object.GetLabels()
-	return labels[LabelNamespace] == k.Namespace && labels[LabelName] == k.Name && labels[LabelUID] != ""
+	return labels[clusterid.LabelNamespace] == k.Namespace && labels[clusterid.LabelName] == k.Name && labels[clusterid.LabelUID] != ""
 }
 
 // wanted reports whether the spec of a Kluster enables its announcement.
@@ -206,9 +185,4 @@ func drainPolicyOf(k *kubernikusv1.Kluster) gimbalv1.DrainPolicy {
 		return ""
 	}
 	return gimbalv1.DrainPolicy(k.Spec.Discovery.DrainPolicy)
-}
-
-// IsAnnouncement reports whether a DiscoveryBackend announces a Kluster.
-func IsAnnouncement(k *kubernikusv1.Kluster, b *gimbalv1.DiscoveryBackend) bool {
-	return isOwn(k, b) && b.Name == k.Name
 }

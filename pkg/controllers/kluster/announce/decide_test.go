@@ -13,6 +13,7 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	"groundskeeper.io/groundskeeper/test/support/klustertest"
 )
 
@@ -78,15 +79,15 @@ func TestPlan(t *testing.T) {
 		"foreign backend": {change: func(_ *kubernikusv1.Kluster, there *observed) { there.backend.Labels = nil }, unusable: notAnnounced(reasonSecretMissing, "gone"),
 			reason: reasonNameTaken, message: "DiscoveryBackend gimbal-discovery/k is another client's"},
 		"foreign Secret": {change: func(_ *kubernikusv1.Kluster, there *observed) {
-			there.backend, there.secret.Labels = nil, map[string]string{LabelName: "k"}
+			there.backend, there.secret.Labels = nil, map[string]string{clusterid.LabelName: "k"}
 		},
 			reason: reasonNameTaken, message: "Secret gimbal-discovery/k-discovery is another client's"},
 		"another namespace's": {change: func(_ *kubernikusv1.Kluster, there *observed) {
-			relabelled(there.backend, LabelNamespace, "garden-bank")
+			relabelled(there.backend, clusterid.LabelNamespace, "garden-bank")
 		},
 			reason: reasonNameTaken, message: "another client's"},
-		"another name's": {change: func(_ *kubernikusv1.Kluster, there *observed) { relabelled(there.backend, LabelName, "kay") }, reason: reasonNameTaken, message: "another client's"},
-		"a predecessor's": {change: func(_ *kubernikusv1.Kluster, there *observed) { relabelled(there.secret, LabelUID, "older") },
+		"another name's": {change: func(_ *kubernikusv1.Kluster, there *observed) { relabelled(there.backend, clusterid.LabelName, "kay") }, reason: reasonNameTaken, message: "another client's"},
+		"a predecessor's": {change: func(_ *kubernikusv1.Kluster, there *observed) { relabelled(there.secret, clusterid.LabelUID, "older") },
 			reason: reasonNameTaken, message: "earlier Kluster of this name: delete it, or hand it over to this one by setting its label groundskeeper.io/kluster-uid to k-uid"},
 		"the backend is being deleted": {change: func(_ *kubernikusv1.Kluster, there *observed) { going(there.backend) }, reason: reasonAnnouncing, message: "DiscoveryBackend gimbal-discovery/k is being deleted"},
 		"the Secret is being deleted":  {change: func(_ *kubernikusv1.Kluster, there *observed) { there.backend = nil; going(there.secret) }, reason: reasonAnnouncing, message: "Secret gimbal-discovery/k-discovery is being deleted"},
@@ -154,11 +155,11 @@ func TestNeighbour(t *testing.T) {
 
 func TestIsOwn(t *testing.T) {
 	k := klustertest.Kluster("k")
-	if !isOwn(k, backendOf(k)) {
+	if !clusterid.IsMadeFor(k, backendOf(k)) {
 		t.Error("what was made for a Kluster is not its own")
 	}
 	k.UID = ""
-	if isOwn(k, backendOf(k)) || isOwn(k, &corev1.Secret{}) {
+	if clusterid.IsMadeFor(k, backendOf(k)) || clusterid.IsMadeFor(k, &corev1.Secret{}) {
 		t.Error("a Kluster without a uid owns something")
 	}
 }

@@ -19,6 +19,7 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/kit"
 	"groundskeeper.io/groundskeeper/test/support/klustertest"
@@ -34,11 +35,11 @@ func TestAnnounce(t *testing.T) {
 		t.Errorf("writes %v, want %v", f.store.Writes(), want)
 	}
 	backend, secret := f.there(k, discoveryNamespace)
-	if backend == nil || !isOwn(k, backend) || backend.Cluster.Type != gimbalv1.BackendKubernetes ||
+	if backend == nil || !clusterid.IsMadeFor(k, backend) || backend.Cluster.Type != gimbalv1.BackendKubernetes ||
 		backend.Cluster.Secret != "k-discovery" || backend.Cluster.DrainPolicy != gimbalv1.DrainKeepSole || len(backend.OwnerReferences) > 0 {
 		t.Errorf("backend %+v", backend)
 	}
-	if secret == nil || !isOwn(k, secret) || len(secret.Data) != 1 || !bytes.Equal(secret.Data["config"], kubeconfigFor("https://a.example")) || len(secret.OwnerReferences) > 0 {
+	if secret == nil || !clusterid.IsMadeFor(k, secret) || len(secret.Data) != 1 || !bytes.Equal(secret.Data["config"], kubeconfigFor("https://a.example")) || len(secret.OwnerReferences) > 0 {
 		t.Errorf("secret %+v", secret)
 	}
 	if text := f.events(); !strings.HasPrefix(text, "Normal Announced") || strings.Contains(text, "\n") {

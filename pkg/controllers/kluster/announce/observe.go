@@ -17,6 +17,7 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/controllers/lists"
 )
@@ -105,7 +106,7 @@ func BackendsOf(ctx context.Context, live client.Reader, clusterID, namespace st
 // backendsOf returns the DiscoveryBackends that announce a Kluster: one, as their names are unique.
 func backendsOf(ctx context.Context, live client.Reader, k *kubernikusv1.Kluster) ([]gimbalv1.DiscoveryBackend, error) {
 	all, err := list(ctx, live, "Kluster "+client.ObjectKeyFromObject(k).String(), madeFor(k))
-	return slices.DeleteFunc(all, func(b gimbalv1.DiscoveryBackend) bool { return !IsAnnouncement(k, &b) }), err
+	return slices.DeleteFunc(all, func(b gimbalv1.DiscoveryBackend) bool { return !clusterid.IsAnnouncement(k, &b) }), err
 }
 
 // secretsOf returns the metadata of the Secrets that were made for the DiscoveryBackend of a Kluster.
@@ -115,7 +116,9 @@ func secretsOf(ctx context.Context, live client.Reader, k *kubernikusv1.Kluster)
 	if err := lists.Complete(live).List(ctx, all, madeFor(k)); err != nil {
 		return nil, fmt.Errorf("list the metadata of the Secrets that announce Kluster %s: %w", client.ObjectKeyFromObject(k), err)
 	}
-	return slices.DeleteFunc(all.Items, func(s metav1.PartialObjectMetadata) bool { return !isOwn(k, &s) || s.Name != secretName(k) }), nil
+	return slices.DeleteFunc(all.Items, func(s metav1.PartialObjectMetadata) bool {
+		return !clusterid.IsMadeFor(k, &s) || s.Name != secretName(k)
+	}), nil
 }
 
 // rejected returns the condition of a Kluster whose backend the API server rejects, mostly because of another backend's name.
@@ -127,7 +130,7 @@ func (r *reconciler) rejected(ctx context.Context, k *kubernikusv1.Kluster, reje
 	} else if err != nil {
 		return nil, fmt.Errorf("list the names of all DiscoveryBackends: %w", err)
 	}
-	if other := neighbour(k.Name, all.Items); other != nil && !isOwn(k, other) {
+	if other := neighbour(k.Name, all.Items); other != nil && !clusterid.IsMadeFor(k, other) {
 		return notAnnounced(reasonNameTaken, "DiscoveryBackend %s/%s has the name %q already, or the services of the two could get one name: "+
 			"register the cluster under a name that neither begins with %q nor is the beginning of it",
 			other.Namespace, other.Name, other.Name, other.Name+"-"), nil
@@ -137,5 +140,5 @@ func (r *reconciler) rejected(ctx context.Context, k *kubernikusv1.Kluster, reje
 
 // madeFor selects what was made for a Kluster. The name is left out: it may be longer than a label can be.
 func madeFor(k *kubernikusv1.Kluster) client.ListOption {
-	return client.MatchingLabels{LabelUID: string(k.UID)}
+	return client.MatchingLabels{clusterid.LabelUID: string(k.UID)}
 }

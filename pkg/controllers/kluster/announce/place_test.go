@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	"groundskeeper.io/groundskeeper/test/support/klustertest"
 )
 
@@ -43,7 +44,7 @@ func TestTwoClusters(t *testing.T) {
 	f.want(east, "True/Announced")
 	f.want(west, "True/Announced")
 	before, credentialsBefore := f.there(west, discoveryNamespace)
-	if before == nil || credentialsBefore == nil || !isOwn(west, before) || !bytes.Equal(credentialsBefore.Data[keyConfig], kubeconfigFor("https://west.example")) {
+	if before == nil || credentialsBefore == nil || !clusterid.IsMadeFor(west, before) || !bytes.Equal(credentialsBefore.Data[keyConfig], kubeconfigFor("https://west.example")) {
 		t.Fatalf("west is announced as %+v with %+v", before, credentialsBefore)
 	}
 	f.store.Change(source, func() { source.Data["kubeconfig"] = kubeconfigFor("https://east-2.example") })

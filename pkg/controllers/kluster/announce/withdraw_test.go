@@ -19,6 +19,7 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 	"groundskeeper.io/groundskeeper/test/support/klustertest"
 	"groundskeeper.io/groundskeeper/test/support/kubetest"
@@ -76,13 +77,13 @@ func TestWithdraw(t *testing.T) {
 	// An object without all of Groundskeeper's labels, or with another name, belongs to another owner.
 	sameName, otherName, sameSecret, otherSecret := backendOf(k), backendOf(k), secretOf(k), secretOf(k)
 	sameName.Namespace, sameSecret.Namespace = "elsewhere", "elsewhere"
-	sameName.Labels = map[string]string{LabelUID: string(k.UID)}
+	sameName.Labels = map[string]string{clusterid.LabelUID: string(k.UID)}
 	sameSecret.Labels = sameName.Labels
 	otherName.Name, otherSecret.Name = "joke", "joke"
 	stay := []client.Object{sameName, otherName, sameSecret, otherSecret, backendOf(klustertest.Kluster("other"))}
 	f.store.Add(stay...)
 	f.withdraw(k, "DiscoveryBackend gimbal-discovery/k: its traffic is being moved away", "apply")
-	if f.store.Find(backend); backend.Cluster.ClusterStatus != gimbalv1.ClusterMaintenance || backend.Cluster.Secret != "k-discovery" || !isOwn(k, backend) {
+	if f.store.Find(backend); backend.Cluster.ClusterStatus != gimbalv1.ClusterMaintenance || backend.Cluster.Secret != "k-discovery" || !clusterid.IsMadeFor(k, backend) {
 		t.Errorf("backend %+v", backend)
 	}
 	f.withdraw(k, "not Drained yet")

@@ -13,7 +13,7 @@ import (
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
+	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/clusterapi/desired"
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
@@ -100,7 +100,7 @@ func detach(k *kubernikusv1.Kluster) plan {
 	switch {
 	case k == nil:
 		return plan{}
-	case kluster.IsReleased(k):
+	case clusterid.IsReleased(k):
 		return plan{finishes: isKept(k)}
 	}
 	p := plan{deletes: k.DeletionTimestamp.IsZero(), synced: condition(metav1.ConditionFalse, reasonDetached, "its Cluster was moved, removed or deselected: the Kluster is released, and nothing of the cluster is changed")}
@@ -130,7 +130,7 @@ func pause(k *kubernikusv1.Kluster) plan {
 		return plan{}
 	}
 	p := plan{synced: condition(metav1.ConditionUnknown, reasonPaused, "the Cluster is paused")}
-	if kit.IsPaused(k) || kluster.IsReleased(k) {
+	if kit.IsPaused(k) || clusterid.IsReleased(k) {
 		return p
 	}
 	p.change(k, func(k *kubernikusv1.Kluster) {
@@ -150,7 +150,7 @@ func maintain(o observed, own *kubernikusv1.Kluster, s settings) plan {
 		return p
 	case own == nil:
 		p.create = source.New()
-	case kluster.IsReleased(own):
+	case clusterid.IsReleased(own):
 		p.finishes = isKept(own)
 	case !own.DeletionTimestamp.IsZero():
 		p.synced = condition(metav1.ConditionFalse, reasonDeleting, "the Kluster is being deleted, and its Cluster is not: it is created again")
@@ -200,7 +200,7 @@ func teardown(o observed, own *kubernikusv1.Kluster, s settings, now time.Time) 
 		p.hold(o, holds{finalizer: true, paused: true})
 		p.hookAll(o, s.hooked(o.cluster))
 		return p
-	case kluster.IsReleased(own):
+	case clusterid.IsReleased(own):
 		reason, message, known := outcome(own)
 		if !known {
 			return p // its condition follows, and everything is kept until then

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
+	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/clusterapi/desired"
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
@@ -20,7 +20,7 @@ import (
 // drained reports whether the first phase is over: the machines of the cluster are not needed any more, or have been retained for long
 // enough. Otherwise it returns the time until then, 0 if nothing limits it.
 func drained(k *kubernikusv1.Kluster, timeout time.Duration, now time.Time) (over bool, wait time.Duration) {
-	if kluster.IsReleased(k) {
+	if clusterid.IsReleased(k) {
 		return true, 0
 	}
 	d := k.Status.Deorbit

@@ -16,6 +16,7 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/cloud"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
@@ -116,22 +117,23 @@ func (c check) run(ctx context.Context) observed {
 		o.id, unread = c.id(ctx)
 		o.requested = true
 	}
-	at := identity{id: cmp.Or(string(o.id), kluster.ProvenID(k, c.way)), server: c.server}
-	if clusterid.Compare(clusterid.OfUID(at.id), clusterid.OfUID(string(c.self))) == clusterid.Same {
+	at := clusterid.Known{ID: cmp.Or(string(o.id), kluster.ProvenID(k, c.way)), Server: c.server}
+	if clusterid.Compare(clusterid.OfUID(at.ID), clusterid.OfUID(string(c.self))) == clusterid.Same {
 		o.isSelf = true
 		return o
 	}
 	work := c.work
 	work.Kluster, work.Policies, work.Now = k, policiesOf(k, c.config.Deorbit), c.clock.Now()
-	held, err := c.held(ctx, work, at)
-	if changed := changedHold(c.target, at.id); changed != nil {
+	at.ClusterName, at.CSIClusterID = cloud.NamesOf(work)
+	held, err := c.held(ctx, k, at)
+	if changed := changedHold(c.target, at.ID); changed != nil {
 		held = changed
 	}
 	switch {
 	case err != nil:
 		return o.failing(internalFailure(err))
 	case held != nil:
-		return c.hold(ctx, at.id, held, o)
+		return c.hold(ctx, at.ID, held, o)
 	case unread != nil && c.must:
 		return o.failing(c.blame(clusterFailure(unread)))
 	case c.must && c.connection == nil:

@@ -21,7 +21,6 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/announce"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 	"groundskeeper.io/groundskeeper/test/support/klustertest"
 )
@@ -84,7 +83,7 @@ func (p place) changed(what kubernikusv1.DeorbitStage, by *kubernikusv1.Kluster)
 	for i := range backends.Items {
 		b := &backends.Items[i]
 		neverReached := by.ClusterID() == "" || len(b.Status.Identity) == 0
-		if !announce.IsDrained(b) && p.leads[b.Name] == p.id && (b.Cluster.SecretName() == by.SecretName() || !neverReached) {
+		if !clusterid.IsDrained(b) && p.leads[b.Name] == p.id && (b.Cluster.SecretName() == by.SecretName() || !neverReached) {
 			p.wrong = append(p.wrong, fmt.Sprintf("%s changes cluster %s for %s, and DiscoveryBackend %s leads to it", what, p.id, by.Name, b.Name))
 		}
 	}

@@ -17,7 +17,7 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/announce"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/cloud"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 	"groundskeeper.io/groundskeeper/test/support/klustertest"
 )
@@ -83,7 +83,7 @@ func drainedAt(generation int64) func(*gimbalv1.DiscoveryBackend) {
 
 func announcing(name string) func(*gimbalv1.DiscoveryBackend) {
 	return func(b *gimbalv1.DiscoveryBackend) {
-		b.Labels = map[string]string{announce.LabelNamespace: klustertest.Namespace, announce.LabelName: name, announce.LabelUID: name + "-uid"}
+		b.Labels = map[string]string{clusterid.LabelNamespace: klustertest.Namespace, clusterid.LabelName: name, clusterid.LabelUID: name + "-uid"}
 	}
 }
 
@@ -142,6 +142,10 @@ func TestHoldOf(t *testing.T) {
 		"broken, same cluster name":        {own: "a", k: []change{cloudNames("n", "c")}, other: []change{broken, elsewhere, cloudNames("n", "d")}, want: unknown, message: "clusterName"},
 		"broken, same CSI id":              {own: "a", k: []change{cloudNames("n", "c")}, other: []change{broken, elsewhere, cloudNames("m", "c")}, want: unknown, message: "csiClusterID"},
 		"broken, a shared name":            {own: "a", k: []change{cloudNames("kubernetes", "kubernetes")}, other: []change{broken, cloudNames("kubernetes", "kubernetes")}},
+		"broken, a name it may have":       {own: "a", k: []change{cloudNames("other", "c")}, other: []change{broken, elsewhere}, want: unknown, message: "clusterName"},
+		"broken, a former default":         {own: "a", k: []change{cloudNames("k", "k")}, other: []change{broken, elsewhere, cloudNames("k", "k")}},
+		"broken, same router, no cloud":    {own: "a", k: []change{inProject("p", "r"), noCloud}, other: []change{broken, inProject("", "r")}},
+		"own unknown, same router":         {k: []change{inProject("p", "r")}, other: []change{broken, inProject("p", "r")}},
 		"broken, same router":              {own: "a", k: []change{inProject("p", "r")}, other: []change{broken, inProject("", "r")}, want: unknown, message: "router"},
 		"broken, same project":             {own: "a", k: []change{inProject("p", "r")}, other: []change{broken, inProject("p", "s")}, want: unknown, message: "OpenStack project"},
 		"same project, without a cloud":    {own: "a", k: []change{inProject("p", "r")}, other: []change{broken, inProject("p", "s"), noCloud}},
@@ -182,8 +186,9 @@ func TestHoldOf(t *testing.T) {
 			for _, b := range c.backends {
 				backends = append(backends, *b)
 			}
-			own := identity{id: c.own, server: "own:6443"}
-			got := holdOf(stage.Work{Kluster: k}, own, []kubernikusv1.Kluster{*k, *other}, backends)
+			own := clusterid.Known{ID: c.own, Server: "own:6443"}
+			own.ClusterName, own.CSIClusterID = cloud.NamesOf(stage.Work{Kluster: k})
+			got := holdOf(clusterid.HoldersOf(k, own, []kubernikusv1.Kluster{*k, *other}, backends))
 			switch {
 			case c.want == "" && got != nil:
 				t.Errorf("hold = %s: %s, want none", got.reason, got.message)

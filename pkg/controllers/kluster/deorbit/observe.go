@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/announce"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
@@ -170,19 +171,19 @@ func (c check) id(ctx context.Context) (types.UID, error) {
 
 // held returns why the check may change nothing, nil when it may, by what the API server has now: the cache may lack a Kluster that was
 // created a moment ago.
-func (c check) held(ctx context.Context, work stage.Work, at identity) (*hold, error) {
+func (c check) held(ctx context.Context, k *kubernikusv1.Kluster, at clusterid.Known) (*hold, error) {
 	if c.connection == nil && c.kluster.Spec.NoCloud {
 		return nil, nil // there is nothing that could be changed
 	}
-	others, err := c.twins(ctx, at.id)
+	others, err := c.twins(ctx, at.ID)
 	if err != nil {
 		return nil, err
 	}
-	backends, err := announce.BackendsOf(ctx, c.live, at.id, c.kluster.Namespace)
+	backends, err := announce.BackendsOf(ctx, c.live, at.ID, c.kluster.Namespace)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it names what it lists
 	}
-	return holdOf(work, at, others, backends), nil
+	return holdOf(clusterid.HoldersOf(k, at, others, backends)), nil
 }
 
 // twins returns the Klusters that lead to a cluster, and those whose cluster is unknown. All Klusters are listed only for a cluster that is

@@ -34,6 +34,7 @@ import (
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	"groundskeeper.io/groundskeeper/pkg/clusterid/self"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/controllers/predicates"
@@ -193,6 +194,6 @@ func (r *reconciler) requestsFor(ctx context.Context, clusterID string) (request
 // clusterChanged admits what changes which Klusters lead to which cluster.
 func clusterChanged() predicate.Predicate {
 	return predicates.Updates(func(before, after *kubernikusv1.Kluster) bool {
-		return before.ClusterID() != after.ClusterID() || kluster.IsReleased(before) != kluster.IsReleased(after)
+		return before.ClusterID() != after.ClusterID() || clusterid.IsReleased(before) != clusterid.IsReleased(after)
 	})
 }

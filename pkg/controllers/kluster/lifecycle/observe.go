@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
+	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	"groundskeeper.io/groundskeeper/pkg/controllers/lists"
 	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 )
@@ -73,7 +73,7 @@ func (r *reconciler) unusedSecrets(ctx context.Context, namespace string) ([]typ
 		}
 		used := map[string]bool{}
 		for i := range klusters.Items {
-			if k := &klusters.Items[i]; !kluster.IsReleased(k) {
+			if k := &klusters.Items[i]; !clusterid.IsReleased(k) {
 				for _, name := range k.SecretNames() {
 					used[name] = true
 				}

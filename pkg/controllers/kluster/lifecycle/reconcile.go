@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/kit"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
@@ -30,7 +31,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 		exists = err == nil
 	}
-	if !exists || kluster.IsReleased(k) {
+	if !exists || clusterid.IsReleased(k) {
 		r.drop(request.NamespacedName)
 		return reconcile.Result{}, r.releaseSecrets(ctx, request.Namespace)
 	}

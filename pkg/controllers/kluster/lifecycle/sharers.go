@@ -16,8 +16,6 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/clusterid"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/announce"
 	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 )
 
@@ -35,14 +33,14 @@ type sharers struct {
 func sharersAmong(k *kubernikusv1.Kluster, klusters []kubernikusv1.Kluster, backends []*resourcewatch.Object) (found sharers) {
 	announcers := []*kubernikusv1.Kluster{k}
 	for i := range klusters {
-		if other := &klusters[i]; other.UID != k.UID && !kluster.IsReleased(other) {
+		if other := &klusters[i]; other.UID != k.UID && !clusterid.IsReleased(other) {
 			announcers = append(announcers, other)
 			found.klusters = append(found.klusters, other.Namespace+"/"+other.Name)
 		}
 	}
 	for _, object := range backends {
 		b, ok := object.Value.(*gimbalv1.DiscoveryBackend)
-		announces := func(k *kubernikusv1.Kluster) bool { return announce.IsAnnouncement(k, b) }
+		announces := func(k *kubernikusv1.Kluster) bool { return clusterid.IsAnnouncement(k, b) }
 		if ok && b.DeletionTimestamp.IsZero() && !slices.ContainsFunc(announcers, announces) {
 			found.backends = append(found.backends, b.Namespace+"/"+b.Name)
 		}

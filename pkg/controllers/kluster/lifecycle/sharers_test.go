@@ -20,7 +20,6 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	"groundskeeper.io/groundskeeper/pkg/clusterid/self"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/announce"
 	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 	"groundskeeper.io/groundskeeper/test/support/klustertest"
 )
@@ -38,7 +37,7 @@ func backend(name, clusterID string, changes ...func(*gimbalv1.DiscoveryBackend)
 // announcing is a DiscoveryBackend that was made for a Kluster.
 func announcing(k *kubernikusv1.Kluster) func(*gimbalv1.DiscoveryBackend) {
 	return func(b *gimbalv1.DiscoveryBackend) {
-		b.Labels = map[string]string{announce.LabelNamespace: k.Namespace, announce.LabelName: k.Name, announce.LabelUID: string(k.UID)}
+		b.Labels = map[string]string{clusterid.LabelNamespace: k.Namespace, clusterid.LabelName: k.Name, clusterid.LabelUID: string(k.UID)}
 	}
 }
 

@@ -63,6 +63,10 @@ func clusterName(name string) func(*kubernikusv1.Kluster) {
 	return func(k *kubernikusv1.Kluster) { k.Spec.CloudProvider.ClusterName = new(name) }
 }
 
+func csiClusterID(id string) func(*kubernikusv1.Kluster) {
+	return func(k *kubernikusv1.Kluster) { k.Spec.CloudProvider.CSIClusterID = new(id) }
+}
+
 func overlay(k *kubernikusv1.Kluster) { k.Spec.CustomCNI = true }
 
 func TestPlan(t *testing.T) {
@@ -103,8 +107,12 @@ func TestPlan(t *testing.T) {
 		"unknown router in the same project":    {changes{routed, inProject("p")}, []*kubernikusv1.Kluster{klustertest.Kluster("s", elsewhere, inProject("p"))}, kubernikusv1.ReasonCIDRConflict},
 		"unknown router in another project":     {changes{routed, inProject("p")}, []*kubernikusv1.Kluster{klustertest.Kluster("s", inProject("q"))}, ""},
 		"unknown router of a namesake cluster":  {changes{routed, clusterName("n")}, []*kubernikusv1.Kluster{klustertest.Kluster("s", elsewhere, clusterName("n"))}, kubernikusv1.ReasonCIDRConflict},
-		"unknown router, the name that many share": {changes{routed, clusterName("kubernetes")}, []*kubernikusv1.Kluster{klustertest.Kluster("s", elsewhere, clusterName("kubernetes"))}, ""},
-		"without cloud": {changes{routed}, []*kubernikusv1.Kluster{klustertest.Kluster("s", routed, noCloud)}, ""},
+		"unknown router, the name that many share":     {changes{routed, clusterName("kubernetes")}, []*kubernikusv1.Kluster{klustertest.Kluster("s", elsewhere, clusterName("kubernetes"))}, ""},
+		"unknown router, the name is derived":          {changes{routed, clusterName("s")}, []*kubernikusv1.Kluster{klustertest.Kluster("s", elsewhere)}, ""},
+		"unknown router, the name is a former default": {changes{routed, clusterName("k")}, []*kubernikusv1.Kluster{klustertest.Kluster("s", elsewhere, clusterName("k"))}, kubernikusv1.ReasonCIDRConflict},
+		"unknown router, the CSI ID in common":         {changes{routed, csiClusterID("c")}, []*kubernikusv1.Kluster{klustertest.Kluster("s", elsewhere, csiClusterID("c"))}, ""},
+		"unknown router, at another Keystone":          {changes{routed, inProject("")}, []*kubernikusv1.Kluster{klustertest.Kluster("s", func(k *kubernikusv1.Kluster) { k.Status.Openstack = &kubernikusv1.OpenstackStatus{AuthHost: "other"} })}, ""},
+		"without cloud":                                {changes{routed}, []*kubernikusv1.Kluster{klustertest.Kluster("s", routed, noCloud)}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := klustertest.Kluster("k", c.kluster...)

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/controllers/lists"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
@@ -39,7 +40,7 @@ func (p Pass) remove(ctx context.Context, router openstack.Router, doomed []open
 
 // check reports whether a removal is still right: by the Klusters as the API server has them now, not the cache, by the place that the
 // router was read at, and by the Lease of this process.
-func (r *reconciler) check(ctx context.Context, observed *kubernikusv1.Kluster, target *Target, at kluster.Place) error {
+func (r *reconciler) check(ctx context.Context, observed *kubernikusv1.Kluster, target *Target, at clusterid.Place) error {
 	all := &kubernikusv1.KlusterList{}
 	if err := lists.Complete(r.live).List(ctx, all); err != nil {
 		return fmt.Errorf("list klusters: %w", err)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
+	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
 	"groundskeeper.io/groundskeeper/test/support/klustertest"
 )
@@ -19,12 +19,12 @@ import (
 func TestFinalCheckOfThePlace(t *testing.T) {
 	home := kubernikusv1.OpenstackStatus{AuthHost: "keystone.example", Region: "r1", ProjectID: "garden"}
 	for name, c := range map[string]struct {
-		at    kluster.Place
+		at    clusterid.Place
 		fails bool
 	}{
-		"the same":        {kluster.Place{AuthHost: "keystone.example", Region: "r1", ProjectID: "garden"}, false},
-		"another region":  {kluster.Place{AuthHost: "keystone.example", Region: "r2", ProjectID: "garden"}, true},
-		"another project": {kluster.Place{AuthHost: "keystone.example", Region: "r1", ProjectID: "other"}, true},
+		"the same":        {clusterid.Place{AuthHost: "keystone.example", Region: "r1", ProjectID: "garden"}, false},
+		"another region":  {clusterid.Place{AuthHost: "keystone.example", Region: "r2", ProjectID: "garden"}, true},
+		"another project": {clusterid.Place{AuthHost: "keystone.example", Region: "r1", ProjectID: "other"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := klustertest.Kluster("k", routed, func(k *kubernikusv1.Kluster) { k.Status.Openstack = &home })
@@ -45,7 +45,7 @@ func TestFinalCheckOfItsName(t *testing.T) {
 	target, _, _ := targetOf(k, []kubernikusv1.Kluster{*k}, r.config)
 	before := k.DeepCopy()
 	before.UID = "another"
-	if err := r.check(t.Context(), before, target, kluster.Place{}); err == nil || !strings.Contains(err.Error(), "has been deleted") {
+	if err := r.check(t.Context(), before, target, clusterid.Place{}); err == nil || !strings.Contains(err.Error(), "has been deleted") {
 		t.Errorf("got %v, want that the Kluster has been deleted", err)
 	}
 }

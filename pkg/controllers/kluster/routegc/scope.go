@@ -8,10 +8,8 @@ import (
 	"net/netip"
 	"slices"
 
-	"k8s.io/utils/ptr"
-
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
+	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
@@ -43,24 +41,13 @@ func (s Scope) contains(destination netip.Prefix) bool {
 	return (within(s.ClusterCIDR) || within(s.SecondCIDR)) && !slices.ContainsFunc(s.Siblings, destination.Overlaps)
 }
 
-// mayShareRouter reports whether another Kluster, whose router is unknown, may have its routes on the router of one: it is in the same
-// project; or its project is unknown, too, and the namespace or the name of the cluster is the same.
-func mayShareRouter(k, other *kubernikusv1.Kluster) bool {
-	if other.RouterID() != "" || !other.UsesRouter() || kluster.IsReleased(other) || k.AcceptsUnknownIdentity(other.Namespace+"/"+other.Name) {
-		return false
-	}
-	name := ptr.Deref(k.Spec.CloudProvider.ClusterName, "")
-	namesake := name != "" && name != kubernikusv1.SharedCloudProviderName && name == ptr.Deref(other.Spec.CloudProvider.ClusterName, "")
-	return kluster.SharesProject(k, other) || kluster.MayShareProject(k, other) && (other.Namespace == k.Namespace || namesake)
-}
-
 // siblings returns the other Klusters that are or may be on the router of one, in the order of their names.
 func siblings(k *kubernikusv1.Kluster, all []kubernikusv1.Kluster) []*kubernikusv1.Kluster {
 	var found []*kubernikusv1.Kluster
 	for i := range all {
 		other := &all[i]
-		on := other.RouterID() == k.RouterID() || mayShareRouter(k, other)
-		if other.UID != k.UID && on && !kluster.AreDeletedTogether(k, other) && !other.Spec.NoCloud && other.PodRanges()[0].IsValid() {
+		on := other.RouterID() == k.RouterID() || clusterid.MayShareRouter(k, other)
+		if other.UID != k.UID && on && !clusterid.AreDeletedTogether(k, other) && !other.Spec.NoCloud && other.PodRanges()[0].IsValid() {
 			found = append(found, other)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 )
 
@@ -55,7 +56,7 @@ func decide(project string, w stage.Work, conflicts Conflicts, found inventory) 
 	d.addresses(d.balancers())
 	d.groups()
 	d.services()
-	if !usable(d.cluster) && !d.unborn() {
+	if !clusterid.Usable(d.cluster) && !d.unborn() {
 		d.rejectByName()
 	}
 	d.volumesOf(d.snapshotsOf())

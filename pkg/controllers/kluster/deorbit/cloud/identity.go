@@ -9,10 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/utils/ptr"
-
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
+	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 )
 
@@ -39,37 +37,10 @@ func identityOf(w stage.Work) identity {
 	return i
 }
 
-// possibleNames returns the names that another Kluster may have, for what must not be taken from it. Unlike identityOf these
-// may be derived: more names protect more.
-func possibleNames(k *kubernikusv1.Kluster) (clusters, tags []string) {
-	or := func(set *string, derived, seen string) []string {
-		names := []string{ptr.Deref(set, derived)}
-		if seen != "" {
-			names = append(names, seen)
-		}
-		return names
-	}
-	seen := ptr.Deref(k.Status.Deorbit, kubernikusv1.DeorbitStatus{})
-	set := k.Spec.CloudProvider
-	return or(set.ClusterName, k.Spec.Name, seen.ClusterName), or(set.CSIClusterID, k.Name, seen.CSIClusterID)
-}
-
-// usable reports whether something may be deleted by a name: many clusters share the default, and the empty one is none.
-func usable(name string) bool {
-	return strings.TrimSpace(name) != "" && name != kubernikusv1.SharedCloudProviderName
-}
-
-// CommonName returns which name another Kluster may have in common with the one of a check: clusterName or csiClusterID; "" for none.
-func CommonName(w stage.Work, other *kubernikusv1.Kluster) string {
+// NamesOf returns the names by which things of the cluster of a check are found; "" finds nothing.
+func NamesOf(w stage.Work) (clusterName, csiClusterID string) {
 	own := identityOf(w)
-	clusters, tags := possibleNames(other)
-	switch {
-	case usable(own.cluster) && slices.Contains(clusters, own.cluster):
-		return "clusterName"
-	case usable(own.tag) && slices.Contains(tags, own.tag):
-		return "csiClusterID"
-	}
-	return ""
+	return own.cluster, own.tag
 }
 
 // Conflicts are the other Klusters that could have made in the same project what one Kluster made.
@@ -95,8 +66,7 @@ func ConflictsOf(w stage.Work, all []kubernikusv1.Kluster) Conflicts {
 	k, own := w.Kluster, identityOf(w)
 	for i := range all {
 		other := &all[i]
-		released := !other.DeletionTimestamp.IsZero() && !other.HasDeorbiter()
-		if other.UID == k.UID || released || other.Spec.NoCloud || kluster.AreDeletedTogether(k, other) {
+		if other.UID == k.UID || clusterid.IsReleased(other) || other.Spec.NoCloud || clusterid.AreDeletedTogether(k, other) {
 			continue
 		}
 		found := rival{kluster: other.Namespace + "/" + other.Name}
@@ -104,36 +74,32 @@ func ConflictsOf(w stage.Work, all []kubernikusv1.Kluster) Conflicts {
 			found.project = other.Status.Openstack.ProjectID
 		}
 		// In an unknown project it counts, in whatever namespace: its credentials may not work yet.
-		if found.project == "" && (!kluster.MayShareProject(k, other) || k.AcceptsUnknownIdentity(found.kluster)) {
+		if found.project == "" && (!clusterid.MayShareProject(k, other) || k.AcceptsUnknownIdentity(found.kluster)) {
 			continue
 		}
-		clusters, tags := possibleNames(other)
-		if usable(own.cluster) && slices.Contains(clusters, own.cluster) {
-			found.text = "clusterName"
+		if common := clusterid.CommonName(own.cluster, own.tag, other); common != "" {
+			found.text = common
 			c.rivals = append(c.rivals, found)
 		}
-		for _, name := range clusters {
-			if usable(name) && name != own.cluster {
-				found.text = name
-				c.clusters = append(c.clusters, found)
-			}
-		}
-		for _, tag := range tags {
-			switch {
-			case !usable(tag):
-			case tag == own.tag:
-				found.text = "csiClusterID"
-				c.rivals = append(c.rivals, found)
-			default:
-				found.text = tag
-				c.tags = append(c.tags, found)
-			}
-		}
+		clusters, tags := clusterid.PossibleNames(other)
+		c.clusters = append(c.clusters, byNames(found, clusters, own.cluster)...)
+		c.tags = append(c.tags, byNames(found, tags, own.tag)...)
 	}
 	for _, rivals := range [][]rival{c.rivals, c.clusters, c.tags} {
 		slices.SortStableFunc(rivals, func(a, b rival) int { return strings.Compare(a.kluster, b.kluster) })
 	}
 	return c
+}
+
+// byNames returns a rival under each of its names, without those by which nothing is deleted, and the one that the Kluster has.
+func byNames(other rival, names []string, own string) (found []rival) {
+	for _, name := range names {
+		if clusterid.Usable(name) && name != own {
+			other.text = name
+			found = append(found, other)
+		}
+	}
+	return found
 }
 
 // Why reports why nothing may be deleted in a project, beginning with the reason IdentityConflict; "" when it may.

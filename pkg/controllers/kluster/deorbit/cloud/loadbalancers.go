@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
@@ -95,7 +96,7 @@ func (d *decision) balancers() vips {
 	for _, b := range d.loadBalancers {
 		object := kubernikusv1.DeorbitObject{Kind: kindLoadBalancer, Name: b.Name, ID: b.ID}
 		what, doubt, recorded := claimNothing, "", byID{}
-		if usable(d.cluster) {
+		if clusterid.Usable(d.cluster) {
 			what, doubt = d.claimOn(b)
 		} else if recorded = d.claimByID(b); recorded.claim != claimNothing {
 			what, doubt = recorded.claim, recorded.doubt

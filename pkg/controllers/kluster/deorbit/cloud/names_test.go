@@ -6,6 +6,8 @@ package cloud
 import (
 	"strings"
 	"testing"
+
+	"groundskeeper.io/groundskeeper/pkg/clusterid"
 )
 
 func TestOriginOf(t *testing.T) {
@@ -149,7 +151,7 @@ func FuzzNames(f *testing.F) {
 	f.Add("größe", "gro\u0308ße", "shop", "web")
 	f.Add("a, version: 1", "a", "b", "c")
 	f.Fuzz(func(t *testing.T, cluster, other, namespace, name string) {
-		if !word(namespace) || !word(name) || len(namespace) > 63 || len(name) > 63 || !usable(cluster) || !usable(other) || cluster == other {
+		if !word(namespace) || !word(name) || len(namespace) > 63 || len(name) > 63 || !clusterid.Usable(cluster) || !clusterid.Usable(other) || cluster == other {
 			t.Skip() // Kubernetes has no such names
 		}
 		made := madeBy(cluster, namespace, name, "uid")

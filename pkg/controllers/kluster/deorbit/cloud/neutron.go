@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
@@ -20,7 +21,7 @@ const serverOwner = "compute:"
 func (d *decision) addresses(ports vips) {
 	for _, f := range d.floatingIPs {
 		by, mine := holder{}, false
-		if usable(d.cluster) {
+		if clusterid.Usable(d.cluster) {
 			by, mine = holderOf(f.Description, d.cluster)
 		} else if cluster := ports.clusters[f.PortID]; cluster != "" {
 			by, mine = holderOf(f.Description, cluster)
@@ -86,7 +87,7 @@ func (d *decision) groups() {
 			seen = seenIngress(d.Work, by)
 		}
 		switch {
-		case ofIngress && !usable(d.cluster):
+		case ofIngress && !clusterid.Usable(d.cluster):
 			d.stick(object, "it may be of Ingress "+by.namespace+"/"+by.name+": "+d.whyNot(d.cluster, "clusterName"))
 		case seen != nil && seen.Ingress && seen.Standing != "" && !deletes(d.Policies.FloatingIPs):
 			d.retain(object, isRetain("floatingIPs")+", and its Ingress stays")

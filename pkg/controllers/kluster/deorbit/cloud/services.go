@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
@@ -31,13 +32,13 @@ func groupsOf(w stage.Work) func(openstack.SecurityGroup) bool {
 	own := identityOf(w)
 	return func(g openstack.SecurityGroup) bool {
 		if by, cluster, found := ingressGroupOf(g.Name, g.Description); found {
-			if usable(own.cluster) {
+			if clusterid.Usable(own.cluster) {
 				return cluster == own.cluster // another cluster may have an Ingress of the same name
 			}
 			return seenIngress(w, by) != nil // only to be reported
 		}
 		uid, cluster, found := groupOf(g.Name, g.Description)
-		return found && (usable(own.cluster) && cluster == own.cluster || seenService(w, uid) != nil)
+		return found && (clusterid.Usable(own.cluster) && cluster == own.cluster || seenService(w, uid) != nil)
 	}
 }
 
@@ -111,7 +112,7 @@ func (d *decision) services() {
 			// It was not to be deleted, and neither is its load balancer.
 		case why != "" && !d.dismantled():
 			d.stick(object, why)
-		case cleanedUp(s), s.LoadBalancerID != "", usable(d.cluster):
+		case cleanedUp(s), s.LoadBalancerID != "", clusterid.Usable(d.cluster):
 		default:
 			// Regardless of the name of the cluster: one that is not here has been deleted.
 			for _, b := range d.loadBalancers {
@@ -132,7 +133,7 @@ func (d *decision) balancerStands(b openstack.LoadBalancer) string {
 		if s.Ingress {
 			name = ingressOf(d.cluster, s.Namespace, s.Name)
 		}
-		its := s.LoadBalancerID == b.ID || usable(d.cluster) && (b.Name == name || slices.Contains(b.Tags, name))
+		its := s.LoadBalancerID == b.ID || clusterid.Usable(d.cluster) && (b.Name == name || slices.Contains(b.Tags, name))
 		if why := d.serviceStands(s); its && why != "" {
 			return why
 		}

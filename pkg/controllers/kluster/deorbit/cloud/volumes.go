@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
@@ -58,7 +59,7 @@ const (
 // keeps its kind, beside that for all volumes; source is where the recorded policy is from.
 func (d *decision) keeper(s stored, policy kubernikusv1.DeletionPolicy, field, source string) (fate fateOf, why string) {
 	tag, marked := s.metadata[clusterKey]
-	tagged := marked && tag == d.tag && usable(d.tag)
+	tagged := marked && tag == d.tag && clusterid.Usable(d.tag)
 	if !s.recorded && !tagged || s.project != d.project && s.project != "" {
 		return notOwn, ""
 	}
@@ -220,7 +221,7 @@ func snapshotsBefore(volume string, all []fate) (waits string, stays fate) {
 func (d *decision) rejectsTag(metadata map[string]string) bool {
 	tag, marked := metadata[clusterKey]
 	doubted := []string{d.tag, d.Kluster.Name, d.Kluster.CSIClusterID(), d.Recorded.CSIClusterID}
-	return marked && !usable(d.tag) && !d.unborn() && d.suspect(tag, doubted) && d.conflicts.ownerOf(tag, d.project) == ""
+	return marked && !clusterid.Usable(d.tag) && !d.unborn() && d.suspect(tag, doubted) && d.conflicts.ownerOf(tag, d.project) == ""
 }
 
 func (d *decision) rejectTag(object kubernikusv1.DeorbitObject) {
