@@ -30,4 +30,4 @@ if [[ ${SOAK:-} ]]; then
   exec go test -v -count 1 -timeout 120m -run Soak ./test/ovn
 fi
 go test -count 1 -timeout 30m ./artifacts/examples/ovn-cni ./pkg/ovsdb ./pkg/ovn ./pkg/controllers/translation/push/ovnbackend ./test/ovn
-go test -count 1 -timeout 30m -run '^TestTranslationsOnOVN$' ./test/integration
+go test -count 1 -timeout 30m -run 'OnOVN$' ./test/integration

@@ -31,23 +31,7 @@ import (
 func TestTranslationsOnOVN(t *testing.T) {
 	t.Parallel()
 	server := ovnserver.Start(t, ovnserver.Options{Northd: true})
-	n := newNetwork(t, func(o *plane.Options) {
-		o.MidoNet, o.ManagerConfig = false, filepath.Join(t.TempDir(), "manager.yaml")
-		config := fmt.Sprintf(`
-apiVersion: config.groundskeeper.io/v1alpha1
-kind: ControllerManagerConfiguration
-log: {level: debug}
-leaderElection: {leaseDuration: 15s, renewDeadline: 10s, retryPeriod: 500ms}
-controllers:
-  translation:
-    tenant: cluster
-    backend: ovn
-    ovn: {endpoints: ['%s']}
-`, server.Endpoint())
-		if err := os.WriteFile(o.ManagerConfig, []byte(config), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	})
+	n, _ := newOVNNetwork(t, server)
 	ns := n.namespace("ovn")
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-a"}, Spec: corev1.NodeSpec{PodCIDR: "10.1.0.0/24", PodCIDRs: []string{"10.1.0.0/24"}}}
 	n.create(node)
@@ -163,6 +147,81 @@ controllers:
 		return nil
 	})
 	testOrphanIsFound(t, n, server)
+}
+
+// newOVNNetwork starts a control plane whose controller manager writes the tenant "cluster" of a Northbound database, and returns its log.
+func newOVNNetwork(t *testing.T, server *ovnserver.Server) (n *network, log string) {
+	t.Helper()
+	n = newNetwork(t, func(o *plane.Options) {
+		o.MidoNet, o.ManagerConfig = false, filepath.Join(t.TempDir(), "manager.yaml")
+		log = filepath.Join(o.Dir, "logs", "groundskeeper-controller-manager.log")
+		config := fmt.Sprintf(`
+apiVersion: config.groundskeeper.io/v1alpha1
+kind: ControllerManagerConfiguration
+log: {level: debug}
+leaderElection: {leaseDuration: 15s, renewDeadline: 10s, retryPeriod: 500ms}
+controllers:
+  translation:
+    tenant: cluster
+    backend: ovn
+    ovn: {endpoints: ['%s']}
+`, server.Endpoint())
+		if err := os.WriteFile(o.ManagerConfig, []byte(config), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	})
+	return n, log
+}
+
+// TestTwoManagersOnOVN checks that the controller manager of a second cluster writes nothing of a tenant that the first one writes, and names
+// the object that proves the first.
+func TestTwoManagersOnOVN(t *testing.T) {
+	t.Parallel()
+	server := ovnserver.Start(t, ovnserver.Options{Northd: true})
+	first, _ := newOVNNetwork(t, server)
+	balancer := func(service *corev1.Service) string {
+		return server.Nbctl(t, "--bare", "--columns=name", "find", "Load_Balancer", "name="+service.Namespace+"/"+service.Name+"/tcp")
+	}
+	write := func(name string) {
+		t.Helper()
+		service := first.service(first.namespace("ovn"), name, tcp("http", 80))
+		eventually(t, func(context.Context) error {
+			if balancer(service) == "" {
+				return fmt.Errorf("the first manager has not written Service %s", name)
+			}
+			return nil
+		})
+	}
+	write("before")
+	system := &corev1.Namespace{}
+	if err := first.c.Get(t.Context(), client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
+		t.Fatal(err)
+	}
+
+	second, log := newOVNNetwork(t, server)
+	foreign := second.service(second.namespace("ovn"), "foreign", tcp("http", 80))
+	translation := &midonetv1.Translation{ObjectMeta: metav1.ObjectMeta{Namespace: foreign.Namespace, Name: "service.4.foreign"}}
+	eventually(t, func(ctx context.Context) error {
+		if err := second.c.Get(ctx, client.ObjectKeyFromObject(translation), translation); err != nil {
+			return err
+		}
+		const why = "the cluster whose namespace kube-system has the uid "
+		if written, err := os.ReadFile(log); err != nil || !strings.Contains(string(written), why+string(system.UID)) {
+			return fmt.Errorf("the log does not name the first cluster: %w", err)
+		}
+		return nil
+	})
+	write("after") // the first one continues
+	if err := second.c.Get(t.Context(), client.ObjectKeyFromObject(translation), translation); err != nil || notSynced(translation) == nil {
+		t.Errorf("translation of the second cluster = %+v, %v, want one that is not synced", translation.Status, err)
+	}
+	if got := balancer(foreign); got != "" {
+		t.Errorf("load balancer = %q, want none of the second cluster", got)
+	}
+	recorded := server.Nbctl(t, "get", "NB_Global", ".", "external_ids:groundskeeper-cluster-cluster")
+	if !strings.Contains(recorded, string(system.UID)) {
+		t.Errorf("recorded cluster = %s, want %s", recorded, system.UID)
+	}
 }
 
 // testOrphanIsFound checks that the manager reports a load balancer of an older backup, until it is deleted.
