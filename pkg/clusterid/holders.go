@@ -29,8 +29,9 @@ type Holders struct {
 func HoldersOf(k *kubernikusv1.Kluster, known Known, klusters []kubernikusv1.Kluster, backends []gimbalv1.DiscoveryBackend) Holders {
 	var h Holders
 	doubt := func(kind, name, why string) {
-		if why != "" && !k.AcceptsUnknownIdentity(name) {
-			h.doubtful, h.doubts = append(h.doubtful, name), append(h.doubts, kind+" "+name+", which "+why)
+		if why != "" && !k.AcceptsUnknownIdentity(kind, name) {
+			h.doubtful = append(h.doubtful, kubernikusv1.IdentityReference(kind, name))
+			h.doubts = append(h.doubts, kind+" "+name+", which "+why)
 		}
 	}
 	announcers := []*kubernikusv1.Kluster{k}

@@ -61,7 +61,7 @@ func InCommon(k, other *kubernikusv1.Kluster, known Known) string {
 // MayShareRouter reports whether another Kluster, whose router is unknown, may have its routes on the router of one: it is in the same
 // project; or its project is unknown, too, and the namespace or the name of the cluster is the same.
 func MayShareRouter(k, other *kubernikusv1.Kluster) bool {
-	if other.RouterID() != "" || !other.UsesRouter() || IsReleased(other) || k.AcceptsUnknownIdentity(other.Namespace+"/"+other.Name) {
+	if other.RouterID() != "" || !other.UsesRouter() || IsReleased(other) || k.AcceptsUnknownIdentity("Kluster", other.Namespace+"/"+other.Name) {
 		return false
 	}
 	name := ptr.Deref(k.Spec.CloudProvider.ClusterName, "")

@@ -135,7 +135,7 @@ func TestKlusters(t *testing.T) {
 		"deleted, the other one, too": {others: []*kubernikusv1.Kluster{kluster("db", leadsTo("1"), going)}, old: kluster("web", leadsTo("1"))},
 		"deleted, another cluster":    {others: []*kubernikusv1.Kluster{kluster("db", leadsTo("2"))}, old: kluster("web", leadsTo("1"))},
 		"deleted, not checked yet": {others: []*kubernikusv1.Kluster{kluster("db", elsewhere)}, old: kluster("web", leadsTo("1")),
-			want: []string{"Kluster bank/db, which has not been checked yet", "accept-unknown-identity=bank/db on", "groundskeeper.io/detach=true"}},
+			want: []string{"Kluster bank/db, which has not been checked yet", "accept-unknown-identity=kluster/bank/db on", "groundskeeper.io/detach=true"}},
 		"deleted, not checked yet itself": {others: []*kubernikusv1.Kluster{kluster("db", at("a:443"), leading("1"))}, old: kluster("web", at("a:443")), want: []string{"shop/db, which has the same API server"}},
 		"deleted, the same server":        {others: []*kubernikusv1.Kluster{kluster("db", at("a:443"))}, old: kluster("web", at("a:443"), leading("1")), want: []string{"shop/db, which has the same API server"}},
 		"deleted, another server":         {others: []*kubernikusv1.Kluster{kluster("db", at("b:443"))}, old: kluster("web", at("a:443"), leading("1"))},
@@ -182,7 +182,7 @@ func TestBackendsOfKlusters(t *testing.T) {
 	made := func(uid string) change {
 		return func(b *gimbalv1.DiscoveryBackend) { announcing("web", uid)(b); b.Name = "web" }
 	}
-	leads, uses := "DiscoveryBackend gimbal/manual: it leads to the same cluster", "DiscoveryBackend shop/manual, which uses the same Secret"
+	leads, uses := "DiscoveryBackend gimbal/manual: it leads to the same cluster", "accept-unknown-identity=discoverybackend/shop/manual on"
 	maintained := func(b *gimbalv1.DiscoveryBackend) { b.Cluster.ClusterStatus = gimbalv1.ClusterMaintenance }
 	unknown := func(b *gimbalv1.DiscoveryBackend) {
 		b.Namespace, b.Status.Identity, b.Cluster.Type, b.Cluster.Secret = "shop", nil, gimbalv1.BackendKubernetes, "web-secret"
@@ -192,19 +192,20 @@ func TestBackendsOfKlusters(t *testing.T) {
 		kluster *kubernikusv1.Kluster
 		want    string // in the warning; "": none
 	}{
-		"of the same cluster":           {manual(), kluster("web", leadsTo("1")), leads},
-		"of another cluster":            {manual(func(b *gimbalv1.DiscoveryBackend) { b.Status.Identity = clusterid.OfUID("2") }), kluster("web", leadsTo("1")), ""},
-		"unknown":                       {manual(), kluster("web"), ""},
-		"in maintenance":                {manual(maintained), kluster("web", leadsTo("1")), leads},
-		"drained":                       {manual(maintained, drained), kluster("web", leadsTo("1")), ""},
-		"being deleted":                 {manual(func(b *gimbalv1.DiscoveryBackend) { b.DeletionTimestamp = new(metav1.Now()) }), kluster("web", leadsTo("1")), ""},
-		"created for it":                {manual(made("kluster-web")), kluster("web", leadsTo("1")), ""},
-		"created for another Kluster":   {manual(made("old-uid")), kluster("web", leadsTo("1")), "DiscoveryBackend gimbal/web: it leads to the same cluster"},
-		"the Kluster is to be detached": {manual(), kluster("web", leadsTo("1"), detached), ""},
-		"unknown, the same Secret":      {manual(unknown), kluster("web", leadsTo("1")), uses},
-		"both unknown, the same Secret": {manual(unknown), kluster("web"), uses},
-		"unknown, another Secret":       {manual(unknown), kluster("web", leadsTo("1"), secret("other")), ""},
-		"unknown, accepted":             {manual(unknown), kluster("web", leadsTo("1"), accepts("shop/manual")), ""},
+		"of the same cluster":            {manual(), kluster("web", leadsTo("1")), leads},
+		"of another cluster":             {manual(func(b *gimbalv1.DiscoveryBackend) { b.Status.Identity = clusterid.OfUID("2") }), kluster("web", leadsTo("1")), ""},
+		"unknown":                        {manual(), kluster("web"), ""},
+		"in maintenance":                 {manual(maintained), kluster("web", leadsTo("1")), leads},
+		"drained":                        {manual(maintained, drained), kluster("web", leadsTo("1")), ""},
+		"being deleted":                  {manual(func(b *gimbalv1.DiscoveryBackend) { b.DeletionTimestamp = new(metav1.Now()) }), kluster("web", leadsTo("1")), ""},
+		"created for it":                 {manual(made("kluster-web")), kluster("web", leadsTo("1")), ""},
+		"created for another Kluster":    {manual(made("old-uid")), kluster("web", leadsTo("1")), "DiscoveryBackend gimbal/web: it leads to the same cluster"},
+		"the Kluster is to be detached":  {manual(), kluster("web", leadsTo("1"), detached), ""},
+		"unknown, the same Secret":       {manual(unknown), kluster("web", leadsTo("1")), uses},
+		"both unknown, the same Secret":  {manual(unknown), kluster("web"), uses},
+		"unknown, another Secret":        {manual(unknown), kluster("web", leadsTo("1"), secret("other")), ""},
+		"unknown, a Kluster is accepted": {manual(unknown), kluster("web", leadsTo("1"), accepts("shop/manual")), uses},
+		"unknown, accepted":              {manual(unknown), kluster("web", leadsTo("1"), accepts("discoverybackend/shop/manual")), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var want []string

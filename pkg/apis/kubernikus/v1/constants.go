@@ -28,8 +28,9 @@ const (
 	// AcceptCloudAnnotation acknowledges that the Secret leads to another project, region or Keystone than at registration.
 	// Its value is the new place, as the condition OpenStackReachable writes it.
 	AcceptCloudAnnotation = "groundskeeper.io/accept-cloud"
-	// AcceptUnknownIdentityAnnotation acknowledges that other Klusters, whose cluster is unknown, lead to another cluster than this one.
-	// Its value is their namespace/name, with commas between them, as the condition Deorbited names them.
+	// AcceptUnknownIdentityAnnotation acknowledges that other objects, whose cluster is unknown, lead to another cluster than this one.
+	// Its value is kluster/namespace/name or discoverybackend/namespace/name of each, with commas between them, as conditions and warnings
+	// print it. A namespace/name alone is a Kluster.
 	AcceptUnknownIdentityAnnotation = "groundskeeper.io/accept-unknown-identity"
 	// ClusterAPIUIDAnnotation is the uid of the Cluster of Cluster API that the Kluster is created, changed and deleted with.
 	ClusterAPIUIDAnnotation = "groundskeeper.io/cluster-api-uid"

@@ -166,13 +166,27 @@ func (k *Kluster) HasDeorbiter() bool {
 	})
 }
 
-// AcceptsUnknownIdentity reports whether an annotation confirms that the object with this namespace and name, whose cluster is unknown,
-// leads to another cluster than the Kluster.
-func (k *Kluster) AcceptsUnknownIdentity(object string) bool {
-	return slices.ContainsFunc(strings.Split(k.Annotations[AcceptUnknownIdentityAnnotation], ","), func(named string) bool {
-		return strings.TrimSpace(named) == object
-	})
+// AcceptsUnknownIdentity reports whether an annotation confirms that the object of a kind with this namespace/name, whose cluster is
+// unknown, leads to another cluster than the Kluster.
+func (k *Kluster) AcceptsUnknownIdentity(kind, object string) bool {
+	return slices.Contains(k.AcceptedIdentities(), IdentityReference(kind, object))
 }
+
+// AcceptedIdentities returns what AcceptUnknownIdentityAnnotation names, as IdentityReference does. What has no kind there is a Kluster.
+func (k *Kluster) AcceptedIdentities() (references []string) {
+	for named := range strings.SplitSeq(k.Annotations[AcceptUnknownIdentityAnnotation], ",") {
+		switch named = strings.TrimSpace(named); {
+		case strings.Count(named, "/") == 1:
+			references = append(references, IdentityReference("Kluster", named))
+		case named != "":
+			references = append(references, named)
+		}
+	}
+	return references
+}
+
+// IdentityReference returns how AcceptUnknownIdentityAnnotation names the object of a kind with this namespace/name.
+func IdentityReference(kind, object string) string { return strings.ToLower(kind) + "/" + object }
 
 // MachinesOf returns what Cluster API has of the machines of the cluster, as the annotation reports it; "": it does not delete the cluster.
 func (k *Kluster) MachinesOf() string { return k.Annotations[MachinesAnnotation] }

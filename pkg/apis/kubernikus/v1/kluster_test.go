@@ -37,6 +37,33 @@ func TestAnnotationsAndFinalizers(t *testing.T) {
 	}
 }
 
+func TestAcceptsUnknownIdentity(t *testing.T) {
+	for name, test := range map[string]struct {
+		value, kind, object string
+		want                bool
+	}{
+		"nothing":                      {"", "Kluster", "shop/web", false},
+		"a Kluster":                    {"kluster/shop/web", "Kluster", "shop/web", true},
+		"a backend":                    {"discoverybackend/shop/web", "DiscoveryBackend", "shop/web", true},
+		"a Kluster is no backend":      {"kluster/shop/web", "DiscoveryBackend", "shop/web", false},
+		"a backend is no Kluster":      {"discoverybackend/shop/web", "Kluster", "shop/web", false},
+		"without a kind":               {"shop/web", "Kluster", "shop/web", true},
+		"without a kind, no backend":   {"shop/web", "DiscoveryBackend", "shop/web", false},
+		"another name":                 {"kluster/shop/web-old", "Kluster", "shop/web", false},
+		"several":                      {"a/b, discoverybackend/shop/us ,kluster/shop/web,", "Kluster", "shop/web", true},
+		"a kind in another case":       {"Kluster/shop/web", "Kluster", "shop/web", false},
+		"a namespace that is a kind":   {"discoverybackend/web", "Kluster", "discoverybackend/web", true},
+		"a namespace that is no other": {"discoverybackend/web", "DiscoveryBackend", "discoverybackend/web", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := &Kluster{ObjectMeta: annotated(AcceptUnknownIdentityAnnotation, test.value)}
+			if got := k.AcceptsUnknownIdentity(test.kind, test.object); got != test.want {
+				t.Errorf("accepts %s %s = %t, want %t", test.kind, test.object, got, test.want)
+			}
+		})
+	}
+}
+
 func annotated(key, value string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Annotations: map[string]string{key: value}}
 }

@@ -31,17 +31,21 @@ func ValidateKluster(kluster *kubernikusv1.Kluster) field.ErrorList {
 	errs = append(errs, validateName(spec.Name, path.Child("name"))...)
 	errs = append(errs, validateNetwork(spec, path)...)
 	errs = append(errs, validateSpec(spec, nil, path)...)
+	errs = append(errs, validateAcceptedIdentities(kluster)...)
 	return errs
 }
 
 // ValidateKlusterUpdate checks a change of a Kluster. A spec that does not change is never an obstacle, so that an
 // imported Kluster can always get or lose a finalizer; neither are old values of fields that cannot be changed.
 func ValidateKlusterUpdate(kluster, old *kubernikusv1.Kluster) field.ErrorList {
+	var errs field.ErrorList
+	if kluster.Annotations[kubernikusv1.AcceptUnknownIdentityAnnotation] != old.Annotations[kubernikusv1.AcceptUnknownIdentityAnnotation] {
+		errs = validateAcceptedIdentities(kluster)
+	}
 	spec, oldSpec, path := &kluster.Spec, &old.Spec, field.NewPath("spec")
 	if apiequality.Semantic.DeepEqual(spec, oldSpec) {
-		return nil
+		return errs
 	}
-	var errs field.ErrorList
 	errs = append(errs, validateSpec(spec, oldSpec, path)...)
 	errs = append(errs, validateVersionChange(spec.Version, oldSpec.Version, path.Child("version"))...)
 	errs = append(errs, validatePoolRemoval(spec.NodePools, oldSpec.NodePools, path.Child("nodePools"))...)
@@ -72,6 +76,21 @@ func validateSpec(spec, old *kubernikusv1.KlusterSpec, path *field.Path) field.E
 	errs = append(errs, validateRouteGC(spec.RouteGC, path.Child("routeGC"))...)
 	errs = append(errs, validateDiscovery(spec.Discovery, path.Child("discovery"))...)
 	errs = append(errs, validateLocalVolumeCleanup(spec.LocalVolumeCleanup, path.Child("localVolumeCleanup"))...)
+	return errs
+}
+
+// validateAcceptedIdentities checks that an annotation names objects as conditions and warnings do: what it does not name stays a doubt.
+func validateAcceptedIdentities(kluster *kubernikusv1.Kluster) (errs field.ErrorList) {
+	path := field.NewPath("metadata", "annotations").Key(kubernikusv1.AcceptUnknownIdentityAnnotation)
+	for _, reference := range kluster.AcceptedIdentities() {
+		kind, object, _ := strings.Cut(reference, "/")
+		namespace, name, _ := strings.Cut(object, "/")
+		malformed := len(validation.IsDNS1123Label(namespace))+len(validation.IsDNS1123Subdomain(name)) > 0
+		if malformed || kind != "kluster" && kind != "discoverybackend" {
+			errs = append(errs, field.Invalid(path, reference, "must be kluster/namespace/name or discoverybackend/namespace/name, "+
+				"with a comma between several: copy it from the condition or the warning that names the object"))
+		}
+	}
 	return errs
 }
 

@@ -51,6 +51,42 @@ func TestCloudIsEnabledAgainWithoutPodNetwork(t *testing.T) {
 	expect(t, newRules(t).update(changed, old), "spec.clusterCIDR: Required value: may be empty only when spec.noCloud is true")
 }
 
+// TestAcceptedIdentities checks that a wrong value of the annotation is named when it is set, and is no obstacle to other changes.
+func TestAcceptedIdentities(t *testing.T) {
+	const beginning = `metadata.annotations[groundskeeper.io/accept-unknown-identity]: Invalid value: "`
+	for name, test := range map[string]struct {
+		value string
+		want  []string // the entries that are wrong
+	}{
+		"empty":                {"", nil},
+		"with kinds":           {"kluster/garden-shop/web, discoverybackend/gimbal/us.a", nil},
+		"without a kind":       {"garden-shop/web", nil},
+		"without a namespace":  {"web", []string{"web"}},
+		"an unknown kind":      {"kluster/a/b,backend/gimbal/us", []string{"backend/gimbal/us"}},
+		"a kind as in Kind":    {"DiscoveryBackend/gimbal/us", []string{"DiscoveryBackend/gimbal/us"}},
+		"no name":              {"kluster/garden-shop/", []string{"kluster/garden-shop/"}},
+		"no namespace or name": {"/", []string{"kluster//"}},
+		"too many parts":       {"kluster/a/b/c", []string{"kluster/a/b/c"}},
+		"several are wrong":    {"a b,Web/x", []string{"a b", "kluster/Web/x"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			old := kluster()
+			changed := kluster(func(k *kubernikusv1.Kluster) {
+				k.Annotations = map[string]string{kubernikusv1.AcceptUnknownIdentityAnnotation: test.value}
+			})
+			var want []string
+			for _, entry := range test.want {
+				want = append(want, beginning+entry+`": must be kluster/namespace/name or discoverybackend/namespace/name`)
+			}
+			expect(t, newRules(t).create(changed), want...)
+			expect(t, newRules(t).update(changed, old), want...)
+			next := changed.DeepCopy()
+			next.Spec.SecretRef.Name = "other"
+			expect(t, newRules(t).update(next, changed))
+		})
+	}
+}
+
 func TestOldValuesDoNotBlock(t *testing.T) {
 	rules := newRules(t)
 	// None of these would be taken from a client today.

@@ -74,7 +74,7 @@ func ConflictsOf(w stage.Work, all []kubernikusv1.Kluster) Conflicts {
 			found.project = other.Status.Openstack.ProjectID
 		}
 		// In an unknown project it counts, in whatever namespace: its credentials may not work yet.
-		if found.project == "" && (!clusterid.MayShareProject(k, other) || k.AcceptsUnknownIdentity(found.kluster)) {
+		if found.project == "" && (!clusterid.MayShareProject(k, other) || k.AcceptsUnknownIdentity("Kluster", found.kluster)) {
 			continue
 		}
 		if common := clusterid.CommonName(own.cluster, own.tag, other); common != "" {
@@ -109,7 +109,7 @@ func (c Conflicts) Why(projectID string) string {
 			why := fmt.Sprintf("%s: Kluster %s has the same %s", kubernikusv1.ReasonIdentityConflict, r.kluster, r.text)
 			if r.project == "" {
 				why += fmt.Sprintf(", and its OpenStack project is unknown: correct its credentials; or, if it is in another project, "+
-					"set the annotation %s=%s", kubernikusv1.AcceptUnknownIdentityAnnotation, r.kluster)
+					"set the annotation %s=%s", kubernikusv1.AcceptUnknownIdentityAnnotation, kubernikusv1.IdentityReference("Kluster", r.kluster))
 			}
 			return why
 		}

@@ -106,6 +106,8 @@ func TestUnknownProject(t *testing.T) {
 		"in another project":                {"garden-other", registered("a", "p"), registered("a", "q"), "", false},
 		"in the same project":               {"garden-other", registered("a", "p"), registered("a", "p"), "", true},
 		"accepted":                          {"garden-other", none, none, "garden-other/o", false},
+		"accepted by kind":                  {"garden-other", none, none, "kluster/garden-other/o", false},
+		"a backend of its name is accepted": {"garden-other", none, none, "discoverybackend/garden-other/o", true},
 		"another one is accepted":           {"garden-other", none, none, "garden-shop/o", true},
 		"in the same project, and accepted": {"garden-other", registered("a", "p"), registered("a", "p"), "garden-other/o", true},
 	} {

@@ -130,7 +130,7 @@ func TestConflicts(t *testing.T) {
 	released := func(k *kubernikusv1.Kluster) { k.Finalizers = []string{"other"} }
 	const byName, byTag = "IdentityConflict: Kluster ns/o has the same clusterName", "IdentityConflict: Kluster ns/o has the same csiClusterID"
 	const unknown = byName + ", and its OpenStack project is unknown: correct its credentials; or, if it is in another project, set the annotation " +
-		kubernikusv1.AcceptUnknownIdentityAnnotation + "=ns/o"
+		kubernikusv1.AcceptUnknownIdentityAnnotation + "=kluster/ns/o"
 	of := func(id string) func(*kubernikusv1.Kluster) {
 		return func(k *kubernikusv1.Kluster) { k.Status.Identity = &kubernikusv1.KlusterIdentity{ClusterID: id} }
 	}
