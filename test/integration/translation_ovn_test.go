@@ -31,7 +31,7 @@ import (
 func TestTranslationsOnOVN(t *testing.T) {
 	t.Parallel()
 	server := ovnserver.Start(t, ovnserver.Options{Northd: true})
-	n, _ := newOVNNetwork(t, server)
+	n := newOVNNetwork(t, server)
 	ns := n.namespace("ovn")
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-a"}, Spec: corev1.NodeSpec{PodCIDR: "10.1.0.0/24", PodCIDRs: []string{"10.1.0.0/24"}}}
 	n.create(node)
@@ -149,12 +149,11 @@ func TestTranslationsOnOVN(t *testing.T) {
 	testOrphanIsFound(t, n, server)
 }
 
-// newOVNNetwork starts a control plane whose controller manager writes the tenant "cluster" of a Northbound database, and returns its log.
-func newOVNNetwork(t *testing.T, server *ovnserver.Server) (n *network, log string) {
+// newOVNNetwork starts a control plane whose controller manager writes the tenant "cluster" of a Northbound database.
+func newOVNNetwork(t *testing.T, server *ovnserver.Server) *network {
 	t.Helper()
-	n = newNetwork(t, func(o *plane.Options) {
+	return newNetwork(t, func(o *plane.Options) {
 		o.MidoNet, o.ManagerConfig = false, filepath.Join(t.TempDir(), "manager.yaml")
-		log = filepath.Join(o.Dir, "logs", "groundskeeper-controller-manager.log")
 		config := fmt.Sprintf(`
 apiVersion: config.groundskeeper.io/v1alpha1
 kind: ControllerManagerConfiguration
@@ -170,15 +169,14 @@ controllers:
 			t.Fatal(err)
 		}
 	})
-	return n, log
 }
 
-// TestTwoManagersOnOVN checks that the controller manager of a second cluster writes nothing of a tenant that the first one writes, and names
-// the object that proves the first.
+// TestTwoManagersOnOVN checks that the controller manager of a second cluster writes nothing of a tenant that the first one writes, and that its
+// Translations name the object that proves the first.
 func TestTwoManagersOnOVN(t *testing.T) {
 	t.Parallel()
 	server := ovnserver.Start(t, ovnserver.Options{Northd: true})
-	first, _ := newOVNNetwork(t, server)
+	first := newOVNNetwork(t, server)
 	balancer := func(service *corev1.Service) string {
 		return server.Nbctl(t, "--bare", "--columns=name", "find", "Load_Balancer", "name="+service.Namespace+"/"+service.Name+"/tcp")
 	}
@@ -198,7 +196,7 @@ func TestTwoManagersOnOVN(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	second, log := newOVNNetwork(t, server)
+	second := newOVNNetwork(t, server)
 	foreign := second.service(second.namespace("ovn"), "foreign", tcp("http", 80))
 	translation := &midonetv1.Translation{ObjectMeta: metav1.ObjectMeta{Namespace: foreign.Namespace, Name: "service.4.foreign"}}
 	eventually(t, func(ctx context.Context) error {
@@ -206,8 +204,9 @@ func TestTwoManagersOnOVN(t *testing.T) {
 			return err
 		}
 		const why = "the cluster whose namespace kube-system has the uid "
-		if written, err := os.ReadFile(log); err != nil || !strings.Contains(string(written), why+string(system.UID)) {
-			return fmt.Errorf("the log does not name the first cluster: %w", err)
+		c := meta.FindStatusCondition(translation.Status.Conditions, midonetv1.ConditionSynced)
+		if c == nil || c.Status == metav1.ConditionTrue || !strings.Contains(c.Message, why+string(system.UID)) {
+			return fmt.Errorf("condition = %+v, want one that names the first cluster", c)
 		}
 		return nil
 	})

@@ -157,7 +157,7 @@ func (f *fence) enter(ctx context.Context, cluster string, term Term, again bool
 	}
 	recorded := writer{cluster: ids[f.clusterKey], term: ids[f.termKey]}
 	if !term.supersedes(cluster, recorded, entered) {
-		return writer{}, fenced(f.rejection(next, recorded))
+		return writer{}, f.rejection(next, recorded)
 	}
 	if recorded != next {
 		if err := f.replace(ctx, global.UUID(), recorded, next); err != nil {
@@ -168,16 +168,17 @@ func (f *fence) enter(ctx context.Context, cluster string, term Term, again bool
 	return next, nil
 }
 
-// rejection describes the recorded writer that prevents this process from writing, and the remedy.
+// rejection describes the recorded writer that prevents this process from writing, and the remedy. A former leader exits soon. A manager of
+// another cluster goes on until a user acts, so that its Translations have to report it.
 func (f *fence) rejection(own, recorded writer) error {
 	remedy := fmt.Sprintf("ovn-nbctl remove %s . external_ids %s %s", globalTable, f.termKey, f.clusterKey)
 	if recorded.cluster != "" && recorded.cluster != own.cluster {
-		return fmt.Errorf("the database records that the cluster whose namespace kube-system has the uid %s writes the resources of "+
-			"tenant %s, and this is cluster %s: set another controllers.translation.tenant. If that cluster does not exist any more: %s",
-			recorded.cluster, f.tenant, own.cluster, remedy)
+		return &backend.Error{Reason: backend.Refused, Message: fmt.Sprintf("the database records that the cluster whose namespace "+
+			"kube-system has the uid %s writes the resources of tenant %s, and this is cluster %s: set another "+
+			"controllers.translation.tenant. If that cluster does not exist any more: %s", recorded.cluster, f.tenant, own.cluster, remedy)}
 	}
-	return fmt.Errorf("the database records another leader (%s), and this process is %s. If no other controller manager uses this tenant: %s",
-		recorded.term, cmp.Or(own.term, "without leader election"), remedy)
+	return fenced(fmt.Errorf("the database records another leader (%s), and this process is %s. If no other controller manager uses this "+
+		"tenant: %s", recorded.term, cmp.Or(own.term, "without leader election"), remedy))
 }
 
 // replace records a writer in the place of what was read.

@@ -324,7 +324,7 @@ func TestFenceOfAnotherCluster(t *testing.T) {
 			other.cluster = "there"
 			two := dial(t, server, other)
 			err := two.Delete(t.Context(), backend.Ref{Key: backend.Key{Kind: "LogicalSwitch", ID: zone}})
-			expectReason(t, "a write of another cluster", err, backend.Fenced)
+			expectReason(t, "a write of another cluster", err, backend.Refused)
 			for _, part := range []string{"here", "there", "groundskeeper-cluster-t"} {
 				if err != nil && !strings.Contains(err.Error(), part) {
 					t.Errorf("error = %v, want one with %q", err, part)
@@ -335,7 +335,7 @@ func TestFenceOfAnotherCluster(t *testing.T) {
 			if err := two.Delete(t.Context(), backend.Ref{Key: backend.Key{Kind: "LogicalSwitch", ID: zone}}); err != nil {
 				t.Errorf("after the records were removed: %v", err)
 			}
-			expectReason(t, "a write of the former cluster", one.Delete(t.Context(), backend.Ref{Key: backend.Key{Kind: "LogicalRouter", ID: router}}), backend.Fenced)
+			expectReason(t, "a write of the former cluster", one.Delete(t.Context(), backend.Ref{Key: backend.Key{Kind: "LogicalRouter", ID: router}}), backend.Refused)
 		})
 	}
 }
