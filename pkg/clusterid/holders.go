@@ -20,17 +20,19 @@ import (
 type Holders struct {
 	// keepers lead to the cluster and need it; seniors are Klusters of it that are torn down first.
 	keepers, seniors []string
-	// doubts are what may lead to it and why, and doubtful the same as a user names them to accept them.
-	doubts, doubtful []string
+	// doubts are what may lead to it and why, and accepting is the value of the annotation that accepts those that a message names.
+	doubts    []string
+	accepting string
 }
 
 // HoldersOf returns the holders among the Klusters that lead to the cluster of a Kluster, and those whose cluster is unknown, and among the
 // DiscoveryBackends that copied it, or use the Secret.
 func HoldersOf(k *kubernikusv1.Kluster, known Known, klusters []kubernikusv1.Kluster, backends []gimbalv1.DiscoveryBackend) Holders {
 	var h Holders
+	var doubtful []string
 	doubt := func(kind, name, why string) {
 		if why != "" && !k.AcceptsUnknownIdentity(kind, name) {
-			h.doubtful = append(h.doubtful, kubernikusv1.IdentityReference(kind, name))
+			doubtful = append(doubtful, kubernikusv1.IdentityReference(kind, name))
 			h.doubts = append(h.doubts, kind+" "+name+", which "+why)
 		}
 	}
@@ -75,10 +77,11 @@ func HoldersOf(k *kubernikusv1.Kluster, known Known, klusters []kubernikusv1.Klu
 		case Different:
 		}
 	}
-	for _, names := range []*[]string{&h.keepers, &h.seniors, &h.doubts, &h.doubtful} {
+	for _, names := range []*[]string{&h.keepers, &h.seniors, &h.doubts, &doubtful} {
 		slices.Sort(*names)
 		*names = slices.Compact(*names) // what is identified between two lists is in both
 	}
+	h.accepting = k.AcceptingIdentities(doubtful[:min(len(doubtful), maxNamed)]...)
 	return h
 }
 
@@ -93,7 +96,7 @@ func (h Holders) InUse() string {
 func (h Holders) Unknown() string {
 	return sentence(h.doubts, "nothing is removed, because another object may lead to the same cluster: %s: correct its Secret; or, if it "+
 		"leads to another cluster, set the annotation %s=%s on this one; or, to remove this Kluster only, set the annotation %s=true",
-		kubernikusv1.AcceptUnknownIdentityAnnotation, strings.Join(h.doubtful, ","), kubernikusv1.DetachAnnotation)
+		kubernikusv1.AcceptUnknownIdentityAnnotation, h.accepting, kubernikusv1.DetachAnnotation)
 }
 
 // First returns which other Kluster the cluster is torn down for first; "" for none.
@@ -102,8 +105,8 @@ func (h Holders) First() string {
 		"released")
 }
 
-// maxNamed is how many objects a message names.
-const maxNamed = 5
+// maxNamed is how many objects a message names: a condition has at most 1,024 bytes, and the value of an annotation must not be cut.
+const maxNamed = 3
 
 // sentence returns a text that begins with objects; "" for none.
 func sentence(objects []string, format string, more ...any) string {

@@ -155,8 +155,10 @@ func TestKlusters(t *testing.T) {
 		"deleted, detached":                   {others: []*kubernikusv1.Kluster{kluster("db", leadsTo("1"))}, old: kluster("web", leadsTo("1"), detached)},
 		"deleted, nothing to do":              {others: []*kubernikusv1.Kluster{kluster("db", leadsTo("1"))}, old: kluster("web", leadsTo("1"), released)},
 		"deleted, the other was detached":     {others: []*kubernikusv1.Kluster{kluster("db", leadsTo("1"), detached)}, old: kluster("web", leadsTo("1")), want: []string{"shop/db"}},
+		"deleted, many unknown": {others: []*kubernikusv1.Kluster{kluster("d"), kluster("c"), kluster("b"), kluster("a")}, old: kluster("web", leadsTo("1")),
+			want: []string{"; and 1 more: correct", "accept-unknown-identity=kluster/shop/a,kluster/shop/b,kluster/shop/c on this one"}},
 		"deleted, many": {others: []*kubernikusv1.Kluster{kluster("f", leadsTo("1")), kluster("e", leadsTo("1")), kluster("d", leadsTo("1")), kluster("c", leadsTo("1")), kluster("b", leadsTo("1")),
-			kluster("a", leadsTo("1"))}, old: kluster("web", leadsTo("1")), want: []string{"Kluster shop/d; Kluster shop/e; and 1 more"}},
+			kluster("a", leadsTo("1"))}, old: kluster("web", leadsTo("1")), want: []string{"Kluster shop/b; Kluster shop/c; and 3 more"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			objects := []runtime.Object{}
@@ -182,7 +184,7 @@ func TestBackendsOfKlusters(t *testing.T) {
 	made := func(uid string) change {
 		return func(b *gimbalv1.DiscoveryBackend) { announcing("web", uid)(b); b.Name = "web" }
 	}
-	leads, uses := "DiscoveryBackend gimbal/manual: it leads to the same cluster", "accept-unknown-identity=discoverybackend/shop/manual on"
+	leads, uses := "DiscoveryBackend gimbal/manual: it leads to the same cluster", "discoverybackend/shop/manual on this one"
 	maintained := func(b *gimbalv1.DiscoveryBackend) { b.Cluster.ClusterStatus = gimbalv1.ClusterMaintenance }
 	unknown := func(b *gimbalv1.DiscoveryBackend) {
 		b.Namespace, b.Status.Identity, b.Cluster.Type, b.Cluster.Secret = "shop", nil, gimbalv1.BackendKubernetes, "web-secret"

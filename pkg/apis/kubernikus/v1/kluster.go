@@ -185,6 +185,11 @@ func (k *Kluster) AcceptedIdentities() (references []string) {
 	return references
 }
 
+// AcceptingIdentities returns the value of AcceptUnknownIdentityAnnotation that also accepts objects with these references.
+func (k *Kluster) AcceptingIdentities(references ...string) string {
+	return strings.Join(append(k.AcceptedIdentities(), references...), ",")
+}
+
 // IdentityReference returns how AcceptUnknownIdentityAnnotation names the object of a kind with this namespace/name.
 func IdentityReference(kind, object string) string { return strings.ToLower(kind) + "/" + object }
 

@@ -131,7 +131,7 @@ func TestHoldOf(t *testing.T) {
 		"not checked yet, accepted":        {own: "a", k: []change{accepts("a/b, garden-other/other")}, other: []change{elsewhere}},
 		"not checked, accepted by kind":    {own: "a", k: []change{accepts("kluster/garden-other/other")}, other: []change{elsewhere}},
 		"not checked, accepts a backend":   {own: "a", k: []change{accepts("discoverybackend/garden-other/other")}, other: []change{elsewhere}, want: unknown},
-		"not checked, accepts another one": {own: "a", k: []change{accepts("garden-shop/other")}, other: []change{elsewhere}, want: unknown, message: kubernikusv1.AcceptUnknownIdentityAnnotation + "=kluster/garden-other/other"},
+		"not checked, accepts another one": {own: "a", k: []change{accepts("garden-shop/other")}, other: []change{elsewhere}, want: unknown, message: kubernikusv1.AcceptUnknownIdentityAnnotation + "=kluster/garden-shop/other,kluster/garden-other/other on"},
 		"not checked, being deleted":       {own: "a", other: []change{klustertest.Going, born(-1)}},
 		"broken":                           {own: "a", other: []change{broken}},
 		"broken, in common namespace":      {own: "a", other: []change{broken, inProject("other", "other")}, k: []change{inProject("p", "r")}},

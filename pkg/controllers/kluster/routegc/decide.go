@@ -109,8 +109,9 @@ func (t *Target) spare(k *kubernikusv1.Kluster, siblings []*kubernikusv1.Kluster
 		case overlaps && s.RouterID() != k.RouterID():
 			return fmt.Sprintf("Kluster %[1]s/%[2]s has clusterCIDR %[3]s, which overlaps %[4]s, and its router is unknown: nothing is removed; "+
 				"correct its credentials, or set its spec.openstack.routerID; "+
-				"if it is on another router, set the annotation %[5]s=kluster/%[1]s/%[2]s on this one",
-				s.Namespace, s.Name, kubernikusv1.RangesString(theirs), kubernikusv1.RangesString(own), kubernikusv1.AcceptUnknownIdentityAnnotation)
+				"if it is on another router, set the annotation %[5]s=%[6]s on this one",
+				s.Namespace, s.Name, kubernikusv1.RangesString(theirs), kubernikusv1.RangesString(own), kubernikusv1.AcceptUnknownIdentityAnnotation,
+				k.AcceptingIdentities(kubernikusv1.IdentityReference("Kluster", s.Namespace+"/"+s.Name)))
 		case overlaps:
 			return fmt.Sprintf("Kluster %s/%s on the same router has clusterCIDR %s, which overlaps %s: nothing is removed for either; "+
 				"one of them has to be recreated with another clusterCIDR, or needs no routes and sets customCNI",

@@ -102,6 +102,7 @@ func TestPlan(t *testing.T) {
 		"unknown router, another range":            {changes{routed}, []*kubernikusv1.Kluster{klustertest.Kluster("s", pods("100.101.0.0/16"))}, ""},
 		"unknown router, overlay":                  {changes{routed}, []*kubernikusv1.Kluster{klustertest.Kluster("s", overlay)}, ""},
 		"unknown router, accepted":                 {changes{routed, accepting("garden-shop/s")}, []*kubernikusv1.Kluster{klustertest.Kluster("s")}, ""},
+		"unknown router, another is accepted":      {changes{routed, accepting("a/b")}, []*kubernikusv1.Kluster{klustertest.Kluster("s")}, kubernikusv1.ReasonCIDRConflict},
 		"unknown router, accepted by kind":         {changes{routed, accepting("kluster/garden-shop/s")}, []*kubernikusv1.Kluster{klustertest.Kluster("s")}, ""},
 		"unknown router, a backend is accepted":    {changes{routed, accepting("discoverybackend/garden-shop/s")}, []*kubernikusv1.Kluster{klustertest.Kluster("s")}, kubernikusv1.ReasonCIDRConflict},
 		"unknown router, released":                 {changes{routed}, []*kubernikusv1.Kluster{klustertest.Kluster("s", klustertest.Going, func(k *kubernikusv1.Kluster) { k.Finalizers = []string{"other"} })}, ""},
@@ -132,7 +133,7 @@ func TestPlan(t *testing.T) {
 			if name == "sibling" && len(target.Scope.Siblings) != 1 {
 				t.Errorf("the sibling's range is not spared: %+v", target.Scope)
 			}
-			if name == "sibling's router is unknown" && !strings.Contains(message, "accept-unknown-identity=kluster/garden-shop/s on") {
+			if name == "unknown router, another is accepted" && !strings.Contains(message, "accept-unknown-identity=kluster/a/b,kluster/garden-shop/s on") {
 				t.Errorf("message = %q, want the annotation that accepts the sibling", message)
 			}
 			if why == kubernikusv1.ReasonCIDRConflict && !strings.Contains(message, "/s ") {

@@ -55,8 +55,8 @@ type Conflicts struct {
 type rival struct {
 	// kluster is its namespace and name, project the id of its project, "" for one that may be the same.
 	kluster, project string
-	// text is the field that is equal, or its tag.
-	text string
+	// text is the field that is equal, or its tag, and accepting the value of the annotation that accepts the Kluster.
+	text, accepting string
 }
 
 // ConflictsOf returns the conflicts with all other Klusters. A Kluster that is being deleted counts until its finalizer is removed.
@@ -70,6 +70,7 @@ func ConflictsOf(w stage.Work, all []kubernikusv1.Kluster) Conflicts {
 			continue
 		}
 		found := rival{kluster: other.Namespace + "/" + other.Name}
+		found.accepting = k.AcceptingIdentities(kubernikusv1.IdentityReference("Kluster", found.kluster))
 		if other.Status.Openstack != nil {
 			found.project = other.Status.Openstack.ProjectID
 		}
@@ -109,7 +110,7 @@ func (c Conflicts) Why(projectID string) string {
 			why := fmt.Sprintf("%s: Kluster %s has the same %s", kubernikusv1.ReasonIdentityConflict, r.kluster, r.text)
 			if r.project == "" {
 				why += fmt.Sprintf(", and its OpenStack project is unknown: correct its credentials; or, if it is in another project, "+
-					"set the annotation %s=%s", kubernikusv1.AcceptUnknownIdentityAnnotation, kubernikusv1.IdentityReference("Kluster", r.kluster))
+					"set the annotation %s=%s", kubernikusv1.AcceptUnknownIdentityAnnotation, r.accepting)
 			}
 			return why
 		}

@@ -119,6 +119,9 @@ func TestUnknownProject(t *testing.T) {
 			other.Spec.CloudProvider = kubernikusv1.CloudProvider{ClusterName: new("prod"), CSIClusterID: new("other")}
 			c.other(other)
 			got := ConflictsOf(w, []kubernikusv1.Kluster{*w.Kluster, *other}).Why("p")
+			if accepts := kubernikusv1.AcceptUnknownIdentityAnnotation + "=kluster/garden-shop/o,kluster/garden-other/o"; c.accepted == "garden-shop/o" && !strings.HasSuffix(got, accepts) {
+				t.Errorf("Why = %q, want one that ends with %q", got, accepts)
+			}
 			if holds := strings.HasPrefix(got, "IdentityConflict: Kluster "+c.namespace+"/o has the same clusterName"); holds != c.holds || !holds && got != "" {
 				t.Errorf("Why = %q, want a conflict: %t", got, c.holds)
 			}
