@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -100,6 +101,45 @@ func TestScript(t *testing.T) {
 	}
 	if out, err := exec.Command("bash", "-c", blocks.Script("", []blocks.Block{{Page: "x.md", Text: "false\n", NotRun: "no cloud"}})).CombinedOutput(); err != nil {
 		t.Errorf("a block that is not run was: %v: %s", err, out)
+	}
+}
+
+// TestUsers checks that commands are run as the user of their block, and those of the next block as the administrator again.
+func TestUsers(t *testing.T) {
+	setup, err := os.ReadFile("setup.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	// It prints its user, the kubeconfig of the administrator, and nothing for what as requests.
+	const kubectl = `#!/bin/sh
+case "$1" in
+  config) cat "$KUBECONFIG" ;;
+  whoami) jq -r '.users[0].user | .as // .token' "$KUBECONFIG" ;;
+  delete) jq -r '.users[0].user | .as // .token' "$KUBECONFIG" >>"$HOME/undone" ;;
+esac
+`
+	if err := os.WriteFile(filepath.Join(dir, "kubectl"), []byte(kubectl), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	admin := filepath.Join(dir, "admin.kubeconfig")
+	if err := os.WriteFile(admin, []byte(`{"users":[{"name":"a","user":{"token":"admin"}}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b := []blocks.Block{
+		{Page: "x.md", Line: 1, Text: "kubectl whoami\n", Before: "as amy", Output: "amy\n"},
+		{Page: "x.md", Line: 2, Text: "kubectl whoami\n", Output: "admin\n"},
+		{Page: "x.md", Line: 3, Text: "kubectl whoami\n", Before: "later kubectl delete x; as ada administrators", Output: "ada\n"},
+	}
+	command := exec.Command("bash", "-c", blocks.Script(string(setup), b))
+	command.Env = append(os.Environ(), "KUBECONFIG="+admin, "HOME="+dir, "PATH="+dir+":"+os.Getenv("PATH"))
+	out, err := command.CombinedOutput()
+	if problems := blocks.CheckOutput(b, string(out)); err != nil || problems != nil {
+		t.Errorf("%v, %v: %s", err, problems, out)
+	}
+	undone, err := os.ReadFile(filepath.Join(dir, "undone"))
+	if got, want := strings.Fields(string(undone)), []string{"admin", "admin"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("after the page, objects were deleted by %q (%v), want %q", got, err, want)
 	}
 }
 

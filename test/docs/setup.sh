@@ -9,7 +9,7 @@ undo=()
 
 # later COMMAND...: run it after the page; the last one is run first.
 later() { undo=("$(printf '%q ' "$@")" "${undo[@]}"); }
-trap 'unset -f kubectl; for command in "${undo[@]}"; do eval "$command" >/dev/null 2>&1 || true; done' EXIT
+trap 'unset -f kubectl; KUBECONFIG=$administrator; for command in "${undo[@]}"; do eval "$command" >/dev/null 2>&1 || true; done' EXIT
 
 # rehearse: from here on, the commands of the page change nothing. The server checks each change as in a dry run, in which the fields of the
 # page replace those of the plane, such as URLs of webhooks. What waits for pods does not wait: this plane has none.
@@ -89,6 +89,29 @@ release() {
     command kubectl patch "$@" --type=merge --patch '{"metadata":{"finalizers":null}}') >/dev/null 2>&1 &
 }
 
+# allowed ARGUMENTS...: wait for a permission, as for kubectl auth can-i: RBAC follows its objects with a delay.
+allowed() {
+  local end=$((SECONDS + 60))
+  until kubectl auth can-i --quiet "$@"; do
+    ((SECONDS < end)) || return 1
+    sleep 0.1
+  done
+}
+
+# as USER [ROLE]: the commands of this block are those of a member of the Project shop who is allowed to change it, or of a user with a
+# role of the whole installation: administrators or viewers.
+as() {
+  if [[ $# == 2 ]]; then
+    kubectl create clusterrolebinding "$1" --clusterrole="gardener.cloud:system:$2" --user="$1" --dry-run=client -o yaml | kubectl apply -f -
+    later kubectl delete clusterrolebinding "$1"
+    allowed list projects.core.gardener.cloud --as "$1"
+  else
+    allowed patch projects.core.gardener.cloud/shop --as "$1"
+  fi
+  kubectl config view --minify --raw --flatten -o json | jq --arg user "$1" '.users[0].user.as = $user' >"$HOME/$1.kubeconfig"
+  export KUBECONFIG="$HOME/$1.kubeconfig"
+}
+
 # tenant: the Project shop in the namespace garden-shop, with the admins amy and bert.
 tenant() {
   kubectl apply -f - <<END
@@ -102,6 +125,7 @@ spec:
   - {kind: User, name: bert, roles: [admin]}
 END
   kubectl wait --for=jsonpath='{.status.phase}'=Ready project/shop --timeout=60s
+  allowed create klusters.kubernikus.sap.cc --namespace garden-shop --as amy
   later kubectl delete namespace garden-shop --timeout=60s
   later kubectl delete project shop --timeout=60s
   later kubectl annotate --overwrite project shop confirmation.gardener.cloud/deletion=true

@@ -90,10 +90,11 @@ func Read(page string) ([]Block, error) {
 // Script returns a script that runs the commands of a page one after the other, and ends where one fails. A command with the
 // comment "rejected", "forbidden" or "no" has to fail. status and why end with 1 when there are findings, which is no failure, and what
 // a watch would print until it is interrupted is printed once.
-// setup defines what the comments "run before" call.
+// setup defines what the comments "run before" call. Where one of them changes the user, it does so for its block.
 func Script(setup string, blocks []Block) string {
 	var script strings.Builder
 	script.WriteString(`set -o errexit -o nounset -o pipefail
+administrator=${KUBECONFIG:-}
 rejected() { if "$@"; then echo "this was not rejected: $*" >&2; exit 1; fi; }
 kubectl() {
   local code=0
@@ -107,7 +108,7 @@ kubectl() {
 			fmt.Fprintf(&script, "\nmkdir -p '%s'\ncat >'%s' <<'END OF FILE'\n%sEND OF FILE\n", filepath.Dir(file.Name), file.Name, file.Text)
 		}
 		if b.NotRun == "" {
-			fmt.Fprintf(&script, "\n%s\necho '%s'\n%s\necho '%s'\n", b.Before, b.begin(), rejected.ReplaceAllString(b.Text, "rejected $1"), b.end())
+			fmt.Fprintf(&script, "\n%s\necho '%s'\n%s\necho '%s'\nKUBECONFIG=$administrator\n", b.Before, b.begin(), rejected.ReplaceAllString(b.Text, "rejected $1"), b.end())
 		}
 	}
 	return script.String()
