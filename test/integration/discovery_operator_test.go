@@ -38,13 +38,15 @@ type discoveryPlane struct {
 	*plane.Plane
 	c     client.WithWatch
 	audit string
+	// config is the flag of the manager with the image.
+	config string
 }
 
 func newDiscoveryPlane(t *testing.T) *discoveryPlane {
 	t.Helper()
 	dir := t.TempDir()
 	d := &discoveryPlane{audit: filepath.Join(dir, "audit.log")}
-	config := write(t, "apiVersion: config.groundskeeper.io/v1alpha1\nkind: ControllerManagerConfiguration\ncontrollers: {discovery: {image: groundskeeper-discoverer}}\n")
+	d.config = "--config=" + write(t, "apiVersion: config.groundskeeper.io/v1alpha1\nkind: ControllerManagerConfiguration\ncontrollers: {discovery: {image: groundskeeper-discoverer}}\n")
 	started, err := startAudited(t.Context(), t, plane.Options{
 		Dir: filepath.Join(dir, "plane"), APIServers: 1, Managers: 1, SharedEtcd: true, UnsafeNoFsync: true,
 		KubeAPIServerFlags: []string{"--audit-policy-file=" + write(t, auditPolicy), "--audit-log-path=" + d.audit},
@@ -65,7 +67,7 @@ func newDiscoveryPlane(t *testing.T) *discoveryPlane {
 	if out, err := apply.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if err := d.Managers[0].Restart(t.Context(), "--config="+config); err != nil {
+	if err := d.Managers[0].Restart(t.Context(), d.config); err != nil {
 		t.Fatal(err)
 	}
 	return d
@@ -130,6 +132,7 @@ func TestDiscoveryOperator(t *testing.T) {
 	d := newDiscoveryPlane(t)
 	t.Run("a backend's life", d.life)
 	t.Run("reach", d.reach)
+	t.Run("bindings that are held", d.held)
 }
 
 // life creates a backend, changes its Secret, spoils it, and deletes the backend.
@@ -248,13 +251,7 @@ func (d *discoveryPlane) reach(t *testing.T) {
 		t.Errorf("allowed: %q", got)
 	}
 	d.is(t, backend, gimbalv1.ConditionAvailable, "False/DiscovererStarting")
-	config := rest.CopyConfig(d.Config())
-	config.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + namespace + ":" + backend.Name + "-discoverer",
-		Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"}}
-	account := clientOf(t, config)
-	service := func(in string) *corev1.Service {
-		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: in, Name: "web"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
-	}
+	account, service := d.account(t, backend), serviceIn
 	eventually(t, func(ctx context.Context) error { return account.Create(ctx, service(namespace), client.DryRunAll) })
 	for what, err := range map[string]error{
 		"create a Service elsewhere": account.Create(t.Context(), service("default"), client.DryRunAll),
@@ -266,4 +263,64 @@ func (d *discoveryPlane) reach(t *testing.T) {
 			t.Errorf("the discoverer may %s: %v", what, err)
 		}
 	}
+}
+
+// account is a client with the permissions of the discoverer of a backend.
+func (d *discoveryPlane) account(t *testing.T, backend *gimbalv1.DiscoveryBackend) client.WithWatch {
+	t.Helper()
+	config := rest.CopyConfig(d.Config())
+	user, groups := account(backend.Namespace, backend.Name+"-discoverer")
+	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: groups}
+	return clientOf(t, config)
+}
+
+func serviceIn(namespace string) *corev1.Service {
+	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
+}
+
+// held: an admin of a Project may change the metadata of the bindings of a discoverer in its namespace, and manage the service accounts
+// there. When the backend is deleted, the bindings have no subjects left, even if they have finalizers and lost their labels while no
+// controller manager ran.
+func (d *discoveryPlane) held(t *testing.T) {
+	backend, _ := d.backend(t, d.namespace(t, "held"))
+	d.is(t, backend, gimbalv1.ConditionAvailable, "False/DiscovererStarting")
+	account := d.account(t, backend)
+	eventually(t, func(ctx context.Context) error {
+		return account.Create(ctx, serviceIn(backend.Namespace), client.DryRunAll)
+	})
+	if err := d.Managers[0].Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var bindings []*rbacv1.RoleBinding
+	for _, role := range []string{"groundskeeper-discoverer-backend-", "groundskeeper-discoverer-services-"} {
+		binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: backend.Namespace, Name: role + backend.Name}}
+		if err := d.c.Patch(t.Context(), binding, mergePatch(holds)); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = d.c.Patch(context.WithoutCancel(t.Context()), binding, mergePatch(unkeeps)) })
+		bindings = append(bindings, binding)
+	}
+	if err := d.c.Delete(t.Context(), backend); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Managers[0].Start(t.Context(), d.config); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func(ctx context.Context) error {
+		if err := d.c.Get(ctx, client.ObjectKeyFromObject(backend), backend); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("backend %s: error %w, want not found", backend.Name, err)
+		}
+		return nil
+	})
+	for _, binding := range bindings {
+		if err := d.c.Get(t.Context(), client.ObjectKeyFromObject(binding), binding); err != nil || len(binding.Subjects) > 0 {
+			t.Errorf("the backend is gone, but RoleBinding %s has the subjects %v, %v", binding.Name, binding.Subjects, err)
+		}
+	}
+	eventually(t, func(ctx context.Context) error { // kube-apiserver receives bindings by a watch
+		if err := account.Create(ctx, serviceIn(backend.Namespace), client.DryRunAll); !isRejected(err) {
+			return fmt.Errorf("the account of the former discoverer creates a Service: error %w, want Forbidden", err)
+		}
+		return nil
+	})
 }

@@ -25,8 +25,8 @@ type pair struct {
 	auditLog string
 }
 
-// managerConfig returns the configuration of managers that share a lease of the duration: with the first matching one of
-// two quotas, for Projects of the size small and for those of any.
+// managerConfig returns the configuration of managers that share a lease of the duration: with the first matching one of some quotas, for
+// Projects of three sizes and for those of any.
 func managerConfig(lease time.Duration) string {
 	return fmt.Sprintf(`
 apiVersion: config.groundskeeper.io/v1alpha1
@@ -37,6 +37,10 @@ controllers:
     quotas:
     - projectSelector: {matchLabels: {size: small}}
       config: {spec: {hard: {count/configmaps: "10", count/klusters.kubernikus.sap.cc: "1"}}}
+    - projectSelector: {matchLabels: {size: pods}}
+      config: {spec: {hard: {pods: "10"}}}
+    - projectSelector: {matchLabels: {size: best-effort}}
+      config: {spec: {hard: {pods: "10"}, scopes: [BestEffort]}}
     - projectSelector: {matchExpressions: [{key: size, operator: Exists}]}
       config: {spec: {hard: {count/configmaps: "100"}}}
 `, lease, lease/2)
@@ -56,6 +60,7 @@ func TestPair(t *testing.T) {
 
 	t.Run("writes", p.testWrites)
 	t.Run("quota", p.testQuota)
+	t.Run("scopes of a quota", p.testQuotaScopes)
 	t.Run("no writes after a restart", p.testRestartWritesNothing)
 	t.Run("no writes after changes of others", p.testChangesOfOthersWriteNothing)
 	t.Run("leader stops", p.testLeaderStops)

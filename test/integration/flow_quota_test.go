@@ -97,6 +97,47 @@ func (p *pair) testQuota(t *testing.T) {
 	p.hasQuota(t, none, corev1.ResourceList{configMaps: resource.MustParse("100")})
 }
 
+// testQuotaScopes checks that a quota is recreated when the quota of the Project has other scopes, because these are immutable, and
+// that a limit that an administrator has raised remains raised.
+func (p *pair) testQuotaScopes(t *testing.T) {
+	project := p.project(t, "scopes", map[string]string{"size": "pods"}, olivia())
+	p.hasQuota(t, project, corev1.ResourceList{corev1.ResourcePods: resource.MustParse("10")})
+	quota, raised := quotaOf(project), corev1.ResourceList{corev1.ResourcePods: resource.MustParse("20")}
+	p.update(t, quota, func() { quota.Spec.Hard = raised })
+	first := quota.UID
+	for _, step := range []struct {
+		size   string
+		scopes []corev1.ResourceQuotaScope
+	}{
+		{"best-effort", []corev1.ResourceQuotaScope{corev1.ResourceQuotaScopeBestEffort}},
+		{"pods", nil},
+	} {
+		p.update(t, project, func() { project.Labels = map[string]string{"size": step.size} })
+		eventually(t, func(ctx context.Context) error {
+			quota = quotaOf(project)
+			if err := p.client.Get(ctx, client.ObjectKeyFromObject(quota), quota); err != nil {
+				return err
+			}
+			return diffError(step.scopes, quota.Spec.Scopes)
+		})
+		if quota.UID == first {
+			t.Errorf("size %s: the quota has new scopes and its old UID", step.size)
+		}
+		p.hasQuota(t, project, raised)
+		first = quota.UID
+	}
+	eventually(t, func(ctx context.Context) error {
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: project.NamespaceName()}}
+		if err := p.client.Get(ctx, client.ObjectKeyFromObject(namespace), namespace); err != nil {
+			return err
+		}
+		if record, ok := namespace.Annotations["groundskeeper.io/recreated-quota"]; ok {
+			return fmt.Errorf("namespace %s still records the quota %s", namespace.Name, record)
+		}
+		return nil
+	})
+}
+
 func quotaOf(project *gardenerv1beta1.Project) *corev1.ResourceQuota {
 	return &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: project.NamespaceName(), Name: "gardener"}}
 }

@@ -41,6 +41,8 @@ type phase struct {
 	enter func(t *testing.T, e estate)
 	// deleting is set when the Project and its Kluster are being deleted, so that only finalizers keep them.
 	deleting bool
+	// leaving is set when the namespace and its Kluster are being deleted.
+	leaving bool
 	// homeless is set when the namespace is not the Project's any more.
 	homeless bool
 	// unobserved is set when observedGeneration stays.
@@ -62,6 +64,31 @@ func phases() []phase {
 			change(t, namespace, func(ns *corev1.Namespace) { delete(ns.Labels, gardenerv1beta1.LabelProjectName) })
 			contains(t, e.project, "Failed", "NamespaceReady", "False", "NamespaceNotLabelled", "")
 		}},
+		{name: "Pending, the namespace is being deleted", leaving: true, enter: func(t *testing.T, e estate) {
+			e.leave(t)
+			contains(t, e.project, "Pending", "NamespaceReady", "False", "NamespaceTerminating", "is being deleted")
+		}},
+		{name: "Terminating, the namespace is being deleted", deleting: true, leaving: true, enter: func(t *testing.T, e estate) {
+			terminates()(t, e)
+			e.leave(t)
+			contains(t, e.project, "Terminating", "RBACReady", "False", "NamespaceTerminating", "")
+		}},
+	}
+}
+
+// leave deletes the namespace, which the Kluster holds, and waits until Kubernetes has deleted the bindings in it, which their finalizers
+// hold: whoever has a finalizer on his binding keeps his permissions until the binding is emptied.
+func (e estate) leave(t *testing.T) {
+	t.Helper()
+	deleted(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.project.NamespaceName()}})
+	for _, name := range e.bindings() {
+		binding := &rbacv1.RoleBinding{ObjectMeta: e.in(name)}
+		eventually(t, func(ctx context.Context) error {
+			if err := admin(t).Get(ctx, client.ObjectKeyFromObject(binding), binding); err != nil || binding.DeletionTimestamp != nil {
+				return err
+			}
+			return fmt.Errorf("role binding %s is not being deleted", binding.Name)
+		})
 	}
 }
 
@@ -150,9 +177,10 @@ func (e estate) privileges(p phase) []right {
 			right{fmt.Sprintf("delete the kluster (%s)", propagation), inNamespace, deletes(kluster, propagation)})
 	}
 	if p.deleting {
-		all = append(all,
-			right{"remove the finalizer of the project", anonymous, patches(project, unkeeps)},
-			right{"remove the finalizer of the kluster", anonymous, patches(kluster, unkeeps)})
+		all = append(all, right{"remove the finalizer of the project", anonymous, patches(project, unkeeps)})
+	}
+	if p.deleting || p.leaving {
+		all = append(all, right{"remove the finalizer of the kluster", anonymous, patches(kluster, unkeeps)})
 		// A namespace that is being deleted takes nothing new.
 		all = slices.DeleteFunc(all, func(r right) bool { return r.what == "register a detached kluster" })
 	}
@@ -202,7 +230,7 @@ func TestPrivileges(t *testing.T) {
 func judge(t *testing.T, c client.WithWatch, role string, permissions []right) {
 	t.Helper()
 	for _, right := range permissions {
-		if slices.Contains(right.who, role) {
+		if right.isOf(role) {
 			eventually(t, func(ctx context.Context) error {
 				if err := right.request(ctx, c); err != nil {
 					return fmt.Errorf("%s: %s: %w", role, right.what, err)
@@ -212,7 +240,7 @@ func judge(t *testing.T, c client.WithWatch, role string, permissions []right) {
 		}
 	}
 	for _, right := range permissions {
-		if slices.Contains(right.who, role) {
+		if right.isOf(role) {
 			continue
 		}
 		// In some phases a role loses something, which a server may remember for a while.

@@ -39,7 +39,8 @@ func newEstate(t *testing.T) estate {
 	for _, role := range []string{owner, admins, uam, viewer, accounts} {
 		members = append(members, member("User", e.user(role), role))
 	}
-	members = append(members, member("User", e.user(extended), "extension:"+extension))
+	members = append(members, member("User", e.user(extended), "extension:"+extension),
+		member("User", e.user(powerful), admins, "extension:"+extension))
 	e.project = e.createdByCreator(t, append(members, member("User", e.user(former), admins, uam, viewer, accounts, "extension:"+extension)))
 	e.other = newProject(t, "estate", olivia())
 	inTheCluster(t, &rbacv1.ClusterRole{
@@ -92,18 +93,28 @@ func (e estate) createdByCreator(t *testing.T, members []gardenerv1beta1.Project
 }
 
 // hold gives the bindings in the namespace of the Project a finalizer, as an admin who wants to keep his permissions. Those of roles whose
-// permissions he has also lose their marks, which Kubernetes does not let him change in others.
+// permissions he has, by an extension too, also lose their marks, which Kubernetes does not let him change in others.
 func (e estate) hold(t *testing.T) {
 	t.Helper()
-	c := as(t, e.user(admins))
-	for name, body := range map[string]string{
-		memberBinding: holds, "gardener.cloud:system:project-viewer": holds, "gardener.cloud:system:project-serviceaccountmanager": keeps,
-		"gardener.cloud:extension:project:" + e.project.Name + ":x" + e.suffix: keeps,
-	} {
+	c := as(t, e.user(powerful))
+	for _, name := range e.bindings() {
+		body := holds
+		if name == accountsBinding {
+			body = keeps
+		}
 		binding := &rbacv1.RoleBinding{ObjectMeta: e.in(name)}
 		eventually(t, func(ctx context.Context) error { return c.Patch(ctx, copyOf(binding), mergePatch(body)) })
 	}
 }
 
+// bindings returns the names of the bindings of the members in the namespace.
+func (e estate) bindings() []string {
+	extension := "gardener.cloud:extension:project:" + e.project.Name + ":x" + e.suffix
+	return []string{memberBinding, "gardener.cloud:system:project-viewer", accountsBinding, extension}
+}
+
 // memberBinding is the binding of admins in the namespace of a Project.
 const memberBinding = "gardener.cloud:system:project-member"
+
+// accountsBinding is that of managers of service accounts.
+const accountsBinding = "gardener.cloud:system:project-serviceaccountmanager"

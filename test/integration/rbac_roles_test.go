@@ -29,13 +29,22 @@ const (
 	viewer   = "viewer"
 	accounts = "serviceaccountmanager"
 	extended = "extension"
+	powerful = "admin-extension" // both
 	former   = "former"
 	creator  = "creator"
 	stranger = "stranger"
 )
 
 func everyRole() []string {
-	return []string{owner, admins, uam, viewer, accounts, extended, former, creator, stranger}
+	return []string{owner, admins, uam, viewer, accounts, extended, powerful, former, creator, stranger}
+}
+
+// isOf reports whether a role has a permission. One user has two roles, and what each of them may.
+func (r right) isOf(role string) bool {
+	if role == powerful {
+		return r.isOf(admins) || r.isOf(extended)
+	}
+	return slices.Contains(r.who, role)
 }
 
 // They are the table of what each role of a Project is for: what can be done, by whom, and the request that does it. No user is
@@ -121,7 +130,7 @@ func mayOnly(t *testing.T, c client.WithWatch, role string, permissions []right)
 	t.Helper()
 	// Allowed requests are tested first: an API server receives roles by a watch, and caches denials for a while.
 	for _, right := range permissions {
-		if slices.Contains(right.who, role) {
+		if right.isOf(role) {
 			eventually(t, func(ctx context.Context) error {
 				if err := right.request(ctx, c); err != nil {
 					return fmt.Errorf("%s: %w", right.what, err)
@@ -131,7 +140,7 @@ func mayOnly(t *testing.T, c client.WithWatch, role string, permissions []right)
 		}
 	}
 	for _, right := range permissions {
-		if slices.Contains(right.who, role) {
+		if right.isOf(role) {
 			continue
 		}
 		if err := right.request(t.Context(), c); !isRejected(err) {

@@ -80,6 +80,37 @@ func TestStaleProjects(t *testing.T) {
 	g.warned(t, absent, "Unused", "DeletionPlanned", "DeletionImminent", "Delete")
 }
 
+// TestStaleNotice checks that a Project gets a notice before its deletion, however long it has been stale when it gets its date, and that
+// it does not wait for a time that a clock has set that was ahead.
+func TestStaleNotice(t *testing.T) {
+	t.Parallel()
+	g := newGarden(t, startPlane(t, plane.Options{Dir: t.TempDir(), APIServers: 1}))
+	project := g.project(t, "noticed")
+
+	g.pass(62)
+	g.stale(t, project, "True", "Unused", true, false)
+	g.pass(-22) // it was 22 days ahead
+	eventually(t, func(ctx context.Context) error {
+		if err := g.client.Get(ctx, client.ObjectKeyFromObject(project), project); err != nil {
+			return err
+		}
+		if since, now := project.Status.StaleSinceTimestamp, g.clock.Now().Truncate(time.Second); since == nil || !since.Time.Equal(now) {
+			return fmt.Errorf("project %s is stale since %s, want %s", project.Name, since, now)
+		}
+		return nil
+	})
+
+	g.pass(200) // as after a controller that was off: the expiration of 90 days has passed
+	g.stale(t, project, "True", "DeletionPlanned", true, true)
+	if date, want := project.Status.StaleAutoDeleteTimestamp, g.clock.Now().Add(7*24*time.Hour).Truncate(time.Second); !date.Time.Equal(want) {
+		t.Errorf("project %s is deleted on %s, want %s", project.Name, date, want)
+	}
+	g.pass(6.5)
+	g.stale(t, project, "True", "DeletionImminent", true, true)
+	g.pass(0.5)
+	g.absent(t, project)
+}
+
 // activeNow waits until a Project's last activity is now.
 func (g *garden) activeNow(t *testing.T, project *gardenerv1beta1.Project) {
 	t.Helper()
