@@ -54,8 +54,9 @@ func attributes(o runtime.Object) (labels.Set, fields.Set, error) {
 	}, nil
 }
 
-// TestUpstreamSuites runs the exported tests of apiserver's storage over the storage as it is built here: with its own client, with
-// claims, with and without the watch cache. TestEveryUpstreamSuiteRuns has those that are left out.
+// TestUpstreamSuites runs exported tests of apiserver's storage over the storage as it is built here: with its own client and with claims,
+// without the watch cache, and all but three with it. TestUpstreamSuitesOfEncryption runs more, without the watch cache only, as does
+// TestUpstreamSuitesOfWatchLists with both. leftOut has those that run nowhere.
 func TestUpstreamSuites(t *testing.T) {
 	for name, suite := range map[string]func(ctx context.Context, t *testing.T, s storage.Interface, etcd *clientv3.Client, cached bool){
 		"Create": func(ctx context.Context, t *testing.T, s storage.Interface, _ *clientv3.Client, _ bool) {
