@@ -5,11 +5,13 @@ package apiserver
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/apiserver/backup"
 )
 
@@ -71,5 +73,25 @@ func TestDecodeErrorsNameFieldAndLine(t *testing.T) {
 		Lines: [][]byte{bytes.TrimSpace(good)}})
 	if len(problems.Broken) != 1 || problems.Broken[0].Error() != "the file has 1 objects of projects.core.gardener.cloud, its first line specifies 2" {
 		t.Errorf("counts: %v", problems.Broken)
+	}
+}
+
+// TestDecodeRejectsPaths checks that the name and the namespace of an object cannot be a path, by which it would be stored as, or below,
+// another one: under a key that the API does not serve, or as a name reservation.
+func TestDecodeRejectsPaths(t *testing.T) {
+	resources, err := Resources()
+	must(t, err)
+	for _, odd := range []string{"..", ".", "../team", "team/..", "team/us", "/team", "team/", "a//b", "../../claims/gimbal.heptio.com", "team%2fus"} {
+		for what, object := range map[string]*gimbalv1.DiscoveryBackend{"name": aBackend("team", odd), "namespace": aBackend(odd, "us")} {
+			t.Run(what+" "+odd, func(t *testing.T) {
+				resource := resources[slices.IndexFunc(resources, func(r backup.Resource) bool { return r.Kind == "DiscoveryBackend" })]
+				line, err := runtime.Encode(resource.Codec, object)
+				must(t, err)
+				objects, problems := decode(t, &backup.File{Lines: [][]byte{bytes.TrimSpace(line)}})
+				if len(objects) > 0 || len(problems.Broken) != 1 || !strings.Contains(problems.Broken[0].Error(), "metadata.name, metadata.namespace") {
+					t.Errorf("decode: %d objects, problems %v, want one that names the fields", len(objects), problems)
+				}
+			})
+		}
 	}
 }

@@ -5,9 +5,12 @@ package backup
 
 import (
 	"context"
+	"fmt"
 	"path"
+	"strings"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -51,7 +54,11 @@ func (r Resource) root() string {
 	return r.Store.KeyRootFunc(genericapirequest.WithNamespace(context.Background(), "")) + "/"
 }
 
+// storageKey returns where an object belongs. The library rejects paths in names only: the API has no object in a namespace that is one.
 func (r Resource) storageKey(ctx context.Context, namespace, name string) (string, error) {
+	if problems := content.IsPathSegmentName(namespace); len(problems) > 0 {
+		return "", fmt.Errorf("namespace %q %s", namespace, strings.Join(problems, ", "))
+	}
 	return r.Store.KeyFunc(genericapirequest.WithNamespace(ctx, namespace), name)
 }
 
