@@ -19,7 +19,7 @@ import (
 
 // notRun is how many blocks of commands are not run. Lower it when one more is run; raise it only for one that needs what no
 // test has.
-const notRun = 32
+const notRun = 33
 
 // path is a file of the repository in a command.
 var path = regexp.MustCompile(`\b(?:artifacts|charts|hack|test)/[\w./-]+`)
