@@ -4,16 +4,25 @@
 package integration
 
 import (
+	"context"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
+	"sync"
 	"testing"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
 
 // webhook lets the host call decide about the creation of Klusters in one namespace, until the test ends. What decide returns is
@@ -48,4 +57,53 @@ func webhook(t *testing.T, namespace string, decide func(*admissionv1.AdmissionR
 			TimeoutSeconds:          new(int32(30)),
 		}},
 	})
+}
+
+// TestSlowWebhook checks that requests that wait for a webhook of the cluster keep no others from being served, and succeed when it responds.
+func TestSlowWebhook(t *testing.T) {
+	t.Parallel()
+	slow, free, one, another := name(t, "slow"), name(t, "free"), name(t, "one"), name(t, "another")
+	for _, namespace := range []string{slow, free} {
+		newNamespace(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+	}
+	allowedKlusters(t, slow, one)
+	allowedKlusters(t, free, another)
+	const requests = 20
+	waiting, respond := make(chan struct{}, requests), make(chan struct{})
+	webhook(t, slow, func(request *admissionv1.AdmissionRequest) error {
+		if request.Name == "probe" {
+			return errors.New("not this one")
+		}
+		waiting <- struct{}{}
+		<-respond
+		return nil
+	})
+	done := sync.OnceFunc(func() { close(respond) })
+	t.Cleanup(done)                  // before the webhook ends, which waits for its requests
+	direct := shared.DirectConfig(1) // the webhook is known to one server
+	user := func(name string) client.WithWatch {
+		config := rest.CopyConfig(direct)
+		config.Impersonate = rest.ImpersonationConfig{UserName: name, Groups: []string{"system:authenticated"}}
+		return clientOf(t, config)
+	}
+	eventually(t, func(ctx context.Context) error { // the server receives webhooks by a watch
+		if err := clientOf(t, direct).Create(ctx, klusterIn(slow, "probe", ""), client.DryRunAll); err == nil || !strings.Contains(err.Error(), "not this one") {
+			return fmt.Errorf("the webhook is not called yet: %w", err)
+		}
+		return nil
+	})
+	c, beside, ended := user(one), user(another), make(chan error, requests)
+	for i := range requests {
+		go func() { ended <- c.Create(t.Context(), klusterIn(slow, fmt.Sprintf("k%d", i), ""), client.DryRunAll) }()
+	}
+	for range requests {
+		<-waiting
+	}
+	accepted(t, beside.Create(t.Context(), klusterIn(free, "k", "")))
+	accepted(t, beside.List(t.Context(), &kubernikusv1.KlusterList{}, client.InNamespace(free)))
+	accepted(t, c.List(t.Context(), &kubernikusv1.KlusterList{}, client.InNamespace(slow)))
+	done()
+	for range requests {
+		accepted(t, <-ended)
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -227,14 +228,25 @@ func (h *hooked) limits(t *testing.T) {
 }
 
 // outage kills the manager: what it guards is rejected, in words that report why, and all else continues.
+// outage: without the controller manager, and with one that does not respond, the namespaces of Projects cannot be deleted, and all else
+// works.
 func (h *hooked) outage(t *testing.T) {
+	kill := func() error { return h.Managers[0].Kill(t.Context()) }
+	t.Run("hangs", func(t *testing.T) {
+		h.without(t, "exceeded", func() error { return syscall.Kill(h.Managers[0].PID(), syscall.SIGSTOP) }, kill)
+	})
+	t.Run("is killed", func(t *testing.T) { h.without(t, "refused", kill, func() error { return nil }) })
+}
+
+// without begins an outage of the controller manager, with the error of what it has to decide about, and ends it.
+func (h *hooked) without(t *testing.T, reason string, begin, end func() error) {
 	project, plain := h.project(t).NamespaceName(), h.namespace(t, "plain")
-	if err := h.Managers[0].Kill(t.Context()); err != nil {
+	if err := begin(); err != nil {
 		t.Fatal(err)
 	}
 	err := h.client.Delete(t.Context(), namespaceNamed(project))
-	if err == nil || !strings.Contains(err.Error(), "project-namespaces.deletion.groundskeeper.io") || !strings.Contains(err.Error(), "refused") {
-		t.Errorf("the namespace of a project: %v", err)
+	if err == nil || !strings.Contains(err.Error(), "project-namespaces.deletion.groundskeeper.io") || !strings.Contains(err.Error(), reason) {
+		t.Errorf("the namespace of a project: error = %v, want one of the webhook with %q", err, reason)
 	}
 	for name, act := range map[string]func() error{
 		"a namespace": func() error { return h.client.Delete(t.Context(), namespaceNamed(plain)) },
@@ -249,7 +261,7 @@ func (h *hooked) outage(t *testing.T) {
 			t.Errorf("%s is blocked: %v", name, err)
 		}
 	}
-	if err := h.Managers[0].Start(t.Context()); err != nil {
+	if err := errors.Join(end(), h.Managers[0].Start(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, func(ctx context.Context) error {
