@@ -86,16 +86,27 @@ type Observation struct {
 	// looked is when the Lease was last read, renewed is set when its holder renewed it since the read before.
 	looked  time.Time
 	renewed bool
+	// ahead is by how much the time of a renewal was later than it was seen.
+	ahead time.Duration
 }
 
 // Then returns what is known after the Lease was read at a time; nil means that there is none.
 func (o Observation) Then(lease *coordinationv1.Lease, now time.Time) Observation {
-	next := Observation{seen: o.seen.then(lease, now), looked: now, renewed: o.renewed}
+	next := Observation{seen: o.seen.then(lease, now), looked: now, renewed: o.renewed, ahead: o.ahead}
 	if next.seen.since.Equal(now) {
 		next.renewed = !o.looked.IsZero() && now.Sub(o.looked) < duration
+		if next.renewed && lease != nil && lease.Spec.RenewTime != nil {
+			if ahead := lease.Spec.RenewTime.Sub(now); (ahead - o.ahead).Abs() >= duration {
+				next.ahead = ahead
+			}
+		}
 	}
 	return next
 }
+
+// Ahead returns how far the clock of the holder is ahead of that of this process, for the times that it reports, as far as renewals have
+// shown it. A renewal is seen up to the duration of a Lease later, so that a smaller difference, or change of it, means nothing.
+func (o Observation) Ahead() time.Duration { return o.ahead }
 
 // Alive reports whether the holder renews the Lease. It is not known after the first read, nor after one that comes much later than the
 // one before: the holder may have died since the renewal.

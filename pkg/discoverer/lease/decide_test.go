@@ -204,3 +204,38 @@ func TestObservation(t *testing.T) {
 		t.Errorf("once released the holder = %q, want none", got)
 	}
 }
+
+func TestAhead(t *testing.T) {
+	now := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
+	type renewal struct {
+		// ahead is the clock of the holder when it renews, late is how much later the renewal is seen.
+		ahead, late time.Duration
+		want        time.Duration
+	}
+	for name, renewals := range map[string][]renewal{
+		"the same clock":       {{0, 0, 0}, {0, duration - 1, 0}, {time.Second, 0, 0}},
+		"ahead":                {{time.Hour, 0, time.Hour}},
+		"behind":               {{-time.Hour, 0, -time.Hour}},
+		"seen late":            {{time.Hour, 10 * time.Second, time.Hour - 10*time.Second}, {time.Hour, 0, time.Hour - 10*time.Second}},
+		"corrected":            {{time.Hour, 0, time.Hour}, {0, 0, 0}},
+		"corrected, seen late": {{time.Hour, 0, time.Hour}, {0, 10 * time.Second, -10 * time.Second}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			at := now
+			o := Observation{}.Then(taken(nil, metav1.ObjectMeta{}, "a", at.Add(-time.Minute)), at)
+			if got := o.Ahead(); got != 0 {
+				t.Errorf("after the first read, ahead = %s, want 0: the renewal was not seen", got)
+			}
+			for i, r := range renewals {
+				at = at.Add(10 * time.Second)
+				o = o.Then(taken(nil, metav1.ObjectMeta{}, "a", at.Add(r.ahead-r.late)), at)
+				if got := o.Ahead(); got != r.want {
+					t.Errorf("after renewal %d, ahead = %s, want %s", i, got, r.want)
+				}
+			}
+			if got := o.Then(nil, at.Add(time.Second)).Ahead(); got != o.Ahead() {
+				t.Errorf("without a Lease, ahead = %s, want %s", got, o.Ahead())
+			}
+		})
+	}
+}

@@ -59,6 +59,8 @@ type heard struct {
 	silent sets.Set[types.UID]
 	// undecided is set when the decision has to wait for the next read of a Lease.
 	undecided bool
+	// ahead is how far the clocks of discoverers are ahead of that of this process, of those whose clock is known to be wrong.
+	ahead map[types.UID]time.Duration
 }
 
 // automatic returns the condition AutomaticMaintenance of a backend, nil when its owner wants none, and when to decide again, 0 for after
@@ -134,7 +136,7 @@ func decideAutomatic(backend *gimbalv1.DiscoveryBackend, f fleet, now time.Time)
 // before counts the other clusters of which backends are in automatic maintenance, or whose turn is before that of a backend.
 func (f fleet) before(backend *gimbalv1.DiscoveryBackend, now time.Time) int {
 	due := func(b *gimbalv1.DiscoveryBackend) time.Time {
-		return reachabilityOf(b, now).since.Add(unreachablePeriod(b))
+		return f.reported(b, now).since.Add(unreachablePeriod(b))
 	}
 	clusters := sets.Set[string]{}
 	for _, other := range f.all {
@@ -154,7 +156,7 @@ func (f fleet) isActive(backend *gimbalv1.DiscoveryBackend) bool {
 
 // isDue reports whether the automatic maintenance of a backend is to begin, unless something holds it.
 func (f fleet) isDue(backend *gimbalv1.DiscoveryBackend, now time.Time) bool {
-	reached := reachabilityOf(backend, now)
+	reached := f.reported(backend, now)
 	return backend.Cluster.Maintenance.Automatic && backend.Cluster.ClusterStatus != gimbalv1.ClusterMaintenance &&
 		backend.DeletionTimestamp.IsZero() && reached.status == metav1.ConditionFalse &&
 		!now.Before(reached.since.Add(unreachablePeriod(backend))) && f.servesBeside(backend, now)
@@ -195,7 +197,15 @@ func (f fleet) reachabilityOf(backend *gimbalv1.DiscoveryBackend, now time.Time)
 			status: metav1.ConditionUnknown, message: "the discoverer does not run: it does not renew Lease " + lease.Name(backend.Name),
 		}
 	}
-	return reachabilityOf(backend, now)
+	return f.reported(backend, now)
+}
+
+// reported returns what the discoverer of a backend reports, by the clock of this process.
+func (f fleet) reported(backend *gimbalv1.DiscoveryBackend, now time.Time) reachability {
+	ahead := f.ahead[backend.UID]
+	reached := reachabilityOf(backend, now.Add(ahead))
+	reached.since = reached.since.Add(-ahead)
+	return reached
 }
 
 // serves reports whether a backend is known to take requests.
@@ -213,7 +223,7 @@ type reachability struct {
 	message string
 }
 
-// reachabilityOf returns what the discoverer reports while it is known to run. That it does not is no reason to take the traffic
+// reachabilityOf returns what the discoverer reports while it is known to run, by its clock. That it does not is no reason to take the traffic
 // away, nor to bring it back.
 func reachabilityOf(backend *gimbalv1.DiscoveryBackend, now time.Time) reachability {
 	unknown := func(message string) reachability {

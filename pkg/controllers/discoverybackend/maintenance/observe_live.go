@@ -32,13 +32,18 @@ const pulsePeriod = 10 * time.Second
 // hear reads the Leases that the automatic maintenance of a backend depends on: its own and, unless it serves, those of the others until
 // one of them is known to serve. What a discoverer that died had reported is no longer known. The times in a Lease are of another clock,
 // so that only a renewal that this process has seen proves anything.
-func (b *backends) hear(ctx context.Context, backend *gimbalv1.DiscoveryBackend, f fleet, now time.Time) heard {
-	h := heard{silent: sets.Set[types.UID]{}}
+func (b *backends) hear(ctx context.Context, backend *gimbalv1.DiscoveryBackend, f fleet, now time.Time) (h heard) {
+	h = heard{silent: sets.Set[types.UID]{}, ahead: map[types.UID]time.Duration{}}
 	if b.live == nil || !backend.Cluster.Maintenance.Automatic || backend.Cluster.ClusterStatus == gimbalv1.ClusterMaintenance {
 		return h
 	}
 	serves := reachabilityOf(backend, now).status == metav1.ConditionTrue && !status.IsAutomatic(backend) && backend.Status.Ramp == nil
 	alive, known := b.isAlive(ctx, backend, now)
+	defer func() {
+		for _, other := range f.all {
+			h.ahead[other.UID] = b.cluster.memory.of(other.UID).pulse.Ahead()
+		}
+	}()
 	if known && !alive {
 		h.silent.Insert(backend.UID)
 	}

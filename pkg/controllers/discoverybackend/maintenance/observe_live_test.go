@@ -27,6 +27,8 @@ type watched struct {
 	backends *backends
 	fleet    map[string]*gimbalv1.DiscoveryBackend
 	now      time.Time
+	// ahead is how far the clocks of the discoverers are ahead of that of the controller.
+	ahead time.Duration
 }
 
 func newWatched(t *testing.T, all ...*gimbalv1.DiscoveryBackend) *watched {
@@ -60,12 +62,12 @@ func (w *watched) passes(renewed ...string) {
 		if err := w.client.Get(w.Context(), client.ObjectKey{Namespace: adminNamespace, Name: lease.Name(name)}, held); err != nil {
 			w.Fatal(err)
 		}
-		held.Spec.RenewTime = new(metav1.NewMicroTime(w.now))
+		held.Spec.RenewTime = new(metav1.NewMicroTime(w.now.Add(w.ahead)))
 		if err := w.client.Update(w.Context(), held); err != nil {
 			w.Fatal(err)
 		}
 		for i := range w.fleet[name].Status.Errors {
-			w.fleet[name].Status.Errors[i].StatusTime = new(metav1.NewTime(w.now))
+			w.fleet[name].Status.Errors[i].StatusTime = new(metav1.NewTime(w.now.Add(w.ahead)))
 		}
 	}
 }
@@ -146,6 +148,36 @@ func TestOwnDiscovererDies(t *testing.T) {
 	}
 	if got := w.decides(); got != "Unknown/ReachabilityUnknown" {
 		t.Errorf("AutomaticMaintenance = %s, want Unknown/ReachabilityUnknown", got)
+	}
+}
+
+// TestClockOfDiscoverer checks that automatic maintenance begins and ends when it should although the clock of the discoverer is wrong.
+func TestClockOfDiscoverer(t *testing.T) {
+	for _, ahead := range []time.Duration{-10 * time.Minute, 10 * time.Minute} {
+		t.Run(ahead.String(), func(t *testing.T) {
+			w := newWatched(t, member("us"), member("eu"))
+			w.ahead = ahead
+			at := func(now time.Time, value metav1.ConditionStatus) {
+				report(w.fleet["us"], value, now.Add(ahead), now.Add(ahead))
+			}
+			pass := func(times int, want string) {
+				t.Helper()
+				for range times {
+					w.passes("us", "eu")
+					if got := w.decides(); got != want {
+						t.Fatalf("AutomaticMaintenance at %s = %s, want %s", w.now.Format(time.TimeOnly), got, want)
+					}
+				}
+			}
+			at(w.now, metav1.ConditionFalse)
+			w.decides() // it reads the Leases for the first time
+			const step = 10 * time.Second
+			pass(int(gimbalv1.DefaultUnreachablePeriod/step)-1, "False/Unreachable")
+			pass(1, "True/Unreachable")
+			at(w.now, metav1.ConditionTrue)
+			pass(int(gimbalv1.DefaultStablePeriod/step)-1, "True/Recovering")
+			pass(1, "False/Reachable")
+		})
 	}
 }
 
