@@ -97,6 +97,7 @@ func (c *command) connect() error {
 	// Lists of thousands of objects are read in a fraction of the time. Where the kinds are custom resources, the response is JSON.
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	config.WarningHandler = rest.NewWarningWriter(os.Stderr, rest.WarningWriterOptions{Deduplicate: true}) // as kubectl
+	c.clock = observe(config, c.clock)
 	s := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(s); err != nil {
 		return err

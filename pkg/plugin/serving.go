@@ -70,7 +70,7 @@ func certificateProblem(chain []byte, now time.Time) string {
 	case now.After(end):
 		return fmt.Sprintf("expired on %s: see docs/certificates.md, and the log of the server that renews it", end.UTC().Format(time.DateOnly))
 	case now.Before(begin):
-		return fmt.Sprintf("is not valid before %s: compare the clocks of the nodes and of this machine", begin.UTC().Format(time.RFC3339))
+		return fmt.Sprintf("is not valid before %s: compare the clocks of the nodes", begin.UTC().Format(time.RFC3339))
 	case now.Sub(begin).Seconds() > lateRenewal*end.Sub(begin).Seconds():
 		return fmt.Sprintf("expires on %s and was not renewed: see docs/certificates.md, and the log of the server that renews it",
 			end.UTC().Format(time.DateOnly))
