@@ -89,11 +89,8 @@ func TestManifests(t *testing.T) {
 // TestTranscript plays the acts with the outputs that the page in docs shows: they are what the acts accept, and the page is what
 // they print.
 func TestTranscript(t *testing.T) {
-	page, err := os.ReadFile("../../docs/life-of-a-cluster.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	commands, outputs := transcript(string(page))
+	page := read(t, "docs/life-of-a-cluster.md")
+	commands, outputs := transcript(page)
 	var out bytes.Buffer
 	p := &player{out: &out, alone: true, pause: func(context.Context) error { return nil }}
 	p.execute = func(_ context.Context, command string) (string, error) {
@@ -110,31 +107,42 @@ func TestTranscript(t *testing.T) {
 	if err := p.play(t.Context(), (&stage{}).acts()); err != nil {
 		t.Error(err)
 	}
-	if diff := cmp.Diff(string(page), out.String()); diff != "" {
+	if diff := cmp.Diff(page, out.String()); diff != "" {
 		t.Errorf("the page is not what the acts print (docs/development.md says how to write it), -page +acts:\n%s", diff)
 	}
 }
 
-// TestExcerpt checks that the README shows what the page shows.
-func TestExcerpt(t *testing.T) {
-	page, err := os.ReadFile("../../docs/life-of-a-cluster.md")
+// TestExcerpts checks that the README, and the page of each part, begin with what the page shows of their act.
+func TestExcerpts(t *testing.T) {
+	page := read(t, "docs/life-of-a-cluster.md")
+	for file, act := range map[string]string{
+		"README.md": "5", "docs/deorbit.md": "6", "docs/backend-maintenance.md": "5", "docs/projects.md": "1", "docs/local-volumes.md": "4",
+	} {
+		t.Run(file, func(t *testing.T) {
+			_, rest, _ := strings.Cut(page, "\n## Act "+act+": ")
+			shown, _, _ := strings.Cut(rest, "\n## ")
+			head, rest, _ := strings.Cut(read(t, file), "\n```\n")
+			excerpt, _, ends := strings.Cut(rest, "\n```\n")
+			if !ends || strings.Contains(head, "\n## ") || !strings.Contains(head, "life-of-a-cluster.md#act-"+act) {
+				t.Fatalf("it does not begin with an excerpt of act %s: %s", act, head)
+			}
+			for line := range strings.SplitSeq(excerpt, "\n") {
+				if !strings.Contains(shown, "\n    "+line+"\n") {
+					t.Errorf("act %s does not show %q", act, line)
+				}
+			}
+		})
+	}
+}
+
+// read returns a file of the repository.
+func read(t *testing.T, name string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join("..", "..", name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(readme), "\n```\n")
-	excerpt, _, found := strings.Cut(rest, "\n```\n")
-	if !found {
-		t.Fatal("the README has no excerpt")
-	}
-	for line := range strings.SplitSeq(excerpt, "\n") {
-		if !strings.Contains(string(page), "\n    "+line+"\n") {
-			t.Errorf("the page does not show %q", line)
-		}
-	}
+	return string(content)
 }
 
 // transcript returns the commands of a page, and their outputs.

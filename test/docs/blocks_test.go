@@ -191,3 +191,26 @@ func TestRead(t *testing.T) {
 		t.Error("output without commands is accepted")
 	}
 }
+
+// TestRehearsal checks that the commands of a rehearsal change nothing, and that the ones after it are those of a page without one.
+func TestRehearsal(t *testing.T) {
+	setup, err := os.ReadFile("setup.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := t.TempDir()
+	if err := os.WriteFile(filepath.Join(bin, "kubectl"), []byte("#!/bin/sh\necho \"$@\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	b := []blocks.Block{
+		{Page: "x.md", Line: 1, Before: "rehearse", Text: "kubectl apply -f x\nkubectl rollout status x\n",
+			Output: "apply -f x --dry-run=server --server-side --force-conflicts --field-manager=groundskeeper-local-plane\n"},
+		{Page: "x.md", Line: 2, Before: "perform", Text: "kubectl apply -f x\nkubectl get x --watch\n", Output: "apply -f x\nget x --ignore-not-found\n"},
+	}
+	command := exec.Command("bash", "-c", blocks.Script(string(setup), b))
+	command.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
+	out, err := command.CombinedOutput()
+	if problems := blocks.CheckOutput(b, string(out)); err != nil || problems != nil {
+		t.Errorf("%v, %v: %s", err, problems, out)
+	}
+}

@@ -14,6 +14,7 @@ trap 'unset -f kubectl; KUBECONFIG=$administrator; for command in "${undo[@]}"; 
 # rehearse: from here on, the commands of the page change nothing. The server checks each change as in a dry run, in which the fields of the
 # page replace those of the plane, such as URLs of webhooks. What waits for pods does not wait: this plane has none.
 rehearse() {
+  performing=$(declare -f kubectl)
   kubectl() {
     case $1 in
       apply) command kubectl "$@" --dry-run=server --server-side --force-conflicts --field-manager=groundskeeper-local-plane ;;
@@ -25,7 +26,7 @@ rehearse() {
 }
 
 # perform: end a rehearsal.
-perform() { unset -f kubectl; }
+perform() { eval "$performing"; }
 
 # pods: the pods of the page are the processes of this plane. What kubectl exec starts is run here, and requests to a forwarded port, or
 # to a pod through kube-apiserver, are sent to the process.
