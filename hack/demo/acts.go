@@ -52,7 +52,9 @@ func (s *stage) kluster() act {
 			await("its routes are checked", "kubectl get klusters", `web +True .*Running +True +True`),
 			run(`kubectl patch kluster web --type merge -p '{"spec":{"discovery":{"enabled":true}}}'`, `patched`),
 			run("kubectl wait kluster/web --for=condition=Announced --timeout=60s", `condition met`),
-			run("kubectl get dbe -n gimbal-discovery", `web +\S+ +kubernetes +Enabled`),
+			await("it is reported that no discoverer runs yet",
+				"kubectl get dbe -n gimbal-discovery",
+				`web +Unknown +kubernetes +Enabled +False +False +0`),
 			look("the cluster is a backend: its Services can be copied."),
 		},
 	}
@@ -181,6 +183,8 @@ func (s *stage) deorbit() act {
 		page: "Deorbit",
 		steps: []step{
 			run("kubectl --context web create -f hack/demo/manifests/cloud.yaml", `service/front created`),
+			// The addresses are assigned in the order of the requests.
+			run("kubectl --context web wait service/front --for=jsonpath='{.status.loadBalancer.ingress}' --timeout=60s", `condition met`),
 			run("kubectl --context eu create -f hack/demo/manifests/cloud.yaml", `service/front created`),
 			run("kubectl create --raw /_fake/projects/demo/volumes/forgotten --server $OPENSTACK -f hack/demo/manifests/volume.json"),
 			await("both clusters have a load balancer and a volume",

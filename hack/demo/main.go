@@ -5,6 +5,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -42,7 +43,10 @@ func main() {
 }
 
 // settings are the flags.
-type settings struct{ auto, end bool }
+type settings struct {
+	auto, end bool
+	page      string
+}
 
 // newCommand returns the command line. The story goes to out, all else to progress.
 func newCommand(in io.Reader, out io.Writer, progress *os.File) *cobra.Command {
@@ -57,6 +61,7 @@ func newCommand(in io.Reader, out io.Writer, progress *os.File) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&s.auto, "auto", false, "show all acts without a pause")
 	cmd.Flags().BoolVar(&s.end, "end", false, "end after the last act, instead of at Ctrl-C")
+	cmd.Flags().StringVar(&s.page, "page", "", "the file that the story is written to, with the same ages, times and IDs in each run")
 	return cmd
 }
 
@@ -87,7 +92,8 @@ func (s settings) show(ctx context.Context, in io.Reader, out io.Writer, progres
 	if err := st.start(acting); err != nil {
 		return err
 	}
-	p := &player{out: out, execute: shell(st.environment()), pause: func(ctx context.Context) error { return ctx.Err() }}
+	var shown bytes.Buffer
+	p := &player{out: io.MultiWriter(out, &shown), execute: shell(st.environment()), pause: func(ctx context.Context) error { return ctx.Err() }}
 	if !s.auto {
 		p.pause = lines(in, progress)
 	}
@@ -99,6 +105,11 @@ func (s settings) show(ctx context.Context, in io.Reader, out io.Writer, progres
 		"To join in, in another terminal:\n\n  %s\n\n", time.Since(began).Seconds(), url, st.exports())
 	if err := p.play(acting, st.acts()); err != nil {
 		return err
+	}
+	if s.page != "" {
+		if err := os.WriteFile(s.page, []byte(stable(shown.String())), 0o644); err != nil {
+			return err
+		}
 	}
 	_, _ = fmt.Fprintf(progress, "\nThe demonstration took %.0f s.\n", time.Since(began).Seconds())
 	if s.end {

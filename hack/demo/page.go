@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var (
+	// age is a cell of a table of kubectl.
+	age  = regexp.MustCompile(`  (\d+[smhd]){1,2}\b`)
+	date = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
+	id   = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+)
+
+const (
+	stableAge  = "  1s"
+	stableDate = "2026-01-01T12:00:00Z"
+	stableID   = "00000000-0000-4000-8000-%012d"
+)
+
+// stable returns a transcript with the same ages, times and IDs in each run. IDs are numbered as they appear, and what a program lists by
+// their random order is listed by the rest of its line. Commands are left as they are.
+func stable(transcript string) string {
+	lines := strings.Split(transcript, "\n")
+	for i, line := range lines {
+		if strings.HasPrefix(line, "    ") && !strings.HasPrefix(line, "    $ ") {
+			line = age.ReplaceAllStringFunc(line, func(cell string) string { return fmt.Sprintf("%-*s", len(cell), stableAge) })
+			lines[i] = date.ReplaceAllString(strings.TrimRight(line, " "), stableDate)
+		}
+	}
+	for from := 0; from < len(lines); {
+		to := from + 1
+		for to < len(lines) && randomOrder(lines[from]) != "" && randomOrder(lines[to]) == randomOrder(lines[from]) {
+			to++
+		}
+		slices.SortStableFunc(lines[from:to], func(a, b string) int {
+			return cmp.Compare(id.ReplaceAllString(a, ""), id.ReplaceAllString(b, ""))
+		})
+		from = to
+	}
+	numbers := map[string]string{}
+	return id.ReplaceAllStringFunc(strings.Join(lines, "\n"), func(random string) string {
+		if numbers[random] == "" {
+			numbers[random] = fmt.Sprintf(stableID, len(numbers)+1)
+		}
+		return numbers[random]
+	})
+}
+
+// randomOrder returns what precedes the ID in a line. Those of consecutive lines in which it is the same are in a random order.
+func randomOrder(line string) string {
+	if at := id.FindStringIndex(line); at != nil {
+		return line[:at[0]]
+	}
+	return ""
+}
