@@ -182,8 +182,8 @@ up: announce build-plane kubernetes ## Start a local control plane; CONFIG=file 
 node-up: announce build kubernetes kubernetes-node images ## As up, with a node that runs pods and discoverers; needs root and Debian packages
 	@$(LOCALPLANE) up --node _output/images --config "$$CONFIG" --apiserver-flags "$$APISERVER_FLAGS" --manager-flags "$$MANAGER_FLAGS" --midonet "$$MIDONET"
 
-demo: announce build-demo kubernetes ## Show the life of a cluster in acts; AUTO=1 shows them without a pause, END=1 ends after the last, PAGE=file writes them
-	@$(BIN)/demo $(if $(AUTO),--auto) $(if $(END),--end) $(if $(PAGE),--page '$(PAGE)')
+demo: announce build-demo kubernetes ## Show the life of a cluster in acts; AUTO=1 shows them without a pause, END=1 ends after the last, OVN=real adds one, PAGE=file writes them
+	@$(if $(OVN),root=$$(hack/ovn/root.sh) && OVN_ROOT=$$root )$(BIN)/demo $(if $(AUTO),--auto) $(if $(END),--end) $(if $(OVN),--ovn) $(if $(PAGE),--page '$(PAGE)')
 
 down: $(LOCALPLANE) ## Stop the local control plane and keep its data
 	@$(LOCALPLANE) down

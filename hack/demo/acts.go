@@ -3,12 +3,20 @@
 
 package main
 
-import "context"
+import (
+	"context"
+
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
+)
 
 // acts returns the story. Each command is one that a user could type, in the directory of the repository, with the environment that is
 // printed at the start, in which the namespace of the Project is the default. What follows a command has to be in its output.
 func (s *stage) acts() []act {
-	return []act{s.project(), s.kluster(), s.backends(), s.lostNode(), s.maintenance(), s.deorbit(), s.forgotten()}
+	acts := []act{s.project(), s.kluster(), s.backends(), s.lostNode(), s.maintenance(), s.deorbit(), s.forgotten()}
+	if s.ovn != nil {
+		acts = append(acts, s.packets())
+	}
+	return acts
 }
 
 // project: act 1.
@@ -220,6 +228,40 @@ func (s *stage) forgotten() act {
 			run("kubectl wait project/shop --for=delete --timeout=2m"),
 			run("kubectl get events -n default --field-selector involvedObject.name=shop", `ProjectStale`),
 			await("its namespace is gone", "kubectl get namespaces", `!garden-shop`),
+		},
+	}
+}
+
+// packets: act 8.
+func (s *stage) packets() act {
+	trace := `ovn-trace --minimal --lb-dst=10.1.1.11:8080 node-a 'inport=="default_client" && eth.src==0a:58:0a:01:00:63 && eth.dst==` +
+		convert.MACForKey("node-a").String() + ` && ip4.src==10.1.0.99 && ip4.dst==10.0.0.10 && ip.ttl==64 && tcp && tcp.src==40000 && tcp.dst==80'` +
+		` | sed '/^#/d'`
+	return act{
+		title: "packets find a Service in OVN",
+		tell: "With OVN as the network of a cluster, Groundskeeper writes a switch for each Node, a port for each Pod and load balancers\n" +
+			"for each Service. OVN's own servers run here, and ovn-trace tells what becomes of a packet.",
+		page: "search for web, and open the Translation of the Service",
+		steps: []step{
+			behind("OVN is started: both databases and ovn-northd", s.network),
+			behind("the controller manager is restarted with hack/demo/manifests/ovn.yaml", s.translate),
+			run("kubectl create -f hack/demo/manifests/network.yaml", `pod/web-0 created`, `service/web created`),
+			behind("there is no kubelet: this program reports the addresses of the Pods", s.addresses),
+			await("Nodes, Pods and Service are written",
+				"kubectl get translations -n default",
+				`node.4.node-a +\S+ +\S+ +\d+ +True`, `node.4.node-b +\S+ +\S+ +\d+ +True`, `pod.4.client +\S+ +\S+ +\d+ +True`,
+				`pod.4.web-0 +\S+ +\S+ +\d+ +True`, `service.4.web +\S+ +\S+ +\d+ +True`),
+			run("ovn-nbctl lsp-list node-b", `default_web-0`),
+			await("the load balancer has the endpoint", "ovn-nbctl lb-list | grep web", `10.0.0.10:80 +10.1.1.11:8080`),
+			await("a packet from the Pod client to the Service leaves at the Pod web-0", trace, `output\("default_web-0"\)`),
+			look("the load balancer has replaced the address of the Service by that of the Pod, on another Node."),
+			run("kubectl create -f hack/demo/manifests/networkpolicy.yaml", `networkpolicy.networking.k8s.io/web created`),
+			await("the same packet is dropped", trace, `!output\("default_web-0"\)`),
+			run("kubectl delete networkpolicy web -n default", `deleted`),
+			await("it arrives again", trace, `output\("default_web-0"\)`),
+			run("ovn-nbctl lb-del default/web/tcp"),
+			await("the load balancer is there again", "ovn-nbctl lb-list | grep web", `10.0.0.10:80 +10.1.1.11:8080`),
+			look("what somebody else deletes is written again, as soon as the database reports it."),
 		},
 	}
 }

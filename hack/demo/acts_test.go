@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,7 +27,7 @@ import (
 
 // TestActs checks that each act is complete. Expressions that are none panic.
 func TestActs(t *testing.T) {
-	for i, a := range (&stage{}).acts() {
+	for i, a := range (&stage{ovn: &ovn{}}).acts() {
 		if a.title == "" || a.tell == "" || a.page == "" || len(a.steps) == 0 {
 			t.Errorf("act %d = %+v, want a title, a text, a page and steps", i+1, a)
 		}
@@ -104,7 +105,11 @@ func TestTranscript(t *testing.T) {
 		}
 		return output, nil
 	}
-	if err := p.play(t.Context(), (&stage{}).acts()); err != nil {
+	s := &stage{}
+	if strings.Contains(page, optional) {
+		s.ovn = &ovn{}
+	}
+	if err := p.play(t.Context(), s.acts()); err != nil {
 		t.Error(err)
 	}
 	if diff := cmp.Diff(page, out.String()); diff != "" {
@@ -132,6 +137,30 @@ func TestExcerpts(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestCommandsOfOVN checks that the page of OVN begins with commands of act 8, until the page in docs has what they print.
+func TestCommandsOfOVN(t *testing.T) {
+	var commands []string
+	p := &player{out: &bytes.Buffer{}, alone: true, execute: func(_ context.Context, command string) (string, error) {
+		commands = append(commands, command)
+		return "", nil
+	}}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	for _, s := range (&stage{ovn: &ovn{}}).packets().steps {
+		_ = s(ended, p) // the outputs are not those that it wants
+	}
+	_, rest, _ := strings.Cut(read(t, "docs/ovn.md"), "\n```\n")
+	excerpt, _, _ := strings.Cut(rest, "\n```\n")
+	for line := range strings.SplitSeq(excerpt, "\n") {
+		if command, found := strings.CutPrefix(line, "$ "); !found || !slices.Contains(commands, command) {
+			t.Errorf("act 8 has no command %q", line)
+		}
+	}
+	if strings.Contains(read(t, "docs/life-of-a-cluster.md"), optional) {
+		t.Error("the page in docs has act 8: begin docs/ovn.md with what it shows, and add it to TestExcerpts instead of this test")
 	}
 }
 

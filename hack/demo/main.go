@@ -44,8 +44,8 @@ func main() {
 
 // settings are the flags.
 type settings struct {
-	auto, end bool
-	page      string
+	auto, end, ovn bool
+	page           string
 }
 
 // newCommand returns the command line. The story goes to out, all else to progress.
@@ -61,6 +61,7 @@ func newCommand(in io.Reader, out io.Writer, progress *os.File) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&s.auto, "auto", false, "show all acts without a pause")
 	cmd.Flags().BoolVar(&s.end, "end", false, "end after the last act, instead of at Ctrl-C")
+	cmd.Flags().BoolVar(&s.ovn, "ovn", false, "show an act with OVN's own servers, too")
 	cmd.Flags().StringVar(&s.page, "page", "", "the file that the story is written to, with the same ages, times and IDs in each run")
 	return cmd
 }
@@ -79,7 +80,7 @@ func (s settings) show(ctx context.Context, in io.Reader, out io.Writer, progres
 		return fmt.Errorf("one demonstration at a time: %w", err)
 	}
 	defer release()
-	st, err := newStage(progress)
+	st, err := newStage(progress, s.ovn)
 	if err != nil {
 		return err
 	}
@@ -107,7 +108,7 @@ func (s settings) show(ctx context.Context, in io.Reader, out io.Writer, progres
 		return err
 	}
 	if s.page != "" {
-		if err := os.WriteFile(s.page, []byte(stable(shown.String())), 0o644); err != nil {
+		if err := writePage(s.page, shown.String()); err != nil {
 			return err
 		}
 	}

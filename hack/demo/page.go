@@ -5,7 +5,10 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -60,3 +63,18 @@ func randomOrder(line string) string {
 	}
 	return ""
 }
+
+// writePage writes the page of a run. An act that needs more than this run had stays as it is in the page.
+func writePage(file, transcript string) error {
+	former, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if _, more, found := strings.Cut(string(former), optional); found && !strings.Contains(transcript, optional) {
+		transcript += optional + more
+	}
+	return os.WriteFile(file, []byte(stable(transcript)), 0o644)
+}
+
+// optional is how the act begins that not all runs have.
+const optional = "\n## Act 8: "

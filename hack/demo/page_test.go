@@ -4,6 +4,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -60,5 +62,21 @@ func TestStable(t *testing.T) {
 	}
 	if got := stable(strings.Repeat("\n", 3)); got != "\n\n\n" {
 		t.Errorf("empty lines = %q", got)
+	}
+}
+
+func TestWritePage(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "page.md")
+	for _, run := range []struct{ name, transcript, want string }{
+		{"the first one", "# Life\n\n## Act 7: x\n", "# Life\n\n## Act 7: x\n"},
+		{"with OVN", "# Life\n\n## Act 7: y\n\n## Act 8: packets\n", "# Life\n\n## Act 7: y\n\n## Act 8: packets\n"},
+		{"without OVN", "# Life\n\n## Act 7: z\n", "# Life\n\n## Act 7: z\n\n## Act 8: packets\n"},
+	} {
+		if err := writePage(file, run.transcript); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(file); err != nil || string(got) != run.want {
+			t.Errorf("page after the run %s = %q, %v, want %q", run.name, got, err, run.want)
+		}
 	}
 }

@@ -51,16 +51,21 @@ type stage struct {
 	standins            []*standin.Standin
 	// cloud is where the fake of OpenStack serves, as host:port.
 	cloud, password string
+	// ovn is nil unless there is an act for it.
+	ovn *ovn
 	// background has the console and the kubelets of the discoverers. They end with the context of the acts.
 	background sync.WaitGroup
 }
 
-func newStage(progress io.Writer) (*stage, error) {
+func newStage(progress io.Writer, withOVN bool) (*stage, error) {
 	s := &stage{progress: progress, password: rand.Text()}
 	var err, other error
 	s.dir, err = filepath.Abs(dir)
 	s.bin, other = filepath.Abs(bin)
-	return s, errors.Join(err, other)
+	if err = errors.Join(err, other); err == nil && withOVN {
+		s.ovn, err = newOVN(s.path("ovn"))
+	}
+	return s, err
 }
 
 // start starts everything. What it has started when it fails, close stops.
@@ -277,13 +282,29 @@ func (s *stage) close(ctx context.Context, interrupted bool, ended error) error 
 
 // environment is that of all commands.
 func (s *stage) environment() []string {
-	return append(os.Environ(), "KUBECONFIG="+s.path("kubeconfig"), "PATH="+s.bin+":"+os.Getenv("PATH"), "KUBECACHEDIR="+s.path("cache"),
+	all := append(os.Environ(), "KUBECONFIG="+s.path("kubeconfig"), "PATH="+s.programs()+":"+os.Getenv("PATH"), "KUBECACHEDIR="+s.path("cache"),
 		"DEMO="+s.dir, "OPENSTACK=http://"+s.cloud)
+	if s.ovn != nil {
+		all = append(all, s.ovn.variables()...)
+	}
+	return all
 }
 
 // exports is the same for a user's shell.
 func (s *stage) exports() string {
-	return fmt.Sprintf("export KUBECONFIG=%q PATH=%q:$PATH DEMO=%q OPENSTACK=http://%s", s.path("kubeconfig"), s.bin, s.dir, s.cloud)
+	all := fmt.Sprintf("export KUBECONFIG=%q PATH=%q:$PATH DEMO=%q OPENSTACK=http://%s", s.path("kubeconfig"), s.programs(), s.dir, s.cloud)
+	if s.ovn != nil {
+		all += " " + strings.Join(s.ovn.variables(), " ")
+	}
+	return all
+}
+
+// programs are the directories of the programs that commands use.
+func (s *stage) programs() string {
+	if s.ovn == nil {
+		return s.bin
+	}
+	return s.bin + ":" + filepath.Dir(s.ovn.Program("ovn-nbctl"))
 }
 
 // kubectl runs kubectl, unseen.

@@ -39,7 +39,7 @@ func TestKinds(t *testing.T) {
 // The kinds are as in the schema of OVN.
 func TestKindsMatchSchema(t *testing.T) {
 	server := ovnserver.Start(t, ovnserver.Options{})
-	data, err := os.ReadFile(server.Schema())
+	data, err := os.ReadFile(server.Schema("nb"))
 	if err != nil {
 		t.Fatal(err)
 	}

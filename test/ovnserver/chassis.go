@@ -101,7 +101,7 @@ func (c *Chassis) path(name string) string { return filepath.Join(c.directory, n
 // background runs a server in the namespace.
 func (c *Chassis) background(t testing.TB, name string, arguments ...string) *exec.Cmd {
 	t.Helper()
-	command := c.server.command(context.Background(), name, arguments...)
+	command := c.server.Command(context.Background(), name, arguments...)
 	command.Args = append([]string{"nsenter", "-t", strconv.Itoa(c.namespace.Process.Pid), "-n", command.Path}, arguments...)
 	command.Path, command.Err = nsenter(t), nil
 	command.Env = append(command.Env, "OVS_RUNDIR="+c.directory, "OVN_RUNDIR="+c.directory, "OVS_SYSCONFDIR="+c.directory)
@@ -128,7 +128,7 @@ func nsenter(t testing.TB) string {
 func (c *Chassis) Command(ctx context.Context, t testing.TB, name string, arguments ...string) *exec.Cmd {
 	t.Helper()
 	command := exec.CommandContext(ctx, nsenter(t), append([]string{"-t", strconv.Itoa(c.namespace.Process.Pid), "-n", name}, arguments...)...)
-	command.Env = slices.Concat(c.server.command(ctx, name).Env, []string{"PATH=" + filepath.Join(c.server.root, "/usr/bin") + ":" + os.Getenv("PATH")})
+	command.Env = slices.Concat(c.server.Command(ctx, name).Env, []string{"PATH=" + filepath.Join(c.server.root, "/usr/bin") + ":" + os.Getenv("PATH")})
 	return command
 }
 

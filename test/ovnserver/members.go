@@ -23,7 +23,7 @@ func (s *Server) startMembers(t testing.TB, number int) {
 	address := func(i int) string { return "unix:" + s.path(member(i)+".raft") }
 	for i := range s.members {
 		if i == 0 {
-			s.run(t, "ovsdb-tool", "create-cluster", s.path(member(i)+".db"), s.Schema(), address(i))
+			s.run(t, "ovsdb-tool", "create-cluster", s.path(member(i)+".db"), s.Schema("nb"), address(i))
 		} else {
 			s.run(t, "ovsdb-tool", "join-cluster", s.path(member(i)+".db"), database, address(i), address(0))
 		}
@@ -74,7 +74,7 @@ func (s *Server) KillLeader(t testing.TB) int {
 // status is that of a member, empty if it does not respond.
 func (s *Server) status(t testing.TB, i int) string {
 	t.Helper()
-	output, err := s.command(t.Context(), "ovs-appctl", "-t", s.path(member(i)+".ctl"), "cluster/status", database).Output()
+	output, err := s.Command(t.Context(), "ovs-appctl", "-t", s.path(member(i)+".ctl"), "cluster/status", database).Output()
 	if err != nil {
 		return ""
 	}

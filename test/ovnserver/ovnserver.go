@@ -31,7 +31,7 @@ type Options struct {
 
 // Server is a running OVN.
 type Server struct {
-	directory, root string
+	Installation
 	// northbound and southbound are the servers of databases that are not replicated, nil while one does not run, like northd.
 	northbound, southbound, northd *exec.Cmd
 	// members are the servers of a replicated Northbound database, nil while one does not run.
@@ -41,11 +41,11 @@ type Server struct {
 // Start runs the servers until the test ends. It skips the test if they are not installed.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
-	s := &Server{root: os.Getenv(RootVariable)}
-	if _, err := os.Stat(s.program("ovsdb-server")); err != nil {
+	s := &Server{Installation: NewInstallation("")}
+	if _, err := os.Stat(s.Program("ovsdb-server")); err != nil {
 		t.Skip("ovsdb-server is not installed (Debian: openvswitch-switch, ovn-central); make test-ovn unpacks it")
 	}
-	if _, err := os.Stat(s.Schema()); err != nil {
+	if _, err := os.Stat(s.Schema("nb")); err != nil {
 		t.Skip("the schema of OVN is not installed (Debian: ovn-central); make test-ovn unpacks it")
 	}
 	// The path of a socket has at most 107 bytes.
@@ -80,7 +80,7 @@ func Start(t testing.TB, o Options) *Server {
 func (s *Server) create(t testing.TB, name, schema string) {
 	t.Helper()
 	if schema == "" {
-		schema = filepath.Join(s.root, "/usr/share/ovn/ovn-"+name+".ovsschema")
+		schema = s.Schema(name)
 	}
 	s.run(t, "ovsdb-tool", "create", s.path(name+".db"), schema)
 }
@@ -191,9 +191,6 @@ func resident(t testing.TB, process *exec.Cmd) float64 {
 // SouthboundEndpoints returns those of the Southbound database.
 func (s *Server) SouthboundEndpoints() []string { return []string{s.remote("sb")} }
 
-// Schema returns the file with the schema of the Northbound database.
-func (s *Server) Schema() string { return filepath.Join(s.root, "/usr/share/ovn/ovn-nb.ovsschema") }
-
 // Nbctl runs ovn-nbctl and returns its output.
 func (s *Server) Nbctl(t testing.TB, arguments ...string) string {
 	t.Helper()
@@ -220,32 +217,10 @@ func (s *Server) remote(name string) string {
 	return strings.Join(all, ",")
 }
 
-// program returns where a program is installed.
-func (s *Server) program(name string) string {
-	for _, directory := range []string{"/usr/bin", "/usr/sbin", "/usr/lib/openvswitch-switch", "/usr/local/bin", "/usr/local/sbin"} {
-		path := filepath.Join(s.root, directory, name)
-		if _, err := os.Stat(path); err == nil {
-			return path
-		}
-	}
-	return name
-}
-
-// command returns a program in the environment of the server.
-func (s *Server) command(ctx context.Context, name string, arguments ...string) *exec.Cmd {
-	command := exec.CommandContext(ctx, s.program(name), arguments...)
-	command.Env = append(os.Environ(), "OVN_RUNDIR="+s.directory, "OVS_RUNDIR="+s.directory, "OVN_DBDIR="+s.directory,
-		"OVN_LOGDIR="+s.directory, "OVS_LOGDIR="+s.directory, "OVS_PKGDATADIR="+filepath.Join(s.root, "/usr/share/openvswitch"))
-	if s.root != "" {
-		command.Env = append(command.Env, "LD_LIBRARY_PATH="+filepath.Join(s.root, "/usr/lib/x86_64-linux-gnu")+":"+filepath.Join(s.root, "/usr/lib"))
-	}
-	return command
-}
-
 // start runs a server until the test ends.
 func (s *Server) start(t testing.TB, name string, arguments ...string) *exec.Cmd {
 	t.Helper()
-	command := s.command(context.Background(), name, arguments...)
+	command := s.Command(context.Background(), name, arguments...)
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +233,7 @@ func (s *Server) start(t testing.TB, name string, arguments ...string) *exec.Cmd
 
 func (s *Server) run(t testing.TB, name string, arguments ...string) string {
 	t.Helper()
-	command := s.command(t.Context(), name, arguments...)
+	command := s.Command(t.Context(), name, arguments...)
 	var problems bytes.Buffer
 	command.Stderr = &problems
 	output, err := command.Output()

@@ -77,7 +77,7 @@ func TestCheckSchema(t *testing.T) {
 // TestSchemaOfServer checks that a database with an older schema is not used at all: nothing is read from it or written to it.
 func TestSchemaOfServer(t *testing.T) {
 	current := ovnserver.Start(t, ovnserver.Options{})
-	data, err := os.ReadFile(current.Schema())
+	data, err := os.ReadFile(current.Schema("nb"))
 	if err != nil {
 		t.Fatal(err)
 	}
