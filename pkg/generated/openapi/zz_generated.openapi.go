@@ -1920,7 +1920,7 @@ func schema_pkg_apis_kubernikus_v1_DeorbitStatus(ref common.ReferenceCallback) c
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "Undecided are the objects that no field and no annotation retains, and that Deorbit does not delete because it cannot decide that, each with the reason. They are leftovers, and the release does not wait for them.",
+							Description: "Undecided are the objects that Deorbit does not delete because a user has to decide that, each with the reason. They are leftovers, and the release does not wait for them.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{

@@ -104,8 +104,8 @@ type DeorbitStatus struct {
 	// state is known.
 	// +optional
 	ClusterRefused string `json:"clusterRefused,omitempty" protobuf:"bytes,14,opt,name=clusterRefused"`
-	// Undecided are the objects that no field and no annotation retains, and that Deorbit does not delete because it cannot decide
-	// that, each with the reason. They are leftovers, and the release does not wait for them.
+	// Undecided are the objects that Deorbit does not delete because a user has to decide that, each with the reason. They are
+	// leftovers, and the release does not wait for them.
 	// +optional
 	// +k8s:optional
 	// +listType=atomic

@@ -132,9 +132,12 @@ func TestCondition(t *testing.T) {
 	if done.Status != "True" || done.Reason != reasonDone || left.Status != "True" || left.Reason != reasonLeftovers || !strings.Contains(left.Message, "0f1e") {
 		t.Errorf("got %+v and %+v", done, left)
 	}
-	undecided := doneCondition(&kubernikusv1.DeorbitStatus{Undecided: []kubernikusv1.DeorbitObject{volume}})
-	if undecided.Reason != reasonLeftovers || !strings.Contains(undecided.Message, "0f1e") || !strings.Contains(undecided.Message, "status.deorbit.undecided") {
-		t.Errorf("got %+v, want %s with status.deorbit.undecided", undecided, reasonLeftovers)
+	unseen := kubernikusv1.DeorbitObject{Kind: "Volume", ID: "0f1e", Reason: "never seen in the cluster, and spec.deorbit.unseenVolumes is Retain"}
+	undecided := doneCondition(&kubernikusv1.DeorbitStatus{Undecided: []kubernikusv1.DeorbitObject{unseen}})
+	const want = "the Kluster is released, and a user has to decide about status.deorbit.undecided: 1 remains: " +
+		"Volume 0f1e: never seen in the cluster, and spec.deorbit.unseenVolumes is Retain"
+	if undecided.Reason != reasonLeftovers || undecided.Message != want {
+		t.Errorf("condition of what is undecided = %s: %s, want %s: %s", undecided.Reason, undecided.Message, reasonLeftovers, want)
 	}
 	for name, want := range map[string]string{"": "", "groundskeeper.io/paused": reasonPaused, kubernikusv1.TerminationProtectionAnnotation: reasonProtected} {
 		got := pausedBy(klustertest.Kluster("k", klustertest.Annotated(name)))

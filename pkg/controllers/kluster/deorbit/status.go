@@ -142,8 +142,8 @@ func doneCondition(status *kubernikusv1.DeorbitStatus) metav1.Condition {
 		return deorbited(metav1.ConditionTrue, reasonLeftovers,
 			"the Kluster is released, and status.deorbit.remaining is left: "+summaryOf(status.Remaining))
 	case len(status.Undecided) > 0:
-		return deorbited(metav1.ConditionTrue, reasonLeftovers, "the Kluster is released, and status.deorbit.undecided is left, "+
-			"which no field or annotation retains: "+summaryOf(status.Undecided))
+		return deorbited(metav1.ConditionTrue, reasonLeftovers,
+			"the Kluster is released, and a user has to decide about status.deorbit.undecided: "+summaryOf(status.Undecided))
 	}
 	return deorbited(metav1.ConditionTrue, reasonDone, "nothing of the cluster is left")
 }

@@ -61,7 +61,7 @@ type Report struct {
 	Stuck []kubernikusv1.DeorbitObject
 	// Retained stays on purpose, each with the reason.
 	Retained []kubernikusv1.DeorbitObject
-	// Undecided stays although no field and no annotation retains it, each with the reason.
+	// Undecided stays because a user has to decide about it, each with the reason.
 	Undecided []kubernikusv1.DeorbitObject
 	// Deleted are the objects whose deletion was requested now and accepted.
 	Deleted []kubernikusv1.DeorbitObject

@@ -46,8 +46,8 @@ type DeorbitStatusApplyConfiguration struct {
 	// the user, the Secret is invalid, or Deorbit ended before it was read. While it is set, nothing is deleted in OpenStack. Empty: the
 	// state is known.
 	ClusterRefused *string `json:"clusterRefused,omitempty"`
-	// Undecided are the objects that no field and no annotation retains, and that Deorbit does not delete because it cannot decide
-	// that, each with the reason. They are leftovers, and the release does not wait for them.
+	// Undecided are the objects that Deorbit does not delete because a user has to decide that, each with the reason. They are
+	// leftovers, and the release does not wait for them.
 	Undecided []DeorbitObjectApplyConfiguration `json:"undecided,omitempty"`
 	// ClusterID is the uid of the namespace kube-system of the cluster that is being torn down. Nothing is done to another one.
 	ClusterID *string `json:"clusterID,omitempty"`
