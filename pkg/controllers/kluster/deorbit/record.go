@@ -133,11 +133,13 @@ func sortObjects(list []kubernikusv1.DeorbitObject) {
 	})
 }
 
-// recordRetained keeps what stays on purpose over all stages, until it is deleted or is to go after all.
+// recordRetained keeps what stays on purpose over all stages, until it is deleted, by whomever, or is to go after all.
 func recordRetained(status *kubernikusv1.DeorbitStatus, report stage.Report) {
 	stays := map[kubernikusv1.DeorbitObject]kubernikusv1.DeorbitObject{}
 	for _, o := range status.Retained {
-		stays[keyOf(o)] = o
+		if !slices.Contains(report.Listed, o.Kind) {
+			stays[keyOf(o)] = o
+		}
 	}
 	for _, o := range slices.Concat(report.Deleted, report.Remaining, report.Undecided) {
 		delete(stays, keyOf(o))

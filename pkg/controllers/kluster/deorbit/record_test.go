@@ -78,6 +78,9 @@ func TestRecordRetained(t *testing.T) {
 		"is to go now":    {objects{a, b}, stage.Report{Remaining: objects{because(b, "deleting")}}, objects{a}},
 		"kept all along":  {objects{a}, stage.Report{Remaining: objects{a}, Retained: objects{a}}, objects{a}},
 		"nothing retains": {nil, stage.Report{}, nil},
+
+		"was deleted":                {objects{a, b}, stage.Report{Listed: []string{"Volume"}, Retained: objects{b}}, objects{b}},
+		"of a kind that is unlisted": {objects{a, b}, stage.Report{Listed: []string{"Snapshot"}}, objects{a, b}},
 	} {
 		status := kubernikusv1.DeorbitStatus{Retained: c.before}
 		if recordRetained(&status, c.report); !slices.Equal(status.Retained, c.want) {

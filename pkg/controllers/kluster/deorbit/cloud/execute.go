@@ -29,7 +29,9 @@ func (p Project) Verify(ctx context.Context, w stage.Work, conflicts Conflicts) 
 	if err != nil {
 		return stage.Report{}, err
 	}
-	return p.execute(ctx, decide(p.ID, w, conflicts, found))
+	report, err := p.execute(ctx, decide(p.ID, w, conflicts, found))
+	report.Listed = found.unseen.listed()
+	return report, err
 }
 
 // removal is the deletion of an object, or the removal of tags from it.

@@ -138,6 +138,9 @@ func TestServiceForbidden(t *testing.T) {
 			}) {
 				t.Errorf("remaining %+v, want a %s that could not be checked", report.Remaining, c.kind)
 			}
+			if slices.Contains(report.Listed, c.kind) || len(report.Listed) < 3 {
+				t.Errorf("listed %q, want all but %s", report.Listed, c.kind)
+			}
 			if deletable := map[string]string{"snapshot": mine.snapshot, "balancer": mine.balancer}[c.deletable]; reasonFor(report.Remaining, deletable) != reasonDeleting {
 				t.Errorf("the %s does not go: %+v", c.deletable, report.Remaining)
 			}
@@ -148,6 +151,9 @@ func TestServiceForbidden(t *testing.T) {
 			s.until(work(unseen))
 			if left := s.left(); len(left) != 0 {
 				t.Errorf("left %v", left)
+			}
+			if listed := s.verify(work(unseen)).Listed; len(listed) != 5 {
+				t.Errorf("listed %q, want all kinds", listed)
 			}
 		})
 	}

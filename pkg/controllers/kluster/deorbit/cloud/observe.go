@@ -37,6 +37,22 @@ type inventory struct {
 // as absent.
 type unseenKinds struct{ balancers, network, volumes, snapshots string }
 
+// listed returns the kinds that were listed.
+func (u unseenKinds) listed() (kinds []string) {
+	for _, service := range []struct {
+		unseen string
+		kinds  []string
+	}{
+		{u.balancers, []string{kindLoadBalancer}}, {u.network, []string{kindFloatingIP, kindSecurityGroup}},
+		{u.volumes, []string{kindVolume}}, {u.snapshots, []string{kindSnapshot}},
+	} {
+		if service.unseen == "" {
+			kinds = append(kinds, service.kinds...)
+		}
+	}
+	return kinds
+}
+
 // list reads everything that a plan for a cluster is made from; mine selects its security groups. It is whole, or there is an
 // error, except for what a whole service does not show: because the user may not, or because the catalog does not have it. The
 // order matters: an address of a load balancer that is deleted meanwhile is then seen free, not at something unknown, and a

@@ -33,11 +33,20 @@ func (p Project) Routes(ctx context.Context, w stage.Work, target *routegc.Targe
 	}
 	router, err := p.Network.Router(ctx, target.RouterID)
 	if openstack.IsNotFound(err) {
-		return stage.Report{}, nil // its routes went with it
+		return stage.Report{Listed: []string{KindRoute}}, nil // its routes went with it
 	}
 	if err != nil {
 		return stage.Report{}, err
 	}
+	report, err := p.removeRoutes(ctx, w, target, router, why)
+	report.Listed = []string{KindRoute}
+	return report, err
+}
+
+// removeRoutes does so with the routes that a router has.
+func (p Project) removeRoutes(
+	ctx context.Context, w stage.Work, target *routegc.Target, router openstack.Router, why string,
+) (stage.Report, error) {
 	doomed := target.Scope.Owned(router.Routes)
 	objects := routeObjects(router.ID, doomed)
 	switch {
@@ -57,6 +66,7 @@ func (p Project) Routes(ctx context.Context, w stage.Work, target *routegc.Targe
 			reason = "it may be of Kluster " + target.Shared + ", which has the same range and Route GC disabled: the next hop is a port"
 		}
 		var kept []openstack.Route
+		var err error
 		if kept, doomed, err = p.withNodes(ctx, router, doomed); err != nil {
 			return stage.Report{}, err
 		}

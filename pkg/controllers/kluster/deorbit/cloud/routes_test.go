@@ -122,6 +122,9 @@ func TestRoutesStay(t *testing.T) {
 			if (err != nil) != c.fails || remain != or(c.remain) || retain != or(c.retain) || leave != or(c.leave) || len(report.Deleted) != 0 {
 				t.Errorf("remain %q, retain %q, leave %q, %v", remain, retain, leave, err)
 			}
+			if listed := slices.Contains(report.Listed, KindRoute); listed != (name != "unreadable" && name != "empty response") {
+				t.Errorf("the routes are listed: %t", listed)
+			}
 			if changes := s.changes(); len(changes) != 0 {
 				t.Errorf("changed %v", changes)
 			}

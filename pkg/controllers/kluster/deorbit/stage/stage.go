@@ -61,6 +61,8 @@ type Report struct {
 	Stuck []kubernikusv1.DeorbitObject
 	// Retained stays on purpose, each with the reason.
 	Retained []kubernikusv1.DeorbitObject
+	// Listed are the kinds of which the check has listed all objects, and Retained has all that stay. The state of others is unknown.
+	Listed []string
 	// Undecided stays because a user has to decide about it, each with the reason.
 	Undecided []kubernikusv1.DeorbitObject
 	// Deleted are the objects whose deletion was requested now and accepted.

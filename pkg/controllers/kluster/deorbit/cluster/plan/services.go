@@ -62,6 +62,12 @@ func Services(w *inventory.World, work stage.Work) Plan {
 // the Services that have load balancers.
 func Wait(w *inventory.World, work stage.Work) Plan {
 	p := Record(w, work.Recorded)
+	if w.Listed.Volumes && w.Listed.Snapshots { // for which some volumes stay
+		p.Listed = append(p.Listed, KindVolume)
+	}
+	if w.Listed.Services {
+		p.Listed = append(p.Listed, KindService, KindIngress)
+	}
 	p.retainVolumes(w, work.Policies)
 	p.retainServices(w, work.Policies)
 	if deletes(work.Policies.PersistentVolumes) {

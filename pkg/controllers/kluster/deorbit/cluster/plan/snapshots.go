@@ -12,6 +12,9 @@ import (
 // have been deleted: Cinder deletes no volume that has a snapshot.
 func Snapshots(w *inventory.World, work stage.Work) Plan {
 	p := Record(w, work.Recorded)
+	if w.Listed.Snapshots {
+		p.Listed = []string{KindSnapshot, KindContent}
+	}
 	taken, cinder := w.CinderSnapshots(), w.CinderContents()
 	switch {
 	case !deletes(work.Policies.PersistentVolumes):
