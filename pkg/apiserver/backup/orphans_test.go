@@ -17,6 +17,7 @@ import (
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	"groundskeeper.io/groundskeeper/pkg/orphans"
+	"groundskeeper.io/groundskeeper/test/support/clienttest"
 )
 
 // TestRemoveBindings checks that exactly the bindings of the missing Project are deleted, in the version that was read, and none when
@@ -24,7 +25,7 @@ import (
 func TestRemoveBindings(t *testing.T) {
 	const role = "gardener.cloud:system:project-member"
 	meta := func(namespace, name, uid string) metav1.ObjectMeta {
-		return metav1.ObjectMeta{Namespace: namespace, Name: name, UID: "uid-of-binding", ResourceVersion: "7",
+		return metav1.ObjectMeta{Namespace: namespace, Name: name, UID: "uid-of-binding",
 			Labels: map[string]string{gardenerv1beta1.LabelProjectName: "shop"}, Annotations: map[string]string{gardenerv1beta1.AnnotationCreatedForProject: uid}}
 	}
 	ref := func(name string) rbacv1.RoleRef { return rbacv1.RoleRef{Kind: "ClusterRole", Name: name} }
@@ -36,10 +37,11 @@ func TestRemoveBindings(t *testing.T) {
 		&rbacv1.RoleBinding{ObjectMeta: meta("garden-shop", role, "1"), RoleRef: ref(role)},
 		&rbacv1.RoleBinding{ObjectMeta: meta("garden-shop", "operators", "1"), RoleRef: ref("view")},
 		&rbacv1.RoleBinding{ObjectMeta: meta("garden-other", role, "1"), RoleRef: ref(role)},
-		&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "garden-shop", Name: role + "-relabelled", UID: "uid-of-binding", ResourceVersion: "7"}, RoleRef: ref(role + "-relabelled")},
+		&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "garden-shop", Name: role + "-relabelled", UID: "uid-of-binding"}, RoleRef: ref(role + "-relabelled")},
 		&rbacv1.ClusterRoleBinding{ObjectMeta: meta("", role+":another", "2"), RoleRef: ref(role + ":another")},
 		&rbacv1.ClusterRoleBinding{ObjectMeta: meta("", role+":shop", "1"), RoleRef: ref(role + ":shop")},
 	}
+	versions := map[string]string{role: "1", role + "-relabelled": "4", role + ":shop": "6"} // which the server gives them, one after the other
 	orphan := orphans.Orphan{Namespace: "garden-shop", Project: "shop", UID: "1"}
 	for _, test := range []struct {
 		name    string
@@ -54,7 +56,7 @@ func TestRemoveBindings(t *testing.T) {
 		{"another Project of its name is in the backup", []runtime.Object{namespace("1")}, []Object{projectObject("shop", "2")}, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			cluster := allowing(true, append(slices.Clone(bindings), test.objects...)...)
+			cluster := allowing(t, true, append(slices.Clone(bindings), test.objects...)...)
 			removed, err := RemoveBindings(t.Context(), cluster, orphan, test.stored)
 			if err != nil || len(removed) != len(test.want) {
 				t.Errorf("removed = %v, %v, want %q", removed, err, test.want)
@@ -63,7 +65,8 @@ func TestRemoveBindings(t *testing.T) {
 			for _, action := range cluster.Actions() {
 				switch a := action.(type) {
 				case clienttesting.PatchActionImpl:
-					if got, want := string(a.Patch), `{"metadata":{"uid":"uid-of-binding","resourceVersion":"7"},"subjects":null}`; got != want {
+					want := `{"metadata":{"uid":"uid-of-binding","resourceVersion":"` + versions[a.Name] + `"},"subjects":null}`
+					if got := string(a.Patch); got != want {
 						t.Errorf("patch of %s = %s, want %s", a.Name, got, want)
 					}
 					emptied = append(emptied, a.Name)
@@ -80,7 +83,7 @@ func TestRemoveBindings(t *testing.T) {
 		})
 	}
 	t.Run("not allowed", func(t *testing.T) {
-		cluster := allowing(false, append(slices.Clone(bindings), namespace("1"))...)
+		cluster := allowing(t, false, append(slices.Clone(bindings), namespace("1"))...)
 		if removed, err := RemoveBindings(t.Context(), cluster, orphan, nil); err == nil || len(removed) > 0 {
 			t.Errorf("removed = %v, %v, want none, and the error", removed, err)
 		}
@@ -88,8 +91,9 @@ func TestRemoveBindings(t *testing.T) {
 }
 
 // allowing returns a cluster that allows to list bindings, or does not.
-func allowing(allowed bool, objects ...runtime.Object) *fake.Clientset {
-	cluster := fake.NewClientset(objects...)
+func allowing(t *testing.T, allowed bool, objects ...runtime.Object) *fake.Clientset {
+	t.Helper()
+	cluster := clienttest.NewStrict(t, objects...)
 	cluster.PrependReactor("create", "selfsubjectaccessreviews", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, &authorizationv1.SelfSubjectAccessReview{Status: authorizationv1.SubjectAccessReviewStatus{Allowed: allowed}}, nil
 	})

@@ -23,6 +23,7 @@ import (
 	ktesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/util/workqueue"
 
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
@@ -384,5 +385,29 @@ func TestReadSince(t *testing.T) {
 		if w.backend.since.Before(began) {
 			t.Errorf("read as it has been since %s, the work began at %s", w.backend.since, began)
 		}
+	})
+}
+
+// TestServiceOfAnother checks that a Service is neither changed nor deleted that has the name of a copy and is none of its source, by its
+// labels: neither while the source exists nor when it is deleted.
+func TestServiceOfAnother(t *testing.T) {
+	inWorld(t, []string{"web"}, nil, func(w *world) {
+		service := copied("web", "1")
+		service.Labels[gimbalv1.LabelService], service.Labels[desired.LabelManagedBy] = "shop", "helm"
+		if err := w.here.Tracker().Add(service); err != nil {
+			t.Fatal(err)
+		}
+		w.start()
+		w.after(time.Second)
+		w.expect("while the source exists", map[string]int{})
+		if len(w.Ledger.Entries()) != 1 {
+			t.Errorf("reported = %v, want the conflict", w.Ledger.Entries())
+		}
+		w.backend.mu.Lock()
+		delete(w.backend.services, "web")
+		w.backend.mu.Unlock()
+		w.Deleted(keyOf("web"), refTo("web"))
+		w.after(time.Minute)
+		w.expect("when the source is deleted", map[string]int{})
 	})
 }

@@ -155,11 +155,12 @@ func inWorld(t *testing.T, services, copies []string, test func(w *world)) {
 		for _, name := range services {
 			there.services[name] = true
 		}
-		here := []runtime.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}}
+		var here []runtime.Object
 		for i, name := range copies {
 			here = append(here, copied(name, fmt.Sprint(i+1)))
 		}
-		w := &world{T: t, backend: there, here: fake.NewClientset(here...)}
+		here = append(here, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}})
+		w := &world{T: t, backend: there, here: clienttest.NewStrict(t, here...)}
 		client, queue := clienttest.Client{Clientset: w.here}, NewQueue()
 		w.Replica = New(Options{
 			Backend: "us", Upstream: there, Client: client, Watching: client, Workers: 1, Resync: time.Hour,
