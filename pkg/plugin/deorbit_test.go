@@ -4,11 +4,14 @@
 package plugin
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
@@ -56,6 +59,73 @@ func TestEndDeorbit(t *testing.T) {
 				if got.Annotations[key] != test.annotations[key] {
 					t.Errorf("annotation %s = %q, want %q", key, got.Annotations[key], test.annotations[key])
 				}
+			}
+		})
+	}
+}
+
+// TestDeleteKluster checks that a Kluster is deleted that a controller takes down, after a confirmation, and as it was shown; and that its
+// Deorbit is ended as it was shown.
+func TestDeleteKluster(t *testing.T) {
+	probed := func(k *kubernikusv1.Kluster) {
+		k.DeletionTimestamp = nil
+		k.Status.Conditions = []metav1.Condition{condition(kubernikusv1.ConditionOpenStackReachable, "True", "Reachable", "")}
+	}
+	changed := func(ctx context.Context, c client.Client, k *kubernikusv1.Kluster) error {
+		k.Labels = map[string]string{"changed": "meanwhile"}
+		return c.Update(ctx, k)
+	}
+	replaced := func(ctx context.Context, c client.Client, k *kubernikusv1.Kluster) error {
+		k.Finalizers = nil
+		if err := errors.Join(c.Update(ctx, k), c.Delete(ctx, k)); err != nil {
+			return err
+		}
+		k.UID, k.ResourceVersion = "another", ""
+		return c.Create(ctx, k)
+	}
+	for name, test := range map[string]struct {
+		kluster       *kubernikusv1.Kluster
+		manager       error // why it cannot be read
+		end           ending
+		answer        string
+		before, after func(context.Context, client.Client, *kubernikusv1.Kluster) error // the patch
+		deleted       bool
+		fails         string
+	}{
+		"confirmed":         {kluster: deorbited(probed), manager: errForbidden, answer: "y", deleted: true},
+		"declined":          {kluster: deorbited(probed), manager: errForbidden, answer: "n", fails: errDeclined.Error()},
+		"no controller":     {kluster: deorbited(probed), answer: "y", fails: "no controller would deorbit Kluster default/web"},
+		"changed meanwhile": {kluster: deorbited(probed), manager: errForbidden, answer: "y", before: changed, fails: "modified"},
+		"replaced after it was confirmed": {kluster: deorbited(probed), manager: errForbidden, answer: "y", after: replaced,
+			fails: "precondition failed"},
+		"its Deorbit, changed meanwhile": {kluster: deorbited(), end: ending{thaw: true}, answer: "y", before: changed, deleted: true, fails: "modified"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, _ := on(t, map[string]error{"Lease": test.manager}, test.kluster)
+			key := client.ObjectKeyFromObject(test.kluster)
+			meanwhile := func(ctx context.Context, c client.Client, do func(context.Context, client.Client, *kubernikusv1.Kluster) error) error {
+				k := &kubernikusv1.Kluster{}
+				if do == nil {
+					return nil
+				}
+				return errors.Join(c.Get(ctx, key, k), do(ctx, c, k))
+			}
+			c.client = interceptor.NewClient(c.client, interceptor.Funcs{Patch: func(
+				ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption,
+			) error {
+				if err := meanwhile(ctx, c, test.before); err != nil {
+					return err
+				}
+				return errors.Join(c.Patch(ctx, object, patch, options...), meanwhile(ctx, c, test.after))
+			}})
+			c.in = strings.NewReader(test.answer + "\n")
+			err := c.deorbit(t.Context(), "web", test.end, false, false)
+			if (err != nil) != (test.fails != "") || err != nil && !strings.Contains(err.Error(), test.fails) {
+				t.Errorf("error = %v, want %q", err, test.fails)
+			}
+			got := &kubernikusv1.Kluster{}
+			if err := c.client.Get(t.Context(), key, got); err != nil || got.DeletionTimestamp.IsZero() == test.deleted {
+				t.Errorf("deleted at %v, %v, want deleted = %t", got.DeletionTimestamp, err, test.deleted)
 			}
 		})
 	}

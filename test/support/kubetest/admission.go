@@ -105,11 +105,16 @@ func (s *Server) same(ctx context.Context, object client.Object, options []clien
 	if given == nil || given.UID == nil || given.ResourceVersion == nil {
 		return fmt.Errorf("a deletion of %s without the uid and the resourceVersion", object.GetName())
 	}
+	return s.meets(ctx, object, given)
+}
+
+// meets reports whether an object meets the preconditions of a deletion. The fake client checks the resource version only.
+func (s *Server) meets(ctx context.Context, object client.Object, given *metav1.Preconditions) error {
 	found := object.DeepCopyObject().(client.Object)
 	if err := s.Get(ctx, client.ObjectKeyFromObject(object), found); err != nil {
 		return err
 	}
-	if found.GetUID() != *given.UID || found.GetResourceVersion() != *given.ResourceVersion {
+	if given.UID != nil && found.GetUID() != *given.UID || given.ResourceVersion != nil && found.GetResourceVersion() != *given.ResourceVersion {
 		return apierrors.NewConflict(schema.GroupResource{Resource: "objects"}, object.GetName(), errors.New("precondition failed"))
 	}
 	return nil

@@ -79,6 +79,14 @@ type handle struct{ client.WithWatch }
 // Live returns the client that a controller reads with past its cache.
 func (s *Server) Live() client.WithWatch {
 	return &handle{interceptor.NewClient(s.WithWatch, interceptor.Funcs{
+		Delete: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.DeleteOption) error {
+			if given := (&client.DeleteOptions{}).ApplyOptions(options).Preconditions; given != nil {
+				if err := s.meets(ctx, object, given); err != nil {
+					return err
+				}
+			}
+			return c.Delete(ctx, object, options...)
+		},
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 			if err := failed(s.Read, "get", object); err != nil {
 				return err
