@@ -38,3 +38,33 @@ func TestHolder(t *testing.T) {
 		})
 	}
 }
+
+// TestTenureValidity checks that a cleaner may act as long as no other one may have taken over, by the clock that measured more.
+func TestTenureValidity(t *testing.T) {
+	noon := time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)
+	renewed := moment{process: noon, server: noon}
+	after := func(process, server time.Duration) moment {
+		return moment{process: noon.Add(process), server: noon.Add(server)}
+	}
+	for name, tc := range map[string]struct {
+		holder, key string
+		held        map[string]moment
+		now         moment
+		want        bool
+	}{
+		"renewed":                    {"one", "local", map[string]moment{"local": renewed}, after(tenureValid-1, tenureValid-1), true},
+		"not renewed":                {"one", "local", map[string]moment{"local": renewed}, after(tenureValid, tenureValid), false},
+		"not renewed, by the server": {"one", "local", map[string]moment{"local": renewed}, after(0, tenureValid), false},
+		"not renewed, by itself":     {"one", "local", map[string]moment{"local": renewed}, after(tenureValid, 0), false},
+		"not held":                   {"one", "local", nil, after(0, 0), false},
+		"not to be held":             {"one", "other", nil, after(0, 0), true},
+		"without permission to hold": {"", "local", nil, after(0, 0), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tenures := &tenures{name: tc.holder, keys: []string{"local"}, held: tc.held}
+			if got := tenures.holds(tc.key, tc.now); got != tc.want {
+				t.Errorf("holds(%q) = %t, want %t", tc.key, got, tc.want)
+			}
+		})
+	}
+}

@@ -187,9 +187,6 @@ func (s *Site) Clear(ctx context.Context, subjects []Subject, isDue func(*Subjec
 	if braked, err := s.braked(ctx, nil, subjects); braked || err != nil {
 		return nil, nil, err
 	}
-	if !s.memory.certain(s.moment()) {
-		return nil, nil, nil // the next beat begins all absences again
-	}
 	var due []Subject
 	for i := range subjects {
 		if isDue(&subjects[i]) && s.Holds(subjects[i].Volume.Spec.StorageClassName) && len(due) < MaxBatch {

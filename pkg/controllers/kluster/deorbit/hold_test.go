@@ -465,6 +465,12 @@ func TestDetachThaws(t *testing.T) {
 				f.t.Fatal(err)
 			}
 		}, 0, "Normal Released"},
+		"it is the management cluster by now": {func(f *flow) {
+			system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem, UID: ownUID}}
+			f.store.Remove(system)
+			f.store.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem, UID: otherUID}})
+			f.restart()
+		}, 0, "Normal Released"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := deleted("k")

@@ -74,3 +74,26 @@ func TestProbeFails(t *testing.T) {
 	b.pass(time.Minute)
 	b.expectDeleted("its node is known not to exist", claim)
 }
+
+// TestNodeReturnsDuringProbe checks that a claim is retained whose Node was there while it was read live, although what was read lacks it.
+func TestNodeReturnsDuringProbe(t *testing.T) {
+	b := newBench(t, nil, "a", "b")
+	_, claim := b.Bind("c", "a")
+	b.LoseNode("a")
+	b.pass(time.Second)
+	b.Intercept = func(request string) error {
+		if request == "find nodes" {
+			b.Intercept = nil
+			b.AddNode("a")
+			b.LoseNode("a")
+		}
+		return nil
+	}
+	b.pass(localvolumetest.Delay)
+	if b.Intercept != nil {
+		t.Fatal("the node was not read before the deletion")
+	}
+	b.kept("the delay starts over", claim)
+	b.pass(localvolumetest.Delay)
+	b.expectDeleted("the delay is over", claim)
+}

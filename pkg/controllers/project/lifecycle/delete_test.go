@@ -463,3 +463,24 @@ func TestProjectWaitsForItsRoles(t *testing.T) {
 		t.Error("the Project is still there")
 	}
 }
+
+// TestProjectWaitsForRevocations checks that a Project stays while a former member may have a role.
+func TestProjectWaitsForRevocations(t *testing.T) {
+	c := newCluster(t)
+	project := c.project("dev", withMembers(member("mallory", "admin")))
+	c.settle("dev")
+	c.store.Remove(c.current("dev"))
+	c.settle("dev")
+	c.finishDeletion(*project.Spec.Namespace)
+	change(c, project, func(p *gardenerv1beta1.Project) { p.Spec.Members = p.Spec.Members[:1] })
+	c.store.Fault = failing("patch cluster role binding")
+	if _, err := c.reconcile("dev"); err == nil || !c.hasProject() {
+		t.Errorf("error = %v, project is there = %t, want an error and the project", err, c.hasProject())
+	}
+	hasPrefix(t, "RBACReady", c.condition("dev", gardenerv1beta1.ProjectRBACReady), "False RolesFailed: ")
+	c.store.Fault = nil
+	c.settle("dev")
+	if c.hasProject() {
+		t.Error("the Project is still there")
+	}
+}
