@@ -52,7 +52,7 @@ func (s *store[T]) Delete(object any) error {
 }
 
 // Replace implements cache.ReflectorStore.
-func (s *store[T]) Replace(objects []any, _ string) error {
+func (s *store[T]) Replace(objects []any, resourceVersion string) error {
 	listed := make(map[types.NamespacedName]bool, len(objects))
 	for _, object := range objects {
 		packed, err := s.pack(object)

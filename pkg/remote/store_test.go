@@ -4,6 +4,7 @@
 package remote
 
 import (
+	"context"
 	"slices"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -127,5 +129,41 @@ func TestPack(t *testing.T) {
 	first.Labels["app"] = "changed"
 	if second, _ := informers.Get("shop", "a"); second.Labels["app"] != "x" {
 		t.Error("it is shared")
+	}
+}
+
+// TestSynced checks that a cache is not taken for complete before each of its namespaces was listed.
+func TestSynced(t *testing.T) {
+	informers := NewInformers([]string{"a", "b"}, nil, Kind[*corev1.Service]{Example: &corev1.Service{}})
+	for _, namespace := range []string{"a", "b"} {
+		if informers.Synced() {
+			t.Errorf("synced before namespace %s was listed", namespace)
+		}
+		if err := informers.byNamespace[namespace].Replace(nil, "1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !informers.Synced() {
+		t.Error("not synced after both were listed")
+	}
+}
+
+// pages are the responses to one list after the other; each has the token of the next.
+type pages []*corev1.ServiceList
+
+func (p *pages) List(context.Context, metav1.ListOptions) (*corev1.ServiceList, error) {
+	first := (*p)[0]
+	*p = (*p)[1:]
+	return first, nil
+}
+
+func (*pages) Watch(context.Context, metav1.ListOptions) (watch.Interface, error) { return nil, nil }
+
+// TestEachPage checks that a list is read to its end.
+func TestEachPage(t *testing.T) {
+	lists := &pages{{ListMeta: metav1.ListMeta{Continue: "more"}}, {}}
+	count := 0
+	if err := EachPage(t.Context(), lists, metav1.ListOptions{}, func(*corev1.ServiceList) { count++ }); err != nil || count != 2 {
+		t.Errorf("pages = %d, %v, want 2", count, err)
 	}
 }

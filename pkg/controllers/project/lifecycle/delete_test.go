@@ -7,6 +7,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -473,7 +474,13 @@ func TestProjectWaitsForRevocations(t *testing.T) {
 	c.settle("dev")
 	c.finishDeletion(*project.Spec.Namespace)
 	change(c, project, func(p *gardenerv1beta1.Project) { p.Spec.Members = p.Spec.Members[:1] })
-	c.store.Fault = failing("patch cluster role binding")
+	var once sync.Once
+	c.store.Fault = func(i int, w kubetest.Write) (err error) {
+		if fault := failing("patch cluster role binding")(i, w); fault != nil {
+			once.Do(func() { err = fault })
+		}
+		return err
+	}
 	if _, err := c.reconcile("dev"); err == nil || !c.hasProject() {
 		t.Errorf("error = %v, project is there = %t, want an error and the project", err, c.hasProject())
 	}
