@@ -34,7 +34,7 @@ type ClusterAPIConfiguration struct {
 	// OpenStack.
 	VerifyTimeout *metav1.Duration `json:"verifyTimeout"`
 	// RuntimeExtension specifies that the Runtime Extension of artifacts/capi/runtime-extension is registered: it then retains the
-	// machines of a Cluster with a topology, which get no hooks.
+	// machines of a Cluster with a topology, which get no hooks as long as Cluster API calls it.
 	RuntimeExtension *bool `json:"runtimeExtension"`
 }
 

@@ -45,8 +45,11 @@ func isSupported(infrastructure desired.Reference) bool {
 	return infrastructure.Kind == "" || infrastructure.Kind == desired.KindOpenStackCluster && infrastructure.Group == desired.InfrastructureGroup
 }
 
-// hooked reports whether hooks retain the machines of a Cluster.
-func (s settings) hooked(c *desired.Cluster) bool { return !s.extension || !c.HasTopology }
+// extended reports whether the Runtime Extension is to retain the machines of a Cluster.
+func (s settings) extended(c *desired.Cluster) bool { return s.extension && c.HasTopology }
+
+// hooked reports whether hooks retain the machines of a Cluster: where the Runtime Extension does not, or Cluster API does not call it.
+func (s settings) hooked(o observed) bool { return !s.extended(o.cluster) || o.unregistered }
 
 // decide returns what follows from the objects of a name. Nothing follows from an object that cannot be read.
 func decide(o observed, s settings, now time.Time) plan {
@@ -175,7 +178,7 @@ func maintain(o observed, own *kubernikusv1.Kluster, s settings) plan {
 		p.hold(o, holds{finalizer: true})
 	}
 	for _, m := range o.machines {
-		p.hook(m, s.hooked(o.cluster) && !m.Deleting && (retains || m.Held))
+		p.hook(m, s.hooked(o) && !m.Deleting && (retains || m.Held))
 	}
 	return p
 }
@@ -198,7 +201,7 @@ func teardown(o observed, own *kubernikusv1.Kluster, s settings, now time.Time) 
 	case own == nil:
 		p.create = source.New()
 		p.hold(o, holds{finalizer: true, paused: true})
-		p.hookAll(o, s.hooked(o.cluster))
+		p.retainAll(o, s)
 		return p
 	case clusterid.IsReleased(own):
 		reason, message, known := outcome(own)
@@ -235,7 +238,11 @@ func teardown(o observed, own *kubernikusv1.Kluster, s settings, now time.Time) 
 	reason, message := progress(own)
 	p.complete(o, false, reason, message)
 	p.hold(o, holds{finalizer: true, paused: true})
-	p.hookAll(o, !over && s.hooked(o.cluster))
+	if over {
+		p.hookAll(o, false)
+	} else {
+		p.retainAll(o, s)
+	}
 	return p
 }
 

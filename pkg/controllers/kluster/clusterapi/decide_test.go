@@ -54,6 +54,11 @@ func unregistered(w *world) {
 	}
 }
 
+// undiscovered is a Cluster with a topology, and a Machine without a hook, for which Cluster API does not call the Runtime Extension.
+func undiscovered(w *world) {
+	w.settings.extension, w.cluster.HasTopology, w.unregistered, w.machines[1].Held = true, true, true, false
+}
+
 func deleting(w *world) { w.cluster.Deleting, w.cluster.DeletedAt = true, epoch.Add(-time.Minute) }
 
 func noKubeconfig(w *world) {
@@ -171,6 +176,7 @@ func TestDecide(t *testing.T) {
 		"a Machine is replaced":             {[]func(*world){func(w *world) { w.machines[1].Deleting = true }}, "worker=false"},
 		"a Machine without hook is deleted": {[]func(*world){func(w *world) { w.machines[1].Deleting, w.machines[1].Held = true, false }}, ""},
 		"the extension holds a topology":    {[]func(*world){func(w *world) { w.settings.extension, w.cluster.HasTopology = true, true }}, "cp=false; worker=false"},
+		"the extension is not registered":   {[]func(*world){undiscovered}, "prepared=False/HookMissing; worker=true; rejection=HookMissing"},
 		"the extension, without topology":   {[]func(*world){func(w *world) { w.settings.extension = true }}, ""},
 		"the finalizer was removed":         {[]func(*world){func(w *world) { w.infrastructure.Finalized = false }}, "holds=true,false"},
 		"a pause by Groundskeeper":          {[]func(*world){waiting}, "holds=true,false"},
@@ -259,7 +265,9 @@ func TestDecide(t *testing.T) {
 		"Deorbit does not begin":   {[]func(*world){deleting, waiting, at("", 31*time.Minute), completed("False", "", "2 remain"), func(w *world) { w.kluster.Status.Deorbit = nil }}, "cp=false; worker=false"},
 		"paused for long":          {[]func(*world){deleting, waiting, at(kubernikusv1.DeorbitClaims, time.Hour), completed("False", "Claims", "2 remain"), func(w *world) { annotate(w.kluster, "groundskeeper.io/paused", "true") }}, ""},
 		"protected":                {[]func(*world){deleting, waiting, at(kubernikusv1.DeorbitClaims, time.Hour), completed("False", "Claims", "2 remain"), func(w *world) { annotate(w.kluster, kubernikusv1.TerminationProtectionAnnotation, "true") }}, ""},
-		"the extension, deleted":   {[]func(*world){deleting, func(w *world) { w.settings.extension, w.cluster.HasTopology = true, true }}, "update machines=Present confirmed=true; completed=False/Deleting; holds=true,true; cp=false; worker=false; delete"},
+		"the extension, deleted":   {[]func(*world){deleting, func(w *world) { w.settings.extension, w.cluster.HasTopology = true, true }, func(w *world) { w.machines[1].Held = false }}, "update machines=Present confirmed=true; completed=False/Deleting; holds=true,true; delete"},
+		"no extension, deleted":    {[]func(*world){deleting, undiscovered}, "update machines=Present confirmed=true; completed=False/Deleting; holds=true,true; worker=true; delete"},
+		"no extension, new":        {[]func(*world){unregistered, deleting, undiscovered}, "create; holds=true,true; cp=true; worker=true"},
 		"resumed, deleted": {[]func(*world){deleting, waiting, at(kubernikusv1.DeorbitPods, time.Minute), completed("False", "Pods", "2 remain"), func(w *world) {
 			annotate(w.kluster, "groundskeeper.io/paused", "true")
 			annotate(w.kluster, kubernikusv1.PausedWithClusterAnnotation, "true")

@@ -35,7 +35,7 @@ type observed struct {
 	machines       []*desired.Machine
 	kluster        *kubernikusv1.Kluster
 	names          desired.Names
-	// unregistered reports that no ExtensionConfig registers the Runtime Extension that is to retain the machines of the Cluster.
+	// unregistered reports that no ExtensionConfig registers the Runtime Extension that is to retain the machines of the Cluster: hooks do.
 	unregistered bool
 	// unjoined reports that no Machine became a node, for a Cluster that is deleted before its control plane was initialized. False: it is
 	// not known.
@@ -117,10 +117,9 @@ func (r *reconciler) observe(ctx context.Context, key types.NamespacedName, obje
 	return o, err
 }
 
-// isUnregistered reports whether Cluster API calls no hook of Groundskeeper for a Cluster whose machines only that would retain. What happens
-// to a Cluster that is being deleted does not depend on it.
+// isUnregistered reports whether Cluster API calls no hook of Groundskeeper for a Cluster whose machines that is to retain.
 func (r *reconciler) isUnregistered(ctx context.Context, c *desired.Cluster, objects resourcewatch.Reader) (bool, error) {
-	if r.settings.hooked(c) || c.Deleting || !r.settings.selected(c) {
+	if !r.settings.extended(c) || !r.settings.selected(c) {
 		return false, nil
 	}
 	found, err := objects.Find(ctx, extensions, resourcewatch.Query{})

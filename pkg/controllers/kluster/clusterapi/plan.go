@@ -73,7 +73,7 @@ func (p *plan) prepare(o observed, s settings) {
 	}
 	if p.rejection.Reason == "" && o.unregistered {
 		p.rejection = desired.Rejection{Reason: reasonHookMissing, Message: "clusterAPI.runtimeExtension is true, and Cluster API has discovered " +
-			"no ExtensionConfig with the handler of Groundskeeper, so that the machines are not retained when the Cluster is deleted: " +
+			"no ExtensionConfig with the handler of Groundskeeper, so that only hooks of the Machines retain the Cluster when it is deleted: " +
 			"apply artifacts/capi/runtime-extension, and see the condition Discovered of the ExtensionConfig"}
 	}
 	status, reason, message := metav1.ConditionFalse, p.rejection.Reason, p.rejection.Message
@@ -133,6 +133,14 @@ func (p *plan) hook(m *desired.Machine, wanted bool) {
 func (p *plan) hookAll(o observed, wanted bool) {
 	for _, m := range o.machines {
 		p.hook(m, wanted)
+	}
+}
+
+// retainAll adds the hooks of a Cluster that is being deleted. Those that it has stay: Cluster API may have passed the hook of the Runtime
+// Extension before that was registered.
+func (p *plan) retainAll(o observed, s settings) {
+	for _, m := range o.machines {
+		p.hook(m, m.Held || s.hooked(o))
 	}
 }
 

@@ -76,7 +76,8 @@ func TestNotPrepared(t *testing.T) {
 	}
 }
 
-// A Cluster with a topology whose machines only the Runtime Extension would retain reports that Cluster API does not call it, until it does.
+// A Cluster with a topology whose machines the Runtime Extension is to retain reports that Cluster API does not call it, and hooks retain them,
+// until it does.
 func TestHookMissing(t *testing.T) {
 	const version = "v1beta2"
 	topology := func(o *unstructured.Unstructured) {
@@ -103,6 +104,7 @@ func TestHookMissing(t *testing.T) {
 	if got := prepared(); got != "False/HookMissing" {
 		t.Errorf("condition = %q, want False/HookMissing", got)
 	}
+	f.wantHeld(bothHeld)
 	if events := f.events(); strings.Count(events, "HookMissing") != 1 || !strings.Contains(events, "apply artifacts/capi/runtime-extension") {
 		t.Errorf("events = %q, want one with the remedy", events)
 	}
@@ -115,4 +117,12 @@ status: {handlers: [{name: deorbit.groundskeeper, requestHook: {apiVersion: hook
 	if got := prepared(); got == "False/HookMissing" || f.events() != "" {
 		t.Errorf("condition = %q behind the registration", got)
 	}
+	f.wantHeld(`infrastructure true "", cp false, worker false`)
+	// It may be lost again, at the latest when the Cluster is deleted.
+	f.remove(clusters, "web")
+	if err := f.store.Delete(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	f.settle()
+	f.wantHeld(phaseOne)
 }
