@@ -1677,7 +1677,7 @@ func schema_pkg_apis_kubernikus_v1_DeorbitSpec(ref common.ReferenceCallback) com
 				Properties: map[string]spec.Schema{
 					"persistentVolumes": {
 						SchemaProps: spec.SchemaProps{
-							Description: "PersistentVolumes specifies whether the claims that Cinder backs are deleted with their volumes: Delete or Retain. Defaults to Delete. With Retain, no claims, pods, snapshots and volumes are deleted.\n\nPossible enum values:\n - `\"Delete\"` deletes the object.\n - `\"Retain\"` retains it, and lists it in the status.",
+							Description: "PersistentVolumes specifies whether the claims that Cinder or Manila backs are deleted with their volumes: Delete or Retain. Defaults to Delete. With Retain, no claims, pods, snapshots and volumes are deleted.\n\nPossible enum values:\n - `\"Delete\"` deletes the object.\n - `\"Retain\"` retains it, and lists it in the status.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Delete", "Retain"},
@@ -1768,7 +1768,7 @@ func schema_pkg_apis_kubernikus_v1_DeorbitStatus(ref common.ReferenceCallback) c
 					},
 					"stage": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Stage is the current stage: Drain, Freeze, Pods, Snapshots, Claims, Services, Wait, Machines, Verify, Routes, Release.\n\nPossible enum values:\n - `\"Claims\"` deletes the claims that Cinder backs.\n - `\"Drain\"` moves traffic away from the cluster where it is announced as a DiscoveryBackend.\n - `\"Freeze\"` prevents that the cluster creates new cloud resources.\n - `\"Machines\"` waits until Cluster API has deleted the Machines of the cluster. Only the Kluster of a Cluster of Cluster API has this stage.\n - `\"Pods\"` deletes the claims, then the pods that use them.\n - `\"Release\"` removes the finalizer of Groundskeeper from the Kluster.\n - `\"Routes\"` removes the routes of the cluster.\n - `\"Services\"` deletes the Services of type LoadBalancer.\n - `\"Snapshots\"` deletes volume snapshots.\n - `\"Verify\"` lists the remaining resources in OpenStack, and deletes them.\n - `\"Wait\"` waits until the controllers of the cluster have cleaned up after the deleted objects.",
+							Description: "Stage is the current stage: Drain, Freeze, Pods, Snapshots, Claims, Services, Wait, Machines, Verify, Routes, Release.\n\nPossible enum values:\n - `\"Claims\"` deletes the claims that Cinder or Manila backs.\n - `\"Drain\"` moves traffic away from the cluster where it is announced as a DiscoveryBackend.\n - `\"Freeze\"` prevents that the cluster creates new cloud resources.\n - `\"Machines\"` waits until Cluster API has deleted the Machines of the cluster. Only the Kluster of a Cluster of Cluster API has this stage.\n - `\"Pods\"` deletes the claims, then the pods that use them.\n - `\"Release\"` removes the finalizer of Groundskeeper from the Kluster.\n - `\"Routes\"` removes the routes of the cluster.\n - `\"Services\"` deletes the Services of type LoadBalancer.\n - `\"Snapshots\"` deletes volume snapshots.\n - `\"Verify\"` lists the remaining resources in OpenStack, and deletes them.\n - `\"Wait\"` waits until the controllers of the cluster have cleaned up after the deleted objects.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Claims", "Drain", "Freeze", "Machines", "Pods", "Release", "Routes", "Services", "Snapshots", "Verify", "Wait"},
@@ -1832,7 +1832,7 @@ func schema_pkg_apis_kubernikus_v1_DeorbitStatus(ref common.ReferenceCallback) c
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "SeenVolumes are the Cinder volumes that were seen in the cluster, with the data of their PersistentVolumes.",
+							Description: "SeenVolumes are the volumes of Cinder and shares of Manila that were seen in the cluster, with the data of their PersistentVolumes.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1853,7 +1853,7 @@ func schema_pkg_apis_kubernikus_v1_DeorbitStatus(ref common.ReferenceCallback) c
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "SeenSnapshots are the Cinder snapshots that were seen in the cluster, with the data of their VolumeSnapshotContents.",
+							Description: "SeenSnapshots are the snapshots of these that were seen in the cluster, with the data of their VolumeSnapshotContents.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3175,12 +3175,12 @@ func schema_pkg_apis_kubernikus_v1_SeenSnapshot(ref common.ReferenceCallback) co
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "SeenSnapshot is a Cinder snapshot that was seen in the workload cluster.",
+				Description: "SeenSnapshot is a snapshot of a Cinder volume or of a share of Manila that was seen in the workload cluster.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"id": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ID of the snapshot in Cinder.",
+							Description: "ID of the snapshot in Cinder or Manila.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3208,6 +3208,13 @@ func schema_pkg_apis_kubernikus_v1_SeenSnapshot(ref common.ReferenceCallback) co
 							Enum:        []interface{}{"Finalizer", "Present", "Refused"},
 						},
 					},
+					"share": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Share reports that it is a snapshot of a share of Manila, and not of a volume of Cinder.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
 				},
 				Required: []string{"id"},
 			},
@@ -3219,12 +3226,12 @@ func schema_pkg_apis_kubernikus_v1_SeenVolume(ref common.ReferenceCallback) comm
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "SeenVolume is a Cinder volume that was seen in the workload cluster.",
+				Description: "SeenVolume is a Cinder volume, or a share of Manila, that was seen in the workload cluster.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"id": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ID of the volume in Cinder.",
+							Description: "ID of the volume in Cinder, or of the share in Manila.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3256,6 +3263,13 @@ func schema_pkg_apis_kubernikus_v1_SeenVolume(ref common.ReferenceCallback) comm
 						SchemaProps: spec.SchemaProps{
 							Description: "ServerID is the server in Nova of the node that a VolumeAttachment in the cluster attaches the volume to. Empty: no VolumeAttachment was seen.",
 							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"share": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Share reports that it is a share of Manila, and not a volume of Cinder.",
+							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},

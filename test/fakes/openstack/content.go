@@ -39,6 +39,10 @@ type content struct {
 
 	volumes   []*volume
 	snapshots []*snapshot
+
+	shares         []*share
+	shareSnapshots []*shareSnapshot
+
 	balancers []*loadBalancer
 	listeners []*listener
 	pools     []*pool

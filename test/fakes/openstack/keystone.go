@@ -126,6 +126,7 @@ func (s *Server) catalog() []any {
 	for _, service := range [][3]string{
 		{"identity", "keystone", identityRoot + "/v3"}, {"network", "neutron", networkRoot}, {"compute", "nova", computeRoot},
 		{"block-storage", "cinder", volumeRoot}, {"volumev3", "cinderv3", volumeRoot}, {"load-balancer", "octavia", balancerRoot},
+		{"shared-file-system", "manila", shareRoot},
 	} {
 		slices.Reverse(regions)
 		var endpoints []any

@@ -100,7 +100,9 @@ func New(o Options) *Server {
 	}
 	s := &Server{options: o, mux: http.NewServeMux(), content: newContent()}
 	s.manual = s.pages()
-	for _, paths := range []map[string]func(*call) *problem{s.identityPaths(), s.networkPaths(), s.computePaths(), s.volumePaths(), s.balancerPaths()} {
+	for _, paths := range []map[string]func(*call) *problem{
+		s.identityPaths(), s.networkPaths(), s.computePaths(), s.volumePaths(), s.sharePaths(), s.balancerPaths(),
+	} {
 		for pattern, handler := range paths {
 			s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, handler) })
 		}

@@ -1801,6 +1801,14 @@ func (m *SeenSnapshot) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	i--
+	if m.Share {
+		dAtA[i] = 1
+	} else {
+		dAtA[i] = 0
+	}
+	i--
+	dAtA[i] = 0x28
 	i -= len(m.Standing)
 	copy(dAtA[i:], m.Standing)
 	i = encodeVarintGenerated(dAtA, i, uint64(len(m.Standing)))
@@ -1844,6 +1852,14 @@ func (m *SeenVolume) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	i--
+	if m.Share {
+		dAtA[i] = 1
+	} else {
+		dAtA[i] = 0
+	}
+	i--
+	dAtA[i] = 0x30
 	i -= len(m.ServerID)
 	copy(dAtA[i:], m.ServerID)
 	i = encodeVarintGenerated(dAtA, i, uint64(len(m.ServerID)))
@@ -2516,6 +2532,7 @@ func (m *SeenSnapshot) Size() (n int) {
 	n += 1 + l + sovGenerated(uint64(l))
 	l = len(m.Standing)
 	n += 1 + l + sovGenerated(uint64(l))
+	n += 2
 	return n
 }
 
@@ -2535,6 +2552,7 @@ func (m *SeenVolume) Size() (n int) {
 	n += 1 + l + sovGenerated(uint64(l))
 	l = len(m.ServerID)
 	n += 1 + l + sovGenerated(uint64(l))
+	n += 2
 	return n
 }
 
@@ -2975,6 +2993,7 @@ func (this *SeenSnapshot) String() string {
 		`Name:` + fmt.Sprintf("%v", this.Name) + `,`,
 		`DeletionPolicy:` + fmt.Sprintf("%v", this.DeletionPolicy) + `,`,
 		`Standing:` + fmt.Sprintf("%v", this.Standing) + `,`,
+		`Share:` + fmt.Sprintf("%v", this.Share) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -2989,6 +3008,7 @@ func (this *SeenVolume) String() string {
 		`ReclaimPolicy:` + fmt.Sprintf("%v", this.ReclaimPolicy) + `,`,
 		`Standing:` + fmt.Sprintf("%v", this.Standing) + `,`,
 		`ServerID:` + fmt.Sprintf("%v", this.ServerID) + `,`,
+		`Share:` + fmt.Sprintf("%v", this.Share) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -8981,6 +9001,26 @@ func (m *SeenSnapshot) Unmarshal(dAtA []byte) error {
 			}
 			m.Standing = Standing(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
+		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Share", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Share = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := skipGenerated(dAtA[iNdEx:])
@@ -9191,6 +9231,26 @@ func (m *SeenVolume) Unmarshal(dAtA []byte) error {
 			}
 			m.ServerID = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
+		case 6:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Share", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Share = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := skipGenerated(dAtA[iNdEx:])

@@ -78,7 +78,7 @@ const (
 
 // DeorbitSpec specifies what is deleted, and the timeouts, when a Kluster is deleted.
 type DeorbitSpec struct {
-	// PersistentVolumes specifies whether the claims that Cinder backs are deleted with their volumes: Delete or Retain. Defaults
+	// PersistentVolumes specifies whether the claims that Cinder or Manila backs are deleted with their volumes: Delete or Retain. Defaults
 	// to Delete. With Retain, no claims, pods, snapshots and volumes are deleted.
 	// +optional
 	// +k8s:optional

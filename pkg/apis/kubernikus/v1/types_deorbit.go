@@ -22,7 +22,7 @@ const (
 	DeorbitPods DeorbitStage = "Pods"
 	// DeorbitSnapshots deletes volume snapshots.
 	DeorbitSnapshots DeorbitStage = "Snapshots"
-	// DeorbitClaims deletes the claims that Cinder backs.
+	// DeorbitClaims deletes the claims that Cinder or Manila backs.
 	DeorbitClaims DeorbitStage = "Claims"
 	// DeorbitServices deletes the Services of type LoadBalancer.
 	DeorbitServices DeorbitStage = "Services"
@@ -72,13 +72,13 @@ type DeorbitStatus struct {
 	// +k8s:optional
 	// +listType=atomic
 	Retained []DeorbitObject `json:"retained,omitempty" protobuf:"bytes,7,rep,name=retained"`
-	// SeenVolumes are the Cinder volumes that were seen in the cluster, with the data of their PersistentVolumes.
+	// SeenVolumes are the volumes of Cinder and shares of Manila that were seen in the cluster, with the data of their PersistentVolumes.
 	// +optional
 	// +k8s:optional
 	// +listType=map
 	// +listMapKey=id
 	SeenVolumes []SeenVolume `json:"seenVolumes,omitempty" protobuf:"bytes,8,rep,name=seenVolumes"`
-	// SeenSnapshots are the Cinder snapshots that were seen in the cluster, with the data of their VolumeSnapshotContents.
+	// SeenSnapshots are the snapshots of these that were seen in the cluster, with the data of their VolumeSnapshotContents.
 	// +optional
 	// +k8s:optional
 	// +listType=map
@@ -153,9 +153,9 @@ type DeorbitObject struct {
 	Reason string `json:"reason,omitempty" protobuf:"bytes,5,opt,name=reason"`
 }
 
-// SeenVolume is a Cinder volume that was seen in the workload cluster.
+// SeenVolume is a Cinder volume, or a share of Manila, that was seen in the workload cluster.
 type SeenVolume struct {
-	// ID of the volume in Cinder.
+	// ID of the volume in Cinder, or of the share in Manila.
 	// +k8s:required
 	ID string `json:"id" protobuf:"bytes,1,opt,name=id"`
 	// Name of its PersistentVolume.
@@ -173,11 +173,14 @@ type SeenVolume struct {
 	// VolumeAttachment was seen.
 	// +optional
 	ServerID string `json:"serverID,omitempty" protobuf:"bytes,5,opt,name=serverID"`
+	// Share reports that it is a share of Manila, and not a volume of Cinder.
+	// +optional
+	Share bool `json:"share,omitempty" protobuf:"varint,6,opt,name=share"`
 }
 
-// SeenSnapshot is a Cinder snapshot that was seen in the workload cluster.
+// SeenSnapshot is a snapshot of a Cinder volume or of a share of Manila that was seen in the workload cluster.
 type SeenSnapshot struct {
-	// ID of the snapshot in Cinder.
+	// ID of the snapshot in Cinder or Manila.
 	// +k8s:required
 	ID string `json:"id" protobuf:"bytes,1,opt,name=id"`
 	// Name of its VolumeSnapshotContent.
@@ -191,6 +194,9 @@ type SeenSnapshot struct {
 	// +optional
 	// +k8s:optional
 	Standing Standing `json:"standing,omitempty" protobuf:"bytes,4,opt,name=standing,casttype=Standing"`
+	// Share reports that it is a snapshot of a share of Manila, and not of a volume of Cinder.
+	// +optional
+	Share bool `json:"share,omitempty" protobuf:"varint,5,opt,name=share"`
 }
 
 // SeenService is a Service of type LoadBalancer, or an Ingress of the Octavia ingress controller, that was seen in the

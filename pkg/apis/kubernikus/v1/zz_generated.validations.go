@@ -2302,6 +2302,7 @@ func Validate_SeenSnapshot(
 		errs = append(errs, fn(fldPath.Child("standing"), &obj.Standing, oldVal, oldObj != nil)...)
 	}
 
+	// field SeenSnapshot.Share has no validation
 	return errs
 }
 
@@ -2374,6 +2375,7 @@ func Validate_SeenVolume(
 	}
 
 	// field SeenVolume.ServerID has no validation
+	// field SeenVolume.Share has no validation
 	return errs
 }
 

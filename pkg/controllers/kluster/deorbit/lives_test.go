@@ -173,7 +173,13 @@ func (l *life) growVolume(name string) {
 		id := l.claim(name, policy)
 		l.guarded[id], l.guarded[l.cloud.AddSnapshot(livesProject, fake.Snapshot{Name: "by hand", VolumeID: id})] = true, true
 	case 4:
-		l.share(name, policy)
+		id := l.share(name, policy)
+		switch l.draw.IntN(4) {
+		case 0:
+			l.shareSnapshot("snapshot-"+name, l.pick("Delete", "Retain"), id)
+		case 1:
+			l.guarded[id], l.guarded[l.cloud.AddShareSnapshot(livesProject, fake.ShareSnapshot{ShareID: id})] = true, true
+		}
 	default:
 		l.claim(name, policy)
 	}
@@ -204,7 +210,7 @@ func (l *life) keepByPolicy() {
 		switch kind {
 		case "Volume", "Share":
 			l.kept[id] = l.kept[id] || retains(policies.PersistentVolumes) || retains(policies.Snapshots) && l.hasSnapshot(id)
-		case "Snapshot":
+		case "Snapshot", "ShareSnapshot":
 			l.kept[id] = l.kept[id] || retains(policies.PersistentVolumes) || retains(policies.Snapshots)
 		case "FloatingIP":
 			l.kept[id] = l.kept[id] || retains(policies.FloatingIPs) || retains(policies.LoadBalancers)
@@ -325,7 +331,7 @@ func (l *life) wasSeen(id string) bool {
 		}
 	}
 	i := slices.IndexFunc(status.SeenVolumes, func(v kubernikusv1.SeenVolume) bool { return v.ID == id })
-	return l.made[id] != "Volume" || i < 0 || status.SeenVolumes[i].ReclaimPolicy != "Delete" || status.SeenVolumes[i].Standing != ""
+	return l.made[id] != "Volume" && l.made[id] != "Share" || i < 0 || status.SeenVolumes[i].ReclaimPolicy != "Delete" || status.SeenVolumes[i].Standing != ""
 }
 
 // inDoubt reports whether leftovers are an outcome although the cluster has nothing in the cloud any more: it could not be checked, a user

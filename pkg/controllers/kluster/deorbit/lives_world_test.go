@@ -6,7 +6,6 @@ package deorbit
 import (
 	"context"
 	"errors"
-	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -116,8 +115,6 @@ type life struct {
 	// must not be deleted.
 	made          map[string]string
 	kept, guarded map[string]bool
-	// shares are those of Manila, which Deorbit does not delete.
-	shares map[string]bool
 	// parts are the objects of a Service in the cloud.
 	parts map[string]balanced
 }
@@ -131,7 +128,7 @@ func newLife(t *testing.T, seed uint64) *life {
 		killer: &killer{random: rand.New(rand.NewPCG(seed, 1)), kills: 6}, draw: rand.New(rand.NewPCG(seed, 2)),
 		name: "prod-cluster", tag: "prod-tag",
 		ccm: true, csi: true, made: map[string]string{}, kept: map[string]bool{}, guarded: map[string]bool{},
-		shares: map[string]bool{}, parts: map[string]balanced{},
+		parts: map[string]balanced{},
 	}
 	l.cloud = fake.New(fake.Options{Delay: -1, Wrap: l.handler, PageSize: 3})
 	t.Cleanup(l.cloud.Close)
@@ -235,7 +232,8 @@ const cinder, manila = "cinder.csi.openstack.org", "nfs.manila.csi.openstack.org
 
 func (l *life) volume(name, policy, driver, id string) {
 	l.cluster.put(volumesPath, "", "pv-"+name, item{
-		"spec": item{"persistentVolumeReclaimPolicy": policy, "csi": item{"driver": driver, "volumeHandle": id},
+		"spec": item{"persistentVolumeReclaimPolicy": policy,
+			"csi":      item{"driver": driver, "volumeHandle": id, "volumeAttributes": item{"shareID": id}},
 			"claimRef": item{"namespace": "shop", "name": name, "uid": "uid-" + name}},
 		"status": item{"phase": "Bound"},
 	}, "kubernetes.io/pv-protection")
@@ -244,30 +242,43 @@ func (l *life) volume(name, policy, driver, id string) {
 	}
 }
 
-// share adds a share of Manila that a claim has.
-func (l *life) share(name, policy string) {
-	id := "share-" + name
-	l.made[id], l.shares[id] = "Share", true
+// share adds a share of Manila that a claim has, and returns its id.
+func (l *life) share(name, policy string) string {
+	id := l.cloud.AddShare(livesProject, fake.Share{Name: "pv-" + name, Rules: []string{"10.0.0.0/24"}})
+	l.made[id] = "Share"
 	l.volume(name, policy, manila, id)
 	l.cluster.put(claimsPath, "shop", name, item{"spec": item{"volumeName": "pv-" + name}}, "kubernetes.io/pvc-protection")
+	return id
+}
+
+// shareSnapshot adds a snapshot that the cluster made of a share.
+func (l *life) shareSnapshot(name, policy, share string) {
+	id := l.cloud.AddShareSnapshot(livesProject, fake.ShareSnapshot{ShareID: share})
+	l.made[id] = "ShareSnapshot"
+	l.content(name, policy, manila, id, share)
 }
 
 // snapshot adds a snapshot that the cluster made of a volume, and returns its id.
 func (l *life) snapshot(name, policy, volume string) string {
 	id := l.cloud.AddSnapshot(livesProject, fake.Snapshot{VolumeID: volume, Metadata: tagged(l.tag)})
 	l.made[id] = "Snapshot"
+	l.content(name, policy, cinder, id, volume)
+	return id
+}
+
+// content adds a VolumeSnapshot with its content.
+func (l *life) content(name, policy, driver, id, volume string) {
 	l.cluster.put(shotsPath, "shop", name, item{
 		"spec": item{"source": item{}}, "status": item{"boundVolumeSnapshotContentName": "content-" + name}},
 		"snapshot.storage.kubernetes.io/volumesnapshot-bound-protection")
 	l.cluster.put(contentsPath, "", "content-"+name, item{
-		"spec": item{"driver": cinder, "deletionPolicy": policy, "source": item{"volumeHandle": volume},
+		"spec": item{"driver": driver, "deletionPolicy": policy, "source": item{"volumeHandle": volume},
 			"volumeSnapshotRef": item{"namespace": "shop", "name": name, "uid": "uid-" + name}},
 		"status": item{"snapshotHandle": id},
 	}, "snapshot.storage.kubernetes.io/volumesnapshotcontent-bound-protection")
 	if policy == "Retain" {
-		l.kept[id], l.kept[volume] = true, true // Cinder deletes no volume that has a snapshot
+		l.kept[id], l.kept[volume] = true, true // nothing that has a snapshot is deleted
 	}
-	return id
 }
 
 // service adds a Service with its load balancer, whose status is of some form.
@@ -333,6 +344,7 @@ func (l *life) controllers() {
 			return
 		}
 		l.cloud.RemoveVolume(id)
+		l.cloud.RemoveShare(id)
 		l.cluster.release(volumesPath, v, "kubernetes.io/")
 		l.cluster.delete(volumesPath, v)
 	})
@@ -343,6 +355,7 @@ func (l *life) controllers() {
 		content := l.cluster.items[contentsPath+"//"+textOf(s, "status", "boundVolumeSnapshotContentName")]
 		if textOf(content, "spec", "deletionPolicy") == "Delete" {
 			l.cloud.RemoveSnapshot(textOf(content, "status", "snapshotHandle"))
+			l.cloud.RemoveShareSnapshot(textOf(content, "status", "snapshotHandle"))
 			l.cluster.delete(contentsPath, content)
 			l.cluster.release(contentsPath, content, "snapshot.storage.kubernetes.io/")
 		}
@@ -367,12 +380,19 @@ func (l *life) controllers() {
 }
 
 func (l *life) hasSnapshot(volume string) bool {
-	return slices.ContainsFunc(l.cloud.Snapshots(livesProject), func(s fake.Snapshot) bool { return s.VolumeID == volume })
+	return slices.ContainsFunc(l.cloud.ShareSnapshots(livesProject), func(s fake.ShareSnapshot) bool { return s.ShareID == volume }) ||
+		slices.ContainsFunc(l.cloud.Snapshots(livesProject), func(s fake.Snapshot) bool { return s.VolumeID == volume })
 }
 
 // there returns what is in the project.
 func (l *life) there() map[string]bool {
-	found := maps.Clone(l.shares)
+	found := map[string]bool{}
+	for _, id := range l.cloud.Shares(livesProject) {
+		found[id] = true
+	}
+	for _, s := range l.cloud.ShareSnapshots(livesProject) {
+		found[s.ID] = true
+	}
 	for _, b := range l.cloud.LoadBalancers(livesProject) {
 		found[b.ID] = true
 	}

@@ -188,8 +188,8 @@ func TestAppliedIsWhole(t *testing.T) {
 	want := kubernikusv1.DeorbitStatus{
 		StartedAt: &now, LastProgressAt: &now, StageStartedAt: &now, UnreachableSince: &now, VerifyStartedAt: &now, Stage: kubernikusv1.DeorbitVerify,
 		Remaining: object, Retained: object, Undecided: object, ClusterName: "a", CSIClusterID: "b", ClusterID: "i", ClusterLost: "c", ClusterRefused: "d",
-		SeenVolumes:   []kubernikusv1.SeenVolume{{ID: "1", Name: "v", ReclaimPolicy: "Delete", Standing: "Present", ServerID: "s"}},
-		SeenSnapshots: []kubernikusv1.SeenSnapshot{{ID: "1", Name: "v", DeletionPolicy: "Delete", Standing: "Present"}},
+		SeenVolumes:   []kubernikusv1.SeenVolume{{ID: "1", Name: "v", ReclaimPolicy: "Delete", Standing: "Present", ServerID: "s", Share: true}},
+		SeenSnapshots: []kubernikusv1.SeenSnapshot{{ID: "1", Name: "v", DeletionPolicy: "Delete", Standing: "Present", Share: true}},
 		SeenServices: []kubernikusv1.SeenService{{UID: "u", Namespace: "n", Name: "s", KeepFloatingIP: true, LoadBalancerID: "l", Address: "1.2.3.4",
 			Standing: "Present", Finalized: true, Gone: true, Ingress: true}},
 	}

@@ -20,6 +20,8 @@ const (
 	kindSecurityGroup = "SecurityGroup"
 	kindSnapshot      = "Snapshot"
 	kindVolume        = "Volume"
+	kindShare         = "Share"
+	kindShareSnapshot = "ShareSnapshot"
 	KindRoute         = "Route"
 	KindRouter        = "Router"
 	kindService       = "Service"
@@ -60,6 +62,7 @@ func decide(project string, w stage.Work, conflicts Conflicts, found inventory) 
 		d.rejectByName()
 	}
 	d.volumesOf(d.snapshotsOf())
+	d.sharesOf(d.shareSnapshotsOf())
 	if reason := conflicts.Hold(w, project); reason != "" {
 		d.hold(reason)
 	}

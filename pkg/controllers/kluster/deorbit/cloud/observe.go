@@ -28,14 +28,17 @@ type inventory struct {
 	ports     map[string][]openstack.Port
 	volumes   []openstack.Volume
 	snapshots []openstack.VolumeSnapshot
-	unseen    unseenKinds
+	// shares and their snapshots are listed only if the cluster may have any.
+	shares         []openstack.Share
+	shareSnapshots []openstack.ShareSnapshot
+	unseen         unseenKinds
 	// deletedServers are those that have volumes of the cluster, and that Nova does not have; liveServers those that it has.
 	deletedServers, liveServers map[string]bool
 }
 
 // unseenKinds has the reasons why kinds of objects could not be listed, or "". Objects that were not listed are neither deleted nor treated
 // as absent.
-type unseenKinds struct{ balancers, network, volumes, snapshots string }
+type unseenKinds struct{ balancers, network, volumes, snapshots, shares string }
 
 // listed returns the kinds that were listed.
 func (u unseenKinds) listed() (kinds []string) {
@@ -65,7 +68,8 @@ func (p Project) list(ctx context.Context, w stage.Work, mine func(openstack.Sec
 	absent := w.Kluster.Spec.Openstack.AbsentServices
 	noBalancers := slices.Contains(absent, kubernikusv1.ServiceLoadBalancer) &&
 		!slices.ContainsFunc(w.Recorded.Services, func(s kubernikusv1.SeenService) bool { return s.LoadBalancerID != "" })
-	noVolumes := slices.Contains(absent, kubernikusv1.ServiceBlockStorage) && len(w.Recorded.Volumes)+len(w.Recorded.Snapshots) == 0
+	shares, others := sharesIn(w)
+	noVolumes := slices.Contains(absent, kubernikusv1.ServiceBlockStorage) && others == 0
 	for _, service := range []struct {
 		list   func() error
 		absent bool
@@ -81,6 +85,7 @@ func (p Project) list(ctx context.Context, w stage.Work, mine func(openstack.Sec
 			all.snapshots, err = listed(ctx, p.Volumes.Snapshots, func(s openstack.VolumeSnapshot) string { return s.ID })
 			return err
 		}, noVolumes, &all.unseen.snapshots},
+		{func() error { return p.listShares(ctx, w, &all) }, shares == 0, &all.unseen.shares},
 	} {
 		err := service.list()
 		switch reason := openstack.ReasonOf(err); {

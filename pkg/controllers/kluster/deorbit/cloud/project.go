@@ -18,6 +18,7 @@ type Project struct {
 	// ID is the ID of the project. Objects in other projects are not changed.
 	ID            string
 	Volumes       openstack.BlockStorage
+	Shares        openstack.SharedFileSystems
 	LoadBalancers openstack.LoadBalancing
 	Network       openstack.Network
 	Compute       openstack.Compute
@@ -28,7 +29,7 @@ type Project struct {
 // Of returns the project of a client. The fence is checked before each change.
 func Of(client *openstack.Client, fence func() error) Project {
 	return Project{
-		ID: client.ProjectID(), Volumes: client.BlockStorage(), LoadBalancers: client.LoadBalancing(),
+		ID: client.ProjectID(), Volumes: client.BlockStorage(), Shares: client.SharedFileSystems(), LoadBalancers: client.LoadBalancing(),
 		Network: client.Network(), Compute: client.Compute(), Fence: fence,
 	}
 }

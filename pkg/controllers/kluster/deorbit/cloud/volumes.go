@@ -32,8 +32,9 @@ var (
 
 // stored is what a volume and a snapshot have in common.
 type stored struct {
-	project  string
-	metadata map[string]string
+	project string
+	// tag is the id of the cluster in its metadata.
+	tag string
 	// policy and standing are what was recorded of it, and recorded reports that something was.
 	policy   string
 	standing string
@@ -58,12 +59,11 @@ const (
 // keeper decides whether a volume or a snapshot is the cluster's, and why it stays. The field is that of the spec which
 // keeps its kind, beside that for all volumes; source is where the recorded policy is from.
 func (d *decision) keeper(s stored, policy kubernikusv1.DeletionPolicy, field, source string) (fate fateOf, why string) {
-	tag, marked := s.metadata[clusterKey]
-	tagged := marked && tag == d.tag && clusterid.Usable(d.tag)
+	tagged := s.tag == d.tag && clusterid.Usable(d.tag)
 	if !s.recorded && !tagged || s.project != d.project && s.project != "" {
 		return notOwn, ""
 	}
-	owner := d.conflicts.ownerOf(tag, d.project)
+	owner := d.conflicts.ownerOf(s.tag, d.project)
 	switch {
 	case s.project == "":
 		return isUndecided, "Cinder does not report which project it is of"
@@ -75,7 +75,7 @@ func (d *decision) keeper(s stored, policy kubernikusv1.DeletionPolicy, field, s
 		return isUndecided, "no claim ever had it"
 	case s.recorded && s.policy != string(kubernikusv1.DeletionPolicyDelete):
 		return isRetained, "its " + source + " keeps it"
-	case s.recorded && marked && owner != "":
+	case s.recorded && owner != "":
 		return isUndecided, "its metadata names Kluster " + owner
 	case !s.recorded && !deletes(d.Policies.UnseenVolumes) && d.ClusterLost != "":
 		return isLeft, "never seen: " + unchecked + ", and " + isRetain("unseenVolumes")
@@ -88,6 +88,19 @@ func (d *decision) keeper(s stored, policy kubernikusv1.DeletionPolicy, field, s
 	default:
 		return deletable, ""
 	}
+}
+
+// settles reports what stays, and whether an object does, or is another client's.
+func (d *decision) settles(what fateOf, object kubernikusv1.DeorbitObject, why string) bool {
+	switch what {
+	case isRetained:
+		d.retain(object, why)
+	case isUndecided:
+		d.undecide(object, why)
+	case isLeft:
+		d.stick(object, why)
+	}
+	return what != deletable
 }
 
 // fate is what becomes of a snapshot that keeps its volume from being deleted.
@@ -110,17 +123,11 @@ func (d *decision) snapshotsOf() []fate {
 			d.rejectTag(object)
 		}
 		standing := d.stands("its VolumeSnapshot or VolumeSnapshotContent "+record.Name, record.Standing)
-		what, why := d.keeper(stored{s.ProjectID, s.Metadata, record.DeletionPolicy, standing, seen},
+		what, why := d.keeper(stored{s.ProjectID, s.Metadata[clusterKey], record.DeletionPolicy, standing, seen},
 			d.Policies.Snapshots, "snapshots", "VolumeSnapshotContent")
 		fates = append(fates, fate{volume: s.VolumeID, text: "snapshot " + s.ID, is: what})
 		switch {
-		case what == notOwn:
-		case what == isRetained:
-			d.retain(object, why)
-		case what == isUndecided:
-			d.undecide(object, why)
-		case what == isLeft:
-			d.stick(object, why)
+		case d.settles(what, object, why):
 		case !slices.Contains(deletableSnapshot, s.Status):
 			d.remain(object, "status "+s.Status)
 		default:
@@ -144,17 +151,11 @@ func (d *decision) volumesOf(snapshots []fate) {
 			d.rejectTag(object)
 		}
 		standing := d.stands("the claim of its PersistentVolume "+record.Name, record.Standing)
-		what, why := d.keeper(stored{v.ProjectID, v.Metadata, record.ReclaimPolicy, standing, seen},
+		what, why := d.keeper(stored{v.ProjectID, v.Metadata[clusterKey], record.ReclaimPolicy, standing, seen},
 			d.Policies.PersistentVolumes, "persistentVolumes", "PersistentVolume")
 		waits, stays := snapshotsBefore(v.ID, snapshots)
 		switch {
-		case what == notOwn:
-		case what == isRetained:
-			d.retain(object, why)
-		case what == isUndecided:
-			d.undecide(object, why)
-		case what == isLeft:
-			d.stick(object, why)
+		case d.settles(what, object, why):
 		case d.unseen.snapshots != "":
 			d.remain(object, waiting+"the snapshots, which could not be checked")
 		case stays.is == isRetained:

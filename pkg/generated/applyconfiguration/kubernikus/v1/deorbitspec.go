@@ -15,7 +15,7 @@ import (
 //
 // DeorbitSpec specifies what is deleted, and the timeouts, when a Kluster is deleted.
 type DeorbitSpecApplyConfiguration struct {
-	// PersistentVolumes specifies whether the claims that Cinder backs are deleted with their volumes: Delete or Retain. Defaults
+	// PersistentVolumes specifies whether the claims that Cinder or Manila backs are deleted with their volumes: Delete or Retain. Defaults
 	// to Delete. With Retain, no claims, pods, snapshots and volumes are deleted.
 	PersistentVolumes *kubernikusv1.DeletionPolicy `json:"persistentVolumes,omitempty"`
 	// LoadBalancers specifies whether Services of type LoadBalancer are deleted with their load balancers: Delete or Retain.

@@ -30,9 +30,9 @@ type DeorbitStatusApplyConfiguration struct {
 	Remaining []DeorbitObjectApplyConfiguration `json:"remaining,omitempty"`
 	// Retained are the objects that are retained intentionally, each with the reason.
 	Retained []DeorbitObjectApplyConfiguration `json:"retained,omitempty"`
-	// SeenVolumes are the Cinder volumes that were seen in the cluster, with the data of their PersistentVolumes.
+	// SeenVolumes are the volumes of Cinder and shares of Manila that were seen in the cluster, with the data of their PersistentVolumes.
 	SeenVolumes []SeenVolumeApplyConfiguration `json:"seenVolumes,omitempty"`
-	// SeenSnapshots are the Cinder snapshots that were seen in the cluster, with the data of their VolumeSnapshotContents.
+	// SeenSnapshots are the snapshots of these that were seen in the cluster, with the data of their VolumeSnapshotContents.
 	SeenSnapshots []SeenSnapshotApplyConfiguration `json:"seenSnapshots,omitempty"`
 	// SeenServices are the Services of type LoadBalancer that were seen in the cluster. Their security groups carry the uid.
 	SeenServices []SeenServiceApplyConfiguration `json:"seenServices,omitempty"`

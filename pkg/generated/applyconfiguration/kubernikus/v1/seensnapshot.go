@@ -12,9 +12,9 @@ import (
 // SeenSnapshotApplyConfiguration represents a declarative configuration of the SeenSnapshot type for use
 // with apply.
 //
-// SeenSnapshot is a Cinder snapshot that was seen in the workload cluster.
+// SeenSnapshot is a snapshot of a Cinder volume or of a share of Manila that was seen in the workload cluster.
 type SeenSnapshotApplyConfiguration struct {
-	// ID of the snapshot in Cinder.
+	// ID of the snapshot in Cinder or Manila.
 	ID *string `json:"id,omitempty"`
 	// Name of its VolumeSnapshotContent.
 	Name *string `json:"name,omitempty"`
@@ -23,6 +23,8 @@ type SeenSnapshotApplyConfiguration struct {
 	// Standing is why the snapshot is not deleted in OpenStack, regardless of the policy: its VolumeSnapshot or its
 	// VolumeSnapshotContent exists in the cluster. Present, Refused or Finalizer; empty: nothing blocks the deletion.
 	Standing *kubernikusv1.Standing `json:"standing,omitempty"`
+	// Share reports that it is a snapshot of a share of Manila, and not of a volume of Cinder.
+	Share *bool `json:"share,omitempty"`
 }
 
 // SeenSnapshotApplyConfiguration constructs a declarative configuration of the SeenSnapshot type for use with
@@ -60,5 +62,13 @@ func (b *SeenSnapshotApplyConfiguration) WithDeletionPolicy(value string) *SeenS
 // If called multiple times, the Standing field is set to the value of the last call.
 func (b *SeenSnapshotApplyConfiguration) WithStanding(value kubernikusv1.Standing) *SeenSnapshotApplyConfiguration {
 	b.Standing = &value
+	return b
+}
+
+// WithShare sets the Share field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Share field is set to the value of the last call.
+func (b *SeenSnapshotApplyConfiguration) WithShare(value bool) *SeenSnapshotApplyConfiguration {
+	b.Share = &value
 	return b
 }

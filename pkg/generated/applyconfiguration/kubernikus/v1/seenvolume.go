@@ -12,9 +12,9 @@ import (
 // SeenVolumeApplyConfiguration represents a declarative configuration of the SeenVolume type for use
 // with apply.
 //
-// SeenVolume is a Cinder volume that was seen in the workload cluster.
+// SeenVolume is a Cinder volume, or a share of Manila, that was seen in the workload cluster.
 type SeenVolumeApplyConfiguration struct {
-	// ID of the volume in Cinder.
+	// ID of the volume in Cinder, or of the share in Manila.
 	ID *string `json:"id,omitempty"`
 	// Name of its PersistentVolume.
 	Name *string `json:"name,omitempty"`
@@ -26,6 +26,8 @@ type SeenVolumeApplyConfiguration struct {
 	// ServerID is the server in Nova of the node that a VolumeAttachment in the cluster attaches the volume to. Empty: no
 	// VolumeAttachment was seen.
 	ServerID *string `json:"serverID,omitempty"`
+	// Share reports that it is a share of Manila, and not a volume of Cinder.
+	Share *bool `json:"share,omitempty"`
 }
 
 // SeenVolumeApplyConfiguration constructs a declarative configuration of the SeenVolume type for use with
@@ -71,5 +73,13 @@ func (b *SeenVolumeApplyConfiguration) WithStanding(value kubernikusv1.Standing)
 // If called multiple times, the ServerID field is set to the value of the last call.
 func (b *SeenVolumeApplyConfiguration) WithServerID(value string) *SeenVolumeApplyConfiguration {
 	b.ServerID = &value
+	return b
+}
+
+// WithShare sets the Share field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Share field is set to the value of the last call.
+func (b *SeenVolumeApplyConfiguration) WithShare(value bool) *SeenVolumeApplyConfiguration {
+	b.Share = &value
 	return b
 }

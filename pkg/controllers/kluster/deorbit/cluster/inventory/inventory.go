@@ -24,7 +24,17 @@ const (
 	DriverCinder = "cinder.csi.openstack.org"
 	// ProvisionerInTree is the provisioner of classes from the time before CSI.
 	ProvisionerInTree = "kubernetes.io/cinder"
+	// driverManila is the CSI driver of Manila; its name begins with the protocol and a dot.
+	driverManila = "manila.csi.openstack.org"
 )
+
+// IsManila reports whether a CSI driver is that of Manila.
+func IsManila(driver string) bool {
+	return driver == driverManila || strings.HasSuffix(driver, "."+driverManila)
+}
+
+// IsOpenStack reports whether a CSI driver is that of Cinder or Manila.
+func IsOpenStack(driver string) bool { return driver == DriverCinder || IsManila(driver) }
 
 // Marks on Services that the cloud provider OpenStack and Kubernetes define. OpenStack's has no loadBalancerClass: it
 // leaves alone every Service that has one.

@@ -33,6 +33,14 @@ func TestVolumeOf(t *testing.T) {
 		claim      *corev1.ObjectReference
 		id, policy string
 	}{
+		"share": {corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "nfs.manila.csi.openstack.org", VolumeHandle: "v",
+			VolumeAttributes: map[string]string{"shareID": "v", "shareAccessID": "a"}}}, "Delete", bound, "v", "Delete"},
+		"share under the name of the driver alone": {corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "manila.csi.openstack.org",
+			VolumeHandle: "v", VolumeAttributes: map[string]string{"shareID": "v"}}}, "Retain", bound, "v", "Retain"},
+		"share under another handle": {corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "nfs.manila.csi.openstack.org",
+			VolumeHandle: "by-hand", VolumeAttributes: map[string]string{"shareID": "v"}}}, "Delete", bound, "", "Delete"},
+		"a driver with such a name": {corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "notmanila.csi.openstack.org",
+			VolumeHandle: "v", VolumeAttributes: map[string]string{"shareID": "v"}}}, "Delete", bound, "", "Delete"},
 		"csi":          {corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: DriverCinder, VolumeHandle: "v"}}, "Delete", bound, "v", "Delete"},
 		"in-tree":      {corev1.PersistentVolumeSource{Cinder: &corev1.CinderPersistentVolumeSource{VolumeID: "v"}}, "Delete", bound, "v", "Delete"},
 		"kept":         {corev1.PersistentVolumeSource{Cinder: &corev1.CinderPersistentVolumeSource{VolumeID: "v"}}, "Retain", bound, "v", "Retain"},
@@ -43,7 +51,8 @@ func TestVolumeOf(t *testing.T) {
 		"local":        {corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{}}, "Delete", bound, "", "Delete"},
 	} {
 		v := VolumeOf(&corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{PersistentVolumeSource: c.source, PersistentVolumeReclaimPolicy: c.reclaim, ClaimRef: c.claim}})
-		if v.ID != c.id || v.Policy() != c.policy {
+		isShare := v.ID != "" && c.source.CSI != nil && c.source.CSI.Driver != DriverCinder
+		if v.ID != c.id || v.Policy() != c.policy || v.Share != isShare {
 			t.Errorf("%s: %+v, %s", name, v, v.Policy())
 		}
 	}

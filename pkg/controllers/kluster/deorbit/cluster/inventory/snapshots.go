@@ -75,9 +75,9 @@ func text(u *unstructured.Unstructured, path ...string) string {
 	return value
 }
 
-// CinderContents returns the contents that are Cinder's.
+// CinderContents returns the contents that are Cinder's or Manila's.
 func (w *World) CinderContents() []Content {
-	return slices.DeleteFunc(slices.Clone(w.Contents), func(c Content) bool { return c.Driver != DriverCinder })
+	return slices.DeleteFunc(slices.Clone(w.Contents), func(c Content) bool { return !IsOpenStack(c.Driver) })
 }
 
 // Taken is a VolumeSnapshot with its content; nil is none.
@@ -86,7 +86,7 @@ type Taken struct {
 	Of *Content
 }
 
-// CinderSnapshots returns the snapshots that are Cinder's, or will be.
+// CinderSnapshots returns the snapshots that are Cinder's or Manila's, or will be.
 func (w *World) CinderSnapshots() []Taken {
 	byUID, byName := map[types.UID]*Content{}, map[string]*Content{}
 	for i := range w.Contents {
@@ -102,7 +102,7 @@ func (w *World) CinderSnapshots() []Taken {
 		if content != nil {
 			driver = content.Driver
 		}
-		if driver == DriverCinder {
+		if IsOpenStack(driver) {
 			snapshots = append(snapshots, Taken{s, content})
 		}
 	}

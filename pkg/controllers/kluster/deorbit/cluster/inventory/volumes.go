@@ -19,8 +19,11 @@ import (
 // Volume is a PersistentVolume.
 type Volume struct {
 	Meta
-	// ID is the volume in Cinder. It is empty when another driver provides it.
+	// ID is the volume in Cinder, or the share in Manila. It is empty when another driver provides it, and for a share that its driver did not
+	// make itself.
 	ID string
+	// Share reports that it is a share.
+	Share bool
 	// Driver is another CSI driver that provides it, and Handle what that calls it.
 	Driver, Handle string
 	// Delete reports that the reclaim policy deletes the volume.
@@ -39,6 +42,9 @@ func VolumeOf(pv *corev1.PersistentVolume) Volume {
 		v.ID = pv.Spec.Cinder.VolumeID
 	case pv.Spec.CSI != nil && pv.Spec.CSI.Driver == DriverCinder:
 		v.ID = pv.Spec.CSI.VolumeHandle
+	case pv.Spec.CSI != nil && IsManila(pv.Spec.CSI.Driver) && pv.Spec.CSI.VolumeAttributes["shareID"] == pv.Spec.CSI.VolumeHandle:
+		// Where a user wrote the PersistentVolume, the handle may be any name.
+		v.ID, v.Share = pv.Spec.CSI.VolumeHandle, true
 	case pv.Spec.CSI != nil:
 		v.Driver, v.Handle = pv.Spec.CSI.Driver, pv.Spec.CSI.VolumeHandle
 	}
@@ -103,14 +109,14 @@ func ClassOf(class *storagev1.StorageClass) Class {
 	return Class{Name: class.Name, Provisioner: class.Provisioner, Created: class.CreationTimestamp.Time, Default: isDefault}
 }
 
-// CinderClaim is a claim that Cinder backs, with the id of its volume, or that it will back.
+// CinderClaim is a claim that Cinder or Manila backs, with the id of its volume or share, or that it will back.
 type CinderClaim struct {
 	Claim
 	ID string
 }
 
-// CinderClaims returns the claims that Cinder backs, or will back. The reference of a volume to its claim takes precedence, because
-// Kubernetes writes it first.
+// CinderClaims returns the claims that Cinder or Manila backs, or will back. The reference of a volume to its claim takes precedence,
+// because Kubernetes writes it first.
 func (w *World) CinderClaims() []CinderClaim {
 	byName, byClaim := map[string]*Volume{}, map[types.UID]*Volume{}
 	for i := range w.Volumes {
@@ -146,7 +152,7 @@ func (c Claim) provisioner(provisioners map[string]string, usual string) string 
 }
 
 func isCinder(provisioner string) bool {
-	return provisioner == DriverCinder || provisioner == ProvisionerInTree
+	return IsOpenStack(provisioner) || provisioner == ProvisionerInTree
 }
 
 // defaultClass returns the class of claims that name none: of several, Kubernetes takes the newest.
@@ -165,7 +171,7 @@ func (w *World) defaultClass() string {
 	}).Name
 }
 
-// HasCinder reports whether there is anything of Cinder's.
+// HasCinder reports whether there is anything of Cinder's or Manila's.
 func (w *World) HasCinder() bool {
 	return slices.ContainsFunc(w.Volumes, func(v Volume) bool { return v.ID != "" }) || len(w.CinderClaims()) > 0
 }

@@ -119,7 +119,7 @@ func (p *Plan) Undecide(w *inventory.World, policies stage.Policies) {
 	}
 	if w.Listed.Snapshots && deletes(policies.Snapshots) {
 		for _, c := range w.Contents {
-			if c.Delete && c.Driver != inventory.DriverCinder {
+			if c.Delete && !inventory.IsOpenStack(c.Driver) {
 				p.undecides(KindContent, c.Meta, c.Handle, "CSI driver "+c.Driver+" provides it: not checked")
 			}
 		}

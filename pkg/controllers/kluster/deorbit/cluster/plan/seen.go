@@ -29,7 +29,8 @@ func seen(w *inventory.World, recorded stage.Seen) stage.Seen {
 			continue
 		}
 		volumes[v.ID] = len(s.Volumes)
-		s.Volumes = append(s.Volumes, kubernikusv1.SeenVolume{ID: v.ID, Name: v.Name, ReclaimPolicy: v.Policy(), ServerID: v.ServerID})
+		s.Volumes = append(s.Volumes, kubernikusv1.SeenVolume{
+			ID: v.ID, Name: v.Name, ReclaimPolicy: v.Policy(), ServerID: v.ServerID, Share: v.Share})
 	}
 	snapshots := map[string]int{}
 	for _, c := range w.CinderContents() {
@@ -43,7 +44,8 @@ func seen(w *inventory.World, recorded stage.Seen) stage.Seen {
 			continue
 		}
 		snapshots[c.Handle] = len(s.Snapshots)
-		s.Snapshots = append(s.Snapshots, kubernikusv1.SeenSnapshot{ID: c.Handle, Name: c.Name, DeletionPolicy: c.Policy()})
+		s.Snapshots = append(s.Snapshots, kubernikusv1.SeenSnapshot{
+			ID: c.Handle, Name: c.Name, DeletionPolicy: c.Policy(), Share: inventory.IsManila(c.Driver)})
 	}
 	for _, service := range w.Services {
 		if service.Class == "" {

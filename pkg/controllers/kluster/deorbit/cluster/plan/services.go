@@ -87,7 +87,11 @@ func (p *Plan) waitForVolumes(w *inventory.World, kept map[string]string) {
 			continue
 		}
 		if content := kept[v.ID]; content != "" {
-			p.retains(KindVolume, v.Meta, v.ID, KindContent+" "+content+" of it stays, and Cinder deletes no volume that has a snapshot")
+			why := "Cinder deletes no volume that has a snapshot"
+			if v.Share {
+				why = "Manila deletes no share that has a snapshot"
+			}
+			p.retains(KindVolume, v.Meta, v.ID, KindContent+" "+content+" of it stays, and "+why)
 			continue
 		}
 		reason := fmt.Sprintf("it is %s, and its claim was %s", v.Phase, v.Claim.NamespacedName)

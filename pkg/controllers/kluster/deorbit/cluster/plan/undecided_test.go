@@ -16,9 +16,9 @@ import (
 
 // TestUndecide checks that volumes that neither Deorbit deletes nor anybody requested to keep are reported, with their ids.
 func TestUndecide(t *testing.T) {
-	const manila = "nfs.manila.csi.openstack.org"
-	share := inventory.Volume{Meta: inventory.Meta{Name: "pv"}, Driver: manila, Handle: "share-1", Delete: true}
-	left := kubernikusv1.DeorbitObject{Kind: KindVolume, Name: "pv", ID: "share-1", Reason: "CSI driver " + manila + " provides it: not checked"}
+	const other = "nfs.csi.k8s.io"
+	share := inventory.Volume{Meta: inventory.Meta{Name: "pv"}, Driver: other, Handle: "share-1", Delete: true}
+	left := kubernikusv1.DeorbitObject{Kind: KindVolume, Name: "pv", ID: "share-1", Reason: "CSI driver " + other + " provides it: not checked"}
 	for name, c := range map[string]struct {
 		volume   inventory.Volume
 		unlisted bool
@@ -26,10 +26,11 @@ func TestUndecide(t *testing.T) {
 		want     []kubernikusv1.DeorbitObject
 	}{
 		"a share":                   {volume: share, want: []kubernikusv1.DeorbitObject{left}},
-		"its reclaim policy":        {volume: inventory.Volume{Driver: manila, Handle: "share-1"}},
+		"its reclaim policy":        {volume: inventory.Volume{Driver: other, Handle: "share-1"}},
 		"spec.deorbit":              {volume: share, policy: kubernikusv1.DeletionPolicyRetain},
 		"volumes were not listed":   {volume: share, unlisted: true},
 		"of no CSI driver":          {volume: inventory.Volume{Delete: true}},
+		"of Manila":                 {volume: inventory.Volume{ID: "s", Share: true, Delete: true, Claim: inventory.Reference{UID: types.UID("u")}}},
 		"of Cinder":                 {volume: inventory.Volume{ID: "v", Delete: true, Claim: inventory.Reference{UID: types.UID("u")}}},
 		"of Cinder, never claimed":  {volume: inventory.Volume{ID: "v", Delete: true}, want: []kubernikusv1.DeorbitObject{{Kind: KindVolume, ID: "v", Reason: "no claim ever had it"}}},
 		"of Cinder, Retain, static": {volume: inventory.Volume{ID: "v"}},
@@ -50,10 +51,10 @@ func TestUndecide(t *testing.T) {
 
 // TestUndecideSnapshots checks the same of snapshots that another driver provides.
 func TestUndecideSnapshots(t *testing.T) {
-	const manila = "nfs.manila.csi.openstack.org"
+	const other = "nfs.csi.k8s.io"
 	all := stage.Policies{PersistentVolumes: kubernikusv1.DeletionPolicyDelete, Snapshots: kubernikusv1.DeletionPolicyDelete}
-	content := inventory.Content{Meta: inventory.Meta{Name: "c"}, Driver: manila, Handle: "snapshot-1", Delete: true}
-	left := kubernikusv1.DeorbitObject{Kind: KindContent, Name: "c", ID: "snapshot-1", Reason: "CSI driver " + manila + " provides it: not checked"}
+	content := inventory.Content{Meta: inventory.Meta{Name: "c"}, Driver: other, Handle: "snapshot-1", Delete: true}
+	left := kubernikusv1.DeorbitObject{Kind: KindContent, Name: "c", ID: "snapshot-1", Reason: "CSI driver " + other + " provides it: not checked"}
 	for name, c := range map[string]struct {
 		content  inventory.Content
 		unlisted bool
@@ -61,10 +62,11 @@ func TestUndecideSnapshots(t *testing.T) {
 		want     []kubernikusv1.DeorbitObject
 	}{
 		"of a share":                     {content: content, policies: all, want: []kubernikusv1.DeorbitObject{left}},
-		"its deletion policy":            {content: inventory.Content{Driver: manila, Handle: "snapshot-1"}, policies: all},
+		"its deletion policy":            {content: inventory.Content{Driver: other, Handle: "snapshot-1"}, policies: all},
 		"spec.deorbit.snapshots":         {content: content, policies: stage.Policies{PersistentVolumes: kubernikusv1.DeletionPolicyDelete}},
 		"spec.deorbit.persistentVolumes": {content: content, policies: stage.Policies{Snapshots: kubernikusv1.DeletionPolicyDelete}},
 		"snapshots were not listed":      {content: content, policies: all, unlisted: true},
+		"of Manila":                      {content: inventory.Content{Driver: "nfs.manila.csi.openstack.org", Handle: "s", Delete: true}, policies: all},
 		"of Cinder":                      {content: inventory.Content{Driver: inventory.DriverCinder, Handle: "s", Delete: true}, policies: all},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,113 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package openstack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack"
+	"github.com/gophercloud/gophercloud/v2/openstack/sharedfilesystems/v2/shares"
+	"github.com/gophercloud/gophercloud/v2/openstack/sharedfilesystems/v2/snapshots"
+)
+
+// projectMicroversion is the first of Manila's that reports which project a snapshot is of.
+// Source: https://docs.openstack.org/manila/latest/contributor/api_microversion_history.html, 2.17
+const projectMicroversion = "2.17"
+
+// Share is a share of Manila.
+type Share struct {
+	// Status is Manila's word in lower case, as available, deleting or error_deleting.
+	ID, Name, Status, ProjectID string
+	Metadata                    map[string]string
+}
+
+// ShareSnapshot is a snapshot of a share. Manila deletes no share that has snapshots.
+type ShareSnapshot struct {
+	// Status is Manila's word in lower case, as available, deleting or error_deleting.
+	ID, Name, Status, ProjectID, ShareID string
+}
+
+// SharedFileSystems are the calls to Manila.
+type SharedFileSystems struct{ api }
+
+// SharedFileSystems is Manila as the client may use it.
+func (c *Client) SharedFileSystems() SharedFileSystems {
+	return SharedFileSystems{api{c, serviceOf{"shared-file-system", newSharedFileSystems}}}
+}
+
+func newSharedFileSystems(provider *gophercloud.ProviderClient, opts gophercloud.EndpointOpts) (*gophercloud.ServiceClient, error) {
+	manila, err := openstack.NewSharedFileSystemV2(provider, opts)
+	if err != nil {
+		return nil, err
+	}
+	manila.Microversion = projectMicroversion
+	return manila, nil
+}
+
+// Shares lists all shares of the project. The list is whole, or there is an error.
+// Source: https://docs.openstack.org/api-ref/shared-file-system/#list-shares-with-details
+func (s SharedFileSystems) Shares(ctx context.Context) ([]Share, error) {
+	return byOffset(ctx, s.api, "list the shares", "shares", func(one shares.Share) (Share, error) {
+		if one.ID == "" || one.Status == "" || one.ProjectID == "" {
+			return Share{}, fmt.Errorf("share %q has no status or no project", one.ID)
+		}
+		return Share{ID: one.ID, Name: one.Name, Status: one.Status, ProjectID: one.ProjectID, Metadata: one.Metadata}, nil
+	})
+}
+
+// Snapshots lists all snapshots of shares of the project. The list is whole, or there is an error.
+// Source: https://docs.openstack.org/api-ref/shared-file-system/#list-share-snapshots-with-details
+func (s SharedFileSystems) Snapshots(ctx context.Context) ([]ShareSnapshot, error) {
+	return byOffset(ctx, s.api, "list the snapshots of shares", "snapshots", func(one snapshots.Snapshot) (ShareSnapshot, error) {
+		if one.ID == "" || one.Status == "" || one.ProjectID == "" || one.ShareID == "" {
+			return ShareSnapshot{}, fmt.Errorf("snapshot %q has no status, no project or no share", one.ID)
+		}
+		return ShareSnapshot{ID: one.ID, Name: one.Name, Status: one.Status, ProjectID: one.ProjectID, ShareID: one.ShareID}, nil
+	})
+}
+
+// DeleteShare queries Manila to delete a share with its access rules, which then is "deleting" for a while, and may end as
+// "error_deleting". One that has already been deleted is fine. Manila rejects it with 403 while the share has snapshots, or its status does
+// not allow it.
+func (s SharedFileSystems) DeleteShare(ctx context.Context, id string) error {
+	return s.remove(ctx, "delete share "+id, "", id, "shares")
+}
+
+// DeleteSnapshot queries Manila to delete a snapshot, which then is "deleting" for a while. One that has already been deleted is fine.
+func (s SharedFileSystems) DeleteSnapshot(ctx context.Context, id string) error {
+	return s.remove(ctx, "delete the snapshot of a share "+id, "", id, "snapshots")
+}
+
+// byOffset reads a collection of Manila, whose links to the next page name a marker that it does not know itself. A page may be
+// shorter than requested, so that the last one is an empty one.
+func byOffset[W, T any](ctx context.Context, a api, op, collection string, convert func(W) (T, error)) (all []T, err error) {
+	err = a.call(ctx, op, func(ctx context.Context, manila *gophercloud.ServiceClient) error {
+		all = nil
+		for number := range pagesLimit {
+			items, _, err := page[W](ctx, manila, collection, manila.ServiceURL(collection, "detail")+"?offset="+strconv.Itoa(len(all)))
+			if err != nil {
+				return &pageError{number: number + 1, err: err}
+			}
+			if len(items) == 0 {
+				return nil
+			}
+			for _, item := range items {
+				one, err := convert(item)
+				if err != nil {
+					return &pageError{number: number + 1, err: errors.Join(errPartial, err)}
+				}
+				all = append(all, one)
+			}
+		}
+		return &pageError{number: pagesLimit, err: fmt.Errorf("%w: it is not the last one", errPartial)}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
