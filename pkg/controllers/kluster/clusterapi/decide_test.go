@@ -191,10 +191,11 @@ func TestDecide(t *testing.T) {
 		"another infrastructure, by its namespace": {[]func(*world){unregistered, func(w *world) {
 			w.cluster.Selection, w.settings.namespaces, w.cluster.Infrastructure.Kind, w.infrastructure = "", []string{klustertest.Namespace}, "DockerCluster", nil
 		}}, ""},
-		"no kubeconfig yet": {[]func(*world){noKubeconfig}, "prepared=False/KubeconfigMissing"},
+		"no kubeconfig yet": {[]func(*world){noKubeconfig, neverUp}, "prepared=False/KubeconfigMissing"},
+		"no kubeconfig":     {[]func(*world){noKubeconfig}, "prepared=False/KubeconfigMissing; rejection=KubeconfigMissing"},
 		"no kubeconfig, and that is reported": {[]func(*world){noKubeconfig, func(w *world) {
 			w.cluster.Prepared = newPlan(w).prepared
-		}}, ""},
+		}}, "rejection=KubeconfigMissing"},
 		"prepared":                      {[]func(*world){prepared("False", "KubeconfigMissing")}, "prepared=True/Prepared"},
 		"not selected any more":         {[]func(*world){unregistered, prepared("False", "Forbidden"), func(w *world) { w.cluster.Selection = "" }}, "prepared=False/NotSelected"},
 		"not prepared, and deleted":     {[]func(*world){deleting, noKubeconfig}, "update machines=Present confirmed=true; completed=False/Deleting; holds=true,true; delete"},

@@ -84,6 +84,9 @@ func (p *plan) prepare(o observed, s settings) {
 	case k != nil && isKubeconfigMissing(k):
 		reason = reasonNoKubeconfig
 		message = "Kluster " + k.Name + " exists, and the kubeconfig of its cluster does not: until it does, only OpenStack can be checked"
+		if !c.NeverInitialized { // before, there is none yet: that is no event
+			p.rejection = desired.Rejection{Reason: reason, Message: message}
+		}
 	default:
 		status, reason, message = metav1.ConditionTrue, reasonPrepared, "Kluster "+c.Name+" is deorbited when the Cluster is deleted"
 	}

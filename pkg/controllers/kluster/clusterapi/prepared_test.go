@@ -11,10 +11,12 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/clusterapi/desired"
 	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 )
@@ -73,6 +75,39 @@ func TestNotPrepared(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestKubeconfigMissing checks that a Cluster whose kubeconfig does not exist reports so, and by an event once its control plane was
+// initialized: before, that is normal.
+func TestKubeconfigMissing(t *testing.T) {
+	for _, version := range []string{"v1beta1", "v1beta2"} {
+		t.Run(version, func(t *testing.T) {
+			f := newRegistered(t, version)
+			initialized := func(status string) {
+				c := f.get(clusters, "web")
+				f.store.ChangeStatus(c, func() {
+					_ = unstructured.SetNestedSlice(c.Object, []any{map[string]any{"type": "ControlPlaneInitialized", "status": status}}, "status", "conditions")
+				})
+				for range 3 {
+					f.reconcile()
+				}
+				if got := desired.ClusterOf(f.get(clusters, "web").Object).Prepared; got == nil || got.Status+"/"+got.Reason != "False/KubeconfigMissing" {
+					t.Errorf("condition = %+v with an initialized control plane %s, want False/KubeconfigMissing", got, status)
+				}
+			}
+			k := f.kluster()
+			f.store.ChangeStatus(k, func() {
+				k.Status.Conditions = []metav1.Condition{{Type: kubernikusv1.ConditionAPIServerReachable, Status: metav1.ConditionFalse, Reason: reasonSecretMissing}}
+			})
+			if initialized("False"); f.events() != "" {
+				t.Errorf("an event is sent while the control plane is created")
+			}
+			initialized("True")
+			if events := f.events(); strings.Count(events, "Warning KubeconfigMissing") != 1 {
+				t.Errorf("events = %q, want one of reason KubeconfigMissing", events)
+			}
+		})
 	}
 }
 
