@@ -105,6 +105,8 @@ type life struct {
 	cloud   *fake.Server
 	cluster *server
 	network string
+	// project is the OpenStack project of the cluster.
+	project string
 	kluster *kubernikusv1.Kluster
 	draw    *rand.Rand
 	// name and tag are what the cluster's controllers call it.
@@ -126,7 +128,7 @@ func newLife(t *testing.T, seed uint64) *life {
 	t.Helper()
 	l := &life{
 		killer: &killer{random: rand.New(rand.NewPCG(seed, 1)), kills: 6}, draw: rand.New(rand.NewPCG(seed, 2)),
-		name: "prod-cluster", tag: "prod-tag",
+		project: livesProject, name: "prod-cluster", tag: "prod-tag",
 		ccm: true, csi: true, made: map[string]string{}, kept: map[string]bool{}, guarded: map[string]bool{},
 		parts: map[string]balanced{},
 	}
@@ -220,7 +222,7 @@ func tagged(tag string) map[string]string {
 
 // claim adds a volume that a claim has, and returns its id.
 func (l *life) claim(name, policy string, finalizers ...any) string {
-	id := l.cloud.AddVolume(livesProject, fake.Volume{Name: "pv-" + name, Metadata: tagged(l.tag)})
+	id := l.cloud.AddVolume(l.project, fake.Volume{Name: "pv-" + name, Metadata: tagged(l.tag)})
 	l.made[id] = "Volume"
 	l.volume(name, policy, cinder, id)
 	l.cluster.put(claimsPath, "shop", name, item{"spec": item{"volumeName": "pv-" + name}},
@@ -244,7 +246,7 @@ func (l *life) volume(name, policy, driver, id string) {
 
 // share adds a share of Manila that a claim has, and returns its id.
 func (l *life) share(name, policy string) string {
-	id := l.cloud.AddShare(livesProject, fake.Share{Name: "pv-" + name, Rules: []string{"10.0.0.0/24"}})
+	id := l.cloud.AddShare(l.project, fake.Share{Name: "pv-" + name, Rules: []string{"10.0.0.0/24"}})
 	l.made[id] = "Share"
 	l.volume(name, policy, manila, id)
 	l.cluster.put(claimsPath, "shop", name, item{"spec": item{"volumeName": "pv-" + name}}, "kubernetes.io/pvc-protection")
@@ -253,14 +255,14 @@ func (l *life) share(name, policy string) string {
 
 // shareSnapshot adds a snapshot that the cluster made of a share.
 func (l *life) shareSnapshot(name, policy, share string) {
-	id := l.cloud.AddShareSnapshot(livesProject, fake.ShareSnapshot{ShareID: share})
+	id := l.cloud.AddShareSnapshot(l.project, fake.ShareSnapshot{ShareID: share})
 	l.made[id] = "ShareSnapshot"
 	l.content(name, policy, manila, id, share)
 }
 
 // snapshot adds a snapshot that the cluster made of a volume, and returns its id.
 func (l *life) snapshot(name, policy, volume string) string {
-	id := l.cloud.AddSnapshot(livesProject, fake.Snapshot{VolumeID: volume, Metadata: tagged(l.tag)})
+	id := l.cloud.AddSnapshot(l.project, fake.Snapshot{VolumeID: volume, Metadata: tagged(l.tag)})
 	l.made[id] = "Snapshot"
 	l.content(name, policy, cinder, id, volume)
 	return id
@@ -287,17 +289,17 @@ func (l *life) service(name, form string, keepAddress bool) {
 	service := "kube_service_" + cluster + "_shop_" + name
 	vip, public := "10.0.0."+string(rune('1'+n))+"0", "1.2.3."+string(rune('1'+n))
 	made := balanced{
-		balancer: l.cloud.AddLoadBalancer(livesProject, fake.LoadBalancer{Name: service, VIP: vip, Tags: []string{service},
+		balancer: l.cloud.AddLoadBalancer(l.project, fake.LoadBalancer{Name: service, VIP: vip, Tags: []string{service},
 			Description: "Kubernetes external service shop/" + name + " from cluster " + cluster}),
-		group: l.cloud.AddSecurityGroup(livesProject, fake.SecurityGroup{Name: "lb-sg-" + uid + "-shop-" + name,
+		group: l.cloud.AddSecurityGroup(l.project, fake.SecurityGroup{Name: "lb-sg-" + uid + "-shop-" + name,
 			Description: "Security Group for shop/" + name + " Service LoadBalancer in cluster " + cluster}),
 	}
 	listener := l.cloud.AddListener(made.balancer,
 		fake.Listener{Name: "listener_0_" + service, Protocol: "TCP", Port: 80, Tags: []string{service}})
 	l.cloud.AddPool(made.balancer, fake.Pool{Name: "pool_0_" + service, Protocol: "TCP"}, listener)
-	for _, b := range l.cloud.LoadBalancers(livesProject) {
+	for _, b := range l.cloud.LoadBalancers(l.project) {
 		if b.ID == made.balancer {
-			made.address = l.cloud.AddFloatingIPFor(livesProject, fake.FloatingIP{Address: public, PortID: b.VIPPortID,
+			made.address = l.cloud.AddFloatingIPFor(l.project, fake.FloatingIP{Address: public, PortID: b.VIPPortID,
 				Description: "Floating IP for Kubernetes external service shop/" + name + " from cluster " + cluster})
 		}
 	}
@@ -380,32 +382,32 @@ func (l *life) controllers() {
 }
 
 func (l *life) hasSnapshot(volume string) bool {
-	return slices.ContainsFunc(l.cloud.ShareSnapshots(livesProject), func(s fake.ShareSnapshot) bool { return s.ShareID == volume }) ||
-		slices.ContainsFunc(l.cloud.Snapshots(livesProject), func(s fake.Snapshot) bool { return s.VolumeID == volume })
+	return slices.ContainsFunc(l.cloud.ShareSnapshots(l.project), func(s fake.ShareSnapshot) bool { return s.ShareID == volume }) ||
+		slices.ContainsFunc(l.cloud.Snapshots(l.project), func(s fake.Snapshot) bool { return s.VolumeID == volume })
 }
 
 // there returns what is in the project.
 func (l *life) there() map[string]bool {
 	found := map[string]bool{}
-	for _, id := range l.cloud.Shares(livesProject) {
+	for _, id := range l.cloud.Shares(l.project) {
 		found[id] = true
 	}
-	for _, s := range l.cloud.ShareSnapshots(livesProject) {
+	for _, s := range l.cloud.ShareSnapshots(l.project) {
 		found[s.ID] = true
 	}
-	for _, b := range l.cloud.LoadBalancers(livesProject) {
+	for _, b := range l.cloud.LoadBalancers(l.project) {
 		found[b.ID] = true
 	}
-	for _, f := range l.cloud.FloatingIPs(livesProject) {
+	for _, f := range l.cloud.FloatingIPs(l.project) {
 		found[f.ID] = true
 	}
-	for _, g := range l.cloud.SecurityGroups(livesProject) {
+	for _, g := range l.cloud.SecurityGroups(l.project) {
 		found[g.ID] = true
 	}
-	for _, v := range l.cloud.Volumes(livesProject) {
+	for _, v := range l.cloud.Volumes(l.project) {
 		found[v.ID] = true
 	}
-	for _, s := range l.cloud.Snapshots(livesProject) {
+	for _, s := range l.cloud.Snapshots(l.project) {
 		found[s.ID] = true
 	}
 	return found
