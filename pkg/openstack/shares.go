@@ -52,7 +52,8 @@ func newSharedFileSystems(provider *gophercloud.ProviderClient, opts gophercloud
 // Shares lists all shares of the project. The list is whole, or there is an error.
 // Source: https://docs.openstack.org/api-ref/shared-file-system/#list-shares-with-details
 func (s SharedFileSystems) Shares(ctx context.Context) ([]Share, error) {
-	return byOffset(ctx, s.api, "list the shares", "shares", func(one shares.Share) (Share, error) {
+	id := func(s Share) string { return s.ID }
+	return byOffset(ctx, s.api, "list the shares", "shares", id, func(one shares.Share) (Share, error) {
 		if one.ID == "" || one.Status == "" || one.ProjectID == "" {
 			return Share{}, fmt.Errorf("share %q has no status or no project", one.ID)
 		}
@@ -63,7 +64,8 @@ func (s SharedFileSystems) Shares(ctx context.Context) ([]Share, error) {
 // Snapshots lists all snapshots of shares of the project. The list is whole, or there is an error.
 // Source: https://docs.openstack.org/api-ref/shared-file-system/#list-share-snapshots-with-details
 func (s SharedFileSystems) Snapshots(ctx context.Context) ([]ShareSnapshot, error) {
-	return byOffset(ctx, s.api, "list the snapshots of shares", "snapshots", func(one snapshots.Snapshot) (ShareSnapshot, error) {
+	id := func(s ShareSnapshot) string { return s.ID }
+	return byOffset(ctx, s.api, "list the snapshots of shares", "snapshots", id, func(one snapshots.Snapshot) (ShareSnapshot, error) {
 		if one.ID == "" || one.Status == "" || one.ProjectID == "" || one.ShareID == "" {
 			return ShareSnapshot{}, fmt.Errorf("snapshot %q has no status, no project or no share", one.ID)
 		}
@@ -84,25 +86,36 @@ func (s SharedFileSystems) DeleteSnapshot(ctx context.Context, id string) error 
 }
 
 // byOffset reads a collection of Manila, whose links to the next page name a marker that it does not know itself. A page may be
-// shorter than requested, so that the last one is an empty one.
-func byOffset[W, T any](ctx context.Context, a api, op, collection string, convert func(W) (T, error)) (all []T, err error) {
+// shorter than requested, so that the last one has nothing new. What is deleted meanwhile moves all behind it, so that an offset leaves
+// some out: each page begins with the last object of the one before, or the list is not whole.
+func byOffset[W, T any](ctx context.Context, a api, op, collection string, id func(T) string, convert func(W) (T, error)) (all []T, err error) {
 	err = a.call(ctx, op, func(ctx context.Context, manila *gophercloud.ServiceClient) error {
 		all = nil
+		overlap := 0
 		for number := range pagesLimit {
-			items, _, err := page[W](ctx, manila, collection, manila.ServiceURL(collection, "detail")+"?offset="+strconv.Itoa(len(all)))
+			items, _, err := page[W](ctx, manila, collection, manila.ServiceURL(collection, "detail")+"?offset="+strconv.Itoa(len(all)-overlap))
 			if err != nil {
 				return &pageError{number: number + 1, err: err}
 			}
-			if len(items) == 0 {
-				return nil
-			}
+			var more []T
 			for _, item := range items {
 				one, err := convert(item)
 				if err != nil {
 					return &pageError{number: number + 1, err: errors.Join(errPartial, err)}
 				}
-				all = append(all, one)
+				more = append(more, one)
 			}
+			if overlap == 1 {
+				if len(more) == 0 || id(more[0]) != id(all[len(all)-1]) {
+					return &pageError{number: number + 1, err: fmt.Errorf("%w: the list changed while it was read", errPartial)}
+				}
+				more = more[1:]
+			}
+			if len(more) == 0 {
+				return nil
+			}
+			all = append(all, more...)
+			overlap = min(len(items)-1, 1) // a server whose pages have one object would repeat it for ever
 		}
 		return &pageError{number: pagesLimit, err: fmt.Errorf("%w: it is not the last one", errPartial)}
 	})

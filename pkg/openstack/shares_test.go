@@ -57,6 +57,12 @@ func TestShares(t *testing.T) {
 		t.Errorf("with a page that fails: %v, %v; want no list", shares, err)
 	}
 	s.Heal()
+	s.Inject(fake.Fault{Path: "/share/v2/shares/detail", Skip: 1, Status: http.StatusOK,
+		Body: `{"shares": [{"id": "s", "status": "available", "project_id": "garden"}]}`}) // as when the one before was deleted
+	if shares, err := c.Shares(t.Context()); shares != nil || ReasonOf(err) != ReasonIncomplete || !strings.Contains(err.Error(), "changed while it was read") {
+		t.Errorf("with shares that moved while they were read: %v, %v; want an incomplete list", shares, err)
+	}
+	s.Heal()
 	s.Inject(fake.Fault{Path: "/share/v2/shares/detail", Status: http.StatusOK, Body: `{"shares": [{"id": "s", "status": "available"}]}`})
 	if shares, err := c.Shares(t.Context()); shares != nil || ReasonOf(err) != ReasonIncomplete {
 		t.Errorf("of an unknown project: %v, %v; want an incomplete list", shares, err)
