@@ -92,7 +92,7 @@ func (l *driftLoop) pass(ctx context.Context) (pause, rest time.Duration) {
 	}
 	l.meters.passed(report, err == nil)
 	if err == nil {
-		instrument.Found(ctx, ControllerName, findingsOf(report)...)
+		instrument.Found(ctx, ControllerName, l.memory.compared(findingsOf(report))...)
 	}
 	if report.Drifted > 0 || report.Orphans > 0 || report.Deleted > 0 {
 		l.log.Info("The backend differs from the Translations", "drifted", report.Drifted, "repaired", report.Repaired,

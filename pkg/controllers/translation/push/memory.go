@@ -4,6 +4,7 @@
 package push
 
 import (
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -29,6 +30,11 @@ type memory struct {
 	// backlog has the Translations that existed at startup and are pushed with low priority. A queue would need ten times as much
 	// memory per Translation, and does not release it.
 	backlog []reconcile.Request
+	// fenced are the Translations whose last push was not allowed.
+	fenced map[types.NamespacedName]bool
+	// strangers is what the last complete comparison found that is of no Translation, and fence why pushes are not allowed; "" if they are.
+	strangers []string
+	fence     string
 }
 
 func (m *memory) drop(name types.NamespacedName) {
@@ -69,6 +75,44 @@ func (m *memory) moveBacklog(queue workqueue.TypedRateLimitingInterface[reconcil
 	for _, request := range moved {
 		queue.Add(request)
 	}
+}
+
+// compared replaces what the last comparison found, and returns all findings.
+func (m *memory) compared(strangers []string) []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.strangers = strangers
+	return m.findings()
+}
+
+// pushed records why the push of a Translation was not allowed, "" if it was, and returns all findings, and whether that began or
+// ended. It begins with the second rejection in a row: after the first one, a process that lost the Lease exits.
+func (m *memory) pushed(name types.NamespacedName, fence string) (findings []string, changed bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	was := m.fence != ""
+	switch {
+	case fence == "":
+		if delete(m.fenced, name); len(m.fenced) == 0 {
+			m.fence = ""
+		}
+	case m.fenced[name]:
+		m.fence = fence
+	default:
+		if m.fenced == nil {
+			m.fenced = map[types.NamespacedName]bool{}
+		}
+		m.fenced[name] = true
+	}
+	return m.findings(), was != (m.fence != "")
+}
+
+// findings are all at present. The caller holds the lock.
+func (m *memory) findings() []string {
+	if m.fence == "" {
+		return m.strangers
+	}
+	return append(slices.Clone(m.strangers), "the network backend is not written: "+m.fence)
 }
 
 // latest returns a Translation as last passed to the engine, or as Groundskeeper wrote it since; nil if the engine has none of this

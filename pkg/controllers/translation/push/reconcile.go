@@ -23,7 +23,8 @@ import (
 const (
 	// conflictPause is the delay of a retry after a conflict with another client. The watch mostly reports it sooner.
 	conflictPause = 50 * time.Millisecond
-	// fencedPause is the pause after a write that was not allowed. Meanwhile either the Lease is renewed, or this process exits.
+	// fencedPause is the pause after a write that was not allowed. Meanwhile either the Lease is renewed, or this process exits, unless
+	// the database records another leader: then a user has to act.
 	fencedPause = time.Second
 	// leaveTime is the time that a Translation that is being deleted may wait for others before its status reports it. Most are
 	// deleted within it, which saves a write.
@@ -39,20 +40,24 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	// opposite case.
 	kept := r.latest(request.NamespacedName)
 	if kept == nil {
+		r.find(ctx, request.NamespacedName, nil, "")
 		return reconcile.Result{}, nil
 	}
 	outcome, err := r.engine.Push(ctx, request.NamespacedName)
 	switch {
 	case errors.Is(err, engine.ErrUnknownClaim):
+		r.find(ctx, request.NamespacedName, nil, "")
 		return reconcile.Result{}, nil // it was deleted meanwhile
 	case err != nil && backend.ReasonOf(err) == backend.Fenced:
 		log.FromContext(ctx).V(1).Info("Deferred the push of a Translation", "err", err)
+		r.find(ctx, request.NamespacedName, kept, err.Error())
 		return reconcile.Result{RequeueAfter: fencedPause}, nil
 	case errors.Is(ctx.Err(), context.Canceled):
 		return reconcile.Result{}, nil // the process exits
 	case err != nil:
 		return reconcile.Result{}, fmt.Errorf("push translation %s: %w", request.NamespacedName, err)
 	}
+	r.find(ctx, request.NamespacedName, kept, "")
 	translation, again := kept.Unpack(), reconcile.Result{RequeueAfter: outcome.RetryAfter}
 	switch {
 	case !translation.DeletionTimestamp.IsZero() && outcome.Deleted:

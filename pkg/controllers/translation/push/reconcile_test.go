@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/instrument"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
 )
@@ -203,5 +204,51 @@ func TestEvents(t *testing.T) {
 		if diff := cmp.Diff(step.want, s.newEvents()); diff != "" {
 			t.Errorf("%s: %s", step.name, diff)
 		}
+	}
+}
+
+// TestFenced checks that a leader that may not write says so, with the remedy, as soon as that is more than a lost Lease, and until it may; and
+// that neither a comparison nor a push revokes what the other found.
+func TestFenced(t *testing.T) {
+	s, responses := scriptedStore(t, isSynced, &backend.Error{Reason: backend.Fenced, Message: "another leader: remove the record"})
+	p := &passes{}
+	ctx := instrument.With(t.Context(), p)
+	reconcile := func(want ...string) {
+		t.Helper()
+		p.found = nil
+		if _, err := s.Reconcile(ctx, requestA); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, slices.Concat(p.found...)); diff != "" {
+			t.Errorf("findings (-want +got):\n%s", diff)
+		}
+	}
+	const why = "the network backend is not written: another leader: remove the record"
+	reconcile() // the process may be about to exit
+	reconcile(why)
+	responses.err = &backend.Error{Reason: backend.Fenced, Message: "the Lease was renewed 11s ago"}
+	reconcile() // nothing new
+	responses.err = &backend.Error{Reason: backend.Fenced, Message: "another leader: remove the record"}
+	reconcile()
+	if got, want := s.newEvents(), []string{"Warning Fenced another leader: remove the record"}; !slices.Equal(got, want) {
+		t.Errorf("events = %q, want %q", got, want)
+	}
+	if got, want := s.memory.compared([]string{"orphans"}), []string{"orphans", why}; !slices.Equal(got, want) {
+		t.Errorf("findings of a comparison = %q, want %q", got, want)
+	}
+	responses.err = nil
+	reconcile("orphans")
+	for name, gone := range map[string]func(){
+		"it was deleted": func() { s.discard(requestA.NamespacedName) },
+		"it is deleted":  func() { responses.err = engine.ErrUnknownClaim },
+	} {
+		t.Run(name, func(t *testing.T) {
+			responses.err = &backend.Error{Reason: backend.Fenced, Message: "another leader: remove the record"}
+			s.watch("a")
+			reconcile()
+			reconcile("orphans", why)
+			gone()
+			reconcile("orphans")
+		})
 	}
 }

@@ -12,10 +12,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/instrument"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/packed"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
@@ -87,6 +90,9 @@ const (
 	actionCompareDrift = "Compare"
 )
 
+// reasonFenced is the reason of the event that this process is the leader, and is not allowed to write.
+const reasonFenced = "Fenced"
+
 // announce sends events for what the previous status did not report, and logs a plan, which causes no other output.
 func (r *reconciler) announce(ctx context.Context, before, after *midonetv1.Translation, outcome engine.Outcome) {
 	message := kit.Bounded(outcome.Message, maxMessage)
@@ -99,6 +105,20 @@ func (r *reconciler) announce(ctx context.Context, before, after *midonetv1.Tran
 	}
 	if outcome.Reason == engine.ReasonPlanned {
 		log.FromContext(ctx).Info("Planned", "translation", client.ObjectKeyFromObject(after), "plan", message)
+	}
+}
+
+// find reports why the push of a Translation was not allowed; "" if it was, or if there is no Translation any more. The status does not report
+// it: that is written by the process that may push it, which this one would compete with.
+func (r *reconciler) find(ctx context.Context, name types.NamespacedName, kept *packed.Translation, fence string) {
+	findings, changed := r.memory.pushed(name, fence)
+	if !changed {
+		return
+	}
+	instrument.Found(ctx, ControllerName, findings...)
+	if fence != "" {
+		r.recorder.Eventf(kept.Unpack(), nil, corev1.EventTypeWarning, reasonFenced, actionPush, "%s", kit.Bounded(fence, maxMessage))
+		log.FromContext(ctx).Info("The network backend is not written", "reason", fence)
 	}
 }
 

@@ -292,6 +292,8 @@ func TestFenceOfServer(t *testing.T) {
 			t.Errorf("error = %v, want one with the remedy", err)
 		}
 	}
+	renamed := dial(t, server, &lease{term: Term{Lease: "ns/renamed", Transitions: 9, Holder: "d"}})
+	expectReason(t, "a write of a leader by another Lease", renamed.Delete(t.Context(), backend.Ref{Key: backend.Key{Kind: "LogicalSwitch", ID: zone}}), backend.Fenced)
 	expectReason(t, "a write of a process that never led", dial(t, server, holds(1, "c")).Delete(t.Context(), backend.Ref{Key: backend.Key{Kind: "LogicalSwitch", ID: zone}}), backend.Fenced)
 	// The record comes back when another client removes it, and the database of yesterday is no obstacle.
 	for _, change := range [][]string{{"remove", "NB_Global", ".", "external_ids", "groundskeeper-leader-t"}, {"set", "NB_Global", ".", `external_ids:groundskeeper-leader-t="ns/lease 1 a"`}} {
