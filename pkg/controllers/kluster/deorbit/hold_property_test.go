@@ -63,15 +63,16 @@ func (l *lives) open(_ context.Context, k *kubernikusv1.Kluster, _ *corev1.Secre
 }
 
 // changed checks that no object needs the cluster that is changed for a Kluster. Only if neither an identity nor an address proves it, as
-// when the cluster of one of them has never responded, it may go unnoticed: otherwise one broken Kluster would hold all deletions.
-func (p place) changed(what kubernikusv1.DeorbitStage, by *kubernikusv1.Kluster) {
+// when the cluster has never responded to one of them, it may go unnoticed: otherwise one broken Kluster would hold all deletions.
+func (p place) changed(what kubernikusv1.DeorbitStage, by *kubernikusv1.Kluster, responds bool) {
+	unknown := by.ClusterID() == "" && !responds
 	all := &kubernikusv1.KlusterList{}
 	if err := p.store.Live().List(context.Background(), all); err != nil {
 		p.wrong = append(p.wrong, err.Error())
 	}
 	for i := range all.Items {
 		k := &all.Items[i]
-		neverReached := by.ClusterID() == "" || k.Status.Identity != nil && k.Status.Identity.Reason == "Unreachable"
+		neverReached := unknown || k.Status.Identity != nil && k.Status.Identity.Reason == "Unreachable"
 		if k.DeletionTimestamp.IsZero() && p.leads[k.Name] == p.id && (p.serves[k.Name] == p.serves[by.Name] || !neverReached) {
 			p.wrong = append(p.wrong, fmt.Sprintf("%s changes cluster %s for %s, and %s leads to it", what, p.id, by.Name, k.Name))
 		}
@@ -82,8 +83,9 @@ func (p place) changed(what kubernikusv1.DeorbitStage, by *kubernikusv1.Kluster)
 	}
 	for i := range backends.Items {
 		b := &backends.Items[i]
-		neverReached := by.ClusterID() == "" || len(b.Status.Identity) == 0
-		if !clusterid.IsDrained(b) && p.leads[b.Name] == p.id && (b.Cluster.SecretName() == by.SecretName() || !neverReached) {
+		neverReached := unknown || len(b.Status.Identity) == 0
+		shares := b.Namespace == by.Namespace && b.Cluster.SecretName() == by.SecretName()
+		if !clusterid.IsDrained(b) && p.leads[b.Name] == p.id && (shares || !neverReached) {
 			p.wrong = append(p.wrong, fmt.Sprintf("%s changes cluster %s for %s, and DiscoveryBackend %s leads to it", what, p.id, by.Name, b.Name))
 		}
 	}
@@ -95,7 +97,7 @@ func (p place) Run(_ context.Context, which kubernikusv1.DeorbitStage, w stage.W
 	if p.silent[p.id] {
 		return stage.Report{}, errDown
 	}
-	p.changed(which, w.Kluster)
+	p.changed(which, w.Kluster, true)
 	switch {
 	case which == freeze:
 		p.frozen[p.id] = true
@@ -111,14 +113,14 @@ func (p place) Run(_ context.Context, which kubernikusv1.DeorbitStage, w stage.W
 func (p place) verify(_ context.Context, w stage.Work, _ []kubernikusv1.Kluster) (stage.Report, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.changed(verify, w.Kluster)
+	p.changed(verify, w.Kluster, false)
 	return stage.Report{}, nil
 }
 
 func (p place) routes(_ context.Context, w stage.Work, _ []kubernikusv1.Kluster) (stage.Report, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.changed(routes, w.Kluster)
+	p.changed(routes, w.Kluster, false)
 	return stage.Report{}, nil
 }
 
@@ -171,14 +173,24 @@ func (l *lives) register(k *kubernikusv1.Kluster, proven bool) {
 func (l *lives) point(name, cluster string, alias int) *corev1.Secret {
 	l.leads[name] = cluster
 	secret := secretOf(name + "-secret")
+	secret.Namespace = namespaceOf(name)
 	l.serves[name] = fmt.Sprintf("%s-%d.example:6443", cluster, alias)
 	secret.Data["kubeconfig"] = []byte(strings.ReplaceAll(kubeconfig, "127.0.0.1:1", l.serves[name]))
 	return secret
 }
 
+// namespaceOf returns the namespace of a Kluster: there are two.
+func namespaceOf(name string) string {
+	if name == "k3" || name == "k4" {
+		return "garden-other"
+	}
+	return klustertest.Namespace
+}
+
 // backend makes a DiscoveryBackend with the Secret of a Kluster, whose discoverer has learnt the identity or not, drains it, or deletes it.
 func (l *lives) backend(rt *rapid.T, owner string) {
-	b := backend("backend", "", inNamespace, using(owner+"-secret"))
+	b := backend("backend-of-"+owner, "", using(owner+"-secret"))
+	b.Namespace = namespaceOf(owner)
 	switch exists := l.store.Find(b); {
 	case !exists:
 		l.leads[b.Name] = l.leads[owner]
@@ -194,8 +206,8 @@ func (l *lives) backend(rt *rapid.T, owner string) {
 	}
 }
 
-// TestClusterInUseIsNeverChanged checks, over random lives of up to four Klusters and a DiscoveryBackend that lead to up to three clusters,
-// that nothing in a cluster is changed while an object that is not being deleted leads to it, whatever registration has found out.
+// TestClusterInUseIsNeverChanged checks, over random lives of up to four Klusters and their DiscoveryBackends in two namespaces that lead to up to three
+// clusters, each by two names, that nothing in a cluster is changed while an object that is not being deleted leads to it, whatever registration has found out.
 func TestClusterInUseIsNeverChanged(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		l := &lives{flow: newFlow(t), leads: map[string]string{}, serves: map[string]string{}, left: map[string]int{"a": 2, "b": 2, "c": 2}, frozen: map[string]bool{}, silent: map[string]bool{}}
@@ -203,7 +215,8 @@ func TestClusterInUseIsNeverChanged(t *testing.T) {
 		clusters, names := rapid.SampledFrom([]string{"a", "b", "c"}), rapid.SampledFrom([]string{"k1", "k2", "k3", "k4"})
 		for range rapid.IntRange(5, 40).Draw(rt, "steps") {
 			name := names.Draw(rt, "kluster")
-			k := klustertest.Kluster(name)
+			here := func(k *kubernikusv1.Kluster) { k.Namespace = namespaceOf(name) }
+			k := klustertest.Kluster(name, here)
 			exists := l.store.Find(k)
 			switch act := rapid.SampledFrom([]string{"create", "delete", "delete", "register", "look", "point", "annotate", "silence", "backend", "backend", "work", "work", "work"}).Draw(rt, "act"); {
 			case act == "silence":
@@ -215,7 +228,7 @@ func TestClusterInUseIsNeverChanged(t *testing.T) {
 			case act == "create" && !exists:
 				secret := l.point(name, clusters.Draw(rt, "cluster"), rapid.IntRange(0, 1).Draw(rt, "alias"))
 				_ = l.store.Delete(t.Context(), secret.DeepCopy()) // of an earlier Kluster, if there was one
-				k = klustertest.Kluster(name, born(rapid.IntRange(0, 2).Draw(rt, "born")))
+				k = klustertest.Kluster(name, here, born(rapid.IntRange(0, 2).Draw(rt, "born")))
 				l.store.Add(secret, k)
 			case !exists || act == "create":
 			case act == "backend":
