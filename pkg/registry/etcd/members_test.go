@@ -4,32 +4,23 @@
 package etcd
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
+	"context"
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
-	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
-	"go.etcd.io/etcd/client/pkg/v3/transport"
-	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.etcd.io/etcd/server/v3/embed"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/apis/example"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/apiserver/pkg/storage"
@@ -37,96 +28,13 @@ import (
 	"groundskeeper.io/groundskeeper/test/support/etcdtest"
 )
 
-// users issues client certificates, by whose common names etcd identifies its users.
-type users struct {
-	dir, ca     string
-	certificate *x509.Certificate
-	key         *ecdsa.PrivateKey
-}
-
-func newUsers(t *testing.T) *users {
-	t.Helper()
-	u := &users{dir: t.TempDir()}
-	u.ca = filepath.Join(u.dir, "ca.crt")
-	u.certificate, u.key = u.issue(t, "ca", &x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign})
-	return u
-}
-
-// of returns the files of a user. They are those of a server as well.
-func (u *users) of(t *testing.T, name string) transport.TLSInfo {
-	t.Helper()
-	u.issue(t, name, &x509.Certificate{
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, KeyUsage: x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	})
-	return transport.TLSInfo{CertFile: filepath.Join(u.dir, name+".crt"), KeyFile: filepath.Join(u.dir, name+".key"), TrustedCAFile: u.ca, ClientCertAuth: true}
-}
-
-func (u *users) issue(t *testing.T, name string, template *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template.SerialNumber, template.Subject = big.NewInt(time.Now().UnixNano()), pkix.Name{CommonName: name}
-	template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
-	parent, signer := template, key
-	if u.key != nil {
-		parent, signer = u.certificate, u.key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for file, block := range map[string]*pem.Block{".crt": {Type: "CERTIFICATE", Bytes: der}, ".key": {Type: "PRIVATE KEY", Bytes: private}} {
-		if err := os.WriteFile(filepath.Join(u.dir, name+file), pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	certificate, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return certificate, key
-}
-
 // TestUsersOfEtcd checks that the storage works with user authentication of etcd, as a user who is allowed to read and write what is below
 // the prefix and no more, as documented, and that another user cannot. Only root is allowed to compact.
 func TestUsersOfEtcd(t *testing.T) {
-	issuer := newUsers(t)
-	root := issuer.of(t, "root")
-	etcd := etcdtest.Run(t, func(c *embed.Config) {
-		u := etcdtest.FreePort(t, "https")
-		c.ListenClientUrls, c.AdvertiseClientUrls, c.ClientTLSInfo = []url.URL{u}, []url.URL{u}, root
-	})
 	const registry = "/test-registry/"
-	for user, keys := range map[string][]string{"root": nil, "groundskeeper": {registry}, "other": {"/registry/"}} {
-		_, err := etcd.UserAddWithOptions(t.Context(), user, "", &clientv3.UserAddOptions{NoPassword: true})
-		if err == nil {
-			_, err = etcd.RoleAdd(t.Context(), user)
-		}
-		for _, key := range keys {
-			if err == nil {
-				end := clientv3.GetPrefixRangeEnd(key)
-				_, err = etcd.RoleGrantPermission(t.Context(), user, key, end, clientv3.PermissionType(clientv3.PermReadWrite))
-			}
-		}
-		if err == nil {
-			_, err = etcd.UserGrantRole(t.Context(), user, user)
-		}
-		if err != nil {
-			t.Fatalf("user %s: %v", user, err)
-		}
-	}
-	if _, err := etcd.AuthEnable(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	etcd, users := etcdtest.RunWithUsers(t, map[string]string{"groundskeeper": registry, "other": "/registry/"})
 	as := func(user string) *genericoptions.EtcdOptions {
-		options, files := newOptions(t, etcd.Endpoints()...), issuer.of(t, user)
+		options, files := newOptions(t, etcd.Endpoints()...), users.Of(t, user)
 		connection := &options.StorageConfig.Transport
 		connection.CertFile, connection.KeyFile, connection.TrustedCAFile = files.CertFile, files.KeyFile, files.TrustedCAFile
 		options.StorageConfig.CompactionInterval = 0
@@ -193,17 +101,38 @@ func works(t *testing.T, s storage.Interface) {
 			t.Fatalf("delete %s: %v", name, err)
 		}
 		for _, want := range []string{"ADDED", "DELETED"} {
-			select {
-			case event := <-changes.ResultChan():
-				pod, err := meta.Accessor(event.Object)
-				if err != nil || string(event.Type) != want || pod.GetName() != name {
-					t.Fatalf("event = %s %v (%v), want %s of %s", event.Type, event.Object, err, want, name)
-				}
-			case <-t.Context().Done():
-				t.Fatalf("no event %s of %s", want, name)
+			event := next(t, changes)
+			for strings.HasPrefix(nameOf(t, event), leftover) { // a cache that was late
+				event = next(t, changes)
+			}
+			if got := nameOf(t, event); string(event.Type) != want || got != name {
+				t.Fatalf("event = %s of %s, want %s of %s", event.Type, got, want, name)
 			}
 		}
 	}
+}
+
+func next(t *testing.T, changes watch.Interface) watch.Event {
+	t.Helper()
+	select {
+	case event, open := <-changes.ResultChan():
+		if !open {
+			t.Fatal("the watch ended")
+		}
+		return event
+	case <-t.Context().Done():
+		t.Fatal("no event")
+		return watch.Event{}
+	}
+}
+
+func nameOf(t *testing.T, event watch.Event) string {
+	t.Helper()
+	object, err := meta.Accessor(event.Object)
+	if err != nil {
+		t.Fatalf("event = %s %v: %v", event.Type, event.Object, err)
+	}
+	return object.GetName()
 }
 
 // TestSlowMemberOfEtcd checks that one of three members that responds late, and is far behind, makes no request fail and no list old,
@@ -233,12 +162,75 @@ func TestSlowMemberOfEtcd(t *testing.T) {
 	}
 }
 
+// TestFrozenMemberOfEtcd checks that one of three members that does not respond any more, while its connections stand, keeps no request
+// waiting for longer than clients wait, and that everything works as soon as it was noticed, also for a server that starts meanwhile.
+func TestFrozenMemberOfEtcd(t *testing.T) {
+	endpoints := etcdtest.RunCluster(t, 3)
+	for _, cached := range []bool{false, true} {
+		t.Run(fmt.Sprintf("cached=%t", cached), func(t *testing.T) {
+			t.Parallel()
+			member := newProxy(t, endpoints[0])
+			options := newOptions(t, append([]string{member.address}, endpoints[1:]...)...)
+			options.StorageConfig.Prefix = fmt.Sprintf("/frozen-%t", cached)
+			options.EnableWatchCache = cached
+			s := openForSuite(t, options, byNode(), storage.NamespaceKeyFunc)
+			for member.passed.Load() == 0 {
+				works(t, s)
+			}
+			member.frozen.Store(true)
+			endures(t, s)
+			if member.discarded.Load() == 0 {
+				t.Error("no request was sent to the frozen member")
+			}
+			works(t, s)
+			works(t, openForSuite(t, options, byNode(), storage.NamespaceKeyFunc))
+		})
+	}
+}
+
+// leftover is the beginning of the names of what endures creates.
+const leftover = "frozen-"
+
+// endures sends reads and writes to all members at once: each has a response within the time that clients wait, which at worst tells
+// them to read again, or that the outcome of the write is unknown. It leaves no objects.
+func endures(t *testing.T, s storage.Interface) {
+	t.Helper()
+	key := func(i int) string { return "/pods/default/" + leftover + strconv.Itoa(i) }
+	var requests sync.WaitGroup
+	send := func(what string, mayFail func(error) bool, request func(ctx context.Context) error) {
+		requests.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			if err := request(ctx); err != nil && !mayFail(err) {
+				t.Errorf("%s: %v", what, err)
+			}
+		})
+	}
+	for i := range 6 {
+		send("list", apierrors.IsServiceUnavailable, func(ctx context.Context) error {
+			return s.GetList(ctx, "/pods/", storage.ListOptions{Recursive: true, Predicate: storage.Everything}, &example.PodList{})
+		})
+		send("create", apierrors.IsTimeout, func(ctx context.Context) error {
+			pod := newPod(leftover+strconv.Itoa(i), "")
+			pod.Namespace = "default"
+			return s.Create(ctx, key(i), pod, &example.Pod{}, 0)
+		})
+	}
+	requests.Wait()
+	for i := range 6 {
+		err := s.Delete(t.Context(), key(i), &example.Pod{}, nil, storage.ValidateAllObjectFunc, nil, storage.DeleteOptions{})
+		if err != nil && !storage.IsNotFound(err) {
+			t.Errorf("delete %s: %v", key(i), err)
+		}
+	}
+}
+
 // proxy passes on what a member of etcd and its clients send.
 type proxy struct {
 	address string
-	// slow delays each response.
-	slow            atomic.Bool
-	passed, delayed atomic.Int64
+	// slow delays each response. frozen passes on nothing more, like a process that was stopped, whose connections stand.
+	slow, frozen               atomic.Bool
+	passed, delayed, discarded atomic.Int64
 }
 
 func newProxy(t *testing.T, member string) *proxy {
@@ -261,11 +253,29 @@ func newProxy(t *testing.T, member string) *proxy {
 				continue
 			}
 			t.Cleanup(func() { _, _ = client.Close(), server.Close() })
-			go func() { _, _ = io.Copy(server, client) }()
+			go p.request(server, client)
 			go p.respond(client, server)
 		}
 	}()
 	return p
+}
+
+// request passes on requests until one of the two ends.
+func (p *proxy) request(server io.Writer, client io.Reader) {
+	data := make([]byte, 64<<10)
+	for {
+		n, err := client.Read(data)
+		if err != nil {
+			return
+		}
+		if p.frozen.Load() {
+			p.discarded.Add(1)
+			continue
+		}
+		if _, err := server.Write(data[:n]); err != nil {
+			return
+		}
+	}
 }
 
 // respond passes on responses until one of the two ends.
@@ -275,6 +285,9 @@ func (p *proxy) respond(client io.Writer, server io.Reader) {
 		n, err := server.Read(data)
 		if err != nil {
 			return
+		}
+		if p.frozen.Load() {
+			continue
 		}
 		if p.slow.Load() {
 			<-time.After(100 * time.Millisecond)
