@@ -88,7 +88,7 @@ func (i *issuers) edit(t *testing.T, name string, how func(*corev1.Secret)) {
 	}
 }
 
-// leaf returns the certificate in a Secret, which a client that trusts the bundle in another Secret accepts.
+// leaf returns the certificate in a Secret, which a client that trusts the bundle in another Secret accepts, although its clock is behind.
 func (i *issuers) leaf(t *testing.T, name, trusting string, use x509.ExtKeyUsage, host string) *x509.Certificate {
 	t.Helper()
 	secret := i.secret(t, name)
@@ -98,7 +98,9 @@ func (i *issuers) leaf(t *testing.T, name, trusting string, use x509.ExtKeyUsage
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(i.secret(t, trusting).Data[bundleKey])
-	if _, err := p.tls.Leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: host, KeyUsages: []x509.ExtKeyUsage{use}, CurrentTime: time.Now()}); err != nil {
+	behind := time.Now().Add(-10 * time.Minute)
+	client := x509.VerifyOptions{Roots: roots, DNSName: host, KeyUsages: []x509.ExtKeyUsage{use}, CurrentTime: behind}
+	if _, err := p.tls.Leaf.Verify(client); err != nil {
 		t.Fatalf("%s for %q: %v", name, host, err)
 	}
 	return p.tls.Leaf

@@ -41,6 +41,11 @@ func TestIssue(t *testing.T) {
 		t.Error("the hosts are others")
 	}
 	now := time.Now()
+	for _, skew := range []time.Duration{-10 * time.Minute, 10 * time.Minute} {
+		if _, err := p.tls.Leaf.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: now.Add(skew)}); err != nil {
+			t.Errorf("a client whose clock differs by %s: %v", skew, err)
+		}
+	}
 	for at, want := range map[time.Time]bool{now: true, now.Add(59 * time.Minute): true, now.Add(61 * time.Minute): false, now.Add(-2 * time.Hour): false} {
 		if p.valid(at) != want {
 			t.Errorf("valid in %s: %t", at.Sub(now), !want)
