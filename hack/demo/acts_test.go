@@ -11,7 +11,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -105,11 +104,7 @@ func TestTranscript(t *testing.T) {
 		}
 		return output, nil
 	}
-	s := &stage{}
-	if strings.Contains(page, optional) {
-		s.ovn = &ovn{}
-	}
-	if err := p.play(t.Context(), s.acts()); err != nil {
+	if err := p.play(t.Context(), (&stage{ovn: &ovn{}}).acts()); err != nil {
 		t.Error(err)
 	}
 	if diff := cmp.Diff(page, out.String()); diff != "" {
@@ -122,6 +117,7 @@ func TestExcerpts(t *testing.T) {
 	page := read(t, "docs/life-of-a-cluster.md")
 	for file, act := range map[string]string{
 		"README.md": "5", "docs/deorbit.md": "6", "docs/backend-maintenance.md": "5", "docs/projects.md": "1", "docs/local-volumes.md": "4",
+		"docs/ovn.md": "8",
 	} {
 		t.Run(file, func(t *testing.T) {
 			_, rest, _ := strings.Cut(page, "\n## Act "+act+": ")
@@ -137,30 +133,6 @@ func TestExcerpts(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// TestCommandsOfOVN checks that the page of OVN begins with commands of act 8, until the page in docs has what they print.
-func TestCommandsOfOVN(t *testing.T) {
-	var commands []string
-	p := &player{out: &bytes.Buffer{}, alone: true, execute: func(_ context.Context, command string) (string, error) {
-		commands = append(commands, command)
-		return "", nil
-	}}
-	ended, end := context.WithCancel(t.Context())
-	end()
-	for _, s := range (&stage{ovn: &ovn{}}).packets().steps {
-		_ = s(ended, p) // the outputs are not those that it wants
-	}
-	_, rest, _ := strings.Cut(read(t, "docs/ovn.md"), "\n```\n")
-	excerpt, _, _ := strings.Cut(rest, "\n```\n")
-	for line := range strings.SplitSeq(excerpt, "\n") {
-		if command, found := strings.CutPrefix(line, "$ "); !found || !slices.Contains(commands, command) {
-			t.Errorf("act 8 has no command %q", line)
-		}
-	}
-	if strings.Contains(read(t, "docs/life-of-a-cluster.md"), optional) {
-		t.Error("the page in docs has act 8: begin docs/ovn.md with what it shows, and add it to TestExcerpts instead of this test")
 	}
 }
 
