@@ -28,6 +28,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/project/usage"
 	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/annotate"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/converter"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/packed"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push"
@@ -133,7 +134,8 @@ func (s *shared) addPush(mgr ctrl.Manager, config *v1alpha1.ControllersConfigura
 			return err
 		}
 		lease := &clusterFence{Fence: s.fence, cluster: self.Cluster{Reader: mgr.GetAPIReader()}}
-		return push.AddToManager(mgr, config.Translation, ovnbackend.New(client, config.Translation.Tenant, lease))
+		tenant := config.Translation.Tenant
+		return push.AddToManager(mgr, config.Translation, ovnbackend.New(client, tenant, lease, convert.OVN{Config: convert.Config{Tenant: tenant}}.Derives))
 	}
 	client, err := s.midoNetClient(config.Translation.MidoNet)
 	if err != nil {

@@ -85,8 +85,8 @@ func CheckID(id string) error {
 	return nil
 }
 
-// IsDerived reports whether an id is a UUID of version 5, as those of converters, which are derived from names and the tenant. No
-// other client has it by chance.
+// IsDerived reports whether an id is a UUID of version 5, as those of converters, which are derived from names and the tenant. Those of
+// other tenants and clients may be, too.
 func IsDerived(id string) bool {
 	parsed, err := uuid.Parse(id)
 	return err == nil && parsed.Version() == 5

@@ -14,6 +14,8 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
+	"groundskeeper.io/groundskeeper/pkg/ovn"
+	"groundskeeper.io/groundskeeper/test/ovnserver"
 )
 
 // packet is one of a Pod, by way of the router.
@@ -141,6 +143,9 @@ func TestRepair(t *testing.T) {
 		{"--all", "destroy", "Load_Balancer"},
 		{"lr-route-del", tenant + "-router"},
 		{"clear", "Logical_Switch", "node-a", "load_balancer_group"},
+		{"clear", "Logical_Router", tenant + "-router", "external_ids"}, // with the tag
+		{"clear", "Logical_Switch_Port", "default_web-0", "external_ids"},
+		{"clear", "Load_Balancer", "default/web/tcp", "external_ids"},
 		{"lr-del", tenant + "-router"},
 		{"ls-del", "node-a"},
 		{"lrp-add", tenant + "-router", "uplink", "02:00:00:00:00:01", "198.51.100.1/24"},
@@ -174,6 +179,41 @@ func TestRepair(t *testing.T) {
 	}
 	if rest := w.rows(); strings.TrimSpace(rest) != "" {
 		t.Errorf("what is left of the tenant is %q", rest)
+	}
+}
+
+// TestRestoredTranslations checks that the Translations of another tenant, as restored from the backup of its cluster, neither change nor
+// delete the rows of that tenant, if these have no tag or cannot have one.
+func TestRestoredTranslations(t *testing.T) {
+	w := newWorldWith(t, ovnserver.Options{})
+	theirs := w.emitter()
+	theirs.Config.Tenant = "other"
+	restored := theirs.Globals()
+	made := 0
+	for _, translation := range restored.Translations {
+		for _, resource := range translation.Resources {
+			parsed, err := ovn.Parse(resource.Kind, resource.Parent, resource.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if parsed.Kind.Parent == "" {
+				made++
+				w.server.Nbctl(t, "--id="+parsed.ID, "create", parsed.Kind.Table, fmt.Sprintf("name=theirs_%d", made))
+			}
+		}
+	}
+	for _, result := range []convert.Result{restored, {}} { // they are restored, then deleted
+		w.put("restored", result)
+		for range 2 {
+			w.push()
+		}
+		got := ""
+		for _, table := range []string{"Logical_Router", "Load_Balancer_Group", "Port_Group"} {
+			got += w.server.Nbctl(t, "--bare", "--columns=name", "list", table) + "\n"
+		}
+		if strings.Count(got, "theirs_") != made {
+			t.Errorf("rows = %s\nwant the %d of the other tenant, unchanged", got, made)
+		}
 	}
 }
 

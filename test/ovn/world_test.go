@@ -108,7 +108,7 @@ func (w *world) restart() {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(client.Close)
-	w.driver = &counting{Backend: ovnbackend.New(client, tenant, alone{})}
+	w.driver = &counting{Backend: ovnbackend.New(client, tenant, alone{}, w.emitter().Derives)}
 	w.engine = engine.New(w.driver, engine.Options{Mode: engine.Repair, DeleteOrphans: true, Concurrency: 16})
 	for _, claim := range w.claims {
 		w.engine.Observe(claim)

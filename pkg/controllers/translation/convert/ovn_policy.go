@@ -183,8 +183,7 @@ func (o OVN) NetworkPolicy(p *Policy, namespaces []*corev1.Namespace, pods []*co
 			direction = fromPort
 		}
 		for i, match := range o.matches(p, rule, byName, numbers) {
-			name := fmt.Sprintf("Rule %s/%d/%d", direction, rule.number, i)
-			rows = append(rows, acl(subjects, SubID(subjects, name), direction, priorityAllowed, "allow-related", match))
+			rows = append(rows, acl(subjects, SubID(subjects, rulePart(direction, rule.number, i)), direction, priorityAllowed, "allow-related", match))
 		}
 	}
 	c.add(KindNetworkPolicy, p.Name, rows...)

@@ -123,7 +123,7 @@ func (o OVN) nodePortBalancers(b balancing) []midonetv1.BackendResource {
 				}
 			}
 			if family := addressFamily(is4); len(vips) > 0 {
-				balancers = append(balancers, o.balancer(b, protocol, "/node-ports/"+family, vips, map[string]string{"template": "true", "address-family": family}))
+				balancers = append(balancers, o.balancer(b, protocol, nodePortsPart(is4), vips, map[string]string{"template": "true", "address-family": family}))
 			}
 		}
 	}
@@ -156,10 +156,9 @@ func (o OVN) balancer(b balancing, protocol corev1.Protocol, part string, vips, 
 	}
 	maps.Copy(options, b.options)
 	maps.Copy(options, more)
-	name := strings.ToLower(string(protocol))
-	key := b.service.Namespace + "/" + b.service.Name + "/" + name + b.place + part
+	key := balancerKey(b.service.Namespace+"/"+b.service.Name, protocol, b.place, part)
 	balancer := columns{
-		"name": key, "protocol": name, "vips": vips, "options": options,
+		"name": key, "protocol": strings.ToLower(string(protocol)), "vips": vips, "options": options,
 		"external_ids": map[string]string{"owner": "Service " + b.service.Namespace + "/" + b.service.Name},
 	}
 	if part != "" {
@@ -170,6 +169,13 @@ func (o OVN) balancer(b balancing, protocol corev1.Protocol, part string, vips, 
 	}
 	return row("LoadBalancer", b.group, o.ids().ForKey("Service", key), balancer)
 }
+
+// balancerKey returns the name of a load balancer, and the key of its id.
+func balancerKey(service string, protocol corev1.Protocol, place, part string) string {
+	return service + "/" + strings.ToLower(string(protocol)) + place + part
+}
+
+func nodePortsPart(is4 bool) string { return "/node-ports/" + addressFamily(is4) }
 
 // longestAffinity is the longest time in seconds that OVN remembers the endpoint of a client.
 const longestAffinity = 1<<16 - 1

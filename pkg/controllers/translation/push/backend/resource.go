@@ -3,7 +3,11 @@
 
 package backend
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"k8s.io/apimachinery/pkg/types"
+)
 
 // Item is a desired resource: the three strings of a Translation.
 type Item struct {
@@ -37,6 +41,9 @@ type Ref struct {
 	Key
 	// Parent is the id of the parent; empty for a kind without one.
 	Parent string
+	// Claim is the Claim that lists the resource, or has to delete it. The engine sets it for writes and Differences; it is zero
+	// if there is none.
+	Claim types.NamespacedName
 }
 
 // Resource is a desired resource, parsed by the driver.

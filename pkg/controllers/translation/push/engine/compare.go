@@ -64,6 +64,7 @@ func compare(b Backend, entries []entry, list []backend.Observed) (findings []fi
 		if err != nil {
 			continue
 		}
+		want.Claim = en.c.name
 		known[want.Key] = struct{}{}
 		doubled := false
 		if want.Doubles {
@@ -238,6 +239,7 @@ func (p *push) compareOne(ctx context.Context, i int) (verdict, error) {
 	if err != nil {
 		return misunderstood(err).verdict, nil
 	}
+	want.Claim = p.c.name
 	have, there, err := p.e.b.Get(ctx, want)
 	if ctx.Err() != nil {
 		return verdict{}, ctx.Err()

@@ -86,7 +86,7 @@ func (p *push) beginDeletion(it *item) (*deletion, verdict) {
 				return
 			}
 			n.busy = true
-			t = &deletion{ref: backend.Ref{Key: n.key, Parent: it.parent}, seq: n.seq}
+			t = &deletion{ref: backend.Ref{Key: n.key, Parent: it.parent, Claim: c.name}, seq: n.seq}
 			if n.parent != "" {
 				t.ref.Parent = n.parent
 			}

@@ -138,6 +138,7 @@ func (p *driftCheck) readOne(ctx context.Context, en entry) {
 	if err != nil {
 		return
 	}
+	want.Claim = en.c.name
 	have, there, err := p.e.b.Get(ctx, want)
 	if errors.Is(err, backend.ErrInvalid) {
 		p.mu.Lock()

@@ -66,8 +66,10 @@ type fakeBackend struct {
 	// quiet disables the log and the check of slots, for benchmarks.
 	quiet bool
 	// calls counts by operation; rejected has each call that failed without an injected fault.
-	calls    map[string]int
-	log      []string
+	calls map[string]int
+	log   []string
+	// claimed has the Claim for which each update and deletion was called, and each comparison.
+	claimed  []string
 	rejected []string
 	// cascaded are the objects that were deleted together with a dependency.
 	cascaded []string
@@ -244,6 +246,7 @@ func (f *fakeBackend) put(r backend.Resource) {
 
 func (f *fakeBackend) Update(ctx context.Context, r backend.Resource) error {
 	return f.call(ctx, "update", r.Key, func() error {
+		f.claim("update", r.Ref)
 		switch {
 		case !f.kinds[r.Kind].updatable:
 			return fail(backend.Refused, "%s cannot be updated", r.Key)
@@ -261,7 +264,14 @@ func (f *fakeBackend) Update(ctx context.Context, r backend.Resource) error {
 }
 
 func (f *fakeBackend) Delete(ctx context.Context, ref backend.Ref) error {
-	return f.call(ctx, "delete", ref.Key, func() error { f.remove(ref.Key); return nil })
+	return f.call(ctx, "delete", ref.Key, func() error { f.claim("delete", ref); f.remove(ref.Key); return nil })
+}
+
+// claim records a call, with mu held.
+func (f *fakeBackend) claim(op string, ref backend.Ref) {
+	if !f.quiet {
+		f.claimed = append(f.claimed, op+" "+ref.Key.String()+" for "+ref.Claim.Name)
+	}
 }
 
 // remove deletes an object and its dependents.
@@ -333,6 +343,9 @@ func (f *fakeBackend) Children(ref backend.Ref) []backend.Collection {
 }
 
 func (f *fakeBackend) Differences(want backend.Resource, have backend.Observed) []string {
+	f.mu.Lock()
+	f.claim("compare", want.Ref)
+	f.mu.Unlock()
 	var w, h fakeBody
 	_ = json.Unmarshal(want.Body, &w)
 	_ = json.Unmarshal(have.Body, &h)

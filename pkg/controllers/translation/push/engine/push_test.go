@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -49,6 +50,36 @@ func TestDeletingInAnyOrderLeavesNothing(t *testing.T) {
 	expect(t, "requests", len(w.backend.log), 9)
 	expect(t, "nodes left in the index", len(w.engine.x.nodes), 0)
 	expect(t, "objects that went before their time", len(w.backend.cascaded), 0)
+}
+
+// TestWritesNameTheirClaim checks that the backend gets the Claim for which it compares, updates and deletes, because some resources show
+// by their name alone whose they are, and none for an orphan.
+func TestWritesNameTheirClaim(t *testing.T) {
+	w := newWorld(t, Options{DeleteOrphans: true})
+	w.put("a", box("b", 1), box("c", 1), port("b", "p", 1))
+	w.run(time.Minute)
+	w.backend.mu.Lock()
+	w.backend.put(backend.Resource{Ref: w.backend.ref("Box", "", "b"), Body: []byte(`{"id":"b","v":7}`)}) // by another client
+	w.backend.mu.Unlock()
+	for range 2 {
+		stranger := backend.Resource{Ref: w.backend.ref("Pad", "", "x"), Body: []byte(`{"id":"x"}`)}
+		if w.backend.objects[stranger.Key] == nil {
+			w.backend.put(stranger)
+			w.backend.lists[w.backend.collectionOf(stranger.Ref)] = []backend.Key{stranger.Key}
+		}
+		if _, err := w.engine.Drift(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		w.run(time.Minute)
+	}
+	w.put("a", box("b", 1), box("c", 1), port("c", "p", 1)) // it moves
+	w.run(time.Minute)
+	w.delete("a")
+	w.run(time.Minute)
+	slices.Sort(w.backend.claimed)
+	expectList(t, "calls", slices.Compact(w.backend.claimed),
+		"compare Box b for a", "compare Box c for a", "compare Port p for a",
+		"delete Box b for a", "delete Box c for a", "delete Pad x for ", "delete Port p for a", "update Box b for a")
 }
 
 func TestUnlistedResourcesAreDeletedLast(t *testing.T) {

@@ -76,6 +76,7 @@ func (p *push) work(ctx context.Context, i int, j *job) (verdict, error) {
 	want, err := p.e.b.Resolve(p.wanted[i])
 	if err == nil {
 		j.want = want
+		j.want.Claim = p.c.name
 		j.copied = j.copied && j.replaceable()
 		err = j.run(ctx)
 	}
@@ -234,6 +235,7 @@ func (j *job) landed() {
 // remove deletes the existing resource so that the desired one can be created.
 func (j *job) remove(ctx context.Context, ref backend.Ref) error {
 	j.wrote = true
+	ref.Claim = j.want.Claim
 	err := j.b.Delete(ctx, ref)
 	switch {
 	case err == nil || backend.ReasonOf(err) == backend.NotFound:

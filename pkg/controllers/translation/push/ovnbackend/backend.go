@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 	"groundskeeper.io/groundskeeper/pkg/ovn"
 	"groundskeeper.io/groundskeeper/pkg/ovsdb"
@@ -25,7 +27,9 @@ const TenantKey = "groundskeeper-tenant"
 type Backend struct {
 	client *ovsdb.Client
 	tenant string
-	fence  *fence
+	// derives reports whether an id is derived from the tenant and a Translation, which proves whose row it is.
+	derives func(translation types.NamespacedName, id string) bool
+	fence   *fence
 	// realization is the progress of the chassis.
 	realization *realization
 
@@ -38,9 +42,10 @@ type Backend struct {
 	joining int
 }
 
-// New makes the driver.
-func New(client *ovsdb.Client, tenant string, lease Lease) *Backend {
-	return &Backend{client: client, tenant: tenant, fence: newFence(client, tenant, lease), realization: newRealization(),
+// New makes the driver. Derives reports whether the id of a row is derived from the tenant and a Translation: that proves whose row it is
+// if the row does not record it.
+func New(client *ovsdb.Client, tenant string, lease Lease, derives func(translation types.NamespacedName, id string) bool) *Backend {
+	return &Backend{client: client, tenant: tenant, derives: derives, fence: newFence(client, tenant, lease), realization: newRealization(),
 		writing: map[string]int{}}
 }
 
@@ -106,8 +111,8 @@ func (b *Backend) Differences(want backend.Resource, have backend.Observed) []st
 		return []string{"body"}
 	}
 	names := r.Differences(values)
-	if have.Foreign && r.Kind.IsTagged() && ovn.IsDerived(want.ID) {
-		names = append(names, TenantKey) // another client removed it from a row of Groundskeeper's
+	if have.Foreign && r.Kind.IsTagged() {
+		names = append(names, TenantKey) // another client removed it, or it is another client's row: Update finds out
 	}
 	return names
 }

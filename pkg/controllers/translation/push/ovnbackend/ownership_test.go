@@ -4,6 +4,7 @@
 package ovnbackend
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -107,30 +108,28 @@ func encoded(v any) string {
 func TestOwnershipIsRequired(t *testing.T) {
 	for _, k := range ovn.Kinds() {
 		for name, tc := range map[string]struct {
-			random bool
+			id     string // empty: one that is derived
 			tags   map[string]string
 			writes bool
 		}{
-			"its own":                             {false, map[string]string{TenantKey: "t", "x": "y"}, true},
-			"its own, with a random id":           {true, map[string]string{TenantKey: "t"}, true},
-			"without a tag":                       {false, map[string]string{"x": "y"}, true},
-			"without a tag, with a random id":     {true, map[string]string{"x": "y"}, false},
-			"of another tenant":                   {false, map[string]string{TenantKey: "u"}, false},
-			"of another tenant, with a random id": {true, map[string]string{TenantKey: "u"}, false},
-			"does not exist":                      {false, nil, false},
+			"its own":                                  {"", map[string]string{TenantKey: "t", "x": "y"}, true},
+			"its own, with a random id":                {random, map[string]string{TenantKey: "t"}, true},
+			"without a tag":                            {"", map[string]string{"x": "y"}, true},
+			"without a tag, with a random id":          {random, map[string]string{"x": "y"}, false},
+			"without a tag, derived by another tenant": {theirs, map[string]string{"x": "y"}, false},
+			"of another tenant":                        {"", map[string]string{TenantKey: "u"}, false},
+			"of another tenant, with a random id":      {random, map[string]string{TenantKey: "u"}, false},
+			"does not exist":                           {"", nil, false},
 		} {
-			if !k.IsTagged() && (tc.random || tc.tags == nil) {
+			if !k.IsTagged() && (tc.id == random || tc.tags == nil) {
 				continue // the ids of these rows show the owner
 			}
 			t.Run(k.Name+"/"+name, func(t *testing.T) {
-				id := uuid.NewSHA1(uuid.Nil, []byte(k.Name)).String()
-				if tc.random {
-					id = random
-				}
+				id := cmp.Or(tc.id, uuid.NewSHA1(uuid.Nil, []byte(k.Name)).String())
 				d := &database{id: id, tags: tc.tags}
 				b, r := connected(t, d), resourceOf(t, k, id)
 				updated, deleted := b.Update(t.Context(), r), b.Delete(t.Context(), r.Ref)
-				writes := tc.writes || !k.IsTagged()
+				writes := tc.writes || !k.IsTagged() && tc.id == ""
 				if (updated == nil) != writes || deleted != nil {
 					t.Errorf("update: %v, want success: %v; delete: %v, want none", updated, writes, deleted)
 				}
@@ -208,7 +207,7 @@ func connected(t *testing.T, d *database) *Backend {
 		t.Fatal(err)
 	}
 	t.Cleanup(client.Close)
-	return New(client, "t", holds(1, "a"))
+	return New(client, "t", holds(1, "a"), derived)
 }
 
 // resourceOf returns a row of a kind, which a group lists if the kind has that.
@@ -230,9 +229,10 @@ func resourceOf(t *testing.T, k ovn.Kind, id string) backend.Resource {
 	if k.Parent != "" {
 		parent = router
 	}
-	r, err := New(nil, "t", nil).Resolve(backend.Item{Kind: k.Name, Parent: parent, Body: encoded(body)})
+	r, err := New(nil, "t", nil, derived).Resolve(backend.Item{Kind: k.Name, Parent: parent, Body: encoded(body)})
 	if err != nil {
 		t.Fatal(err)
 	}
+	r.Claim = ours
 	return r
 }

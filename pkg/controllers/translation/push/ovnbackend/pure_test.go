@@ -10,7 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
+	"groundskeeper.io/groundskeeper/pkg/ovn"
 	"groundskeeper.io/groundskeeper/pkg/ovsdb"
 )
 
@@ -22,8 +25,17 @@ const (
 	random = "5ff1a5f3-0bb9-4f8a-8d9b-5c35a7f5a1d0"
 )
 
+// ours is the Translation whose ids are derived in tests: all of version 5 but theirs, which is that of another tenant.
+var ours = types.NamespacedName{Namespace: "default", Name: "ours"}
+
+const theirs = "0b7f3a52-4f0e-5d1f-8c55-0a1f6f0c0003"
+
+func derived(translation types.NamespacedName, id string) bool {
+	return translation == ours && ovn.IsDerived(id) && id != theirs
+}
+
 func TestResolve(t *testing.T) {
-	b := New(nil, "t", nil)
+	b := New(nil, "t", nil, derived)
 	for name, tc := range map[string]struct {
 		item    backend.Item
 		needs   []backend.Key
@@ -123,7 +135,7 @@ func TestReasonOf(t *testing.T) {
 
 // TestConcerns checks that changes by other clients are reported if the row may be Groundskeeper's.
 func TestConcerns(t *testing.T) {
-	b := New(nil, "t", nil)
+	b := New(nil, "t", nil, derived)
 	done, purged := b.writes("Logical_Switch", zone), b.purges()
 	for _, tc := range []struct {
 		change ovsdb.Change

@@ -63,7 +63,7 @@ func dial(t *testing.T, server *ovnserver.Server, l Lease) *Backend {
 		t.Fatal(err)
 	}
 	t.Cleanup(client.Close)
-	return New(client, "t", l)
+	return New(client, "t", l, derived)
 }
 
 func resolve(t *testing.T, b *Backend, kind, parent, format string, values ...any) backend.Resource {
@@ -72,6 +72,7 @@ func resolve(t *testing.T, b *Backend, kind, parent, format string, values ...an
 	if err != nil {
 		t.Fatal(err)
 	}
+	r.Claim = ours
 	return r
 }
 
@@ -236,6 +237,12 @@ func TestRowsOfAnotherTenant(t *testing.T) {
 				t.Errorf("name = %q, want theirs", name)
 			}
 			server.Nbctl(t, "remove", row.table, id, "external_ids", TenantKey)
+			another := theirs
+			another.Claim.Name = "another"
+			expectReason(t, "an update of a row without a tag, by a Translation that its id is not derived from", b.Update(t.Context(), another), backend.Refused)
+			if err := b.Delete(t.Context(), another.Ref); err != nil || server.Nbctl(t, "get", row.table, id, "name") != "theirs" {
+				t.Errorf("delete = %v, want no error, and that the row is there", err)
+			}
 			if err := b.Update(t.Context(), theirs); err != nil {
 				t.Errorf("without a tag: %v", err)
 			}
@@ -243,6 +250,23 @@ func TestRowsOfAnotherTenant(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestGroupsOfAnotherTenant checks that a row of a table without tags is neither created, changed nor deleted for a Translation that its id
+// is not derived from.
+func TestGroupsOfAnotherTenant(t *testing.T) {
+	server := ovnserver.Start(t, ovnserver.Options{})
+	b := dial(t, server, holds(1, "a"))
+	restored := resolve(t, b, "LoadBalancerGroup", "", `{"id":%q,"name":"other-services"}`, theirs)
+	expectReason(t, "a creation", b.Create(t.Context(), restored, 0), backend.Refused)
+	server.Nbctl(t, "--id="+theirs, "create", "Load_Balancer_Group", "name=other")
+	expectReason(t, "an update", b.Update(t.Context(), restored), backend.Refused)
+	if err := b.Delete(t.Context(), restored.Ref); err != nil {
+		t.Errorf("delete = %v, want no error: none is known to be of this tenant", err)
+	}
+	if name := server.Nbctl(t, "get", "Load_Balancer_Group", theirs, "name"); name != "other" {
+		t.Errorf("name = %q, want other", name)
 	}
 }
 

@@ -5,6 +5,7 @@ package ovnbackend
 
 import (
 	"context"
+	"errors"
 	"maps"
 
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
@@ -21,6 +22,8 @@ func (b *Backend) Create(ctx context.Context, r backend.Resource, _ int) error {
 	k, row := wanted.Kind, wanted.Row()
 	if k.IsTagged() {
 		row[tagColumn] = b.tags(wanted)
+	} else if !b.derives(r.Claim, r.ID) {
+		return unproven(k, r.ID) // it could not be deleted again
 	}
 	create := ovsdb.Insert(k.Table, r.ID, row)
 	if k.Parent == "" {
@@ -90,7 +93,7 @@ func (b *Backend) Update(ctx context.Context, r backend.Resource) error {
 		return err
 	}
 	k := wanted.Kind
-	err = b.ifOwned(ctx, k, r.ID, func(at []ovsdb.Condition) error { return b.write(ctx, k, r.ID, b.updates(wanted, at)...) })
+	err = b.ifOwned(ctx, k, r.Ref, func(at []ovsdb.Condition) error { return b.write(ctx, k, r.ID, b.updates(wanted, at)...) })
 	if failedAt(err) == 0 {
 		return b.explain(ctx, k, r.ID, err)
 	}
@@ -170,26 +173,37 @@ func (b *Backend) tagsOf(ctx context.Context, k ovn.Kind, id string) (tags map[s
 	return tags, true, failure(err)
 }
 
-// ifOwned changes a row if it may be changed: it has the tenant's tag, or none and an id that a converter derived, because another
-// client removed the tag. A row with the tag of another tenant is never changed. The first operation of a change requires the
-// conditions, and the error is that of the change.
-func (b *Backend) ifOwned(ctx context.Context, k ovn.Kind, id string, change func(at []ovsdb.Condition) error) error {
-	at := []ovsdb.Condition{ovsdb.ByID(id)}
+// ifOwned changes a row if it may be changed: it has the tenant's tag, or none and an id that is derived from the tenant and the Translation,
+// because another client removed the tag or the table has none. A row with the tag of another tenant is never changed. The first operation
+// of a change requires the conditions, and the error is that of the change.
+func (b *Backend) ifOwned(ctx context.Context, k ovn.Kind, ref backend.Ref, change func(at []ovsdb.Condition) error) error {
+	at := []ovsdb.Condition{ovsdb.ByID(ref.ID)}
 	if !k.IsTagged() {
+		if !b.derives(ref.Claim, ref.ID) {
+			return unproven(k, ref.ID)
+		}
 		return change(at)
 	}
 	err := change(append(at, b.tagged()))
-	if failedAt(err) != 0 || !ovn.IsDerived(id) {
+	if failedAt(err) != 0 {
 		return err
 	}
-	tags, found, failed := b.tagsOf(ctx, k, id)
+	tags, found, failed := b.tagsOf(ctx, k, ref.ID)
 	if failed != nil {
 		return failed
 	}
-	if _, tagged := tags[TenantKey]; tagged || !found {
+	if _, tagged := tags[TenantKey]; tagged || !found || !b.derives(ref.Claim, ref.ID) {
 		return err
 	}
 	return change(append(at, ovsdb.Condition{tagColumn, "==", ovsdb.Map(tags)})) // unless it is tagged meanwhile
+}
+
+// errUnproven is the cause of an error about a row of a table without tags, whose id does not show that it is the tenant's.
+var errUnproven = errors.New("not derived from the tenant and the Translation")
+
+func unproven(k ovn.Kind, id string) error {
+	return &backend.Error{Reason: backend.Refused, Err: errUnproven, Message: "the table " + k.Table + " cannot record the owner of row " + id +
+		": it needs the id that is derived from the tenant and the Translation, see docs/ovn.md#ownership"}
 }
 
 // tagged matches rows with the tenant's tag.
@@ -203,7 +217,7 @@ func (b *Backend) Delete(ctx context.Context, ref backend.Ref) error {
 	if len(ovn.Children(k.Name)) > 0 {
 		defer b.purges()()
 	}
-	err := b.ifOwned(ctx, k, ref.ID, func(at []ovsdb.Condition) error {
+	err := b.ifOwned(ctx, k, ref, func(at []ovsdb.Condition) error {
 		operations := []ovsdb.Operation{ovsdb.Require(k.Table, at...)}
 		if k.Parent != "" {
 			parent, _ := ovn.KindNamed(k.Parent)
@@ -216,7 +230,7 @@ func (b *Backend) Delete(ctx context.Context, ref backend.Ref) error {
 		return b.write(ctx, k, ref.ID, operations...)
 	})
 	switch {
-	case failedAt(err) == 0:
+	case failedAt(err) == 0, errors.Is(err, errUnproven):
 		return nil
 	case ovsdb.CodeOf(err) == ovsdb.CodeReference:
 		return &backend.Error{Reason: backend.Transient, Message: "other rows refer to it: " + err.Error(), Err: err}
