@@ -268,6 +268,40 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
+// TestEveryPartIsReported checks that check and status report each part of the installation that does not work, while the API is served.
+func TestEveryPartIsReported(t *testing.T) {
+	paths := registered("True", "Passed", "all checks passed")
+	for version, resources := range ofGroundskeeper {
+		list := fmt.Sprintf(`{"kind": "%sList", "apiVersion": %q, "items": []}`, resources[0].Kind, version)
+		paths["/apis/"+version+"/"+resources[0].Name] = list
+	}
+	paths[inSystem+"/pods"] = runningPods
+	paths[inSystem+"/pods/https:one:8443/proxy/readyz"] = "500 [+]ping ok\n[-]etcd-space failed: reason withheld\nreadyz check failed\n"
+	paths[inSystem+"/services"] = `{"kind": "ServiceList", "apiVersion": "v1", "items": [
+		{"metadata": {"name": "a"}, "spec": {"selector": {"x": "y"}}}]}`
+	paths["/apis/discovery.k8s.io/v1/namespaces/groundskeeper-system/endpointslices"] =
+		`{"kind": "EndpointSliceList", "apiVersion": "discovery.k8s.io/v1", "items": []}`
+	expired := certificate(t, noon.Add(-48*time.Hour), noon.Add(-24*time.Hour))
+	paths[inSystem+"/secrets"] = fmt.Sprintf(`{"kind": "SecretList", "apiVersion": "v1", "items": [
+		{"metadata": {"name": "b"}, "data": {"tls.crt": %q}}]}`, base64.StdEncoding.EncodeToString(expired))
+	for name, run := range map[string]func(*command) error{
+		"check":  func(c *command) error { return c.check(t.Context(), 0, "") },
+		"status": func(c *command) error { return c.status(t.Context(), false, "") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, out := fakeCluster(t, paths, ofGroundskeeper)
+			if err := run(c); err == nil {
+				t.Error("no error, want that there are findings")
+			}
+			for _, want := range []string{"etcd-space failed", "has no endpoint that is ready", "expired on", "controller manager"} {
+				if !strings.Contains(out.String(), want) {
+					t.Errorf("printed\n%s\nwant %q in it", out, want)
+				}
+			}
+		})
+	}
+}
+
 // certificate returns a self-signed one in PEM.
 func certificate(t *testing.T, begin, end time.Time) []byte {
 	t.Helper()
