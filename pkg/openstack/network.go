@@ -65,6 +65,63 @@ func (n Network) RouterNetworks(ctx context.Context, routerID string) ([]string,
 	return slices.Compact(networks), err
 }
 
+// HiddenRanges lists the address ranges of those networks that are of other projects: on them, Neutron shows only ports of the own
+// project, so that an address without a port may be used.
+func (n Network) HiddenRanges(ctx context.Context, networks []string) ([]netip.Prefix, error) {
+	const op = "find the networks of other projects"
+	if len(networks) == 0 {
+		return nil, nil
+	}
+	visible, err := read[struct {
+		ID        string `json:"id"`
+		ProjectID string `json:"project_id"`
+	}](ctx, n.api, op, "networks", url.Values{"id": networks}, "networks")
+	if err != nil {
+		return nil, err
+	}
+	foreign := slices.Clone(networks)
+	for _, network := range visible {
+		if network.ProjectID == n.client.project {
+			foreign = slices.DeleteFunc(foreign, func(id string) bool { return id == network.ID })
+		}
+	}
+	if len(foreign) == 0 {
+		return nil, nil
+	}
+	subnets, err := n.subnets(ctx, op, foreign)
+	if err != nil {
+		return nil, err
+	}
+	var ranges []netip.Prefix
+	for _, id := range foreign {
+		if len(subnets[id]) == 0 {
+			return nil, incomplete(op, "the subnets of network %s, which is of another project, cannot be seen", id)
+		}
+		ranges = append(ranges, subnets[id]...)
+	}
+	return ranges, nil
+}
+
+// subnets reads the address ranges of networks, by their ids.
+func (n Network) subnets(ctx context.Context, op string, networks []string) (map[string][]netip.Prefix, error) {
+	found, err := read[struct {
+		NetworkID string `json:"network_id"`
+		CIDR      string `json:"cidr"`
+	}](ctx, n.api, op, "subnets", url.Values{"network_id": networks}, "subnets")
+	if err != nil {
+		return nil, err
+	}
+	ranges := map[string][]netip.Prefix{}
+	for _, s := range found {
+		cidr, err := netip.ParsePrefix(s.CIDR)
+		if err != nil {
+			return nil, incomplete(op, "a subnet has an address range that cannot be read")
+		}
+		ranges[s.NetworkID] = append(ranges[s.NetworkID], cidr)
+	}
+	return ranges, nil
+}
+
 // PortsOn lists all ports on networks. Only ports that the user may see are in it: those of its project, and all on its
 // project's networks. Neutron has no filter for allowed address pairs, so that all ports are read.
 func (n Network) PortsOn(ctx context.Context, networks []string) ([]Port, error) {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -126,26 +127,17 @@ func (n Network) InvalidRoutes(ctx context.Context, router Router) ([]Route, err
 		return nil, err
 	}
 	var own []netip.Addr
-	query := url.Values{}
+	var networks []string
 	for _, p := range ports {
-		own = append(own, p.Addresses...)
-		query.Add("network_id", p.NetworkID)
+		own, networks = append(own, p.Addresses...), append(networks, p.NetworkID)
 	}
 	var connected []netip.Prefix
-	if len(ports) > 0 {
-		subnets, err := read[struct {
-			CIDR string `json:"cidr"`
-		}](ctx, n.api, op, "subnets", query, "subnets")
+	if len(networks) > 0 {
+		subnets, err := n.subnets(ctx, op, networks)
 		if err != nil {
 			return nil, err
 		}
-		for _, s := range subnets {
-			cidr, err := netip.ParsePrefix(s.CIDR)
-			if err != nil {
-				return nil, incomplete(op, "a subnet has an address range that cannot be read")
-			}
-			connected = append(connected, cidr)
-		}
+		connected = slices.Concat(slices.Collect(maps.Values(subnets))...)
 	}
 	return slices.DeleteFunc(slices.Clone(router.Routes), func(r Route) bool {
 		hop, err := netip.ParseAddr(r.NextHop)

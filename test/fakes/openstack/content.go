@@ -35,7 +35,8 @@ type content struct {
 	servers     []server // the youngest first, as Nova lists them
 	cellDown    bool
 	groups      []*securityGroup
-	external    map[string]bool // networks that lead to the outside
+	external    map[string]bool   // networks that lead to the outside
+	owners      map[string]string // owners of the networks that are of no project that has ports there
 
 	volumes   []*volume
 	snapshots []*snapshot
@@ -108,7 +109,7 @@ type server struct {
 func newContent() content {
 	return content{
 		users: map[string]*user{}, forbidden: map[string]bool{}, tokens: map[string]token{}, routers: map[string]*router{},
-		external: map[string]bool{}, held: map[string]bool{}, failing: map[string]bool{},
+		external: map[string]bool{}, owners: map[string]string{}, held: map[string]bool{}, failing: map[string]bool{},
 	}
 }
 

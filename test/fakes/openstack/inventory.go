@@ -4,6 +4,7 @@
 package openstack
 
 import (
+	"cmp"
 	"maps"
 	"net/http"
 	"slices"
@@ -20,24 +21,23 @@ func (s *Server) listRouters(c *call) *problem {
 	return c.write(http.StatusOK, map[string]any{"routers": found})
 }
 
-// listNetworks lists the networks that the project has a port on. The fake knows no owner of a network; each of these
-// is the project's.
+// listNetworks lists the networks that the project has a port on, which are the project's unless ShareNetwork gave them to another one.
 func (s *Server) listNetworks(c *call) *problem {
-	var ids []string
+	found, listed := []any{}, map[string]bool{}
+	add := func(id, name, owner string, external bool) {
+		if wanted := c.URL.Query()["id"]; listed[id] || wanted != nil && !slices.Contains(wanted, id) || !s.wantsProject(c, owner) {
+			return
+		}
+		listed[id] = true
+		found = append(found, map[string]any{"id": id, "name": name, "project_id": owner, "router:external": external, "shared": owner != c.project && !external})
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.content.external)) {
+		add(id, "public", "admin", true)
+	}
 	for _, p := range s.content.ports {
-		if p.project == c.project && p.network != "" && s.wantsProject(c, p.project) {
-			ids = append(ids, p.network)
+		if p.project == c.project && p.network != "" && !s.content.external[p.network] {
+			add(p.network, "network", cmp.Or(s.content.owners[p.network], c.project), false)
 		}
-	}
-	slices.Sort(ids)
-	found := []any{}
-	if c.URL.Query()["project_id"] == nil {
-		for _, id := range slices.Sorted(maps.Keys(s.content.external)) {
-			found = append(found, map[string]any{"id": id, "name": "public", "project_id": "admin", "router:external": true, "shared": false})
-		}
-	}
-	for _, id := range slices.Compact(ids) {
-		found = append(found, map[string]any{"id": id, "name": "network", "project_id": c.project, "router:external": false, "shared": false})
 	}
 	return c.write(http.StatusOK, map[string]any{"networks": found})
 }

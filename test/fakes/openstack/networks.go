@@ -19,6 +19,11 @@ func (s *Server) AddNetwork(cidr string) string {
 	return id
 }
 
+// ShareNetwork gives a network to another project, which shares it: the ports there that others do not own are hidden from them.
+func (s *Server) ShareNetwork(network, owner string) {
+	s.change(func(c *content) { c.owners[network] = owner })
+}
+
 // AddRouter makes a router with a port on each network, at the first address of its subnet, and returns its id.
 func (s *Server) AddRouter(project string, networks ...string) string {
 	id := uuid.NewString()

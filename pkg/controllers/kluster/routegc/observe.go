@@ -133,7 +133,29 @@ func (p Pass) orphans(ctx context.Context, router openstack.Router, own []openst
 	if err := p.deleted(ctx, router.ID, &e, unique, servers); err != nil {
 		return nil, 0, err
 	}
-	return e.orphans(candidates), len(servers), nil
+	found := e.orphans(candidates)
+	return found, len(servers), p.proveAbsence(ctx, router.ID, networks, found)
+}
+
+// proveAbsence returns an error if a next hop without a port is on a network of another project, where Neutron shows none but the own ports.
+func (p Pass) proveAbsence(ctx context.Context, routerID string, networks []string, found []Orphan) error {
+	var hidden []netip.Prefix
+	for _, o := range found {
+		hop, err := netip.ParseAddr(o.NextHop)
+		if err != nil || o.Reason != kubernikusv1.OrphanNoPort {
+			continue
+		}
+		if hidden == nil {
+			if hidden, err = p.Network.HiddenRanges(ctx, networks); err != nil || len(hidden) == 0 {
+				return err
+			}
+		}
+		if slices.ContainsFunc(hidden, func(cidr netip.Prefix) bool { return cidr.Contains(hop.Unmap()) }) {
+			return unproven(routerID, "the next hop %s of route %s is on a network of another project, whose ports Neutron does not show: "+
+				"if nothing uses the route, remove it manually", o.NextHop, o.Destination)
+		}
+	}
+	return nil
 }
 
 // follow reads the parent ports of the trunks whose subports have the next hops.

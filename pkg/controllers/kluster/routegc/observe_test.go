@@ -4,6 +4,7 @@
 package routegc
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -46,6 +47,67 @@ func TestRouterOfAnotherProject(t *testing.T) {
 		}
 	}
 	s.wantLeft(4)
+}
+
+// TestNetworkOfAnotherProject checks that a route is retained if its next hop is on a network of another project, where a port of that project
+// cannot be seen: unknown is not absent. A next hop on the project's own network is not in doubt.
+func TestNetworkOfAnotherProject(t *testing.T) {
+	s := newSite(t, fake.Options{})
+	shared := s.AddNetwork("10.5.0.0/24")
+	s.target.RouterID = s.AddRouter("garden", s.network, shared)
+	s.ShareNetwork(shared, "platform")
+	s.oracle()
+	s.AddServer("platform", shared, "10.5.0.6", "ACTIVE") // a node, whose cloud controller has the credentials of both projects
+	for hop, c := range map[string]struct {
+		left  int
+		fails bool
+	}{"10.5.0.6": {3, true}, "10.5.0.7": {3, true}, "10.0.0.6": {2, false}} {
+		s.SetRoutes(s.target.RouterID, routes("100.100.1.0/24 10.0.0.5", "100.100.3.0/24 10.0.0.5", "100.100.2.0/24 "+hop)...)
+		for range 3 {
+			_, err := s.run(10 * time.Minute)
+			if fails := openstack.ReasonOf(err) == ReasonNoProof && strings.Contains(err.Error(), hop); fails != c.fails {
+				t.Errorf("next hop %s: error = %v, want that nothing is proven: %t", hop, err, c.fails)
+			}
+		}
+		s.wantLeft(c.left)
+	}
+}
+
+// TestKindsOfRouters checks that orphans are found, and living servers are, behind routers whose ports have other owners: highly available
+// and distributed ones. The ports of Neutron itself are of no project, so that users cannot see them.
+func TestKindsOfRouters(t *testing.T) {
+	type port struct{ project, owner, address string }
+	for name, ports := range map[string][]port{
+		"highly available": {{"garden", "network:ha_router_replicated_interface", "10.0.0.1"}, {"", "network:router_ha_interface", "169.254.192.7"}},
+		"distributed":      {{"garden", "network:router_interface_distributed", "10.0.0.1"}, {"", "network:router_centralized_snat", "10.0.0.2"}},
+	} {
+		for _, admin := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, an administrator: %t", name, admin), func(t *testing.T) {
+				s := newSite(t, fake.Options{})
+				if admin {
+					s.AddAdmin("admin", "password", "garden")
+					client := s.login("admin", "garden", "")
+					s.pass.Network, s.pass.Compute = client.Network(), client.Compute()
+				}
+				s.target.RouterID = s.AddRouter("garden")
+				for _, p := range ports {
+					network := s.network
+					if p.project == "" && p.owner == "network:router_ha_interface" {
+						network = s.AddNetwork("169.254.192.0/18")
+					}
+					s.AddPort(p.project, network, p.owner, s.target.RouterID, p.address)
+				}
+				s.oracle()
+				s.SetRoutes(s.target.RouterID, routes("100.100.1.0/24 10.0.0.5", "100.100.2.0/24 10.0.0.6", "100.100.9.0/24 10.0.0.9")...)
+				for range 3 {
+					s.mustRun(10 * time.Minute)
+				}
+				if left := s.Routes(s.target.RouterID); !slices.Equal(left, routes("100.100.1.0/24 10.0.0.5", "100.100.9.0/24 10.0.0.9")) {
+					t.Errorf("left %v, want those of the servers", left)
+				}
+			})
+		}
+	}
 }
 
 // TestLeftoverPorts checks that the route of a deleted server whose port remains is deleted if another server proves that Nova and

@@ -6,6 +6,7 @@ package cloud
 import (
 	"context"
 	"net/netip"
+	"slices"
 	"strings"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
@@ -63,7 +64,7 @@ func (p Project) removeRoutes(
 	if w.RoutesLeft || target.Shared != "" {
 		reason := ReasonCameBack
 		if target.Shared != "" {
-			reason = "it may be of Kluster " + target.Shared + ", which has the same range and Route GC disabled: the next hop is a port"
+			reason = "it may be of Kluster " + target.Shared + ", which has the same range and Route GC disabled: the next hop is or may be a port"
 		}
 		var kept []openstack.Route
 		var err error
@@ -93,7 +94,8 @@ func (p Project) removeRoutes(
 const ReasonCameBack = "it came back after it was removed: the cloud controller manager of the cluster still makes routes for its nodes. " +
 	"Stop it or delete the nodes"
 
-// withNodes divides routes into those whose next hop is a port on the networks of the router, and the others.
+// withNodes divides routes into those whose next hop is, or on a network of another project may be, a port on the networks of the router, and
+// the others.
 func (p Project) withNodes(
 	ctx context.Context, router openstack.Router, routes []openstack.Route,
 ) (with, without []openstack.Route, err error) {
@@ -105,6 +107,10 @@ func (p Project) withNodes(
 	if err != nil {
 		return nil, nil, err
 	}
+	hidden, err := p.Network.HiddenRanges(ctx, networks)
+	if err != nil {
+		return nil, nil, err
+	}
 	there := map[netip.Addr]bool{}
 	for _, port := range ports {
 		for _, address := range port.Addresses {
@@ -112,7 +118,9 @@ func (p Project) withNodes(
 		}
 	}
 	for _, r := range routes {
-		if hop, err := netip.ParseAddr(r.NextHop); err == nil && there[hop.Unmap()] {
+		hop, err := netip.ParseAddr(r.NextHop)
+		isIn := func(cidr netip.Prefix) bool { return cidr.Contains(hop.Unmap()) }
+		if err == nil && (there[hop.Unmap()] || slices.ContainsFunc(hidden, isIn)) {
 			with = append(with, r)
 		} else {
 			without = append(without, r)

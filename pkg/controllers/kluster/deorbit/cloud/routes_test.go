@@ -234,3 +234,16 @@ func TestRoutesOfASharedRange(t *testing.T) {
 	}
 	s.wantRoutes(target, live, sibling, unowned, wider)
 }
+
+// TestRoutesOnANetworkOfAnotherProject checks that a next hop counts as a port on a network of another project, whose ports cannot be seen.
+func TestRoutesOnANetworkOfAnotherProject(t *testing.T) {
+	s := newSite(t, fake.Options{})
+	target := s.routed("garden")
+	target.Shared = "ns/s"
+	s.ShareNetwork(s.network, "platform")
+	report, err := s.project.Routes(t.Context(), work(), target, "")
+	if err != nil || len(report.Deleted) != 0 || len(report.Remaining) != 2 {
+		t.Errorf("got %+v, %v, want both routes to remain", report, err)
+	}
+	s.wantRoutes(target, live, dead, sibling, unowned, wider)
+}
