@@ -42,6 +42,9 @@ const (
 	ReasonPaused = "Paused"
 )
 
+// MessageTerminating is that of an object that is being deleted, whose controller reports nothing about it.
+const MessageTerminating = "the object is being deleted"
+
 // Summary is the state of an object according to all its conditions.
 type Summary struct {
 	// Ready is the status of the condition Ready.
@@ -88,7 +91,7 @@ func summarize(v view, aspects []aspect) Summary {
 	worst, missing := v.judge(aspects)
 	switch {
 	case v.terminating:
-		s := Summary{Ready: metav1.ConditionFalse, Reason: ReasonTerminating, Message: "the object is being deleted"}
+		s := Summary{Ready: metav1.ConditionFalse, Reason: ReasonTerminating, Message: MessageTerminating}
 		if worst != nil {
 			s.Message, s.Stalled = worst.Message, worst.Stalled
 		}

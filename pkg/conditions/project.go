@@ -7,29 +7,24 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-const projectPaused gardenerv1beta1.ConditionType = "Paused"
+const projectPaused = "Paused"
 
 // ProjectSummary returns the summary of a Project: it has its namespace, with the roles of its members. That it is unused
 // or could be deleted does not matter here.
 func ProjectSummary(p *gardenerv1beta1.Project) Summary {
 	v := view{
 		generation: p.Generation, observed: p.Status.ObservedGeneration,
+		conditions:  projectConditions(p),
 		terminating: !p.DeletionTimestamp.IsZero(), ready: "namespace and roles are reconciled",
 	}
-	for i := range p.Status.Conditions {
-		c := &p.Status.Conditions[i]
-		// These conditions have no generation.
-		v.conditions = append(v.conditions, metav1.Condition{
-			Type: string(c.Type), Status: metav1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message, ObservedGeneration: p.Generation,
-		})
-		if c.Type == projectPaused {
-			v.paused = c.Message
-		}
+	if c := meta.FindStatusCondition(v.conditions, projectPaused); c != nil {
+		v.paused = c.Message
 	}
 	if v.terminating {
 		return summarize(v, projectDeletionAspects())

@@ -58,7 +58,7 @@ func (c *command) check(ctx context.Context, wait time.Duration, format output) 
 	}
 	var r *report.Report
 	for deadline := time.Now().Add(wait); ; {
-		r = c.checkOnce(ctx)
+		r, _ = c.checkOnce(ctx)
 		if len(r.Findings) == 0 || ctx.Err() != nil || time.Now().Add(checkInterval).After(deadline) {
 			break
 		}
@@ -78,7 +78,8 @@ func (c *command) check(ctx context.Context, wait time.Duration, format output) 
 
 // checkOnce checks each API, what serves it, the controller manager with its controllers, and whether the brake stops the cleanup of local
 // volumes. That an API or the manager cannot be checked is a problem, what does not work is a finding.
-func (c *command) checkOnce(ctx context.Context) *report.Report {
+// It returns how the manager runs, too.
+func (c *command) checkOnce(ctx context.Context) (*report.Report, uninstall.Manager) {
 	r := &report.Report{Findings: []report.Finding{}}
 	for _, k := range kinds() {
 		c.checkAPI(ctx, k, r)
@@ -86,9 +87,9 @@ func (c *command) checkOnce(ctx context.Context) *report.Report {
 	c.replicas(ctx, r)
 	c.endpoints(ctx, r)
 	c.certificates(ctx, r)
-	c.checkManager(ctx, r)
+	manager := c.checkManager(ctx, r)
 	c.checkVolumes(ctx, r)
-	return r
+	return r, manager
 }
 
 // checkAPI checks whether a kind is served.
@@ -110,7 +111,7 @@ func (c *command) checkAPI(ctx context.Context, k kind, r *report.Report) {
 }
 
 // checkManager checks the controller manager, and each controller that is enabled.
-func (c *command) checkManager(ctx context.Context, r *report.Report) {
+func (c *command) checkManager(ctx context.Context, r *report.Report) uninstall.Manager {
 	checked, problem := report.Checked{Name: managerTitle}, ""
 	manager, err := uninstall.InspectManager(ctx, c.client, nil)
 	switch {
@@ -127,6 +128,7 @@ func (c *command) checkManager(ctx context.Context, r *report.Report) {
 			addCheck(r, report.Checked{Name: "controller " + name}, controllerProblem(state))
 		}
 	}
+	return manager
 }
 
 // silent returns why no controller manager works, with what to do about it; "" when one does.

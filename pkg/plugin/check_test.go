@@ -59,7 +59,7 @@ func TestFindingsOfControllers(t *testing.T) {
 			t.Errorf("check: error = %v, output = %s, want %q in it", err, out, checked)
 		}
 		r := &report.Report{}
-		if err := c.manager(t.Context(), r); err != nil || len(r.Findings) != 1 || r.Findings[0].Message != want {
+		if err := c.manager(r, func() (uninstall.Manager, error) { return c.published(t.Context()) }); err != nil || len(r.Findings) != 1 || r.Findings[0].Message != want {
 			t.Errorf("status: %v, %+v; want the finding %q", err, r, want)
 		}
 		denied, _ := on(t, nil)
@@ -67,7 +67,7 @@ func TestFindingsOfControllers(t *testing.T) {
 			return apierrors.NewForbidden(schema.GroupResource{Resource: "leases"}, uninstall.ManagerName, nil)
 		}})
 		r = &report.Report{}
-		if err := denied.manager(t.Context(), r); err != nil || len(r.Checked) != 1 || !strings.Contains(r.Checked[0].Problem, "not allowed to read its Lease") {
+		if err := denied.manager(r, func() (uninstall.Manager, error) { return denied.published(t.Context()) }); err != nil || len(r.Checked) != 1 || !strings.Contains(r.Checked[0].Problem, "not allowed to read its Lease") {
 			t.Errorf("status without permission: %v, %+v; want a problem", err, r)
 		}
 	})

@@ -41,6 +41,7 @@ func on(t *testing.T, fails map[string]error, objects ...client.Object) (*comman
 	t.Helper()
 	s := kubetest.Build(t, func(b *fake.ClientBuilder) {
 		b.WithIndex(&corev1.Secret{}, "type", func(object client.Object) []string { return []string{string(object.(*corev1.Secret).Type)} })
+		b.WithIndex(&kubernikusv1.Kluster{}, metav1.ObjectNameField, func(object client.Object) []string { return []string{object.GetName()} })
 	}, objects...)
 	s.Read = func(_ string, object runtime.Object) error {
 		_, kind, _ := strings.Cut(fmt.Sprintf("%T", object), ".")
@@ -55,17 +56,27 @@ var (
 	errNoMatch   = &meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: "kubernikus.sap.cc", Kind: "Kluster"}}
 )
 
-func paused() client.Object {
-	return &kubernikusv1.Kluster{ObjectMeta: metav1.ObjectMeta{Namespace: "garden-shop", Name: "web"},
-		Status: kubernikusv1.KlusterStatus{Phase: kubernikusv1.KlusterRunning, Conditions: []metav1.Condition{condition("Paused", "True", "Paused", "manually")}}}
+// stalled is a Kluster that needs a user, ready one that does not.
+func stalled() client.Object {
+	return klusterWith("web", condition("Ready", "False", "SecretMissing", "create it"), condition("Stalled", "True", "SecretMissing", "create it"))
+}
+
+func ready() client.Object { return klusterWith("api", condition("Ready", "True", "Ready", "")) }
+
+func readyProject() gardenerv1beta1.ProjectStatus {
+	return gardenerv1beta1.ProjectStatus{Conditions: []gardenerv1beta1.Condition{{Type: "Ready", Status: "True"}}}
+}
+
+func klusterWith(name string, list ...metav1.Condition) *kubernikusv1.Kluster {
+	return &kubernikusv1.Kluster{ObjectMeta: metav1.ObjectMeta{Namespace: "garden-shop", Name: name}, Status: kubernikusv1.KlusterStatus{Conditions: list}}
 }
 
 // TestWhyNamesTheIdleController checks that a Kluster that no controller deorbits is not reported as one that nothing blocks.
 func TestWhyNamesTheIdleController(t *testing.T) {
 	c, out := on(t, nil, &kubernikusv1.Kluster{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "default", Name: "web", DeletionTimestamp: new(metav1.Now()), Finalizers: []string{kubernikusv1.DeorbiterFinalizer},
+		Namespace: "default", Name: "web", DeletionTimestamp: at(-time.Hour), Finalizers: []string{kubernikusv1.DeorbiterFinalizer},
 	}})
-	const want = "no controller deorbits it: the controller manager does not work: there is no Lease"
+	const want = "no controller reconciles it: the controller manager does not work: there is no Lease"
 	if err := c.why(t.Context(), kinds()[1], "web", ""); !errors.Is(err, errFindings) || !strings.Contains(out.String(), want) {
 		t.Errorf("error = %v, output = %s, want %q in it", err, out, want)
 	}
@@ -79,10 +90,12 @@ func TestStatusResult(t *testing.T) {
 		code    int
 		prints  string
 	}{
-		"nothing":         {prints: "Klusters                0"},
-		"finding":         {objects: []client.Object{paused()}, code: 1, prints: "! garden-shop/web                is paused: manually"},
-		"not allowed":     {fails: map[string]error{"KlusterList": errForbidden}, code: 2, prints: "you are not allowed to list Klusters in namespace garden-shop"},
-		"finding and not": {fails: map[string]error{"TranslationList": errForbidden}, objects: []client.Object{paused()}, code: 2, prints: "is paused"},
+		"nothing":     {prints: "Klusters                0"},
+		"finding":     {objects: []client.Object{stalled()}, code: 1, prints: "! garden-shop/web                SecretMissing: create it"},
+		"not allowed": {fails: map[string]error{"KlusterList": errForbidden}, code: 2, prints: "you are not allowed to list Klusters in namespace garden-shop"},
+		"only information": {objects: []client.Object{klusterWith("web", condition("Ready", "True", "Ready", ""), condition("Paused", "True", "Annotated", "manually"))},
+			prints: "Klusters                1  ok\n  · garden-shop/web                is paused: manually"},
+		"finding and not": {fails: map[string]error{"TranslationList": errForbidden}, objects: []client.Object{stalled()}, code: 2, prints: "SecretMissing"},
 		"one not served":  {fails: map[string]error{"KlusterList": errNoMatch}, prints: "Translations"},
 		"none served": {fails: map[string]error{"KlusterList": errNoMatch, "TranslationList": errNoMatch, "DiscoveryBackendList": errNoMatch},
 			code: 2, prints: "is not installed"},
@@ -101,12 +114,12 @@ func TestStatusResult(t *testing.T) {
 }
 
 func TestOutput(t *testing.T) {
-	c, out := on(t, nil, paused())
+	c, out := on(t, nil, stalled())
 	state, err := c.inspect(t.Context(), "garden-shop")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := report.Finding{Kind: "Klusters", Namespace: "garden-shop", Name: "web", Level: "Warning", Message: "is paused: manually"}
+	want := report.Finding{Kind: "Klusters", Namespace: "garden-shop", Name: "web", Level: "Warning", Message: "SecretMissing: create it"}
 	if err := output("json").write(c.out, state, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -134,9 +147,8 @@ func TestWhyNamespace(t *testing.T) {
 			{Type: corev1.NamespaceDeletionContentFailure, Status: corev1.ConditionFalse, Message: "hidden"},
 		}},
 	}
-	project := &gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: "shop"}, Status: gardenerv1beta1.ProjectStatus{Phase: gardenerv1beta1.ProjectReady, StaleSinceTimestamp: at(-72 * time.Hour)}}
-	running := &kubernikusv1.Kluster{ObjectMeta: metav1.ObjectMeta{Namespace: "garden-shop", Name: "api"}, Status: kubernikusv1.KlusterStatus{Phase: kubernikusv1.KlusterRunning}}
-	c, out := on(t, nil, namespace, project, running, paused())
+	project := &gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: "shop"}, Status: gardenerv1beta1.ProjectStatus{Phase: gardenerv1beta1.ProjectReady, Conditions: []gardenerv1beta1.Condition{{Type: "Ready", Status: "True"}}, StaleSinceTimestamp: at(-72 * time.Hour)}}
+	c, out := on(t, nil, namespace, project, ready(), stalled())
 	err := c.why(t.Context(), namespaceKind(), "garden-shop", "")
 	if !errors.Is(err, errFindings) {
 		t.Errorf("error = %v, want findings", err)
@@ -144,7 +156,7 @@ func TestWhyNamespace(t *testing.T) {
 	for _, want := range []string{
 		"! garden-shop                    an API of the cluster is unavailable, and blocks the deletion of every namespace: metrics.k8s.io/v1beta1",
 		"~ garden-shop                    NamespaceContentRemaining: klusters has 1", "is blocked by the finalizer example.com/hold",
-		"~ garden-shop/api                still exists", "! garden-shop/web                is paused", "~ shop                           is unused for 3 days",
+		"~ garden-shop/api                still exists", "! garden-shop/web                SecretMissing", "· shop                           is unused for 3 days",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("printed\n%s\nwant %q in it", out, want)
@@ -249,12 +261,13 @@ func TestDocumentVersion(t *testing.T) {
 }
 
 func TestCompletion(t *testing.T) {
-	c, _ := on(t, nil, paused())
+	c, _ := on(t, nil, stalled())
 	c.config = clientcmd.NewDefaultClientConfig(*clientcmdConfig("garden-shop"), &clientcmd.ConfigOverrides{})
 	cmd := newWhy(c)
 	cmd.SetContext(t.Context())
 	for begun, want := range map[string]string{
-		"": "project/ kluster/ discoverybackend/ translation/ namespace/ service/ node/ persistentvolumeclaim/ persistentvolume/", "kluster/": "kluster/web", "kl/w": "kl/web", "pod/": "",
+		"":         "project/ kluster/ discoverybackend/ translation/ namespace/ pod/ service/ node/ persistentvolumeclaim/ persistentvolume/ httpproxy/ ingressroute/ httproute/ grpcroute/ tcproute/ tlsroute/ udproute/ ingress/",
+		"kluster/": "kluster/web", "kl/w": "kl/web", "pod/": "",
 	} {
 		if got, _ := cmd.ValidArgsFunction(cmd, nil, begun); strings.Join(got, " ") != want {
 			t.Errorf("completions of %q = %q, want %q", begun, got, want)

@@ -6,6 +6,7 @@ package plugin
 import (
 	"cmp"
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -60,6 +61,9 @@ func (c *command) console(ctx context.Context, one, actions bool) error {
 // consoleOptions returns the functions of the other commands, so that the page shows what they print.
 func (c *command) consoleOptions(namespace string) console.Options {
 	background := *c // it replaces its client, while requests of the page use that of c
+	var manager atomic.Pointer[uninstall.Manager]
+	manager.Store(&uninstall.Manager{}) // unknown, until it was checked
+	idle := func(controller string) string { return manager.Load().Idle(controller) }
 	o := console.Options{
 		Connect: func() (client.WithWatch, error) {
 			fresh := *c
@@ -68,7 +72,8 @@ func (c *command) consoleOptions(namespace string) console.Options {
 		},
 		Namespace: namespace,
 		Health: func(ctx context.Context) *report.Report {
-			r := background.checkOnce(ctx)
+			r, m := background.checkOnce(ctx)
+			manager.Store(&m)
 			for i := range r.Checked { // the page shows what is not read as unknown
 				r.Checked[i].Problem = cmp.Or(r.Checked[i].Problem, r.Checked[i].Unread)
 			}
@@ -77,7 +82,7 @@ func (c *command) consoleOptions(namespace string) console.Options {
 		Policies: func(ctx context.Context) *report.Report {
 			r := &report.Report{Findings: []report.Finding{}}
 			if err := background.policies(ctx, r); err != nil {
-				r.Checked = append(r.Checked, report.Checked{Name: policiesTitle, Problem: oneLine(background.explained(ctx, err).Error())})
+				r.Checked = append(r.Checked, report.Checked{Name: policiesTitle, Problem: report.OneLine(background.explained(ctx, err).Error())})
 			}
 			return r
 		},
@@ -97,10 +102,10 @@ func (c *command) consoleOptions(namespace string) console.Options {
 		o.Kinds = append(o.Kinds, console.Kind{
 			Title: k.title, Name: k.names[0], Object: k.object, List: k.list, Global: k.global, Denied: notAllowed(k, denied),
 			Findings: func(object client.Object, now time.Time) []report.Finding {
-				return reported(k.title, object, k.findings(object, now))
+				return report.About(k.title, object, report.Of(object, idle, now))
 			},
-			Details: func(object client.Object, _ time.Time) []report.Finding {
-				return reported(k.title, object, details(object))
+			Why: func(object client.Object, now time.Time) []report.Finding {
+				return report.About(k.title, object, report.Why(object, idle, now))
 			},
 		})
 	}

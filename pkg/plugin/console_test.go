@@ -23,7 +23,7 @@ import (
 // The console shows the same data as status -o json.
 func TestConsoleShowsWhatStatusReports(t *testing.T) {
 	fails := map[string]error{"TranslationList": errForbidden, "DiscoveryBackendList": errNoMatch}
-	c, _ := on(t, fails, paused())
+	c, _ := on(t, fails, stalled())
 	want, err := c.inspect(t.Context(), "garden-shop")
 	if err != nil {
 		t.Fatal(err)

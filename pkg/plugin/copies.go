@@ -22,13 +22,20 @@ import (
 
 // endpointsOf adds that a Service which a discoverer copied has no ready endpoint, so that the requests that routes send to it fail, and
 // why.
-func (c *command) endpointsOf(ctx context.Context, service *corev1.Service, r *report.Report) error {
+func (c *command) endpointsOf(ctx context.Context, service *corev1.Service, idle report.Idle, r *report.Report) error {
 	name := desired.BackendOf(service.Labels)
 	if name == "" || service.Spec.Type == corev1.ServiceTypeExternalName {
 		return nil
 	}
+	backend, err := c.backendNamed(ctx, name)
+	if err != nil {
+		return err
+	}
+	if backend != nil {
+		r.Add(backendsTitle, backend, report.Of(backend, idle, c.clock.Now())...)
+	}
 	all := &discoveryv1.EndpointSliceList{}
-	err := c.listIn(ctx, r, "EndpointSlices", service.Namespace, all, func() int { return len(all.Items) },
+	err = c.listIn(ctx, r, "EndpointSlices", service.Namespace, all, func() int { return len(all.Items) },
 		client.MatchingLabels{discoveryv1.LabelServiceName: service.Name})
 	if err != nil || r.Checked[len(r.Checked)-1].Problem != "" {
 		return err
@@ -38,19 +45,15 @@ func (c *command) endpointsOf(ctx context.Context, service *corev1.Service, r *r
 	}) {
 		return nil
 	}
-	backend, err := c.backendNamed(ctx, name)
-	if err != nil {
-		return err
-	}
-	cause := found(warning, "has no ready endpoint, so requests that routes send to it fail: check the Service in backend %s", name)
+	cause := report.Found(report.Warning, "has no ready endpoint, so requests that routes send to it fail: check the Service in backend %s", name)
 	switch {
 	case backend == nil:
 	case backend.Status.EndpointsDrained:
-		cause = found(inProgress, "has no ready endpoint while backend %s is in maintenance", name)
+		cause = report.Found(report.InProgress, "has no ready endpoint while backend %s is in maintenance", name)
 	case backend.Status.Routes != nil && backend.Status.Routes.WithoutEndpoints != nil:
-		cause.text += fmt.Sprintf("; status.routes.withoutEndpoints of it counts %d routes", backend.Status.Routes.WithoutEndpoints.Count)
+		cause.Message += fmt.Sprintf("; status.routes.withoutEndpoints of it counts %d routes", backend.Status.Routes.WithoutEndpoints.Count)
 	}
-	addFindings(r, "Services", service, []finding{cause})
+	r.Add("Services", service, cause)
 	return nil
 }
 

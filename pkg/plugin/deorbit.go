@@ -18,6 +18,7 @@ import (
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/plugin/report"
 	"groundskeeper.io/groundskeeper/pkg/plugin/uninstall"
 )
 
@@ -206,9 +207,9 @@ func (c *command) watchDeorbit(ctx context.Context, k *kubernikusv1.Kluster) err
 	c.out.print("Kluster %s/%s is %s\n", k.Namespace, k.Name, c.out.in(green, "deleted"))
 	if last != nil && last.Status.Deorbit != nil {
 		d := last.Status.Deorbit
-		for _, f := range append(objects(warning, "left over", slices.Concat(d.Remaining, d.Undecided)),
-			objects(inProgress, "kept", d.Retained)...) {
-			c.out.print("%s\n", c.line("", f))
+		for _, f := range append(report.Objects(report.Warning, "left over", slices.Concat(d.Remaining, d.Undecided)),
+			report.Objects(report.InProgress, "kept", d.Retained)...) {
+			c.out.print("%s\n", c.line(f))
 		}
 	}
 	return nil
@@ -229,10 +230,10 @@ func stageLine(k *kubernikusv1.Kluster, now time.Time) string {
 	}
 	line := fmt.Sprintf("%s  %-9s", bar(at, len(stages)), d.Stage)
 	if c := meta.FindStatusCondition(k.Status.Conditions, kubernikusv1.ConditionDeorbited); c != nil {
-		line += "  " + oneLine(deorbitMessage(k, c))
+		line += "  " + report.OneLine(report.DeorbitMessage(k, c))
 	}
 	if d.LastProgressAt != nil {
-		line += "  (last progress " + ago(d.LastProgressAt, now) + ")"
+		line += "  (last progress " + report.Ago(d.LastProgressAt, now) + ")"
 	}
 	return line
 }

@@ -131,32 +131,6 @@ func TestDeleteKluster(t *testing.T) {
 	}
 }
 
-// TestRemedies checks that each reason is explained once, with the command for this Kluster.
-func TestRemedies(t *testing.T) {
-	k := deorbited(func(k *kubernikusv1.Kluster) {
-		k.Status.Conditions = []metav1.Condition{condition(kubernikusv1.ConditionDeorbited, "Unknown", kubernikusv1.ReasonSameCluster, "a/b leads to it")}
-		k.Status.Deorbit = &kubernikusv1.DeorbitStatus{Stage: kubernikusv1.DeorbitVerify, Remaining: []kubernikusv1.DeorbitObject{
-			{Kind: "Volume", ID: "1", Reason: "attached to server 4"}, {Kind: "Volume", ID: "2", Reason: "attached to server 5"},
-		}, Undecided: []kubernikusv1.DeorbitObject{{Kind: "PersistentVolume", Name: "pv-1", Reason: "CSI driver x provides it: not checked"}}}
-	})
-	var got []string
-	for _, f := range remedies(k) {
-		got = append(got, f.text)
-	}
-	wants := []string{"detach the Kluster with kubectl groundskeeper deorbit web -n default --thaw", "delete the server, or detach the volume", "Delete the claim before the cluster"}
-	if len(got) != len(wants) {
-		t.Fatalf("remedies = %q, want %d of them", got, len(wants))
-	}
-	for i, want := range wants {
-		if !strings.Contains(got[i], want) {
-			t.Errorf("remedy %d = %q, want %q in it", i, got[i], want)
-		}
-	}
-	if got := remedies(&kubernikusv1.Kluster{Status: k.Status}); len(got) > 0 {
-		t.Errorf("remedies of a Kluster that is not being deleted = %v, want none", got)
-	}
-}
-
 // TestStageLine checks that the line of a stage has its name once.
 func TestStageLine(t *testing.T) {
 	k := deorbited(func(k *kubernikusv1.Kluster) {

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/plugin/report"
 )
 
 func newDrain(c *command) *cobra.Command {
@@ -120,7 +121,7 @@ func preview(b *gimbalv1.DiscoveryBackend) string {
 	text := fmt.Sprintf("%d routes send traffic to %s: they stop, and start again with --undo.\n", r.Matching, nameOf(b))
 	unique := meta.FindStatusCondition(b.Status.Conditions, gimbalv1.ConditionClusterUnique)
 	if unique != nil && unique.Reason == gimbalv1.ReasonSameCluster {
-		text += oneLine(unique.Message) + "\n"
+		text += report.OneLine(unique.Message) + "\n"
 	}
 	if alone := r.WithoutAlternative; alone != nil && alone.Count > 0 {
 		what := "will RETURN ERRORS, because its endpoints are withheld"
@@ -170,7 +171,7 @@ func drainLine(b *gimbalv1.DiscoveryBackend, to gimbalv1.ClusterStatus, generati
 	if c == nil || c.ObservedGeneration < generation {
 		return "waiting for the maintenance controller", false
 	}
-	line = oneLine(c.Reason + ": " + c.Message)
+	line = report.OneLine(c.Reason + ": " + c.Message)
 	if r := b.Status.Routes; r != nil && r.Matching > 0 {
 		line = bar(int(r.Drained), int(r.Matching)) + " routes  " + line
 	}

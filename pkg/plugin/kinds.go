@@ -15,6 +15,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/plugin/report"
 )
 
 type kind struct {
@@ -25,8 +26,9 @@ type kind struct {
 	object func() client.Object
 	list   func() client.ObjectList
 	// global kinds have no namespace.
-	global   bool
-	findings func(client.Object, time.Time) []finding
+	global bool
+	// other are the findings about an object of a kind that is not Groundskeeper's, nil without any.
+	other func(client.Object, time.Time) []report.Finding
 }
 
 // group returns the API group of a kind.
@@ -38,40 +40,39 @@ func (k kind) group() string {
 	return versions[0].Group
 }
 
-func kindOf[T client.Object](
-	title string, names []string, global bool, object func() T, list func() client.ObjectList, findings func(T, time.Time) []finding,
-) kind {
-	return kind{
-		title: title, names: names, global: global, list: list,
-		object: func() client.Object { return object() },
-		findings: func(o client.Object, now time.Time) []finding {
-			typed, ok := o.(T)
-			if !ok {
-				return nil
-			}
-			return findings(typed, now)
-		},
-	}
+// empty returns a new object, emptyList a new list.
+func empty[T any, P interface {
+	*T
+	client.Object
+}]() client.Object {
+	return P(new(T))
 }
 
-// Titles of kinds that commands are for.
+func emptyList[T any, P interface {
+	*T
+	client.ObjectList
+}]() client.ObjectList {
+	return P(new(T))
+}
+
+// Titles of kinds.
 const (
-	klustersTitle = "Klusters"
-	backendsTitle = "DiscoveryBackends"
+	projectsTitle     = "Projects"
+	klustersTitle     = "Klusters"
+	backendsTitle     = "DiscoveryBackends"
+	translationsTitle = "Translations"
 )
 
 func kinds() []kind {
 	return []kind{
-		kindOf("Projects", []string{"project", "projects"}, true, func() *gardenerv1beta1.Project { return &gardenerv1beta1.Project{} },
-			func() client.ObjectList { return &gardenerv1beta1.ProjectList{} }, projectFindings),
-		kindOf(klustersTitle, []string{"kluster", "klusters", "kl"}, false, func() *kubernikusv1.Kluster { return &kubernikusv1.Kluster{} },
-			func() client.ObjectList { return &kubernikusv1.KlusterList{} }, klusterFindings),
-		kindOf(backendsTitle, []string{"discoverybackend", "discoverybackends", "dbe"}, false,
-			func() *gimbalv1.DiscoveryBackend { return &gimbalv1.DiscoveryBackend{} },
-			func() client.ObjectList { return &gimbalv1.DiscoveryBackendList{} }, backendFindings),
-		kindOf("Translations", []string{"translation", "translations", "tr"}, false,
-			func() *midonetv1.Translation { return &midonetv1.Translation{} },
-			func() client.ObjectList { return &midonetv1.TranslationList{} }, translationFindings),
+		{title: projectsTitle, names: []string{"project", "projects"}, global: true, object: empty[gardenerv1beta1.Project],
+			list: emptyList[gardenerv1beta1.ProjectList]},
+		{title: klustersTitle, names: []string{"kluster", "klusters", "kl"}, object: empty[kubernikusv1.Kluster],
+			list: emptyList[kubernikusv1.KlusterList]},
+		{title: backendsTitle, names: []string{"discoverybackend", "discoverybackends", "dbe"}, object: empty[gimbalv1.DiscoveryBackend],
+			list: emptyList[gimbalv1.DiscoveryBackendList]},
+		{title: translationsTitle, names: []string{"translation", "translations", "tr"}, object: empty[midonetv1.Translation],
+			list: emptyList[midonetv1.TranslationList]},
 	}
 }
 

@@ -42,25 +42,16 @@ func (c *command) localVolumes(ctx context.Context, r *report.Report) error {
 		return nil
 	}
 	r.Checked = append(r.Checked, report.Checked{Name: localVolumesTitle, Count: len(recorded.Nodes) + recorded.MoreNodes})
-	for _, f := range volumesFindings(recorded, c.clock.Now()) {
-		addFindings(r, localVolumesTitle, f.object, []finding{f.finding})
-	}
+	r.Findings = append(r.Findings, volumesFindings(recorded, c.clock.Now())...)
 	return nil
 }
 
-// namedFinding is a finding about an object that need not exist.
-type namedFinding struct {
-	object client.Object
-	finding
-}
-
-func named(name string) client.Object {
-	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name}}
-}
-
 // volumesFindings returns those of the record: the brake, each missing node, and a few of the volumes that are retained.
-func volumesFindings(recorded *localvolume.Recorded, now time.Time) (all []namedFinding) {
-	add := func(name string, f finding) { all = append(all, namedFinding{named(name), f}) }
+func volumesFindings(recorded *localvolume.Recorded, now time.Time) (all []report.Finding) {
+	add := func(name string, f report.Finding) {
+		f.Kind, f.Name = localVolumesTitle, name
+		all = append(all, f)
+	}
 	for _, f := range stopped(recorded, now) {
 		add("deletions", f)
 	}
@@ -68,7 +59,7 @@ func volumesFindings(recorded *localvolume.Recorded, now time.Time) (all []named
 		add("node/"+recorded.Nodes[i].Name, lostNodeFinding(recorded, &recorded.Nodes[i], now))
 	}
 	if recorded.MoreNodes > 0 {
-		add("nodes", found(warning, "%d more are missing", recorded.MoreNodes))
+		add("nodes", report.Found(report.Warning, "%d more are missing", recorded.MoreNodes))
 	}
 	count := map[string]int{}
 	for i := range recorded.Volumes {
@@ -82,19 +73,19 @@ func volumesFindings(recorded *localvolume.Recorded, now time.Time) (all []named
 	}
 	for _, reason := range []string{localvolume.EventNodeUncertain, localvolume.EventUnsupported, localvolume.EventNotNodeBound} {
 		if more := count[reason] - shownVolumes; more > 0 {
-			add("volumes", found(levelOf(reason), "%d more: %s", more, reason))
+			add("volumes", report.Found(levelOf(reason), "%d more: %s", more, reason))
 		}
 	}
 	if recorded.MoreVolumes > 0 {
-		add("volumes", found(inProgress, "%d more did not fit into the record: see their events", recorded.MoreVolumes))
+		add("volumes", report.Found(report.InProgress, "%d more did not fit into the record: see their events", recorded.MoreVolumes))
 	}
 	return all
 }
 
-func lostNodeFinding(recorded *localvolume.Recorded, node *localvolume.PlannedNode, now time.Time) finding {
-	since := "is missing for " + lasts(new(metav1.NewTime(node.Since)), now)
+func lostNodeFinding(recorded *localvolume.Recorded, node *localvolume.PlannedNode, now time.Time) report.Finding {
+	since := "is missing for " + report.Lasts(new(metav1.NewTime(node.Since)), now)
 	if node.Due == nil {
-		return found(inProgress, "%s, and nothing of it will be deleted", since)
+		return report.Found(report.InProgress, "%s, and nothing of it will be deleted", since)
 	}
 	var what []string
 	for _, of := range []struct {
@@ -108,12 +99,12 @@ func lostNodeFinding(recorded *localvolume.Recorded, node *localvolume.PlannedNo
 			what = append(what, fmt.Sprintf("%d %ss", of.count, of.noun))
 		}
 	}
-	return found(warning, "%s, and %s %s", since, strings.Join(what, " and "), deletion(recorded, *node.Due, now))
+	return report.Found(report.Warning, "%s, and %s %s", since, strings.Join(what, " and "), deletion(recorded, *node.Due, now))
 }
 
 // deletion returns when something is deleted.
 func deletion(recorded *localvolume.Recorded, due, now time.Time) string {
-	when := ago(new(metav1.NewTime(due)), now)
+	when := report.Ago(new(metav1.NewTime(due)), now)
 	switch {
 	case recorded.DryRun:
 		return "would be deleted without the dry run"
@@ -126,19 +117,19 @@ func deletion(recorded *localvolume.Recorded, due, now time.Time) string {
 }
 
 // levelOf returns who has to act on a volume that is retained.
-func levelOf(reason string) level {
+func levelOf(reason string) report.Level {
 	if reason == localvolume.EventNodeUncertain {
-		return warning
+		return report.Warning
 	}
-	return inProgress
+	return report.InProgress
 }
 
 // keptFinding is about a volume that is retained although it seems to be lost, or never cleaned up.
-func keptFinding(volume *localvolume.PlannedVolume) finding {
+func keptFinding(volume *localvolume.PlannedVolume) report.Finding {
 	if volume.Reason == localvolume.EventNodeUncertain {
-		return found(warning, "is retained with its claim: %s; set the label, or delete the node if it is lost", volume.VolumeKept)
+		return report.Found(report.Warning, "is retained with its claim: %s; set the label, or delete the node if it is lost", volume.VolumeKept)
 	}
-	return found(inProgress, "is never cleaned up: %s", volume.VolumeKept)
+	return report.Found(report.InProgress, "is never cleaned up: %s", volume.VolumeKept)
 }
 
 // whyVolume adds what is recorded about a claim, a volume or a node, and returns whether anything is.
@@ -154,18 +145,18 @@ func (c *command) whyVolume(ctx context.Context, k kind, object client.Object, r
 	if len(all) > 0 {
 		all = append(all, stopped(recorded, c.clock.Now())...)
 	}
-	addFindings(r, k.title, object, all)
+	r.Add(k.title, object, all...)
 	return len(all) > 0, nil
 }
 
 // stopped returns why nothing is deleted, whatever is due.
-func stopped(recorded *localvolume.Recorded, now time.Time) (all []finding) {
+func stopped(recorded *localvolume.Recorded, now time.Time) (all []report.Finding) {
 	if recorded.Brake != "" {
-		all = append(all, found(warning, "%s", recorded.Brake))
+		all = append(all, report.Found(report.Warning, "%s", recorded.Brake))
 	}
 	counts := slices.ContainsFunc(recorded.Nodes, func(n localvolume.PlannedNode) bool { return n.Due != nil })
 	if counts && recorded.Confirmed != nil && now.Sub(*recorded.Confirmed) >= unconfirmed {
-		all = append(all, found(warning, "no controller has confirmed since %s that the nodes are missing: is it running, and may it reach the "+
+		all = append(all, report.Found(report.Warning, "no controller has confirmed since %s that the nodes are missing: is it running, and may it reach the "+
 			"API server?",
 			recorded.Confirmed.UTC().Format(time.RFC3339)))
 	}
@@ -173,7 +164,7 @@ func stopped(recorded *localvolume.Recorded, now time.Time) (all []finding) {
 }
 
 // objectFindings returns what is recorded about a claim, a volume or a node.
-func objectFindings(recorded *localvolume.Recorded, object client.Object, now time.Time) (all []finding) {
+func objectFindings(recorded *localvolume.Recorded, object client.Object, now time.Time) (all []report.Finding) {
 	name := nameOf(object)
 	_, isNode := object.(*corev1.Node)
 	_, isClaim := object.(*corev1.PersistentVolumeClaim)
@@ -187,7 +178,7 @@ func objectFindings(recorded *localvolume.Recorded, object client.Object, now ti
 	for i := range recorded.Volumes {
 		switch volume := &recorded.Volumes[i]; {
 		case isNode && volume.Doubtful == name:
-			all = append(all, found(warning, "volume %s %s", volume.Name, keptFinding(volume).text))
+			all = append(all, report.Found(report.Warning, "volume %s %s", volume.Name, keptFinding(volume).Message))
 		case isNode && slices.Contains(volume.Nodes, name), isClaim && volume.Claim == name, !isNode && !isClaim && volume.Name == name:
 			all = append(all, volumeFindings(recorded, volume, now)...)
 		}
@@ -196,10 +187,10 @@ func objectFindings(recorded *localvolume.Recorded, object client.Object, now ti
 }
 
 // volumeFindings returns what will happen to a volume and its claim.
-func volumeFindings(recorded *localvolume.Recorded, volume *localvolume.PlannedVolume, now time.Time) (all []finding) {
+func volumeFindings(recorded *localvolume.Recorded, volume *localvolume.PlannedVolume, now time.Time) (all []report.Finding) {
 	if volume.Reason != "" {
 		f := keptFinding(volume)
-		return []finding{found(f.level, "volume %s %s", volume.Name, f.text)}
+		return []report.Finding{report.Found(f.Level, "volume %s %s", volume.Name, f.Message)}
 	}
 	nodes := localvolume.Absent(volume.Nodes)
 	for _, object := range []struct {
@@ -208,9 +199,9 @@ func volumeFindings(recorded *localvolume.Recorded, volume *localvolume.PlannedV
 	}{{"claim " + volume.Claim, volume.ClaimKept, volume.ClaimDue}, {"volume " + volume.Name, volume.VolumeKept, volume.VolumeDue}} {
 		switch {
 		case object.due != nil:
-			all = append(all, found(warning, "%s, and %s %s", nodes, object.name, deletion(recorded, *object.due, now)))
+			all = append(all, report.Found(report.Warning, "%s, and %s %s", nodes, object.name, deletion(recorded, *object.due, now)))
 		case object.kept != "":
-			all = append(all, found(inProgress, "%s, but %s is retained: %s", nodes, object.name, object.kept))
+			all = append(all, report.Found(report.InProgress, "%s, but %s is retained: %s", nodes, object.name, object.kept))
 		}
 	}
 	return all
@@ -218,15 +209,11 @@ func volumeFindings(recorded *localvolume.Recorded, volume *localvolume.PlannedV
 
 // volumeKinds returns the kinds of local volumes. Of those, "why" knows what the cleanup recorded.
 func volumeKinds() []kind {
-	claimNames := []string{"persistentvolumeclaim", "persistentvolumeclaims", "pvc"}
-	volumeNames := []string{"persistentvolume", "persistentvolumes", "pv"}
 	return []kind{
-		kindOf("PersistentVolumeClaims", claimNames, false, func() *corev1.PersistentVolumeClaim { return &corev1.PersistentVolumeClaim{} },
-			func() client.ObjectList { return &corev1.PersistentVolumeClaimList{} },
-			func(*corev1.PersistentVolumeClaim, time.Time) []finding { return nil }),
-		kindOf("PersistentVolumes", volumeNames, true, func() *corev1.PersistentVolume { return &corev1.PersistentVolume{} },
-			func() client.ObjectList { return &corev1.PersistentVolumeList{} },
-			func(*corev1.PersistentVolume, time.Time) []finding { return nil }),
+		{title: "PersistentVolumeClaims", names: []string{"persistentvolumeclaim", "persistentvolumeclaims", "pvc"},
+			object: empty[corev1.PersistentVolumeClaim], list: emptyList[corev1.PersistentVolumeClaimList]},
+		{title: "PersistentVolumes", names: []string{"persistentvolume", "persistentvolumes", "pv"}, global: true,
+			object: empty[corev1.PersistentVolume], list: emptyList[corev1.PersistentVolumeList]},
 	}
 }
 
@@ -235,8 +222,8 @@ func (c *command) checkVolumes(ctx context.Context, r *report.Report) {
 	recorded, problem, err := console.FindRecord(ctx, c.client)
 	checked := report.Checked{Name: strings.ToLower(localVolumesTitle), Problem: problem}
 	fails := func(message string) {
-		r.Findings = append(r.Findings, report.Finding{Kind: checked.Name, Name: checked.Name, Level: warning.String(),
-			Message: oneLine(message)})
+		r.Findings = append(r.Findings, report.Finding{Kind: checked.Name, Name: checked.Name, Level: report.Warning,
+			Message: report.OneLine(message)})
 	}
 	switch {
 	case err != nil:
@@ -245,7 +232,7 @@ func (c *command) checkVolumes(ctx context.Context, r *report.Report) {
 		return // there is nothing to clean up, or no controller for it
 	case recorded != nil:
 		for _, f := range stopped(recorded, c.clock.Now()) {
-			fails(f.text)
+			fails(f.Message)
 		}
 		checked.Note = volumesNote(recorded)
 	}

@@ -25,30 +25,31 @@ import (
 
 // namespaceKind returns the kind of namespaces, about which "why" knows something, too.
 func namespaceKind() kind {
-	return kindOf("Namespaces", []string{"namespace", "namespaces", "ns"}, true, func() *corev1.Namespace { return &corev1.Namespace{} },
-		func() client.ObjectList { return &corev1.NamespaceList{} }, namespaceFindings)
+	return kind{title: orphansTitle, names: []string{"namespace", "namespaces", "ns"}, global: true, object: empty[corev1.Namespace],
+		list: emptyList[corev1.NamespaceList], other: namespaceFindings}
 }
 
 // namespaceFindings returns those of a namespace: what the namespace controller of Kubernetes waits for.
-func namespaceFindings(n *corev1.Namespace, now time.Time) (all []finding) {
-	if n.DeletionTimestamp.IsZero() {
+func namespaceFindings(object client.Object, now time.Time) (all []report.Finding) {
+	n, ok := object.(*corev1.Namespace)
+	if !ok || n.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	all = append(all, found(inProgress, "is being deleted, for %s", lasts(n.DeletionTimestamp, now)))
+	all = append(all, report.Found(report.InProgress, "is being deleted, for %s", report.Lasts(n.DeletionTimestamp, now)))
 	for _, c := range n.Status.Conditions {
 		switch {
 		case c.Status != corev1.ConditionTrue:
 		case c.Type == corev1.NamespaceDeletionDiscoveryFailure && namesOwn(c.Message):
-			all = append(all, found(warning, "the API of Groundskeeper is unavailable, and blocks the deletion of every namespace: %s. Restore "+
+			all = append(all, report.Found(report.Warning, "the API of Groundskeeper is unavailable, and blocks the deletion of every namespace: %s. Restore "+
 				"groundskeeper-apiserver "+
 				"(kubectl groundskeeper check); if its store is lost, free the cluster: %s", c.Message, uninstall.UnregisterCommand))
 		case c.Type == corev1.NamespaceDeletionDiscoveryFailure:
-			all = append(all, found(warning, "an API of the cluster is unavailable, and blocks the deletion of every namespace: %s (kubectl get "+
+			all = append(all, report.Found(report.Warning, "an API of the cluster is unavailable, and blocks the deletion of every namespace: %s (kubectl get "+
 				"apiservices)", c.Message))
 		case c.Type == corev1.NamespaceContentRemaining, c.Type == corev1.NamespaceFinalizersRemaining:
-			all = append(all, found(inProgress, "%s: %s", c.Type, c.Message))
+			all = append(all, report.Found(report.InProgress, "%s: %s", c.Type, c.Message))
 		default:
-			all = append(all, found(warning, "%s: %s", c.Type, c.Message))
+			all = append(all, report.Found(report.Warning, "%s: %s", c.Type, c.Message))
 		}
 	}
 	return all
@@ -64,7 +65,7 @@ func namesOwn(message string) bool {
 // contents adds the relevant state of Groundskeeper's objects in a namespace, and of its Project. Of a namespace that is being
 // deleted, each object counts: it goes only after them. A kind that cannot be read is a problem of that kind only: it may be why
 // the namespace is not deleted.
-func (c *command) contents(ctx context.Context, namespace *corev1.Namespace, r *report.Report) {
+func (c *command) contents(ctx context.Context, namespace *corev1.Namespace, idle report.Idle, r *report.Report) {
 	deleting := !namespace.DeletionTimestamp.IsZero()
 	for _, k := range kinds() {
 		if k.global {
@@ -78,18 +79,18 @@ func (c *command) contents(ctx context.Context, namespace *corev1.Namespace, r *
 		checked.Problem = c.unlisted(ctx, k, namespace.Name, err)
 		r.Checked = append(r.Checked, checked)
 		for _, object := range objects {
-			all := append(k.findings(object, c.clock.Now()), details(object)...)
-			if deleting && len(all) == 0 {
-				all = append(all, found(inProgress, "still exists"))
+			all := report.Why(object, idle, c.clock.Now())
+			if deleting && report.OK(all) {
+				all = append(all, report.Found(report.InProgress, "still exists"))
 			}
-			addFindings(r, k.title, object, all)
+			r.Add(k.title, object, all...)
 		}
 	}
-	c.projectOf(ctx, namespace, r)
+	c.projectOf(ctx, namespace, idle, r)
 }
 
 // projectOf adds the Project of a namespace, and its findings.
-func (c *command) projectOf(ctx context.Context, namespace *corev1.Namespace, r *report.Report) {
+func (c *command) projectOf(ctx context.Context, namespace *corev1.Namespace, idle report.Idle, r *report.Report) {
 	name := namespace.Labels[gardenerv1beta1.LabelProjectName]
 	if name == "" {
 		return
@@ -106,7 +107,7 @@ func (c *command) projectOf(ctx context.Context, namespace *corev1.Namespace, r 
 	case apierrors.IsForbidden(err):
 		checked = report.Checked{Name: "Projects", Problem: fmt.Sprintf("you are not allowed to get Project %s", name)}
 	case err != nil:
-		checked = report.Checked{Name: "Projects", Problem: fmt.Sprintf("get Project %s: %s", name, oneLine(c.explained(ctx, err).Error()))}
+		checked = report.Checked{Name: "Projects", Problem: fmt.Sprintf("get Project %s: %s", name, report.OneLine(c.explained(ctx, err).Error()))}
 	}
 	r.Checked = append(r.Checked, checked)
 	r.Project = name
@@ -115,12 +116,12 @@ func (c *command) projectOf(ctx context.Context, namespace *corev1.Namespace, r 
 	}
 	projects := map[string]types.UID{project.Name: project.UID}
 	if orphan, ok := orphans.Of(namespace, projects); ok {
-		addFindings(r, "Namespaces", namespace, []finding{c.orphaned(ctx, orphan)})
+		r.Add("Namespaces", namespace, c.orphaned(ctx, orphan))
 		r.Project = ""
 		return
 	}
 	if checked.Count == 0 {
 		return // it has not claimed the namespace
 	}
-	addFindings(r, "Projects", project, append(projectFindings(project, c.clock.Now()), details(project)...))
+	r.Add(projectsTitle, project, report.Why(project, idle, c.clock.Now())...)
 }

@@ -35,7 +35,7 @@ func deleting(condition corev1.NamespaceConditionType, message string) func(*cor
 // TestWhyOfNamespaces checks that a namespace is explained also when the API that blocks it is Groundskeeper's, and its Project is named.
 func TestWhyOfNamespaces(t *testing.T) {
 	down := apierrors.NewServiceUnavailable("no endpoints")
-	shop := &gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: "shop", UID: "1"}, Status: gardenerv1beta1.ProjectStatus{Phase: gardenerv1beta1.ProjectReady}}
+	shop := &gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: "shop", UID: "1"}, Status: readyProject()}
 	for _, test := range []struct {
 		name      string
 		namespace *corev1.Namespace
@@ -48,8 +48,8 @@ func TestWhyOfNamespaces(t *testing.T) {
 		{name: "of a missing Project", namespace: namespaceOf("2", nil), code: 1, prints: []string{"belongs to Project shop with uid 2, which does not exist"}},
 		{name: "of an earlier Project", namespace: namespaceOf("2", nil), others: []client.Object{shop}, code: 1,
 			prints: []string{"the Project of this name has uid 1", "kubectl annotate namespace garden-shop namespace.gardener.cloud/project-"}},
-		{name: "one kind cannot be listed", namespace: namespaceOf("1", nil), others: []client.Object{shop, paused()}, fails: map[string]error{"TranslationList": down}, code: 2,
-			prints: []string{"list Translations: no endpoints", "garden-shop/web", "is paused", "is the namespace of Project shop"}},
+		{name: "one kind cannot be listed", namespace: namespaceOf("1", nil), others: []client.Object{shop, stalled()}, fails: map[string]error{"TranslationList": down}, code: 2,
+			prints: []string{"list Translations: no endpoints", "garden-shop/web", "SecretMissing", "is the namespace of Project shop"}},
 		{name: "the API is down", namespace: namespaceOf("1", deleting(corev1.NamespaceDeletionDiscoveryFailure, "stale GroupVersion discovery: midonet.org/v1")),
 			fails: map[string]error{"KlusterList": down, "TranslationList": down, "DiscoveryBackendList": down, "Project": down}, code: 2,
 			prints: []string{"the API of Groundskeeper is unavailable", "stale GroupVersion discovery: midonet.org/v1", "kubectl groundskeeper uninstall --force-unregister",

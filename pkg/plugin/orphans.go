@@ -31,7 +31,7 @@ func (c *command) orphans(ctx context.Context, r *report.Report, projects map[st
 		return
 	case err != nil:
 		r.Checked = append(r.Checked, report.Checked{Name: orphansTitle,
-			Problem: oneLine(fmt.Sprintf("list namespaces: %s", c.explained(ctx, err)))})
+			Problem: report.OneLine(fmt.Sprintf("list namespaces: %s", c.explained(ctx, err)))})
 		return
 	}
 	checked := report.Checked{Name: orphansTitle}
@@ -44,12 +44,12 @@ func (c *command) orphans(ctx context.Context, r *report.Report, projects map[st
 		project := &gardenerv1beta1.Project{}
 		if err := c.client.Get(ctx, client.ObjectKey{Name: namespace.Labels[gardenerv1beta1.LabelProjectName]},
 			project); client.IgnoreNotFound(err) != nil {
-			checked.Problem = oneLine(fmt.Sprintf("get the Project of namespace %s: %s", namespace.Name, c.explained(ctx, err)))
+			checked.Problem = report.OneLine(fmt.Sprintf("get the Project of namespace %s: %s", namespace.Name, c.explained(ctx, err)))
 			continue
 		}
 		if orphan, ok := orphans.Of(namespace, map[string]types.UID{project.Name: project.UID}); ok {
 			checked.Count++
-			addFindings(r, orphansTitle, namespace, []finding{c.orphaned(ctx, orphan)})
+			r.Add(orphansTitle, namespace, c.orphaned(ctx, orphan))
 		}
 	}
 	if checked.Count > 0 || checked.Problem != "" {
@@ -58,12 +58,12 @@ func (c *command) orphans(ctx context.Context, r *report.Report, projects map[st
 }
 
 // orphaned returns the finding of a namespace whose Project does not exist, with the bindings by which members keep their roles.
-func (c *command) orphaned(ctx context.Context, orphan orphans.Orphan) finding {
-	f := found(warning, "%s", orphan)
+func (c *command) orphaned(ctx context.Context, orphan orphans.Orphan) report.Finding {
+	f := report.Found(report.Warning, "%s", orphan)
 	bindings := &rbacv1.RoleBindingList{}
 	err := c.client.List(ctx, bindings, client.InNamespace(orphan.Namespace))
 	if err != nil {
-		f.text += ". Which members keep their roles is unknown: " + oneLine(err.Error())
+		f.Message += ". Which members keep their roles is unknown: " + report.OneLine(err.Error())
 		return f
 	}
 	var names []string
@@ -73,7 +73,7 @@ func (c *command) orphaned(ctx context.Context, orphan orphans.Orphan) finding {
 		}
 	}
 	if len(names) > 0 {
-		f.text += ". Its members keep the roles of these RoleBindings: " + strings.Join(names, ", ")
+		f.Message += ". Its members keep the roles of these RoleBindings: " + strings.Join(names, ", ")
 	}
 	return f
 }

@@ -36,7 +36,7 @@ func (c *command) policies(ctx context.Context, r *report.Report) error {
 	}
 	if err != nil {
 		r.Checked = append(r.Checked, report.Checked{Name: policiesTitle,
-			Problem: oneLine(fmt.Sprintf("check the parameters of admission policies: %s", c.explained(ctx, err)))})
+			Problem: report.OneLine(fmt.Sprintf("check the parameters of admission policies: %s", c.explained(ctx, err)))})
 		return nil
 	}
 	addPolicies(r, problems)
@@ -49,6 +49,6 @@ func addPolicies(r *report.Report, problems []policyparams.Problem) {
 	}
 	r.Checked = append(r.Checked, report.Checked{Name: policiesTitle, Count: len(problems)})
 	for _, p := range problems {
-		r.Findings = append(r.Findings, report.Finding{Kind: policiesTitle, Name: p.Policy, Level: warning.String(), Message: p.Reason})
+		r.Findings = append(r.Findings, report.Finding{Kind: policiesTitle, Name: p.Policy, Level: report.Warning, Message: p.Reason})
 	}
 }

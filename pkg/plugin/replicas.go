@@ -57,8 +57,8 @@ func (c *command) replicas(ctx context.Context, r *report.Report) {
 func addCheck(r *report.Report, checked report.Checked, problem string) {
 	r.Checked = append(r.Checked, checked)
 	if problem != "" {
-		r.Findings = append(r.Findings, report.Finding{Kind: checked.Name, Name: checked.Name, Level: warning.String(),
-			Message: oneLine(problem)})
+		r.Findings = append(r.Findings, report.Finding{Kind: checked.Name, Name: checked.Name, Level: report.Warning,
+			Message: report.OneLine(problem)})
 	}
 }
 
@@ -76,7 +76,7 @@ func (c *command) listParts(
 			Unread: fmt.Sprintf("you are not allowed to list %s in namespace %s", title, uninstall.SystemNamespace)})
 		return false
 	case err != nil:
-		r.Checked = append(r.Checked, report.Checked{Name: title, Unread: oneLine(fmt.Sprintf("list %s: %s", title, c.explained(ctx, err)))})
+		r.Checked = append(r.Checked, report.Checked{Name: title, Unread: report.OneLine(fmt.Sprintf("list %s: %s", title, c.explained(ctx, err)))})
 		return false
 	}
 	return true
@@ -155,7 +155,7 @@ func (c *command) readyz(ctx context.Context, pod *corev1.Pod) (failing, unasked
 	case apierrors.IsForbidden(err):
 		return "", "you are not allowed to get pods/proxy, which shows the checks of its readiness"
 	default:
-		return "", oneLine(fmt.Sprintf("its readiness cannot be asked: %s", err))
+		return "", report.OneLine(fmt.Sprintf("its readiness cannot be asked: %s", err))
 	}
 }
 

@@ -10,31 +10,10 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"groundskeeper.io/groundskeeper/pkg/plugin/report"
 )
-
-// names of levels in a report.
-func (l level) String() string {
-	if l == warning {
-		return report.Warning
-	}
-	return report.InProgress
-}
-
-func addFindings(r *report.Report, kind string, object client.Object, findings []finding) {
-	r.Findings = append(r.Findings, reported(kind, object, findings)...)
-}
-
-func reported(kind string, object client.Object, findings []finding) (all []report.Finding) {
-	for _, f := range findings {
-		all = append(all, report.Finding{Kind: kind, Namespace: object.GetNamespace(), Name: object.GetName(), Level: f.level.String(),
-			Message: f.text})
-	}
-	return all
-}
 
 // result returns the error that makes the exit code of a report: what could not be checked counts more than what was found.
 func result(r *report.Report) error {
@@ -47,7 +26,7 @@ func result(r *report.Report) error {
 	switch {
 	case len(problems) > 0:
 		return fmt.Errorf("not everything could be checked: %s", strings.Join(problems, ", "))
-	case len(r.Findings) > 0:
+	case !report.OK(r.Findings):
 		return errFindings
 	}
 	return nil

@@ -25,21 +25,21 @@ import (
 
 // serviceKind returns the kind of Services, of which "why" shows the way through the backend network.
 func serviceKind() kind {
-	return kindOf("Services", []string{"service", "services", "svc"}, false, func() *corev1.Service { return &corev1.Service{} },
-		func() client.ObjectList { return &corev1.ServiceList{} }, func(*corev1.Service, time.Time) []finding { return nil })
+	return kind{title: "Services", names: []string{"service", "services", "svc"}, object: empty[corev1.Service],
+		list: emptyList[corev1.ServiceList]}
 }
 
 const nodesTitle = "Nodes"
 
 // nodeKind returns the kind of Nodes, whose chassis in OVN and whose local volumes "why" knows something about.
 func nodeKind() kind {
-	return kindOf(nodesTitle, []string{"node", "nodes", "no"}, true, func() *corev1.Node { return &corev1.Node{} },
-		func() client.ObjectList { return &corev1.NodeList{} }, nodeFindings)
+	return kind{title: nodesTitle, names: []string{"node", "nodes", "no"}, global: true, object: empty[corev1.Node],
+		list: emptyList[corev1.NodeList], other: nodeFindings}
 }
 
-func nodeFindings(node *corev1.Node, _ time.Time) []finding {
-	if text := node.Annotations[midonetv1.AnnotationOVNChassisProblem]; text != "" {
-		return []finding{found(warning, "%s", text)}
+func nodeFindings(node client.Object, _ time.Time) []report.Finding {
+	if text := node.GetAnnotations()[midonetv1.AnnotationOVNChassisProblem]; text != "" {
+		return []report.Finding{report.Found(report.Warning, "%s", text)}
 	}
 	return nil
 }
@@ -56,8 +56,13 @@ func (c *command) nodesOn(ctx context.Context, ways []report.Way, r *report.Repo
 		}
 	}
 	slices.Sort(names)
+	return c.nodesNamed(ctx, slices.Compact(names), r)
+}
+
+// nodesNamed adds the findings about Nodes.
+func (c *command) nodesNamed(ctx context.Context, names []string, r *report.Report) error {
 	checked := report.Checked{Name: nodesTitle}
-	for _, name := range slices.Compact(names) {
+	for _, name := range names {
 		node := &corev1.Node{}
 		err := c.client.Get(ctx, client.ObjectKey{Name: name}, node)
 		switch {
@@ -70,7 +75,7 @@ func (c *command) nodesOn(ctx context.Context, ways []report.Way, r *report.Repo
 			return fmt.Errorf("get node %s: %w", name, err)
 		}
 		checked.Count++
-		addFindings(r, nodesTitle, node, nodeFindings(node, c.clock.Now()))
+		r.Add(nodesTitle, node, nodeFindings(node, c.clock.Now())...)
 	}
 	if checked.Count > 0 {
 		r.Checked = append(r.Checked, checked)
@@ -79,48 +84,61 @@ func (c *command) nodesOn(ctx context.Context, ways []report.Way, r *report.Repo
 }
 
 // ways adds how connections to a Service go through the backend network, and what is wrong with its Translations.
-func (c *command) ways(ctx context.Context, service *corev1.Service, r *report.Report) error {
-	var translations []midonetv1.Translation
-	for _, namespace := range slices.Compact([]string{service.Namespace, metav1.NamespaceDefault}) { // those of Nodes are in default
-		list := &midonetv1.TranslationList{}
-		err := c.client.List(ctx, list, client.InNamespace(namespace))
-		if meta.IsNoMatchError(err) || apierrors.IsForbidden(err) {
-			r.Checked = append(r.Checked, report.Checked{Name: "Translations", Problem: err.Error()})
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("list Translations in namespace %s: %w", namespace, err)
-		}
-		r.Checked = append(r.Checked, report.Checked{Name: "Translations", Count: len(list.Items)})
-		translations = append(translations, list.Items...)
+func (c *command) ways(ctx context.Context, service *corev1.Service, idle report.Idle, r *report.Report) error {
+	namespaces := slices.Compact([]string{service.Namespace, metav1.NamespaceDefault}) // those of Nodes are in default
+	translations, err := c.translationsOf(ctx, service, namespaces, idle, r)
+	if err != nil || len(translations) == 0 { // without any there is no backend
+		return err
 	}
-	own := 0
-	for i := range translations {
-		t := &translations[i]
-		if isOf(t, service) {
-			own++
-			addFindings(r, "Translations", t, append(translationFindings(t, c.clock.Now()), details(t)...))
-		}
-	}
-	if own == 0 && service.Spec.ClusterIP != corev1.ClusterIPNone && service.Spec.Type != corev1.ServiceTypeExternalName {
-		addFindings(r, "Services", service, []finding{found(warning,
-			"has no Translation: see its events; controllers.translation.serviceTypes may not have the type %s", service.Spec.Type)})
+	own := slices.ContainsFunc(translations, func(t midonetv1.Translation) bool { return isOf(&t, service) })
+	if !own && service.Spec.ClusterIP != corev1.ClusterIPNone && service.Spec.Type != corev1.ServiceTypeExternalName {
+		r.Add("Services", service, report.Found(report.Warning,
+			"has no Translation: see its events; controllers.translation.serviceTypes may not have the type %s", service.Spec.Type))
 	}
 	r.Ways = waysOf(service, translations)
 	if slices.ContainsFunc(r.Ways, func(w report.Way) bool { return strings.HasPrefix(w.Address, gatewayAddress) }) &&
 		!hasGateway(translations) {
-		addFindings(r, "Services", service, []finding{found(warning,
-			"has node ports, which are served at gateways, and no Node is one: set annotation %s of a Node", midonetv1.AnnotationOVNGatewayNetwork)})
+		r.Add("Services", service, report.Found(report.Warning,
+			"has node ports, which are served at gateways, and no Node is one: set annotation %s of a Node", midonetv1.AnnotationOVNGatewayNetwork))
 	}
 	for _, way := range r.Ways {
 		for _, e := range way.Endpoints {
 			if e.Port == "" {
-				addFindings(r, "Services", service, []finding{found(warning, "endpoint %s of %s is not the address of a translated Pod", e.Address,
-					way.Address)})
+				r.Add("Services", service, report.Found(report.Warning, "endpoint %s of %s is not the address of a translated Pod", e.Address,
+					way.Address))
 			}
 		}
 	}
 	return c.nodesOn(ctx, r.Ways, r)
+}
+
+// translationsOf returns the Translations of some namespaces, and adds what is wrong with those of an object.
+func (c *command) translationsOf(
+	ctx context.Context, owner client.Object, namespaces []string, idle report.Idle, r *report.Report,
+) (all []midonetv1.Translation, err error) {
+	for _, namespace := range namespaces {
+		list := &midonetv1.TranslationList{}
+		err := c.client.List(ctx, list, client.InNamespace(namespace))
+		switch {
+		case meta.IsNoMatchError(err):
+			return nil, nil
+		case apierrors.IsForbidden(err):
+			r.Checked = append(r.Checked, report.Checked{Name: translationsTitle, Problem: err.Error()})
+			return nil, nil
+		case err != nil:
+			return nil, fmt.Errorf("list Translations in namespace %s: %w", namespace, err)
+		}
+		all = append(all, list.Items...)
+	}
+	if len(all) > 0 {
+		r.Checked = append(r.Checked, report.Checked{Name: translationsTitle, Count: len(all)})
+	}
+	for i := range all {
+		if t := &all[i]; isOf(t, owner) {
+			r.Add(translationsTitle, t, report.Why(t, idle, c.clock.Now())...)
+		}
+	}
+	return all, nil
 }
 
 // gatewayAddress begins what is shown as the address of the gateway of each chassis.
@@ -141,8 +159,8 @@ func hasGateway(translations []midonetv1.Translation) bool {
 	})
 }
 
-func isOf(t *midonetv1.Translation, service *corev1.Service) bool {
-	return t.Namespace == service.Namespace && t.Labels[midonetv1.LabelOwnerUID] == string(service.UID)
+func isOf(t *midonetv1.Translation, owner client.Object) bool {
+	return t.Namespace == owner.GetNamespace() && t.Labels[midonetv1.LabelOwnerUID] == string(owner.GetUID())
 }
 
 // row has the columns of OVN's rows that a way consists of.

@@ -62,6 +62,7 @@ func TestWhyService(t *testing.T) {
 		"no endpoint":      {service, []client.Object{node, pod, balancer(`"10.0.0.50:80":""`)}, []string{"10.0.0.50:80/tcp, load balancer shop/web/tcp:\n  no endpoint: connections are rejected\n"}, "", false},
 		"unknown endpoint": {service, []client.Object{balancer(`"10.0.0.50:80":"192.0.2.9:80"`)}, []string{"endpoint 192.0.2.9:80 of 10.0.0.50:80 is not the address of a translated Pod", "  192.0.2.9:80\n"}, "chassis", true},
 		"not in sync":      {service, []client.Object{node, pod, waiting}, []string{"shop/service.4.web", "Waiting: waits for x", "10.1.0.10:8080  Pod"}, "", true},
+		"no backend":       {service, nil, []string{"shop/web: nothing blocks it", "Not checked: network policies"}, "Translation", false},
 		"not translated":   {service, []client.Object{node, pod}, []string{"has no Translation", "serviceTypes may not have the type ClusterIP"}, "load balancer", true},
 		"headless":         {headless, nil, []string{"nothing blocks it"}, "load balancer", false},
 	} {

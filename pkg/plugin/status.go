@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,7 +30,9 @@ func newStatus(c *command) *cobra.Command {
 		Use:   "status",
 		Short: "Show what is stale, draining, deorbiting, drifting or failing, in all namespaces or one",
 		Long: "Show what is stale, draining, deorbiting, drifting or failing, in all namespaces or one.\n\n" +
-			"It exits with 0 when there is nothing to report, with 1 when there are findings, and with 2 when something could not be checked.",
+			"An object is ok if Ready is True for its generation and it is not being deleted. ! marks what a user has to repair, ~ what the\n" +
+			"controllers are working on, · what is worth knowing of an object that is ok.\n\n" +
+			"It exits with 0 when every object is ok, with 1 when one is not, and with 2 when something could not be checked.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.status(cmd.Context(), cmd.Flags().Changed("namespace"), format)
@@ -67,6 +70,7 @@ func (c *command) inspect(ctx context.Context, namespace string) (*report.Report
 	served := false
 	var missing error
 	var projects map[string]types.UID // nil when they could not be listed
+	manager := sync.OnceValues(func() (uninstall.Manager, error) { return c.published(ctx) })
 	for _, k := range kinds() {
 		if namespace != "" && k.global {
 			continue
@@ -84,7 +88,7 @@ func (c *command) inspect(ctx context.Context, namespace string) (*report.Report
 			projects = map[string]types.UID{}
 		}
 		for _, object := range objects {
-			addFindings(r, k.title, object, k.findings(object, c.clock.Now()))
+			r.Add(k.title, object, report.Of(object, idle(manager), c.clock.Now())...)
 			if projects != nil && k.global {
 				projects[object.GetName()] = object.GetUID()
 			}
@@ -97,7 +101,7 @@ func (c *command) inspect(ctx context.Context, namespace string) (*report.Report
 		return r, nil
 	}
 	c.installation(ctx, r)
-	if err := c.manager(ctx, r); err != nil {
+	if err := c.manager(r, manager); err != nil {
 		return nil, err
 	}
 	if err := c.localVolumes(ctx, r); err != nil {
@@ -109,12 +113,29 @@ func (c *command) inspect(ctx context.Context, namespace string) (*report.Report
 	return r, c.policies(ctx, r)
 }
 
-// manager adds that no controller manager works, and what the controllers found that belongs to no object, or wait for.
-func (c *command) manager(ctx context.Context, r *report.Report) error {
+// published returns how the controller manager runs. The Lease alone shows what the controllers found to who may not read the rest.
+func (c *command) published(ctx context.Context) (uninstall.Manager, error) {
 	m, err := uninstall.InspectManager(ctx, c.client, nil)
-	if apierrors.IsForbidden(err) { // the Lease alone shows what the controllers found
-		m, err = uninstall.Published(ctx, c.client)
+	if apierrors.IsForbidden(err) {
+		return uninstall.Published(ctx, c.client)
 	}
+	return m, err
+}
+
+// idle returns why a controller does not run. How the manager runs takes seconds to find out, and is only read for an object that waits.
+func idle(manager func() (uninstall.Manager, error)) report.Idle {
+	return func(controller string) string {
+		m, err := manager()
+		if err != nil {
+			return "" // it is unknown
+		}
+		return m.Idle(controller)
+	}
+}
+
+// manager adds that no controller manager works, and what the controllers found that belongs to no object, or wait for.
+func (c *command) manager(r *report.Report, inspect func() (uninstall.Manager, error)) error {
+	m, err := inspect()
 	switch {
 	case apierrors.IsForbidden(err):
 		r.Checked = append(r.Checked, report.Checked{Name: managerTitle,
@@ -132,8 +153,8 @@ func (c *command) manager(ctx context.Context, r *report.Report) error {
 	}
 	r.Checked = append(r.Checked, report.Checked{Name: managerTitle, Count: len(all)})
 	for _, message := range all {
-		r.Findings = append(r.Findings, report.Finding{Kind: managerTitle, Name: uninstall.ManagerName, Level: warning.String(),
-			Message: oneLine(message)})
+		r.Findings = append(r.Findings, report.Finding{Kind: managerTitle, Name: uninstall.ManagerName, Level: report.Warning,
+			Message: report.OneLine(message)})
 	}
 	return nil
 }
@@ -161,7 +182,7 @@ func (c *command) unlisted(ctx context.Context, k kind, namespace string, err er
 	case apierrors.IsForbidden(err):
 		return notAllowed(k, namespace)
 	default:
-		return oneLine(fmt.Sprintf("list %s: %s", k.title, c.explained(ctx, err)))
+		return report.OneLine(fmt.Sprintf("list %s: %s", k.title, c.explained(ctx, err)))
 	}
 }
 
@@ -181,21 +202,19 @@ func notAllowed(k kind, namespace string) string {
 func (c *command) printReport(r *report.Report) {
 	for _, checked := range r.Checked {
 		var lines []string
-		warnings := map[string]bool{}
+		warnings, working := map[string]bool{}, false
 		for _, f := range r.Findings {
 			if f.Kind != checked.Name {
 				continue
 			}
-			name := strings.TrimPrefix(f.Namespace+"/"+f.Name, "/")
-			level := inProgress
-			if f.Level == warning.String() {
-				level = warning
-				warnings[name] = true
+			if f.Level == report.Warning {
+				warnings[report.Name(f.Namespace, f.Name)] = true
 			}
-			lines = append(lines, c.line(name, finding{level, f.Message}))
+			working = working || f.Level == report.InProgress
+			lines = append(lines, c.line(f))
 		}
 		c.out.print("%s\n", strings.TrimRight(fmt.Sprintf("%s %6d  %s", c.out.in(bold, fmt.Sprintf("%-18s", checked.Name)), checked.Count,
-			c.summary(checked, len(warnings), len(lines))), " "))
+			c.summary(checked, len(warnings), working)), " "))
 		for _, line := range lines {
 			c.out.print("%s\n", line)
 		}
@@ -203,7 +222,7 @@ func (c *command) printReport(r *report.Report) {
 }
 
 // summary returns the state of a kind in a few words.
-func (c *command) summary(checked report.Checked, warnings, lines int) string {
+func (c *command) summary(checked report.Checked, warnings int, working bool) string {
 	switch {
 	case checked.Problem != "":
 		return c.out.in(red, checked.Problem)
@@ -211,7 +230,7 @@ func (c *command) summary(checked report.Checked, warnings, lines int) string {
 		return c.out.in(red, "1 needs attention")
 	case warnings > 0:
 		return c.out.in(red, fmt.Sprintf("%d need attention", warnings))
-	case lines > 0:
+	case working:
 		return c.out.in(yellow, "in progress")
 	case checked.Count > 0:
 		return c.out.in(green, "ok")
@@ -220,14 +239,11 @@ func (c *command) summary(checked report.Checked, warnings, lines int) string {
 }
 
 // line returns a finding of an object.
-func (c *command) line(name string, f finding) string {
-	mark := c.out.in(yellow, "~")
-	if f.level == warning {
-		mark = c.out.in(red, "!")
-	}
-	return fmt.Sprintf("  %s %-30s %s", mark, name, f.text)
+func (c *command) line(f report.Finding) string {
+	mark := map[report.Level]string{report.Warning: c.out.in(red, "!"), report.InProgress: c.out.in(yellow, "~"), report.Info: "·"}[f.Level]
+	return fmt.Sprintf("  %s %-30s %s", mark, report.Name(f.Namespace, f.Name), f.Message)
 }
 
 func nameOf(object client.Object) string {
-	return strings.TrimPrefix(object.GetNamespace()+"/"+object.GetName(), "/")
+	return report.Name(object.GetNamespace(), object.GetName())
 }

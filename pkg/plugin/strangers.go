@@ -34,8 +34,8 @@ func (c *command) strangers(ctx context.Context, project *gardenerv1beta1.Projec
 	for i := range bindings.Items {
 		binding := &bindings.Items[i]
 		if others := notMembers(project, binding.Subjects); len(others) > 0 {
-			addFindings(r, "RoleBindings", binding, []finding{found(inProgress,
-				"RoleBinding grants %s %s to %s, not in spec.members", binding.RoleRef.Kind, binding.RoleRef.Name, strings.Join(others, ", "))})
+			r.Add("RoleBindings", binding, report.Found(report.InProgress,
+				"RoleBinding grants %s %s to %s, not in spec.members", binding.RoleRef.Kind, binding.RoleRef.Name, strings.Join(others, ", ")))
 		}
 	}
 	// The metadata of the Secrets is sufficient, so that no token is transmitted.
@@ -49,7 +49,7 @@ func (c *command) strangers(ctx context.Context, project *gardenerv1beta1.Projec
 		token := &tokens.Items[i]
 		account := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: token.Annotations[corev1.ServiceAccountNameKey]}
 		if others := notMembers(project, []rbacv1.Subject{account}); len(others) > 0 {
-			addFindings(r, "Secrets", token, []finding{found(inProgress, "Secret has a token of %s, not in spec.members", others[0])})
+			r.Add("Secrets", token, report.Found(report.InProgress, "Secret has a token of %s, not in spec.members", others[0]))
 		}
 	}
 	return nil
@@ -80,7 +80,7 @@ func notMembers(project *gardenerv1beta1.Project, subjects []rbacv1.Subject) (ot
 		if isMember || project.Spec.Owner != nil && gardenerv1beta1.SameSubject(*project.Spec.Owner, subject) {
 			continue
 		}
-		others = append(others, fmt.Sprintf("%s %s", subject.Kind, nameIn(subject.Namespace, subject.Name)))
+		others = append(others, fmt.Sprintf("%s %s", subject.Kind, report.Name(subject.Namespace, subject.Name)))
 	}
 	return others
 }

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/plugin/report"
 )
 
 // tokensOnly selects Secrets by their type, as the kube-apiserver does.
@@ -47,7 +48,7 @@ func TestWhyNamesStrangers(t *testing.T) {
 		Namespace: new("garden-shop"), Owner: &rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "olivia"},
 		Members: []gardenerv1beta1.ProjectMember{member("User", "", "anna"), member("Group", "", "staff"),
 			member("User", "", "system:serviceaccount:garden-shop:robot")},
-	}, Status: gardenerv1beta1.ProjectStatus{Phase: gardenerv1beta1.ProjectReady}}
+	}, Status: readyProject()}
 	binding := func(namespace, name string, subjects ...rbacv1.Subject) client.Object {
 		return &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Subjects: subjects,
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "edit"}}
@@ -89,7 +90,9 @@ func TestWhyNamesStrangers(t *testing.T) {
 		"garden-shop/everyone: RoleBinding grants ClusterRole edit to Group system:authenticated, not in spec.members",
 		"garden-shop/spare: Secret has a token of ServiceAccount garden-shop/spare, not in spec.members",
 	}
-	if !slices.EqualFunc(got, want, func(line, text string) bool { return strings.Contains(oneLine(line), strings.SplitN(text, ": ", 2)[1]) }) {
+	if !slices.EqualFunc(got, want, func(line, text string) bool {
+		return strings.Contains(report.OneLine(line), strings.SplitN(text, ": ", 2)[1])
+	}) {
 		t.Errorf("output = %q, want %q", got, want)
 	}
 

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"golang.org/x/term"
+
+	"groundskeeper.io/groundskeeper/pkg/plugin/report"
 )
 
 // terminal is where a command prints to.
@@ -79,7 +81,7 @@ type progress struct {
 
 // lost shows that there is no news.
 func (p *progress) lost(err error) {
-	p.show("the API server does not respond, retrying: " + oneLine(err.Error()))
+	p.show("the API server does not respond, retrying: " + report.OneLine(err.Error()))
 }
 
 func (p *progress) show(line string) {

@@ -18,6 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/conditions"
+	"groundskeeper.io/groundskeeper/pkg/plugin/report"
 	"groundskeeper.io/groundskeeper/pkg/plugin/uninstall"
 )
 
@@ -151,18 +153,17 @@ func (c *command) reason(ctx context.Context, object client.Object) string {
 		}
 		object = full
 	}
-	var all []finding
-	for _, k := range kinds() {
-		all = append(all, k.findings(object, c.clock.Now())...)
+	if s, _ := conditions.Of(object); s.Stalled {
+		return report.OneLine(s.Reason + ": " + s.Message)
 	}
-	known := details(object)
-	for _, f := range append(all, known...) {
-		if f.level == warning {
-			return f.text
+	known := report.Details(object)
+	for _, f := range known {
+		if f.Level == report.Warning {
+			return f.Message
 		}
 	}
 	if len(known) > 0 {
-		return known[len(known)-1].text
+		return known[len(known)-1].Message
 	}
 	return ""
 }

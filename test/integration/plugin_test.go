@@ -61,7 +61,7 @@ spec:
 	}
 	s.weights(route, "[- -][70 30]")
 	s.prints("y\n", drain, "Take gimbal-discovery/"+s.us.Name+" out of service? [y/N]", "2 of 2 routes", "drained")
-	s.prints("", []string{"status"}, "DiscoveryBackends", "~ gimbal-discovery/"+s.us.Name, "is in maintenance and drained")
+	s.prints("", []string{"status"}, "DiscoveryBackends", "· gimbal-discovery/"+s.us.Name, "is in maintenance and drained")
 	s.prints("", append(drain, "--undo", "--yes"), "back in service")
 	s.weights(route, "[- -][70 30]")
 	s.prints("", append([]string{"why", "dbe/" + s.us.Name}, in...), "NoImage")
@@ -81,7 +81,7 @@ spec:
 	s.prints("y\n", deorbit, "DELETES Services of type LoadBalancer", "is being deleted")
 	s.prints("", []string{"why", "kluster/web", "--namespace", s.namespace}, "is being deleted", "is blocked by the finalizer kubernikus.sap.cc/deorbiter")
 	s.kubectl(s.T, "patch", "--namespace", s.namespace, "kluster/web", "--type=merge", "--patch", `{"metadata":{"finalizers":null}}`)
-	if out, err := s.plugin("", "why", "pod/web"); err == nil || !strings.Contains(out, "is not one of these kinds") {
+	if out, err := s.plugin("", "why", "secret/web"); err == nil || !strings.Contains(out, "is not one of these kinds") {
 		s.Errorf("got %v %s", err, out)
 	}
 }

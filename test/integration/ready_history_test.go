@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,13 +17,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"groundskeeper.io/groundskeeper/pkg/apis/scheme"
+	"groundskeeper.io/groundskeeper/pkg/plugin/report"
 )
 
 // checkReadiness reads every revision of every object that the tests stored in the shared plane. For kstatus, by which Flux, Helm
 // and cli-utils wait, none may be Current that was just created, that was just changed, or whose generation no controller
-// has reconciled.
+// has reconciled; and what the plugin and the console call ok is what is Current.
 func checkReadiness(ctx context.Context) error {
 	etcd, err := clientv3.New(clientv3.Config{Endpoints: []string{shared.EtcdEndpoint()}, TLS: shared.EtcdTLS()})
 	if err != nil {
@@ -84,8 +87,16 @@ func checkRevision(object runtime.Object, generations map[types.UID]int64) (bool
 		return false, err
 	}
 	result, err := status.Compute(&unstructured.Unstructured{Object: content})
-	if err != nil || result.Status != status.CurrentStatus {
+	if err != nil {
 		return false, err
+	}
+	if stored, ok := object.(client.Object); ok {
+		if findings := report.Of(stored, nil, time.Now()); report.OK(findings) != (result.Status == status.CurrentStatus) {
+			return false, fmt.Errorf("it is %s for kstatus, and the findings of the plugin are %+v", result.Status, findings)
+		}
+	}
+	if result.Status != status.CurrentStatus {
+		return false, nil
 	}
 	observed, _, _ := unstructured.NestedInt64(content, "status", "observedGeneration")
 	switch {

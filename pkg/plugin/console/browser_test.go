@@ -137,15 +137,15 @@ func newWorld(t *testing.T, objects ...client.Object) (*world, client.WithWatch)
 // optionsOf returns those of a console that shows Projects that are not ready, and Klusters that are paused or being deleted.
 func optionsOf(reading client.WithWatch) Options {
 	kind := func(title, name string, global bool, object func() client.Object, list func() client.ObjectList, wrong func(client.Object) string) Kind {
+		findings := func(o client.Object, _ time.Time) (all []report.Finding) {
+			if text := wrong(o); text != "" {
+				all = append(all, report.Finding{Kind: title, Namespace: o.GetNamespace(), Name: o.GetName(), Level: report.Warning, Message: text})
+			}
+			return all
+		}
 		return Kind{
 			Title: title, Name: name, Global: global, Object: object, List: list, Denied: "you are not allowed to list " + title,
-			Findings: func(o client.Object, _ time.Time) (all []report.Finding) {
-				if text := wrong(o); text != "" {
-					all = append(all, report.Finding{Kind: title, Namespace: o.GetNamespace(), Name: o.GetName(), Level: report.Warning, Message: text})
-				}
-				return all
-			},
-			Details: func(client.Object, time.Time) []report.Finding { return nil },
+			Findings: findings, Why: findings,
 		}
 	}
 	return Options{

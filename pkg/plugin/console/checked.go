@@ -5,7 +5,6 @@ package console
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"time"
 
@@ -27,9 +26,10 @@ type Checked struct {
 }
 
 func (c *Checked) add(row *Row) {
-	if slices.ContainsFunc(row.Findings, func(f report.Finding) bool { return f.Level == report.Warning }) {
+	switch report.Worst(row.Findings) {
+	case report.Warning:
 		c.Warnings++
-	} else {
+	case report.InProgress:
 		c.InProgress++
 	}
 }

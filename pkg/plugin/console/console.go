@@ -36,8 +36,8 @@ type Kind struct {
 	List   func() client.ObjectList
 	// Global kinds have no namespace.
 	Global bool
-	// Findings are what a list reports about an object, Details what it leaves out.
-	Findings, Details func(client.Object, time.Time) []report.Finding
+	// Findings are what a list reports about an object, Why adds details.
+	Findings, Why func(client.Object, time.Time) []report.Finding
 	// Denied is the message for a user who is not allowed to list the kind.
 	Denied string
 }

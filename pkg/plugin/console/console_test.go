@@ -24,7 +24,6 @@ import (
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/plugin/report"
 )
 
 func klusterIn(phase kubernikusv1.KlusterPhase, name string) *kubernikusv1.Kluster {
@@ -235,15 +234,5 @@ func TestAssets(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
-	}
-}
-
-// Findings of one level decide the level of an object.
-func TestLevel(t *testing.T) {
-	warning, progress := report.Finding{Level: report.Warning}, report.Finding{Level: report.InProgress}
-	for want, findings := range map[string][]report.Finding{"": nil, report.Warning: {progress, warning, progress}, report.InProgress: {progress}} {
-		if got := level(findings); got != want {
-			t.Errorf("level = %q, want %q", got, want)
-		}
 	}
 }

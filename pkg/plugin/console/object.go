@@ -104,7 +104,7 @@ func (r *reader) object(ctx context.Context, k Kind, name client.ObjectKey) (*Ob
 	view := &Object{
 		Key: keyOf(k, name), Kind: k.Title, Namespace: name.Namespace, Name: name.Name, State: stateOf(object),
 		CreatedAt: object.GetCreationTimestamp().Time, Conditions: conditionsOf(object),
-		Findings: append(k.Findings(object, now), k.Details(object, now)...), Actions: r.offers(k, object),
+		Findings: k.Why(object, now), Actions: r.offers(k, object),
 	}
 	if t := object.GetDeletionTimestamp(); t != nil {
 		view.DeletedAt = new(t.Time)

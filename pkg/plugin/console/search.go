@@ -18,7 +18,7 @@ type Found struct {
 	Label string `json:"label"`
 	State string `json:"state,omitempty"`
 	// Level is that of its most important finding, "" without findings.
-	Level string `json:"level,omitempty"`
+	Level report.Level `json:"level,omitempty"`
 }
 
 // search finds objects by parts of their namespace and name, and how many there are. title limits it to a kind, "" is all.
@@ -37,7 +37,7 @@ func (s *store) search(title, text string, limit int) (all []Found, total int) {
 			}
 			f := Found{Key: keyOf(k, name), Kind: k.Title, Label: label, State: e.state}
 			if e.row != nil {
-				f.Level = level(e.row.Findings)
+				f.Level = report.Worst(e.row.Findings)
 			}
 			all = append(all, f)
 		}
@@ -47,15 +47,4 @@ func (s *store) search(title, text string, limit int) (all []Found, total int) {
 		return cmp.Or(cmp.Compare(len(a.Label), len(b.Label)), cmp.Compare(a.Label, b.Label), cmp.Compare(a.Kind, b.Kind))
 	})
 	return all[:min(limit, total)], total
-}
-
-// level is the more important of the levels of findings.
-func level(findings []report.Finding) string {
-	worst := ""
-	for _, f := range findings {
-		if worst == "" || f.Level == report.Warning {
-			worst = f.Level
-		}
-	}
-	return worst
 }

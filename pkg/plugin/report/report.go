@@ -1,17 +1,46 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report has the data that the commands of "kubectl groundskeeper" which only read print as JSON or YAML, and that the
-// console shows.
+// Package report decides what is worth reporting about an object (findings.go, details.go), and has the data that the commands of
+// "kubectl groundskeeper" which only read print as JSON or YAML, and that the console shows.
 package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Level is who has to act on a finding.
+type Level string
 
 // Levels of findings.
 const (
 	// Warning means that a user has to act.
-	Warning = "Warning"
+	Warning Level = "Warning"
 	// InProgress means that a controller is working, and no user has to act.
-	InProgress = "InProgress"
+	InProgress Level = "InProgress"
+	// Info is what is worth knowing about an object that is ok, and does not change that.
+	Info Level = "Info"
 )
+
+// Rank orders levels by their importance. That of "", which is no finding, is the lowest.
+func (l Level) Rank() int { return slices.Index([]Level{Info, InProgress, Warning}, l) }
+
+// Worst returns the most important level of findings, "" without any.
+func Worst(findings []Finding) (worst Level) {
+	for i := range findings {
+		if findings[i].Level.Rank() > worst.Rank() {
+			worst = findings[i].Level
+		}
+	}
+	return worst
+}
+
+// OK reports whether there is nothing to wait for and nothing to do.
+func OK(findings []Finding) bool { return Worst(findings).Rank() <= Info.Rank() }
 
 // Report is what the commands print that only read. As JSON or YAML it is for programs: fields may be added.
 type Report struct {
@@ -23,6 +52,8 @@ type Report struct {
 	Project string `json:"project,omitempty"`
 	// Ways are how connections to a Service go through the backend network.
 	Ways []Way `json:"ways,omitempty"`
+	// NotChecked is what may be wrong nevertheless.
+	NotChecked string `json:"notChecked,omitempty"`
 }
 
 // Way is that of connections to an address of a Service.
@@ -66,7 +97,30 @@ type Finding struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
-	// Level is Warning where a user has to act, InProgress where a controller is working.
-	Level   string `json:"level"`
-	Message string `json:"message"`
+	Level     Level  `json:"level"`
+	Message   string `json:"message"`
 }
+
+// Found returns a finding, in one line, whose object is added by Add.
+func Found(level Level, format string, args ...any) Finding {
+	return Finding{Level: level, Message: OneLine(fmt.Sprintf(format, args...))}
+}
+
+// About returns findings as those about an object.
+func About(kind string, object client.Object, findings []Finding) []Finding {
+	for i := range findings {
+		findings[i].Kind, findings[i].Namespace, findings[i].Name = kind, object.GetNamespace(), object.GetName()
+	}
+	return findings
+}
+
+// Add adds findings about an object.
+func (r *Report) Add(kind string, object client.Object, findings ...Finding) {
+	r.Findings = append(r.Findings, About(kind, object, findings)...)
+}
+
+// Name returns the name of an object with its namespace, if it has one.
+func Name(namespace, name string) string { return strings.TrimPrefix(namespace+"/"+name, "/") }
+
+// OneLine returns a text without line breaks and double spaces.
+func OneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

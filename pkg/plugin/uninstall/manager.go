@@ -107,19 +107,33 @@ func (m Manager) Findings() (all []string) {
 	return all
 }
 
+// Idle returns why a controller does not run, "" if it does, or if that is unknown. What the leader publishes counts more than the
+// configuration, which may have changed since it was read.
+func (m Manager) Idle(controller string) string {
+	state, published := m.Controllers[controller]
+	switch {
+	case m.Silent != "":
+		return "the controller manager does not work: " + m.Silent
+	case state.State == controllerstate.Disabled:
+		return fmt.Sprintf("the controller %q is disabled: %s", controller, state.Reason)
+	case state.State == controllerstate.Waiting:
+		return fmt.Sprintf("the controller %q waits: %s", controller, state.Reason)
+	case !published && m.Config != nil && !m.Runs(controller):
+		return fmt.Sprintf("the controller %q is off (controllers.enabled, and its own section of the configuration, docs/configuration.md)",
+			controller)
+	}
+	return ""
+}
+
 // TearsDownKlusters reports whether a deleted Kluster is deorbited, and why not: the controller manager does not run,
 // or not with the controller for it. known is false when the configuration of the controller manager cannot be read.
 func (m Manager) TearsDownKlusters() (runs, known bool, reason string) {
-	switch {
-	case m.Silent != "":
-		return false, true, "the controller manager does not work: " + m.Silent
-	case m.waits(controllerDeorbit) != "":
-		return false, true, fmt.Sprintf("the controller %q waits: %s", controllerDeorbit, m.waits(controllerDeorbit))
-	case m.Config == nil:
+	_, published := m.Controllers[controllerDeorbit]
+	switch reason = m.Idle(controllerDeorbit); {
+	case reason != "":
+		return false, true, reason
+	case m.Config == nil && !published:
 		return false, false, m.Unknown
-	case !m.Runs(controllerDeorbit):
-		return false, true, fmt.Sprintf("the controller %q is off (controllers.kluster.enabled and controllers.enabled, docs/configuration.md)",
-			controllerDeorbit)
 	}
 	return true, true, ""
 }
