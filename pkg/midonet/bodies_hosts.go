@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/netip"
 	"strings"
+
+	"github.com/google/uuid"
 )
 
 // Host is a machine that runs MidoNet's agent (models.Host). The agent makes it; Groundskeeper only reads it.
@@ -86,17 +88,7 @@ func checkMAC(field, mac string) error {
 
 // checkUUID wants the canonical spelling, because two spellings of one id would be two resources to Groundskeeper.
 func checkUUID(field, id string) error {
-	ok := len(id) == 36
-	for i := 0; ok && i < len(id); i++ {
-		c := id[i]
-		switch i {
-		case 8, 13, 18, 23:
-			ok = c == '-'
-		default:
-			ok = c >= '0' && c <= '9' || c >= 'a' && c <= 'f'
-		}
-	}
-	if !ok {
+	if parsed, err := uuid.Parse(id); err != nil || parsed.String() != id {
 		return fmt.Errorf("%s: %q is not a lower-case UUID", field, id)
 	}
 	return nil

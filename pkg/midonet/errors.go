@@ -12,7 +12,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"unicode/utf8"
+
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // Error is a call that failed. It never holds a credential.
@@ -131,13 +132,5 @@ func message(body []byte, secrets ...string) string {
 			text = strings.ReplaceAll(text, secret, "[redacted]")
 		}
 	}
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
-	if len(text) > messageLimit {
-		cut := messageLimit
-		for !utf8.RuneStart(text[cut]) {
-			cut--
-		}
-		text = text[:cut] + "..."
-	}
-	return text
+	return kit.Bounded(strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " "), messageLimit)
 }

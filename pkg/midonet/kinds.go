@@ -10,74 +10,45 @@ const all = Create | Get | Update | Delete | List
 //
 // MacPort-v2 is spelled as the server's own constants do; the server compares that one without regard to case.
 var kinds = []Kind{
-	{
-		Name: "Host", Verbs: Get | List, MediaType: vendor("Host-v3"), CollectionType: vendor("collection.Host-v3"),
-		collections: []collection{{"", "/hosts"}}, item: "/hosts/{id}",
-		newBody: func() Body { return &Host{} },
-	},
-	{
-		Name: "TunnelZone", Verbs: all, MediaType: vendor("TunnelZone-v1"), CollectionType: vendor("collection.TunnelZone-v1"),
-		collections: []collection{{"", "/tunnel_zones"}}, item: "/tunnel_zones/{id}",
-		newBody: func() Body { return &TunnelZone{} },
-	},
-	{
-		Name: "TunnelZoneHost", Verbs: all &^ Update, MediaType: vendor("TunnelZoneHost-v1"),
-		CollectionType: vendor("collection.TunnelZoneHost-v1"),
-		collections:    []collection{{"TunnelZone", "/tunnel_zones/{parent}/hosts"}}, item: "/tunnel_zones/{parent}/hosts/{id}",
-		newBody: func() Body { return &TunnelZoneHost{} },
-	},
-	{
-		Name: "Chain", Verbs: all &^ Update, MediaType: vendor("Chain-v1"), CollectionType: vendor("collection.Chain-v1"),
-		collections: []collection{{"", "/chains"}}, item: "/chains/{id}", tenants: true,
-		newBody: func() Body { return &Chain{} },
-	},
-	{
-		Name: "Router", Verbs: all, MediaType: vendor("Router-v3"), CollectionType: vendor("collection.Router-v3"),
-		collections: []collection{{"", "/routers"}}, item: "/routers/{id}", tenants: true,
-		newBody: func() Body { return &Router{} },
-	},
-	{
-		Name: "Bridge", Verbs: all, MediaType: vendor("Bridge-v4"), CollectionType: vendor("collection.Bridge-v4"),
-		collections: []collection{{"", "/bridges"}}, item: "/bridges/{id}", tenants: true,
-		newBody: func() Body { return &Bridge{} },
-	},
-	{
-		Name: "Port", Verbs: all, MediaType: vendor("Port-v3"), CollectionType: vendor("collection.Port-v3"),
-		collections: []collection{{"Bridge", "/bridges/{parent}/ports"}, {"Router", "/routers/{parent}/ports"}}, item: "/ports/{id}",
-		newBody: func() Body { return &Port{} },
-	},
-	{
-		// A link has no id and cannot be read: the two ports show it, each in peerId.
-		Name: "PortLink", Verbs: Create | Delete, MediaType: vendor("PortLink-v1"),
-		collections: []collection{{"Port", "/ports/{parent}/link"}}, item: "/ports/{parent}/link",
-		newBody: func() Body { return &PortLink{} },
-	},
-	{
-		Name: "Route", Verbs: all &^ Update, MediaType: vendor("Route-v1"), CollectionType: vendor("collection.Route-v1"),
-		collections: []collection{{"Router", "/routers/{parent}/routes"}}, item: "/routes/{id}",
-		newBody: func() Body { return &Route{} },
-	},
-	{
-		Name: "Rule", Verbs: all &^ Update, MediaType: vendor("Rule-v2"), CollectionType: vendor("collection.Rule-v2"),
-		collections: []collection{{"Chain", "/chains/{parent}/rules"}}, item: "/rules/{id}",
-		newBody: func() Body { return &Rule{} },
-	},
-	{
-		Name: "HostInterfacePort", Verbs: all &^ Update, MediaType: vendor("HostInterfacePort-v1"),
-		CollectionType: vendor("collection.HostInterfacePort-v1"),
-		collections:    []collection{{"Host", "/hosts/{parent}/ports"}}, item: "/hosts/{parent}/ports/{id}",
-		newBody: func() Body { return &HostInterfacePort{} },
-	},
-	{
-		Name: "MACPort", Verbs: all &^ Update, MediaType: vendor("MacPort-v2"), CollectionType: vendor("collection.MacPort-v2"),
-		collections: []collection{{"Bridge", "/bridges/{parent}/mac_table"}}, item: "/bridges/{parent}/mac_table/{id}",
-		newBody: func() Body { return &MACPort{} },
-	},
-	{
-		Name: "IPv4MACPair", Verbs: all &^ Update, MediaType: vendor("IP4Mac-v1"), CollectionType: vendor("collection.IP4Mac-v1"),
-		collections: []collection{{"Bridge", "/bridges/{parent}/arp_table"}}, item: "/bridges/{parent}/arp_table/{id}",
-		newBody: func() Body { return &IPv4MACPair{} },
-	},
+	kindOf[Host]("Host", Get|List, "Host-v3", "/hosts/{id}", collection{"", "/hosts"}),
+	kindOf[TunnelZone]("TunnelZone", all, "TunnelZone-v1", "/tunnel_zones/{id}", collection{"", "/tunnel_zones"}),
+	kindOf[TunnelZoneHost]("TunnelZoneHost", all&^Update, "TunnelZoneHost-v1", "/tunnel_zones/{parent}/hosts/{id}",
+		collection{"TunnelZone", "/tunnel_zones/{parent}/hosts"}),
+	ofTenants(kindOf[Chain]("Chain", all&^Update, "Chain-v1", "/chains/{id}", collection{"", "/chains"})),
+	ofTenants(kindOf[Router]("Router", all, "Router-v3", "/routers/{id}", collection{"", "/routers"})),
+	ofTenants(kindOf[Bridge]("Bridge", all, "Bridge-v4", "/bridges/{id}", collection{"", "/bridges"})),
+	kindOf[Port]("Port", all, "Port-v3", "/ports/{id}",
+		collection{"Bridge", "/bridges/{parent}/ports"}, collection{"Router", "/routers/{parent}/ports"}),
+	// A link has no id and cannot be read: the two ports show it, each in peerId.
+	kindOf[PortLink]("PortLink", Create|Delete, "PortLink-v1", "/ports/{parent}/link", collection{"Port", "/ports/{parent}/link"}),
+	kindOf[Route]("Route", all&^Update, "Route-v1", "/routes/{id}", collection{"Router", "/routers/{parent}/routes"}),
+	kindOf[Rule]("Rule", all&^Update, "Rule-v2", "/rules/{id}", collection{"Chain", "/chains/{parent}/rules"}),
+	kindOf[HostInterfacePort]("HostInterfacePort", all&^Update, "HostInterfacePort-v1", "/hosts/{parent}/ports/{id}",
+		collection{"Host", "/hosts/{parent}/ports"}),
+	kindOf[MACPort]("MACPort", all&^Update, "MacPort-v2", "/bridges/{parent}/mac_table/{id}",
+		collection{"Bridge", "/bridges/{parent}/mac_table"}),
+	kindOf[IPv4MACPair]("IPv4MACPair", all&^Update, "IP4Mac-v1", "/bridges/{parent}/arp_table/{id}",
+		collection{"Bridge", "/bridges/{parent}/arp_table"}),
+}
+
+// kindOf returns the kind whose bodies are of a type. A list has the media type of its items, with a prefix.
+func kindOf[T any, B interface {
+	*T
+	Body
+}](name string, verbs Verb, media, item string, collections ...collection) Kind {
+	k := Kind{
+		Name: name, Verbs: verbs, MediaType: vendor(media), item: item, collections: collections, newBody: func() Body { return B(new(T)) },
+	}
+	if k.Has(List) {
+		k.CollectionType = vendor("collection." + media)
+	}
+	return k
+}
+
+// ofTenants marks a kind whose list can be narrowed to a tenant.
+func ofTenants(k Kind) Kind {
+	k.tenants = true
+	return k
 }
 
 // vendor returns a media type of MidoNet.
