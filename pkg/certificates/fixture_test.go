@@ -141,7 +141,7 @@ func (c *cluster) writes() (secret, targets int) {
 func (c *cluster) keeper() *Keeper {
 	k := &Keeper{
 		options: Options{Name: "tls", Namespace: "system", Hosts: []string{host}, Targets: c.targets, Timing: Timing{Validity: 9 * 24 * time.Hour, RenewBefore: 3 * 24 * time.Hour}.withDefaults()},
-		secrets: c.kube, objects: c.objects, metadata: c.meta,
+		store:   store{c.kube, "system"}, objects: c.objects, metadata: c.meta,
 	}
 	c.keepers = append(c.keepers, k)
 	return k

@@ -12,8 +12,6 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -22,6 +20,9 @@ import (
 
 // recheckPeriod is how often an Issuer checks its Secrets when there is nothing to do.
 const recheckPeriod = 5 * time.Minute
+
+// orDelete is the remedy for a Secret of another owner.
+const orDelete = "or delete it"
 
 // IssuerOptions specify what certificates are kept, and where.
 type IssuerOptions struct {
@@ -53,8 +54,8 @@ type Leaf struct {
 //
 // Replicas do not elect a leader: writes are optimistic, and the second writer reads what the first wrote.
 type Issuer struct {
+	store
 	options IssuerOptions
-	secrets kubernetes.Interface
 	seen    seen
 }
 
@@ -65,7 +66,7 @@ func NewIssuer(config *rest.Config, options IssuerOptions) (*Issuer, error) {
 		return nil, fmt.Errorf("CA %s: %w", options.Name, err)
 	}
 	options.Timing = options.Timing.withDefaults()
-	return &Issuer{options: options, secrets: secrets}, nil
+	return &Issuer{options: options, store: store{secrets, options.Namespace}}, nil
 }
 
 // Run keeps the certificates until ctx is done.
@@ -113,7 +114,7 @@ func (i *Issuer) pass(ctx context.Context) (time.Duration, error) {
 // read reads all Secrets, even if one is invalid, because the expiry of each is needed. An invalid certificate is treated as missing.
 func (i *Issuer) read(ctx context.Context) (issuance, error) {
 	v := issuance{name: i.options.Name, now: time.Now(), timing: i.options.Timing}
-	secret, err := i.secret(ctx, i.options.Name)
+	secret, err := i.get(ctx, i.options.Name, orDelete)
 	errs := []error{err}
 	if err == nil {
 		v.ca = keptSecret{secret: secret}
@@ -122,7 +123,7 @@ func (i *Issuer) read(ctx context.Context) (issuance, error) {
 		}
 	}
 	for _, leaf := range i.options.Leaves {
-		secret, err := i.secret(ctx, leaf.Secret)
+		secret, err := i.get(ctx, leaf.Secret, orDelete)
 		errs = append(errs, err)
 		if err == nil || errors.Is(err, errForeign) {
 			i.seen.keep(leaf.Secret, secret)
@@ -138,45 +139,15 @@ func (i *Issuer) read(ctx context.Context) (issuance, error) {
 	return v, errors.Join(errs...)
 }
 
-// secret reads one Secret, or nil. It returns an error for a Secret of another owner.
-func (i *Issuer) secret(ctx context.Context, name string) (*corev1.Secret, error) {
-	secret, err := i.secrets.CoreV1().Secrets(i.options.Namespace).Get(ctx, name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("read secret %s/%s: %w", i.options.Namespace, name, err)
-	case secret.Labels[managedLabel] != "true":
-		return secret, fmt.Errorf("secret %s/%s: %w: label it %s=true, or delete it", i.options.Namespace, name, errForeign, managedLabel)
-	}
-	return secret, nil
-}
-
-// write issues the certificate and writes its Secret. A conflict with another client is not an error: the next step reads again.
+// write issues the certificate and writes its Secret.
 func (i *Issuer) write(ctx context.Context, v issuance, todo *issuing) error {
 	data, err := todo.make(v)
 	if err != nil {
 		return fmt.Errorf("make a certificate for %s: %w", todo.secret, err)
 	}
-	secrets := i.secrets.CoreV1().Secrets(i.options.Namespace)
-	secret, isNew := todo.kept.secret, todo.kept.secret == nil
-	if isNew {
-		secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: todo.secret, Namespace: i.options.Namespace}, Type: corev1.SecretTypeTLS}
-	}
-	metav1.SetMetaDataLabel(&secret.ObjectMeta, "app.kubernetes.io/part-of", "groundskeeper")
-	metav1.SetMetaDataLabel(&secret.ObjectMeta, managedLabel, "true")
-	secret.Data = data
-	if isNew {
-		_, err = secrets.Create(ctx, secret, metav1.CreateOptions{FieldManager: fieldManager})
-	} else {
-		_, err = secrets.Update(ctx, secret, metav1.UpdateOptions{FieldManager: fieldManager})
-	}
-	switch {
-	case err == nil:
+	wrote, err := i.put(ctx, todo.secret, todo.kept.secret, data)
+	if wrote {
 		logr.FromContextOrDiscard(ctx).Info("Wrote a certificate", "secret", todo.secret, "reason", todo.why)
-		return nil
-	case apierrors.IsAlreadyExists(err), apierrors.IsConflict(err), !isNew && apierrors.IsNotFound(err):
-		return nil
 	}
-	return fmt.Errorf("write secret %s/%s: %w", i.options.Namespace, todo.secret, err)
+	return err
 }

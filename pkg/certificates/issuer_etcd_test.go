@@ -40,7 +40,7 @@ func mount(t *testing.T, secret *corev1.Secret, dir string) transport.TLSInfo {
 // TestIssuerOfEtcd checks that etcd, started as in artifacts/install/high-availability, loads renewed certificates without a
 // restart, and does not accept a client as a member.
 func TestIssuerOfEtcd(t *testing.T) {
-	issuer := &Issuer{options: issuerOptions(), secrets: fake.NewClientset()}
+	issuer := &Issuer{options: issuerOptions(), store: store{fake.NewClientset(), "system"}}
 	issuer.options.Leaves[0].Hosts = []string{"*.db.system.svc", "localhost", "127.0.0.1"}
 	secret := func(name string) *corev1.Secret {
 		t.Helper()

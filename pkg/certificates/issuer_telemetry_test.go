@@ -44,7 +44,7 @@ func TestIssuerReportsExpiry(t *testing.T) {
 		}
 		registry := prometheus.NewRegistry()
 		// A process that starts later has seen no better times.
-		later := &Issuer{options: issuerOptions(), secrets: i.kube}
+		later := &Issuer{options: issuerOptions(), store: store{i.kube, "system"}}
 		if err := later.Register(registry); err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +85,7 @@ func TestIssuerRepeatsAProblem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kube := fake.NewClientset()
 		i := &issuers{kube: kube}
-		issuer := &Issuer{options: issuerOptions(), secrets: kube}
+		issuer := &Issuer{options: issuerOptions(), store: store{kube, "system"}}
 		if _, err := issuer.pass(t.Context()); err != nil {
 			t.Fatal(err)
 		}

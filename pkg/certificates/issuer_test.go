@@ -45,7 +45,7 @@ func issuingRun(t *testing.T, replicas int, test func(t *testing.T, i *issuers))
 		ctx, cancel := context.WithCancel(t.Context())
 		var group sync.WaitGroup
 		for range replicas {
-			issuer := &Issuer{options: issuerOptions(), secrets: i.kube}
+			issuer := &Issuer{options: issuerOptions(), store: store{i.kube, "system"}}
 			i.all = append(i.all, issuer)
 			group.Go(func() { issuer.Run(ctx) })
 		}
@@ -159,7 +159,7 @@ func TestIssuerRestores(t *testing.T) {
 				t.Errorf("%s: it is for %s", what, client.Subject)
 			}
 		}
-		next := &Issuer{options: issuerOptions(), secrets: i.kube} // of the next version
+		next := &Issuer{options: issuerOptions(), store: store{i.kube, "system"}} // of the next version
 		next.options.Leaves[0].Hosts = []string{"*.other.system.svc"}
 		if _, err := next.pass(t.Context()); err != nil {
 			t.Fatal(err)

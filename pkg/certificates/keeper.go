@@ -68,8 +68,8 @@ func ServiceHosts(name, namespace string) []string {
 
 // Keeper keeps the certificate of one server. Its methods may be called by several goroutines.
 type Keeper struct {
+	store
 	options  Options
-	secrets  kubernetes.Interface
 	objects  dynamic.Interface
 	metadata metadata.Interface
 
@@ -99,7 +99,7 @@ func New(config *rest.Config, options Options) (*Keeper, error) {
 	if problems := validation.IsDNS1123Subdomain(options.Name); len(problems) > 0 {
 		return nil, fmt.Errorf("certificate %q: not the name of a Secret: %s", options.Name, problems[0])
 	}
-	k := &Keeper{options: options}
+	k := &Keeper{options: options, store: store{namespace: options.Namespace}}
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("certificate %s: %w", options.Name, err)

@@ -153,7 +153,7 @@ func TestSecretIsTampered(t *testing.T) {
 		"another key":            func(s *corev1.Secret) { s.Data[corev1.TLSPrivateKeyKey] = foreign.key },
 		"without its CA":         func(s *corev1.Secret) { s.Data[bundleKey] = foreign.ca },
 		"without any CA":         func(s *corev1.Secret) { delete(s.Data, bundleKey) },
-		"with a pair of another": func(s *corev1.Secret) { p := foreignOnce(t); (&state{current: p, bundle: p.ca}).encodeInto(s) },
+		"with a pair of another": func(s *corev1.Secret) { p := foreignOnce(t); s.Data = (&state{current: p, bundle: p.ca}).data() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			run(t, 2, func(t *testing.T, c *cluster) {

@@ -5,6 +5,7 @@ package certificates
 
 import (
 	"bytes"
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -19,7 +20,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/keyutil"
 )
@@ -137,8 +140,11 @@ func (p *pair) covers(hosts []string) bool {
 	return true
 }
 
-// managedLabel marks the Secrets that a Keeper made. It touches no other.
+// managedLabel marks the Secrets that a Keeper or an Issuer made. They touch no other.
 const managedLabel = "groundskeeper.io/self-managed-certificate"
+
+// errForeign means that a Secret of another owner has the name of Groundskeeper's.
+var errForeign = errors.New("it was not made by this server")
 
 // Keys of the Secret, in addition to those of the type kubernetes.io/tls. It does not contain the key of a CA.
 const (
@@ -146,9 +152,6 @@ const (
 	nextCertificateKey = "next.crt"
 	nextPrivateKeyKey  = "next.key"
 )
-
-// errForeign means that a Secret of another owner has the name of Groundskeeper's.
-var errForeign = errors.New("it was not made by this server")
 
 // state is what the Secret holds.
 type state struct {
@@ -174,14 +177,55 @@ func decode(secret *corev1.Secret) (*state, error) {
 	return s, nil
 }
 
-// encodeInto puts the state into a Secret, and nothing else.
-func (s *state) encodeInto(secret *corev1.Secret) {
+// data returns the content of the Secret.
+func (s *state) data() map[string][]byte {
+	data := map[string][]byte{corev1.TLSCertKey: s.current.certificate, corev1.TLSPrivateKeyKey: s.current.key, bundleKey: s.bundle}
+	if s.next != nil {
+		data[nextCertificateKey], data[nextPrivateKeyKey] = s.next.certificate, s.next.key
+	}
+	return data
+}
+
+// store has the Secrets in which certificates are kept. Several replicas write them, without a leader.
+type store struct {
+	secrets   kubernetes.Interface
+	namespace string
+}
+
+// get reads a Secret, nil when there is none. A Secret of another owner is an error, which names the remedy, and is returned with it.
+func (s store) get(ctx context.Context, name, remedy string) (*corev1.Secret, error) {
+	secret, err := s.secrets.CoreV1().Secrets(s.namespace).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read secret %s/%s: %w", s.namespace, name, err)
+	case secret.Labels[managedLabel] != "true":
+		return secret, fmt.Errorf("secret %s/%s: %w: label it %s=true, %s", s.namespace, name, errForeign, managedLabel, remedy)
+	}
+	return secret, nil
+}
+
+// put writes a Secret that was read, nil for a new one, and reports whether it did. A conflict with another client is not an error: the
+// next step reads again.
+func (s store) put(ctx context.Context, name string, secret *corev1.Secret, data map[string][]byte) (wrote bool, err error) {
+	secrets, isNew := s.secrets.CoreV1().Secrets(s.namespace), secret == nil
+	if isNew {
+		secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: s.namespace}, Type: corev1.SecretTypeTLS}
+	}
 	metav1.SetMetaDataLabel(&secret.ObjectMeta, "app.kubernetes.io/part-of", "groundskeeper")
 	metav1.SetMetaDataLabel(&secret.ObjectMeta, managedLabel, "true")
-	secret.Data = map[string][]byte{
-		corev1.TLSCertKey: s.current.certificate, corev1.TLSPrivateKeyKey: s.current.key, bundleKey: s.bundle,
+	secret.Data = data
+	if isNew {
+		_, err = secrets.Create(ctx, secret, metav1.CreateOptions{FieldManager: fieldManager})
+	} else {
+		_, err = secrets.Update(ctx, secret, metav1.UpdateOptions{FieldManager: fieldManager})
 	}
-	if s.next != nil {
-		secret.Data[nextCertificateKey], secret.Data[nextPrivateKeyKey] = s.next.certificate, s.next.key
+	switch {
+	case err == nil:
+		return true, nil
+	case apierrors.IsAlreadyExists(err), apierrors.IsConflict(err), !isNew && apierrors.IsNotFound(err): // it was deleted meanwhile
+		return false, nil
 	}
+	return false, fmt.Errorf("write secret %s/%s: %w", s.namespace, name, err)
 }

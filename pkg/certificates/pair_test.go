@@ -68,7 +68,7 @@ func TestIssue(t *testing.T) {
 func TestTheSecretCannotSign(t *testing.T) {
 	p, next := foreignOnce(t), foreignOnce(t)
 	secret := &corev1.Secret{}
-	(&state{current: p, next: next, bundle: trusting(p.ca, next.ca)}).encodeInto(secret)
+	secret.Data = (&state{current: p, next: next, bundle: trusting(p.ca, next.ca)}).data()
 	keys := 0
 	for name, data := range secret.Data {
 		key, err := keyutil.ParsePrivateKeyPEM(data)
@@ -91,7 +91,7 @@ func TestDecode(t *testing.T) {
 	p, next := foreignOnce(t), foreignOnce(t)
 	whole := func() *corev1.Secret {
 		s := &corev1.Secret{}
-		(&state{current: p, next: next, bundle: trusting(p.ca, next.ca)}).encodeInto(s)
+		s.Data = (&state{current: p, next: next, bundle: trusting(p.ca, next.ca)}).data()
 		return s
 	}
 	s, err := decode(whole())

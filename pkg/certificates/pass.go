@@ -11,8 +11,6 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // maxSteps bounds a reconciliation: from nothing to a pruned bundle it takes fewer.
@@ -67,16 +65,9 @@ func (k *Keeper) view(stored *state) view {
 
 // read reads the Secret. The state is nil when there is no Secret, or none that could be used.
 func (k *Keeper) read(ctx context.Context) (*corev1.Secret, *state, error) {
-	secret, err := k.secrets.CoreV1().Secrets(k.options.Namespace).Get(ctx, k.options.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil, nil, nil
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("read secret %s/%s: %w", k.options.Namespace, k.options.Name, err)
-	}
-	if secret.Labels[managedLabel] != "true" {
-		return nil, nil, fmt.Errorf("secret %s/%s: %w: label it %s=true, delete it, or give the server certificates in files",
-			k.options.Namespace, k.options.Name, errForeign, managedLabel)
+	secret, err := k.get(ctx, k.options.Name, "delete it, or give the server certificates in files")
+	if secret == nil || err != nil {
+		return nil, nil, err
 	}
 	stored, err := decode(secret)
 	if err != nil {
@@ -86,31 +77,17 @@ func (k *Keeper) read(ctx context.Context) (*corev1.Secret, *state, error) {
 	return secret, stored, nil
 }
 
-// write does an action. A conflict with another client is not an error: the next step reads again.
+// write does an action.
 func (k *Keeper) write(ctx context.Context, secret *corev1.Secret, v view, todo action) error {
 	next, err := v.after(todo, func() (*pair, error) { return issue(k.options.Name, k.options.Hosts, k.options.Timing.Validity) })
 	if err != nil {
 		return err
 	}
-	secrets := k.secrets.CoreV1().Secrets(k.options.Namespace)
-	if secret == nil {
-		secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: k.options.Name, Namespace: k.options.Namespace}, Type: corev1.SecretTypeTLS}
-		next.encodeInto(secret)
-		_, err = secrets.Create(ctx, secret, metav1.CreateOptions{FieldManager: fieldManager})
-	} else {
-		next.encodeInto(secret)
-		_, err = secrets.Update(ctx, secret, metav1.UpdateOptions{FieldManager: fieldManager})
-	}
-	switch {
-	case err == nil:
+	wrote, err := k.put(ctx, k.options.Name, secret, next.data())
+	if wrote {
 		logr.FromContextOrDiscard(ctx).Info("Wrote the certificate", "step", string(todo), "authorities", len(split(next.bundle)))
-		return nil
-	case apierrors.IsAlreadyExists(err), apierrors.IsConflict(err):
-		return nil
-	case secret.ResourceVersion != "" && apierrors.IsNotFound(err): // it was deleted meanwhile
-		return nil
 	}
-	return fmt.Errorf("write secret %s/%s: %w", k.options.Namespace, k.options.Name, err)
+	return err
 }
 
 // publishAll writes the bundle to every target, and notes since when all of them have it.
