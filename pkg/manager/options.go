@@ -15,7 +15,6 @@ import (
 
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
@@ -161,31 +160,19 @@ func (o *Options) load() (*v1alpha1.ControllerManagerConfiguration, error) {
 	if o.ConfigFile == "" {
 		o.place = func(err *field.Error) error { return err }
 		config := &v1alpha1.ControllerManagerConfiguration{}
-		config.SetGroupVersionKind(configKind())
+		config.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind(v1alpha1.ControllerManagerConfigurationKind))
 		return config, nil
 	}
 	data, err := os.ReadFile(o.ConfigFile)
 	if err != nil {
 		return nil, fmt.Errorf("--config: %w", err)
 	}
-	if configfile.APIVersion(data) == gardenerconfig.Kind().GroupVersion().String() {
-		file, err := gardenerconfig.Decode(data)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", o.ConfigFile, err)
-		}
-		o.place, o.ignored = file.Place, file.Ignored
-		return file.Config, nil
-	}
-	config, lines, err := configfile.Decode[v1alpha1.ControllerManagerConfiguration](data, configKind())
+	file, err := gardenerconfig.Load(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", o.ConfigFile, err)
 	}
-	o.place = func(err *field.Error) error { return lines.At(err.Field, err) }
-	return config, nil
-}
-
-func configKind() schema.GroupVersionKind {
-	return v1alpha1.SchemeGroupVersion.WithKind(v1alpha1.ControllerManagerConfigurationKind)
+	o.place, o.ignored = file.Place, file.Ignored
+	return file.Config, nil
 }
 
 // parseAddress takes HOST:PORT apart. Whether both make sense is for the validation.

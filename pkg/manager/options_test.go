@@ -287,7 +287,7 @@ func FuzzConfig(f *testing.F) {
 	f.Add([]byte(head + "controllers: {project: {minimumLifetimeDays: 999999, staleGracePeriodDays: 0, staleExpirationTimeDays: 106751}, kluster: {deorbit: {pollInterval: 2562047h}}}\n"))
 	f.Add([]byte(head + "controllers: {project: {quotas: [{}, {config: {spec: {hard: {a: 1.5, b: 1e3, c: 0x1}}}, projectSelector: {matchExpressions: [{key: a, operator: In}]}}]}}\n"))
 	read := func(data []byte) (*v1alpha1.ControllerManagerConfiguration, error) {
-		config, lines, err := configfile.Decode[v1alpha1.ControllerManagerConfiguration](data, configKind())
+		config, lines, err := configfile.Decode[v1alpha1.ControllerManagerConfiguration](data, v1alpha1.SchemeGroupVersion.WithKind(v1alpha1.ControllerManagerConfigurationKind))
 		if err != nil {
 			return nil, err
 		}

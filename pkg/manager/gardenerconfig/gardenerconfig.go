@@ -21,12 +21,13 @@ import (
 
 // Kind returns the type of Gardener's file.
 func Kind() schema.GroupVersionKind {
-	return schema.GroupVersionKind{Group: "controllermanager.config.gardener.cloud", Version: "v1alpha1", Kind: "ControllerManagerConfiguration"}
+	return schema.GroupVersionKind{Group: "controllermanager.config.gardener.cloud", Version: "v1alpha1",
+		Kind: "ControllerManagerConfiguration"}
 }
 
-// File is a file of Gardener's.
+// File is a configuration file.
 type File struct {
-	// Config is the same configuration in Groundskeeper's format. It is neither defaulted nor validated.
+	// Config is the configuration in Groundskeeper's format. It is neither defaulted nor validated.
 	Config *v1alpha1.ControllerManagerConfiguration
 	// Ignored are the paths of the fields that Groundskeeper does not support, sorted.
 	Ignored []string
@@ -38,7 +39,20 @@ type File struct {
 // rename maps a field of Groundskeeper to one of Gardener.
 type rename struct{ own, theirs string }
 
-// Decode parses a file. An unknown field in a supported section is an error with its name and line; sections of other controllers are
+// Load parses a file of Groundskeeper's format, or of Gardener's.
+func Load(data []byte) (*File, error) {
+	if configfile.APIVersion(data) == Kind().GroupVersion().String() {
+		return Decode(data)
+	}
+	config, lines, err := configfile.Decode[v1alpha1.ControllerManagerConfiguration](data,
+		v1alpha1.SchemeGroupVersion.WithKind(v1alpha1.ControllerManagerConfigurationKind))
+	if err != nil {
+		return nil, err
+	}
+	return &File{Config: config, lines: lines}, nil
+}
+
+// Decode parses a file of Gardener's. An unknown field in a supported section is an error with its name and line; sections of other controllers are
 // ignored.
 func Decode(data []byte) (*File, error) {
 	theirs, lines, err := configfile.Decode[configuration](data, Kind())

@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
-	"groundskeeper.io/groundskeeper/pkg/configfile"
 	"groundskeeper.io/groundskeeper/pkg/controllerstate"
 	"groundskeeper.io/groundskeeper/pkg/manager/gardenerconfig"
 )
@@ -145,22 +144,12 @@ func (m Manager) takesBack() bool {
 
 // parseConfig reads a configuration as the controller manager does, Gardener's file as well.
 func parseConfig(data []byte) (*v1alpha1.ControllerManagerConfiguration, error) {
-	var config *v1alpha1.ControllerManagerConfiguration
-	var err error
-	if configfile.APIVersion(data) == gardenerconfig.Kind().GroupVersion().String() {
-		var file *gardenerconfig.File
-		if file, err = gardenerconfig.Decode(data); err == nil {
-			config = file.Config
-		}
-	} else {
-		config, _, err = configfile.Decode[v1alpha1.ControllerManagerConfiguration](data,
-			v1alpha1.SchemeGroupVersion.WithKind(v1alpha1.ControllerManagerConfigurationKind))
-	}
+	file, err := gardenerconfig.Load(data)
 	if err != nil {
 		return nil, err
 	}
-	v1alpha1.SetObjectDefaults_ControllerManagerConfiguration(config)
-	return config, nil
+	v1alpha1.SetObjectDefaults_ControllerManagerConfiguration(file.Config)
+	return file.Config, nil
 }
 
 // errNoConfig: the configuration is not in the ConfigMap of the manifests.
