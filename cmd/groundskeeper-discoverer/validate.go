@@ -34,7 +34,8 @@ func (o *options) validate() error {
 	case o.Backend == "":
 		add("backend-name", "is missing: give the name of the DiscoveryBackend")
 	case len(validation.IsDNS1035Label(o.Backend)) > 0 || len(o.Backend) > gimbalv1.MaxNameLength:
-		add("backend-name", "%q is not a lower case DNS label of at most %d characters that starts with a letter", o.Backend, gimbalv1.MaxNameLength)
+		add("backend-name", "%q is not a lower case DNS label of at most %d characters that starts with a letter", o.Backend,
+			gimbalv1.MaxNameLength)
 	}
 	if o.Mode == gimbalv1.BackendKubernetes && o.DiscoverKubeconfig == "" {
 		add("discover-kubecfg-file", "is missing: give the kubeconfig of the backend")
@@ -51,7 +52,8 @@ func (o *options) validate() error {
 		}
 	}
 	if o.Timeout <= 0 || o.Timeout > lease.MaxTimeout {
-		add("http-client-timeout", "%s is not between 0 and %s, which a discoverer that lost its lease has for its last write", o.Timeout, lease.MaxTimeout)
+		add("http-client-timeout", "%s is not between 0 and %s, which a discoverer that lost its lease has for its last write", o.Timeout,
+			lease.MaxTimeout)
 	}
 	if o.Threads < 1 || o.Threads > 64 {
 		add("num-threads", "%d is not between 1 and 64", o.Threads)

@@ -118,7 +118,8 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	klogFlags := flag.NewFlagSet(name, flag.ContinueOnError)
 	klog.InitFlags(klogFlags)
 	flags.AddGoFlagSet(klogFlags)
-	for _, old := range []string{"add_dir_header", "alsologtostderr", "log_backtrace_at", "log_dir", "log_file", "log_file_max_size", "logtostderr",
+	for _, old := range []string{"add_dir_header", "alsologtostderr", "log_backtrace_at", "log_dir", "log_file", "log_file_max_size",
+		"logtostderr",
 		"one_output", "skip_headers", "skip_log_headers", "stderrthreshold", "legacy_stderr_threshold_behavior", "vmodule"} {
 		if known := flags.Lookup(old); known != nil {
 			known.Hidden = true // accepted, as by the original
@@ -243,7 +244,8 @@ func (o *options) validate() error {
 	if o.listenAddress != "" && !isAddress(o.listenAddress) {
 		errs = append(errs, fmt.Errorf("--listen-address: %q is not HOST:PORT", o.listenAddress))
 	}
-	if !strings.HasPrefix(o.metricsPath, "/") || slices.Contains([]string{"/healthz", "/readyz"}, o.metricsPath) || strings.ContainsAny(o.metricsPath, " {}") {
+	if !strings.HasPrefix(o.metricsPath, "/") || slices.Contains([]string{"/healthz", "/readyz"}, o.metricsPath) ||
+		strings.ContainsAny(o.metricsPath, " {}") {
 		errs = append(errs, fmt.Errorf("--metrics-path: %q must be a separate path, for instance /metrics", o.metricsPath))
 	}
 	return errors.Join(errs...)

@@ -87,7 +87,8 @@ func checkKind(document *document, kind schema.GroupVersionKind) Errors {
 		case !ok || got == nil || got == "":
 			errs = append(errs, fmt.Errorf("%s is missing, it must be %q", field.name, field.want))
 		case got != field.want:
-			errs = append(errs, document.lines.At(field.name, fmt.Errorf("%s %q is unknown, it must be %q", field.name, fmt.Sprint(got), field.want)))
+			errs = append(errs, document.lines.At(field.name,
+				fmt.Errorf("%s %q is unknown, it must be %q", field.name, fmt.Sprint(got), field.want)))
 		}
 	}
 	return errs

@@ -98,7 +98,9 @@ func etcdCertificates() certificates.IssuerOptions {
 
 // keepEtcdCertificates keeps them on every replica, independent of the leader, and before the Groundskeeper API is served: that
 // waits for etcd, and etcd waits for them. The returned function ends it.
-func keepEtcdCertificates(ctx context.Context, logger logr.Logger, connection v1alpha1.ClientConnectionConfiguration) (stop func(), err error) {
+func keepEtcdCertificates(
+	ctx context.Context, logger logr.Logger, connection v1alpha1.ClientConnectionConfiguration,
+) (stop func(), err error) {
 	config, err := restConfig(connection)
 	if err != nil {
 		return nil, err

@@ -41,10 +41,12 @@ func Of(namespace metav1.Object, projects map[string]types.UID) (Orphan, bool) {
 func (o Orphan) String() string {
 	adopt := fmt.Sprintf("kubectl annotate namespace %s %s-", o.Namespace, gardenerv1beta1.AnnotationProjectUID)
 	if o.Has == "" {
-		return fmt.Sprintf("belongs to Project %s with uid %s, which does not exist. Delete the namespace, or create Project %s with spec.namespace %s and let it adopt the namespace: %s",
+		return fmt.Sprintf("belongs to Project %s with uid %s, which does not exist. Delete the namespace, or create Project %s with "+
+			"spec.namespace %s and let it adopt the namespace: %s",
 			o.Project, o.UID, o.Project, o.Namespace, adopt)
 	}
-	return fmt.Sprintf("belongs to Project %s with uid %s, which does not exist; the Project of this name has uid %s. Let it adopt the namespace: %s", o.Project, o.UID, o.Has, adopt)
+	return fmt.Sprintf("belongs to Project %s with uid %s, which does not exist; the Project of this name has uid %s. Let it adopt the "+
+		"namespace: %s", o.Project, o.UID, o.Has, adopt)
 }
 
 // rolePrefix starts the names of the ClusterRoles of Projects.

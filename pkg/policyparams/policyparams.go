@@ -83,7 +83,8 @@ func obstacle(ctx context.Context, kind schema.GroupVersionKind, mapper meta.RES
 	if len(missing) == 0 {
 		return "", nil
 	}
-	return fmt.Sprintf("groundskeeper-apiserver is not allowed to %s %s, its parameters, and rejects what it matches: create a ClusterRole that allows it, with the label %s=true",
+	return fmt.Sprintf("groundskeeper-apiserver is not allowed to %s %s, its parameters, and rejects what it matches: create a ClusterRole "+
+		"that allows it, with the label %s=true",
 		strings.Join(missing, ", "), mapping.Resource.GroupResource(), AggregationLabel), nil
 }
 

@@ -33,7 +33,9 @@ type Service struct {
 
 // NewProvider returns the provider of the spans of a service. The caller shuts it down, which sends the remaining spans.
 // A collector that cannot be reached costs spans and a log line, no request.
-func NewProvider(ctx context.Context, config *tracingapi.TracingConfiguration, service Service, options ...otlptracegrpc.Option) (tracing.TracerProvider, error) {
+func NewProvider(
+	ctx context.Context, config *tracingapi.TracingConfiguration, service Service, options ...otlptracegrpc.Option,
+) (tracing.TracerProvider, error) {
 	provider, err := tracing.NewProvider(ctx, config, options, []resource.Option{resource.WithAttributes(
 		attribute.String("service.name", service.Name),
 		attribute.String("service.version", version.Version()),

@@ -96,7 +96,8 @@ func UsersOf(cache client.Reader, concerned func(*kubernikusv1.Kluster) bool) ha
 		users := &kubernikusv1.KlusterList{}
 		// Without the index each Secret would cost as much as there are Klusters. Objects of a cache are read only here, so
 		// that they need not be copied.
-		err := cache.List(ctx, users, client.InNamespace(secret.GetNamespace()), client.MatchingFields{bySecret: secret.GetName()}, client.UnsafeDisableDeepCopy)
+		err := cache.List(ctx, users, client.InNamespace(secret.GetNamespace()), client.MatchingFields{bySecret: secret.GetName()},
+			client.UnsafeDisableDeepCopy)
 		if err != nil {
 			log.FromContext(ctx).Error(err, "Could not find the Klusters of a Secret", "secret", client.ObjectKeyFromObject(secret))
 			return nil

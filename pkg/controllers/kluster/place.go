@@ -30,13 +30,15 @@ func CheckPlace(k *kubernikusv1.Kluster, at clusterid.Place) error {
 		return nil
 	}
 	return &openstack.Error{Op: "compare the cloud with that of the registration", Reason: kubernikusv1.ReasonCloudChanged,
-		Err: fmt.Errorf("the Secret leads to %s, and the cluster was registered at %s: put the Secret right; if the cluster is there indeed, annotate the Kluster with %s=%s",
+		Err: fmt.Errorf("the Secret leads to %s, and the cluster was registered at %s: put the Secret right; if the cluster is there indeed, "+
+			"annotate the Kluster with %s=%s",
 			at, clusterid.PlaceOf(k), kubernikusv1.AcceptCloudAnnotation, at)}
 }
 
 // CheckSecret is CheckPlace by what the data of a Secret and the status reports, without querying the cloud.
 func CheckSecret(k *kubernikusv1.Kluster, data map[string][]byte) error {
-	if c := meta.FindStatusCondition(k.Status.Conditions, kubernikusv1.ConditionOpenStackReachable); c != nil && c.Reason == kubernikusv1.ReasonCloudChanged {
+	if c := meta.FindStatusCondition(k.Status.Conditions, kubernikusv1.ConditionOpenStackReachable); c != nil &&
+		c.Reason == kubernikusv1.ReasonCloudChanged {
 		return errors.New(c.Message)
 	}
 	if k.Spec.NoCloud {

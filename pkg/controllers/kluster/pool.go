@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// perCloud is how many run at a time at one cloud, and allClouds at all clouds, besides one at each: a cloud that does not respond takes no turn
-// from another one.
+// perCloud is how many run at a time at one cloud, and allClouds at all clouds, besides one at each: a cloud that does not respond takes no
+// turn from another one.
 const (
 	perCloud  = 8
 	allClouds = 32
@@ -32,8 +32,8 @@ func ClusterPool[T any](timeout time.Duration) *Pool[T] {
 }
 
 // Pool runs what has to wait for other systems, a cloud or a workload cluster, beside the workers of a controller: a worker begins it and
-// continues, and the object is queued again when it is done. A few run at a time for each place, so that one that does not respond blocks no
-// work elsewhere, and at most one for each object. It is a source of its controller: Start has to come before Begin.
+// continues, and the object is queued again when it is done. A few run at a time for each place, so that one that does not respond blocks
+// no work elsewhere, and at most one for each object. It is a source of its controller: Start has to come before Begin.
 type Pool[T any] struct {
 	// Limit is how many run at a time for each place.
 	Limit int
@@ -156,7 +156,8 @@ func (p *Pool[T]) Busy(object types.NamespacedName) bool {
 	return p.tasks[object] != nil
 }
 
-// Quiet returns since when no work has ended at the place where the work for an object runs or waits; zero when that is done, or there is none.
+// Quiet returns since when no work has ended at the place where the work for an object runs or waits; zero when that is done, or there is
+// none.
 func (p *Pool[T]) Quiet(object types.NamespacedName) (since time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

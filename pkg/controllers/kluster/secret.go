@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kluster has what the controllers of Klusters share: how they run and what they watch, the Secret of a Kluster in both layouts, the
-// way into OpenStack and into the workload cluster, conditions, and pools for work that waits. No error has anything of a Secret in it.
+// Package kluster has what the controllers of Klusters share: how they run and what they watch, the Secret of a Kluster in both layouts,
+// the way into OpenStack and into the workload cluster, conditions, and pools for work that waits. No error has anything of a Secret in it.
 package kluster
 
 import (

@@ -57,13 +57,18 @@ func newCollector(limit int, kinds []Kind) *collector {
 	}
 	return &collector{
 		limit: limit, kinds: kinds,
-		ready:     desc("_ready", "Whether an object is Ready: 1, or 0 if it is not, or not known to be.", "namespace", "name"),
-		stalled:   desc("_stalled", "1 for an object that does not become Ready before a user acts, with the reason. There is no sample for others.", "namespace", "name", "reason"),
-		phase:     desc("_phase", "1 for the phase of a Project or Kluster, and the clusterStatus of a DiscoveryBackend.", "namespace", "name", "phase"),
-		progress:  desc("_last_progress_timestamp_seconds", "When an object last got closer to its desired state, or a condition changed, in seconds since 1970.", "namespace", "name"),
+		ready: desc("_ready", "Whether an object is Ready: 1, or 0 if it is not, or not known to be.", "namespace", "name"),
+		stalled: desc("_stalled",
+			"1 for an object that does not become Ready before a user acts, with the reason. There is no sample for others.", "namespace", "name",
+			"reason"),
+		phase: desc("_phase",
+			"1 for the phase of a Project or Kluster, and the clusterStatus of a DiscoveryBackend.", "namespace", "name", "phase"),
+		progress: desc("_last_progress_timestamp_seconds", "When an object last got closer to its desired state, or a condition changed, "+
+			"in seconds since 1970.", "namespace", "name"),
 		leftovers: desc("_leftovers", "Objects that Deorbit still has to delete, of a Kluster that is being deleted.", "namespace", "name"),
-		drained:   desc("_drained", "Whether maintenance has moved all traffic away, of a DiscoveryBackend in maintenance: 1 or 0.", "namespace", "name"),
-		omitted:   desc("s_omitted", "Objects that have no metrics, because the limit is reached. Objects that are not Ready come first."),
+		drained: desc("_drained",
+			"Whether maintenance has moved all traffic away, of a DiscoveryBackend in maintenance: 1 or 0.", "namespace", "name"),
+		omitted: desc("s_omitted", "Objects that have no metrics, because the limit is reached. Objects that are not Ready come first."),
 	}
 }
 

@@ -34,7 +34,7 @@ func NewCached(resource schema.GroupResource, example runtime.Object, metadata f
 
 // NewInformer returns a replacement for cache.NewSharedIndexInformer that also registers the informers of the given resources, so that
 // Sets can use them. The cache must contain all objects of these resources, in all namespaces.
-func NewInformer(all ...*Cached) func(from cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
+func NewInformer(all ...*Cached) func(cache.ListerWatcher, runtime.Object, time.Duration, cache.Indexers) cache.SharedIndexInformer {
 	return func(from cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
 		for _, c := range all {
 			if reflect.TypeOf(example) == c.example {

@@ -48,7 +48,9 @@ func NewFinder(client discovery.DiscoveryInterfaceWithContext) Finder {
 }
 
 // firstServing returns the first of the versions that serves a resource, nil when none does.
-func firstServing(ctx context.Context, client discovery.DiscoveryInterfaceWithContext, resource schema.GroupResource, versions []string) (*schema.GroupVersionResource, error) {
+func firstServing(
+	ctx context.Context, client discovery.DiscoveryInterfaceWithContext, resource schema.GroupResource, versions []string,
+) (*schema.GroupVersionResource, error) {
 	for _, version := range versions {
 		found := resource.WithVersion(version)
 		resources, err := client.ServerResourcesForGroupVersionWithContext(ctx, found.GroupVersion().String())

@@ -205,5 +205,6 @@ func (s *Set) missing(kind *Kind, patience time.Duration) error {
 	case patience > 0:
 		return fmt.Errorf("%s is no longer served: restore it, or wait %s if it was removed permanently", kind.GroupResource, patience)
 	}
-	return fmt.Errorf("%s is no longer served: restore it, or restart the controller manager if it was removed permanently", kind.GroupResource)
+	return fmt.Errorf("%s is no longer served: restore it, or restart the controller manager if it was removed permanently",
+		kind.GroupResource)
 }

@@ -80,7 +80,8 @@ func (l typedLister) request(namespace string, options *metav1.ListOptions) (*re
 	if err != nil {
 		return nil, err
 	}
-	return client.Get().NamespaceIfScoped(namespace, namespace != metav1.NamespaceAll).Resource(l.resource).VersionedParams(options, metav1.ParameterCodec), nil
+	return client.Get().NamespaceIfScoped(namespace, namespace != metav1.NamespaceAll).Resource(l.resource).
+		VersionedParams(options, metav1.ParameterCodec), nil
 }
 
 func typedClients(mgr manager.Manager) func(example runtime.Object) (rest.Interface, error) {

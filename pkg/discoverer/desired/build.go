@@ -141,7 +141,8 @@ func EndpointPorts(ports []discoveryv1.EndpointPort) []discoveryv1.EndpointPort 
 		kept = append(kept, port)
 	}
 	slices.SortStableFunc(kept, func(a, b discoveryv1.EndpointPort) int {
-		return cmp.Or(cmp.Compare(*a.Name, *b.Name), cmp.Compare(*a.Protocol, *b.Protocol), cmp.Compare(ptr.Deref(a.Port, 0), ptr.Deref(b.Port, 0)))
+		return cmp.Or(cmp.Compare(*a.Name, *b.Name), cmp.Compare(*a.Protocol, *b.Protocol),
+			cmp.Compare(ptr.Deref(a.Port, 0), ptr.Deref(b.Port, 0)))
 	})
 	return kept
 }

@@ -19,7 +19,8 @@ var foreignLabels = []string{
 	// version 2.
 	"app.kubernetes.io/instance", "argocd.argoproj.io/",
 	// kubectl apply --prune, kapp, kpt, Rancher and Kustomize delete what has the label of a set and is not in it.
-	"applyset.kubernetes.io/", "kapp.k14s.io/", "cli-utils.sigs.k8s.io/", "objectset.rio.cattle.io/", "fleet.cattle.io/", "config.kubernetes.io/",
+	"applyset.kubernetes.io/", "kapp.k14s.io/", "cli-utils.sigs.k8s.io/", "objectset.rio.cattle.io/", "fleet.cattle.io/",
+	"config.kubernetes.io/",
 	"helm.toolkit.fluxcd.io/", "kustomize.toolkit.fluxcd.io/", "helm.sh/",
 	"olm.owner", "olm.owner.kind", "olm.owner.namespace", "olm.managed", "operators.coreos.com/",
 	// The addon manager deletes what has this label and is not in its directory.

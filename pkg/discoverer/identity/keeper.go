@@ -82,7 +82,8 @@ func (k *Keeper) check(ctx context.Context, observed []gimbalv1.ClusterIdentity)
 	}
 	if exists && !slices.Equal(recorded, next) {
 		if err := report.Identity(ctx, k.Client, backend, next); err != nil {
-			return &LocalError{fmt.Errorf("record the identity of the backend in the status of DiscoveryBackend %s/%s: %w", k.Namespace, k.Name, err)}
+			return &LocalError{fmt.Errorf("record the identity of the backend in the status of DiscoveryBackend %s/%s: %w",
+				k.Namespace, k.Name, err)}
 		}
 	}
 	k.log(ctx, v, recorded, observed)
@@ -98,10 +99,12 @@ func (k *Keeper) log(ctx context.Context, v verdict, recorded, observed []gimbal
 	case first:
 		logger.Info("Recorded the identity of the backend", "identity", observed)
 	case confirmed:
-		logger.Info("The backend is another cluster, which was confirmed: its services replace the copies", "identity", observed, "previous", recorded)
+		logger.Info("The backend is another cluster, which was confirmed: its services replace the copies",
+			"identity", observed, "previous", recorded)
 	case unidentified:
 		if !k.unidentified {
-			logger.Info("The credentials do not permit to read Namespace kube-system or Service default/kubernetes: another cluster would not be recognized")
+			logger.Info("The credentials do not permit to read Namespace kube-system or Service default/kubernetes: another cluster would not be " +
+				"recognized")
 		}
 		k.unidentified = true
 	default:
@@ -112,7 +115,8 @@ func (k *Keeper) log(ctx context.Context, v verdict, recorded, observed []gimbal
 func problem(v verdict, name string, recorded, observed []gimbalv1.ClusterIdentity) report.Problem {
 	if v == unreadable {
 		return report.Problem{Type: gimbalv1.ErrorAuthentication, Message: fmt.Sprintf(
-			"the credentials do not permit to read %s, by which the cluster is recognized, so that nothing is written or deleted: permit their user to get it",
+			"the credentials do not permit to read %s, by which the cluster is recognized, so that nothing is written or deleted: permit their "+
+				"user to get it",
 			recorded[0].Object)}
 	}
 	now, old := observed[0], recorded[0]

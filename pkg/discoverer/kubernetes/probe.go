@@ -102,6 +102,9 @@ func Classify(err error) *report.Problem {
 	connection := func(format string, args ...any) *report.Problem {
 		return &report.Problem{Type: gimbalv1.ErrorConnection, Message: fmt.Sprintf("the backend "+format, args...)}
 	}
+	authentication := func(message string) *report.Problem {
+		return &report.Problem{Type: gimbalv1.ErrorAuthentication, Message: message}
+	}
 	var alert tls.AlertError
 	var unknown x509.UnknownAuthorityError
 	var invalid x509.CertificateInvalidError
@@ -118,19 +121,25 @@ func Classify(err error) *report.Problem {
 	case err == nil:
 		return nil
 	case errors.As(err, &redirect):
-		return connection("redirects to %s, which is not followed because the credentials would go there: put the address of the API server itself into the kubeconfig", redirect.To)
+		return connection("redirects to %s, which is not followed because the credentials would go there: put the address of the API server "+
+			"itself into the kubeconfig", redirect.To)
 	case errors.As(err, &exports) && apierrors.IsNotFound(err):
-		return connection("does not serve serviceexports.multicluster.x-k8s.io: install this CustomResourceDefinition there, or set cluster.servicePolicy to All")
+		return connection("does not serve serviceexports.multicluster.x-k8s.io: install this CustomResourceDefinition there, or set " +
+			"cluster.servicePolicy to All")
 	case errors.As(err, &exports) && apierrors.IsForbidden(err):
-		return &report.Problem{Type: gimbalv1.ErrorAuthentication, Message: "the credentials may not list serviceexports: give their user permission to list and watch them in the backend, or set cluster.servicePolicy to All"}
+		return authentication("the credentials may not list serviceexports: give their user permission to list and watch them in the backend, " +
+			"or set cluster.servicePolicy to All")
 	case errors.As(err, &rejection):
 		return &rejection.Problem
 	case apierrors.IsTooManyRequests(err):
-		return &report.Problem{Type: gimbalv1.ErrorRateLimited, Message: "the backend rejects requests because there are too many (status 429): give the user of the credentials a larger share in the API Priority and Fairness of the backend, or relieve its API server"}
+		return &report.Problem{Type: gimbalv1.ErrorRateLimited, Message: "the backend rejects requests because there are too many " +
+			"(status 429): give the user of the credentials a larger share in the API Priority and Fairness of the backend, or relieve its " +
+			"API server"}
 	case apierrors.IsUnauthorized(err), errors.As(err, &alert):
-		return &report.Problem{Type: gimbalv1.ErrorAuthentication, Message: "the backend rejects the credentials: put valid ones into the Secret"}
+		return authentication("the backend rejects the credentials: put valid ones into the Secret")
 	case apierrors.IsForbidden(err):
-		return &report.Problem{Type: gimbalv1.ErrorAuthentication, Message: "the credentials may not list services and endpointslices: give their user permission to list and watch them in the backend"}
+		return authentication("the credentials may not list services and endpointslices: give their user permission to list and watch them in " +
+			"the backend")
 	case errors.As(err, &unknown):
 		return connection("has a certificate of an unknown authority: put the right certificate-authority-data into the kubeconfig")
 	case errors.As(err, &hostname):
@@ -141,7 +150,8 @@ func Classify(err error) *report.Problem {
 		return connection("has a host name that cannot be resolved: correct the server in the kubeconfig")
 	case errors.Is(err, syscall.ECONNREFUSED) && report.IsSilence(err):
 		return connection("rejects connections: see whether it runs")
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &network) && network.Timeout() && report.IsSilence(err):
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded),
+		errors.As(err, &network) && network.Timeout() && report.IsSilence(err):
 		return connection("does not respond before the timeout: see whether it runs and can be reached")
 	case errors.As(err, &status) && status.Status().Code > 0:
 		return connection("responds with status %d: see whether its API server is healthy", status.Status().Code)
@@ -150,7 +160,7 @@ func Classify(err error) *report.Problem {
 	case errors.As(err, &operation) && operation.Op == "proxyconnect":
 		return connection("cannot be reached by way of the proxy: correct proxy-url in the kubeconfig, or the proxy")
 	case strings.Contains(err.Error(), "invalid header field value"):
-		return &report.Problem{Type: gimbalv1.ErrorAuthentication, Message: "the credentials cannot be sent in an HTTP header: put a token without blanks and line breaks into the Secret"}
+		return authentication("the credentials cannot be sent in an HTTP header: put a token without blanks and line breaks into the Secret")
 	case errors.As(err, &record):
 		return connection("does not respond with TLS: correct the server in the kubeconfig")
 	default:

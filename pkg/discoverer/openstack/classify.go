@@ -31,7 +31,8 @@ func problemOf(err error) report.Problem {
 		return report.Problem{Type: gimbalv1.ErrorConnection, Message: message}
 	}
 	if errors.Is(err, errDisabled) {
-		return report.Problem{Type: gimbalv1.ErrorInvalidService, Message: "has it disabled: enable it, or take it out of --openstack-project-watchlist"}
+		return report.Problem{Type: gimbalv1.ErrorInvalidService, Message: "has it disabled: enable it, or take it out of " +
+			"--openstack-project-watchlist"}
 	}
 	limited := func(message string) report.Problem {
 		return report.Problem{Type: gimbalv1.ErrorRateLimited, Message: message}

@@ -63,7 +63,8 @@ type rejection struct {
 
 // NewSession returns a user who has not authenticated yet.
 func NewSession(credentials openstack.Credentials, options openstack.Options, ticking clock.PassiveClock) *Session {
-	return &Session{credentials: credentials, options: options, clock: ticking, projects: map[string]*openstack.Client{}, rejections: map[string]rejection{}}
+	return &Session{credentials: credentials, options: options, clock: ticking, projects: map[string]*openstack.Client{},
+		rejections: map[string]rejection{}}
 }
 
 // Projects implements Cloud.

@@ -56,7 +56,8 @@ func choose(projects []openstack.Project, watchlist []string, admits func(namesp
 		case namespace == "":
 			c.report(subjectOf(project), gimbalv1.ErrorInvalidService, "%s has a name that no namespace can have: rename it", titleOf(project))
 		case strings.HasPrefix(namespace, "kube-"):
-			c.report(subjectOf(project), gimbalv1.ErrorInvalidService, "%s would have namespace %s, which is Kubernetes' own: rename it", titleOf(project), namespace)
+			c.report(subjectOf(project), gimbalv1.ErrorInvalidService, "%s would have namespace %s, which is Kubernetes' own: rename it",
+				titleOf(project), namespace)
 		case admits(namespace):
 			c.tenancies = append(c.tenancies, tenancy{Project: project, namespace: namespace})
 		}

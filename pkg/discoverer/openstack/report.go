@@ -93,6 +93,7 @@ func (u *Upstream) set(ctx context.Context, subject string, err error, problems 
 		if subject != u.Subject {
 			u.Meters.Error(problem.Type)
 		}
-		logr.FromContextOrDiscard(ctx).Info("Failed to discover a part of the backend, its copies remain unchanged", "type", problem.Type, "problem", problem.Message, "err", err)
+		logr.FromContextOrDiscard(ctx).Info("Failed to discover a part of the backend, its copies remain unchanged",
+			"type", problem.Type, "problem", problem.Message, "err", err)
 	}
 }

@@ -43,7 +43,8 @@ func (i *inventory) settled(balancer *openstack.LoadBalancer) bool {
 // pool. What rules of a listener send elsewhere is for HTTP and cannot be reported here: such a port, and one without a pool, has
 // no endpoints. Problems report what of it cannot be copied.
 func (i *inventory) translate(namespace string, balancer *openstack.LoadBalancer) (source *desired.Source, problems []string) {
-	source = &desired.Source{Namespace: namespace, Name: strings.ToLower(balancer.ID), Labels: map[string]string{gimbalv1.LabelLoadBalancerID: balancer.ID}}
+	source = &desired.Source{Namespace: namespace, Name: strings.ToLower(balancer.ID),
+		Labels: map[string]string{gimbalv1.LabelLoadBalancerID: balancer.ID}}
 	if name := labelValue(balancer.Name); name != "" {
 		source.Labels[gimbalv1.LabelLoadBalancerName] = name
 	}
@@ -58,14 +59,16 @@ func (i *inventory) translate(namespace string, balancer *openstack.LoadBalancer
 		pool, ok := i.pools[listener.DefaultPoolID]
 		if !ok {
 			if listener.DefaultPoolID == "" && listener.HasRules {
-				problems = append(problems, fmt.Sprintf("has a listener on port %d that distributes requests by L7 policies only: give it a default pool, else its copied port has no endpoints", listener.Port))
+				problems = append(problems, fmt.Sprintf("has a listener on port %d that distributes requests by L7 policies only: give it a default "+
+					"pool, else its copied port has no endpoints", listener.Port))
 			}
 			continue
 		}
 		up := balancer.AdminUp && listener.AdminUp && pool.AdminUp
 		endpoints, unfit := endpointsOf(i.members[pool.ID], up)
 		for _, address := range unfit {
-			problems = append(problems, fmt.Sprintf("has the member %s, which cannot be an endpoint: its address leads to no other machine", address))
+			problems = append(problems, fmt.Sprintf("has the member %s, which cannot be an endpoint: its address leads to no other machine",
+				address))
 		}
 		source.Slices = append(source.Slices, slicesOf(listener, names[n], endpoints)...)
 	}

@@ -96,7 +96,8 @@ func (l *Ledger) Poke() {
 func severity(kind string) int {
 	order := []string{
 		gimbalv1.ErrorAuthentication, gimbalv1.ErrorAnotherCluster, gimbalv1.ErrorConnection, gimbalv1.ErrorRateLimited,
-		gimbalv1.ErrorConflict, gimbalv1.ErrorNameCollision, gimbalv1.ErrorInvalidService, gimbalv1.ErrorAddressDenied, gimbalv1.ErrorNamespaceMissing,
+		gimbalv1.ErrorConflict, gimbalv1.ErrorNameCollision, gimbalv1.ErrorInvalidService, gimbalv1.ErrorAddressDenied,
+		gimbalv1.ErrorNamespaceMissing,
 	}
 	if i := slices.Index(order, kind); i >= 0 {
 		return i
@@ -123,7 +124,8 @@ func (l *Ledger) Entries() []Entry {
 	var entries []Entry
 	for i, problem := range problems {
 		if i == gimbalv1.MaxErrorsPerWriter-1 && len(problems) > gimbalv1.MaxErrorsPerWriter {
-			more := Problem{Type: problem.Type, Message: "there are more errors than fit here: repair these first, and see the log of the discoverer for the others"}
+			more := Problem{Type: problem.Type, Message: "there are more errors than fit here: repair these first, and see the log of the " +
+				"discoverer for the others"}
 			return append(entries, Entry{Problem: more, Seen: seen[problem]})
 		}
 		entries = append(entries, Entry{Problem: problem, Seen: seen[problem]})

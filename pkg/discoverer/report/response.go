@@ -49,7 +49,8 @@ func IsSilence(err error) bool {
 		syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.ETIMEDOUT,
 		context.DeadlineExceeded, os.ErrDeadlineExceeded, io.EOF, io.ErrUnexpectedEOF,
 	}
-	return slices.ContainsFunc(silence, func(silent error) bool { return errors.Is(err, silent) }) || errors.As(err, &network) && network.Timeout()
+	return slices.ContainsFunc(silence, func(silent error) bool { return errors.Is(err, silent) }) ||
+		errors.As(err, &network) && network.Timeout()
 }
 
 // isOfProxy reports whether an error is that of a connection to a proxy.

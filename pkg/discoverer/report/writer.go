@@ -155,7 +155,8 @@ func (w *Writer) render(state State, entries []Entry) *status {
 func errorsOf(entries []Entry, prefix string) []gimbalv1.DiscoveryError {
 	errs := make([]gimbalv1.DiscoveryError, 0, len(entries))
 	for _, entry := range entries {
-		errs = append(errs, gimbalv1.DiscoveryError{Type: entry.Type, Message: prefix + entry.Message, StatusTime: new(metav1.NewTime(entry.Seen))})
+		errs = append(errs, gimbalv1.DiscoveryError{Type: entry.Type, Message: prefix + entry.Message,
+			StatusTime: new(metav1.NewTime(entry.Seen))})
 	}
 	return errs
 }
@@ -163,7 +164,8 @@ func errorsOf(entries []Entry, prefix string) []gimbalv1.DiscoveryError {
 // condition returns the condition Discovered, whose time changes with its status.
 func (w *Writer) condition(discovered Discovered) metav1.Condition {
 	since := metav1.NewTime(w.Clock.Now().Truncate(time.Second))
-	if old := meta.FindStatusCondition(w.before.Status.Conditions, gimbalv1.ConditionDiscovered); old != nil && old.Status == discovered.Status {
+	if old := meta.FindStatusCondition(w.before.Status.Conditions, gimbalv1.ConditionDiscovered); old != nil &&
+		old.Status == discovered.Status {
 		since = old.LastTransitionTime
 	}
 	return metav1.Condition{
@@ -175,7 +177,9 @@ func (w *Writer) condition(discovered Discovered) metav1.Condition {
 // Client reads a DiscoveryBackend and writes its status.
 type Client interface {
 	Get(ctx context.Context, name string, options metav1.GetOptions) (*gimbalv1.DiscoveryBackend, error)
-	Patch(ctx context.Context, name string, kind types.PatchType, patch []byte, options metav1.PatchOptions, subresources ...string) (*gimbalv1.DiscoveryBackend, error)
+	Patch(
+		ctx context.Context, name string, kind types.PatchType, patch []byte, options metav1.PatchOptions, subresources ...string,
+	) (*gimbalv1.DiscoveryBackend, error)
 }
 
 // status is the part of the status of a DiscoveryBackend that discoverers write. Unset fields belong to another manager,
@@ -225,7 +229,9 @@ func get(ctx context.Context, client Client, namespace, name string) (*gimbalv1.
 }
 
 // apply makes a status what a manager reports about a DiscoveryBackend.
-func apply(ctx context.Context, client Client, backend *gimbalv1.DiscoveryBackend, name, manager string, status *status) (*gimbalv1.DiscoveryBackend, error) {
+func apply(
+	ctx context.Context, client Client, backend *gimbalv1.DiscoveryBackend, name, manager string, status *status,
+) (*gimbalv1.DiscoveryBackend, error) {
 	return send(ctx, client, identity{Name: name, UID: backend.UID}, manager, status)
 }
 

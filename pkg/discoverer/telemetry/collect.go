@@ -19,14 +19,19 @@ func newDescs(constant prometheus.Labels) descs {
 		return prometheus.NewDesc(name, help, labels, constant)
 	}
 	return descs{
-		serviceEvent:        desc("gimbal_service_event_timestamp", "When the last event of a service was, in seconds since 1970.", "namespace", "name"),
-		endpointsEvent:      desc("gimbal_endpoints_event_timestamp", "When the last event of the endpoints of a service was, in seconds since 1970.", "namespace", "name"),
-		upstreamServices:    desc("gimbal_discoverer_upstream_services_total", "Services of the backend that are to be copied.", "namespace"),
-		replicatedServices:  desc("gimbal_discoverer_replicated_services_total", "Services that have their copy.", "namespace"),
-		invalidServices:     desc("gimbal_discoverer_invalid_services_total", "Services that cannot be copied.", "namespace"),
-		upstreamEndpoints:   desc("gimbal_discoverer_upstream_endpoints_total", "Endpoints of a service in the backend.", "namespace", "servicename"),
-		replicatedEndpoints: desc("gimbal_discoverer_replicated_endpoints_total", "Endpoints of a service that have their copy.", "namespace", "servicename"),
-		invalidEndpoints:    desc("gimbal_discoverer_invalid_endpoints_total", "Endpoints of a service that cannot be copied.", "namespace", "servicename"),
+		serviceEvent: desc("gimbal_service_event_timestamp",
+			"When the last event of a service was, in seconds since 1970.", "namespace", "name"),
+		endpointsEvent: desc("gimbal_endpoints_event_timestamp",
+			"When the last event of the endpoints of a service was, in seconds since 1970.", "namespace", "name"),
+		upstreamServices:   desc("gimbal_discoverer_upstream_services_total", "Services of the backend that are to be copied.", "namespace"),
+		replicatedServices: desc("gimbal_discoverer_replicated_services_total", "Services that have their copy.", "namespace"),
+		invalidServices:    desc("gimbal_discoverer_invalid_services_total", "Services that cannot be copied.", "namespace"),
+		upstreamEndpoints: desc("gimbal_discoverer_upstream_endpoints_total",
+			"Endpoints of a service in the backend.", "namespace", "servicename"),
+		replicatedEndpoints: desc("gimbal_discoverer_replicated_endpoints_total",
+			"Endpoints of a service that have their copy.", "namespace", "servicename"),
+		invalidEndpoints: desc("gimbal_discoverer_invalid_endpoints_total",
+			"Endpoints of a service that cannot be copied.", "namespace", "servicename"),
 	}
 }
 

@@ -61,8 +61,9 @@ func New(backend, backendType, version string, queue func() int) *Meters {
 			Buckets: []float64{5, 20, 50, 100, 250, 500, 1000, 2000, 5000, 10000, 30000, 120000},
 		}, []string{"path"}),
 		cycle: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "gimbal_discoverer_cycle_duration_seconds", Help: "How long it took until all copies agreed with a listing of the backend.", ConstLabels: constant,
-			Buckets: []float64{0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600},
+			Name: "gimbal_discoverer_cycle_duration_seconds", Help: "How long it took until all copies agreed with a listing of the backend.",
+			ConstLabels: constant,
+			Buckets:     []float64{0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600},
 		}),
 		queue: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "gimbal_queuesize", Help: "Services in the queue.", ConstLabels: constant,

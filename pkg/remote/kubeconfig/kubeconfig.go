@@ -32,8 +32,8 @@ import (
 const MaxSize = 256 << 10
 
 // ErrProxy is why a proxy is not used, and what to do about it.
-var ErrProxy = errors.New("proxy-url is not allowed, because its server, which the author of the kubeconfig chooses, is connected to from " +
-	"pods of Groundskeeper: remove it, or set controllers.credentials.allowProxyURL in the configuration of the controller manager " +
+var ErrProxy = errors.New("proxy-url is not allowed, because its server, which the author of the kubeconfig chooses, is connected to " +
+	"from pods of Groundskeeper: remove it, or set controllers.credentials.allowProxyURL in the configuration of the controller manager " +
 	"(--allow-proxy-url of a discoverer)")
 
 // Check reports whether a kubeconfig, in YAML or JSON, can be used.
@@ -200,7 +200,8 @@ func checkUser(path string, user *clientcmdv1.AuthInfo) error {
 		return fmt.Errorf("%s.client-key is a file: put its content into client-key-data", path)
 	}
 	if strings.ContainsFunc(user.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return fmt.Errorf("%s.token has a blank, a line break or another character that an HTTP header cannot have: copy the token without it", path)
+		return fmt.Errorf("%s.token has a blank, a line break or another character that an HTTP header cannot have: copy the token without it",
+			path)
 	}
 	certificate := len(user.ClientCertificateData) > 0 || len(user.ClientKeyData) > 0
 	if certificate {

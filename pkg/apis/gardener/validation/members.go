@@ -46,7 +46,8 @@ func validateMembers(spec *gardenerv1beta1.ProjectSpec, fldPath *field.Path) fie
 				owner = &member.Subject
 			}
 			if !gardenerv1beta1.SameSubject(*owner, member.Subject) {
-				errs = append(errs, field.Forbidden(path.Child("roles"), "there can only be one owner, the one in spec.owner: to hand the project over, change spec.owner"))
+				errs = append(errs, field.Forbidden(path.Child("roles"), "there can only be one owner, the one in spec.owner: to hand the project "+
+					"over, change spec.owner"))
 			}
 		}
 	}
@@ -110,7 +111,8 @@ func validateSubject(subject rbacv1.Subject, fldPath *field.Path) field.ErrorLis
 			errs = append(errs, field.Forbidden(fldPath.Child("namespace"), "users and groups have no namespace"))
 		}
 	default:
-		errs = append(errs, field.NotSupported(fldPath.Child("kind"), subject.Kind, []string{rbacv1.ServiceAccountKind, rbacv1.UserKind, rbacv1.GroupKind}))
+		errs = append(errs, field.NotSupported(fldPath.Child("kind"), subject.Kind,
+			[]string{rbacv1.ServiceAccountKind, rbacv1.UserKind, rbacv1.GroupKind}))
 	}
 	return errs
 }

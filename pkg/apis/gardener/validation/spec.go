@@ -65,19 +65,23 @@ func lastName(path *field.Path) string {
 
 func validateTolerations(tolerations gardenerv1beta1.ProjectTolerations, path *field.Path) field.ErrorList {
 	allowed := sets.New[string]()
-	errs := validateTolerationList(tolerations.Whitelist, path.Child("whitelist"), func(t gardenerv1beta1.Toleration, _ *field.Path) *field.Error {
-		allowed.Insert(tolerationID(t))
-		return nil
-	})
-	return append(errs, validateTolerationList(tolerations.Defaults, path.Child("defaults"), func(t gardenerv1beta1.Toleration, path *field.Path) *field.Error {
-		if allowed.HasAny(tolerationID(t), t.Key) {
+	errs := validateTolerationList(tolerations.Whitelist, path.Child("whitelist"),
+		func(t gardenerv1beta1.Toleration, _ *field.Path) *field.Error {
+			allowed.Insert(tolerationID(t))
 			return nil
-		}
-		return field.Forbidden(path, "only tolerations of the whitelist can be defaults: add it there")
-	})...)
+		})
+	return append(errs, validateTolerationList(tolerations.Defaults, path.Child("defaults"),
+		func(t gardenerv1beta1.Toleration, path *field.Path) *field.Error {
+			if allowed.HasAny(tolerationID(t), t.Key) {
+				return nil
+			}
+			return field.Forbidden(path, "only tolerations of the whitelist can be defaults: add it there")
+		})...)
 }
 
-func validateTolerationList(list []gardenerv1beta1.Toleration, path *field.Path, check func(gardenerv1beta1.Toleration, *field.Path) *field.Error) field.ErrorList {
+func validateTolerationList(
+	list []gardenerv1beta1.Toleration, path *field.Path, check func(gardenerv1beta1.Toleration, *field.Path) *field.Error,
+) field.ErrorList {
 	var errs field.ErrorList
 	seen := sets.New[string]()
 	for i, toleration := range list {
@@ -119,7 +123,8 @@ func validateDualApprovals(approvals []gardenerv1beta1.DualApprovalForDeletion, 
 		if !slices.Contains(dualApprovalResources(), approval.Resource) {
 			errs = append(errs, field.NotSupported(path.Child("resource"), approval.Resource, dualApprovalResources()))
 		}
-		errs = append(errs, validation.ValidateLabelSelector(&approval.Selector, validation.LabelSelectorValidationOptions{}, path.Child("selector"))...)
+		errs = append(errs, validation.ValidateLabelSelector(&approval.Selector, validation.LabelSelectorValidationOptions{},
+			path.Child("selector"))...)
 	}
 	return errs
 }

@@ -28,7 +28,8 @@ type DiscoveryBackendStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty" protobuf:"varint,2,opt,name=observedGeneration"`
 	// Conditions are the state in detail, Available, CredentialsValid, Reachable, Discovered, Drained in maintenance,
 	// AutomaticMaintenance if cluster.maintenance.automatic is set, and ClusterUnique if another object leads to the same
-	// cluster, and its summary, which the API server writes: Ready, Reconciling while the backend becomes ready on its own, and Stalled when a user has to act.
+	// cluster, and its summary, which the API server writes: Ready, Reconciling while the backend becomes ready on its own, and Stalled when a
+	// user has to act.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

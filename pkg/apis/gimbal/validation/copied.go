@@ -24,7 +24,8 @@ const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 func validateCopied(cluster *gimbalv1.Cluster, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if cluster.Selector != nil {
-		errs = append(errs, metav1validation.ValidateLabelSelector(cluster.Selector, metav1validation.LabelSelectorValidationOptions{}, path.Child("selector"))...)
+		errs = append(errs, metav1validation.ValidateLabelSelector(cluster.Selector, metav1validation.LabelSelectorValidationOptions{},
+			path.Child("selector"))...)
 	}
 	labels := path.Child("labels")
 	for name, keys := range map[string][]string{"exclude": cluster.Labels.Exclude, "include": cluster.Labels.Include} {

@@ -93,7 +93,8 @@ func validateCluster(cluster *gimbalv1.Cluster, path *field.Path) field.ErrorLis
 		errs = append(errs, field.Invalid(path.Child("drainDuration"), duration.Duration.String(), "must be from 0s to 24h"))
 	}
 	maintenance := path.Child("maintenance")
-	if period := cluster.Maintenance.UnreachablePeriod; period != nil && (period.Duration < minUnreachablePeriod || period.Duration > maxPeriod) {
+	if period := cluster.Maintenance.UnreachablePeriod; period != nil &&
+		(period.Duration < minUnreachablePeriod || period.Duration > maxPeriod) {
 		errs = append(errs, field.Invalid(maintenance.Child("unreachablePeriod"), period.Duration.String(), "must be from 1s to 24h"))
 	}
 	if period := cluster.Maintenance.StablePeriod; period != nil && (period.Duration < 0 || period.Duration > maxPeriod) {
@@ -107,7 +108,8 @@ func validateCluster(cluster *gimbalv1.Cluster, path *field.Path) field.ErrorLis
 		errs = append(errs, field.Invalid(services.Child("stablePeriod"), period.Duration.String(), "must be from 0s to 24h"))
 	}
 	if cluster.ServicePolicy == gimbalv1.ServicesExported && cluster.Type == gimbalv1.BackendOpenStack {
-		errs = append(errs, field.Invalid(path.Child("servicePolicy"), cluster.ServicePolicy, "an OpenStack cloud has no ServiceExports: set All, or leave the field empty"))
+		errs = append(errs, field.Invalid(path.Child("servicePolicy"), cluster.ServicePolicy,
+			"an OpenStack cloud has no ServiceExports: set All, or leave the field empty"))
 	}
 	for i, text := range cluster.Addresses.Allow {
 		if _, err := gimbalv1.ParseNetwork(text); err != nil {

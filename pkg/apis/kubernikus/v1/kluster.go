@@ -196,8 +196,8 @@ func IdentityReference(kind, object string) string { return strings.ToLower(kind
 // MachinesOf returns what Cluster API has of the machines of the cluster, as the annotation reports it; "": it does not delete the cluster.
 func (k *Kluster) MachinesOf() string { return k.Annotations[MachinesAnnotation] }
 
-// NeverCameUp reports whether the cluster never had a control plane, as Cluster API and the annotation report it. One whose identity was read
-// had one, whatever is reported.
+// NeverCameUp reports whether the cluster never had a control plane, as Cluster API and the annotation report it. One whose identity was
+// read had one, whatever is reported.
 func (k *Kluster) NeverCameUp() bool {
 	return k.Annotations[ControlPlaneAnnotation] == ControlPlaneNeverInitialized && k.ClusterID() == ""
 }
@@ -214,7 +214,8 @@ func (k *Kluster) DeorbitStages() []DeorbitStage {
 // DeorbitStages returns all stages of Deorbit in their order.
 func DeorbitStages() []DeorbitStage {
 	return []DeorbitStage{
-		DeorbitDrain, DeorbitFreeze, DeorbitPods, DeorbitSnapshots, DeorbitClaims, DeorbitServices, DeorbitWait, DeorbitMachines, DeorbitVerify, DeorbitRoutes, DeorbitRelease,
+		DeorbitDrain, DeorbitFreeze, DeorbitPods, DeorbitSnapshots, DeorbitClaims, DeorbitServices, DeorbitWait, DeorbitMachines, DeorbitVerify,
+		DeorbitRoutes, DeorbitRelease,
 	}
 }
 

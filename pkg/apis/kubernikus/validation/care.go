@@ -29,7 +29,8 @@ func validateCloudProvider(spec *kubernikusv1.KlusterSpec, path *field.Path) fie
 	var errs field.ErrorList
 	if empty(names.ClusterName) && deletesAny(deorbit.LoadBalancers, deorbit.FloatingIPs) {
 		errs = append(errs, field.Invalid(path.Child("clusterName"), *names.ClusterName,
-			"must not be empty: set the --cluster-name of this cluster's cloud controller manager, or omit the field to have it read from the cluster"))
+			"must not be empty: set the --cluster-name of this cluster's cloud controller manager, or omit the field to have it read from the "+
+				"cluster"))
 	}
 	if empty(names.CSIClusterID) && deletesAny(deorbit.PersistentVolumes, deorbit.Snapshots) {
 		errs = append(errs, field.Invalid(path.Child("csiClusterID"), *names.CSIClusterID,

@@ -69,7 +69,8 @@ func validateSpec(spec, old *kubernikusv1.KlusterSpec, path *field.Path) field.E
 		oldPools = old.NodePools
 	}
 	errs = append(errs, validateNodePools(spec.NodePools, oldPools, path.Child("nodePools"))...)
-	errs = append(errs, invalidIfAny(path.Child("secretRef", "name"), spec.SecretRef.Name, validation.IsDNS1123Subdomain(spec.SecretRef.Name))...)
+	errs = append(errs, invalidIfAny(path.Child("secretRef", "name"), spec.SecretRef.Name,
+		validation.IsDNS1123Subdomain(spec.SecretRef.Name))...)
 	errs = append(errs, validateSecretReferences(&spec.SecretRef, path.Child("secretRef"))...)
 	errs = append(errs, validateCloudProvider(spec, path.Child("cloudProvider"))...)
 	errs = append(errs, validateDeorbit(&spec.Deorbit, path.Child("deorbit"))...)

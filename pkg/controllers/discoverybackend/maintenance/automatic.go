@@ -223,8 +223,8 @@ type reachability struct {
 	message string
 }
 
-// reachabilityOf returns what the discoverer reports while it is known to run, by its clock. That it does not is no reason to take the traffic
-// away, nor to bring it back.
+// reachabilityOf returns what the discoverer reports while it is known to run, by its clock. That it does not is no reason to take the
+// traffic away, nor to bring it back.
 func reachabilityOf(backend *gimbalv1.DiscoveryBackend, now time.Time) reachability {
 	unknown := func(message string) reachability {
 		return reachability{status: metav1.ConditionUnknown, message: message}

@@ -68,7 +68,9 @@ func Same(entry gimbalv1.DiscoveryError) func(gimbalv1.DiscoveryError) bool {
 
 // Apply returns the patch that writes conditions and errors, to which a writer adds its other fields. With the uid, a
 // backend of the same name that came meanwhile is not touched.
-func Apply(backend *gimbalv1.DiscoveryBackend, conditions []metav1.Condition, errors []gimbalv1.DiscoveryError) *gimbalapply.DiscoveryBackendApplyConfiguration {
+func Apply(
+	backend *gimbalv1.DiscoveryBackend, conditions []metav1.Condition, errors []gimbalv1.DiscoveryError,
+) *gimbalapply.DiscoveryBackendApplyConfiguration {
 	applied := gimbalapply.DiscoveryBackendStatus()
 	for _, c := range conditions {
 		applied.WithConditions(metaapply.Condition().WithType(c.Type).WithStatus(c.Status).WithReason(c.Reason).

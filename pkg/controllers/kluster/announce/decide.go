@@ -141,7 +141,8 @@ func because(c *metav1.Condition) string {
 // holdsMaintenance reports whether Groundskeeper set a backend to Maintenance.
 func holdsMaintenance(backend *gimbalv1.DiscoveryBackend) bool {
 	for _, entry := range backend.ManagedFields {
-		if entry.Manager != fieldOwner || entry.Operation != metav1.ManagedFieldsOperationApply || entry.Subresource != "" || entry.FieldsV1 == nil {
+		if entry.Manager != fieldOwner || entry.Operation != metav1.ManagedFieldsOperationApply || entry.Subresource != "" ||
+			entry.FieldsV1 == nil {
 			continue
 		}
 		var fields struct {

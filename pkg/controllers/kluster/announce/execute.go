@@ -32,7 +32,8 @@ func (r *reconciler) write(
 		if err := r.writeSecret(ctx, k, there.secret, kubeconfig); isRejection(err) {
 			// A rejection may repeat its content.
 			return notAnnounced(reasonRefused, "the API server rejects a write of Secret %s/%s (%s): is namespace %s there, and is there a policy "+
-				"or a quota that rejects it?", k.Spec.Discovery.Namespace, secretName(k), apierrors.ReasonForError(err), k.Spec.Discovery.Namespace), nil
+				"or a quota that rejects it?", k.Spec.Discovery.Namespace, secretName(k), apierrors.ReasonForError(err),
+				k.Spec.Discovery.Namespace), nil
 		} else if err != nil {
 			return nil, err
 		}

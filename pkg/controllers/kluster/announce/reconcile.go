@@ -99,5 +99,6 @@ func (r *reconciler) withdrawOld(ctx context.Context, k *kubernikusv1.Kluster) (
 		return err == nil, err
 	}
 	first := report.Remaining[0]
-	return false, r.writeCondition(ctx, k, notAnnounced(reasonWithdrawing, "%s %s/%s: %s", first.Kind, first.Namespace, first.Name, first.Reason))
+	return false, r.writeCondition(ctx, k, notAnnounced(reasonWithdrawing, "%s %s/%s: %s", first.Kind, first.Namespace, first.Name,
+		first.Reason))
 }

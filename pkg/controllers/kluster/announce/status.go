@@ -55,20 +55,23 @@ func announced(k *kubernikusv1.Kluster) *metav1.Condition {
 }
 
 func notAnnounced(reason, format string, args ...any) *metav1.Condition {
-	return &metav1.Condition{Type: kubernikusv1.ConditionAnnounced, Status: metav1.ConditionFalse, Reason: reason, Message: fmt.Sprintf(format, args...)}
+	return &metav1.Condition{Type: kubernikusv1.ConditionAnnounced, Status: metav1.ConditionFalse, Reason: reason,
+		Message: fmt.Sprintf(format, args...)}
 }
 
 // record reports a condition whose reason is new. A warning is what a user has to repair.
 func (r *reconciler) record(ctx context.Context, k *kubernikusv1.Kluster, last, condition *metav1.Condition) {
 	if condition == nil {
 		log.FromContext(ctx).Info("A Kluster is no longer announced")
-		r.recorder.Eventf(k, nil, corev1.EventTypeNormal, eventWithdrawn, actionAnnounce, "the cluster is no longer announced: nothing of its announcement is left")
+		r.recorder.Eventf(k, nil, corev1.EventTypeNormal, eventWithdrawn, actionAnnounce,
+			"the cluster is no longer announced: nothing of its announcement is left")
 		return
 	}
 	if last != nil && last.Status == condition.Status && last.Reason == condition.Reason {
 		return
 	}
-	log.FromContext(ctx).Info("The announcement of a Kluster changed", "status", condition.Status, "reason", condition.Reason, "message", condition.Message)
+	log.FromContext(ctx).Info("The announcement of a Kluster changed", "status", condition.Status, "reason", condition.Reason,
+		"message", condition.Message)
 	kind := corev1.EventTypeWarning
 	switch condition.Reason {
 	case reasonAnnouncing:

@@ -108,7 +108,8 @@ func trimmed(object client.Object) client.Object {
 
 func trimmedNode(full *corev1.Node) *corev1.Node {
 	kept := &corev1.Node{ObjectMeta: trimmedMeta(full, midonetv1.AnnotationHostID, midonetv1.AnnotationTunnelZoneID,
-		midonetv1.AnnotationTunnelEndpointIP, midonetv1.AnnotationWrittenTunnelEndpointIP, midonetv1.AnnotationMACAddress, midonetv1.AnnotationOVNChassis,
+		midonetv1.AnnotationTunnelEndpointIP, midonetv1.AnnotationWrittenTunnelEndpointIP, midonetv1.AnnotationMACAddress,
+		midonetv1.AnnotationOVNChassis,
 		midonetv1.AnnotationOVNGatewayNetwork, midonetv1.AnnotationOVNGatewayAddresses, midonetv1.AnnotationOVNGatewayNextHops)}
 	kept.Spec.PodCIDR, kept.Spec.PodCIDRs = full.Spec.PodCIDR, others(full.Spec.PodCIDRs)
 	kept.Status.Addresses = full.Status.Addresses
@@ -126,7 +127,8 @@ func trimmedService(full *corev1.Service) *corev1.Service {
 	kept := &corev1.Service{ObjectMeta: trimmedMeta(full)}
 	kept.Spec.Type, kept.Spec.ClusterIP, kept.Spec.ClusterIPs = full.Spec.Type, full.Spec.ClusterIP, others(full.Spec.ClusterIPs)
 	for _, port := range full.Spec.Ports {
-		kept.Spec.Ports = append(kept.Spec.Ports, corev1.ServicePort{Name: port.Name, Protocol: port.Protocol, Port: port.Port, NodePort: port.NodePort})
+		kept.Spec.Ports = append(kept.Spec.Ports, corev1.ServicePort{Name: port.Name, Protocol: port.Protocol, Port: port.Port,
+			NodePort: port.NodePort})
 	}
 	kept.CreationTimestamp = full.CreationTimestamp // the older one of two keeps an address
 	keepRequested(kept, full)

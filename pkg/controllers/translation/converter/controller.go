@@ -4,8 +4,8 @@
 // Package converter reconciles the Translations of Nodes, Pods, Services and the cluster with the result of package convert, and those of
 // NetworkPolicies if the backend has them (policies.go).
 //
-// A reconcile processes one owner. It reads from caches, decides with pure functions (claim.go, decide.go) and writes only differences: a new
-// Translation requires one request, an unchanged one none. Desired Translations are written before stale ones are deleted, so that the
+// A reconcile processes one owner. It reads from caches, decides with pure functions (claim.go, decide.go) and writes only differences: a
+// new Translation requires one request, an unchanged one none. Desired Translations are written before stale ones are deleted, so that the
 // pusher can move backend resources from one Translation to another. The garbage collector of Kubernetes deletes the Translations of
 // deleted owners.
 package converter

@@ -60,7 +60,8 @@ func (r *reconciler) wait(ctx context.Context, u unit, s *subject) (outcome, rec
 		return r.failed(ctx, u, s, []problem{report}, err)
 	}
 	r.memory.keeps(u)
-	log.FromContext(ctx).Info("Deleted the translations of a node that lost its host-id", "translations", kept, "gracePeriod", r.gracePeriod.String())
+	log.FromContext(ctx).Info("Deleted the translations of a node that lost its host-id", "translations", kept,
+		"gracePeriod", r.gracePeriod.String())
 	r.warn(s.object, convert.Problem{Reason: eventRemoved,
 		Message: fmt.Sprintf("the node has no host-id for %s: its %d translations are deleted", r.gracePeriod, kept)})
 	return outcomeWaiting, reconcile.Result{}, nil

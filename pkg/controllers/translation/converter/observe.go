@@ -145,7 +145,8 @@ func (r *reconciler) nodeOf(ctx context.Context, pod *corev1.Pod) (*corev1.Node,
 
 func (r *reconciler) slicesOf(ctx context.Context, service *corev1.Service) ([]*discoveryv1.EndpointSlice, error) {
 	list := &discoveryv1.EndpointSliceList{}
-	err := r.client.List(ctx, list, client.InNamespace(service.Namespace), client.MatchingFields{slicesByService: service.Name}, client.UnsafeDisableDeepCopy)
+	err := r.client.List(ctx, list, client.InNamespace(service.Namespace), client.MatchingFields{slicesByService: service.Name},
+		client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return nil, fmt.Errorf("list the endpoint slices of service %s/%s: %w", service.Namespace, service.Name, err)
 	}
@@ -157,7 +158,9 @@ func (r *reconciler) slicesOf(ctx context.Context, service *corev1.Service) ([]*
 }
 
 // existing reads the Translations of an owner and those that have the name of a wanted one, by name.
-func (r *reconciler) existing(ctx context.Context, owner convert.Owner, wanted []midonetv1.Translation) (map[string]*midonetv1.Translation, error) {
+func (r *reconciler) existing(
+	ctx context.Context, owner convert.Owner, wanted []midonetv1.Translation,
+) (map[string]*midonetv1.Translation, error) {
 	found := map[string]*midonetv1.Translation{}
 	for _, key := range keysOf(owner) {
 		// The cache may lack the last writes of this controller. An object is read again by name before it is written.

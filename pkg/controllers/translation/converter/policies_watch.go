@@ -186,7 +186,8 @@ func labelsChanged() predicate.Predicate {
 // appearsOrDisappears admits objects that are created, that begin to be deleted, or have been.
 func appearsOrDisappears() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		return e.ObjectOld.GetUID() != e.ObjectNew.GetUID() || e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero()
+		return e.ObjectOld.GetUID() != e.ObjectNew.GetUID() ||
+			e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero()
 	}}
 }
 
@@ -197,6 +198,7 @@ func later(admits predicate.Predicate) predicate.Predicate {
 
 func onlyUpdates(admits predicate.Predicate) predicate.Predicate {
 	return predicate.Funcs{
-		CreateFunc: func(event.CreateEvent) bool { return false }, UpdateFunc: admits.Update, DeleteFunc: func(event.DeleteEvent) bool { return false },
+		CreateFunc: func(event.CreateEvent) bool { return false }, UpdateFunc: admits.Update,
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
 	}
 }

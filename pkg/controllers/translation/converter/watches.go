@@ -39,7 +39,8 @@ func addIndexes(ctx context.Context, indexer client.FieldIndexer, policies bool)
 	}
 	indexes := []index{{&corev1.Pod{}, podsByNode, nodeKey}, {&discoveryv1.EndpointSlice{}, slicesByService, serviceKey}}
 	if policies {
-		indexes = append(indexes, index{&networkingv1.NetworkPolicy{}, policiesAcross, indexAcross}, index{&corev1.Service{}, servicesByAddress, addressKeys},
+		indexes = append(indexes, index{&networkingv1.NetworkPolicy{}, policiesAcross, indexAcross},
+			index{&corev1.Service{}, servicesByAddress, addressKeys},
 			index{&corev1.Node{}, nodesByAddress, nodeAddressKeys}, index{&corev1.Pod{}, podsByAddress, podAddressKeys})
 	}
 	for _, index := range indexes {

@@ -83,13 +83,15 @@ func inflate(packed string, read func([]byte) error) error {
 // dictionary is what Translations have in common: the text of some, those of a Service, of its endpoints and of a Pod, unchanged
 // when they are in the backend. The ones that there are most of come last, where they are found best.
 var dictionary = sync.OnceValue(func() []byte {
-	config := convert.Config{Tenant: "midonetkube", TunnelZoneName: "DefaultTunnelZone", ServiceTypes: []corev1.ServiceType{corev1.ServiceTypeClusterIP}}
+	config := convert.Config{Tenant: "midonetkube", TunnelZoneName: "DefaultTunnelZone",
+		ServiceTypes: []corev1.ServiceType{corev1.ServiceTypeClusterIP}}
 	meta := func(name string, annotations map[string]string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: "default", Name: name, UID: "f3c5a4e8-7d21-4b96-a0ce-5b9d1e8f2476", Annotations: annotations}
 	}
 	node := &corev1.Node{ObjectMeta: meta("node", map[string]string{midonetv1.AnnotationHostID: "8a1e3f70-92c4-4d5b-b6a7-c05d8e9f1b23"})}
 	service := &corev1.Service{ObjectMeta: meta("service", nil), Spec: corev1.ServiceSpec{
-		Type: corev1.ServiceTypeClusterIP, ClusterIP: "10.96.0.10", Ports: []corev1.ServicePort{{Name: "http", Protocol: corev1.ProtocolTCP, Port: 80}},
+		Type: corev1.ServiceTypeClusterIP, ClusterIP: "10.96.0.10",
+		Ports: []corev1.ServicePort{{Name: "http", Protocol: corev1.ProtocolTCP, Port: 80}},
 	}}
 	endpoints := []*discoveryv1.EndpointSlice{{
 		ObjectMeta: meta("service-x", nil), AddressType: discoveryv1.AddressTypeIPv4,
@@ -97,11 +99,14 @@ var dictionary = sync.OnceValue(func() []byte {
 		Ports:     []discoveryv1.EndpointPort{{Name: new("http"), Protocol: new(corev1.ProtocolTCP), Port: new(int32(8080))}},
 	}}
 	pod := &corev1.Pod{
-		ObjectMeta: meta("pod", map[string]string{midonetv1.AnnotationMACAddress: "ac:ca:ba:00:15:2b"}), Spec: corev1.PodSpec{NodeName: node.Name},
-		Status: corev1.PodStatus{PodIP: "10.244.1.17", PodIPs: []corev1.PodIP{{IP: "10.244.1.17"}}},
+		ObjectMeta: meta("pod", map[string]string{midonetv1.AnnotationMACAddress: "ac:ca:ba:00:15:2b"}),
+		Spec:       corev1.PodSpec{NodeName: node.Name},
+		Status:     corev1.PodStatus{PodIP: "10.244.1.17", PodIPs: []corev1.PodIP{{IP: "10.244.1.17"}}},
 	}
 	var text bytes.Buffer
-	for _, result := range []convert.Result{convert.Service(service, config), convert.Endpoints(service, endpoints, config), convert.Pod(pod, node, config)} {
+	for _, result := range []convert.Result{
+		convert.Service(service, config), convert.Endpoints(service, endpoints, config), convert.Pod(pod, node, config),
+	} {
 		for i := range result.Translations {
 			settle(&result.Translations[i])
 			one, err := result.Translations[i].Marshal()
@@ -117,7 +122,8 @@ var dictionary = sync.OnceValue(func() []byte {
 // settle fills in what the API server and the pusher add to a Translation.
 func settle(translation *midonetv1.Translation) {
 	at := metav1.NewTime(time.Unix(1767323045, 0))
-	translation.UID, translation.ResourceVersion, translation.Generation, translation.CreationTimestamp = "1c9b7d52-e04f-4a86-93b1-7f6a2d8c5e90", "1", 1, at
+	translation.UID, translation.ResourceVersion, translation.Generation = "1c9b7d52-e04f-4a86-93b1-7f6a2d8c5e90", "1", 1
+	translation.CreationTimestamp = at
 	translation.Status.ObservedGeneration = 1
 	translation.Status.Conditions = []metav1.Condition{{
 		Type: midonetv1.ConditionSynced, Status: metav1.ConditionTrue, ObservedGeneration: 1, LastTransitionTime: at, Reason: "Synced",

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package packed stores Translations in a compact form: a cache has up to 100,000 of them, and they are rarely read.
+// Package packed stores Translations in a compact form: a cache has up to 100,000 of them, and they are rarely read. These take 38 MiB of
+// live heap, and 211 MiB as Go objects, with which the process would exceed 400 MiB.
 package packed
 
 import (

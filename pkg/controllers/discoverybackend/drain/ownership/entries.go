@@ -78,12 +78,14 @@ func ownerOf(entry map[string]any) Owner {
 		value, _ := entry[field].(string)
 		return value
 	}
-	return Owner{Manager: get("manager"), Operation: get("operation"), APIVersion: get("apiVersion"), Subresource: get("subresource"), Time: get("time")}
+	return Owner{Manager: get("manager"), Operation: get("operation"), APIVersion: get("apiVersion"), Subresource: get("subresource"),
+		Time: get("time")}
 }
 
 // same reports whether two owners are one entry of managedFields.
 func (o Owner) same(other Owner) bool {
-	return o.Manager == other.Manager && o.Operation == other.Operation && o.APIVersion == other.APIVersion && o.Subresource == other.Subresource
+	return o.Manager == other.Manager && o.Operation == other.Operation && o.APIVersion == other.APIVersion &&
+		o.Subresource == other.Subresource
 }
 
 // entry returns the entry of an owner, without its fields.

@@ -22,7 +22,8 @@ type DiscoveryBackendStatusApplyConfiguration struct {
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// Conditions are the state in detail, Available, CredentialsValid, Reachable, Discovered, Drained in maintenance,
 	// AutomaticMaintenance if cluster.maintenance.automatic is set, and ClusterUnique if another object leads to the same
-	// cluster, and its summary, which the API server writes: Ready, Reconciling while the backend becomes ready on its own, and Stalled when a user has to act.
+	// cluster, and its summary, which the API server writes: Ready, Reconciling while the backend becomes ready on its own, and Stalled when a
+	// user has to act.
 	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// Services is the number of discovered services with a copy in this cluster. It is absent before the first list.
 	Services *int32 `json:"services,omitempty"`
