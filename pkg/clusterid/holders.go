@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
@@ -26,8 +28,11 @@ type Holders struct {
 }
 
 // HoldersOf returns the holders among the Klusters that lead to the cluster of a Kluster, and those whose cluster is unknown, and among the
-// DiscoveryBackends that copied it, or use the Secret.
-func HoldersOf(k *kubernikusv1.Kluster, known Known, klusters []kubernikusv1.Kluster, backends []gimbalv1.DiscoveryBackend) Holders {
+// DiscoveryBackends that copied it, or use the Secret or the API server. servers are the addresses of the API servers of backends, as far
+// as they are known.
+func HoldersOf(
+	k *kubernikusv1.Kluster, known Known, klusters []kubernikusv1.Kluster, backends []gimbalv1.DiscoveryBackend, servers map[types.UID]string,
+) Holders {
 	var h Holders
 	var doubtful []string
 	doubt := func(kind, name, why string) {
@@ -70,10 +75,7 @@ func HoldersOf(k *kubernikusv1.Kluster, known Known, klusters []kubernikusv1.Klu
 		case Same:
 			h.keepers = append(h.keepers, "DiscoveryBackend "+name)
 		case Unknown:
-			if b.Cluster.Type == gimbalv1.BackendKubernetes && b.Namespace == k.Namespace &&
-				slices.Contains(k.SecretNames(), b.Cluster.SecretName()) {
-				doubt("DiscoveryBackend", name, "uses the same Secret")
-			}
+			doubt("DiscoveryBackend", name, inCommonWith(b, k, known, servers[b.UID]))
 		case Different:
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/utils/ptr"
 
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
 
@@ -54,6 +55,20 @@ func InCommon(k, other *kubernikusv1.Kluster, known Known) string {
 		return "has the same router"
 	case SharesProject(k, other):
 		return "has the same OpenStack project"
+	}
+	return ""
+}
+
+// inCommonWith returns what a DiscoveryBackend has in common with a Kluster, if both may lead to one cluster when the identity of either is
+// unknown; "" for nothing. server is the address of the API server that its Secret leads to, "" if that is not known.
+func inCommonWith(b *gimbalv1.DiscoveryBackend, k *kubernikusv1.Kluster, known Known, server string) string {
+	switch {
+	case b.Cluster.Type != gimbalv1.BackendKubernetes:
+		return ""
+	case b.Namespace == k.Namespace && slices.Contains(k.SecretNames(), b.Cluster.SecretName()):
+		return "uses the same Secret"
+	case server != "" && server == known.Server:
+		return "has the same API server"
 	}
 	return ""
 }

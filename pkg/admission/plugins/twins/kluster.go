@@ -71,7 +71,7 @@ func klusterDeleted(ctx context.Context, s source, k *kubernikusv1.Kluster) []st
 	}
 	holders := clusterid.HoldersOf(k, clusterid.KnownOf(k),
 		slices.Concat(s.klusters(ctx, metav1.NamespaceAll, klusters), s.klustersOf(ctx, id)),
-		slices.Concat(s.backends(ctx, k.Namespace, backends), s.backendsOf(ctx, id)))
+		slices.Concat(s.backends(ctx, k.Namespace, backends), s.backendsOf(ctx, id)), nil)
 	var found []string
 	for _, why := range []string{own, holders.InUse(), holders.Unknown()} {
 		found = append(found, warn(why, "the Deorbit of Kluster %s will wait: %s", k.Name, why)...)

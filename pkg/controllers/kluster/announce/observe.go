@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
@@ -20,6 +21,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/controllers/lists"
+	"groundskeeper.io/groundskeeper/pkg/remote/kubeconfig"
 )
 
 // errNotServed means that the API server knows no DiscoveryBackends, so that it is unknown which exist.
@@ -84,23 +86,50 @@ func list(ctx context.Context, live client.Reader, of string, options ...client.
 	return found.Items, nil
 }
 
-// BackendsOf returns the DiscoveryBackends that copied a cluster, and those of a namespace that may have: those whose cluster is unknown,
-// or all of them if the cluster is unknown itself. They are as the API server has them now. There are none where the API is not served.
-func BackendsOf(ctx context.Context, live client.Reader, clusterID, namespace string) ([]gimbalv1.DiscoveryBackend, error) {
-	possible := []client.ListOption{client.InNamespace(namespace)}
-	if clusterID != "" {
+// BackendsOf returns the DiscoveryBackends that copied a cluster, and those that may have: those whose cluster is unknown, or all of them
+// if the cluster is unknown itself, with the addresses of the API servers that the Secrets of those lead to. They are as the API server has
+// them now. There are none where the API is not served.
+func BackendsOf(ctx context.Context, live client.Reader, at clusterid.Known) ([]gimbalv1.DiscoveryBackend, map[types.UID]string, error) {
+	var possible []client.ListOption
+	if at.ID != "" {
 		possible = append(possible, client.MatchingFields{gimbalv1.ClusterIDField: ""})
 	}
-	found, err := list(ctx, live, "namespace "+namespace, possible...)
+	found, err := list(ctx, live, "unidentified clusters", possible...)
 	if errors.Is(err, errNotServed) {
-		return nil, nil
+		return nil, nil, nil
 	}
-	if err != nil || clusterID == "" {
-		return found, err
+	if err != nil {
+		return nil, nil, err
+	}
+	var servers map[types.UID]string
+	if at.Server != "" {
+		servers, err = serversOf(ctx, live, found)
+	}
+	if err != nil || at.ID == "" {
+		return found, servers, err
 	}
 	// Read second: one that is identified in between is in both lists, and not in neither.
-	same, err := list(ctx, live, "the cluster", client.MatchingFields{gimbalv1.ClusterIDField: clusterID})
-	return slices.Concat(found, same), err
+	same, err := list(ctx, live, "the cluster", client.MatchingFields{gimbalv1.ClusterIDField: at.ID})
+	return slices.Concat(found, same), servers, err
+}
+
+// serversOf returns the addresses of the API servers that the Secrets of DiscoveryBackends lead to. A Secret that leads nowhere has none.
+func serversOf(ctx context.Context, live client.Reader, backends []gimbalv1.DiscoveryBackend) (map[types.UID]string, error) {
+	servers := map[types.UID]string{}
+	for i := range backends {
+		b, secret := &backends[i], &corev1.Secret{}
+		if b.Cluster.Type != gimbalv1.BackendKubernetes || b.Cluster.SecretName() == "" || clusterid.IsDrained(b) {
+			continue
+		}
+		key := client.ObjectKey{Namespace: b.Namespace, Name: b.Cluster.SecretName()}
+		if err := live.Get(ctx, key, secret); client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("get Secret %s of DiscoveryBackend %s: %w", key, b.Name, err)
+		}
+		if config, err := kubeconfig.Load(secret.Data[keyConfig]); err == nil {
+			servers[b.UID], _ = kluster.ConnectionOf(config)
+		}
+	}
+	return servers, nil
 }
 
 // backendsOf returns the DiscoveryBackends that announce a Kluster: one, as their names are unique.

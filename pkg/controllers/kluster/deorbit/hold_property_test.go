@@ -84,8 +84,11 @@ func (p place) changed(what kubernikusv1.DeorbitStage, by *kubernikusv1.Kluster,
 	for i := range backends.Items {
 		b := &backends.Items[i]
 		neverReached := unknown || len(b.Status.Identity) == 0
-		shares := b.Namespace == by.Namespace && b.Cluster.SecretName() == by.SecretName()
-		if !clusterid.IsDrained(b) && p.leads[b.Name] == p.id && (shares || !neverReached) {
+		leads, owner := p.leads[b.Name], strings.TrimSuffix(b.Cluster.SecretName(), "-secret")
+		if len(b.Status.Identity) == 0 {
+			leads = p.leads[owner] // no discoverer insists on the cluster that it was
+		}
+		if !clusterid.IsDrained(b) && leads == p.id && (p.serves[owner] == p.serves[by.Name] || !neverReached) {
 			p.wrong = append(p.wrong, fmt.Sprintf("%s changes cluster %s for %s, and DiscoveryBackend %s leads to it", what, p.id, by.Name, b.Name))
 		}
 	}
@@ -176,6 +179,7 @@ func (l *lives) point(name, cluster string, alias int) *corev1.Secret {
 	secret.Namespace = namespaceOf(name)
 	l.serves[name] = fmt.Sprintf("%s-%d.example:6443", cluster, alias)
 	secret.Data["kubeconfig"] = []byte(strings.ReplaceAll(kubeconfig, "127.0.0.1:1", l.serves[name]))
+	secret.Data["config"] = secret.Data["kubeconfig"] // for backends
 	return secret
 }
 

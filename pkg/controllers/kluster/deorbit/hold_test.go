@@ -6,11 +6,13 @@ package deorbit
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
@@ -191,7 +193,7 @@ func TestHoldOf(t *testing.T) {
 			}
 			own := clusterid.Known{ID: c.own, Server: "own:6443"}
 			own.ClusterName, own.CSIClusterID = cloud.NamesOf(stage.Work{Kluster: k})
-			got := holdOf(clusterid.HoldersOf(k, own, []kubernikusv1.Kluster{*k, *other}, backends))
+			got := holdOf(clusterid.HoldersOf(k, own, []kubernikusv1.Kluster{*k, *other}, backends, nil))
 			switch {
 			case c.want == "" && got != nil:
 				t.Errorf("hold = %s: %s, want none", got.reason, got.message)
@@ -428,6 +430,65 @@ func TestUnknownBackendHolds(t *testing.T) {
 	f.store.Remove(b)
 	if f.after(2*time.Minute, k); f.store.Find(k) {
 		t.Errorf("it is not released: %+v", k.Status.Deorbit)
+	}
+}
+
+// TestUnknownBackendOfServer checks that a backend of unknown identity holds Deorbit in any namespace, by the API server that its own Secret
+// leads to. One whose Secret leads nowhere does not, and nothing is done while that is unknown.
+func TestUnknownBackendOfServer(t *testing.T) {
+	const held = "Unknown/IdentityUnknown"
+	down := func(f *flow) { f.id = func(context.Context) (types.UID, error) { return "", errDown } }
+	for name, c := range map[string]struct {
+		id, config string
+		change     func(*gimbalv1.DiscoveryBackend)
+		setup      func(*flow)
+		want       string // "": it is released
+	}{
+		"the same server":        {config: kubeconfig, want: held},
+		"another server":         {config: strings.ReplaceAll(kubeconfig, "127.0.0.1:1", "example.com")},
+		"no kubeconfig":          {config: "broken"},
+		"no Secret":              {config: kubeconfig, change: using("missing")},
+		"names no Secret":        {config: kubeconfig, change: using("")},
+		"of OpenStack":           {config: kubeconfig, change: func(b *gimbalv1.DiscoveryBackend) { b.Cluster.Type = gimbalv1.BackendOpenStack }},
+		"another cluster":        {id: "another", config: kubeconfig},
+		"drained":                {config: kubeconfig, change: drainedAt(1)},
+		"both clusters unknown":  {config: kubeconfig, setup: down, want: held},
+		"only its cluster known": {id: "another", config: kubeconfig, setup: down, want: held},
+		"its Secret is not read": {config: "broken", want: "False/Failed", setup: func(f *flow) {
+			var reads atomic.Int32
+			f.store.Read = func(_ string, object runtime.Object) error {
+				if _, ok := object.(*corev1.Secret); ok && reads.Add(1) == 2 { // the first one is that of the Kluster
+					return errDown
+				}
+				return nil
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k, b := deleted("k"), backend("manual", c.id, using("copy"))
+			if c.change != nil {
+				c.change(b)
+			}
+			copied := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: "copy"}, Data: map[string][]byte{"config": []byte(c.config)}}
+			f := newFlow(t, k, secretOf("k-secret"), b, copied)
+			if c.setup != nil {
+				c.setup(f)
+			}
+			f.turn(k)
+			if c.want == "" {
+				if f.after(2*time.Minute, k); f.store.Find(k) {
+					t.Errorf("it is not released: %+v", k.Status)
+				}
+				return
+			}
+			if f.is(k, drain, c.want); f.stages() != "" {
+				t.Errorf("stages = %q, want none", f.stages())
+			}
+			f.store.Remove(b)
+			if f.after(2*time.Minute, k); f.stages() == "" && f.id == nil {
+				t.Error("it does not continue without the backend")
+			}
+		})
 	}
 }
 

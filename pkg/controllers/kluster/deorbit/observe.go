@@ -179,11 +179,11 @@ func (c check) held(ctx context.Context, k *kubernikusv1.Kluster, at clusterid.K
 	if err != nil {
 		return nil, err
 	}
-	backends, err := announce.BackendsOf(ctx, c.live, at.ID, c.kluster.Namespace)
+	backends, servers, err := announce.BackendsOf(ctx, c.live, at)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it names what it lists
+		return nil, err //nolint:wrapcheck // it names what it reads
 	}
-	return holdOf(clusterid.HoldersOf(k, at, others, backends)), nil
+	return holdOf(clusterid.HoldersOf(k, at, others, backends, servers)), nil
 }
 
 // twins returns the Klusters that lead to a cluster, and those whose cluster is unknown. All Klusters are listed only for a cluster that is

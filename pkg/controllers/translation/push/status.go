@@ -108,8 +108,8 @@ func (r *reconciler) announce(ctx context.Context, before, after *midonetv1.Tran
 	}
 }
 
-// find reports why the push of a Translation was not allowed; "" if it was, or if there is no Translation any more. The status does not report
-// it: that is written by the process that may push it, which this one would compete with.
+// find reports why the push of a Translation was not allowed; "" if it was, or if there is no Translation any more. The status does not
+// report it: that is written by the process that may push it, which this one would compete with.
 func (r *reconciler) find(ctx context.Context, name types.NamespacedName, kept *packed.Translation, fence string) {
 	findings, changed := r.memory.pushed(name, fence)
 	if !changed {
