@@ -76,6 +76,8 @@ func TestPoliciesOfStrangers(t *testing.T) {
 	s.apply(granted, parameters)
 	s.accepted("fails-validating", "fails-mutating", "ignores-validating", "ignores-mutating")
 	s.ready("with permission")
+	s.restart()
+	s.accepted("fails-validating", "fails-mutating", "ignores-validating", "ignores-mutating")
 
 	// The next policy of the same kind does not read what the deleted one has left.
 	s.delete(append(fails, ignores...)...)
@@ -96,6 +98,8 @@ func TestPoliciesOfStrangers(t *testing.T) {
 	s.delete(append(fails, elsewhere...)...)
 	s.accepted("fails-validating", "fails-mutating")
 	s.ready("without policies")
+	s.restart()
+	s.accepted("fails-validating", "fails-mutating")
 }
 
 // policyOn returns a validating and a mutating policy with their bindings for the creation of objects with the label policy of their

@@ -44,19 +44,57 @@ func webhook(t *testing.T, namespace string, decide func(*admissionv1.AdmissionR
 	}))
 	t.Cleanup(server.Close)
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	config := admissionregistrationv1.WebhookClientConfig{URL: &server.URL, CABundle: ca}
+	reviewed(t, namespace, "", config, admissionregistrationv1.Fail, 30)
+}
+
+// reviewed lets a webhook decide about the creation of Klusters with a label in one namespace, or of all, until the test ends.
+func reviewed(
+	t *testing.T, namespace, label string, config admissionregistrationv1.WebhookClientConfig,
+	failure admissionregistrationv1.FailurePolicyType, seconds int32,
+) {
+	t.Helper()
+	selector := &metav1.LabelSelector{}
+	if label != "" {
+		selector.MatchLabels = map[string]string{"webhook": label}
+	}
 	inTheCluster(t, &admissionregistrationv1.ValidatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: name(t, "hook")},
 		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
 			Name:                    "klusters.example.com",
-			ClientConfig:            admissionregistrationv1.WebhookClientConfig{URL: &server.URL, CABundle: ca},
+			ClientConfig:            config,
 			Rules:                   []admissionregistrationv1.RuleWithOperations{createKlusters()},
 			NamespaceSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
-			FailurePolicy:           new(admissionregistrationv1.Fail),
+			ObjectSelector:          selector,
+			FailurePolicy:           &failure,
 			SideEffects:             new(admissionregistrationv1.SideEffectClassNone),
 			AdmissionReviewVersions: []string{"v1"},
-			TimeoutSeconds:          new(int32(30)),
+			TimeoutSeconds:          &seconds,
 		}},
 	})
+}
+
+// TestDeadWebhook checks that webhooks that refuse connections, or never respond, reject what they match if they fail closed, by an
+// error that names them, and nothing else, and that those that fail open reject nothing.
+func TestDeadWebhook(t *testing.T) {
+	t.Parallel()
+	namespace := name(t, "dead")
+	newNamespace(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+	create := func(ctx context.Context, label string) error {
+		kluster := klusterIn(namespace, "k", "")
+		kluster.Labels = map[string]string{"webhook": label}
+		return clientOf(t, shared.DirectConfig(1)).Create(ctx, kluster, client.DryRunAll)
+	}
+	silent := listen(t) // the kernel accepts connections, and nobody reads them
+	for label, address := range map[string]string{"refuses": "127.0.0.1:" + freePort(t), "silent": silent.Addr().String()} {
+		url := "https://" + address + "/"
+		config := admissionregistrationv1.WebhookClientConfig{URL: &url}
+		reviewed(t, namespace, label+"-open", config, admissionregistrationv1.Ignore, 1)
+		reviewed(t, namespace, label+"-closed", config, admissionregistrationv1.Fail, 1)
+		soon(t, `failed calling webhook "klusters.example.com"`, func(ctx context.Context) error { return create(ctx, label+"-closed") })
+		accepted(t, create(t.Context(), label+"-open"))
+	}
+	accepted(t, create(t.Context(), "another"))
 }
 
 // TestSlowWebhook checks that requests that wait for a webhook of the cluster keep no others from being served, and succeed when it responds.
