@@ -23,7 +23,7 @@ func newCompletion(c *command) *cobra.Command {
 			"kubectl_complete-groundskeeper, and the completion of kubectl itself to be set up (kubectl completion --help).",
 		Example: "  kubectl groundskeeper completion > ~/.local/bin/kubectl_complete-groundskeeper\n" +
 			"  chmod +x ~/.local/bin/kubectl_complete-groundskeeper",
-		Args:        cobra.NoArgs,
+		Args:        noArguments,
 		Annotations: map[string]string{offline: "true"},
 		Run:         func(*cobra.Command, []string) { c.out.print("%s", completer) },
 	}

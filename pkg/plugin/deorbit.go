@@ -30,7 +30,7 @@ func newDeorbit(c *command) *cobra.Command {
 		Short: "Delete a Kluster with all that it made in OpenStack, show the progress, or end it",
 		Example: "  kubectl groundskeeper deorbit web -n garden-shop --watch\n  kubectl groundskeeper deorbit web -n garden-shop " +
 			"--self-destruct",
-		Args:              cobra.RangeArgs(1, 2),
+		Args:              oneObject,
 		ValidArgsFunction: c.completeNames(klustersTitle),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name, err := parseAs(klustersTitle, args)

@@ -23,7 +23,7 @@ func newDrain(c *command) *cobra.Command {
 		Use:               "drain [discoverybackend/]NAME",
 		Short:             "Take a DiscoveryBackend out of service, and watch its traffic move away",
 		Example:           "  kubectl groundskeeper drain us-east -n gimbal-discovery --dry-run",
-		Args:              cobra.RangeArgs(1, 2),
+		Args:              oneObject,
 		ValidArgsFunction: c.completeNames(backendsTitle),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name, err := parseAs(backendsTitle, args)

@@ -56,13 +56,21 @@ func New(in io.Reader, out *os.File) *cobra.Command {
 			if cmd.Annotations[offline] != "" || cmd.Name() == cobra.ShellCompRequestCmd || cmd.Name() == cobra.ShellCompNoDescRequestCmd {
 				return nil
 			}
-			return explained(c.connect())
+			if err := c.connect(); err != nil {
+				return explained(err)
+			}
+			if !cmd.Flags().Changed("namespace") {
+				return nil
+			}
+			return c.namespaceExists(cmd.Context())
 		},
 	}
 	flags := root.PersistentFlags()
 	flags.StringVar(&rules.ExplicitPath, clientcmd.RecommendedConfigPathFlag, "", "kubeconfig `file`")
 	clientcmd.BindOverrideFlags(overrides, flags, overrideFlags())
 	flags.StringVar(&color, "color", color, "auto, always or never")
+	completeFlag(root, "namespace", c.completeNamespaces)
+	completeFlag(root, "color", cobra.FixedCompletions([]string{"auto", "always", "never"}, cobra.ShellCompDirectiveNoFileComp))
 	root.AddCommand(newStatus(c), newWhy(c), newDrain(c), newRestore(c), newDeorbit(c), newCheck(c), newConsole(c), newVersion(c),
 		newUninstall(c), newCompletion(c))
 	for _, sub := range root.Commands() {

@@ -27,7 +27,7 @@ func newRestore(c *command) *cobra.Command {
 		Long: "Put the references back that routes lost when a DiscoveryBackend of this name was deleted. Create the backend again first, " +
 			"and wait until its Services exist. A rule that was changed since then is skipped.",
 		Example:           "  kubectl groundskeeper restore-references us-east -n gimbal-discovery --dry-run",
-		Args:              cobra.RangeArgs(1, 2),
+		Args:              oneObject,
 		ValidArgsFunction: c.completeNames(backendsTitle),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name, err := parseAs(backendsTitle, args)

@@ -30,7 +30,7 @@ func newUninstall(c *command) *cobra.Command {
 		Use:     "uninstall",
 		Short:   "Remove the installation in the only safe order",
 		Example: "  kubectl groundskeeper uninstall --dry-run",
-		Args:    cobra.NoArgs,
+		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if force {
 				return c.unregister(cmd.Context(), o, yes, preview)
@@ -51,6 +51,12 @@ func newUninstall(c *command) *cobra.Command {
 	flags.DurationVar(&o.Timeout, "timeout", o.Timeout, "how long a step may wait without any progress")
 	flags.BoolVar(&force, "force-unregister", false, "delete only the APIServices whose server is unavailable, and then the webhooks: the "+
 		"way back for a cluster that deletes no namespaces, when the API server is lost")
+	for flag, values := range map[string][]string{
+		"projects": {uninstall.Keep, uninstall.Delete}, "klusters": {uninstall.Detach, uninstall.Deorbit},
+		"abandon": {uninstall.Translations, uninstall.Klusters},
+	} {
+		completeFlag(cmd, flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+	}
 	for _, other := range []string{"projects", "klusters", "abandon", "keep-data", "config"} {
 		cmd.MarkFlagsMutuallyExclusive("force-unregister", other)
 	}

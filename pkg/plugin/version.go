@@ -45,7 +45,7 @@ func newVersion(c *command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:         "version",
 		Short:       "Print the version of the plugin, and of the servers in the cluster",
-		Args:        cobra.NoArgs,
+		Args:        noArguments,
 		Annotations: map[string]string{offline: "true"},
 		RunE:        func(cmd *cobra.Command, _ []string) error { return c.version(cmd.Context(), onlyClient, format) },
 	}

@@ -33,7 +33,7 @@ func newWhy(c *command) *cobra.Command {
 			"It exits with 0 when nothing does, with 1 when there are findings, and with 2 when the object could not be read.",
 		Example: "  kubectl groundskeeper why kluster/web -n garden-shop\n  kubectl groundskeeper why namespace/garden-shop\n" +
 			"  kubectl groundskeeper why service/web -n shop\n  kubectl groundskeeper why node/worker-7",
-		Args:              cobra.RangeArgs(1, 2),
+		Args:              oneObject,
 		ValidArgsFunction: c.completeObjects(whyKinds()...),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := format.check(); err != nil {
