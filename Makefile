@@ -30,8 +30,10 @@ export APISERVER_FLAGS ?=
 export MANAGER_FLAGS ?=
 export MIDONET ?=
 
-help: ## Show the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' Makefile
+help: ## Show the targets in groups
+	@awk -F ':.*## ' '/^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  %-24s %s\n", $$1, $$2}' Makefile
+
+##@ Build
 
 build: ## Build the binaries into _output/bin
 	@mkdir -p $(BIN)
@@ -76,6 +78,8 @@ cert-manager: ## Build cert-manager into _output/bin (once, cached)
 cluster-api: ## Build the core controllers of Cluster API into _output/bin (once, cached)
 	@hack/cluster-api/build.sh $(BIN)
 
+##@ Generate and check
+
 generate: build ## Generate deepcopy, defaults, validation, OpenAPI, clients, protobuf, JSON schemas, the chart and pages of the reference
 	hack/update-codegen.sh
 	hack/update-protobuf.sh
@@ -89,6 +93,20 @@ verify: generate ## Fail when generated code is stale
 	@hack/kubernetes/align.sh --check
 	@git diff --exit-code --stat -- pkg hack charts docs artifacts/gitops
 	@new=$$(git ls-files --others --exclude-standard -- pkg hack charts docs artifacts/gitops); [[ -z "$$new" ]] || { echo "generated, but not in git:"; echo "$$new"; exit 1; }
+
+lint: ## Check the code, and the language of all texts
+	@hack/language.sh
+	@hack/tools/build.sh _output/tools
+	_output/tools/golangci-lint run
+
+console: ## Build the page of kubectl groundskeeper console; needs Node.js and npm
+	@hack/console/build.sh pkg/plugin/console/assets
+
+verify-console: ## Fail when the committed page differs from a build of its sources; needs Node.js and npm
+	@hack/console/build.sh _output/console
+	@diff -r _output/console pkg/plugin/console/assets
+
+##@ Test
 
 test: build kubernetes ## Run what every change has to pass: unit tests, the server in process, the local control plane
 	@$(FAST) hack/test.sh
@@ -146,20 +164,16 @@ test-console: build kubernetes ## Test the page of the console in Chromium while
 test-openstack: build kubernetes cloud-provider-openstack cluster-api ## Run the tests with a real Keystone, Neutron, Nova, Cinder and Octavia; needs root and Debian 12
 	@hack/openstack/test.sh
 
-console: ## Build the page of kubectl groundskeeper console; needs Node.js and npm
-	@hack/console/build.sh pkg/plugin/console/assets
-
-verify-console: ## Fail when the committed page differs from a build of its sources; needs Node.js and npm
-	@hack/console/build.sh _output/console
-	@diff -r _output/console pkg/plugin/console/assets
-
-lint: ## Check the code, and the language of all texts
-	@hack/language.sh
-	@hack/tools/build.sh _output/tools
-	_output/tools/golangci-lint run
-
 canary: build kubernetes ## Compile and test with the next Kubernetes libraries, alpha versions too; LIBRARIES=v0.38.0-alpha.2 selects them
 	hack/canary.sh $(LIBRARIES)
+
+soak: build kubernetes contour ## Run the random tests with their full number of rounds
+	SOAK=1000 go test -p 1 -timeout 240m -run Soak ./...
+
+mutants: ## Break the guards of deletions one by one, and fail if no test notices; MUTANTS=regular expression of files
+	go run ./hack/mutants -only '$(MUTANTS)'
+
+##@ Measure
 
 bench: build kubernetes ## Measure; figures on stderr, each as a line of JSON on stdout
 	@go run ./test/bench
@@ -167,11 +181,7 @@ bench: build kubernetes ## Measure; figures on stderr, each as a line of JSON on
 performance: build kubernetes ## Measure the API server beside a CustomResourceDefinition; ten minutes
 	@go run ./test/bench -only sidebyside -lenient >/dev/null
 
-soak: build kubernetes contour ## Run the random tests with their full number of rounds
-	SOAK=1000 go test -p 1 -timeout 240m -run Soak ./...
-
-mutants: ## Break the guards of deletions one by one, and fail if no test notices; MUTANTS=regular expression of files
-	go run ./hack/mutants -only '$(MUTANTS)'
+##@ Run on this machine
 
 announce:
 	@[[ -d $${XDG_CACHE_HOME:-$$HOME/.cache}/groundskeeper/kubernetes ]] || echo "The first run compiles Groundskeeper, and then Kubernetes: 5 to 12 minutes on two cores."
