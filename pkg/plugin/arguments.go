@@ -67,3 +67,22 @@ func (c *command) completeNamespaces(cmd *cobra.Command, _ []string, _ string) (
 func completeFlag(cmd *cobra.Command, flag string, complete cobra.CompletionFunc) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, complete)
 }
+
+// newOptions is a command as kubectl has one.
+func newOptions(c *command) *cobra.Command {
+	return &cobra.Command{
+		Use:         "options",
+		Short:       "List the flags of all commands",
+		Args:        noArguments,
+		Annotations: map[string]string{offline: "true"},
+		Run: func(cmd *cobra.Command, _ []string) {
+			c.out.print("All commands have these flags:\n\n%s", cmd.InheritedFlags().FlagUsages())
+		},
+	}
+}
+
+// optionsInOnePlace replaces the flags of all commands, twenty of them, in the usage of each by the command that lists them.
+func optionsInOnePlace(usage string) string {
+	const global = "Global Flags:\n{{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}"
+	return strings.Replace(usage, global, `Use "kubectl groundskeeper options" for the flags of all commands.`, 1)
+}

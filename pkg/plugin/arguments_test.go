@@ -69,6 +69,48 @@ func execute(t *testing.T, paths cluster, args ...string) error {
 	return root.ExecuteContext(t.Context())
 }
 
+// TestOptions checks that the flags of all commands are in one place.
+func TestOptions(t *testing.T) {
+	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for args, want := range map[string]struct {
+		text    []string
+		options bool
+	}{
+		"options":       {[]string{"All commands have these flags:"}, true},
+		"status --help": {[]string{"--output", `Use "kubectl groundskeeper options" for the flags of all commands.`}, false},
+		"--help":        {[]string{"why ", "options "}, true},
+	} {
+		t.Run(args, func(t *testing.T) {
+			if err := out.Truncate(0); err != nil {
+				t.Fatal(err)
+			}
+			root := New(strings.NewReader(""), out)
+			root.SetArgs(strings.Fields(args))
+			var printed bytes.Buffer
+			root.SetOut(&printed)
+			if err := root.ExecuteContext(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			file, err := os.ReadFile(out.Name())
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := printed.String() + string(file)
+			for _, want := range want.text {
+				if !strings.Contains(text, want) {
+					t.Errorf("printed %s, want %q in it", text, want)
+				}
+			}
+			if options := strings.Contains(text, "--as-group"); options != want.options {
+				t.Errorf("printed %s, want the flags of all commands: %t", text, want.options)
+			}
+		})
+	}
+}
+
 // TestCompletionOfFlags checks that the values of flags are completed.
 func TestCompletionOfFlags(t *testing.T) {
 	c, _ := on(t, nil, namespaceOf("1", nil))
