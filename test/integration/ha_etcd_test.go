@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -21,7 +22,49 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"groundskeeper.io/groundskeeper/test/plane"
+	"groundskeeper.io/groundskeeper/test/support/etcdtest"
 )
+
+// etcdPassword is the password of root. The API servers prove who they are by their certificate.
+const etcdPassword = "of-root"
+
+// etcdHasUsers lets etcd reject everybody but root and the user of the API servers, with the permissions that are documented.
+func (h *ha) etcdHasUsers(t *testing.T) {
+	t.Helper()
+	etcd, err := clientv3.New(clientv3.Config{Endpoints: h.MemberEndpoints(), TLS: h.EtcdTLS()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = etcd.Close() }()
+	user, err := x509.ParseCertificate(h.EtcdTLS().Certificates[0].Certificate[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := map[string]string{user.Subject.CommonName: storePrefix + "/"}
+	if err := etcdtest.Authenticate(t.Context(), etcd, etcdPassword, documented); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// etcdMemberFreezes stops the leader (SIGSTOP), whose connections stand, until the load continues without it.
+func (h *ha) etcdMemberFreezes(t *testing.T) {
+	leader := h.etcdLeader(t)
+	pid := leader.PID()
+	if pid == 0 { // 0 would be this process itself
+		t.Fatalf("%s ended", leader.Name())
+	}
+	resume := func() error { return syscall.Kill(pid, syscall.SIGCONT) }
+	defer func() { _ = resume() }() // also if the test fails
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	h.load.continues(t, 30)
+	t.Logf("without %s it continued after %s", leader.Name(), time.Since(began).Round(100*time.Millisecond))
+	if err := resume(); err != nil {
+		t.Fatal(err)
+	}
+}
 
 // etcdLosesMembers kills the leader, which comes back with its data, and then one that follows, which comes back without.
 func (h *ha) etcdLosesMembers(t *testing.T) {
@@ -84,7 +127,7 @@ func (h *ha) replaceMember(t *testing.T, name string) {
 
 func (h *ha) etcd(t *testing.T) *clientv3.Client {
 	t.Helper()
-	etcd, err := clientv3.New(clientv3.Config{Endpoints: h.MemberEndpoints(), TLS: h.EtcdTLS()})
+	etcd, err := clientv3.New(clientv3.Config{Endpoints: h.MemberEndpoints(), TLS: h.EtcdTLS(), Username: "root", Password: etcdPassword})
 	if err != nil {
 		t.Fatal(err)
 	}

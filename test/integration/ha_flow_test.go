@@ -33,9 +33,9 @@ type ha struct {
 	deletions sync.WaitGroup
 }
 
-// TestHighAvailability runs two replicas of each process and three of etcd, with continuous client load, and stops and kills each
-// process. It checks that writes fail only with errors that clients retry, that acknowledged writes are stored, that watches
-// continue, and that namespaces of the management cluster can be deleted.
+// TestHighAvailability runs two replicas of each process and three of etcd, which authenticates its users, with continuous client load,
+// and stops, freezes and kills processes. It checks that writes fail only with errors that clients retry, that acknowledged writes are
+// stored, that watches continue, and that namespaces of the management cluster can be deleted.
 func TestHighAvailability(t *testing.T) {
 	rare(t)
 	if err := plane.CanSpread(); err != nil {
@@ -44,8 +44,9 @@ func TestHighAvailability(t *testing.T) {
 	h := &ha{t: t, Plane: startPlane(t, plane.Options{
 		Dir: filepath.Join(t.TempDir(), "plane"), APIServers: 2, Managers: 2, Spread: true, EtcdMembers: 3,
 		// As in artifacts/install/base, with less patience: here it takes a second at most until no client queries it any more.
-		APIServerFlags: []string{"--shutdown-delay-duration=5s", "--shutdown-send-retry-after"},
+		APIServerFlags: []string{"--shutdown-delay-duration=5s", "--shutdown-send-retry-after", "--etcd-compaction-interval=0"},
 	})}
+	h.etcdHasUsers(t)
 	h.client = clientOf(t, h.Config())
 	if err := h.client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ha-load"}}); err != nil {
 		t.Fatal(err)
@@ -62,6 +63,7 @@ func TestHighAvailability(t *testing.T) {
 
 	h.during(t, "API servers restart", h.apiserversRestart)
 	h.during(t, "API servers are killed", h.apiserversAreKilled)
+	h.during(t, "a member of etcd freezes", h.etcdMemberFreezes)
 	h.during(t, "etcd loses members", h.etcdLosesMembers)
 	h.during(t, "managers restart", h.managersRestart)
 	h.during(t, "a manager is killed", h.managerIsKilled)
