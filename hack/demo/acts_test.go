@@ -112,16 +112,29 @@ func TestTranscript(t *testing.T) {
 	}
 }
 
-// TestExcerpts checks that the README, and the page of each part, begin with what the page shows of their act.
+// TestCast checks that the drawing in the README is what the page shows of its act.
+func TestCast(t *testing.T) {
+	if diff := cmp.Diff(read(t, "docs/"+castFile), cast(read(t, "docs/life-of-a-cluster.md"), castAct)); diff != "" {
+		t.Errorf("docs/%s is not the cast of act %s, -file +cast:\n%s", castFile, castAct, diff)
+	}
+	head, _, _ := strings.Cut(read(t, "README.md"), "\n## ")
+	for _, want := range []string{
+		"](docs/drawings/life.svg)", "](docs/" + castFile + ")", "](docs/life-of-a-cluster.md#act-" + castAct + "-",
+	} {
+		if !strings.Contains(head, want) {
+			t.Errorf("the README does not begin with %s: %s", want, head)
+		}
+	}
+}
+
+// TestExcerpts checks that the page of each part begins with what the page shows of its act.
 func TestExcerpts(t *testing.T) {
 	page := read(t, "docs/life-of-a-cluster.md")
 	for file, act := range map[string]string{
-		"README.md": "5", "docs/deorbit.md": "6", "docs/backend-maintenance.md": "5", "docs/projects.md": "1", "docs/local-volumes.md": "4",
-		"docs/ovn.md": "8",
+		"docs/deorbit.md": "6", "docs/backend-maintenance.md": "5", "docs/projects.md": "1", "docs/local-volumes.md": "4", "docs/ovn.md": "8",
 	} {
 		t.Run(file, func(t *testing.T) {
-			_, rest, _ := strings.Cut(page, "\n## Act "+act+": ")
-			shown, _, _ := strings.Cut(rest, "\n## ")
+			_, shown := section(page, act)
 			head, rest, _ := strings.Cut(read(t, file), "\n```\n")
 			excerpt, _, ends := strings.Cut(rest, "\n```\n")
 			if !ends || strings.Contains(head, "\n## ") || !strings.Contains(head, "life-of-a-cluster.md#act-"+act) {

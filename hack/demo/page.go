@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -64,7 +65,7 @@ func randomOrder(line string) string {
 	return ""
 }
 
-// writePage writes the page of a run. An act that needs more than this run had stays as it is in the page.
+// writePage writes the page of a run, and the cast of one of its acts. An act that needs more than this run had stays as it is in the page.
 func writePage(file, transcript string) error {
 	former, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -73,7 +74,12 @@ func writePage(file, transcript string) error {
 	if _, more, found := strings.Cut(string(former), optional); found && !strings.Contains(transcript, optional) {
 		transcript += optional + more
 	}
-	return os.WriteFile(file, []byte(stable(transcript)), 0o644)
+	page := stable(transcript)
+	drawing := filepath.Join(filepath.Dir(file), castFile)
+	if err := os.MkdirAll(filepath.Dir(drawing), 0o755); err != nil {
+		return err
+	}
+	return errors.Join(os.WriteFile(file, []byte(page), 0o644), os.WriteFile(drawing, []byte(cast(page, castAct)), 0o644))
 }
 
 // optional is how the act begins that not all runs have.
