@@ -26,6 +26,8 @@ import (
 const (
 	dir = "_output/demo" // has the state, the data and the logs of the control planes, and is deleted at the end
 	bin = "_output/bin"  // has the binaries
+	// docsPage shows the story.
+	docsPage = "docs/life-of-a-cluster.md"
 )
 
 // errInterrupted is the end by Ctrl-C before the end of the story.
@@ -107,10 +109,14 @@ func (s settings) show(ctx context.Context, in io.Reader, out io.Writer, progres
 	if err := p.play(acting, st.acts()); err != nil {
 		return err
 	}
-	if s.page != "" {
-		if err := writePage(s.page, shown.String()); err != nil {
-			return err
-		}
+	switch {
+	case s.page != "":
+		err = writePage(s.page, shown.String())
+	case s.auto: // nobody has joined in
+		err = checkPage(docsPage, shown.String())
+	}
+	if err != nil {
+		return err
 	}
 	_, _ = fmt.Fprintf(progress, "\nThe demonstration took %.0f s.\n", time.Since(began).Seconds())
 	if s.end {

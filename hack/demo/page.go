@@ -82,5 +82,36 @@ func writePage(file, transcript string) error {
 	return errors.Join(os.WriteFile(file, []byte(page), 0o644), os.WriteFile(drawing, []byte(cast(page, castAct)), 0o644))
 }
 
+// checkPage returns an error unless a run has shown what the page in docs does, but for its pictures.
+func checkPage(file, transcript string) error {
+	page, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	want := pictureLine.ReplaceAllString(string(page), "")
+	if !strings.Contains(transcript, optional) {
+		want, _, _ = strings.Cut(want, optional)
+	}
+	shown, wanted := strings.Split(stable(transcript), "\n"), strings.Split(want, "\n")
+	for i := range max(len(shown), len(wanted)) {
+		if got, want := line(shown, i), line(wanted, i); got != want {
+			return fmt.Errorf("this run has shown %q where %s has %q: if the run is right, write the page "+
+				"(docs/development.md, \"A demonstration\")", got, file, want)
+		}
+	}
+	return nil
+}
+
+// line returns one of some lines, or "" after the last one.
+func line(lines []string, i int) string {
+	if i < len(lines) {
+		return lines[i]
+	}
+	return ""
+}
+
+// pictureLine is what a picture adds to the page.
+var pictureLine = regexp.MustCompile(`\n!\[.*\]\(.*\)\n`)
+
 // optional is how the act begins that not all runs have.
 const optional = "\n## Act 8: "

@@ -80,3 +80,27 @@ func TestWritePage(t *testing.T) {
 		}
 	}
 }
+
+// TestCheckPage checks that a run that shows something else than the page fails.
+func TestCheckPage(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "page.md")
+	const page = "# Life\n\n    web   True   1s\n\n![The console in act 7](act-7.png)\n\n## Act 8: packets\n\n    dropped\n"
+	if err := os.WriteFile(file, []byte(page), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct{ shown, fails string }{
+		"the same":          {"# Life\n\n    web   True   5s\n\n## Act 8: packets\n\n    dropped\n", ""},
+		"without OVN":       {"# Life\n\n    web   True   17s\n", ""},
+		"another output":    {"# Life\n\n    web   False  5s\n", `"    web   False  1s"`},
+		"another one later": {"# Life\n\n    web   True   5s\n\n## Act 8: packets\n\n    sent\n", `shown "    sent" where`},
+		"less":              {"# Life\n", `has "    web   True   1s"`},
+		"more":              {"# Life\n\n    web   True   5s\n    eu    True   5s\n", `shown "    eu    True   1s" where`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := checkPage(file, test.shown)
+			if (err == nil) != (test.fails == "") || err != nil && !strings.Contains(err.Error(), test.fails) {
+				t.Errorf("error = %v, want %q in it", err, test.fails)
+			}
+		})
+	}
+}
