@@ -38,6 +38,7 @@ func (s *stage) project() act {
 			look("Mara is a member, Eve is not. Both have no permission but that of being logged in."),
 			rejected("kubectl delete project shop", `confirmation.gardener.cloud/deletion`),
 			look("nobody deletes a Project by accident."),
+			picture("/object/project//shop", "mara@example.com"),
 		},
 	}
 }
@@ -64,6 +65,7 @@ func (s *stage) kluster() act {
 				"kubectl get dbe -n gimbal-discovery",
 				`web +Unknown +kubernetes +Enabled +False +False +0`),
 			look("the cluster is a backend: its Services can be copied."),
+			picture("/object/kluster/garden-shop/web", "Announced"),
 		},
 	}
 }
@@ -104,6 +106,7 @@ func (s *stage) backends() act {
 			run(`kubectl get httpproxy page -o jsonpath='{.spec.routes[0].services}{"\n"}'`,
 				`"eu-page","port":80,"weight":50`, `"web-page","port":80,"weight":50`),
 			look("half of the requests for page.example.com go to each cluster."),
+			picture("/backends", "HTTPProxy garden-shop/page"),
 		},
 	}
 }
@@ -136,6 +139,7 @@ func (s *stage) lostNode() act {
 				"kubectl get --raw /_fake/ --server $OPENSTACK",
 				`route .* via 10.0.0.6`, `!route .* via 10.0.0.5`),
 			look("claim, volume and route of the lost node are gone, and all others are as they were."),
+			picture("/object/kluster/garden-shop/web", "LocalVolumeCleanup"),
 			run(`kubectl patch kluster web --type merge -p '{"spec":{"localVolumeCleanup":{"pvcDeletionDelay":"1h"}}}'`, `patched`),
 			run("kubectl wait kluster/web --for=condition=LocalVolumeCleanup --timeout=60s", `condition met`),
 			run("kubectl --context web delete node node-b", `node "node-b" deleted`),
@@ -170,6 +174,7 @@ func (s *stage) maintenance() act {
 			run(`kubectl get httpproxy page -o jsonpath='{.spec.routes[0].services}{"\n"}'`,
 				`"eu-page","port":80,"weight":50`, `"web-page","port":80,"weight":0`),
 			look("all requests go to eu."),
+			picture("/backends", "2 of 2 routes are drained"),
 			run(`kubectl patch dbe web -n gimbal-discovery --type merge -p '{"cluster":{"clusterStatus":"Enabled"}}'`, `patched`),
 			run(`kubectl wait dbe/web -n gimbal-discovery --for=jsonpath='{.status.conditions[?(@.type=="Drained")].reason}'=Enabled --timeout=2m`,
 				`condition met`),
@@ -208,6 +213,7 @@ func (s *stage) deorbit() act {
 				`^Leftovers: .*forgotten`),
 			run(inventory, `kube_service_web-2_garden-shop_front`, `volume .*forgotten`, `!kube_service_web_`, `!route`),
 			look("all that is left are the load balancer, the address and the volume of web-2, and the volume that the cluster web never had."),
+			picture("/deorbit", "Left over: 1"),
 			behind("Cluster API forgets the cluster", s.forgetCluster),
 			await("Cluster and Kluster are gone", "kubectl get clusters,klusters", `No resources found`),
 		},
@@ -219,9 +225,17 @@ func (s *stage) forgotten() act {
 	return act{
 		title: "the Project is forgotten",
 		tell: "Nothing uses the Project any more. Usually it is marked after a month, and deleted three months later,\n" +
-			"with notice. Here these days are set to 0.",
-		page: "search for shop: the timeline of the Project",
+			"with notice. Here these days are set to 0, in two steps.",
+		page: "search for shop: the timeline of the Project, until it is deleted",
 		steps: []step{
+			behind("the controller manager is restarted with hack/demo/manifests/stale.yaml", func(ctx context.Context) error {
+				return s.configure(ctx, "stale.yaml")
+			}),
+			await("it is marked",
+				`kubectl get project shop -o jsonpath='{range .status.conditions[?(@.type=="Stale")]}{.reason}: {.message}{"\n"}{end}'`,
+				`^Unused: `),
+			look("whoever uses the Project now, or sets the annotation, keeps it."),
+			picture("/object/project//shop", "What saves it"),
 			behind("the controller manager is restarted with hack/demo/manifests/forget.yaml", func(ctx context.Context) error {
 				return s.configure(ctx, "forget.yaml")
 			}),
@@ -241,7 +255,7 @@ func (s *stage) packets() act {
 		title: "packets find a Service in OVN",
 		tell: "With OVN as the network of a cluster, Groundskeeper writes a switch for each Node, a port for each Pod and load balancers\n" +
 			"for each Service. OVN's own servers run here, and ovn-trace tells what becomes of a packet. This act needs OVN=real.",
-		page: "search for web, and open the Translation of the Service",
+		page: "Network: the Service default/web",
 		steps: []step{
 			behind("OVN is started: both databases and ovn-northd", s.network),
 			behind("the controller manager is restarted with hack/demo/manifests/ovn.yaml", s.translate),
@@ -256,6 +270,7 @@ func (s *stage) packets() act {
 			await("the load balancer has the endpoint", "ovn-nbctl lb-list | grep web", `10.0.0.10:80 +10.1.1.11:8080`),
 			await("a packet from the Pod client to the Service leaves at the Pod web-0", trace, `output\("default_web-0"\)`),
 			look("the load balancer has replaced the address of the Service by that of the Pod, on another Node."),
+			picture("/network?kind=Service&namespace=default&name=web", "default/web/tcp"),
 			run("kubectl create -f hack/demo/manifests/networkpolicy.yaml", `networkpolicy.networking.k8s.io/web created`),
 			await("the same packet is dropped", trace, `!output\("default_web-0"\)`),
 			run("kubectl delete networkpolicy web -n default", `deleted`),

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -92,7 +93,10 @@ func TestTranscript(t *testing.T) {
 	page := read(t, "docs/life-of-a-cluster.md")
 	commands, outputs := transcript(page)
 	var out bytes.Buffer
-	p := &player{out: &out, alone: true, pause: func(context.Context) error { return nil }}
+	p := &player{out: &out, page: &out, alone: true, pause: func(context.Context) error { return nil }}
+	p.camera = func(_ context.Context, file, _, _ string) error {
+		return small(filepath.Join("..", "..", "docs", file))
+	}
 	p.execute = func(_ context.Context, command string) (string, error) {
 		if len(commands) == 0 || commands[0] != command {
 			t.Fatalf("an act runs\n%s\nwant the next command of the page, of %q, or another output of the one before", command, commands)
@@ -110,6 +114,15 @@ func TestTranscript(t *testing.T) {
 	if diff := cmp.Diff(page, out.String()); diff != "" {
 		t.Errorf("the page is not what the acts print (docs/development.md says how to write it), -page +acts:\n%s", diff)
 	}
+}
+
+// small returns an error unless there is a picture that a page can load quickly.
+func small(file string) error {
+	info, err := os.Stat(file)
+	if err == nil && info.Size() > 60_000 {
+		err = fmt.Errorf("%s has %d bytes, want at most 60000", file, info.Size())
+	}
+	return err
 }
 
 // TestCast checks that the drawing in the README is what the page shows of its act.

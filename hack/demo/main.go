@@ -96,13 +96,23 @@ func (s settings) show(ctx context.Context, in io.Reader, out io.Writer, progres
 		return err
 	}
 	var shown bytes.Buffer
-	p := &player{out: io.MultiWriter(out, &shown), execute: shell(st.environment()), pause: func(ctx context.Context) error { return ctx.Err() }}
+	p := &player{
+		out: io.MultiWriter(out, &shown), page: &shown, execute: shell(st.environment()),
+		pause: func(ctx context.Context) error { return ctx.Err() },
+	}
 	if !s.auto {
 		p.pause = lines(in, progress)
 	}
 	url, err := st.console(acting)
 	if err != nil {
 		return err
+	}
+	if s.page != "" {
+		b, err := st.startBrowser(acting, url)
+		if err != nil {
+			return err
+		}
+		p.camera, url = b.camera(s.page), "(the browser that takes the pictures has used it)"
 	}
 	_, _ = fmt.Fprintf(progress, "\nEverything runs after %.0f s. The console, whose address is valid once:\n\n  %s\n\n"+
 		"To join in, in another terminal:\n\n  %s\n\n", time.Since(began).Seconds(), url, st.exports())

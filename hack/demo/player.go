@@ -44,12 +44,18 @@ type player struct {
 	alone bool
 	// pause waits until the user wants to see more.
 	pause func(ctx context.Context) error
+	// page gets what the page in docs has in addition: pictures. camera writes one into a file; without it there are none.
+	page   io.Writer
+	camera func(ctx context.Context, file, address, text string) error
+	// number is that of the act.
+	number int
 }
 
 // play shows the acts.
 func (p *player) play(ctx context.Context, acts []act) error {
 	p.print("# The life of a cluster\n\nThis is what `make demo` shows ([development.md](development.md#a-demonstration)).\n")
 	for i, a := range acts {
+		p.number = i + 1
 		p.print("\n## Act %d: %s\n\n%s\n\nIn `kubectl groundskeeper console`: %s.\n", i+1, a.title, a.tell, a.page)
 		for _, s := range a.steps {
 			if err := s(ctx, p); err != nil {
@@ -131,6 +137,18 @@ func look(text string) step {
 	return func(_ context.Context, p *player) error {
 		p.print("\n→ %s\n", text)
 		return nil
+	}
+}
+
+// picture adds a picture of the console to the page in docs: that of an address, when it shows a text.
+func picture(address, text string) step {
+	return func(ctx context.Context, p *player) error {
+		if p.camera == nil {
+			return nil
+		}
+		file := fmt.Sprintf("screenshots/act-%d.png", p.number)
+		_, _ = fmt.Fprintf(p.page, "\n![The console in act %d](%s)\n", p.number, file)
+		return p.camera(ctx, file, address, text)
 	}
 }
 
