@@ -49,7 +49,8 @@ func (r *reconciler) check(on subject, s *state, self types.UID) check {
 	c := check{reconciler: r, subject: on, stage: p.Stage, target: p.ClusterID, self: self, work: stage.Work{
 		Recorded: stage.Seen{Volumes: p.SeenVolumes, Snapshots: p.SeenSnapshots, Services: p.SeenServices,
 			ClusterName: p.ClusterName, CSIClusterID: p.CSIClusterID},
-		ClusterLost: p.ClusterLost, ClusterRejected: p.ClusterRefused, RoutesLeft: p.routes.leaves(r.clock.Now()), Began: p.StageStartedAt.Time,
+		ClusterLost: p.ClusterLost, ClusterRejected: p.ClusterRefused, Unfrozen: p.isUnfrozen(),
+		RoutesLeft: p.routes.leaves(r.clock.Now()), Began: p.StageStartedAt.Time,
 	}}
 	c.connect(s)
 	c.known = s.id

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/cluster"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/cluster/plan"
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
@@ -258,6 +259,7 @@ func (p *step) enter(which kubernikusv1.DeorbitStage) {
 
 // end releases the Kluster. Failed is why the last check of OpenStack could not report what is left there.
 func (p *step) end(failed *failure) {
+	p.Remaining = slices.DeleteFunc(p.Remaining, cluster.IsFreeze) // nothing that the cluster made
 	if failed != nil {
 		p.Remaining = append(slices.DeleteFunc(p.Remaining, func(o kubernikusv1.DeorbitObject) bool { return o.Kind == projectKind }),
 			kubernikusv1.DeorbitObject{Kind: projectKind, ID: p.project,

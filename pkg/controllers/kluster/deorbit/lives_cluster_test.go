@@ -38,6 +38,9 @@ type server struct {
 	rejected map[string]bool
 	// status is that of all responses, 0 for the usual ones.
 	status int
+	// unfreezable is true if its admission rejects what would freeze it, and before is called for each request.
+	unfreezable bool
+	before      func(*http.Request)
 }
 
 // kindsOf are the resources of a workload cluster by their paths.
@@ -167,6 +170,9 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
+	if s.before != nil {
+		s.before(r)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	path, namespace, name := pathOf(r.URL.Path)
@@ -192,6 +198,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		merge(object, patch)
 		s.touch(object)
 		s.write(w, object)
+	case r.Method == http.MethodPatch && s.unfreezable:
+		s.reply(w, http.StatusForbidden, "Forbidden", `admission webhook "guard.example" denied the request: no policies`)
 	case r.Method == http.MethodPatch:
 		applied := item{}
 		if err := yaml.Unmarshal(body, &applied); err != nil {

@@ -14,6 +14,7 @@ import (
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/cluster"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 )
 
@@ -137,6 +138,11 @@ func (p progress) copy() progress {
 	p.DeorbitStatus = *p.DeepCopy()
 	p.tally.least, p.tally.requested = maps.Clone(p.tally.least), maps.Clone(p.tally.requested)
 	return p
+}
+
+// isUnfrozen reports whether stage Freeze was left before the freeze was in force: what is in the cluster was read, and more may come.
+func (p progress) isUnfrozen() bool {
+	return p.ClusterLost == "" && slices.ContainsFunc(p.Remaining, cluster.IsFreeze)
 }
 
 // ending is how a Deorbit ended.

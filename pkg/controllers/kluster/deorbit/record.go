@@ -10,6 +10,7 @@ import (
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/cloud"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/cluster"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/cluster/plan"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 )
@@ -101,6 +102,9 @@ func upsert[T comparable](record *[]T, seen []T, id func(T) string, keeps func(T
 func recordRemaining(status *kubernikusv1.DeorbitStatus, p part, dismantled bool) {
 	replaced := func(o kubernikusv1.DeorbitObject) bool {
 		last := kubernikusv1.DeorbitVerify
+		if cluster.IsFreeze(o) {
+			return p.stage == kubernikusv1.DeorbitFreeze // see progress.isUnfrozen
+		}
 		switch o.Kind {
 		case cloud.KindRoute, cloud.KindRouter:
 			last = kubernikusv1.DeorbitRoutes
@@ -126,10 +130,18 @@ func isNeverDeleted(status *kubernikusv1.DeorbitStatus, o kubernikusv1.DeorbitOb
 	}
 }
 
-// sortObjects gives a list an order that does not depend on who listed what first.
+// sortObjects gives a list an order that does not depend on who listed what first. What freezes the cluster is first, because the end of a
+// long list is cut off.
 func sortObjects(list []kubernikusv1.DeorbitObject) {
+	rank := func(o kubernikusv1.DeorbitObject) int {
+		if cluster.IsFreeze(o) {
+			return 0
+		}
+		return 1
+	}
 	slices.SortStableFunc(list, func(a, b kubernikusv1.DeorbitObject) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(rank(a), rank(b)),
+			cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
 	})
 }
 

@@ -60,14 +60,19 @@ func (d *decision) keeps(by holder) bool {
 	})
 }
 
-// holderStands is why a floating IP stays: its Service stands in the cluster.
+// holderStands is why a floating IP stays: its Service stands in the cluster, or may.
 func (d *decision) holderStands(by holder) string {
+	seen := false
 	for _, s := range d.Recorded.Services {
-		if why := d.serviceStands(s); why != "" && by.ingress == s.Ingress && s.Namespace == by.namespace && s.Name == by.name {
+		if by.ingress != s.Ingress || s.Namespace != by.namespace || s.Name != by.name {
+			continue
+		}
+		if why := d.serviceStands(s); why != "" {
 			return why
 		}
+		seen = true
 	}
-	return ""
+	return d.mayBeNew(seen)
 }
 
 // groups decides about security groups, which the cloud controller makes for load balancers and puts the nodes into. They wait
@@ -95,6 +100,8 @@ func (d *decision) groups() {
 			d.retain(object, isRetain("loadBalancers"))
 		case seen != nil && d.serviceStands(*seen) != "":
 			d.stand(object, d.serviceStands(*seen))
+		case d.mayBeNew(seen != nil) != "":
+			d.stand(object, d.mayBeNew(seen != nil))
 		case len(ports) > 0 && seen == nil && d.ClusterLost != "":
 			d.remain(object, "used by port "+first(ports)+", and its Service was never seen: the cluster could not be checked")
 		case len(ports) > 0 && seen == nil:

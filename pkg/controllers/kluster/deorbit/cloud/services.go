@@ -126,19 +126,33 @@ func (d *decision) services() {
 	}
 }
 
-// balancerStands is why a load balancer stays: a Service that it is for stands in the cluster.
+// mayBeNew is why an object that names the cluster stays, if it was not seen there: a cluster that is not frozen may have made it since.
+func (d *decision) mayBeNew(seen bool) string {
+	if seen || !d.Unfrozen || d.dismantled() {
+		return ""
+	}
+	return "never seen in the cluster, which is not frozen and may have made it since"
+}
+
+// balancerStands is why a load balancer stays: a Service that it is for stands in the cluster, or may.
 func (d *decision) balancerStands(b openstack.LoadBalancer) string {
+	seen := map[string]bool{}
 	for _, s := range d.Recorded.Services {
 		name := balancerOf(d.cluster, s.Namespace, s.Name)
 		if s.Ingress {
 			name = ingressOf(d.cluster, s.Namespace, s.Name)
 		}
+		seen[name] = true
 		its := s.LoadBalancerID == b.ID || clusterid.Usable(d.cluster) && (b.Name == name || slices.Contains(b.Tags, name))
 		if why := d.serviceStands(s); its && why != "" {
 			return why
 		}
 	}
-	return ""
+	strange := func(name string) bool {
+		whose := originOf(name, d.cluster)
+		return (whose == own || whose == unclear) && !seen[name]
+	}
+	return d.mayBeNew(!clusterid.Usable(d.cluster) || !slices.ContainsFunc(append([]string{b.Name}, b.Tags...), strange))
 }
 
 // mayBeOf reports whether a load balancer may be that of a Service or an Ingress, whatever its cluster is called: by its address, or by a

@@ -81,6 +81,8 @@ func (d *decision) keeper(s stored, policy kubernikusv1.DeletionPolicy, field, s
 		return isLeft, "never seen: " + unchecked + ", and " + isRetain("unseenVolumes")
 	case !s.recorded && !deletes(d.Policies.UnseenVolumes):
 		return isUndecided, "never seen in the cluster, and " + isRetain("unseenVolumes")
+	case d.mayBeNew(s.recorded) != "":
+		return isLeft, d.mayBeNew(s.recorded)
 	case s.standing != "" && d.dismantled():
 		return isUndecided, s.standing
 	case s.standing != "":

@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	admissionapply "k8s.io/client-go/applyconfigurations/admissionregistration/v1"
 	metaapply "k8s.io/client-go/applyconfigurations/meta/v1"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
 
 // The objects below keep a workload cluster from creating new cloud objects while it is torn down: admission policies that reject
@@ -21,6 +23,11 @@ import (
 
 // freezeName is the name of all objects that freeze a cluster.
 const freezeName = "groundskeeper-deorbit"
+
+// IsFreeze reports whether an object in a report is what freezes a cluster.
+func IsFreeze(o kubernikusv1.DeorbitObject) bool {
+	return o.Name == freezeName && (o.Kind == kindPolicy || o.Kind == kindValidating)
+}
 
 // freezeMessage is what a rejected client reads.
 const freezeMessage = "Groundskeeper takes this cluster down: it gets no new claims, snapshots and load balancers"

@@ -23,6 +23,13 @@ func (c *Connection) Run(ctx context.Context, s kubernikusv1.DeorbitStage, w sta
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	enough := time.Now().Add(writingTime)
+	var unfrozen []kubernikusv1.DeorbitObject
+	if s == kubernikusv1.DeorbitFreeze {
+		var err error
+		if unfrozen, err = c.freeze(ctx); err != nil {
+			return stage.Report{}, err
+		}
+	}
 	world, trouble, err := c.inspect(ctx, s, w)
 	if err != nil {
 		return stage.Report{}, err
@@ -32,12 +39,7 @@ func (c *Connection) Run(ctx context.Context, s kubernikusv1.DeorbitStage, w sta
 		return stage.Report{}, err
 	}
 	p.Undecide(world, w.Policies)
-	p.Remaining = append(p.Remaining, trouble...)
-	if s == kubernikusv1.DeorbitFreeze {
-		remaining, err := c.freeze(ctx)
-		p.Remaining = append(p.Remaining, remaining...)
-		return p.Report, err
-	}
+	p.Remaining = append(p.Remaining, append(trouble, unfrozen...)...)
 	return c.execute(ctx, p, enough)
 }
 
@@ -60,7 +62,7 @@ func planFor(s kubernikusv1.DeorbitStage, world *inventory.World, w stage.Work) 
 }
 
 // inspect reads what a stage needs. trouble is what could not be listed although the API server works. Freeze reads all there is to be
-// recorded: should the API server have been deleted later, nothing else knows it.
+// recorded, after the freeze is in force: should the API server have been deleted later, nothing else knows it.
 func (c *Connection) inspect(
 	ctx context.Context, s kubernikusv1.DeorbitStage, w stage.Work,
 ) (world *inventory.World, trouble []kubernikusv1.DeorbitObject, err error) {

@@ -25,6 +25,8 @@ type Work struct {
 	// ClusterRejected is why the workload cluster, which may be alive, cannot be checked; "": it can. While it is set, nothing of
 	// the cluster is deleted in OpenStack.
 	ClusterRejected string
+	// Unfrozen is true when the cluster was not frozen, and runs: what was not seen in it may be of an object that it has made since.
+	Unfrozen bool
 	// RoutesLeft is true when routes came back after they were removed: those whose next hop still has a port are left alone in
 	// this check.
 	RoutesLeft bool
