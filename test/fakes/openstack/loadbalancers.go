@@ -109,6 +109,9 @@ func (c *content) addVIPPort(b *loadBalancer) {
 		}
 	}
 	b.VIPPortID, b.owned = uuid.NewString(), true
-	c.ports = append(c.ports, port{id: b.VIPPortID, project: b.project, network: b.VIPNetworkID, owner: "Octavia", device: "lb-" + b.ID,
-		name: "octavia-lb-" + b.ID, address: b.VIP})
+	made := port{id: b.VIPPortID, project: b.project, network: b.VIPNetworkID, owner: "Octavia", device: "lb-" + b.ID, name: "octavia-lb-" + b.ID, address: b.VIP}
+	if b.Provider == "ovn" {
+		made.owner, made.device, made.name = "", "", "ovn-lb-vip-"+b.ID
+	}
+	c.ports = append(c.ports, made)
 }

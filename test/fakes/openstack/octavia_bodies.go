@@ -3,6 +3,8 @@
 
 package openstack
 
+import "cmp"
+
 // octaviaTime is when everything of Octavia was made.
 const octaviaTime = "2026-01-01T00:00:00"
 
@@ -28,7 +30,7 @@ func (s *Server) balancerBody(b *loadBalancer, whole bool) map[string]any {
 		"provisioning_status": b.ProvisioningStatus, "operating_status": b.OperatingStatus, "admin_state_up": !b.AdminDown,
 		"vip_address": orNull(b.VIP), "vip_port_id": orNull(b.VIPPortID), "vip_subnet_id": orNull(b.VIPSubnetID),
 		"vip_network_id": orNull(b.VIPNetworkID), "vip_qos_policy_id": nil, "additional_vips": []any{}, "listeners": listeners, "pools": pools,
-		"provider": "amphora", "flavor_id": nil, "availability_zone": nil, "tags": list(b.Tags), "created_at": octaviaTime, "updated_at": nil,
+		"provider": cmp.Or(b.Provider, "amphora"), "flavor_id": nil, "availability_zone": nil, "tags": list(b.Tags), "created_at": octaviaTime, "updated_at": nil,
 	}
 }
 

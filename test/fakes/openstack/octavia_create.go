@@ -19,7 +19,8 @@ func (s *Server) createBalancer(c *call) *problem {
 	if owner := given.ProjectID + given.TenantID; owner != "" && !c.sees(owner) {
 		return notAllowed()
 	}
-	made := &loadBalancer{project: c.project, LoadBalancer: LoadBalancer{ID: uuid.NewString(), Name: given.Name, Description: given.Description,
+	provider, _ := given.Provider.(string) // null is the default one
+	made := &loadBalancer{project: c.project, LoadBalancer: LoadBalancer{ID: uuid.NewString(), Provider: provider, Name: given.Name, Description: given.Description,
 		ProvisioningStatus: active, OperatingStatus: "OFFLINE", AdminDown: given.down(), Tags: given.Tags, VIP: given.VIPAddress,
 		VIPPortID: given.VIPPortID, VIPSubnetID: given.VIPSubnetID, VIPNetworkID: given.VIPNetworkID}}
 	for _, l := range given.Listeners {

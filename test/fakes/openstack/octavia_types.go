@@ -21,6 +21,8 @@ type LoadBalancer struct {
 	VIP, VIPPortID, VIPSubnetID, VIPNetworkID string
 	AdminDown                                 bool
 	Tags                                      []string
+	// Provider is amphora unless it specifies otherwise. The port of a load balancer of ovn has neither a device nor an owner.
+	Provider string
 }
 
 // Listener is a port that a load balancer listens on.

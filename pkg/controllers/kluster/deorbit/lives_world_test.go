@@ -289,7 +289,7 @@ func (l *life) service(name, form string, keepAddress bool) {
 	service := "kube_service_" + cluster + "_shop_" + name
 	vip, public := "10.0.0."+string(rune('1'+n))+"0", "1.2.3."+string(rune('1'+n))
 	made := balanced{
-		balancer: l.cloud.AddLoadBalancer(l.project, fake.LoadBalancer{Name: service, VIP: vip, Tags: []string{service},
+		balancer: l.cloud.AddLoadBalancer(l.project, fake.LoadBalancer{Name: service, VIP: vip, Tags: []string{service}, Provider: []string{"amphora", "ovn"}[n%2],
 			Description: "Kubernetes external service shop/" + name + " from cluster " + cluster}),
 		group: l.cloud.AddSecurityGroup(l.project, fake.SecurityGroup{Name: "lb-sg-" + uid + "-shop-" + name,
 			Description: "Security Group for shop/" + name + " Service LoadBalancer in cluster " + cluster}),
