@@ -33,8 +33,8 @@ func reasonOf(err error) backend.Reason {
 	case ovsdb.CodeReference:
 		return backend.NotFound // a row that it refers to
 	case ovsdb.CodeConstraint:
-		if strings.Contains(e.Details, "identical values") {
-			return backend.Conflict // a name that another row has
+		if isNameTaken(err) {
+			return backend.Conflict
 		}
 		return backend.Refused
 	case "syntax error", "unknown column", "unknown table", "domain error", "range error":
@@ -43,6 +43,12 @@ func reasonOf(err error) backend.Reason {
 		// The server is busy or shuts down, its disk is full, or it does not have the database any more.
 		return backend.Transient
 	}
+}
+
+// isNameTaken reports whether another row has the name of a row.
+func isNameTaken(err error) bool {
+	e, ok := errors.AsType[*ovsdb.Error](err)
+	return ok && e.Code == ovsdb.CodeConstraint && strings.Contains(e.Details, "identical values")
 }
 
 // failedAt returns the index of the operation that required something that is not so; -1 if none did.

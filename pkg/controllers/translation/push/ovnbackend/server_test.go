@@ -253,6 +253,28 @@ func TestRowsOfAnotherTenant(t *testing.T) {
 	}
 }
 
+// TestNamesOfOthers checks that a row whose name another one has reports whose that is, and what to do.
+func TestNamesOfOthers(t *testing.T) {
+	server := ovnserver.Start(t, ovnserver.Options{})
+	b := dial(t, server, holds(1, "a"))
+	mustCreate(t, b, resolve(t, b, "LogicalSwitch", "", `{"id":%q,"name":"a"}`, zone))
+	for owner, want := range map[string]string{"other": "of tenant other", "t": "of this tenant", "": "of another client"} {
+		t.Run(want, func(t *testing.T) {
+			server.Nbctl(t, "ls-add", "theirs", "--", "lsp-add", "theirs", "p")
+			if owner != "" {
+				server.Nbctl(t, "set", "Logical_Switch_Port", "p", "external_ids:"+TenantKey+"="+owner)
+			}
+			id := server.Nbctl(t, "--bare", "--columns=_uuid", "list", "Logical_Switch_Port", "p")
+			err := b.Create(t.Context(), resolve(t, b, "LogicalSwitchPort", zone, `{"id":%q,"name":"p"}`, port), 0)
+			expectReason(t, "a creation", err, backend.Conflict)
+			if text := fmt.Sprint(err); !strings.HasPrefix(text, "row "+id+" "+want+` has the name "p": `) || strings.Contains(text, "Transaction") {
+				t.Errorf("error = %s, want the row %s %s", text, id, want)
+			}
+			server.Nbctl(t, "ls-del", "theirs")
+		})
+	}
+}
+
 // TestGroupsOfAnotherTenant checks that a row of a table without tags is neither created, changed nor deleted for a Translation that its id
 // is not derived from.
 func TestGroupsOfAnotherTenant(t *testing.T) {

@@ -6,6 +6,7 @@ package ovnbackend
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
@@ -27,7 +28,7 @@ func (b *Backend) Create(ctx context.Context, r backend.Resource, _ int) error {
 	}
 	create := ovsdb.Insert(k.Table, r.ID, row)
 	if k.Parent == "" {
-		return failure(b.write(ctx, k, r.ID, create))
+		return failure(b.named(ctx, wanted, b.write(ctx, k, r.ID, create)))
 	}
 	parent, _ := ovn.KindNamed(k.Parent)
 	at := []ovsdb.Condition{ovsdb.ByID(r.Parent)}
@@ -37,7 +38,7 @@ func (b *Backend) Create(ctx context.Context, r backend.Resource, _ int) error {
 	if failedAt(err) == 0 {
 		return &backend.Error{Reason: backend.NotFound, Message: k.Parent + " " + r.Parent + " does not exist", Err: err}
 	}
-	return unlisted(wanted, err)
+	return unlisted(wanted, b.named(ctx, wanted, err))
 }
 
 // parsed reads what is to be written.
@@ -97,7 +98,7 @@ func (b *Backend) Update(ctx context.Context, r backend.Resource) error {
 	if failedAt(err) == 0 {
 		return b.explain(ctx, k, r.ID, err)
 	}
-	return unlisted(wanted, err)
+	return unlisted(wanted, b.named(ctx, wanted, err))
 }
 
 // updates returns the operations that update a row which meets the conditions, of which the first requires that it does.
@@ -152,6 +153,38 @@ func (b *Backend) explain(ctx context.Context, k ovn.Kind, id string, cause erro
 	}
 	return &backend.Error{Reason: backend.Refused, Err: cause, Message: "a row with this id belongs to " + owner +
 		": choose another id, or set external_ids:" + TenantKey + "=" + b.tenant + " of the row to hand it over"}
+}
+
+// named names who has the name that a row cannot have, if that is the error of a write. The names of ports are unique in the database, so
+// that those of two clusters in it may be in conflict.
+func (b *Backend) named(ctx context.Context, wanted ovn.Resource, err error) error {
+	k := wanted.Kind
+	if !isNameTaken(err) || k.Unique == "" {
+		return err
+	}
+	name := wanted.Text(k.Unique)
+	results, failed := b.client.Transact(ctx, ovsdb.Select(k.Table, []ovsdb.Condition{{k.Unique, "==", name}}, k.Selected()...))
+	if failed != nil || len(results[0].Rows) == 0 {
+		return err // it may have been deleted meanwhile
+	}
+	row := results[0].Rows[0]
+	taken := &backend.Error{Reason: backend.Conflict, Err: err, Message: fmt.Sprintf("row %s of another client has the %s %q: rename or delete that row",
+		row.UUID(), k.Unique, name)}
+	var tags map[string]string
+	if k.IsTagged() {
+		if tags, failed = row.Map(tagColumn); failed != nil {
+			return err
+		}
+	}
+	switch other := tags[TenantKey]; other {
+	case "":
+	case b.tenant:
+		taken.Message = fmt.Sprintf("row %s of this tenant has the %s %q: it is in the status of another Translation, or an orphan", row.UUID(), k.Unique, name)
+	default:
+		taken.Message = fmt.Sprintf("row %s of tenant %s has the %s %q: the names of Nodes, and those of Pods with their namespaces, must differ "+
+			"in the clusters that use a Northbound database; use another database otherwise", row.UUID(), other, k.Unique, name)
+	}
+	return taken
 }
 
 // tagsOf reads the tags of a row, and reports whether it exists.
