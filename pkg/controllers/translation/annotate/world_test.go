@@ -4,6 +4,7 @@
 package annotate
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -19,6 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/converter"
 	"groundskeeper.io/groundskeeper/pkg/midonet"
 	fakemidonet "groundskeeper.io/groundskeeper/test/fakes/midonet"
 	"groundskeeper.io/groundskeeper/test/support/kubetest"
@@ -61,7 +64,27 @@ func newWorld(t *testing.T, nodes ...client.Object) *world {
 func (w *world) restart() {
 	w.reconciler = newReconciler(midoNet(), w.hosts, w.clock, w.meters)
 	w.reconciler.recorder = w.recorder
-	w.reconciler.client = w.store.Client()
+	w.reconciler.client = cached{w.store.Client()}
+}
+
+// cached is a client that reads Nodes as the cache of the manager has them.
+type cached struct{ client.WithWatch }
+
+func (c cached) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	if err := c.WithWatch.Get(ctx, key, object, options...); err != nil {
+		return err
+	}
+	for kind, by := range converter.CacheOptions(configv1alpha1.TranslationConfiguration{}) {
+		if _, ok := kind.(*corev1.Node); !ok {
+			continue
+		}
+		kept, err := by.Transform(object)
+		if err != nil {
+			return err
+		}
+		kept.(*corev1.Node).DeepCopyInto(object.(*corev1.Node))
+	}
+	return nil
 }
 
 // reconcile reconciles a Node. The log of the API server then has what it wrote.
