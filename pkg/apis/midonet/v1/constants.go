@@ -22,6 +22,9 @@ const (
 const (
 	// AnnotationHostID holds the UUID of the MidoNet host that a Node is.
 	AnnotationHostID = "midonet.org/host-id"
+	// AnnotationWrittenHostID holds the id that the annotator wrote to AnnotationHostID. While both are equal, it follows MidoNet; another
+	// id was set by another client and is retained.
+	AnnotationWrittenHostID = "groundskeeper.io/written-host-id"
 	// AnnotationTunnelZoneID holds the UUID of a Node's tunnel zone. Empty means the default zone.
 	AnnotationTunnelZoneID = "midonet.org/tunnel-zone-id"
 	// AnnotationTunnelEndpointIP holds the IPv4 address that a Node's tunnels end at.

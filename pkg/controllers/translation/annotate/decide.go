@@ -63,8 +63,7 @@ func decide(n *network, o observed) decision {
 	case !d.follows:
 		d.set = n.changes(node, "")
 	case o.unlisted != nil:
-		d.unknown = true
-		return d
+		d.unknown, d.set = true, n.changes(node, "")
 	default:
 		d.set, d.differs = n.follow(node, o.hosts)
 	}
@@ -76,7 +75,7 @@ func decide(n *network, o observed) decision {
 			metav1.SetMetaDataAnnotation(&d.after.ObjectMeta, name, *value)
 		}
 	}
-	if !deleting && n.differing != nil {
+	if !deleting && n.differing != nil && d.differs == nil {
 		d.differs = n.differing(d.after)
 	}
 	return d

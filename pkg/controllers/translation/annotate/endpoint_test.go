@@ -46,6 +46,8 @@ func TestTunnelEndpointFollows(t *testing.T) {
 				node.Annotations[name] = value
 			}
 			w := newWorld(t, node)
+			w.hosts = several{{ID: "h", Name: "a"}}
+			w.restart()
 			w.pass("a", tc.patches)
 			w.pass("a", 0)
 			got := w.node("a").Annotations
@@ -91,6 +93,8 @@ func TestTunnelEndpointDiffersNoMore(t *testing.T) {
 	node := testNode("a", "192.0.2.2")
 	node.Annotations = map[string]string{midonetv1.AnnotationHostID: "h", midonetv1.AnnotationTunnelZoneID: "", midonetv1.AnnotationTunnelEndpointIP: "192.0.2.1"}
 	w := newWorld(t, node)
+	w.hosts = several{{ID: "h", Name: "a"}}
+	w.restart()
 	differing := func() float64 { return testutil.ToFloat64(w.meters.differing.WithLabelValues(reasonDiffers)) }
 	w.pass("a", 0)
 	want := "Warning TunnelEndpointDiffers annotation midonet.org/tunnel-endpoint-ip is 192.0.2.1, and the InternalIP of the node is 192.0.2.2: " +

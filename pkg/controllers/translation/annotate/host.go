@@ -24,12 +24,13 @@ func midoNet() *network {
 		invalid:    "the host named %s in MidoNet has no id that is a UUID: set annotation %s",
 		changes:    changes,
 		differing:  differing,
+		follow:     followHost,
 	}
 }
 
 // records returns the annotations that are for the annotator itself, and for what reads its findings.
 func records() []string {
-	return []string{midonetv1.AnnotationWrittenTunnelEndpointIP, midonetv1.AnnotationWrittenOVNChassis, midonetv1.AnnotationOVNChassisProblem}
+	return []string{midonetv1.AnnotationWrittenHostID, midonetv1.AnnotationWrittenTunnelEndpointIP, midonetv1.AnnotationWrittenOVNChassis, midonetv1.AnnotationOVNChassisProblem}
 }
 
 // tunnelEndpoint returns the first internal address of a Node that a tunnel can end at. It is empty as long as there is none.
@@ -69,6 +70,9 @@ func changes(node *corev1.Node, host string) map[string]*string {
 				set[name] = &value
 			}
 		}
+		if added, adds := set[midonetv1.AnnotationHostID]; adds {
+			set[midonetv1.AnnotationWrittenHostID] = added
+		}
 	}
 	written, recorded := node.Annotations[midonetv1.AnnotationWrittenTunnelEndpointIP]
 	added, adds := set[midonetv1.AnnotationTunnelEndpointIP]
@@ -83,6 +87,43 @@ func changes(node *corev1.Node, host string) map[string]*string {
 		set[midonetv1.AnnotationTunnelEndpointIP], set[midonetv1.AnnotationWrittenTunnelEndpointIP] = &address, &address
 	}
 	return set
+}
+
+// followHost compares the host of a Node with those that exist, like followChassis: a reinstalled host has another id. What the annotator
+// wrote follows it if exactly one host has the name of the Node. What is missing besides is added in any case.
+func followHost(node *corev1.Node, hosts map[string][]string) (map[string]*string, *convert.Problem) {
+	set := changes(node, "")
+	ids := hosts[node.Name]
+	current := node.Annotations[midonetv1.AnnotationHostID]
+	written, recorded := node.Annotations[midonetv1.AnnotationWrittenHostID]
+	own := recorded && written == current
+	if recorded && !own {
+		set[midonetv1.AnnotationWrittenHostID] = nil
+	}
+	switch {
+	case own && len(ids) == 1 && ids[0] != "":
+		if id := ids[0]; id != current {
+			set[midonetv1.AnnotationHostID], set[midonetv1.AnnotationWrittenHostID] = &id, &id
+		}
+	case own && len(ids) > 1:
+		return set, &convert.Problem{Reason: reasonManyHosts, Message: fmt.Sprintf(
+			"MidoNet has %d hosts named %s (%s), and the node uses %s: remove those that do not run any more", len(ids), node.Name, few(ids), current)}
+	case !hasHost(hosts, current):
+		return set, &convert.Problem{Reason: reasonNoHostID, Message: fmt.Sprintf(
+			"annotation %s is %.80q, and MidoNet has no host with this id, so the ports of the node are not connected: "+
+				"correct the annotation, or remove it to have it set automatically", midonetv1.AnnotationHostID, current)}
+	}
+	return set, nil
+}
+
+// hasHost reports whether a host has an id. One whose id is not understood may.
+func hasHost(hosts map[string][]string, id string) bool {
+	for _, ids := range hosts {
+		if slices.Contains(ids, id) || slices.Contains(ids, "") {
+			return true
+		}
+	}
+	return false
 }
 
 // isForeign reports whether a Node has addresses, and the given one is not among them.

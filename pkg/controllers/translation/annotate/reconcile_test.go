@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -58,7 +59,7 @@ func TestMissing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := map[string]string{}
 			for name, value := range changes(tc.node, "h") {
-				if name != midonetv1.AnnotationWrittenTunnelEndpointIP {
+				if !slices.Contains(records(), name) {
 					got[name] = *value
 				}
 			}
@@ -75,7 +76,7 @@ func TestAnnotate(t *testing.T) {
 	w := newWorld(t, testNode("a", "192.0.2.1"), testNode("b", "192.0.2.2"))
 	a, b := w.midonet.AddHost("a"), w.midonet.AddHost("b")
 	w.pass("a", 1)
-	want := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q,%q:%q,%q:%q,%q:""},"resourceVersion":"999"}}`, midonetv1.AnnotationWrittenTunnelEndpointIP, "192.0.2.1",
+	want := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q,%q:%q,%q:%q,%q:%q,%q:""},"resourceVersion":"999"}}`, midonetv1.AnnotationWrittenHostID, a, midonetv1.AnnotationWrittenTunnelEndpointIP, "192.0.2.1",
 		midonetv1.AnnotationHostID, a, midonetv1.AnnotationTunnelEndpointIP, "192.0.2.1", midonetv1.AnnotationTunnelZoneID)
 	if got := w.store.Log()[0].Patch; got != want {
 		t.Errorf("patch = %s, want %s", got, want)
@@ -91,7 +92,7 @@ func TestAnnotate(t *testing.T) {
 	w.restart()
 	w.pass("a", 0)
 	w.pass("b", 0)
-	if got := w.listings(); got != 1 {
+	if got := w.listings(); got != 2 { // one before the restart
 		t.Errorf("%d listings", got)
 	}
 	if got := testutil.ToFloat64(w.meters.annotated); got != 2 {
@@ -99,8 +100,7 @@ func TestAnnotate(t *testing.T) {
 	}
 }
 
-// TestNothingIsOverwritten checks that existing annotations remain, whatever they contain, and that a Node with a host-id needs no
-// list.
+// TestNothingIsOverwritten checks that existing annotations remain, whatever they contain, and that a host-id that no host has is reported.
 func TestNothingIsOverwritten(t *testing.T) {
 	node := testNode("a", "192.0.2.1")
 	node.Annotations = map[string]string{midonetv1.AnnotationHostID: "not a uuid", midonetv1.AnnotationTunnelEndpointIP: ""}
@@ -111,8 +111,72 @@ func TestNothingIsOverwritten(t *testing.T) {
 	if diff := cmp.Diff(want, w.node("a").Annotations); diff != "" {
 		t.Error(diff)
 	}
-	if got := w.listings(); got != 0 {
-		t.Errorf("%d listings", got)
+	if got := strings.Join(w.events(), ""); !strings.Contains(got, "Warning HostIDNotFound annotation midonet.org/host-id is \"not a uuid\", and MidoNet has no host") {
+		t.Errorf("events = %q, want that no host has the id", got)
+	}
+}
+
+// TestReinstalledHost checks what follows MidoNet: what the annotator wrote, to the one host that has the name of the Node. What is unknown
+// or ambiguous changes nothing.
+func TestReinstalledHost(t *testing.T) {
+	old, reinstalled, other := midonet.Host{ID: "1", Name: "a"}, midonet.Host{ID: "2", Name: "a"}, midonet.Host{ID: "9", Name: "b"}
+	for name, tc := range map[string]struct {
+		hosts    Hosts
+		written  string // by the annotator, "" for nothing
+		want     string
+		recorded bool
+		reason   string // of the problem, "" for none
+	}{
+		"unchanged":                    {several{old, other}, "1", "1", true, ""},
+		"another host":                 {several{reinstalled, other}, "1", "2", true, ""},
+		"another beside the old one":   {several{old, reinstalled}, "1", "1", true, reasonManyHosts},
+		"its id is not understood":     {several{{Name: "a"}, other}, "1", "1", true, ""},
+		"none":                         {several{other}, "1", "1", true, reasonNoHostID},
+		"renamed":                      {several{{ID: "1", Name: "c"}}, "1", "1", true, ""},
+		"no response":                  {&moody{}, "1", "1", true, ""},
+		"of a user":                    {several{reinstalled}, "", "1", false, reasonNoHostID},
+		"of a user, over the record":   {several{reinstalled}, "0", "1", false, reasonNoHostID},
+		"of a user, and it exists":     {several{old, reinstalled}, "", "1", false, ""},
+		"of a user, with another name": {several{{ID: "1", Name: "c"}, reinstalled}, "", "1", false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			node := testNode("a")
+			node.Annotations = map[string]string{midonetv1.AnnotationHostID: "1", midonetv1.AnnotationTunnelZoneID: ""}
+			if tc.written != "" {
+				node.Annotations[midonetv1.AnnotationWrittenHostID] = tc.written
+			}
+			w := newWorld(t, node)
+			w.hosts = tc.hosts
+			w.restart()
+			result, err := w.reconcile("a")
+			if err != nil || result.RequeueAfter <= 0 || result.RequeueAfter > followPeriod {
+				t.Fatalf("reconcile = %+v, %v, want another one soon", result, err)
+			}
+			got := w.node("a").Annotations
+			if _, recorded := got[midonetv1.AnnotationWrittenHostID]; got[midonetv1.AnnotationHostID] != tc.want || recorded != tc.recorded {
+				t.Errorf("annotations = %v, want host %s, and a record: %v", got, tc.want, tc.recorded)
+			}
+			for _, reason := range []string{reasonNoHostID, reasonManyHosts} {
+				if got := testutil.ToFloat64(w.meters.differing.WithLabelValues(reason)); (got == 1) != (tc.reason == reason) {
+					t.Errorf("nodes with %s = %v, want one: %v", reason, got, tc.reason == reason)
+				}
+			}
+			w.pass("a", 0)
+		})
+	}
+}
+
+// TestAddressFollowsWithoutMidoNet checks that the tunnel endpoint follows the address of the Node while MidoNet does not respond.
+func TestAddressFollowsWithoutMidoNet(t *testing.T) {
+	node := testNode("a", "192.0.2.2")
+	node.Annotations = map[string]string{midonetv1.AnnotationHostID: "1", midonetv1.AnnotationTunnelZoneID: "",
+		midonetv1.AnnotationTunnelEndpointIP: "192.0.2.1", midonetv1.AnnotationWrittenTunnelEndpointIP: "192.0.2.1"}
+	w := newWorld(t, node)
+	w.hosts = &moody{}
+	w.restart()
+	w.pass("a", 1)
+	if got := w.node("a").Annotations[midonetv1.AnnotationTunnelEndpointIP]; got != "192.0.2.2" {
+		t.Errorf("tunnel endpoint = %s, want 192.0.2.2", got)
 	}
 }
 

@@ -24,6 +24,7 @@ const (
 	reasonInvalidHost = "HostInvalid"           // the host of the Node's name has an id that is not understood
 	reasonBackend     = "HostsUnknown"          // the hosts cannot be listed
 	reasonDiffers     = "TunnelEndpointDiffers" // it is not an address of the Node, and another client set it
+	reasonNoHostID    = "HostIDNotFound"        // a Node is annotated with the id of no host of MidoNet
 	reasonNoChassis   = "ChassisNotFound"       // a Node is annotated with a chassis that OVN does not have
 	reasonManyChassis = "ChassisAmbiguous"      // several may be that of a Node whose annotation the annotator wrote
 	reasonRefused     = "AnnotationRefused"     // the API server rejects the annotations

@@ -28,7 +28,7 @@ func NewMeters(registry prometheus.Registerer) (*meters, error) {
 			"Nodes that lack annotations which cannot be filled in now, by reason.", "reason"),
 		differing: f.GaugeVec("groundskeeper_translation_nodes_differing",
 			"Nodes with an annotation that cannot be right and that the annotator does not change, by reason: TunnelEndpointDiffers, "+
-				"ChassisNotFound or ChassisAmbiguous.", "reason"),
+				"HostIDNotFound, HostAmbiguous, ChassisNotFound or ChassisAmbiguous.", "reason"),
 	}
 	m.waiting.Reset()
 	m.differing.Reset()
