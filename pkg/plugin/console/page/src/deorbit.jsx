@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-import {Heading, Level, Limited, Problem, Time, Unknown, duration, href, label} from './parts.jsx'
+import {Heading, Level, Limited, Problem, Time, Unknown, duration, href, label, worst} from './parts.jsx'
 import {now, overview, sorted} from './state.js'
 
 // The stages of a Deorbit. The duration of a stage is known when the console observed its beginning and its end.
@@ -97,7 +97,7 @@ export function Deorbits() {
       {!running.length && !klusters?.problem && <p>{klusters && !klusters.loading ? 'No Kluster is being deleted.' : 'Loading.'}</p>}
       {running.map((row) => (
         <section class="panel" key={row.key}>
-          <h2><a href={href(row.key)}>{label(row)}</a> <Level level={row.deorbit.failing ? 'Warning' : 'InProgress'} /></h2>
+          <h2><a href={href(row.key)}>{label(row)}</a> <Level level={worst(row).level} /></h2>
           <Progress deorbit={row.deorbit} of={label(row)} />
         </section>
       ))}

@@ -23,7 +23,7 @@ function Page() {
     case '/lost-nodes': return <LostNodes key={address} />
     case '/network': return <NetworkPage key={address} query={new URLSearchParams(query)} />
     case '/search': return <Search key={address} query={new URLSearchParams(query)} />
-    default: return <Overview key="/" />
+    default: return <Overview key="/" query={new URLSearchParams(query)} />
   }
 }
 

@@ -1,76 +1,117 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-import {useState} from 'preact/hooks'
-import {Heading, Level, Limited, Problem, Time, Unknown, href, label} from './parts.jsx'
+import {Heading, Level, Limited, Problem, Time, Unknown, href, label, rank, worst} from './parts.jsx'
 import {overview, sorted} from './state.js'
 
-function Kind({checked, selected, select}) {
+const levels = {Warning: 'needs attention', InProgress: 'in progress', Info: 'note'}
+
+// The address of the overview with a filter changed: a filter without a value is none.
+function filtered(query, change) {
+  const next = new URLSearchParams(query)
+  for (const [name, value] of Object.entries(change)) value ? next.set(name, value) : next.delete(name)
+  return `#/${next.size ? `?${next}` : ''}`
+}
+
+function Kind({checked, query}) {
   const {name, count, problem, warnings, inProgress, loading, since} = checked
+  const selected = query.get('kind') === name
+  const counted = (n, level, text) => n > 0 && <><a href={filtered(query, {kind: name, state: level})}>{n} {text}</a> </>
   return (
     <li class={`card ${problem ? 'unknown' : warnings ? 'warning' : inProgress ? 'progress' : ''}`}>
-      <button type="button" aria-pressed={selected} onClick={select}>
+      <a class="kind" href={filtered(query, {kind: selected ? '' : name, state: ''})} aria-current={selected ? 'true' : undefined}>
         <span class="name">{name}</span>
         <span class="count">{loading ? '…' : problem && !since ? '?' : count}</span>
-      </button>
+      </a>
       {problem ? <Unknown checked={checked} />
         : loading ? <p>loading</p>
-        : <p>{warnings > 0 && <strong>{warnings} {warnings === 1 ? 'needs' : 'need'} attention</strong>}{warnings > 0 && inProgress > 0 && ', '}
-            {inProgress > 0 && `${inProgress} in progress`}{!warnings && !inProgress && (count ? 'ok' : 'none')}</p>}
+        : <p>{counted(warnings, 'Warning', warnings === 1 ? 'needs attention' : 'need attention')}{counted(inProgress, 'InProgress', 'in progress')}
+            {!warnings && !inProgress && (count ? 'ok' : 'none')}</p>}
     </li>
   )
 }
 
+// The strip with the state of the installation: what does not work is shown, what works is behind a summary.
 function Health({health}) {
-  if (!health) return <p>The installation is being checked.</p>
+  if (!health) return <p class="health">The installation is being checked.</p>
+  const parts = (health.checked ?? []).map((c) => ({...c, failed: health.findings?.find((f) => f.kind === c.name)}))
+  const ok = parts.filter((c) => !c.problem && !c.failed)
   return (
-    <ul class="health">
-      {health.checked?.map((c) => {
-        const failed = health.findings?.find((f) => f.kind === c.name)
-        return (
+    <section class="health" aria-label="Installation">
+      <ul>
+        {parts.filter((c) => c.problem || c.failed).map((c) => (
           <li key={c.name}>
-            {c.problem ? <span class="level unknown">unknown</span> : <span class={`level ${failed ? 'warning' : 'ok'}`}>{failed ? 'failed' : 'ok'}</span>}
-            {' '}{c.name}{(c.problem || failed) && `: ${c.problem || failed.message}`}
+            <span class={`level ${c.problem ? 'unknown' : 'warning'}`}>{c.problem ? 'unknown' : 'failed'}</span> {c.name}: {c.problem || c.failed.message}
           </li>
-        )
-      })}
-    </ul>
+        ))}
+      </ul>
+      <details>
+        <summary><span class="level ok">ok</span> {ok.length} of {parts.length} parts of the installation work</summary>
+        <ul>{ok.map((c) => <li key={c.name}>{c.name}</li>)}</ul>
+      </details>
+    </section>
   )
 }
 
-export function Overview() {
-  const [only, setOnly] = useState('')
-  const [warnings, setWarnings] = useState(false)
+function Filters({query, rows}) {
+  const namespaces = [...new Set(rows.map((row) => row.namespace).filter(Boolean))].sort()
+  const set = (name) => (event) => location.replace(filtered(query, {[name]: event.target.value}))
+  return (
+    <form class="filters" onSubmit={(event) => event.preventDefault()}>
+      <label>State <select value={query.get('state') ?? ''} onChange={set('state')}>
+        <option value="">all</option>
+        {Object.entries(levels).map(([level, text]) => <option key={level} value={level}>{text}</option>)}
+      </select></label>
+      <label>Namespace <select value={query.get('namespace') ?? ''} onChange={set('namespace')}>
+        <option value="">all</option>
+        {namespaces.map((name) => <option key={name}>{name}</option>)}
+      </select></label>
+      <label>Text <input type="search" value={query.get('q') ?? ''} onInput={set('q')} /></label>
+      {query.size > 0 && <a href="#/">Clear the filters</a>}
+    </form>
+  )
+}
+
+function selects(query) {
+  const [kind, namespace, state] = ['kind', 'namespace', 'state'].map((name) => query.get(name))
+  const words = (query.get('q') ?? '').toLowerCase().split(/\s+/).filter(Boolean)
+  return (row) => {
+    if (kind && row.kind !== kind || namespace && row.namespace !== namespace || state && worst(row).level !== state) return false
+    const text = [row.kind, label(row), ...row.findings.map((f) => f.message)].join(' ').toLowerCase()
+    return words.every((word) => text.includes(word))
+  }
+}
+
+export function Overview({query}) {
   const state = overview.value
   if (!state) return <><Heading>Overview</Heading><p>Connecting to the console.</p></>
-  const shown = sorted.value.filter((row) => (!only || row.kind === only) && (!warnings || row.findings.some((f) => f.level === 'Warning')))
-  const absent = state.checked.length === 0
+  // The most important ones first, of these the newest change.
+  const shown = sorted.value.filter(selects(query)).sort((a, b) => rank(worst(b).level) - rank(worst(a).level))
   return (
     <>
       <Heading>Overview</Heading>
       {state.namespace && <p>Only namespace <code>{state.namespace}</code>.</p>}
-      {absent && <Problem>This cluster serves no kind of Groundskeeper: is it installed?</Problem>}
+      <Health health={state.health} />
+      {state.checked.length === 0 && <Problem>This cluster serves no kind of Groundskeeper: is it installed?</Problem>}
       <ul class="cards" aria-label="Kinds">
-        {state.checked.map((c) => <Kind key={c.name} checked={c} selected={only === c.name} select={() => setOnly(only === c.name ? '' : c.name)} />)}
+        {state.checked.map((c) => <Kind key={c.name} checked={c} query={query} />)}
       </ul>
-      <h2>Findings{only && ` about ${only}`}</h2>
-      <p><label><input type="checkbox" checked={warnings} onChange={(e) => setWarnings(e.target.checked)} /> only what needs attention</label></p>
+      <h2>Findings{query.get('kind') && ` about ${query.get('kind')}`}</h2>
+      <Filters query={query} rows={sorted.value} />
       {state.policies?.map((f) => <Problem key={f.name}>{f.name}: {f.message}</Problem>)}
-      {shown.length === 0 ? <p>{state.checked.some((c) => c.loading) ? 'Loading.' : 'There are no findings.'}</p> : (
-        <Limited name="Findings" items={shown} columns={['Level', 'Kind', 'Object', 'Finding', 'Changed']}>
-          {(row) => row.findings.map((f, i) => (
-            <tr key={row.key + i}>
-              <td><Level level={f.level} /></td>
+      {shown.length === 0 ? <p>{state.checked.some((c) => c.loading) ? 'Loading.' : query.size > 0 ? 'No finding matches the filters.' : 'There are no findings.'}</p> : (
+        <Limited name="Findings" items={shown} columns={['State', 'Kind', 'Object', 'Finding', 'Changed']}>
+          {(row) => (
+            <tr key={row.key}>
+              <td><Level level={worst(row).level} /></td>
               <td>{row.kind}</td>
               <td><a href={href(row.key)}>{label(row)}</a></td>
-              <td>{f.message}</td>
+              <td>{worst(row).message}{row.findings.length > 1 && <> <a href={href(row.key)} aria-label={`${row.findings.length - 1} more about ${label(row)}`}>+{row.findings.length - 1}</a></>}</td>
               <td><Time at={row.since} /></td>
             </tr>
-          ))}
+          )}
         </Limited>
       )}
-      <h2>Installation</h2>
-      <Health health={state.health} />
     </>
   )
 }

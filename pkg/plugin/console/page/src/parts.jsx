@@ -22,8 +22,14 @@ export function Time({at, prefix = ''}) {
 export function Level({level}) {
   if (level === 'Warning') return <span class="level warning">needs attention</span>
   if (level === 'InProgress') return <span class="level progress">in progress</span>
+  if (level === 'Info') return <span class="level">note</span>
   return <span class="level ok">ok</span>
 }
+
+// Levels by their importance, and the most important finding of a row.
+const levelsByRank = ['Info', 'InProgress', 'Warning']
+export const rank = (level) => levelsByRank.indexOf(level)
+export const worst = (row) => row.findings.reduce((a, b) => (rank(b.level) > rank(a.level) ? b : a))
 
 // The states of resources in the backend network.
 export const levels = {Synced: 'ok', Pending: 'progress', Deleting: 'progress', Drifted: 'warning', Failed: 'warning', NotApplicable: 'warning'}
