@@ -9,7 +9,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/events"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
@@ -58,6 +61,45 @@ func TestFailoverNext(t *testing.T) {
 	}
 	if got := returnPeriod(gimbalv1.ServiceMaintenancePolicy{}, 100); got != time.Hour {
 		t.Errorf("after 100 times it returns after %s, want 1h", got)
+	}
+}
+
+// TestServicesThatMayFailOver checks of which Services the endpoints are observed. Those of the others stay where their record has them.
+func TestServicesThatMayFailOver(t *testing.T) {
+	web := types.NamespacedName{Namespace: "shop", Name: "us-web"}
+	for name, tc := range map[string]struct {
+		status       gimbalv1.ClusterStatus
+		deleted      *metav1.Time
+		externalName bool
+		recorded     bool
+		want         bool
+	}{
+		"an enabled backend":                 {status: gimbalv1.ClusterEnabled, want: true},
+		"a backend in maintenance":           {status: gimbalv1.ClusterMaintenance},
+		"a backend that is being deleted":    {status: gimbalv1.ClusterEnabled, deleted: new(metav1.NewTime(noon))},
+		"the same, recorded":                 {status: gimbalv1.ClusterEnabled, deleted: new(metav1.NewTime(noon)), recorded: true, want: true},
+		"a Service of type ExternalName":     {status: gimbalv1.ClusterEnabled, externalName: true},
+		"the same, recorded as another type": {status: gimbalv1.ClusterEnabled, externalName: true, recorded: true, want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			us := &gimbalv1.DiscoveryBackend{}
+			us.Namespace, us.Name, us.UID, us.DeletionTimestamp = "shop", "us", "us", tc.deleted
+			us.Cluster.ClusterStatus, us.Cluster.Maintenance.Services.Automatic = tc.status, true
+			m := &membership{
+				fleet: fleet{all: map[string]*gimbalv1.DiscoveryBackend{"us": us}}, memory: newMemory(),
+				targets: map[types.NamespacedName]*target{web: {service: &service{backend: "us", externalName: tc.externalName}}},
+			}
+			m.memory.setRestored("us", true)
+			recorded := sets.Set[types.NamespacedName]{}
+			if tc.recorded {
+				recorded.Insert(web)
+			}
+			m.failover(recorded, []types.NamespacedName{web}, noon)
+			m.failover(recorded, []types.NamespacedName{web}, noon.Add(gimbalv1.DefaultUnreadyPeriod))
+			if got := m.FailsOver(web); got != tc.want {
+				t.Errorf("fails over = %t, want %t", got, tc.want)
+			}
+		})
 	}
 }
 

@@ -45,6 +45,7 @@ func TestFloatingIPs(t *testing.T) {
 		"an earlier Service kept it":                {work: work(sawService("u", "shop", "web", true), sawService("v", "shop", "web", false)), found: with(address(prod.address, "")), want: []string{kept}},
 		"an Ingress of the name":                    {work: work(sawService("u", "shop", "web", true)), found: with(address(prod.ingressAddress, "")), want: deleted},
 		"by the shared name":                        {work: work(named("kubernetes", "t")), found: with(address(madeBy("kubernetes", "shop", "web", "u").address, "")), want: []string{"leave FloatingIP f: clusterName is kubernetes, which many clusters share: nothing is deleted by it"}},
+		"by the shared name, kept":                  {work: work(named("kubernetes", "t"), policies(func(p *stage.Policies) { p.FloatingIPs = keep })), found: with(address(madeBy("kubernetes", "shop", "web", "u").address, "")), want: []string{"retain FloatingIP f: spec.deorbit.floatingIPs is Retain"}},
 		"by the shared name, none there":            {work: work(named("kubernetes", "t")), found: with(address(prod.address, "")), want: nil},
 		"by no name":                                {work: work(named("", "t")), found: with(address(prod.address, "")), want: nil},
 	})
