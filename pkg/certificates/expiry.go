@@ -101,8 +101,7 @@ func (s *seen) get(name string) []byte {
 	return s.certificates[name]
 }
 
-// Register adds the metric of the end of each certificate to a registry: a renewal that fails is to be seen, whatever
-// made it fail.
+// Register adds the metric of the expiry of each certificate to a registry: a renewal that fails is visible, whatever the reason.
 func (i *Issuer) Register(registry prometheus.Registerer) error {
 	var errs []error
 	for _, leaf := range i.options.Leaves {

@@ -88,10 +88,10 @@ func (v issuance) due(leaf keptLeaf) string {
 	if v.now.Before(end.Add(-v.timing.RenewBefore)) || !v.end().After(end) {
 		return ""
 	}
-	return "it ends soon"
+	return "it expires soon"
 }
 
-// end is when a certificate that is issued now ends: never after the CA.
+// end is when a certificate that is issued now expires: never after the CA.
 func (v issuance) end() time.Time {
 	end := v.now.Add(v.timing.Validity)
 	if last := v.signer.certificate.NotAfter; last.Before(end) {

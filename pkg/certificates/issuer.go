@@ -38,7 +38,7 @@ type IssuerOptions struct {
 type Leaf struct {
 	// Secret is the name of the Secret.
 	Secret string
-	// Server is what the metric of its end calls it.
+	// Server is what the metric of its expiry calls it.
 	Server string
 	// CommonName is the common name of the certificate.
 	CommonName string

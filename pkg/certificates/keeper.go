@@ -93,7 +93,7 @@ type published struct {
 func New(config *rest.Config, options Options) (*Keeper, error) {
 	options.Timing = options.Timing.withDefaults()
 	if options.Timing.RenewBefore >= options.Timing.Validity {
-		return nil, fmt.Errorf("certificate %s: it would be renewed %s before its end, but is valid for %s only",
+		return nil, fmt.Errorf("certificate %s: it would be renewed %s before it expires, but is valid for %s only",
 			options.Name, options.Timing.RenewBefore, options.Timing.Validity)
 	}
 	if problems := validation.IsDNS1123Subdomain(options.Name); len(problems) > 0 {

@@ -338,7 +338,7 @@ func TestNew(t *testing.T) {
 	}{
 		"fine":        {Options{Name: "tls"}, ""},
 		"no name":     {Options{}, "not the name of a Secret"},
-		"renewed now": {Options{Name: "tls", Timing: Timing{Validity: time.Hour}}, "renewed 720h0m0s before its end"},
+		"renewed now": {Options{Name: "tls", Timing: Timing{Validity: time.Hour}}, "renewed 720h0m0s before it expires"},
 	} {
 		_, err := New(&rest.Config{Host: "https://127.0.0.1:1"}, tc.options)
 		if (err != nil) != (tc.want != "") || err != nil && !strings.Contains(err.Error(), tc.want) {

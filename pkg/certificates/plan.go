@@ -11,7 +11,7 @@ import (
 type Timing struct {
 	// Validity is how long a certificate is valid, by default 90 days.
 	Validity time.Duration
-	// RenewBefore is how long before its end a certificate is replaced, by default 30 days.
+	// RenewBefore is how long before it expires a certificate is replaced, by default 30 days.
 	RenewBefore time.Duration
 	// Settle is the time for which every client must have had a CA before its certificate is served, by default 10 s: the replicas of
 	// kube-apiserver receive it by a watch.

@@ -170,7 +170,7 @@ func (c *Client) Hosts(ctx context.Context) ([]Host, error) {
 	return hosts, nil
 }
 
-// errInvalid marks responds with a resource that is not understood.
+// errInvalid marks responses with a resource that is not understood.
 var errInvalid = errors.New("the response is not understood")
 
 // kindFor finds the kind and wants it to have the verb.

@@ -40,8 +40,8 @@ type Options struct {
 	// MinBackoff and MaxBackoff are the first and the longest pause between two attempts. A pause is twice the one
 	// before it, less a random part of up to half. 0: DefaultMinBackoff, DefaultMaxBackoff.
 	MinBackoff, MaxBackoff time.Duration
-	// BeforeWrite is queried before each attempt at a write; its error ends the call. It is how a lease fences writes. nil: all may
-	// go.
+	// BeforeWrite is called before each attempt at a write; its error ends the call. It is how a lease fences writes. nil: all writes are
+	// sent.
 	BeforeWrite func() error
 	// Observe is called with each response: the kind ("login" for a login), the method, the status code (0 if there was none) and
 	// the duration; nil if there is no observer. It is called from many goroutines.

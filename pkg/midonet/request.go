@@ -120,7 +120,7 @@ func (c *Client) attempt(ctx context.Context, r request) (response, string, erro
 	return a, token, err
 }
 
-// send returns one request and its response.
+// send sends one request, and returns its response.
 func (c *Client) send(ctx context.Context, kind, method, path string, query url.Values, header http.Header, body []byte) (response, error) {
 	target := c.base.JoinPath(path)
 	target.RawQuery = query.Encode()

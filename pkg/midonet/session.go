@@ -15,7 +15,7 @@ import (
 
 const (
 	opLogin = "log in"
-	// expiryMargin is how long before its end a token is replaced, so that it lasts for a request.
+	// expiryMargin is how long before it expires a token is replaced, so that it lasts for a request.
 	expiryMargin = 30 * time.Second
 	// loginPause is how long a rejected user is not tried again, so that Groundskeeper does not get the user locked out.
 	loginPause = 10 * time.Second
@@ -27,7 +27,7 @@ type session struct {
 	turn     chan struct{}
 	token    string
 	expires  time.Time // zero: unknown, a 401 will show
-	rejected *Error    // of the last login, until refusedUntil
+	rejected *Error    // by the last login; it is not tried again until the time below
 	until    time.Time
 }
 

@@ -27,7 +27,7 @@ type Plan struct {
 	Brake string `json:"brake,omitempty"`
 	// DryRun reports that nothing is deleted, whatever is due.
 	DryRun bool `json:"dryRun,omitempty"`
-	// Nodes are the missing nodes, those whose objects are deleted first first.
+	// Nodes are the missing nodes, in the order in which their objects are deleted.
 	Nodes []PlannedNode `json:"nodes,omitempty"`
 	// Volumes are those of missing nodes, in the same order, and those that are retained although they seem to be lost, or never cleaned up.
 	Volumes []PlannedVolume `json:"volumes,omitempty"`

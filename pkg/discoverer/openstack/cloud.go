@@ -55,7 +55,7 @@ type Session struct {
 	rejections map[string]rejection // by project, "" for that of the credentials
 }
 
-// A response of Keystone that holds for a while.
+// rejection is a response of Keystone that holds for a while.
 type rejection struct {
 	err error
 	at  time.Time

@@ -14,7 +14,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
 )
 
-// It brings the problems of now into the ledger. When no project can be listed, and for one reason, that is a problem of the
+// reportProblems brings the current problems into the ledger. When no project can be listed, and for one reason, that is a problem of the
 // backend.
 func (u *Upstream) reportProblems(ctx context.Context, problems map[string][]report.Problem, outcomes []*outcome) {
 	causes := map[string]error{}

@@ -24,7 +24,7 @@ type inventory struct {
 	// listeners are by load balancer, pools by their ids.
 	listeners map[string][]openstack.Listener
 	pools     map[string]openstack.Pool
-	// members are by pool, of those pools that a listener sends its traffic to. One that went meanwhile is not in it.
+	// members are by pool, of those pools that a listener sends its traffic to. One that was deleted meanwhile is not in it.
 	members map[string][]openstack.Member
 }
 
