@@ -18,31 +18,24 @@ import (
 // hooked returns the Machines and OpenStackClusters of Cluster API that a hook, a finalizer or a pause of Groundskeeper keeps from being
 // deleted.
 func (u *Uninstaller) hooked(ctx context.Context) (all []part, err error) {
-	lists, _, err := u.resources(ctx) // what is not served is reported with the parts
+	served, _, err := u.resources(ctx) // what is not served is reported with the parts
 	if err != nil {
 		return nil, err
 	}
-	for _, list := range lists {
-		version, err := schema.ParseGroupVersion(list.GroupVersion)
+	for _, of := range served {
+		if kind := of.GroupResource(); kind != machines && kind != infrastructures {
+			continue
+		}
+		objects, err := u.metadataOf(ctx, of.GroupVersionResource, metav1.NamespaceAll, "")
+		if fails(err) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
-		for _, resource := range list.APIResources {
-			of := version.WithResource(resource.Name)
-			if kind := of.GroupResource(); kind != machines && kind != infrastructures {
-				continue
-			}
-			objects, err := u.metadataOf(ctx, of, metav1.NamespaceAll, "")
-			if fails(err) {
-				continue
-			}
-			if err != nil {
-				return nil, err
-			}
-			for i := range objects {
-				if _, changed := unhooked(objects[i].ObjectMeta); changed {
-					all = append(all, part{of, objects[i].ObjectMeta})
-				}
+		for i := range objects {
+			if _, changed := unhooked(objects[i].ObjectMeta); changed {
+				all = append(all, part{of.GroupVersionResource, objects[i].ObjectMeta})
 			}
 		}
 	}

@@ -56,33 +56,25 @@ func strict() sets.Set[string] {
 // parts returns all objects with the label of Groundskeeper, of every kind that the cluster has, in the order of their deletion.
 // Other groups and resources that are unavailable are returned, because their objects are unknown.
 func (u *Uninstaller) parts(ctx context.Context) (parts []part, unlisted []string, err error) {
-	lists, unlisted, err := u.resources(ctx)
+	served, unlisted, err := u.resources(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, list := range lists {
-		version, err := schema.ParseGroupVersion(list.GroupVersion)
+	for _, of := range served {
+		if kept().Has(of.Resource) || groups().Has(of.Group) || !slices.Contains(of.verbs, "list") || !slices.Contains(of.verbs, "delete") {
+			continue
+		}
+		objects, err := u.metadataOf(ctx, of.GroupVersionResource, metav1.NamespaceAll, partOf+"="+product)
+		if fails(err) && !strict().Has(of.Group) {
+			unlisted = append(unlisted, of.GroupResource().String())
+			continue
+		}
 		if err != nil {
 			return nil, nil, err
 		}
-		for _, resource := range list.APIResources {
-			if kept().Has(resource.Name) || groups().Has(version.Group) || !slices.Contains(resource.Verbs, "list") ||
-				!slices.Contains(resource.Verbs, "delete") {
-				continue
-			}
-			of := version.WithResource(resource.Name)
-			objects, err := u.metadataOf(ctx, of, metav1.NamespaceAll, partOf+"="+product)
-			if fails(err) && !strict().Has(of.Group) {
-				unlisted = append(unlisted, of.GroupResource().String())
-				continue
-			}
-			if err != nil {
-				return nil, nil, err
-			}
-			for i := range objects {
-				if metav1.GetControllerOf(&objects[i]) == nil { // otherwise it is deleted with its owner
-					parts = append(parts, part{of, objects[i].ObjectMeta})
-				}
+		for i := range objects {
+			if metav1.GetControllerOf(&objects[i]) == nil { // otherwise it is deleted with its owner
+				parts = append(parts, part{of.GroupVersionResource, objects[i].ObjectMeta})
 			}
 		}
 	}
@@ -91,12 +83,27 @@ func (u *Uninstaller) parts(ctx context.Context) (parts []part, unlisted []strin
 	return parts, unlisted, nil
 }
 
+// served is a resource that the cluster has, with what can be done with it.
+type served struct {
+	schema.GroupVersionResource
+	verbs metav1.Verbs
+}
+
 // resources returns those that the cluster has, and other groups that are unavailable.
-func (u *Uninstaller) resources(ctx context.Context) (lists []*metav1.APIResourceList, unlisted []string, err error) {
-	lists, err = u.Discovery.ServerPreferredResourcesWithContext(ctx)
+func (u *Uninstaller) resources(ctx context.Context) (all []served, unlisted []string, err error) {
+	lists, err := u.Discovery.ServerPreferredResourcesWithContext(ctx)
 	failed, partial := discovery.GroupDiscoveryFailedErrorGroups(err)
-	if !partial {
-		return lists, nil, err
+	if err != nil && !partial {
+		return nil, nil, err
+	}
+	for _, list := range lists {
+		version, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, resource := range list.APIResources {
+			all = append(all, served{version.WithResource(resource.Name), resource.Verbs})
+		}
 	}
 	for version := range failed {
 		switch {
@@ -107,7 +114,7 @@ func (u *Uninstaller) resources(ctx context.Context) (lists []*metav1.APIResourc
 			unlisted = append(unlisted, version.String())
 		}
 	}
-	return lists, unlisted, nil
+	return all, unlisted, nil
 }
 
 // fails reports whether the server cannot respond, for example because of a deleted webhook.

@@ -6,7 +6,7 @@
 // deletion of every namespace of a cluster, and an owner that is no longer served keeps the garbage collector from deleting
 // what belongs to it.
 //
-// Look reads what there is, NewPlan decides (a pure function), and Run does it. Each step reads again what is left to do,
+// Inspect reads what there is, NewPlan decides (a pure function), and Run does it. Each step reads again what is left to do,
 // so that it can be interrupted at any moment and started again.
 package uninstall
 
@@ -158,13 +158,11 @@ func (u *Uninstaller) steps(f *Found) []step {
 		{"delete DiscoveryBackends", !served(gimbalv1.GroupName), u.deleteBackends},
 		{"delete Translations", !served(midonetv1.GroupName), u.deleteTranslations},
 		{"delete Projects", !served(gardenerv1beta1.GroupName), u.deleteProjects},
-		{"wait for what belonged to them", f.Served.Len() == 0, func(ctx context.Context) (string,
-			error) {
+		{"wait for what belonged to them", f.Served.Len() == 0, func(ctx context.Context) (string, error) {
 			return u.waitForDependents(ctx, f.Served)
 		}},
 		{"check that no object of Groundskeeper is left", false, func(ctx context.Context) (string, error) {
-			return "",
-				u.mustBeEmpty(ctx, f.Served)
+			return "", u.mustBeEmpty(ctx, f.Served)
 		}},
 		{"confirm the removal of the API server", false, u.confirmRemoval},
 		{"remove what is registered", false, u.deleteRegistrations},
@@ -203,7 +201,7 @@ func (l left) String() string {
 	return text
 }
 
-// errDenied: what is left was denied, and waiting does not help.
+// errDenied means that what is left was denied, and waiting does not help.
 var errDenied = errors.New("denied")
 
 // until polls until nothing is left. It fails if there was no progress for the timeout, and states what blocks it. A temporary
