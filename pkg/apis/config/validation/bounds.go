@@ -28,22 +28,21 @@ const (
 
 // validateDays checks a number of days, which is multiplied into a time.Duration.
 func validateDays(days int32, path *field.Path) field.ErrorList {
-	switch {
-	case days < 0:
-		return field.ErrorList{field.Invalid(path, days, "must be greater than or equal to 0")}
-	case days > MaxDays:
-		return field.ErrorList{field.Invalid(path, days, fmt.Sprintf("must be at most %d", MaxDays))}
-	}
-	return nil
+	return between(days, 0, "must be greater than or equal to 0", MaxDays, path)
 }
 
 // validateWorkers checks how many objects a controller reconciles at the same time.
 func validateWorkers(workers int32, path *field.Path) field.ErrorList {
+	return between(workers, 1, "must be greater than 0", MaxWorkers, path)
+}
+
+// between checks the bounds of a number. tooLow is the message for one below them.
+func between(number, lowest int32, tooLow string, highest int32, path *field.Path) field.ErrorList {
 	switch {
-	case workers < 1:
-		return field.ErrorList{field.Invalid(path, workers, "must be greater than 0")}
-	case workers > MaxWorkers:
-		return field.ErrorList{field.Invalid(path, workers, fmt.Sprintf("must be at most %d", MaxWorkers))}
+	case number < lowest:
+		return field.ErrorList{field.Invalid(path, number, tooLow)}
+	case number > highest:
+		return field.ErrorList{field.Invalid(path, number, fmt.Sprintf("must be at most %d", highest))}
 	}
 	return nil
 }

@@ -4,7 +4,6 @@
 package validation
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -177,12 +176,6 @@ func ObjectKinds() []string { return []string{"DiscoveryBackend", "Kluster", "Pr
 
 func validateObjectMetrics(config *v1alpha1.ObjectMetricsConfiguration, path *field.Path) field.ErrorList {
 	errs := each(config.Kinds, path.Child("kinds"), among(ObjectKinds()...))
-	switch {
-	case *config.Limit < 1:
-		errs = append(errs, field.Invalid(path.Child("limit"), *config.Limit,
-			"must be greater than 0; an empty list of kinds disables the metrics"))
-	case *config.Limit > MaxObjectMetrics:
-		errs = append(errs, field.Invalid(path.Child("limit"), *config.Limit, fmt.Sprintf("must be at most %d", MaxObjectMetrics)))
-	}
-	return errs
+	return append(errs, between(*config.Limit, 1, "must be greater than 0; an empty list of kinds disables the metrics", MaxObjectMetrics,
+		path.Child("limit"))...)
 }
