@@ -7,16 +7,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"groundskeeper.io/groundskeeper/pkg/accessreview"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
+	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/cleanup"
 )
 
 // startTimeout is how long the process waits at its start for the API server.
@@ -32,43 +31,11 @@ type permissions struct {
 // coordination is the API group of Leases.
 const coordination = "coordination.k8s.io"
 
-// to returns requests for a resource in all namespaces.
-func to(group, resource string, methods ...accessreview.Method) []accessreview.Request {
-	var all []accessreview.Request
-	for _, method := range methods {
-		all = append(all, accessreview.Request{Method: method,
-			Resource: schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}})
-	}
-	return all
-}
-
-// object returns requests for one object.
-func object(namespace, name string, requests []accessreview.Request) []accessreview.Request {
-	for i := range requests {
-		requests[i].Namespace, requests[i].Name = namespace, name
-	}
-	return requests
-}
-
-// indispensable returns what nothing can be done without.
-func indispensable(o *options) []accessreview.Request {
-	needs := slices.Concat(to("", "nodes", accessreview.List, accessreview.Watch),
-		to("", "persistentvolumes", accessreview.List, accessreview.Watch, accessreview.Delete),
-		to("", "persistentvolumeclaims", accessreview.List, accessreview.Watch, accessreview.Delete))
-	if *o.volumes.DeletePendingPods {
-		needs = slices.Concat(needs, to("", "pods", accessreview.List, accessreview.Delete), to("", "persistentvolumeclaims", accessreview.Get))
-	}
-	if *o.volumes.ReleaseCSIVolumes {
-		needs = append(needs, to("", "persistentvolumes", accessreview.Patch)...)
-	}
-	return needs
-}
-
 // findPermissions reviews the permissions of the process. It fails when a required permission is missing, and logs
 // a line for each thing it has to do without.
 func findPermissions(ctx context.Context, c client.Client, o *options) (permissions, error) {
 	var missing []error
-	for _, n := range indispensable(o) {
+	for _, n := range cleanup.Required(&o.volumes) {
 		ok, err := may(ctx, c, n)
 		if err != nil {
 			return permissions{}, err
@@ -88,35 +55,36 @@ func findPermissions(ctx context.Context, c client.Client, o *options) (permissi
 				return false, err
 			}
 			if !ok {
-				logger.Info(lack, "missingRight", n.String())
+				logger.Info(lack, "missingPermission", n.String())
 				return false, nil
 			}
 		}
 		return true, nil
 	}
+	writes := []accessreview.Method{accessreview.Get, accessreview.Patch, accessreview.Create}
 	var found permissions
 	var err error
 	if o.leaderElect {
 		found.leases, err = optional("No leader is elected: run one replica only",
-			object(o.namespace, name, to(coordination, "leases", accessreview.Get, accessreview.Update, accessreview.Create))...)
+			accessreview.ToObject(o.namespace, name, coordination, "leases", accessreview.Get, accessreview.Update, accessreview.Create)...)
 		if err != nil {
 			return permissions{}, err
 		}
 	}
 	found.record, err = optional("The times at which nodes were lost are in memory only: a restart starts the delays over, and the brake "+
 		"cannot be acknowledged",
-		object(o.namespace, localvolume.RecordName, to("", "configmaps", accessreview.Get, accessreview.Patch, accessreview.Create))...)
+		accessreview.ToObject(o.namespace, localvolume.RecordName, "", "configmaps", writes...)...)
 	if err != nil {
 		return permissions{}, err
 	}
 	cleaners := localvolume.CleanersKey()
 	found.cleaners, err = optional("Others that clean up local volumes of this cluster are not recognized: run one only",
-		object(cleaners.Namespace, cleaners.Name, to("", "configmaps", accessreview.Get, accessreview.Patch, accessreview.Create))...)
+		accessreview.ToObject(cleaners.Namespace, cleaners.Name, "", "configmaps", writes...)...)
 	if err != nil {
 		return permissions{}, err
 	}
 	found.namespaces, err = optional("The annotation "+localvolume.OptOutAnnotation+" of namespaces is ignored",
-		to("", "namespaces", accessreview.List, accessreview.Watch)...)
+		accessreview.To("", "namespaces", accessreview.List, accessreview.Watch)...)
 	return found, err
 }
 

@@ -46,6 +46,24 @@ type Request struct {
 	Name string
 }
 
+// To returns requests for a resource in all namespaces.
+func To(group, resource string, methods ...Method) []Request {
+	var all []Request
+	for _, method := range methods {
+		all = append(all, Request{Method: method, Resource: schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}})
+	}
+	return all
+}
+
+// ToObject returns requests for one object.
+func ToObject(namespace, name, group, resource string, methods ...Method) []Request {
+	all := To(group, resource, methods...)
+	for i := range all {
+		all[i].Namespace, all[i].Name = namespace, name
+	}
+	return all
+}
+
 // Attributes returns what an API server authorizes for the request; all of it has to be allowed.
 func (r Request) Attributes() []authorizationv1.ResourceAttributes {
 	verbs, name := []Method{r.Method}, r.Name

@@ -9,6 +9,7 @@ package cleanup
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -20,6 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"groundskeeper.io/groundskeeper/pkg/accessreview"
+	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/instrument"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
 	"groundskeeper.io/groundskeeper/pkg/kit"
@@ -171,4 +174,19 @@ func Connect(d *localvolume.Dependencies, config *rest.Config, options client.Op
 	sender := localvolume.NewEventSender(events, d.Clock, d.Metrics, waiting)
 	d.Recorder = sender
 	return sender, nil
+}
+
+// Required returns the requests without which nothing can be cleaned up.
+func Required(config *configv1alpha1.LocalVolumeConfiguration) []accessreview.Request {
+	needs := slices.Concat(accessreview.To("", "nodes", accessreview.List, accessreview.Watch),
+		accessreview.To("", "persistentvolumes", accessreview.List, accessreview.Watch, accessreview.Delete),
+		accessreview.To("", "persistentvolumeclaims", accessreview.List, accessreview.Watch, accessreview.Delete))
+	if *config.ReleaseCSIVolumes {
+		needs = append(needs, accessreview.To("", "persistentvolumes", accessreview.Patch)...)
+	}
+	if *config.DeletePendingPods {
+		needs = slices.Concat(needs, accessreview.To("", "persistentvolumeclaims", accessreview.Get),
+			accessreview.To("", "pods", accessreview.List, accessreview.Delete))
+	}
+	return needs
 }
