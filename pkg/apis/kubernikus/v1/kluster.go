@@ -185,9 +185,17 @@ func (k *Kluster) AcceptedIdentities() (references []string) {
 	return references
 }
 
-// AcceptingIdentities returns the value of AcceptUnknownIdentityAnnotation that also accepts objects with these references.
+// maxAccepted limits the part of a message that has what is accepted already, in bytes: a condition that is cut would lose what is to be.
+const maxAccepted = 300
+
+// AcceptingIdentities returns, for messages, the value of AcceptUnknownIdentityAnnotation that also accepts objects with these references.
+// It refers to the present value if that is long.
 func (k *Kluster) AcceptingIdentities(references ...string) string {
-	return strings.Join(append(k.AcceptedIdentities(), references...), ",")
+	accepted := k.AcceptedIdentities()
+	if len(strings.Join(accepted, ",")) > maxAccepted {
+		accepted = []string{"<the present value>"}
+	}
+	return strings.Join(append(accepted, references...), ",")
 }
 
 // IdentityReference returns how AcceptUnknownIdentityAnnotation names the object of a kind with this namespace/name.

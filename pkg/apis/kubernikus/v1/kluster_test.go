@@ -4,6 +4,7 @@
 package v1
 
 import (
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -59,6 +60,23 @@ func TestAcceptsUnknownIdentity(t *testing.T) {
 			k := &Kluster{ObjectMeta: annotated(AcceptUnknownIdentityAnnotation, test.value)}
 			if got := k.AcceptsUnknownIdentity(test.kind, test.object); got != test.want {
 				t.Errorf("accepts %s %s = %t, want %t", test.kind, test.object, got, test.want)
+			}
+		})
+	}
+}
+
+// TestAcceptingIdentities checks that the value has what is accepted already, and that a message of 1,024 bytes has room for it.
+func TestAcceptingIdentities(t *testing.T) {
+	long := strings.Repeat("kluster/shop/web-old,", 20) + "kluster/shop/last"
+	for name, test := range map[string]struct{ value, want string }{
+		"nothing":  {"", "kluster/shop/a,kluster/shop/b"},
+		"one":      {"shop/web", "kluster/shop/web,kluster/shop/a,kluster/shop/b"},
+		"too many": {long, "<the present value>,kluster/shop/a,kluster/shop/b"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := &Kluster{ObjectMeta: annotated(AcceptUnknownIdentityAnnotation, test.value)}
+			if got := k.AcceptingIdentities("kluster/shop/a", "kluster/shop/b"); got != test.want {
+				t.Errorf("value = %q, want %q", got, test.want)
 			}
 		})
 	}

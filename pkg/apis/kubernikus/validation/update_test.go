@@ -67,6 +67,7 @@ func TestAcceptedIdentities(t *testing.T) {
 		"no name":              {"kluster/garden-shop/", []string{"kluster/garden-shop/"}},
 		"no namespace or name": {"/", []string{"kluster//"}},
 		"too many parts":       {"kluster/a/b/c", []string{"kluster/a/b/c"}},
+		"not replaced":         {"<the present value>,kluster/a/b", []string{"<the present value>"}},
 		"several are wrong":    {"a b,Web/x", []string{"a b", "kluster/Web/x"}},
 	} {
 		t.Run(name, func(t *testing.T) {
