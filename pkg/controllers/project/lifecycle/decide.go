@@ -57,7 +57,10 @@ func decideNamespace(project *gardenerv1beta1.Project, current *corev1.Namespace
 		return namespaceDecision{rejectNamespace, reasonNamespaceNotLabelled, fmt.Sprintf(
 			"namespace cannot be used as it needs the project labels %s", labels.Set(projectLabels(project)))}
 	case isClaimedByAnother(project, current):
-		return namespaceDecision{rejectNamespace, reasonNamespaceInUse, "namespace is already in-use by another project"}
+		return namespaceDecision{rejectNamespace, reasonNamespaceInUse, fmt.Sprintf("namespace is already in-use by another project: it belongs "+
+			"to uid %q, and this Project has %s. If no Project has the other uid any more, as after a restore, adopt the namespace: "+
+			"kubectl annotate namespace %s %s-",
+			current.Annotations[gardenerv1beta1.AnnotationProjectUID], project.UID, name, gardenerv1beta1.AnnotationProjectUID)}
 	default:
 		return namespaceDecision{action: claimNamespace}
 	}

@@ -4,6 +4,7 @@
 package lifecycle
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -95,7 +96,9 @@ func TestDecideNamespace(t *testing.T) {
 		},
 		"uid of another project": {
 			namespace: namespaceOf(project, annotated(gardenerv1beta1.AnnotationProjectUID, "other")),
-			want:      rejectNamespace, reason: "NamespaceInUse", message: "namespace is already in-use by another project",
+			want:      rejectNamespace, reason: "NamespaceInUse", message: fmt.Sprintf("namespace is already in-use by another project: it belongs to "+
+				`uid "other", and this Project has %s. If no Project has the other uid any more, as after a restore, adopt the namespace: `+
+				"kubectl annotate namespace %s namespace.gardener.cloud/project-", project.UID, *project.Spec.Namespace),
 		},
 		"empty uid": {
 			namespace: namespaceOf(project, annotated(gardenerv1beta1.AnnotationProjectUID, "")),
