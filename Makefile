@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help build build-demo build-plane kubernetes kubernetes-node images verify-images release contour cert-manager cluster-api cloud-provider-openstack generate verify \
-	test test-all test-race test-race-short test-faults test-integration flakes allocations test-packaging test-monitoring test-ovn test-contour test-cert-manager test-capi test-console e2e-node \
+	test test-all test-race test-race-short test-faults test-integration flakes allocations test-packaging test-monitoring test-ovn test-contour test-cert-manager test-capi test-console test-demo e2e-node \
 	test-openstack console verify-console lint canary mutants bench performance soak announce demo up node-up down status clean-up
 
 BIN := _output/bin
@@ -111,7 +111,7 @@ verify-console: ## Fail when the committed page differs from a build of its sour
 test: build kubernetes ## Run what every change has to pass: unit tests, the server in process, the local control plane
 	@$(FAST) hack/test.sh
 
-test-all: test-race test-integration test-packaging test-monitoring test-ovn test-contour test-cert-manager test-capi test-console e2e-node ## Run every test that needs no OpenStack, well over an hour
+test-all: test-race test-integration test-packaging test-monitoring test-ovn test-contour test-cert-manager test-capi test-console test-demo e2e-node ## Run every test that needs no OpenStack, well over an hour
 
 test-race: build kubernetes ## Run all tests that need no control plane with the race detector
 	$(FAST) CGO_ENABLED=1 go test -race $$(hack/packages.sh)
@@ -163,6 +163,9 @@ test-console: build kubernetes ## Test the page of the console in Chromium while
 
 test-openstack: build kubernetes cloud-provider-openstack cluster-api ## Run the tests with a real Keystone, Neutron, Nova, Cinder and Octavia; needs root and Debian 12
 	@hack/openstack/test.sh
+
+test-demo: build-demo kubernetes ## Test that Ctrl-C ends the demonstration at any moment
+	go test -p 1 -count 1 -timeout 30m ./test/demo
 
 canary: build kubernetes ## Compile and test with the next Kubernetes libraries, alpha versions too; LIBRARIES=v0.38.0-alpha.2 selects them
 	hack/canary.sh $(LIBRARIES)

@@ -10,7 +10,7 @@
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-all() { go list ./... | grep -v -e '/test/integration$' -e '/test/contour$' -e '/test/certmanager$' -e '/test/capi$' -e '/test/console$' | sort; }
+all() { go list ./... | grep -v -e '/test/integration$' -e '/test/contour$' -e '/test/certmanager$' -e '/test/capi$' -e '/test/console$' -e '/test/demo$' | sort; }
 
 # A go statement, the method Go of a WaitGroup or an errgroup, or a lock: what several goroutines use.
 concurrent() {
