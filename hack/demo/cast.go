@@ -32,12 +32,12 @@ const castHead = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" fo
   <rect x="1" y="1" width="%d" height="%d" rx="6" class="ground"/>
 `
 
-// cast returns a drawing of the terminal in which an act of a page was shown.
-func cast(page, act string) string {
+// cast returns a drawing of the terminal in which castAct of a page was shown.
+func cast(page string) string {
 	const line, margin = 18, 16
 	var drawn strings.Builder
 	delay, y := 0.5, margin
-	title, texts := section(page, act)
+	title, texts := section(page, castAct)
 	for text := range strings.Lines(texts) {
 		shown, indented := strings.CutPrefix(strings.TrimRight(text, "\n"), "    ")
 		class := "output"

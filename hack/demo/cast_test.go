@@ -35,7 +35,7 @@ func TestWrapped(t *testing.T) {
 func TestCastOfAct(t *testing.T) {
 	const page = "# Life\n\n## Act 4: x\n\n    $ no\n\n## Act 5: it <ends>\n\nText.\n\n    $ echo '<a>'\n    <a>\n\n→ it is shown\n\n" +
 		"## Act 6: y\n\n    $ no\n"
-	drawn := cast(page, "5")
+	drawn := cast(page)
 	for text, want := range map[string]int{"<title>it &lt;ends&gt;</title>": 1, ">$ echo &#39;&lt;a&gt;&#39;</text>": 1, ">&lt;a&gt;</text>": 1,
 		">→ it is shown</text>": 1, "</text>": 3} {
 		if got := strings.Count(drawn, text); got != want {

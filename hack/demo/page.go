@@ -79,7 +79,7 @@ func writePage(file, transcript string) error {
 	if err := os.MkdirAll(filepath.Dir(drawing), 0o755); err != nil {
 		return err
 	}
-	return errors.Join(os.WriteFile(file, []byte(page), 0o644), os.WriteFile(drawing, []byte(cast(page, castAct)), 0o644))
+	return errors.Join(os.WriteFile(file, []byte(page), 0o644), os.WriteFile(drawing, []byte(cast(page)), 0o644))
 }
 
 // checkPage returns an error unless a run has shown what the page in docs does, but for its pictures.

@@ -66,7 +66,7 @@ func reduce(full image.Image) *image.Paletted {
 	}
 	nearest := map[color.RGBA]uint8{}
 	for _, c := range frequent {
-		nearest[c] = uint8(palette.Index(c)) //nolint:gosec // there are fewer colors than that
+		nearest[c] = uint8(palette.Index(c)) // there are fewer colors than that
 	}
 	reduced := image.NewPaletted(bounds, palette)
 	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
