@@ -135,7 +135,8 @@ func (s *shared) addPush(mgr ctrl.Manager, config *v1alpha1.ControllersConfigura
 		}
 		lease := &clusterFence{Fence: s.fence, cluster: self.Cluster{Reader: mgr.GetAPIReader()}}
 		tenant := config.Translation.Tenant
-		return push.AddToManager(mgr, config.Translation, ovnbackend.New(client, tenant, lease, convert.OVN{Config: convert.Config{Tenant: tenant}}.Derives))
+		derives := convert.OVN{Config: convert.Config{Tenant: tenant}}.Derives
+		return push.AddToManager(mgr, config.Translation, ovnbackend.New(client, tenant, lease, derives))
 	}
 	client, err := s.midoNetClient(config.Translation.MidoNet)
 	if err != nil {

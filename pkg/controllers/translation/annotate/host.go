@@ -30,7 +30,10 @@ func midoNet() *network {
 
 // records returns the annotations that are for the annotator itself, and for what reads its findings.
 func records() []string {
-	return []string{midonetv1.AnnotationWrittenHostID, midonetv1.AnnotationWrittenTunnelEndpointIP, midonetv1.AnnotationWrittenOVNChassis, midonetv1.AnnotationOVNChassisProblem}
+	return []string{
+		midonetv1.AnnotationWrittenHostID, midonetv1.AnnotationWrittenTunnelEndpointIP,
+		midonetv1.AnnotationWrittenOVNChassis, midonetv1.AnnotationOVNChassisProblem,
+	}
 }
 
 // tunnelEndpoint returns the first internal address of a Node that a tunnel can end at. It is empty as long as there is none.
@@ -107,7 +110,8 @@ func followHost(node *corev1.Node, hosts map[string][]string) (map[string]*strin
 		}
 	case own && len(ids) > 1:
 		return set, &convert.Problem{Reason: reasonManyHosts, Message: fmt.Sprintf(
-			"MidoNet has %d hosts named %s (%s), and the node uses %s: remove those that do not run any more", len(ids), node.Name, few(ids), current)}
+			"MidoNet has %d hosts named %s (%s), and the node uses %s: remove those that do not run any more",
+			len(ids), node.Name, few(ids), current)}
 	case !hasHost(hosts, current):
 		return set, &convert.Problem{Reason: reasonNoHostID, Message: fmt.Sprintf(
 			"annotation %s is %.80q, and MidoNet has no host with this id, so the ports of the node are not connected: "+

@@ -18,15 +18,16 @@ import (
 
 // ovnKinds are the kinds in the names of the Translations of OVN.
 var ovnKinds = []string{
-	kindOVNGlobal, KindNode, kindNodeAddress, kindNodeGateway, KindPod, KindService, kindServiceLocal, KindNamespace, KindNetworkPolicy, kindPolicyGroup,
+	kindOVNGlobal, KindNode, kindNodeAddress, kindNodeGateway, KindPod, KindService, kindServiceLocal, KindNamespace, KindNetworkPolicy,
+	kindPolicyGroup,
 }
 
 // kindByHand is the kind in the id of the one row that a Translation of no converter derives from its name.
 const kindByHand = "Translation"
 
-// Derives reports whether an id is derived from the tenant and the object that a Translation is made of, by its name. Only that proves whose
-// row it is if the row does not record it: the ids of other tenants are derived, too. Where a hash ends the name, and for the rules of
-// a policy, this searches; it is asked rarely. What it does not find is not the tenant's.
+// Derives reports whether an id is derived from the tenant and the object that a Translation is made of, by its name. Only that proves
+// whose row it is if the row does not record it: the ids of other tenants are derived, too. Where a hash ends the name, and for the rules
+// of a policy, this searches; it is asked rarely. What it does not find is not the tenant's.
 func (o OVN) Derives(translation types.NamespacedName, id string) bool {
 	wanted, err := uuid.Parse(id)
 	if err != nil {
@@ -61,8 +62,9 @@ func (o OVN) derives(kind, namespace, key string, wanted uuid.UUID) bool {
 	case kindNodeAddress:
 		return is(o.ids().ForKey("Node Address", key))
 	case kindNodeGateway:
-		return is(o.ids().ForKey(kind, key), "Router", "Outside", "Inside Port", "Switch Port", "Outside Port", "Gateway Port", "Network Port", "Variables",
-			"Route of Pods ipv4", "Route of Pods ipv6", "Policy ipv4", "Policy ipv6", "SNAT ipv4", "SNAT ipv6", "Default Route ipv4", "Default Route ipv6")
+		return is(o.ids().ForKey(kind, key), "Router", "Outside", "Inside Port", "Switch Port", "Outside Port", "Gateway Port", "Network Port",
+			"Variables", "Route of Pods ipv4", "Route of Pods ipv6", "Policy ipv4", "Policy ipv6", "SNAT ipv4", "SNAT ipv6",
+			"Default Route ipv4", "Default Route ipv6")
 	case KindService:
 		return o.derivesBalancer(namespace+"/"+key, wanted, "", "/switches")
 	case kindServiceLocal:

@@ -183,7 +183,8 @@ func (o OVN) NetworkPolicy(p *Policy, namespaces []*corev1.Namespace, pods []*co
 			direction = fromPort
 		}
 		for i, match := range o.matches(p, rule, byName, numbers) {
-			rows = append(rows, acl(subjects, SubID(subjects, rulePart(direction, rule.number, i)), direction, priorityAllowed, "allow-related", match))
+			id := SubID(subjects, rulePart(direction, rule.number, i))
+			rows = append(rows, acl(subjects, id, direction, priorityAllowed, "allow-related", match))
 		}
 	}
 	c.add(KindNetworkPolicy, p.Name, rows...)

@@ -168,8 +168,8 @@ func (b *Backend) named(ctx context.Context, wanted ovn.Resource, err error) err
 		return err // it may have been deleted meanwhile
 	}
 	row := results[0].Rows[0]
-	taken := &backend.Error{Reason: backend.Conflict, Err: err, Message: fmt.Sprintf("row %s of another client has the %s %q: rename or delete that row",
-		row.UUID(), k.Unique, name)}
+	taken := &backend.Error{Reason: backend.Conflict, Err: err, Message: fmt.Sprintf(
+		"row %s of another client has the %s %q: rename or delete that row", row.UUID(), k.Unique, name)}
 	var tags map[string]string
 	if k.IsTagged() {
 		if tags, failed = row.Map(tagColumn); failed != nil {
@@ -179,10 +179,11 @@ func (b *Backend) named(ctx context.Context, wanted ovn.Resource, err error) err
 	switch other := tags[TenantKey]; other {
 	case "":
 	case b.tenant:
-		taken.Message = fmt.Sprintf("row %s of this tenant has the %s %q: it is in the status of another Translation, or an orphan", row.UUID(), k.Unique, name)
+		taken.Message = fmt.Sprintf("row %s of this tenant has the %s %q: it is in the status of another Translation, or an orphan",
+			row.UUID(), k.Unique, name)
 	default:
-		taken.Message = fmt.Sprintf("row %s of tenant %s has the %s %q: the names of Nodes, and those of Pods with their namespaces, must differ "+
-			"in the clusters that use a Northbound database; use another database otherwise", row.UUID(), other, k.Unique, name)
+		taken.Message = fmt.Sprintf("row %s of tenant %s has the %s %q: the names of Nodes, and those of Pods with their namespaces, must "+
+			"differ in the clusters that use a Northbound database; use another database otherwise", row.UUID(), other, k.Unique, name)
 	}
 	return taken
 }
@@ -206,9 +207,9 @@ func (b *Backend) tagsOf(ctx context.Context, k ovn.Kind, id string) (tags map[s
 	return tags, true, failure(err)
 }
 
-// ifOwned changes a row if it may be changed: it has the tenant's tag, or none and an id that is derived from the tenant and the Translation,
-// because another client removed the tag or the table has none. A row with the tag of another tenant is never changed. The first operation
-// of a change requires the conditions, and the error is that of the change.
+// ifOwned changes a row if it may be changed: it has the tenant's tag, or none and an id that is derived from the tenant and the
+// Translation, because another client removed the tag or the table has none. A row with the tag of another tenant is never changed. The
+// first operation of a change requires the conditions, and the error is that of the change.
 func (b *Backend) ifOwned(ctx context.Context, k ovn.Kind, ref backend.Ref, change func(at []ovsdb.Condition) error) error {
 	at := []ovsdb.Condition{ovsdb.ByID(ref.ID)}
 	if !k.IsTagged() {
@@ -235,8 +236,8 @@ func (b *Backend) ifOwned(ctx context.Context, k ovn.Kind, ref backend.Ref, chan
 var errUnproven = errors.New("not derived from the tenant and the Translation")
 
 func unproven(k ovn.Kind, id string) error {
-	return &backend.Error{Reason: backend.Refused, Err: errUnproven, Message: "the table " + k.Table + " cannot record the owner of row " + id +
-		": it needs the id that is derived from the tenant and the Translation, see docs/ovn.md#ownership"}
+	return &backend.Error{Reason: backend.Refused, Err: errUnproven, Message: "the table " + k.Table + " cannot record the owner of row " +
+		id + ": it needs the id that is derived from the tenant and the Translation, see docs/ovn.md#ownership"}
 }
 
 // tagged matches rows with the tenant's tag.
