@@ -4,6 +4,7 @@
 package ovn
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -18,8 +19,10 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
 	"groundskeeper.io/groundskeeper/test/ovnserver"
+	"groundskeeper.io/groundskeeper/test/ovnserver/simulated"
 )
 
 // BenchmarkOVN pushes 2,000 Services with ten endpoints each, and 2,000 Pods on 20 Nodes, to a real OVN with ovn-northd: until all is
@@ -77,6 +80,70 @@ func BenchmarkOVN(b *testing.B) {
 		}
 		w.pushAll(b)
 		b.ReportMetric(changes/time.Since(began).Seconds(), "changes/s")
+	}
+}
+
+// BenchmarkScale pushes 5,000 Services, and 10,000 Pods on 250 Nodes with 200 policies, with ovn-northd and a simulated chassis for each Node:
+// until all chassis have confirmed it; then what a pusher without memory writes, which must be nothing; then how long a change of
+// endpoints takes until the database has it, with 20 of them a second.
+func BenchmarkScale(b *testing.B) {
+	const nodes, pods, number, policies, rate, changes = 250, 10000, 5000, 200, 20, 600
+	w := newWorldWith(b, ovnserver.Options{Northd: true})
+	names := make([]string, nodes)
+	for i := range names {
+		names[i] = fmt.Sprintf("node-%d", i)
+	}
+	chassis, err := simulated.Register(b.Context(), w.server.SouthboundEndpoints()[0], names)
+	if err != nil {
+		b.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(b.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- chassis.Run(ctx) }()
+	defer func() { stop(); <-ended }()
+	objects := manyObjects(nodes, pods, number, policies)
+	w.convert(objects)
+	for b.Loop() {
+		began := time.Now()
+		w.pushAll(b)
+		b.ReportMetric(time.Since(began).Seconds(), "s-to-synced")
+		w.server.Nbctl(b, "--wait=hv", "sync")
+		b.ReportMetric(time.Since(began).Seconds(), "s-to-realized")
+		w.restart()
+		w.pushAll(b)
+		b.ReportMetric(float64(w.driver.count.Load()), "writes-after-restart")
+		runtime.GC()
+		var memory runtime.MemStats
+		runtime.ReadMemStats(&memory)
+		b.ReportMetric(float64(memory.HeapAlloc)/(1<<20), "MiB-heap")
+		var lags []time.Duration
+		services := slices.Collect(maps.Keys(objects.services))
+		ticks := time.NewTicker(time.Second / rate)
+		defer ticks.Stop()
+		for i := range changes {
+			<-ticks.C
+			s, since := services[i], time.Now()
+			endpoints := []*discoveryv1.EndpointSlice{slice(discoveryv1.AddressTypeIPv4, objects.pods[i].Status.PodIP)}
+			w.put("Service "+s.Name, w.emitter().Service(s, endpoints, nil))
+			w.pushOne(b, types.NamespacedName{Namespace: s.Namespace, Name: convert.TranslationName(convert.KindService, s.Name)})
+			lags = append(lags, time.Since(since))
+		}
+		slices.Sort(lags)
+		b.ReportMetric(lags[len(lags)*99/100].Seconds(), "s-to-change-p99")
+	}
+}
+
+// pushOne pushes a Translation until it is in sync.
+func (w *world) pushOne(b *testing.B, name types.NamespacedName) {
+	b.Helper()
+	for {
+		outcome, err := w.engine.Push(b.Context(), name)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if outcome.Reason == engine.ReasonSynced {
+			return
+		}
 	}
 }
 
