@@ -52,12 +52,20 @@ async function open(browser, url, scheme) {
   return page
 }
 
-// The page of an address passes axe, in a state that contains a text.
+// The page of an address passes axe and fits on the screen, in a state that contains a text.
 async function check(page, address, text, name) {
   await page.evaluate((hash) => (location.hash = hash), address)
   await page.getByText(text).filter({visible: true}).first().waitFor()
-  const violations = await page.evaluate(`${axe}; axe.run(document).then((r) => r.violations.map((v) => v.id + ': ' + v.nodes.map((n) => n.html).join(' ')))`)
-  assert.deepEqual(violations, [], `axe finds problems on ${address}`)
+  // On a phone, at 200 % zoom, and on a large screen, nothing is off the screen. What is wider scrolls in its own area.
+  const {width, height} = page.viewportSize()
+  for (const wide of [400, 640, 2560, width]) {
+    await page.setViewportSize({width: wide, height})
+    const needed = await page.evaluate(() => document.documentElement.scrollWidth)
+    assert.ok(needed <= wide, `${address} needs ${needed} pixels at a width of ${wide}`)
+    if (wide !== 400 && wide !== width) continue
+    const violations = await page.evaluate(`${axe}; axe.run(document).then((r) => r.violations.map((v) => v.id + ': ' + v.nodes.map((n) => n.html).join(' ')))`)
+    assert.deepEqual(violations, [], `axe finds problems on ${address} at a width of ${wide}`)
+  }
   assert.deepEqual(page.failures, [], `the page ${address} fails`)
   if (SCREENSHOTS && name) {
     mkdirSync(SCREENSHOTS, {recursive: true})

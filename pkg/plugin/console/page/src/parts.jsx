@@ -64,12 +64,17 @@ export function Unknown({checked: {problem, since}}) {
 // A list that renders more on request: thousands of rows would be slow.
 export function Limited({name, items, step = 100, children, columns}) {
   const [limit, setLimit] = useState(step)
+  const body = useRef()
+  // On a phone, where the columns have no heads, each cell has its own.
+  useEffect(() => {
+    for (const row of body.current.rows) [...row.cells].forEach((cell, i) => (cell.dataset.label = columns[i]))
+  })
   return (
     <>
       <div class="scroll" tabIndex={0} role="region" aria-label={name}>
         <table>
           <thead><tr>{columns.map((c) => <th scope="col" key={c}>{c}</th>)}</tr></thead>
-          <tbody>{items.slice(0, limit).map(children)}</tbody>
+          <tbody ref={body}>{items.slice(0, limit).map(children)}</tbody>
         </table>
       </div>
       {items.length > limit && <button type="button" onClick={() => setLimit(limit + step)}>Show more: {items.length - limit} are not shown</button>}
