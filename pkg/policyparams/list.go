@@ -93,19 +93,12 @@ const (
 
 // Self checks whether the user of the client has a permission: Groundskeeper's API server itself.
 func Self(host kubernetes.Interface) Allowed {
-	reviewer := accessreview.Of(host.AuthorizationV1().SelfSubjectAccessReviews())
-	return func(ctx context.Context, resource schema.GroupVersionResource, verb string) (bool, error) {
-		allowed, err := reviewer.Allowed(ctx, accessreview.Request{Method: accessreview.Method(verb), Resource: resource})
-		if err != nil {
-			return false, fmt.Errorf("of this server: %w", err)
-		}
-		return allowed, nil
-	}
+	return allowedBy(accessreview.Of(host.AuthorizationV1().SelfSubjectAccessReviews()), "this server")
 }
 
 // Server checks whether the service account of Groundskeeper's API server has a permission, in the name of another client.
 func Server(host kubernetes.Interface) Allowed {
-	reviewer := accessreview.Reviewer(func(ctx context.Context, self *authorizationv1.SelfSubjectAccessReview) error {
+	return allowedBy(func(ctx context.Context, self *authorizationv1.SelfSubjectAccessReview) error {
 		review, err := host.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
 			Spec: authorizationv1.SubjectAccessReviewSpec{
 				User: account, Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + accountNamespace, "system:authenticated"},
@@ -117,11 +110,15 @@ func Server(host kubernetes.Interface) Allowed {
 		}
 		self.Status = review.Status
 		return nil
-	})
+	}, account)
+}
+
+// allowedBy checks permissions by reviews of those of a user, whom errors name.
+func allowedBy(reviewer accessreview.Reviewer, user string) Allowed {
 	return func(ctx context.Context, resource schema.GroupVersionResource, verb string) (bool, error) {
 		allowed, err := reviewer.Allowed(ctx, accessreview.Request{Method: accessreview.Method(verb), Resource: resource})
 		if err != nil {
-			return false, fmt.Errorf("of %s: %w", account, err)
+			return false, fmt.Errorf("of %s: %w", user, err)
 		}
 		return allowed, nil
 	}
