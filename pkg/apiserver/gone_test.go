@@ -11,6 +11,10 @@ import (
 	"os"
 	"syscall"
 	"testing"
+
+	"github.com/go-logr/logr/funcr"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/klog/v2"
 )
 
 // TestIsGone checks that clients that are gone cause no error in the log, and that every other error does.
@@ -46,5 +50,22 @@ func TestIsGone(t *testing.T) {
 				t.Errorf("logged: %t, want %t: %q, %v", logged, test.logged, test.message, test.err)
 			}
 		})
+	}
+}
+
+// TestIgnoreGoneClients checks that what the library reports goes through the judgment.
+func TestIgnoreGoneClients(t *testing.T) {
+	before := utilruntime.ErrorHandlers[0]
+	t.Cleanup(func() { utilruntime.ErrorHandlers[0] = before })
+	IgnoreGoneClients()
+	var logged []string
+	ctx := klog.NewContext(t.Context(), funcr.New(func(_, args string) { logged = append(logged, args) }, funcr.Options{}))
+	utilruntime.HandleErrorWithContext(ctx, syscall.EPIPE, "Failed to encode watch event")
+	if len(logged) > 0 {
+		t.Errorf("logged for a watcher that is gone: %q", logged)
+	}
+	utilruntime.HandleErrorWithContext(ctx, errors.New("no encoder"), "Failed to encode watch event")
+	if len(logged) != 1 {
+		t.Errorf("logged for another error: %q, want one line", logged)
 	}
 }

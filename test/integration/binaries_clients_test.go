@@ -4,21 +4,16 @@
 package integration
 
 import (
-	"bufio"
-	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"os"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 
 	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned"
 )
@@ -85,56 +80,6 @@ func TestCompletedHandshakes(t *testing.T) {
 	}
 	if _, err := io.Copy(io.Discard, last); errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Error("a silent connection stays open for two minutes, want it closed")
-	}
-}
-
-// TestGoneWatchersAreNoErrors checks that watchers that close their connection while events are sent to them leave no error in the log.
-func TestGoneWatchersAreNoErrors(t *testing.T) {
-	t.Parallel()
-	s := standalone(t, "--embedded-etcd-dir="+t.TempDir())
-	klusters := versioned.NewForConfigOrDie(s.config).KubernikusV1().Klusters("team")
-	address := strings.TrimPrefix(s.config.Host, "https://")
-	var watchers []net.Conn
-	for range 20 {
-		connection, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = connection.Close() })
-		if _, err := io.WriteString(connection, "GET /apis/kubernikus.sap.cc/v1/klusters?watch=1 HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := bufio.NewReader(connection).ReadString('\n'); err != nil { // the watch has begun
-			t.Fatal(err)
-		}
-		watchers = append(watchers, connection)
-	}
-	for i, watcher := range watchers {
-		if err := watcher.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := klusters.Create(t.Context(), klusterIn("team", fmt.Sprintf("k%d", i), "1.36.3"), metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	c, err := kubernetes.NewForConfig(s.config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, func(ctx context.Context) error {
-		metrics, err := c.RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
-		if err != nil {
-			return err
-		}
-		if regexp.MustCompile(`(?m)^apiserver_longrunning_requests\{.*group="kubernikus.sap.cc".*\} [1-9]`).Match(metrics) {
-			return errors.New("watches are still open")
-		}
-		return nil
-	})
-	for _, line := range s.stderr.lines() {
-		if strings.HasPrefix(line, "E") {
-			t.Errorf("logged %q", line)
-		}
 	}
 }
 
