@@ -100,7 +100,10 @@ func BenchmarkScale(b *testing.B) {
 	ctx, stop := context.WithCancel(b.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- chassis.Run(ctx) }()
-	defer func() { stop(); <-ended }()
+	defer func() {
+		stop()
+		<-ended // it ends with the context
+	}()
 	objects := manyObjects(nodes, pods, number, policies)
 	w.convert(objects)
 	for b.Loop() {

@@ -39,7 +39,10 @@ func podOf(environment func(string) string, c config) (*pod, error) {
 		arguments[name] = value
 	}
 	namespace, name := arguments["K8S_POD_NAMESPACE"], arguments["K8S_POD_NAME"]
-	for _, parameter := range [][2]string{{"CNI_CONTAINERID", p.sandbox}, {"CNI_IFNAME", p.inside}, {"K8S_POD_NAMESPACE in CNI_ARGS", namespace}, {"K8S_POD_NAME in CNI_ARGS", name}} {
+	for _, parameter := range [][2]string{
+		{"CNI_CONTAINERID", p.sandbox}, {"CNI_IFNAME", p.inside},
+		{"K8S_POD_NAMESPACE in CNI_ARGS", namespace}, {"K8S_POD_NAME in CNI_ARGS", name},
+	} {
 		if parameter[1] == "" {
 			return nil, fmt.Errorf("%s is missing", parameter[0])
 		}
@@ -85,7 +88,8 @@ func (p *pod) add(ctx context.Context) (*result, error) {
 	}
 	mac := macOf(made.IPs)
 	steps := [][]string{
-		{"ip", "link", "add", p.host, "mtu", strconv.Itoa(p.config.MTU), "type", "veth", "peer", "name", p.inside, "mtu", strconv.Itoa(p.config.MTU), "address", mac, "netns", p.namespace},
+		{"ip", "link", "add", p.host, "mtu", strconv.Itoa(p.config.MTU), "type", "veth",
+			"peer", "name", p.inside, "mtu", strconv.Itoa(p.config.MTU), "address", mac, "netns", p.namespace},
 		{"ip", "link", "set", p.host, "up"},
 		p.within("link", "set", "lo", "up"),
 		p.within("link", "set", p.inside, "up"),

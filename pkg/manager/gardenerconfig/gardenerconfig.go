@@ -52,8 +52,8 @@ func Load(data []byte) (*File, error) {
 	return &File{Config: config, lines: lines}, nil
 }
 
-// Decode parses a file of Gardener's. An unknown field in a supported section is an error with its name and line; sections of other controllers are
-// ignored.
+// Decode parses a file of Gardener's. An unknown field in a supported section is an error with its name and line; sections of other
+// controllers are ignored.
 func Decode(data []byte) (*File, error) {
 	theirs, lines, err := configfile.Decode[configuration](data, Kind())
 	if err != nil {

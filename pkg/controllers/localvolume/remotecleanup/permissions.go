@@ -59,8 +59,10 @@ func findPermissions(ctx context.Context, c client.Client, settings *configv1alp
 		return permissions{}, err
 	}
 	var found permissions
-	for granted, requests := range map[*bool][]accessreview.Request{&found.record: written(localvolume.RecordName),
-		&found.cleaners: written(localvolume.CleanersName), &found.namespaces: accessreview.To("", "namespaces", accessreview.List, accessreview.Watch)} {
+	for granted, requests := range map[*bool][]accessreview.Request{
+		&found.record: written(localvolume.RecordName), &found.cleaners: written(localvolume.CleanersName),
+		&found.namespaces: accessreview.To("", "namespaces", accessreview.List, accessreview.Watch),
+	} {
 		missing, err := lacking(requests)
 		if err != nil {
 			return permissions{}, err

@@ -109,7 +109,8 @@ func trimmed(object client.Object) client.Object {
 // trimmedNode keeps the annotations of the annotator, too, which reads Nodes from the same cache.
 func trimmedNode(full *corev1.Node) *corev1.Node {
 	kept := &corev1.Node{ObjectMeta: trimmedMeta(full, midonetv1.AnnotationHostID, midonetv1.AnnotationWrittenHostID,
-		midonetv1.AnnotationTunnelZoneID, midonetv1.AnnotationTunnelEndpointIP, midonetv1.AnnotationWrittenTunnelEndpointIP, midonetv1.AnnotationMACAddress,
+		midonetv1.AnnotationTunnelZoneID, midonetv1.AnnotationTunnelEndpointIP, midonetv1.AnnotationWrittenTunnelEndpointIP,
+		midonetv1.AnnotationMACAddress,
 		midonetv1.AnnotationOVNChassis, midonetv1.AnnotationWrittenOVNChassis, midonetv1.AnnotationOVNChassisProblem,
 		midonetv1.AnnotationOVNGatewayNetwork, midonetv1.AnnotationOVNGatewayAddresses, midonetv1.AnnotationOVNGatewayNextHops)}
 	kept.Spec.PodCIDR, kept.Spec.PodCIDRs = full.Spec.PodCIDR, others(full.Spec.PodCIDRs)

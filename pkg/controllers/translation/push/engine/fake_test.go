@@ -270,7 +270,7 @@ func (f *fakeBackend) Delete(ctx context.Context, ref backend.Ref) error {
 // claim records a call, with mu held.
 func (f *fakeBackend) claim(op string, ref backend.Ref) {
 	if !f.quiet {
-		f.claimed = append(f.claimed, op+" "+ref.Key.String()+" for "+ref.Claim.Name)
+		f.claimed = append(f.claimed, op+" "+ref.String()+" for "+ref.Claim.Name)
 	}
 }
 
