@@ -157,6 +157,8 @@ func TestDeorbitTwins(t *testing.T) {
 	o.patch(claim, `{"metadata":{"finalizers":["example.com/keep"]}}`)
 	remove(twin)
 	d.is(t, twin, kubernikusv1.ConditionDeorbited, "False/Claims")
+	d.heldByUnknownBackend(t, twin, byName)
+	d.is(t, twin, kubernikusv1.ConditionDeorbited, "False/Claims")
 	twin = d.detachedBeside(t, o, twin, func() *kubernikusv1.Kluster { return register(d.namespace, "stays", "web-secret", byAddress, nil) })
 	remove(twin)
 	d.is(t, twin, kubernikusv1.ConditionDeorbited, "False/Claims")
@@ -234,6 +236,26 @@ func proxied(t *testing.T, config *rest.Config) (proxy *faults.Proxy, kubeconfig
 		t.Fatal(err)
 	}
 	return proxy, kubeconfig
+}
+
+// heldByUnknownBackend checks that a Deorbit stops when a DiscoveryBackend appears whose cluster is unknown, and whose Secret, a copy in another
+// namespace, leads to the same API server.
+func (d *klusterPlane) heldByUnknownBackend(t *testing.T, k *kubernikusv1.Kluster, kubeconfig []byte) {
+	t.Helper()
+	named := metav1.ObjectMeta{Namespace: "garden", Name: "unknown"}
+	secret := &corev1.Secret{ObjectMeta: named, Data: map[string][]byte{"config": kubeconfig, "backend-name": []byte(named.Name)}}
+	b := &gimbalv1.DiscoveryBackend{ObjectMeta: named, Cluster: gimbalv1.Cluster{Type: gimbalv1.BackendKubernetes, Secret: secret.Name}}
+	if err := errors.Join(d.c.Create(t.Context(), secret), d.c.Create(t.Context(), b)); err != nil {
+		t.Fatal(err)
+	}
+	d.is(t, k, kubernikusv1.ConditionDeorbited, "Unknown/IdentityUnknown")
+	const want = "DiscoveryBackend garden/unknown, which has the same API server"
+	if c := meta.FindStatusCondition(k.Status.Conditions, kubernikusv1.ConditionDeorbited); !strings.Contains(c.Message, want) {
+		t.Errorf("message = %q, want %q in it", c.Message, want)
+	}
+	if err := errors.Join(confirm(t.Context(), d.c, b), d.c.Delete(t.Context(), b), d.c.Delete(t.Context(), secret)); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // heldByBackend checks that a cluster is not touched while a DiscoveryBackend leads to it that a user created.

@@ -98,11 +98,14 @@ func BenchmarkScale(b *testing.B) {
 		b.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(b.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- chassis.Run(ctx) }()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = chassis.Run(ctx) // until the benchmark ends
+	}()
 	defer func() {
 		stop()
-		<-ended // it ends with the context
+		<-ended
 	}()
 	objects := manyObjects(nodes, pods, number, policies)
 	w.convert(objects)
