@@ -127,14 +127,11 @@ func (m Manager) Idle(controller string) string {
 // TearsDownKlusters reports whether a deleted Kluster is deorbited, and why not: the controller manager does not run,
 // or not with the controller for it. known is false when the configuration of the controller manager cannot be read.
 func (m Manager) TearsDownKlusters() (runs, known bool, reason string) {
-	_, published := m.Controllers[controllerDeorbit]
-	switch reason = m.Idle(controllerDeorbit); {
-	case reason != "":
-		return false, true, reason
-	case m.Config == nil && !published:
+	if m.Config == nil && m.Silent == "" && m.waits(controllerDeorbit) == "" {
 		return false, false, m.Unknown
 	}
-	return true, true, ""
+	reason = m.Idle(controllerDeorbit)
+	return reason == "", true, reason
 }
 
 // takesBack reports whether a controller removes the resources of Translations from the backend.
