@@ -198,21 +198,30 @@ func TestTwoManagersOnOVN(t *testing.T) {
 
 	second := newOVNNetwork(t, server)
 	foreign := second.service(second.namespace("ovn"), "foreign", tcp("http", 80))
-	translation := &midonetv1.Translation{ObjectMeta: metav1.ObjectMeta{Namespace: foreign.Namespace, Name: "service.4.foreign"}}
-	eventually(t, func(ctx context.Context) error {
-		if err := second.c.Get(ctx, client.ObjectKeyFromObject(translation), translation); err != nil {
-			return err
-		}
-		const why = "the cluster whose namespace kube-system has the uid "
-		c := meta.FindStatusCondition(translation.Status.Conditions, midonetv1.ConditionSynced)
-		if c == nil || c.Status == metav1.ConditionTrue || !strings.Contains(c.Message, why+string(system.UID)) {
-			return fmt.Errorf("condition = %+v, want one that names the first cluster", c)
-		}
-		return nil
-	})
+	named := func(namespace, name string) *midonetv1.Translation {
+		return &midonetv1.Translation{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	}
+	// The load balancers of Services need their groups, which are of the cluster.
+	group, service := named(metav1.NamespaceSystem, "ovn-global.4.load-balancers"), named(foreign.Namespace, "service.4.foreign")
+	for translation, why := range map[*midonetv1.Translation]string{
+		group: "the cluster whose namespace kube-system has the uid " + string(system.UID), service: "it waits for LoadBalancerGroup",
+	} {
+		eventually(t, func(ctx context.Context) error {
+			if err := second.c.Get(ctx, client.ObjectKeyFromObject(translation), translation); err != nil {
+				return err
+			}
+			c := meta.FindStatusCondition(translation.Status.Conditions, midonetv1.ConditionSynced)
+			if c == nil || c.Status == metav1.ConditionTrue || !strings.Contains(c.Message, why) {
+				return fmt.Errorf("condition of %s = %+v, want %q in it", translation.Name, c, why)
+			}
+			return nil
+		})
+	}
 	write("after") // the first one continues
-	if err := second.c.Get(t.Context(), client.ObjectKeyFromObject(translation), translation); err != nil || notSynced(translation) == nil {
-		t.Errorf("translation of the second cluster = %+v, %v, want one that is not synced", translation.Status, err)
+	for _, translation := range []*midonetv1.Translation{group, service} {
+		if err := second.c.Get(t.Context(), client.ObjectKeyFromObject(translation), translation); err != nil || notSynced(translation) == nil {
+			t.Errorf("translation of the second cluster = %+v, %v, want one that is not synced", translation.Status, err)
+		}
 	}
 	if got := balancer(foreign); got != "" {
 		t.Errorf("load balancer = %q, want none of the second cluster", got)
