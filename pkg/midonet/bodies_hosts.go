@@ -88,7 +88,7 @@ func checkMAC(field, mac string) error {
 
 // checkUUID wants the canonical spelling, because two spellings of one id would be two resources to Groundskeeper.
 func checkUUID(field, id string) error {
-	if parsed, err := uuid.Parse(id); err != nil || parsed.String() != id {
+	if err := uuid.Validate(id); err != nil || len(id) != 36 || strings.ToLower(id) != id {
 		return fmt.Errorf("%s: %q is not a lower-case UUID", field, id)
 	}
 	return nil

@@ -82,12 +82,12 @@ func validateSpec(spec, old *kubernikusv1.KlusterSpec, path *field.Path) field.E
 
 // validateAcceptedIdentities checks that an annotation names objects as conditions and warnings do: what it does not name stays a doubt.
 func validateAcceptedIdentities(kluster *kubernikusv1.Kluster) (errs field.ErrorList) {
-	path := field.NewPath("metadata", "annotations").Key(kubernikusv1.AcceptUnknownIdentityAnnotation)
 	for _, reference := range kluster.AcceptedIdentities() {
 		kind, object, _ := strings.Cut(reference, "/")
 		namespace, name, _ := strings.Cut(object, "/")
 		malformed := len(validation.IsDNS1123Label(namespace))+len(validation.IsDNS1123Subdomain(name)) > 0
 		if malformed || kind != "kluster" && kind != "discoverybackend" {
+			path := field.NewPath("metadata", "annotations").Key(kubernikusv1.AcceptUnknownIdentityAnnotation)
 			errs = append(errs, field.Invalid(path, reference, "must be kluster/namespace/name or discoverybackend/namespace/name, "+
 				"with a comma between several: copy it from the condition or the warning that names the object"))
 		}
