@@ -119,8 +119,7 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	klog.InitFlags(klogFlags)
 	flags.AddGoFlagSet(klogFlags)
 	for _, old := range []string{"add_dir_header", "alsologtostderr", "log_backtrace_at", "log_dir", "log_file", "log_file_max_size",
-		"logtostderr",
-		"one_output", "skip_headers", "skip_log_headers", "stderrthreshold", "legacy_stderr_threshold_behavior", "vmodule"} {
+		"logtostderr", "one_output", "skip_headers", "skip_log_headers", "stderrthreshold", "legacy_stderr_threshold_behavior", "vmodule"} {
 		if known := flags.Lookup(old); known != nil {
 			known.Hidden = true // accepted, as by the original
 		}

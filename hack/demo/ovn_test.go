@@ -16,7 +16,7 @@ import (
 func TestNetwork(t *testing.T) {
 	installation := ovnserver.NewInstallation("")
 	if _, err := os.Stat(installation.Program("ovsdb-server")); err != nil {
-		t.Skip("ovsdb-server is not installed")
+		t.Skip("ovsdb-server is not installed; make test-ovn unpacks it")
 	}
 	s := &stage{dir: t.TempDir()}
 	var err error

@@ -68,7 +68,7 @@ func TestWritePicture(t *testing.T) {
 // TestBrowser takes a picture of a page, as the acts do of the console. It is skipped where Chromium is not installed, and in the first tier.
 func TestBrowser(t *testing.T) {
 	if _, err := exec.LookPath("chromium"); err != nil || testing.Short() {
-		t.Skip("chromium is not installed, or takes too long")
+		t.Skip("chromium is not installed, or this is the first tier: make test-ovn runs it")
 	}
 	ages := ""
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

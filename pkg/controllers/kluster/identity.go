@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/remote/kubeconfig"
 )
 
 // ConnectionOf returns what leads to a cluster, as status.identity has it: the address of the API server, and a hash of everything that
@@ -29,6 +30,15 @@ func ConnectionOf(config *rest.Config) (server, connection string) {
 		hash.Write([]byte(part))
 	}
 	return server, hex.EncodeToString(hash.Sum(nil)[:16])
+}
+
+// ServerOf returns the address of the API server that a kubeconfig leads to, as ConnectionOf does, also of one that is rejected here and
+// that other clients may use; "" for none.
+func ServerOf(text []byte) (server string) {
+	if host := kubeconfig.Server(text); host != "" {
+		server, _ = ConnectionOf(&rest.Config{Host: host})
+	}
+	return server
 }
 
 // ProvenID returns the uid of the cluster that a Kluster was last proven to lead to over a connection; "" while unknown. What was learnt

@@ -75,6 +75,19 @@ func Load(data []byte) (*rest.Config, error) {
 	return loaded, nil
 }
 
+// Server returns the address that the current context of a kubeconfig leads to, "" if there is none. That includes one that Load rejects:
+// another client, such as a discoverer of an earlier version, may use it.
+func Server(data []byte) string {
+	config, err := clientcmd.Load(data)
+	if err != nil || len(data) > MaxSize {
+		return ""
+	}
+	if current := config.Contexts[config.CurrentContext]; current != nil && config.Clusters[current.Cluster] != nil {
+		return config.Clusters[current.Cluster].Server
+	}
+	return ""
+}
+
 func parse(data []byte) (*clientcmdapi.Config, error) {
 	config, err := decode(data)
 	if err != nil {

@@ -70,6 +70,24 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+// TestServer checks that the address is found in whatever leads another client to it.
+func TestServer(t *testing.T) {
+	const cluster = `current-context: c, clusters: [{name: c, cluster: {server: "https://a:1"}}], `
+	for name, c := range map[string]struct{ config, want string }{
+		"rejected by Load": {`{` + cluster + `contexts: [{name: c, context: {cluster: c, user: u}}], users: [{name: u, user: {tokenFile: /t}}], x: 1}`, "https://a:1"},
+		"no such cluster":  {`{` + cluster + `contexts: [{name: c, context: {cluster: d}}]}`, ""},
+		"no such context":  {`{` + cluster + `contexts: []}`, ""},
+		"empty":            {"", ""},
+		"no kubeconfig":    {"broken", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Server([]byte(c.config)); got != c.want {
+				t.Errorf("server = %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
 // TestProxy checks that a proxy needs the setting that the error names, and that the cluster behind it is known without it.
 func TestProxy(t *testing.T) {
 	const proxy = `, proxy-url: "http://proxy.example:3128"`

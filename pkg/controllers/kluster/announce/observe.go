@@ -21,7 +21,6 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/controllers/lists"
-	"groundskeeper.io/groundskeeper/pkg/remote/kubeconfig"
 )
 
 // errNotServed means that the API server knows no DiscoveryBackends, so that it is unknown which exist.
@@ -125,9 +124,7 @@ func serversOf(ctx context.Context, live client.Reader, backends []gimbalv1.Disc
 		if err := live.Get(ctx, key, secret); client.IgnoreNotFound(err) != nil {
 			return nil, fmt.Errorf("get Secret %s of DiscoveryBackend %s: %w", key, b.Name, err)
 		}
-		if config, err := kubeconfig.Load(secret.Data[keyConfig]); err == nil {
-			servers[b.UID], _ = kluster.ConnectionOf(config)
-		}
+		servers[b.UID] = kluster.ServerOf(secret.Data[keyConfig])
 	}
 	return servers, nil
 }

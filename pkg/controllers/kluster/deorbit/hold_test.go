@@ -445,6 +445,7 @@ func TestUnknownBackendOfServer(t *testing.T) {
 		want       string // "": it is released
 	}{
 		"the same server":        {config: kubeconfig, want: held},
+		"rejected, the same":     {config: strings.ReplaceAll(kubeconfig, "{token: t}", "{tokenFile: /token}"), want: held},
 		"another server":         {config: strings.ReplaceAll(kubeconfig, "127.0.0.1:1", "example.com")},
 		"no kubeconfig":          {config: "broken"},
 		"no Secret":              {config: kubeconfig, change: using("missing")},

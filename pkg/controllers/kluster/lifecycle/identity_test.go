@@ -116,6 +116,20 @@ func TestIdentityOfPaused(t *testing.T) {
 	f.isIdentified(k, "second", "")
 }
 
+// TestServerOfARejectedKubeconfig checks that the API server is known though the kubeconfig is rejected: what may lead to the same cluster is
+// found by it.
+func TestServerOfARejectedKubeconfig(t *testing.T) {
+	k := klustertest.Kluster("k", func(k *kubernikusv1.Kluster) { k.Spec.NoCloud = true })
+	f := newFlow(t, k)
+	f.kubeconfig = []byte(`{kind: Config, apiVersion: v1, current-context: c, clusters: [{name: c, cluster: {server: "https://API.example"}}],
+  users: [{name: u, user: {tokenFile: /token}}], contexts: [{name: c, context: {cluster: c, user: u}}]}`)
+	f.store.Add(f.secret("k-secret"))
+	f.settled(k)
+	if got := k.Status.Identity; got == nil || got.Server != "api.example:443" || got.Connection != "" || got.ClusterID != "" {
+		t.Errorf("identity = %+v, want the server only", got)
+	}
+}
+
 // TestTwinsAreNamed checks that each of two Klusters of one cluster names the other one, and that neither does when one is released.
 func TestTwinsAreNamed(t *testing.T) {
 	noCloud := func(k *kubernikusv1.Kluster) { k.Spec.NoCloud = true }
