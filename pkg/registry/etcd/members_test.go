@@ -77,7 +77,14 @@ func TestUsersOfEtcd(t *testing.T) {
 // works checks that a storage writes, reads what it has written, lists, watches, deletes, and reserves names.
 func works(t *testing.T, s storage.Interface) {
 	t.Helper()
-	changes, err := s.Watch(t.Context(), "/pods/", storage.ListOptions{Recursive: true, Predicate: storage.Everything})
+	before := &example.PodList{}
+	if err := s.GetList(t.Context(), "/pods/", storage.ListOptions{Recursive: true, Predicate: storage.Everything}, before); err != nil {
+		t.Fatal(err)
+	}
+	// Not from any moment: below the cache, a watch begins after it was returned.
+	changes, err := s.Watch(t.Context(), "/pods/", storage.ListOptions{
+		ResourceVersion: before.ResourceVersion, Recursive: true, Predicate: storage.Everything,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,10 +155,7 @@ func TestSlowMemberOfEtcd(t *testing.T) {
 				options.StorageConfig.Prefix = fmt.Sprintf("/%d-%t", slow, cached)
 				options.EnableWatchCache = cached
 				s := openForSuite(t, options, byNode(), storage.NamespaceKeyFunc)
-				// A client uses a member from the moment on at which it is connected.
-				for member.passed.Load() == 0 {
-					works(t, s)
-				}
+				member.use(t, s)
 				member.slow.Store(true)
 				works(t, s)
 				if member.delayed.Load() == 0 {
@@ -173,12 +177,11 @@ func TestFrozenMemberOfEtcd(t *testing.T) {
 			options := newOptions(t, append([]string{member.address}, endpoints[1:]...)...)
 			options.StorageConfig.Prefix = fmt.Sprintf("/frozen-%t", cached)
 			options.EnableWatchCache = cached
+			options.StorageConfig.CompactionInterval = 0 // the compactor's client notices with its own next request
 			s := openForSuite(t, options, byNode(), storage.NamespaceKeyFunc)
-			for member.passed.Load() == 0 {
-				works(t, s)
-			}
+			member.use(t, s)
 			member.frozen.Store(true)
-			endures(t, s)
+			endures(t, s, member)
 			if member.discarded.Load() == 0 {
 				t.Error("no request was sent to the frozen member")
 			}
@@ -191,33 +194,39 @@ func TestFrozenMemberOfEtcd(t *testing.T) {
 // leftover is the beginning of the names of what endures creates.
 const leftover = "frozen-"
 
-// endures sends reads and writes to all members at once: each has a response within the time that clients wait, which at worst tells
-// them to read again, or that the outcome of the write is unknown. It leaves no objects.
-func endures(t *testing.T, s storage.Interface) {
+// endures sends reads and writes to all members until the client has noticed that one is frozen, which ends its connection: each has a
+// response within the time that clients wait, which at worst tells them to read again, or that the outcome of the write is unknown. It
+// leaves no objects.
+func endures(t *testing.T, s storage.Interface, frozen *proxy) {
 	t.Helper()
+	const each = 6 // several per member
 	key := func(i int) string { return "/pods/default/" + leftover + strconv.Itoa(i) }
-	var requests sync.WaitGroup
-	send := func(what string, mayFail func(error) bool, request func(ctx context.Context) error) {
-		requests.Go(func() {
-			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-			defer cancel()
-			if err := request(ctx); err != nil && !mayFail(err) {
-				t.Errorf("%s: %v", what, err)
-			}
-		})
+	created := 0
+	for created == 0 || frozen.standing.Load() > 0 {
+		var requests sync.WaitGroup
+		send := func(what string, mayFail func(error) bool, request func(ctx context.Context) error) {
+			requests.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+				defer cancel()
+				if err := request(ctx); err != nil && !mayFail(err) {
+					t.Errorf("%s: %v", what, err)
+				}
+			})
+		}
+		for i := created; i < created+each; i++ {
+			send("list", apierrors.IsServiceUnavailable, func(ctx context.Context) error {
+				return s.GetList(ctx, "/pods/", storage.ListOptions{Recursive: true, Predicate: storage.Everything}, &example.PodList{})
+			})
+			send("create", apierrors.IsTimeout, func(ctx context.Context) error {
+				pod := newPod(leftover+strconv.Itoa(i), "")
+				pod.Namespace = "default"
+				return s.Create(ctx, key(i), pod, &example.Pod{}, 0)
+			})
+		}
+		requests.Wait()
+		created += each
 	}
-	for i := range 6 {
-		send("list", apierrors.IsServiceUnavailable, func(ctx context.Context) error {
-			return s.GetList(ctx, "/pods/", storage.ListOptions{Recursive: true, Predicate: storage.Everything}, &example.PodList{})
-		})
-		send("create", apierrors.IsTimeout, func(ctx context.Context) error {
-			pod := newPod(leftover+strconv.Itoa(i), "")
-			pod.Namespace = "default"
-			return s.Create(ctx, key(i), pod, &example.Pod{}, 0)
-		})
-	}
-	requests.Wait()
-	for i := range 6 {
+	for i := range created {
 		err := s.Delete(t.Context(), key(i), &example.Pod{}, nil, storage.ValidateAllObjectFunc, nil, storage.DeleteOptions{})
 		if err != nil && !storage.IsNotFound(err) {
 			t.Errorf("delete %s: %v", key(i), err)
@@ -231,6 +240,8 @@ type proxy struct {
 	// slow delays each response. frozen passes on nothing more, like a process that was stopped, whose connections stand.
 	slow, frozen               atomic.Bool
 	passed, delayed, discarded atomic.Int64
+	// standing counts the connections that were made before it froze and that the client has not ended.
+	standing atomic.Int64
 }
 
 func newProxy(t *testing.T, member string) *proxy {
@@ -253,11 +264,29 @@ func newProxy(t *testing.T, member string) *proxy {
 				continue
 			}
 			t.Cleanup(func() { _, _ = client.Close(), server.Close() })
-			go p.request(server, client)
+			counted := int64(1)
+			if p.frozen.Load() {
+				counted = 0
+			}
+			p.standing.Add(counted)
+			go func() {
+				p.request(server, client)
+				p.standing.Add(-counted)
+			}()
 			go p.respond(client, server)
 		}
 	}()
 	return p
+}
+
+// use sends requests until the member has responded to some: a client uses it only from the moment on at which it is connected, and
+// what it passes on first greets the client.
+func (p *proxy) use(t *testing.T, s storage.Interface) {
+	t.Helper()
+	const greeting = 5 // settings and acknowledgements, at most
+	for p.passed.Load() <= greeting {
+		works(t, s)
+	}
 }
 
 // request passes on requests until one of the two ends.

@@ -5,7 +5,6 @@
 package etcdtest
 
 import (
-	"math/rand/v2"
 	"net"
 	"net/url"
 	"os"
@@ -19,6 +18,8 @@ import (
 	"go.etcd.io/etcd/client/v3/kubernetes"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
+
+	"groundskeeper.io/groundskeeper/test/plane"
 )
 
 // Run starts an etcd on a unix socket, changed by the options, and returns a client of it. Both end
@@ -108,20 +109,13 @@ func ready(t testing.TB, server *embed.Etcd) {
 	}
 }
 
-// FreePort returns a URL on loopback whose port was free a moment ago. It is none that an outgoing connection may be given before a
-// server listens there.
+// FreePort returns a URL on loopback whose port no client listens on, and that no other caller on this machine is given as long as
+// this process lives.
 func FreePort(t testing.TB, scheme string) url.URL {
 	t.Helper()
-	var failed error
-	for range 1000 {
-		host := net.JoinHostPort("127.0.0.1", strconv.Itoa(10000+rand.IntN(10000)))
-		l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", host)
-		if err == nil {
-			_ = l.Close()
-			return url.URL{Scheme: scheme, Host: host}
-		}
-		failed = err
+	port, err := plane.FreePort()
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatal(failed)
-	return url.URL{}
+	return url.URL{Scheme: scheme, Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}
 }
