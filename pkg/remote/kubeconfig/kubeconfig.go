@@ -78,8 +78,11 @@ func Load(data []byte) (*rest.Config, error) {
 // Server returns the address that the current context of a kubeconfig leads to, "" if there is none. That includes one that Load rejects:
 // another client, such as a discoverer of an earlier version, may use it.
 func Server(data []byte) string {
+	if len(data) > MaxSize {
+		return "" // not worth parsing
+	}
 	config, err := clientcmd.Load(data)
-	if err != nil || len(data) > MaxSize {
+	if err != nil {
 		return ""
 	}
 	if current := config.Contexts[config.CurrentContext]; current != nil && config.Clusters[current.Cluster] != nil {

@@ -79,6 +79,7 @@ func TestServer(t *testing.T) {
 		"no such context":  {`{` + cluster + `contexts: []}`, ""},
 		"empty":            {"", ""},
 		"no kubeconfig":    {"broken", ""},
+		"too large":        {`{` + cluster + `contexts: [{name: c, context: {cluster: c}}]}` + strings.Repeat(" ", MaxSize), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := Server([]byte(c.config)); got != c.want {
