@@ -11,6 +11,8 @@ package twins
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -84,6 +86,9 @@ func (s source) backends(ctx context.Context, namespace string, which fields.Sel
 	return all.Items
 }
 
+// maxTitles is how many objects a warning names.
+const maxTitles = 3
+
 // titles names some of the objects that match, other than the one of the request; "" for none.
 func titles[O any, P interface {
 	*O
@@ -95,7 +100,11 @@ func titles[O any, P interface {
 			found = append(found, other.GetNamespace()+"/"+other.GetName())
 		}
 	}
-	return plugins.Titles(found)
+	slices.Sort(found)
+	if len(found) <= maxTitles {
+		return strings.Join(found, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(found[:maxTitles], ", "), len(found)-maxTitles)
 }
 
 // warn returns a warning that names objects; none if there are none.

@@ -28,12 +28,8 @@ func SetDefaults_LeaderElectionConfiguration(obj *LeaderElectionConfiguration) {
 
 // SetDefaults_CredentialsConfiguration sets defaults for unset fields.
 func SetDefaults_CredentialsConfiguration(obj *CredentialsConfiguration) {
-	if obj.AllowProxyURL == nil {
-		obj.AllowProxyURL = new(false)
-	}
-	if obj.AllowPlainHTTP == nil {
-		obj.AllowPlainHTTP = new(false)
-	}
+	obj.AllowProxyURL = cmp.Or(obj.AllowProxyURL, new(false))
+	obj.AllowPlainHTTP = cmp.Or(obj.AllowPlainHTTP, new(false))
 }
 
 // SetDefaults_LogConfiguration sets defaults for unset fields.

@@ -50,9 +50,7 @@ func validateOtherKinds(all []v1alpha1.OtherKind, path *field.Path) field.ErrorL
 	var errs field.ErrorList
 	for i, kind := range all {
 		at := path.Index(i)
-		for _, message := range validation.IsDNS1123Subdomain(kind.Group) {
-			errs = append(errs, field.Invalid(at.Child("group"), kind.Group, message))
-		}
+		errs = append(errs, by(validation.IsDNS1123Subdomain)(kind.Group, at.Child("group"))...)
 		if isDrained(kind) {
 			errs = append(errs, field.Invalid(at.Child("group"), kind.Group,
 				"the kinds of this group that refer to Services are supported without configuration"))
@@ -60,9 +58,7 @@ func validateOtherKinds(all []v1alpha1.OtherKind, path *field.Path) field.ErrorL
 		if kind.Kind == "" {
 			errs = append(errs, field.Required(at.Child("kind"), "the name of the kind, for instance VirtualService"))
 		}
-		for _, message := range validation.IsDNS1123Label(kind.Resource) {
-			errs = append(errs, field.Invalid(at.Child("resource"), kind.Resource, message))
-		}
+		errs = append(errs, by(validation.IsDNS1123Label)(kind.Resource, at.Child("resource"))...)
 		if slices.ContainsFunc(all[:i], func(other v1alpha1.OtherKind) bool {
 			return other.Group == kind.Group && other.Resource == kind.Resource
 		}) {

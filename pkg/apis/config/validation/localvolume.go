@@ -49,12 +49,8 @@ func validateVolumeSources(config *v1alpha1.LocalVolumeConfiguration, path *fiel
 	}
 	for i, driver := range config.CSIDrivers {
 		at := path.Child("csiDrivers").Index(i)
-		for _, message := range validation.IsDNS1123Subdomain(driver.Name) {
-			errs = append(errs, field.Invalid(at.Child("name"), driver.Name, message))
-		}
-		for _, message := range content.IsLabelKey(driver.TopologyKey) {
-			errs = append(errs, field.Invalid(at.Child("topologyKey"), driver.TopologyKey, message))
-		}
+		errs = append(errs, by(validation.IsDNS1123Subdomain)(driver.Name, at.Child("name"))...)
+		errs = append(errs, by(content.IsLabelKey)(driver.TopologyKey, at.Child("topologyKey"))...)
 		if reason := rejectedDriver(driver.Name); reason != "" {
 			errs = append(errs, field.Forbidden(at.Child("name"), fmt.Sprintf("volumes of %s are not lost with a node: %s", driver.Name, reason)))
 		}

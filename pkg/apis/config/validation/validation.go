@@ -45,13 +45,8 @@ func validateClientConnection(config *v1alpha1.ClientConnectionConfiguration, pa
 }
 
 func validateLeaderElection(config *v1alpha1.LeaderElectionConfiguration, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	for _, message := range validation.IsDNS1123Label(config.ResourceNamespace) {
-		errs = append(errs, field.Invalid(path.Child("resourceNamespace"), config.ResourceNamespace, message))
-	}
-	for _, message := range validation.IsDNS1123Subdomain(config.ResourceName) {
-		errs = append(errs, field.Invalid(path.Child("resourceName"), config.ResourceName, message))
-	}
+	errs := by(validation.IsDNS1123Label)(config.ResourceNamespace, path.Child("resourceNamespace"))
+	errs = append(errs, by(validation.IsDNS1123Subdomain)(config.ResourceName, path.Child("resourceName"))...)
 	lease, renew, retry := config.LeaseDuration.Duration, config.RenewDeadline.Duration, config.RetryPeriod.Duration
 	invalid := func(name string, value time.Duration, message string) {
 		errs = append(errs, field.Invalid(path.Child(name), value.String(), message))
