@@ -76,7 +76,7 @@ func verify(ctx context.Context, config Config, store store, host host) (Record,
 	if err != nil {
 		return Record{}, false, err
 	}
-	stored, err := store.record(ctx)
+	stored, _, err := store.record(ctx)
 	if err != nil {
 		return Record{}, false, err
 	}
@@ -115,6 +115,5 @@ func adopt(ctx context.Context, facts Facts, store store) (Record, bool, error) 
 	if facts.Recorded != nil && facts.Stored != nil && facts.Recorded.ID == facts.Stored.ID {
 		return store.branch(ctx, *facts.Stored, id)
 	}
-	record, err := store.create(ctx, id)
-	return record, err == nil, err
+	return store.create(ctx, id)
 }

@@ -28,18 +28,9 @@ type Importing struct {
 	source string
 }
 
-// Stored returns what a store reports about itself, nil when it reports nothing, and the revision of etcd at which it does.
+// Stored returns the record in a store, nil when there is none, and the revision of etcd at which it was read.
 func Stored(ctx context.Context, kv clientv3.KV, prefix string) (*Record, int64, error) {
-	s := store{kv: kv, prefix: prefix}
-	found, err := s.kv.Get(ctx, s.key())
-	if err != nil {
-		return nil, 0, fmt.Errorf("etcd key %s: %w", s.key(), err)
-	}
-	if len(found.Kvs) == 0 {
-		return nil, found.Header.Revision, nil
-	}
-	stored, err := s.decode(found.Kvs[0])
-	return stored, found.Header.Revision, err
+	return store{kv: kv, prefix: prefix}.record(ctx)
 }
 
 // CheckImport reports whether BeginImport would begin.
@@ -49,7 +40,7 @@ func CheckImport(ctx context.Context, config Config, source string) error {
 	return err
 }
 
-// BeginImport closes an empty store to servers, and gives it a dedicated id: what it will hold is another state than any that the
+// BeginImport closes an empty store to servers, and gives it a new id: what it will hold is another state than any that the
 // cluster knows. The source names what is imported. An import of the same source that was interrupted is taken up.
 func BeginImport(ctx context.Context, config Config, source string) (*Importing, error) {
 	i := &Importing{config: config, store: store{kv: config.KV, prefix: config.Prefix}, source: source}
@@ -74,10 +65,10 @@ func BeginImport(ctx context.Context, config Config, source string) (*Importing,
 	}
 }
 
-// Finish opens the store to servers. Where the management cluster is known, its record reports first that this is the store.
-// Otherwise the server requests to accept it.
+// Finish opens the store to servers, after the management cluster, where it is known, has recorded the store. Otherwise a server asks to
+// accept it with --accept-store.
 func (i *Importing) Finish(ctx context.Context) (Record, error) {
-	revision, err := i.store.revision(ctx)
+	_, revision, err := i.store.read(ctx)
 	if err != nil {
 		return Record{}, err
 	}
@@ -92,15 +83,15 @@ func (i *Importing) Finish(ctx context.Context) (Record, error) {
 			return Record{}, err
 		}
 	}
-	found, err := i.store.kv.Get(ctx, i.store.key())
+	kv, _, err := i.store.read(ctx)
 	if err != nil {
-		return Record{}, fmt.Errorf("etcd key %s: %w", i.store.key(), err)
+		return Record{}, err
 	}
 	var m marker
-	if len(found.Kvs) == 0 || json.Unmarshal(found.Kvs[0].Value, &m) != nil || m.ID != i.id {
-		return Record{}, fmt.Errorf("etcd key %s was changed during the import: empty the store and import again", i.store.key())
+	done := kv != nil && json.Unmarshal(kv.Value, &m) == nil && m.ID == i.id
+	if done {
+		done, err = i.store.replace(ctx, kv, record)
 	}
-	done, err := i.store.replace(ctx, found.Kvs[0], record)
 	if err == nil && !done {
 		err = fmt.Errorf("etcd key %s was changed during the import: empty the store and import again", i.store.key())
 	}
@@ -110,14 +101,15 @@ func (i *Importing) Finish(ctx context.Context) (Record, error) {
 // importing returns the id of a store that an import of the source has begun to fill. It is empty when the store is; the
 // revision of the key is for begin then.
 func (s store) importing(ctx context.Context, source string) (id string, revision int64, err error) {
-	found, err := s.kv.Get(ctx, s.key())
+	kv, _, err := s.read(ctx)
 	if err != nil {
-		return "", 0, fmt.Errorf("etcd key %s: %w", s.key(), err)
+		return "", 0, err
 	}
-	if len(found.Kvs) > 0 {
+	own := int64(0)
+	if kv != nil {
 		var m marker
-		revision = found.Kvs[0].ModRevision
-		switch err := json.Unmarshal(found.Kvs[0].Value, &m); {
+		own, revision = 1, kv.ModRevision
+		switch err := json.Unmarshal(kv.Value, &m); {
 		case err != nil || m.ID == "":
 			return "", 0, fmt.Errorf("%w: etcd key %s does not name a store", ErrNotEmpty, s.key())
 		case m.Import == source:
@@ -130,7 +122,7 @@ func (s store) importing(ctx context.Context, source string) (id string, revisio
 	if err != nil {
 		return "", 0, fmt.Errorf("etcd keys %s: %w", s.prefixOfKeys(), err)
 	}
-	if others := all.Count - int64(len(found.Kvs)); others > 0 {
+	if others := all.Count - own; others > 0 {
 		return "", 0, fmt.Errorf("%w: etcd has %d keys below %s", ErrNotEmpty, others, s.prefixOfKeys())
 	}
 	return "", revision, nil
@@ -138,20 +130,11 @@ func (s store) importing(ctx context.Context, source string) (id string, revisio
 
 // begin writes the marker, if the store is empty and its key is still at the revision. It reports whether it was.
 func (s store) begin(ctx context.Context, m marker, revision int64) (bool, error) {
-	value, err := json.Marshal(m)
-	if err != nil {
-		return false, err
-	}
 	// The version of a key that does not exist is 0, and so is that of an empty range.
-	txn, err := s.kv.Txn(ctx).If(
+	return s.put(ctx, m,
 		clientv3.Compare(clientv3.ModRevision(s.key()), "=", revision),
 		clientv3.Compare(clientv3.Version(s.prefixOfKeys()).WithRange(s.key()), "=", 0),
-		clientv3.Compare(clientv3.Version(s.key()+"\x00").WithRange(clientv3.GetPrefixRangeEnd(s.prefixOfKeys())), "=", 0),
-	).Then(clientv3.OpPut(s.key(), string(value))).Commit()
-	if err != nil {
-		return false, fmt.Errorf("etcd key %s: %w", s.key(), err)
-	}
-	return txn.Succeeded, nil
+		clientv3.Compare(clientv3.Version(s.key()+"\x00").WithRange(clientv3.GetPrefixRangeEnd(s.prefixOfKeys())), "=", 0))
 }
 
 // prefixOfKeys returns what all keys of the server begin with.

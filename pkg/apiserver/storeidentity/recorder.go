@@ -4,6 +4,7 @@
 package storeidentity
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,16 +65,9 @@ func (r *Recorder) Known() Record {
 // Run records until the context ends, and once more then. It returns nil, or an error that wraps
 // ErrReplaced, on which the server must end. Other failures are logged once and tried again.
 func (r *Recorder) Run(ctx context.Context) error {
-	var ticks clock.WithTicker = clock.RealClock{}
-	if r.Clock != nil {
-		ticks = r.Clock
-	}
-	interval := r.Interval
-	if interval == 0 {
-		interval = defaultInterval
-	}
+	ticks := cmp.Or[clock.WithTicker](r.Clock, clock.RealClock{})
 	log := klog.FromContext(ctx).WithName("store-identity")
-	ticker := ticks.NewTicker(interval)
+	ticker := ticks.NewTicker(cmp.Or(r.Interval, defaultInterval))
 	defer ticker.Stop()
 	failing := false
 	for {
@@ -107,7 +101,7 @@ func (r *Recorder) record(ctx context.Context) error {
 	store := store{kv: r.config.KV, prefix: r.config.Prefix}
 	if r.recorded == 0 {
 		// Record the writes of an earlier process that crashed before it recorded them.
-		revision, err := store.revision(ctx)
+		_, revision, err := store.read(ctx)
 		if err != nil {
 			return err
 		}

@@ -91,7 +91,7 @@ func TestRecorderRecords(t *testing.T) {
 	if got := w.host.recorded(t); got != want {
 		t.Errorf("after the stop the host knows %v, want %v", got, want)
 	}
-	if stored, err := (store{w.etcd.KV, prefix}).record(t.Context()); err != nil || *stored != want {
+	if stored, _, err := (store{w.etcd.KV, prefix}).record(t.Context()); err != nil || *stored != want {
 		t.Errorf("after the stop the store knows %v, want %v (%v)", stored, want, err)
 	}
 	if n := w.host.countWrites() - writes; n != 2 {

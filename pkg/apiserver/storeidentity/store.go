@@ -30,16 +30,26 @@ type marker struct {
 
 func (s store) key() string { return path.Join("/", s.prefix, "store") }
 
-// record reads what the store reports about itself, nil when it reports nothing.
-func (s store) record(ctx context.Context) (*Record, error) {
+// read returns the key, nil when there is none, and the current revision of etcd.
+func (s store) read(ctx context.Context) (*mvccpb.KeyValue, int64, error) {
 	found, err := s.kv.Get(ctx, s.key())
 	if err != nil {
-		return nil, fmt.Errorf("etcd key %s: %w", s.key(), err)
+		return nil, 0, fmt.Errorf("etcd key %s: %w", s.key(), err)
 	}
 	if len(found.Kvs) == 0 {
-		return nil, nil
+		return nil, found.Header.Revision, nil
 	}
-	return s.decode(found.Kvs[0])
+	return found.Kvs[0], found.Header.Revision, nil
+}
+
+// record returns what the key names, nil when there is no key, and the current revision of etcd.
+func (s store) record(ctx context.Context) (*Record, int64, error) {
+	kv, revision, err := s.read(ctx)
+	if kv == nil || err != nil {
+		return nil, revision, err
+	}
+	record, err := s.decode(kv)
+	return record, revision, err
 }
 
 // holds reports whether there is an object below a resource's prefix.
@@ -52,56 +62,32 @@ func (s store) holds(ctx context.Context, resource string) (bool, error) {
 	return found.Count > 0, nil
 }
 
-// revision returns etcd's current one.
-func (s store) revision(ctx context.Context) (int64, error) {
-	found, err := s.kv.Get(ctx, s.key(), clientv3.WithKeysOnly())
-	if err != nil {
-		return 0, fmt.Errorf("etcd key %s: %w", s.key(), err)
+// create gives the store an id unless it has one, and returns its record. It is not done when the key was deleted meanwhile.
+func (s store) create(ctx context.Context, id string) (Record, bool, error) {
+	if done, err := s.put(ctx, marker{ID: id}, clientv3.Compare(clientv3.Version(s.key()), "=", 0)); done || err != nil {
+		return Record{ID: id}, done, err
 	}
-	return found.Header.Revision, nil
-}
-
-// create gives the store an id unless it has one, and returns its id.
-func (s store) create(ctx context.Context, id string) (Record, error) {
-	value, err := json.Marshal(marker{ID: id})
-	if err != nil {
-		return Record{}, err
+	record, _, err := s.record(ctx)
+	if record == nil {
+		return Record{}, false, err
 	}
-	txn, err := s.kv.Txn(ctx).
-		If(clientv3.Compare(clientv3.Version(s.key()), "=", 0)).
-		Then(clientv3.OpPut(s.key(), string(value))).
-		Else(clientv3.OpGet(s.key())).
-		Commit()
-	if err != nil {
-		return Record{}, fmt.Errorf("etcd key %s: %w", s.key(), err)
-	}
-	if txn.Succeeded {
-		return Record{ID: id}, nil
-	}
-	record, err := s.decode(txn.Responses[0].GetResponseRange().Kvs[0])
-	if err != nil {
-		return Record{}, err
-	}
-	return *record, nil
+	return *record, true, nil
 }
 
 // branch gives another id to a store that was put back to an older state: its revisions are counted once more from there, so by the
 // old id neither the state that was given up nor a later copy could be reported from it. It is not done when the store reports
 // something else by now.
 func (s store) branch(ctx context.Context, from Record, id string) (Record, bool, error) {
-	found, err := s.kv.Get(ctx, s.key())
-	if err != nil {
-		return Record{}, false, fmt.Errorf("etcd key %s: %w", s.key(), err)
+	kv, _, err := s.read(ctx)
+	if kv == nil || err != nil {
+		return Record{}, false, err
 	}
-	if len(found.Kvs) == 0 {
-		return Record{}, false, nil
-	}
-	current, err := s.decode(found.Kvs[0])
+	current, err := s.decode(kv)
 	if err != nil || *current != from {
 		return Record{}, false, err
 	}
 	to := Record{ID: id, Revision: from.Revision}
-	done, err := s.replace(ctx, found.Kvs[0], to)
+	done, err := s.replace(ctx, kv, to)
 	return to, done, err
 }
 
@@ -109,14 +95,14 @@ func (s store) branch(ctx context.Context, from Record, id string) (Record, bool
 // the later one. It fails with ErrReplaced when the store is another one by now.
 func (s store) advance(ctx context.Context, to Record) (Record, error) {
 	for {
-		found, err := s.kv.Get(ctx, s.key())
+		kv, _, err := s.read(ctx)
 		if err != nil {
-			return Record{}, fmt.Errorf("etcd key %s: %w", s.key(), err)
+			return Record{}, err
 		}
-		if len(found.Kvs) == 0 {
+		if kv == nil {
 			return Record{}, fmt.Errorf("%w: etcd key %s has been deleted", ErrReplaced, s.key())
 		}
-		current, err := s.decode(found.Kvs[0])
+		current, err := s.decode(kv)
 		if errors.Is(err, errImporting) {
 			return Record{}, fmt.Errorf("%w: %w", ErrReplaced, err)
 		}
@@ -129,7 +115,7 @@ func (s store) advance(ctx context.Context, to Record) (Record, error) {
 		if current.Revision >= to.Revision {
 			return *current, nil
 		}
-		if done, err := s.replace(ctx, found.Kvs[0], to); err != nil {
+		if done, err := s.replace(ctx, kv, to); err != nil {
 			return Record{}, err
 		} else if done {
 			return to, nil
@@ -137,16 +123,18 @@ func (s store) advance(ctx context.Context, to Record) (Record, error) {
 	}
 }
 
-// replace writes what the store reports about itself, if that is still what was read. It reports whether it was.
+// replace writes a record, if the key is still as it was read. It reports whether it was.
 func (s store) replace(ctx context.Context, read *mvccpb.KeyValue, to Record) (bool, error) {
-	value, err := json.Marshal(marker{ID: to.ID, Revision: to.Revision})
+	return s.put(ctx, marker{ID: to.ID, Revision: to.Revision}, clientv3.Compare(clientv3.ModRevision(s.key()), "=", read.ModRevision))
+}
+
+// put writes the key, if all conditions hold. It reports whether they did.
+func (s store) put(ctx context.Context, m marker, conditions ...clientv3.Cmp) (bool, error) {
+	value, err := json.Marshal(m)
 	if err != nil {
 		return false, err
 	}
-	txn, err := s.kv.Txn(ctx).
-		If(clientv3.Compare(clientv3.ModRevision(s.key()), "=", read.ModRevision)).
-		Then(clientv3.OpPut(s.key(), string(value))).
-		Commit()
+	txn, err := s.kv.Txn(ctx).If(conditions...).Then(clientv3.OpPut(s.key(), string(value))).Commit()
 	if err != nil {
 		return false, fmt.Errorf("etcd key %s: %w", s.key(), err)
 	}
