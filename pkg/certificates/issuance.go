@@ -22,17 +22,16 @@ type issuance struct {
 	timing Timing
 	// signer is nil when there is no CA, or none that could be used.
 	signer *signer
-	ca     keptSecret
+	// ca is the Secret of the CA as it was read, nil when there is none.
+	ca     *corev1.Secret
 	leaves []keptLeaf
 }
-
-// keptSecret is a Secret in the state that was read; nil when there is none.
-type keptSecret struct{ secret *corev1.Secret }
 
 // keptLeaf is a certificate as it should be, and the stored one.
 type keptLeaf struct {
 	Leaf
-	keptSecret
+	// secret is as it was read, nil when there is none.
+	secret *corev1.Secret
 	// pair is nil when there is none that could be used; bundle is what its holders trust.
 	pair   *pair
 	bundle []byte
@@ -41,7 +40,7 @@ type keptLeaf struct {
 // issuing is one Secret to write: that of the CA when leaf is nil.
 type issuing struct {
 	secret, why string
-	kept        keptSecret
+	kept        *corev1.Secret
 	leaf        *Leaf
 }
 
@@ -62,7 +61,7 @@ func (v issuance) plan() (*issuing, error) {
 	}
 	for _, leaf := range v.leaves {
 		if why := v.due(leaf); why != "" {
-			return &issuing{secret: leaf.Secret, why: why, kept: leaf.keptSecret, leaf: &leaf.Leaf}, nil
+			return &issuing{secret: leaf.Secret, why: why, kept: leaf.secret, leaf: &leaf.Leaf}, nil
 		}
 	}
 	if !v.now.Before(v.signer.certificate.NotAfter.Add(-v.timing.RenewBefore)) {
@@ -101,18 +100,7 @@ func (v issuance) end() time.Time {
 }
 
 func (l Leaf) describes(certificate *x509.Certificate) bool {
-	names, addresses := l.hosts()
+	names, addresses := byForm(l.Hosts)
 	return certificate.Subject.CommonName == l.CommonName && slices.Equal(certificate.DNSNames, names) &&
 		slices.EqualFunc(certificate.IPAddresses, addresses, net.IP.Equal) && slices.Equal(certificate.ExtKeyUsage, l.Usages)
-}
-
-func (l Leaf) hosts() (names []string, addresses []net.IP) {
-	for _, host := range l.Hosts {
-		if ip := net.ParseIP(host); ip != nil {
-			addresses = append(addresses, ip)
-		} else {
-			names = append(names, host)
-		}
-	}
-	return names, addresses
 }

@@ -8,14 +8,13 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-
-	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // recheckPeriod is how often an Issuer checks its Secrets when there is nothing to do.
@@ -56,7 +55,9 @@ type Leaf struct {
 type Issuer struct {
 	store
 	options IssuerOptions
-	seen    seen
+	// seen are the certificates that were read last, in PEM, by their Secrets: those of another client, too, because the readers of the
+	// Secret use them.
+	seen sync.Map
 }
 
 // NewIssuer returns an issuer that talks to the API server of config.
@@ -72,22 +73,7 @@ func NewIssuer(config *rest.Config, options IssuerOptions) (*Issuer, error) {
 // Run keeps the certificates until ctx is done.
 func (i *Issuer) Run(ctx context.Context) {
 	logger := logr.FromContextOrDiscard(ctx).WithValues("authority", i.options.Namespace+"/"+i.options.Name)
-	ctx = logr.NewContext(ctx, logger)
-	var reported problem
-	pause := minPause
-	for ctx.Err() == nil {
-		wait, err := i.pass(ctx)
-		switch {
-		case err == nil:
-			reported, pause = problem{}, minPause
-		case ctx.Err() == nil:
-			if reported.isNews(err, time.Now()) {
-				logger.Error(err, "The certificates are not in order, trying again")
-			}
-			wait, pause = pause, min(2*pause, maxPause)
-		}
-		_ = kit.Pause(ctx, wait)
-	}
+	repeat(logr.NewContext(ctx, logger), i.pass, nil, "The certificates are not in order, trying again")
 }
 
 // pass does what is to be done and returns how long there will be nothing to do. Each step reads all Secrets and writes one.
@@ -117,7 +103,7 @@ func (i *Issuer) read(ctx context.Context) (issuance, error) {
 	secret, err := i.get(ctx, i.options.Name, orDelete)
 	errs := []error{err}
 	if err == nil {
-		v.ca = keptSecret{secret: secret}
+		v.ca = secret
 		if v.signer, err = decodeSigner(secret); err != nil {
 			logr.FromContextOrDiscard(ctx).Info("Failed to use the CA", "err", err.Error())
 		}
@@ -126,9 +112,9 @@ func (i *Issuer) read(ctx context.Context) (issuance, error) {
 		secret, err := i.get(ctx, leaf.Secret, orDelete)
 		errs = append(errs, err)
 		if err == nil || errors.Is(err, errForeign) {
-			i.seen.keep(leaf.Secret, secret)
+			i.seen.Store(leaf.Secret, certificateIn(secret))
 		}
-		kept := keptLeaf{Leaf: leaf, keptSecret: keptSecret{secret: secret}}
+		kept := keptLeaf{Leaf: leaf, secret: secret}
 		if err == nil && secret != nil {
 			// An invalid pair is treated as missing, and issued again.
 			kept.pair, _ = parsePair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey], secret.Data[bundleKey])
@@ -139,13 +125,20 @@ func (i *Issuer) read(ctx context.Context) (issuance, error) {
 	return v, errors.Join(errs...)
 }
 
+func certificateIn(secret *corev1.Secret) []byte {
+	if secret == nil {
+		return nil
+	}
+	return secret.Data[corev1.TLSCertKey]
+}
+
 // write issues the certificate and writes its Secret.
 func (i *Issuer) write(ctx context.Context, v issuance, todo *issuing) error {
 	data, err := todo.make(v)
 	if err != nil {
 		return fmt.Errorf("make a certificate for %s: %w", todo.secret, err)
 	}
-	wrote, err := i.put(ctx, todo.secret, todo.kept.secret, data)
+	wrote, err := i.put(ctx, todo.secret, todo.kept, data)
 	if wrote {
 		logr.FromContextOrDiscard(ctx).Info("Wrote a certificate", "secret", todo.secret, "reason", todo.why)
 	}

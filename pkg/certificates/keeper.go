@@ -28,7 +28,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
@@ -92,28 +91,26 @@ type published struct {
 // New returns a keeper that talks to the API server of config.
 func New(config *rest.Config, options Options) (*Keeper, error) {
 	options.Timing = options.Timing.withDefaults()
-	if options.Timing.RenewBefore >= options.Timing.Validity {
-		return nil, fmt.Errorf("certificate %s: it would be renewed %s before it expires, but is valid for %s only",
-			options.Name, options.Timing.RenewBefore, options.Timing.Validity)
-	}
-	if problems := validation.IsDNS1123Subdomain(options.Name); len(problems) > 0 {
-		return nil, fmt.Errorf("certificate %q: not the name of a Secret: %s", options.Name, problems[0])
-	}
 	k := &Keeper{options: options, store: store{namespace: options.Namespace}}
-	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return nil, fmt.Errorf("certificate %s: %w", options.Name, err)
-	}
-	if k.secrets, err = kubernetes.NewForConfigAndClient(config, client); err != nil {
-		return nil, fmt.Errorf("certificate %s: %w", options.Name, err)
-	}
-	if k.objects, err = dynamic.NewForConfigAndClient(config, client); err != nil {
-		return nil, fmt.Errorf("certificate %s: %w", options.Name, err)
-	}
-	if k.metadata, err = metadata.NewForConfigAndClient(config, client); err != nil {
+	if err := k.connect(config); err != nil {
 		return nil, fmt.Errorf("certificate %s: %w", options.Name, err)
 	}
 	return k, nil
+}
+
+func (k *Keeper) connect(config *rest.Config) error {
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return err
+	}
+	if k.secrets, err = kubernetes.NewForConfigAndClient(config, client); err != nil {
+		return err
+	}
+	if k.objects, err = dynamic.NewForConfigAndClient(config, client); err != nil {
+		return err
+	}
+	k.metadata, err = metadata.NewForConfigAndClient(config, client)
+	return err
 }
 
 // Prepare returns when a certificate is available. It retries after errors until ctx is done.
@@ -137,17 +134,22 @@ func (k *Keeper) Prepare(ctx context.Context) error {
 // Run keeps the certificate until ctx is done.
 func (k *Keeper) Run(ctx context.Context) {
 	logger := logr.FromContextOrDiscard(ctx).WithValues("certificate", k.options.Namespace+"/"+k.options.Name)
-	events := k.watch(ctx)
+	repeat(logr.NewContext(ctx, logger), k.pass, k.watch(ctx), "The certificate is not in order, trying again")
+}
+
+// repeat calls pass until ctx is done: after the time that it returns, or an event. An error is logged when it is news, and retried after
+// a pause that doubles.
+func repeat(ctx context.Context, pass func(context.Context) (time.Duration, error), events <-chan struct{}, message string) {
 	var reported problem
 	pause := minPause
 	for ctx.Err() == nil {
-		wait, err := k.pass(logr.NewContext(ctx, logger))
+		wait, err := pass(ctx)
 		switch {
 		case err == nil:
 			reported, pause = problem{}, minPause
 		case ctx.Err() == nil:
 			if reported.isNews(err, time.Now()) {
-				logger.Error(err, "The certificate is not in order, trying again")
+				logr.FromContextOrDiscard(ctx).Error(err, message)
 			}
 			wait, pause = pause, min(2*pause, maxPause)
 		}

@@ -14,7 +14,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/rest"
 )
 
 // run runs a test in fake time, with replicas that have a certificate and keep it.
@@ -328,21 +327,5 @@ func TestNoCertificateYet(t *testing.T) {
 	}
 	if certificate, key := k.Current(); certificate != nil || key != nil {
 		t.Error("there is one")
-	}
-}
-
-func TestNew(t *testing.T) {
-	for name, tc := range map[string]struct {
-		options Options
-		want    string
-	}{
-		"fine":        {Options{Name: "tls"}, ""},
-		"no name":     {Options{}, "not the name of a Secret"},
-		"renewed now": {Options{Name: "tls", Timing: Timing{Validity: time.Hour}}, "renewed 720h0m0s before it expires"},
-	} {
-		_, err := New(&rest.Config{Host: "https://127.0.0.1:1"}, tc.options)
-		if (err != nil) != (tc.want != "") || err != nil && !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%s: got %v, want %q", name, err, tc.want)
-		}
 	}
 }

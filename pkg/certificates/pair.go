@@ -6,16 +6,11 @@ package certificates
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"math/big"
 	"net"
 	"time"
 
@@ -41,62 +36,38 @@ type pair struct {
 // stolen, and each certificate gets a dedicated CA.
 func issue(name string, hosts []string, validity time.Duration) (*pair, error) {
 	now := time.Now()
-	serial := make([]byte, 16)
-	if _, err := rand.Read(serial); err != nil {
-		return nil, fmt.Errorf("make a certificate for %s: %w", name, err)
-	}
-	template := func(commonName string, last byte) *x509.Certificate {
-		serial[0], serial[15] = 0x40|serial[0]&0x3f, last // positive, and not the same twice
-		return &x509.Certificate{
-			SerialNumber: new(big.Int).SetBytes(serial),
-			Subject:      pkix.Name{CommonName: commonName},
-			NotBefore:    now.Add(-backdated), NotAfter: now.Add(validity),
-			BasicConstraintsValid: true,
-		}
-	}
+	ca, leaf := template(now, now.Add(validity)), template(now, now.Add(validity))
 	// Clients select the CA by its name, so names must be unique.
-	ca := template(fmt.Sprintf("%s CA %x", name, serial[1:9]), 0)
+	ca.Subject.CommonName = fmt.Sprintf("%s CA %x", name, ca.SerialNumber.Bytes()[:8])
 	ca.IsCA, ca.MaxPathLenZero, ca.KeyUsage = true, true, x509.KeyUsageCertSign
-	leaf := template(name, 1)
+	leaf.Subject.CommonName = name
 	leaf.KeyUsage, leaf.ExtKeyUsage = x509.KeyUsageDigitalSignature, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
-	for _, host := range hosts {
-		if ip := net.ParseIP(host); ip != nil {
-			leaf.IPAddresses = append(leaf.IPAddresses, ip)
-		} else {
-			leaf.DNSNames = append(leaf.DNSNames, host)
-		}
+	leaf.DNSNames, leaf.IPAddresses = byForm(hosts)
+	by, err := sign(ca, nil)
+	if err != nil {
+		return nil, fmt.Errorf("make the CA of %s: %w", name, err)
 	}
-	caPEM, leafPEM, keyPEM, err := sign(ca, leaf)
+	signed, err := sign(leaf, by)
 	if err != nil {
 		return nil, fmt.Errorf("make a certificate for %s: %w", name, err)
 	}
-	return parsePair(leafPEM, keyPEM, caPEM)
+	keyPEM, err := keyutil.MarshalPrivateKeyToPEM(signed.key)
+	if err != nil {
+		return nil, fmt.Errorf("make a certificate for %s: %w", name, err)
+	}
+	return parsePair(signed.pem, keyPEM, by.pem)
 }
 
-// sign generates two keys, a self-signed CA and a leaf that the CA signs. It discards the key of the CA.
-func sign(ca, leaf *x509.Certificate) (caPEM, leafPEM, keyPEM []byte, err error) {
-	signer, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, nil, nil, err
+// byForm divides hosts into DNS names and IP addresses.
+func byForm(hosts []string) (names []string, addresses []net.IP) {
+	for _, host := range hosts {
+		if ip := net.ParseIP(host); ip != nil {
+			addresses = append(addresses, ip)
+		} else {
+			names = append(names, host)
+		}
 	}
-	der, err := x509.CreateCertificate(rand.Reader, ca, ca, signer.Public(), signer)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	// The parsed one has the key id that the leaf is to name.
-	if ca, err = x509.ParseCertificate(der); err != nil {
-		return nil, nil, nil, err
-	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	leafDER, err := x509.CreateCertificate(rand.Reader, leaf, ca, key.Public(), signer)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	keyPEM, err = keyutil.MarshalPrivateKeyToPEM(key)
-	return encode(der), encode(leafDER), keyPEM, err
+	return names, addresses
 }
 
 func encode(der []byte) []byte {

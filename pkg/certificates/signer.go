@@ -10,7 +10,6 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"errors"
 	"fmt"
 	"math/big"
@@ -23,7 +22,7 @@ import (
 // caValidity is how long a CA is good whose key is kept.
 const caValidity = 10 * 365 * 24 * time.Hour
 
-// signer is a CA with its key.
+// signer is a certificate with its key: a CA, or what one signed.
 type signer struct {
 	certificate *x509.Certificate
 	key         crypto.Signer
@@ -46,37 +45,56 @@ func decodeSigner(secret *corev1.Secret) (*signer, error) {
 	return &signer{certificate: loaded.Leaf, key: key, pem: encode(loaded.Leaf.Raw)}, nil
 }
 
-// make makes what is to be written: the data of the Secret.
-func (i *issuing) make(v issuance) (map[string][]byte, error) {
+// template returns what all certificates have, with a random serial number.
+func template(now, end time.Time) *x509.Certificate {
+	serial := make([]byte, 16)
+	_, _ = rand.Read(serial)          // never fails
+	serial[0] = 0x40 | serial[0]&0x3f // positive, and of the same length
+	return &x509.Certificate{
+		SerialNumber: new(big.Int).SetBytes(serial), NotBefore: now.Add(-backdated), NotAfter: end, BasicConstraintsValid: true,
+	}
+}
+
+// sign makes a key, and a certificate for it that the CA signs. Without a CA it signs itself.
+func sign(template *x509.Certificate, ca *signer) (*signer, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
 	}
-	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
+	parent, by := template, crypto.Signer(key)
+	if ca != nil {
+		parent, by = ca.certificate, ca.key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), by)
 	if err != nil {
 		return nil, err
 	}
-	template := &x509.Certificate{
-		SerialNumber: serial, NotBefore: v.now.Add(-backdated), NotAfter: v.now.Add(caValidity), BasicConstraintsValid: true,
-		IsCA: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+	// Unlike the template, it has the key id that what it signs is to name.
+	certificate, err := x509.ParseCertificate(der)
+	return &signer{certificate: certificate, key: key, pem: encode(der)}, err
+}
+
+// make makes what is to be written: the data of the Secret.
+func (i *issuing) make(v issuance) (map[string][]byte, error) {
+	made, ca := template(v.now, v.now.Add(caValidity)), v.signer
+	if i.leaf == nil {
+		ca = nil
+		made.IsCA, made.KeyUsage = true, x509.KeyUsageCertSign|x509.KeyUsageDigitalSignature
 		// Clients select the CA by its name, so names must be unique.
-		Subject: pkix.Name{CommonName: fmt.Sprintf("%s %x", i.secret, serial)},
+		made.Subject.CommonName = fmt.Sprintf("%s %x", i.secret, made.SerialNumber)
+	} else {
+		made.NotAfter, made.KeyUsage, made.ExtKeyUsage = v.end(), x509.KeyUsageDigitalSignature, i.leaf.Usages
+		made.Subject.CommonName = i.leaf.CommonName
+		made.DNSNames, made.IPAddresses = byForm(i.leaf.Hosts)
 	}
-	parent, signs := template, crypto.Signer(key)
-	if i.leaf != nil {
-		template.Subject, template.NotAfter = pkix.Name{CommonName: i.leaf.CommonName}, v.end()
-		template.IsCA, template.KeyUsage, template.ExtKeyUsage = false, x509.KeyUsageDigitalSignature, i.leaf.Usages
-		template.DNSNames, template.IPAddresses = i.leaf.hosts()
-		parent, signs = v.signer.certificate, v.signer.key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signs)
+	signed, err := sign(made, ca)
 	if err != nil {
 		return nil, err
 	}
-	keyPEM, err := keyutil.MarshalPrivateKeyToPEM(key)
-	data := map[string][]byte{corev1.TLSCertKey: encode(der), corev1.TLSPrivateKeyKey: keyPEM, bundleKey: encode(der)}
-	if i.leaf != nil {
-		data[bundleKey] = v.signer.pem
+	keyPEM, err := keyutil.MarshalPrivateKeyToPEM(signed.key)
+	data := map[string][]byte{corev1.TLSCertKey: signed.pem, corev1.TLSPrivateKeyKey: keyPEM, bundleKey: signed.pem}
+	if ca != nil {
+		data[bundleKey] = ca.pem
 	}
 	return data, err
 }
