@@ -87,7 +87,7 @@ func (o *storageOptions) open(ctx context.Context, how access) (*backup.Store, f
 }
 
 func (o *storageOptions) embedded(ctx context.Context, how access) (string, func(), error) {
-	config := embeddedetcd.Config{Dir: o.embeddedDir, LogLevel: "error"} // progress is reported, slow writes are not
+	config := embeddedetcd.Config{Dir: o.embeddedDir, OnlyErrors: true} // progress is reported, slow writes are not
 	if how == shared {
 		return embeddedetcd.Reach(ctx, config)
 	}

@@ -30,29 +30,34 @@ type directory struct {
 	self *os.File
 }
 
-// openDirectory creates the private directory below dir and locks it. The lock comes before all else,
-// as etcd would remove the socket of the process that runs there.
-func openDirectory(dir string) (*directory, error) {
+func newDirectory(dir string) (*directory, error) {
 	path, err := filepath.Abs(filepath.Join(dir, "etcd"))
 	if err != nil {
 		return nil, fmt.Errorf("embedded etcd in %s: %w", dir, err)
 	}
-	if err := makePrivate(path); err != nil {
+	return &directory{path: path}, nil
+}
+
+// openDirectory creates the private directory below dir and locks it. The lock comes before all else,
+// as etcd would remove the socket of the process that runs there.
+func openDirectory(dir string) (*directory, error) {
+	d, err := newDirectory(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := makePrivate(d.path); err != nil {
 		return nil, fmt.Errorf("embedded etcd cannot write to %s (--embedded-etcd-dir): %w", dir, err)
 	}
-	lock, err := fileutil.TryLockFile(filepath.Join(path, "lock"), os.O_CREATE|os.O_RDWR, fileutil.PrivateFileMode)
+	d.lock, err = fileutil.TryLockFile(filepath.Join(d.path, "lock"), os.O_CREATE|os.O_RDWR, fileutil.PrivateFileMode)
 	if errors.Is(err, fileutil.ErrLocked) {
 		return nil, fmt.Errorf("embedded etcd in %s: %w", dir, ErrInUse)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("embedded etcd cannot write to %s (--embedded-etcd-dir): %w", dir, err)
 	}
-	d := &directory{path: path, lock: lock}
-	if !fitsSocket(filepath.Join(path, socketName)) {
-		if err := d.openSelf(); err != nil {
-			d.close()
-			return nil, err
-		}
+	if err := d.shortenSocket(); err != nil {
+		d.close()
+		return nil, err
 	}
 	return d, nil
 }
@@ -78,8 +83,11 @@ func fitsSocket(path string) bool {
 	return len(path) <= maxSocketPath && u.EscapedPath() == path
 }
 
-// openSelf gives the socket a short path: this process reaches its open directory below /proc.
-func (d *directory) openSelf() error {
+// shortenSocket gives a socket whose path does not fit a short one: this process reaches its open directory below /proc.
+func (d *directory) shortenSocket() error {
+	if fitsSocket(filepath.Join(d.path, socketName)) {
+		return nil
+	}
 	self, err := os.Open(d.path)
 	if err != nil {
 		return fmt.Errorf("embedded etcd in %s: %w", d.path, err)

@@ -44,8 +44,8 @@ type Config struct {
 	// Dir is the directory of the data. It is created when it does not exist; everything lies in its
 	// subdirectory etcd, which only the owner of the process can enter.
 	Dir string
-	// LogLevel is debug, info, warn or error. Empty means warn.
-	LogLevel string
+	// OnlyErrors leaves warnings, such as those of slow writes, out of the log.
+	OnlyErrors bool
 	// StartTimeout bounds the start. 0 means one minute.
 	StartTimeout time.Duration
 	// UnsafeNoFsync leaves writing to the disk to the operating system: several times faster, and the
@@ -68,15 +68,11 @@ type Server struct {
 // Start runs etcd until Stop. It returns when etcd serves, or with an error that names the directory:
 // it cannot be written, another process uses it, its data is damaged, or the start takes too long.
 func Start(ctx context.Context, config Config) (*Server, error) {
-	level, err := parseLevel(config.LogLevel)
-	if err != nil {
-		return nil, err
-	}
 	dir, err := openDirectory(config.Dir)
 	if err != nil {
 		return nil, err
 	}
-	server, err := start(ctx, config, dir, level)
+	server, err := start(ctx, config, dir)
 	if err != nil {
 		return nil, fmt.Errorf("embedded etcd in %s: %w", config.Dir, err)
 	}
@@ -122,18 +118,6 @@ func (s *Server) watch(died <-chan error) {
 	case <-s.stopping:
 	default:
 		s.failed <- fmt.Errorf("embedded etcd in %s: %w", s.dir.path, err)
-	}
-}
-
-// parseLevel returns the level of etcd's log, warn by default.
-func parseLevel(name string) (zapcore.Level, error) {
-	switch name {
-	case "":
-		return zapcore.WarnLevel, nil
-	case "debug", "info", "warn", "error":
-		return zapcore.ParseLevel(name)
-	default:
-		return 0, fmt.Errorf("embedded etcd: log level %q is unknown: use debug, info, warn or error", name)
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 )
 
 // start runs etcd. When it fails, it gives the directory free.
-func start(ctx context.Context, config Config, dir *directory, level zapcore.Level) (*Server, error) {
+func start(ctx context.Context, config Config, dir *directory) (*Server, error) {
 	timeout := config.StartTimeout
 	if timeout == 0 {
 		timeout = defaultStartTimeout
@@ -63,7 +63,10 @@ func start(ctx context.Context, config Config, dir *directory, level zapcore.Lev
 		go func() { etcd.Close(); dir.close() }() // it may block
 		return nil, err
 	}
-	setLevel(level)
+	setLevel(zapcore.WarnLevel)
+	if config.OnlyErrors {
+		setLevel(zapcore.ErrorLevel)
+	}
 	s := &Server{etcd: etcd, dir: dir, failed: make(chan error, 1), stopping: make(chan struct{})}
 	s.stop = sync.OnceFunc(func() {
 		setLevel(zapcore.FatalLevel) // a stop logs errors of the connections it closes
@@ -165,15 +168,12 @@ func Reach(ctx context.Context, config Config) (endpoint string, release func(),
 	if !errors.Is(err, ErrInUse) {
 		return "", nil, err
 	}
-	path, err := filepath.Abs(filepath.Join(config.Dir, "etcd"))
+	d, err := newDirectory(config.Dir)
 	if err != nil {
-		return "", nil, fmt.Errorf("embedded etcd in %s: %w", config.Dir, err)
+		return "", nil, err
 	}
-	d := &directory{path: path}
-	if !fitsSocket(filepath.Join(path, socketName)) {
-		if err := d.openSelf(); err != nil {
-			return "", nil, err
-		}
+	if err := d.shortenSocket(); err != nil {
+		return "", nil, err
 	}
 	return d.endpoint(), d.close, nil
 }

@@ -80,14 +80,3 @@ func waitFree(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 }
-
-func TestLogLevel(t *testing.T) {
-	failsToStart(t, Config{Dir: t.TempDir(), LogLevel: "loud"}, `"loud"`, "debug, info, warn or error")
-	for _, level := range []string{"", "error"} {
-		s, err := Start(t.Context(), Config{Dir: t.TempDir(), LogLevel: level})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.Stop()
-	}
-}
