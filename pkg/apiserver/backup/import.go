@@ -4,12 +4,13 @@
 package backup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 
+	"golang.org/x/sync/errgroup"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -32,42 +33,32 @@ func Import(ctx context.Context, store Store, objects []Object, progress func(Im
 	for _, resource := range store.Resources {
 		resources[resource.GroupVersionKind] = resource
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	var created, present atomic.Int64
-	queue := make(chan Object)
-	var work sync.WaitGroup
-	for range workers {
-		work.Go(func() {
-			for object := range queue {
-				isNew, err := create(ctx, resources[object.Resource.GroupVersionKind], object)
-				switch {
-				case err != nil:
-					cancel(fmt.Errorf("%s: %w", object, err))
-				case isNew:
-					created.Add(1)
-				default:
-					present.Add(1)
-				}
-			}
-		})
-	}
 	now := func() Imported { return Imported{Created: created.Load(), Present: present.Load()} }
+	group, writing := errgroup.WithContext(ctx)
+	group.SetLimit(workers)
 	for i, object := range objects {
-		select {
-		case queue <- object:
-		case <-ctx.Done():
-		}
-		if ctx.Err() != nil {
+		if writing.Err() != nil {
 			break
 		}
+		group.Go(func() error {
+			isNew, err := create(writing, resources[object.Resource.GroupVersionKind], object)
+			switch {
+			case err != nil:
+				return fmt.Errorf("%s: %w", object, err)
+			case isNew:
+				created.Add(1)
+			default:
+				present.Add(1)
+			}
+			return nil
+		})
 		if (i+1)%1000 == 0 {
 			progress(now())
 		}
 	}
-	close(queue)
-	work.Wait()
-	return now(), context.Cause(ctx)
+	err := group.Wait()
+	return now(), cmp.Or(err, ctx.Err())
 }
 
 // create writes one object, unless it is there. It reports whether it wrote.

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"time"
 )
@@ -18,7 +17,7 @@ import (
 // partial ends the name of a file that is being written.
 const partial = ".partial"
 
-// fileMode lets no other client read what users wrote: members of projects, logins of routers, and what may come.
+// fileMode lets no other user of the machine read a backup, which has the members of projects and the logins of routers.
 const fileMode = 0o600
 
 // WriteFile writes a file atomically: it writes a temporary file in the same directory, syncs it and renames it.
@@ -60,27 +59,20 @@ func syncDirectory(path string) error {
 	return directory.Sync()
 }
 
-// timestamp is the time in the name of a file. Names sort by it.
-const timestamp = "20060102T150405Z"
-
-var (
-	// ownName matches the names that NameAt makes, and no other.
-	ownName = regexp.MustCompile(`^groundskeeper-\d{8}T\d{6}Z\.jsonl$`)
-	// ownPartial matches what a file of that name is called while it is written.
-	ownPartial = regexp.MustCompile(`^groundskeeper-\d{8}T\d{6}Z\.jsonl\.partial$`)
-)
+// layout is the name of a file by the time at which it was written, by which names sort.
+const layout = "groundskeeper-20060102T150405Z.jsonl"
 
 // abandoned is the age after which a temporary file is considered abandoned.
 const abandoned = time.Hour
 
 // NameAt returns the name of a file in a directory of backups.
 func NameAt(now time.Time) string {
-	return "groundskeeper-" + now.UTC().Format(timestamp) + ".jsonl"
+	return now.UTC().Format(layout)
 }
 
-// Expire removes the oldest backups of a directory but the newest ones, and returns their names. Other files stay.
+// Expire removes all backups of a directory but the newest ones, and returns their names. Other files stay.
 func Expire(directory string, keep int) ([]string, error) {
-	files, err := filesIn(directory, ownName)
+	files, err := filesIn(directory, layout)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +89,7 @@ func Expire(directory string, keep int) ([]string, error) {
 // Tidy removes temporary files of killed exports from a directory of backups, and returns their names. Expire does not remove them, and
 // they would fill the volume. Files that another export may be writing are retained.
 func Tidy(directory string, now time.Time) ([]string, error) {
-	files, err := filesIn(directory, ownPartial)
+	files, err := filesIn(directory, layout+partial)
 	var removed []string
 	errs := []error{err}
 	for _, file := range files {
@@ -118,10 +110,11 @@ func Tidy(directory string, now time.Time) ([]string, error) {
 	return removed, errors.Join(errs...)
 }
 
-// filesIn returns the files of a directory with names of exports, the oldest first.
-func filesIn(directory string, names *regexp.Regexp) ([]os.DirEntry, error) {
+// filesIn returns the files of a directory whose names have a layout, the oldest first, and no others.
+func filesIn(directory, layout string) ([]os.DirEntry, error) {
 	entries, err := os.ReadDir(directory)
 	return slices.DeleteFunc(entries, func(entry os.DirEntry) bool {
-		return !entry.Type().IsRegular() || !names.MatchString(entry.Name())
+		at, err := time.Parse(layout, entry.Name())
+		return !entry.Type().IsRegular() || err != nil || at.Format(layout) != entry.Name()
 	}), err
 }
