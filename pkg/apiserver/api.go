@@ -80,41 +80,37 @@ func claimRules() map[schema.GroupResource]claims.Rule {
 	}
 }
 
-// groups returns the API groups with the storage of their kinds.
+// groups returns the API groups that are served, with the storage of their kinds.
 func (a api) groups(options generic.RESTOptionsGetter) ([]*genericapiserver.APIGroupInfo, error) {
 	var groups []*genericapiserver.APIGroupInfo
-	add := func(version schema.GroupVersion, storage map[string]rest.Storage, err error) error {
+	for _, kind := range []struct {
+		version schema.GroupVersion
+		open    func(generic.RESTOptionsGetter) (map[string]rest.Storage, error)
+	}{
+		{gardenerv1beta1.SchemeGroupVersion, a.projects},
+		{kubernikusv1.SchemeGroupVersion, storageOf(a, kluster.Kind())},
+		{midonetv1.SchemeGroupVersion, storageOf(a, translation.Kind())},
+		{gimbalv1.SchemeGroupVersion, storageOf(a, discoverybackend.Kind())},
+	} {
+		if !slices.Contains(a.versions, kind.version) {
+			continue
+		}
+		storage, err := kind.open(options)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if !slices.Contains(a.versions, version) {
-			for _, unused := range storage {
-				unused.Destroy()
-			}
-			return nil
-		}
-		group := genericapiserver.NewDefaultAPIGroupInfo(version.Group, a.scheme, metav1.ParameterCodec, a.codecs)
-		group.VersionedResourcesStorageMap[version.Version] = storage
+		group := genericapiserver.NewDefaultAPIGroupInfo(kind.version.Group, a.scheme, metav1.ParameterCodec, a.codecs)
+		group.VersionedResourcesStorageMap[kind.version.Version] = storage
 		groups = append(groups, &group)
-		return nil
-	}
-	projects, err := a.projects(options)
-	if err := add(gardenerv1beta1.SchemeGroupVersion, projects, err); err != nil {
-		return nil, err
-	}
-	klusters, err := registry.NewStorage(kluster.Kind(), a.scheme, options)
-	if err := add(kubernikusv1.SchemeGroupVersion, klusters, err); err != nil {
-		return nil, err
-	}
-	translations, err := registry.NewStorage(translation.Kind(), a.scheme, options)
-	if err := add(midonetv1.SchemeGroupVersion, translations, err); err != nil {
-		return nil, err
-	}
-	backends, err := registry.NewStorage(discoverybackend.Kind(), a.scheme, options)
-	if err := add(gimbalv1.SchemeGroupVersion, backends, err); err != nil {
-		return nil, err
 	}
 	return groups, nil
+}
+
+// storageOf returns a function that opens the storage of a kind.
+func storageOf[T registry.Object](a api, kind registry.Kind[T]) func(generic.RESTOptionsGetter) (map[string]rest.Storage, error) {
+	return func(options generic.RESTOptionsGetter) (map[string]rest.Storage, error) {
+		return registry.NewStorage(kind, a.scheme, options)
+	}
 }
 
 // projects returns the storage of Projects, restricted to their members where membership decides.

@@ -38,7 +38,7 @@ func (s servingCertificate) AddListener(listener dynamiccertificates.Listener) {
 
 // keepCertificate makes or finds the certificate, before the port is opened, and keeps it until the server has drained.
 func (o *Options) keepCertificate(ctx context.Context) (stop func(), err error) {
-	config, err := hostConfig(o.CoreAPI.CoreAPIKubeconfigPath)
+	config, err := HostConfig(o.CoreAPI.CoreAPIKubeconfigPath)
 	if err != nil {
 		return nil, err
 	}
@@ -61,13 +61,7 @@ func (o *Options) keepCertificate(ctx context.Context) (stop func(), err error) 
 		return nil, fmt.Errorf("cannot keep a certificate (--self-managed-certificates): %w", err)
 	}
 	o.SecureServing.ServerCert.GeneratedCert = servingCertificate{keeper}
-	keeping, end := context.WithCancel(context.WithoutCancel(ctx)) // the server drains with it
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		keeper.Run(keeping)
-	}()
-	return func() { end(); <-ended }, nil
+	return whileDraining(ctx, keeper.Run), nil
 }
 
 // registrations returns the APIServices of group versions.

@@ -191,7 +191,7 @@ func (o *Options) Validate() error {
 			o.SecureServing.BindAddress))
 	}
 	if !o.Standalone {
-		if _, err := hostConfig(o.CoreAPI.CoreAPIKubeconfigPath); err != nil {
+		if _, err := HostConfig(o.CoreAPI.CoreAPIKubeconfigPath); err != nil {
 			errs = append(errs, err)
 		}
 	}

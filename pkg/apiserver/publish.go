@@ -30,11 +30,5 @@ func (o *Options) publish(ctx context.Context, host kubernetes.Interface) (stop 
 	if err := publisher.First(ctx); err != nil {
 		return nil, err
 	}
-	publishing, end := context.WithCancel(context.WithoutCancel(ctx))
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		publisher.Run(publishing)
-	}()
-	return func() { end(); <-ended }, nil
+	return whileDraining(ctx, publisher.Run), nil
 }

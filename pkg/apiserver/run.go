@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	genericapiserver "k8s.io/apiserver/pkg/server"
@@ -61,16 +62,12 @@ func Run(ctx context.Context, o *Options) error {
 		defer closeStore()
 		written = recorder.Written
 		status.disabled, status.recorder, status.host = disabled, recorder, host
-		recorded := make(chan struct{})
-		recording, stopRecording := context.WithCancel(context.WithoutCancel(ctx))
-		go func() {
-			defer close(recorded)
-			if err := recorder.Run(recording); err != nil {
+		// The last write is recorded when the server has drained.
+		defer whileDraining(ctx, func(ctx context.Context) {
+			if err := recorder.Run(ctx); err != nil {
 				end(err)
 			}
-		}()
-		// The last write is recorded when the server has drained.
-		defer func() { stopRecording(); <-recorded }()
+		})()
 		stopPublishing, err := o.publish(ctx, host)
 		if err != nil {
 			return err
@@ -97,6 +94,14 @@ func Run(ctx context.Context, o *Options) error {
 		return cause
 	}
 	return nil
+}
+
+// whileDraining runs what the server needs until it has drained: until the returned function is called, which waits for its end.
+func whileDraining(ctx context.Context, run func(context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var group sync.WaitGroup
+	group.Go(func() { run(ctx) })
+	return func() { cancel(); group.Wait() }
 }
 
 // newServer builds the server and opens its port.
@@ -154,7 +159,7 @@ func (o *Options) newServer(ctx context.Context, written func(revision int64)) (
 
 // probeHost disables what the management cluster does not serve, and returns a client of it, and what is off.
 func (o *Options) probeHost(ctx context.Context) (kubernetes.Interface, []hostprobe.Disabled, error) {
-	config, err := hostConfig(o.CoreAPI.CoreAPIKubeconfigPath)
+	config, err := HostConfig(o.CoreAPI.CoreAPIKubeconfigPath)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -177,8 +182,8 @@ func (o *Options) probeHost(ctx context.Context) (kubernetes.Interface, []hostpr
 	return host, disabled, nil
 }
 
-// hostConfig returns how the kube-apiserver is reached.
-func hostConfig(path string) (*rest.Config, error) {
+// HostConfig returns how the kube-apiserver is reached, by a kubeconfig or, when the path is empty, as a pod.
+func HostConfig(path string) (*rest.Config, error) {
 	config, err := process.RESTConfig(path, "--kubeconfig")
 	if err != nil {
 		return nil, err

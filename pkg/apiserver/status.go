@@ -4,9 +4,8 @@
 package apiserver
 
 import (
+	"cmp"
 	"context"
-	"crypto/x509"
-	"encoding/pem"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/util/cert"
 
 	"groundskeeper.io/groundskeeper/pkg/apiserver/hostprobe"
 	"groundskeeper.io/groundskeeper/pkg/apiserver/storeidentity"
@@ -122,13 +122,10 @@ func (d *diagnosis) store() storeStatus {
 	o := d.options
 	s := storeStatus{
 		Etcd: strings.Join(o.Etcd.StorageConfig.Transport.ServerList, ","), Embedded: o.EmbeddedEtcdDir != "",
-		Prefix: o.Etcd.StorageConfig.Prefix, Encryption: o.Etcd.EncryptionProviderConfigFilepath,
+		Prefix: o.Etcd.StorageConfig.Prefix, Encryption: cmp.Or(o.Etcd.EncryptionProviderConfigFilepath, "none"),
 	}
 	if s.Embedded {
 		s.Etcd = o.EmbeddedEtcdDir
-	}
-	if s.Encryption == "" {
-		s.Encryption = "none"
 	}
 	if d.recorder != nil {
 		known := d.recorder.Known()
@@ -177,13 +174,9 @@ func (d *diagnosis) policies() []policyparams.Problem {
 
 // describe returns the names in a certificate and its expiry.
 func describe(certificate, _ []byte) (names []string, notAfter string) {
-	block, _ := pem.Decode(certificate)
-	if block == nil {
-		return nil, ""
-	}
-	parsed, err := x509.ParseCertificate(block.Bytes)
+	parsed, err := cert.ParseCertsPEM(certificate)
 	if err != nil {
 		return nil, ""
 	}
-	return parsed.DNSNames, parsed.NotAfter.UTC().Format(time.RFC3339)
+	return parsed[0].DNSNames, parsed[0].NotAfter.UTC().Format(time.RFC3339)
 }

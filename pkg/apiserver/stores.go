@@ -16,7 +16,6 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	basecompatibility "k8s.io/component-base/compatibility"
 
@@ -134,6 +133,3 @@ func opener[T registry.Object](a api, kind registry.Kind[T]) func(generic.RESTOp
 		}, nil
 	}
 }
-
-// HostConfig returns how the kube-apiserver is reached, by a kubeconfig or, when the path is empty, as a pod.
-func HostConfig(path string) (*rest.Config, error) { return hostConfig(path) }
