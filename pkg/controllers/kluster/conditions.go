@@ -34,9 +34,12 @@ func Conditions(k *kubernikusv1.Kluster, reported []metav1.Condition, now time.T
 	return next, changed
 }
 
-// Apply returns the patch that writes conditions.
-func Apply(k *kubernikusv1.Kluster, conditions []metav1.Condition) *kubernikusapply.KlusterApplyConfiguration {
-	return ApplyStatus(k, kubernikusv1.KlusterStatus{Conditions: conditions})
+// Condition is Conditions for one of a type; nil takes away the one that is there.
+func Condition(k *kubernikusv1.Kluster, kind string, reported *metav1.Condition, now time.Time) (next []metav1.Condition, changed bool) {
+	if reported == nil {
+		return nil, meta.FindStatusCondition(k.Status.Conditions, kind) != nil
+	}
+	return Conditions(k, []metav1.Condition{*reported}, now)
 }
 
 // ApplyStatus returns the patch that writes what a status has, and no field that is empty. With the uid, a Kluster of the same name that

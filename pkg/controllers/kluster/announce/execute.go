@@ -173,19 +173,14 @@ func remove(ctx context.Context, c client.Client, object client.Object) error {
 // writeCondition writes the condition Announced when it reports something new; nil removes the one that is there. The Kluster is
 // given it, too.
 func (r *reconciler) writeCondition(ctx context.Context, k *kubernikusv1.Kluster, condition *metav1.Condition) error {
-	var reported []metav1.Condition
-	if condition != nil {
-		reported = append(reported, *condition)
-	}
 	last := current(k)
-	next, changed := kluster.Conditions(k, reported, r.clock.Now())
-	if condition != nil && !changed {
+	next, changed := kluster.Condition(k, kubernikusv1.ConditionAnnounced, condition, r.clock.Now())
+	if !changed {
 		return nil
 	}
-	err := r.client.Status().Apply(ctx, kluster.Apply(k, next), client.FieldOwner(fieldOwner), client.ForceOwnership,
-		client.DisableReadYourWritesConsistency)
+	err := kluster.WriteStatus(ctx, r.client, k, kubernikusv1.KlusterStatus{Conditions: next}, fieldOwner)
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("apply the status of kluster %s: %w", client.ObjectKeyFromObject(k), err)
+		return err
 	}
 	r.record(ctx, k, last, condition)
 	if condition == nil {

@@ -163,12 +163,7 @@ func (r *reconciler) writeStatus(ctx context.Context, o observed, p plan) error 
 	if !changed {
 		return nil
 	}
-	err := r.client.Status().Apply(ctx, kluster.Apply(k, conditions), client.FieldOwner(fieldOwner), client.ForceOwnership,
-		client.DisableReadYourWritesConsistency)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("apply the status of kluster %s: %w", client.ObjectKeyFromObject(k), err)
-	}
-	return nil
+	return client.IgnoreNotFound(kluster.WriteStatus(ctx, r.client, k, kubernikusv1.KlusterStatus{Conditions: conditions}, fieldOwner))
 }
 
 // writeCondition writes a condition of a Cluster that is unchanged since it was decided about.

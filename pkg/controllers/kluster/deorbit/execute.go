@@ -27,12 +27,7 @@ func (r *reconciler) apply(
 	if status.StartedAt != nil {
 		next.Deorbit = status
 	}
-	err := r.client.Status().Apply(ctx, kluster.ApplyStatus(k, next), client.FieldOwner(fieldOwner), client.ForceOwnership,
-		client.DisableReadYourWritesConsistency)
-	if err != nil {
-		return fmt.Errorf("apply the status of kluster %s: %w", client.ObjectKeyFromObject(k), err)
-	}
-	return nil
+	return kluster.WriteStatus(ctx, r.client, k, next, fieldOwner)
 }
 
 // removeFinalizers removes Groundskeeper's finalizers from a Kluster that is as it was read, or has been deleted.

@@ -83,10 +83,8 @@ func (r *reconciler) writeStatus(ctx context.Context, k *kubernikusv1.Kluster, f
 		next.Openstack = next.Openstack.DeepCopy()
 		next.Openstack.LBFloatingNetworkID = "" // the builder of the cluster writes it
 	}
-	err := r.client.Status().Apply(ctx, kluster.ApplyStatus(k, next), client.FieldOwner(fieldOwner), client.ForceOwnership,
-		client.DisableReadYourWritesConsistency)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("apply the status of kluster %s: %w", client.ObjectKeyFromObject(k), err)
+	if err := kluster.WriteStatus(ctx, r.client, k, next, fieldOwner); client.IgnoreNotFound(err) != nil {
+		return err
 	}
 	r.announce(ctx, k, next)
 	return nil

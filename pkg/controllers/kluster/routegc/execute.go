@@ -65,21 +65,13 @@ func (r *reconciler) check(ctx context.Context, observed *kubernikusv1.Kluster, 
 func (r *reconciler) writeStatus(
 	ctx context.Context, k *kubernikusv1.Kluster, condition *metav1.Condition, routes *kubernikusv1.RouteGCStatus,
 ) error {
-	var reported []metav1.Condition
-	if condition != nil {
-		reported = append(reported, *condition)
-	}
-	next, changed := kluster.Conditions(k, reported, r.clock.Now())
-	if condition == nil {
-		changed = current(k) != nil
-	}
+	next, changed := kluster.Condition(k, kubernikusv1.ConditionRoutesClean, condition, r.clock.Now())
 	if !changed && equality.Semantic.DeepEqual(k.Status.RouteGC, routes) {
 		return nil
 	}
-	patch := kluster.ApplyStatus(k, kubernikusv1.KlusterStatus{Conditions: next, RouteGC: routes})
-	err := r.client.Status().Apply(ctx, patch, client.FieldOwner(fieldOwner), client.ForceOwnership, client.DisableReadYourWritesConsistency)
+	err := kluster.WriteStatus(ctx, r.client, k, kubernikusv1.KlusterStatus{Conditions: next, RouteGC: routes}, fieldOwner)
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("apply the status of kluster %s: %w", client.ObjectKeyFromObject(k), err)
+		return err
 	}
 	r.announce(ctx, k, condition)
 	return nil

@@ -5,7 +5,6 @@ package workload
 
 import (
 	"context"
-	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,22 +17,14 @@ import (
 
 // writeCondition writes the condition LocalVolumeCleanup when it reports something new; nil takes it away.
 func (r *reconciler) writeCondition(ctx context.Context, k *kubernikusv1.Kluster, condition *metav1.Condition) error {
-	var reported []metav1.Condition
-	if condition != nil {
-		reported = append(reported, *condition)
-	}
 	last := meta.FindStatusCondition(k.Status.Conditions, kubernikusv1.ConditionLocalVolumeCleanup)
-	next, changed := kluster.Conditions(k, reported, r.options.Clock.Now())
-	if condition == nil {
-		changed = last != nil
-	}
+	next, changed := kluster.Condition(k, kubernikusv1.ConditionLocalVolumeCleanup, condition, r.options.Clock.Now())
 	if !changed {
 		return nil
 	}
-	err := r.client.Status().Apply(ctx, kluster.Apply(k, next), client.FieldOwner(fieldOwner), client.ForceOwnership,
-		client.DisableReadYourWritesConsistency)
+	err := kluster.WriteStatus(ctx, r.client, k, kubernikusv1.KlusterStatus{Conditions: next}, fieldOwner)
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("apply the status of kluster %s: %w", client.ObjectKeyFromObject(k), err)
+		return err
 	}
 	if condition != nil && (last == nil || last.Status != condition.Status || last.Reason != condition.Reason) {
 		log.FromContext(ctx).Info("The local volume cleanup of a Kluster changed",
