@@ -26,7 +26,7 @@ var writers = map[string]struct {
 }{
 	"Kluster": {
 		[]string{
-			"apis/kubernikus/v1", "openstack", "controllers/kluster/lifecycle", "controllers/kluster/routegc", "controllers/kluster/announce",
+			"apis/kubernikus/v1", "openstack", "controllers/kluster", "controllers/kluster/lifecycle", "controllers/kluster/routegc", "controllers/kluster/announce",
 			"controllers/kluster/deorbit", "controllers/kluster/workload",
 		},
 		"Ambiguous Announced Announcing Annotated Canceled Conflict Deorbited Failed FieldsIgnored Granted IncompleteAnswer Insecure " +

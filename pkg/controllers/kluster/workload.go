@@ -41,6 +41,30 @@ var (
 	ErrProxy = kubeconfig.ErrProxy
 )
 
+// Reasons why nothing connects to a workload cluster.
+const (
+	ReasonSecretMissing = "SecretMissing"
+	// ReasonSecretInvalid means that the Secret has no way into the cluster that can be used.
+	ReasonSecretInvalid = "SecretInvalid"
+	// ReasonNoCredentials means that the Secret reports nothing of the cluster.
+	ReasonNoCredentials = "NoCredentials"
+	// ReasonHostUnknown means that the address of the API server is not written yet.
+	ReasonHostUnknown = "HostUnknown"
+)
+
+// WhyUnusable returns the reason and the message of a condition for an error of Secret or Connectable.
+func WhyUnusable(k *kubernikusv1.Kluster, err error) (reason, message string) {
+	switch {
+	case errors.Is(err, ErrNoSecret):
+		return ReasonSecretMissing, err.Error()
+	case errors.Is(err, ErrNoWorkload):
+		return ReasonNoCredentials, fmt.Sprintf("secret %s %v", SecretKey(k), err)
+	case errors.Is(err, ErrNoHost):
+		return ReasonHostUnknown, err.Error()
+	}
+	return ReasonSecretInvalid, fmt.Sprintf("secret %s: %v", SecretKey(k), err)
+}
+
 // HasWorkload reports whether the data of a Secret has a way into a workload cluster.
 func HasWorkload(data map[string][]byte) bool {
 	return len(data[KeyKubeconfig]) > 0 || len(data[KeyCertificate]) > 0

@@ -14,6 +14,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/clusterid"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/test/support/klustertest"
 )
 
@@ -73,10 +74,10 @@ func TestPlan(t *testing.T) {
 		"own maintenance": {change: func(_ *kubernikusv1.Kluster, there *observed) {
 			there.backend.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: fieldOwner, Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(`{"f:cluster":{"f:clusterStatus":{}}}`)}}
 		}, backend: true},
-		"no credentials": {change: func(_ *kubernikusv1.Kluster, there *observed) { *there = observed{} }, unusable: notAnnounced(reasonSecretInvalid, "broken"),
-			reason: reasonSecretInvalid, message: "broken"},
-		"no credentials any more": {unusable: notAnnounced(reasonSecretMissing, "gone"), reason: reasonSecretMissing},
-		"foreign backend": {change: func(_ *kubernikusv1.Kluster, there *observed) { there.backend.Labels = nil }, unusable: notAnnounced(reasonSecretMissing, "gone"),
+		"no credentials": {change: func(_ *kubernikusv1.Kluster, there *observed) { *there = observed{} }, unusable: notAnnounced(kluster.ReasonSecretInvalid, "broken"),
+			reason: kluster.ReasonSecretInvalid, message: "broken"},
+		"no credentials any more": {unusable: notAnnounced(kluster.ReasonSecretMissing, "gone"), reason: kluster.ReasonSecretMissing},
+		"foreign backend": {change: func(_ *kubernikusv1.Kluster, there *observed) { there.backend.Labels = nil }, unusable: notAnnounced(kluster.ReasonSecretMissing, "gone"),
 			reason: reasonNameTaken, message: "DiscoveryBackend gimbal-discovery/k is another client's"},
 		"foreign Secret": {change: func(_ *kubernikusv1.Kluster, there *observed) {
 			there.backend, there.secret.Labels = nil, map[string]string{clusterid.LabelName: "k"}

@@ -51,14 +51,6 @@ func rendered(config *rest.Config) ([]byte, error) {
 
 // unusable returns the condition of a Kluster whose Secret cannot be used. An existing announcement remains unchanged.
 func unusable(k *kubernikusv1.Kluster, err error) *metav1.Condition {
-	secret := kluster.SecretKey(k)
-	switch {
-	case errors.Is(err, kluster.ErrNoSecret):
-		return notAnnounced(reasonSecretMissing, "%v", err)
-	case errors.Is(err, kluster.ErrNoWorkload):
-		return notAnnounced(reasonNoCredentials, "secret %s %v", secret, err)
-	case errors.Is(err, kluster.ErrNoHost):
-		return notAnnounced(reasonHostUnknown, "%v", err)
-	}
-	return notAnnounced(reasonSecretInvalid, "secret %s: %v", secret, err)
+	reason, message := kluster.WhyUnusable(k, err)
+	return notAnnounced(reason, "%s", message)
 }

@@ -78,10 +78,10 @@ func TestUnusableSecrets(t *testing.T) {
 		data            map[string][]byte
 		reason, message string
 	}{
-		"nothing":   {nil, reasonNoCredentials, "secret garden-shop/k-secret has neither"},
-		"no host":   {kubernikusKeys(t), reasonHostUnknown, "status.apiserver is empty"},
-		"a command": {map[string][]byte{kluster.KeyKubeconfig: bytes.Replace(kubeconfigFor("https://a"), []byte("token: "), []byte("exec: {command: x}, token: "), 1)}, reasonSecretInvalid, `secret garden-shop/k-secret: key "kubeconfig": users[0].user.exec runs a command`},
-		"broken":    {map[string][]byte{kluster.KeyKubeconfig: []byte(hidden)}, reasonSecretInvalid, `key "kubeconfig"`},
+		"nothing":   {nil, kluster.ReasonNoCredentials, "secret garden-shop/k-secret has neither"},
+		"no host":   {kubernikusKeys(t), kluster.ReasonHostUnknown, "status.apiserver is empty"},
+		"a command": {map[string][]byte{kluster.KeyKubeconfig: bytes.Replace(kubeconfigFor("https://a"), []byte("token: "), []byte("exec: {command: x}, token: "), 1)}, kluster.ReasonSecretInvalid, `secret garden-shop/k-secret: key "kubeconfig": users[0].user.exec runs a command`},
+		"broken":    {map[string][]byte{kluster.KeyKubeconfig: []byte(hidden)}, kluster.ReasonSecretInvalid, `key "kubeconfig"`},
 	} {
 		got, problem := kubeconfigOf(klustertest.Kluster("k"), tc.data, false)
 		if got != nil || problem == nil || problem.Reason != tc.reason || !strings.Contains(problem.Message, tc.message) || strings.Contains(problem.Message, hidden) {

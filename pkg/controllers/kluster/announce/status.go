@@ -16,7 +16,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 )
 
-// Reasons of the condition Announced.
+// Reasons of the condition Announced, besides those of kluster.WhyUnusable.
 const (
 	reasonAnnounced  = "Announced"
 	reasonAnnouncing = "Announcing"
@@ -27,15 +27,8 @@ const (
 	// reasonNameInvalid: no DiscoveryBackend may have the name of the Kluster.
 	reasonNameInvalid = "NameInvalid"
 	// reasonRefused: the API server rejects one of them.
-	reasonRefused       = "Refused"
-	reasonNotServed     = "NotServed"
-	reasonSecretMissing = "SecretMissing"
-	// reasonSecretInvalid: the Secret has no way into the cluster that can be used.
-	reasonSecretInvalid = "SecretInvalid"
-	// reasonNoCredentials: the Secret reports nothing of the cluster.
-	reasonNoCredentials = "NoCredentials"
-	// reasonHostUnknown: the address of the cluster's API server is not written yet.
-	reasonHostUnknown = "HostUnknown"
+	reasonRefused   = "Refused"
+	reasonNotServed = "NotServed"
 )
 
 // eventWithdrawn: the announcement was taken back. The other events have the reason of the condition.

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/clusterapi/desired"
 )
 
@@ -101,7 +102,7 @@ func (p *plan) prepare(o observed, s settings) {
 // isKubeconfigMissing reports whether the Secret with the kubeconfig does not exist.
 func isKubeconfigMissing(k *kubernikusv1.Kluster) bool {
 	c := meta.FindStatusCondition(k.Status.Conditions, kubernikusv1.ConditionAPIServerReachable)
-	return c != nil && c.Status == metav1.ConditionFalse && c.Reason == reasonSecretMissing
+	return c != nil && c.Status == metav1.ConditionFalse && c.Reason == kluster.ReasonSecretMissing
 }
 
 // hold sets what keeps the OpenStackCluster of the Cluster, if that differs. An object that is being deleted takes no finalizer, and the

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/clusterapi/desired"
 	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 )
@@ -98,7 +99,7 @@ func TestKubeconfigMissing(t *testing.T) {
 			}
 			k := f.kluster()
 			f.store.ChangeStatus(k, func() {
-				k.Status.Conditions = []metav1.Condition{{Type: kubernikusv1.ConditionAPIServerReachable, Status: metav1.ConditionFalse, Reason: reasonSecretMissing}}
+				k.Status.Conditions = []metav1.Condition{{Type: kubernikusv1.ConditionAPIServerReachable, Status: metav1.ConditionFalse, Reason: kluster.ReasonSecretMissing}}
 			})
 			if initialized("False"); f.events() != "" {
 				t.Errorf("an event is sent while the control plane is created")

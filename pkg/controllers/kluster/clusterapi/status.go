@@ -37,8 +37,6 @@ const (
 	reasonNotSelected  = "NotSelected"
 	reasonNoKubeconfig = "KubeconfigMissing"
 	reasonHookMissing  = "HookMissing"
-	// reasonSecretMissing is that of the condition APIServerReachable of a Kluster.
-	reasonSecretMissing = "SecretMissing"
 )
 
 // Events on a Cluster, and what was done.

@@ -138,7 +138,7 @@ func (c check) run(ctx context.Context) observed {
 	case unread != nil && c.must:
 		return o.failing(c.blame(clusterFailure(unread)))
 	case c.must && c.connection == nil:
-		return o.failing(c.wayFailure())
+		return o.failing(wayFailure(c.kluster, c.connectErr))
 	}
 	o.parts = c.execute(ctx, work)
 	return o
@@ -162,7 +162,7 @@ func (c check) hold(ctx context.Context, id string, held *hold, o observed) obse
 func (c check) detach(ctx context.Context) observed {
 	o := observed{stage: c.stage}
 	if c.connection == nil {
-		return o.failing(c.wayFailure())
+		return o.failing(wayFailure(c.kluster, c.connectErr))
 	}
 	id, err := c.id(ctx)
 	if err != nil {
@@ -184,11 +184,6 @@ func (c check) detach(ctx context.Context) observed {
 	}
 	o.lifted = lifted
 	return o
-}
-
-// wayFailure returns why there is no connection to the workload cluster.
-func (c check) wayFailure() *failure {
-	return wayFailure(kluster.SecretKey(c.kluster).String(), c.connectErr)
 }
 
 // blame attributes a failure to this process when this process may not change anything any more.

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 )
 
@@ -201,10 +202,10 @@ func TestAdvance(t *testing.T) {
 		"fails long":           {in(pods, unreachable(0)), failed(pods, clusterFailure(errDown)), usual(), 2 * time.Minute, verify, "", "ClusterUnreachable DeorbitStage", nil},
 		"fails nearly long":    {in(pods, unreachable(0)), failed(pods, clusterFailure(errDown)), usual(), 2*time.Minute - time.Second, pods, "", "", nil},
 		"fails in Wait":        {in(wait, unreachable(0), remaining(claim)), failed(wait, clusterFailure(errDown)), usual(), time.Hour, verify, "", "ClusterUnreachable DeorbitStage", []kubernikusv1.DeorbitObject{claim}},
-		"no kubeconfig, long":  {in(freeze, unreachable(0)), failed(freeze, &failure{reason: reasonNoCredentials, cluster: true}), usual(), time.Hour, verify, "", "ClusterUnreachable DeorbitStage", nil},
+		"no kubeconfig, long":  {in(freeze, unreachable(0)), failed(freeze, &failure{reason: kluster.ReasonNoCredentials, cluster: true}), usual(), time.Hour, verify, "", "ClusterUnreachable DeorbitStage", nil},
 		"rejected, long":       {in(pods, unreachable(0)), failed(pods, clusterFailure(unauthorized)), usual(), 23 * time.Hour, pods, "", "", nil},
 		"forbidden, long":      {in(freeze, unreachable(0)), failed(freeze, clusterFailure(forbidden)), usual(), 23 * time.Hour, freeze, "", "", nil},
-		"a wrong Secret, long": {in(freeze, unreachable(0)), failed(freeze, wayFailure("s", errDown)), usual(), 23 * time.Hour, freeze, "", "", nil},
+		"a wrong Secret, long": {in(freeze, unreachable(0)), failed(freeze, wayFailure(&kubernikusv1.Kluster{}, errDown)), usual(), 23 * time.Hour, freeze, "", "", nil},
 		"rejected to the end":  {in(pods), failed(pods, clusterFailure(unauthorized)), usual(), 24 * time.Hour, release, "", "DeorbitStage", nil},
 		"Groundskeeper fails":  {in(pods, unreachable(0)), failed(pods, internalFailure(errDown)), usual(), 10 * time.Hour, pods, "", "", nil},
 		"OpenStack fails long": {in(verify, unreachable(0)), failed(verify, cloudFailure(errDown)), usual(), 59 * time.Minute, verify, "", "", nil},

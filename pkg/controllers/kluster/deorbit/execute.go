@@ -99,7 +99,7 @@ func (c check) clean(ctx context.Context, work stage.Work, stages ...kubernikusv
 // down relies on it.
 func (c check) thaw(ctx context.Context, id string) (lifted bool, failed *failure) {
 	if c.connection == nil {
-		return false, c.wayFailure()
+		return false, wayFailure(c.kluster, c.connectErr)
 	}
 	others, err := c.twins(ctx, id)
 	if err != nil {

@@ -52,7 +52,7 @@ func TestAdvanceWithMachines(t *testing.T) {
 		"lost behind":                    {in(pods, unreachable(0)), failed(pods, clusterFailure(errDown)), kubernikusv1.MachinesPresent, time.Hour, machines, "ClusterUnreachable DeorbitStage", true},
 		"deleted early":                  {in(pods), nil, kubernikusv1.MachinesDeleted, time.Minute, verify, "ClusterUnreachable DeorbitStage", true},
 		"deleted, a last check":          {in(wait), showed(wait), kubernikusv1.MachinesDeleted, time.Minute, verify, "DeorbitStage", false},
-		"deleted, a Secret that is lost": {in(freeze), failed(freeze, wayFailure("s", errDown)), kubernikusv1.MachinesDeleted, time.Minute, freeze, "", false},
+		"deleted, a Secret that is lost": {in(freeze), failed(freeze, wayFailure(&kubernikusv1.Kluster{}, errDown)), kubernikusv1.MachinesDeleted, time.Minute, freeze, "", false},
 		"deleted, in Drain":              {in(drain), nil, kubernikusv1.MachinesDeleted, time.Minute, drain, "", false},
 		"deleted, Drain is over":         {in(drain), showed(drain), kubernikusv1.MachinesDeleted, time.Minute, verify, "ClusterUnreachable DeorbitStage", true},
 		"deleted, in the last stage":     {in(wait), nil, kubernikusv1.MachinesDeleted, time.Minute, verify, "ClusterUnreachable DeorbitStage", true},
@@ -112,7 +112,7 @@ func TestAdvanceWithoutControlPlane(t *testing.T) {
 	named := func(p *progress) { p.ClusterName = "web" }
 	identified := func(p *progress) { p.ClusterID = "a" }
 	const present, none = kubernikusv1.MachinesPresent, kubernikusv1.MachinesDeleted
-	noSecret := wayFailure("s", kluster.ErrNoSecret)
+	noSecret := wayFailure(&kubernikusv1.Kluster{}, kluster.ErrNoSecret)
 	for name, c := range map[string]struct {
 		before   progress
 		seen     *observed

@@ -64,14 +64,10 @@ type failure struct {
 	retryAfter time.Duration
 }
 
-// Reasons of the condition Deorbited besides the names of stages and the reasons of package openstack.
+// Reasons of the condition Deorbited besides the names of stages, the reasons of package openstack and those of kluster.WhyUnusable.
 const (
-	reasonUnreachable   = string(openstack.ReasonUnreachable)
-	reasonSecretMissing = "SecretMissing"
-	reasonSecretInvalid = "SecretInvalid"
-	reasonNoCredentials = "NoCredentials"
-	reasonNoHost        = "HostUnknown"
-	reasonFailed        = "Failed"
+	reasonUnreachable = string(openstack.ReasonUnreachable)
+	reasonFailed      = "Failed"
 	// reasonProtected and reasonPaused mean that an annotation requests to wait.
 	reasonProtected = "TerminationProtected"
 	reasonPaused    = "Paused"
@@ -241,27 +237,18 @@ func clusterFailure(err error) *failure {
 	return f
 }
 
-// wayFailure returns the failure to find the way into the workload cluster.
-func wayFailure(secret string, err error) *failure {
-	f := &failure{reason: reasonSecretInvalid, message: "secret " + secret + ": " + err.Error(), cluster: true, waits: true, silent: true}
-	switch {
-	case errors.Is(err, kluster.ErrNoSecret):
-		f.reason, f.message = reasonSecretMissing, err.Error()
-	case errors.Is(err, kluster.ErrNoWorkload):
-		f.reason, f.message, f.waits = reasonNoCredentials, "secret "+secret+" "+err.Error(), false
-	case errors.Is(err, kluster.ErrNoHost):
-		f.reason, f.message, f.waits = reasonNoHost, err.Error(), false
-	case errors.Is(err, kluster.ErrProxy):
-		f.silent = false // an API server is known
-	}
-	return f
+// wayFailure returns why there is no connection to the workload cluster. A proxy that is not allowed leads to an API server that is known.
+func wayFailure(k *kubernikusv1.Kluster, err error) *failure {
+	reason, message := kluster.WhyUnusable(k, err)
+	return &failure{reason: reason, message: message, cluster: true, silent: !errors.Is(err, kluster.ErrProxy),
+		waits: reason != kluster.ReasonNoCredentials && reason != kluster.ReasonHostUnknown}
 }
 
 // cloudFailure returns the failure of OpenStack, or to find the way into it.
 func cloudFailure(err error) *failure {
 	f := &failure{reason: string(openstack.ReasonOf(err)), message: err.Error(), retryAfter: openstack.RetryAfter(err)}
 	if errors.Is(err, kluster.ErrNoSecret) {
-		f.reason = reasonSecretMissing
+		f.reason = kluster.ReasonSecretMissing
 	}
 	return f
 }

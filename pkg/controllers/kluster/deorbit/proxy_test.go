@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/test/support/klustertest"
 )
@@ -34,7 +35,7 @@ func TestProxyNotAllowed(t *testing.T) {
 			if allow {
 				return
 			}
-			if f := wayFailure("s", c.connectErr); !f.waits || f.silent {
+			if f := wayFailure(&kubernikusv1.Kluster{}, c.connectErr); !f.waits || f.silent {
 				t.Errorf("failure = %+v, want one that waits, about an API server that is known", f)
 			}
 		})

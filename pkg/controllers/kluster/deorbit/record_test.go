@@ -217,7 +217,7 @@ func TestAppliedIsWhole(t *testing.T) {
 // TestReasonsHaveARemedy checks that each reason of the condition Deorbited has a row in docs/deorbit.md, which the plugin prints.
 func TestReasonsHaveARemedy(t *testing.T) {
 	for _, reason := range []string{
-		reasonUnreachable, reasonSecretMissing, reasonSecretInvalid, reasonNoCredentials, reasonNoHost, reasonFailed, kubernikusv1.ReasonOwnCluster, reasonProtected,
+		reasonUnreachable, kluster.ReasonSecretMissing, kluster.ReasonSecretInvalid, kluster.ReasonNoCredentials, kluster.ReasonHostUnknown, reasonFailed, kubernikusv1.ReasonOwnCluster, reasonProtected,
 		reasonPaused, reasonTwinFirst, kubernikusv1.ReasonSameCluster, kubernikusv1.ReasonIdentityUnknown, kubernikusv1.ReasonClusterChanged,
 		kubernikusv1.ReasonIdentityConflict, kubernikusv1.ReasonCIDRConflict, kubernikusv1.ReasonCloudChanged, string(openstack.ReasonCredentialsRefused),
 		string(openstack.ReasonCredentialsInvalid), string(openstack.ReasonForbidden), string(openstack.ReasonNotFound), string(openstack.ReasonConflict),

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 	"groundskeeper.io/groundskeeper/test/support/klustertest"
 )
@@ -70,8 +71,8 @@ func TestConditions(t *testing.T) {
 		"answers":        {workloadView{version: "v1.36.3"}.condition(), "True/Reachable"},
 		"kubeconfig":     {workloadView{version: "v1.36.3", insecure: true}.condition(), "True/Insecure"},
 		"silent":         {workloadView{reason: "Unreachable"}.condition(), "False/Unreachable"},
-		"no credentials": {workloadView{reason: reasonNoCredentials}.condition(), "Unknown/NoCredentials"},
-		"no host":        {workloadView{reason: reasonNoHost}.condition(), "Unknown/HostUnknown"},
+		"no credentials": {workloadView{reason: kluster.ReasonNoCredentials}.condition(), "Unknown/NoCredentials"},
+		"no host":        {workloadView{reason: kluster.ReasonHostUnknown}.condition(), "Unknown/HostUnknown"},
 		"missing too":    {missing.workload.latest.condition(), "False/SecretMissing"},
 	} {
 		t.Run(name, func(t *testing.T) {

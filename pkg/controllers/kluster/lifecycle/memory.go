@@ -56,8 +56,8 @@ func (l *probed[T]) due(now time.Time) bool { return !l.next.After(now) }
 
 // miss notes that there is no Secret.
 func (c *checks) miss(err error, next time.Time) {
-	c.cloud.set(cloudView{err: &openstack.Error{Op: "read the credentials", Reason: reasonSecretMissing, Err: err}}, next)
-	c.workload.set(workloadView{reason: reasonSecretMissing, message: kluster.Bounded(err.Error())}, next)
+	c.cloud.set(cloudView{err: &openstack.Error{Op: "read the credentials", Reason: kluster.ReasonSecretMissing, Err: err}}, next)
+	c.workload.set(workloadView{reason: kluster.ReasonSecretMissing, message: kluster.Bounded(err.Error())}, next)
 }
 
 // wait is how long it is until the next check; what is on its way triggers its own reconciliation.

@@ -117,7 +117,8 @@ func (r *reconciler) probeWorkload(k *kubernikusv1.Kluster, secret *corev1.Secre
 	config, err := kluster.Connectable(k, secret.Data, r.allowProxy)
 	if err != nil {
 		// Only a change of the Secret or the status helps, and that is seen.
-		s.workload.set(unreadable(kluster.SecretKey(k).String(), err), r.clock.Now().Add(interval))
+		reason, message := kluster.WhyUnusable(k, err)
+		s.workload.set(workloadView{reason: reason, message: message}, r.clock.Now().Add(interval))
 		return
 	}
 	preflight, registered := s.permissions.due(r.clock.Now()) && !kit.IsPaused(k), k.DeepCopy()

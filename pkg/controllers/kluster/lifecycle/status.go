@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
@@ -30,14 +31,10 @@ const (
 	reasonUnidentified = "Unidentified"
 )
 
-// Reasons of the condition APIServerReachable, besides Unreachable and CredentialsRefused.
+// Reasons of the condition APIServerReachable, besides Unreachable, CredentialsRefused and those of kluster.WhyUnusable.
 const (
-	reasonReachable     = "Reachable"
-	reasonSecretMissing = "SecretMissing"
-	reasonSecretInvalid = "SecretInvalid"
-	reasonNoCredentials = "NoCredentials"
-	reasonNoHost        = "HostUnknown"
-	reasonNoAPIServer   = "NoAPIServer"
+	reasonReachable   = "Reachable"
+	reasonNoAPIServer = "NoAPIServer"
 )
 
 // insecureWorkload is the message of a workload cluster that responds and whose certificate is not verified.
@@ -98,7 +95,7 @@ func (v workloadView) condition() metav1.Condition {
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, reasonInsecure, insecureWorkload
 	case v.version != "":
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, reasonReachable, "the API server responds"
-	case v.reason == reasonNoCredentials, v.reason == reasonNoHost:
+	case v.reason == kluster.ReasonNoCredentials, v.reason == kluster.ReasonHostUnknown:
 		c.Status = metav1.ConditionUnknown
 	}
 	return c

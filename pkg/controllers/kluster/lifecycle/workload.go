@@ -37,20 +37,6 @@ type workloadView struct {
 	clusterID string
 }
 
-// unreadable returns the view of a workload cluster that the Secret does not lead to.
-func unreadable(secret string, err error) workloadView {
-	v := workloadView{reason: reasonSecretInvalid, message: fmt.Sprintf("secret %s: %v", secret, err)}
-	switch {
-	case errors.Is(err, kluster.ErrNoSecret):
-		v.reason, v.message = reasonSecretMissing, err.Error()
-	case errors.Is(err, kluster.ErrNoWorkload):
-		v.reason, v.message = reasonNoCredentials, "secret "+secret+" "+err.Error()
-	case errors.Is(err, kluster.ErrNoHost):
-		v.reason, v.message = reasonNoHost, err.Error()
-	}
-	return v
-}
-
 // probeWorkload queries an API server for its version. Every user that it knows is allowed to do that; one whose credentials it
 // does not know may not.
 func probeWorkload(ctx context.Context, config *rest.Config) workloadView {
@@ -59,7 +45,7 @@ func probeWorkload(ctx context.Context, config *rest.Config) workloadView {
 	}
 	client, err := clientFor(config)
 	if err != nil {
-		return failed(reasonSecretInvalid, "the credentials of the cluster cannot be used")
+		return failed(kluster.ReasonSecretInvalid, "the credentials of the cluster cannot be used")
 	}
 	ctx, cancel := context.WithTimeout(ctx, workloadTimeout)
 	defer cancel()
