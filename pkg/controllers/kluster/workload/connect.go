@@ -115,9 +115,8 @@ func (c connector) clean(ctx context.Context, b blueprint, v *view, cluster remo
 }
 
 const (
-	// dialTimeout and handshakeTimeout are how long a connection may take to come about.
-	dialTimeout      = 10 * time.Second
-	handshakeTimeout = 10 * time.Second
+	// dialTimeout is how long a connection may take to come about.
+	dialTimeout = 10 * time.Second
 	// keepAlive is the pause between two probes of a connection that is idle.
 	keepAlive = 30 * time.Second
 )
@@ -131,7 +130,7 @@ func httpClient(config *rest.Config, health *health, fence func() error) (*http.
 	}
 	// Other settings are the defaults of Kubernetes clients, including proxies from the environment and connection health checks.
 	base := utilnet.SetTransportDefaults(&http.Transport{
-		TLSClientConfig: tlsConfig, Proxy: config.Proxy, TLSHandshakeTimeout: handshakeTimeout,
+		TLSClientConfig: tlsConfig, Proxy: config.Proxy,
 		DialContext: (&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext,
 	})
 	wrapped, err := rest.HTTPWrappersForConfig(config, kluster.Fenced{RoundTripper: &observed{next: base, health: health}, Fence: fence})

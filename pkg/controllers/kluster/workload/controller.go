@@ -69,11 +69,11 @@ func AddToManager(mgr manager.Manager, config *configv1alpha1.ControllersConfigu
 	}
 	r := &reconciler{
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), config: config, options: options, recorder: mgr.GetEventRecorder(fieldOwner),
-		memory: &memory{inbox: &inbox{}, sessions: map[types.NamespacedName]*session{},
+		memory: &memory{sessions: map[types.NamespacedName]*session{},
 			open: connector{options: options, meters: meters, volumes: volumes, pauses: realPauses()}.open},
 	}
 	b := kluster.Builder(mgr, ControllerName, config.Kluster, kluster.Changed(), kluster.UsersOf(r.client, nil)).
-		WatchesRawSource(r.inbox)
+		WatchesRawSource(r.memory)
 	if err := kluster.Complete(b, ControllerName, r); err != nil {
 		return err
 	}

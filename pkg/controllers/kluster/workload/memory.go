@@ -15,8 +15,9 @@ import (
 
 // memory has the sessions that run. A restart ends them, and they begin again from what the Klusters and their Secrets have then.
 type memory struct {
-	inbox *inbox
 	open  opener
+	life  context.Context
+	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 	mu       sync.Mutex
 	sessions map[types.NamespacedName]*session
@@ -65,8 +66,8 @@ func (m *memory) adjust(key types.NamespacedName, want *blueprint) (*session, er
 		return nil, nil
 	}
 	want.again = current != nil && current.uid == want.uid
-	ctx, cancel := context.WithCancel(m.inbox.life())
-	report, wait, err := m.open(ctx, *want, func() { m.inbox.news(key) })
+	ctx, cancel := context.WithCancel(m.life)
+	report, wait, err := m.open(ctx, *want, func() { m.news(key) })
 	if err != nil {
 		cancel()
 		return nil, err
@@ -77,7 +78,7 @@ func (m *memory) adjust(key types.NamespacedName, want *blueprint) (*session, er
 		wait()
 		cancel()
 		close(s.ended)
-		m.inbox.news(key)
+		m.news(key)
 	}()
 	return s, nil
 }
@@ -96,31 +97,10 @@ func (m *memory) wait(ctx context.Context) error {
 	return nil
 }
 
-// inbox is a source of the controller: what sessions report. It has the context in which they live.
-type inbox struct {
-	mu    sync.Mutex
-	ctx   context.Context
-	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
-}
-
-// Start implements source.Source. The context ends all sessions.
-func (i *inbox) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.ctx, i.queue = ctx, queue
+// Start implements source.Source, which comes before the first reconcile: sessions live in the context, and report to the queue.
+func (m *memory) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	m.life, m.queue = ctx, queue
 	return nil
 }
 
-// news queues a Kluster.
-func (i *inbox) news(key types.NamespacedName) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.queue.Add(reconcile.Request{NamespacedName: key})
-}
-
-// life returns the context in which sessions live.
-func (i *inbox) life() context.Context {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.ctx
-}
+func (m *memory) news(key types.NamespacedName) { m.queue.Add(reconcile.Request{NamespacedName: key}) }

@@ -63,7 +63,7 @@ func newFlow(t *testing.T, objects ...client.Object) *flow {
 	f.store = klustertest.NewStore(t, objects...)
 	f.r = &reconciler{
 		client: f.store.Client(), live: f.store.Live(), config: defaults(), recorder: f.recorder,
-		memory:  &memory{inbox: &inbox{}, sessions: map[types.NamespacedName]*session{}},
+		memory:  &memory{sessions: map[types.NamespacedName]*session{}},
 		options: Options{NodeDeleted: func(types.NamespacedName, types.UID) {}, Fence: func() error { return nil }, Clock: f.clock, ClusterID: management},
 	}
 	f.r.open = func(ctx context.Context, b blueprint, _ func()) (reporter, func(), error) {
@@ -74,7 +74,7 @@ func newFlow(t *testing.T, objects ...client.Object) *flow {
 		f.opened = append(f.opened, n)
 		return n, func() { <-ctx.Done(); <-n.leave }, nil
 	}
-	if err := f.r.inbox.Start(t.Context(), f.queue); err != nil {
+	if err := f.r.memory.Start(t.Context(), f.queue); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
