@@ -94,9 +94,12 @@ func rightOf(request *http.Request) string {
 	if !slices.Contains([]string{"nodes", "persistentvolumes", "persistentvolumeclaims"}, parts[0]) {
 		return ""
 	}
-	verb := map[string]string{http.MethodGet: "list", http.MethodDelete: "delete"}[request.Method]
-	if request.URL.Query().Get("watch") != "" {
+	verb := strings.ToLower(request.Method) // of one object
+	switch {
+	case request.URL.Query().Get("watch") != "":
 		verb = "watch"
+	case len(parts) == 1:
+		verb = "list"
 	}
 	return verb + " " + parts[0]
 }

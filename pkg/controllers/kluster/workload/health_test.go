@@ -70,6 +70,13 @@ func TestHealth(t *testing.T) {
 	respond("GET", "nodes?watch=true", 200)
 	respond("DELETE", "namespaces/shop/persistentvolumeclaims/data", 409)
 	want("allowed", "", "", 2)
+	respond("PATCH", "persistentvolumes/a", 403)
+	respond("GET", "namespaces/shop/persistentvolumeclaims/data", 403)
+	respond("GET", "persistentvolumeclaims", 200)
+	want("of one object", ReasonForbidden, "lack the permission to get persistentvolumeclaims, patch persistentvolumes", 2)
+	respond("PATCH", "persistentvolumes/a", 200)
+	respond("GET", "namespaces/shop/persistentvolumeclaims/data", 404)
+	want("of one object, allowed", "", "", 2)
 	respond("GET", "persistentvolumeclaims", 500)
 	want("one internal error", "", "", 0)
 }
