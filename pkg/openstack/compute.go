@@ -25,16 +25,16 @@ const (
 
 // Server is a virtual machine.
 type Server struct {
-	ID, Name, Status string
+	ID     string `json:"id"`
+	Name   string `json:"name"`
+	Status string `json:"status"`
 	// Addresses are all it has, fixed and floating.
-	Addresses []netip.Addr
+	Addresses []netip.Addr `json:"-"`
 }
 
 // server is a Server as Nova writes it.
 type server struct {
-	ID        string `json:"id"`
-	Name      string `json:"name"`
-	Status    string `json:"status"`
+	Server
 	ProjectID string `json:"tenant_id"`
 	Addresses map[string][]struct {
 		Address string `json:"addr"`
@@ -53,17 +53,16 @@ func (c Compute) Servers(ctx context.Context) ([]Server, error) {
 			return Server{}, fmt.Errorf("server %s is of project %q, not of that of the credentials: the list is not that of the project",
 				s.ID, s.ProjectID)
 		}
-		converted := Server{ID: s.ID, Name: s.Name, Status: s.Status}
 		for _, network := range s.Addresses {
 			for _, a := range network {
 				address, err := netip.ParseAddr(a.Address)
 				if err != nil {
 					return Server{}, fmt.Errorf("server %s has an address that cannot be read", s.ID)
 				}
-				converted.Addresses = append(converted.Addresses, address.Unmap())
+				s.Server.Addresses = append(s.Server.Addresses, address.Unmap())
 			}
 		}
-		return converted, nil
+		return s.Server, nil
 	}, "servers", "detail")
 }
 

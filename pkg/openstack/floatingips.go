@@ -13,19 +13,18 @@ import (
 
 // FloatingIP is a floating address.
 type FloatingIP struct {
-	ID, ProjectID, Description string
-	Address                    netip.Addr
+	ID          string     `json:"id"`
+	ProjectID   string     `json:"project_id"`
+	Description string     `json:"description"`
+	Address     netip.Addr `json:"-"`
 	// PortID is the port that it leads to; "": nowhere.
-	PortID string
+	PortID string `json:"port_id"`
 }
 
 // floatingIP is a FloatingIP as Neutron writes it.
 type floatingIP struct {
-	ID          string `json:"id"`
-	ProjectID   string `json:"project_id"`
-	Description string `json:"description"`
-	Address     string `json:"floating_ip_address"`
-	PortID      string `json:"port_id"`
+	FloatingIP
+	Address string `json:"floating_ip_address"`
 }
 
 // FloatingIPs lists those of the addresses that are floating ones that the user may see: of its project, for an
@@ -64,6 +63,7 @@ func (n Network) floatingIPs(ctx context.Context, op string, query url.Values) (
 		if err != nil || f.ID == "" {
 			return FloatingIP{}, fmt.Errorf("floating IP %q has no address that can be read", f.ID)
 		}
-		return FloatingIP{ID: f.ID, ProjectID: f.ProjectID, Description: f.Description, Address: address.Unmap(), PortID: f.PortID}, nil
+		f.FloatingIP.Address = address.Unmap()
+		return f.FloatingIP, nil
 	}, "floatingips")
 }

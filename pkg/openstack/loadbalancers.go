@@ -14,53 +14,66 @@ import (
 
 // LoadBalancer is a load balancer of Octavia.
 type LoadBalancer struct {
-	ID, Name, Description, ProjectID string
+	ID          string `json:"id"`
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	ProjectID   string `json:"project_id"`
 	// ProvisioningStatus is ACTIVE, ERROR or one that begins with PENDING_, in which it cannot be changed; OperatingStatus is the
 	// result of its health checks, as ONLINE, DEGRADED, OFFLINE or NO_MONITOR.
-	ProvisioningStatus, OperatingStatus string
+	ProvisioningStatus string `json:"provisioning_status"`
+	OperatingStatus    string `json:"operating_status"`
 	// VIP is the virtual IP address, the zero Addr if there is none yet. VIPPortID is its port in Neutron.
-	VIP       netip.Addr
-	VIPPortID string
-	AdminUp   bool
-	Tags      []string
+	VIP       netip.Addr `json:"-"`
+	VIPPortID string     `json:"vip_port_id"`
+	AdminUp   bool       `json:"admin_state_up"`
+	Tags      []string   `json:"tags"`
 }
 
 // Listener is a port that load balancers listen on.
 type Listener struct {
-	ID, Name, ProjectID string
+	ID        string `json:"id"`
+	Name      string `json:"name"`
+	ProjectID string `json:"project_id"`
 	// Protocol is Octavia's word, as TCP, UDP, SCTP, HTTP or TERMINATED_HTTPS.
-	Protocol string
+	Protocol string `json:"protocol"`
 	// DefaultPoolID is the pool that gets what no rule of the listener sends elsewhere; "": none does.
-	DefaultPoolID string
+	DefaultPoolID string `json:"default_pool_id"`
 	// HasRules is set when the listener has L7 policies, which may send requests to other pools.
-	HasRules           bool
-	ProvisioningStatus string
-	Port               int
-	AdminUp            bool
-	LoadBalancerIDs    []string
-	Tags               []string
+	HasRules           bool     `json:"-"`
+	ProvisioningStatus string   `json:"provisioning_status"`
+	Port               int      `json:"protocol_port"`
+	AdminUp            bool     `json:"admin_state_up"`
+	LoadBalancerIDs    []string `json:"-"`
+	Tags               []string `json:"tags"`
 }
 
 // Pool is a set of members.
 type Pool struct {
-	ID, Name, ProjectID string
-	Protocol            string
-	ProvisioningStatus  string
-	AdminUp             bool
+	ID                 string `json:"id"`
+	Name               string `json:"name"`
+	ProjectID          string `json:"project_id"`
+	Protocol           string `json:"protocol"`
+	ProvisioningStatus string `json:"provisioning_status"`
+	AdminUp            bool   `json:"admin_state_up"`
 	// LoadBalancerIDs and ListenerIDs are those that use it.
-	LoadBalancerIDs, ListenerIDs []string
-	Tags                         []string
+	LoadBalancerIDs []string `json:"-"`
+	ListenerIDs     []string `json:"-"`
+	Tags            []string `json:"tags"`
 }
 
 // Member is an address and port that traffic is sent to.
 type Member struct {
-	ID, Name                            string
-	ProvisioningStatus, OperatingStatus string
-	Address                             netip.Addr
+	ID                 string     `json:"id"`
+	Name               string     `json:"name"`
+	ProvisioningStatus string     `json:"provisioning_status"`
+	OperatingStatus    string     `json:"operating_status"`
+	Address            netip.Addr `json:"-"`
+	Port               int        `json:"protocol_port"`
 	// Weight is its share among the members of the pool, 0 to 256; 0: no new connections.
-	Port, Weight int
+	Weight  int  `json:"weight"`
+	AdminUp bool `json:"admin_state_up"`
 	// Backup members get traffic when all others are down.
-	AdminUp, Backup bool
+	Backup bool `json:"backup"`
 }
 
 // LoadBalancers lists all load balancers of the project. The list is whole, or there is an error.

@@ -17,39 +17,34 @@ const addressesPerRequest = 50
 
 // Port is a port of a network.
 type Port struct {
-	ID, NetworkID string
+	ID        string `json:"id"`
+	NetworkID string `json:"network_id"`
 	// ProjectID is the owner.
-	ProjectID string
+	ProjectID string `json:"project_id"`
 	// Revision is the number of the version of the port; nil: this Neutron has none.
-	Revision *int
+	Revision *int `json:"revision_number"`
 	// Tags are texts that clients added, as the cloud controller manager adds the id of a security group.
-	Tags []string
+	Tags []string `json:"tags"`
 	// DeviceOwner is the kind of user of the port, such as compute:nova, and DeviceID its ID.
-	DeviceOwner, DeviceID string
+	DeviceOwner string `json:"device_owner"`
+	DeviceID    string `json:"device_id"`
 	// Addresses are the fixed ones.
-	Addresses []netip.Addr
+	Addresses []netip.Addr `json:"-"`
 	// AddressPairs are the other addresses that the port may use: a virtual address, or a whole range.
-	AddressPairs []netip.Prefix
+	AddressPairs []netip.Prefix `json:"-"`
 	// SecurityGroupIDs are the security groups that the port is in.
-	SecurityGroupIDs []string
+	SecurityGroupIDs []string `json:"security_groups"`
 }
 
 // port is a Port as Neutron writes it.
 type port struct {
-	ID          string `json:"id"`
-	NetworkID   string `json:"network_id"`
-	ProjectID   string `json:"project_id"`
-	Revision    *int   `json:"revision_number"`
-	DeviceOwner string `json:"device_owner"`
-	DeviceID    string `json:"device_id"`
-	FixedIPs    []struct {
+	Port
+	FixedIPs []struct {
 		Address string `json:"ip_address"`
 	} `json:"fixed_ips"`
 	AddressPairs []struct {
 		Address string `json:"ip_address"`
 	} `json:"allowed_address_pairs"`
-	SecurityGroupIDs []string `json:"security_groups"`
-	Tags             []string `json:"tags"`
 }
 
 // RouterNetworks lists the ids of the networks that a router has a port on, its gateway's included.
@@ -175,25 +170,21 @@ func (n Network) ports(ctx context.Context, op string, query url.Values) ([]Port
 
 // convert returns the port that Neutron wrote.
 func (p port) convert() (Port, error) {
-	converted := Port{
-		ID: p.ID, NetworkID: p.NetworkID, ProjectID: p.ProjectID, Revision: p.Revision, DeviceOwner: p.DeviceOwner, DeviceID: p.DeviceID,
-		SecurityGroupIDs: p.SecurityGroupIDs, Tags: p.Tags,
-	}
 	for _, fixed := range p.FixedIPs {
 		address, err := netip.ParseAddr(fixed.Address)
 		if err != nil {
 			return Port{}, fmt.Errorf("port %s has an address that cannot be read", p.ID)
 		}
-		converted.Addresses = append(converted.Addresses, address.Unmap())
+		p.Addresses = append(p.Addresses, address.Unmap())
 	}
 	for _, pair := range p.AddressPairs {
 		prefix, err := prefixOf(pair.Address)
 		if err != nil {
 			return Port{}, fmt.Errorf("port %s has an allowed address pair that cannot be read", p.ID)
 		}
-		converted.AddressPairs = append(converted.AddressPairs, prefix)
+		p.Port.AddressPairs = append(p.Port.AddressPairs, prefix)
 	}
-	return converted, nil
+	return p.Port, nil
 }
 
 // prefixOf reads an address, or a range of them.

@@ -10,46 +10,36 @@ import (
 
 // Volume is a volume of Cinder.
 type Volume struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
 	// Status is Cinder's word in lower case, as available, in-use, deleting or error_deleting.
-	ID, Name, Status string
+	Status string `json:"status"`
 	// ProjectID is the owner, "" when Cinder does not report it to this user.
-	ProjectID string
-	Metadata  map[string]string
+	ProjectID string            `json:"os-vol-tenant-attr:tenant_id"`
+	Metadata  map[string]string `json:"metadata"`
 	// AttachedTo are the ids of the servers that have the volume.
-	AttachedTo []string
+	AttachedTo []string `json:"-"`
 }
 
 // VolumeSnapshot is a snapshot of a volume.
 type VolumeSnapshot struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
 	// Status is Cinder's word in lower case, as available, deleting or error_deleting.
-	ID, Name, Status string
+	Status string `json:"status"`
 	// ProjectID is the owner, "" when Cinder does not report it to this user.
-	ProjectID string
+	ProjectID string `json:"os-extended-snapshot-attributes:project_id"`
 	// VolumeID is the volume that it was taken of. Cinder deletes no volume that has snapshots.
-	VolumeID string
-	Metadata map[string]string
+	VolumeID string            `json:"volume_id"`
+	Metadata map[string]string `json:"metadata"`
 }
 
 // volume is a Volume as Cinder writes it.
 type volume struct {
-	ID          string            `json:"id"`
-	Name        string            `json:"name"`
-	Status      string            `json:"status"`
-	ProjectID   string            `json:"os-vol-tenant-attr:tenant_id"`
-	Metadata    map[string]string `json:"metadata"`
+	Volume
 	Attachments []struct {
 		ServerID string `json:"server_id"`
 	} `json:"attachments"`
-}
-
-// volumeSnapshot is a VolumeSnapshot as Cinder writes it.
-type volumeSnapshot struct {
-	ID        string            `json:"id"`
-	Name      string            `json:"name"`
-	Status    string            `json:"status"`
-	ProjectID string            `json:"os-extended-snapshot-attributes:project_id"`
-	VolumeID  string            `json:"volume_id"`
-	Metadata  map[string]string `json:"metadata"`
 }
 
 // Volumes lists all volumes of the project: without all_tenants Cinder gives an administrator no others either. The list
@@ -63,23 +53,22 @@ func (v volume) convert() (Volume, error) {
 	if v.ID == "" || v.Status == "" {
 		return Volume{}, fmt.Errorf("volume %q has no status", v.ID)
 	}
-	converted := Volume{ID: v.ID, Name: v.Name, Status: v.Status, ProjectID: v.ProjectID, Metadata: v.Metadata}
 	for _, attachment := range v.Attachments {
 		if attachment.ServerID != "" {
-			converted.AttachedTo = append(converted.AttachedTo, attachment.ServerID)
+			v.AttachedTo = append(v.AttachedTo, attachment.ServerID)
 		}
 	}
-	return converted, nil
+	return v.Volume, nil
 }
 
 // Snapshots lists all snapshots of the project. The list is whole, or there is an error.
 // Source: https://docs.openstack.org/api-ref/block-storage/v3/#list-snapshots-and-details
 func (b BlockStorage) Snapshots(ctx context.Context) ([]VolumeSnapshot, error) {
-	return objects(ctx, b.api, "list the snapshots of volumes", "snapshots", nil, func(s volumeSnapshot) (VolumeSnapshot, error) {
+	return objects(ctx, b.api, "list the snapshots of volumes", "snapshots", nil, func(s VolumeSnapshot) (VolumeSnapshot, error) {
 		if s.ID == "" || s.Status == "" {
 			return VolumeSnapshot{}, fmt.Errorf("snapshot %q has no status", s.ID)
 		}
-		return VolumeSnapshot(s), nil
+		return s, nil
 	}, "snapshots", "detail")
 }
 
