@@ -38,11 +38,8 @@ var ErrProxy = errors.New("proxy-url is not allowed, because its server, which t
 
 // Check reports whether a kubeconfig, in YAML or JSON, can be used.
 func Check(data []byte, allowProxy bool) error {
-	if _, err := parse(data); err != nil || allowProxy {
-		return err
-	}
-	config, err := decode(data)
-	if err != nil {
+	config, _, err := parse(data)
+	if err != nil || allowProxy {
 		return err
 	}
 	for i := range config.Clusters {
@@ -64,7 +61,7 @@ func Allowed(config *rest.Config, allowProxy bool) error {
 // Load returns how to connect, according to the current context of a kubeconfig. Limits and the user agent are unset. Who connects asks
 // Allowed.
 func Load(data []byte) (*rest.Config, error) {
-	config, err := parse(data)
+	_, config, err := parse(data)
 	if err != nil {
 		return nil, err
 	}
@@ -91,19 +88,20 @@ func Server(data []byte) string {
 	return ""
 }
 
-func parse(data []byte) (*clientcmdapi.Config, error) {
+// parse returns a kubeconfig that can be used, as it is written and as client-go uses it.
+func parse(data []byte) (*clientcmdv1.Config, *clientcmdapi.Config, error) {
 	config, err := decode(data)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := check(config); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	internal := clientcmdapi.NewConfig()
 	if err := clientcmdlatest.Scheme.Convert(config, internal, nil); err != nil {
-		return nil, errors.New("the kubeconfig cannot be read")
+		return nil, nil, errors.New("the kubeconfig cannot be read")
 	}
-	return internal, nil
+	return config, internal, nil
 }
 
 // decode reads strictly: what is not understood may be meant to be a restriction.
