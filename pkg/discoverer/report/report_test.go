@@ -122,9 +122,9 @@ func TestWriter(t *testing.T) {
 	clock := clocktesting.NewFakeClock(start)
 	client := &fakeClient{backend: &gimbalv1.DiscoveryBackend{ObjectMeta: metav1.ObjectMeta{Namespace: "gimbal-discovery", Name: "us", UID: "u", Generation: 3}}}
 	client.backend.Status.Services, client.backend.Status.Endpoints = new(int32(7)), new(int32(8))
-	state := State{Discovered: Discovered{metav1.ConditionFalse, ReasonPending, "first"}}
+	state := State{Discovered: metav1.Condition{Status: metav1.ConditionFalse, Reason: ReasonPending, Message: "first"}}
 	ledger := NewLedger(clock)
-	w := &Writer{Client: client, Namespace: "gimbal-discovery", Name: "us", Ledger: ledger, State: func() State { return state }, Clock: clock}
+	w := &Writer{Client: client, Namespace: "gimbal-discovery", Name: "us", Ledger: ledger, State: func() State { return state }, Clock: clock, Contact: NewContact(clock)}
 	write := func(want int) {
 		t.Helper()
 		if err := w.write(t.Context()); err != nil {
@@ -143,7 +143,7 @@ func TestWriter(t *testing.T) {
 		t.Errorf("%+v, %+v", c, client.options)
 	}
 	write(1) // nothing changed
-	state = State{Discovered: Discovered{metav1.ConditionTrue, ReasonSynced, "all"}, Counted: true, Services: 2, Endpoints: 10, LastSync: start}
+	state = State{Discovered: metav1.Condition{Status: metav1.ConditionTrue, Reason: ReasonSynced, Message: "all"}, Counted: true, Services: 2, Endpoints: 10, LastSync: start}
 	clock.Step(10 * time.Second)
 	write(2)
 	if s := client.last(); *s.Services != 2 || *s.Endpoints != 10 || !s.LastSyncTime.Equal(new(metav1.NewTime(start))) || !s.Conditions[0].LastTransitionTime.Equal(new(metav1.NewTime(start.Add(10*time.Second)))) {
@@ -171,8 +171,8 @@ func TestWriterAfterRestart(t *testing.T) {
 	clock := clocktesting.NewFakeClock(start)
 	client := &fakeClient{backend: &gimbalv1.DiscoveryBackend{}}
 	client.backend.Status.Conditions = []metav1.Condition{{Type: gimbalv1.ConditionDiscovered, Status: metav1.ConditionTrue}}
-	w := &Writer{Client: client, Ledger: NewLedger(clock), Clock: clock, State: func() State {
-		return State{Discovered: Discovered{metav1.ConditionFalse, ReasonPending, "first"}}
+	w := &Writer{Client: client, Ledger: NewLedger(clock), Clock: clock, Contact: NewContact(clock), State: func() State {
+		return State{Discovered: metav1.Condition{Status: metav1.ConditionFalse, Reason: ReasonPending, Message: "first"}}
 	}}
 	if err := w.write(t.Context()); err != nil || len(client.writes) > 0 {
 		t.Error(err, client.writes)
@@ -191,7 +191,7 @@ func TestContact(t *testing.T) {
 	process := func() (*Writer, *Contact) {
 		contact := NewContact(clock)
 		return &Writer{Client: client, Ledger: NewLedger(clock), Clock: clock, Contact: contact, State: func() State {
-			return State{Discovered: Discovered{metav1.ConditionFalse, "Reason", clock.Now().String()}}
+			return State{Discovered: metav1.Condition{Status: metav1.ConditionFalse, Reason: "Reason", Message: clock.Now().String()}}
 		}}, contact
 	}
 	expect := func(w *Writer, want string, since time.Time) {
@@ -247,7 +247,7 @@ func TestContact(t *testing.T) {
 func TestWriterFails(t *testing.T) {
 	clock := clocktesting.NewFakeClock(start)
 	client := &fakeClient{backend: &gimbalv1.DiscoveryBackend{ObjectMeta: metav1.ObjectMeta{UID: "old"}}}
-	w := &Writer{Client: client, Ledger: NewLedger(clock), Clock: clock, State: func() State { return State{} }}
+	w := &Writer{Client: client, Ledger: NewLedger(clock), Clock: clock, Contact: NewContact(clock), State: func() State { return State{} }}
 	for _, fails := range []error{errors.New("broken"), apierrors.NewConflict(schema.GroupResource{}, "us", errors.New("uid"))} {
 		client.fails = fails
 		if err := w.write(t.Context()); !errors.Is(err, fails) {
@@ -264,6 +264,6 @@ func TestRunEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	clock := clocktesting.NewFakeClock(start)
-	w := &Writer{Client: &fakeClient{backend: &gimbalv1.DiscoveryBackend{}}, Ledger: NewLedger(clock), Clock: clock, State: func() State { return State{} }}
+	w := &Writer{Client: &fakeClient{backend: &gimbalv1.DiscoveryBackend{}}, Ledger: NewLedger(clock), Clock: clock, Contact: NewContact(clock), State: func() State { return State{} }}
 	w.Run(ctx)
 }

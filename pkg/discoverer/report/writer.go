@@ -39,15 +39,10 @@ const (
 	ReasonIncomplete = "Incomplete"
 )
 
-// Discovered is the state of the condition Discovered.
-type Discovered struct {
-	Status          metav1.ConditionStatus
-	Reason, Message string
-}
-
 // State is what a status reports beside errors.
 type State struct {
-	Discovered Discovered
+	// Discovered has status, reason and message of that condition.
+	Discovered metav1.Condition
 	// Counted reports that Services and Endpoints are known.
 	Counted             bool
 	Services, Endpoints int
@@ -63,7 +58,7 @@ type Writer struct {
 	Ledger          *Ledger
 	State           func() State
 	Clock           clock.Clock
-	// Contact is whether the backend responds. It may be nil: then that is not reported.
+	// Contact is whether the backend responds.
 	Contact *Contact
 
 	before *gimbalv1.DiscoveryBackend
@@ -136,11 +131,9 @@ func (w *Writer) render(state State, entries []Entry) *status {
 		Errors: errorsOf(entries, ""), Conditions: []metav1.Condition{w.condition(state.Discovered)},
 		Services: before.Services, Endpoints: before.Endpoints, LastSyncTime: before.LastSyncTime,
 	}
-	if w.Contact != nil {
-		reachable := w.Contact.condition(meta.FindStatusCondition(before.Conditions, gimbalv1.ConditionReachable), w.before.Generation)
-		if reachable != nil {
-			rendered.Conditions = append(rendered.Conditions, *reachable)
-		}
+	reachable := w.Contact.condition(meta.FindStatusCondition(before.Conditions, gimbalv1.ConditionReachable), w.before.Generation)
+	if reachable != nil {
+		rendered.Conditions = append(rendered.Conditions, *reachable)
 	}
 	if state.Counted {
 		rendered.Services, rendered.Endpoints = new(int32(state.Services)), new(int32(state.Endpoints))
@@ -162,16 +155,13 @@ func errorsOf(entries []Entry, prefix string) []gimbalv1.DiscoveryError {
 }
 
 // condition returns the condition Discovered, whose time changes with its status.
-func (w *Writer) condition(discovered Discovered) metav1.Condition {
-	since := metav1.NewTime(w.Clock.Now().Truncate(time.Second))
-	if old := meta.FindStatusCondition(w.before.Status.Conditions, gimbalv1.ConditionDiscovered); old != nil &&
-		old.Status == discovered.Status {
-		since = old.LastTransitionTime
+func (w *Writer) condition(discovered metav1.Condition) metav1.Condition {
+	discovered.Type, discovered.ObservedGeneration = gimbalv1.ConditionDiscovered, w.before.Generation
+	discovered.LastTransitionTime = metav1.NewTime(w.Clock.Now().Truncate(time.Second))
+	if old := meta.FindStatusCondition(w.before.Status.Conditions, discovered.Type); old != nil && old.Status == discovered.Status {
+		discovered.LastTransitionTime = old.LastTransitionTime
 	}
-	return metav1.Condition{
-		Type: gimbalv1.ConditionDiscovered, Status: discovered.Status, Reason: discovered.Reason, Message: discovered.Message,
-		ObservedGeneration: w.before.Generation, LastTransitionTime: since,
-	}
+	return discovered
 }
 
 // Client reads a DiscoveryBackend and writes its status.
@@ -198,15 +188,8 @@ type status struct {
 // of the same name made since, and none is made by it.
 type document struct {
 	metav1.TypeMeta `json:",inline"`
-	Metadata        identity `json:"metadata"`
-	Status          *status  `json:"status"`
-}
-
-type identity struct {
-	Name string    `json:"name"`
-	UID  types.UID `json:"uid"`
-	// ResourceVersion is set when the status depends on what was read.
-	ResourceVersion string `json:"resourceVersion,omitempty"`
+	Metadata        metav1.ObjectMeta `json:"metadata"`
+	Status          *status           `json:"status"`
 }
 
 // identityOwner is the manager of the identity of the backend, which is written once and stays whatever else is reported.
@@ -215,7 +198,7 @@ const identityOwner = "groundskeeper-discoverer-identity"
 // Identity records by what the backend is recognized. It is a conflict when the DiscoveryBackend changed since it was read:
 // another discoverer may have recorded another cluster.
 func Identity(ctx context.Context, client Client, backend *gimbalv1.DiscoveryBackend, recorded []gimbalv1.ClusterIdentity) error {
-	meta := identity{Name: backend.Name, UID: backend.UID, ResourceVersion: backend.ResourceVersion}
+	meta := metav1.ObjectMeta{Name: backend.Name, UID: backend.UID, ResourceVersion: backend.ResourceVersion}
 	_, err := send(ctx, client, meta, identityOwner, &status{Identity: recorded})
 	return err
 }
@@ -232,10 +215,12 @@ func get(ctx context.Context, client Client, namespace, name string) (*gimbalv1.
 func apply(
 	ctx context.Context, client Client, backend *gimbalv1.DiscoveryBackend, name, manager string, status *status,
 ) (*gimbalv1.DiscoveryBackend, error) {
-	return send(ctx, client, identity{Name: name, UID: backend.UID}, manager, status)
+	return send(ctx, client, metav1.ObjectMeta{Name: name, UID: backend.UID}, manager, status)
 }
 
-func send(ctx context.Context, client Client, meta identity, manager string, status *status) (*gimbalv1.DiscoveryBackend, error) {
+func send(
+	ctx context.Context, client Client, meta metav1.ObjectMeta, manager string, status *status,
+) (*gimbalv1.DiscoveryBackend, error) {
 	kind := metav1.TypeMeta{APIVersion: gimbalv1.SchemeGroupVersion.String(), Kind: "DiscoveryBackend"}
 	text, err := json.Marshal(document{TypeMeta: kind, Metadata: meta, Status: status})
 	if err != nil {

@@ -44,14 +44,14 @@ func (d *discoverer) state() report.State {
 }
 
 // discovered returns the condition Discovered.
-func discovered(entries []report.Entry, copied, services int, last time.Time) report.Discovered {
+func discovered(entries []report.Entry, copied, services int, last time.Time) metav1.Condition {
 	for _, entry := range entries {
 		if isAboutBackend(entry.Type) {
-			return report.Discovered{Status: metav1.ConditionFalse, Reason: entry.Type, Message: entry.Message}
+			return metav1.Condition{Status: metav1.ConditionFalse, Reason: entry.Type, Message: entry.Message}
 		}
 	}
-	pending := func(reason, format string, args ...any) report.Discovered {
-		return report.Discovered{Status: metav1.ConditionFalse, Reason: reason, Message: fmt.Sprintf(format, args...)}
+	pending := func(reason, format string, args ...any) metav1.Condition {
+		return metav1.Condition{Status: metav1.ConditionFalse, Reason: reason, Message: fmt.Sprintf(format, args...)}
 	}
 	switch {
 	case last.IsZero():
@@ -61,7 +61,7 @@ func discovered(entries []report.Entry, copied, services int, last time.Time) re
 	case len(entries) > 0:
 		return pending(report.ReasonIncomplete, "%d of %d services are copied: see status.errors for the others", copied, services)
 	default:
-		return report.Discovered{Status: metav1.ConditionTrue, Reason: report.ReasonSynced, Message: "all services are copied"}
+		return metav1.Condition{Status: metav1.ConditionTrue, Reason: report.ReasonSynced, Message: "all services are copied"}
 	}
 }
 
