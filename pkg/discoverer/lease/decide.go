@@ -9,6 +9,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 )
 
 // sight is a Lease as last seen.
@@ -38,11 +39,8 @@ func (s sight) free(identity string, now time.Time) bool {
 	if holder := holderOf(s.lease); holder == "" || holder == identity {
 		return true
 	}
-	promised := duration
-	if seconds := s.lease.Spec.LeaseDurationSeconds; seconds != nil {
-		promised = max(promised, time.Duration(*seconds)*time.Second)
-	}
-	return now.Sub(s.since) >= promised
+	promised := time.Duration(ptr.Deref(s.lease.Spec.LeaseDurationSeconds, 0)) * time.Second
+	return now.Sub(s.since) >= max(promised, duration)
 }
 
 // taken returns a Lease, nil when there is none, unchanged when a user takes or renews it. All else of it stays, the resource
@@ -54,11 +52,7 @@ func taken(lease *coordinationv1.Lease, meta metav1.ObjectMeta, identity string,
 	next := lease.DeepCopy()
 	at := metav1.NewMicroTime(now)
 	if holderOf(lease) != identity {
-		transitions := int32(0)
-		if lease.Spec.LeaseTransitions != nil {
-			transitions = *lease.Spec.LeaseTransitions
-		}
-		next.Spec.AcquireTime, next.Spec.LeaseTransitions = &at, new(transitions+1)
+		next.Spec.AcquireTime, next.Spec.LeaseTransitions = &at, new(ptr.Deref(lease.Spec.LeaseTransitions, 0)+1)
 	}
 	next.Spec.HolderIdentity, next.Spec.LeaseDurationSeconds, next.Spec.RenewTime = &identity, new(int32(duration/time.Second)), &at
 	return next
@@ -73,12 +67,7 @@ func released(lease *coordinationv1.Lease, now time.Time) *coordinationv1.Lease 
 	return next
 }
 
-func holderOf(lease *coordinationv1.Lease) string {
-	if lease.Spec.HolderIdentity == nil {
-		return ""
-	}
-	return *lease.Spec.HolderIdentity
-}
+func holderOf(lease *coordinationv1.Lease) string { return ptr.Deref(lease.Spec.HolderIdentity, "") }
 
 // Observation is what a process knows of the Lease of a backend that it does not hold itself. The zero value is nothing.
 type Observation struct {

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"groundskeeper.io/groundskeeper/pkg/kit"
 	"groundskeeper.io/groundskeeper/pkg/remote/client"
 )
 
@@ -22,7 +23,7 @@ type holder struct {
 	namespace, name, identity string
 
 	seen sight
-	// current reports that seen is what Groundskeeper wrote ourselves, and need not be read before it is written again.
+	// current reports that seen is what this process wrote, and need not be read before it is written again.
 	current bool
 	// renewed is when the request began that last acquired the Lease. No other client counts from an earlier time.
 	renewed time.Time
@@ -40,10 +41,8 @@ func (h *holder) acquire(ctx context.Context) bool {
 			reported = err.Error()
 			log.Error(err, "The Lease cannot be taken, trying again")
 		}
-		select {
-		case <-ctx.Done():
+		if kit.Pause(ctx, retryPeriod) != nil {
 			return false
-		case <-time.After(retryPeriod):
 		}
 	}
 }
@@ -88,9 +87,14 @@ func (h *holder) try(ctx context.Context) (bool, error) {
 
 func (h *holder) attempt(ctx context.Context) (bool, error) {
 	if !h.current {
-		if err := h.read(ctx); err != nil {
-			return false, err
+		lease, err := h.leases.Get(ctx, h.name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			lease, err = nil, nil
 		}
+		if err != nil {
+			return false, fmt.Errorf("get lease %s/%s: %w", h.namespace, h.name, err)
+		}
+		h.seen = h.seen.then(lease, time.Now())
 	}
 	begun := time.Now()
 	if !h.seen.free(h.identity, begun) {
@@ -103,18 +107,6 @@ func (h *holder) attempt(ctx context.Context) (bool, error) {
 	}
 	h.seen, h.current, h.renewed = h.seen.then(written, begun), true, begun
 	return true, nil
-}
-
-func (h *holder) read(ctx context.Context) error {
-	lease, err := h.leases.Get(ctx, h.name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		lease, err = nil, nil
-	}
-	if err != nil {
-		return fmt.Errorf("get lease %s/%s: %w", h.namespace, h.name, err)
-	}
-	h.seen = h.seen.then(lease, time.Now())
-	return nil
 }
 
 func (h *holder) write(ctx context.Context, lease *coordinationv1.Lease) (*coordinationv1.Lease, error) {

@@ -28,6 +28,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/discoverer/replica"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/telemetry"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 	"groundskeeper.io/groundskeeper/pkg/process"
 	"groundskeeper.io/groundskeeper/pkg/remote"
 	"groundskeeper.io/groundskeeper/pkg/remote/client"
@@ -256,9 +257,6 @@ func (d *discoverer) work(ctx context.Context) {
 		}
 		logr.FromContextOrDiscard(ctx).Error(err, "Failed to start the replication, retrying")
 		d.meters.Error("StartFailed")
-		select {
-		case <-ctx.Done():
-		case <-time.After(d.Timeout):
-		}
+		_ = kit.Pause(ctx, d.Timeout)
 	}
 }
