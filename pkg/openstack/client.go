@@ -52,13 +52,21 @@ func connect(ctx context.Context, credentials Credentials, transport http.Client
 		return nil, err
 	}
 	again := provider.ReauthFunc
-	provider.ReauthFunc = func(ctx context.Context) error {
+	var rejected error
+	var until time.Time
+	provider.ReauthFunc = func(ctx context.Context) error { // the library calls it once at a time
+		if o.Clock.Now().Before(until) {
+			return rejected
+		}
 		// Other requests wait for this token, too: it must not fail because the first request is canceled.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(toService(ctx, identityService)), turnWait+o.Timeout)
 		defer cancel()
 		// Classified here: later, a response of Keystone would be taken for one of the service.
 		err := c.authError(again(ctx))
 		o.Telemetry.authentication(err)
+		if ReasonOf(err) == ReasonCredentialsRefused {
+			rejected, until = err, o.Clock.Now().Add(rejectionPause)
+		}
 		return err
 	}
 	return c, nil

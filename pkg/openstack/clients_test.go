@@ -211,6 +211,36 @@ func TestRejectedCredentialsAreNotRetried(t *testing.T) {
 	}
 }
 
+// TestCredentialsRejectedInUse covers credentials that Keystone rejects after a client has used them, such as a password that was changed
+// there: each request would try them again.
+func TestCredentialsRejectedInUse(t *testing.T) {
+	s := newFake(t, fake.Options{})
+	o, now := quick(), clocktesting.NewFakePassiveClock(time.Now())
+	o.Clock = now
+	c, err := newClients(t, o).Get(t.Context(), secretFor(s, "u", "1", secretWord))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Requests()
+	s.RevokeTokens()
+	s.Inject(fake.Fault{Method: http.MethodPost, Path: "/identity", Status: 401, Body: `{"error": {"code": 401, "message": "The request you have made requires authentication."}}`})
+	request := func() int {
+		for range 3 {
+			if _, err := c.Compute().Servers(t.Context()); ReasonOf(err) != ReasonCredentialsRefused || !strings.HasPrefix(err.Error(), "list the servers") {
+				t.Fatalf("got %s: %v", ReasonOf(err), err)
+			}
+		}
+		return count(s.Requests(), http.MethodPost, tokensPath)
+	}
+	first := request()
+	now.SetTime(now.Now().Add(rejectionPause - time.Second))
+	resting := request()
+	now.SetTime(now.Now().Add(time.Second))
+	if again := request(); first != 1 || resting != 0 || again != 1 {
+		t.Errorf("authenticated %d, %d and %d times, want 1, 0 and 1", first, resting, again)
+	}
+}
+
 func TestOneLimitForACloud(t *testing.T) {
 	s := newFake(t, fake.Options{})
 	o := quick()
