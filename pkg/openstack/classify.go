@@ -99,7 +99,7 @@ func reasonFor(status int, text string) Reason {
 	}
 }
 
-// plain returns an error of the network without the URL, which Error reports in its own words, and without secrets.
+// plain returns an error of the network without the URL, which Error gives in its own words, and without secrets.
 func plain(err error, secrets ...string) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
@@ -111,7 +111,7 @@ func plain(err error, secrets ...string) error {
 	return err
 }
 
-// message reads the service's message out of the body of an error. Each service has a dedicated form around it: {"error":
+// message reads the service's message out of the body of an error. Each service has its own form around it: {"error":
 // {"message"}}, {"NeutronError": {"message"}}, {"itemNotFound": {"message"}} or {"faultstring"}. Of anything else nothing is
 // repeated: the author of the Secret chooses the server, and could have Groundskeeper repeat the response of any server.
 func message(body []byte, secrets ...string) string {

@@ -56,7 +56,7 @@ func NewClients(o Options) (*Clients, error) {
 	}, nil
 }
 
-// Get returns the client of a Secret. The first who requests a version of it authenticates, all others wait for that. A new version
+// Get returns the client of a Secret. The first who wants a version of it authenticates, all others wait for that. A new version
 // with the same credentials keeps the client. Credentials that Keystone rejected are not tried again for a minute, unless the
 // Secret changes. Errors name the Secret and wrap an Error.
 func (c *Clients) Get(ctx context.Context, secret *corev1.Secret) (*Client, error) {
@@ -113,7 +113,7 @@ func (c *Clients) entryOf(secret *corev1.Secret) (*entry, error) {
 	return e, nil
 }
 
-// connect authenticates and notifies all who wait.
+// connect authenticates and wakes all who wait.
 func (e *entry) connect(transport http.Client, o Options) {
 	defer close(e.ready)
 	e.client, e.err = connect(context.Background(), e.credentials, transport, o)

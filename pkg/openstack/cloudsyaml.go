@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// cloud is an entry of a clouds.yaml with the fields that Groundskeeper uses or reject. Source:
+// cloud is an entry of a clouds.yaml with the fields that Groundskeeper uses or rejects. Source:
 // https://docs.openstack.org/openstacksdk/latest/user/config/configuration.html
 type cloud struct {
 	auth map[string]cloudValue
@@ -43,8 +43,7 @@ var (
 
 // CloudPlaces are how errors call the places that a clouds.yaml is used with, as `key "cloud"`.
 type CloudPlaces struct {
-	// File has the clouds.yaml, Name the name of one of its clouds, and CA belongs the CA that signed the certificate of the cloud
-	// to.
+	// File has the clouds.yaml, Name the name of one of its clouds, and CA the CA that signed the certificate of the cloud.
 	File, Name, CA string
 	// HasCA is true when the CA is there, so that a path in cacert is of no account.
 	HasCA bool
@@ -101,7 +100,7 @@ func chooseCloud(text []byte, name string, places CloudPlaces) (Credentials, err
 	return c, nil
 }
 
-// readCloud reads an entry. An unknown field is ignored, except for one of auth, which may report who Groundskeeper is.
+// readCloud reads an entry. An unknown field is ignored, except for one of auth, which may say who Groundskeeper is.
 func readCloud(entry cloudNode) (cloud, error) {
 	c := cloud{auth: map[string]cloudValue{}, top: map[string]cloudValue{}}
 	fields, err := entry.fields()
@@ -234,7 +233,7 @@ func (c cloud) credentials(places CloudPlaces) (Credentials, error) {
 	return read, nil
 }
 
-// completeDomains fills in the domains that are given for user and project immediately.
+// completeDomains fills in the domains that are given for user and project together.
 func (c cloud) completeDomains(read *Credentials) {
 	for _, prefix := range []string{"domain", "default_domain"} {
 		name, id := c.auth[prefix+"_name"].text, c.auth[prefix+"_id"].text

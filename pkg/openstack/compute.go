@@ -42,7 +42,7 @@ type server struct {
 }
 
 // Servers lists all servers of the project. The list is whole: a page that cannot be read, or a server whose cell is down, is an
-// error for which ReasonOf or the message reports which. No filter, limit or order is requested, because with any of them Nova
+// error, whose message says which. No filter, limit or order is asked for, because with any of them Nova
 // leaves out servers of a cell that is down.
 func (c Compute) Servers(ctx context.Context) ([]Server, error) {
 	return objects(ctx, c.api, "list the servers", "servers", nil, func(s server) (Server, error) {
@@ -82,7 +82,7 @@ func (c Compute) ServerExists(ctx context.Context, id string) (bool, error) {
 	return err == nil, err
 }
 
-// DetachVolume queries Nova to detach a volume from a server, which continues for a while. A volume that is not attached to it any
+// DetachVolume has Nova detach a volume from a server, which continues for a while. A volume that is not attached to it any
 // more, or a server that has been deleted, is fine. Source:
 // https://docs.openstack.org/api-ref/compute/#detach-a-volume-from-an-instance
 func (c Compute) DetachVolume(ctx context.Context, serverID, volumeID string) error {

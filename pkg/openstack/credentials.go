@@ -27,7 +27,7 @@ type Credentials struct {
 	ApplicationCredentialID, ApplicationCredentialName, ApplicationCredentialSecret string
 	// CACert are CAs in PEM that are trusted besides those of the system.
 	CACert string
-	// Insecure is true when the certificate of the cloud is not verified, because verify: false reports so.
+	// Insecure is true when the certificate of the cloud is not verified, because the clouds.yaml has verify: false.
 	Insecure bool
 	// Ignored names the fields of the clouds.yaml that are not known and were ignored.
 	Ignored string

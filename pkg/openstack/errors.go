@@ -16,7 +16,7 @@ type Reason string
 
 // Reasons of failures.
 const (
-	// ReasonUnreachable means that no response came, or one that reports that the service is broken.
+	// ReasonUnreachable means that no response came, or one that says that the service is broken.
 	ReasonUnreachable Reason = "Unreachable"
 	// ReasonCredentialsRefused means that Keystone does not accept the credentials.
 	ReasonCredentialsRefused Reason = "CredentialsRefused"
@@ -30,7 +30,7 @@ const (
 	ReasonConflict Reason = "Conflict"
 	// ReasonQuotaExceeded means that the project has used up its quota.
 	ReasonQuotaExceeded Reason = "QuotaExceeded"
-	// ReasonRateLimited means that too much is queried of the cloud, by its own rules or by the limits of Groundskeeper.
+	// ReasonRateLimited means that there are too many requests, by the rules of the cloud or by the limits of Groundskeeper.
 	ReasonRateLimited Reason = "RateLimited"
 	// ReasonRefused means that the service does not accept the request in this form.
 	ReasonRefused Reason = "Refused"
@@ -74,7 +74,7 @@ type Error struct {
 	Status int
 	// Message is the service's, shortened; empty when it gave none.
 	Message string
-	// RetryAfter is how long the service requests to wait; 0: it does not report.
+	// RetryAfter is how long the service asks to wait; 0: it does not say.
 	RetryAfter time.Duration
 	// Remedy is what to do; "": what the reason advises.
 	Remedy string
@@ -117,7 +117,7 @@ func IsNotFound(err error) bool {
 	return ok && e.Reason == ReasonNotFound
 }
 
-// RetryAfter is how long the service requests to wait before the next try; 0: it does not report.
+// RetryAfter is how long the service asks to wait before the next try; 0: it does not say.
 func RetryAfter(err error) time.Duration {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.RetryAfter

@@ -50,7 +50,7 @@ func (c *Client) Projects(ctx context.Context) ([]Project, error) {
 }
 
 // regional are the types of the services that Groundskeeper uses in the catalog, by all of their names. Keystone itself may be in a
-// dedicated region, and what Groundskeeper does not use may be anywhere. Source:
+// region of its own, and what Groundskeeper does not use may be anywhere. Source:
 // https://service-types.openstack.org/service-types.json
 var regional = []string{"compute", "network", "load-balancer", "block-storage", "block-store", "volume", "volumev2", "volumev3"}
 

@@ -105,19 +105,19 @@ func (l LoadBalancing) Members(ctx context.Context, poolID string) ([]Member, er
 		"lbaas", "pools", url.PathEscape(poolID), "members")
 }
 
-// DeleteLoadBalancer queries Octavia to delete a load balancer with all that depends on it and the port of its address. It is
+// DeleteLoadBalancer has Octavia delete a load balancer with all that depends on it and the port of its address. It is
 // PENDING_DELETE for a while. One that has already been deleted is fine. ReasonConflict: it is PENDING, its deletion included.
 func (l LoadBalancing) DeleteLoadBalancer(ctx context.Context, id string) error {
 	return l.remove(ctx, "delete load balancer "+id, "cascade=true", id, "lbaas", "loadbalancers")
 }
 
-// DeleteListener queries Octavia to delete a listener; the pools behind it stay. One that has already been deleted is fine.
+// DeleteListener has Octavia delete a listener; the pools behind it stay. One that has already been deleted is fine.
 // ReasonConflict: it or its load balancer is PENDING.
 func (l LoadBalancing) DeleteListener(ctx context.Context, id string) error {
 	return l.remove(ctx, "delete listener "+id, "", id, "lbaas", "listeners")
 }
 
-// DeletePool queries Octavia to delete a pool with its members. One that has already been deleted is fine. ReasonConflict: its load
+// DeletePool has Octavia delete a pool with its members. One that has already been deleted is fine. ReasonConflict: its load
 // balancer is PENDING, or a rule of a listener sends traffic to it.
 func (l LoadBalancing) DeletePool(ctx context.Context, id string) error {
 	return l.remove(ctx, "delete pool "+id, "", id, "lbaas", "pools")

@@ -23,7 +23,7 @@ const (
 )
 
 const (
-	// turnWait is how long a request waits for its turn at most. All workers together wait shorter by far.
+	// turnWait is how long a request waits for its turn at most. All workers together wait for far less.
 	turnWait = time.Minute
 	// rejectionPause is how long rejected credentials are not tried again: Keystone may lock a user who fails too often.
 	rejectionPause = time.Minute
@@ -42,7 +42,7 @@ type Options struct {
 	// Attempts is how often a request is sent at most. 0: DefaultAttempts.
 	Attempts int
 	// MinBackoff and MaxBackoff are the first and the longest pause between two attempts. A Retry-After that is longer than
-	// MaxBackoff is not waited for: the error notifies it (RetryAfter). 0: DefaultMinBackoff, DefaultMaxBackoff.
+	// MaxBackoff is not waited for: the error has it (RetryAfter). 0: DefaultMinBackoff, DefaultMaxBackoff.
 	MinBackoff, MaxBackoff time.Duration
 	// AllowPlainHTTP accepts Secrets whose Keystone is reached over plain HTTP.
 	AllowPlainHTTP bool
@@ -52,7 +52,7 @@ type Options struct {
 	Telemetry *Telemetry
 	// Wrap is put around the connections to the clouds, to see each attempt at a request; nil: nothing is.
 	Wrap func(http.RoundTripper) http.RoundTripper
-	// BeforeWrite is queried before each attempt at a change of the cloud, when it is its turn; its error ends the call. It is how
+	// BeforeWrite is called before each attempt at a change of the cloud, when it is its turn; its error ends the call. It is how
 	// a lease fences writes: an attempt may come long after the first one. nil: all are sent.
 	BeforeWrite func() error
 	// Clock is the source of the time; nil: the real one.

@@ -17,7 +17,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
-// retry decides about further attempts. gophercloud queries it after each failure, except for those that a new token mends.
+// retry decides about further attempts. gophercloud asks it after each failure, except for those that a new token mends.
 type retry struct {
 	options Options
 	// pause waits, or returns the context's error.
@@ -42,7 +42,7 @@ func (r retry) failed(ctx context.Context, method, _ string, _ *gophercloud.Requ
 	return r.again(ctx, method, header, err, failures)
 }
 
-// limited is gophercloud's RetryBackoffFunc: the service requests fewer requests.
+// limited is gophercloud's RetryBackoffFunc: the service asks for fewer requests.
 func (r retry) limited(ctx context.Context, response *gophercloud.ErrUnexpectedResponseCode, _ error, failures uint) error {
 	return r.again(ctx, response.Method, response.ResponseHeader, *response, failures)
 }

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// Keys of a Secret that report how to reach OpenStack, besides Kubernikus' own.
+// Keys of a Secret that say how to reach OpenStack, besides Kubernikus' own.
 const (
 	// KeyClouds is a clouds.yaml, and KeyCloud chooses one of several clouds in it.
 	KeyClouds = "clouds.yaml"
@@ -26,7 +26,7 @@ const (
 	KeyCACert = "cacert"
 )
 
-// kubernikusPrefix begins the keys of Kubernikus, and keyAuthURL is the one that reports that they are used.
+// kubernikusPrefix begins the keys of Kubernikus, and keyAuthURL is the one that shows that they are used.
 const (
 	kubernikusPrefix = "openstack-"
 	keyAuthURL       = kubernikusPrefix + "auth-url"

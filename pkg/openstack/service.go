@@ -11,7 +11,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack"
 )
 
-// serviceOf returns how to find a service: construct is one of gophercloud's functions, which may request its versions.
+// serviceOf is how to find a service: construct is one of gophercloud's functions, which may ask the service for its versions.
 type serviceOf struct {
 	name      string
 	construct func(*gophercloud.ProviderClient, gophercloud.EndpointOpts) (*gophercloud.ServiceClient, error)

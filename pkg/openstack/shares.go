@@ -73,14 +73,14 @@ func (s SharedFileSystems) Snapshots(ctx context.Context) ([]ShareSnapshot, erro
 	})
 }
 
-// DeleteShare queries Manila to delete a share with its access rules, which then is "deleting" for a while, and may end as
+// DeleteShare has Manila delete a share with its access rules, which then is "deleting" for a while, and may end as
 // "error_deleting". One that has already been deleted is fine. Manila rejects it with 403 while the share has snapshots, or its status does
 // not allow it.
 func (s SharedFileSystems) DeleteShare(ctx context.Context, id string) error {
 	return s.remove(ctx, "delete share "+id, "", id, "shares")
 }
 
-// DeleteSnapshot queries Manila to delete a snapshot, which then is "deleting" for a while. One that has already been deleted is fine.
+// DeleteSnapshot has Manila delete a snapshot, which then is "deleting" for a while. One that has already been deleted is fine.
 func (s SharedFileSystems) DeleteSnapshot(ctx context.Context, id string) error {
 	return s.remove(ctx, "delete the snapshot of a share "+id, "", id, "snapshots")
 }

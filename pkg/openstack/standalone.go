@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// Connect authenticates with credentials that come from no Secret, for a process that has a dedicated cloud: its rate limit is
+// Connect authenticates with credentials that come from no Secret, for a process that has a cloud of its own: its rate limit is
 // shared with the clients that InProject makes of it, and with no other client. A failure is an Error.
 func Connect(ctx context.Context, credentials Credentials, o Options) (*Client, error) {
 	o, err := o.complete()
@@ -38,7 +38,7 @@ func (c Credentials) Project(id string) Credentials {
 	return c
 }
 
-// Variables that report where the credentials are.
+// Variables that say where the credentials are.
 const (
 	variableAuthURL = "OS_AUTH_URL"
 	variableCloud   = "OS_CLOUD"

@@ -12,7 +12,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/telemetry"
 )
 
-// Telemetry counts what is queried of OpenStack.
+// Telemetry counts the requests to OpenStack.
 type Telemetry struct {
 	requests        *prometheus.CounterVec
 	duration        *prometheus.HistogramVec

@@ -72,14 +72,14 @@ func (b BlockStorage) Snapshots(ctx context.Context) ([]VolumeSnapshot, error) {
 	}, "snapshots", "detail")
 }
 
-// DeleteVolume queries Cinder to delete a volume, which then is "deleting" for a while, and may end as "error_deleting". One that
+// DeleteVolume has Cinder delete a volume, which then is "deleting" for a while, and may end as "error_deleting". One that
 // has already been deleted is fine. ReasonRefused: it is attached, has snapshots, or is on its way already; Cinder's message is the
 // same for all of these, so check Status, AttachedTo and Snapshots.
 func (b BlockStorage) DeleteVolume(ctx context.Context, id string) error {
 	return b.remove(ctx, "delete volume "+id, "", id, "volumes")
 }
 
-// DeleteSnapshot queries Cinder to delete a snapshot, which then is "deleting" for a while. One that has already been deleted is
+// DeleteSnapshot has Cinder delete a snapshot, which then is "deleting" for a while. One that has already been deleted is
 // fine. ReasonRefused: its status does not allow it, or volumes depend on it.
 func (b BlockStorage) DeleteSnapshot(ctx context.Context, id string) error {
 	return b.remove(ctx, "delete snapshot "+id, "", id, "snapshots")

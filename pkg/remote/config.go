@@ -14,7 +14,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/remote/kubeconfig"
 )
 
-// Options are what a kubeconfig does not report about a connection.
+// Options are what a kubeconfig does not say about a connection.
 type Options struct {
 	// QPS and Burst limit the requests. 0 means no client-side limit.
 	QPS   float32

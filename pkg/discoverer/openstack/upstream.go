@@ -30,7 +30,7 @@ type Options struct {
 	Cloud   Cloud
 	// Recognize returns an error if the cloud with this identity must not be copied. It may be nil: every cloud is copied.
 	Recognize func(ctx context.Context, observed []gimbalv1.ClusterIdentity) error
-	// Contact is called after each listing with whether the cloud has responded. It may be nil.
+	// Contact is called after each listing with whether the cloud has responded.
 	Contact func(report.Response)
 	// Watchlist are the names or ids of the projects that are discovered, all when it is empty.
 	Watchlist []string
@@ -75,7 +75,7 @@ func New(options Options) *Upstream {
 	}
 }
 
-// Listen implements replica.Upstream. The listener is never notified that something has certainly been deleted: only a listing reports
+// Listen implements replica.Upstream. The listener never hears that something has certainly been deleted: only a listing shows
 // that.
 func (u *Upstream) Listen(to replica.Listener) { u.listener = to }
 

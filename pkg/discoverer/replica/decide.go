@@ -49,7 +49,7 @@ type operation struct {
 	Object metav1.Object
 	// Patch is the JSON merge patch of an update. It holds for the object in the state that was read, and for no other.
 	Patch []byte
-	// Vanished reports about a deletion that it follows from something missing in the backend, and from nothing else.
+	// Vanished is set for a deletion that follows from something missing in the backend, and from nothing else.
 	Vanished bool
 }
 

@@ -55,7 +55,7 @@ type Upstream interface {
 	Synced() bool
 	// Keys returns the namespaces and names of all services.
 	Keys() []types.NamespacedName
-	// Source returns a service, nil when it does not exist or is not to be copied; excluded reports that it is there.
+	// Source returns a service, nil when it does not exist or is not to be copied; excluded is set if it is there.
 	Source(key types.NamespacedName) (source *desired.Source, excluded bool)
 	// Unknown reports about a service that is not found whether that shows nothing: what it may be in was never listed, or not lately.
 	// Its copy remains unchanged.

@@ -11,7 +11,7 @@ import (
 type atOnceKey struct{}
 
 // AtOnce returns a context whose requests return a rejection that has Retry-After (429, and 5xx). client-go repeats those up to ten
-// times before it returns, for minutes if the server requests that, in which nobody knows why there is no response.
+// times before it returns, for minutes if the server asks for that, in which nobody knows why there is no response.
 func AtOnce(ctx context.Context) context.Context { return context.WithValue(ctx, atOnceKey{}, true) }
 
 // impatient hides Retry-After from the client of requests that have a context of AtOnce.

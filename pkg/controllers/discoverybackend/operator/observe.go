@@ -132,7 +132,7 @@ func (r *reconciler) current(ctx context.Context, wanted part) (client.Object, e
 }
 
 // surplus returns the bindings of a backend that are not among those it is to have: those that a reader has with its labels, and those
-// with the names of Groundskeeper, because users of the namespace may be able to remove labels. The API server is only queried for
+// with the names of Groundskeeper, because users of the namespace may be able to remove labels. The API server is only asked for
 // names until the status has the generation of a backend that has changed or is being deleted. An error means that there may be more.
 func (r *reconciler) surplus(
 	ctx context.Context, from client.Reader, backend *gimbalv1.DiscoveryBackend, wanted []part,
