@@ -78,8 +78,10 @@ func (a *Addresses) DeniedName(name string) string {
 	if _, err := netip.ParseAddr(name); err == nil {
 		return a.Denied(name)
 	}
+	// Services have names in .svc in every cluster: what is meant in the backend is another Service here.
 	if name == "localhost" || strings.HasSuffix(name, ".localhost") || name == "metadata.google.internal" ||
-		name == "kubernetes" || name == "kubernetes.default" || strings.HasPrefix(name, "kubernetes.default.svc") {
+		name == "kubernetes" || name == "kubernetes.default" || strings.HasPrefix(name, "kubernetes.default.svc") ||
+		strings.HasSuffix(name, ".svc") || strings.HasSuffix(name, ".svc.cluster.local") {
 		return deniedName
 	}
 	return ""

@@ -59,6 +59,7 @@ func TestDenied(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"example.com": "", "LOCALHOST.": deniedName, "kubernetes.default.svc.cluster.local": deniedName, "127.0.0.1": deniedSpecial, "kubernetes.io": "",
+		"web.shop.svc.cluster.local.": deniedName, "web.shop.svc": deniedName, "svc.example.com": "",
 	} {
 		if got := none.DeniedName(name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
