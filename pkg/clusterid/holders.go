@@ -28,8 +28,8 @@ type Holders struct {
 }
 
 // HoldersOf returns the holders among the Klusters that lead to the cluster of a Kluster, and those whose cluster is unknown, and among the
-// DiscoveryBackends that copied it, or use the Secret or the API server. servers are the addresses of the API servers of backends, as far
-// as they are known.
+// DiscoveryBackends that copied it, or use the Secret or the API server. servers are the addresses of the API servers that the Secrets of
+// backends lead to, "" for one whose kubeconfig cannot be read, and nothing for one that leads nowhere.
 func HoldersOf(
 	k *kubernikusv1.Kluster, known Known, klusters []kubernikusv1.Kluster, backends []gimbalv1.DiscoveryBackend, servers map[types.UID]string,
 ) Holders {
@@ -75,7 +75,7 @@ func HoldersOf(
 		case Same:
 			h.keepers = append(h.keepers, "DiscoveryBackend "+name)
 		case Unknown:
-			doubt("DiscoveryBackend", name, inCommonWith(b, k, known, servers[b.UID]))
+			doubt("DiscoveryBackend", name, inCommonWith(b, k, known, servers))
 		case Different:
 		}
 	}

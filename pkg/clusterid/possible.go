@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
@@ -60,15 +61,19 @@ func InCommon(k, other *kubernikusv1.Kluster, known Known) string {
 }
 
 // inCommonWith returns what a DiscoveryBackend has in common with a Kluster, if both may lead to one cluster when the identity of either is
-// unknown; "" for nothing. server is the address of the API server that its Secret leads to, "" if that is not known.
-func inCommonWith(b *gimbalv1.DiscoveryBackend, k *kubernikusv1.Kluster, known Known, server string) string {
-	switch {
+// unknown; "" for nothing. servers are those of HoldersOf.
+func inCommonWith(b *gimbalv1.DiscoveryBackend, k *kubernikusv1.Kluster, known Known, servers map[types.UID]string) string {
+	switch server, leads := servers[b.UID]; {
 	case b.Cluster.Type != gimbalv1.BackendKubernetes:
 		return ""
 	case b.Namespace == k.Namespace && slices.Contains(k.SecretNames(), b.Cluster.SecretName()):
 		return "uses the same Secret"
-	case server != "" && server == known.Server:
+	case !leads, known.Server == "":
+		return ""
+	case server == known.Server:
 		return "has the same API server"
+	case server == "":
+		return "has a kubeconfig that cannot be read"
 	}
 	return ""
 }

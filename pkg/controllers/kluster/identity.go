@@ -33,12 +33,13 @@ func ConnectionOf(config *rest.Config) (server, connection string) {
 }
 
 // ServerOf returns the address of the API server that a kubeconfig leads to, as ConnectionOf does, also of one that is rejected here and
-// that other clients may use; "" for none.
-func ServerOf(text []byte) (server string) {
-	if host := kubeconfig.Server(text); host != "" {
+// that other clients may use; "" for none, or while it is not known.
+func ServerOf(text []byte) (server string, known bool) {
+	host, err := kubeconfig.Server(text)
+	if host != "" {
 		server, _ = ConnectionOf(&rest.Config{Host: host})
 	}
-	return server
+	return server, err == nil
 }
 
 // ProvenID returns the uid of the cluster that a Kluster was last proven to lead to over a connection; "" while unknown. What was learnt

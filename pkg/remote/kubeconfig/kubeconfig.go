@@ -73,19 +73,26 @@ func Load(data []byte) (*rest.Config, error) {
 }
 
 // Server returns the address that the current context of a kubeconfig leads to, "" if there is none. That includes one that Load rejects:
-// another client, such as a discoverer of an earlier version, may use it.
-func Server(data []byte) string {
-	if len(data) > MaxSize {
-		return "" // not worth parsing
+// another client, such as a discoverer of an earlier version, may use it. An error means that it is unknown where the kubeconfig leads.
+func Server(data []byte) (string, error) {
+	if err := checkSize(data); err != nil {
+		return "", err // not worth parsing
 	}
 	config, err := clientcmd.Load(data)
 	if err != nil {
-		return ""
+		return "", errors.New("the kubeconfig cannot be read")
 	}
 	if current := config.Contexts[config.CurrentContext]; current != nil && config.Clusters[current.Cluster] != nil {
-		return config.Clusters[current.Cluster].Server
+		return config.Clusters[current.Cluster].Server, nil
 	}
-	return ""
+	return "", nil
+}
+
+func checkSize(data []byte) error {
+	if len(data) > MaxSize {
+		return fmt.Errorf("the kubeconfig has more than %d bytes", MaxSize)
+	}
+	return nil
 }
 
 // parse returns a kubeconfig that can be used, as it is written and as client-go uses it.
@@ -106,8 +113,8 @@ func parse(data []byte) (*clientcmdv1.Config, *clientcmdapi.Config, error) {
 
 // decode reads strictly: what is not understood may be meant to be a restriction.
 func decode(data []byte) (*clientcmdv1.Config, error) {
-	if len(data) > MaxSize {
-		return nil, fmt.Errorf("the kubeconfig has more than %d bytes", MaxSize)
+	if err := checkSize(data); err != nil {
+		return nil, err
 	}
 	text, err := yaml.YAMLToJSONStrict(data)
 	if err != nil {

@@ -73,17 +73,23 @@ func TestLoad(t *testing.T) {
 // TestServer checks that the address is found in whatever leads another client to it.
 func TestServer(t *testing.T) {
 	const cluster = `current-context: c, clusters: [{name: c, cluster: {server: "https://a:1"}}], `
+	const unknown = "unknown"
 	for name, c := range map[string]struct{ config, want string }{
 		"rejected by Load": {`{` + cluster + `contexts: [{name: c, context: {cluster: c, user: u}}], users: [{name: u, user: {tokenFile: /t}}], x: 1}`, "https://a:1"},
 		"no such cluster":  {`{` + cluster + `contexts: [{name: c, context: {cluster: d}}]}`, ""},
 		"no such context":  {`{` + cluster + `contexts: []}`, ""},
 		"empty":            {"", ""},
-		"no kubeconfig":    {"broken", ""},
-		"too large":        {`{` + cluster + `contexts: [{name: c, context: {cluster: c}}]}` + strings.Repeat(" ", MaxSize), ""},
+		"no kubeconfig":    {"broken", unknown},
+		"no YAML":          {"{", unknown},
+		"too large":        {`{` + cluster + `contexts: [{name: c, context: {cluster: c}}]}` + strings.Repeat(" ", MaxSize), unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := Server([]byte(c.config)); got != c.want {
-				t.Errorf("server = %q, want %q", got, c.want)
+			got, err := Server([]byte(c.config))
+			if err != nil {
+				got += unknown
+			}
+			if got != c.want {
+				t.Errorf("server = %q, error = %v, want %q", got, err, c.want)
 			}
 		})
 	}

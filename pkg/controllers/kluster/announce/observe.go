@@ -85,48 +85,59 @@ func list(ctx context.Context, live client.Reader, of string, options ...client.
 	return found.Items, nil
 }
 
-// BackendsOf returns the DiscoveryBackends that copied a cluster, and those that may have: those whose cluster is unknown, or all of them
-// if the cluster is unknown itself, with the addresses of the API servers that the Secrets of those lead to. They are as the API server has
-// them now. There are none where the API is not served.
-func BackendsOf(ctx context.Context, live client.Reader, at clusterid.Known) ([]gimbalv1.DiscoveryBackend, map[types.UID]string, error) {
-	var possible []client.ListOption
+// Backends reads which DiscoveryBackends lead to a cluster, or may. Many checks begin at a time: they share what is read for all of them.
+// The zero value is ready to be used.
+type Backends struct{ all, unidentified lists.Shared[possible] }
+
+// possible are DiscoveryBackends that may lead to a cluster, with the addresses of the API servers that their Secrets lead to.
+type possible struct {
+	backends []gimbalv1.DiscoveryBackend
+	servers  map[types.UID]string
+}
+
+// Of returns the DiscoveryBackends that copied a cluster, and those that may have: those whose cluster is unknown, or all of them if the
+// cluster is unknown itself, with the addresses of the API servers that the Secrets of those lead to, as clusterid.HoldersOf needs them.
+// They are as the API server has them now. There are none where the API is not served.
+func (b *Backends) Of(
+	ctx context.Context, live client.Reader, at clusterid.Known,
+) ([]gimbalv1.DiscoveryBackend, map[types.UID]string, error) {
+	shared, options := &b.all, []client.ListOption(nil)
 	if at.ID != "" {
-		possible = append(possible, client.MatchingFields{gimbalv1.ClusterIDField: ""})
+		shared, options = &b.unidentified, []client.ListOption{client.MatchingFields{gimbalv1.ClusterIDField: ""}}
 	}
-	found, err := list(ctx, live, "unidentified clusters", possible...)
+	found, err := shared.Read(ctx, func(ctx context.Context) (possible, error) { return readPossible(ctx, live, options) })
 	if errors.Is(err, errNotServed) {
 		return nil, nil, nil
 	}
-	if err != nil {
-		return nil, nil, err
-	}
-	var servers map[types.UID]string
-	if at.Server != "" {
-		servers, err = serversOf(ctx, live, found)
-	}
 	if err != nil || at.ID == "" {
-		return found, servers, err
+		return found.backends, found.servers, err
 	}
 	// Read second: one that is identified in between is in both lists, and not in neither.
 	same, err := list(ctx, live, "the cluster", client.MatchingFields{gimbalv1.ClusterIDField: at.ID})
-	return slices.Concat(found, same), servers, err
+	return slices.Concat(found.backends, same), found.servers, err
 }
 
-// serversOf returns the addresses of the API servers that the Secrets of DiscoveryBackends lead to. A Secret that leads nowhere has none.
-func serversOf(ctx context.Context, live client.Reader, backends []gimbalv1.DiscoveryBackend) (map[types.UID]string, error) {
-	servers := map[types.UID]string{}
-	for i := range backends {
-		b, secret := &backends[i], &corev1.Secret{}
+// readPossible lists DiscoveryBackends, and reads the API servers that their Secrets lead to: "" for one that cannot be read from the
+// Secret, and none for a Secret that leads nowhere.
+func readPossible(ctx context.Context, live client.Reader, options []client.ListOption) (found possible, err error) {
+	if found.backends, err = list(ctx, live, "unidentified clusters", options...); err != nil {
+		return possible{}, err
+	}
+	found.servers = map[types.UID]string{}
+	for i := range found.backends {
+		b, secret := &found.backends[i], &corev1.Secret{}
 		if b.Cluster.Type != gimbalv1.BackendKubernetes || b.Cluster.SecretName() == "" || clusterid.IsDrained(b) {
 			continue
 		}
 		key := client.ObjectKey{Namespace: b.Namespace, Name: b.Cluster.SecretName()}
 		if err := live.Get(ctx, key, secret); client.IgnoreNotFound(err) != nil {
-			return nil, fmt.Errorf("get Secret %s of DiscoveryBackend %s: %w", key, b.Name, err)
+			return possible{}, fmt.Errorf("get Secret %s of DiscoveryBackend %s: %w", key, b.Name, err)
 		}
-		servers[b.UID] = kluster.ServerOf(secret.Data[keyConfig])
+		if server, known := kluster.ServerOf(secret.Data[keyConfig]); server != "" || !known {
+			found.servers[b.UID] = server
+		}
 	}
-	return servers, nil
+	return found, nil
 }
 
 // backendsOf returns the DiscoveryBackends that announce a Kluster: one, as their names are unique.

@@ -23,6 +23,7 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/clusterid/self"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/announce"
 	"groundskeeper.io/groundskeeper/pkg/controllers/lists"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
@@ -58,8 +59,9 @@ type reconciler struct {
 	recorder         events.EventRecorder
 	meters           *meters
 	clusters, clouds *kluster.Pool[observed]
-	// all and unidentified are lists of Klusters, which the checks share.
+	// all and unidentified are lists of Klusters, and backends DiscoveryBackends, which the checks share.
 	all, unidentified lists.Shared[[]kubernikusv1.Kluster]
+	backends          announce.Backends
 	// self is the cluster that Groundskeeper runs in.
 	self   self.Cluster
 	memory memory

@@ -434,10 +434,19 @@ func TestUnknownBackendHolds(t *testing.T) {
 }
 
 // TestUnknownBackendOfServer checks that a backend of unknown identity holds Deorbit in any namespace, by the API server that its own Secret
-// leads to. One whose Secret leads nowhere does not, and nothing is done while that is unknown.
+// leads to, and while it is unknown where that leads. One whose Secret leads nowhere does not, and nothing is done while that is not read.
 func TestUnknownBackendOfServer(t *testing.T) {
 	const held = "Unknown/IdentityUnknown"
 	down := func(f *flow) { f.id = func(context.Context) (types.UID, error) { return "", errDown } }
+	accept := func(f *flow) {
+		k := &kubernikusv1.Kluster{}
+		if err := f.store.Get(f.t.Context(), types.NamespacedName{Namespace: klustertest.Namespace, Name: "k"}, k); err != nil {
+			f.t.Fatal(err)
+		}
+		f.store.Change(k, func() {
+			k.Annotations = map[string]string{kubernikusv1.AcceptUnknownIdentityAnnotation: "discoverybackend/gimbal/manual"}
+		})
+	}
 	for name, c := range map[string]struct {
 		id, config string
 		change     func(*gimbalv1.DiscoveryBackend)
@@ -447,7 +456,12 @@ func TestUnknownBackendOfServer(t *testing.T) {
 		"the same server":        {config: kubeconfig, want: held},
 		"rejected, the same":     {config: strings.ReplaceAll(kubeconfig, "{token: t}", "{tokenFile: /token}"), want: held},
 		"another server":         {config: strings.ReplaceAll(kubeconfig, "127.0.0.1:1", "example.com")},
-		"no kubeconfig":          {config: "broken"},
+		"no YAML":                {config: "broken", want: held},
+		"too large":              {config: kubeconfig + strings.Repeat("#", 256<<10), want: held},
+		"no YAML, accepted":      {config: "broken", setup: accept},
+		"no YAML, drained":       {config: "broken", change: drainedAt(1)},
+		"no context":             {config: "{kind: Config, apiVersion: v1}"},
+		"no text":                {},
 		"no Secret":              {config: kubeconfig, change: using("missing")},
 		"names no Secret":        {config: kubeconfig, change: using("")},
 		"of OpenStack":           {config: kubeconfig, change: func(b *gimbalv1.DiscoveryBackend) { b.Cluster.Type = gimbalv1.BackendOpenStack }},
@@ -484,6 +498,9 @@ func TestUnknownBackendOfServer(t *testing.T) {
 			}
 			if f.is(k, drain, c.want); f.stages() != "" {
 				t.Errorf("stages = %q, want none", f.stages())
+			}
+			if text := f.reported(); c.want == held && !strings.Contains(text, "DiscoveryBackend gimbal/manual, which has ") {
+				t.Errorf("events = %s, want the name of the backend", text)
 			}
 			f.store.Remove(b)
 			if f.after(2*time.Minute, k); f.stages() == "" && f.id == nil {

@@ -18,7 +18,6 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/clusterid"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/announce"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 	"groundskeeper.io/groundskeeper/pkg/controllers/lists"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
@@ -175,7 +174,7 @@ func (c check) held(ctx context.Context, k *kubernikusv1.Kluster, at clusterid.K
 	if err != nil {
 		return nil, err
 	}
-	backends, servers, err := announce.BackendsOf(ctx, c.live, at)
+	backends, servers, err := c.backends.Of(ctx, c.live, at)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it names what it reads
 	}

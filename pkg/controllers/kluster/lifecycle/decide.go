@@ -57,7 +57,7 @@ func identityOf(k *kubernikusv1.Kluster, secret *corev1.Secret, seen *workloadVi
 		if config, err := kluster.Workload(k, secret.Data); err == nil {
 			next.Server, next.Connection = kluster.ConnectionOf(config)
 		} else {
-			next.Server = kluster.ServerOf(secret.Data[kluster.KeyKubeconfig]) // it may lead to another Kluster's cluster
+			next.Server, _ = kluster.ServerOf(secret.Data[kluster.KeyKubeconfig]) // it may lead to another Kluster's cluster
 		}
 	}
 	if next.Connection == "" && k.ClusterID() != "" {
