@@ -81,7 +81,7 @@ func (r *reconciler) report(ctx context.Context, key types.NamespacedName, o obs
 		return
 	}
 	log.FromContext(ctx).Info("Found a Cluster that is not prepared", "reason", rejection.Reason, "message", rejection.Message)
-	r.recorder.Eventf(clusterReference(key, o.cluster), nil, corev1.EventTypeWarning, rejection.Reason, actionRegister, "%s", kluster.Bounded(rejection.Message))
+	r.recorder.Eventf(r.reference(key, o.cluster), nil, corev1.EventTypeWarning, rejection.Reason, actionRegister, "%s", kluster.Bounded(rejection.Message))
 }
 
 // reportRejected reports that admission or a quota rejects a write of the Kluster: that may need a user.
@@ -111,7 +111,7 @@ func (r *reconciler) note(ctx context.Context, o observed, kind, reason, message
 	log.FromContext(ctx).Info("Cluster of Cluster API", "event", reason, "message", message)
 	if o.cluster != nil {
 		key := types.NamespacedName{Namespace: o.cluster.Namespace, Name: o.cluster.Name}
-		r.recorder.Eventf(clusterReference(key, o.cluster), nil, kind, reason, actionDeorbit, "%s", kluster.Bounded(message))
+		r.recorder.Eventf(r.reference(key, o.cluster), nil, kind, reason, actionDeorbit, "%s", kluster.Bounded(message))
 	}
 }
 
@@ -132,9 +132,13 @@ func eventType(reason string) string {
 	return corev1.EventTypeWarning
 }
 
-// clusterReference returns a Cluster as events refer to it.
-func clusterReference(key types.NamespacedName, c *desired.Cluster) *corev1.ObjectReference {
-	return &corev1.ObjectReference{APIVersion: desired.Group + "/v1beta1", Kind: "Cluster", Namespace: key.Namespace, Name: key.Name, UID: c.UID}
+// reference returns a Cluster as events refer to it, in the version that is served.
+func (r *reconciler) reference(key types.NamespacedName, c *desired.Cluster) *corev1.ObjectReference {
+	to := &corev1.ObjectReference{Kind: "Cluster", Namespace: key.Namespace, Name: key.Name, UID: c.UID}
+	if served, err := r.served(clusters); err == nil && served != nil {
+		to.APIVersion = served.GroupVersion().String()
+	}
+	return to
 }
 
 // setCondition sets a condition in the form of its version of Cluster API: in v1beta1 a condition that is not true has a severity.

@@ -6,12 +6,17 @@ package clusterapi
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/clusterapi/desired"
 	"groundskeeper.io/groundskeeper/test/support/klustertest"
 )
 
@@ -84,4 +89,35 @@ func TestUpgradeOfClusterAPI(t *testing.T) {
 	f.deorbit(kubernikusv1.DeorbitMachines)
 	f.settle()
 	f.wantHeld(phaseTwo)
+}
+
+// regarded records what events are about.
+type regarded struct {
+	*events.FakeRecorder
+	objects []runtime.Object
+}
+
+func (r *regarded) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) {
+	r.objects = append(r.objects, regarding)
+	r.FakeRecorder.Eventf(regarding, related, kind, reason, action, note, args...)
+}
+
+// Events refer to a Cluster in the version that is served.
+func TestEventsOfTheServedVersion(t *testing.T) {
+	for _, version := range []string{"v1beta1", "v1beta2"} {
+		f := newRegistered(t, version)
+		recorder := &regarded{FakeRecorder: f.recorder}
+		f.r.recorder = recorder
+		f.remove(clusters, "web")
+		f.settle()
+		want := &corev1.ObjectReference{APIVersion: desired.Group + "/" + version, Kind: "Cluster", Namespace: klustertest.Namespace, Name: "web", UID: "u1"}
+		if len(recorder.objects) == 0 {
+			t.Errorf("%s: no event", version)
+		}
+		for _, got := range recorder.objects {
+			if diff := cmp.Diff(runtime.Object(want), got); diff != "" {
+				t.Errorf("%s: an event is about (-want +got):\n%s", version, diff)
+			}
+		}
+	}
 }
