@@ -201,7 +201,7 @@ func teardown(o observed, own *kubernikusv1.Kluster, s settings, now time.Time) 
 	case own == nil:
 		p.create = source.New()
 		p.hold(o, holds{finalizer: true, paused: true})
-		p.retainAll(o, s)
+		p.hookAll(o, true)
 		return p
 	case clusterid.IsReleased(own):
 		reason, message, known := outcome(own)
@@ -238,11 +238,7 @@ func teardown(o observed, own *kubernikusv1.Kluster, s settings, now time.Time) 
 	reason, message := progress(own)
 	p.complete(o, false, reason, message)
 	p.hold(o, holds{finalizer: true, paused: true})
-	if over {
-		p.hookAll(o, false)
-	} else {
-		p.retainAll(o, s)
-	}
+	p.hookAll(o, !over)
 	return p
 }
 

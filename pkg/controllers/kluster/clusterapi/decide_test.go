@@ -266,7 +266,7 @@ func TestDecide(t *testing.T) {
 		"Deorbit does not begin":   {[]func(*world){deleting, waiting, at("", 31*time.Minute), completed("False", "", "2 remain"), func(w *world) { w.kluster.Status.Deorbit = nil }}, "cp=false; worker=false"},
 		"paused for long":          {[]func(*world){deleting, waiting, at(kubernikusv1.DeorbitClaims, time.Hour), completed("False", "Claims", "2 remain"), func(w *world) { annotate(w.kluster, "groundskeeper.io/paused", "true") }}, ""},
 		"protected":                {[]func(*world){deleting, waiting, at(kubernikusv1.DeorbitClaims, time.Hour), completed("False", "Claims", "2 remain"), func(w *world) { annotate(w.kluster, kubernikusv1.TerminationProtectionAnnotation, "true") }}, ""},
-		"the extension, deleted":   {[]func(*world){deleting, func(w *world) { w.settings.extension, w.cluster.HasTopology = true, true }, func(w *world) { w.machines[1].Held = false }}, "update machines=Present confirmed=true; completed=False/Deleting; holds=true,true; delete"},
+		"the extension, deleted":   {[]func(*world){deleting, func(w *world) { w.settings.extension, w.cluster.HasTopology = true, true }, func(w *world) { w.machines[1].Held = false }}, "update machines=Present confirmed=true; completed=False/Deleting; holds=true,true; worker=true; delete"},
 		"no extension, deleted":    {[]func(*world){deleting, undiscovered}, "update machines=Present confirmed=true; completed=False/Deleting; holds=true,true; worker=true; delete"},
 		"no extension, new":        {[]func(*world){unregistered, deleting, undiscovered}, "create; holds=true,true; cp=true; worker=true"},
 		"resumed, deleted": {[]func(*world){deleting, waiting, at(kubernikusv1.DeorbitPods, time.Minute), completed("False", "Pods", "2 remain"), func(w *world) {

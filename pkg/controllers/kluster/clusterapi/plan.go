@@ -134,17 +134,11 @@ func (p *plan) hook(m *desired.Machine, wanted bool) {
 	}
 }
 
+// hookAll adds or removes the hooks of all Machines. While a Cluster is being deleted, that is also for one that the Runtime Extension
+// retains: Cluster API passes its hook, for good, as soon as no ExtensionConfig registers it.
 func (p *plan) hookAll(o observed, wanted bool) {
 	for _, m := range o.machines {
 		p.hook(m, wanted)
-	}
-}
-
-// retainAll adds the hooks of a Cluster that is being deleted. Those that it has stay: Cluster API may have passed the hook of the Runtime
-// Extension before that was registered.
-func (p *plan) retainAll(o observed, s settings) {
-	for _, m := range o.machines {
-		p.hook(m, m.Held || s.hooked(o))
 	}
 }
 
