@@ -69,11 +69,21 @@ func kinds() []kind {
 			list: emptyList[gardenerv1beta1.ProjectList]},
 		{title: klustersTitle, names: []string{"kluster", "klusters", "kl"}, object: empty[kubernikusv1.Kluster],
 			list: emptyList[kubernikusv1.KlusterList]},
-		{title: backendsTitle, names: []string{"discoverybackend", "discoverybackends", "dbe"}, object: empty[gimbalv1.DiscoveryBackend],
-			list: emptyList[gimbalv1.DiscoveryBackendList]},
+		{title: backendsTitle, names: []string{"discoverybackend", "discoverybackends", "dbe", "backend", "backends"},
+			object: empty[gimbalv1.DiscoveryBackend], list: emptyList[gimbalv1.DiscoveryBackendList]},
 		{title: translationsTitle, names: []string{"translation", "translations", "tr"}, object: empty[midonetv1.Translation],
 			list: emptyList[midonetv1.TranslationList]},
 	}
+}
+
+// pluralOf returns the plural of a kind for any of its names, as options have it; other words remain, for the validation to reject.
+func pluralOf(word string) string {
+	for _, k := range kinds() {
+		if slices.Contains(k.names, strings.ToLower(word)) {
+			return strings.ToLower(k.title)
+		}
+	}
+	return word
 }
 
 // parseAs reads NAME, KIND/NAME or KIND NAME of the kind that a command is for.

@@ -22,7 +22,7 @@ func condition(kind, status, reason, message string) metav1.Condition {
 // TestParseAs checks that a name may have a prefix with its kind where the kind is given.
 func TestParseAs(t *testing.T) {
 	for text, want := range map[string]string{
-		"us": "us", "dbe/us": "us", "discoverybackend us": "us", "kluster/us": "is none of the DiscoveryBackends", "a b": "is not one of these kinds",
+		"us": "us", "dbe/us": "us", "discoverybackend us": "us", "kluster/us": "is none of the DiscoveryBackends", "a b": "is not one of these kinds", "backends/us": "us", "DiscoveryBackends/us": "us",
 	} {
 		name, err := parseAs(backendsTitle, strings.Fields(text))
 		if err != nil {
@@ -37,7 +37,8 @@ func TestParseAs(t *testing.T) {
 func TestParse(t *testing.T) {
 	for text, want := range map[string]string{
 		"kluster/web": "Klusters web", "KL web": "Klusters web", "project.core.gardener.cloud/a": "Projects a", "dbe/x": "DiscoveryBackends x",
-		"kluster": "is not KIND/NAME", "pod/web": "Pods web", "httpproxy/web": "HTTPProxy web", "ingresses.networking.k8s.io/web": "Ingress web",
+		"kluster": "is not KIND/NAME", "pod/web": "Pods web", "httpproxy/web": "HTTPProxy web", "klusters/x": "Klusters x", "backends/x": "DiscoveryBackends x",
+		"backend x": "DiscoveryBackends x", "proxies/x": "HTTPProxy x", "ing/x": "Ingress x", "ingresses.networking.k8s.io/web": "Ingress web",
 		"secret/web": "is not one of these kinds: project, kluster", "kluster/": "is not KIND/NAME",
 	} {
 		k, name, err := parse(strings.Fields(text))
@@ -47,6 +48,15 @@ func TestParse(t *testing.T) {
 		}
 		if !strings.Contains(got, want) {
 			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
+	}
+}
+
+// TestPluralOf checks that options take each name of a kind.
+func TestPluralOf(t *testing.T) {
+	for word, want := range map[string]string{"kl": "klusters", "Kluster": "klusters", "klusters": "klusters", "tr": "translations", "pods": "pods"} {
+		if got := pluralOf(word); got != want {
+			t.Errorf("plural of %s = %q, want %q", word, got, want)
 		}
 	}
 }

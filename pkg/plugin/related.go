@@ -39,9 +39,11 @@ func podFindings(object client.Object, _ time.Time) []report.Finding {
 
 // routeKinds returns the kinds of routes, whose Services "why" follows to the backends.
 func routeKinds() (all []kind) {
+	shortNames := map[string][]string{"HTTPProxy": {"proxy", "proxies"}, "Ingress": {"ing"}}
 	for _, k := range drain.Kinds() {
 		version := k.WithVersion(k.Versions[0])
-		all = append(all, kind{title: k.Kind, names: []string{strings.ToLower(k.Kind), k.Resource},
+		names := slices.Concat([]string{strings.ToLower(k.Kind), k.Resource}, shortNames[k.Kind])
+		all = append(all, kind{title: k.Kind, names: names,
 			object: func() client.Object {
 				object := &unstructured.Unstructured{}
 				object.SetGroupVersionKind(version)
@@ -108,33 +110,15 @@ func (c *command) podRelated(ctx context.Context, pod *corev1.Pod, idle report.I
 	return nil
 }
 
-// unaware is used where only the references of a route matter.
-type unaware struct{}
-
-func (unaware) Of(types.NamespacedName) (string, bool)                     { return "", false }
-func (unaware) OfImport(types.NamespacedName) (string, bool)               { return "", false }
-func (unaware) Target(types.NamespacedName, string) (t drain.Target)       { return t }
-func (unaware) ImportTarget(types.NamespacedName, string) (t drain.Target) { return t }
-func (unaware) Share(string, string) int                                   { return 100 }
-func (unaware) KeepsSole(string) bool                                      { return false }
-func (unaware) ClusterOf(string) string                                    { return "" }
-
 // routeRelated adds what is wrong with the Services that a route refers to, and with the backends of those that are copies.
 func (c *command) routeRelated(ctx context.Context, route *unstructured.Unstructured, idle report.Idle, r *report.Report) error {
 	i := slices.IndexFunc(drain.Kinds(), func(k *drain.Kind) bool { return k.GroupKind == route.GroupVersionKind().GroupKind() })
 	if i < 0 {
 		return nil
 	}
-	var seen []types.NamespacedName
-	for _, flow := range drain.Kinds()[i].View(route.Object).Flows(unaware{}) {
-		for _, part := range flow.Parts {
-			if part.Foreign || slices.Contains(seen, part.Service) {
-				continue
-			}
-			seen = append(seen, part.Service)
-			if err := c.referred(ctx, route, part.Service, idle, r); err != nil {
-				return err
-			}
+	for _, service := range drain.Kinds()[i].View(route.Object).Services() {
+		if err := c.referred(ctx, route, service, idle, r); err != nil {
+			return err
 		}
 	}
 	return nil

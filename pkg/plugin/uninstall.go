@@ -32,6 +32,9 @@ func newUninstall(c *command) *cobra.Command {
 		Example: "  kubectl groundskeeper uninstall --dry-run",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			for i, word := range o.Abandon {
+				o.Abandon[i] = pluralOf(word)
+			}
 			if force {
 				return c.unregister(cmd.Context(), o, yes, preview)
 			}
