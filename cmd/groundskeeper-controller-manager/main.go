@@ -28,7 +28,7 @@ func main() {
 		Use:           manager.Name,
 		Short:         "Run the controllers of Groundskeeper",
 		Version:       version.String(),
-		Args:          cobra.NoArgs,
+		Args:          process.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(*cobra.Command, []string) error {

@@ -49,7 +49,7 @@ func TestUserErrors(t *testing.T) {
 		want string
 	}{
 		{[]string{"--nope"}, "error: unknown flag: --nope"},
-		{[]string{"start"}, `error: unknown command "start" for "groundskeeper-controller-manager"`},
+		{[]string{"start"}, `error: groundskeeper-controller-manager has no arguments, remove "start"`},
 		{[]string{"-v=loud"}, `error: invalid argument "loud" for "-v, --v" flag: must be an integer`},
 		{[]string{"--config", file}, "error: " + file + `: line 3: unknown field "controller"`},
 		{[]string{"--config", file, "--print-config"}, "error: " + file + `: line 3: unknown field "controller"`},

@@ -85,7 +85,7 @@ func TestFlags(t *testing.T) {
 func TestBadFlags(t *testing.T) {
 	for args, want := range map[string]string{
 		"":                             "specify the type of the backend",
-		"vmware":                       `unknown command "vmware"`,
+		"vmware":                       `"vmware" is no command of groundskeeper-discoverer, which has kubernetes, openstack`,
 		"kubernetes":                   "--backend-name: is missing",
 		"kubernetes --backend-name=us": "--discover-kubecfg-file: is missing",
 		"kubernetes extra":             "extra",

@@ -106,7 +106,7 @@ func TestFlags(t *testing.T) {
 func TestBadFlags(t *testing.T) {
 	for args, want := range map[string]string{
 		"--unknown":                                        "unknown flag: --unknown",
-		"extra":                                            `unknown command "extra"`,
+		"extra":                                            `groundskeeper-local-volume-node-cleanup has no arguments, remove "extra"`,
 		"--pvc-deletion-delay=soon":                        `"soon" is neither a duration, for instance 90s, nor a number of seconds`,
 		"--resync=x":                                       "nor a number of minutes",
 		"--resync=1e300":                                   "nor a number of minutes",

@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -62,18 +63,54 @@ const (
 	ExitUsage  = 2
 )
 
-var errUsage = errors.New("bad usage")
+// usageError is an error of flags or arguments.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
 
 // UsageError marks an error of flags or arguments, for which a command exits with ExitUsage. It returns nil for nil.
 func UsageError(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%w: %w", errUsage, err)
+	return usageError{err}
 }
 
-// NoArgs rejects arguments of a command, as a usage error.
-func NoArgs(cmd *cobra.Command, args []string) error { return UsageError(cobra.NoArgs(cmd, args)) }
+// NoArgs rejects arguments of a command, as a usage error. A word may be a command that was misspelled.
+func NoArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	text := fmt.Sprintf("%s has no arguments, remove %q", cmd.CommandPath(), strings.Join(args, " "))
+	if names := commandsOf(cmd); len(names) > 0 {
+		text = fmt.Sprintf("%q is no command of %s, which has %s", args[0], cmd.CommandPath(), strings.Join(names, ", "))
+	}
+	return UsageError(errors.New(text))
+}
+
+// commandsOf returns the names of the commands that a command has.
+func commandsOf(cmd *cobra.Command) (names []string) {
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
+		}
+	}
+	return names
+}
+
+// OneFile accepts one argument, a file. Without optional, it is required.
+func OneFile(optional bool) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		usage := strings.TrimSuffix(cmd.UseLine(), " [flags]")
+		switch {
+		case len(args) > 1:
+			return UsageError(fmt.Errorf("%q are several files, name one: %s", strings.Join(args, " "), usage))
+		case len(args) == 0 && !optional:
+			return UsageError(fmt.Errorf("name a file: %s", usage))
+		}
+		return nil
+	}
+}
 
 // Execute executes a command with its arguments, writes its error to problems, and returns the exit code.
 func Execute(ctx context.Context, cmd *cobra.Command, args []string, out, problems io.Writer) int {
@@ -83,10 +120,11 @@ func Execute(ctx context.Context, cmd *cobra.Command, args []string, out, proble
 	cmd.SetOut(out)
 	cmd.SetErr(problems)
 	err := cmd.ExecuteContext(ctx)
+	_, usage := errors.AsType[usageError](err)
 	switch {
 	case err == nil:
 		return 0
-	case errors.Is(err, errUsage):
+	case usage:
 		fmt.Fprintf(problems, "error: %v\nSee %s --help.\n", err, cmd.Name())
 		return ExitUsage
 	default:

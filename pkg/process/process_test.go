@@ -71,9 +71,9 @@ func TestExecute(t *testing.T) {
 	}{
 		"success":   {nil, nil, 0, ""},
 		"failure":   {nil, errors.New("broken"), ExitFailed, "error: broken\n"},
-		"usage":     {nil, UsageError(errors.New("--a is missing")), ExitUsage, "error: bad usage: --a is missing\nSee tool --help.\n"},
-		"flag":      {[]string{"--b"}, nil, ExitUsage, "error: bad usage: unknown flag: --b\nSee tool --help.\n"},
-		"arguments": {[]string{"c"}, nil, ExitUsage, "error: bad usage: unknown command \"c\" for \"tool\"\nSee tool --help.\n"},
+		"usage":     {nil, UsageError(errors.New("--a is missing")), ExitUsage, "error: --a is missing\nSee tool --help.\n"},
+		"flag":      {[]string{"--b"}, nil, ExitUsage, "error: unknown flag: --b\nSee tool --help.\n"},
+		"arguments": {[]string{"c"}, nil, ExitUsage, "error: tool has no arguments, remove \"c\"\nSee tool --help.\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, problems bytes.Buffer

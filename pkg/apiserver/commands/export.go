@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"groundskeeper.io/groundskeeper/pkg/apiserver/backup"
+	"groundskeeper.io/groundskeeper/pkg/process"
 )
 
 type exportOptions struct {
@@ -37,7 +38,7 @@ text: it is made for its owner alone (mode 0600). "groundskeeper-apiserver impor
 			"--etcd-keyfile=tls.key backup.jsonl\n" +
 			"  kubectl exec -n groundskeeper-system deploy/groundskeeper-apiserver -- /groundskeeper-apiserver export " +
 			"--embedded-etcd-dir=/var/lib/groundskeeper/etcd > backup.jsonl",
-		Args:         cobra.MaximumNArgs(1),
+		Args:         process.OneFile(true),
 		SilenceUsage: true,
 		RunE: func(command *cobra.Command, args []string) error {
 			if err := o.validate(args); err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"groundskeeper.io/groundskeeper/pkg/apiserver"
 	"groundskeeper.io/groundskeeper/pkg/apiserver/backup"
+	"groundskeeper.io/groundskeeper/pkg/process"
 )
 
 type importOptions struct {
@@ -40,7 +41,7 @@ Nothing is written before the file is found to be whole and each of its objects 
 cluster were compared: one that belongs to a Project which the file lacks would be deleted by the garbage collector as soon
 as a server runs. An import that was interrupted is taken up by another one of the same file; until one has come to its
 end, no server serves the store.`,
-		Args:         cobra.ExactArgs(1),
+		Args:         process.OneFile(false),
 		SilenceUsage: true,
 		RunE: func(command *cobra.Command, args []string) error {
 			if err := o.validate(); err != nil {

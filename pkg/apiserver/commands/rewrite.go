@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 
 	"groundskeeper.io/groundskeeper/pkg/apiserver/backup"
+	"groundskeeper.io/groundskeeper/pkg/process"
 )
 
 // defaultWritesPerSecond leaves etcd to the servers.
@@ -33,7 +34,7 @@ func Rewrite(ctx context.Context) *cobra.Command {
 The server may run meanwhile. All replicas must have the new key as their first one; otherwise they keep writing with another
 one. A second run continues where the first one ended: objects that are current are read and not written. When it reports that
 0 objects were written, no object needs an older key or encoding.`,
-		Args:         cobra.NoArgs,
+		Args:         process.NoArgs,
 		SilenceUsage: true,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if o.qps <= 0 {
