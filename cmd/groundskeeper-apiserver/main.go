@@ -19,6 +19,7 @@ import (
 
 	"groundskeeper.io/groundskeeper/pkg/apiserver"
 	"groundskeeper.io/groundskeeper/pkg/apiserver/commands"
+	"groundskeeper.io/groundskeeper/pkg/logging"
 	"groundskeeper.io/groundskeeper/pkg/process"
 	"groundskeeper.io/groundskeeper/pkg/version"
 )
@@ -36,9 +37,12 @@ func main() {
 		Use:          "groundskeeper-apiserver",
 		Short:        "Serve Projects, Klusters, Translations and DiscoveryBackends behind a kube-apiserver",
 		Version:      version.String(),
-		Args:         cobra.NoArgs,
+		Args:         process.NoArgs,
 		SilenceUsage: true,
-		PersistentPreRunE: func(*cobra.Command, []string) error {
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.HasParent() { // the other commands are for a terminal
+				options.LogFormat = logging.Format{}
+			}
 			options.InstallLog(os.Stderr)
 			return options.ServerRun.ComponentGlobalsRegistry.Set()
 		},

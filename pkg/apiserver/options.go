@@ -98,6 +98,7 @@ func NewOptions() *Options {
 		APIEnablement:         genericoptions.NewAPIEnablementOptions(),
 		AuthorizeAnyNameFirst: true,
 		ProjectAuthorization:  AuthorizeByRoles,
+		LogFormat:             logging.Lines(),
 
 		DiscoveryAdminNamespaces:      []string{"gimbal-discovery"},
 		DiscoveryDeletionConfirmation: string(deletionconfirmation.BackendsInAdminNamespaces),

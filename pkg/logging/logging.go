@@ -5,6 +5,8 @@
 package logging
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -24,10 +26,37 @@ const (
 func New(out io.Writer, format string, level slog.Leveler) logr.Logger {
 	options := &slog.HandlerOptions{Level: level, ReplaceAttr: replace}
 	if format == Text {
-		return logr.FromSlogHandler(slog.NewTextHandler(out, options))
+		return logr.FromSlogHandler(ordinary{slog.NewTextHandler(out, options)})
 	}
-	return logr.FromSlogHandler(slog.NewJSONHandler(out, options))
+	return logr.FromSlogHandler(ordinary{slog.NewJSONHandler(out, options)})
 }
+
+// ordinary shows as INFO what libraries call an error although each stop of a process has it, so that a rollout has no line of ERROR.
+type ordinary struct{ slog.Handler }
+
+// Handle implements slog.Handler.
+func (h ordinary) Handle(ctx context.Context, record slog.Record) error {
+	record.Attrs(func(attr slog.Attr) bool {
+		err, ok := attr.Value.Any().(error)
+		switch {
+		case !ok:
+			return true
+		case record.Message == "Unexpected error when reading response body" && errors.Is(err, context.Canceled),
+			record.Message == "error received after stop sequence was engaged" && err.Error() == "leader election lost":
+			record.Level = slog.LevelInfo
+		}
+		return false
+	})
+	return h.Handler.Handle(ctx, record)
+}
+
+// WithAttrs implements slog.Handler.
+func (h ordinary) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return ordinary{h.Handler.WithAttrs(attrs)}
+}
+
+// WithGroup implements slog.Handler.
+func (h ordinary) WithGroup(name string) slog.Handler { return ordinary{h.Handler.WithGroup(name)} }
 
 // Verbosity returns the level that shows lines up to that verbosity.
 func Verbosity(v int) slog.Level { return slog.Level(-v) }
@@ -57,6 +86,9 @@ func replace(groups []string, attr slog.Attr) slog.Attr {
 
 // Format is the value of the flag --logging-format, for binaries whose log is klog's: text by default, or json.
 type Format struct{ json bool }
+
+// Lines returns the format of JSON, as a default.
+func Lines() Format { return Format{json: true} }
 
 // AddFlag adds the flag.
 func (f *Format) AddFlag(flags *pflag.FlagSet) {

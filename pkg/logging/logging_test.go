@@ -5,8 +5,11 @@ package logging
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
 	"strings"
 	"testing"
@@ -43,6 +46,26 @@ func TestJSON(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestOrdinaryStop checks that what each stop of a process has is no error in the log, and what is one stays one.
+func TestOrdinaryStop(t *testing.T) {
+	for _, tc := range []struct {
+		err           error
+		message, want string
+	}{
+		{errors.New("leader election lost"), "error received after stop sequence was engaged", "INFO"},
+		{errors.New("disk full"), "error received after stop sequence was engaged", "ERROR"},
+		{fmt.Errorf("read: %w", context.Canceled), "Unexpected error when reading response body", "INFO"},
+		{io.ErrUnexpectedEOF, "Unexpected error when reading response body", "ERROR"},
+		{context.Canceled, "Failed to write", "ERROR"},
+	} {
+		var out bytes.Buffer
+		New(&out, JSON, slog.LevelInfo).WithValues("controller", "x").Error(tc.err, tc.message)
+		if line := out.String(); !strings.Contains(line, `"level":"`+tc.want+`"`) || !strings.Contains(line, tc.err.Error()) {
+			t.Errorf("%s: %v: line = %s, want level %s", tc.message, tc.err, line, tc.want)
+		}
 	}
 }
 

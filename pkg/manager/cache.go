@@ -12,8 +12,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -32,6 +35,7 @@ func cacheOptions(controllers []controller, config *v1alpha1.ControllersConfigur
 		DefaultTransform: cache.TransformStripManagedFields(),
 		// A read of objects without a watch is a mistake that would fill the cache with a whole kind.
 		ReaderFailOnMissingInformer: true,
+		DefaultWatchErrorHandler:    watchFailed,
 		ByObject:                    map[client.Object]cache.ByObject{},
 	}
 	by := map[schema.GroupVersionKind]string{}
@@ -62,6 +66,15 @@ func cacheOptions(controllers []controller, config *v1alpha1.ControllersConfigur
 	}
 	options.NewInformer = resourcewatch.NewInformer(whole...)
 	return options, nil
+}
+
+// watchFailed logs that a watch failed. That a server is away for a while, as at each of its rollouts, is no error: the watch is repeated.
+func watchFailed(ctx context.Context, r *toolscache.Reflector, err error) {
+	if apierrors.IsServiceUnavailable(err) || utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) {
+		klog.FromContext(ctx).Info("Lost a watch, which is repeated", "type", r.TypeDescription(), "cause", err.Error())
+		return
+	}
+	toolscache.DefaultWatchErrorHandler(ctx, r, err)
 }
 
 // newClient returns a client that reads from the cache and sees there what it wrote itself.
