@@ -31,7 +31,21 @@ func Lock(dir string) (release func(), err error) {
 		file.Close() //nolint:errcheck // the write error is the one to report
 		return nil, err
 	}
-	return func() { file.Close() }, nil //nolint:errcheck // it ends the lock
+	if !isAt(file) {
+		file.Close() //nolint:errcheck // nobody else can find this file
+		return Lock(dir)
+	}
+	return func() {
+		os.Remove(file.Name()) //nolint:errcheck // a file that stays is empty of meaning, since nobody holds it
+		file.Close()           //nolint:errcheck // it ends the lock
+	}, nil
+}
+
+// isAt reports whether a file is still that of its name. A process that ends its lock between our open and our lock removes the file.
+func isAt(file *os.File) bool {
+	opened, err := file.Stat()
+	named, missing := os.Stat(file.Name())
+	return err == nil && missing == nil && os.SameFile(opened, named)
 }
 
 func writeAt(file *os.File, text string) error {

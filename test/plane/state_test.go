@@ -6,7 +6,10 @@ package plane
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -98,6 +101,35 @@ func TestLock(t *testing.T) {
 		t.Fatalf("Lock after release: %v", err)
 	}
 	release()
+	if _, err := os.Stat(dir + ".lock"); !os.IsNotExist(err) {
+		t.Errorf("the file of the lock stays: %v", err)
+	}
+}
+
+// TestLockOfMany checks that the file, which is removed with each lock, lets only one hold it.
+func TestLockOfMany(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "plane")
+	var holders, most, locks atomic.Int32
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for locks.Load() < 200 {
+				release, err := Lock(dir)
+				if err != nil {
+					continue
+				}
+				most.Store(max(most.Load(), holders.Add(1)))
+				runtime.Gosched()
+				holders.Add(-1)
+				locks.Add(1)
+				release()
+			}
+		})
+	}
+	all.Wait()
+	if most.Load() != 1 {
+		t.Errorf("%d held the lock at once, want 1", most.Load())
+	}
 }
 
 func TestFingerprint(t *testing.T) {
