@@ -8,8 +8,7 @@ SHELL := /bin/bash
 	test-openstack console verify-console lint canary mutants bench performance soak announce demo up node-up down status clean-up
 
 BIN := _output/bin
-VERSION := groundskeeper.io/groundskeeper/pkg/version
-LDFLAGS := -s -w -X $(VERSION).version=$(shell git describe --tags 2>/dev/null) -X $(VERSION).commit=$(shell git rev-parse --short HEAD 2>/dev/null)
+LDFLAGS := -s -w $(shell hack/ldflags.sh)
 # Every build uses these flags, so that whatever is compiled once is compiled once: for the binaries, the images, the tests,
 # and for every other clone, because -trimpath keeps the directory of the clone out of the build cache's keys. gRPC's own
 # traces keep the linker from dropping unreachable code, a third of the binary. With fieldsv1string, objects with equal

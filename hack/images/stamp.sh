@@ -11,12 +11,11 @@ epoch=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 
 # build PLATFORM DIRECTORY PACKAGE...: static binaries, without what differs between two directories.
 build() {
-  local stamp=groundskeeper.io/groundskeeper/pkg/version platform=$1 directory=$2 tags
+  local platform=$1 directory=$2
   shift 2
-  tags=$(git describe --tags --abbrev=12 --dirty 2>/dev/null || true)
   mkdir -p "$directory"
   GOOS=${platform%/*} GOARCH=${platform#*/} CGO_ENABLED=0 hack/go-build.sh "packages compiled for $platform" \
-    -trimpath -buildvcs=false -tags grpcnotrace,fieldsv1string -ldflags "-s -w -buildid= -X $stamp.version=$tags -X $stamp.commit=${commit:0:12}" \
+    -trimpath -buildvcs=false -tags grpcnotrace,fieldsv1string -ldflags "-s -w -buildid= $(hack/ldflags.sh)" \
     -o "$directory/" "$@"
 }
 
