@@ -72,7 +72,7 @@ func New(in io.Reader, out *os.File) *cobra.Command {
 	completeFlag(root, "namespace", c.completeNamespaces)
 	completeFlag(root, "color", cobra.FixedCompletions([]string{"auto", "always", "never"}, cobra.ShellCompDirectiveNoFileComp))
 	root.AddCommand(newStatus(c), newWhy(c), newDrain(c), newRestore(c), newDeorbit(c), newCheck(c), newConsole(c), newVersion(c),
-		newUninstall(c), newCompletion(c), newOptions(c))
+		newUninstall(c), newCompletion(c), newConvert(c), newOptions(c))
 	root.SetUsageTemplate(optionsInOnePlace(root.UsageTemplate()))
 	for _, sub := range root.Commands() {
 		run := sub.RunE
