@@ -25,6 +25,8 @@ func TestArguments(t *testing.T) {
 		"status kluster/web":      `kubectl groundskeeper status has no arguments, remove "kluster/web"`,
 		"check a":                 `kubectl groundskeeper check has no arguments, remove "a"`,
 		"uninstall a --dry-run":   `kubectl groundskeeper uninstall has no arguments, remove "a"`,
+		"uninstall -o json":       "--output: a removal shows its progress as text: add --dry-run",
+		"convert":                 "name a file: kubectl groundskeeper convert -f FILE",
 		"version a":               `kubectl groundskeeper version has no arguments, remove "a"`,
 		"completion a":            `kubectl groundskeeper completion has no arguments, remove "a"`,
 		"console a":               `kubectl groundskeeper console has no arguments, remove "a"`,

@@ -26,21 +26,29 @@ import (
 func newUninstall(c *command) *cobra.Command {
 	o := uninstall.Options{Projects: uninstall.Keep, Klusters: uninstall.Detach, Timeout: 10 * time.Minute}
 	var yes, preview, force bool
+	var format output
 	cmd := &cobra.Command{
 		Use:     "uninstall",
 		Short:   "Remove the installation in the only safe order",
-		Example: "  kubectl groundskeeper uninstall --dry-run",
+		Example: "  kubectl groundskeeper uninstall --dry-run\n  kubectl groundskeeper uninstall --dry-run -o json",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for i, word := range o.Abandon {
 				o.Abandon[i] = pluralOf(word)
 			}
-			if force {
-				return c.unregister(cmd.Context(), o, yes, preview)
+			if err := format.check(); err != nil {
+				return err
 			}
-			return c.uninstall(cmd.Context(), o, yes, preview)
+			if format != "" && !preview {
+				return errors.New("--output: a removal shows its progress as text: add --dry-run")
+			}
+			if force {
+				return c.unregister(cmd.Context(), o, yes, preview, format)
+			}
+			return c.uninstall(cmd.Context(), o, yes, preview, format)
 		},
 	}
+	format.addTo(cmd)
 	flags := cmd.Flags()
 	flags.BoolVarP(&yes, "yes", "y", false, "skip the confirmation")
 	flags.BoolVar(&preview, "dry-run", false, "show the plan, and change nothing")
@@ -69,7 +77,7 @@ func newUninstall(c *command) *cobra.Command {
 // errBlocked ends a removal that would get stuck.
 var errBlocked = errors.New("the removal does not start: see what blocks it. Nothing was changed")
 
-func (c *command) uninstall(ctx context.Context, o uninstall.Options, yes, preview bool) error {
+func (c *command) uninstall(ctx context.Context, o uninstall.Options, yes, preview bool, format output) error {
 	if err := o.Validate(); err != nil {
 		return err
 	}
@@ -82,15 +90,20 @@ func (c *command) uninstall(ctx context.Context, o uninstall.Options, yes, previ
 		return err
 	}
 	plan := uninstall.NewPlan(found, o)
-	if plan.Nothing && len(plan.Blockers) == 0 {
-		c.out.print("%s\n", c.out.in(green, "nothing of an installation is there"))
-		return nil
+	nothing := plan.Nothing && len(plan.Blockers) == 0
+	if err := format.write(c.out, plan, func() {
+		if nothing {
+			c.out.print("%s\n", c.out.in(green, "nothing of an installation is there"))
+			return
+		}
+		c.out.print("%s", plan)
+	}); err != nil {
+		return err
 	}
-	c.out.print("%s", plan)
-	if len(plan.Blockers) > 0 {
+	switch {
+	case len(plan.Blockers) > 0:
 		return errBlocked
-	}
-	if preview {
+	case nothing || preview:
 		return nil
 	}
 	if err := c.confirm("Remove Groundskeeper from this cluster?", yes); err != nil {
@@ -104,7 +117,7 @@ func (c *command) uninstall(ctx context.Context, o uninstall.Options, yes, previ
 }
 
 // unregister frees a cluster whose namespaces cannot be deleted because the API server is lost.
-func (c *command) unregister(ctx context.Context, o uninstall.Options, yes, preview bool) error {
+func (c *command) unregister(ctx context.Context, o uninstall.Options, yes, preview bool, format output) error {
 	u, err := c.uninstaller(o)
 	if err != nil {
 		return err
@@ -112,6 +125,9 @@ func (c *command) unregister(ctx context.Context, o uninstall.Options, yes, prev
 	blocking, err := u.Blocking(ctx)
 	if err != nil {
 		return err
+	}
+	if format != "" {
+		return format.write(c.out, uninstall.Plan{Sections: []uninstall.Section{{Title: "Registrations are deleted", Lines: blocking}}}, nil)
 	}
 	if len(blocking) == 0 {
 		c.out.print("%s\n", c.out.in(green, "no APIService of Groundskeeper is unavailable: nothing to delete"))

@@ -17,6 +17,10 @@ func blockers(f *Found, o Options) (all []string) {
 		if f.NeverServed {
 			break
 		}
+		if f.Contents[SystemNamespace].Terminating {
+			all = append(all, fmt.Sprintf("APIService %s, and %s", service, Terminating))
+			continue
+		}
 		all = append(all, fmt.Sprintf("an API of Groundskeeper is unavailable, so that its objects cannot be removed: APIService %s. Restore "+
 			"the API server (docs/install.md); "+
 			"if its store is lost, free the cluster: %s", service, UnregisterCommand))
@@ -27,7 +31,7 @@ func blockers(f *Found, o Options) (all []string) {
 	if len(f.Stranded) > 0 {
 		all = append(all, fmt.Sprintf("the owners of %s are no longer served, so that Kubernetes does not delete them (%s). Apply the "+
 			"manifests again, and then repeat this command",
-			plural(len(f.Stranded), "object"), strings.Join(short(f.Stranded), ", ")))
+			plural(len(f.Stranded), "object"), strings.Join(f.Stranded, ", ")))
 	}
 	if bound := boundToClusters(f.Klusters); bound+len(f.Hooked) > 0 && !f.NeverServed && (!o.abandons(Klusters) || f.mayHook()) {
 		all = append(all, fmt.Sprintf("%d Klusters belong to Clusters of Cluster API, and %d of its objects have hooks or finalizers of "+
@@ -130,5 +134,5 @@ func rejections(f *Found, o Options) (all []string) {
 			all = append(all, pausedFor("Kluster", k.Name, k.Namespace))
 		}
 	}
-	return short(all)
+	return all
 }

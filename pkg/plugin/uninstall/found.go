@@ -106,6 +106,7 @@ func (u *Uninstaller) inspectParts(ctx context.Context, f *Found) error {
 	for _, p := range hooked {
 		f.Hooked = append(f.Hooked, p.String())
 	}
+	slices.Sort(f.Hooked)
 	parts, unlisted, err := u.parts(ctx)
 	if err != nil {
 		return err

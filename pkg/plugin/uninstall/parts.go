@@ -4,6 +4,7 @@
 package uninstall
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -79,7 +80,9 @@ func (u *Uninstaller) parts(ctx context.Context) (parts []part, unlisted []strin
 		}
 	}
 	slices.Sort(unlisted)
-	slices.SortStableFunc(parts, func(a, b part) int { return rank(a.resource) - rank(b.resource) })
+	slices.SortFunc(parts, func(a, b part) int {
+		return cmp.Or(rank(a.resource)-rank(b.resource), strings.Compare(a.String(), b.String()))
+	})
 	return parts, unlisted, nil
 }
 
@@ -193,7 +196,7 @@ func (u *Uninstaller) deleteParts(ctx context.Context) (string, error) {
 	}
 	line := fmt.Sprintf("%d objects of the installation have been deleted", len(seen))
 	if len(silent) > 0 {
-		line += ", but these groups and resources of the cluster are unavailable, and may have more: " + strings.Join(short(silent), ", ")
+		line += ", but these groups and resources of the cluster are unavailable, and may have more: " + strings.Join(silent, ", ")
 	}
 	return line, nil
 }

@@ -5,7 +5,6 @@ package uninstall
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
@@ -15,22 +14,23 @@ import (
 
 // Plan is what a removal does, in its order, and what is in its way.
 type Plan struct {
-	Sections []Section
+	Sections []Section `json:"steps"`
 	// Blockers keep it from beginning, each with what to do. Warnings do not.
-	Blockers, Warnings []string
+	Blockers []string `json:"blockers,omitempty"`
+	Warnings []string `json:"warnings,omitempty"`
 	// Nothing reports whether nothing is installed.
-	Nothing bool
+	Nothing bool `json:"nothingInstalled,omitempty"`
 }
 
 // Section is a part of the plan: what happens, and to what.
 type Section struct {
-	Title string
-	Lines []string
+	Title string   `json:"title"`
+	Lines []string `json:"objects"`
 }
 
 // NewPlan decides what a removal does with what there is.
 func NewPlan(f *Found, o Options) Plan {
-	p := Plan{Nothing: f.empty(), Blockers: blockers(f, o)}
+	p := Plan{Sections: []Section{}, Nothing: f.empty(), Blockers: blockers(f, o)}
 	add := func(title string, lines []string) {
 		if len(lines) > 0 {
 			p.Sections = append(p.Sections, Section{title, lines})
@@ -48,7 +48,7 @@ func NewPlan(f *Found, o Options) Plan {
 	}
 	if o.abandons(Klusters) {
 		add("Objects of Cluster API lose the hooks and finalizers of Groundskeeper, and are deleted WITHOUT A CLEANUP of OpenStack",
-			short(f.Hooked))
+			f.Hooked)
 	}
 	add("DiscoveryBackends are deleted, with the Services that they published and the references to them in routes", backends(f.Backends))
 	if n := len(f.Translations); n > 0 {
@@ -64,7 +64,7 @@ func NewPlan(f *Found, o Options) Plan {
 		add("Projects are deleted; their namespaces stay, without the roles of members", projects(f))
 	}
 	add("Registrations are deleted", f.Registrations)
-	add("Objects of the installation are deleted", short(f.Parts))
+	add("Objects of the installation are deleted", f.Parts)
 	if o.KeepData {
 		add("Namespaces of the installation stay, with their volumes (--keep-data)", spaces(f))
 	} else {
@@ -102,7 +102,7 @@ func backends(all []*gimbalv1.DiscoveryBackend) (lines []string) {
 		}
 		lines = append(lines, line)
 	}
-	return short(lines)
+	return lines
 }
 
 func klusters(all []*kubernikusv1.Kluster) (lines []string) {
@@ -116,14 +116,14 @@ func klusters(all []*kubernikusv1.Kluster) (lines []string) {
 		}
 		lines = append(lines, line)
 	}
-	return short(lines)
+	return lines
 }
 
 func projects(f *Found) (lines []string) {
 	for _, p := range f.Projects {
 		lines = append(lines, projectLine(p, f.Contents))
 	}
-	return short(lines)
+	return lines
 }
 
 func projectLine(p *gardenerv1beta1.Project, contents map[string]Content) string {
@@ -159,15 +159,6 @@ func plural(count int, what string) string {
 	return fmt.Sprintf("%d %ss", count, what)
 }
 
-// short returns the beginning of a list, and how many more there are.
-func short(lines []string) []string {
-	const most = 20
-	if len(lines) <= most {
-		return lines
-	}
-	return append(slices.Clone(lines[:most]), fmt.Sprintf("and %d more", len(lines)-most))
-}
-
 // String returns the plan as text.
 func (p Plan) String() string {
 	var b strings.Builder
@@ -200,7 +191,7 @@ func warnings(f *Found) (all []string) {
 	}
 	if len(f.Unlisted) > 0 {
 		all = append(all, fmt.Sprintf("these groups and resources of the cluster are unavailable, and namespaces cannot be deleted until they "+
-			"respond: %s", strings.Join(short(f.Unlisted), ", ")))
+			"respond: %s", strings.Join(f.Unlisted, ", ")))
 	}
 	return all
 }

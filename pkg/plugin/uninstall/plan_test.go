@@ -4,6 +4,8 @@
 package uninstall
 
 import (
+	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -58,6 +60,9 @@ func TestBlockers(t *testing.T) {
 		"nothing": {},
 		"an API is unavailable": {func(f *Found) { f.Unavailable = []string{"v1.midonet.org: no endpoints"} }, nil,
 			"APIService v1.midonet.org: no endpoints. Restore the API server"},
+		"an API is unavailable, and its namespace goes": {func(f *Found) {
+			f.Unavailable, f.Contents[SystemNamespace] = []string{"v1.midonet.org: no endpoints"}, Content{Terminating: true}
+		}, nil, "APIService v1.midonet.org: no endpoints, and namespace groundskeeper-system is being deleted, so that no API server can be started"},
 		"Klusters of Cluster API": {func(f *Found) {
 			f.Klusters[0].Annotations = map[string]string{kubernikusv1.ClusterAPIUIDAnnotation: "u"}
 		}, nil, "1 Klusters belong to Clusters of Cluster API"},
@@ -158,6 +163,27 @@ func TestPlan(t *testing.T) {
 		if !strings.Contains(worst, want) {
 			t.Errorf("it does not contain %q:\n%s", want, worst)
 		}
+	}
+}
+
+// TestPlanAsJSON checks that scripts get each object, however many there are.
+func TestPlanAsJSON(t *testing.T) {
+	f := installed(t)
+	for i := range 43 {
+		f.Parts = append(f.Parts, fmt.Sprintf("roles a/%02d", i))
+	}
+	plan := NewPlan(f, defaults)
+	data, err := json.Marshal(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`{"steps":[{"title":"`, `{"title":"Klusters are detached`, `"objects":["garden-shop/web"]`, `"roles a/42"`} {
+		if !strings.Contains(string(data), want) {
+			t.Errorf("JSON = %s, want %q in it", data, want)
+		}
+	}
+	if text := plan.String(); !strings.Contains(text, "roles a/42") || strings.Contains(text, "more") {
+		t.Errorf("text = %s, want each object", text)
 	}
 }
 
