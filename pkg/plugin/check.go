@@ -99,11 +99,9 @@ func (c *command) checkAPI(ctx context.Context, k kind, r *report.Report) {
 	switch {
 	case err == nil, apierrors.IsForbidden(err): // a denial is a response, too
 	case meta.IsNoMatchError(err):
-		problem = cmp.Or(c.unserved(ctx, unmatched(err)),
+		problem = cmp.Or(c.unserved(ctx, groupOf(err)),
 			"it is not served: Groundskeeper is not installed, or its API is not registered (kubectl get apiservices)")
 		c.client = c.reconnected() // else the client remembers that it is missing
-	case apierrors.IsServiceUnavailable(err):
-		problem = cmp.Or(c.unserved(ctx, k.group()), c.explained(ctx, err).Error())
 	default:
 		problem = c.explained(ctx, err).Error()
 	}

@@ -58,7 +58,11 @@ var (
 
 // stalled is a Kluster that needs a user, ready one that does not.
 func stalled() client.Object {
-	return klusterWith("web", condition("Ready", "False", "SecretMissing", "create it"), condition("Stalled", "True", "SecretMissing", "create it"))
+	k := klusterWith("web", condition("Ready", "False", "SecretMissing", "create it"), condition("Stalled", "True", "SecretMissing", "create it"))
+	for i := range k.Status.Conditions {
+		k.Status.Conditions[i].LastTransitionTime = *at(0) // it does not wait for a controller yet
+	}
+	return k
 }
 
 func ready() client.Object { return klusterWith("api", condition("Ready", "True", "Ready", "")) }

@@ -118,7 +118,7 @@ func (c *command) deletionQuestion(ctx context.Context, k *kubernikusv1.Kluster)
 	if k.TerminationProtected() {
 		return question{}, fmt.Errorf("the annotation %s protects it: remove that first", kubernikusv1.TerminationProtectionAnnotation)
 	}
-	manager, err := uninstall.InspectManager(ctx, c.client, nil)
+	manager, err := c.published(ctx)
 	if err != nil && !apierrors.IsForbidden(err) {
 		return question{}, err
 	}
@@ -191,6 +191,9 @@ func intent(k *kubernikusv1.Kluster) string {
 		policyText(d.FloatingIPs, "floating IPs of these"), unseen)
 }
 
+// deorbitController is the name of the controller that tears down workload clusters.
+const deorbitController = "kluster-deorbit"
+
 // watchDeorbit shows the stages until the Kluster has been deleted.
 func (c *command) watchDeorbit(ctx context.Context, k *kubernikusv1.Kluster) error {
 	p := &progress{to: c.out}
@@ -198,7 +201,7 @@ func (c *command) watchDeorbit(ctx context.Context, k *kubernikusv1.Kluster) err
 	var last *kubernikusv1.Kluster
 	err := follow(ctx, c.client, k, &kubernikusv1.KlusterList{}, func(now *kubernikusv1.Kluster) error {
 		last = now
-		p.show(stageLine(now, c.clock.Now()))
+		p.show(stageLine(now, idle(func() (uninstall.Manager, error) { return c.published(ctx) }), c.clock.Now()))
 		return nil
 	}, p.lost, deleted)
 	if err != nil && !errors.Is(err, deleted) {
@@ -215,11 +218,18 @@ func (c *command) watchDeorbit(ctx context.Context, k *kubernikusv1.Kluster) err
 	return nil
 }
 
-// stageLine returns where a Deorbit is.
-func stageLine(k *kubernikusv1.Kluster, now time.Time) string {
-	d := k.Status.Deorbit
+// stageLine returns where a Deorbit is, and why it has not started: what holds it, or that no controller would start it.
+func stageLine(k *kubernikusv1.Kluster, idle report.Idle, now time.Time) string {
+	d, c := k.Status.Deorbit, meta.FindStatusCondition(k.Status.Conditions, kubernikusv1.ConditionDeorbited)
 	if d == nil || d.Stage == "" {
-		return "waiting for Deorbit to start"
+		line := "waiting for Deorbit to start"
+		if c != nil {
+			line += ": " + report.OneLine(report.DeorbitMessage(k, c))
+		}
+		if reason := idle(deorbitController); k.HasDeorbiter() && reason != "" {
+			line += ": no controller starts it: " + reason
+		}
+		return line
 	}
 	stages := k.DeorbitStages()
 	at := 0
@@ -229,7 +239,7 @@ func stageLine(k *kubernikusv1.Kluster, now time.Time) string {
 		}
 	}
 	line := fmt.Sprintf("%s  %-9s", bar(at, len(stages)), d.Stage)
-	if c := meta.FindStatusCondition(k.Status.Conditions, kubernikusv1.ConditionDeorbited); c != nil {
+	if c != nil {
 		line += "  " + report.OneLine(report.DeorbitMessage(k, c))
 	}
 	if d.LastProgressAt != nil {

@@ -137,7 +137,13 @@ func TestStageLine(t *testing.T) {
 		k.Status.Conditions = []metav1.Condition{condition(kubernikusv1.ConditionDeorbited, "False", "Unreachable", "Claims: no route")}
 		k.Status.Deorbit = &kubernikusv1.DeorbitStatus{Stage: kubernikusv1.DeorbitClaims}
 	})
-	if got := stageLine(k, noon); strings.Count(got, "Claims") != 1 || !strings.Contains(got, "no route") {
+	if got := stageLine(k, nil, noon); strings.Count(got, "Claims") != 1 || !strings.Contains(got, "no route") {
 		t.Errorf("line = %q, want the stage once, and the message", got)
+	}
+	k.Status.Deorbit, k.Finalizers = nil, []string{kubernikusv1.DeorbiterFinalizer}
+	idle := func(name string) string { return "the controller " + name + " is disabled" }
+	const want = "waiting for Deorbit to start: Unreachable: Claims: no route: no controller starts it: the controller kluster-deorbit is disabled"
+	if got := stageLine(k, idle, noon); got != want {
+		t.Errorf("line before the start = %q, want %q", got, want)
 	}
 }

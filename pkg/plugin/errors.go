@@ -60,16 +60,9 @@ func explained(err error) error {
 		return fmt.Errorf("Groundskeeper is not installed in this cluster, or not with this API (%w): "+ //nolint:staticcheck // a name
 			"see kubectl get apiservices, and docs/install.md", err)
 	}
-	if failed, ok := errors.AsType[*apiutil.ErrResourceDiscoveryFailed](err); ok {
-		for version := range *failed {
-			if isOwn(version.Group) {
-				return fmt.Errorf("%w: %s", err, whatToCheck(version.Version, version.Group))
-			}
-		}
-		return err
-	}
-	if apierrors.IsServiceUnavailable(err) {
-		return unavailable(err)
+	if group := groupOf(err); isOwn(group) {
+		return fmt.Errorf("groundskeeper-apiserver is unavailable (%w): see its log, and kubectl describe apiservice %s", causeOf(err),
+			apiServiceOf(group))
 	}
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		return fmt.Errorf("the cluster does not respond: %w. Check the server of the kubeconfig (kubectl cluster-info)", failed)
@@ -88,20 +81,43 @@ func kubeconfigError(err error) error {
 	return fmt.Errorf("cannot use the kubeconfig: %w (see kubectl config view, and kubectl config get-contexts)", err)
 }
 
-// unavailable names Groundskeeper's API server where the kube-apiserver cannot reach it: "the server is currently unable to
-// handle the request" does not.
-func unavailable(err error) error {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) || status.Status().Details == nil || !isOwn(status.Status().Details.Group) {
-		return err
+// groupOf returns the API group that is not served or unavailable by an error, "" if that is not the error.
+func groupOf(err error) string {
+	if kind, ok := errors.AsType[*meta.NoKindMatchError](err); ok {
+		return kind.GroupKind.Group
 	}
-	group := status.Status().Details.Group
-	return fmt.Errorf("%w: %s", err, whatToCheck(newScheme().PrioritizedVersionsForGroup(group)[0].Version, group))
+	if resource, ok := errors.AsType[*meta.NoResourceMatchError](err); ok {
+		return resource.PartialResource.Group
+	}
+	if failed, ok := errors.AsType[*apiutil.ErrResourceDiscoveryFailed](err); ok {
+		for version := range *failed {
+			if isOwn(version.Group) {
+				return version.Group
+			}
+		}
+	}
+	var status apierrors.APIStatus
+	if apierrors.IsServiceUnavailable(err) && errors.As(err, &status) && status.Status().Details != nil {
+		return status.Status().Details.Group
+	}
+	return ""
 }
 
-// whatToCheck names the objects that show why Groundskeeper's API server is unavailable.
-func whatToCheck(version, group string) string {
-	return fmt.Sprintf("groundskeeper-apiserver is unavailable: see its log, and kubectl describe apiservice %s.%s", version, group)
+// causeOf returns what the server responded, without what the client libraries were doing.
+func causeOf(err error) error {
+	if failed, ok := errors.AsType[*apiutil.ErrResourceDiscoveryFailed](err); ok {
+		for version, cause := range *failed {
+			if isOwn(version.Group) {
+				return cause
+			}
+		}
+	}
+	return err
+}
+
+// apiServiceOf returns the name of the APIService of a group of Groundskeeper.
+func apiServiceOf(group string) string {
+	return newScheme().PrioritizedVersionsForGroup(group)[0].Version + "." + group
 }
 
 // isOwn reports whether a group is served by Groundskeeper. Every scheme has types without a group.

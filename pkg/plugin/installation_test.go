@@ -163,6 +163,23 @@ func TestRegisteredAndPending(t *testing.T) {
 	})
 }
 
+// TestTerminating checks that nobody is told to restore the API server in a namespace that is being deleted.
+func TestTerminating(t *testing.T) {
+	paths := registered("False", "MissingEndpoints", "endpoints for service/groundskeeper-apiserver have no addresses")
+	paths[inSystem] = `{"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": "groundskeeper-system", "deletionTimestamp": "2026-11-22T12:00:00Z"},
+		"status": {"phase": "Terminating", "conditions": [{"type": "NamespaceDeletionDiscoveryFailure", "status": "True", "message": "stale GroupVersion discovery: midonet.org/v1"}]}}`
+	c, out := fakeCluster(t, paths, nil)
+	if err := c.check(t.Context(), 0, ""); !errors.Is(err, errFindings) {
+		t.Errorf("error = %v, want findings", err)
+	}
+	_ = c.why(t.Context(), namespaceKind(), "groundskeeper-system", "")
+	const want = "namespace groundskeeper-system is being deleted, so that no API server can be started in it"
+	if text := out.String(); !strings.Contains(text, "APIService v1.kubernikus.sap.cc is unavailable: "+want) ||
+		!strings.Contains(text, "stale GroupVersion discovery: midonet.org/v1: "+want) || strings.Contains(text, "Restore") {
+		t.Errorf("printed\n%s\nwant %q twice, and no advice to restore it", text, want)
+	}
+}
+
 // TestUnauthorized checks that credentials are called invalid only if the kube-apiserver itself rejects them.
 func TestUnauthorized(t *testing.T) {
 	const accepted = `{"kind": "SelfSubjectReview", "apiVersion": "authentication.k8s.io/v1", "status": {"userInfo": {"username": "olivia"}}}`

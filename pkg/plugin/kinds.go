@@ -31,15 +31,6 @@ type kind struct {
 	other func(client.Object, time.Time) []report.Finding
 }
 
-// group returns the API group of a kind.
-func (k kind) group() string {
-	versions, _, err := newScheme().ObjectKinds(k.object())
-	if err != nil {
-		return ""
-	}
-	return versions[0].Group
-}
-
 // empty returns a new object, emptyList a new list.
 func empty[T any, P interface {
 	*T

@@ -39,6 +39,8 @@ func namespaceFindings(object client.Object, now time.Time) (all []report.Findin
 	for _, c := range n.Status.Conditions {
 		switch {
 		case c.Status != corev1.ConditionTrue:
+		case c.Type == corev1.NamespaceDeletionDiscoveryFailure && namesOwn(c.Message) && n.Name == uninstall.SystemNamespace:
+			all = append(all, report.Found(report.Warning, "%s: %s", c.Message, uninstall.Terminating))
 		case c.Type == corev1.NamespaceDeletionDiscoveryFailure && namesOwn(c.Message):
 			all = append(all, report.Found(report.Warning, "the API of Groundskeeper is unavailable, and blocks the deletion of every namespace: %s. Restore "+
 				"groundskeeper-apiserver "+

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -33,8 +33,8 @@ func (c *command) explained(ctx context.Context, err error) error {
 	case c.client == nil:
 	case apierrors.IsUnauthorized(err) && c.authenticated(ctx):
 		return errors.New(rejectedProxy)
-	case meta.IsNoMatchError(err):
-		if reason := c.unserved(ctx, unmatched(err)); reason != "" {
+	default:
+		if reason := c.unserved(ctx, groupOf(err)); reason != "" {
 			return errors.New(reason)
 		}
 	}
@@ -47,17 +47,6 @@ func (c *command) authenticated(ctx context.Context) bool {
 	return err == nil || apierrors.IsForbidden(err)
 }
 
-// unmatched returns the group of a kind or a resource that the cluster does not serve.
-func unmatched(err error) string {
-	if kind, ok := errors.AsType[*meta.NoKindMatchError](err); ok {
-		return kind.GroupKind.Group
-	}
-	if resource, ok := errors.AsType[*meta.NoResourceMatchError](err); ok {
-		return resource.PartialResource.Group
-	}
-	return ""
-}
-
 // unserved returns why an API of Groundskeeper is not served, as its APIService reports it; "" if that reports nothing, or does not exist.
 func (c *command) unserved(ctx context.Context, group string) string {
 	if !isOwn(group) {
@@ -65,7 +54,7 @@ func (c *command) unserved(ctx context.Context, group string) string {
 	}
 	service := &unstructured.Unstructured{}
 	service.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"})
-	name := newScheme().PrioritizedVersionsForGroup(group)[0].Version + "." + group
+	name := apiServiceOf(group)
 	switch err := c.client.Get(ctx, client.ObjectKey{Name: name}, service); {
 	case apierrors.IsForbidden(err):
 		return fmt.Sprintf("%s is not served, and you are not allowed to read APIService %s, which shows why: ask a cluster administrator",
@@ -73,7 +62,12 @@ func (c *command) unserved(ctx context.Context, group string) string {
 	case err != nil:
 		return ""
 	}
-	return unavailableReason(service)
+	reason := unavailableReason(service)
+	namespace := &corev1.Namespace{}
+	if reason != "" && c.client.Get(ctx, client.ObjectKey{Name: uninstall.SystemNamespace}, namespace) == nil && !namespace.DeletionTimestamp.IsZero() {
+		return fmt.Sprintf("APIService %s is unavailable: %s", name, uninstall.Terminating)
+	}
+	return reason
 }
 
 // unavailableReason returns why an APIService of Groundskeeper is not available, with what to do about it; "" if it is, or if another

@@ -103,6 +103,9 @@ func TestNotTornDown(t *testing.T) {
 	waiting.Controllers = map[string]controllerstate.State{"kluster-deorbit": {State: controllerstate.Waiting, Reason: "not allowed to patch secrets"}}
 	hidden := unknown
 	hidden.Controllers = waiting.Controllers
+	disabled := uninstall.Manager{Unknown: "its ConfigMap cannot be read", Controllers: map[string]controllerstate.State{
+		"kluster-deorbit": {State: controllerstate.Disabled, Reason: "controllers.kluster.enabled is false"}}}
+	published := uninstall.Manager{Unknown: "its ConfigMap cannot be read", Controllers: map[string]controllerstate.State{"kluster-deorbit": {State: controllerstate.Running}}}
 	probed := &kubernikusv1.Kluster{Status: kubernikusv1.KlusterStatus{Conditions: []metav1.Condition{{Type: kubernikusv1.ConditionOpenStackReachable}}}}
 	for name, test := range map[string]struct {
 		kluster    *kubernikusv1.Kluster
@@ -118,6 +121,8 @@ func TestNotTornDown(t *testing.T) {
 		"the manager is silent":    {probed, silent, nil, "no client renews the Lease"},
 		"it waits for permissions": {probed, waiting, nil, "waits: not allowed to patch secrets"},
 		"unknown, and it waits":    {probed, hidden, nil, "waits: not allowed to patch secrets"},
+		"disabled by the Lease":    {probed, disabled, nil, "is disabled: controllers.kluster.enabled is false"},
+		"running by the Lease":     {&kubernikusv1.Kluster{}, published, nil, ""},
 		"unknown, and probed":      {probed, unknown, nil, ""},
 		"unknown, and not probed":  {&kubernikusv1.Kluster{}, unknown, nil, "there is no Deployment"},
 		"forbidden, and probed":    {probed, uninstall.Manager{}, errors.New("deployments is forbidden"), ""},

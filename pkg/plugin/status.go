@@ -97,6 +97,7 @@ func (c *command) inspect(ctx context.Context, namespace string) (*report.Report
 	if !served && missing != nil {
 		return nil, missing
 	}
+	c.nameHosts(ctx, r)
 	if namespace != "" {
 		return r, nil
 	}

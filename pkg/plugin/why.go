@@ -95,6 +95,7 @@ func (c *command) why(ctx context.Context, k kind, name string, format output) e
 			return err
 		}
 	}
+	c.nameHosts(ctx, r)
 	if err := format.write(c.out, r, func() { c.printWhy(nameOf(object), r) }); err != nil {
 		return err
 	}

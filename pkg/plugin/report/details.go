@@ -76,7 +76,11 @@ func Details(object client.Object) (all []Finding) {
 		for _, r := range o.Status.Resources {
 			if r.State == midonetv1.BackendResourceFailed || r.State == midonetv1.BackendResourceDrifted ||
 				r.State == midonetv1.BackendResourceNotApplicable {
-				all = append(all, Found(Warning, "resource %s is %s: %s", strings.TrimSpace(r.Kind+" "+r.ID), r.State, r.Message))
+				name := strings.TrimSpace(r.Kind + " " + r.ID)
+				if r.Kind == "HostInterfacePort" {
+					name += " of host " + r.Parent
+				}
+				all = append(all, Found(Warning, "resource %s is %s: %s", name, r.State, r.Message))
 			}
 		}
 	}

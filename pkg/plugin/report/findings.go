@@ -46,7 +46,9 @@ func state(object client.Object, idle Idle, now time.Time) []Finding {
 	}
 	if s.Stalled || stuck {
 		f.Level = Warning
-	} else if reason := waiting(object, idle, since, now); reason != "" {
+	}
+	// What stalls it may have been repaired: as long as nobody reconciles it, its status stays, such as that the Secret is missing.
+	if reason := waiting(object, idle, since, now); reason != "" {
 		f.Level, f.Message = Warning, f.Message+"; "+reason
 	}
 	return []Finding{f}

@@ -116,7 +116,7 @@ func TestOf(t *testing.T) {
 		"kluster, a generation behind":        {klusterWith(func(k *kubernikusv1.Kluster) { k.Generation = 2 }, ok), nil, "~ condition Ready has not been reported for generation 2 yet"},
 		"kluster, unreachable":                {klusterWith(nil, "APIServerReachable=False/Unreachable/no route", "Ready=False/Unreachable/no route"), nil, "~ Unreachable: no route"},
 		"kluster, unreachable, no controller": {klusterWith(nil, "Ready=False/Unreachable/no route"), off, "! Unreachable: no route; no controller reconciles it: the controller kluster is disabled"},
-		"kluster, stalled, without a message": {klusterWith(nil, "Ready=False/SecretMissing/", "Stalled=True/SecretMissing/"), off, "! SecretMissing"},
+		"kluster, stalled, without a message": {klusterWith(nil, "Ready=False/SecretMissing/", "Stalled=True/SecretMissing/"), off, "! SecretMissing; no controller reconciles it: the controller kluster is disabled"},
 		"kluster, paused":                     {klusterWith(nil, ok, "Paused=True/Annotated/manually"), nil, "· is paused: manually"},
 		"kluster, a backend of its cluster":   {klusterWith(nil, ok, "ClusterUnique=False/SameClusterBackend/us"), nil, ""},
 		"kluster, deleted":                    {klusterWith(deorbiting(0, nil), "Deorbited=False/Claims/1 remains", "Ready=False/Terminating/1 remains"), nil, "~ is being deleted, for 5 minutes, stage Claims: 1 remains"},

@@ -4,6 +4,7 @@
 package uninstall
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -125,10 +126,10 @@ func (m Manager) Idle(controller string) string {
 }
 
 // TearsDownKlusters reports whether a deleted Kluster is deorbited, and why not: the controller manager does not run,
-// or not with the controller for it. known is false when the configuration of the controller manager cannot be read.
+// or not with the controller for it. known is false when neither its Lease nor its configuration shows that.
 func (m Manager) TearsDownKlusters() (runs, known bool, reason string) {
-	if m.Config == nil && m.Silent == "" && m.waits(controllerDeorbit) == "" {
-		return false, false, m.Unknown
+	if _, published := m.Controllers[controllerDeorbit]; !published && m.Config == nil && m.Silent == "" {
+		return false, false, cmp.Or(m.Unknown, "its Lease does not show it")
 	}
 	reason = m.Idle(controllerDeorbit)
 	return reason == "", true, reason
