@@ -66,7 +66,7 @@ func Compare(served []schema.GroupVersion, objects []Object, namespaces []corev1
 			continue // it is deleted in any case
 		}
 		for _, owner := range namespace.OwnerReferences {
-			if isProject(owner) && projects[owner.Name] != owner.UID {
+			if gardenerv1beta1.IsProject(owner) && projects[owner.Name] != owner.UID {
 				c.Lost = append(c.Lost, Lost{Namespace: namespace.Name, Project: owner.Name, UID: owner.UID, Has: projects[owner.Name]})
 			}
 		}
@@ -81,11 +81,6 @@ func Compare(served []schema.GroupVersion, objects []Object, namespaces []corev1
 	}
 	slices.Sort(c.Missing)
 	return c
-}
-
-func isProject(owner metav1.OwnerReference) bool {
-	gv, err := schema.ParseGroupVersion(owner.APIVersion)
-	return err == nil && gv.Group == gardenerv1beta1.GroupName && owner.Kind == "Project"
 }
 
 // Namespaces returns all namespaces of a cluster.

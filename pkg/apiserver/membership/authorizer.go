@@ -92,6 +92,7 @@ func (a *Authorizer) AllowsAny(ctx context.Context, request authorizer.Attribute
 	return false, err
 }
 
+// isFiltered reports whether the response to a request has only what the user may get.
 func isFiltered(request authorizer.Attributes) bool {
 	return request.GetVerb() == "list" || request.GetVerb() == "watch"
 }

@@ -32,7 +32,6 @@ import (
 	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
@@ -57,9 +56,6 @@ var grants = map[string][]string{
 	gardenerv1beta1.VerbManageMembers: {gardenerv1beta1.ProjectMemberUserAccessManager},
 }
 
-// filtered are the verbs whose responses have only what the user may get.
-var filtered = []string{"list", "watch"}
-
 // IsRestricted reports whether a request is one that RBAC allows everybody in this mode: membership decides about it.
 func IsRestricted(request authorizer.Attributes) bool {
 	if !request.IsResourceRequest() || request.GetAPIGroup() != gardenerv1beta1.GroupName ||
@@ -67,7 +63,7 @@ func IsRestricted(request authorizer.Attributes) bool {
 		return false
 	}
 	_, granted := grants[request.GetVerb()]
-	return granted || slices.Contains(filtered, request.GetVerb()) || request.GetVerb() == "deletecollection"
+	return granted || isFiltered(request) || request.GetVerb() == "deletecollection"
 }
 
 // Decide decides about a request for a Project by its members, nil if it does not exist: an Allow; a Deny, also
@@ -97,16 +93,7 @@ func Allows(project *gardenerv1beta1.Project, who user.Info, verb string) bool {
 	})
 }
 
-// is reports whether a user is a subject or belongs to it, as RBAC does.
+// is reports whether a user is a subject or belongs to it.
 func is(who user.Info, subject *rbacv1.Subject) bool {
-	switch subject.Kind {
-	case rbacv1.UserKind:
-		return who.GetName() == subject.Name
-	case rbacv1.GroupKind:
-		return slices.Contains(who.GetGroups(), subject.Name)
-	case rbacv1.ServiceAccountKind:
-		return subject.Namespace != "" && serviceaccount.MatchesUsername(subject.Namespace, subject.Name, who.GetName())
-	default:
-		return false
-	}
+	return gardenerv1beta1.Matches(subject, who.GetName(), who.GetGroups())
 }

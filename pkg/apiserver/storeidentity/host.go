@@ -14,22 +14,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 const (
 	idKey       = "id"
 	revisionKey = "revision"
-
-	projectLabel = "gardener.cloud/role=project"
-	// projectAnnotation of a namespace has the uid of the Project that it belongs to.
-	projectAnnotation = "namespace.gardener.cloud/project"
-	projectGroup      = "core.gardener.cloud"
-	projectKind       = "Project"
 
 	configMapName = Namespace + "/" + Name
 
@@ -96,7 +90,7 @@ func (h host) write(ctx context.Context, record Record, version string) (bool, e
 func (h host) dependents(ctx context.Context) ([]string, error) {
 	var list *corev1.NamespaceList
 	err := h.call(ctx, "list namespaces", func(ctx context.Context) (err error) {
-		list, err = h.client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: projectLabel})
+		list, err = h.client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: gardenerv1beta1.LabelRole + "=" + gardenerv1beta1.RoleProject})
 		return err
 	})
 	if err != nil {
@@ -104,16 +98,11 @@ func (h host) dependents(ctx context.Context) ([]string, error) {
 	}
 	var names []string
 	for _, namespace := range list.Items {
-		if namespace.Annotations[projectAnnotation] != "" || slices.ContainsFunc(namespace.OwnerReferences, isProject) {
+		if namespace.Annotations[gardenerv1beta1.AnnotationProjectUID] != "" || slices.ContainsFunc(namespace.OwnerReferences, gardenerv1beta1.IsProject) {
 			names = append(names, namespace.Name)
 		}
 	}
 	return names, nil
-}
-
-func isProject(owner metav1.OwnerReference) bool {
-	version, err := schema.ParseGroupVersion(owner.APIVersion)
-	return err == nil && version.Group == projectGroup && owner.Kind == projectKind
 }
 
 // call queries the cluster; a patient one until it responds. A response is returned unchanged, or with what to do about it.

@@ -4,8 +4,6 @@
 package customverbauthorizer
 
 import (
-	"slices"
-
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -65,16 +63,8 @@ func takesOwnership(old, project *gardenerv1beta1.Project, who user.Info) bool {
 	case before == nil:
 		return true
 	default:
-		return !gardenerv1beta1.SameSubject(*before, *now) && !is(who, *before)
+		return !gardenerv1beta1.SameSubject(*before, *now) && !gardenerv1beta1.Matches(before, who.GetName(), who.GetGroups())
 	}
-}
-
-// is reports whether a user is a subject, or belongs to it.
-func is(who user.Info, subject rbacv1.Subject) bool {
-	if subject.Kind == rbacv1.GroupKind {
-		return slices.Contains(who.GetGroups(), subject.Name)
-	}
-	return gardenerv1beta1.SameSubject(rbacv1.Subject{Kind: rbacv1.UserKind, Name: who.GetName()}, subject)
 }
 
 // grant is one role of one subject.

@@ -12,7 +12,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/apiserver/pkg/admission/initializer"
 
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins"
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
@@ -27,10 +26,7 @@ type Plugin struct {
 	plugins.Permissions
 }
 
-var (
-	_ admission.ValidationInterface            = &Plugin{}
-	_ initializer.WantsUnconditionalAuthorizer = &Plugin{}
-)
+var _ admission.ValidationInterface = &Plugin{}
 
 // New returns the plugin. It needs SetUnconditionalAuthorizer before its first request.
 func New() *Plugin {

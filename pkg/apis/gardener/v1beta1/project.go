@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -61,6 +63,28 @@ func Identity(subject rbacv1.Subject) rbacv1.Subject {
 		}
 	}
 	return subject
+}
+
+// Matches reports whether a user is a subject or belongs to it, as RBAC does.
+func Matches(subject *rbacv1.Subject, user string, groups []string) bool {
+	switch subject.Kind {
+	case rbacv1.UserKind:
+		return user == subject.Name
+	case rbacv1.GroupKind:
+		return slices.Contains(groups, subject.Name)
+	case rbacv1.ServiceAccountKind:
+		account, isAccount := strings.CutPrefix(user, serviceAccountUserPrefix)
+		namespace, name, _ := strings.Cut(account, ":")
+		return isAccount && namespace != "" && namespace == subject.Namespace && name == subject.Name
+	default:
+		return false
+	}
+}
+
+// IsProject reports whether an owner is a Project, of any version.
+func IsProject(owner metav1.OwnerReference) bool {
+	version, err := schema.ParseGroupVersion(owner.APIVersion)
+	return err == nil && version.Group == GroupName && owner.Kind == "Project"
 }
 
 // serviceAccountUserPrefix starts the user name of a service account.
