@@ -39,14 +39,15 @@ func as[T any](object runtime.Object) (*T, error) {
 // Metadata returns the metadata of the object of a request, and that of the one that an update changes: nil when it is no
 // update.
 func Metadata(a admission.Attributes) (object, old metav1.Object, err error) {
-	if object, err = metadataOf(a.GetObject()); err != nil || a.GetOperation() != admission.Update {
+	if object, err = MetadataOf(a.GetObject()); err != nil || a.GetOperation() != admission.Update {
 		return object, nil, err
 	}
-	old, err = metadataOf(a.GetOldObject())
+	old, err = MetadataOf(a.GetOldObject())
 	return object, old, err
 }
 
-func metadataOf(object runtime.Object) (metav1.Object, error) {
+// MetadataOf returns the metadata of an object of a request.
+func MetadataOf(object runtime.Object) (metav1.Object, error) {
 	if object, ok := object.(metav1.Object); ok {
 		return object, nil
 	}

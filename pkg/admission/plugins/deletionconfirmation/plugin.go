@@ -14,12 +14,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/warning"
 
+	"groundskeeper.io/groundskeeper/pkg/admission/plugins"
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
@@ -66,15 +65,9 @@ func (p *Plugin) Admit(_ context.Context, a admission.Attributes, _ admission.Ob
 	if !guards(a) || a.GetOperation() == admission.Delete {
 		return nil
 	}
-	object, err := accessor(a.GetObject())
+	object, old, err := plugins.Metadata(a)
 	if err != nil {
 		return err
-	}
-	var old metav1.Object
-	if a.GetOperation() == admission.Update {
-		if old, err = accessor(a.GetOldObject()); err != nil {
-			return err
-		}
 	}
 	record(object, old, a.GetUserInfo())
 	return nil
@@ -88,7 +81,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if !guards(a) || a.GetOperation() != admission.Delete {
 		return nil
 	}
-	object, err := accessor(a.GetOldObject())
+	object, err := plugins.MetadataOf(a.GetOldObject())
 	if err != nil {
 		return err
 	}
@@ -148,22 +141,11 @@ func guards(a admission.Attributes) bool {
 		return false
 	}
 	switch a.GetResource().GroupResource() {
-	case projects(), klusters(), backends():
+	case gardenerv1beta1.Resource("projects"), kubernikusv1.Resource("klusters"), gimbalv1.Resource("discoverybackends"):
 		return true
 	default:
 		return false
 	}
-}
-
-func projects() schema.GroupResource { return gardenerv1beta1.Resource("projects") }
-func backends() schema.GroupResource { return gimbalv1.Resource("discoverybackends") }
-func klusters() schema.GroupResource { return kubernikusv1.Resource("klusters") }
-
-func accessor(object runtime.Object) (metav1.Object, error) {
-	if object, ok := object.(metav1.Object); ok {
-		return object, nil
-	}
-	return nil, apierrors.NewInternalError(fmt.Errorf("a %T is neither a Project nor a Kluster nor a DiscoveryBackend", object))
 }
 
 const confirmation = "true"
