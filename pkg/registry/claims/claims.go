@@ -41,17 +41,14 @@ type Claims struct {
 	root   string // of every claim of the resource, with it
 }
 
-// New returns the claims of one resource. It fails when the rule is incomplete.
-func New(config Config) (*Claims, error) {
-	if err := config.Rule.validate(); err != nil {
-		return nil, fmt.Errorf("claims of %s: %w", config.Resource, err)
-	}
+// New returns the claims of one resource.
+func New(config Config) *Claims {
 	prefix := strings.TrimSuffix(path.Join("/", config.Prefix), "/")
 	return &Claims{
 		Config: config,
 		prefix: prefix,
 		root:   prefix + "/claims/" + config.Resource.Group + "/" + config.Resource.Resource + "/",
-	}, nil
+	}
 }
 
 // claim returns the etcd key of the claim of a name.

@@ -93,7 +93,7 @@ func TestStaleClaimIsRemovedOnlyWhileItIsStale(t *testing.T) {
 					apply(key, value)
 				}
 			}}
-			c, err := New(Config{
+			c := New(Config{
 				Rule: Rule{
 					Separator: "/",
 					Name:      func(o runtime.Object) string { return o.(*example.Pod).Spec.NodeName },
@@ -103,10 +103,7 @@ func TestStaleClaimIsRemovedOnlyWhileItIsStale(t *testing.T) {
 				Transformer: identity.NewEncryptCheckTransformer(), Decoder: etcd3.NewDefaultDecoder(codec, storage.APIObjectVersioner{}),
 				NewFunc: func() runtime.Object { return &example.Pod{} },
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, err = c.Client(etcd.Kubernetes).OptimisticPut(withChange(t.Context(), &change{take: "node"}), wanting, []byte(encode("node")), 0, kubernetes.PutOptions{})
+			_, err := c.Client(etcd.Kubernetes).OptimisticPut(withChange(t.Context(), &change{take: "node"}), wanting, []byte(encode("node")), 0, kubernetes.PutOptions{})
 			if !errors.Is(err, test.want) {
 				t.Errorf("got %v, want %v", err, test.want)
 			}

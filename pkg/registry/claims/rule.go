@@ -45,28 +45,14 @@ type Rule struct {
 	Rejection func(obj runtime.Object, held string) error
 }
 
-// validate returns what is missing in a rule.
-func (r Rule) validate() error {
-	if r.Separator == "" || r.Name == nil || r.Rejection == nil {
-		return fmt.Errorf("a claim rule needs a separator, a name and a rejection")
-	}
-	return nil
-}
-
-// above returns the names above a name, the highest first.
-func (r Rule) above(name string) []string {
+// ancestors returns the names above a name, the highest first, or the rejection of a name with too many levels.
+func (r Rule) ancestors(name string) ([]string, error) {
 	var names []string
 	for i := range len(name) {
 		if strings.HasPrefix(name[i:], r.Separator) {
 			names = append(names, name[:i])
 		}
 	}
-	return names
-}
-
-// ancestors returns the names above a name, or the rejection of a name with too many levels.
-func (r Rule) ancestors(name string) ([]string, error) {
-	names := r.above(name)
 	if len(names) > maxAncestors {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("name %q contains %q %d times, at most %d are allowed",
 			name, r.Separator, len(names), maxAncestors))

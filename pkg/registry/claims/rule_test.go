@@ -9,8 +9,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/apis/example"
-
-	"groundskeeper.io/groundskeeper/pkg/registry/claims"
 )
 
 func TestLevels(t *testing.T) {
@@ -75,17 +73,4 @@ func TestRenameBelowItselfIsRejected(t *testing.T) {
 		}
 	}
 	c.check(t, "us/east/=one/p")
-}
-
-func TestIncompleteRule(t *testing.T) {
-	whole := byNode()
-	for name, rule := range map[string]claims.Rule{
-		"separator": {Name: whole.Name, Rejection: whole.Rejection},
-		"name":      {Separator: "/", Rejection: whole.Rejection},
-		"refusal":   {Separator: "/", Name: whole.Name},
-	} {
-		if _, err := claims.New(claims.Config{Rule: rule, Resource: pods}); err == nil {
-			t.Errorf("a rule without %s was accepted", name)
-		}
-	}
 }

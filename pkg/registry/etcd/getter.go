@@ -34,11 +34,11 @@ import (
 // Getter hands out the REST options of each resource, with Groundskeeper's storage in place of the library's. One Getter serves all
 // resources of one server.
 type Getter struct {
-	next       generic.RESTOptionsGetter
-	options    *genericoptions.EtcdOptions
-	rules      map[schema.GroupResource]claims.Rule
-	written    func(revision int64)
-	compactors compactors
+	next      generic.RESTOptionsGetter
+	options   *genericoptions.EtcdOptions
+	rules     map[schema.GroupResource]claims.Rule
+	written   func(revision int64)
+	compactor compactor
 }
 
 // NewGetter returns a Getter.
@@ -107,7 +107,7 @@ func (g *Getter) store(config *storagebackend.ConfigForResource, resourcePrefix 
 		return nil, nil, nil, err
 	}
 	client.KV = etcd3.NewETCDLatencyTracker(client.KV)
-	compactor, stopCompactor, err := g.compactors.start(config.Transport, config.CompactionInterval)
+	compactor, stopCompactor, err := g.compactor.start(config.Transport, config.CompactionInterval)
 	if err != nil {
 		_ = client.Close()
 		return nil, nil, nil, err
@@ -126,11 +126,8 @@ func (g *Getter) store(config *storagebackend.ConfigForResource, resourcePrefix 
 	}
 	var held *claims.Claims
 	if rule, ok := g.rules[config.GroupResource]; ok {
-		if held, err = claims.New(claims.Config{Rule: rule, KV: client.KV, Prefix: config.Prefix, Resource: config.GroupResource,
-			Transformer: transformer, Decoder: decoder, NewFunc: newFunc}); err != nil {
-			closeAll()
-			return nil, nil, nil, err
-		}
+		held = claims.New(claims.Config{Rule: rule, KV: client.KV, Prefix: config.Prefix, Resource: config.GroupResource,
+			Transformer: transformer, Decoder: decoder, NewFunc: newFunc})
 		client.Kubernetes = held.Client(client.Kubernetes)
 	}
 	if g.written != nil {

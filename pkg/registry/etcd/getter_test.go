@@ -118,20 +118,20 @@ func TestDestroyEndsEverything(t *testing.T) {
 		}
 		storages, destroys = append(storages, s), append(destroys, destroy)
 	}
-	if n := len(getter.compactors.running); n != 1 {
-		t.Errorf("%d compactors for one etcd", n)
+	if n := getter.compactor.users; n != 2 {
+		t.Errorf("the compactor has %d users, want 2", n)
 	}
 	destroys[0]()
 	destroys[0]() // subresources share a storage
-	if n := len(getter.compactors.running); n != 1 {
-		t.Errorf("%d compactors while one storage lives", n)
+	if n := getter.compactor.users; n != 1 {
+		t.Errorf("the compactor has %d users while one storage lives, want 1", n)
 	}
 	if err := create(t.Context(), storages[1], newPod("a", "node")); err != nil {
 		t.Errorf("destroying one storage broke the other: %v", err)
 	}
 	destroys[1]()
-	if n := len(getter.compactors.running); n != 0 {
-		t.Errorf("%d compactors are left", n)
+	if n := getter.compactor.users; n != 0 {
+		t.Errorf("the compactor has %d users without a storage, want 0", n)
 	}
 	if err := create(t.Context(), storages[1], newPod("b", "other")); err == nil {
 		t.Error("a destroyed storage writes")

@@ -78,19 +78,13 @@ func TestWatchCacheAndClaimsAreOptional(t *testing.T) {
 
 func TestBadOptions(t *testing.T) {
 	client := etcdtest.Run(t)
-	for name, test := range map[string]struct {
-		change func(*genericoptions.EtcdOptions)
-		rules  map[schema.GroupResource]claims.Rule
-	}{
-		"storage type": {change: func(o *genericoptions.EtcdOptions) { o.StorageConfig.Type = "etcd2" }},
-		"cache sizes":  {change: func(o *genericoptions.EtcdOptions) { o.WatchCacheSizes = []string{"pods"} }},
-		"claim rule":   {rules: map[schema.GroupResource]claims.Rule{pods: {}}},
+	for name, change := range map[string]func(*genericoptions.EtcdOptions){
+		"storage type": func(o *genericoptions.EtcdOptions) { o.StorageConfig.Type = "etcd2" },
+		"cache sizes":  func(o *genericoptions.EtcdOptions) { o.WatchCacheSizes = []string{"pods"} },
 	} {
 		options := newOptions(t, client.Endpoints()...)
-		if test.change != nil {
-			test.change(options)
-		}
-		if _, _, err := open(t, newGetter(options, test.rules, nil)); err == nil {
+		change(options)
+		if _, _, err := open(t, newGetter(options, nil, nil)); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
