@@ -89,8 +89,9 @@ func (h host) write(ctx context.Context, record Record, version string) (bool, e
 // which have one as their owner.
 func (h host) dependents(ctx context.Context) ([]string, error) {
 	var list *corev1.NamespaceList
+	ofProjects := metav1.ListOptions{LabelSelector: gardenerv1beta1.LabelRole + "=" + gardenerv1beta1.RoleProject}
 	err := h.call(ctx, "list namespaces", func(ctx context.Context) (err error) {
-		list, err = h.client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: gardenerv1beta1.LabelRole + "=" + gardenerv1beta1.RoleProject})
+		list, err = h.client.CoreV1().Namespaces().List(ctx, ofProjects)
 		return err
 	})
 	if err != nil {
@@ -98,7 +99,8 @@ func (h host) dependents(ctx context.Context) ([]string, error) {
 	}
 	var names []string
 	for _, namespace := range list.Items {
-		if namespace.Annotations[gardenerv1beta1.AnnotationProjectUID] != "" || slices.ContainsFunc(namespace.OwnerReferences, gardenerv1beta1.IsProject) {
+		isNamed := namespace.Annotations[gardenerv1beta1.AnnotationProjectUID] != ""
+		if isNamed || slices.ContainsFunc(namespace.OwnerReferences, gardenerv1beta1.IsProject) {
 			names = append(names, namespace.Name)
 		}
 	}
