@@ -50,39 +50,38 @@ type contents struct{ follower }
 // cached lists the blocking objects in a namespace from the watches, as "Kind name", without requests to the API server. It is
 // sufficient for messages and for waiting.
 func (c contents) cached(namespace string) ([]string, error) {
-	var occupants []string
-	for _, kind := range blockingKinds() {
-		found, err := c.Known(kind.resource, namespace)
-		if err != nil {
-			return nil, err
-		}
-		occupants = append(occupants, names(kind.kind, found)...)
-	}
-	return occupants, nil
+	return occupantsBy(func(resource schema.GroupResource) ([]*resourcewatch.Object, error) {
+		return c.Known(resource, namespace)
+	})
 }
 
 // current lists the blocking objects in a namespace from the API server, before a deletion. After an error they are unknown, so
 // that nothing may be deleted; a kind that was served before and is not any more is an error.
 func (c contents) current(ctx context.Context, namespace string) ([]string, error) {
-	var occupants []string
 	reader := c.Live(0)
-	for _, kind := range blockingKinds() {
-		found, err := reader.Find(ctx, kind.resource, resourcewatch.Query{Namespace: namespace})
-		if err != nil {
-			return nil, fmt.Errorf("find the objects that block the deletion of namespace %q: %w", namespace, err)
-		}
-		occupants = append(occupants, names(kind.kind, found)...)
+	occupants, err := occupantsBy(func(resource schema.GroupResource) ([]*resourcewatch.Object, error) {
+		return reader.Find(ctx, resource, resourcewatch.Query{Namespace: namespace})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("find the objects that block the deletion of namespace %q: %w", namespace, err)
 	}
 	return occupants, nil
 }
 
-func names(kind string, objects []*resourcewatch.Object) []string {
-	found := make([]string, 0, len(objects))
-	for _, object := range objects {
-		found = append(found, kind+" "+object.Name)
+// occupantsBy lists the objects that a function finds, by kind and name.
+func occupantsBy(find func(schema.GroupResource) ([]*resourcewatch.Object, error)) (occupants []string, err error) {
+	for _, kind := range blockingKinds() {
+		found, err := find(kind.resource)
+		if err != nil {
+			return nil, err
+		}
+		before := len(occupants)
+		for _, object := range found {
+			occupants = append(occupants, kind.kind+" "+object.Name)
+		}
+		slices.Sort(occupants[before:])
 	}
-	slices.Sort(found)
-	return found
+	return occupants, nil
 }
 
 // maxOccupants is the number of objects in a message. The message does not contain the number of further objects, because then

@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
@@ -38,7 +37,7 @@ func claimedNamespace(project *gardenerv1beta1.Project, current *corev1.Namespac
 	if next.Annotations[gardenerv1beta1.AnnotationNamespaceCreatedByController] != "true" {
 		metav1.SetMetaDataAnnotation(&next.ObjectMeta, gardenerv1beta1.AnnotationKeepNamespace, "true")
 	}
-	next.OwnerReferences = slices.DeleteFunc(next.OwnerReferences, isProject)
+	next.OwnerReferences = slices.DeleteFunc(next.OwnerReferences, gardenerv1beta1.IsProject)
 	return next
 }
 
@@ -85,15 +84,9 @@ func isKept(namespace *corev1.Namespace) bool {
 	return err == nil && kept
 }
 
-// isProject reports whether an owner is a Project with any name, UID and version.
-func isProject(ref metav1.OwnerReference) bool {
-	version, err := schema.ParseGroupVersion(ref.APIVersion)
-	return err == nil && version.Group == gardenerv1beta1.GroupName && ref.Kind == "Project"
-}
-
 // ownedBy reports whether an owner is this Project.
 func ownedBy(project *gardenerv1beta1.Project) func(metav1.OwnerReference) bool {
-	return func(ref metav1.OwnerReference) bool { return isProject(ref) && ref.UID == project.UID }
+	return func(ref metav1.OwnerReference) bool { return gardenerv1beta1.IsProject(ref) && ref.UID == project.UID }
 }
 
 // isOwned reports whether a namespace has the Project as its owner.
@@ -117,6 +110,6 @@ func releasedNamespace(current *corev1.Namespace) *corev1.Namespace {
 	delete(next.Annotations, gardenerv1beta1.AnnotationKeepNamespace)
 	delete(next.Annotations, gardenerv1beta1.AnnotationNamespaceCreatedByController)
 	delete(next.Annotations, annotationRecreatedQuota)
-	next.OwnerReferences = slices.DeleteFunc(next.OwnerReferences, isProject)
+	next.OwnerReferences = slices.DeleteFunc(next.OwnerReferences, gardenerv1beta1.IsProject)
 	return next
 }
