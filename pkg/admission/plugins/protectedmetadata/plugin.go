@@ -13,7 +13,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/apiserver/pkg/admission/initializer"
 
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins"
 )
@@ -27,10 +26,7 @@ type Plugin struct {
 	plugins.Permissions
 }
 
-var (
-	_ admission.ValidationInterface            = &Plugin{}
-	_ initializer.WantsUnconditionalAuthorizer = &Plugin{}
-)
+var _ admission.ValidationInterface = &Plugin{}
 
 // New returns the plugin. It needs SetUnconditionalAuthorizer before its first request.
 func New() *Plugin {

@@ -14,8 +14,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/apiserver/pkg/admission/initializer"
-	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins"
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
@@ -42,10 +40,7 @@ type Plugin struct {
 	keys []string
 }
 
-var (
-	_ admission.ValidationInterface            = &Plugin{}
-	_ initializer.WantsUnconditionalAuthorizer = &Plugin{}
-)
+var _ admission.ValidationInterface = &Plugin{}
 
 // SetProjectQuotaLabels names the keys of labels that are guarded besides those with the prefix.
 func (p *Plugin) SetProjectQuotaLabels(keys []string) { p.keys = slices.Clone(keys) }
@@ -68,11 +63,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if len(changed) == 0 {
 		return nil
 	}
-	resource := a.GetResource()
-	allowed, err := p.Allowed(ctx, authorizer.AttributesRecord{
-		User: a.GetUserInfo(), Verb: Verb, APIGroup: resource.Group, APIVersion: resource.Version, Resource: resource.Resource,
-		Name: project.Name, ResourceRequest: true,
-	})
+	allowed, err := p.Has(ctx, a, project.Name, Verb)
 	if err != nil {
 		return apierrors.NewInternalError(fmt.Errorf("check whether user %q has the verb %q on project %q: %w",
 			a.GetUserInfo().GetName(), Verb, project.Name, err))
@@ -87,10 +78,8 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 
 // changed returns the keys of guarded labels that differ, sorted.
 func (p *Plugin) changed(before, after map[string]string) []string {
-	all := maps.Clone(before)
-	if all == nil {
-		all = map[string]string{}
-	}
+	all := map[string]string{}
+	maps.Copy(all, before)
 	maps.Copy(all, after)
 	var keys []string
 	for _, key := range slices.Sorted(maps.Keys(all)) {
