@@ -35,10 +35,8 @@ type Plugin struct {
 }
 
 var (
-	_ admission.ValidationInterface            = &Plugin{}
-	_ admission.InitializationValidator        = &Plugin{}
-	_ initializer.WantsUnconditionalAuthorizer = &Plugin{}
-	_ initializer.WantsRESTMapper              = &Plugin{}
+	_ admission.ValidationInterface = &Plugin{}
+	_ initializer.WantsRESTMapper   = &Plugin{}
 )
 
 // New returns the plugin. It needs SetUnconditionalAuthorizer and SetRESTMapper before its first request.
