@@ -102,12 +102,16 @@ func UsersOf(cache client.Reader, concerned func(*kubernikusv1.Kluster) bool) ha
 			log.FromContext(ctx).Error(err, "Could not find the Klusters of a Secret", "secret", client.ObjectKeyFromObject(secret))
 			return nil
 		}
-		var requests []reconcile.Request
-		for i := range users.Items {
-			if k := &users.Items[i]; concerned == nil || concerned(k) {
-				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(k)})
-			}
-		}
-		return requests
+		return Requests(users.Items, concerned)
 	}
+}
+
+// Requests returns requests for the Klusters that are concerned; nil as concerned is all of them.
+func Requests(klusters []kubernikusv1.Kluster, concerned func(*kubernikusv1.Kluster) bool) (requests []reconcile.Request) {
+	for i := range klusters {
+		if k := &klusters[i]; concerned == nil || concerned(k) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(k)})
+		}
+	}
+	return requests
 }

@@ -4,11 +4,15 @@
 package resourcewatch
 
 import (
+	"context"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
 // Event is a change of an object: a creation if only New is set, a deletion if only Old is set, otherwise an update.
@@ -47,6 +51,18 @@ func (s *Set) Subscribe(handle func(Event), resources ...schema.GroupResource) {
 			state.watch.notify(handle)
 		}
 	}
+}
+
+// Requests is the source of the requests that a function makes of each event of the resources. The function must not block.
+func (s *Set) Requests(of func(context.Context, Event) []reconcile.Request, resources ...schema.GroupResource) source.Source {
+	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		s.Subscribe(func(e Event) {
+			for _, request := range of(ctx, e) {
+				queue.Add(request)
+			}
+		}, resources...)
+		return nil
+	})
 }
 
 // notify calls a function for each event of the watch.

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
@@ -176,6 +177,19 @@ func (w *watch) problem() error {
 		return fmt.Errorf("not all %s are known yet", w.resource.GroupResource())
 	}
 	return nil
+}
+
+// AddTo adds a Set of kinds to a manager, for one of its controllers.
+func AddTo(mgr manager.Manager, controller string, clock clock.PassiveClock, kinds ...Kind) (*Set, error) {
+	find, from, err := Connect(mgr)
+	if err != nil {
+		return nil, err
+	}
+	set := NewSet(find, from, clock, DiscoveryPeriod, kinds...)
+	if err := mgr.Add(set); err != nil {
+		return nil, fmt.Errorf("add the watches of controller %s: %w", controller, err)
+	}
+	return set, nil
 }
 
 // Connect returns a Finder and a Source for the API server of a manager.

@@ -22,14 +22,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
@@ -63,13 +61,9 @@ type reconciler struct {
 // does not require that the cluster serves DiscoveryBackends: it waits for them. An error means that the controller was added twice, or
 // that no client can be made.
 func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguration, allowProxy bool, clock clock.PassiveClock) error {
-	find, from, err := resourcewatch.Connect(mgr)
+	set, err := resourcewatch.AddTo(mgr, ControllerName, clock, backendKind())
 	if err != nil {
 		return err
-	}
-	set := resourcewatch.NewSet(find, from, clock, resourcewatch.DiscoveryPeriod, backendKind())
-	if err := mgr.Add(set); err != nil {
-		return fmt.Errorf("add the watch of controller %s: %w", ControllerName, err)
 	}
 	// The context would end a wait for the cache, but before the start of the manager there is none.
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &kubernikusv1.Kluster{}, byName, nameKeys); err != nil {
@@ -79,7 +73,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguratio
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), allowProxy: allowProxy, clock: clock, recorder: mgr.GetEventRecorder(fieldOwner),
 	}
 	b := kluster.Builder(mgr, ControllerName, config, changed(), r.usersOf).
-		WatchesRawSource(source.Func(r.follow(set)))
+		WatchesRawSource(set.Requests(r.concernedBy, backendKind().GroupResource))
 	return kluster.Complete(b, ControllerName, r)
 }
 
@@ -121,13 +115,7 @@ func (r *reconciler) find(ctx context.Context, name string, is func(*kubernikusv
 		log.FromContext(ctx).Error(err, "Could not find the Klusters of a name", "name", name)
 		return nil
 	}
-	var requests []reconcile.Request
-	for i := range klusters.Items {
-		if k := &klusters.Items[i]; is(k) {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(k)})
-		}
-	}
-	return requests
+	return kluster.Requests(klusters.Items, is)
 }
 
 // backendKind is DiscoveryBackends, of which only metadata is kept: a reconciliation reads the backend itself.
@@ -138,23 +126,11 @@ func backendKind() resourcewatch.Kind {
 	}
 }
 
-// follow makes requests of the events of backends.
-func (r *reconciler) follow(set *resourcewatch.Set) func(context.Context, workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	return func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		set.Subscribe(func(e resourcewatch.Event) {
-			for _, request := range r.concernedBy(ctx, e) {
-				queue.Add(request)
-			}
-		}, backendKind().GroupResource)
-		return nil
-	}
-}
-
 // concernedBy returns the Klusters that an event of a backend concerns: theirs was changed, or another client's has been deleted,
 // for whose name they wait. Every Kluster is checked when this process begins, and what a status reports matters to none.
 func (r *reconciler) concernedBy(ctx context.Context, e resourcewatch.Event) []reconcile.Request {
 	if e.Initial || e.Old != nil && e.New != nil && e.Old.Generation == e.New.Generation && e.Old.Value == e.New.Value {
 		return nil
 	}
-	return r.find(ctx, e.Object().Name, func(*kubernikusv1.Kluster) bool { return true })
+	return r.find(ctx, e.Object().Name, nil)
 }

@@ -18,20 +18,17 @@ package clusterapi
 
 import (
 	"context"
-	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
@@ -110,13 +107,9 @@ type reconciler struct {
 // AddToManager adds the controller to a manager, whose scheme has to know Klusters and Kubernetes' own kinds. It does not require that
 // the cluster serves Cluster API: it waits for it. An error means that the controller was added twice, or that no client can be made.
 func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguration, clock clock.PassiveClock) error {
-	find, from, err := resourcewatch.Connect(mgr)
+	set, err := resourcewatch.AddTo(mgr, ControllerName, clock, kinds()...)
 	if err != nil {
 		return err
-	}
-	set := resourcewatch.NewSet(find, from, clock, resourcewatch.DiscoveryPeriod, kinds()...)
-	if err := mgr.Add(set); err != nil {
-		return fmt.Errorf("add the watches of controller %s: %w", ControllerName, err)
 	}
 	r := &reconciler{
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), watched: set.Watched(), served: set.Served,
@@ -127,7 +120,15 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguratio
 		Named(ControllerName).
 		WithOptions(controller.Options{MaxConcurrentReconciles: int(*config.ConcurrentSyncs), RateLimiter: kit.RateLimiter[reconcile.Request]()}).
 		For(&kubernikusv1.Kluster{}).
-		WatchesRawSource(source.Func(follow(set)))
+		WatchesRawSource(set.Requests(func(_ context.Context, e resourcewatch.Event) []reconcile.Request { return requestsOf(e) },
+			clusters, infrastructures, machines)).
+		WatchesRawSource(set.Requests(func(context.Context, resourcewatch.Event) []reconcile.Request {
+			return knownClusters(set, metav1.NamespaceAll, func(c *desired.Cluster) bool { return c != nil && c.HasTopology })
+		}, extensions)).
+		// The names of cloud controllers may be in it. A Cluster that is not known yet comes with its own event.
+		WatchesRawSource(set.Requests(func(_ context.Context, e resourcewatch.Event) []reconcile.Request {
+			return knownClusters(set, e.Object().Namespace, func(*desired.Cluster) bool { return true })
+		}, resourceSets))
 	return kluster.Complete(b, ControllerName, r)
 }
 
@@ -135,31 +136,15 @@ func settingsOf(config configv1alpha1.ClusterAPIConfiguration) settings {
 	return settings{namespaces: config.Namespaces, drainTimeout: config.DrainTimeout.Duration, extension: *config.RuntimeExtension}
 }
 
-// follow makes requests of the events of the objects of Cluster API, for the Cluster that they belong to.
-func follow(set *resourcewatch.Set) func(context.Context, workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	return func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		set.Subscribe(func(e resourcewatch.Event) {
-			for _, request := range requestsOf(e) {
-				queue.Add(request)
-			}
-		}, clusters, infrastructures, machines)
-		set.Subscribe(func(resourcewatch.Event) {
-			known, _ := set.Known(clusters, metav1.NamespaceAll)
-			for _, object := range known {
-				if c, ok := object.Value.(*desired.Cluster); ok && c.HasTopology {
-					queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: object.Namespace, Name: object.Name}})
-				}
-			}
-		}, extensions)
-		set.Subscribe(func(e resourcewatch.Event) {
-			// The names of cloud controllers may be in it. A Cluster that is not known yet comes with its own event.
-			known, _ := set.Known(clusters, e.Object().Namespace)
-			for _, object := range known {
-				queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: object.Namespace, Name: object.Name}})
-			}
-		}, resourceSets)
-		return nil
+// knownClusters returns the Clusters of a namespace for which something is true, as far as they are known.
+func knownClusters(set *resourcewatch.Set, namespace string, is func(*desired.Cluster) bool) (requests []reconcile.Request) {
+	known, _ := set.Known(clusters, namespace)
+	for _, object := range known {
+		if c, _ := object.Value.(*desired.Cluster); is(c) {
+			requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: object.Namespace, Name: object.Name}})
+		}
 	}
+	return requests
 }
 
 // requestsOf returns the Clusters that an event concerns.

@@ -11,7 +11,6 @@ package lifecycle
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -30,7 +29,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
@@ -86,13 +84,9 @@ func AddToManager(
 	if err != nil {
 		return err
 	}
-	find, from, err := resourcewatch.Connect(mgr)
+	set, err := resourcewatch.AddTo(mgr, ControllerName, clock, backendKind())
 	if err != nil {
 		return err
-	}
-	set := resourcewatch.NewSet(find, from, clock, resourcewatch.DiscoveryPeriod, backendKind())
-	if err := mgr.Add(set); err != nil {
-		return fmt.Errorf("add the watch of controller %s: %w", ControllerName, err)
 	}
 	r := &reconciler{
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), clients: clients, allowProxy: allowProxy, clock: clock,
@@ -106,7 +100,7 @@ func AddToManager(
 	b := kluster.Builder(mgr, ControllerName, config, kluster.Changed(), r.usersOf).
 		WatchesRawSource(r.clouds).
 		WatchesRawSource(r.workloads).
-		WatchesRawSource(source.Func(r.follow(set))).
+		WatchesRawSource(set.Requests(r.concernedBy, backendKind().GroupResource)).
 		// The condition ClusterUnique of one depends on the others of its cluster.
 		Watches(&kubernikusv1.Kluster{}, handler.EnqueueRequestsFromMapFunc(r.sharersOf), builder.WithPredicates(clusterChanged())).
 		Watches(&kubernikusv1.Kluster{}, handler.Funcs{UpdateFunc: abandoned})
@@ -180,15 +174,12 @@ func (r *reconciler) sharersOf(ctx context.Context, object client.Object) []reco
 }
 
 // requestsFor returns requests for the Klusters of a cluster.
-func (r *reconciler) requestsFor(ctx context.Context, clusterID string) (requests []reconcile.Request) {
+func (r *reconciler) requestsFor(ctx context.Context, clusterID string) []reconcile.Request {
 	all, err := r.twins(ctx, clusterID)
 	if err != nil {
 		log.FromContext(ctx).Error(err, "Failed to find the Klusters of a cluster", "cluster", clusterID)
 	}
-	for i := range all {
-		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&all[i])})
-	}
-	return requests
+	return kluster.Requests(all, nil)
 }
 
 // clusterChanged admits what changes which Klusters lead to which cluster.

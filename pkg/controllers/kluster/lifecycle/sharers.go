@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
@@ -75,18 +74,6 @@ func clusterOf(object *resourcewatch.Object) []string {
 		return []string{clusterid.OfBackend(b)}
 	}
 	return nil
-}
-
-// follow makes requests of the events of DiscoveryBackends.
-func (r *reconciler) follow(set *resourcewatch.Set) func(context.Context, workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	return func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		set.Subscribe(func(e resourcewatch.Event) {
-			for _, request := range r.concernedBy(ctx, e) {
-				queue.Add(request)
-			}
-		}, backendKind().GroupResource)
-		return nil
-	}
 }
 
 // concernedBy returns the Klusters of the cluster that a DiscoveryBackend leads to, or did before the event.
